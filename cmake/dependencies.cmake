@@ -1,0 +1,21 @@
+# Libraries from outside; docs/dependencies.md says why each was chosen.
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8>=10.40)
+pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto>=3.0)
+pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson>=1.7.15)
+
+if(ASSAY_TESTS)
+  pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka>=1.1.5)
+endif()
+
+set(ASSAY_HAVE_OPENBLAS OFF)
+if(NOT ASSAY_OPENBLAS STREQUAL "OFF")
+  if(ASSAY_OPENBLAS STREQUAL "ON")
+    pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
+  else()
+    pkg_check_modules(OPENBLAS IMPORTED_TARGET openblas)
+  endif()
+  set(ASSAY_HAVE_OPENBLAS ${OPENBLAS_FOUND})
+endif()

@@ -1,0 +1,54 @@
+# Switches of the build, and the compile options that every target shares.
+
+option(ASSAY_TESTS "Build the tests (needs cmocka)" ON)
+option(ASSAY_BENCH "Build the benchmarks" ON)
+option(ASSAY_WERROR "Treat warnings as errors" OFF)
+option(ASSAY_COVERAGE "Instrument for gcov" OFF)
+option(ASSAY_FUZZ "Build libFuzzer targets (needs clang)" OFF)
+set(ASSAY_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them")
+set(ASSAY_OPENBLAS AUTO CACHE STRING "OpenBLAS as oracle and --gemm option: AUTO, ON, OFF")
+set_property(CACHE ASSAY_OPENBLAS PROPERTY STRINGS AUTO ON OFF)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+add_library(assay_options INTERFACE)
+target_include_directories(assay_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_definitions(assay_options INTERFACE _GNU_SOURCE _FILE_OFFSET_BITS=64)
+# Contraction is off everywhere: a fused multiply-add happens where the source
+# says fma, and nowhere else, so that every variant of a kernel has the same bits.
+target_compile_options(assay_options INTERFACE
+  -ffp-contract=off -fno-strict-aliasing
+  -Wall -Wextra -Wshadow -Wpointer-arith -Wcast-qual -Wstrict-prototypes
+  -Wmissing-prototypes -Wvla -Wwrite-strings -Wformat=2 -Wundef -Wdouble-promotion)
+if(ASSAY_WERROR)
+  target_compile_options(assay_options INTERFACE -Werror)
+endif()
+if(ASSAY_SANITIZE)
+  target_compile_options(assay_options INTERFACE
+    -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE})
+endif()
+if(ASSAY_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "ASSAY_FUZZ needs clang: configure with the preset `fuzz`")
+  endif()
+  target_compile_options(assay_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+if(ASSAY_COVERAGE)
+  target_compile_options(assay_options INTERFACE --coverage -O0)
+  target_link_options(assay_options INTERFACE --coverage)
+endif()
+
+# assay_layer(NAME SOURCES... ): the static library of one layer.
+function(assay_layer name)
+  add_library(${name} STATIC ${ARGN})
+  target_link_libraries(${name} PUBLIC assay_options)
+endfunction()

@@ -1,0 +1,79 @@
+/**
+ * A GGUF file (all parts of a split one) as a checked, read-only view.
+ *
+ * Everything that the directory says is checked when the file is opened; after that
+ * nothing here can fail, and the pointers handed out stay valid until gguf_close().
+ * Immutable after opening, so that threads may share it.
+ */
+#ifndef GGUF_FILE_H
+#define GGUF_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gguf/status.h"
+#include "gguf/type.h"
+
+struct gguf_file;
+
+/** Bytes of a string in the mapping; not NUL-terminated, may hold any byte. */
+struct gguf_string {
+    const char *data;
+    size_t n_bytes;
+};
+
+/** One tensor of the directory. */
+struct gguf_tensor {
+    const char *name; /* NUL-terminated copy (names with a NUL byte are refused) */
+    const struct gguf_type_info *type;
+    uint32_t n_dims;   /* 1..4 */
+    uint64_t ne[4];    /* elements along each dimension, ne[0] fastest; 1 past n_dims */
+    uint64_t n_rows;   /* ne[1] * ne[2] * ne[3] */
+    uint64_t row_bytes;
+    uint64_t n_bytes;  /* n_rows * row_bytes */
+    const void *data;  /* in the read-only mapping */
+    size_t shard;      /* which part of a split file holds it */
+    uint64_t offset;   /* of the data, from the start of its shard's file */
+};
+
+/**
+ * Open a GGUF file (v2 or v3, all parts of a split one) and check its whole directory.
+ * out: the file on success, NULL on failure; the caller owns it.   path: any part.
+ * Tensor data stays in a read-only mapping until gguf_close(); nothing is copied.
+ * Fails: STATUS_IO (open, map), STATUS_FORMAT (a count, length or offset that leaves the
+ *        file, duplicate name, bad alignment; the sentence has the byte offset),
+ *        STATUS_UNSUPPORTED (version, tensor type, byte order).
+ * Cost: O(directory). A tensor of a type that cannot be decoded is refused by name.
+ */
+enum status gguf_open(struct gguf_file **out, const char *path, struct status_why *why);
+
+/**
+ * As gguf_open, over bytes in memory instead of a file (tests, fuzzing): `data` must
+ * outlive the result. Split files are refused.   name: used in sentences.
+ */
+enum status gguf_open_memory(struct gguf_file **out, const void *data, size_t n_bytes,
+                             const char *name, struct status_why *why);
+
+/** Release everything; NULL is allowed. */
+void gguf_close(struct gguf_file *file);
+
+/** The path that was opened. */
+const char *gguf_path(const struct gguf_file *file);
+/** 2 or 3. */
+uint32_t gguf_version(const struct gguf_file *file);
+
+/** Tensors in the order of the directory (shards one after the other). */
+size_t gguf_n_tensors(const struct gguf_file *file);
+const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t i);
+/** By name in O(1); NULL where there is none. */
+const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const char *name);
+
+/** Shards: 1 for a file that is not split. */
+size_t gguf_n_shards(const struct gguf_file *file);
+/** The mapped bytes of a shard, its path, and the offset at which its tensor data starts. */
+const void *gguf_shard_data(const struct gguf_file *file, size_t shard, uint64_t *n_bytes,
+                            uint64_t *data_offset);
+const char *gguf_shard_path(const struct gguf_file *file, size_t shard);
+
+#endif

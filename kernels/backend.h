@@ -1,0 +1,241 @@
+/**
+ * THE interface between the model and the hardware: eager operations, in order,
+ * on float32 arrays in the backend's memory. Two implementations: cpu, cuda.
+ *
+ * Shape letters, the same in the whole project: T tokens, D width, H heads, G key/value
+ * heads, d head size, F feed-forward width, V vocabulary, E experts, K columns and R rows
+ * of a weight. All matrices are row-major; [T, D] has D fastest.
+ *
+ * Memory: a `float *` named x, y, q, ... is backend memory from kern_alloc() (pointer
+ * arithmetic is allowed, dereferencing is the backend's alone). Everything described as
+ * "host" is ordinary memory. Weights are host memory, usually a read-only file mapping.
+ *
+ * Determinism: an output element is a fixed sequence of float32 operations that depends on
+ * the operation's own inputs only, never on the number of tokens in the call, on blocking,
+ * threads or the ISA. tests/kernels checks that for every operation.
+ *
+ * Every operation returns STATUS_CANCELLED soon after the cancel flag is set.
+ */
+#ifndef KERNELS_BACKEND_H
+#define KERNELS_BACKEND_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gguf/status.h"
+#include "gguf/type.h"
+
+/** A weight matrix [R, K] as stored: a handle that can be pointed at other bytes. */
+struct kern_weight {
+    enum gguf_type type;
+    size_t n_rows;       /* R: outputs */
+    size_t n_cols;       /* K: inputs; a multiple of the type's block */
+    size_t row_bytes;    /* from one row to the next */
+    const void *data;    /* host, n_rows * row_bytes */
+    float scale;         /* multiplies every output of the product; 1 where there is none */
+    uint64_t generation; /* changes whenever the bytes do: what a device keys its copy by */
+};
+
+/** y = W x for T rows of x, then, in this order: * scale, + bias, + what y held. */
+struct kern_linear {
+    const struct kern_weight *weight; /* [R, K] */
+    const struct kern_weight *bias;   /* 1 row of R columns, or NULL */
+    const float *x;                   /* [T, K] */
+    float *y;                         /* [T, y_stride]; columns 0..R-1 are written */
+    size_t y_stride;                  /* >= R */
+    size_t n_tokens;                  /* T */
+    bool accumulate;                  /* add to y (the residual) instead of overwriting it */
+};
+
+/**
+ * Rotate the first 2 * n_pairs elements of each head, in place.
+ * Pair i is (2i, 2i+1), or (i, i + n_pairs) with `split_halves`.
+ * table: backend memory, [n_positions, n_pairs, 2] holding cos and sin of the pair's angle
+ * at that position, each times the magnitude (YaRN's attention factor); see
+ * kern_rope_fill(). positions: host, T entries below n_positions.
+ */
+struct kern_rope {
+    float *x;              /* [T, stride], heads one after the other from column 0 */
+    size_t stride;
+    size_t n_tokens, n_heads, head_size, n_pairs;
+    bool split_halves;
+    const float *table;
+    size_t n_positions;
+    const int32_t *positions;
+};
+
+/**
+ * A run of queries that share their keys: they attend to all n_parent keys of the parent,
+ * and to their own segment's keys up to themselves.
+ */
+struct kern_span {
+    size_t q_row, n_q;    /* rows of q and out */
+    size_t q_offset;      /* index of the first query in its segment */
+    size_t kv_row;        /* row of k and v that holds the segment's first token */
+    size_t parent_kv_row; /* first row of the parent's keys; any if n_parent is 0 */
+    size_t n_parent;
+};
+
+/**
+ * out = softmax(q k^T * scale, causal) v per head; query head i reads key head i / (H/G).
+ * Keys count from the parent's first token: index 0 .. n_parent-1 is the parent, then the
+ * segment. Blocks of keys begin at multiples of KERN_KEY_BLOCK of that index, so the bits do
+ * not depend on whether a prefix was shared. sliding_window w > 0: query index i sees only
+ * keys with index > i - w.
+ */
+struct kern_attention {
+    const float *q;   /* [T, H * d] */
+    const float *k;   /* [rows, G * d] */
+    const float *v;   /* [rows, G * d] */
+    float *out;       /* [T, H * d] */
+    size_t n_heads, n_kv_heads, head_size;
+    float scale;
+    size_t sliding_window;
+    const struct kern_span *spans; /* host */
+    size_t n_spans;
+};
+enum { KERN_KEY_BLOCK = 64 };
+
+/** Hidden rows (after the output norm) and the matrix that turns them into logits. */
+struct kern_head {
+    const float *hidden;              /* [n_rows, K] */
+    const struct kern_weight *matrix; /* [V, K] */
+    const struct kern_weight *bias;   /* 1 row of V columns, or NULL */
+};
+
+/** What is scored: the log-probability of `token` after hidden row `row`. */
+struct kern_target {
+    uint32_t row;
+    int32_t token;
+};
+
+/** Per head and row. Natural logarithms; sums in double. */
+struct kern_row_score {
+    double max_logit;
+    double log_sum;  /* ln sum_i exp(l_i - max_logit) */
+    double entropy;  /* -sum_i p_i ln p_i */
+    int32_t argmax;  /* the first of equals; -1 if no logit is finite */
+    double kl;       /* KL(head 0 || this head); 0 for head 0 */
+};
+
+/** Per head and target. */
+struct kern_target_score {
+    double log_prob; /* logit - max_logit - log_sum */
+    uint32_t rank;   /* 1 + number of tokens that are more likely (equals: lower id first) */
+};
+
+/**
+ * Score n_rows hidden rows under every head. Head 0 is the base of the KL terms.
+ * The heads are multiplied a vocabulary tile at a time; no memory grows with rows x V.
+ */
+struct kern_score {
+    size_t n_heads;
+    const struct kern_head *heads; /* host; all matrices have the same n_rows = V */
+    size_t n_rows;
+    size_t n_targets;
+    const struct kern_target *targets;       /* host; any order, several per row allowed */
+    struct kern_row_score *rows;             /* host, out: [n_heads, n_rows] */
+    struct kern_target_score *target_scores; /* host, out: [n_heads, n_targets] */
+};
+
+struct kern_backend;
+
+/** The table of one implementation. Arguments have been checked by the wrappers below. */
+struct kern_backend_ops {
+    const char *name;
+    void (*close)(struct kern_backend *b);
+    enum status (*alloc)(struct kern_backend *b, void **out, size_t n_bytes,
+                         struct status_why *why);
+    void (*free)(struct kern_backend *b, void *memory);
+    enum status (*upload)(struct kern_backend *b, void *to, const void *from, size_t n_bytes,
+                          struct status_why *why);
+    enum status (*download)(struct kern_backend *b, void *to, const void *from, size_t n_bytes,
+                            struct status_why *why);
+    enum status (*embed)(struct kern_backend *b, const struct kern_weight *table,
+                         const int32_t *tokens, size_t n_tokens, float *x,
+                         struct status_why *why);
+    enum status (*rmsnorm)(struct kern_backend *b, const struct kern_weight *gain, float eps,
+                           const float *x, size_t n_tokens, float *y, struct status_why *why);
+    enum status (*linear)(struct kern_backend *b, const struct kern_linear *op,
+                          struct status_why *why);
+    enum status (*rope)(struct kern_backend *b, const struct kern_rope *op,
+                        struct status_why *why);
+    enum status (*attention)(struct kern_backend *b, const struct kern_attention *op,
+                             struct status_why *why);
+    enum status (*gate)(struct kern_backend *b, float *gate, const float *up, size_t n,
+                        struct status_why *why);
+    enum status (*route)(struct kern_backend *b, const float *logits, size_t n_tokens,
+                         size_t n_experts, size_t n_used, int32_t *experts, float *shares,
+                         struct status_why *why);
+    enum status (*gather)(struct kern_backend *b, const float *x, size_t width,
+                          const uint32_t *rows, size_t n_rows, float *y, struct status_why *why);
+    enum status (*scatter_add)(struct kern_backend *b, const float *x, size_t width,
+                               const uint32_t *rows, const float *shares, size_t n_rows, float *y,
+                               struct status_why *why);
+    enum status (*score)(struct kern_backend *b, const struct kern_score *op,
+                         struct status_why *why);
+};
+
+/** First member of every implementation's own struct. */
+struct kern_backend {
+    const struct kern_backend_ops *ops;
+    const atomic_bool *cancel; /* may be NULL; set by kern_set_cancel() */
+};
+
+/** Release the backend; its memory must have been freed. NULL is allowed. */
+void kern_close(struct kern_backend *b);
+/** From now on operations end with STATUS_CANCELLED once *flag is true. NULL: never. */
+void kern_set_cancel(struct kern_backend *b, const atomic_bool *flag);
+
+/** Backend memory of at least n_bytes, aligned to 64; contents undefined. *out = NULL first. */
+enum status kern_alloc(struct kern_backend *b, void **out, size_t n_bytes,
+                       struct status_why *why);
+/** NULL is allowed. */
+void kern_free(struct kern_backend *b, void *memory);
+/** Host to backend, backend to host. Both end only when the bytes are there. */
+enum status kern_upload(struct kern_backend *b, void *to, const void *from, size_t n_bytes,
+                        struct status_why *why);
+enum status kern_download(struct kern_backend *b, void *to, const void *from, size_t n_bytes,
+                          struct status_why *why);
+
+/** x[t] = row tokens[t] of the table, decoded. tokens: host, each below table->n_rows. */
+enum status kern_embed(struct kern_backend *b, const struct kern_weight *table,
+                       const int32_t *tokens, size_t n_tokens, float *x, struct status_why *why);
+/** y[t] = x[t] / sqrt(mean(x[t]^2) + eps) * gain; the mean in double. y may be x. */
+enum status kern_rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,
+                         const float *x, size_t n_tokens, float *y, struct status_why *why);
+enum status kern_linear(struct kern_backend *b, const struct kern_linear *op,
+                        struct status_why *why);
+enum status kern_rope(struct kern_backend *b, const struct kern_rope *op, struct status_why *why);
+enum status kern_attention(struct kern_backend *b, const struct kern_attention *op,
+                           struct status_why *why);
+/** gate[i] = silu(gate[i]) * up[i], silu(z) = z / (1 + exp(-z)). */
+enum status kern_gate(struct kern_backend *b, float *gate, const float *up, size_t n,
+                      struct status_why *why);
+/**
+ * Mixture of experts: softmax over the E logits of each token, the n_used largest (first of
+ * equals), renormalised to sum 1. experts, shares: host, out, [T, n_used], best first.
+ */
+enum status kern_route(struct kern_backend *b, const float *logits, size_t n_tokens,
+                       size_t n_experts, size_t n_used, int32_t *experts, float *shares,
+                       struct status_why *why);
+/** y[i] = x[rows[i]]; rows: host. */
+enum status kern_gather(struct kern_backend *b, const float *x, size_t width,
+                        const uint32_t *rows, size_t n_rows, float *y, struct status_why *why);
+/** y[rows[i]] += shares[i] * x[i], no row twice in a call; rows, shares: host. */
+enum status kern_scatter_add(struct kern_backend *b, const float *x, size_t width,
+                             const uint32_t *rows, const float *shares, size_t n_rows, float *y,
+                             struct status_why *why);
+enum status kern_score(struct kern_backend *b, const struct kern_score *op,
+                       struct status_why *why);
+
+/**
+ * Fill a host table for kern_rope: cos and sin of position * frequency[i], computed in
+ * double and rounded once, times magnitude. table: [n_positions, n_pairs, 2].
+ */
+void kern_rope_fill(float *table, size_t n_positions, const double *frequency, size_t n_pairs,
+                    double magnitude);
+
+#endif

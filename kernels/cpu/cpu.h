@@ -1,0 +1,33 @@
+/** The CPU backend: how to open it and what it can say of itself. */
+#ifndef KERNELS_CPU_CPU_H
+#define KERNELS_CPU_CPU_H
+
+#include "kernels/backend.h"
+#include "kernels/cpu/isa.h"
+
+/** Who multiplies matrices. */
+enum kern_gemm {
+    KERN_GEMM_OWN,     /* one float32 FMA chain per output: the same bits everywhere */
+    KERN_GEMM_OPENBLAS /* cblas_sgemm: bits depend on its version, threads and shapes */
+};
+
+struct kern_cpu_options {
+    unsigned n_threads;    /* 0: as many as the processors this process may run on */
+    enum kern_isa isa_cap; /* use no ISA above this one */
+    enum kern_gemm gemm;
+};
+
+/**
+ * Open a CPU backend with its own thread pool; several may be open at once.
+ * Fails: STATUS_MEMORY; STATUS_UNSUPPORTED if OpenBLAS was asked for and is not built in.
+ */
+enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_options *options,
+                          struct status_why *why);
+
+/** The ISA in use, after the cap and what this CPU has. */
+enum kern_isa kern_cpu_isa(const struct kern_backend *b);
+unsigned kern_cpu_n_threads(const struct kern_backend *b);
+/** Whether this build has OpenBLAS; its version string or NULL. */
+const char *kern_openblas_version(void);
+
+#endif

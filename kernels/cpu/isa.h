@@ -1,0 +1,25 @@
+/** Instruction sets, from the plain one upwards, and what this processor has. */
+#ifndef KERNELS_CPU_ISA_H
+#define KERNELS_CPU_ISA_H
+
+#include <stdbool.h>
+
+enum kern_isa {
+    KERN_ISA_SCALAR, /* plain C; fmaf where a fused multiply-add is meant */
+    KERN_ISA_AVX2,   /* AVX2, FMA, F16C */
+    KERN_ISA_AVX512, /* AVX-512 F, BW, DQ, VL on top */
+    KERN_ISA_COUNT
+};
+
+/**
+ * The highest ISA that CPUID reports and whose registers the operating system saves
+ * (XGETBV). Decided by feature bits, never by model number.
+ */
+enum kern_isa kern_isa_detect(void);
+
+/** "scalar", "avx2", "avx512". */
+const char *kern_isa_name(enum kern_isa isa);
+/** The ISA of a name ("auto" is KERN_ISA_COUNT - 1); false if there is none of that name. */
+bool kern_isa_parse(const char *name, enum kern_isa *isa);
+
+#endif
