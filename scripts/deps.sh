@@ -1,13 +1,24 @@
 #!/usr/bin/env bash
 # Install what building and testing assay needs and this machine lacks.
-# Debian and Ubuntu through apt; elsewhere it says what to install.
 # usage: bash scripts/deps.sh [build|test|all]     (default: build)
+#   build  compilers and libraries         test  what scripts/test.sh needs on top
+#   all    what scripts/check-all.sh needs on top
+# Debian and its relatives: through apt, as root or with sudo. Elsewhere it lists what to install.
 set -euo pipefail
 
 what=${1:-build}
 packages=(gcc cmake ninja-build pkg-config libc6-dev libpcre2-dev libcjson-dev libssl-dev libopenblas-dev)
-[ "$what" = build ] || packages+=(libcmocka-dev clang libclang-rt-14-dev clang-format clang-tidy git python3)
-[ "$what" != all ] || packages+=(valgrind gcovr man-db)
+case $what in
+    build) ;;
+    test) packages+=(libcmocka-dev clang libclang-rt-dev python3) ;;
+    all) packages+=(libcmocka-dev clang libclang-rt-dev clang-format clang-tidy python3 valgrind) ;;
+    *) echo "usage: bash scripts/deps.sh [build|test|all]" >&2; exit 2 ;;
+esac
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    echo "deps.sh: this is not a Debian-like system; make sure that these are installed: ${packages[*]}" >&2
+    exit 0
+fi
 
 missing=()
 for package in "${packages[@]}"; do
@@ -15,16 +26,21 @@ for package in "${packages[@]}"; do
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 
-if ! command -v apt-get >/dev/null; then
-    echo "deps.sh: no apt-get here; install the equivalents of: ${missing[*]}" >&2
-    exit 1
-fi
-sudo=
+as_root=()
 if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || { echo "deps.sh: not root and no sudo; install: ${missing[*]}" >&2; exit 1; }
-    sudo=sudo
+    if ! command -v sudo >/dev/null; then
+        echo "deps.sh: neither root nor sudo here; have these installed: ${missing[*]}" >&2
+        exit 1
+    fi
+    as_root=(sudo)
 fi
 echo "deps.sh: installing ${missing[*]}" >&2
-export DEBIAN_FRONTEND=noninteractive
-$sudo apt-get update -q >/dev/null
-$sudo apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { "${as_root[@]}" apt-get update -q &&
+       "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+           apt-get install -y -q --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    echo "deps.sh: apt-get failed; the packages wanted were: ${missing[*]}" >&2
+    exit 1
+fi
