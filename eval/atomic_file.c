@@ -1,0 +1,193 @@
+#include "eval/atomic_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct eval_file {
+    FILE *stream;
+    char *path;      /* where the bytes shall be, links resolved */
+    char *temporary; /* where they are until the commit; NULL: written directly */
+    int error;       /* errno of the first failure; 0: none */
+};
+
+/* Frees what is there; the temporary file stays where it is. */
+static void release(struct eval_file *file)
+{
+    if (!file)
+        return;
+    if (file->stream)
+        fclose(file->stream);
+    free(file->path);
+    free(file->temporary);
+    free(file);
+}
+
+static void note_error(struct eval_file *file)
+{
+    if (!file->error)
+        file->error = errno ? errno : EIO;
+}
+
+/*
+ * The descriptor that a name stands for, or -1. It is duplicated, not opened again: a second
+ * opening of redirected output would begin at offset 0 and overwrite what is there.
+ */
+static int standing_descriptor(const char *path)
+{
+    if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0)
+        return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0)
+        return STDERR_FILENO;
+    return -1;
+}
+
+static const char *shown_path(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard output" : path;
+}
+
+/* Devices and pipes cannot be replaced by a rename. */
+static enum status open_directly(struct eval_file *file, const char *path, struct status_why *why)
+{
+    int standing = standing_descriptor(path);
+    int fd = standing >= 0 ? dup(standing) : open(path, O_WRONLY | O_CLOEXEC);
+    if (fd >= 0)
+        file->stream = fdopen(fd, "wb");
+    if (!file->stream) {
+        int error = errno;
+        if (fd >= 0)
+            close(fd);
+        return status_fail(why, STATUS_IO, "%s: cannot be written: %s", shown_path(path),
+                           strerror(error));
+    }
+    return STATUS_OK;
+}
+
+/* A file of a name that nothing has yet, in the folder of the target. */
+static enum status open_temporary(struct eval_file *file, const struct stat *existing,
+                                  struct status_why *why)
+{
+    size_t capacity = strlen(file->path) + 48;
+    file->temporary = malloc(capacity);
+    if (!file->temporary)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", file->path);
+    int fd = -1;
+    for (unsigned attempt = 0; fd < 0 && attempt < 1000; attempt++) {
+        snprintf(file->temporary, capacity, "%s.%ld.%u.tmp", file->path, (long)getpid(), attempt);
+        fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    if (fd < 0) {
+        int error = errno;
+        free(file->temporary);
+        file->temporary = NULL;
+        return status_fail(why, STATUS_IO, "%s: cannot be written: %s", file->path,
+                           strerror(error));
+    }
+    /* Best effort: a file system without permissions is no reason to refuse. */
+    if (existing && fchmod(fd, existing->st_mode & 07777) != 0)
+        errno = 0;
+    file->stream = fdopen(fd, "wb");
+    if (!file->stream) {
+        close(fd);
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", file->path);
+    }
+    return STATUS_OK;
+}
+
+enum status eval_file_create(struct eval_file **out, const char *path, struct status_why *why)
+{
+    *out = NULL;
+    struct eval_file *file = calloc(1, sizeof *file);
+    if (!file)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
+
+    enum status status;
+    struct stat existing;
+    bool stands = standing_descriptor(path) >= 0;
+    bool exists = !stands && stat(path, &existing) == 0;
+    file->path = exists ? realpath(path, NULL) : NULL;
+    if (!file->path) /* new, or a name in /proc that leads to no path, such as a pipe */
+        file->path = strdup(path);
+    if (!file->path)
+        status = status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
+    else if (exists && S_ISDIR(existing.st_mode))
+        status =
+            status_fail(why, STATUS_IO, "%s: is a directory, expected the name of a file", path);
+    else if (path[0] == '\0')
+        status = status_fail(why, STATUS_IO, "the name of the file to be written is empty");
+    else if (stands || (exists && !S_ISREG(existing.st_mode)))
+        status = open_directly(file, path, why);
+    else if (exists && access(path, W_OK) != 0)
+        status = status_fail(why, STATUS_IO, "%s: cannot be written: %s", path, strerror(errno));
+    else
+        status = open_temporary(file, exists ? &existing : NULL, why);
+
+    if (status != STATUS_OK) {
+        eval_file_abandon(file);
+        return status;
+    }
+    *out = file;
+    return STATUS_OK;
+}
+
+void eval_file_write(struct eval_file *file, const void *bytes, size_t n_bytes)
+{
+    if (file->error || n_bytes == 0)
+        return;
+    errno = 0;
+    if (fwrite(bytes, 1, n_bytes, file->stream) != n_bytes)
+        note_error(file);
+}
+
+void eval_file_printf(struct eval_file *file, const char *format, ...)
+{
+    if (file->error)
+        return;
+    errno = 0;
+    va_list args;
+    va_start(args, format);
+    if (vfprintf(file->stream, format, args) < 0)
+        note_error(file);
+    va_end(args);
+}
+
+enum status eval_file_commit(struct eval_file *file, struct status_why *why)
+{
+    errno = 0;
+    if (fflush(file->stream) != 0)
+        note_error(file);
+    if (file->temporary && !file->error && fsync(fileno(file->stream)) != 0)
+        note_error(file);
+    errno = 0;
+    if (fclose(file->stream) != 0)
+        note_error(file);
+    file->stream = NULL;
+    errno = 0;
+    if (file->temporary && !file->error && rename(file->temporary, file->path) != 0)
+        note_error(file);
+
+    if (file->error) {
+        enum status status = status_fail(why, STATUS_IO, "%s: writing failed: %s",
+                                         shown_path(file->path), strerror(file->error));
+        eval_file_abandon(file);
+        return status;
+    }
+    release(file);
+    return STATUS_OK;
+}
+
+void eval_file_abandon(struct eval_file *file)
+{
+    if (file && file->temporary)
+        unlink(file->temporary);
+    release(file);
+}
