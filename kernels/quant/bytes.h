@@ -1,0 +1,68 @@
+/**
+ * Reading numbers out of packed bytes, for every block format.
+ *
+ * The headers of this folder are the common subset of C17 and CUDA C++: they are the scalar
+ * reference on the CPU and the decoder on a GPU. Blocks are structs of uint8_t arrays, so they
+ * have alignment 1 and may lie anywhere in a file mapping. All arithmetic is float32 in the
+ * order written; compile with contraction off (gcc, clang: -ffp-contract=off; nvcc:
+ * --fmad=false), or the bits change.
+ */
+#ifndef KERNELS_QUANT_BYTES_H
+#define KERNELS_QUANT_BYTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __CUDACC__
+#define KERN_INLINE static __device__ __forceinline__
+#define KERN_TABLE  static __device__ const
+#else
+#define KERN_INLINE static inline
+#define KERN_TABLE  static const
+#endif
+
+/** Little-endian integers at any address. */
+KERN_INLINE uint32_t kern_load_u16(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8;
+}
+
+KERN_INLINE uint32_t kern_load_u32(const uint8_t *p)
+{
+    return kern_load_u16(p) | kern_load_u16(p + 2) << 16;
+}
+
+/** The float32 with these bits. */
+KERN_INLINE float kern_float_from_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/**
+ * IEEE half to float32: exact, subnormals included; a NaN keeps its payload and becomes quiet,
+ * as the conversion instructions of x86 do it.
+ */
+KERN_INLINE float kern_half_to_float(uint32_t half)
+{
+    uint32_t sign = (half & 0x8000) << 16;
+    uint32_t exponent = half >> 10 & 31;
+    uint32_t mantissa = half & 0x3ff;
+    if (exponent == 31)
+        return kern_float_from_bits(sign | 0x7f800000 | mantissa << 13 |
+                                    (mantissa != 0 ? 0x400000u : 0));
+    if (exponent != 0)
+        return kern_float_from_bits(sign | (exponent + 112) << 23 | mantissa << 13);
+    float magnitude = (float)mantissa * 0x1p-24f; /* zero and subnormals */
+    return sign != 0 ? -magnitude : magnitude;
+}
+
+/** The half stored at p. */
+KERN_INLINE float kern_load_half(const uint8_t *p)
+{
+    return kern_half_to_float(kern_load_u16(p));
+}
+
+#endif

@@ -1,0 +1,40 @@
+/**
+ * IQ1_S: 256 elements in 50 bytes, 1.5625 bits per weight.
+ * y = d * (2 * scale + 1) * (value + delta), value -1, 0 or 1. Per group of 32: four 11-bit
+ * indices of 8 values each (low 8 bits in qs, upper three of index l in bits 3l..3l + 2 of qh),
+ * the scale in bits 12..14 of qh, and in bit 15 the sign of delta, an eighth.
+ */
+#ifndef KERNELS_QUANT_IQ1_S_H
+#define KERNELS_QUANT_IQ1_S_H
+
+#include "kernels/quant/bytes.h"
+#include "kernels/quant/codebook_iq1.h"
+#include "kernels/quant/octet.h"
+
+struct kern_block_iq1_s {
+    uint8_t d[2]; /* half */
+    uint8_t qs[32];
+    uint8_t qh[16]; /* 8 numbers of 16 bits */
+};
+
+/** Decode elements 32 * group .. + 31; group is 0..7. */
+KERN_INLINE void kern_iq1_s_group(const struct kern_block_iq1_s *block, unsigned group, float *y)
+{
+    uint32_t high = kern_load_u16(block->qh + 2 * group);
+    float scale = kern_load_half(block->d) * (float)(2 * (high >> 12 & 7) + 1);
+    float delta = (high & 0x8000) != 0 ? -0.125f : 0.125f;
+    for (unsigned l = 0; l < 4; l++) {
+        uint32_t index = block->qs[4 * group + l] | (high >> 3 * l & 7) << 8;
+        kern_iq1_octet(kern_iq1_codes[index], scale, delta, y + 8 * l);
+    }
+}
+
+KERN_INLINE void kern_iq1_s_row(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_iq1_s *block = (const struct kern_block_iq1_s *)blocks;
+    for (size_t i = 0; i < n; i += 256, block++)
+        for (unsigned group = 0; group < 8; group++)
+            kern_iq1_s_group(block, group, y + i + 32 * group);
+}
+
+#endif

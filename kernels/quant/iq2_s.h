@@ -1,0 +1,42 @@
+/**
+ * IQ2_S: 256 elements in 82 bytes, 2.5625 bits per weight.
+ * y = d * (0.5 + scale) * 0.25 * magnitude * sign. Per group of 32: four 10-bit indices of 8
+ * magnitudes each (low 8 bits in qs, upper two of index l in bits 2l, 2l + 1 of qh), four sign
+ * bytes, and two scales of 4 bits, the low nibble first.
+ */
+#ifndef KERNELS_QUANT_IQ2_S_H
+#define KERNELS_QUANT_IQ2_S_H
+
+#include "kernels/quant/bytes.h"
+#include "kernels/quant/codebook_iq2.h"
+#include "kernels/quant/octet.h"
+
+struct kern_block_iq2_s {
+    uint8_t d[2]; /* half */
+    uint8_t qs[32];
+    uint8_t signs[32];
+    uint8_t qh[8];
+    uint8_t scales[8];
+};
+
+/** Decode elements 32 * group .. + 31; group is 0..7. */
+KERN_INLINE void kern_iq2_s_group(const struct kern_block_iq2_s *block, unsigned group, float *y)
+{
+    float d = kern_load_half(block->d);
+    for (unsigned l = 0; l < 4; l++) {
+        unsigned index = block->qs[4 * group + l] | (block->qh[group] >> 2 * l & 3u) << 8;
+        int nibble = block->scales[group] >> 4 * (l / 2) & 15;
+        float scale = d * (0.5f + (float)nibble) * 0.25f;
+        kern_iq2_octet(kern_iq2_s_codes[index], block->signs[4 * group + l], scale, y + 8 * l);
+    }
+}
+
+KERN_INLINE void kern_iq2_s_row(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_iq2_s *block = (const struct kern_block_iq2_s *)blocks;
+    for (size_t i = 0; i < n; i += 256, block++)
+        for (unsigned group = 0; group < 8; group++)
+            kern_iq2_s_group(block, group, y + i + 32 * group);
+}
+
+#endif

@@ -1,0 +1,39 @@
+/**
+ * IQ2_XS: 256 elements in 74 bytes, 2.3125 bits per weight.
+ * y = d * (0.5 + scale) * 0.25 * magnitude * sign. Per 8 elements 16 bits: a 9-bit index (low) and
+ * a 7-bit sign index; per 16 elements a scale of 4 bits, the low nibble first.
+ */
+#ifndef KERNELS_QUANT_IQ2_XS_H
+#define KERNELS_QUANT_IQ2_XS_H
+
+#include "kernels/quant/bytes.h"
+#include "kernels/quant/codebook_iq2.h"
+#include "kernels/quant/octet.h"
+
+struct kern_block_iq2_xs {
+    uint8_t d[2];   /* half */
+    uint8_t qs[64]; /* 32 numbers of 16 bits */
+    uint8_t scales[8];
+};
+
+/** Decode elements 32 * group .. + 31; group is 0..7. */
+KERN_INLINE void kern_iq2_xs_group(const struct kern_block_iq2_xs *block, unsigned group, float *y)
+{
+    float d = kern_load_half(block->d);
+    for (unsigned l = 0; l < 4; l++) {
+        uint32_t code = kern_load_u16(block->qs + 8 * group + 2 * l);
+        int nibble = block->scales[group] >> 4 * (l / 2) & 15;
+        float scale = d * (0.5f + (float)nibble) * 0.25f;
+        kern_iq2_octet(kern_iq2_xs_codes[code & 511], kern_sign_byte(code >> 9), scale, y + 8 * l);
+    }
+}
+
+KERN_INLINE void kern_iq2_xs_row(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_iq2_xs *block = (const struct kern_block_iq2_xs *)blocks;
+    for (size_t i = 0; i < n; i += 256, block++)
+        for (unsigned group = 0; group < 8; group++)
+            kern_iq2_xs_group(block, group, y + i + 32 * group);
+}
+
+#endif

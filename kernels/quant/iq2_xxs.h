@@ -1,0 +1,38 @@
+/**
+ * IQ2_XXS: 256 elements in 66 bytes, 2.0625 bits per weight.
+ * y = d * (0.5 + scale) * 0.25 * magnitude * sign. Per group of 32: four 8-bit indices of 8
+ * magnitudes each, then 32 bits: four 7-bit sign indices (bits 0..27) and the scale (28..31).
+ */
+#ifndef KERNELS_QUANT_IQ2_XXS_H
+#define KERNELS_QUANT_IQ2_XXS_H
+
+#include "kernels/quant/bytes.h"
+#include "kernels/quant/codebook_iq2.h"
+#include "kernels/quant/octet.h"
+
+struct kern_block_iq2_xxs {
+    uint8_t d[2]; /* half */
+    uint8_t qs[64];
+};
+
+/** Decode elements 32 * group .. + 31; group is 0..7. */
+KERN_INLINE void kern_iq2_xxs_group(const struct kern_block_iq2_xxs *block, unsigned group,
+                                    float *y)
+{
+    const uint8_t *indices = block->qs + 8 * group;
+    uint32_t signs = kern_load_u32(indices + 4);
+    float scale = kern_load_half(block->d) * (0.5f + (float)(signs >> 28)) * 0.25f;
+    for (unsigned l = 0; l < 4; l++)
+        kern_iq2_octet(kern_iq2_xxs_codes[indices[l]], kern_sign_byte(signs >> 7 * l & 127), scale,
+                       y + 8 * l);
+}
+
+KERN_INLINE void kern_iq2_xxs_row(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_iq2_xxs *block = (const struct kern_block_iq2_xxs *)blocks;
+    for (size_t i = 0; i < n; i += 256, block++)
+        for (unsigned group = 0; group < 8; group++)
+            kern_iq2_xxs_group(block, group, y + i + 32 * group);
+}
+
+#endif

@@ -1,0 +1,43 @@
+/**
+ * IQ3_S: 256 elements in 110 bytes, 3.4375 bits per weight.
+ * y = d * (1 + 2 * scale) * magnitude * sign. Per group of 32: eight 9-bit indices of 4 magnitudes
+ * each (low 8 bits in qs, the ninth of index l is bit l of qh), four sign bytes, and a scale of
+ * 4 bits, two groups in a byte, the even one low.
+ */
+#ifndef KERNELS_QUANT_IQ3_S_H
+#define KERNELS_QUANT_IQ3_S_H
+
+#include "kernels/quant/bytes.h"
+#include "kernels/quant/codebook_iq3.h"
+#include "kernels/quant/octet.h"
+
+struct kern_block_iq3_s {
+    uint8_t d[2]; /* half */
+    uint8_t qs[64];
+    uint8_t qh[8];
+    uint8_t signs[32];
+    uint8_t scales[4];
+};
+
+/** Decode elements 32 * group .. + 31; group is 0..7. */
+KERN_INLINE void kern_iq3_s_group(const struct kern_block_iq3_s *block, unsigned group, float *y)
+{
+    int nibble = block->scales[group / 2] >> 4 * (group % 2) & 15;
+    float scale = kern_load_half(block->d) * (float)(1 + 2 * nibble);
+    for (unsigned l = 0; l < 8; l++) {
+        unsigned index = block->qs[8 * group + l] | (block->qh[group] >> l & 1u) << 8;
+        uint32_t sign_byte = block->signs[4 * group + l / 2];
+        kern_iq3_quartet(kern_iq3_s_codes[index], kern_iq3_s_values, sign_byte >> 4 * (l % 2),
+                         scale, y + 4 * l);
+    }
+}
+
+KERN_INLINE void kern_iq3_s_row(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_iq3_s *block = (const struct kern_block_iq3_s *)blocks;
+    for (size_t i = 0; i < n; i += 256, block++)
+        for (unsigned group = 0; group < 8; group++)
+            kern_iq3_s_group(block, group, y + i + 32 * group);
+}
+
+#endif

@@ -1,0 +1,41 @@
+/**
+ * IQ3_XXS: 256 elements in 98 bytes, 3.0625 bits per weight.
+ * y = d * (0.5 + scale) * 0.5 * magnitude * sign. Per group of 32: eight 8-bit indices of 4
+ * magnitudes each, and 32 bits of signs_scale: four 7-bit sign indices (bits 0..27), one per 8
+ * elements, and the scale (28..31).
+ */
+#ifndef KERNELS_QUANT_IQ3_XXS_H
+#define KERNELS_QUANT_IQ3_XXS_H
+
+#include "kernels/quant/bytes.h"
+#include "kernels/quant/codebook_iq3.h"
+#include "kernels/quant/octet.h"
+
+struct kern_block_iq3_xxs {
+    uint8_t d[2]; /* half */
+    uint8_t qs[64];
+    uint8_t signs_scale[32]; /* 8 numbers of 32 bits */
+};
+
+/** Decode elements 32 * group .. + 31; group is 0..7. */
+KERN_INLINE void kern_iq3_xxs_group(const struct kern_block_iq3_xxs *block, unsigned group,
+                                    float *y)
+{
+    uint32_t signs = kern_load_u32(block->signs_scale + 4 * group);
+    float scale = kern_load_half(block->d) * (0.5f + (float)(signs >> 28)) * 0.5f;
+    for (unsigned l = 0; l < 8; l++) {
+        uint32_t sign_byte = kern_sign_byte(signs >> 7 * (l / 2) & 127);
+        kern_iq3_quartet(kern_iq3_xxs_codes[block->qs[8 * group + l]], kern_iq3_xxs_values,
+                         sign_byte >> 4 * (l % 2), scale, y + 4 * l);
+    }
+}
+
+KERN_INLINE void kern_iq3_xxs_row(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_iq3_xxs *block = (const struct kern_block_iq3_xxs *)blocks;
+    for (size_t i = 0; i < n; i += 256, block++)
+        for (unsigned group = 0; group < 8; group++)
+            kern_iq3_xxs_group(block, group, y + i + 32 * group);
+}
+
+#endif

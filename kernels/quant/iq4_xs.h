@@ -1,0 +1,40 @@
+/**
+ * IQ4_XS: 256 elements in 136 bytes, 4.25 bits per weight. y = d * (scale - 32) *
+ * kern_iq4_values[q], q of 4 bits, a 6-bit scale per group of 32.
+ * In a group's 16 bytes of qs low nibbles are elements 0..15, high nibbles 16..31.
+ */
+#ifndef KERNELS_QUANT_IQ4_XS_H
+#define KERNELS_QUANT_IQ4_XS_H
+
+#include "kernels/quant/bytes.h"
+#include "kernels/quant/codebook_4bit.h"
+
+struct kern_block_iq4_xs {
+    uint8_t d[2];        /* half */
+    uint8_t scales_h[2]; /* upper two bits of the scale of group g: bits 2g, 2g + 1 */
+    uint8_t scales_l[4]; /* lower four, two groups in a byte, the even one low */
+    uint8_t qs[128];
+};
+
+/** Decode elements 32 * group .. + 31; group is 0..7. */
+KERN_INLINE void kern_iq4_xs_group(const struct kern_block_iq4_xs *block, unsigned group, float *y)
+{
+    int low = block->scales_l[group / 2] >> 4 * (group % 2) & 15;
+    int high = (int)(kern_load_u16(block->scales_h) >> 2 * group & 3);
+    float scale = kern_load_half(block->d) * (float)((low | high << 4) - 32);
+    const uint8_t *qs = block->qs + 16 * group;
+    for (int j = 0; j < 16; j++) {
+        y[j] = scale * (float)kern_iq4_values[qs[j] & 15];
+        y[j + 16] = scale * (float)kern_iq4_values[qs[j] >> 4];
+    }
+}
+
+KERN_INLINE void kern_iq4_xs_row(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_iq4_xs *block = (const struct kern_block_iq4_xs *)blocks;
+    for (size_t i = 0; i < n; i += 256, block++)
+        for (unsigned group = 0; group < 8; group++)
+            kern_iq4_xs_group(block, group, y + i + 32 * group);
+}
+
+#endif

@@ -1,0 +1,40 @@
+/**
+ * Q2_K: 256 elements in 84 bytes, 2.625 bits per weight. y = d * scale * q - dmin * min,
+ * q of 2 bits; scale and min are the low and high nibble of a byte per 16 elements.
+ * Two halves of 128 elements, each with 32 bytes of qs; group 4 * half + s takes bits 2s, 2s + 1.
+ */
+#ifndef KERNELS_QUANT_Q2_K_H
+#define KERNELS_QUANT_Q2_K_H
+
+#include "kernels/quant/bytes.h"
+
+struct kern_block_q2_k {
+    uint8_t scales[16];
+    uint8_t qs[64];
+    uint8_t d[2];    /* half: scale of the scales */
+    uint8_t dmin[2]; /* half: scale of the minima */
+};
+
+/** Decode elements 32 * group .. + 31; group is 0..7. */
+KERN_INLINE void kern_q2_k_group(const struct kern_block_q2_k *block, unsigned group, float *y)
+{
+    float d = kern_load_half(block->d);
+    float dmin = kern_load_half(block->dmin);
+    const uint8_t *qs = block->qs + 32 * (group / 4);
+    unsigned shift = 2 * (group % 4);
+    for (int j = 0; j < 32; j++) {
+        uint8_t scale = block->scales[2 * group + j / 16];
+        float q = (float)(qs[j] >> shift & 3);
+        y[j] = d * (float)(scale & 15) * q - dmin * (float)(scale >> 4);
+    }
+}
+
+KERN_INLINE void kern_q2_k_row(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_q2_k *block = (const struct kern_block_q2_k *)blocks;
+    for (size_t i = 0; i < n; i += 256, block++)
+        for (unsigned group = 0; group < 8; group++)
+            kern_q2_k_group(block, group, y + i + 32 * group);
+}
+
+#endif

@@ -1,0 +1,51 @@
+/**
+ * Q3_K: 256 elements in 110 bytes, 3.4375 bits per weight. y = d * (scale - 32) * q, with q of
+ * 3 bits less 4, and a 6-bit scale per 16 elements.
+ * Two halves of 128 elements, each with 32 bytes of qs; group 4 * half + s takes bits 2s, 2s + 1.
+ * Bit `group` of hmask[j] is the third bit of its element j.
+ */
+#ifndef KERNELS_QUANT_Q3_K_H
+#define KERNELS_QUANT_Q3_K_H
+
+#include "kernels/quant/bytes.h"
+
+struct kern_block_q3_k {
+    uint8_t hmask[32];
+    uint8_t qs[64];
+    uint8_t scales[12];
+    uint8_t d[2]; /* half */
+};
+
+/**
+ * Scale i (0..15), 0..63. Low four bits: the low (i < 8) or high nibble of scales[i % 8];
+ * upper two: bits 2 * (i / 4) of scales[8 + i % 4].
+ */
+KERN_INLINE int kern_q3_k_scale(const uint8_t *scales, unsigned i)
+{
+    int low = scales[i % 8] >> 4 * (i / 8) & 15;
+    int high = scales[8 + i % 4] >> 2 * (i / 4) & 3;
+    return low | high << 4;
+}
+
+/** Decode elements 32 * group .. + 31; group is 0..7. */
+KERN_INLINE void kern_q3_k_group(const struct kern_block_q3_k *block, unsigned group, float *y)
+{
+    float d = kern_load_half(block->d);
+    const uint8_t *qs = block->qs + 32 * (group / 4);
+    unsigned shift = 2 * (group % 4);
+    for (unsigned j = 0; j < 32; j++) {
+        float scale = d * (float)(kern_q3_k_scale(block->scales, 2 * group + j / 16) - 32);
+        int q = (qs[j] >> shift & 3) + 4 * (block->hmask[j] >> group & 1) - 4;
+        y[j] = scale * (float)q;
+    }
+}
+
+KERN_INLINE void kern_q3_k_row(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_q3_k *block = (const struct kern_block_q3_k *)blocks;
+    for (size_t i = 0; i < n; i += 256, block++)
+        for (unsigned group = 0; group < 8; group++)
+            kern_q3_k_group(block, group, y + i + 32 * group);
+}
+
+#endif

@@ -1,0 +1,35 @@
+/**
+ * Q4_1: 32 elements in 20 bytes, 5 bits per weight. y = q * d + m, q of 4 bits.
+ * Low nibbles are elements 0..15, high nibbles 16..31.
+ */
+#ifndef KERNELS_QUANT_Q4_1_H
+#define KERNELS_QUANT_Q4_1_H
+
+#include "kernels/quant/bytes.h"
+
+struct kern_block_q4_1 {
+    uint8_t d[2]; /* half: scale */
+    uint8_t m[2]; /* half: minimum */
+    uint8_t qs[16];
+};
+
+/** Decode the block: 32 elements; group is 0. */
+KERN_INLINE void kern_q4_1_group(const struct kern_block_q4_1 *block, unsigned group, float *y)
+{
+    (void)group;
+    float d = kern_load_half(block->d);
+    float m = kern_load_half(block->m);
+    for (int j = 0; j < 16; j++) {
+        y[j] = (float)(block->qs[j] & 15) * d + m;
+        y[j + 16] = (float)(block->qs[j] >> 4) * d + m;
+    }
+}
+
+KERN_INLINE void kern_q4_1_row(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_q4_1 *block = (const struct kern_block_q4_1 *)blocks;
+    for (size_t i = 0; i < n; i += 32, block++)
+        kern_q4_1_group(block, 0, y + i);
+}
+
+#endif

@@ -1,0 +1,42 @@
+/**
+ * Q6_K: 256 elements in 210 bytes, 6.5625 bits per weight. y = d * scale * (q - 32), q of 6 bits,
+ * a signed byte of scale per 16 elements.
+ * Two halves of 128 elements, each with 64 bytes of ql and 32 of qh. In a half, groups 0 and 1 are
+ * the low nibbles of ql[0..31] and ql[32..63], groups 2 and 3 the high ones; group r takes bits
+ * 2r, 2r + 1 of qh as its upper bits.
+ */
+#ifndef KERNELS_QUANT_Q6_K_H
+#define KERNELS_QUANT_Q6_K_H
+
+#include "kernels/quant/bytes.h"
+
+struct kern_block_q6_k {
+    uint8_t ql[128];
+    uint8_t qh[64];
+    uint8_t scales[16]; /* signed */
+    uint8_t d[2];       /* half */
+};
+
+/** Decode elements 32 * group .. + 31; group is 0..7. */
+KERN_INLINE void kern_q6_k_group(const struct kern_block_q6_k *block, unsigned group, float *y)
+{
+    float d = kern_load_half(block->d);
+    unsigned half = group / 4, r = group % 4;
+    const uint8_t *ql = block->ql + 64 * half + 32 * (r % 2);
+    const uint8_t *qh = block->qh + 32 * half;
+    for (int j = 0; j < 32; j++) {
+        float scale = d * (float)(int8_t)block->scales[2 * group + j / 16];
+        int q = (ql[j] >> 4 * (r / 2) & 15) | (qh[j] >> 2 * r & 3) << 4;
+        y[j] = scale * (float)(q - 32);
+    }
+}
+
+KERN_INLINE void kern_q6_k_row(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_q6_k *block = (const struct kern_block_q6_k *)blocks;
+    for (size_t i = 0; i < n; i += 256, block++)
+        for (unsigned group = 0; group < 8; group++)
+            kern_q6_k_group(block, group, y + i + 32 * group);
+}
+
+#endif

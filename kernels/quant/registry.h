@@ -1,0 +1,41 @@
+/**
+ * The list of block formats that can be decoded, with the scalar decoder of each.
+ * Tests, benchmarks and the tables of kernels walk it; a new type is its header and a row here
+ * (and one in gguf/type.c).
+ */
+#ifndef KERNELS_QUANT_REGISTRY_H
+#define KERNELS_QUANT_REGISTRY_H
+
+#include <stddef.h>
+
+#include "gguf/type.h"
+
+/**
+ * Decode n elements of a row to float32.
+ * blocks: n / block_elems blocks one after the other, at any alignment.
+ * y: n floats, at any alignment.   n: a multiple of the type's block_elems; 0 is allowed.
+ * Every bit pattern decodes, without reading or writing past the n elements. All variants of a
+ * type give the same bits, the sign of zero included; only the sign and payload of a NaN may
+ * differ. A NaN or infinite scale gives NaN or infinite elements, as the formula says.
+ */
+typedef void kern_decode_fn(const void *blocks, float *y, size_t n);
+
+/** One block format. */
+struct kern_quant {
+    enum gguf_type type;
+    size_t block_bytes;     /* sizeof its struct; tests compare it with gguf/type.c */
+    kern_decode_fn *decode; /* the scalar reference */
+    /**
+     * For a format with bit patterns that must not occur: the index of the first of n_blocks
+     * that holds one, or n_blocks. NULL where every pattern is a number.
+     */
+    size_t (*find_invalid)(const void *blocks, size_t n_blocks);
+};
+
+/** Walk the list: the i-th format, NULL past the end. */
+const struct kern_quant *kern_quant_at(size_t i);
+
+/** The row of a type; NULL if it is not in the list. */
+const struct kern_quant *kern_quant_find(enum gguf_type type);
+
+#endif

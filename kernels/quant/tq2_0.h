@@ -1,0 +1,34 @@
+/**
+ * TQ2_0: 256 elements in 66 bytes, 2.0625 bits per weight. y = d * (q - 1), q of 2 bits.
+ * Two halves of 128 elements, each with 32 bytes; group 4 * half + s takes bits 2s, 2s + 1 of
+ * those bytes.
+ */
+#ifndef KERNELS_QUANT_TQ2_0_H
+#define KERNELS_QUANT_TQ2_0_H
+
+#include "kernels/quant/bytes.h"
+
+struct kern_block_tq2_0 {
+    uint8_t qs[64];
+    uint8_t d[2]; /* half */
+};
+
+/** Decode elements 32 * group .. + 31; group is 0..7. */
+KERN_INLINE void kern_tq2_0_group(const struct kern_block_tq2_0 *block, unsigned group, float *y)
+{
+    float d = kern_load_half(block->d);
+    const uint8_t *qs = block->qs + 32 * (group / 4);
+    unsigned shift = 2 * (group % 4);
+    for (int j = 0; j < 32; j++)
+        y[j] = d * (float)((qs[j] >> shift & 3) - 1);
+}
+
+KERN_INLINE void kern_tq2_0_row(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_tq2_0 *block = (const struct kern_block_tq2_0 *)blocks;
+    for (size_t i = 0; i < n; i += 256, block++)
+        for (unsigned group = 0; group < 8; group++)
+            kern_tq2_0_group(block, group, y + i + 32 * group);
+}
+
+#endif
