@@ -1,0 +1,98 @@
+#include "eval/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/** Bytes asked for at first; doubled whenever they are full. */
+enum { FIRST_CAPACITY = 1 << 16 };
+
+static const char *shown_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
+/** Room for at least one byte more, but never for more than max_bytes + 1. */
+static enum status grow(struct eval_text *text, size_t *capacity, size_t max_bytes,
+                        const char *name, struct status_why *why)
+{
+    if (text->n_bytes < *capacity)
+        return STATUS_OK;
+    size_t wanted = *capacity ? *capacity * 2 : FIRST_CAPACITY;
+    if (wanted > max_bytes + 1)
+        wanted = max_bytes + 1;
+    char *data = realloc(text->data, wanted);
+    if (!data)
+        return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu bytes of text", name, wanted);
+    text->data = data;
+    *capacity = wanted;
+    return STATUS_OK;
+}
+
+/** Append everything that fd gives. */
+static enum status read_all(struct eval_text *text, int fd, size_t max_bytes, const char *name,
+                            struct status_why *why)
+{
+    size_t capacity = 0;
+    for (;;) {
+        enum status status = grow(text, &capacity, max_bytes, name, why);
+        if (status)
+            return status;
+        ssize_t n = read(fd, text->data + text->n_bytes, capacity - text->n_bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return status_fail(why, STATUS_IO, "%s: cannot read the text: %s", name,
+                               strerror(errno));
+        if (n == 0)
+            return STATUS_OK;
+        text->n_bytes += (size_t)n;
+        if (text->n_bytes > max_bytes)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: the text goes on after %zu bytes; expected at most that many",
+                               name, max_bytes);
+    }
+}
+
+static enum status finish(struct eval_text *text, const char *name, struct status_why *why)
+{
+    text->file_bytes = text->n_bytes;
+    enum status status = eval_sha256(text->sha256, text->data, text->n_bytes, why);
+    if (status)
+        return status;
+    if (text->n_bytes && text->data[text->n_bytes - 1] == '\n') {
+        text->n_bytes--;
+        text->newline_dropped = true;
+    }
+    if (text->n_bytes == 0)
+        return status_fail(why, STATUS_FORMAT, "%s: the text is empty (%zu bytes in the file)",
+                           name, text->file_bytes);
+    return STATUS_OK;
+}
+
+enum status eval_text_read(struct eval_text *out, const char *path, size_t max_bytes,
+                           struct status_why *why)
+{
+    *out = (struct eval_text){0};
+    const char *name = shown_name(path);
+    bool standard_input = strcmp(path, "-") == 0;
+    int fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return status_fail(why, STATUS_IO, "%s: cannot open the text: %s", name, strerror(errno));
+    enum status status = read_all(out, fd, max_bytes, name, why);
+    if (!standard_input)
+        close(fd);
+    if (!status)
+        status = finish(out, name, why);
+    if (status)
+        eval_text_free(out);
+    return status;
+}
+
+void eval_text_free(struct eval_text *text)
+{
+    free(text->data);
+    *text = (struct eval_text){0};
+}

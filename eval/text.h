@@ -1,0 +1,36 @@
+/** The text of an evaluation: a whole file or standard input, in memory. */
+#ifndef EVAL_TEXT_H
+#define EVAL_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "eval/digest.h"
+#include "gguf/status.h"
+
+/** The limit that commands pass to eval_text_read: 4 GiB, thousands of standard texts. */
+#define EVAL_TEXT_MAX_BYTES ((size_t)4 << 30)
+
+/** Any bytes: invalid UTF-8 and NUL are kept. Zero-initialise; release with eval_text_free. */
+struct eval_text {
+    char *data; /* what is evaluated: the file without one final newline */
+    size_t n_bytes;
+    size_t file_bytes;     /* of the file as it was read */
+    char sha256[EVAL_HEX]; /* of the file as it was read */
+    bool newline_dropped;  /* the file ended with a newline */
+};
+
+/**
+ * Read a file, or standard input for "-", until its end; then drop one final newline, as
+ * llama-perplexity does with -f.
+ * Fails: STATUS_IO (open or read; a directory), STATUS_FORMAT (no text, or more than
+ *        max_bytes), STATUS_MEMORY.
+ * Cost: O(bytes); never reads more than max_bytes + 1 bytes, so that endless devices end.
+ */
+enum status eval_text_read(struct eval_text *out, const char *path, size_t max_bytes,
+                           struct status_why *why);
+
+/** NULL is not allowed; a zero-initialised or failed object is. */
+void eval_text_free(struct eval_text *text);
+
+#endif

@@ -1,0 +1,138 @@
+/* Reading the text of an evaluation. Digests: `printf ... | sha256sum`. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "eval/text.h"
+#include "temp.h"
+
+static char folder[64], path[128];
+
+static int setup(void **state)
+{
+    (void)state;
+    temp_make(folder);
+    temp_path(path, folder, "text");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(folder);
+}
+
+/** Only the last of several newlines goes; a carriage return stays. */
+static void drops_one_final_newline(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        size_t n_bytes;
+        bool dropped;
+    } cases[] = {{"abc", 3, false}, {"abc\n", 3, true}, {"abc\n\n", 4, true}, {"abc\r\n", 4, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct eval_text text;
+        temp_write(path, cases[i].file, strlen(cases[i].file));
+        assert_int_equal(eval_text_read(&text, path, 100, NULL), STATUS_OK);
+        assert_int_equal(text.n_bytes, cases[i].n_bytes);
+        assert_int_equal(text.file_bytes, strlen(cases[i].file));
+        assert_int_equal(text.newline_dropped, cases[i].dropped);
+        assert_memory_equal(text.data, cases[i].file, cases[i].n_bytes);
+        eval_text_free(&text);
+    }
+}
+
+/** The digest is the file's, so that sha256sum agrees: printf 'abc\n' | sha256sum. */
+static void hashes_the_file(void **state)
+{
+    (void)state;
+    struct eval_text text;
+    temp_write(path, "abc\n", 4);
+    assert_int_equal(eval_text_read(&text, path, 100, NULL), STATUS_OK);
+    assert_string_equal(text.sha256,
+                        "edeaaff3f1774ad2888673770c6d64097e391bc362d7d6fb34982ddf0efd18cb");
+    eval_text_free(&text);
+}
+
+static void keeps_any_bytes(void **state)
+{
+    (void)state;
+    struct eval_text text;
+    static const char bytes[] = {'\0', '\xff', '\xc3', '\0', 'x'};
+    temp_write(path, bytes, sizeof bytes);
+    assert_int_equal(eval_text_read(&text, path, 100, NULL), STATUS_OK);
+    assert_int_equal(text.n_bytes, sizeof bytes);
+    assert_memory_equal(text.data, bytes, sizeof bytes);
+    eval_text_free(&text);
+}
+
+/** Longer than the first buffer, with a period that is prime to the buffer sizes. */
+static void reads_large_files(void **state)
+{
+    (void)state;
+    size_t n = 300007;
+    char *bytes = malloc(n);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = (char)(i % 251);
+    temp_write(path, bytes, n);
+    struct eval_text text;
+    assert_int_equal(eval_text_read(&text, path, n, NULL), STATUS_OK);
+    assert_int_equal(text.n_bytes, n);
+    assert_memory_equal(text.data, bytes, n);
+    eval_text_free(&text);
+
+    struct status_why why = {0};
+    assert_int_equal(eval_text_read(&text, path, n - 1, &why), STATUS_FORMAT);
+    assert_non_null(strstr(why.text, "300006"));
+    assert_null(text.data);
+    free(bytes);
+}
+
+static void refuses_what_is_no_text(void **state)
+{
+    (void)state;
+    struct eval_text text;
+    struct status_why why = {0};
+    assert_int_equal(eval_text_read(&text, folder, 100, &why), STATUS_IO);
+    assert_non_null(strstr(why.text, "Is a directory"));
+    assert_int_equal(eval_text_read(&text, "/tmp/assay-no-such-file", 100, &why), STATUS_IO);
+    assert_non_null(strstr(why.text, "/tmp/assay-no-such-file"));
+    temp_write(path, "", 0);
+    assert_int_equal(eval_text_read(&text, path, 100, &why), STATUS_FORMAT);
+    assert_non_null(strstr(why.text, "empty"));
+    temp_write(path, "\n", 1);
+    assert_int_equal(eval_text_read(&text, path, 100, &why), STATUS_FORMAT);
+    assert_int_equal(eval_text_read(&text, "/dev/zero", 100000, &why), STATUS_FORMAT);
+    assert_non_null(strstr(why.text, "100000"));
+}
+
+static void reads_standard_input(void **state)
+{
+    (void)state;
+    int saved = dup(STDIN_FILENO);
+    temp_write(path, "from a pipe\n", 12);
+    assert_non_null(freopen(path, "r", stdin));
+    struct eval_text text;
+    assert_int_equal(eval_text_read(&text, "-", 100, NULL), STATUS_OK);
+    assert_int_equal(text.n_bytes, 11);
+    assert_memory_equal(text.data, "from a pipe", 11);
+    eval_text_free(&text);
+    dup2(saved, STDIN_FILENO);
+    close(saved);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(drops_one_final_newline), cmocka_unit_test(hashes_the_file),
+        cmocka_unit_test(keeps_any_bytes),         cmocka_unit_test(reads_large_files),
+        cmocka_unit_test(refuses_what_is_no_text), cmocka_unit_test(reads_standard_input),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
