@@ -1,0 +1,13 @@
+#include "kernels/cpu/ops_scalar.h"
+
+const struct kern_ops kern_ops_scalar = {
+    .rmsnorm = kern_scalar_rmsnorm,
+    .rope_adjacent = kern_scalar_rope_adjacent,
+    .rope_halves = kern_scalar_rope_halves,
+    .gate = kern_scalar_gate,
+    .add_scaled = kern_scalar_add_scaled,
+    .softmax_block = kern_scalar_softmax_block,
+    .score_update = kern_scalar_score_update,
+    .score_pair = kern_scalar_score_pair,
+    .score_rank = kern_scalar_score_rank,
+};
