@@ -21,35 +21,35 @@
  * infinity. MAX: largest float with exp(x) <= FLT_MAX; MIN: smallest with exp(x) >= 2^-126.
  * exp(r) = 1 + r + r^2 (C2 + C3 r + ... + C6 r^4), relative error 2^-27.9.
  */
-#define FMATH_EXP_F32_MAX   0x1.62e42ep+6f
-#define FMATH_EXP_F32_MIN   -0x1.5d589ep+6f
-#define FMATH_LOG2E_F32     0x1.715476p+0f
-#define FMATH_LN2_HIGH_F32  0x1.62e430p-1f
-#define FMATH_LN2_LOW_F32   -0x1.05c610p-29f
-#define FMATH_EXP_F32_C2    0x1.fffffcp-2f
-#define FMATH_EXP_F32_C3    0x1.555492p-3f
-#define FMATH_EXP_F32_C4    0x1.5558f2p-5f
-#define FMATH_EXP_F32_C5    0x1.1239e2p-7f
-#define FMATH_EXP_F32_C6    0x1.6a2434p-10f
+#define FMATH_EXP_F32_MAX  0x1.62e42ep+6f
+#define FMATH_EXP_F32_MIN  -0x1.5d589ep+6f
+#define FMATH_LOG2E_F32    0x1.715476p+0f
+#define FMATH_LN2_HIGH_F32 0x1.62e430p-1f
+#define FMATH_LN2_LOW_F32  -0x1.05c610p-29f
+#define FMATH_EXP_F32_C2   0x1.fffffcp-2f
+#define FMATH_EXP_F32_C3   0x1.555492p-3f
+#define FMATH_EXP_F32_C4   0x1.5558f2p-5f
+#define FMATH_EXP_F32_C5   0x1.1239e2p-7f
+#define FMATH_EXP_F32_C6   0x1.6a2434p-10f
 
 /*
  * exp, double, likewise: exp(r) = 1 + r + r^2 (C2 + ... + C11 r^9), relative error 2^-56.3.
  */
-#define FMATH_EXP_F64_MAX   0x1.62e42fefa39efp+9
-#define FMATH_EXP_F64_MIN   -0x1.6232bdd7abcd2p+9
-#define FMATH_LOG2E_F64     0x1.71547652b82fep+0
-#define FMATH_LN2_HIGH_F64  0x1.62e42fefa39efp-1
-#define FMATH_LN2_LOW_F64   0x1.abc9e3b39803fp-56
-#define FMATH_EXP_F64_C2    0x1.000000000000ap-1
-#define FMATH_EXP_F64_C3    0x1.55555555554fap-3
-#define FMATH_EXP_F64_C4    0x1.555555555087cp-5
-#define FMATH_EXP_F64_C5    0x1.1111111127be7p-7
-#define FMATH_EXP_F64_C6    0x1.6c16c1842a167p-10
-#define FMATH_EXP_F64_C7    0x1.a01a012a571fcp-13
-#define FMATH_EXP_F64_C8    0x1.a0199a0c5ae7ep-16
-#define FMATH_EXP_F64_C9    0x1.71df25539452dp-19
-#define FMATH_EXP_F64_C10   0x1.28ad72d7857dap-22
-#define FMATH_EXP_F64_C11   0x1.ad7f6ccfc77a0p-26
+#define FMATH_EXP_F64_MAX  0x1.62e42fefa39efp+9
+#define FMATH_EXP_F64_MIN  -0x1.6232bdd7abcd2p+9
+#define FMATH_LOG2E_F64    0x1.71547652b82fep+0
+#define FMATH_LN2_HIGH_F64 0x1.62e42fefa39efp-1
+#define FMATH_LN2_LOW_F64  0x1.abc9e3b39803fp-56
+#define FMATH_EXP_F64_C2   0x1.000000000000ap-1
+#define FMATH_EXP_F64_C3   0x1.55555555554fap-3
+#define FMATH_EXP_F64_C4   0x1.555555555087cp-5
+#define FMATH_EXP_F64_C5   0x1.1111111127be7p-7
+#define FMATH_EXP_F64_C6   0x1.6c16c1842a167p-10
+#define FMATH_EXP_F64_C7   0x1.a01a012a571fcp-13
+#define FMATH_EXP_F64_C8   0x1.a0199a0c5ae7ep-16
+#define FMATH_EXP_F64_C9   0x1.71df25539452dp-19
+#define FMATH_EXP_F64_C10  0x1.28ad72d7857dap-22
+#define FMATH_EXP_F64_C11  0x1.ad7f6ccfc77a0p-26
 
 /* log, double: 2 atanh(s) = 2s + s^3 (C0 + C1 s^2 + ...), |s| <= 0.1716, error 2^-58.9. */
 #define FMATH_LOG_F64_C0 0x1.5555555555592p-1

@@ -55,15 +55,15 @@ struct kern_logit_tile {
  */
 struct kern_score_lanes {
     float max[KERN_LANES];
-    int32_t argmax[KERN_LANES];  /* first row that holds max; -1 while all are -infinity or NaN */
-    double sum[KERN_LANES];      /* sum e^(l - max) */
-    double moment[KERN_LANES];   /* sum e^(l - max) (l - max), for the entropy */
+    int32_t argmax[KERN_LANES]; /* first row that holds max; -1 while all are -infinity or NaN */
+    double sum[KERN_LANES];     /* sum e^(l - max) */
+    double moment[KERN_LANES];  /* sum e^(l - max) (l - max), for the entropy */
 };
 
 /** Running cross term of two models' logits, for KL(base || other). */
 struct kern_pair_lanes {
-    float max[KERN_LANES];     /* of the base's logits */
-    double cross[KERN_LANES];  /* sum e^(a - max) (a - b); a: base, b: other */
+    float max[KERN_LANES];    /* of the base's logits */
+    double cross[KERN_LANES]; /* sum e^(a - max) (a - b); a: base, b: other */
 };
 
 /** Targets whose rank is counted, at most one per lane; use several for more. */
