@@ -62,7 +62,9 @@ struct model_options {
     size_t n_overrides;
     float rope_freq_base, rope_freq_scale; /* 0: the file's */
     const char *rope_scaling;              /* NULL: the file's */
-    float yarn_ext_factor, yarn_attn_factor, yarn_beta_fast, yarn_beta_slow; /* NaN or 0: file's */
+    bool has_yarn_ext_factor;              /* its 0 is a value: interpolate everywhere */
+    float yarn_ext_factor;
+    float yarn_attn_factor, yarn_beta_fast, yarn_beta_slow; /* 0: the file's */
     uint32_t yarn_original_ctx;            /* 0: the file's */
 };
 
