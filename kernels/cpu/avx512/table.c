@@ -1,0 +1,4 @@
+/* The rows that have an AVX-512 version. This folder alone is compiled with -mavx512*. */
+#include "kernels/cpu/table.h"
+
+const struct kern_table kern_table_avx512 = {0};

@@ -1,0 +1,68 @@
+#include "kernels/cpu/isa.h"
+
+#include <cpuid.h>
+#include <stdint.h>
+#include <string.h>
+
+static const char *const isa_names[KERN_ISA_COUNT] = {"scalar", "avx2", "avx512"};
+
+/* Register sets that the operating system saves, as XCR0 reports them. */
+enum {
+    XCR0_SSE = 1 << 1,
+    XCR0_AVX = 1 << 2,
+    XCR0_OPMASK = 1 << 5,
+    XCR0_ZMM_HIGH = 1 << 6, /* upper halves of zmm0 to zmm15 */
+    XCR0_ZMM_16_31 = 1 << 7
+};
+
+static uint64_t xcr0_read(void)
+{
+    uint32_t low = 0, high = 0;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+static bool has_all(uint64_t found, uint64_t wanted)
+{
+    return (found & wanted) == wanted;
+}
+
+enum kern_isa kern_isa_detect(void)
+{
+    const uint32_t leaf1_ecx = bit_FMA | bit_F16C | bit_AVX | bit_OSXSAVE;
+    const uint32_t avx512_ebx = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
+    const uint64_t ymm_saved = XCR0_SSE | XCR0_AVX;
+    const uint64_t zmm_saved = ymm_saved | XCR0_OPMASK | XCR0_ZMM_HIGH | XCR0_ZMM_16_31;
+    uint32_t eax, ebx, ecx, edx;
+
+    /* XGETBV exists only where OSXSAVE is set, so that bit is asked for first. */
+    if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !has_all(ecx, leaf1_ecx))
+        return KERN_ISA_SCALAR;
+    uint64_t saved = xcr0_read();
+    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || !has_all(ebx, bit_AVX2) ||
+        !has_all(saved, ymm_saved))
+        return KERN_ISA_SCALAR;
+    if (!has_all(ebx, avx512_ebx) || !has_all(saved, zmm_saved))
+        return KERN_ISA_AVX2;
+    return KERN_ISA_AVX512;
+}
+
+const char *kern_isa_name(enum kern_isa isa)
+{
+    return (unsigned)isa < KERN_ISA_COUNT ? isa_names[isa] : "unknown";
+}
+
+bool kern_isa_parse(const char *name, enum kern_isa *isa)
+{
+    if (strcmp(name, "auto") == 0) {
+        *isa = KERN_ISA_COUNT - 1;
+        return true;
+    }
+    for (int i = 0; i < KERN_ISA_COUNT; i++) {
+        if (strcmp(name, isa_names[i]) == 0) {
+            *isa = (enum kern_isa)i;
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,109 @@
+/* Instruction sets: names, detection against the compiler's own, and the tables they select. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/table.h"
+
+static void test_names_round_trip(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KERN_ISA_COUNT; i++) {
+        enum kern_isa isa = KERN_ISA_COUNT;
+        assert_true(kern_isa_parse(kern_isa_name((enum kern_isa)i), &isa));
+        assert_int_equal(isa, i);
+    }
+    enum kern_isa isa = KERN_ISA_SCALAR;
+    assert_true(kern_isa_parse("auto", &isa));
+    assert_int_equal(isa, KERN_ISA_COUNT - 1);
+    assert_false(kern_isa_parse("avx", &isa));
+    assert_false(kern_isa_parse("AVX2", &isa));
+    assert_false(kern_isa_parse("", &isa));
+}
+
+static void test_detection_agrees_with_the_compiler(void **state)
+{
+    (void)state;
+    __builtin_cpu_init();
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    enum kern_isa expected = avx512 ? KERN_ISA_AVX512 : avx2 ? KERN_ISA_AVX2 : KERN_ISA_SCALAR;
+    assert_int_equal(kern_isa_detect(), expected);
+}
+
+/** Rows of the built table come from the highest ISA below the cap that has them. */
+static void test_table_is_capped(void **state)
+{
+    (void)state;
+    for (int cap = 0; cap < KERN_ISA_COUNT; cap++) {
+        struct kern_table table;
+        enum kern_isa isa = kern_table_build(&table, (enum kern_isa)cap);
+        assert_true(isa <= (enum kern_isa)cap && isa <= kern_isa_detect());
+        kern_fma_tile_fn *expected = kern_table_scalar.fma_tile;
+        for (int i = 0; i <= (int)isa; i++) {
+            if (kern_table_of((enum kern_isa)i)->fma_tile)
+                expected = kern_table_of((enum kern_isa)i)->fma_tile;
+        }
+        assert_true(table.fma_tile == expected);
+    }
+}
+
+static void test_backend_reports_what_it_uses(void **state)
+{
+    (void)state;
+    struct kern_cpu_options options = {.n_threads = 3, .isa_cap = KERN_ISA_SCALAR};
+    struct kern_backend *b = NULL;
+    assert_int_equal(kern_cpu_open(&b, &options, NULL), STATUS_OK);
+    assert_int_equal(kern_cpu_isa(b), KERN_ISA_SCALAR);
+    assert_int_equal(kern_cpu_n_threads(b), 3);
+    kern_close(b);
+    kern_close(NULL);
+}
+
+static void test_memory_is_aligned_and_copied(void **state)
+{
+    (void)state;
+    struct kern_cpu_options options = {.n_threads = 1, .isa_cap = KERN_ISA_COUNT - 1};
+    struct kern_backend *b = NULL;
+    assert_int_equal(kern_cpu_open(&b, &options, NULL), STATUS_OK);
+    static const size_t sizes[] = {0, 1, 63, 65, 4 << 20, (4 << 20) + 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        void *memory = NULL;
+        assert_int_equal(kern_alloc(b, &memory, sizes[i], NULL), STATUS_OK);
+        assert_int_equal((uintptr_t)memory % 64, 0);
+        unsigned char *host = malloc(sizes[i] + 1), *back = malloc(sizes[i] + 1);
+        memset(host, 0x5a, sizes[i] + 1);
+        assert_int_equal(kern_upload(b, memory, host, sizes[i], NULL), STATUS_OK);
+        assert_int_equal(kern_download(b, back, memory, sizes[i], NULL), STATUS_OK);
+        assert_memory_equal(host, back, sizes[i]);
+        free(host);
+        free(back);
+        kern_free(b, memory);
+    }
+    struct status_why why = {{0}};
+    void *memory = b;
+    assert_int_equal(kern_alloc(b, &memory, SIZE_MAX, &why), STATUS_MEMORY);
+    assert_null(memory);
+    assert_non_null(strstr(why.text, "no memory"));
+    kern_free(b, NULL);
+    kern_close(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names_round_trip),
+        cmocka_unit_test(test_detection_agrees_with_the_compiler),
+        cmocka_unit_test(test_table_is_capped),
+        cmocka_unit_test(test_backend_reports_what_it_uses),
+        cmocka_unit_test(test_memory_is_aligned_and_copied),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
