@@ -1,6 +1,7 @@
 /* The thread pool: each index once, any number of threads, cancellation, many short loops. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,0 +1,49 @@
+/* The scalar table: the product kernels in plain C. */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/cpu/panel_scalar.h"
+
+void kern_scalar_fma_tile(const struct kern_fma_tile *op)
+{
+    for (size_t r = 0; r < op->n_rows; r++) {
+        const float *w = op->w + r * op->w_row;
+        float *acc = op->acc + r * KERN_PANEL;
+        if (!op->resume)
+            memset(acc, 0, KERN_PANEL * sizeof *acc);
+        for (size_t k = 0; k < op->n_k; k++) {
+            const float *x = op->x + k * KERN_PANEL;
+            for (size_t lane = 0; lane < KERN_PANEL; lane++)
+                acc[lane] = fmaf(w[k * op->w_col], x[lane], acc[lane]);
+        }
+    }
+}
+
+void kern_scalar_panel_pack(const float *x, size_t x_stride, size_t n_lanes, size_t n_k, float *out)
+{
+    for (size_t k = 0; k < n_k; k++) {
+        for (size_t lane = 0; lane < KERN_PANEL; lane++)
+            out[k * KERN_PANEL + lane] = lane < n_lanes ? x[lane * x_stride + k] : 0.0f;
+    }
+}
+
+void kern_scalar_panel_unpack(const struct kern_panel_unpack *op)
+{
+    for (size_t lane = 0; lane < op->n_lanes; lane++) {
+        float *y = op->y + lane * op->y_stride;
+        for (size_t r = 0; r < op->n_rows; r++) {
+            float value = op->acc[r * KERN_PANEL + lane];
+            if (op->scale != 1.0f)
+                value *= op->scale;
+            if (op->bias)
+                value += op->bias[r];
+            y[r] = op->accumulate ? value + y[r] : value;
+        }
+    }
+}
+
+const struct kern_table kern_table_scalar = {
+    .fma_tile = kern_scalar_fma_tile,
+    .panel_pack = kern_scalar_panel_pack,
+    .panel_unpack = kern_scalar_panel_unpack,
+};
