@@ -1,7 +1,7 @@
 /**
  * Every block format against vectors that were not made here: packed rows (NAME.blocks) and the
- * float32 values that they decode to (NAME.f32), listed in MANIFEST.tsv. To the bit, the sign of
- * zero included.
+ * float32 values that they decode to (NAME.f32), listed in MANIFEST.tsv. Every ISA that this
+ * processor has, to the bit, the sign of zero included.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/quant/registry.h"
+#include "kernels/cpu/table.h"
 #include "tests/harness/compare.h"
 
 #define VECTORS ASSAY_SOURCE_DIR "/tests/data/vectors/"
@@ -74,7 +74,11 @@ static void test_vectors(void **state)
         if (!format)
             fail_msg("%s: type %u is not in the registry", v.name, v.type);
         assert_int_equal(format->block_bytes, v.block_bytes);
-        check_vector(&v, format->decode, "scalar");
+        for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
+            struct kern_table table;
+            kern_table_build(&table, (enum kern_isa)isa);
+            check_vector(&v, table.decode[v.type], kern_isa_name((enum kern_isa)isa));
+        }
         n_vectors++;
     }
     fclose(manifest);
