@@ -27,14 +27,14 @@ struct gguf_string {
 struct gguf_tensor {
     const char *name; /* NUL-terminated copy (names with a NUL byte are refused) */
     const struct gguf_type_info *type;
-    uint32_t n_dims;   /* 1..4 */
-    uint64_t ne[4];    /* elements along each dimension, ne[0] fastest; 1 past n_dims */
-    uint64_t n_rows;   /* ne[1] * ne[2] * ne[3] */
+    uint32_t n_dims; /* 1..4 */
+    uint64_t ne[4];  /* elements along each dimension, ne[0] fastest; 1 past n_dims */
+    uint64_t n_rows; /* ne[1] * ne[2] * ne[3] */
     uint64_t row_bytes;
-    uint64_t n_bytes;  /* n_rows * row_bytes */
-    const void *data;  /* in the read-only mapping */
-    size_t shard;      /* which part of a split file holds it */
-    uint64_t offset;   /* of the data, from the start of its shard's file */
+    uint64_t n_bytes; /* n_rows * row_bytes */
+    const void *data; /* in the read-only mapping */
+    size_t shard;     /* which part of a split file holds it */
+    uint64_t offset;  /* of the data, from the start of its shard's file */
 };
 
 /**

@@ -1,0 +1,141 @@
+/* One GGUF file from its first byte to the end of its directory. */
+#include <inttypes.h>
+
+#include "gguf/file_impl.h"
+#include "gguf/quote.h"
+
+enum {
+    HEADER_BYTES = 24,    /* magic, version, two counts */
+    PAIR_BYTES_MIN = 14,  /* a key of one byte, a type, a value of one byte */
+    ENTRY_BYTES_MIN = 33, /* a name of one byte, n_dims, one dimension, type, offset */
+    DEFAULT_ALIGNMENT = 32
+};
+
+struct header {
+    uint32_t version;
+    uint64_t n_tensors;
+    uint64_t n_pairs;
+};
+
+static enum status check_version(uint32_t version, struct status_why *why)
+{
+    if (version == 2 || version == 3)
+        return STATUS_OK;
+    uint32_t swapped = __builtin_bswap32(version);
+    if (swapped >= 1 && swapped <= 3)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "is a big-endian GGUF file (version %" PRIu32
+                           " with its bytes swapped), expected a little-endian one",
+                           swapped);
+    if (version == 1)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "is a GGUF file of version 1, whose counts have 32 bits, expected "
+                           "version 2 or 3: convert the model again");
+    return status_fail(why, STATUS_UNSUPPORTED,
+                       "is a GGUF file of version %" PRIu32 ", expected version 2 or 3", version);
+}
+
+/* A count can be at most what the rest of the file has room for. */
+static enum status check_count(uint64_t count, uint64_t bytes_each, uint64_t n_left,
+                               const char *what, struct status_why *why)
+{
+    if (count <= n_left / bytes_each)
+        return STATUS_OK;
+    return status_fail(why, STATUS_FORMAT,
+                       "the header counts %" PRIu64 " %s, expected at most %" PRIu64
+                       ": only %" PRIu64 " bytes follow",
+                       count, what, n_left / bytes_each, n_left);
+}
+
+static enum status read_header(struct gguf_span *span, struct header *header,
+                               struct status_why *why)
+{
+    static const char magic[4] = {'G', 'G', 'U', 'F'};
+    size_t n_shown = span->n_bytes < sizeof magic ? (size_t)span->n_bytes : sizeof magic;
+    if (n_shown < sizeof magic || memcmp(span->data, magic, sizeof magic) != 0) {
+        struct gguf_quoted shown;
+        struct gguf_string start = {(const char *)span->data, n_shown};
+        return status_fail(why, STATUS_FORMAT,
+                           "is not a GGUF file: begins with %s, expected 'GGUF'",
+                           gguf_quote(&shown, start));
+    }
+    span->at = sizeof magic;
+    enum status status = gguf_span_u32(span, &header->version, "the version", why);
+    if (status == STATUS_OK)
+        status = check_version(header->version, why);
+    if (status == STATUS_OK)
+        status = gguf_span_u64(span, &header->n_tensors, "the number of tensors", why);
+    if (status == STATUS_OK)
+        status = gguf_span_u64(span, &header->n_pairs, "the number of key/value pairs", why);
+    if (status == STATUS_OK)
+        status =
+            check_count(header->n_tensors, ENTRY_BYTES_MIN, gguf_span_left(span), "tensors", why);
+    if (status == STATUS_OK)
+        status = check_count(header->n_pairs, PAIR_BYTES_MIN, gguf_span_left(span),
+                             "key/value pairs", why);
+    return status;
+}
+
+static enum status read_alignment(struct gguf_shard *shard, struct status_why *why)
+{
+    uint32_t alignment = DEFAULT_ALIGNMENT;
+    const struct gguf_kv *kv = gguf_shard_find(shard, "general.alignment");
+    if (kv) {
+        enum status status = gguf_kv_u32(kv, &alignment, why);
+        if (status != STATUS_OK)
+            return status;
+    }
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "key 'general.alignment' is %" PRIu32 ", expected a power of two",
+                           alignment);
+    shard->alignment = alignment;
+    return STATUS_OK;
+}
+
+/* Where tensor data starts: after the padding behind the directory. */
+static enum status set_data_offset(struct gguf_shard *shard, uint64_t directory_end,
+                                   uint64_t n_tensors, struct status_why *why)
+{
+    shard->data_offset = directory_end;
+    if (n_tensors == 0)
+        return STATUS_OK;
+    uint64_t padding = (shard->alignment - directory_end % shard->alignment) % shard->alignment;
+    if (padding > shard->n_bytes - directory_end)
+        return status_fail(why, STATUS_FORMAT,
+                           "tensor data should start at byte %" PRIu64 " (alignment %" PRIu64
+                           "), but the file has only %" PRIu64 " bytes",
+                           directory_end + padding, shard->alignment, shard->n_bytes);
+    shard->data_offset += padding;
+    return STATUS_OK;
+}
+
+static enum status read_shard(struct gguf_file *file, size_t i_shard, struct status_why *why)
+{
+    struct gguf_shard *shard = &file->shards[i_shard];
+    struct gguf_span span = {shard->data, shard->n_bytes, 0};
+    struct header header;
+    size_t first = file->tensor_names.n_entries;
+    enum status status = read_header(&span, &header, why);
+    if (status != STATUS_OK)
+        return status;
+    shard->version = header.version;
+    status = gguf_pairs_read(shard, &span, header.n_pairs, why);
+    if (status == STATUS_OK)
+        status = read_alignment(shard, why);
+    if (status == STATUS_OK)
+        status = gguf_tensors_read(file, i_shard, &span, header.n_tensors, why);
+    if (status == STATUS_OK)
+        status = set_data_offset(shard, span.at, header.n_tensors, why);
+    if (status == STATUS_OK)
+        status = gguf_tensors_place(file, i_shard, first, why);
+    return status;
+}
+
+enum status gguf_directory_read(struct gguf_file *file, size_t shard, struct status_why *why)
+{
+    enum status status = read_shard(file, shard, why);
+    if (status != STATUS_OK)
+        status_context(why, "%s", file->shards[shard].path);
+    return status;
+}

@@ -1,0 +1,181 @@
+/* Opening, closing, and what the directory says. */
+#include "gguf/file.h"
+
+#include <stdlib.h>
+
+#include "gguf/file_impl.h"
+
+enum status gguf_file_new(struct gguf_file **out, const char *path, size_t n_shards,
+                          struct status_why *why)
+{
+    *out = NULL;
+    struct gguf_file *file = calloc(1, sizeof *file);
+    if (file) {
+        file->path = strdup(path);
+        file->shards = calloc(n_shards, sizeof *file->shards);
+    }
+    if (!file || !file->path || !file->shards) {
+        gguf_close(file);
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
+    }
+    file->n_shards = n_shards;
+    *out = file;
+    return STATUS_OK;
+}
+
+enum status gguf_file_map_shard(struct gguf_file *file, size_t i_shard, const char *path,
+                                struct status_why *why)
+{
+    struct gguf_shard *shard = &file->shards[i_shard];
+    shard->path = strdup(path);
+    if (!shard->path)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
+    enum status status = gguf_map_open(&shard->map, path, why);
+    if (status != STATUS_OK)
+        return status;
+    shard->data = shard->map.data;
+    shard->n_bytes = shard->map.n_bytes;
+    return gguf_directory_read(file, i_shard, why);
+}
+
+enum status gguf_file_copy_names(struct gguf_file *file, struct status_why *why)
+{
+    const struct gguf_name *names = file->tensor_names.entries;
+    size_t n = file->tensor_names.n_entries;
+    size_t n_bytes = 1;
+    for (size_t i = 0; i < n; i++)
+        n_bytes += names[i].string.n_bytes + 1;
+    char *to = file->name_bytes = malloc(n_bytes);
+    if (!to)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory for the names of %zu tensors",
+                           file->path, n);
+    for (size_t i = 0; i < n; i++) {
+        file->tensors[i].name = to;
+        memcpy(to, names[i].string.data, names[i].string.n_bytes);
+        to += names[i].string.n_bytes;
+        *to++ = '\0';
+    }
+    return STATUS_OK;
+}
+
+enum status gguf_open(struct gguf_file **out, const char *path, struct status_why *why)
+{
+    *out = NULL;
+    struct gguf_file *file;
+    enum status status = gguf_file_new(&file, path, 1, why);
+    if (status != STATUS_OK)
+        return status;
+    status = gguf_file_map_shard(file, 0, path, why);
+    if (status == STATUS_OK)
+        status = gguf_split_open(&file, why);
+    if (status == STATUS_OK)
+        status = gguf_file_copy_names(file, why);
+    if (status != STATUS_OK) {
+        gguf_close(file);
+        return status;
+    }
+    *out = file;
+    return STATUS_OK;
+}
+
+/* As gguf_file_map_shard, for bytes in memory. */
+static enum status read_memory(struct gguf_file *file, const void *data, size_t n_bytes,
+                               struct status_why *why)
+{
+    struct gguf_shard *shard = &file->shards[0];
+    uint32_t n_parts;
+    shard->path = strdup(file->path);
+    if (!shard->path)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", file->path);
+    shard->data = data;
+    shard->n_bytes = n_bytes;
+    enum status status = gguf_directory_read(file, 0, why);
+    if (status == STATUS_OK)
+        status = gguf_split_count(shard, &n_parts, why);
+    if (status == STATUS_OK && n_parts > 1)
+        status = status_fail(why, STATUS_UNSUPPORTED,
+                             "%s: is one of %u parts, expected a whole file", file->path, n_parts);
+    return status;
+}
+
+enum status gguf_open_memory(struct gguf_file **out, const void *data, size_t n_bytes,
+                             const char *name, struct status_why *why)
+{
+    *out = NULL;
+    struct gguf_file *file;
+    enum status status = gguf_file_new(&file, name, 1, why);
+    if (status != STATUS_OK)
+        return status;
+    status = read_memory(file, data, n_bytes, why);
+    if (status == STATUS_OK)
+        status = gguf_file_copy_names(file, why);
+    if (status != STATUS_OK) {
+        gguf_close(file);
+        return status;
+    }
+    *out = file;
+    return STATUS_OK;
+}
+
+void gguf_close(struct gguf_file *file)
+{
+    if (!file)
+        return;
+    for (size_t i = 0; i < file->n_shards; i++) {
+        struct gguf_shard *shard = &file->shards[i];
+        free(shard->path);
+        free(shard->kv);
+        gguf_names_free(&shard->kv_names);
+        gguf_map_close(&shard->map);
+    }
+    free(file->path);
+    free(file->shards);
+    free(file->tensors);
+    gguf_names_free(&file->tensor_names);
+    free(file->name_bytes);
+    free(file);
+}
+
+const char *gguf_path(const struct gguf_file *file)
+{
+    return file->path;
+}
+
+uint32_t gguf_version(const struct gguf_file *file)
+{
+    return file->shards[0].version;
+}
+
+size_t gguf_n_tensors(const struct gguf_file *file)
+{
+    return file->tensor_names.n_entries;
+}
+
+const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t i)
+{
+    return &file->tensors[i];
+}
+
+const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const char *name)
+{
+    size_t i = gguf_names_find(&file->tensor_names, (struct gguf_string){name, strlen(name)});
+    return i == GGUF_NAMES_NONE ? NULL : &file->tensors[i];
+}
+
+size_t gguf_n_shards(const struct gguf_file *file)
+{
+    return file->n_shards;
+}
+
+const void *gguf_shard_data(const struct gguf_file *file, size_t shard, uint64_t *n_bytes,
+                            uint64_t *data_offset)
+{
+    *n_bytes = file->shards[shard].n_bytes;
+    *data_offset = file->shards[shard].data_offset;
+    return file->shards[shard].data;
+}
+
+const char *gguf_shard_path(const struct gguf_file *file, size_t shard)
+{
+    return file->shards[shard].path;
+}

@@ -1,0 +1,90 @@
+/**
+ * What the files that implement gguf/file.h and gguf/meta.h share; nobody else includes it.
+ *
+ * Opening goes: file.c maps a path, directory.c reads one part (header, then pairs.c for the
+ * key/value section, then tensors.c for the tensor section), split.c does so for every part.
+ */
+#ifndef GGUF_FILE_IMPL_H
+#define GGUF_FILE_IMPL_H
+
+#include "gguf/map.h"
+#include "gguf/meta.h"
+#include "gguf/names.h"
+#include "gguf/span.h"
+
+/** One part: a GGUF file of its own. Zero-initialised is a valid, empty object. */
+struct gguf_shard {
+    char *path;          /* owned */
+    struct gguf_map map; /* empty for bytes in memory */
+    const uint8_t *data;
+    uint64_t n_bytes;
+    uint32_t version;
+    struct gguf_kv *kv; /* [kv_names.n_entries] */
+    size_t kv_capacity;
+    struct gguf_names kv_names;
+    uint64_t alignment;
+    uint64_t data_offset; /* where tensor data starts; without tensors, where the directory ends */
+};
+
+struct gguf_file {
+    char *path; /* as given */
+    struct gguf_shard *shards;
+    size_t n_shards;
+    struct gguf_tensor *tensors; /* [tensor_names.n_entries] */
+    size_t tensor_capacity;
+    struct gguf_names tensor_names;
+    char *name_bytes; /* the NUL-terminated copies of the names */
+};
+
+/** Start an object of n_shards empty shards. */
+enum status gguf_file_new(struct gguf_file **out, const char *path, size_t n_shards,
+                          struct status_why *why);
+
+/** Map one part of a file and read it.   path: copied. */
+enum status gguf_file_map_shard(struct gguf_file *file, size_t shard, const char *path,
+                                struct status_why *why);
+
+/** Give every tensor its NUL-terminated name; the last step of opening. */
+enum status gguf_file_copy_names(struct gguf_file *file, struct status_why *why);
+
+/**
+ * If the file that `*file` holds as its only shard says that it is one of several, replace
+ * `*file` by one that holds all parts. On failure `*file` stays the caller's to close.
+ */
+enum status gguf_split_open(struct gguf_file **file, struct status_why *why);
+
+/** Number of parts that a shard belongs to, as its keys say: 1 if it is not split. */
+enum status gguf_split_count(const struct gguf_shard *shard, uint32_t *count,
+                             struct status_why *why);
+
+/**
+ * Read and check one shard whose bytes are in place: header, pairs, and tensors, which are
+ * appended to the file's.
+ */
+enum status gguf_directory_read(struct gguf_file *file, size_t shard, struct status_why *why);
+
+/** The key/value section: n_pairs pairs from the cursor on, into shard->kv. */
+enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_span *span, uint64_t n_pairs,
+                            struct status_why *why);
+
+/** The tensor section: n_tensors entries from the cursor on; where data lies is not checked. */
+enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_span *span,
+                              uint64_t n_tensors, struct status_why *why);
+
+/** Check where the data of tensors [first, all) of a shard lie, and point them at it. */
+enum status gguf_tensors_place(struct gguf_file *file, size_t shard, size_t first,
+                               struct status_why *why);
+
+/** Bytes of a value of fixed size; 0 for strings, arrays and unknown types. */
+size_t gguf_value_size(uint32_t type);
+
+/** The pair of a key in one shard, or NULL. */
+const struct gguf_kv *gguf_shard_find(const struct gguf_shard *shard, const char *key);
+
+/**
+ * As gguf_get_u32, in one shard; the sentence does not begin with the path.
+ * A pair must be there: *kv is what gguf_shard_find returned.
+ */
+enum status gguf_kv_u32(const struct gguf_kv *kv, uint32_t *value, struct status_why *why);
+
+#endif

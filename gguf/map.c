@@ -1,0 +1,50 @@
+#include "gguf/map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum status map_descriptor(struct gguf_map *map, int fd, const char *path,
+                                  struct status_why *why)
+{
+    struct stat about;
+    if (fstat(fd, &about) != 0)
+        return status_fail(why, STATUS_IO, "%s: cannot be examined: %s", path, strerror(errno));
+    if (S_ISDIR(about.st_mode))
+        return status_fail(why, STATUS_IO, "%s: is a directory, expected a GGUF file", path);
+    if (!S_ISREG(about.st_mode))
+        return status_fail(why, STATUS_IO, "%s: is not a regular file, expected a GGUF file", path);
+    if (about.st_size == 0)
+        return status_fail(why, STATUS_IO, "%s: is empty, expected a GGUF file", path);
+    if ((uintmax_t)about.st_size > SIZE_MAX)
+        return status_fail(why, STATUS_IO, "%s: is too large for this machine's addresses", path);
+    void *data = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (data == MAP_FAILED)
+        return status_fail(why, STATUS_IO, "%s: cannot be mapped: %s", path, strerror(errno));
+    map->data = data;
+    map->n_bytes = (size_t)about.st_size;
+    return STATUS_OK;
+}
+
+enum status gguf_map_open(struct gguf_map *map, const char *path, struct status_why *why)
+{
+    *map = (struct gguf_map){0};
+    /* O_NONBLOCK: opening a pipe that nobody writes to must not hang; files ignore it. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return status_fail(why, STATUS_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    enum status status = map_descriptor(map, fd, path, why);
+    close(fd);
+    return status;
+}
+
+void gguf_map_close(struct gguf_map *map)
+{
+    if (map->data)
+        munmap(map->data, map->n_bytes);
+    *map = (struct gguf_map){0};
+}

@@ -1,0 +1,28 @@
+/** A read-only mapping of a whole file. */
+#ifndef GGUF_MAP_H
+#define GGUF_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "gguf/status.h"
+
+/** Zero-initialised is a valid, empty object. */
+struct gguf_map {
+    void *data; /* not to be written to; NULL: nothing is mapped */
+    size_t n_bytes;
+};
+
+/**
+ * Map the file at `path`.
+ * Pages are read from the disk when they are touched, and shared with other processes.
+ * The file must not shrink while it is mapped: touching the lost part would end the process.
+ * Fails: STATUS_IO (missing, unreadable, a directory, not a regular file, empty). The
+ *        sentence begins with the path.
+ */
+enum status gguf_map_open(struct gguf_map *map, const char *path, struct status_why *why);
+
+/** Unmap; a zero-initialised or closed object is allowed. */
+void gguf_map_close(struct gguf_map *map);
+
+#endif

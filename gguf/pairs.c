@@ -1,0 +1,155 @@
+/* The key/value section of a GGUF file. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "gguf/file_impl.h"
+#include "gguf/quote.h"
+
+static enum status check_value_type(uint32_t type, const char *what, struct status_why *why)
+{
+    if (type <= GGUF_VALUE_F64)
+        return STATUS_OK;
+    return status_fail(why, STATUS_FORMAT, "%s is %" PRIu32 ", expected a known type (0 to %d)",
+                       what, type, GGUF_VALUE_F64);
+}
+
+/* Booleans are bytes of 0 or 1: anything else means that something else lies there. */
+static enum status check_bools(const uint8_t *values, uint64_t count, struct status_why *why)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        if (values[i] > 1)
+            return status_fail(why, STATUS_FORMAT, "a bool is %u, expected 0 or 1", values[i]);
+    }
+    return STATUS_OK;
+}
+
+/* Step over `count` values of one type that is not an array. */
+static enum status skip_values(struct gguf_span *span, uint32_t type, uint64_t count,
+                               struct status_why *why)
+{
+    size_t size = gguf_value_size(type);
+    if (size != 0) {
+        const uint8_t *values;
+        uint64_t n_bytes;
+        /* A product that wraps is more than any file holds. */
+        if (__builtin_mul_overflow(count, size, &n_bytes))
+            n_bytes = UINT64_MAX;
+        enum status status = gguf_span_take(span, n_bytes, &values, "the value", why);
+        if (status == STATUS_OK && type == GGUF_VALUE_BOOL)
+            status = check_bools(values, count, why);
+        return status;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        struct gguf_string skipped;
+        enum status status = gguf_span_string(span, &skipped, "a string", why);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+/* The head of an array: element type and count, both checked. */
+static enum status read_array_head(struct gguf_span *span, struct gguf_kv *kv,
+                                   struct status_why *why)
+{
+    uint32_t type;
+    enum status status = gguf_span_u32(span, &type, "the array's element type", why);
+    if (status == STATUS_OK)
+        status = check_value_type(type, "the array's element type", why);
+    if (status == STATUS_OK)
+        status = gguf_span_u64(span, &kv->count, "the array's count", why);
+    if (status != STATUS_OK)
+        return status;
+    if (type == GGUF_VALUE_ARRAY)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "is an array of arrays, expected an array of numbers or strings");
+    kv->element_type = (enum gguf_value_type)type;
+    uint64_t size = gguf_value_size(type);
+    uint64_t least = size ? size : sizeof(uint64_t); /* a string is at least its length */
+    if (kv->count > gguf_span_left(span) / least)
+        return status_fail(why, STATUS_FORMAT,
+                           "is an array of %" PRIu64 " elements of type %s, expected at most "
+                           "%" PRIu64 ": only %" PRIu64 " bytes follow",
+                           kv->count, gguf_value_type_name(kv->element_type),
+                           gguf_span_left(span) / least, gguf_span_left(span));
+    return STATUS_OK;
+}
+
+static enum status read_value(struct gguf_span *span, struct gguf_kv *kv, struct status_why *why)
+{
+    uint32_t type;
+    enum status status = gguf_span_u32(span, &type, "the value's type", why);
+    if (status == STATUS_OK)
+        status = check_value_type(type, "the value's type", why);
+    if (status != STATUS_OK)
+        return status;
+    kv->type = kv->element_type = (enum gguf_value_type)type;
+    kv->count = 1;
+    if (type == GGUF_VALUE_ARRAY)
+        status = read_array_head(span, kv, why);
+    if (status != STATUS_OK)
+        return status;
+    kv->data = span->data + span->at;
+    return skip_values(span, kv->element_type, kv->count, why);
+}
+
+static enum status read_key(struct gguf_span *span, struct gguf_string *key, struct status_why *why)
+{
+    uint64_t at = span->at;
+    enum status status = gguf_span_string(span, key, "the key", why);
+    if (status == STATUS_OK && key->n_bytes == 0)
+        status = status_fail(why, STATUS_FORMAT,
+                             "the key at byte %" PRIu64 " is empty, expected a name", at);
+    if (status == STATUS_OK && memchr(key->data, '\0', key->n_bytes)) {
+        struct gguf_quoted shown;
+        status = status_fail(why, STATUS_FORMAT,
+                             "the key %s at byte %" PRIu64 " has a NUL byte, expected none",
+                             gguf_quote(&shown, *key), at);
+    }
+    return status;
+}
+
+static enum status append(struct gguf_shard *shard, const struct gguf_kv *kv,
+                          struct status_why *why)
+{
+    size_t n = shard->kv_names.n_entries;
+    if (n == shard->kv_capacity) {
+        size_t capacity = n ? 2 * n : 64;
+        struct gguf_kv *grown = realloc(shard->kv, capacity * sizeof *grown);
+        if (!grown)
+            return status_fail(why, STATUS_MEMORY, "out of memory for %zu key/value pairs",
+                               capacity);
+        shard->kv = grown;
+        shard->kv_capacity = capacity;
+    }
+    bool added;
+    enum status status = gguf_names_add(&shard->kv_names, kv->key, &added, why);
+    if (status != STATUS_OK)
+        return status;
+    if (!added)
+        return status_fail(why, STATUS_FORMAT, "occurs twice, expected every key once");
+    shard->kv[n] = *kv;
+    return STATUS_OK;
+}
+
+enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_span *span, uint64_t n_pairs,
+                            struct status_why *why)
+{
+    for (uint64_t i = 0; i < n_pairs; i++) {
+        struct gguf_kv kv = {0};
+        enum status status = read_key(span, &kv.key, why);
+        if (status != STATUS_OK) {
+            status_context(why, "key/value pair %" PRIu64 " of %" PRIu64, i + 1, n_pairs);
+            return status;
+        }
+        status = read_value(span, &kv, why);
+        if (status == STATUS_OK)
+            status = append(shard, &kv, why);
+        if (status != STATUS_OK) {
+            struct gguf_quoted key;
+            status_context(why, "key %s", gguf_quote(&key, kv.key));
+            return status;
+        }
+    }
+    return STATUS_OK;
+}

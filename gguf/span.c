@@ -1,0 +1,55 @@
+#include "gguf/span.h"
+
+#include <inttypes.h>
+
+enum status gguf_span_take(struct gguf_span *span, uint64_t n_bytes, const uint8_t **bytes,
+                           const char *what, struct status_why *why)
+{
+    if (n_bytes > gguf_span_left(span))
+        return status_fail(why, STATUS_FORMAT,
+                           "%s at byte %" PRIu64 " is cut off: expected %" PRIu64
+                           " bytes, found %" PRIu64 " before the end of the file",
+                           what, span->at, n_bytes, gguf_span_left(span));
+    *bytes = span->data + span->at;
+    span->at += n_bytes;
+    return STATUS_OK;
+}
+
+enum status gguf_span_u32(struct gguf_span *span, uint32_t *value, const char *what,
+                          struct status_why *why)
+{
+    const uint8_t *bytes;
+    enum status status = gguf_span_take(span, sizeof *value, &bytes, what, why);
+    if (status == STATUS_OK)
+        *value = gguf_load_u32(bytes);
+    return status;
+}
+
+enum status gguf_span_u64(struct gguf_span *span, uint64_t *value, const char *what,
+                          struct status_why *why)
+{
+    const uint8_t *bytes;
+    enum status status = gguf_span_take(span, sizeof *value, &bytes, what, why);
+    if (status == STATUS_OK)
+        *value = gguf_load_u64(bytes);
+    return status;
+}
+
+enum status gguf_span_string(struct gguf_span *span, struct gguf_string *value, const char *what,
+                             struct status_why *why)
+{
+    struct gguf_span next = *span;
+    uint64_t n_bytes;
+    enum status status = gguf_span_u64(&next, &n_bytes, what, why);
+    if (status != STATUS_OK)
+        return status;
+    if (n_bytes > gguf_span_left(&next))
+        return status_fail(why, STATUS_FORMAT,
+                           "%s at byte %" PRIu64 " has a length of %" PRIu64
+                           " bytes, expected at most the %" PRIu64 " before the end of the file",
+                           what, span->at, n_bytes, gguf_span_left(&next));
+    value->data = (const char *)next.data + next.at;
+    value->n_bytes = (size_t)n_bytes;
+    span->at = next.at + n_bytes;
+    return STATUS_OK;
+}

@@ -1,0 +1,207 @@
+/* The tensor section of a GGUF file, and where the tensors' data lie. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "gguf/file_impl.h"
+#include "gguf/quote.h"
+
+enum { MAX_DIMS = 4 };
+
+static enum status read_name(struct gguf_span *span, struct gguf_string *name,
+                             struct status_why *why)
+{
+    uint64_t at = span->at;
+    enum status status = gguf_span_string(span, name, "the name", why);
+    if (status == STATUS_OK && name->n_bytes == 0)
+        status = status_fail(why, STATUS_FORMAT,
+                             "the name at byte %" PRIu64 " is empty, expected a name", at);
+    if (status == STATUS_OK && memchr(name->data, '\0', name->n_bytes)) {
+        struct gguf_quoted shown;
+        status = status_fail(why, STATUS_FORMAT,
+                             "the name %s at byte %" PRIu64 " has a NUL byte, expected none",
+                             gguf_quote(&shown, *name), at);
+    }
+    return status;
+}
+
+/* Dimensions: their number, that none is 0, and that their product is a number of elements. */
+static enum status read_shape(struct gguf_span *span, struct gguf_tensor *tensor,
+                              struct status_why *why)
+{
+    uint64_t at = span->at;
+    enum status status = gguf_span_u32(span, &tensor->n_dims, "the number of dimensions", why);
+    if (status != STATUS_OK)
+        return status;
+    if (tensor->n_dims < 1 || tensor->n_dims > MAX_DIMS)
+        return status_fail(why, STATUS_FORMAT,
+                           "has %" PRIu32 " dimensions (at byte %" PRIu64 "), expected 1 to %d",
+                           tensor->n_dims, at, MAX_DIMS);
+    int64_t n_elements = 1; /* signed: counts of elements stay below 2^63 */
+    for (uint32_t i = 0; i < MAX_DIMS; i++) {
+        tensor->ne[i] = 1;
+        if (i < tensor->n_dims)
+            status = gguf_span_u64(span, &tensor->ne[i], "a dimension", why);
+        if (status != STATUS_OK)
+            return status;
+        if (tensor->ne[i] == 0)
+            return status_fail(why, STATUS_FORMAT, "dimension %" PRIu32 " is 0, expected 1 or more",
+                               i);
+        if (__builtin_mul_overflow(n_elements, tensor->ne[i], &n_elements))
+            return status_fail(why, STATUS_FORMAT,
+                               "dimension %" PRIu32 " is %" PRIu64
+                               ", expected a product of the dimensions below 2^63",
+                               i, tensor->ne[i]);
+    }
+    tensor->n_rows = tensor->ne[1] * tensor->ne[2] * tensor->ne[3];
+    return STATUS_OK;
+}
+
+/* The type, and the sizes that follow from type and shape. */
+static enum status read_type(struct gguf_span *span, struct gguf_tensor *tensor,
+                             struct status_why *why)
+{
+    uint32_t id;
+    enum status status = gguf_span_u32(span, &id, "the type", why);
+    if (status != STATUS_OK)
+        return status;
+    const struct gguf_type_info *type = gguf_type_info(id);
+    if (!type)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "has type %" PRIu32 " (%s), expected one of the types that can be "
+                           "decoded, F32 to Q2_0",
+                           id, gguf_type_name(id));
+    tensor->type = type;
+    if (tensor->ne[0] % type->block_elems != 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "has rows of %" PRIu64 " elements of type %s, expected a multiple of "
+                           "its block of %" PRIu32,
+                           tensor->ne[0], type->name, type->block_elems);
+    uint64_t n_blocks = tensor->ne[0] / type->block_elems;
+    if (__builtin_mul_overflow(n_blocks, type->block_bytes, &tensor->row_bytes) ||
+        __builtin_mul_overflow(tensor->row_bytes, tensor->n_rows, &tensor->n_bytes))
+        return status_fail(why, STATUS_FORMAT,
+                           "has %" PRIu64 " rows of %" PRIu64
+                           " elements of type %s, expected fewer than 2^64 bytes",
+                           tensor->n_rows, tensor->ne[0], type->name);
+    return STATUS_OK;
+}
+
+static enum status append(struct gguf_file *file, struct gguf_string name,
+                          const struct gguf_tensor *tensor, struct status_why *why)
+{
+    size_t n = file->tensor_names.n_entries;
+    if (n == file->tensor_capacity) {
+        size_t capacity = n ? 2 * n : 64;
+        struct gguf_tensor *grown = realloc(file->tensors, capacity * sizeof *grown);
+        if (!grown)
+            return status_fail(why, STATUS_MEMORY, "out of memory for %zu tensors", capacity);
+        file->tensors = grown;
+        file->tensor_capacity = capacity;
+    }
+    bool added;
+    enum status status = gguf_names_add(&file->tensor_names, name, &added, why);
+    if (status != STATUS_OK)
+        return status;
+    if (!added)
+        return status_fail(why, STATUS_FORMAT, "occurs twice, expected every tensor once");
+    file->tensors[n] = *tensor;
+    return STATUS_OK;
+}
+
+enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_span *span,
+                              uint64_t n_tensors, struct status_why *why)
+{
+    for (uint64_t i = 0; i < n_tensors; i++) {
+        struct gguf_tensor tensor = {.shard = shard};
+        struct gguf_string name;
+        enum status status = read_name(span, &name, why);
+        if (status != STATUS_OK) {
+            status_context(why, "tensor %" PRIu64 " of %" PRIu64, i + 1, n_tensors);
+            return status;
+        }
+        status = read_shape(span, &tensor, why);
+        if (status == STATUS_OK)
+            status = read_type(span, &tensor, why);
+        if (status == STATUS_OK)
+            status = gguf_span_u64(span, &tensor.offset, "the offset", why);
+        if (status == STATUS_OK)
+            status = append(file, name, &tensor, why);
+        if (status != STATUS_OK) {
+            struct gguf_quoted shown;
+            status_context(why, "tensor %s", gguf_quote(&shown, name));
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* From an offset within the data section to one within the file. */
+static enum status place(const struct gguf_shard *shard, struct gguf_tensor *tensor,
+                         struct status_why *why)
+{
+    uint64_t section = shard->n_bytes - shard->data_offset;
+    if (tensor->offset % shard->alignment != 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "its offset is %" PRIu64
+                           ", expected a multiple of the alignment %" PRIu64,
+                           tensor->offset, shard->alignment);
+    if (tensor->offset > section || tensor->n_bytes > section - tensor->offset)
+        return status_fail(why, STATUS_FORMAT,
+                           "its %" PRIu64 " bytes at offset %" PRIu64
+                           " leave the file, whose data section (from byte %" PRIu64
+                           ") has %" PRIu64 " bytes",
+                           tensor->n_bytes, tensor->offset, shard->data_offset, section);
+    tensor->offset += shard->data_offset;
+    tensor->data = shard->data + tensor->offset;
+    return STATUS_OK;
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+    const struct gguf_tensor *const *left = a, *const *right = b;
+    return ((*left)->offset > (*right)->offset) - ((*left)->offset < (*right)->offset);
+}
+
+static enum status check_overlap(struct gguf_file *file, size_t first, struct status_why *why)
+{
+    size_t n = file->tensor_names.n_entries - first;
+    if (n < 2)
+        return STATUS_OK;
+    const struct gguf_tensor **sorted = malloc(n * sizeof(*sorted));
+    if (!sorted)
+        return status_fail(why, STATUS_MEMORY, "out of memory for %zu tensors", n);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = &file->tensors[first + i];
+    qsort(sorted, n, sizeof(*sorted), compare_offsets);
+    enum status status = STATUS_OK;
+    for (size_t i = 1; i < n && status == STATUS_OK; i++) {
+        const struct gguf_tensor *low = sorted[i - 1], *high = sorted[i];
+        if (high->offset - low->offset >= low->n_bytes)
+            continue;
+        const struct gguf_name *names = file->tensor_names.entries;
+        struct gguf_quoted low_name, high_name;
+        status = status_fail(why, STATUS_FORMAT,
+                             "tensor %s starts at byte %" PRIu64
+                             ", within tensor %s, expected it at byte %" PRIu64 " or later",
+                             gguf_quote(&high_name, names[high - file->tensors].string),
+                             high->offset, gguf_quote(&low_name, names[low - file->tensors].string),
+                             low->offset + low->n_bytes);
+    }
+    free(sorted);
+    return status;
+}
+
+enum status gguf_tensors_place(struct gguf_file *file, size_t shard, size_t first,
+                               struct status_why *why)
+{
+    for (size_t i = first; i < file->tensor_names.n_entries; i++) {
+        enum status status = place(&file->shards[shard], &file->tensors[i], why);
+        if (status != STATUS_OK) {
+            struct gguf_quoted name;
+            status_context(why, "tensor %s",
+                           gguf_quote(&name, file->tensor_names.entries[i].string));
+            return status;
+        }
+    }
+    return check_overlap(file, first, why);
+}
