@@ -1,7 +1,65 @@
+/* assay: the command's name is the first argument; each command does the rest itself. */
 #include <stdio.h>
+#include <string.h>
 
-int main(void)
+#include "cli/commands.h"
+#include "cli/run.h"
+
+static const struct cli_command *const commands[] = {
+    &cli_command_version,
+};
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_overview(FILE *to)
 {
-    fputs("assay: no command is there yet\n", stderr);
-    return 2;
+    fputs("usage: assay COMMAND [options]\n\n"
+          "Tells exactly what quantisation did to a language model, from its GGUF file.\n\n",
+          to);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(to, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("  help         Print the options of a command: assay help COMMAND.\n", to);
+}
+
+static const struct cli_command *find_command(const char *name)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+
+    char nearest[32] = "";
+    size_t distance = 4;
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        cli_nearest_name(name, commands[i]->name, nearest, sizeof nearest, &distance);
+    fprintf(stderr, "assay: unknown command '%s'; ", name);
+    if (*nearest)
+        fprintf(stderr, "did you mean %s?\n", nearest);
+    else
+        fprintf(stderr, "assay help lists the commands\n");
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_overview(stderr);
+        return CLI_EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    bool asks_help =
+        strcmp(name, "help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0;
+    if (asks_help && argc == 2) {
+        print_overview(stdout);
+        return cli_end(CLI_EXIT_DONE);
+    }
+    if (strcmp(name, "--version") == 0)
+        name = "version";
+
+    const struct cli_command *command = find_command(asks_help ? argv[2] : name);
+    if (!command)
+        return CLI_EXIT_USAGE;
+    if (asks_help) {
+        cli_args_help(command);
+        return cli_end(CLI_EXIT_DONE);
+    }
+    return command->run(command, argc - 1, argv + 1);
 }

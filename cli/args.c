@@ -1,0 +1,272 @@
+#include "cli/args.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/words.h"
+
+/* An option being set: which, how it was spelled (or its variable's name), with what. */
+struct setting {
+    const struct cli_option *option;
+    const char *spelling;
+    const char *value;
+    void *target;
+};
+
+void cli_list_clear(struct cli_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->items[i]);
+    free(list->items);
+    *list = (struct cli_list){0};
+}
+
+static bool ends_table(const struct cli_option *row)
+{
+    return !row->names && !row->help;
+}
+
+static const struct cli_option *find_option(const struct cli_command *command, const char *name)
+{
+    for (const struct cli_option *row = command->table; !ends_table(row); row++)
+        if (row->names && cli_words_index(row->names, name) >= 0)
+            return row;
+    return NULL;
+}
+
+static enum status append_item(struct cli_list *list, const char *text, size_t n_bytes,
+                               struct status_why *why)
+{
+    char **items = realloc(list->items, (list->n + 1) * sizeof *items);
+    if (!items)
+        return status_fail(why, STATUS_MEMORY, "out of memory");
+    list->items = items;
+    list->items[list->n] = strndup(text, n_bytes);
+    if (!list->items[list->n])
+        return status_fail(why, STATUS_MEMORY, "out of memory");
+    list->n++;
+    return STATUS_OK;
+}
+
+/* Comma-separated; a part in double quotes may hold commas, and a doubled quote is one. */
+static enum status set_list(const struct setting *s, struct status_why *why)
+{
+    char *part = malloc(strlen(s->value) + 1);
+    if (!part)
+        return status_fail(why, STATUS_MEMORY, "out of memory");
+    enum status status = STATUS_OK;
+    const char *c = s->value;
+    for (;;) {
+        size_t n = 0;
+        bool quoted = false;
+        for (; *c && (quoted || *c != ','); c++) {
+            if (*c != '"')
+                part[n++] = *c;
+            else if (quoted && c[1] == '"')
+                part[n++] = *c++;
+            else
+                quoted = !quoted;
+        }
+        if (quoted)
+            status = status_fail(why, STATUS_USAGE, "%s: '%s' has a quote that is not closed",
+                                 s->spelling, s->value);
+        else
+            status = append_item(s->target, part, n, why);
+        if (status != STATUS_OK || !*c)
+            break;
+        c++;
+    }
+    free(part);
+    return status;
+}
+
+static enum status set_count(const struct setting *s, struct status_why *why)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(s->value, &end, 10);
+    if (end == s->value || *end)
+        return status_fail(why, STATUS_USAGE, "%s: '%s' is not a whole number", s->spelling,
+                           s->value);
+    if (errno || value < s->option->min || value > s->option->max)
+        return status_fail(why, STATUS_USAGE, "%s: %s is out of range, expected %lld to %lld",
+                           s->spelling, s->value, (long long)s->option->min,
+                           (long long)s->option->max);
+    *(int64_t *)s->target = value;
+    return STATUS_OK;
+}
+
+static enum status set_number(const struct setting *s, struct status_why *why)
+{
+    char *end;
+    double value = strtod(s->value, &end);
+    if (end == s->value || *end || !isfinite(value))
+        return status_fail(why, STATUS_USAGE, "%s: '%s' is not a finite number", s->spelling,
+                           s->value);
+    *(double *)s->target = value;
+    return STATUS_OK;
+}
+
+static enum status set_choice(const struct setting *s, struct status_why *why)
+{
+    int index = cli_words_index(s->option->choices, s->value);
+    if (index < 0)
+        return status_fail(why, STATUS_USAGE, "%s: '%s' is not one of: %s", s->spelling, s->value,
+                           s->option->choices);
+    *(int *)s->target = index;
+    return STATUS_OK;
+}
+
+static void note_ignored(struct cli_args *args, const char *spelling)
+{
+    size_t used = strlen(args->ignored);
+    snprintf(args->ignored + used, sizeof args->ignored - used, "%s%s", used ? ", " : "", spelling);
+}
+
+static enum status apply(const struct setting *s, struct cli_args *args, struct status_why *why)
+{
+    switch (s->option->type) {
+    case CLI_ON:
+    case CLI_OFF:
+        *(bool *)s->target = s->option->type == CLI_ON;
+        return STATUS_OK;
+    case CLI_TEXT:
+        *(const char **)s->target = s->value;
+        return STATUS_OK;
+    case CLI_COUNT:
+        return set_count(s, why);
+    case CLI_NUMBER:
+        return set_number(s, why);
+    case CLI_CHOICE:
+        return set_choice(s, why);
+    case CLI_LIST:
+        return set_list(s, why);
+    case CLI_IGNORED:
+        note_ignored(args, s->spelling);
+        return STATUS_OK;
+    case CLI_REFUSED:
+        if (s->option->choices && s->value && cli_words_index(s->option->choices, s->value) >= 0)
+            return STATUS_OK;
+        return status_fail(why, STATUS_USAGE, "%s: %s", s->spelling, s->option->help);
+    case CLI_HEADING:
+        break;
+    }
+    return STATUS_OK;
+}
+
+/* A switch in the environment: set by a word for yes, left alone by a word for no. */
+static enum status switch_from_environment(const char *name, const char *value, bool *on,
+                                           struct status_why *why)
+{
+    *on = cli_words_index("1 on true enabled", value) >= 0;
+    if (*on || cli_words_index("0 off false disabled", value) >= 0)
+        return STATUS_OK;
+    return status_fail(why, STATUS_USAGE, "%s: '%s' is neither on nor off", name, value);
+}
+
+static enum status read_environment(const struct cli_command *command, void *settings,
+                                    struct cli_args *args, struct status_why *why)
+{
+    for (const struct cli_option *row = command->table; !ends_table(row); row++) {
+        const char *value = row->env ? getenv(row->env) : NULL;
+        if (!value || !*value)
+            continue;
+        bool on = true;
+        enum status status = STATUS_OK;
+        if (!row->value)
+            status = switch_from_environment(row->env, value, &on, why);
+        if (status == STATUS_OK && on) {
+            struct setting s = {row, row->env, value, (char *)settings + row->offset};
+            status = apply(&s, args, why);
+        }
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+static enum status fail_unknown(const struct cli_command *command, const char *name,
+                                struct status_why *why)
+{
+    char nearest[64] = "";
+    size_t distance = strlen(name) / 3 + 2;
+    for (const struct cli_option *row = command->table; !ends_table(row); row++)
+        if (row->names && row->type != CLI_REFUSED)
+            cli_nearest_name(name, row->names, nearest, sizeof nearest, &distance);
+    if (*nearest)
+        return status_fail(why, STATUS_USAGE, "unknown option %s; did you mean %s?", name, nearest);
+    return status_fail(why, STATUS_USAGE, "unknown option %s; see assay help %s", name,
+                       command->name);
+}
+
+/* The name of the option in `arg`, `_` made `-`, and what follows its `=` (NULL: no `=`). */
+static const char *split_option(const char *arg, char *name, size_t capacity)
+{
+    snprintf(name, capacity, "%s", arg);
+    if (strncmp(arg, "--", 2) != 0)
+        return NULL;
+    const char *equals = strchr(arg, '=');
+    if (equals && (size_t)(equals - arg) < capacity)
+        name[equals - arg] = '\0';
+    for (char *c = name; *c; c++)
+        if (*c == '_')
+            *c = '-';
+    return equals ? equals + 1 : NULL;
+}
+
+/* Handle the option at argv[*i] and step over the arguments that it takes. */
+static enum status parse_option(const struct cli_command *command, int argc, char **argv, int *i,
+                                void *settings, struct cli_args *args, struct status_why *why)
+{
+    char name[64];
+    const char *value = split_option(argv[*i], name, sizeof name);
+    if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "--usage") == 0) {
+        args->help = true;
+        return STATUS_OK;
+    }
+    const struct cli_option *row = find_option(command, name);
+    if (!row)
+        return fail_unknown(command, name, why);
+    if (value && !row->value)
+        return status_fail(why, STATUS_USAGE, "%s takes no value, found '%s'", name, value);
+    int n_values = row->n_values ? (int)row->n_values : row->value != NULL;
+    if (value)
+        n_values--;
+    else if (row->type == CLI_IGNORED && row->choices) /* older versions took it without */
+        n_values = *i + 1 < argc && cli_words_index(row->choices, argv[*i + 1]) >= 0;
+    if (row->type != CLI_REFUSED && *i + n_values >= argc)
+        return status_fail(why, STATUS_USAGE, "%s needs a value: %s %s", name, name, row->value);
+    if (!value && n_values > 0 && *i + 1 < argc)
+        value = argv[*i + 1];
+    *i += n_values;
+    struct setting s = {row, name, value, (char *)settings + row->offset};
+    return apply(&s, args, why);
+}
+
+enum status cli_args_parse(const struct cli_command *command, int argc, char **argv, void *settings,
+                           struct cli_args *args, struct status_why *why)
+{
+    *args = (struct cli_args){0};
+    enum status status = read_environment(command, settings, args, why);
+    size_t n_operands = 0;
+    bool only_operands = false;
+    for (int i = 1; i < argc && status == STATUS_OK && !args->help; i++) {
+        bool is_option = argv[i][0] == '-' && argv[i][1] && !only_operands;
+        if (is_option && strcmp(argv[i], "--") == 0)
+            only_operands = true;
+        else if (is_option)
+            status = parse_option(command, argc, argv, &i, settings, args, why);
+        else if (n_operands < command->n_operands)
+            args->operands[n_operands++] = argv[i];
+        else
+            status = status_fail(why, STATUS_USAGE, "unexpected argument '%s'; see assay help %s",
+                                 argv[i], command->name);
+    }
+    if (status == STATUS_OK && !args->help && n_operands < command->n_operands)
+        status = status_fail(why, STATUS_USAGE, "%s is missing; see assay help %s",
+                             command->operands, command->name);
+    return status;
+}

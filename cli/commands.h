@@ -1,0 +1,13 @@
+/** The commands of the program, one per file cmd_*.c. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "cli/args.h"
+
+extern const struct cli_command cli_command_dump;
+extern const struct cli_command cli_command_info;
+extern const struct cli_command cli_command_perplexity;
+extern const struct cli_command cli_command_tokenize;
+extern const struct cli_command cli_command_version;
+
+#endif

@@ -1,0 +1,67 @@
+/* Help of a command, laid out from its option table. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/args.h"
+#include "cli/words.h"
+
+enum { INDENT = 2, COLUMN = 30, WIDTH = 98 };
+
+/* Words of `text` from the current column on, broken before WIDTH, continued at `indent`. */
+static void print_wrapped(const char *text, size_t at, size_t indent)
+{
+    const char *word;
+    size_t length;
+    const char *separator = "";
+    while ((text = cli_words_next(text, &word, &length))) {
+        if (*separator && at + 1 + length > WIDTH) {
+            printf("\n%*s", (int)indent, "");
+            at = indent;
+            separator = "";
+        }
+        printf("%s%.*s", separator, (int)length, word);
+        at += strlen(separator) + length;
+        separator = " ";
+    }
+    putchar('\n');
+}
+
+static void print_option(const struct cli_option *row)
+{
+    char left[160] = "";
+    const char *names = row->names, *name;
+    size_t length, used = 0;
+    while ((names = cli_words_next(names, &name, &length)))
+        used += (size_t)snprintf(left + used, sizeof left - used, "%s%.*s", used ? ", " : "",
+                                 (int)length, name);
+    if (row->value)
+        used += (size_t)snprintf(left + used, sizeof left - used, " %s", row->value);
+
+    printf("%*s%s", INDENT, "", left);
+    if (INDENT + used + 2 > COLUMN)
+        printf("\n%*s", COLUMN, "");
+    else
+        printf("%*s", (int)(COLUMN - INDENT - used), "");
+
+    char right[512];
+    if (row->env)
+        snprintf(right, sizeof right, "%s [%s]", row->help, row->env);
+    else
+        snprintf(right, sizeof right, "%s", row->help);
+    print_wrapped(right, COLUMN, COLUMN);
+}
+
+void cli_args_help(const struct cli_command *command)
+{
+    printf("usage: assay %s%s%s [options]\n\n%s\n", command->name, *command->operands ? " " : "",
+           command->operands, command->summary);
+    if (*command->description)
+        printf("\n%s\n", command->description);
+    for (const struct cli_option *row = command->table; row->names || row->help; row++) {
+        if (row->type == CLI_HEADING)
+            printf("\n%s\n", row->help);
+        else if (row->help && row->type != CLI_REFUSED)
+            print_option(row);
+    }
+    printf("\n  -h, --help                  this page\n");
+}

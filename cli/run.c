@@ -1,0 +1,61 @@
+#include "cli/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+int cli_exit_code(enum status status)
+{
+    switch (status) {
+    case STATUS_OK:
+        return CLI_EXIT_DONE;
+    case STATUS_USAGE:
+    case STATUS_IO:
+    case STATUS_FORMAT:
+    case STATUS_UNSUPPORTED:
+        return CLI_EXIT_USAGE;
+    case STATUS_MEMORY:
+    case STATUS_NONFINITE:
+        return CLI_EXIT_FAILED;
+    case STATUS_DEVICE:
+        return CLI_EXIT_DEVICE;
+    case STATUS_CANCELLED:
+        return CLI_EXIT_INTERRUPTED;
+    }
+    return CLI_EXIT_FAILED;
+}
+
+int cli_fail(enum status status, const struct status_why *why)
+{
+    fflush(stdout);
+    fprintf(stderr, "assay: %s\n", why->text);
+    return cli_exit_code(status);
+}
+
+bool cli_begin(const struct cli_command *command, int argc, char **argv, void *settings,
+               struct cli_args *args, int *exit_code)
+{
+    struct status_why why = {""};
+    enum status status = cli_args_parse(command, argc, argv, settings, args, &why);
+    if (status != STATUS_OK) {
+        *exit_code = cli_fail(status, &why);
+        return false;
+    }
+    if (args->help) {
+        cli_args_help(command);
+        *exit_code = cli_end(CLI_EXIT_DONE);
+        return false;
+    }
+    if (*args->ignored)
+        fprintf(stderr, "assay: ignored, because no result depends on it: %s\n", args->ignored);
+    return true;
+}
+
+int cli_end(int exit_code)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return exit_code;
+    fprintf(stderr, "assay: standard output: writing failed: %s\n", strerror(errno ? errno : EIO));
+    return exit_code == CLI_EXIT_DONE ? CLI_EXIT_USAGE : exit_code;
+}

@@ -1,0 +1,239 @@
+/* cli/args.h: how the option tables are read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/args.h"
+#include "cli/options_perplexity.h"
+#include "cli/words.h"
+
+static const struct cli_command perplexity = {
+    .name = "perplexity",
+    .operands = "",
+    .table = cli_perplexity_table,
+};
+
+/* Parse the words of a line that are separated by single blanks. */
+static enum status parse(char *line, struct cli_perplexity *settings, struct cli_args *args,
+                         struct status_why *why)
+{
+    char *argv[32];
+    int argc = 0;
+    argv[argc++] = line;
+    for (char *c = line; *c; c++)
+        if (*c == ' ') {
+            *c = '\0';
+            argv[argc++] = c + 1;
+            assert_in_range(argc, 1, 31);
+        }
+    cli_perplexity_defaults(settings);
+    return cli_args_parse(&perplexity, argc, argv, settings, args, why);
+}
+
+static void assert_refused(const char *text, const char *sentence)
+{
+    char line[256];
+    struct cli_perplexity settings;
+    struct cli_args args;
+    struct status_why why = {""};
+    snprintf(line, sizeof line, "perplexity %s", text);
+    assert_int_equal(parse(line, &settings, &args, &why), STATUS_USAGE);
+    assert_string_equal(why.text, sentence);
+    cli_list_clear(&settings.overrides);
+}
+
+static struct cli_perplexity accept(const char *text, struct cli_args *args)
+{
+    static char line[512];
+    struct cli_perplexity settings;
+    struct status_why why = {""};
+    snprintf(line, sizeof line, "perplexity %s", text);
+    enum status status = parse(line, &settings, args, &why);
+    assert_string_equal(why.text, "");
+    assert_int_equal(status, STATUS_OK);
+    return settings;
+}
+
+static void test_values_of_every_type(void **state)
+{
+    (void)state;
+    struct cli_args args;
+    struct cli_perplexity s =
+        accept("-m a.gguf -c 256 --chunks -1 --rope-freq-base 1e6 --isa avx2 --llama-compat "
+               "--rope-scaling yarn -b 7 -q",
+               &args);
+    assert_string_equal(s.model, "a.gguf");
+    assert_int_equal(s.n_ctx, 256);
+    assert_int_equal(s.n_chunks, -1);
+    assert_true(s.rope_freq_base == 1e6);
+    assert_int_equal(s.isa, CLI_ISA_AVX2);
+    assert_int_equal(s.rope_scaling, 2);
+    assert_true(s.llama_compat && s.quiet);
+    assert_int_equal(s.n_batch, 7);
+    assert_string_equal(args.ignored, "");
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    struct cli_args args;
+    struct cli_perplexity s = accept("-m x", &args);
+    assert_int_equal(s.n_chunks, -1);
+    assert_int_equal(s.isa, CLI_ISA_AUTO);
+    assert_int_equal(s.rope_scaling, -1);
+    assert_true(isnan(s.yarn_beta_fast));
+    assert_int_equal(s.n_ctx, 0);
+}
+
+static void test_spellings(void **state)
+{
+    (void)state;
+    struct cli_args args;
+    assert_int_equal(accept("--ctx-size 99", &args).n_ctx, 99);
+    assert_int_equal(accept("--ctx_size 99", &args).n_ctx, 99);
+    assert_int_equal(accept("--ctx-size=99", &args).n_ctx, 99);
+    assert_int_equal(accept("--ctx_size=99", &args).n_ctx, 99);
+    assert_string_equal(accept("--prompt=a=b", &args).prompt, "a=b");
+    assert_string_equal(accept("-p -c", &args).prompt, "-c");
+    assert_int_equal(accept("-c 1 -c 2", &args).n_ctx, 2);
+}
+
+static void test_lists(void **state)
+{
+    (void)state;
+    struct cli_args args;
+    struct cli_perplexity s =
+        accept("--override-kv a=int:1,b=str:x --override-kv \"c=str:1,\"\"2\"\"\"", &args);
+    assert_int_equal(s.overrides.n, 3);
+    assert_string_equal(s.overrides.items[0], "a=int:1");
+    assert_string_equal(s.overrides.items[1], "b=str:x");
+    assert_string_equal(s.overrides.items[2], "c=str:1,\"2\"");
+    cli_list_clear(&s.overrides);
+    assert_refused("--override-kv \"a", "--override-kv: '\"a' has a quote that is not closed");
+}
+
+static void test_ignored_options(void **state)
+{
+    (void)state;
+    struct cli_args args;
+    accept("-fa -ub 512 --mlock --numa distribute -ngl 99 -ctk f32", &args);
+    assert_string_equal(args.ignored, "-fa, -ub, --mlock, --numa, -ngl");
+    accept("-fa on -c 7", &args);
+    assert_string_equal(args.ignored, "-fa");
+    accept("--flash-attn=auto", &args);
+    assert_string_equal(args.ignored, "--flash-attn");
+}
+
+static void test_refused_options(void **state)
+{
+    (void)state;
+    assert_refused("-ctk q8_0", "-ctk: keys are held in float32, a rounded cache is not "
+                                "implemented; leave the option out, or say f32");
+    assert_refused("--lora a.gguf",
+                   "--lora: adapters are not implemented; merge it into the model first");
+    assert_refused("--control-vector-layer-range 1 2",
+                   "--control-vector-layer-range: control vectors are not implemented");
+    assert_refused("-e", "-e: reading \\n and the like in the text as escapes is not "
+                         "implemented; write the text as it is meant");
+}
+
+static void test_malformed(void **state)
+{
+    (void)state;
+    assert_refused("--chunk 3", "unknown option --chunk; did you mean --chunks?");
+    assert_refused("--ctxsize 3", "unknown option --ctxsize; did you mean --ctx-size?");
+    assert_refused("--qwertyuiop", "unknown option --qwertyuiop; see assay help perplexity");
+    assert_refused("-c", "-c needs a value: -c N");
+    assert_refused("-c 12x", "-c: '12x' is not a whole number");
+    assert_refused("-c 0", "-c: 0 is out of range, expected 1 to 2147483647");
+    assert_refused("-c 99999999999999999999",
+                   "-c: 99999999999999999999 is out of range, expected 1 to 2147483647");
+    assert_refused("--rope-freq-base nan", "--rope-freq-base: 'nan' is not a finite number");
+    assert_refused("--isa sse2", "--isa: 'sse2' is not one of: scalar avx2 avx512 auto");
+    assert_refused("--precision fast", "--precision: 'fast' is not one of: exact");
+    assert_refused("--quiet=1", "--quiet takes no value, found '1'");
+    assert_refused("text.txt", "unexpected argument 'text.txt'; see assay help perplexity");
+}
+
+static void test_environment(void **state)
+{
+    (void)state;
+    struct cli_args args;
+    setenv("LLAMA_ARG_CTX_SIZE", "128", 1);
+    setenv("ASSAY_ISA", "scalar", 1);
+    struct cli_perplexity s = accept("-t 1", &args);
+    assert_int_equal(s.n_ctx, 128);
+    assert_int_equal(s.isa, CLI_ISA_SCALAR);
+    assert_int_equal(accept("-c 64", &args).n_ctx, 64);
+
+    setenv("LLAMA_ARG_CTX_SIZE", "many", 1);
+    assert_refused("-t 1", "LLAMA_ARG_CTX_SIZE: 'many' is not a whole number");
+    unsetenv("LLAMA_ARG_CTX_SIZE");
+    setenv("LLAMA_ARG_CACHE_TYPE_K", "q8_0", 1);
+    assert_refused("-t 1", "LLAMA_ARG_CACHE_TYPE_K: keys are held in float32, a rounded cache is "
+                           "not implemented; leave the option out, or say f32");
+    unsetenv("LLAMA_ARG_CACHE_TYPE_K");
+    unsetenv("ASSAY_ISA");
+}
+
+/* Every spelling of the table is unique, and all llama-perplexity's are dashes and letters. */
+static void test_no_spelling_twice(void **state)
+{
+    (void)state;
+    for (const struct cli_option *row = cli_perplexity_table; row->names || row->help; row++) {
+        const char *names = row->names ? row->names : "", *name;
+        size_t length;
+        while ((names = cli_words_next(names, &name, &length))) {
+            char word[64];
+            snprintf(word, sizeof word, "%.*s", (int)length, name);
+            assert_int_equal(word[0], '-');
+            size_t n_found = 0;
+            for (const struct cli_option *other = cli_perplexity_table; other->names || other->help;
+                 other++)
+                n_found += other->names && cli_words_index(other->names, word) >= 0;
+            if (n_found != 1)
+                fail_msg("%s is in %zu rows", word, n_found);
+        }
+    }
+}
+
+static void test_nearest_name(void **state)
+{
+    (void)state;
+    char nearest[16];
+    size_t distance = 3;
+    assert_string_equal(
+        cli_nearest_name("adcb", "xyz abcd abdc", nearest, sizeof nearest, &distance), "abcd");
+    assert_int_equal(distance, 2); /* b and d are not neighbours: two letters replaced */
+    distance = 3;
+    assert_string_equal(cli_nearest_name("acbd", "abcd", nearest, sizeof nearest, &distance),
+                        "abcd");
+    assert_int_equal(distance, 1);
+    distance = 2;
+    assert_null(cli_nearest_name("zzzz", "abcd", nearest, sizeof nearest, &distance));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values_of_every_type),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_spellings),
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_ignored_options),
+        cmocka_unit_test(test_refused_options),
+        cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_no_spelling_twice),
+        cmocka_unit_test(test_nearest_name),
+    };
+    unsetenv("ASSAY_ISA");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
