@@ -13,7 +13,7 @@
 /**
  * Decode n elements of a row to float32.
  * blocks: n / block_elems blocks one after the other, at any alignment.
- * y: n floats, at any alignment.   n: a multiple of the type's block_elems; 0 is allowed.
+ * y: n floats.   n: a multiple of the type's block_elems; 0 is allowed.
  * Every bit pattern decodes, without reading or writing past the n elements. All variants of a
  * type give the same bits, the sign of zero included; only the sign and payload of a NaN may
  * differ. A NaN or infinite scale gives NaN or infinite elements, as the formula says.

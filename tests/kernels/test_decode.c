@@ -1,0 +1,194 @@
+/**
+ * Every ISA's decoder of every block format against the scalar one, to the bit: random bits, all
+ * zeros, all ones, scales that are NaN, infinite, subnormal or -0, rows of one to several blocks,
+ * inputs and outputs at odd addresses and with an inaccessible page right behind them.
+ * ASSAY_TEST_SEED repeats a run.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/table.h"
+#include "kernels/quant/f16.h"
+#include "tests/harness/compare.h"
+#include "tests/harness/guard.h"
+#include "tests/harness/rng.h"
+
+enum fill { FILL_RANDOM, FILL_ZEROS, FILL_ONES, FILL_SPECIAL, FILL_COUNT };
+
+/** A decoder under test, and what the message of a failure says about it. */
+struct subject {
+    const struct gguf_type_info *type;
+    kern_decode_fn *reference;
+    kern_decode_fn *decode;
+    const char *isa;
+};
+
+/** One row to decode. */
+struct row_case {
+    size_t n; /* elements */
+    enum fill fill;
+    size_t input_slack;  /* bytes between the row and the inaccessible page */
+    size_t output_slack; /* floats */
+};
+
+static void fill_blocks(struct rng *r, enum fill fill, uint8_t *blocks, size_t n_bytes)
+{
+    /* halves: infinities, NaNs (one signalling), zeros, subnormals, the largest number */
+    static const uint16_t special[] = {0x7c00, 0xfc00, 0x7e00, 0xffff, 0x7c01,
+                                       0x0000, 0x8000, 0x0001, 0x83ff, 0x7bff};
+    if (fill == FILL_ZEROS || fill == FILL_ONES) {
+        memset(blocks, fill == FILL_ONES ? 0xff : 0, n_bytes);
+        return;
+    }
+    rng_bytes(r, blocks, n_bytes);
+    if (fill == FILL_SPECIAL)
+        for (size_t i = 0; i + 2 <= n_bytes; i += 2)
+            if (rng_below(r, 3) == 0)
+                memcpy(blocks + i, &special[rng_below(r, sizeof special / sizeof special[0])], 2);
+}
+
+static void check_row(const struct subject *s, const struct row_case *c, struct rng *r)
+{
+    size_t n_bytes = c->n / s->type->block_elems * s->type->block_bytes;
+    struct guard input = guard_open(n_bytes, c->input_slack);
+    struct guard output = guard_open(c->n * sizeof(float), c->output_slack * sizeof(float));
+    float *expected = malloc(c->n * sizeof(float));
+    uint8_t *copy = malloc(n_bytes);
+    assert_true(expected && copy);
+    fill_blocks(r, c->fill, input.data, n_bytes);
+    memcpy(copy, input.data, n_bytes);
+    s->reference(copy, expected, c->n);
+    s->decode(input.data, (float *)(void *)output.data, c->n);
+
+    size_t i = compare_bits((const float *)(const void *)output.data, expected, c->n);
+    if (i < c->n)
+        fail_msg("%s %s: element %zu of %zu is %08x, expected %08x (fill %d)", s->type->name,
+                 s->isa, i, c->n, compare_float_bits(((const float *)(const void *)output.data)[i]),
+                 compare_float_bits(expected[i]), (int)c->fill);
+    if (memcmp(copy, input.data, n_bytes) != 0 || !guard_intact(&input) || !guard_intact(&output))
+        fail_msg("%s %s: wrote outside its output (%zu elements)", s->type->name, s->isa, c->n);
+    free(expected);
+    free(copy);
+    guard_close(&input);
+    guard_close(&output);
+}
+
+/** Short rows of every length under all conditions, then long ones that meet every code. */
+static void check_subject(const struct subject *s, struct rng *r)
+{
+    static const size_t input_slacks[] = {0, 1, 3};
+    static const size_t output_slacks[] = {0, 1, 3};
+    size_t elems = s->type->block_elems;
+    size_t n_lengths = elems == 1 ? 70 : 6;
+    for (size_t blocks = 0; blocks <= n_lengths; blocks++)
+        for (int fill = 0; fill < FILL_COUNT; fill++)
+            for (size_t i = 0; i < 3; i++) {
+                struct row_case c = {blocks * elems, (enum fill)fill, input_slacks[i],
+                                     output_slacks[rng_below(r, 3)]};
+                check_row(s, &c, r);
+            }
+    for (int i = 0; i < 8; i++) {
+        struct row_case c = {1 << 16, i % 2 == 0 ? FILL_RANDOM : FILL_SPECIAL, 0, 0};
+        check_row(s, &c, r);
+    }
+}
+
+static void test_all_variants(void **state)
+{
+    (void)state;
+    int top = (int)kern_isa_detect();
+    printf("coverage: decoders of their own, by type and ISA\n%-10s", "");
+    for (int isa = 0; isa <= top; isa++)
+        printf("%-11s", kern_isa_name((enum kern_isa)isa));
+    printf("\n");
+    const struct kern_quant *format;
+    for (size_t i = 0; (format = kern_quant_at(i)); i++) {
+        struct subject s = {.type = gguf_type_info(format->type), .reference = format->decode};
+        assert_non_null(s.type);
+        printf("%-10s", s.type->name);
+        for (int isa = 0; isa <= top; isa++) {
+            struct kern_table table;
+            kern_table_build(&table, (enum kern_isa)isa);
+            bool own = isa == 0 || table.decode[format->type] != s.decode;
+            printf("%-11s", own ? "own" : "inherited");
+            s.decode = table.decode[format->type];
+            s.isa = kern_isa_name((enum kern_isa)isa);
+            struct rng r = rng_open(rng_seed(), format->type * 8u + (unsigned)isa);
+            if (own)
+                check_subject(&s, &r);
+        }
+        printf("\n");
+    }
+}
+
+/** The list and the reader's table of types speak of the same types and sizes. */
+static void test_list_matches_reader(void **state)
+{
+    (void)state;
+    const struct gguf_type_info *type;
+    size_t n = 0;
+    for (; (type = gguf_type_at(n)); n++) {
+        const struct kern_quant *format = kern_quant_find(type->type);
+        if (!format)
+            fail_msg("%s can be read but not decoded", type->name);
+        assert_int_equal(format->block_bytes, type->block_bytes);
+    }
+    assert_non_null(kern_quant_at(n - 1));
+    assert_null(kern_quant_at(n));
+    assert_null(kern_quant_find((enum gguf_type)9));
+}
+
+/** All 65536 halves against their definition. */
+static void test_halves(void **state)
+{
+    (void)state;
+    for (uint32_t half = 0; half < 0x10000; half++) {
+        int exponent = (int)(half >> 10 & 31);
+        double mantissa = half & 0x3ff;
+        double magnitude =
+            exponent == 0 ? ldexp(mantissa, -24) : ldexp(mantissa + 1024, exponent - 25);
+        if (exponent == 31)
+            magnitude = mantissa == 0 ? INFINITY : NAN;
+        float expected = (float)copysign(magnitude, (half & 0x8000) != 0 ? -1.0 : 1.0);
+        float found = kern_half_to_float(half);
+        assert_int_equal(compare_bits(&found, &expected, 1), 1);
+    }
+}
+
+/** NVFP4 alone has a bit pattern that must not occur: a scale of 0xff. */
+static void test_find_invalid(void **state)
+{
+    (void)state;
+    const struct kern_quant *format;
+    for (size_t i = 0; (format = kern_quant_at(i)); i++)
+        assert_true((format->find_invalid != NULL) == (format->type == GGUF_TYPE_NVFP4));
+    format = kern_quant_find(GGUF_TYPE_NVFP4);
+    uint8_t blocks[3][36];
+    memset(blocks, 0xff, sizeof blocks);
+    for (size_t i = 0; i < 3; i++)
+        memset(blocks[i], 0x7f, 4);
+    assert_int_equal(format->find_invalid(blocks, 3), 3);
+    blocks[1][3] = 0xff;
+    assert_int_equal(format->find_invalid(blocks, 3), 1);
+    assert_int_equal(format->find_invalid(blocks, 1), 1);
+    blocks[0][0] = 0xff;
+    assert_int_equal(format->find_invalid(blocks, 3), 0);
+}
+
+int main(void)
+{
+    rng_seed();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_list_matches_reader),
+        cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_find_invalid),
+        cmocka_unit_test(test_all_variants),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
