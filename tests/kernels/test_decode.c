@@ -58,8 +58,8 @@ static void check_row(const struct subject *s, const struct row_case *c, struct 
     size_t n_bytes = c->n / s->type->block_elems * s->type->block_bytes;
     struct guard input = guard_open(n_bytes, c->input_slack);
     struct guard output = guard_open(c->n * sizeof(float), c->output_slack * sizeof(float));
-    float *expected = malloc(c->n * sizeof(float));
-    uint8_t *copy = malloc(n_bytes);
+    float *expected = malloc(c->n * sizeof(float) + 1);
+    uint8_t *copy = malloc(n_bytes + 1);
     assert_true(expected && copy);
     fill_blocks(r, c->fill, input.data, n_bytes);
     memcpy(copy, input.data, n_bytes);
