@@ -5,12 +5,6 @@
 #include "kernels/cpu/fmath.h"
 #include "kernels/cpu/ops_scalar.h"
 
-/*
- * Logits this far below the maximum count as this far: e^x is 0 there, and stays 0 when it is
- * multiplied by x, which it would not with -infinity.
- */
-#define LOWEST_DIFFERENCE -1000.0
-
 static size_t block_rows(size_t n_rows, size_t row)
 {
     return n_rows - row < KERN_SCORE_BLOCK ? n_rows - row : KERN_SCORE_BLOCK;
@@ -25,7 +19,7 @@ static double reference_of(float max, float fallback)
 static double difference(float logit, double reference)
 {
     double d = (double)logit - reference;
-    return LOWEST_DIFFERENCE > d ? LOWEST_DIFFERENCE : d;
+    return KERN_LOWEST_DIFFERENCE > d ? KERN_LOWEST_DIFFERENCE : d;
 }
 
 static void update_lane(struct kern_score_lanes *state, size_t lane, const float *logits,
@@ -68,7 +62,7 @@ void kern_scalar_score_update(struct kern_score_lanes *state, const struct kern_
     }
 }
 
-/* Offsets to the first row of a block and lane of both tiles. */
+/* base and other point to the first row of a block. */
 static void pair_lane(struct kern_pair_lanes *state, size_t lane, const float *base,
                       size_t base_stride, const float *other, size_t other_stride, size_t n_rows)
 {

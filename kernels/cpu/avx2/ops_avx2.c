@@ -1,0 +1,13 @@
+#include "kernels/cpu/avx2/ops_avx2.h"
+
+const struct kern_ops kern_ops_avx2 = {
+    .rmsnorm = kern_avx2_rmsnorm,
+    .rope_adjacent = kern_avx2_rope_adjacent,
+    .rope_halves = kern_avx2_rope_halves,
+    .gate = kern_avx2_gate,
+    .add_scaled = kern_avx2_add_scaled,
+    .softmax_block = kern_avx2_softmax_block,
+    .score_update = kern_avx2_score_update,
+    .score_pair = kern_avx2_score_pair,
+    .score_rank = kern_avx2_score_rank,
+};
