@@ -61,6 +61,12 @@ static const struct kern_backend_ops cpu_ops = {
     .free = cpu_free,
     .upload = cpu_copy,
     .download = cpu_copy,
+    .rmsnorm = kern_cpu_rmsnorm,
+    .rope = kern_cpu_rope,
+    .gate = kern_cpu_gate,
+    .route = kern_cpu_route,
+    .gather = kern_cpu_gather,
+    .scatter_add = kern_cpu_scatter_add,
 };
 
 enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_options *options,

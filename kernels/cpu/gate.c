@@ -1,4 +1,5 @@
-/* The gate of the feed-forward block: the scalar reference. */
+/* The gate of the feed-forward block: the scalar reference and the operation. */
+#include "kernels/cpu/context.h"
 #include "kernels/cpu/fmath.h"
 #include "kernels/cpu/ops_scalar.h"
 
@@ -8,4 +9,31 @@ void kern_scalar_gate(float *gate, const float *up, size_t n)
         float z = gate[i];
         gate[i] = z / (1.0f + fmath_exp_f32(-z)) * up[i];
     }
+}
+
+enum { GATE_ELEMENTS = 8192 }; /* per iteration of the pool */
+
+struct gate_job {
+    const struct kern_ops *ops;
+    float *gate;
+    const float *up;
+    size_t n;
+};
+
+static void gate_elements(void *context, size_t index, unsigned thread)
+{
+    (void)thread;
+    const struct gate_job *job = context;
+    size_t begin = index * GATE_ELEMENTS;
+    size_t n = job->n - begin < GATE_ELEMENTS ? job->n - begin : GATE_ELEMENTS;
+    job->ops->gate(job->gate + begin, job->up + begin, n);
+}
+
+enum status kern_cpu_gate(struct kern_backend *b, float *gate, const float *up, size_t n,
+                          struct status_why *why)
+{
+    (void)why;
+    struct kern_cpu *cpu = kern_cpu_of(b);
+    struct gate_job job = {&cpu->table.ops, gate, up, n};
+    return kern_cpu_run(cpu, (n + GATE_ELEMENTS - 1) / GATE_ELEMENTS, gate_elements, &job);
 }

@@ -1,6 +1,7 @@
-/* RMSNorm: the scalar reference. */
+/* RMSNorm: the scalar reference and the operation over tokens. */
 #include <math.h>
 
+#include "kernels/cpu/context.h"
 #include "kernels/cpu/ops_scalar.h"
 
 enum { NORM_LANES = 16 };
@@ -21,4 +22,41 @@ void kern_scalar_rmsnorm(float *y, const float *x, const float *gain, float eps,
     for (size_t i = 0; i < n; i++) {
         y[i] = (x[i] * inv) * gain[i];
     }
+}
+
+enum { NORM_TOKENS = 8 }; /* per iteration of the pool */
+
+struct norm_job {
+    const struct kern_ops *ops;
+    const float *gain;
+    const float *x;
+    float *y;
+    size_t n_tokens, width;
+    float eps;
+};
+
+static void norm_tokens(void *context, size_t index, unsigned thread)
+{
+    (void)thread;
+    const struct norm_job *job = context;
+    size_t end = (index + 1) * NORM_TOKENS;
+    end = end < job->n_tokens ? end : job->n_tokens;
+    for (size_t t = index * NORM_TOKENS; t < end; t++) {
+        job->ops->rmsnorm(job->y + t * job->width, job->x + t * job->width, job->gain, job->eps,
+                          job->width);
+    }
+}
+
+enum status kern_cpu_rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,
+                             const float *x, size_t n_tokens, float *y, struct status_why *why)
+{
+    struct kern_cpu *cpu = kern_cpu_of(b);
+    void *decoded;
+    enum status status = kern_cpu_scratch(cpu, &decoded, gain->n_cols * sizeof(float), why);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    cpu->table.decode[gain->type](gain->data, decoded, gain->n_cols);
+    struct norm_job job = {&cpu->table.ops, decoded, x, y, n_tokens, gain->n_cols, eps};
+    return kern_cpu_run(cpu, (n_tokens + NORM_TOKENS - 1) / NORM_TOKENS, norm_tokens, &job);
 }

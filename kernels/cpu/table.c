@@ -6,6 +6,13 @@ static const struct kern_table *const tables[KERN_ISA_COUNT] = {
     [KERN_ISA_AVX512] = &kern_table_avx512,
 };
 
+/* `ops` comes whole: every ISA has all of it. */
+static const struct kern_ops *const ops[KERN_ISA_COUNT] = {
+    [KERN_ISA_SCALAR] = &kern_ops_scalar,
+    [KERN_ISA_AVX2] = &kern_ops_avx2,
+    [KERN_ISA_AVX512] = &kern_ops_avx512,
+};
+
 /** Replace the rows of `out` that `over` has a version of. */
 static void overlay(struct kern_table *out, const struct kern_table *over)
 {
@@ -27,7 +34,7 @@ enum kern_isa kern_table_build(struct kern_table *out, enum kern_isa cap)
     if (cap < top)
         top = cap;
     *out = kern_table_scalar;
-    out->ops = kern_ops_scalar;
+    out->ops = *ops[top];
     const struct kern_quant *quant;
     for (size_t i = 0; (quant = kern_quant_at(i)); i++)
         out->decode[quant->type] = quant->decode;
