@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Run fuzz targets, each for some seconds with a fixed seed, under AddressSanitizer and
+# UndefinedBehaviorSanitizer (needs clang). What makes one fail is kept in build/fuzz/artifacts/.
+# usage: bash scripts/fuzz.sh [SECONDS [TARGET...]]     default: 10, all targets
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${1:-10}
+shift || true
+case $seconds in
+'' | *[!0-9]*) echo "usage: bash scripts/fuzz.sh [SECONDS [TARGET...]]" >&2; exit 2 ;;
+esac
+
+bash scripts/deps.sh test
+cmake --preset fuzz >/dev/null
+cmake --build --preset fuzz --target fuzzers -- -j "$(nproc)" | grep -v '^\[' || true
+test "${PIPESTATUS[0]}" -eq 0
+folder=build/fuzz/tests/fuzz
+if [ $# -eq 0 ]; then
+    mapfile -t targets <"$folder/targets.txt"
+    set -- "${targets[@]}"
+fi
+
+found=build/fuzz/found # inputs with new coverage; kept from run to run would make runs differ
+artifacts=build/fuzz/artifacts
+mkdir -p "$artifacts"
+for target in "$@"; do
+    [ -x "$folder/fuzz_$target" ] || { echo "no fuzz target $target (there are: $(paste -sd' ' "$folder/targets.txt"))" >&2; exit 2; }
+    rm -rf "${found:?}/$target"
+    mkdir -p "$found/$target"
+    printf 'fuzz %s: %s s, ' "$target" "$seconds"
+    log=$artifacts/$target.log
+    if ! "$folder/fuzz_$target" -seed=1 -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+        -print_final_stats=1 -artifact_prefix="$artifacts/$target-" \
+        "$found/$target" "tests/fuzz/corpus/$target" >"$log" 2>&1; then
+        echo "FAILED; the end of $log:"
+        tail -40 "$log"
+        exit 1
+    fi
+    sed -n 's/^stat::number_of_executed_units: */inputs: /p' "$log"
+done
