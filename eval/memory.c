@@ -1,0 +1,35 @@
+#include "eval/memory.h"
+
+#include <stdio.h>
+
+/** Whether one of the file's shards begins in [start, end). */
+static bool holds_shard(const struct gguf_file *file, uintptr_t start, uintptr_t end)
+{
+    for (size_t i = 0; i < gguf_n_shards(file); i++) {
+        uint64_t n_bytes = 0, data_offset = 0;
+        uintptr_t at = (uintptr_t)gguf_shard_data(file, i, &n_bytes, &data_offset);
+        if (start <= at && at < end)
+            return true;
+    }
+    return false;
+}
+
+double eval_memory_present(const struct gguf_file *file)
+{
+    /* Entries of a line "start-end perms ..." and lines "Name: value kB", Rss among them. */
+    FILE *maps = fopen("/proc/self/smaps", "re");
+    if (!maps)
+        return 0;
+    char line[512];
+    bool counted = false;
+    double kilobytes = 0;
+    while (fgets(line, sizeof line, maps)) {
+        unsigned long long start, end, rss;
+        if (sscanf(line, "%llx-%llx ", &start, &end) == 2)
+            counted = !holds_shard(file, (uintptr_t)start, (uintptr_t)end);
+        else if (counted && sscanf(line, "Rss: %llu kB", &rss) == 1)
+            kilobytes += (double)rss;
+    }
+    fclose(maps);
+    return 1024 * kilobytes;
+}

@@ -1,0 +1,295 @@
+#include "eval/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "eval/clock.h"
+#include "eval/memory.h"
+
+/** The default batch: what it may take, and how long it should last. */
+#define DEFAULT_X_BYTES ((size_t)64 << 20)
+enum { DEFAULT_TOKENS = 16384, FIRST_TOKENS = 256 };
+static const double default_seconds = 8;
+
+/** A run: the arrays of a batch, sized for the largest, and where the run stands. */
+struct run {
+    const struct eval_task *task;
+    const struct eval_run_options *options;
+    struct eval_table *table;
+    struct eval_run_stats *stats;
+    struct eval_scorer *scorer;
+    size_t max_windows; /* of a batch */
+    size_t *windows;    /* [max_windows]: which ones the batch holds */
+    int32_t *tokens;    /* [max_windows * n_inputs] */
+    struct model_segment *segments;
+    uint32_t *rows; /* [max_windows * n_scored], and so the rest */
+    struct kern_target *targets;
+    struct kern_row_score *row_scores;
+    struct kern_target_score *target_scores;
+    size_t n_batch;         /* windows of the batch at work */
+    size_t n_to_do, n_done; /* windows of this run */
+    size_t n_done_before;   /* windows that the table had already */
+    double started;
+};
+
+static size_t divide_up(size_t a, size_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+/** Windows of the largest batch. Rows of a batch are uint32, so that is the end in any case. */
+static size_t largest_batch(const struct eval_task *task, const struct eval_run_options *options)
+{
+    const struct eval_plan *plan = task->plan;
+    size_t n = 0;
+    if (options->batch_tokens) {
+        n = divide_up(options->batch_tokens, plan->window);
+    } else {
+        size_t row_bytes = (size_t)model_hparams(task->model)->n_embd * sizeof(float);
+        size_t tokens = DEFAULT_X_BYTES / row_bytes;
+        n = (tokens < DEFAULT_TOKENS ? tokens : DEFAULT_TOKENS) / plan->window;
+    }
+    size_t most = (size_t)UINT32_MAX / (plan->n_inputs + 1);
+    n = n < most ? n : most;
+    n = n < plan->n_windows ? n : plan->n_windows;
+    return n ? n : 1;
+}
+
+size_t eval_run_batch_tokens(const struct eval_task *task, const struct eval_run_options *options)
+{
+    return largest_batch(task, options) * task->plan->n_inputs;
+}
+
+static struct eval_scorer_options scorer_options(const struct eval_task *task,
+                                                 const struct eval_run_options *options)
+{
+    return (struct eval_scorer_options){
+        .max_batch = eval_run_batch_tokens(task, options),
+        .max_segment = task->plan->n_inputs,
+        .tile_tokens = options->tile_tokens,
+    };
+}
+
+/** Bytes of the arrays of a batch. */
+static double batch_bytes(const struct eval_plan *plan, size_t n_windows)
+{
+    double per_input = sizeof(int32_t);
+    double per_scored = sizeof(uint32_t) + 2 * sizeof(struct kern_target) +
+                        sizeof(struct kern_row_score) + sizeof(struct kern_target_score);
+    return (double)n_windows *
+           ((double)plan->n_inputs * per_input + (double)plan->n_scored * per_scored +
+            (double)(sizeof(struct model_segment) + sizeof(size_t)));
+}
+
+struct eval_memory eval_run_memory(const struct eval_task *task,
+                                   const struct eval_run_options *options)
+{
+    const struct eval_plan *plan = task->plan;
+    const struct gguf_file *file = model_file(task->model);
+    struct eval_scorer_options scorer = scorer_options(task, options);
+    struct eval_memory m = {0};
+    for (size_t i = 0; i < gguf_n_shards(file); i++) {
+        uint64_t n_bytes = 0, data_offset = 0;
+        gguf_shard_data(file, i, &n_bytes, &data_offset);
+        m.weights += (double)n_bytes;
+    }
+    m.scorer = eval_scorer_bytes(task->model, &scorer);
+    m.scores = eval_table_bytes(plan->n_windows, plan->n_scored) +
+               batch_bytes(plan, largest_batch(task, options));
+    m.present = eval_memory_present(file);
+    m.total = m.weights + m.present + m.scorer + m.scores;
+    return m;
+}
+
+/** Ids come from a vocabulary that may be longer than the matrices of a broken file. */
+static enum status check_ids(const struct eval_task *task, struct status_why *why)
+{
+    size_t n_vocab = model_hparams(task->model)->n_vocab;
+    for (size_t i = 0; i < task->stream->n; i++) {
+        int32_t id = task->stream->ids[i];
+        if (id < 0 || (size_t)id >= n_vocab)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: token %zu of the text has the id %d; expected ids below %zu, "
+                               "the rows of the embedding",
+                               gguf_path(model_file(task->model)), i, id, n_vocab);
+    }
+    if (task->plan->bos_use != EVAL_BOS_NONE && (size_t)task->plan->options.bos >= n_vocab)
+        return status_fail(why, STATUS_FORMAT, "%s: BOS has the id %d; expected less than %zu",
+                           gguf_path(model_file(task->model)), task->plan->options.bos, n_vocab);
+    return STATUS_OK;
+}
+
+static enum status allocate(struct run *r, struct status_why *why)
+{
+    const struct eval_plan *plan = r->task->plan;
+    size_t n_inputs = r->max_windows * plan->n_inputs;
+    size_t n_scored = r->max_windows * plan->n_scored;
+    r->windows = calloc(r->max_windows, sizeof *r->windows);
+    r->segments = calloc(r->max_windows, sizeof *r->segments);
+    r->tokens = calloc(n_inputs, sizeof *r->tokens);
+    r->rows = calloc(n_scored, sizeof *r->rows);
+    r->targets = calloc(n_scored, sizeof *r->targets);
+    r->row_scores = calloc(n_scored, sizeof *r->row_scores);
+    r->target_scores = calloc(n_scored, sizeof *r->target_scores);
+    if (!r->windows || !r->segments || !r->tokens || !r->rows || !r->targets || !r->row_scores ||
+        !r->target_scores)
+        return status_fail(why, STATUS_MEMORY, "no memory for a batch of %zu tokens", n_inputs);
+    return STATUS_OK;
+}
+
+static void release(struct run *r)
+{
+    eval_scorer_close(r->scorer);
+    free(r->windows);
+    free(r->segments);
+    free(r->tokens);
+    free(r->rows);
+    free(r->targets);
+    free(r->row_scores);
+    free(r->target_scores);
+}
+
+/** The scorer's share of a batch as the run's share of all. */
+static void on_fraction(void *user, double fraction)
+{
+    const struct run *r = user;
+    if (!r->options->progress)
+        return;
+    struct eval_progress p = {
+        .n_windows_done = r->n_done_before + r->n_done,
+        .n_windows = r->table->n_windows,
+        .fraction = ((double)r->n_done + fraction * (double)r->n_batch) / (double)r->n_to_do,
+        .seconds = eval_clock_seconds() - r->started,
+    };
+    p.seconds_left = p.fraction > 0 ? p.seconds * (1 - p.fraction) / p.fraction : (double)NAN;
+    r->options->progress(r->options->user, &p);
+}
+
+/** Windows of the next batch: at first few, then what the last one's rate allows. */
+static size_t batch_size(const struct run *r, double last_seconds)
+{
+    if (r->options->batch_tokens)
+        return r->max_windows;
+    size_t n = divide_up(FIRST_TOKENS, r->task->plan->n_inputs);
+    if (last_seconds > 0) {
+        double fits = default_seconds / last_seconds * (double)r->n_batch;
+        n = fits < (double)r->max_windows ? (size_t)fits : r->max_windows;
+    }
+    n = n < r->max_windows ? n : r->max_windows;
+    return n ? n : 1;
+}
+
+/** Put window w into the batch as its next segment. */
+static void add_window(struct run *r, size_t w)
+{
+    const struct eval_plan *plan = r->task->plan;
+    const struct eval_stream *stream = r->task->stream;
+    size_t start = r->n_batch * plan->n_inputs;
+    size_t scored = r->n_batch * plan->n_scored;
+    for (size_t p = 0; p < plan->n_inputs; p++)
+        r->tokens[start + p] = eval_plan_input(plan, stream, w, p);
+    for (size_t i = 0; i < plan->n_scored; i++) {
+        size_t p = plan->first_scored + i;
+        r->rows[scored + i] = (uint32_t)(start + p);
+        r->targets[scored + i] = (struct kern_target){
+            .row = (uint32_t)(scored + i), .token = stream->ids[eval_plan_target(plan, w, p)]};
+    }
+    r->segments[r->n_batch] =
+        (struct model_segment){.start = start, .n_tokens = plan->n_inputs, .parent = -1};
+    r->windows[r->n_batch++] = w;
+}
+
+/** Copy the batch's scores into the table and tell of its windows. */
+static void record(struct run *r)
+{
+    size_t n_scored = r->task->plan->n_scored;
+    for (size_t k = 0; k < r->n_batch; k++) {
+        size_t w = r->windows[k];
+        double *log_prob = eval_table_row(r->table, EVAL_LOG_PROB, w);
+        double *rank = eval_table_row(r->table, EVAL_RANK, w);
+        double *entropy = eval_table_row(r->table, EVAL_ENTROPY, w);
+        for (size_t i = 0; i < n_scored; i++) {
+            log_prob[i] = r->target_scores[k * n_scored + i].log_prob;
+            rank[i] = r->target_scores[k * n_scored + i].rank;
+            entropy[i] = r->row_scores[k * n_scored + i].entropy;
+        }
+        r->table->done[w] = true;
+        if (r->options->window_done)
+            r->options->window_done(r->options->user, w);
+    }
+    r->n_done += r->n_batch;
+}
+
+static enum status evaluate(struct run *r, struct status_why *why)
+{
+    const struct eval_plan *plan = r->task->plan;
+    struct model_batch batch = {
+        .tokens = r->tokens,
+        .n_tokens = r->n_batch * plan->n_inputs,
+        .segments = r->segments,
+        .n_segments = r->n_batch,
+    };
+    struct eval_items items = {
+        .rows = r->rows,
+        .n_rows = r->n_batch * plan->n_scored,
+        .targets = r->targets,
+        .n_targets = r->n_batch * plan->n_scored,
+        .row_scores = r->row_scores,
+        .target_scores = r->target_scores,
+    };
+    enum status status = eval_scorer_run(r->scorer, &batch, &items, &r->stats->times, why);
+    if (status)
+        return status;
+    record(r);
+    r->stats->n_batches++;
+    r->stats->n_windows += r->n_batch;
+    r->stats->n_inputs += batch.n_tokens;
+    return STATUS_OK;
+}
+
+static enum status run_batches(struct run *r, struct status_why *why)
+{
+    double last_seconds = 0;
+    size_t w = 0;
+    while (r->n_done < r->n_to_do) {
+        size_t n = batch_size(r, last_seconds);
+        r->n_batch = 0;
+        for (; w < r->table->n_windows && r->n_batch < n; w++)
+            if (!r->table->done[w])
+                add_window(r, w);
+        double started = eval_clock_seconds();
+        enum status status = evaluate(r, why);
+        if (status)
+            return status;
+        last_seconds = eval_clock_seconds() - started;
+    }
+    return STATUS_OK;
+}
+
+enum status eval_run(const struct eval_task *task, const struct eval_run_options *options,
+                     struct eval_table *table, struct eval_run_stats *stats, struct status_why *why)
+{
+    struct eval_run_stats own;
+    struct run r = {.task = task, .options = options, .table = table};
+    r.stats = stats ? stats : &own;
+    r.started = eval_clock_seconds();
+    r.max_windows = largest_batch(task, options);
+    *r.stats = (struct eval_run_stats){.max_batch_tokens = eval_run_batch_tokens(task, options)};
+    for (size_t w = 0; w < table->n_windows; w++)
+        r.n_done_before += table->done[w];
+    r.n_to_do = table->n_windows - r.n_done_before;
+
+    struct eval_scorer_options scorer = scorer_options(task, options);
+    scorer.progress = on_fraction;
+    scorer.progress_user = &r;
+    enum status status = check_ids(task, why);
+    if (!status)
+        status = allocate(&r, why);
+    if (!status)
+        status = eval_scorer_open(&r.scorer, task->model, task->backend, &scorer, why);
+    if (!status)
+        status = run_batches(&r, why);
+    release(&r);
+    r.stats->seconds = eval_clock_seconds() - r.started;
+    return status;
+}

@@ -1,0 +1,77 @@
+/**
+ * Running an evaluation: whole windows of a plan through the model, batch by batch, into the
+ * table. Windows that the table already has are left alone, so a run can be taken up again.
+ */
+#ifndef EVAL_RUN_H
+#define EVAL_RUN_H
+
+#include "eval/scorer.h"
+#include "eval/table.h"
+#include "eval/window.h"
+
+/** What is evaluated; everything is borrowed. */
+struct eval_task {
+    const struct model *model;
+    struct kern_backend *backend;
+    const struct eval_plan *plan;
+    const struct eval_stream *stream;
+};
+
+/** Where a run stands. */
+struct eval_progress {
+    size_t n_windows_done, n_windows;
+    double fraction;     /* of the arithmetic, 0 to 1 */
+    double seconds;      /* since the run began */
+    double seconds_left; /* at the rate so far; NaN while there is none */
+};
+
+struct eval_run_options {
+    size_t batch_tokens; /* -b: rounded up to whole windows; 0: batches of some seconds */
+    size_t tile_tokens;  /* tokens per tile of the forward pass; 0: the model's default */
+    /* Both may be NULL. A window is reported once, in index order, when its row is filled. */
+    void (*window_done)(void *user, size_t w);
+    void (*progress)(void *user, const struct eval_progress *progress);
+    void *user;
+};
+
+/** What a run did, for the report. */
+struct eval_run_stats {
+    size_t n_batches, n_windows, n_inputs; /* evaluated in this run */
+    size_t max_batch_tokens;               /* of the largest batch that the run may form */
+    double seconds;
+    struct eval_scorer_times times;
+};
+
+/** Bytes, each part and the whole. */
+struct eval_memory {
+    double weights; /* mapped files, counted at their size */
+    double present; /* what the process already holds beside them */
+    double scorer;  /* residual stream, slab, scratch of the forward pass */
+    double scores;  /* table, rows and targets of a batch */
+    double total;
+};
+
+/**
+ * Evaluate every window of the plan that is not done in the table.
+ * table: made by the caller with the plan's n_windows and n_scored.
+ * stats: filled also on failure; may be NULL.
+ * Fails: STATUS_FORMAT (an id beyond the model's vocabulary), STATUS_MEMORY, STATUS_DEVICE,
+ *        STATUS_CANCELLED (see kern_set_cancel): the windows finished until then stay.
+ * Scores that are not finite are no failure here: the figures name them.
+ */
+enum status eval_run(const struct eval_task *task, const struct eval_run_options *options,
+                     struct eval_table *table, struct eval_run_stats *stats,
+                     struct status_why *why);
+
+/**
+ * Tokens of the largest batch that eval_run will form: all its windows' inputs.
+ * With batch_tokens 0: as many windows as keep the residual stream within 64 MiB and 16384
+ * tokens, at least one. The run begins with fewer and takes as many as fit in 8 seconds.
+ */
+size_t eval_run_batch_tokens(const struct eval_task *task, const struct eval_run_options *options);
+
+/** What a run will take at most, to be said before it. Call it when the table is made. */
+struct eval_memory eval_run_memory(const struct eval_task *task,
+                                   const struct eval_run_options *options);
+
+#endif

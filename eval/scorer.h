@@ -1,0 +1,67 @@
+/**
+ * From a batch of segments to scores: embed, all layers, output norm, head.
+ *
+ * Every evaluator hands its batches to a scorer. A batch is segments (windows, or a prefix
+ * with its endings); what is scored are rows of the batch and, for each row, targets. Scores
+ * leave, logits never exist as a whole: hidden rows go to the head in slabs of fixed size.
+ */
+#ifndef EVAL_SCORER_H
+#define EVAL_SCORER_H
+
+#include "kernels/backend.h"
+#include "model/forward.h"
+
+struct eval_scorer;
+
+/** Called often during a batch; fraction: the share of its arithmetic that is done, 0 to 1. */
+typedef void eval_fraction_fn(void *user, double fraction);
+
+struct eval_scorer_options {
+    size_t max_batch;           /* largest number of tokens of a batch */
+    size_t max_segment;         /* longest segment plus its parent */
+    size_t tile_tokens;         /* tokens per tile of the forward pass; 0: the model's default */
+    eval_fraction_fn *progress; /* may be NULL */
+    void *progress_user;
+};
+
+/** Rows per call of the head: the hidden slab holds EVAL_SLAB_ROWS * D floats. */
+enum { EVAL_SLAB_ROWS = 2048 };
+
+/** What to score in a batch. All arrays are the caller's. */
+struct eval_items {
+    const uint32_t *rows; /* tokens of the batch: [n_rows], each row once */
+    size_t n_rows;
+    const struct kern_target *targets; /* .row is an index into rows; in non-falling order */
+    size_t n_targets;
+    struct kern_row_score *row_scores;       /* out: [n_rows] */
+    struct kern_target_score *target_scores; /* out: [n_targets] */
+};
+
+/** Where the time of a batch went, in seconds; added to by eval_scorer_run. */
+struct eval_scorer_times {
+    double forward, head;
+};
+
+/**
+ * Allocate a session, the residual stream and the slab. model and backend must outlive it.
+ * Fails: STATUS_MEMORY, STATUS_DEVICE.
+ */
+enum status eval_scorer_open(struct eval_scorer **out, const struct model *model,
+                             struct kern_backend *backend,
+                             const struct eval_scorer_options *options, struct status_why *why);
+/** NULL is allowed. */
+void eval_scorer_close(struct eval_scorer *scorer);
+
+/** Bytes that a scorer with these options allocates, on the backend and beside it. */
+double eval_scorer_bytes(const struct model *model, const struct eval_scorer_options *options);
+
+/**
+ * Evaluate a batch and score its items. times may be NULL.
+ * Fails: as model_forward and kern_score; STATUS_CANCELLED once the backend's flag is set.
+ * On failure the outputs are undefined.
+ */
+enum status eval_scorer_run(struct eval_scorer *scorer, const struct model_batch *batch,
+                            const struct eval_items *items, struct eval_scorer_times *times,
+                            struct status_why *why);
+
+#endif
