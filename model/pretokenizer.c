@@ -52,9 +52,9 @@ static enum status compile(void **out, const char *expression, struct status_why
     spell_out_space(expression, spelled);
     int error;
     PCRE2_SIZE offset;
-    pcre2_code *code = pcre2_compile((PCRE2_SPTR)spelled, PCRE2_ZERO_TERMINATED,
-                                     PCRE2_UTF | PCRE2_UCP | PCRE2_DOLLAR_ENDONLY, &error, &offset,
-                                     NULL);
+    pcre2_code *code =
+        pcre2_compile((PCRE2_SPTR)spelled, PCRE2_ZERO_TERMINATED,
+                      PCRE2_UTF | PCRE2_UCP | PCRE2_DOLLAR_ENDONLY, &error, &offset, NULL);
     free(spelled);
     if (!code) {
         char message[128] = "";
@@ -152,8 +152,7 @@ struct splitting {
 };
 
 /** Apply expressions [i_code, n_codes) to one piece; the depth is the length of the list. */
-static enum status split(const struct splitting *s, size_t i_code, const char *text,
-                         size_t n_bytes)
+static enum status split(const struct splitting *s, size_t i_code, const char *text, size_t n_bytes)
 {
     if (n_bytes == 0)
         return STATUS_OK;

@@ -53,10 +53,7 @@ static const char deepseek_asian[] =
     "\\x{2030}-\\x{205E}\\x{2060}-\\x{2FFF}\\x{3001}-\\x{9FA5}\\x{AC00}-\\x{D7FF}]+";
 
 static const struct model_pretokenizer_row rows[] = {
-    {"default",
-     false,
-     false,
-     {"[\\p{P}\\$\\+<=>\\^~\\|]+", gpt2, "\\p{N}+", "[0-9][0-9][0-9]"}},
+    {"default", false, false, {"[\\p{P}\\$\\+<=>\\^~\\|]+", gpt2, "\\p{N}+", "[0-9][0-9][0-9]"}},
     {"gpt-2", false, false, {gpt2}},
     {"llama-bpe", true, true, {llama3}},
     {"llama3", true, true, {llama3}},

@@ -6,12 +6,12 @@
 #include "model/hash.h"
 
 struct model_strtab_slot {
-    uint32_t hash;  /* the upper half: the lower one has chosen the slot */
-    int32_t i_key;  /* -1: free */
+    uint32_t hash; /* the upper half: the lower one has chosen the slot */
+    int32_t i_key; /* -1: free */
 };
 
-enum status model_strtab_init(struct model_strtab *t, const struct gguf_string *keys,
-                              size_t n_keys, struct status_why *why)
+enum status model_strtab_init(struct model_strtab *t, const struct gguf_string *keys, size_t n_keys,
+                              struct status_why *why)
 {
     size_t n_slots = 16;
     while (n_slots < n_keys * 2)
@@ -31,8 +31,10 @@ enum status model_strtab_init(struct model_strtab *t, const struct gguf_string *
             continue;
         int32_t twin = model_strtab_find(t, keys[i].data, keys[i].n_bytes);
         if (twin >= 0)
-            return status_fail(why, STATUS_FORMAT, "entries %d and %zu are equal; expected "
-                               "distinct strings", twin, i);
+            return status_fail(why, STATUS_FORMAT,
+                               "entries %d and %zu are equal; expected "
+                               "distinct strings",
+                               twin, i);
         uint64_t h = model_hash_bytes(t->seed, keys[i].data, keys[i].n_bytes);
         size_t s = h & t->mask;
         while (t->slots[s].i_key >= 0)

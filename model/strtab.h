@@ -17,8 +17,8 @@ struct model_strtab {
  * Fails: STATUS_MEMORY; STATUS_FORMAT if two keys are equal (the sentence has both indices).
  * Cost: O(total bytes).
  */
-enum status model_strtab_init(struct model_strtab *t, const struct gguf_string *keys,
-                              size_t n_keys, struct status_why *why);
+enum status model_strtab_init(struct model_strtab *t, const struct gguf_string *keys, size_t n_keys,
+                              struct status_why *why);
 void model_strtab_free(struct model_strtab *t);
 
 /** Index of the key with exactly these bytes, or -1. */

@@ -14,7 +14,7 @@ struct model_bpe {
     struct model_pretokenizer pre;
     struct model_bpe_pair *pairs; /* hash table: (left id, right id) -> rank */
     size_t mask;
-    uint32_t *result; /* [n_merges] by rank: the id of the joined token */
+    uint32_t *result;       /* [n_merges] by rank: the id of the joined token */
     uint32_t stand_in[256]; /* code point of each byte's stand-in */
     int32_t byte_id[256];   /* the token that is a byte's stand-in; -1: none */
 };

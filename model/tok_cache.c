@@ -4,8 +4,7 @@
 
 #include "model/hash.h"
 
-enum status model_tok_cache_init(struct model_tok_cache *c, size_t n_bytes,
-                                 struct status_why *why)
+enum status model_tok_cache_init(struct model_tok_cache *c, size_t n_bytes, struct status_why *why)
 {
     size_t n_entries = 16;
     while (n_entries < 65536 && n_entries < n_bytes / 16)

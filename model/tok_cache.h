@@ -27,8 +27,7 @@ struct model_tok_cache {
 };
 
 /** Room in proportion to a text of n_bytes, 4 MiB at most. Fails: STATUS_MEMORY. */
-enum status model_tok_cache_init(struct model_tok_cache *c, size_t n_bytes,
-                                 struct status_why *why);
+enum status model_tok_cache_init(struct model_tok_cache *c, size_t n_bytes, struct status_why *why);
 void model_tok_cache_free(struct model_tok_cache *c);
 
 /**

@@ -118,8 +118,9 @@ enum status model_merge_run(struct model_merge *m, size_t n_slots,
         m->other[last] = left;
         if (rules->joined)
             rules->joined(rules->user, left, lowest);
-        set_rank(m, left, end < n ? rules->rank(rules->user, left, end, m->other[end] + 1)
-                                  : MODEL_MERGE_NONE);
+        set_rank(m, left,
+                 end < n ? rules->rank(rules->user, left, end, m->other[end] + 1)
+                         : MODEL_MERGE_NONE);
         if (left > 0) {
             uint32_t before = m->other[left - 1];
             set_rank(m, before, rules->rank(rules->user, before, left, end));

@@ -282,4 +282,3 @@ enum status model_special_split(const struct model_special *s, const char *text,
     free(cluster.taken);
     return st;
 }
-

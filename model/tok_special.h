@@ -17,7 +17,7 @@
 struct model_special {
     struct model_special_node *nodes; /* NULL: the set is empty */
     uint32_t n_nodes;
-    uint32_t root_child[256];         /* 0: no token begins with this byte */
+    uint32_t root_child[256]; /* 0: no token begins with this byte */
 };
 
 /**

@@ -118,8 +118,7 @@ static enum status find_joins(struct model_spm *spm, struct status_why *why)
                 capacity = capacity ? capacity * 2 : 16;
                 uint32_t *bigger = realloc(spm->joins, capacity * sizeof *bigger);
                 if (!bigger)
-                    return status_fail(why, STATUS_MEMORY, "cannot allocate %zu words",
-                                       capacity);
+                    return status_fail(why, STATUS_MEMORY, "cannot allocate %zu words", capacity);
                 spm->joins = bigger;
             }
             spm->joins[spm->n_joins++] = packed;

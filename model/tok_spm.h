@@ -36,7 +36,6 @@ enum status model_spm_encode(const struct model_spm *spm, struct model_tok_run *
                              const char *text, size_t n_bytes, bool space_prefix);
 
 /** Bytes that a token stands for: writes at most capacity, returns how many there are. */
-size_t model_spm_token_bytes(const struct model_spm *spm, int32_t id, char *bytes,
-                             size_t capacity);
+size_t model_spm_token_bytes(const struct model_spm *spm, int32_t id, char *bytes, size_t capacity);
 
 #endif

@@ -62,8 +62,8 @@ enum status model_tokenizer_open(struct model_tokenizer **out, const struct gguf
         return status_fail(why, STATUS_MEMORY, "cannot allocate a tokenizer");
     enum status st = model_vocab_init(&t->vocab, file, why);
     if (!st)
-        st = t->vocab.kind == MODEL_VOCAB_SPM ? open_spm(t, file, why)
-                                              : open_bpe(t, file, pre, why);
+        st =
+            t->vocab.kind == MODEL_VOCAB_SPM ? open_spm(t, file, why) : open_bpe(t, file, pre, why);
     if (!st)
         st = check_ends(t, file, why);
     if (!st)

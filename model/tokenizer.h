@@ -62,7 +62,6 @@ struct gguf_string model_token_text(const struct model_tokenizer *t, int32_t id)
  * The bytes that the token stands for in a text (U+2581 as a space, stand-ins as bytes, byte
  * tokens as one byte). Writes at most `capacity` bytes; returns how many there are.
  */
-size_t model_token_bytes(const struct model_tokenizer *t, int32_t id, char *bytes,
-                         size_t capacity);
+size_t model_token_bytes(const struct model_tokenizer *t, int32_t id, char *bytes, size_t capacity);
 
 #endif

@@ -19,19 +19,69 @@ bool model_string_is(struct gguf_string s, const char *literal)
  * evaluations elsewhere follow this rule of names.
  */
 static const char *const control_names[] = {
-    "</s>", "<eos>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "<|endoftext|>", "<|end_of_text|>",
-    "<|end|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<end_of_utterance>",
-    "<turn|>", "<|return|>", "<|call|>", "<|calls|>", "<|flush|>", "<|tool_response>",
-    "<\xEF\xBD\x9C" "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>",
+    "</s>",
+    "<eos>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<|end|>",
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<end_of_turn>",
+    "<end_of_utterance>",
+    "<turn|>",
+    "<|return|>",
+    "<|call|>",
+    "<|calls|>",
+    "<|flush|>",
+    "<|tool_response>",
+    "<\xEF\xBD\x9C"
+    "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>",
     /* fill in the middle: prefix, suffix, middle, padding, repository, file */
-    "<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<PRE>", "\xE2\x96\x81<PRE>",
-    "<|code_prefix|>", "<|prefix|>", "<\xEF\xBD\x9C" "fim\xE2\x96\x81" "begin\xEF\xBD\x9C>",
-    "<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<SUF>", "\xE2\x96\x81<SUF>",
-    "<|code_suffix|>", "<|suffix|>", "<\xEF\xBD\x9C" "fim\xE2\x96\x81hole\xEF\xBD\x9C>",
-    "<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<MID>", "\xE2\x96\x81<MID>",
-    "<|code_middle|>", "<|middle|>", "<\xEF\xBD\x9C" "fim\xE2\x96\x81" "end\xEF\xBD\x9C>",
-    "<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]",
-    "<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>", "<|file_sep|>",
+    "<|fim_prefix|>",
+    "<fim-prefix>",
+    "<fim_prefix>",
+    "<PRE>",
+    "\xE2\x96\x81<PRE>",
+    "<|code_prefix|>",
+    "<|prefix|>",
+    "<\xEF\xBD\x9C"
+    "fim\xE2\x96\x81"
+    "begin\xEF\xBD\x9C>",
+    "<|fim_suffix|>",
+    "<fim-suffix>",
+    "<fim_suffix>",
+    "<SUF>",
+    "\xE2\x96\x81<SUF>",
+    "<|code_suffix|>",
+    "<|suffix|>",
+    "<\xEF\xBD\x9C"
+    "fim\xE2\x96\x81hole\xEF\xBD\x9C>",
+    "<|fim_middle|>",
+    "<fim-middle>",
+    "<fim_middle>",
+    "<MID>",
+    "\xE2\x96\x81<MID>",
+    "<|code_middle|>",
+    "<|middle|>",
+    "<\xEF\xBD\x9C"
+    "fim\xE2\x96\x81"
+    "end\xEF\xBD\x9C>",
+    "<|fim_pad|>",
+    "<fim-pad>",
+    "<fim_pad>",
+    "<PAD>",
+    "[PAD]",
+    "<|fim_repo|>",
+    "<|repo_name|>",
+    "<fim-repo>",
+    "<REPO>",
+    "<reponame>",
+    "<|file_sep|>",
 };
 
 /** Names that are recognised always, whatever type the file gives them. */
@@ -49,8 +99,7 @@ int32_t model_vocab_find(const struct model_vocab *v, const char *bytes, size_t 
 }
 
 enum status model_vocab_array(const struct gguf_kv **out, const struct gguf_file *file,
-                              const char *key, bool required, size_t count,
-                              struct status_why *why)
+                              const char *key, bool required, size_t count, struct status_why *why)
 {
     *out = NULL;
     const struct gguf_kv *kv = gguf_kv_find(file, key);
@@ -111,9 +160,8 @@ static enum status read_types(struct model_vocab *v, const struct gguf_file *fil
     if (!kv)
         return STATUS_OK;
     if (!gguf_value_is_int(kv->element_type))
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: key %s is an array of %s; expected integers", gguf_path(file), key,
-                           gguf_value_type_name(kv->element_type));
+        return status_fail(why, STATUS_FORMAT, "%s: key %s is an array of %s; expected integers",
+                           gguf_path(file), key, gguf_value_type_name(kv->element_type));
     for (size_t i = 0; i < v->n; i++) {
         int64_t type = gguf_kv_int(kv, i);
         if (type < MODEL_TOKEN_NORMAL || type > MODEL_TOKEN_BYTE)

@@ -54,8 +54,7 @@ int32_t model_vocab_find(const struct model_vocab *v, const char *bytes, size_t 
  * and optional.   Fails: STATUS_FORMAT.
  */
 enum status model_vocab_array(const struct gguf_kv **out, const struct gguf_file *file,
-                              const char *key, bool required, size_t count,
-                              struct status_why *why);
+                              const char *key, bool required, size_t count, struct status_why *why);
 
 /** Compare with a C string. */
 bool model_string_is(struct gguf_string s, const char *literal);
