@@ -154,7 +154,7 @@ static void test_halves(void **state)
         double magnitude =
             exponent == 0 ? ldexp(mantissa, -24) : ldexp(mantissa + 1024, exponent - 25);
         if (exponent == 31)
-            magnitude = mantissa == 0 ? INFINITY : NAN;
+            magnitude = mantissa == 0 ? (double)INFINITY : (double)NAN;
         float expected = (float)copysign(magnitude, (half & 0x8000) != 0 ? -1.0 : 1.0);
         float found = kern_half_to_float(half);
         assert_int_equal(compare_bits(&found, &expected, 1), 1);
