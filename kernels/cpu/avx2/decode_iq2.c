@@ -1,6 +1,7 @@
 /** IQ2_XXS, IQ2_XS and IQ2_S: entries of eight magnitudes out of {8, 25, 43}, with signs. */
 #include "kernels/cpu/avx2/decode.h"
 #include "kernels/cpu/avx2/expand.h"
+#include "kernels/cpu/avx2/indices.h"
 #include "kernels/cpu/avx2/signs.h"
 #include "kernels/quant/iq2_s.h"
 #include "kernels/quant/iq2_xs.h"
@@ -107,12 +108,7 @@ void kern_avx2_decode_iq2_s(const void *blocks, float *y, size_t n)
         h = _mm256_or_si256(h, _mm256_slli_epi32(h, 12));
         h = _mm256_or_si256(h, _mm256_slli_epi32(h, 6));
         h = _mm256_and_si256(h, _mm256_set1_epi8(3));
-        __m256i q = load32(block->qs);
-        /* bytes 0..7 and 16..23, then 8..15 and 24..31, become numbers of 16 bits */
-        __m256i even = _mm256_unpacklo_epi8(q, h), odd = _mm256_unpackhi_epi8(q, h);
-        _mm256_storeu_si256((__m256i *)b.indices, _mm256_permute2x128_si256(even, odd, 0x20));
-        _mm256_storeu_si256((__m256i *)(b.indices + 16),
-                            _mm256_permute2x128_si256(even, odd, 0x31));
+        join_indices(b.indices, load32(block->qs), h);
         _mm256_storeu_si256((__m256i *)b.signs, load32(block->signs));
         iq2_run_scales(b.scales, block->scales, load_half8(block->d));
         store_iq2_block(y, &b, kern_iq2_s_codes);

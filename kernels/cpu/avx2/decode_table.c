@@ -71,15 +71,28 @@ void kern_avx2_decode_mxfp4(const void *blocks, float *y, size_t n)
         store_coded32(y, block->qs, table, _mm256_set1_ps(kern_mxfp4_scale(block->e)));
 }
 
+/** The scales of the four runs, as kern_nvfp4_scale has them. */
+static inline __m128 nvfp4_scales(const uint8_t *codes)
+{
+    __m128i magnitude =
+        _mm_and_si128(_mm_cvtsi32_si128((int)kern_load_u32(codes)), _mm_set1_epi8(0x7f));
+    __m128i is_zero = _mm_cmpeq_epi8(magnitude, _mm_set1_epi8(0x7f));
+    __m128i half = _mm_slli_epi16(_mm_cvtepu8_epi16(_mm_andnot_si128(is_zero, magnitude)), 7);
+    return _mm_mul_ps(_mm_cvtph_ps(half), _mm_set1_ps(0x1p7f));
+}
+
 void kern_avx2_decode_nvfp4(const void *blocks, float *y, size_t n)
 {
     const __m128i table = load_table(kern_fp4_values);
     const struct kern_block_nvfp4 *block = blocks;
-    for (const float *end = y + n; y < end; y += 64, block++)
+    for (const float *end = y + n; y < end; y += 64, block++) {
+        float scales[4];
+        _mm_storeu_ps(scales, nvfp4_scales(block->d));
         for (int run = 0; run < 4; run++) {
             __m128i q = _mm_loadl_epi64((const __m128i *)(block->qs + 8 * run));
             __m128i codes = _mm_unpacklo_epi64(low_nibbles(q), high_nibbles(q));
             store_scaled16(y + 16 * run, _mm_shuffle_epi8(table, codes),
-                           _mm256_set1_ps(kern_nvfp4_scale(block->d[run])));
+                           _mm256_set1_ps(scales[run]));
         }
+    }
 }
