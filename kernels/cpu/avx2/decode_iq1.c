@@ -83,7 +83,11 @@ void kern_avx2_decode_iq1_m(const void *blocks, float *y, size_t n)
         __m256i delta = _mm256_and_si256(_mm256_srli_epi16(h, 3), _mm256_set1_epi8(1));
         _mm256_storeu_si256((__m256i *)deltas, delta);
         join_indices(indices, load32(block->qs), _mm256_and_si256(h, _mm256_set1_epi8(7)));
-        for (int i = 0; i < 32; i++)
-            store_iq1_octet(y + 8 * i, indices[i], iq1_products(scales[i / 2], deltas[i]));
+        for (int i = 0; i < 16; i++) {
+            __m256 even = iq1_products(scales[i], deltas[2 * i]);
+            __m256 odd = iq1_products(scales[i], deltas[2 * i + 1]);
+            store_iq1_octet(y + 16 * i, indices[2 * i], even);
+            store_iq1_octet(y + 16 * i + 8, indices[2 * i + 1], odd);
+        }
     }
 }
