@@ -5,10 +5,8 @@
 #include "gguf/quote.h"
 
 enum {
-    HEADER_BYTES = 24,    /* magic, version, two counts */
-    PAIR_BYTES_MIN = 14,  /* a key of one byte, a type, a value of one byte */
-    ENTRY_BYTES_MIN = 33, /* a name of one byte, n_dims, one dimension, type, offset */
-    DEFAULT_ALIGNMENT = 32
+    PAIR_BYTES_MIN = 14, /* a key of one byte, a type, a value of one byte */
+    ENTRY_BYTES_MIN = 33 /* a name of one byte, n_dims, one dimension, type, offset */
 };
 
 struct header {
@@ -78,7 +76,7 @@ static enum status read_header(struct gguf_span *span, struct header *header,
 
 static enum status read_alignment(struct gguf_shard *shard, struct status_why *why)
 {
-    uint32_t alignment = DEFAULT_ALIGNMENT;
+    uint32_t alignment = GGUF_DEFAULT_ALIGNMENT;
     const struct gguf_kv *kv = gguf_shard_find(shard, "general.alignment");
     if (kv) {
         enum status status = gguf_kv_u32(kv, &alignment, why);

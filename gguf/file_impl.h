@@ -12,6 +12,8 @@
 #include "gguf/names.h"
 #include "gguf/span.h"
 
+enum { GGUF_MAX_DIMS = 4, GGUF_DEFAULT_ALIGNMENT = 32 };
+
 /** One part: a GGUF file of its own. Zero-initialised is a valid, empty object. */
 struct gguf_shard {
     char *path;          /* owned */
@@ -74,6 +76,13 @@ enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_
 /** Check where the data of tensors [first, all) of a shard lie, and point them at it. */
 enum status gguf_tensors_place(struct gguf_file *file, size_t shard, size_t first,
                                struct status_why *why);
+
+/**
+ * From n_dims and ne to type, n_rows, row_bytes and n_bytes, all of them checked.
+ * ne past n_dims must be 1.   Fails: STATUS_FORMAT (shape), STATUS_UNSUPPORTED (type).
+ */
+enum status gguf_tensor_measure(struct gguf_tensor *tensor, uint32_t type_id,
+                                struct status_why *why);
 
 /** Bytes of a value of fixed size; 0 for strings, arrays and unknown types. */
 size_t gguf_value_size(uint32_t type);

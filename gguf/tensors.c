@@ -5,8 +5,6 @@
 #include "gguf/file_impl.h"
 #include "gguf/quote.h"
 
-enum { MAX_DIMS = 4 };
-
 static enum status read_name(struct gguf_span *span, struct gguf_string *name,
                              struct status_why *why)
 {
@@ -24,25 +22,34 @@ static enum status read_name(struct gguf_span *span, struct gguf_string *name,
     return status;
 }
 
-/* Dimensions: their number, that none is 0, and that their product is a number of elements. */
+static enum status check_n_dims(uint32_t n_dims, struct status_why *why)
+{
+    if (n_dims >= 1 && n_dims <= GGUF_MAX_DIMS)
+        return STATUS_OK;
+    return status_fail(why, STATUS_FORMAT, "has %" PRIu32 " dimensions, expected 1 to %d", n_dims,
+                       GGUF_MAX_DIMS);
+}
+
+/* The dimensions as the file gives them; the ones past n_dims are 1. */
 static enum status read_shape(struct gguf_span *span, struct gguf_tensor *tensor,
                               struct status_why *why)
 {
-    uint64_t at = span->at;
     enum status status = gguf_span_u32(span, &tensor->n_dims, "the number of dimensions", why);
-    if (status != STATUS_OK)
-        return status;
-    if (tensor->n_dims < 1 || tensor->n_dims > MAX_DIMS)
-        return status_fail(why, STATUS_FORMAT,
-                           "has %" PRIu32 " dimensions (at byte %" PRIu64 "), expected 1 to %d",
-                           tensor->n_dims, at, MAX_DIMS);
-    int64_t n_elements = 1; /* signed: counts of elements stay below 2^63 */
-    for (uint32_t i = 0; i < MAX_DIMS; i++) {
+    if (status == STATUS_OK)
+        status = check_n_dims(tensor->n_dims, why);
+    for (uint32_t i = 0; i < GGUF_MAX_DIMS && status == STATUS_OK; i++) {
         tensor->ne[i] = 1;
         if (i < tensor->n_dims)
             status = gguf_span_u64(span, &tensor->ne[i], "a dimension", why);
-        if (status != STATUS_OK)
-            return status;
+    }
+    return status;
+}
+
+/* That no dimension is 0, and that their product is a number of elements. */
+static enum status check_shape(const struct gguf_tensor *tensor, struct status_why *why)
+{
+    int64_t n_elements = 1; /* signed: counts of elements stay below 2^63 */
+    for (uint32_t i = 0; i < tensor->n_dims; i++) {
         if (tensor->ne[i] == 0)
             return status_fail(why, STATUS_FORMAT, "dimension %" PRIu32 " is 0, expected 1 or more",
                                i);
@@ -52,30 +59,29 @@ static enum status read_shape(struct gguf_span *span, struct gguf_tensor *tensor
                                ", expected a product of the dimensions below 2^63",
                                i, tensor->ne[i]);
     }
-    tensor->n_rows = tensor->ne[1] * tensor->ne[2] * tensor->ne[3];
     return STATUS_OK;
 }
 
-/* The type, and the sizes that follow from type and shape. */
-static enum status read_type(struct gguf_span *span, struct gguf_tensor *tensor,
-                             struct status_why *why)
+enum status gguf_tensor_measure(struct gguf_tensor *tensor, uint32_t type_id,
+                                struct status_why *why)
 {
-    uint32_t id;
-    enum status status = gguf_span_u32(span, &id, "the type", why);
+    enum status status = check_n_dims(tensor->n_dims, why);
+    if (status == STATUS_OK)
+        status = check_shape(tensor, why);
     if (status != STATUS_OK)
         return status;
-    const struct gguf_type_info *type = gguf_type_info(id);
+    const struct gguf_type_info *type = gguf_type_info(type_id);
     if (!type)
         return status_fail(why, STATUS_UNSUPPORTED,
-                           "has type %" PRIu32 " (%s), expected one of the types that can be "
-                           "decoded, F32 to Q2_0",
-                           id, gguf_type_name(id));
-    tensor->type = type;
+                           "has type %" PRIu32 " (%s), expected a type that can be decoded",
+                           type_id, gguf_type_name(type_id));
     if (tensor->ne[0] % type->block_elems != 0)
         return status_fail(why, STATUS_FORMAT,
                            "has rows of %" PRIu64 " elements of type %s, expected a multiple of "
                            "its block of %" PRIu32,
                            tensor->ne[0], type->name, type->block_elems);
+    tensor->type = type;
+    tensor->n_rows = tensor->ne[1] * tensor->ne[2] * tensor->ne[3];
     uint64_t n_blocks = tensor->ne[0] / type->block_elems;
     if (__builtin_mul_overflow(n_blocks, type->block_bytes, &tensor->row_bytes) ||
         __builtin_mul_overflow(tensor->row_bytes, tensor->n_rows, &tensor->n_bytes))
@@ -84,6 +90,21 @@ static enum status read_type(struct gguf_span *span, struct gguf_tensor *tensor,
                            " elements of type %s, expected fewer than 2^64 bytes",
                            tensor->n_rows, tensor->ne[0], type->name);
     return STATUS_OK;
+}
+
+/* What follows the name: shape, type and offset. */
+static enum status read_entry(struct gguf_span *span, struct gguf_tensor *tensor,
+                              struct status_why *why)
+{
+    uint32_t type;
+    enum status status = read_shape(span, tensor, why);
+    if (status == STATUS_OK)
+        status = gguf_span_u32(span, &type, "the type", why);
+    if (status == STATUS_OK)
+        status = gguf_span_u64(span, &tensor->offset, "the offset", why);
+    if (status == STATUS_OK)
+        status = gguf_tensor_measure(tensor, type, why);
+    return status;
 }
 
 static enum status append(struct gguf_file *file, struct gguf_string name,
@@ -119,11 +140,7 @@ enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_
             status_context(why, "tensor %" PRIu64 " of %" PRIu64, i + 1, n_tensors);
             return status;
         }
-        status = read_shape(span, &tensor, why);
-        if (status == STATUS_OK)
-            status = read_type(span, &tensor, why);
-        if (status == STATUS_OK)
-            status = gguf_span_u64(span, &tensor.offset, "the offset", why);
+        status = read_entry(span, &tensor, why);
         if (status == STATUS_OK)
             status = append(file, name, &tensor, why);
         if (status != STATUS_OK) {
