@@ -2,6 +2,7 @@
 #include "kernels/backend.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 void kern_close(struct kern_backend *b)
 {
@@ -40,20 +41,101 @@ enum status kern_download(struct kern_backend *b, void *to, const void *from, si
     return n_bytes ? b->ops->download(b, to, from, n_bytes, why) : STATUS_OK;
 }
 
+/** Check that a weight can be decoded and that its rows hold what they should. */
+static enum status weight_check(const struct kern_weight *w, const char *role,
+                                struct status_why *why)
+{
+    const struct gguf_type_info *info = gguf_type_info((uint32_t)w->type);
+    if (!info)
+        return status_fail(why, STATUS_UNSUPPORTED, "%s: type %s cannot be decoded", role,
+                           gguf_type_name((uint32_t)w->type));
+    if (w->n_cols == 0 || w->n_rows == 0)
+        return status_fail(why, STATUS_USAGE, "%s: empty matrix of %zu x %zu", role, w->n_rows,
+                           w->n_cols);
+    if (w->n_cols % info->block_elems != 0)
+        return status_fail(why, STATUS_USAGE,
+                           "%s: rows of %zu elements; %s needs a multiple of %" PRIu32, role,
+                           w->n_cols, info->name, info->block_elems);
+    size_t row_bytes = w->n_cols / info->block_elems * info->block_bytes;
+    if (w->row_bytes < row_bytes)
+        return status_fail(why, STATUS_USAGE,
+                           "%s: rows %zu bytes apart; %zu elements of %s take %zu", role,
+                           w->row_bytes, w->n_cols, info->name, row_bytes);
+    assert(w->data);
+    return STATUS_OK;
+}
+
+/** The same for a vector, or NULL, that must have n elements. */
+static enum status vector_check(const struct kern_weight *w, size_t n, const char *role,
+                                struct status_why *why)
+{
+    if (!w)
+        return STATUS_OK;
+    if (w->n_rows != 1 || w->n_cols != n)
+        return status_fail(why, STATUS_USAGE, "%s: shape %zu x %zu; expected 1 x %zu", role,
+                           w->n_rows, w->n_cols, n);
+    return weight_check(w, role, why);
+}
+
+enum status kern_embed(struct kern_backend *b, const struct kern_weight *table,
+                       const int32_t *tokens, size_t n_tokens, float *x, struct status_why *why)
+{
+    enum status status = weight_check(table, "embed: table", why);
+    if (status != STATUS_OK || n_tokens == 0)
+        return status;
+    for (size_t i = 0; i < n_tokens; i++) {
+        if (tokens[i] < 0 || (size_t)tokens[i] >= table->n_rows)
+            return status_fail(why, STATUS_USAGE,
+                               "embed: token %" PRId32 " at %zu; the table has %zu rows", tokens[i],
+                               i, table->n_rows);
+    }
+    return b->ops->embed(b, table, tokens, n_tokens, x, why);
+}
+
 enum status kern_rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,
                          const float *x, size_t n_tokens, float *y, struct status_why *why)
 {
-    assert(gain->n_rows == 1 && gain->n_cols > 0 && ((x && y) || n_tokens == 0));
-    return n_tokens ? b->ops->rmsnorm(b, gain, eps, x, n_tokens, y, why) : STATUS_OK;
+    enum status status = vector_check(gain, gain->n_cols, "rmsnorm: gain", why);
+    assert((x && y) || n_tokens == 0);
+    if (status != STATUS_OK || n_tokens == 0)
+        return status;
+    return b->ops->rmsnorm(b, gain, eps, x, n_tokens, y, why);
+}
+
+enum status kern_linear(struct kern_backend *b, const struct kern_linear *op,
+                        struct status_why *why)
+{
+    enum status status = weight_check(op->weight, "linear: weight", why);
+    if (status == STATUS_OK)
+        status = vector_check(op->bias, op->weight->n_rows, "linear: bias", why);
+    if (status != STATUS_OK || op->n_tokens == 0)
+        return status;
+    assert(op->y_stride >= op->weight->n_rows && op->x != op->y);
+    return b->ops->linear(b, op, why);
 }
 
 enum status kern_rope(struct kern_backend *b, const struct kern_rope *op, struct status_why *why)
 {
     assert(2 * op->n_pairs <= op->head_size && op->n_heads * op->head_size <= op->stride);
     assert(op->n_tokens == 0 || (op->x && op->table && op->positions));
-    for (size_t t = 0; t < op->n_tokens; t++)
-        assert(op->positions[t] >= 0 && (size_t)op->positions[t] < op->n_positions);
-    return op->n_tokens ? b->ops->rope(b, op, why) : STATUS_OK;
+    for (size_t i = 0; i < op->n_tokens; i++) {
+        if (op->positions[i] < 0 || (size_t)op->positions[i] >= op->n_positions)
+            return status_fail(why, STATUS_USAGE,
+                               "rope: position %" PRId32 " of token %zu; the table has %zu",
+                               op->positions[i], i, op->n_positions);
+    }
+    return op->n_tokens && op->n_pairs ? b->ops->rope(b, op, why) : STATUS_OK;
+}
+
+enum status kern_attention(struct kern_backend *b, const struct kern_attention *op,
+                           struct status_why *why)
+{
+    assert(op->head_size > 0 && op->n_kv_heads > 0);
+    if (op->n_heads % op->n_kv_heads != 0)
+        return status_fail(why, STATUS_USAGE,
+                           "attention: %zu heads cannot share %zu key heads evenly", op->n_heads,
+                           op->n_kv_heads);
+    return op->n_spans ? b->ops->attention(b, op, why) : STATUS_OK;
 }
 
 enum status kern_gate(struct kern_backend *b, float *gate, const float *up, size_t n,
@@ -67,10 +149,12 @@ enum status kern_route(struct kern_backend *b, const float *logits, size_t n_tok
                        size_t n_experts, size_t n_used, int32_t *experts, float *shares,
                        struct status_why *why)
 {
-    assert(n_used > 0 && n_used <= n_experts && n_experts <= INT32_MAX);
-    assert((logits && experts && shares) || n_tokens == 0);
-    return n_tokens ? b->ops->route(b, logits, n_tokens, n_experts, n_used, experts, shares, why)
-                    : STATUS_OK;
+    if (n_used == 0 || n_used > n_experts)
+        return status_fail(why, STATUS_USAGE, "route: %zu of %zu experts", n_used, n_experts);
+    assert(n_experts <= INT32_MAX && ((logits && experts && shares) || n_tokens == 0));
+    if (n_tokens == 0)
+        return STATUS_OK;
+    return b->ops->route(b, logits, n_tokens, n_experts, n_used, experts, shares, why);
 }
 
 enum status kern_gather(struct kern_backend *b, const float *x, size_t width, const uint32_t *rows,
@@ -86,4 +170,39 @@ enum status kern_scatter_add(struct kern_backend *b, const float *x, size_t widt
 {
     assert((x && rows && shares && y) || n_rows == 0);
     return n_rows ? b->ops->scatter_add(b, x, width, rows, shares, n_rows, y, why) : STATUS_OK;
+}
+
+static enum status head_check(const struct kern_head *head, size_t n_vocab, struct status_why *why)
+{
+    enum status status = weight_check(head->matrix, "score: head", why);
+    if (status == STATUS_OK)
+        status = vector_check(head->bias, n_vocab, "score: bias", why);
+    if (status == STATUS_OK && head->matrix->n_rows != n_vocab)
+        status = status_fail(why, STATUS_USAGE, "score: a head of %zu tokens beside one of %zu",
+                             head->matrix->n_rows, n_vocab);
+    return status;
+}
+
+enum status kern_score(struct kern_backend *b, const struct kern_score *op, struct status_why *why)
+{
+    assert(op->n_heads > 0);
+    size_t n_vocab = op->heads[0].matrix->n_rows;
+    if (n_vocab > INT32_MAX)
+        return status_fail(why, STATUS_USAGE, "score: %zu tokens do not fit an id", n_vocab);
+    for (size_t h = 0; h < op->n_heads; h++) {
+        enum status status = head_check(&op->heads[h], n_vocab, why);
+        if (status != STATUS_OK)
+            return status;
+    }
+    for (size_t i = 0; i < op->n_targets; i++) {
+        const struct kern_target *target = &op->targets[i];
+        if (target->row >= op->n_rows)
+            return status_fail(why, STATUS_USAGE, "score: target %zu is of row %" PRIu32 " of %zu",
+                               i, target->row, op->n_rows);
+        if (target->token < 0 || (size_t)target->token >= n_vocab)
+            return status_fail(why, STATUS_USAGE,
+                               "score: target %zu is token %" PRId32 " of a vocabulary of %zu", i,
+                               target->token, n_vocab);
+    }
+    return op->n_rows ? b->ops->score(b, op, why) : STATUS_OK;
 }

@@ -2,10 +2,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "kernels/cpu/context.h"
 
-enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
+enum {
+    ALIGNMENT = 64,
+    HUGE_PAGE = 2 << 20,
+    L2_BYTES_DEFAULT = 256 << 10 /* where the system does not say: the least of any AVX2 core */
+};
 
 /** Memory aligned to a cache line, or to a huge page (and asking for them) if it is large. */
 static void *memory_new(size_t n_bytes)
@@ -19,6 +24,12 @@ static void *memory_new(size_t n_bytes)
     if (memory && alignment == HUGE_PAGE)
         (void)madvise(memory, rounded, MADV_HUGEPAGE);
     return memory;
+}
+
+static size_t l2_bytes(void)
+{
+    long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return bytes > L2_BYTES_DEFAULT ? (size_t)bytes : L2_BYTES_DEFAULT;
 }
 
 static enum status cpu_alloc(struct kern_backend *b, void **out, size_t n_bytes,
@@ -61,12 +72,16 @@ static const struct kern_backend_ops cpu_ops = {
     .free = cpu_free,
     .upload = cpu_copy,
     .download = cpu_copy,
+    .embed = kern_cpu_embed,
     .rmsnorm = kern_cpu_rmsnorm,
+    .linear = kern_cpu_linear,
     .rope = kern_cpu_rope,
+    .attention = kern_cpu_attention,
     .gate = kern_cpu_gate,
     .route = kern_cpu_route,
     .gather = kern_cpu_gather,
     .scatter_add = kern_cpu_scatter_add,
+    .score = kern_cpu_score,
 };
 
 enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_options *options,
@@ -80,6 +95,7 @@ enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_optio
         return status_fail(why, STATUS_MEMORY, "no memory for a backend");
     cpu->base.ops = &cpu_ops;
     cpu->gemm = options->gemm;
+    cpu->l2_bytes = l2_bytes();
     cpu->isa = kern_table_build(&cpu->table, options->isa_cap);
     enum status status = kern_pool_open(&cpu->pool, options->n_threads, why);
     if (status != STATUS_OK) {

@@ -13,6 +13,7 @@ struct kern_cpu {
     struct kern_table table;
     enum kern_isa isa;
     enum kern_gemm gemm;
+    size_t l2_bytes; /* of one core; decides how products are cut, never what they give */
     void *scratch;
     size_t scratch_bytes;
 };
@@ -20,6 +21,13 @@ struct kern_cpu {
 static inline struct kern_cpu *kern_cpu_of(struct kern_backend *b)
 {
     return (struct kern_cpu *)b;
+}
+
+/** Whether the caller wants the operation to end. */
+static inline bool kern_cpu_cancelled(const struct kern_cpu *cpu)
+{
+    const atomic_bool *cancel = cpu->base.cancel;
+    return cancel && atomic_load_explicit(cancel, memory_order_relaxed);
 }
 
 /** kern_pool_run() on the backend's pool and cancel flag. */

@@ -42,8 +42,17 @@ void kern_scalar_panel_unpack(const struct kern_panel_unpack *op)
     }
 }
 
+void kern_scalar_panel_scale(float *acc, size_t n_rows, const float *factor)
+{
+    for (size_t r = 0; r < n_rows; r++) {
+        for (size_t lane = 0; lane < KERN_PANEL; lane++)
+            acc[r * KERN_PANEL + lane] *= factor[lane];
+    }
+}
+
 const struct kern_table kern_table_scalar = {
     .fma_tile = kern_scalar_fma_tile,
     .panel_pack = kern_scalar_panel_pack,
     .panel_unpack = kern_scalar_panel_unpack,
+    .panel_scale = kern_scalar_panel_scale,
 };

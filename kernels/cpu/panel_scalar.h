@@ -7,5 +7,6 @@
 kern_fma_tile_fn kern_scalar_fma_tile;
 kern_panel_pack_fn kern_scalar_panel_pack;
 kern_panel_unpack_fn kern_scalar_panel_unpack;
+kern_panel_scale_fn kern_scalar_panel_scale;
 
 #endif

@@ -26,6 +26,8 @@ static void overlay(struct kern_table *out, const struct kern_table *over)
         out->panel_pack = over->panel_pack;
     if (over->panel_unpack)
         out->panel_unpack = over->panel_unpack;
+    if (over->panel_scale)
+        out->panel_scale = over->panel_scale;
 }
 
 enum kern_isa kern_table_build(struct kern_table *out, enum kern_isa cap)

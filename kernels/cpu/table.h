@@ -69,12 +69,16 @@ struct kern_panel_unpack {
 };
 typedef void kern_panel_unpack_fn(const struct kern_panel_unpack *op);
 
+/** acc[r][l] *= factor[l]. acc: panel array [n_rows]; factor: panel array [1]. */
+typedef void kern_panel_scale_fn(float *acc, size_t n_rows, const float *factor);
+
 /** The rows. NULL in an ISA's own table: that ISA has no version of it. */
 struct kern_table {
     kern_decode_fn *decode[GGUF_TYPE_LIMIT]; /* by type; NULL: the type cannot be decoded */
     kern_fma_tile_fn *fma_tile;
     kern_panel_pack_fn *panel_pack;
     kern_panel_unpack_fn *panel_unpack;
+    kern_panel_scale_fn *panel_scale;
     struct kern_ops ops; /* what is not a product; taken whole from the highest ISA */
 };
 

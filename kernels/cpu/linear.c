@@ -1,0 +1,111 @@
+/* y = W x: pack the tokens, then threads claim tiles of weight rows. */
+#include <assert.h>
+
+#include "kernels/cpu/gemm.h"
+
+/*
+ * Tokens per packing. A weight is decoded once for this many; the packed copy and the
+ * accumulators are what it costs in memory.
+ */
+enum { CHUNK_TOKENS = 4096 };
+
+/** One product of at most CHUNK_TOKENS tokens, and its part of the scratch memory. */
+struct linear {
+    const struct kern_cpu *cpu;
+    const struct kern_linear *op;
+    struct kern_gemm_plan plan;
+    size_t first_token, n_tokens;
+    float *bias; /* decoded, or NULL */
+    float *packed;
+    float *per_thread; /* tile, then accumulators */
+    size_t acc_floats, thread_floats;
+};
+
+static void unpack_rows(const struct linear *job, size_t row, size_t n_rows, const float *acc)
+{
+    const struct kern_linear *op = job->op;
+    for (size_t token = 0; token < job->n_tokens; token += KERN_PANEL) {
+        size_t left = job->n_tokens - token;
+        job->cpu->table.panel_unpack(&(struct kern_panel_unpack){
+            .acc = acc + token * n_rows,
+            .n_rows = n_rows,
+            .n_lanes = left < KERN_PANEL ? left : KERN_PANEL,
+            .scale = op->weight->scale,
+            .bias = job->bias ? job->bias + row : NULL,
+            .y = op->y + (job->first_token + token) * op->y_stride + row,
+            .y_stride = op->y_stride,
+            .accumulate = op->accumulate,
+        });
+    }
+}
+
+static void multiply_rows(void *context, size_t index, unsigned thread)
+{
+    const struct linear *job = context;
+    const struct kern_weight *w = job->op->weight;
+    size_t row = index * job->plan.n_rows;
+    size_t left = w->n_rows - row;
+    size_t n_rows = left < job->plan.n_rows ? left : job->plan.n_rows;
+    float *tile = job->per_thread + thread * job->thread_floats;
+    float *acc = tile + job->plan.tile_floats;
+    kern_gemm_run(&(struct kern_gemm_rows){
+        .cpu = job->cpu,
+        .weight = w,
+        .plan = &job->plan,
+        .x = job->packed,
+        .n_panels = kern_panel_count(job->n_tokens),
+        .row = row,
+        .n_rows = n_rows,
+        .tile = tile,
+        .acc = acc,
+        .acc_stride = n_rows * KERN_PANEL,
+    });
+    if (!kern_cpu_cancelled(job->cpu))
+        unpack_rows(job, row, n_rows, acc);
+}
+
+/** Sizes of everything, and one piece of scratch memory divided among them. */
+static enum status linear_prepare(struct linear *job, struct kern_cpu *cpu,
+                                  const struct kern_linear *op, struct status_why *why)
+{
+    const struct kern_weight *w = op->weight;
+    size_t chunk = op->n_tokens < CHUNK_TOKENS ? op->n_tokens : CHUNK_TOKENS;
+    size_t lanes = kern_panel_count(chunk) * KERN_PANEL;
+    *job = (struct linear){.cpu = cpu, .op = op, .plan = kern_gemm_plan(cpu, w, w->n_rows)};
+    job->thread_floats = job->plan.tile_floats + job->plan.n_rows * lanes;
+    size_t packed_floats = lanes * w->n_cols;
+    size_t bias_floats = (w->n_rows + 15) / 16 * 16;
+    size_t n_floats =
+        packed_floats + bias_floats + job->thread_floats * kern_pool_n_threads(cpu->pool);
+    void *scratch;
+    enum status status = kern_cpu_scratch(cpu, &scratch, n_floats * sizeof(float), why);
+    if (status != STATUS_OK)
+        return status;
+    job->packed = scratch;
+    job->per_thread = job->packed + packed_floats;
+    if (op->bias) {
+        job->bias = job->per_thread + job->thread_floats * kern_pool_n_threads(cpu->pool);
+        kern_weight_decode_row(cpu, op->bias, 0, job->bias);
+    }
+    return STATUS_OK;
+}
+
+enum status kern_cpu_linear(struct kern_backend *b, const struct kern_linear *op,
+                            struct status_why *why)
+{
+    struct kern_cpu *cpu = kern_cpu_of(b);
+    const struct kern_weight *w = op->weight;
+    struct linear job;
+    enum status status = linear_prepare(&job, cpu, op, why);
+    size_t n_tiles = (w->n_rows + job.plan.n_rows - 1) / job.plan.n_rows;
+    for (size_t token = 0; status == STATUS_OK && token < op->n_tokens; token += CHUNK_TOKENS) {
+        size_t left = op->n_tokens - token;
+        job.first_token = token;
+        job.n_tokens = left < CHUNK_TOKENS ? left : CHUNK_TOKENS;
+        status =
+            kern_panels_pack(cpu, op->x + token * w->n_cols, job.n_tokens, w->n_cols, job.packed);
+        if (status == STATUS_OK)
+            status = kern_cpu_run(cpu, n_tiles, multiply_rows, &job);
+    }
+    return status;
+}

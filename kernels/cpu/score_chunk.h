@@ -1,0 +1,49 @@
+/**
+ * What scoring remembers of some hidden rows while the vocabulary passes by: running sums per
+ * row and counters per target. Rows are lanes, in groups of KERN_LANES. A row may have several
+ * targets: each group of rows has as many "slots", sets of rank counters, as its row with the
+ * most targets.
+ */
+#ifndef KERNELS_CPU_SCORE_CHUNK_H
+#define KERNELS_CPU_SCORE_CHUNK_H
+
+#include "kernels/backend.h"
+#include "kernels/cpu/lanes.h"
+
+/** A target of the chunk, and where it is counted. */
+struct kern_chunk_target {
+    size_t index; /* in the operation's targets */
+    size_t row;   /* in the chunk */
+    size_t slot;
+};
+
+struct kern_score_chunk {
+    const struct kern_score *op;
+    size_t first_row, n_rows; /* of the operation's rows */
+    size_t n_groups;
+    size_t n_slots;
+    size_t *slot_begin;                /* [n_groups + 1] */
+    struct kern_chunk_target *targets; /* in the operation's order */
+    size_t n_targets;
+    struct kern_score_lanes *sums; /* [n_heads][n_groups] */
+    struct kern_pair_lanes *pairs; /* [n_heads][n_groups]; head 0 has none */
+    struct kern_rank_lanes *ranks; /* [n_heads][n_slots] */
+};
+
+/**
+ * State for rows [first_row, first_row + n_rows), everything at its beginning but the targets'
+ * logits, which the caller enters into ranks.
+ * Fails: STATUS_MEMORY. Close it in any case.
+ */
+enum status kern_score_chunk_open(struct kern_score_chunk *chunk, const struct kern_score *op,
+                                  size_t first_row, size_t n_rows, struct status_why *why);
+void kern_score_chunk_close(struct kern_score_chunk *chunk);
+
+/** The counters of a target under a head; its lane is row % KERN_LANES. */
+struct kern_rank_lanes *kern_score_chunk_rank(const struct kern_score_chunk *chunk, size_t head,
+                                              const struct kern_chunk_target *target);
+
+/** Write the chunk's part of op->rows and op->target_scores. */
+void kern_score_chunk_finish(const struct kern_score_chunk *chunk);
+
+#endif
