@@ -12,7 +12,7 @@ A case begins with `== name`; the lines that follow say:
   err REGEX       must be found in standard error
   no-out REGEX    must not be found in standard output
   no-err REGEX    must not be found in standard error
-  silent          nothing on standard output
+  silent          nothing on standard output (silent-stderr: on standard error)
   one-line        exactly one line on standard error
 Each case runs in an empty folder of its own, without any LLAMA_ARG_* or ASSAY_* variable.
 """
@@ -47,7 +47,7 @@ def read_cases(path):
             case.commands.append(rest)
         elif word == "exit":
             case.exit_code = int(rest)
-        elif word in {"out", "err", "no-out", "no-err", "silent", "one-line"}:
+        elif word in {"out", "err", "no-out", "no-err", "silent", "silent-stderr", "one-line"}:
             case.checks.append((word, rest))
         else:
             sys.exit(f"{path}:{number}: unknown line '{line}'")
@@ -86,6 +86,8 @@ def failures(case, env):
             yield f"something matches {word} {pattern}"
         if word == "silent" and out:
             yield "standard output is not empty"
+        if word == "silent-stderr" and err:
+            yield "standard error is not empty"
         if word == "one-line" and err.count("\n") != 1:
             yield f"{err.count(chr(10))} lines on standard error, expected one"
     for message in (f"stdout: {out[:1500]}", f"stderr: {err[:1500]}"):
