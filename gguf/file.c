@@ -128,6 +128,11 @@ void gguf_close(struct gguf_file *file)
         gguf_names_free(&shard->kv_names);
         gguf_map_close(&shard->map);
     }
+    while (file->overrides) {
+        struct gguf_override *next = file->overrides->next;
+        free(file->overrides);
+        file->overrides = next;
+    }
     free(file->path);
     free(file->shards);
     free(file->tensors);

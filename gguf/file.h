@@ -63,7 +63,7 @@ const char *gguf_path(const struct gguf_file *file);
 /** 2 or 3. */
 uint32_t gguf_version(const struct gguf_file *file);
 
-/** Tensors in the order of the directory (shards one after the other). */
+/** Tensors in the order of the directory (shards one after the other), as one array. */
 size_t gguf_n_tensors(const struct gguf_file *file);
 const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t i);
 /** By name in O(1); NULL where there is none. */

@@ -28,6 +28,12 @@ struct gguf_shard {
     uint64_t data_offset; /* where tensor data starts; without tensors, where the directory ends */
 };
 
+/** Memory of an overriding pair, in a list. */
+struct gguf_override {
+    struct gguf_override *next;
+    uint8_t bytes[]; /* key, value */
+};
+
 struct gguf_file {
     char *path; /* as given */
     struct gguf_shard *shards;
@@ -36,6 +42,7 @@ struct gguf_file {
     size_t tensor_capacity;
     struct gguf_names tensor_names;
     char *name_bytes; /* the NUL-terminated copies of the names */
+    struct gguf_override *overrides;
 };
 
 /** Start an object of n_shards empty shards. */
@@ -68,6 +75,10 @@ enum status gguf_directory_read(struct gguf_file *file, size_t shard, struct sta
 /** The key/value section: n_pairs pairs from the cursor on, into shard->kv. */
 enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_span *span, uint64_t n_pairs,
                             struct status_why *why);
+
+/** Add one pair, whose key and bytes must outlive the shard.   Fails: also on a known key. */
+enum status gguf_pairs_append(struct gguf_shard *shard, const struct gguf_kv *kv,
+                              struct status_why *why);
 
 /** The tensor section: n_tensors entries from the cursor on; where data lies is not checked. */
 enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_span *span,

@@ -45,6 +45,15 @@ const struct gguf_kv *gguf_kv_at(const struct gguf_file *file, size_t i);
 const struct gguf_kv *gguf_kv_find(const struct gguf_file *file, const char *key);
 
 /**
+ * Let `pair` stand in place of the file's pair of that key, or beside the others where there is
+ * none: every later look-up and walk sees it. The bytes of the mapping do not change.
+ * pair: a value (not an array) as stored in a file; key and bytes are copied.
+ * Only while no other thread uses the file.   Fails: STATUS_MEMORY.
+ */
+enum status gguf_override(struct gguf_file *file, const struct gguf_kv *pair,
+                          struct status_why *why);
+
+/**
  * Typed look-up. `*found` (may be NULL: then the key is required) tells whether the key
  * exists; where it does not, the output is left untouched, so a default can be put there first.
  * Any integer type serves an integer, if the value fits; any float type a float.

@@ -109,8 +109,8 @@ static enum status read_key(struct gguf_span *span, struct gguf_string *key, str
     return status;
 }
 
-static enum status append(struct gguf_shard *shard, const struct gguf_kv *kv,
-                          struct status_why *why)
+enum status gguf_pairs_append(struct gguf_shard *shard, const struct gguf_kv *kv,
+                              struct status_why *why)
 {
     size_t n = shard->kv_names.n_entries;
     if (n == shard->kv_capacity) {
@@ -144,7 +144,7 @@ enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_span *span, ui
         }
         status = read_value(span, &kv, why);
         if (status == STATUS_OK)
-            status = append(shard, &kv, why);
+            status = gguf_pairs_append(shard, &kv, why);
         if (status != STATUS_OK) {
             struct gguf_quoted key;
             status_context(why, "key %s", gguf_quote(&key, kv.key));

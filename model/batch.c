@@ -26,9 +26,8 @@ enum status model_batch_check(const struct model_batch *batch, struct status_why
             first = batch->segments[p].first_position + (int32_t)batch->segments[p].n_tokens;
         }
         if (s->first_position != first)
-            return status_fail(why, STATUS_USAGE,
-                               "segment %zu begins at position %d; expected %d", i,
-                               s->first_position, first);
+            return status_fail(why, STATUS_USAGE, "segment %zu begins at position %d; expected %d",
+                               i, s->first_position, first);
     }
     if (next != batch->n_tokens)
         return status_fail(why, STATUS_USAGE, "segments cover %zu of %zu tokens", next,

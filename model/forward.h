@@ -14,9 +14,9 @@
 typedef void model_progress_fn(void *user, size_t done, size_t total);
 
 struct model_session_options {
-    size_t tile_tokens; /* tokens per tile; 0: 2048 */
-    size_t max_batch;   /* largest n_tokens of a batch */
-    size_t max_segment; /* longest segment plus its parent: also the number of positions */
+    size_t tile_tokens;          /* tokens per tile; 0: 2048 */
+    size_t max_batch;            /* largest n_tokens of a batch */
+    size_t max_segment;          /* longest segment plus its parent: also the number of positions */
     model_progress_fn *progress; /* may be NULL */
     void *progress_user;
 };
@@ -30,8 +30,7 @@ struct model_session;
  */
 enum status model_session_open(struct model_session **out, const struct model *model,
                                struct kern_backend *backend,
-                               const struct model_session_options *options,
-                               struct status_why *why);
+                               const struct model_session_options *options, struct status_why *why);
 void model_session_close(struct model_session *s);
 
 /** Bytes of backend memory that a session with these options will allocate. */

@@ -14,26 +14,26 @@ enum model_rope_scaling { MODEL_ROPE_NONE, MODEL_ROPE_LINEAR, MODEL_ROPE_YARN };
 /** Letters as in kernels/backend.h. Per-layer arrays have n_layers entries. */
 struct model_hparams {
     char architecture[64];
-    char name[128];            /* general.name, cut; "" where absent */
-    uint32_t n_layers;         /* L */
-    uint32_t n_embd;           /* D */
-    uint32_t n_vocab;          /* V: rows of the head */
+    char name[128];    /* general.name, cut; "" where absent */
+    uint32_t n_layers; /* L */
+    uint32_t n_embd;   /* D */
+    uint32_t n_vocab;  /* V: rows of the head */
     uint32_t n_ctx_train;
-    uint32_t *n_ff;            /* F of each layer */
-    uint32_t *n_heads;         /* H of each layer */
-    uint32_t *n_kv_heads;      /* G of each layer */
-    uint32_t head_size;        /* d of keys, queries and values */
+    uint32_t *n_ff;                     /* F of each layer */
+    uint32_t *n_heads;                  /* H of each layer */
+    uint32_t *n_kv_heads;               /* G of each layer */
+    uint32_t head_size;                 /* d of keys, queries and values */
     uint32_t n_experts, n_experts_used; /* 0: dense */
-    uint32_t sliding_window;   /* 0: none */
+    uint32_t sliding_window;            /* 0: none */
     float rms_eps;
-    uint32_t n_rot;            /* elements of a head that are rotated */
-    bool rope_split_halves;    /* pairs (i, i + n_rot/2) instead of (2i, 2i+1) */
+    uint32_t n_rot;         /* elements of a head that are rotated */
+    bool rope_split_halves; /* pairs (i, i + n_rot/2) instead of (2i, 2i+1) */
     float rope_freq_base;
     enum model_rope_scaling rope_scaling;
-    float rope_factor;         /* > 1 stretches; 1: none */
+    float rope_factor; /* > 1 stretches; 1: none */
     uint32_t rope_original_ctx;
     float rope_attn_factor;
-    float yarn_ext_factor;     /* -1: 1 for yarn, else 0 */
+    float yarn_ext_factor; /* -1: 1 for yarn, else 0 */
     float yarn_attn_factor;
     float yarn_beta_fast, yarn_beta_slow;
 };
@@ -54,9 +54,9 @@ struct model_layer {
 
 /** What the caller may force upon a file; zero-initialise (all zero: as the file says). */
 struct model_options {
-    const char *tokenizer_pre;     /* NULL: the file's */
-    bool allow_unknown;            /* tensors or llama.* keys not understood: warn, go on */
-    bool ignore_sliding_window;    /* as llama.cpp does for this architecture */
+    const char *tokenizer_pre;  /* NULL: the file's */
+    bool allow_unknown;         /* tensors or llama.* keys not understood: warn, go on */
+    bool ignore_sliding_window; /* as llama.cpp does for this architecture */
     /* --override-kv: n_overrides lines "KEY=int|float|bool|str:VALUE" */
     const char *const *overrides;
     size_t n_overrides;
@@ -65,7 +65,7 @@ struct model_options {
     bool has_yarn_ext_factor;              /* its 0 is a value: interpolate everywhere */
     float yarn_ext_factor;
     float yarn_attn_factor, yarn_beta_fast, yarn_beta_slow; /* 0: the file's */
-    uint32_t yarn_original_ctx;            /* 0: the file's */
+    uint32_t yarn_original_ctx;                             /* 0: the file's */
 };
 
 struct model;

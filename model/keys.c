@@ -1,0 +1,109 @@
+#include "model/keys.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+void model_key_name(const struct model_keys *keys, const char *suffix, char key[MODEL_KEY_BYTES])
+{
+    snprintf(key, MODEL_KEY_BYTES, "%s.%s", keys->prefix, suffix);
+}
+
+static enum status out_of_range(const struct model_keys *keys, const char *key, int64_t found,
+                                struct model_range range, struct status_why *why)
+{
+    return status_fail(why, STATUS_FORMAT,
+                       "%s: key '%s' is %" PRId64 ", expected %" PRIu32 " to %" PRIu32,
+                       gguf_path(keys->file), key, found, range.low, range.high);
+}
+
+enum status model_key_u32(const struct model_keys *keys, const char *suffix,
+                          struct model_range range, uint32_t *value, bool *found,
+                          struct status_why *why)
+{
+    char key[MODEL_KEY_BYTES];
+    model_key_name(keys, suffix, key);
+    bool exists = true;
+    uint32_t read = 0;
+    enum status status = gguf_get_u32(keys->file, key, &read, found ? &exists : NULL, why);
+    if (status != STATUS_OK)
+        return status;
+    if (found)
+        *found = exists;
+    if (!exists)
+        return STATUS_OK;
+    if (read < range.low || read > range.high)
+        return out_of_range(keys, key, read, range, why);
+    *value = read;
+    return STATUS_OK;
+}
+
+enum status model_key_f32(const struct model_keys *keys, const char *suffix, float *value,
+                          bool *found, struct status_why *why)
+{
+    char key[MODEL_KEY_BYTES];
+    model_key_name(keys, suffix, key);
+    bool exists = false;
+    float read = 0;
+    enum status status = gguf_get_f32(keys->file, key, &read, &exists, why);
+    if (status != STATUS_OK)
+        return status;
+    if (found)
+        *found = exists;
+    if (!exists)
+        return STATUS_OK;
+    if (!isfinite(read))
+        return status_fail(why, STATUS_FORMAT, "%s: key '%s' is %g, expected a finite number",
+                           gguf_path(keys->file), key, (double)read);
+    *value = read;
+    return STATUS_OK;
+}
+
+static enum status read_array(const struct model_keys *keys, const struct gguf_kv *kv,
+                              const char *key, struct model_range range, uint32_t *values,
+                              uint32_t n_layers, struct status_why *why)
+{
+    if (!gguf_value_is_int(kv->element_type))
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: key '%s' is an array of %s, expected whole numbers",
+                           gguf_path(keys->file), key, gguf_value_type_name(kv->element_type));
+    if (kv->count != n_layers)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: key '%s' has %" PRIu64 " elements, expected %" PRIu32
+                           ", one per layer",
+                           gguf_path(keys->file), key, kv->count, n_layers);
+    for (uint32_t i = 0; i < n_layers; i++) {
+        int64_t value = gguf_kv_int(kv, i);
+        if (value < range.low || value > range.high)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: key '%s' has %" PRId64 " for layer %" PRIu32
+                               ", expected %" PRIu32 " to %" PRIu32,
+                               gguf_path(keys->file), key, value, i, range.low, range.high);
+        values[i] = (uint32_t)value;
+    }
+    return STATUS_OK;
+}
+
+enum status model_key_per_layer(const struct model_keys *keys, const char *suffix,
+                                struct model_range range, uint32_t *values, uint32_t n_layers,
+                                bool *found, struct status_why *why)
+{
+    char key[MODEL_KEY_BYTES];
+    model_key_name(keys, suffix, key);
+    const struct gguf_kv *kv = gguf_kv_find(keys->file, key);
+    if (kv && kv->type == GGUF_VALUE_ARRAY) {
+        if (found)
+            *found = true;
+        return read_array(keys, kv, key, range, values, n_layers, why);
+    }
+    uint32_t value = 0;
+    bool exists = true;
+    enum status status = model_key_u32(keys, suffix, range, &value, found ? &exists : NULL, why);
+    if (status != STATUS_OK)
+        return status;
+    if (found)
+        *found = exists;
+    for (uint32_t i = 0; exists && i < n_layers; i++)
+        values[i] = value;
+    return STATUS_OK;
+}
