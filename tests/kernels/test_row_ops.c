@@ -1,0 +1,281 @@
+/*
+ * The kernels that work on one row: every ISA's variant against the scalar one to the bit, and
+ * the scalar one against long double within bounds derived from its operations.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/harness/compare.h"
+#include "tests/harness/guard.h"
+#include "tests/kernels/ops_variants.h"
+
+static const size_t long_lengths[] = {127, 128, 129, 1000, 2053, 4096};
+enum { SHORT_LENGTHS = 70, N_LENGTHS = SHORT_LENGTHS + 6 };
+
+/* 1 .. 70, then the long ones. */
+static size_t length_at(size_t i)
+{
+    return i < SHORT_LENGTHS ? i + 1 : long_lengths[i - SHORT_LENGTHS];
+}
+
+/* How a kernel is called: on x (n floats, in place) with two further arrays of n floats. */
+typedef void run_fn(const struct kern_ops *ops, float *x, const float *p, const float *q, size_t n);
+
+static void run_rmsnorm(const struct kern_ops *ops, float *x, const float *p, const float *q,
+                        size_t n)
+{
+    (void)q;
+    ops->rmsnorm(x, x, p, 1e-5f, n);
+}
+
+static void run_rmsnorm_apart(const struct kern_ops *ops, float *x, const float *p, const float *q,
+                              size_t n)
+{
+    ops->rmsnorm(x, q, p, 1e-5f, n);
+}
+
+static void run_rope_adjacent(const struct kern_ops *ops, float *x, const float *p, const float *q,
+                              size_t n)
+{
+    (void)q;
+    ops->rope_adjacent(x, p, n / 2);
+}
+
+static void run_rope_halves(const struct kern_ops *ops, float *x, const float *p, const float *q,
+                            size_t n)
+{
+    (void)q;
+    ops->rope_halves(x, p, n / 2);
+}
+
+static void run_gate(const struct kern_ops *ops, float *x, const float *p, const float *q, size_t n)
+{
+    (void)q;
+    ops->gate(x, p, n);
+}
+
+static void run_add_scaled(const struct kern_ops *ops, float *x, const float *p, const float *q,
+                           size_t n)
+{
+    (void)q;
+    ops->add_scaled(x, p, 0.3f, n);
+}
+
+static const struct {
+    const char *name;
+    run_fn *run;
+} kernels[] = {
+    {"rmsnorm in place", run_rmsnorm},
+    {"rmsnorm", run_rmsnorm_apart},
+    {"rope adjacent", run_rope_adjacent},
+    {"rope halves", run_rope_halves},
+    {"gate", run_gate},
+    {"add_scaled", run_add_scaled},
+};
+enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
+
+/* One kernel, one length: all arrays of the variant lie before inaccessible pages. */
+static void compare_once(size_t k, int isa, size_t n, size_t slack, bool wild)
+{
+    struct rng r = rng_open(rng_seed(), n * 64 + slack + 7 * k);
+    float *expected = malloc(n * sizeof *expected);
+    struct guard x = guard_open(n * sizeof(float), slack);
+    struct guard p = guard_open(n * sizeof(float), slack);
+    struct guard q = guard_open(n * sizeof(float), slack);
+    void (*fill)(struct rng *, float *, size_t, float) = wild ? fill_wild : fill_normal;
+    fill(&r, (float *)x.data, n, 8.0f);
+    fill(&r, (float *)p.data, n, 1.0f);
+    fill(&r, (float *)q.data, n, 1.0f);
+    memcpy(expected, x.data, n * sizeof *expected);
+    kernels[k].run(&kern_ops_scalar, expected, (const float *)p.data, (const float *)q.data, n);
+    kernels[k].run(ops_variant(isa), (float *)x.data, (const float *)p.data, (const float *)q.data,
+                   n);
+    size_t i = compare_bits((const float *)x.data, expected, n);
+    if (i < n) {
+        fail_msg("%s, %s, length %zu, slack %zu, element %zu: %a, expected %a", kernels[k].name,
+                 kern_isa_name((enum kern_isa)isa), n, slack, i, (double)((const float *)x.data)[i],
+                 (double)expected[i]);
+    }
+    assert_true(guard_intact(&x) && guard_intact(&p) && guard_intact(&q));
+    guard_close(&x);
+    guard_close(&p);
+    guard_close(&q);
+    free(expected);
+}
+
+static void test_variants_agree(void **state)
+{
+    (void)state;
+    for (int isa = KERN_ISA_SCALAR + 1; isa < KERN_ISA_COUNT; isa++) {
+        print_message("%s: %s\n", kern_isa_name((enum kern_isa)isa),
+                      ops_variant(isa) ? "compared with scalar" : "not on this machine");
+        for (size_t k = 0; k < N_KERNELS && ops_variant(isa); k++) {
+            for (size_t i = 0; i < N_LENGTHS; i++) {
+                compare_once(k, isa, length_at(i), 0, i % 2 == 1);
+                compare_once(k, isa, length_at(i), 4, i % 2 == 0);
+                compare_once(k, isa, length_at(i), 12, false);
+            }
+        }
+    }
+}
+
+/* exp for every exponent of positive arguments, through a gate with up = 1. */
+static void test_gate_variants_over_the_range(void **state)
+{
+    (void)state;
+    enum { N = 4096 };
+    static float expected[N], found[N], up[N];
+    for (int isa = KERN_ISA_SCALAR + 1; isa < KERN_ISA_COUNT; isa++) {
+        for (int part = 0; part < 64 && ops_variant(isa); part++) {
+            for (size_t i = 0; i < N; i++) {
+                expected[i] = -120.0f + 240.0f / (N * 64) * (float)(part * N + (int)i);
+                found[i] = expected[i];
+                up[i] = 1.0f;
+            }
+            kern_ops_scalar.gate(expected, up, N);
+            ops_variant(isa)->gate(found, up, N);
+            assert_int_equal(compare_bits(found, expected, N), N);
+        }
+    }
+}
+
+/* inv is rounded to float and two products are: three half ulps, and a little for the double. */
+static void test_rmsnorm_is_accurate(void **state)
+{
+    (void)state;
+    enum { N = 5000 };
+    static float x[N], gain[N], y[N];
+    for (size_t n = 1; n <= N; n = n * 3 + 1) {
+        struct rng r = rng_open(rng_seed(), n);
+        fill_normal(&r, x, n, 3.0f);
+        fill_normal(&r, gain, n, 1.0f);
+        kern_ops_scalar.rmsnorm(y, x, gain, 1e-6f, n);
+        long double sum = 0;
+        for (size_t i = 0; i < n; i++) {
+            sum += (long double)x[i] * (long double)x[i];
+        }
+        long double root = sqrtl(sum / (long double)n + (long double)1e-6f);
+        for (size_t i = 0; i < n; i++) {
+            long double truth = (long double)x[i] / root * (long double)gain[i];
+            assert_true(fabsl((long double)y[i] - truth) <= 3.01L * 0x1p-24L * fabsl(truth));
+        }
+    }
+}
+
+static void test_rmsnorm_special(void **state)
+{
+    (void)state;
+    float gain[3] = {1.0f, 2.0f, -1.0f};
+    float y[3];
+    kern_ops_scalar.rmsnorm(y, (float[3]){0.0f, 0.0f, -0.0f}, gain, 1e-5f, 3);
+    assert_true(y[0] == 0.0f && y[1] == 0.0f && y[2] == 0.0f);
+    kern_ops_scalar.rmsnorm(y, (float[3]){NAN, 1.0f, 1.0f}, gain, 1e-5f, 3);
+    assert_true(isnan(y[0]) && isnan(y[1]) && isnan(y[2]));
+    /* The squares of the largest floats do not overflow in double. */
+    kern_ops_scalar.rmsnorm(y, (float[3]){3e38f, 3e38f, 3e38f}, gain, 1e-5f, 3);
+    assert_true(fabsf(y[0] - 1.0f) < 1e-6f && fabsf(y[1] - 2.0f) < 1e-6f);
+}
+
+/* a' = fma(a, cos, -(b sin)): one rounding of the product b sin, one of the result. */
+static void test_rope_is_accurate(void **state)
+{
+    (void)state;
+    enum { PAIRS = 64, POSITIONS = 3 };
+    struct rng r = rng_open(rng_seed(), 5);
+    float x[2 * PAIRS], y[2 * PAIRS], z[2 * PAIRS], angles[2 * PAIRS];
+    fill_normal(&r, x, 2 * PAIRS, 2.0f);
+    for (size_t i = 0; i < PAIRS; i++) {
+        angles[2 * i] = cosf((float)i);
+        angles[2 * i + 1] = sinf((float)i);
+        z[i] = x[2 * i];
+        z[PAIRS + i] = x[2 * i + 1];
+    }
+    memcpy(y, x, sizeof y);
+    kern_ops_scalar.rope_adjacent(y, angles, PAIRS);
+    kern_ops_scalar.rope_halves(z, angles, PAIRS);
+    for (size_t i = 0; i < PAIRS; i++) {
+        long double a = (long double)x[2 * i], b = (long double)x[2 * i + 1];
+        long double c = (long double)angles[2 * i], s = (long double)angles[2 * i + 1];
+        long double first = a * c - b * s, second = b * c + a * s;
+        assert_true(fabsl((long double)y[2 * i] - first) <=
+                    0x1.01p-24L * (fabsl(b * s) + fabsl(first)));
+        assert_true(fabsl((long double)y[2 * i + 1] - second) <=
+                    0x1.01p-24L * (fabsl(a * s) + fabsl(second)));
+        assert_true(z[i] == y[2 * i] && z[PAIRS + i] == y[2 * i + 1]);
+    }
+}
+
+/* Every entry within half an ulp of the true cos and sin, but for the double's own 2^-52. */
+static void test_rope_fill(void **state)
+{
+    (void)state;
+    enum { PAIRS = 5, POSITIONS = 4099 };
+    double frequency[PAIRS] = {1.0, 0.1234567890123, 1e-2, 1e-5, 0.0};
+    float *table = malloc(sizeof(float) * 2 * PAIRS * POSITIONS);
+    kern_rope_fill(table, POSITIONS, frequency, PAIRS, 1.25);
+    for (size_t position = 0; position < POSITIONS; position++) {
+        for (size_t i = 0; i < PAIRS; i++) {
+            long double angle = (long double)((double)position * frequency[i]);
+            const float *entry = table + (position * PAIRS + i) * 2;
+            long double truth[2] = {1.25L * cosl(angle), 1.25L * sinl(angle)};
+            for (int k = 0; k < 2; k++) {
+                long double error = fabsl((long double)entry[k] - truth[k]);
+                assert_true(error <= 0x1p-24L * fabsl(truth[k]) + 0x1p-51L);
+            }
+        }
+    }
+    free(table);
+}
+
+/*
+ * exp within 1.01 ulp (2.02 half ulps), then a sum, a quotient and a product of half an ulp
+ * each. Where e^-z overflows, below -88.7, the result is -0 for a silu under 2.7e-37.
+ */
+static void test_gate_is_accurate(void **state)
+{
+    (void)state;
+    for (float z = -100.0f; z < 100.0f; z += 0.00371f) {
+        float found = z;
+        float up = 1.7f;
+        kern_ops_scalar.gate(&found, &up, 1);
+        long double truth = (long double)z / (1.0L + expl(-(long double)z)) * (long double)up;
+        long double bound = 5.03L * 0x1p-24L * fabsl(truth);
+        if (z < -88.7f) {
+            bound = 2.7e-37L * (long double)up;
+        }
+        if (!(fabsl((long double)found - truth) <= bound)) {
+            fail_msg("gate(%a) is %a, expected %Lg", (double)z, (double)found, truth);
+        }
+    }
+}
+
+static void test_gate_special(void **state)
+{
+    (void)state;
+    float gate[5] = {0.0f, INFINITY, -INFINITY, NAN, -3e38f};
+    float up[5] = {3.0f, 2.0f, 1.0f, 1.0f, 1.0f};
+    kern_ops_scalar.gate(gate, up, 5);
+    assert_true(gate[0] == 0.0f && gate[1] == INFINITY);
+    assert_true(isnan(gate[2]) && isnan(gate[3]) && gate[4] == 0.0f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_variants_agree),
+        cmocka_unit_test(test_gate_variants_over_the_range),
+        cmocka_unit_test(test_rmsnorm_is_accurate),
+        cmocka_unit_test(test_rmsnorm_special),
+        cmocka_unit_test(test_rope_is_accurate),
+        cmocka_unit_test(test_rope_fill),
+        cmocka_unit_test(test_gate_is_accurate),
+        cmocka_unit_test(test_gate_special),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
