@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "eval/clock.h"
+#include "eval/compat.h"
 #include "eval/memory.h"
 
 /** The default batch: what it may take, and how long it should last. */
@@ -202,16 +203,22 @@ static void add_window(struct run *r, size_t w)
 /** Copy the batch's scores into the table and tell of its windows. */
 static void record(struct run *r)
 {
-    size_t n_scored = r->task->plan->n_scored;
+    const struct eval_plan *plan = r->task->plan;
+    size_t n_scored = plan->n_scored;
+    bool strided = plan->options.protocol == EVAL_PROTOCOL_STRIDED;
     for (size_t k = 0; k < r->n_batch; k++) {
         size_t w = r->windows[k];
         double *log_prob = eval_table_row(r->table, EVAL_LOG_PROB, w);
         double *rank = eval_table_row(r->table, EVAL_RANK, w);
         double *entropy = eval_table_row(r->table, EVAL_ENTROPY, w);
         for (size_t i = 0; i < n_scored; i++) {
-            log_prob[i] = r->target_scores[k * n_scored + i].log_prob;
-            rank[i] = r->target_scores[k * n_scored + i].rank;
-            entropy[i] = r->row_scores[k * n_scored + i].entropy;
+            const struct kern_target_score *target = &r->target_scores[k * n_scored + i];
+            const struct kern_row_score *row = &r->row_scores[k * n_scored + i];
+            log_prob[i] = target->log_prob;
+            if (strided && plan->options.llama_compat)
+                log_prob[i] = eval_compat_strided_log_prob(target->log_prob, row->log_sum);
+            rank[i] = target->rank;
+            entropy[i] = row->entropy;
         }
         r->table->done[w] = true;
         if (r->options->window_done)
