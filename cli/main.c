@@ -6,6 +6,7 @@
 #include "cli/run.h"
 
 static const struct cli_command *const commands[] = {
+    &cli_command_tokenize,
     &cli_command_info,
     &cli_command_dump,
     &cli_command_version,

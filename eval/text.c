@@ -56,24 +56,25 @@ static enum status read_all(struct eval_text *text, int fd, size_t max_bytes, co
     }
 }
 
-static enum status finish(struct eval_text *text, const char *name, struct status_why *why)
+static enum status finish(struct eval_text *text, const char *name, bool drop_newline,
+                          struct status_why *why)
 {
     text->file_bytes = text->n_bytes;
     enum status status = eval_sha256(text->sha256, text->data, text->n_bytes, why);
     if (status)
         return status;
-    if (text->n_bytes && text->data[text->n_bytes - 1] == '\n') {
+    if (drop_newline && text->n_bytes && text->data[text->n_bytes - 1] == '\n') {
         text->n_bytes--;
         text->newline_dropped = true;
     }
     if (text->n_bytes == 0)
-        return status_fail(why, STATUS_FORMAT, "%s: the text is empty (%zu bytes in the file)",
-                           name, text->file_bytes);
+        return status_fail(why, STATUS_FORMAT, "%s: the text is empty (of %zu bytes)", name,
+                           text->file_bytes);
     return STATUS_OK;
 }
 
-enum status eval_text_read(struct eval_text *out, const char *path, size_t max_bytes,
-                           struct status_why *why)
+static enum status read_file(struct eval_text *out, const char *path, size_t max_bytes,
+                             bool drop_newline, struct status_why *why)
 {
     *out = (struct eval_text){0};
     const char *name = shown_name(path);
@@ -85,7 +86,32 @@ enum status eval_text_read(struct eval_text *out, const char *path, size_t max_b
     if (!standard_input)
         close(fd);
     if (!status)
-        status = finish(out, name, why);
+        status = finish(out, name, drop_newline, why);
+    if (status)
+        eval_text_free(out);
+    return status;
+}
+
+enum status eval_text_read(struct eval_text *out, const char *path, size_t max_bytes,
+                           struct status_why *why)
+{
+    return read_file(out, path, max_bytes, true, why);
+}
+
+enum status eval_text_read_whole(struct eval_text *out, const char *path, size_t max_bytes,
+                                 struct status_why *why)
+{
+    return read_file(out, path, max_bytes, false, why);
+}
+
+enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_bytes,
+                           struct status_why *why)
+{
+    *out = (struct eval_text){.data = malloc(n_bytes + 1), .n_bytes = n_bytes};
+    if (!out->data)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu bytes of text", n_bytes);
+    memcpy(out->data, bytes, n_bytes);
+    enum status status = finish(out, "the text given", false, why);
     if (status)
         eval_text_free(out);
     return status;

@@ -30,6 +30,14 @@ struct eval_text {
 enum status eval_text_read(struct eval_text *out, const char *path, size_t max_bytes,
                            struct status_why *why);
 
+/** As eval_text_read, but every byte is kept: llama-perplexity's -bf, and `tokenize`. */
+enum status eval_text_read_whole(struct eval_text *out, const char *path, size_t max_bytes,
+                                 struct status_why *why);
+
+/** A text given as it is, copied. Fails: STATUS_FORMAT (empty), STATUS_MEMORY. */
+enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_bytes,
+                           struct status_why *why);
+
 /** NULL is not allowed; a zero-initialised or failed object is. */
 void eval_text_free(struct eval_text *text);
 

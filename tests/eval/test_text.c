@@ -47,6 +47,28 @@ static void drops_one_final_newline(void **state)
     }
 }
 
+/** The same file read whole, and the same bytes copied, keep their newline. */
+static void keeps_the_final_newline(void **state)
+{
+    (void)state;
+    struct eval_text read, copied;
+    temp_write(path, "abc\n\n", 5);
+    assert_int_equal(eval_text_read_whole(&read, path, 100, NULL), STATUS_OK);
+    assert_int_equal(eval_text_copy(&copied, "abc\n\n", 5, NULL), STATUS_OK);
+    assert_int_equal(read.n_bytes, 5);
+    assert_int_equal(copied.n_bytes, 5);
+    assert_memory_equal(read.data, "abc\n\n", 5);
+    assert_memory_equal(copied.data, "abc\n\n", 5);
+    assert_false(read.newline_dropped || copied.newline_dropped);
+    assert_string_equal(read.sha256, copied.sha256);
+    eval_text_free(&read);
+    eval_text_free(&copied);
+    struct status_why why;
+    assert_int_equal(eval_text_copy(&copied, "", 0, &why), STATUS_FORMAT);
+    assert_string_equal(why.text, "the text given: the text is empty (of 0 bytes)");
+    eval_text_free(&copied);
+}
+
 /** The digest is the file's, so that sha256sum agrees: printf 'abc\n' | sha256sum. */
 static void hashes_the_file(void **state)
 {
@@ -130,9 +152,10 @@ static void reads_standard_input(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drops_one_final_newline), cmocka_unit_test(hashes_the_file),
-        cmocka_unit_test(keeps_any_bytes),         cmocka_unit_test(reads_large_files),
-        cmocka_unit_test(refuses_what_is_no_text), cmocka_unit_test(reads_standard_input),
+        cmocka_unit_test(drops_one_final_newline), cmocka_unit_test(keeps_the_final_newline),
+        cmocka_unit_test(hashes_the_file),         cmocka_unit_test(keeps_any_bytes),
+        cmocka_unit_test(reads_large_files),       cmocka_unit_test(refuses_what_is_no_text),
+        cmocka_unit_test(reads_standard_input),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
