@@ -111,24 +111,24 @@ static void test_exp_variants_over_the_range(void **state)
 {
     (void)state;
     enum { KEYS = 4096 };
-    static float expected[KEYS][KERN_LANES], found[KEYS][KERN_LANES];
+    enum { N = KEYS * KERN_LANES };
+    static float expected[N], found[N];
     struct rng r = rng_open(rng_seed(), 99);
     for (int isa = KERN_ISA_SCALAR; isa < KERN_ISA_COUNT; isa++) {
         for (int round = 0; round < 16 && ops_variant(isa); round++) {
-            for (size_t i = 0; i < sizeof expected / sizeof(float); i++) {
+            for (size_t i = 0; i < N; i++) {
                 uint32_t bits = 0x80000000u | (uint32_t)rng_below(&r, 0x43000000u);
                 bits = i % 2 == 0 ? 0xc0000000u | (bits & 0x03ffffffu) : bits;
-                memcpy(&expected[0][0] + i, &bits, sizeof bits);
+                memcpy(&expected[i], &bits, sizeof bits);
             }
-            memset(expected[0], 0, sizeof expected[0]);
+            memset(expected, 0, KERN_LANES * sizeof *expected);
             memcpy(found, expected, sizeof found);
             struct lanes a, b;
             lanes_init(&a);
             lanes_init(&b);
-            run(&kern_ops_scalar, &a, expected[0], KERN_LANES, KEYS, 1.0f);
-            run(ops_variant(isa), &b, found[0], KERN_LANES, KEYS, 1.0f);
-            assert_int_equal(compare_bits(found[0], expected[0], KEYS * KERN_LANES),
-                             KEYS * KERN_LANES);
+            run(&kern_ops_scalar, &a, expected, KERN_LANES, KEYS, 1.0f);
+            run(ops_variant(isa), &b, found, KERN_LANES, KEYS, 1.0f);
+            assert_int_equal(compare_bits(found, expected, N), N);
         }
     }
 }
@@ -142,24 +142,23 @@ static void test_exp_variants_over_the_range(void **state)
 static void check_weights(uint64_t stream, size_t n_blocks)
 {
     enum { MAX_BLOCKS = 6 };
-    static float s[MAX_BLOCKS][KERN_KEY_BLOCK][KERN_LANES], p[KERN_KEY_BLOCK][KERN_LANES];
-    static double weight[MAX_BLOCKS][KERN_KEY_BLOCK][KERN_LANES];
+    static float s[MAX_BLOCKS * KERN_KEY_BLOCK][KERN_LANES], p[KERN_KEY_BLOCK * KERN_LANES];
+    static double weight[MAX_BLOCKS * KERN_KEY_BLOCK][KERN_LANES];
     struct rng r = rng_open(rng_seed(), stream);
     struct lanes l;
     lanes_init(&l);
     const float scale = 0.25f; /* exact */
     for (size_t b = 0; b < n_blocks; b++) {
-        fill_normal(&r, s[b][0], KERN_KEY_BLOCK * KERN_LANES, 16.0f);
-        memcpy(p, s[b], sizeof p);
-        run(&kern_ops_scalar, &l, p[0], KERN_LANES, KERN_KEY_BLOCK, scale);
+        size_t first = b * KERN_KEY_BLOCK;
+        fill_normal(&r, p, KERN_KEY_BLOCK * KERN_LANES, 16.0f);
+        memcpy(s[first], p, sizeof p);
+        run(&kern_ops_scalar, &l, p, KERN_LANES, KERN_KEY_BLOCK, scale);
         for (size_t i = 0; i < KERN_LANES; i++) {
-            for (size_t before = 0; before < b; before++) {
-                for (size_t j = 0; j < KERN_KEY_BLOCK; j++) {
-                    weight[before][j][i] *= (double)l.rescale[i];
-                }
+            for (size_t j = 0; j < first; j++) {
+                weight[j][i] *= (double)l.rescale[i];
             }
             for (size_t j = 0; j < KERN_KEY_BLOCK; j++) {
-                weight[b][j][i] = (double)p[j][i];
+                weight[first + j][i] = (double)p[j * KERN_LANES + i];
             }
         }
     }
@@ -167,16 +166,16 @@ static void check_weights(uint64_t stream, size_t n_blocks)
         long double sum = 0;
         long double distance = 0;
         for (size_t j = 0; j < n_blocks * KERN_KEY_BLOCK; j++) {
-            long double gap = (long double)s[0][j][i] * 0.25L - (long double)l.max[i];
+            long double gap = (long double)s[j][i] * 0.25L - (long double)l.max[i];
             sum += expl(gap);
             distance = fmaxl(distance, -gap);
         }
         long double blocks = (long double)n_blocks;
         long double bound = 2 * (distance + 2.02L + 3.02L * blocks) + KERN_KEY_BLOCK + blocks;
         for (size_t j = 0; j < n_blocks * KERN_KEY_BLOCK; j++) {
-            long double gap = (long double)s[0][j][i] * 0.25L - (long double)l.max[i];
+            long double gap = (long double)s[j][i] * 0.25L - (long double)l.max[i];
             long double truth = expl(gap) / sum;
-            long double found = (long double)weight[0][j][i] / (long double)l.sum[i];
+            long double found = (long double)weight[j][i] / (long double)l.sum[i];
             assert_true(fabsl(found - truth) <= 0x1p-24L * bound * truth);
         }
     }

@@ -1,0 +1,346 @@
+/*
+ * The backend's operations that are not products: what each writes, by its definition, and the
+ * same bits for every ISA and number of threads. Cases are larger than what one thread takes at
+ * a time, so that work really is divided.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/cpu.h"
+#include "tests/harness/compare.h"
+#include "tests/kernels/ops_variants.h"
+
+static struct kern_backend *backend_open(int isa, unsigned n_threads)
+{
+    struct kern_cpu_options options = {.n_threads = n_threads, .isa_cap = (enum kern_isa)isa};
+    struct kern_backend *b = NULL;
+    assert_int_equal(kern_cpu_open(&b, &options, NULL), STATUS_OK);
+    return b;
+}
+
+static struct kern_weight f32_row(const float *values, size_t n)
+{
+    return (struct kern_weight){.type = GGUF_TYPE_F32,
+                                .n_rows = 1,
+                                .n_cols = n,
+                                .row_bytes = n * sizeof *values,
+                                .data = values,
+                                .scale = 1.0f};
+}
+
+/* One case: writes n floats to y on the backend, from numbers of its own seed. */
+typedef void case_fn(struct kern_backend *b, float *y);
+
+enum { MAX_FLOATS = 400 * 300 };
+
+static void fill(uint64_t stream, float *x, size_t n)
+{
+    struct rng r = rng_open(rng_seed(), stream);
+    fill_normal(&r, x, n, 2.0f);
+}
+
+enum { NORM_T = 131, NORM_D = 211 };
+
+static void case_rmsnorm(struct kern_backend *b, float *y)
+{
+    static float x[NORM_T * NORM_D], gain[NORM_D];
+    fill(1, x, NORM_T * NORM_D);
+    fill(2, gain, NORM_D);
+    struct kern_weight w = f32_row(gain, NORM_D);
+    assert_int_equal(kern_rmsnorm(b, &w, 1e-5f, x, NORM_T, y, NULL), STATUS_OK);
+}
+
+/* Partial rotation of three heads of 20 in rows of 70. */
+enum { ROPE_T = 133, ROPE_STRIDE = 70, ROPE_POSITIONS = 50 };
+
+static void run_rope(struct kern_backend *b, float *y, size_t n_pairs, bool split_halves)
+{
+    static float table[ROPE_POSITIONS * 10 * 2];
+    static int32_t positions[ROPE_T];
+    double frequency[10];
+    for (size_t i = 0; i < n_pairs; i++) {
+        frequency[i] = pow(0.3, (double)i);
+    }
+    kern_rope_fill(table, ROPE_POSITIONS, frequency, n_pairs, 1.0);
+    for (size_t t = 0; t < ROPE_T; t++) {
+        positions[t] = (int32_t)(t * 7 % ROPE_POSITIONS);
+    }
+    fill(3, y, ROPE_T * ROPE_STRIDE);
+    struct kern_rope op = {
+        .x = y,
+        .stride = ROPE_STRIDE,
+        .n_tokens = ROPE_T,
+        .n_heads = 3,
+        .head_size = 20,
+        .n_pairs = n_pairs,
+        .split_halves = split_halves,
+        .table = table,
+        .n_positions = ROPE_POSITIONS,
+        .positions = positions,
+    };
+    assert_int_equal(kern_rope(b, &op, NULL), STATUS_OK);
+}
+
+static void case_rope_adjacent(struct kern_backend *b, float *y)
+{
+    run_rope(b, y, 7, false);
+}
+
+static void case_rope_halves(struct kern_backend *b, float *y)
+{
+    run_rope(b, y, 7, true);
+}
+
+enum { GATE_N = 30011 };
+
+static void case_gate(struct kern_backend *b, float *y)
+{
+    static float up[GATE_N];
+    fill(4, up, GATE_N);
+    fill(5, y, GATE_N);
+    assert_int_equal(kern_gate(b, y, up, GATE_N, NULL), STATUS_OK);
+}
+
+enum { ROUTE_T = 101, ROUTE_E = 8, ROUTE_USED = 3 };
+
+/* Experts as floats behind the shares. */
+static void case_route(struct kern_backend *b, float *y)
+{
+    static float logits[ROUTE_T * ROUTE_E];
+    int32_t experts[ROUTE_T * ROUTE_USED];
+    fill(6, logits, ROUTE_T * ROUTE_E);
+    assert_int_equal(kern_route(b, logits, ROUTE_T, ROUTE_E, ROUTE_USED, experts, y, NULL),
+                     STATUS_OK);
+    for (size_t i = 0; i < ROUTE_T * ROUTE_USED; i++) {
+        y[ROUTE_T * ROUTE_USED + i] = (float)experts[i];
+    }
+}
+
+enum { MOE_N = 150, MOE_W = 37 };
+
+static void moe_rows(uint32_t *rows)
+{
+    for (uint32_t i = 0; i < MOE_N; i++) {
+        rows[i] = i * 77 % MOE_N; /* 77 and 150 have no common factor: each row once */
+    }
+}
+
+static void case_gather(struct kern_backend *b, float *y)
+{
+    static float x[MOE_N * MOE_W];
+    uint32_t rows[MOE_N];
+    fill(7, x, MOE_N * MOE_W);
+    moe_rows(rows);
+    assert_int_equal(kern_gather(b, x, MOE_W, rows, MOE_N, y, NULL), STATUS_OK);
+    for (size_t i = 0; i < MOE_N; i++) {
+        assert_memory_equal(y + i * MOE_W, x + rows[i] * MOE_W, MOE_W * sizeof(float));
+    }
+}
+
+static void case_scatter_add(struct kern_backend *b, float *y)
+{
+    static float x[MOE_N * MOE_W];
+    static float before[MOE_N * MOE_W];
+    float shares[MOE_N];
+    uint32_t rows[MOE_N];
+    fill(8, x, MOE_N * MOE_W);
+    fill(9, shares, MOE_N);
+    fill(10, y, MOE_N * MOE_W);
+    memcpy(before, y, sizeof before);
+    moe_rows(rows);
+    assert_int_equal(kern_scatter_add(b, x, MOE_W, rows, shares, MOE_N, y, NULL), STATUS_OK);
+    for (size_t i = 0; i < MOE_N; i++) {
+        for (size_t j = 0; j < MOE_W; j++) {
+            size_t at = rows[i] * MOE_W + j;
+            assert_true(y[at] == fmaf(shares[i], x[i * MOE_W + j], before[at]));
+        }
+    }
+}
+
+static const struct {
+    const char *name;
+    case_fn *run;
+    size_t n_floats;
+} cases[] = {
+    {"rmsnorm", case_rmsnorm, NORM_T *NORM_D},
+    {"rope adjacent", case_rope_adjacent, ROPE_T *ROPE_STRIDE},
+    {"rope halves", case_rope_halves, ROPE_T *ROPE_STRIDE},
+    {"gate", case_gate, GATE_N},
+    {"route", case_route, 2 * ROUTE_T *ROUTE_USED},
+    {"gather", case_gather, MOE_N *MOE_W},
+    {"scatter_add", case_scatter_add, MOE_N *MOE_W},
+};
+
+static void test_same_bits_for_any_isa_and_threads(void **state)
+{
+    (void)state;
+    static float expected[MAX_FLOATS], found[MAX_FLOATS];
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct kern_backend *b = backend_open(KERN_ISA_SCALAR, 1);
+        cases[c].run(b, expected);
+        kern_close(b);
+        for (int isa = KERN_ISA_SCALAR; isa <= (int)kern_isa_detect(); isa++) {
+            static const unsigned threads[] = {1, 2, 3, 5};
+            for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
+                b = backend_open(isa, threads[i]);
+                cases[c].run(b, found);
+                kern_close(b);
+                size_t at = compare_bits(found, expected, cases[c].n_floats);
+                if (at < cases[c].n_floats) {
+                    fail_msg("%s, %s, %u threads: element %zu is %a, expected %a", cases[c].name,
+                             kern_isa_name((enum kern_isa)isa), threads[i], at, (double)found[at],
+                             (double)expected[at]);
+                }
+            }
+        }
+    }
+}
+
+/* A token alone gives what it gives among others. */
+static void test_rmsnorm_of_one_token(void **state)
+{
+    (void)state;
+    static float x[NORM_T * NORM_D], y[NORM_T * NORM_D], gain[NORM_D], alone[NORM_D];
+    fill(1, x, NORM_T * NORM_D);
+    fill(2, gain, NORM_D);
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 2);
+    case_rmsnorm(b, y);
+    struct kern_weight w = f32_row(gain, NORM_D);
+    for (size_t t = 0; t < NORM_T; t += 13) {
+        assert_int_equal(kern_rmsnorm(b, &w, 1e-5f, x + t * NORM_D, 1, alone, NULL), STATUS_OK);
+        assert_memory_equal(alone, y + t * NORM_D, sizeof alone);
+    }
+    kern_close(b);
+}
+
+/* The gain is decoded: a row of halves, at an odd address. */
+static void test_rmsnorm_decodes_its_gain(void **state)
+{
+    (void)state;
+    /* 1, -2, 0.5, 1.5 as float16 */
+    static const uint8_t bytes[] = {0, 0x00, 0x3c, 0x00, 0xc0, 0x00, 0x38, 0x00, 0x3e};
+    const float gain[4] = {1.0f, -2.0f, 0.5f, 1.5f};
+    const float x[8] = {1, 2, 3, 4, -5, 6, 7, 8};
+    float expected[8], found[8];
+    struct kern_weight half = {.type = GGUF_TYPE_F16,
+                               .n_rows = 1,
+                               .n_cols = 4,
+                               .row_bytes = 8,
+                               .data = bytes + 1,
+                               .scale = 1.0f};
+    struct kern_weight full = f32_row(gain, 4);
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 1);
+    assert_int_equal(kern_rmsnorm(b, &full, 1e-6f, x, 2, expected, NULL), STATUS_OK);
+    assert_int_equal(kern_rmsnorm(b, &half, 1e-6f, x, 2, found, NULL), STATUS_OK);
+    assert_memory_equal(found, expected, sizeof found);
+    kern_close(b);
+}
+
+/* Beyond the rotated part of a head, and between and after the heads, nothing changes. */
+static void test_rope_leaves_the_rest_alone(void **state)
+{
+    (void)state;
+    static float before[ROPE_T * ROPE_STRIDE], y[ROPE_T * ROPE_STRIDE];
+    fill(3, before, ROPE_T * ROPE_STRIDE);
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 2);
+    for (int split = 0; split < 2; split++) {
+        run_rope(b, y, 7, split != 0);
+        size_t n_rotated = 0, n_changed = 0;
+        for (size_t i = 0; i < ROPE_T * ROPE_STRIDE; i++) {
+            size_t column = i % ROPE_STRIDE;
+            size_t position = i / ROPE_STRIDE * 7 % ROPE_POSITIONS;
+            bool rotated = column < 60 && column % 20 < 14 && position != 0;
+            assert_true(rotated || y[i] == before[i]);
+            n_rotated += rotated;
+            n_changed += y[i] != before[i];
+        }
+        assert_true(100 * n_changed > 99 * n_rotated); /* a few may come out as they were */
+    }
+    kern_close(b);
+}
+
+/* A position of 0 in every head, and rotation by the same angle whichever row it stands in. */
+static void test_rope_of_known_angles(void **state)
+{
+    (void)state;
+    const double quarter = 1.57079632679489661923;
+    float table[4 * 2];
+    kern_rope_fill(table, 4, &quarter, 1, 1.0);
+    float x[8] = {1, 2, 1, 2, 1, 2, 1, 2};
+    const int32_t positions[4] = {0, 1, 2, 3};
+    static const float expected[8] = {1, 2, -2, 1, -1, -2, 2, -1};
+    struct kern_rope op = {.x = x,
+                           .stride = 2,
+                           .n_tokens = 4,
+                           .n_heads = 1,
+                           .head_size = 2,
+                           .n_pairs = 1,
+                           .table = table,
+                           .n_positions = 4,
+                           .positions = positions};
+    struct kern_backend *b = backend_open(KERN_ISA_SCALAR, 1);
+    assert_int_equal(kern_rope(b, &op, NULL), STATUS_OK);
+    for (size_t i = 0; i < 8; i++) {
+        assert_true(fabsf(x[i] - expected[i]) < 1e-6f);
+    }
+    kern_close(b);
+}
+
+static void test_route_chooses_and_shares(void **state)
+{
+    (void)state;
+    const float logits[16] = {
+        0.0f,      1.0f,      3.0f, 2.0f,   /* two experts of four */
+        1.0f,      5.0f,      5.0f, 5.0f,   /* ties: the first ones */
+        -INFINITY, -INFINITY, 7.0f, -1e30f, /* legal: probability 0 */
+        0.0f,      NAN,       1.0f, 2.0f,   /* no distribution */
+    };
+    int32_t experts[8];
+    float shares[8];
+    struct kern_backend *b = backend_open(KERN_ISA_SCALAR, 1);
+    assert_int_equal(kern_route(b, logits, 4, 4, 2, experts, shares, NULL), STATUS_OK);
+    static const int32_t expected[6] = {2, 3, 1, 2, 2, 3};
+    assert_memory_equal(experts, expected, sizeof expected);
+    /* Two roundings: exp in double is far below a float's last place. */
+    double first = 1.0 / (1.0 + exp(-1.0));
+    assert_true(fabs((double)shares[0] - first) <= 0x1p-24 * first);
+    assert_true(fabs((double)shares[1] - (1.0 - first)) <= 0x1.01p-24 * first);
+    assert_true(shares[2] == 0.5f && shares[3] == 0.5f && shares[4] == 1.0f && shares[5] == 0.0f);
+    assert_true(isnan(shares[6]) && isnan(shares[7]));
+    assert_true(experts[6] >= 0 && experts[6] < 4 && experts[7] >= 0 && experts[7] < 4);
+    assert_true(experts[6] != experts[7]);
+    kern_close(b);
+}
+
+static void test_cancelled(void **state)
+{
+    (void)state;
+    static float y[MAX_FLOATS], up[GATE_N];
+    atomic_bool flag = true;
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 2);
+    kern_set_cancel(b, &flag);
+    assert_int_equal(kern_gate(b, y, up, GATE_N, NULL), STATUS_CANCELLED);
+    atomic_store(&flag, false);
+    assert_int_equal(kern_gate(b, y, up, GATE_N, NULL), STATUS_OK);
+    kern_close(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bits_for_any_isa_and_threads),
+        cmocka_unit_test(test_rmsnorm_of_one_token),
+        cmocka_unit_test(test_rmsnorm_decodes_its_gain),
+        cmocka_unit_test(test_rope_leaves_the_rest_alone),
+        cmocka_unit_test(test_rope_of_known_angles),
+        cmocka_unit_test(test_route_chooses_and_shares),
+        cmocka_unit_test(test_cancelled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
