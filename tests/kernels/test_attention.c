@@ -1,0 +1,388 @@
+/*
+ * Attention on the CPU backend: against a float64 evaluation within a derived bound, and to
+ * the bit for any ISA, any number of threads, queries one at a time, prefixes shared or not.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/cpu.h"
+#include "tests/harness/compare.h"
+#include "tests/harness/guard.h"
+#include "tests/harness/rng.h"
+
+enum { MAX_KEYS = 400 };
+
+struct scene {
+    struct kern_attention op;
+    struct guard q, k, v, out;
+    size_t n_tokens; /* rows of q, k, v and out */
+};
+
+struct shape {
+    size_t n_heads, n_kv_heads, head_size, sliding_window;
+};
+
+static struct kern_backend *backend_open(enum kern_isa cap, unsigned n_threads)
+{
+    struct kern_cpu_options options = {.n_threads = n_threads, .isa_cap = cap};
+    struct kern_backend *b = NULL;
+    assert_int_equal(kern_cpu_open(&b, &options, NULL), STATUS_OK);
+    return b;
+}
+
+static struct guard random_rows(struct rng *r, size_t n_rows, size_t width)
+{
+    struct guard g = guard_open(n_rows * width * sizeof(float), 0);
+    for (size_t i = 0; i < n_rows * width; i++)
+        ((float *)(void *)g.data)[i] = 1.5f * rng_normal(r);
+    return g;
+}
+
+static void scene_open(struct scene *s, struct rng *r, const struct shape *shape, size_t n_tokens)
+{
+    size_t d = shape->head_size;
+    s->n_tokens = n_tokens;
+    s->q = random_rows(r, n_tokens, shape->n_heads * d);
+    s->k = random_rows(r, n_tokens, shape->n_kv_heads * d);
+    s->v = random_rows(r, n_tokens, shape->n_kv_heads * d);
+    s->out = guard_open(n_tokens * shape->n_heads * d * sizeof(float), 0);
+    s->op = (struct kern_attention){.q = (const float *)(void *)s->q.data,
+                                    .k = (const float *)(void *)s->k.data,
+                                    .v = (const float *)(void *)s->v.data,
+                                    .out = (float *)(void *)s->out.data,
+                                    .n_heads = shape->n_heads,
+                                    .n_kv_heads = shape->n_kv_heads,
+                                    .head_size = d,
+                                    .scale = 1.0f / sqrtf((float)d),
+                                    .sliding_window = shape->sliding_window};
+}
+
+static void scene_close(struct scene *s)
+{
+    struct guard *all[] = {&s->q, &s->k, &s->v, &s->out};
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(guard_intact(all[i]));
+        guard_close(all[i]);
+    }
+}
+
+static void run(enum kern_isa isa, unsigned n_threads, const struct kern_attention *op)
+{
+    struct kern_backend *b = backend_open(isa, n_threads);
+    assert_int_equal(kern_attention(b, op, NULL), STATUS_OK);
+    kern_close(b);
+}
+
+/** One query under one head in float64. */
+struct truth {
+    double *out;   /* [d] */
+    double *bound; /* [d]: how far a float32 evaluation may be off */
+};
+
+/*
+ * With u = 2^-24 and n keys in m blocks: a score q k, d products in a chain and a scaling, is
+ * off by at most e = (d + 2) u sum|q k| scale; subtracting the maximum adds u |s - max|. So a
+ * term exp(s - max) is off relatively by at most 2 e + 2 u |s|max (its own score's and the
+ * maximum's error), plus 3 u for exp and its result's rounding, plus 4 u per block for being
+ * rescaled. Sums of n terms add n u above and n u below the fraction, the division 3 u.
+ */
+static void evaluate(const struct kern_attention *op, const struct kern_span *span, size_t query,
+                     size_t head, const struct truth *truth)
+{
+    const double u = 0x1p-24;
+    size_t d = op->head_size, kv_head = head / (op->n_heads / op->n_kv_heads);
+    size_t last = span->n_parent + span->q_offset + query;
+    size_t w = op->sliding_window, first = w && last + 1 > w ? last + 1 - w : 0;
+    const float *q = op->q + (span->q_row + query) * op->n_heads * d + head * d;
+    double s[MAX_KEYS], max = -INFINITY, max_abs = 0.0, score_error = 0.0, sum = 0.0;
+    const float *values[MAX_KEYS];
+    for (size_t key = first; key <= last; key++) {
+        size_t row =
+            key < span->n_parent ? span->parent_kv_row + key : span->kv_row + key - span->n_parent;
+        const float *k = op->k + (row * op->n_kv_heads + kv_head) * d;
+        values[key] = op->v + (row * op->n_kv_heads + kv_head) * d;
+        double dot = 0.0, magnitude = 0.0;
+        for (size_t i = 0; i < d; i++) {
+            dot += (double)q[i] * (double)k[i];
+            magnitude += fabs((double)q[i] * (double)k[i]);
+        }
+        s[key] = dot * (double)op->scale;
+        max = fmax(max, s[key]);
+        max_abs = fmax(max_abs, fabs(s[key]));
+        score_error = fmax(score_error, (double)(d + 2) * u * magnitude * (double)op->scale);
+    }
+    for (size_t key = first; key <= last; key++)
+        sum += exp(s[key] - max);
+    size_t n = last + 1 - first, n_blocks = n / KERN_KEY_BLOCK + 2;
+    double relative =
+        2.0 * score_error + 4.0 * u * max_abs + (double)(2 * n + 4 * n_blocks + 6) * u;
+    for (size_t i = 0; i < d; i++) {
+        double value = 0.0, magnitude = 0.0;
+        for (size_t key = first; key <= last; key++) {
+            double term = exp(s[key] - max) / sum * (double)values[key][i];
+            value += term;
+            magnitude += fabs(term);
+        }
+        truth->out[i] = value;
+        truth->bound[i] = 1.01 * relative * magnitude; /* for the products of small errors */
+    }
+}
+
+static void check_against_truth(const struct kern_attention *op)
+{
+    size_t d = op->head_size;
+    struct truth truth = {malloc(d * sizeof(double)), malloc(d * sizeof(double))};
+    for (size_t i = 0; i < op->n_spans; i++) {
+        const struct kern_span *span = &op->spans[i];
+        for (size_t query = 0; query < span->n_q; query++) {
+            for (size_t head = 0; head < op->n_heads; head++) {
+                evaluate(op, span, query, head, &truth);
+                const float *out = op->out + ((span->q_row + query) * op->n_heads + head) * d;
+                for (size_t c = 0; c < d; c++) {
+                    if (!(fabs((double)out[c] - truth.out[c]) <= truth.bound[c]))
+                        fail_msg("span %zu query %zu head %zu: %.9g, expected %.9g +- %.2g", i,
+                                 query, head, (double)out[c], truth.out[c], truth.bound[c]);
+                }
+            }
+        }
+    }
+    free(truth.out);
+    free(truth.bound);
+}
+
+static void assert_same(const float *found, const float *expected, size_t n, const char *what)
+{
+    size_t i = compare_bits(found, expected, n);
+    if (i < n)
+        fail_msg("%s: element %zu is %a, expected %a", what, i, (double)found[i],
+                 (double)expected[i]);
+}
+
+/** All ISAs and threads give one result; so do the queries one at a time, in spans of one. */
+static void check_invariance(struct scene *s)
+{
+    size_t row_floats = s->op.n_heads * s->op.head_size;
+    size_t n = s->n_tokens * row_floats;
+    float *expected = malloc(n * sizeof(float));
+    memcpy(expected, s->op.out, n * sizeof(float));
+    for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
+        for (unsigned n_threads = 1; n_threads <= 4; n_threads *= 2) {
+            run((enum kern_isa)isa, n_threads, &s->op);
+            assert_same(s->op.out, expected, n, kern_isa_name((enum kern_isa)isa));
+        }
+    }
+    memset(s->op.out, 0xff, n * sizeof(float));
+    struct kern_attention op = s->op;
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 1);
+    for (size_t i = 0; i < s->op.n_spans; i++) {
+        for (size_t query = 0; query < s->op.spans[i].n_q; query++) {
+            struct kern_span one = s->op.spans[i];
+            one.q_row += query;
+            one.q_offset += query;
+            one.n_q = 1;
+            op.spans = &one;
+            op.n_spans = 1;
+            assert_int_equal(kern_attention(b, &op, NULL), STATUS_OK);
+        }
+    }
+    kern_close(b);
+    assert_same(s->op.out, expected, n, "one query at a time");
+    free(expected);
+}
+
+static const struct shape shapes[] = {{1, 1, 1, 0},   {2, 1, 7, 0},  {4, 2, 16, 0},
+                                      {3, 3, 33, 0},  {8, 2, 64, 0}, {2, 1, 80, 5},
+                                      {4, 4, 16, 64}, {2, 2, 24, 1}, {2, 1, 128, 100}};
+enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
+
+/** Segments of awkward lengths, one of them with only its tail as queries. */
+static void test_segments(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {1, 2, 31, 32, 33, 64, 65, 150};
+    enum { N = sizeof lengths / sizeof lengths[0] };
+    for (size_t i = 0; i < N_SHAPES; i++) {
+        struct rng r = rng_open(rng_seed(), i);
+        struct kern_span spans[N];
+        size_t n_tokens = 0;
+        for (size_t j = 0; j < N; j++) {
+            spans[j] = (struct kern_span){.q_row = n_tokens, .n_q = lengths[j], .kv_row = n_tokens};
+            n_tokens += lengths[j];
+        }
+        struct scene s;
+        scene_open(&s, &r, &shapes[i], n_tokens);
+        s.op.spans = spans;
+        s.op.n_spans = N;
+        run(KERN_ISA_SCALAR, 1, &s.op);
+        check_against_truth(&s.op);
+        check_invariance(&s);
+        scene_close(&s);
+    }
+}
+
+/** Copy row `from` of q, k and v to row `to`. */
+static void copy_row(struct scene *s, size_t from, size_t to)
+{
+    struct guard *all[] = {&s->q, &s->k, &s->v};
+    for (size_t i = 0; i < 3; i++) {
+        size_t row_bytes = all[i]->n_bytes / s->n_tokens;
+        memcpy(all[i]->data + to * row_bytes, all[i]->data + from * row_bytes, row_bytes);
+    }
+}
+
+/**
+ * A prefix and two endings that share it; then the same texts written out as two segments of
+ * their own. The endings must come out the same to the bit.
+ */
+static void test_shared_prefix(void **state)
+{
+    (void)state;
+    enum { PREFIX = 77, A = 40, B = 3, SHARED = PREFIX + A + B, WHOLE_A = SHARED };
+    enum { WHOLE_B = WHOLE_A + PREFIX + A, N = WHOLE_B + PREFIX + B };
+    for (size_t i = 0; i < N_SHAPES; i++) {
+        struct rng r = rng_open(rng_seed(), 100 + i);
+        struct scene s;
+        scene_open(&s, &r, &shapes[i], N);
+        for (size_t t = 0; t < PREFIX + A; t++)
+            copy_row(&s, t, WHOLE_A + t);
+        for (size_t t = 0; t < PREFIX + B; t++)
+            copy_row(&s, t < PREFIX ? t : t + A, WHOLE_B + t);
+        const struct kern_span spans[] = {
+            {.q_row = 0, .n_q = PREFIX, .kv_row = 0},
+            {.q_row = PREFIX, .n_q = A, .kv_row = PREFIX, .n_parent = PREFIX},
+            {.q_row = PREFIX + A, .n_q = B, .kv_row = PREFIX + A, .n_parent = PREFIX},
+            {.q_row = WHOLE_A, .n_q = PREFIX + A, .kv_row = WHOLE_A},
+            {.q_row = WHOLE_B, .n_q = PREFIX + B, .kv_row = WHOLE_B},
+        };
+        s.op.spans = spans;
+        s.op.n_spans = 5;
+        run(KERN_ISA_COUNT - 1, 2, &s.op);
+        check_against_truth(&s.op);
+        size_t width = s.op.n_heads * s.op.head_size;
+        const float *out = s.op.out;
+        assert_same(out, out + WHOLE_A * width, (PREFIX + A) * width, "first ending");
+        assert_same(out + (PREFIX + A) * width, out + (WHOLE_B + PREFIX) * width, B * width,
+                    "second ending");
+        check_invariance(&s);
+        scene_close(&s);
+    }
+}
+
+/** What a token holds must not reach the queries before it, not even as 0 times infinity. */
+static void test_later_tokens_are_not_seen(void **state)
+{
+    (void)state;
+    enum { N = 100, BAD = 70 };
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < 3; i++) {
+        struct rng r = rng_open(rng_seed(), 200);
+        struct shape shape = {2, 1, 16, 0};
+        struct scene s;
+        scene_open(&s, &r, &shape, N);
+        const struct kern_span span = {.n_q = N};
+        s.op.spans = &span;
+        s.op.n_spans = 1;
+        run(KERN_ISA_COUNT - 1, 1, &s.op);
+        size_t width = shape.n_heads * shape.head_size;
+        float *expected = malloc(s.out.n_bytes);
+        memcpy(expected, s.out.data, s.out.n_bytes);
+        ((float *)(void *)s.k.data)[BAD * 16 + 5] = bad[i];
+        ((float *)(void *)s.v.data)[BAD * 16 + 3] = bad[i];
+        for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
+            run((enum kern_isa)isa, 1, &s.op);
+            assert_same(s.op.out, expected, BAD * width, "queries before the bad token");
+            for (size_t c = 3; c < width; c += 16)
+                assert_false(isfinite(s.op.out[BAD * width + c]));
+        }
+        free(expected);
+        scene_close(&s);
+    }
+}
+
+/** With a window, a token that has passed out of sight leaves no trace either. */
+static void test_earlier_tokens_are_forgotten(void **state)
+{
+    (void)state;
+    enum { N = 100, BAD = 30, WINDOW = 20 };
+    struct rng r = rng_open(rng_seed(), 300);
+    struct shape shape = {2, 1, 16, WINDOW};
+    struct scene s;
+    scene_open(&s, &r, &shape, N);
+    const struct kern_span span = {.n_q = N};
+    s.op.spans = &span;
+    s.op.n_spans = 1;
+    run(KERN_ISA_COUNT - 1, 1, &s.op);
+    size_t width = shape.n_heads * shape.head_size, after = (BAD + WINDOW) * width;
+    float *expected = malloc(s.out.n_bytes);
+    memcpy(expected, s.out.data, s.out.n_bytes);
+    ((float *)(void *)s.v.data)[BAD * 16 + 3] = NAN;
+    run(KERN_ISA_COUNT - 1, 1, &s.op);
+    assert_same(s.op.out, expected, BAD * width, "queries before");
+    assert_same(s.op.out + after, expected + after, N * width - after, "queries behind");
+    free(expected);
+    scene_close(&s);
+}
+
+/** Scores so large that only the maximum's subtraction keeps them finite. */
+static void test_large_scores(void **state)
+{
+    (void)state;
+    enum { N = 130 };
+    struct rng r = rng_open(rng_seed(), 400);
+    struct shape shape = {1, 1, 8, 0};
+    struct scene s;
+    scene_open(&s, &r, &shape, N);
+    for (size_t i = 0; i < N * shape.head_size; i++)
+        ((float *)(void *)s.q.data)[i] *= 1000.0f;
+    const struct kern_span span = {.n_q = N};
+    s.op.spans = &span;
+    s.op.n_spans = 1;
+    run(KERN_ISA_COUNT - 1, 2, &s.op);
+    check_against_truth(&s.op);
+    check_invariance(&s);
+    scene_close(&s);
+}
+
+static void test_cancel_and_checks(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 500);
+    struct shape shape = {4, 2, 16, 0};
+    struct scene s;
+    scene_open(&s, &r, &shape, 64);
+    const struct kern_span span = {.n_q = 64};
+    s.op.spans = &span;
+    s.op.n_spans = 1;
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 2);
+    atomic_bool cancel = true;
+    kern_set_cancel(b, &cancel);
+    assert_int_equal(kern_attention(b, &s.op, NULL), STATUS_CANCELLED);
+    kern_set_cancel(b, NULL);
+    assert_int_equal(kern_attention(b, &s.op, NULL), STATUS_OK);
+    s.op.n_kv_heads = 3;
+    struct status_why why = {{0}};
+    assert_int_equal(kern_attention(b, &s.op, &why), STATUS_USAGE);
+    assert_string_equal(why.text, "attention: 4 heads cannot share 3 key heads evenly");
+    kern_close(b);
+    scene_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_shared_prefix),
+        cmocka_unit_test(test_later_tokens_are_not_seen),
+        cmocka_unit_test(test_earlier_tokens_are_forgotten),
+        cmocka_unit_test(test_large_scores),
+        cmocka_unit_test(test_cancel_and_checks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
