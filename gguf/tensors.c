@@ -175,8 +175,11 @@ static enum status place(const struct gguf_shard *shard, struct gguf_tensor *ten
 
 static int compare_offsets(const void *a, const void *b)
 {
-    const struct gguf_tensor *const *left = a, *const *right = b;
-    return ((*left)->offset > (*right)->offset) - ((*left)->offset < (*right)->offset);
+    const struct gguf_tensor *left = *(const struct gguf_tensor *const *)a;
+    const struct gguf_tensor *right = *(const struct gguf_tensor *const *)b;
+    if (left->offset != right->offset)
+        return left->offset < right->offset ? -1 : 1;
+    return left < right ? -1 : 1; /* of equals, the first of the directory */
 }
 
 static enum status check_overlap(struct gguf_file *file, size_t first, struct status_why *why)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A pair of any type, through the writer's copy. */
@@ -31,6 +32,7 @@ static void put_scalar(struct gguf_writer *w, const char *key, enum gguf_value_t
 static void put_pairs(struct gguf_writer *w)
 {
     gguf_writer_string(w, "general.architecture", "sample");
+    gguf_writer_u32(w, "general.alignment", 32);
     put_scalar(w, "t.u8", GGUF_VALUE_U8, &(uint8_t){200});
     put_scalar(w, "t.i8", GGUF_VALUE_I8, &(int8_t){-100});
     gguf_writer_u16(w, "t.u16", 60000);
@@ -77,7 +79,11 @@ struct sample sample_make(void)
     void *data;
     struct sample sample;
     assert_int_equal(gguf_writer_finish_memory(w, &data, &sample.n_bytes, &why), STATUS_OK);
-    sample.data = data;
+    /* A block of exactly this size, so that sanitizers see a read beyond it. */
+    sample.data = malloc(sample.n_bytes);
+    assert_non_null(sample.data);
+    memcpy(sample.data, data, sample.n_bytes);
+    free(data);
     return sample;
 }
 

@@ -11,9 +11,9 @@ struct sample {
 };
 
 /**
- * Pairs: general.architecture = "sample", one t.<type> for each value type, arrays
- * t.strings = {"one", "", "three"}, t.i32s = {1, -2, 3}, t.bools = {true, false}, t.none = {}.
- * Tensors: a.weight F32 {8, 2}, b.weight Q4_0 {32, 3}, c.weight F16 {4, 2, 2}, d.bias F32 {3};
+ * Pairs: general.architecture = "sample", general.alignment = 32, one t.<type> for each value type,
+ * arrays t.strings = {"one", "", "three"}, t.i32s = {1, -2, 3}, t.bools = {true, false}, t.none =
+ * {}. Tensors: a.weight F32 {8, 2}, b.weight Q4_0 {32, 3}, c.weight F16 {4, 2, 2}, d.bias F32 {3};
  * byte i of each one's data is (uint8_t)(i + its first letter).
  * Fails the running test where the writer does.
  */

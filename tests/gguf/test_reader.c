@@ -19,7 +19,7 @@ static void test_good_file(void **state)
     walk_file(file);
     assert_string_equal(gguf_path(file), "sample");
     assert_int_equal(gguf_version(file), 3);
-    assert_int_equal(gguf_n_kv(file), 17);
+    assert_int_equal(gguf_n_kv(file), 18);
     assert_int_equal(gguf_n_tensors(file), 4);
     assert_int_equal(gguf_n_shards(file), 1);
     assert_string_equal(gguf_shard_path(file, 0), "sample");
@@ -68,7 +68,7 @@ static void test_empty_directory(void **state)
 /* n_bytes of `value`, little-endian, written `delta` behind the text `after` (or at delta). */
 struct patch {
     const char *after;
-    size_t delta;
+    ptrdiff_t delta;
     uint64_t value;
     size_t n_bytes;
 };
@@ -105,19 +105,177 @@ static const struct bad_file bad_files[] = {
      "sample: is a GGUF file of version 0, expected version 2 or 3"},
     {{{NULL, 8, 1000, 8}},
      STATUS_FORMAT,
-     "sample: the header counts 1000 tensors, expected at most 26: only 872 bytes follow"},
+     "sample: the header counts 1000 tensors, expected at most 27: only 904 bytes follow"},
     {{{NULL, 8, UINT64_MAX, 8}},
      STATUS_FORMAT,
-     "sample: the header counts 18446744073709551615 tensors, expected at most 26: only 872 "
-     "bytes follow"},
+     "sample: the header counts 18446744073709551615 tensors, expected at most 27: only 904 bytes "
+     "follow"},
     {{{NULL, 16, 67, 8}},
      STATUS_FORMAT,
-     "sample: the header counts 67 key/value pairs, expected at most 62: only 872 bytes follow"},
+     "sample: the header counts 67 key/value pairs, expected at most 64: only 904 bytes follow"},
+    /* keys */
+    {{{NULL, 24, UINT64_C(1) << 40, 8}},
+     STATUS_FORMAT,
+     "sample: key/value pair 1 of 18: the key at byte 24 has a length of 1099511627776 bytes, "
+     "expected at most the 896 before the end of the file"},
+    {{{NULL, 24, 0, 8}},
+     STATUS_FORMAT,
+     "sample: key/value pair 1 of 18: the key at byte 24 is empty, expected a name"},
+    {{{"general", 0, 0, 1}},
+     STATUS_FORMAT,
+     "sample: key/value pair 1 of 18: the key 'general\\x00architecture' at byte 24 has a NUL "
+     "byte, expected none"},
+    {{{"t.i16", -2, 0x3233, 2}},
+     STATUS_FORMAT,
+     "sample: key 't.i32': occurs twice, expected every key once"},
+    {{{"t.i16", 0, 99, 4}, {"t.i16", -2, 0x077f, 2}},
+     STATUS_FORMAT,
+     "sample: key 't.i\\x7f\\x07': the value's type is 99, expected a known type (0 to 12)"},
+    /* values */
+    {{{"t.u32", 0, 13, 4}},
+     STATUS_FORMAT,
+     "sample: key 't.u32': the value's type is 13, expected a known type (0 to 12)"},
+    {{{"t.u32", 0, UINT32_MAX, 4}},
+     STATUS_FORMAT,
+     "sample: key 't.u32': the value's type is 4294967295, expected a known type (0 to 12)"},
+    {{{"t.bool", 4, 2, 1}}, STATUS_FORMAT, "sample: key 't.bool': a bool is 2, expected 0 or 1"},
+    {{{"t.bools", 17, 255, 1}},
+     STATUS_FORMAT,
+     "sample: key 't.bools': a bool is 255, expected 0 or 1"},
+    {{{"general.architecture", 4, UINT64_MAX, 8}},
+     STATUS_FORMAT,
+     "sample: key 'general.architecture': a string at byte 56 has a length of 18446744073709551615 "
+     "bytes, expected at most the 864 before the end of the file"},
+    {{{"t.i32s", 4, 9, 4}},
+     STATUS_UNSUPPORTED,
+     "sample: key 't.i32s': is an array of arrays, expected an array of numbers or strings"},
+    {{{"t.i32s", 4, 77, 4}},
+     STATUS_FORMAT,
+     "sample: key 't.i32s': the array's element type is 77, expected a known type (0 to 12)"},
+    {{{"t.i32s", 8, UINT64_MAX, 8}},
+     STATUS_FORMAT,
+     "sample: key 't.i32s': is an array of 18446744073709551615 elements of type i32, expected at "
+     "most 125: only 501 bytes follow"},
+    {{{"t.i32s", 8, UINT64_C(1) << 62, 8}},
+     STATUS_FORMAT,
+     "sample: key 't.i32s': is an array of 4611686018427387904 elements of type i32, expected at "
+     "most 125: only 501 bytes follow"},
+    {{{"t.strings", 8, UINT64_C(1) << 61, 8}},
+     STATUS_FORMAT,
+     "sample: key 't.strings': is an array of 2305843009213693952 elements of type string, "
+     "expected at most 70: only 563 bytes follow"},
+    {{{"t.strings", 16, UINT64_C(1) << 63, 8}},
+     STATUS_FORMAT,
+     "sample: key 't.strings': a string at byte 365 has a length of 9223372036854775808 bytes, "
+     "expected at most the 555 before the end of the file"},
+    /* alignment */
+    {{{"general.alignment", 4, 0, 4}},
+     STATUS_FORMAT,
+     "sample: key 'general.alignment' is 0, expected a power of two"},
+    {{{"general.alignment", 4, 33, 4}},
+     STATUS_FORMAT,
+     "sample: key 'general.alignment' is 33, expected a power of two"},
+    {{{"general.alignment", 0, 6, 4}},
+     STATUS_FORMAT,
+     "sample: key 'general.alignment' is of type f32, expected an integer"},
+    {{{"general.alignment", 0, 5, 4}, {"general.alignment", 4, UINT32_MAX, 4}},
+     STATUS_FORMAT,
+     "sample: key 'general.alignment' is -1, expected an integer from 0 to 4294967295"},
+    {{{"general.alignment", 4, UINT32_C(1) << 31, 4}},
+     STATUS_FORMAT,
+     "sample: tensor data should start at byte 2147483648 (alignment 2147483648), but the file has "
+     "only 928 bytes"},
+    {{{"general.alignment", 4, 64, 4}},
+     STATUS_FORMAT,
+     "sample: tensor 'd.bias': its offset is 160, expected a multiple of the alignment 64"},
+    /* tensor names */
+    {{{"a.weight", -16, 0, 8}},
+     STATUS_FORMAT,
+     "sample: tensor 1 of 4: the name at byte 540 is empty, expected a name"},
+    {{{"a.weight", -16, UINT64_MAX, 8}},
+     STATUS_FORMAT,
+     "sample: tensor 1 of 4: the name at byte 540 has a length of 18446744073709551615 bytes, "
+     "expected at most the 380 before the end of the file"},
+    {{{"a.weight", -7, 0, 1}},
+     STATUS_FORMAT,
+     "sample: tensor 1 of 4: the name 'a\\x00weight' at byte 540 has a NUL byte, expected none"},
+    {{{"b.weight", -8, 'a', 1}},
+     STATUS_FORMAT,
+     "sample: tensor 'a.weight': occurs twice, expected every tensor once"},
+    /* shapes and types */
+    {{{"a.weight", 0, 0, 4}},
+     STATUS_FORMAT,
+     "sample: tensor 'a.weight': has 0 dimensions, expected 1 to 4"},
+    {{{"a.weight", 0, 5, 4}},
+     STATUS_FORMAT,
+     "sample: tensor 'a.weight': has 5 dimensions, expected 1 to 4"},
+    {{{"a.weight", 4, 0, 8}},
+     STATUS_FORMAT,
+     "sample: tensor 'a.weight': dimension 0 is 0, expected 1 or more"},
+    {{{"a.weight", 12, 0, 8}},
+     STATUS_FORMAT,
+     "sample: tensor 'a.weight': dimension 1 is 0, expected 1 or more"},
+    {{{"a.weight", 4, UINT64_C(1) << 63, 8}},
+     STATUS_FORMAT,
+     "sample: tensor 'a.weight': dimension 0 is 9223372036854775808, expected a product of the "
+     "dimensions below 2^63"},
+    {{{"a.weight", 4, UINT64_C(1) << 40, 8}, {"a.weight", 12, UINT64_C(1) << 40, 8}},
+     STATUS_FORMAT,
+     "sample: tensor 'a.weight': dimension 1 is 1099511627776, expected a product of the "
+     "dimensions below 2^63"},
+    {{{"d.bias", 4, UINT64_C(1) << 62, 8}},
+     STATUS_FORMAT,
+     "sample: tensor 'd.bias': has 1 rows of 4611686018427387904 elements of type F32, expected "
+     "fewer than 2^64 bytes"},
+    {{{"b.weight", 4, 33, 8}},
+     STATUS_FORMAT,
+     "sample: tensor 'b.weight': has rows of 33 elements of type Q4_0, expected a multiple of its "
+     "block of 32"},
+    {{{"a.weight", 20, 43, 4}},
+     STATUS_UNSUPPORTED,
+     "sample: tensor 'a.weight': has type 43 (unknown), expected a type that can be decoded"},
+    {{{"a.weight", 20, UINT32_MAX, 4}},
+     STATUS_UNSUPPORTED,
+     "sample: tensor 'a.weight': has type 4294967295 (unknown), expected a type that can be "
+     "decoded"},
+    {{{"a.weight", 20, 9, 4}},
+     STATUS_UNSUPPORTED,
+     "sample: tensor 'a.weight': has type 9 (Q8_1), expected a type that can be decoded"},
+    {{{"a.weight", 20, 15, 4}},
+     STATUS_UNSUPPORTED,
+     "sample: tensor 'a.weight': has type 15 (Q8_K), expected a type that can be decoded"},
+    {{{"a.weight", 20, 26, 4}},
+     STATUS_UNSUPPORTED,
+     "sample: tensor 'a.weight': has type 26 (I32), expected a type that can be decoded"},
+    /* where data lie */
+    {{{"b.weight", 24, 65, 8}},
+     STATUS_FORMAT,
+     "sample: tensor 'b.weight': its offset is 65, expected a multiple of the alignment 32"},
+    {{{"b.weight", 24, UINT64_C(1) << 62, 8}},
+     STATUS_FORMAT,
+     "sample: tensor 'b.weight': its 54 bytes at offset 4611686018427387904 leave the file, whose "
+     "data section (from byte 736) has 192 bytes"},
+    {{{"d.bias", 4, 1000, 8}},
+     STATUS_FORMAT,
+     "sample: tensor 'd.bias': its 4000 bytes at offset 160 leave the file, whose data section "
+     "(from byte 736) has 192 bytes"},
+    {{{"b.weight", 24, 32, 8}},
+     STATUS_FORMAT,
+     "sample: tensor 'b.weight' starts at byte 768, within tensor 'a.weight', expected it at byte "
+     "800 or later"},
+    {{{"c.weight", 32, 0, 8}},
+     STATUS_FORMAT,
+     "sample: tensor 'c.weight' starts at byte 736, within tensor 'a.weight', expected it at byte "
+     "800 or later"},
+    {{{"a.weight", 24, 128, 8}},
+     STATUS_FORMAT,
+     "sample: tensor 'c.weight' starts at byte 864, within tensor 'a.weight', expected it at byte "
+     "928 or later"},
 };
 
 static void apply(struct sample *sample, const struct patch *patch)
 {
-    size_t at = patch->delta + (patch->after ? sample_after(sample, patch->after) : 0);
+    size_t at = (size_t)patch->delta + (patch->after ? sample_after(sample, patch->after) : 0);
     assert_true(at + patch->n_bytes <= sample->n_bytes);
     memcpy(sample->data + at, &patch->value, patch->n_bytes);
 }
