@@ -36,7 +36,7 @@ enum { KERN_PANEL = 32 };
 struct kern_fma_tile {
     const float *w; /* any alignment */
     size_t w_row;   /* floats from w of row r to that of row r + 1 */
-    size_t w_col;   /* floats from w of step k to that of step k + 1 */
+    size_t w_col;   /* floats from w of step k to that of step k + 1; it or w_row is 1 */
     const float *x; /* panel array [n_k] */
     float *acc;     /* panel array [n_rows] */
     size_t n_rows;  /* any number, 0 included */

@@ -2,6 +2,7 @@
 #include "kernels/cpu/table.h"
 
 #include "kernels/cpu/avx2/decode.h"
+#include "kernels/cpu/avx2/gemm.h"
 
 const struct kern_table kern_table_avx2 = {
     .decode =
@@ -34,4 +35,8 @@ const struct kern_table kern_table_avx2 = {
             [GGUF_TYPE_Q1_0] = kern_avx2_decode_q1_0,
             [GGUF_TYPE_Q2_0] = kern_avx2_decode_q2_0,
         },
+    .fma_tile = kern_avx2_fma_tile,
+    .panel_pack = kern_avx2_panel_pack,
+    .panel_unpack = kern_avx2_panel_unpack,
+    .panel_scale = kern_avx2_panel_scale,
 };

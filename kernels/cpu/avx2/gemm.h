@@ -1,0 +1,12 @@
+/** AVX2 versions of the product kernels; the contracts are in kernels/cpu/table.h. */
+#ifndef KERNELS_CPU_AVX2_GEMM_H
+#define KERNELS_CPU_AVX2_GEMM_H
+
+#include "kernels/cpu/table.h"
+
+kern_fma_tile_fn kern_avx2_fma_tile;
+kern_panel_pack_fn kern_avx2_panel_pack;
+kern_panel_unpack_fn kern_avx2_panel_unpack;
+kern_panel_scale_fn kern_avx2_panel_scale;
+
+#endif

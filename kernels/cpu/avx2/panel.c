@@ -1,0 +1,116 @@
+/* Packing, unpacking and scaling of panels with AVX2: blocks of 8 x 8 are transposed. */
+#include <immintrin.h>
+
+#include "kernels/cpu/avx2/gemm.h"
+
+enum { WIDTH = 8, LINE = 16 };
+
+/** m[i] element j becomes m[j] element i. */
+static inline void transpose(__m256 m[WIDTH])
+{
+    __m256 pair[WIDTH], quad[WIDTH];
+    for (size_t i = 0; i < WIDTH; i += 2) {
+        pair[i] = _mm256_unpacklo_ps(m[i], m[i + 1]);
+        pair[i + 1] = _mm256_unpackhi_ps(m[i], m[i + 1]);
+    }
+    for (size_t i = 0; i < WIDTH; i += 4) {
+        quad[i] = _mm256_shuffle_ps(pair[i], pair[i + 2], _MM_SHUFFLE(1, 0, 1, 0));
+        quad[i + 1] = _mm256_shuffle_ps(pair[i], pair[i + 2], _MM_SHUFFLE(3, 2, 3, 2));
+        quad[i + 2] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], _MM_SHUFFLE(1, 0, 1, 0));
+        quad[i + 3] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], _MM_SHUFFLE(3, 2, 3, 2));
+    }
+    for (size_t i = 0; i < 4; i++) {
+        m[i] = _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x20);
+        m[i + 4] = _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x31);
+    }
+}
+
+/** Lanes lane .. lane + 7, all of them tokens. */
+static void pack_eight(const float *x, size_t x_stride, size_t n_k, float *out)
+{
+    size_t k = 0;
+    for (; k + WIDTH <= n_k; k += WIDTH) {
+        __m256 m[WIDTH];
+        for (size_t i = 0; i < WIDTH; i++)
+            m[i] = _mm256_loadu_ps(x + i * x_stride + k);
+        transpose(m);
+        for (size_t i = 0; i < WIDTH; i++)
+            _mm256_store_ps(out + (k + i) * KERN_PANEL, m[i]);
+    }
+    for (; k < n_k; k++) {
+        for (size_t i = 0; i < WIDTH; i++)
+            out[k * KERN_PANEL + i] = x[i * x_stride + k];
+    }
+}
+
+void kern_avx2_panel_pack(const float *x, size_t x_stride, size_t n_lanes, size_t n_k, float *out)
+{
+    size_t lane = 0;
+    /* A cache line of each row at a time: rows may lie where they evict one another. */
+    for (size_t k = 0; k < n_k; k += LINE) {
+        size_t n = n_k - k < LINE ? n_k - k : LINE;
+        for (lane = 0; lane + WIDTH <= n_lanes; lane += WIDTH)
+            pack_eight(x + lane * x_stride + k, x_stride, n, out + k * KERN_PANEL + lane);
+    }
+    for (; lane < KERN_PANEL; lane++) {
+        for (size_t k = 0; k < n_k; k++)
+            out[k * KERN_PANEL + lane] = lane < n_lanes ? x[lane * x_stride + k] : 0.0f;
+    }
+}
+
+static float finish(const struct kern_panel_unpack *op, size_t r, size_t lane, float y)
+{
+    float value = op->acc[r * KERN_PANEL + lane];
+    if (op->scale != 1.0f)
+        value *= op->scale;
+    if (op->bias)
+        value += op->bias[r];
+    return op->accumulate ? value + y : value;
+}
+
+/** Rows r .. r + 7 of lanes lane .. lane + 7, of which n_lanes are tokens. */
+static void unpack_block(const struct kern_panel_unpack *op, size_t r, size_t lane, size_t n_lanes)
+{
+    __m256 m[WIDTH];
+    for (size_t i = 0; i < WIDTH; i++)
+        m[i] = _mm256_load_ps(op->acc + (r + i) * KERN_PANEL + lane);
+    transpose(m);
+    for (size_t i = 0; i < n_lanes; i++) {
+        float *y = op->y + (lane + i) * op->y_stride + r;
+        __m256 value = m[i];
+        if (op->scale != 1.0f)
+            value = _mm256_mul_ps(value, _mm256_set1_ps(op->scale));
+        if (op->bias)
+            value = _mm256_add_ps(value, _mm256_loadu_ps(op->bias + r));
+        if (op->accumulate)
+            value = _mm256_add_ps(value, _mm256_loadu_ps(y));
+        _mm256_storeu_ps(y, value);
+    }
+}
+
+void kern_avx2_panel_unpack(const struct kern_panel_unpack *op)
+{
+    size_t r = 0;
+    for (; r + WIDTH <= op->n_rows; r += WIDTH) {
+        for (size_t lane = 0; lane < op->n_lanes; lane += WIDTH) {
+            size_t left = op->n_lanes - lane;
+            unpack_block(op, r, lane, left < WIDTH ? left : WIDTH);
+        }
+    }
+    for (; r < op->n_rows; r++) {
+        for (size_t lane = 0; lane < op->n_lanes; lane++) {
+            float *y = &op->y[lane * op->y_stride + r];
+            *y = finish(op, r, lane, op->accumulate ? *y : 0.0f);
+        }
+    }
+}
+
+void kern_avx2_panel_scale(float *acc, size_t n_rows, const float *factor)
+{
+    for (size_t r = 0; r < n_rows; r++) {
+        for (size_t lane = 0; lane < KERN_PANEL; lane += WIDTH) {
+            float *a = acc + r * KERN_PANEL + lane;
+            _mm256_store_ps(a, _mm256_mul_ps(_mm256_load_ps(a), _mm256_load_ps(factor + lane)));
+        }
+    }
+}

@@ -1,0 +1,9 @@
+/** AVX-512 versions of the product kernels; the contracts are in kernels/cpu/table.h. */
+#ifndef KERNELS_CPU_AVX512_GEMM_H
+#define KERNELS_CPU_AVX512_GEMM_H
+
+#include "kernels/cpu/table.h"
+
+kern_fma_tile_fn kern_avx512_fma_tile;
+
+#endif
