@@ -40,20 +40,16 @@ enum status model_tok_emit(struct model_tok_run *run, int32_t id)
     return model_tok_emit_all(run, &id, 1);
 }
 
-enum status model_tok_reserve(struct model_tok_run *run, struct model_tok_buffer *b, size_t n)
+enum status model_tok_grow(struct model_tok_run *run, struct model_tok_buffer *b, size_t n)
 {
-    if (n <= b->capacity)
-        return STATUS_OK;
     void *array = b->bytes;
     enum status st = grow(run, &array, &b->capacity, n, 1);
     b->bytes = array;
     return st;
 }
 
-enum status model_tok_reserve_slots(struct model_tok_run *run, size_t n)
+enum status model_tok_grow_slots(struct model_tok_run *run, size_t n)
 {
-    if (n <= run->slots_capacity)
-        return STATUS_OK;
     void *array = run->slots;
     enum status st = grow(run, &array, &run->slots_capacity, n, sizeof *run->slots);
     run->slots = array;

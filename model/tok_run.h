@@ -29,13 +29,25 @@ struct model_tok_run {
     void *match_data, *match_context, *jit_stack; /* bpe: PCRE2's */
 };
 
-/** Append an id. Fails: STATUS_MEMORY. */
+/** Append ids. Fails: STATUS_MEMORY. */
 enum status model_tok_emit(struct model_tok_run *run, int32_t id);
 enum status model_tok_emit_all(struct model_tok_run *run, const int32_t *ids, size_t n);
 
 /** Make room for n bytes in all, or n slots; contents are kept. Fails: STATUS_MEMORY. */
-enum status model_tok_reserve(struct model_tok_run *run, struct model_tok_buffer *b, size_t n);
-enum status model_tok_reserve_slots(struct model_tok_run *run, size_t n);
+enum status model_tok_grow(struct model_tok_run *run, struct model_tok_buffer *b, size_t n);
+enum status model_tok_grow_slots(struct model_tok_run *run, size_t n);
+
+/** The same, where there is usually room already. */
+static inline enum status model_tok_reserve(struct model_tok_run *run, struct model_tok_buffer *b,
+                                            size_t n)
+{
+    return n <= b->capacity ? STATUS_OK : model_tok_grow(run, b, n);
+}
+
+static inline enum status model_tok_reserve_slots(struct model_tok_run *run, size_t n)
+{
+    return n <= run->slots_capacity ? STATUS_OK : model_tok_grow_slots(run, n);
+}
 
 /** Release the scratch (not the output). */
 void model_tok_run_free(struct model_tok_run *run);

@@ -292,10 +292,12 @@ enum status model_spm_encode(const struct model_spm *spm, struct model_tok_run *
         fill(run, &src, at + 1);
         if (at == run->text.n)
             break;
-        size_t n = model_utf8_announced(run->text.bytes[at]);
-        fill(run, &src, at + n);
-        n = n < run->text.n - at ? n : run->text.n - at; /* cut off by the end of the text */
         char *c = run->text.bytes + at;
+        size_t n = model_utf8_announced(*c);
+        if (n > 1) {
+            fill(run, &src, at + n);
+            n = n < run->text.n - at ? n : run->text.n - at; /* cut off by the end of the text */
+        }
         if (n_slots > 0 && is_meta_space(c, n) &&
             !joins_meta_space(spm, run->text.bytes + last, at - last)) {
             run->slots[n_slots] = (uint32_t)at;
