@@ -18,7 +18,7 @@ enum status gguf_span_take(struct gguf_span *span, uint64_t n_bytes, const uint8
 enum status gguf_span_u32(struct gguf_span *span, uint32_t *value, const char *what,
                           struct status_why *why)
 {
-    const uint8_t *bytes;
+    const uint8_t *bytes = NULL;
     enum status status = gguf_span_take(span, sizeof *value, &bytes, what, why);
     if (status == STATUS_OK)
         *value = gguf_load_u32(bytes);
@@ -28,7 +28,7 @@ enum status gguf_span_u32(struct gguf_span *span, uint32_t *value, const char *w
 enum status gguf_span_u64(struct gguf_span *span, uint64_t *value, const char *what,
                           struct status_why *why)
 {
-    const uint8_t *bytes;
+    const uint8_t *bytes = NULL;
     enum status status = gguf_span_take(span, sizeof *value, &bytes, what, why);
     if (status == STATUS_OK)
         *value = gguf_load_u64(bytes);

@@ -173,39 +173,43 @@ static enum status place(const struct gguf_shard *shard, struct gguf_tensor *ten
     return STATUS_OK;
 }
 
-static int compare_offsets(const void *a, const void *b)
+/* Where a tensor's data lie in their file. */
+struct extent {
+    uint64_t start, end;
+    size_t tensor; /* index in the directory */
+};
+
+static int compare_extents(const void *a, const void *b)
 {
-    const struct gguf_tensor *left = *(const struct gguf_tensor *const *)a;
-    const struct gguf_tensor *right = *(const struct gguf_tensor *const *)b;
-    if (left->offset != right->offset)
-        return left->offset < right->offset ? -1 : 1;
-    return left < right ? -1 : 1; /* of equals, the first of the directory */
+    const struct extent *left = a, *right = b;
+    if (left->start != right->start)
+        return left->start < right->start ? -1 : 1;
+    return left->tensor < right->tensor ? -1 : 1; /* of equals, the first of the directory */
 }
 
-static enum status check_overlap(struct gguf_file *file, size_t first, struct status_why *why)
+static enum status check_overlap(const struct gguf_file *file, size_t first, struct status_why *why)
 {
     size_t n = file->tensor_names.n_entries - first;
-    if (n < 2)
-        return STATUS_OK;
-    const struct gguf_tensor **sorted = malloc(n * sizeof(*sorted));
+    struct extent *sorted = malloc(n * sizeof *sorted + 1);
     if (!sorted)
         return status_fail(why, STATUS_MEMORY, "out of memory for %zu tensors", n);
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = &file->tensors[first + i];
-    qsort(sorted, n, sizeof(*sorted), compare_offsets);
+    for (size_t i = 0; i < n; i++) {
+        const struct gguf_tensor *tensor = &file->tensors[first + i];
+        sorted[i] = (struct extent){tensor->offset, tensor->offset + tensor->n_bytes, first + i};
+    }
+    qsort(sorted, n, sizeof *sorted, compare_extents);
     enum status status = STATUS_OK;
     for (size_t i = 1; i < n && status == STATUS_OK; i++) {
-        const struct gguf_tensor *low = sorted[i - 1], *high = sorted[i];
-        if (high->offset - low->offset >= low->n_bytes)
+        const struct extent *low = &sorted[i - 1], *high = &sorted[i];
+        if (high->start >= low->end)
             continue;
         const struct gguf_name *names = file->tensor_names.entries;
         struct gguf_quoted low_name, high_name;
         status = status_fail(why, STATUS_FORMAT,
                              "tensor %s starts at byte %" PRIu64
                              ", within tensor %s, expected it at byte %" PRIu64 " or later",
-                             gguf_quote(&high_name, names[high - file->tensors].string),
-                             high->offset, gguf_quote(&low_name, names[low - file->tensors].string),
-                             low->offset + low->n_bytes);
+                             gguf_quote(&high_name, names[high->tensor].string), high->start,
+                             gguf_quote(&low_name, names[low->tensor].string), low->end);
     }
     free(sorted);
     return status;

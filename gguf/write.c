@@ -319,17 +319,13 @@ static enum status fail_write(const char *path, struct status_why *why)
                        strerror(errno ? errno : EIO));
 }
 
-/* Write the temporary file; it is left for the caller to rename or remove. */
-static enum status write_temporary(const char *temporary, const char *path, struct gguf_writer *w,
-                                   struct status_why *why)
+static enum status write_stream(int fd, const char *path, struct gguf_writer *w,
+                                struct status_why *why)
 {
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    FILE *to = fd < 0 ? NULL : fdopen(fd, "wb");
+    FILE *to = fdopen(fd, "wb");
     if (!to) {
-        enum status status = fail_write(path, why);
-        if (fd >= 0)
-            close(fd);
-        return status;
+        close(fd);
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
     }
     errno = 0;
     enum status status = put_file(to, w, why);
@@ -338,22 +334,34 @@ static enum status write_temporary(const char *temporary, const char *path, stru
     return status == STATUS_OK && failed ? fail_write(path, why) : status;
 }
 
-enum status gguf_writer_finish(struct gguf_writer *w, const char *path, struct status_why *why)
+/* Write beside `path`, then rename; the temporary file goes away whatever happens. */
+static enum status write_renamed(const char *path, struct gguf_writer *w, struct status_why *why)
 {
     size_t capacity = strlen(path) + 32;
     char *temporary = malloc(capacity);
-    enum status status = close_pairs(w, why);
-    if (status == STATUS_OK && !temporary)
-        status = status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
-    if (status == STATUS_OK) {
-        snprintf(temporary, capacity, "%s.%ld.tmp", path, (long)getpid());
-        status = write_temporary(temporary, path, w, why);
+    if (!temporary)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
+    snprintf(temporary, capacity, "%s.%ld.tmp", path, (long)getpid());
+    enum status status;
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        status = fail_write(path, why);
+    } else {
+        status = write_stream(fd, path, w, why);
         if (status == STATUS_OK && rename(temporary, path) != 0)
             status = fail_write(path, why);
         if (status != STATUS_OK)
             unlink(temporary);
     }
     free(temporary);
+    return status;
+}
+
+enum status gguf_writer_finish(struct gguf_writer *w, const char *path, struct status_why *why)
+{
+    enum status status = close_pairs(w, why);
+    if (status == STATUS_OK)
+        status = write_renamed(path, w, why);
     gguf_writer_abandon(w);
     return status;
 }

@@ -195,8 +195,8 @@ static void test_directory_of_model_mutated(void **state)
     uint64_t n_bytes, data_offset;
     gguf_shard_data(file, 0, &n_bytes, &data_offset);
     gguf_close(file);
-    mutate(&model, 0, 640);
-    mutate(&model, (size_t)data_offset - 2048, (size_t)data_offset - 32);
+    mutate(&model, 0, 400);
+    mutate(&model, (size_t)data_offset - 1024, (size_t)data_offset - 32);
     free(model.data);
 }
 
