@@ -28,6 +28,7 @@ enum { WIDTH = 2048, PAIRS = 32, KEYS = 64, ROWS = 256 };
 struct work {
     const struct kern_ops *ops;
     float in[ROWS * KERN_LANES], other[ROWS * KERN_LANES], out[ROWS * KERN_LANES];
+    float angles[2 * PAIRS];
     struct kern_score_lanes score;
     struct kern_pair_lanes pair;
     struct kern_rank_lanes rank;
@@ -42,13 +43,13 @@ static void run_rmsnorm(void *context)
 static void run_rope_adjacent(void *context)
 {
     struct work *w = context;
-    w->ops->rope_adjacent(w->out, w->other, PAIRS);
+    w->ops->rope_adjacent(w->out, w->angles, PAIRS);
 }
 
 static void run_rope_halves(void *context)
 {
     struct work *w = context;
-    w->ops->rope_halves(w->out, w->other, PAIRS);
+    w->ops->rope_halves(w->out, w->angles, PAIRS);
 }
 
 static void run_gate(void *context)
@@ -144,6 +145,10 @@ static void work_reset(struct work *w, const struct kern_ops *ops)
         w->other[i] = w->in[i] + 0.1f * rng_normal(&r);
     }
     memcpy(w->out, w->in, sizeof w->out);
+    for (size_t i = 0; i < PAIRS; i++) { /* lengths stay as they are, however often rotated */
+        w->angles[2 * i] = cosf((float)i);
+        w->angles[2 * i + 1] = sinf((float)i);
+    }
     kern_score_lanes_init(&w->score);
     kern_pair_lanes_init(&w->pair);
     kern_rank_lanes_init(&w->rank);

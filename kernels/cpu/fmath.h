@@ -77,17 +77,20 @@ static inline double fmath_exp_f64(double x)
     double n = shifted - FMATH_ROUND_F64;
     double r = fma(n, -FMATH_LN2_HIGH_F64, x);
     r = fma(n, -FMATH_LN2_LOW_F64, r);
-    double p = FMATH_EXP_F64_C11;
-    p = fma(p, r, FMATH_EXP_F64_C10);
-    p = fma(p, r, FMATH_EXP_F64_C9);
-    p = fma(p, r, FMATH_EXP_F64_C8);
-    p = fma(p, r, FMATH_EXP_F64_C7);
-    p = fma(p, r, FMATH_EXP_F64_C6);
-    p = fma(p, r, FMATH_EXP_F64_C5);
-    p = fma(p, r, FMATH_EXP_F64_C4);
-    p = fma(p, r, FMATH_EXP_F64_C3);
-    p = fma(p, r, FMATH_EXP_F64_C2);
-    p = fma(p, r * r, r);
+    /* Even and odd powers apart: two short chains instead of a long one. */
+    double r2 = r * r;
+    double odd = FMATH_EXP_F64_C11;
+    odd = fma(odd, r2, FMATH_EXP_F64_C9);
+    odd = fma(odd, r2, FMATH_EXP_F64_C7);
+    odd = fma(odd, r2, FMATH_EXP_F64_C5);
+    odd = fma(odd, r2, FMATH_EXP_F64_C3);
+    double p = FMATH_EXP_F64_C10;
+    p = fma(p, r2, FMATH_EXP_F64_C8);
+    p = fma(p, r2, FMATH_EXP_F64_C6);
+    p = fma(p, r2, FMATH_EXP_F64_C4);
+    p = fma(p, r2, FMATH_EXP_F64_C2);
+    p = fma(odd, r, p);
+    p = fma(p, r2, r);
     p = 1.0 + p;
     return fmath_from_bits_f64(fmath_bits_f64(p) + (fmath_bits_f64(shifted) << 52));
 }

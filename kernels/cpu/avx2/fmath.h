@@ -31,6 +31,10 @@ static inline __m256 fmath_exp_8xf32(__m256 x)
     return _mm256_blendv_ps(p, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
 }
 
+/**
+ * For x <= FMATH_EXP_F64_MAX, or a NaN that was a float's: its low bits are 0, so it passes
+ * through the addition to the exponent field.
+ */
 static inline __m256d fmath_exp_4xf64(__m256d x)
 {
     const __m256d round = _mm256_set1_pd(FMATH_ROUND_F64);
@@ -38,26 +42,24 @@ static inline __m256d fmath_exp_4xf64(__m256d x)
     __m256d n = _mm256_sub_pd(shifted, round);
     __m256d r = _mm256_fmadd_pd(n, _mm256_set1_pd(-FMATH_LN2_HIGH_F64), x);
     r = _mm256_fmadd_pd(n, _mm256_set1_pd(-FMATH_LN2_LOW_F64), r);
-    __m256d p = _mm256_set1_pd(FMATH_EXP_F64_C11);
-    p = _mm256_fmadd_pd(p, r, _mm256_set1_pd(FMATH_EXP_F64_C10));
-    p = _mm256_fmadd_pd(p, r, _mm256_set1_pd(FMATH_EXP_F64_C9));
-    p = _mm256_fmadd_pd(p, r, _mm256_set1_pd(FMATH_EXP_F64_C8));
-    p = _mm256_fmadd_pd(p, r, _mm256_set1_pd(FMATH_EXP_F64_C7));
-    p = _mm256_fmadd_pd(p, r, _mm256_set1_pd(FMATH_EXP_F64_C6));
-    p = _mm256_fmadd_pd(p, r, _mm256_set1_pd(FMATH_EXP_F64_C5));
-    p = _mm256_fmadd_pd(p, r, _mm256_set1_pd(FMATH_EXP_F64_C4));
-    p = _mm256_fmadd_pd(p, r, _mm256_set1_pd(FMATH_EXP_F64_C3));
-    p = _mm256_fmadd_pd(p, r, _mm256_set1_pd(FMATH_EXP_F64_C2));
-    p = _mm256_fmadd_pd(p, _mm256_mul_pd(r, r), r);
+    __m256d r2 = _mm256_mul_pd(r, r);
+    __m256d odd = _mm256_set1_pd(FMATH_EXP_F64_C11);
+    odd = _mm256_fmadd_pd(odd, r2, _mm256_set1_pd(FMATH_EXP_F64_C9));
+    odd = _mm256_fmadd_pd(odd, r2, _mm256_set1_pd(FMATH_EXP_F64_C7));
+    odd = _mm256_fmadd_pd(odd, r2, _mm256_set1_pd(FMATH_EXP_F64_C5));
+    odd = _mm256_fmadd_pd(odd, r2, _mm256_set1_pd(FMATH_EXP_F64_C3));
+    __m256d p = _mm256_set1_pd(FMATH_EXP_F64_C10);
+    p = _mm256_fmadd_pd(p, r2, _mm256_set1_pd(FMATH_EXP_F64_C8));
+    p = _mm256_fmadd_pd(p, r2, _mm256_set1_pd(FMATH_EXP_F64_C6));
+    p = _mm256_fmadd_pd(p, r2, _mm256_set1_pd(FMATH_EXP_F64_C4));
+    p = _mm256_fmadd_pd(p, r2, _mm256_set1_pd(FMATH_EXP_F64_C2));
+    p = _mm256_fmadd_pd(odd, r, p);
+    p = _mm256_fmadd_pd(p, r2, r);
     p = _mm256_add_pd(_mm256_set1_pd(1.0), p);
     __m256i exponent = _mm256_slli_epi64(_mm256_castpd_si256(shifted), 52);
     p = _mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(p), exponent));
 
-    __m256d over = _mm256_cmp_pd(x, _mm256_set1_pd(FMATH_EXP_F64_MAX), _CMP_GT_OQ);
-    __m256d under = _mm256_cmp_pd(x, _mm256_set1_pd(FMATH_EXP_F64_MIN), _CMP_LT_OQ);
-    p = _mm256_blendv_pd(p, _mm256_set1_pd((double)INFINITY), over);
-    p = _mm256_andnot_pd(under, p);
-    return _mm256_blendv_pd(p, x, _mm256_cmp_pd(x, x, _CMP_UNORD_Q));
+    return _mm256_andnot_pd(_mm256_cmp_pd(x, _mm256_set1_pd(FMATH_EXP_F64_MIN), _CMP_LT_OQ), p);
 }
 
 #endif
