@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "kernels/cpu/context.h"
+#include "kernels/cpu/blas.h"
 
 enum {
     ALIGNMENT = 64,
@@ -94,7 +94,7 @@ enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_optio
     if (!cpu)
         return status_fail(why, STATUS_MEMORY, "no memory for a backend");
     cpu->base.ops = &cpu_ops;
-    cpu->gemm = options->gemm;
+    cpu->sgemm = options->gemm == KERN_GEMM_OPENBLAS ? kern_openblas_sgemm() : NULL;
     cpu->l2_bytes = l2_bytes();
     cpu->isa = kern_table_build(&cpu->table, options->isa_cap);
     enum status status = kern_pool_open(&cpu->pool, options->n_threads, why);

@@ -7,13 +7,17 @@
 #include "kernels/cpu/pool.h"
 #include "kernels/cpu/table.h"
 
+/** A foreign matrix multiplication; see blas.h. */
+struct kern_sgemm;
+typedef void kern_sgemm_fn(const struct kern_sgemm *op);
+
 struct kern_cpu {
     struct kern_backend base; /* first: a kern_backend of this kind is a kern_cpu */
     struct kern_pool *pool;
     struct kern_table table;
     enum kern_isa isa;
-    enum kern_gemm gemm;
-    size_t l2_bytes; /* of one core; decides how products are cut, never what they give */
+    kern_sgemm_fn *sgemm; /* NULL: the products are our own, exact ones */
+    size_t l2_bytes;      /* of one core; decides how products are cut, never what they give */
     void *scratch;
     size_t scratch_bytes;
 };

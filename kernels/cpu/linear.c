@@ -1,6 +1,7 @@
 /* y = W x: pack the tokens, then threads claim tiles of weight rows. */
 #include <assert.h>
 
+#include "kernels/cpu/blas.h"
 #include "kernels/cpu/gemm.h"
 
 /*
@@ -94,6 +95,8 @@ enum status kern_cpu_linear(struct kern_backend *b, const struct kern_linear *op
                             struct status_why *why)
 {
     struct kern_cpu *cpu = kern_cpu_of(b);
+    if (cpu->sgemm)
+        return kern_blas_linear(cpu, op, why);
     const struct kern_weight *w = op->weight;
     struct linear job;
     enum status status = linear_prepare(&job, cpu, op, why);

@@ -1,5 +1,10 @@
-/* Stands in for openblas.c where the build has no OpenBLAS. */
-#include "kernels/cpu/cpu.h"
+/* Says that there is no OpenBLAS; compiled in place of openblas.c. */
+#include "kernels/cpu/blas.h"
+
+kern_sgemm_fn *kern_openblas_sgemm(void)
+{
+    return NULL;
+}
 
 const char *kern_openblas_version(void)
 {
