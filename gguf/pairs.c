@@ -29,12 +29,8 @@ static enum status skip_values(struct gguf_span *span, uint32_t type, uint64_t c
 {
     size_t size = gguf_value_size(type);
     if (size != 0) {
-        const uint8_t *values;
-        uint64_t n_bytes;
-        /* A product that wraps is more than any file holds. */
-        if (__builtin_mul_overflow(count, size, &n_bytes))
-            n_bytes = UINT64_MAX;
-        enum status status = gguf_span_take(span, n_bytes, &values, "the value", why);
+        const uint8_t *values; /* the product cannot wrap: read_array_head checked count */
+        enum status status = gguf_span_take(span, count * size, &values, "the value", why);
         if (status == STATUS_OK && type == GGUF_VALUE_BOOL)
             status = check_bools(values, count, why);
         return status;

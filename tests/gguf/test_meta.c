@@ -163,6 +163,33 @@ static void test_missing_key(void **state)
     assert_int_equal(value, 42);
 }
 
+/* Overriding pairs replace or join the file's; the bytes of the file stay as they are. */
+static void test_override(void **state)
+{
+    (void)state;
+    struct gguf_file *own = sample_open(&sample);
+    struct gguf_kv number = {{"t.f32", 5}, .type = GGUF_VALUE_U32, .data = (uint8_t[]){9, 0, 0, 0}};
+    struct gguf_kv text = {
+        {"new", 3}, .type = GGUF_VALUE_STRING, .data = (const uint8_t *)"\2\0\0\0\0\0\0\0ab"};
+    uint32_t value = 0;
+    struct gguf_string string;
+    size_t n = gguf_n_kv(own);
+    assert_int_equal(gguf_override(own, &number, NULL), STATUS_OK);
+    assert_int_equal(gguf_get_u32(own, "t.f32", &value, NULL, NULL), STATUS_OK);
+    assert_int_equal(value, 9);
+    assert_int_equal(gguf_n_kv(own), n);
+    assert_int_equal(gguf_override(own, &text, NULL), STATUS_OK);
+    assert_int_equal(gguf_override(own, &text, NULL), STATUS_OK); /* again: the same pair */
+    assert_int_equal(gguf_get_string(own, "new", &string, NULL, NULL), STATUS_OK);
+    assert_int_equal(string.n_bytes, 2);
+    assert_memory_equal(string.data, "ab", 2);
+    assert_int_equal(gguf_n_kv(own), n + 1);
+    gguf_close(own);
+    own = sample_open(&sample);
+    assert_int_equal(gguf_kv_find(own, "t.f32")->type, GGUF_VALUE_F32);
+    gguf_close(own);
+}
+
 static void test_type_names(void **state)
 {
     (void)state;
@@ -178,7 +205,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_integers),    cmocka_unit_test(test_other_scalars),
         cmocka_unit_test(test_arrays),      cmocka_unit_test(test_wrong_types),
-        cmocka_unit_test(test_missing_key), cmocka_unit_test(test_type_names),
+        cmocka_unit_test(test_missing_key), cmocka_unit_test(test_override),
+        cmocka_unit_test(test_type_names),
     };
     return cmocka_run_group_tests(tests, open_sample, close_sample);
 }

@@ -174,11 +174,27 @@ static void test_disagreeing_parts(void **state)
 static void test_renamed_part(void **state)
 {
     (void)state;
-    write_part(&(struct part){.name = "renamed.gguf", .number = 1, .count = 3});
-    expect_refusal("renamed.gguf", STATUS_FORMAT,
-                   "%s/renamed.gguf: is one of 3 parts, expected a name that ends with "
-                   "-00001-of-00003.gguf (or another part's number), by which the others can be "
-                   "found");
+    static const char *const names[] = {
+        "renamed.gguf",
+        "x",
+        "part-0000x-of-00003.gguf",
+        "part-00001-of-0000x.gguf",
+        "part-00001_of-00003.gguf",
+        "part_00001-of-00003.gguf",
+        "part-00001-of-00003.ggml",
+        "part-00000-of-00003.gguf",
+        "part-00004-of-00003.gguf",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char sentence[256];
+        snprintf(sentence, sizeof sentence,
+                 "%%s/%s: is one of 3 parts, expected a name that ends with -00001-of-00003.gguf "
+                 "(or another part's number), by which the others can be found",
+                 names[i]);
+        write_part(&(struct part){.name = names[i], .number = 1, .count = 3});
+        expect_refusal(names[i], STATUS_FORMAT, sentence);
+        unlink(path_of(names[i]));
+    }
 }
 
 /* One part of one is a whole file, and its keys are checked all the same. */

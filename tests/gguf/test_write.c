@@ -112,6 +112,28 @@ static void test_fill_and_alignment(void **state)
     unlink(path);
 }
 
+/* A row that is longer than a slab is asked for by itself. */
+static void fill_long_row(void *user, size_t row, size_t n_rows, void *bytes)
+{
+    assert_int_equal(n_rows, 1);
+    assert_int_equal(row, (*(size_t *)user)++);
+    memset(bytes, (int)row + 1, 4 * 300000);
+}
+
+static void test_fill_long_rows(void **state)
+{
+    (void)state;
+    struct gguf_writer *w = new_writer();
+    void *data;
+    size_t n_bytes, n_rows = 0;
+    gguf_writer_tensor_fill(w, "x", GGUF_TYPE_F32, (uint64_t[]){300000, 3}, 2, fill_long_row,
+                            &n_rows);
+    assert_int_equal(gguf_writer_finish_memory(w, &data, &n_bytes, NULL), STATUS_OK);
+    assert_int_equal(n_rows, 3);
+    assert_int_equal(((uint8_t *)data)[n_bytes - 1], 3);
+    free(data);
+}
+
 static void test_bad_tensors(void **state)
 {
     (void)state;
