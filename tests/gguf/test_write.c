@@ -205,8 +205,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_copy_is_identical),  cmocka_unit_test(test_copy_of_foreign_file),
-        cmocka_unit_test(test_fill_and_alignment), cmocka_unit_test(test_bad_tensors),
-        cmocka_unit_test(test_bad_alignment),      cmocka_unit_test(test_unwritable),
+        cmocka_unit_test(test_fill_and_alignment), cmocka_unit_test(test_fill_long_rows),
+        cmocka_unit_test(test_bad_tensors),        cmocka_unit_test(test_bad_alignment),
+        cmocka_unit_test(test_unwritable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
