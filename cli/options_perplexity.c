@@ -18,9 +18,6 @@ void cli_perplexity_defaults(struct cli_perplexity *settings)
         .n_chunks = -1,
         .rope_scaling = -1,
         .yarn_ext_factor = NAN,
-        .yarn_attn_factor = NAN,
-        .yarn_beta_fast = NAN,
-        .yarn_beta_slow = NAN,
         .isa = CLI_ISA_AUTO,
     };
 }
@@ -49,10 +46,10 @@ const struct cli_option cli_perplexity_table[] = {
     {.names = "--protocol",
      CLI_CHOICE,
      "NAME",
-     "llama: windows of which the second half is scored, as llama-perplexity does (default); "
+     "default: windows of which the second half is scored, as llama-perplexity does; "
      "fixed: windows of which every token is scored, as is common with Hugging Face models",
      AT(protocol),
-     .choices = "llama fixed"},
+     .choices = "default fixed"},
     {.names = "-c --ctx-size",
      CLI_COUNT,
      "N",

@@ -5,7 +5,7 @@
 #include "cli/args.h"
 
 /** Indices into the words of the table's choices. */
-enum cli_protocol { CLI_PROTOCOL_LLAMA, CLI_PROTOCOL_FIXED };
+enum cli_protocol { CLI_PROTOCOL_DEFAULT, CLI_PROTOCOL_FIXED };
 enum cli_isa { CLI_ISA_SCALAR, CLI_ISA_AVX2, CLI_ISA_AVX512, CLI_ISA_AUTO };
 enum cli_gemm { CLI_GEMM_OWN, CLI_GEMM_OPENBLAS };
 enum cli_precision { CLI_PRECISION_EXACT };
@@ -29,7 +29,8 @@ struct cli_perplexity {
     int rope_scaling; /* -1: as the file says; else none, linear, yarn */
     double rope_scale, rope_freq_base, rope_freq_scale; /* 0: as the file says */
     int64_t yarn_original_ctx;
-    double yarn_ext_factor, yarn_attn_factor, yarn_beta_fast, yarn_beta_slow; /* NaN: as above */
+    double yarn_ext_factor;                                  /* NaN or negative: as the file says */
+    double yarn_attn_factor, yarn_beta_fast, yarn_beta_slow; /* not positive: as the file says */
     /* output */
     int64_t output_type;
     const char *json_file, *per_token_file;

@@ -1,0 +1,65 @@
+/** A run of assay perplexity from end to end: what the parts of the command hand around. */
+#ifndef CLI_EVALUATION_H
+#define CLI_EVALUATION_H
+
+#include <time.h>
+
+#include "cli/options_perplexity.h"
+#include "cli/progress.h"
+#include "eval/atomic_file.h"
+#include "eval/curve.h"
+#include "eval/perplexity.h"
+#include "eval/run.h"
+#include "kernels/cpu/cpu.h"
+
+struct cli_evaluation {
+    const struct cli_perplexity *settings;
+    struct kern_backend *backend;
+    struct model *model;
+    char model_id[EVAL_HEX];
+    char model_sha256[EVAL_HEX]; /* with --hash-model, else "" */
+    struct eval_text text;
+    struct eval_stream stream;
+    struct eval_plan plan;
+    struct eval_table table;
+    struct eval_memory memory; /* the bound that was told beforehand */
+    struct eval_run_options run_options;
+    struct eval_run_stats stats;
+    struct eval_tally tally; /* of the windows that were reported */
+    struct eval_perplexity_result result;
+    struct eval_curve curve;                      /* with --context-curve */
+    struct eval_file *json_file, *per_token_file; /* NULL: not wanted, or already written */
+    struct cli_progress progress;
+    time_t started;
+    double seconds_to_load; /* everything before the first batch */
+};
+
+/**
+ * Open the backend, the model and the text, tokenise and lay the windows.
+ * Remarks and warnings go to standard error.   Fails: as the layers below.
+ */
+enum status cli_evaluation_open(struct cli_evaluation *e, const struct cli_perplexity *settings,
+                                struct status_why *why);
+
+/** What is evaluated, as eval_run takes it. */
+struct eval_task cli_evaluation_task(const struct cli_evaluation *e);
+
+/** Release everything; output files that were not written are abandoned. */
+void cli_evaluation_close(struct cli_evaluation *e);
+
+/* report_text.c: the lines that people and scripts read. */
+
+/** Before the run: what is evaluated and the memory bound, on standard error. */
+void cli_report_beginning(const struct cli_evaluation *e);
+/** After a window: its part of the running output, on standard output. */
+void cli_report_window(struct cli_evaluation *e, size_t w);
+/** After the run: the figures, on standard output, and on standard error where that differs. */
+void cli_report_end(struct cli_evaluation *e);
+
+/* report_json.c */
+
+/** Write the result document; docs/json.md describes it. Fails: STATUS_MEMORY. */
+enum status cli_report_json(const struct cli_evaluation *e, struct eval_file *file,
+                            struct status_why *why);
+
+#endif

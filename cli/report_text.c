@@ -1,0 +1,121 @@
+/* The lines of assay perplexity. Their formats are llama-perplexity's, because scripts read them.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/evaluation.h"
+#include "eval/escape.h"
+
+static const double megabyte = 1e6;
+
+void cli_report_beginning(const struct cli_evaluation *e)
+{
+    struct eval_task task = cli_evaluation_task(e);
+    size_t batch = eval_run_batch_tokens(&task, &e->run_options);
+    fprintf(stderr,
+            "perplexity: calculating perplexity over %zu chunks, n_ctx=%zu, batch_size=%zu, "
+            "n_seq=%zu\n",
+            e->plan.n_windows, e->plan.window, batch, batch / e->plan.n_inputs);
+    fprintf(stderr,
+            "assay: memory: at most %.1f MB: model file %.1f, program %.1f, batch %.1f, scores "
+            "%.1f\n",
+            e->memory.total / megabyte, e->memory.weights / megabyte, e->memory.present / megabyte,
+            e->memory.scorer / megabyte, e->memory.scores / megabyte);
+}
+
+/* printf writes a NaN's sign, which means nothing. */
+static double unsigned_nan(double x)
+{
+    return isnan(x) ? fabs(x) : x;
+}
+
+void cli_report_window(struct cli_evaluation *e, size_t w)
+{
+    eval_tally_add(&e->tally, &e->plan, &e->stream, &e->table, w);
+    struct eval_figures f = eval_tally_figures(&e->tally, e->plan.options.protocol);
+    cli_progress_clear(&e->progress);
+    if (e->settings->output_type == 0) {
+        printf("[%zu]%.4lf,", w + 1, unsigned_nan(f.ppl));
+        cli_progress_line_open(&e->progress);
+    } else {
+        printf("%8zu  %.4lf  %4lf  %4lf\n", eval_plan_offset(&e->plan, w), unsigned_nan(f.ppl),
+               unsigned_nan(f.nll), unsigned_nan(f.nll_error));
+    }
+    fflush(stdout);
+}
+
+static void print_curve(const struct cli_evaluation *e)
+{
+    puts("position\tnll\tnll_error");
+    for (size_t i = 0; i < e->curve.n_positions; i++)
+        printf("%zu\t%.6f\t%.6f\n", e->plan.first_scored + i, unsigned_nan(e->curve.nll[i]),
+               unsigned_nan(e->curve.nll_error[i]));
+}
+
+/* The first score that is not finite, by name. */
+static void print_nonfinite(const struct cli_evaluation *e)
+{
+    const struct eval_nonfinite *n = &e->result.nonfinite;
+    char bytes[64], text[4 * sizeof bytes + 1];
+    size_t n_bytes = model_token_bytes(model_tokenizer(e->model), n->token, bytes, sizeof bytes);
+    size_t n_text = eval_token_escape(text, sizeof text - 1, bytes,
+                                      n_bytes < sizeof bytes ? n_bytes : sizeof bytes);
+    text[n_text] = '\0';
+    fprintf(stderr,
+            "assay: %zu of %zu scores are not finite; the first is that of token %" PRId32
+            " '%s' at window %zu, position %zu\n",
+            n->n, e->result.n_tokens, n->token, text, n->window, n->position);
+    printf("Finite scores alone: exp(mean NLL) %.4lf over %zu of %zu tokens, no perplexity of the "
+           "text\n",
+           unsigned_nan(e->result.finite_ppl), e->result.n_tokens - n->n, e->result.n_tokens);
+}
+
+static void print_estimate(FILE *to, const struct cli_evaluation *e)
+{
+    const struct eval_figures *f = &e->result.figures;
+    if (e->result.complete)
+        fprintf(to, "Final estimate: PPL = %.4lf +/- %.5lf\n", unsigned_nan(f->ppl),
+                unsigned_nan(f->ppl_error));
+    else if (e->result.n_windows)
+        fprintf(to, "Incomplete estimate: PPL = %.4lf +/- %.5lf (%zu of %zu windows)\n",
+                unsigned_nan(f->ppl), unsigned_nan(f->ppl_error), e->result.n_windows,
+                e->plan.n_windows);
+    else
+        fprintf(to, "Incomplete: not one of %zu windows\n", e->plan.n_windows);
+}
+
+/* Whether what is written to standard error shows where standard output does. */
+static bool same_stream(void)
+{
+    struct stat out, err;
+    return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&
+           out.st_dev == err.st_dev && out.st_ino == err.st_ino;
+}
+
+void cli_report_end(struct cli_evaluation *e)
+{
+    const struct eval_perplexity_result *r = &e->result;
+    cli_progress_clear(&e->progress);
+    if (e->settings->output_type == 0 && r->n_windows &&
+        !(e->progress.shared && !e->progress.line_open))
+        putchar('\n');
+    if (e->curve.n_positions)
+        print_curve(e);
+    printf("Tokens scored: %zu in %zu windows\n", r->n_tokens, r->n_windows);
+    if (r->n_bytes > 0)
+        printf("Bits per byte: %.6f over %.0f bytes\n", unsigned_nan(r->bits_per_byte), r->n_bytes);
+    if (r->nonfinite.n)
+        print_nonfinite(e);
+    print_estimate(stdout, e);
+    fflush(stdout);
+
+    fprintf(stderr, "assay: %zu tokens evaluated in %.1f s, %.1f tokens/s\n", e->stats.n_inputs,
+            e->stats.seconds,
+            e->stats.seconds > 0 ? (double)e->stats.n_inputs / e->stats.seconds : 0);
+    if (!same_stream())
+        print_estimate(stderr, e);
+}
