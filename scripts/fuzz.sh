@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 seconds=${1:-10}
 shift || true
 case $seconds in
-'' | *[!0-9]*) echo "usage: bash scripts/fuzz.sh [SECONDS [TARGET...]]" >&2; exit 2 ;;
+'' | 0 | *[!0-9]*) echo "usage: bash scripts/fuzz.sh [SECONDS [TARGET...]]" >&2; exit 2 ;;
 esac
 
 bash scripts/deps.sh test
