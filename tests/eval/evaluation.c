@@ -1,0 +1,64 @@
+#include "evaluation.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void must(enum status status, const struct status_why *why)
+{
+    if (status != STATUS_OK)
+        fail_msg("%s: %s", status_name(status), why->text);
+}
+
+void evaluation_open(struct evaluation *e, const struct setup *setup)
+{
+    *e = (struct evaluation){0};
+    struct status_why why = {0};
+    struct gguf_file *file;
+    struct model_options model_options = {0};
+    must(gguf_open(&file, setup->model, &why), &why);
+    must(model_open(&e->model, file, &model_options, &why), &why);
+    must(kern_cpu_open(&e->backend, &setup->cpu, &why), &why);
+    kern_set_cancel(e->backend, setup->cancel);
+    must(eval_text_read(&e->text, setup->text, EVAL_TEXT_MAX_BYTES, &why), &why);
+
+    const struct model_tokenizer *tokenizer = model_tokenizer(e->model);
+    struct eval_stream_options stream_options = {
+        .bos_in_front = setup->plan.protocol != EVAL_PROTOCOL_FIXED,
+        .split_lines = setup->split_lines,
+    };
+    must(eval_stream_make(&e->stream, tokenizer, &e->text, &stream_options, &why), &why);
+    struct eval_plan_options plan_options = setup->plan;
+    plan_options.bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1;
+    must(eval_plan_make(&e->plan, &plan_options, e->stream.n, &why), &why);
+    must(eval_table_make(&e->table, e->plan.n_windows, e->plan.n_scored, &why), &why);
+}
+
+enum status evaluation_run(struct evaluation *e, const struct setup *setup, struct status_why *why)
+{
+    struct eval_task task = {e->model, e->backend, &e->plan, &e->stream};
+    e->memory = eval_run_memory(&task, &setup->run);
+    enum status status = eval_run(&task, &setup->run, &e->table, &e->stats, why);
+    eval_perplexity(&e->result, &e->plan, &e->stream, &e->table);
+    return status;
+}
+
+void evaluate(struct evaluation *e, const struct setup *setup)
+{
+    struct status_why why = {0};
+    evaluation_open(e, setup);
+    must(evaluation_run(e, setup, &why), &why);
+}
+
+void evaluation_close(struct evaluation *e)
+{
+    eval_table_free(&e->table);
+    eval_stream_free(&e->stream);
+    eval_text_free(&e->text);
+    kern_close(e->backend);
+    model_close(e->model);
+    *e = (struct evaluation){0};
+}

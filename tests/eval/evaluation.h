@@ -1,0 +1,40 @@
+/** A whole evaluation in one call, for tests: from paths to a filled table. */
+#ifndef TESTS_EVAL_EVALUATION_H
+#define TESTS_EVAL_EVALUATION_H
+
+#include "eval/perplexity.h"
+#include "eval/run.h"
+#include "kernels/cpu/cpu.h"
+
+/** What to evaluate and how; zero means the usual. */
+struct setup {
+    const char *model, *text;
+    struct eval_plan_options plan; /* .bos is filled in from the model */
+    bool split_lines;
+    struct kern_cpu_options cpu; /* isa_cap zero is scalar: set it */
+    struct eval_run_options run;
+    const atomic_bool *cancel;
+};
+
+/** Everything that an evaluation leaves behind; release with evaluation_close. */
+struct evaluation {
+    struct model *model;
+    struct kern_backend *backend;
+    struct eval_text text;
+    struct eval_stream stream;
+    struct eval_plan plan;
+    struct eval_table table;
+    struct eval_run_stats stats;
+    struct eval_memory memory; /* foretold before the run */
+    struct eval_perplexity_result result;
+};
+
+/** Open everything and make the table, but do not run. Fails the test on any error. */
+void evaluation_open(struct evaluation *e, const struct setup *setup);
+/** Run what evaluation_open prepared. */
+enum status evaluation_run(struct evaluation *e, const struct setup *setup, struct status_why *why);
+/** Both; fails the test on any error, and computes the result. */
+void evaluate(struct evaluation *e, const struct setup *setup);
+void evaluation_close(struct evaluation *e);
+
+#endif

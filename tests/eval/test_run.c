@@ -1,0 +1,261 @@
+/*
+ * Runs of the bundled model on the bundled text: the same bits however the work is cut, and
+ * what a caller sees of a run: windows, progress, an interruption, memory.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "eval/memory.h"
+#include "evaluation.h"
+
+enum { N_CTX = 32, N_WINDOWS = 70 };
+
+static struct setup usual(void)
+{
+    return (struct setup){.model = ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf",
+                          .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+                          .plan = {.n_ctx = N_CTX, .max_windows = N_WINDOWS},
+                          .cpu = {.isa_cap = KERN_ISA_COUNT - 1}};
+}
+
+/** The evaluation that others are compared with. */
+static struct evaluation base;
+
+static int evaluate_base(void **state)
+{
+    (void)state;
+    struct setup setup = usual();
+    setup.cpu.n_threads = 1;
+    evaluate(&base, &setup);
+    return 0;
+}
+
+static int close_base(void **state)
+{
+    (void)state;
+    evaluation_close(&base);
+    return 0;
+}
+
+/** Every cell of the windows that `e` has, bit for bit. */
+static void assert_same_bits(const struct evaluation *e)
+{
+    assert_true(e->table.n_windows <= base.table.n_windows);
+    assert_int_equal(e->table.n_scored, base.table.n_scored);
+    for (size_t w = 0; w < e->table.n_windows; w++)
+        for (int c = 0; c < EVAL_N_COLUMNS; c++) {
+            assert_true(e->table.done[w]);
+            assert_memory_equal(eval_table_row(&e->table, (enum eval_column)c, w),
+                                eval_table_row(&base.table, (enum eval_column)c, w),
+                                e->table.n_scored * sizeof(double));
+        }
+}
+
+static void check_variant(const struct setup *setup)
+{
+    struct evaluation e;
+    evaluate(&e, setup);
+    assert_same_bits(&e);
+    evaluation_close(&e);
+}
+
+static void scores_are_sensible(void **state)
+{
+    (void)state;
+    for (size_t w = 0; w < N_WINDOWS; w++)
+        for (size_t i = 0; i < base.table.n_scored; i++) {
+            double log_prob = eval_table_row(&base.table, EVAL_LOG_PROB, w)[i];
+            double rank = eval_table_row(&base.table, EVAL_RANK, w)[i];
+            double entropy = eval_table_row(&base.table, EVAL_ENTROPY, w)[i];
+            assert_true(log_prob < 0 && log_prob > -40);
+            assert_true(rank >= 1 && rank <= 2048 && rank == floor(rank));
+            assert_true(entropy > 0 && entropy < log(2048));
+            /* rank - 1 tokens are at least as likely: rank * p <= 1. */
+            assert_true(log(rank) + log_prob <= 1e-12);
+        }
+}
+
+static void same_bits_for_any_number_of_threads(void **state)
+{
+    (void)state;
+    for (unsigned n = 2; n <= 4; n += 2) {
+        struct setup setup = usual();
+        setup.cpu.n_threads = n;
+        check_variant(&setup);
+    }
+}
+
+static void same_bits_for_any_batch(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1, 64, 512, 2048, 100000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct setup setup = usual();
+        setup.run.batch_tokens = sizes[i];
+        check_variant(&setup);
+    }
+}
+
+static void same_bits_for_any_tile(void **state)
+{
+    (void)state;
+    for (size_t tile = 40; tile < 2000; tile *= 7) {
+        struct setup setup = usual();
+        setup.run.tile_tokens = tile;
+        setup.run.batch_tokens = 100000;
+        check_variant(&setup);
+    }
+}
+
+/** Scalar code is slow, so it takes the first windows only. */
+static void same_bits_for_any_isa(void **state)
+{
+    (void)state;
+    for (enum kern_isa isa = KERN_ISA_SCALAR; isa <= kern_isa_detect(); isa++) {
+        struct setup setup = usual();
+        setup.cpu.isa_cap = isa;
+        setup.plan.max_windows = isa == KERN_ISA_SCALAR ? 6 : N_WINDOWS;
+        check_variant(&setup);
+    }
+}
+
+/** What a run tells its caller. */
+struct watch {
+    size_t n_windows; /* reported so far */
+    double fraction;  /* the last one */
+    size_t n_progress;
+    size_t stop_after; /* windows, then the flag is set; 0: never */
+    atomic_bool cancel;
+};
+
+static void on_window(void *user, size_t w)
+{
+    struct watch *watch = user;
+    assert_int_equal(w, watch->n_windows);
+    watch->n_windows++;
+    if (watch->n_windows == watch->stop_after)
+        atomic_store(&watch->cancel, true);
+}
+
+static void on_progress(void *user, const struct eval_progress *p)
+{
+    struct watch *watch = user;
+    assert_true(p->fraction >= watch->fraction && p->fraction <= 1);
+    assert_true(p->n_windows_done <= p->n_windows);
+    assert_true(p->seconds >= 0);
+    watch->fraction = p->fraction;
+    watch->n_progress++;
+}
+
+static void reports_windows_and_progress(void **state)
+{
+    (void)state;
+    struct watch watch = {0};
+    struct setup setup = usual();
+    setup.run = (struct eval_run_options){
+        .batch_tokens = 300, .window_done = on_window, .progress = on_progress, .user = &watch};
+    struct evaluation e;
+    evaluate(&e, &setup);
+    assert_int_equal(watch.n_windows, N_WINDOWS);
+    assert_true(watch.fraction == 1);
+    /* 300 tokens are ten windows of 32: seven batches, of four layers each, and the heads. */
+    assert_int_equal(e.stats.n_batches, 7);
+    assert_true(watch.n_progress >= 7 * 5);
+    assert_int_equal(e.stats.n_windows, N_WINDOWS);
+    assert_int_equal(e.stats.n_inputs, N_WINDOWS * (N_CTX - 1));
+    assert_int_equal(e.stats.max_batch_tokens, 10 * (N_CTX - 1));
+    assert_true(e.stats.seconds >= e.stats.times.forward + e.stats.times.head);
+    assert_true(e.result.complete);
+    evaluation_close(&e);
+}
+
+/** An interrupted run keeps its finished windows; a second call does the rest, to the bit. */
+static void can_be_interrupted_and_taken_up_again(void **state)
+{
+    (void)state;
+    struct watch watch = {.stop_after = 20};
+    struct setup setup = usual();
+    setup.cancel = &watch.cancel;
+    setup.run = (struct eval_run_options){
+        .batch_tokens = 10 * N_CTX, .window_done = on_window, .user = &watch};
+    struct evaluation e;
+    struct status_why why = {0};
+    evaluation_open(&e, &setup);
+    assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_CANCELLED);
+    assert_int_equal(e.result.n_windows, 20);
+    assert_int_equal(e.stats.n_windows, 20);
+    assert_false(e.result.complete);
+
+    /* The figures are those of the 20 windows alone. */
+    struct setup twenty = usual();
+    twenty.plan.max_windows = 20;
+    struct evaluation short_one;
+    evaluate(&short_one, &twenty);
+    assert_memory_equal(&short_one.result.figures, &e.result.figures, sizeof e.result.figures);
+    evaluation_close(&short_one);
+
+    watch.stop_after = 0;
+    atomic_store(&watch.cancel, false);
+    assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_OK);
+    assert_int_equal(e.stats.n_windows, N_WINDOWS - 20);
+    assert_same_bits(&e);
+    evaluation_close(&e);
+}
+
+/** A vocabulary may name more tokens than the embedding has rows. */
+static void refuses_ids_beyond_the_model(void **state)
+{
+    (void)state;
+    struct setup setup = usual();
+    struct evaluation e;
+    struct status_why why = {0};
+    evaluation_open(&e, &setup);
+    e.stream.ids[5] = 2048;
+    assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_FORMAT);
+    print_message("%s\n", why.text);
+    assert_non_null(strstr(why.text, "2048"));
+    assert_non_null(strstr(why.text, "tiny.Q4_K_M.gguf"));
+    evaluation_close(&e);
+}
+
+/** The other protocols run as well; their plans are tested in test_window. */
+static void other_protocols(void **state)
+{
+    (void)state;
+    static const struct eval_plan_options plans[] = {
+        {.protocol = EVAL_PROTOCOL_STRIDED, .n_ctx = N_CTX, .stride = 8, .max_windows = 20},
+        {.protocol = EVAL_PROTOCOL_FIXED, .n_ctx = N_CTX, .max_windows = 20},
+    };
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        struct setup setup = usual();
+        setup.plan = plans[i];
+        setup.split_lines = plans[i].protocol == EVAL_PROTOCOL_FIXED;
+        struct evaluation e;
+        evaluate(&e, &setup);
+        assert_int_equal(e.result.n_tokens, 20 * (i == 0 ? 8 : 32));
+        assert_true(e.result.figures.nll > 2 && e.result.figures.nll < 9);
+        evaluation_close(&e);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scores_are_sensible),
+        cmocka_unit_test(same_bits_for_any_number_of_threads),
+        cmocka_unit_test(same_bits_for_any_batch),
+        cmocka_unit_test(same_bits_for_any_tile),
+        cmocka_unit_test(same_bits_for_any_isa),
+        cmocka_unit_test(reports_windows_and_progress),
+        cmocka_unit_test(can_be_interrupted_and_taken_up_again),
+        cmocka_unit_test(refuses_ids_beyond_the_model),
+        cmocka_unit_test(other_protocols),
+    };
+    return cmocka_run_group_tests(tests, evaluate_base, close_base);
+}
