@@ -80,6 +80,7 @@ void vocabulary_bpe(struct vocabulary *v)
 {
     clear(v, "gpt2");
     v->pre = "gpt-2";
+    v->has_merges = true;
     for (unsigned b = 0; b < 256; b++) {
         char stand_in[3];
         vocabulary_stand_in((uint8_t)b, stand_in);
@@ -139,7 +140,7 @@ enum status vocabulary_open(struct opened *o, const struct vocabulary *v, const 
         gguf_writer_f32s(w, "tokenizer.ggml.scores", v->scores, v->n_scores);
     if (v->n_types > 0)
         gguf_writer_i32s(w, "tokenizer.ggml.token_type", v->types, v->n_types);
-    if (v->n_merges > 0)
+    if (v->has_merges)
         gguf_writer_strings(w, "tokenizer.ggml.merges", v->merges, v->n_merges);
     write_id(w, "tokenizer.ggml.bos_token_id", v->bos);
     write_id(w, "tokenizer.ggml.eos_token_id", v->eos);

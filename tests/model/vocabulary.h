@@ -17,6 +17,7 @@ struct vocabulary {
     size_t n_scores, n_types; /* as written; follow n_tokens unless changed */
     struct gguf_string merges[VOCABULARY_LIMIT];
     size_t n_merges;
+    bool has_merges;                        /* the key exists, be it empty */
     int bos, eos, unknown;                  /* VOCABULARY_ABSENT: no such key */
     int add_bos, add_eos, add_space_prefix; /* likewise */
     char bytes[VOCABULARY_BYTES];           /* of the strings */
