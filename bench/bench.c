@@ -1,12 +1,13 @@
 #include "bench/bench.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_SAMPLES = 1000, MIN_SAMPLES = 5 };
+enum { MAX_CASES = 8, MAX_SAMPLES = 1000, MIN_SAMPLES = 5 };
 
 /** Seconds on one of the clocks. */
 static double now(enum bench_clock clock)
@@ -16,12 +17,21 @@ static double now(enum bench_clock clock)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static double seconds_of(bench_fn *run, void *context, enum bench_clock clock, size_t n_calls)
+static double seconds_of(const struct bench_case *c, enum bench_clock clock, size_t n_calls)
 {
     double begin = now(clock);
     for (size_t i = 0; i < n_calls; i++)
-        run(context);
+        c->run(c->context);
     return now(clock) - begin;
+}
+
+/** How many calls make a sample; the warm-up on the way. */
+static size_t calls_per_sample(const struct bench_case *c, enum bench_clock clock)
+{
+    size_t n_calls = 1;
+    while (seconds_of(c, clock, n_calls) < 1e-3)
+        n_calls *= 2;
+    return n_calls;
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -30,29 +40,32 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void bench_compare(struct bench_case *cases, size_t n_cases, enum bench_clock clock, double seconds)
+{
+    double samples[MAX_CASES][MAX_SAMPLES];
+    size_t n_calls[MAX_CASES];
+    assert(n_cases <= MAX_CASES);
+    for (size_t i = 0; i < n_cases; i++)
+        n_calls[i] = calls_per_sample(&cases[i], clock);
+    size_t n = 0;
+    double end = now(clock) + seconds * (double)n_cases;
+    for (; n < MIN_SAMPLES || (n < MAX_SAMPLES && now(clock) < end); n++)
+        for (size_t i = 0; i < n_cases; i++)
+            samples[i][n] = seconds_of(&cases[i], clock, n_calls[i]) / (double)n_calls[i];
+    for (size_t i = 0; i < n_cases; i++) {
+        double *s = samples[i];
+        qsort(s, n, sizeof s[0], compare_doubles);
+        cases[i].time = (struct bench_time){
+            .median = s[n / 2], .fastest = s[0], .spread = (s[n * 9 / 10] - s[n / 10]) / s[n / 2]};
+    }
+}
+
 struct bench_time bench_measure(bench_fn *run, void *context, enum bench_clock clock,
                                 double seconds)
 {
-    size_t n_calls = 1;
-    double warm_up_end = now(clock) + seconds / 5;
-    for (;;) {
-        double elapsed = seconds_of(run, context, clock, n_calls);
-        if (elapsed < 1e-3)
-            n_calls *= 2;
-        else if (now(clock) >= warm_up_end)
-            break;
-    }
-    double samples[MAX_SAMPLES];
-    size_t n = 0;
-    double end = now(clock) + seconds;
-    while (n < MIN_SAMPLES || (n < MAX_SAMPLES && now(clock) < end))
-        samples[n++] = seconds_of(run, context, clock, n_calls) / (double)n_calls;
-    qsort(samples, n, sizeof samples[0], compare_doubles);
-    double median = samples[n / 2];
-    return (struct bench_time){.median = median,
-                               .fastest = samples[0],
-                               .spread = (samples[n * 9 / 10] - samples[n / 10]) / median,
-                               .n_samples = n};
+    struct bench_case one = {.run = run, .context = context};
+    bench_compare(&one, 1, clock, seconds);
+    return one.time;
 }
 
 void bench_print_machine(void)

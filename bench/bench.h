@@ -12,19 +12,30 @@ struct bench_time {
     double median;
     double fastest;
     double spread; /* (90th percentile - 10th percentile) / median */
-    size_t n_samples;
 };
 
 /** Which clock: work on the calling thread alone, or on several. */
 enum bench_clock {
-    BENCH_THREAD, /* processor time of this thread: not disturbed by what else runs here */
+    BENCH_THREAD, /* processor time of this thread: what else runs here disturbs it less */
     BENCH_WALL
 };
 
+/** Something to time against others, and then its time. */
+struct bench_case {
+    bench_fn *run;
+    void *context;
+    struct bench_time time;
+};
+
 /**
- * Time calls of `run`: first for a fifth of `seconds` unrecorded, then in samples of at least a
- * millisecond (several calls where one is shorter) until `seconds` are over, five at least.
+ * Time n_cases (at most 8) against one another, for about `seconds` each: first unrecorded, then
+ * in samples of a millisecond or more, five at least, the cases taking turns, so that a change of
+ * the processor's clock meets all of them alike.
  */
+void bench_compare(struct bench_case *cases, size_t n_cases, enum bench_clock clock,
+                   double seconds);
+
+/** The same for one case alone. */
 struct bench_time bench_measure(bench_fn *run, void *context, enum bench_clock clock,
                                 double seconds);
 

@@ -48,44 +48,53 @@ static bool rows_agree(const struct decode_work *work, kern_decode_fn *scalar, f
     return true;
 }
 
-/** All variants of a type; false if one is wrong. */
+/** The type's packed rows: random bits. */
+static uint8_t *random_rows(enum gguf_type type, size_t row_bytes)
+{
+    uint8_t *blocks = aligned_alloc(64, N_ROWS * row_bytes);
+    if (blocks) {
+        struct rng r = rng_open(1, type);
+        rng_bytes(&r, blocks, N_ROWS * row_bytes);
+    }
+    return blocks;
+}
+
+/** Check and time all variants of a type; false if one is wrong. */
 static bool bench_type(const struct gguf_type_info *type, double seconds)
 {
-    struct decode_work work = {.row_bytes = (size_t)N_COLS / type->block_elems * type->block_bytes};
-    uint8_t *blocks = aligned_alloc(64, N_ROWS * work.row_bytes);
-    float *expected = aligned_alloc(64, N_COLS * sizeof(float));
-    work.y = aligned_alloc(64, N_COLS * sizeof(float));
-    if (!blocks || !expected || !work.y) {
-        fprintf(stderr, "bench_kernels: out of memory\n");
-        exit(EXIT_FAILURE);
-    }
-    struct rng r = rng_open(1, type->type);
-    rng_bytes(&r, blocks, N_ROWS * work.row_bytes);
-    work.blocks = blocks;
-
-    bool right = true;
+    static _Alignas(64) float y[N_COLS], expected[N_COLS];
+    size_t row_bytes = (size_t)N_COLS / type->block_elems * type->block_bytes;
+    uint8_t *blocks = random_rows(type->type, row_bytes);
+    struct decode_work works[KERN_ISA_COUNT];
+    struct bench_case cases[KERN_ISA_COUNT];
+    const char *names[KERN_ISA_COUNT];
+    size_t n_cases = 0;
+    bool right = blocks != NULL;
     for (int isa = 0; isa <= (int)kern_isa_detect() && right; isa++) {
         struct kern_table table;
         kern_table_build(&table, (enum kern_isa)isa);
-        const char *name = kern_isa_name((enum kern_isa)isa);
-        if (isa > 0 && table.decode[type->type] == work.decode)
+        kern_decode_fn *decode = table.decode[type->type];
+        if (n_cases > 0 && decode == works[n_cases - 1].decode)
             continue; /* inherited */
-        work.decode = table.decode[type->type];
-        right = rows_agree(&work, kern_quant_find(type->type)->decode, expected);
-        if (!right) {
-            printf("%-8s %-7s WRONG\n", type->name, name);
-            break;
-        }
-        struct bench_time t = bench_measure(decode_rows, &work, BENCH_THREAD, seconds);
-        const double n_weights = 1e-9 * N_ROWS * N_COLS;
-        printf("%-8s %-7s %9.2f %9.2f %9.2f %6.0f%%\n", type->name, name, n_weights / t.median,
-               n_weights / t.fastest, 1e-9 * (double)(N_ROWS * work.row_bytes) / t.median,
-               100 * t.spread);
-        fflush(stdout);
+        struct decode_work *work = &works[n_cases];
+        *work = (struct decode_work){decode, blocks, row_bytes, y};
+        names[n_cases] = kern_isa_name((enum kern_isa)isa);
+        cases[n_cases++] = (struct bench_case){.run = decode_rows, .context = work};
+        right = rows_agree(work, works[0].decode, expected);
+        if (!right)
+            printf("%-8s %-7s WRONG\n", type->name, kern_isa_name((enum kern_isa)isa));
     }
+    if (right)
+        bench_compare(cases, n_cases, BENCH_THREAD, seconds);
+    for (size_t i = 0; i < n_cases && right; i++) {
+        const struct bench_time *t = &cases[i].time;
+        const double n_weights = 1e-9 * N_ROWS * N_COLS;
+        printf("%-8s %-7s %9.2f %9.2f %9.2f %6.0f%%\n", type->name, names[i], n_weights / t->median,
+               n_weights / t->fastest, 1e-9 * (double)(N_ROWS * row_bytes) / t->median,
+               100 * t->spread);
+    }
+    fflush(stdout);
     free(blocks);
-    free(expected);
-    free(work.y);
     return right;
 }
 
