@@ -1,6 +1,7 @@
 /** Codes of 4 bits through a table of 16 signed bytes: IQ4_NL, IQ4_XS, MXFP4, NVFP4. */
 #include "kernels/cpu/avx2/decode.h"
 #include "kernels/cpu/avx2/expand.h"
+#include "kernels/cpu/avx2/scales.h"
 #include "kernels/quant/iq4_nl.h"
 #include "kernels/quant/iq4_xs.h"
 #include "kernels/quant/mxfp4.h"
@@ -38,26 +39,13 @@ void kern_avx2_decode_iq4_nl(const void *blocks, float *y, size_t n)
         store_coded32(y, block->qs, table, load_half8(block->d));
 }
 
-/** d * (scale - 32) of the eight groups. */
-static inline __m256 iq4_xs_scales(const struct kern_block_iq4_xs *block)
-{
-    __m256i low = _mm256_set1_epi32((int)kern_load_u32(block->scales_l));
-    __m256i high = _mm256_set1_epi32((int)kern_load_u16(block->scales_h));
-    low = _mm256_srlv_epi32(low, _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28));
-    high = _mm256_srlv_epi32(high, _mm256_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14));
-    low = _mm256_and_si256(low, _mm256_set1_epi32(15));
-    high = _mm256_slli_epi32(_mm256_and_si256(high, _mm256_set1_epi32(3)), 4);
-    __m256i scale = _mm256_sub_epi32(_mm256_or_si256(low, high), _mm256_set1_epi32(32));
-    return _mm256_mul_ps(load_half8(block->d), _mm256_cvtepi32_ps(scale));
-}
-
 void kern_avx2_decode_iq4_xs(const void *blocks, float *y, size_t n)
 {
     const __m128i table = load_table(kern_iq4_values);
     const struct kern_block_iq4_xs *block = blocks;
     for (const float *end = y + n; y < end; y += 256, block++) {
         float scales[8];
-        _mm256_storeu_ps(scales, iq4_xs_scales(block));
+        kern_avx2_iq4_xs_scales(scales, block);
         for (int g = 0; g < 8; g++)
             store_coded32(y + 32 * g, block->qs + 16 * g, table, _mm256_set1_ps(scales[g]));
     }
@@ -71,23 +59,13 @@ void kern_avx2_decode_mxfp4(const void *blocks, float *y, size_t n)
         store_coded32(y, block->qs, table, _mm256_set1_ps(kern_mxfp4_scale(block->e)));
 }
 
-/** The scales of the four runs, as kern_nvfp4_scale has them. */
-static inline __m128 nvfp4_scales(const uint8_t *codes)
-{
-    __m128i magnitude =
-        _mm_and_si128(_mm_cvtsi32_si128((int)kern_load_u32(codes)), _mm_set1_epi8(0x7f));
-    __m128i is_zero = _mm_cmpeq_epi8(magnitude, _mm_set1_epi8(0x7f));
-    __m128i half = _mm_slli_epi16(_mm_cvtepu8_epi16(_mm_andnot_si128(is_zero, magnitude)), 7);
-    return _mm_mul_ps(_mm_cvtph_ps(half), _mm_set1_ps(0x1p7f));
-}
-
 void kern_avx2_decode_nvfp4(const void *blocks, float *y, size_t n)
 {
     const __m128i table = load_table(kern_fp4_values);
     const struct kern_block_nvfp4 *block = blocks;
     for (const float *end = y + n; y < end; y += 64, block++) {
         float scales[4];
-        _mm_storeu_ps(scales, nvfp4_scales(block->d));
+        nvfp4_scales(scales, block);
         for (int run = 0; run < 4; run++) {
             __m128i q = _mm_loadl_epi64((const __m128i *)(block->qs + 8 * run));
             __m128i codes = _mm_unpacklo_epi64(low_nibbles(q), high_nibbles(q));

@@ -72,10 +72,4 @@ static inline __m256 flip_signs(__m256 value, __m256i signs)
     return _mm256_xor_ps(value, _mm256_castsi256_ps(signs));
 }
 
-/** The word at p in all lanes. */
-static inline __m256i load_word8(const uint32_t *p)
-{
-    return _mm256_set1_epi32((int)*p);
-}
-
 #endif

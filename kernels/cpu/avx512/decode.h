@@ -1,0 +1,33 @@
+/** The AVX-512 decoders: the types where they were measured to be faster than AVX2. */
+#ifndef KERNELS_CPU_AVX512_DECODE_H
+#define KERNELS_CPU_AVX512_DECODE_H
+
+#include "kernels/quant/registry.h"
+
+kern_decode_fn kern_avx512_decode_f16;
+kern_decode_fn kern_avx512_decode_bf16;
+kern_decode_fn kern_avx512_decode_q4_0;
+kern_decode_fn kern_avx512_decode_q4_1;
+kern_decode_fn kern_avx512_decode_q5_0;
+kern_decode_fn kern_avx512_decode_q5_1;
+kern_decode_fn kern_avx512_decode_q8_0;
+kern_decode_fn kern_avx512_decode_q2_k;
+kern_decode_fn kern_avx512_decode_q3_k;
+kern_decode_fn kern_avx512_decode_q4_k;
+kern_decode_fn kern_avx512_decode_q5_k;
+kern_decode_fn kern_avx512_decode_q6_k;
+kern_decode_fn kern_avx512_decode_iq1_s;
+kern_decode_fn kern_avx512_decode_iq1_m;
+kern_decode_fn kern_avx512_decode_iq2_xxs;
+kern_decode_fn kern_avx512_decode_iq2_xs;
+kern_decode_fn kern_avx512_decode_iq2_s;
+kern_decode_fn kern_avx512_decode_iq4_nl;
+kern_decode_fn kern_avx512_decode_iq4_xs;
+kern_decode_fn kern_avx512_decode_tq1_0;
+kern_decode_fn kern_avx512_decode_tq2_0;
+kern_decode_fn kern_avx512_decode_mxfp4;
+kern_decode_fn kern_avx512_decode_nvfp4;
+kern_decode_fn kern_avx512_decode_q1_0;
+kern_decode_fn kern_avx512_decode_q2_0;
+
+#endif

@@ -1,0 +1,39 @@
+/** F16, BF16 and Q8_0: a conversion per element. */
+#include "kernels/cpu/avx512/decode.h"
+#include "kernels/cpu/avx512/expand.h"
+#include "kernels/quant/bf16.h"
+#include "kernels/quant/f16.h"
+#include "kernels/quant/q8_0.h"
+
+void kern_avx512_decode_f16(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_f16 *x = blocks;
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        __m256i halves = _mm256_loadu_si256((const __m256i *)x[i].value);
+        _mm512_storeu_ps(y + i, _mm512_cvtph_ps(halves));
+    }
+    kern_f16_row(x + i, y + i, n - i);
+}
+
+void kern_avx512_decode_bf16(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_bf16 *x = blocks;
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        __m256i halves = _mm256_loadu_si256((const __m256i *)x[i].value);
+        __m512i bits = _mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16);
+        _mm512_storeu_ps(y + i, _mm512_castsi512_ps(bits));
+    }
+    kern_bf16_row(x + i, y + i, n - i);
+}
+
+void kern_avx512_decode_q8_0(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_q8_0 *block = blocks;
+    for (const float *end = y + n; y < end; y += 32, block++) {
+        __m512 d = load_half16(block->d);
+        _mm512_storeu_ps(y, _mm512_mul_ps(d, load_signed_float(block->qs)));
+        _mm512_storeu_ps(y + 16, _mm512_mul_ps(d, load_signed_float(block->qs + 16)));
+    }
+}
