@@ -17,9 +17,9 @@
 
 #include "bench/bench.h"
 #include "bench/fma_ceiling.h"
-#include "bench/random_blocks.h"
 #include "kernels/cpu/cpu.h"
 #include "tests/harness/compare.h"
+#include "tests/harness/random_blocks.h"
 
 struct settings {
     double seconds;
@@ -65,13 +65,13 @@ static void work_open(struct work *w, const struct settings *s, const struct sha
     w->x = allocate(s->n_tokens * shape->n_cols * sizeof(float));
     w->y = allocate(y_floats * sizeof(float));
     w->expected = allocate(y_floats * sizeof(float));
-    struct bench_blocks pool;
-    if (!bench_blocks_open(&pool, s->type->type, 0.02)) {
+    struct random_blocks pool;
+    if (!random_blocks_open(&pool, s->type->type, 0.02, 1 << 16)) {
         fprintf(stderr, "bench_gemm: no random blocks of type %s\n", s->type->name);
         exit(EXIT_FAILURE);
     }
-    bench_blocks_draw(&pool, w->blocks, shape->n_rows * row_bytes);
-    bench_blocks_close(&pool);
+    random_blocks_draw(&pool, w->blocks, shape->n_rows * row_bytes);
+    random_blocks_close(&pool);
     struct rng r = rng_open(1, 1);
     for (size_t i = 0; i < s->n_tokens * shape->n_cols; i++)
         w->x[i] = rng_normal(&r);

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "bench/random_blocks.h"
 #include "gguf/write.h"
+#include "tests/harness/random_blocks.h"
+
+enum { POOL_ELEMS = 1 << 16 }; /* different weights, drawn again and again */
 
 struct shape {
     const char *name;
@@ -24,7 +26,7 @@ static const struct shape shapes[] = {
 
 /** Where the rows of one matrix width come from. */
 struct source {
-    struct bench_blocks pool;
+    struct random_blocks pool;
     size_t n_cols, row_bytes;
 };
 
@@ -47,7 +49,7 @@ static void fill_rows(void *user, size_t row, size_t n_rows, void *bytes)
 {
     (void)row;
     struct source *source = user;
-    bench_blocks_draw(&source->pool, bytes, n_rows * source->row_bytes);
+    random_blocks_draw(&source->pool, bytes, n_rows * source->row_bytes);
 }
 
 /** The source for matrices of n_cols columns, made on first use; NULL if memory is short. */
@@ -59,7 +61,7 @@ static struct source *source_of(struct maker *m, size_t n_cols)
     const struct gguf_type_info *info = gguf_type_info(m->type);
     struct source *source = &m->sources[m->n_sources];
     /* Outputs of about the size of the inputs. */
-    if (!bench_blocks_open(&source->pool, m->type, 1 / sqrt((double)n_cols)))
+    if (!random_blocks_open(&source->pool, m->type, 1 / sqrt((double)n_cols), POOL_ELEMS))
         return NULL;
     source->n_cols = n_cols;
     source->row_bytes = n_cols / info->block_elems * info->block_bytes;
@@ -195,7 +197,7 @@ static int make(struct maker *m, const char *path)
         }
     }
     for (size_t i = 0; i < m->n_sources; i++)
-        bench_blocks_close(&m->sources[i].pool);
+        random_blocks_close(&m->sources[i].pool);
     free(m->ones);
     if (why.text[0])
         fprintf(stderr, "make_model: %s\n", why.text);

@@ -1,4 +1,4 @@
-#include "bench/random_blocks.h"
+#include "tests/harness/random_blocks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -6,24 +6,28 @@
 
 #include "kernels/quant/registry.h"
 
-enum { POOL_ELEMS = 1 << 16, MAX_BLOCK = 256 };
+enum { MAX_BLOCK = 256 };
 
-/** Whether the values of a block are finite and within a factor of two of the wanted size. */
+/** Whether the values of a block are finite, of about the wanted size, and of both signs. */
 static bool fits(const float *y, size_t n, double rms)
 {
     double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += (double)y[i] * (double)y[i];
-    double found = sqrt(sum / (double)n);
-    return found > rms / 2 && found < rms * 2; /* false for NaN */
+    double squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)y[i];
+        squares += (double)y[i] * (double)y[i];
+    }
+    double found = sqrt(squares / (double)n);
+    bool balanced = n == 1 || fabs(sum) / (double)n < found / 2;
+    return found > rms / 2 && found < rms * 2 && balanced; /* false for NaN */
 }
 
-bool bench_blocks_open(struct bench_blocks *pool, enum gguf_type type, double rms)
+bool random_blocks_open(struct random_blocks *pool, enum gguf_type type, double rms, size_t n_elems)
 {
     const struct kern_quant *format = kern_quant_find(type);
     pool->type = gguf_type_info(type);
     pool->rng = rng_open(0, (uint64_t)type);
-    pool->n_blocks = POOL_ELEMS / pool->type->block_elems;
+    pool->n_blocks = n_elems / pool->type->block_elems;
     pool->blocks = malloc(pool->n_blocks * pool->type->block_bytes);
     if (!pool->blocks)
         return false;
@@ -39,13 +43,13 @@ bool bench_blocks_open(struct bench_blocks *pool, enum gguf_type type, double rm
     return true;
 }
 
-void bench_blocks_close(struct bench_blocks *pool)
+void random_blocks_close(struct random_blocks *pool)
 {
     free(pool->blocks);
     pool->blocks = NULL;
 }
 
-void bench_blocks_draw(struct bench_blocks *pool, void *bytes, size_t n_bytes)
+void random_blocks_draw(struct random_blocks *pool, void *bytes, size_t n_bytes)
 {
     size_t block_bytes = pool->type->block_bytes;
     size_t n_blocks = n_bytes / block_bytes;
