@@ -206,3 +206,14 @@ enum status kern_score(struct kern_backend *b, const struct kern_score *op, stru
     }
     return op->n_rows ? b->ops->score(b, op, why) : STATUS_OK;
 }
+
+size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op)
+{
+    return b->ops->linear_bytes(b, op);
+}
+
+size_t kern_score_bytes(struct kern_backend *b, const struct kern_score *op)
+{
+    assert(op->n_heads > 0);
+    return op->n_rows ? b->ops->score_bytes(b, op) : 0;
+}

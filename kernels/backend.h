@@ -176,6 +176,8 @@ struct kern_backend_ops {
                                struct status_why *why);
     enum status (*score)(struct kern_backend *b, const struct kern_score *op,
                          struct status_why *why);
+    size_t (*linear_bytes)(struct kern_backend *b, const struct kern_linear *op);
+    size_t (*score_bytes)(struct kern_backend *b, const struct kern_score *op);
 };
 
 /** First member of every implementation's own struct. */
@@ -230,6 +232,14 @@ enum status kern_scatter_add(struct kern_backend *b, const float *x, size_t widt
                              struct status_why *why);
 enum status kern_score(struct kern_backend *b, const struct kern_score *op,
                        struct status_why *why);
+
+/**
+ * Working memory that an operation takes inside the backend, in bytes: for bounds said before a
+ * run. Only shapes, types and counts of `op` matter; no array is read. The backend keeps the
+ * most that an operation took, so the largest of these is what a sequence of them needs.
+ */
+size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op);
+size_t kern_score_bytes(struct kern_backend *b, const struct kern_score *op);
 
 /**
  * Fill a host table for kern_rope: cos and sin of position * frequency[i], computed in

@@ -48,15 +48,19 @@ static void add_bias(const struct kern_linear *op, const float *bias)
     }
 }
 
+size_t kern_blas_linear_floats(const struct kern_linear *op)
+{
+    return kern_blas_panel_floats(op->weight) + (op->bias ? op->weight->n_rows : 0);
+}
+
 enum status kern_blas_linear(struct kern_cpu *cpu, const struct kern_linear *op,
                              struct status_why *why)
 {
     const struct kern_weight *w = op->weight;
     size_t panel_rows = kern_blas_panel_rows(w);
-    size_t bias_floats = op->bias ? w->n_rows : 0;
     void *scratch;
-    enum status status = kern_cpu_scratch(
-        cpu, &scratch, (kern_blas_panel_floats(w) + bias_floats) * sizeof(float), why);
+    enum status status =
+        kern_cpu_scratch(cpu, &scratch, kern_blas_linear_floats(op) * sizeof(float), why);
     if (status != STATUS_OK)
         return status;
     float *panel = scratch;

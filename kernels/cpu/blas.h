@@ -20,9 +20,10 @@ struct kern_sgemm {
 /** OpenBLAS's, or NULL where the build has none. */
 kern_sgemm_fn *kern_openblas_sgemm(void);
 
-/** kern_cpu_linear() by cpu->sgemm. */
+/** kern_cpu_linear() by cpu->sgemm, and the floats of scratch memory that it takes. */
 enum status kern_blas_linear(struct kern_cpu *cpu, const struct kern_linear *op,
                              struct status_why *why);
+size_t kern_blas_linear_floats(const struct kern_linear *op);
 
 /** Weight rows that are decoded at a time, and the floats that they take. */
 size_t kern_blas_panel_rows(const struct kern_weight *w);

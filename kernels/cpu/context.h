@@ -70,5 +70,7 @@ enum status kern_cpu_scatter_add(struct kern_backend *b, const float *x, size_t 
                                  struct status_why *why);
 enum status kern_cpu_score(struct kern_backend *b, const struct kern_score *op,
                            struct status_why *why);
+size_t kern_cpu_linear_bytes(struct kern_backend *b, const struct kern_linear *op);
+size_t kern_cpu_score_bytes(struct kern_backend *b, const struct kern_score *op);
 
 #endif

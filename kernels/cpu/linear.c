@@ -19,7 +19,7 @@ struct linear {
     float *bias; /* decoded, or NULL */
     float *packed;
     float *per_thread; /* tile, then accumulators */
-    size_t acc_floats, thread_floats;
+    size_t packed_floats, thread_floats;
 };
 
 static void unpack_rows(const struct linear *job, size_t row, size_t n_rows, const float *acc)
@@ -65,25 +65,39 @@ static void multiply_rows(void *context, size_t index, unsigned thread)
         unpack_rows(job, row, n_rows, acc);
 }
 
-/** Sizes of everything, and one piece of scratch memory divided among them. */
-static enum status linear_prepare(struct linear *job, struct kern_cpu *cpu,
-                                  const struct kern_linear *op, struct status_why *why)
+/** Sizes of everything; returns the floats of scratch memory. */
+static size_t linear_size(struct linear *job, const struct kern_cpu *cpu,
+                          const struct kern_linear *op)
 {
     const struct kern_weight *w = op->weight;
     size_t chunk = op->n_tokens < CHUNK_TOKENS ? op->n_tokens : CHUNK_TOKENS;
     size_t lanes = kern_panel_count(chunk) * KERN_PANEL;
     *job = (struct linear){.cpu = cpu, .op = op, .plan = kern_gemm_plan(cpu, w, w->n_rows)};
     job->thread_floats = job->plan.tile_floats + job->plan.n_rows * lanes;
-    size_t packed_floats = lanes * w->n_cols;
+    job->packed_floats = lanes * w->n_cols;
     size_t bias_floats = (w->n_rows + 15) / 16 * 16;
-    size_t n_floats =
-        packed_floats + bias_floats + job->thread_floats * kern_pool_n_threads(cpu->pool);
+    return job->packed_floats + bias_floats + job->thread_floats * kern_pool_n_threads(cpu->pool);
+}
+
+size_t kern_cpu_linear_bytes(struct kern_backend *b, const struct kern_linear *op)
+{
+    const struct kern_cpu *cpu = kern_cpu_of(b);
+    struct linear job;
+    size_t n_floats = cpu->sgemm ? kern_blas_linear_floats(op) : linear_size(&job, cpu, op);
+    return n_floats * sizeof(float);
+}
+
+/** One piece of scratch memory, divided. */
+static enum status linear_prepare(struct linear *job, struct kern_cpu *cpu,
+                                  const struct kern_linear *op, struct status_why *why)
+{
+    size_t n_floats = linear_size(job, cpu, op);
     void *scratch;
     enum status status = kern_cpu_scratch(cpu, &scratch, n_floats * sizeof(float), why);
     if (status != STATUS_OK)
         return status;
     job->packed = scratch;
-    job->per_thread = job->packed + packed_floats;
+    job->per_thread = job->packed + job->packed_floats;
     if (op->bias) {
         job->bias = job->per_thread + job->thread_floats * kern_pool_n_threads(cpu->pool);
         kern_weight_decode_row(cpu, op->bias, 0, job->bias);

@@ -127,9 +127,11 @@ static void walk_divide(struct kern_walk *walk, struct arena *arena)
     walk->panel_stride = walk->cpu->sgemm ? KERN_PANEL : walk->tile_rows * KERN_PANEL;
 }
 
-static enum status walk_open(struct kern_walk *walk, struct kern_cpu *cpu,
-                             const struct kern_score *op, struct status_why *why)
+/** Choose sizes; *n_floats: the scratch memory. The heads must be freed in any case. */
+static enum status walk_size(struct kern_walk *walk, struct kern_cpu *cpu,
+                             const struct kern_score *op, size_t *n_floats, struct status_why *why)
 {
+    *n_floats = 0;
     *walk = (struct kern_walk){.cpu = cpu, .op = op};
     walk->heads = calloc(op->n_heads, sizeof *walk->heads);
     if (!walk->heads)
@@ -138,11 +140,31 @@ static enum status walk_open(struct kern_walk *walk, struct kern_cpu *cpu,
     walk->tile_rows = choose_tile_rows(walk->n_panels, op->n_heads, op->heads[0].matrix->n_rows);
     struct arena arena = {0};
     walk_divide(walk, &arena);
-    void *memory;
-    enum status status = kern_cpu_scratch(cpu, &memory, arena.used * sizeof(float), why);
+    *n_floats = arena.used;
+    return STATUS_OK;
+}
+
+size_t kern_cpu_score_bytes(struct kern_backend *b, const struct kern_score *op)
+{
+    struct kern_walk walk;
+    size_t n_floats;
+    (void)walk_size(&walk, kern_cpu_of(b), op, &n_floats, NULL);
+    free(walk.heads);
+    size_t n_rows = smaller_of(op->n_rows, CHUNK_ROWS);
+    return n_floats * sizeof(float) + kern_score_chunk_bytes(op->n_heads, n_rows, op->n_targets);
+}
+
+static enum status walk_open(struct kern_walk *walk, struct kern_cpu *cpu,
+                             const struct kern_score *op, struct status_why *why)
+{
+    size_t n_floats;
+    void *memory = NULL;
+    enum status status = walk_size(walk, cpu, op, &n_floats, why);
+    if (status == STATUS_OK)
+        status = kern_cpu_scratch(cpu, &memory, n_floats * sizeof(float), why);
     if (status != STATUS_OK)
         return status;
-    arena = (struct arena){.base = memory};
+    struct arena arena = {.base = memory};
     walk_divide(walk, &arena);
     for (size_t h = 0; h < op->n_heads; h++) {
         if (op->heads[h].bias)

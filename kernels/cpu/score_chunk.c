@@ -96,6 +96,15 @@ enum status kern_score_chunk_open(struct kern_score_chunk *chunk, const struct k
     return STATUS_OK;
 }
 
+size_t kern_score_chunk_bytes(size_t n_heads, size_t n_rows, size_t n_targets)
+{
+    size_t n_groups = (n_rows + KERN_LANES - 1) / KERN_LANES;
+    size_t n_slots = (n_targets + KERN_LANES - 1) / KERN_LANES + n_groups;
+    return n_heads * n_groups * (sizeof(struct kern_score_lanes) + sizeof(struct kern_pair_lanes)) +
+           n_heads * n_slots * sizeof(struct kern_rank_lanes) +
+           n_targets * sizeof(struct kern_chunk_target);
+}
+
 void kern_score_chunk_close(struct kern_score_chunk *chunk)
 {
     free(chunk->slot_begin);

@@ -39,6 +39,9 @@ enum status kern_score_chunk_open(struct kern_score_chunk *chunk, const struct k
                                   size_t first_row, size_t n_rows, struct status_why *why);
 void kern_score_chunk_close(struct kern_score_chunk *chunk);
 
+/** Bytes of such a state, if no row has more targets than its neighbours. */
+size_t kern_score_chunk_bytes(size_t n_heads, size_t n_rows, size_t n_targets);
+
 /** The counters of a target under a head; its lane is row % KERN_LANES. */
 struct kern_rank_lanes *kern_score_chunk_rank(const struct kern_score_chunk *chunk, size_t head,
                                               const struct kern_chunk_target *target);
