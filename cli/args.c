@@ -266,7 +266,7 @@ enum status cli_args_parse(const struct cli_command *command, int argc, char **a
                                  argv[i], command->name);
     }
     if (status == STATUS_OK && !args->help && n_operands < command->n_operands)
-        status = status_fail(why, STATUS_USAGE, "%s is missing; see assay help %s",
-                             command->operands, command->name);
+        status = status_fail(why, STATUS_USAGE, "an argument is missing: assay %s %s",
+                             command->name, command->usage);
     return status;
 }

@@ -51,7 +51,7 @@ void cli_list_clear(struct cli_list *list);
 /** A command of the program. */
 struct cli_command {
     const char *name;
-    const char *operands;           /* for the usage line: "FILE", "" */
+    const char *usage;              /* what follows the name: "FILE [options]" */
     size_t n_operands;              /* how many it takes, all of them required */
     const char *summary;            /* one line */
     const char *description;        /* paragraphs below the usage line; may be "" */

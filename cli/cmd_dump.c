@@ -152,7 +152,7 @@ static const struct cli_option table[] = {
 
 const struct cli_command cli_command_dump = {
     .name = "dump",
-    .operands = "FILE",
+    .usage = "FILE --tensor NAME -o OUT.npy",
     .n_operands = 1,
     .summary = "Decode a tensor of a GGUF file to float32 and write it as a NumPy file.",
     .description = "The array's shape is the tensor's, in NumPy's order (the fastest axis last). "

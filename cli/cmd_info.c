@@ -50,7 +50,7 @@ static const struct cli_option table[] = {
 
 const struct cli_command cli_command_info = {
     .name = "info",
-    .operands = "FILE",
+    .usage = "FILE [options]",
     .n_operands = 1,
     .summary = "Print what a GGUF file holds: metadata, hyper-parameters, sizes and types.",
     .description = "FILE may be any part of a split file. No tensor is decoded.",

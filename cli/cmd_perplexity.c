@@ -136,7 +136,7 @@ static int run_perplexity(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_command_perplexity = {
     .name = "perplexity",
-    .operands = "",
+    .usage = "-m MODEL -f TEXT [options]",
     .summary = "Evaluate the perplexity of a model on a text.",
     .description =
         "Takes the options of llama-perplexity with its meaning. Those that cannot change a "

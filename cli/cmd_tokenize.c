@@ -146,7 +146,7 @@ static const struct cli_option table[] = {
 
 const struct cli_command cli_command_tokenize = {
     .name = "tokenize",
-    .operands = "",
+    .usage = "-m MODEL -f TEXT [options]",
     .summary = "Print the token ids of a text.",
     .description = "",
     .table = table,

@@ -31,9 +31,8 @@ static const struct cli_option table[] = {{0}};
 
 const struct cli_command cli_command_version = {
     .name = "version",
-    .operands = "",
-    .summary = "Print the versions of the program, its compiler and its libraries, and the "
-               "instruction set in use.",
+    .usage = "[options]",
+    .summary = "Print the versions of the program and its parts, and the instruction set.",
     .description = "",
     .table = table,
     .run = run_version,

@@ -53,15 +53,16 @@ static void print_option(const struct cli_option *row)
 
 void cli_args_help(const struct cli_command *command)
 {
-    printf("usage: assay %s%s%s [options]\n\n%s\n", command->name, *command->operands ? " " : "",
-           command->operands, command->summary);
+    printf("usage: assay %s %s\n\n%s\n", command->name, command->usage, command->summary);
     if (*command->description)
         printf("\n%s\n", command->description);
+    if (command->table->type != CLI_HEADING)
+        putchar('\n');
     for (const struct cli_option *row = command->table; row->names || row->help; row++) {
         if (row->type == CLI_HEADING)
             printf("\n%s\n", row->help);
         else if (row->help && row->type != CLI_REFUSED)
             print_option(row);
     }
-    printf("\n  -h, --help                  this page\n");
+    printf("%s  -h, --help                  this page\n", command->table->names ? "" : "\n");
 }

@@ -16,7 +16,7 @@
 
 static const struct cli_command perplexity = {
     .name = "perplexity",
-    .operands = "",
+    .usage = "",
     .table = cli_perplexity_table,
 };
 

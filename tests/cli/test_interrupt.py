@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Ctrl-C: a prompt end with the result so far, marked incomplete; a second one kills.
+
+usage: test_interrupt.py ASSAY SOURCE_DIR
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+LIMIT_S = 1  # between the signal and the end
+ATTEMPTS = 3  # on a machine that has other things to do
+
+
+class Interrupt(unittest.TestCase):
+    def start(self, folder, *options):
+        """A run that would last long; it has finished a window when this returns."""
+        process = subprocess.Popen(
+            [ASSAY, "perplexity", "-m", SOURCE / "data" / "tiny.F16.gguf", "-f",
+             SOURCE / "docs" / "handbook.md", "-t", "1", "-c", "64", *options],
+            cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        seen = b""
+        while b"[1]" not in seen:
+            byte = process.stdout.read(1)
+            self.assertTrue(byte, process.stderr.read() if not byte else "")
+            seen += byte
+        return process
+
+    def interrupt(self, number):
+        """(seconds to the end, exit code, stdout, stderr, document, names of files)"""
+        with tempfile.TemporaryDirectory() as folder:
+            process = self.start(folder, "-b", "64", "--json", "r.json", "--per-token", "t.tsv")
+            began = time.monotonic()
+            process.send_signal(number)
+            out, err = process.communicate(timeout=60)
+            took = time.monotonic() - began
+            document = json.loads((pathlib.Path(folder) / "r.json").read_text())
+            return took, process.returncode, out, err, document, sorted(os.listdir(folder))
+
+    def check_orderly_end(self, number):
+        for attempt in range(ATTEMPTS):
+            took, code, out, err, document, names = self.interrupt(number)
+            self.assertEqual(code, 130)
+            self.assertRegex(out.decode(), r"(?m)^Incomplete estimate: PPL = \d+\.\d{4} \+/- "
+                                           r"\d+\.\d{5} \(\d+ of \d+ windows\)$")
+            self.assertNotIn(b"Final", out + err)
+            self.assertIn(b"assay: interrupted: the result is incomplete\n", err)
+            self.assertFalse(document["result"]["complete"])
+            self.assertGreaterEqual(document["result"]["n_windows"], 1)
+            self.assertEqual(document["result"]["n_windows"], len(document["windows"]["sums"]))
+            self.assertEqual(names, ["r.json", "t.tsv"])
+            if took <= LIMIT_S:
+                return
+        self.fail(f"{took:.2f} s from the signal to the end, expected at most {LIMIT_S} s")
+
+    def test_interrupt(self):
+        self.check_orderly_end(signal.SIGINT)
+
+    def test_terminate(self):
+        self.check_orderly_end(signal.SIGTERM)
+
+    def test_in_the_middle_of_a_large_batch(self):
+        """All windows are one batch: nothing but the first are done, however late the signal."""
+        for attempt in range(ATTEMPTS):
+            with tempfile.TemporaryDirectory() as folder:
+                process = subprocess.Popen(
+                    [ASSAY, "perplexity", "-m", SOURCE / "data" / "tiny.F16.gguf", "-f",
+                     SOURCE / "docs" / "handbook.md", "--isa", "scalar", "-t", "1", "-c", "256",
+                     "-b", "1000000", "--json", "r.json"],
+                    cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                while b"memory:" not in process.stderr.readline():
+                    self.assertIsNone(process.poll())
+                time.sleep(0.5)
+                began = time.monotonic()
+                process.send_signal(signal.SIGINT)
+                out, _err = process.communicate(timeout=60)
+                took = time.monotonic() - began
+                document = json.loads((pathlib.Path(folder) / "r.json").read_text())
+            self.assertEqual(process.returncode, 130)
+            self.assertIn(b"Incomplete: not one of ", out)
+            self.assertEqual(document["result"]["n_windows"], 0)
+            if took <= LIMIT_S:
+                return
+        self.fail(f"{took:.2f} s from the signal to the end, expected at most {LIMIT_S} s")
+
+    def test_second_signal_kills(self):
+        """Both signals wait for the stopped process, so the second comes before the orderly end."""
+        with tempfile.TemporaryDirectory() as folder:
+            process = self.start(folder, "-b", "64")
+            process.send_signal(signal.SIGSTOP)
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGCONT)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 130)
+            self.assertNotIn(b"ncomplete", out + err)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

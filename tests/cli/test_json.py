@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""The result of assay perplexity as JSON: the same to the last digit however it was computed,
+and every field described in docs/json.md.
+
+usage: test_json.py ASSAY SOURCE_DIR
+"""
+import hashlib
+import json
+import math
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
+COMMON = ["-f", TEXT, "-c", "48", "--chunks", "3", "-q", "--context-curve"]
+
+
+def evaluate(*options, model="tiny.Q4_K_M.gguf", extra=()):
+    """(document, bytes of the table of tokens, standard output)"""
+    with tempfile.TemporaryDirectory() as folder:
+        result = subprocess.run(
+            [ASSAY, "perplexity", "-m", DATA / model, *COMMON, *options, "--json", "r.json",
+             "--per-token", "t.tsv", *extra], cwd=folder, capture_output=True, check=True)
+        folder = pathlib.Path(folder)
+        return (json.loads((folder / "r.json").read_text()), (folder / "t.tsv").read_bytes(),
+                result.stdout)
+
+
+def without_run(document):
+    return {key: value for key, value in document.items() if key != "run"}
+
+
+def paths(value, prefix=""):
+    """Every field of a document as docs/json.md writes it."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from paths(inner, f"{prefix}.{key}" if prefix else key)
+    elif isinstance(value, list):
+        if not value:
+            yield prefix + "[]"
+        for inner in value:
+            yield from paths(inner, prefix + "[]")
+    else:
+        yield prefix
+
+
+def documented(heading):
+    text = (SOURCE / "docs" / "json.md").read_text()
+    section = text.split(f"## `{heading}`")[1].split("\n## ")[0]
+    return set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
+
+
+class Json(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.document, cls.tokens, cls.printed = evaluate()
+
+    def test_same_however_computed(self):
+        for options in (["-t", "1"], ["-t", "3"], ["-b", "1"], ["-b", "100"], ["-b", "100000"],
+                        ["--isa", "avx2"], ["--isa", "avx512"], ["--isa", "scalar", "-t", "2"]):
+            with self.subTest(options=options):
+                document, tokens, printed = evaluate(*options)
+                self.assertEqual(without_run(document), without_run(self.document))
+                self.assertEqual(tokens, self.tokens)
+                self.assertEqual(printed, self.printed)
+
+    def test_settings_are_told(self):
+        document, _, _ = evaluate("--parse-special", "--rope-freq-base", "9999.5",
+                                  "--override-kv", "llama.rope.freq_base=float:1,a.b=str:c",
+                                  "--isa", "avx2", "-t", "1", "-b", "48")
+        self.assertTrue(document["settings"]["parse_special"])
+        self.assertEqual(document["settings"]["rope_freq_base"], 9999.5)
+        self.assertEqual(document["settings"]["override_kv"],
+                         ["llama.rope.freq_base=float:1", "a.b=str:c"])
+        self.assertIn(document["run"]["isa"], ("avx2", "scalar"))  # what this machine has of it
+        self.assertEqual(document["run"]["n_threads"], 1)
+        self.assertEqual(document["run"]["n_batches"], 3)
+
+    def test_identities(self):
+        text = TEXT.read_bytes()
+        self.assertEqual(self.document["text"]["sha256"], hashlib.sha256(text).hexdigest())
+        self.assertEqual(self.document["text"]["n_bytes"], len(text))
+        document, _, _ = evaluate("--hash-model")
+        model = (DATA / "tiny.Q4_K_M.gguf").read_bytes()
+        self.assertEqual(document["model"]["sha256"], hashlib.sha256(model).hexdigest())
+        self.assertEqual(document["model"]["id"], self.document["model"]["id"])
+        other, _, _ = evaluate(model="tiny.F16.gguf")
+        self.assertNotEqual(other["model"]["id"], self.document["model"]["id"])
+        self.assertEqual(other["tokens"], self.document["tokens"])
+
+    def test_figures_follow_from_windows_and_tokens(self):
+        result, sums = self.document["result"], self.document["windows"]["sums"]
+        self.assertTrue(result["complete"])
+        n = sum(w["n_tokens"] for w in sums)
+        nll = math.fsum(w["nll"] for w in sums) / n
+        squares = math.fsum(w["nll_squared"] for w in sums) / n
+        error = math.sqrt((squares - nll * nll) / (n - 1))
+        self.assertEqual(n, result["n_tokens"])
+        self.assertAlmostEqual(result["nll"], nll, delta=1e-14 * nll)
+        self.assertAlmostEqual(result["ppl"], math.exp(nll), delta=1e-12 * result["ppl"])
+        self.assertAlmostEqual(result["nll_error"], error, delta=1e-10)
+        self.assertAlmostEqual(result["ppl_error"], error * result["ppl"], delta=1e-8)
+
+        rows = [line.split("\t") for line in self.tokens.decode().splitlines()[1:]]
+        self.assertEqual(len(rows), n)
+        self.assertAlmostEqual(-math.fsum(float(r[4]) for r in rows) / n, nll, delta=1e-10)
+        final = re.search(rb"^Final estimate: PPL = (\S+) \+/- (\S+)$", self.printed, re.M)
+        self.assertEqual(final.group(1).decode(), f"{result['ppl']:.4f}")
+        self.assertEqual(final.group(2).decode(), f"{result['ppl_error']:.5f}")
+
+    def test_numbers_have_all_their_digits(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "r.json"
+            subprocess.run([ASSAY, "perplexity", "-m", DATA / "tiny.F16.gguf", *COMMON, "--json",
+                            path], capture_output=True, check=True)
+            for key in ("ppl", "nll", "bits_per_byte"):
+                number = re.search(rf'"{key}":\s*([0-9.e+-]+)', path.read_text()).group(1)
+                self.assertEqual(number, f"{float(number):.17g}")
+                self.assertGreaterEqual(len(number), 16)
+
+    def test_every_field_is_documented(self):
+        known = documented("assay perplexity --json FILE")
+        found = set(paths(self.document)) - {"model.remarks[]", "settings.override_kv[]"}
+        self.assertLessEqual(found, known)
+        only_if_not_finite = {p for p in known if p.startswith("result.nonfinite.f")}
+        self.assertEqual(known - found - only_if_not_finite,
+                         {"model.remarks[]", "settings.override_kv[]"})
+
+    def test_every_field_of_info_is_documented(self):
+        made = subprocess.run([ASSAY, "info", "--json", "--tensors", DATA / "tiny.F16.gguf"],
+                              capture_output=True, check=True).stdout
+        found = {re.sub(r"^hyperparameters\..*", "hyperparameters.*", p)
+                 for p in paths(json.loads(made))}
+        self.assertEqual(found, documented("assay info --json FILE"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
