@@ -1,0 +1,148 @@
+/*
+ * Every model of the reference material against per-token values that a float64 evaluation
+ * written elsewhere gave: text to tokens, forward pass, scores. Skipped where it is absent.
+ */
+#include <dirent.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/model/fixture.h"
+
+enum { N_CTX = 256, N_WINDOWS = 2, FIRST = N_CTX / 2, N_SCORED = N_CTX - 1 - FIRST };
+
+/** Asked of each log-probability, and of the mean, relative. */
+static const double max_token_error = 2e-5;
+static const double max_mean_error = 2e-6;
+
+static char *read_text(size_t *n_bytes)
+{
+    FILE *f = fopen(ASSAY_REFERENCE_DIR "/text/wiki2-test.txt", "rb");
+    assert_non_null(f);
+    size_t capacity = 1 << 14; /* more than enough for two windows */
+    char *text = malloc(capacity);
+    assert_non_null(text);
+    *n_bytes = fread(text, 1, capacity, f);
+    fclose(f);
+    return text;
+}
+
+/** The first windows of the text, each beginning with BOS. */
+static void make_tokens(const struct fixture *f, int32_t tokens[N_WINDOWS * N_CTX])
+{
+    const struct model_tokenizer *tokenizer = model_tokenizer(f->model);
+    size_t n_bytes;
+    char *text = read_text(&n_bytes);
+    struct model_tokens ids = {0};
+    struct status_why why = {0};
+    if (model_tokenize(tokenizer, text, n_bytes, false, &ids, &why) != STATUS_OK)
+        fail_msg("%s", why.text);
+    assert_true(model_adds_bos(tokenizer));
+    assert_true(ids.n > N_WINDOWS * N_CTX);
+    memcpy(tokens + 1, ids.ids, (N_WINDOWS * N_CTX - 1) * sizeof *tokens);
+    for (size_t w = 0; w < N_WINDOWS; w++)
+        tokens[w * N_CTX] = model_token_bos(tokenizer);
+    free(ids.ids);
+    free(text);
+}
+
+/** Scores of the second half of each window, in order. */
+static double *evaluate(struct fixture *f, int32_t targets[N_WINDOWS * N_SCORED])
+{
+    int32_t tokens[N_WINDOWS * N_CTX];
+    make_tokens(f, tokens);
+    struct model_segment segments[N_WINDOWS];
+    for (size_t w = 0; w < N_WINDOWS; w++)
+        segments[w] = (struct model_segment){.start = w * N_CTX, .n_tokens = N_CTX, .parent = -1};
+    struct model_batch batch = {.tokens = tokens,
+                                .n_tokens = N_WINDOWS * N_CTX,
+                                .segments = segments,
+                                .n_segments = N_WINDOWS};
+    float *hidden = fixture_hidden(f, &batch, (struct fixture_run){0});
+    size_t width = model_hparams(f->model)->n_embd;
+    for (size_t w = 0; w < N_WINDOWS; w++) {
+        size_t from = w * N_CTX + FIRST;
+        memmove(hidden + w * N_SCORED * width, hidden + from * width,
+                N_SCORED * width * sizeof *hidden);
+        memcpy(targets + w * N_SCORED, tokens + from + 1, N_SCORED * sizeof *targets);
+    }
+    double *log_probs = fixture_log_probs(f, hidden, targets, N_WINDOWS * N_SCORED);
+    free(hidden);
+    return log_probs;
+}
+
+static void compare(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, ASSAY_REFERENCE_DIR "/models/%s.gguf", name);
+    struct fixture f = fixture_open_file(path);
+    int32_t targets[N_WINDOWS * N_SCORED];
+    double *log_probs = evaluate(&f, targets);
+    fixture_close(&f);
+
+    snprintf(path, sizeof path, ASSAY_REFERENCE_DIR "/reference/oracle/%s.c256.nll.tsv", name);
+    FILE *oracle = fopen(path, "r");
+    if (!oracle)
+        fail_msg("no %s", path);
+    char line[256];
+    assert_non_null(fgets(line, sizeof line, oracle)); /* the header */
+    double worst = 0;
+    double sum = 0;
+    double expected_sum = 0;
+    for (size_t i = 0; i < N_WINDOWS * N_SCORED; i++) {
+        unsigned window;
+        unsigned position;
+        int target;
+        double nll;
+        assert_non_null(fgets(line, sizeof line, oracle));
+        assert_int_equal(sscanf(line, "%u %u %d %lf", &window, &position, &target, &nll), 4);
+        assert_int_equal(window, i / N_SCORED);
+        assert_int_equal(position, FIRST + i % N_SCORED);
+        assert_int_equal(target, targets[i]);
+        worst = fmax(worst, fabs(-log_probs[i] - nll));
+        sum -= log_probs[i];
+        expected_sum += nll;
+    }
+    assert_null(fgets(line, sizeof line, oracle));
+    fclose(oracle);
+    free(log_probs);
+    double mean_error = fabs(sum / expected_sum - 1);
+    print_message("%-20s worst token %.1e, mean %.1e relative\n", name, worst, mean_error);
+    assert_true(worst < max_token_error);
+    assert_true(mean_error < max_mean_error);
+}
+
+static void test_models(void **state)
+{
+    (void)state;
+    DIR *folder = opendir(ASSAY_REFERENCE_DIR "/models");
+    assert_non_null(folder);
+    size_t n = 0;
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        char *dot = strstr(entry->d_name, ".gguf");
+        if (!dot || dot[5] != '\0')
+            continue;
+        *dot = '\0';
+        compare(entry->d_name);
+        n++;
+    }
+    closedir(folder);
+    assert_true(n > 0);
+}
+
+int main(void)
+{
+    DIR *folder = opendir(ASSAY_REFERENCE_DIR "/models");
+    if (!folder)
+        return 77;
+    closedir(folder);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_models)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
