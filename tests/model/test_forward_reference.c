@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "tests/model/fixture.h"
+#include "tests/model/float64.h"
 
 enum { N_CTX = 256, N_WINDOWS = 2, FIRST = N_CTX / 2, N_SCORED = N_CTX - 1 - FIRST };
 
@@ -78,6 +79,34 @@ static double *evaluate(struct fixture *f, int32_t targets[N_WINDOWS * N_SCORED]
     return log_probs;
 }
 
+/** The first n values of a model's file, whose targets must be these; free(). */
+static double *read_oracle(const char *name, const int32_t *targets, size_t n)
+{
+    char path[512];
+    snprintf(path, sizeof path, ASSAY_REFERENCE_DIR "/reference/oracle/%s.c256.nll.tsv", name);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        fail_msg("no %s", path);
+    char line[256];
+    assert_non_null(fgets(line, sizeof line, file)); /* the header */
+    double *values = malloc(n * sizeof *values);
+    assert_non_null(values);
+    for (size_t i = 0; i < n; i++) {
+        unsigned window;
+        unsigned position;
+        int target;
+        assert_non_null(fgets(line, sizeof line, file));
+        assert_int_equal(sscanf(line, "%u %u %d %lf", &window, &position, &target, &values[i]), 4);
+        assert_int_equal(window, i / N_SCORED);
+        assert_int_equal(position, FIRST + i % N_SCORED);
+        assert_int_equal(target, targets[i]);
+    }
+    if (n == N_WINDOWS * N_SCORED)
+        assert_null(fgets(line, sizeof line, file));
+    fclose(file);
+    return values;
+}
+
 static void compare(const char *name)
 {
     char path[512];
@@ -87,31 +116,16 @@ static void compare(const char *name)
     double *log_probs = evaluate(&f, targets);
     fixture_close(&f);
 
-    snprintf(path, sizeof path, ASSAY_REFERENCE_DIR "/reference/oracle/%s.c256.nll.tsv", name);
-    FILE *oracle = fopen(path, "r");
-    if (!oracle)
-        fail_msg("no %s", path);
-    char line[256];
-    assert_non_null(fgets(line, sizeof line, oracle)); /* the header */
+    double *expected = read_oracle(name, targets, N_WINDOWS * N_SCORED);
     double worst = 0;
     double sum = 0;
     double expected_sum = 0;
     for (size_t i = 0; i < N_WINDOWS * N_SCORED; i++) {
-        unsigned window;
-        unsigned position;
-        int target;
-        double nll;
-        assert_non_null(fgets(line, sizeof line, oracle));
-        assert_int_equal(sscanf(line, "%u %u %d %lf", &window, &position, &target, &nll), 4);
-        assert_int_equal(window, i / N_SCORED);
-        assert_int_equal(position, FIRST + i % N_SCORED);
-        assert_int_equal(target, targets[i]);
-        worst = fmax(worst, fabs(-log_probs[i] - nll));
+        worst = fmax(worst, fabs(-log_probs[i] - expected[i]));
         sum -= log_probs[i];
-        expected_sum += nll;
+        expected_sum += expected[i];
     }
-    assert_null(fgets(line, sizeof line, oracle));
-    fclose(oracle);
+    free(expected);
     free(log_probs);
     double mean_error = fabs(sum / expected_sum - 1);
     print_message("%-20s worst token %.1e, mean %.1e relative\n", name, worst, mean_error);
@@ -137,12 +151,48 @@ static void test_models(void **state)
     assert_true(n > 0);
 }
 
+/**
+ * The double-precision pass that other tests compare with, against the same values: they are
+ * printed with twelve digits, and both are sums of doubles in another order.
+ */
+static void test_float64(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"tiny.Q4_K_M", "rand-llama3.Q8_0", "rand-moe.Q8_0"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[512];
+        snprintf(path, sizeof path, ASSAY_REFERENCE_DIR "/models/%s.gguf", names[i]);
+        struct fixture f = fixture_open_file(path);
+        int32_t tokens[N_WINDOWS * N_CTX];
+        make_tokens(&f, tokens);
+        struct float64_model *m = float64_open(model_file(f.model));
+        double *hidden = malloc(N_CTX * float64_width(m) * sizeof *hidden);
+        double *log_probs = malloc(float64_vocab(m) * sizeof *log_probs);
+        assert_true(hidden && log_probs);
+        float64_hidden(m, tokens, N_CTX, hidden);
+        double *expected = read_oracle(names[i], tokens + FIRST + 1, N_SCORED);
+        double worst = 0;
+        for (size_t t = 0; t < N_SCORED; t++) {
+            float64_log_probs(m, hidden + (FIRST + t) * float64_width(m), log_probs);
+            worst = fmax(worst, fabs(-log_probs[tokens[FIRST + t + 1]] - expected[t]));
+        }
+        print_message("%-20s float64 here and there: %.1e\n", names[i], worst);
+        free(expected);
+        free(hidden);
+        free(log_probs);
+        float64_close(m);
+        fixture_close(&f);
+        assert_true(worst < 1e-9);
+    }
+}
+
 int main(void)
 {
     DIR *folder = opendir(ASSAY_REFERENCE_DIR "/models");
     if (!folder)
         return 77;
     closedir(folder);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_models)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_models),
+                                       cmocka_unit_test(test_float64)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

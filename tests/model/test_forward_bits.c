@@ -1,0 +1,209 @@
+/*
+ * What no hidden row may depend on, to the bit: the tile, the other windows of the batch, a
+ * shared prefix, calls by layer ranges, threads, the ISA, another model running beside it.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/harness/compare.h"
+#include "tests/model/fixture.h"
+
+/** A dense model, one with experts, and one with a sliding window and uneven layers. */
+static const struct tiny_model_options models[] = {
+    {.seed = 1, .type = GGUF_TYPE_Q8_0},
+    {.seed = 2, .n_experts = 4, .n_experts_used = 2},
+    {.seed = 3, .sliding_window = 70, .n_layers = 3, .vary_layers = true, .biases = true},
+};
+enum { N_MODELS = sizeof models / sizeof models[0] };
+
+static void assert_rows_equal(const float *found, const float *expected, size_t n_rows,
+                              size_t width)
+{
+    size_t i = compare_bits(found, expected, n_rows * width);
+    if (i < n_rows * width)
+        fail_msg("row %zu, column %zu: %a, expected %a", i / width, i % width, (double)found[i],
+                 (double)expected[i]);
+}
+
+/** Windows of these lengths, one after the other. */
+static const size_t lengths[] = {130, 64, 1, 200, 129};
+enum { N_WINDOWS = sizeof lengths / sizeof lengths[0], N_TOKENS = 130 + 64 + 1 + 200 + 129 };
+
+static struct model_batch window_batch(const int32_t *tokens,
+                                       struct model_segment segments[N_WINDOWS])
+{
+    size_t start = 0;
+    for (size_t i = 0; i < N_WINDOWS; i++) {
+        segments[i] = (struct model_segment){.start = start, .n_tokens = lengths[i], .parent = -1};
+        start += lengths[i];
+    }
+    return (struct model_batch){
+        .tokens = tokens, .n_tokens = start, .segments = segments, .n_segments = N_WINDOWS};
+}
+
+/** Everything that one model's rows must not depend on but windows and prefixes. */
+static void test_ways_to_run(void **state)
+{
+    (void)state;
+    static const struct fixture_run runs[] = {{.tile_tokens = 1},    {.tile_tokens = 7},
+                                              {.tile_tokens = 64},   {.tile_tokens = 131},
+                                              {.tile_tokens = 4096}, {.split_layers = 1}};
+    static const struct kern_cpu_options backends[] = {
+        {.n_threads = 1, .isa_cap = KERN_ISA_AVX512}, {.n_threads = 4, .isa_cap = KERN_ISA_AVX512},
+        {.n_threads = 2, .isa_cap = KERN_ISA_AVX2},   {.n_threads = 1, .isa_cap = KERN_ISA_AVX2},
+        {.n_threads = 2, .isa_cap = KERN_ISA_SCALAR},
+    };
+    for (size_t m = 0; m < N_MODELS; m++) {
+        struct fixture f = fixture_open(&models[m]);
+        size_t width = model_hparams(f.model)->n_embd;
+        int32_t *tokens = fixture_tokens(&f, m, N_TOKENS);
+        struct model_segment segments[N_WINDOWS];
+        struct model_batch batch = window_batch(tokens, segments);
+        float *expected = fixture_hidden(&f, &batch, (struct fixture_run){0});
+        for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+            float *found = fixture_hidden(&f, &batch, runs[i]);
+            assert_rows_equal(found, expected, N_TOKENS, width);
+            free(found);
+        }
+        for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++) {
+            fixture_use_backend(&f, backends[i].n_threads, backends[i].isa_cap);
+            float *found = fixture_hidden(&f, &batch, (struct fixture_run){0});
+            assert_rows_equal(found, expected, N_TOKENS, width);
+            free(found);
+        }
+        free(expected);
+        free(tokens);
+        fixture_close(&f);
+    }
+}
+
+/** Each window alone, against all in one batch. */
+static void test_windows_alone(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < N_MODELS; m++) {
+        struct fixture f = fixture_open(&models[m]);
+        size_t width = model_hparams(f.model)->n_embd;
+        int32_t *tokens = fixture_tokens(&f, m, N_TOKENS);
+        struct model_segment segments[N_WINDOWS];
+        struct model_batch batch = window_batch(tokens, segments);
+        float *together = fixture_hidden(&f, &batch, (struct fixture_run){0});
+        for (size_t i = 0; i < N_WINDOWS; i++) {
+            struct model_segment alone;
+            struct model_batch window =
+                fixture_window(tokens + segments[i].start, lengths[i], &alone);
+            float *found = fixture_hidden(&f, &window, (struct fixture_run){0});
+            assert_rows_equal(found, together + segments[i].start * width, lengths[i], width);
+            free(found);
+        }
+        free(together);
+        free(tokens);
+        fixture_close(&f);
+    }
+}
+
+/** A prefix of 100 with endings of 30, 90 and 1: shared, against three whole sequences. */
+static void test_shared_prefix(void **state)
+{
+    (void)state;
+    enum { PREFIX = 100, N_ENDINGS = 3, LONGEST = 90 };
+    static const size_t endings[N_ENDINGS] = {30, LONGEST, 1};
+    static const size_t tiles[] = {0, 1, 50, 120, 150};
+    for (size_t m = 0; m < N_MODELS; m++) {
+        struct fixture f = fixture_open(&models[m]);
+        size_t width = model_hparams(f.model)->n_embd;
+        size_t n = PREFIX;
+        struct model_segment segments[1 + N_ENDINGS] = {{.n_tokens = PREFIX, .parent = -1}};
+        for (size_t e = 0; e < N_ENDINGS; e++) {
+            segments[1 + e] = (struct model_segment){
+                .start = n, .n_tokens = endings[e], .first_position = PREFIX, .parent = 0};
+            n += endings[e];
+        }
+        int32_t *tokens = fixture_tokens(&f, m, n);
+        struct model_batch batch = {
+            .tokens = tokens, .n_tokens = n, .segments = segments, .n_segments = 1 + N_ENDINGS};
+        for (size_t t = 0; t < sizeof tiles / sizeof tiles[0]; t++) {
+            float *shared =
+                fixture_hidden(&f, &batch, (struct fixture_run){.tile_tokens = tiles[t]});
+            for (size_t e = 0; e < N_ENDINGS; e++) {
+                int32_t whole[PREFIX + LONGEST];
+                memcpy(whole, tokens, PREFIX * sizeof *whole);
+                memcpy(whole + PREFIX, tokens + segments[1 + e].start, endings[e] * sizeof *whole);
+                struct model_segment segment;
+                struct model_batch alone = fixture_window(whole, PREFIX + endings[e], &segment);
+                float *unshared = fixture_hidden(&f, &alone, (struct fixture_run){0});
+                assert_rows_equal(shared, unshared, PREFIX, width);
+                assert_rows_equal(shared + segments[1 + e].start * width, unshared + PREFIX * width,
+                                  endings[e], width);
+                free(unshared);
+            }
+            free(shared);
+        }
+        free(tokens);
+        fixture_close(&f);
+    }
+}
+
+/** One of two models that run at the same time, each on a backend of its own. */
+struct racer {
+    struct fixture f;
+    int32_t *tokens;
+    struct model_segment segments[N_WINDOWS];
+    struct model_batch batch;
+    float *expected;
+    size_t n_differences;
+};
+
+static void *race(void *user)
+{
+    struct racer *r = user;
+    size_t n = N_TOKENS * model_hparams(r->f.model)->n_embd;
+    for (int round = 0; round < 3; round++) {
+        float *found = fixture_hidden(&r->f, &r->batch, (struct fixture_run){.tile_tokens = 100});
+        r->n_differences += compare_bits(found, r->expected, n) < n;
+        free(found);
+    }
+    return NULL;
+}
+
+static void test_two_at_once(void **state)
+{
+    (void)state;
+    static struct racer racers[2];
+    pthread_t threads[2];
+    for (size_t i = 0; i < 2; i++) {
+        struct racer *r = &racers[i];
+        r->f = fixture_open(&models[i]);
+        r->tokens = fixture_tokens(&r->f, i, N_TOKENS);
+        r->batch = window_batch(r->tokens, r->segments);
+        r->expected = fixture_hidden(&r->f, &r->batch, (struct fixture_run){0});
+    }
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, race, &racers[i]), 0);
+    for (size_t i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(racers[i].n_differences, 0);
+        free(racers[i].expected);
+        free(racers[i].tokens);
+        fixture_close(&racers[i].f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ways_to_run),
+        cmocka_unit_test(test_windows_alone),
+        cmocka_unit_test(test_shared_prefix),
+        cmocka_unit_test(test_two_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
