@@ -1,0 +1,89 @@
+/* cli/progress.h: when progress is shown, and what it says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/progress.h"
+
+static struct eval_progress at(double fraction, double seconds)
+{
+    return (struct eval_progress){
+        .n_windows_done = (size_t)(fraction * 40),
+        .n_windows = 40,
+        .fraction = fraction,
+        .seconds = seconds,
+        .seconds_left = fraction > 0 ? seconds * (1 - fraction) / fraction : (double)NAN,
+    };
+}
+
+static void assert_text(struct eval_progress now, bool bar, const char *expected)
+{
+    char text[160];
+    cli_progress_text(text, sizeof text, &now, bar);
+    assert_string_equal(text, expected);
+}
+
+static void test_text(void **state)
+{
+    (void)state;
+    assert_text(at(0.25, 20), false, "assay: 25 % done, 1:00 left");
+    assert_text(at(0.5, 3723), false, "assay: 50 % done, 1:02:03 left");
+    assert_text(at(0, 1), false, "assay: 0 % done, ? left");
+    assert_text(at(0.999, 10), true,
+                "[#############################.]  99 %  39 of 40 windows  0:00 left");
+    assert_text(at(0, 0), true, "[..............................]   0 %  0 of 40 windows  ? left");
+}
+
+/* Lines that a run prints whose fraction grows evenly: `steps` reports over `seconds`. */
+static size_t lines_of_run(double seconds, size_t steps, bool quiet)
+{
+    FILE *captured = tmpfile();
+    assert_non_null(captured);
+    fflush(stderr);
+    int saved = dup(STDERR_FILENO);
+    assert_true(dup2(fileno(captured), STDERR_FILENO) >= 0);
+    struct cli_progress progress;
+    cli_progress_begin(&progress, quiet);
+    for (size_t i = 0; i <= steps; i++) {
+        double fraction = (double)i / (double)steps;
+        struct eval_progress now = at(fraction, fraction * seconds);
+        cli_progress_update(&progress, &now);
+    }
+    cli_progress_clear(&progress);
+    fflush(stderr);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+
+    rewind(captured);
+    size_t n = 0;
+    for (int c; (c = fgetc(captured)) != EOF;)
+        n += c == '\n';
+    fclose(captured);
+    return n;
+}
+
+static void test_how_often(void **state)
+{
+    (void)state;
+    assert_int_equal(lines_of_run(1.5, 1000, false), 0);       /* over before a line is due */
+    assert_int_equal(lines_of_run(100, 1000, false), 9);       /* each tenth, but not the end */
+    assert_in_range(lines_of_run(10, 1000, false), 2, 4);      /* at least two seconds apart */
+    assert_in_range(lines_of_run(6000, 9999, false), 95, 105); /* at least one a minute */
+    assert_int_equal(lines_of_run(100, 1000, true), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_how_often),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

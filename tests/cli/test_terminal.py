@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Progress on a terminal: a bar, and nothing with --quiet. test_progress.c has the rest.
+
+usage: test_terminal.py ASSAY SOURCE_DIR
+"""
+import os
+import pathlib
+import pty
+import re
+import subprocess
+import sys
+import unittest
+
+ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+# Slow enough for a few drawings of the bar, which come every tenth of a second.
+COMMAND = [ASSAY, "perplexity", "-m", SOURCE / "data" / "tiny.F16.gguf", "-f",
+           SOURCE / "docs" / "handbook.md", "-c", "64", "-b", "128", "-t", "1", "--chunks", "40"]
+
+
+def read_all(descriptor):
+    seen = b""
+    while True:
+        try:
+            piece = os.read(descriptor, 4096)
+        except OSError:  # how Linux says that the other side of a terminal was closed
+            return seen
+        if not piece:
+            return seen
+        seen += piece
+
+
+def on_terminal(*options, stdout_too):
+    """(standard output or b"", what the terminal got)"""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([*COMMAND, *options], stderr=theirs,
+                               stdout=theirs if stdout_too else subprocess.PIPE)
+    os.close(theirs)
+    terminal = read_all(ours)
+    out = b"" if stdout_too else process.stdout.read()
+    process.wait()
+    os.close(ours)
+    assert process.returncode == 0, terminal
+    return out, terminal
+
+
+BAR = rb"\r\[[#.]{30}\] +\d+ %  \d+ of 40 windows  [\d:?]+ left\x1b\[K"
+
+
+class Terminal(unittest.TestCase):
+    def test_bar_beside_output_in_a_file(self):
+        out, terminal = on_terminal(stdout_too=False)
+        self.assertRegex(terminal, BAR)
+        self.assertRegex(out, rb"\A\[1\][\d.]+,(\[\d+\][\d.]+,){39}\nTokens scored")
+        self.assertNotIn(b"\x1b", out)
+        # The last bar was taken away before the lines that stay.
+        self.assertRegex(terminal, rb"\r\x1b\[Kassay: \d+ tokens evaluated")
+        self.assertIn(b"Final estimate", terminal)
+
+    def test_bar_below_output_on_the_same_terminal(self):
+        _, terminal = on_terminal(stdout_too=True)
+        self.assertRegex(terminal, BAR)
+        self.assertEqual(terminal.count(b"Final estimate"), 1)
+        # What remains on the screen when each bar is wiped: every window, in lines.
+        shown = re.sub(BAR, b"", terminal).replace(b"\r\x1b[K", b"")
+        windows = re.findall(rb"\[(\d+)\][\d.]+,", shown)
+        self.assertEqual([int(w) for w in windows], list(range(1, 41)))
+        self.assertRegex(shown, rb"(?m)^Tokens scored")
+
+    def test_quiet(self):
+        out, terminal = on_terminal("--quiet", stdout_too=False)
+        self.assertNotIn(b"left", terminal)
+        self.assertNotIn(b"\x1b", terminal)
+        self.assertIn(b"Final estimate", out)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
