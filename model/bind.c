@@ -10,31 +10,42 @@
 #include "model/rope.h"
 #include "model/state.h"
 
-enum { NAME_BYTES = 96, SHAPE_BYTES = 96 };
+enum { NAME_BYTES = 96 };
 
-/** "[32, 64]", the dimension that is contiguous first, as tools print shapes of GGUF. */
-static void write_shape(char text[SHAPE_BYTES], const uint64_t *ne, size_t n_dims)
+/** A shape as text, "[32, 64]": the dimension that is contiguous first, as GGUF has it. */
+struct shape_text {
+    char text[96];
+};
+
+static const char *write_shape(struct shape_text *to, const uint64_t *ne, size_t n_dims)
 {
     size_t used = 0;
     for (size_t i = 0; i < n_dims; i++)
-        used += (size_t)snprintf(text + used, SHAPE_BYTES - used, "%s%" PRIu64, i == 0 ? "[" : ", ",
-                                 ne[i]);
-    snprintf(text + used, SHAPE_BYTES - used, "]");
+        used += (size_t)snprintf(to->text + used, sizeof to->text - used, "%s%" PRIu64,
+                                 i == 0 ? "[" : ", ", ne[i]);
+    snprintf(to->text + used, sizeof to->text - used, "]");
+    return to->text;
+}
+
+static const char *write_expected(struct shape_text *to, struct model_shape shape)
+{
+    const uint64_t ne[] = {shape.n_cols, shape.n_rows, shape.n_matrices};
+    return write_shape(to, ne, shape.n_matrices ? 3 : shape.n_rows > 1 ? 2 : 1);
 }
 
 static enum status check_shape(const struct model *m, const struct gguf_tensor *tensor,
                                struct model_shape shape, struct status_why *why)
 {
-    bool stacked = shape.n_matrices != 0;
-    const uint64_t expected[4] = {shape.n_cols, shape.n_rows, stacked ? shape.n_matrices : 1, 1};
+    const uint64_t expected[4] = {shape.n_cols, shape.n_rows,
+                                  shape.n_matrices ? shape.n_matrices : 1, 1};
     if (memcmp(tensor->ne, expected, sizeof expected) == 0)
         return STATUS_OK;
-    char found_text[SHAPE_BYTES];
-    char expected_text[SHAPE_BYTES];
-    write_shape(found_text, tensor->ne, tensor->n_dims);
-    write_shape(expected_text, expected, stacked ? 3 : shape.n_rows > 1 ? 2 : 1);
+    struct shape_text found_text;
+    struct shape_text expected_text;
     return status_fail(why, STATUS_FORMAT, "%s: tensor '%s' has shape %s, expected %s",
-                       gguf_path(m->file), tensor->name, found_text, expected_text);
+                       gguf_path(m->file), tensor->name,
+                       write_shape(&found_text, tensor->ne, tensor->n_dims),
+                       write_expected(&expected_text, shape));
 }
 
 static struct model_tensor *find(struct model *m, const char *name)
@@ -47,13 +58,14 @@ enum status model_bind_tensor(struct model *m, struct model_tensor **out, const 
                               struct model_shape shape, bool optional, struct status_why *why)
 {
     *out = NULL;
+    struct shape_text expected;
     struct model_tensor *tensor = find(m, name);
     if (!tensor) {
         if (optional)
             return STATUS_OK;
         return status_fail(why, STATUS_FORMAT,
-                           "%s: tensor '%s' is missing, expected one of %zu x %zu",
-                           gguf_path(m->file), name, shape.n_rows, shape.n_cols);
+                           "%s: tensor '%s' is missing, expected one of shape %s",
+                           gguf_path(m->file), name, write_expected(&expected, shape));
     }
     enum status status = check_shape(m, tensor->source, shape, why);
     if (status != STATUS_OK)
