@@ -146,8 +146,8 @@ struct truth {
 
 static struct truth truth_of(const float *a, const float *b, size_t stride, size_t n)
 {
-    struct truth t = {.max = -INFINITY};
-    long double sum_a = 0, sum_b = 0, moment = 0, max_a = -INFINITY;
+    struct truth t = {.max = -(long double)INFINITY};
+    long double sum_a = 0, sum_b = 0, moment = 0, max_a = -(long double)INFINITY;
     for (size_t i = 0; i < n; i++) {
         max_a = fmaxl(max_a, (long double)a[i * stride]);
         t.max = fmaxl(t.max, (long double)b[i * stride]);
