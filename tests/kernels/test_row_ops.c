@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/cpu/fmath_constants.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/kernels/ops_variants.h"
@@ -135,12 +136,41 @@ static void test_gate_variants_over_the_range(void **state)
         for (int part = 0; part < 64 && ops_variant(isa); part++) {
             for (size_t i = 0; i < N; i++) {
                 expected[i] = -120.0f + 240.0f / (N * 64) * (float)(part * N + (int)i);
-                found[i] = expected[i];
                 up[i] = 1.0f;
             }
+            /* Where e^-z turns infinite or 0, and the neighbours. */
+            expected[0] = -FMATH_EXP_F32_MAX;
+            expected[1] = nextafterf(-FMATH_EXP_F32_MAX, -INFINITY);
+            expected[2] = -FMATH_EXP_F32_MIN;
+            expected[3] = nextafterf(-FMATH_EXP_F32_MIN, INFINITY);
+            memcpy(found, expected, sizeof found);
             kern_ops_scalar.gate(expected, up, N);
             ops_variant(isa)->gate(found, up, N);
             assert_int_equal(compare_bits(found, expected, N), N);
+        }
+    }
+}
+
+/*
+ * One square of 1 among squares of a few quarters of its last bit; eps takes the 1 away again.
+ * What is left, and so the whole result, depends on the order in which the squares were added.
+ */
+static void test_rmsnorm_adds_in_the_fixed_order(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 8);
+    float x[64], gain[64], expected[64], found[64];
+    for (int round = 0; round < 500; round++) {
+        size_t n = (size_t)16 << rng_below(&r, 3);
+        for (size_t i = 0; i < n; i++) {
+            x[i] = sqrtf((float)rng_below(&r, 8)) * 0x1p-27f;
+            gain[i] = 1.0f;
+        }
+        x[rng_below(&r, n)] = 1.0f;
+        kern_ops_scalar.rmsnorm(expected, x, gain, -1.0f / (float)n, n);
+        for (int isa = KERN_ISA_SCALAR + 1; isa < KERN_ISA_COUNT && ops_variant(isa); isa++) {
+            ops_variant(isa)->rmsnorm(found, x, gain, -1.0f / (float)n, n);
+            assert_int_equal(compare_bits(found, expected, n), n);
         }
     }
 }
@@ -270,6 +300,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_variants_agree),
         cmocka_unit_test(test_gate_variants_over_the_range),
+        cmocka_unit_test(test_rmsnorm_adds_in_the_fixed_order),
         cmocka_unit_test(test_rmsnorm_is_accurate),
         cmocka_unit_test(test_rmsnorm_special),
         cmocka_unit_test(test_rope_is_accurate),

@@ -259,6 +259,30 @@ static void test_equal_models_have_no_divergence(void **state)
     }
 }
 
+/* One logit off by its last bit: about 1e-15, and never below 0, whatever rounding does. */
+static void test_divergence_is_not_negative(void **state)
+{
+    (void)state;
+    enum { N = 500 };
+    static float a[N * KERN_LANES], b[N * KERN_LANES];
+    struct rng r = rng_open(rng_seed(), 6);
+    for (int round = 0; round < 20; round++) {
+        fill_normal(&r, a, N * KERN_LANES, 4.0f);
+        memcpy(b, a, sizeof b);
+        for (size_t i = 0; i < KERN_LANES; i++) {
+            size_t at = rng_below(&r, N) * KERN_LANES + i;
+            b[at] = nextafterf(b[at], INFINITY);
+        }
+        struct scores s;
+        scores_init(&s);
+        feed(&kern_ops_scalar, &s, a, b, KERN_LANES, N, N);
+        for (size_t i = 0; i < KERN_LANES; i++) {
+            double kl = kern_pair_finish(&s.pair, &s.base, &s.other, i);
+            assert_true(kl >= 0.0 && kl < 1e-12);
+        }
+    }
+}
+
 /* Few distinct values, so that ties abound; counted by the definition. */
 static void test_ranks_and_ties(void **state)
 {
@@ -359,6 +383,7 @@ int main(void)
         cmocka_unit_test(test_exp_variants_over_the_range),
         cmocka_unit_test(test_sums_are_accurate),
         cmocka_unit_test(test_equal_models_have_no_divergence),
+        cmocka_unit_test(test_divergence_is_not_negative),
         cmocka_unit_test(test_ranks_and_ties),
         cmocka_unit_test(test_logits_that_are_not_finite),
         cmocka_unit_test(test_impossible_token),

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/cpu/fmath_constants.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/kernels/ops_variants.h"
@@ -121,6 +122,10 @@ static void test_exp_variants_over_the_range(void **state)
                 bits = i % 2 == 0 ? 0xc0000000u | (bits & 0x03ffffffu) : bits;
                 memcpy(&expected[i], &bits, sizeof bits);
             }
+            /* Where results turn to 0, and its neighbours. */
+            expected[KERN_LANES] = FMATH_EXP_F32_MIN;
+            expected[KERN_LANES + 1] = nextafterf(FMATH_EXP_F32_MIN, 0.0f);
+            expected[KERN_LANES + 2] = nextafterf(FMATH_EXP_F32_MIN, -INFINITY);
             memset(expected, 0, KERN_LANES * sizeof *expected);
             memcpy(found, expected, sizeof found);
             struct lanes a, b;
