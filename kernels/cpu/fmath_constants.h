@@ -22,11 +22,11 @@
  * exp(r) = 1 + r + r^2 (C2 + C3 r + ... + C6 r^4), relative error 2^-27.9.
  */
 #define FMATH_EXP_F32_MAX  0x1.62e42ep+6f
-#define FMATH_EXP_F32_MIN  -0x1.5d589ep+6f
+#define FMATH_EXP_F32_MIN  (-0x1.5d589ep+6f)
 #define FMATH_EXP_F32_OVER 0x1.64p+6f /* 89: somewhat above MAX */
 #define FMATH_LOG2E_F32    0x1.715476p+0f
 #define FMATH_LN2_HIGH_F32 0x1.62e430p-1f
-#define FMATH_LN2_LOW_F32  -0x1.05c610p-29f
+#define FMATH_LN2_LOW_F32  (-0x1.05c610p-29f)
 #define FMATH_EXP_F32_C2   0x1.fffffcp-2f
 #define FMATH_EXP_F32_C3   0x1.555492p-3f
 #define FMATH_EXP_F32_C4   0x1.5558f2p-5f
@@ -37,7 +37,7 @@
  * exp, double, likewise: exp(r) = 1 + r + r^2 (C2 + ... + C11 r^9), relative error 2^-56.3.
  */
 #define FMATH_EXP_F64_MAX  0x1.62e42fefa39efp+9
-#define FMATH_EXP_F64_MIN  -0x1.6232bdd7abcd2p+9
+#define FMATH_EXP_F64_MIN  (-0x1.6232bdd7abcd2p+9)
 #define FMATH_LOG2E_F64    0x1.71547652b82fep+0
 #define FMATH_LN2_HIGH_F64 0x1.62e42fefa39efp-1
 #define FMATH_LN2_LOW_F64  0x1.abc9e3b39803fp-56
@@ -69,17 +69,17 @@
 #define FMATH_TWO_OVER_PI  0x1.45f306dc9c883p-1
 #define FMATH_HALF_PI_HIGH 0x1.921fb54442d18p+0
 #define FMATH_HALF_PI_LOW  0x1.1a62633145c07p-54
-#define FMATH_SIN_F64_S0   -0x1.5555555555549p-3
+#define FMATH_SIN_F64_S0   (-0x1.5555555555549p-3)
 #define FMATH_SIN_F64_S1   0x1.111111110f87ap-7
-#define FMATH_SIN_F64_S2   -0x1.a01a019c11996p-13
+#define FMATH_SIN_F64_S2   (-0x1.a01a019c11996p-13)
 #define FMATH_SIN_F64_S3   0x1.71de3577b68e2p-19
-#define FMATH_SIN_F64_S4   -0x1.ae5e663a7bc04p-26
+#define FMATH_SIN_F64_S4   (-0x1.ae5e663a7bc04p-26)
 #define FMATH_SIN_F64_S5   0x1.5d9300f413f7cp-33
 #define FMATH_COS_F64_C0   0x1.555555555554cp-5
-#define FMATH_COS_F64_C1   -0x1.6c16c16c1517ep-10
+#define FMATH_COS_F64_C1   (-0x1.6c16c16c1517ep-10)
 #define FMATH_COS_F64_C2   0x1.a01a019cb1bd9p-16
-#define FMATH_COS_F64_C3   -0x1.27e4f809f08d8p-22
+#define FMATH_COS_F64_C3   (-0x1.27e4f809f08d8p-22)
 #define FMATH_COS_F64_C4   0x1.1ee9ebe91fe97p-29
-#define FMATH_COS_F64_C5   -0x1.8fae9c6f9a7a0p-37
+#define FMATH_COS_F64_C5   (-0x1.8fae9c6f9a7a0p-37)
 
 #endif

@@ -20,7 +20,7 @@ enum {
  * A logit further than this below the maximum counts as this far below: e^x is 0 there, and
  * stays 0 when it is multiplied by x, which it would not with x = -infinity.
  */
-#define KERN_LOWEST_DIFFERENCE -1000.0
+#define KERN_LOWEST_DIFFERENCE (-1000.0)
 
 /**
  * One block of attention scores for KERN_LANES queries, turned into probabilities in place.
