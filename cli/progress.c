@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/run.h"
+
 enum { BAR_CELLS = 30 };
 static const double bar_interval = 0.1;     /* seconds between two drawings of the bar */
 static const double line_interval = 2;      /* least time between two lines */
@@ -68,7 +70,7 @@ void cli_progress_update(struct cli_progress *progress, const struct eval_progre
     }
     if (progress->line_open) { /* the bar gets a line of its own below it */
         putchar('\n');
-        fflush(stdout);
+        cli_flush();
         progress->line_open = false;
     }
     fprintf(stderr, "\r%s\033[K", text);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/evaluation.h"
+#include "cli/run.h"
 #include "eval/escape.h"
 
 static const double megabyte = 1e6;
@@ -45,7 +46,7 @@ void cli_report_window(struct cli_evaluation *e, size_t w)
         printf("%8zu  %.4lf  %4lf  %4lf\n", eval_plan_offset(&e->plan, w), unsigned_nan(f.ppl),
                unsigned_nan(f.nll), unsigned_nan(f.nll_error));
     }
-    fflush(stdout);
+    cli_flush();
 }
 
 static void print_curve(const struct cli_evaluation *e)
@@ -111,7 +112,7 @@ void cli_report_end(struct cli_evaluation *e)
     if (r->nonfinite.n)
         print_nonfinite(e);
     print_estimate(stdout, e);
-    fflush(stdout);
+    cli_flush();
 
     fprintf(stderr, "assay: %zu tokens evaluated in %.1f s, %.1f tokens/s\n", e->stats.n_inputs,
             e->stats.seconds,

@@ -27,7 +27,7 @@ int cli_exit_code(enum status status)
 
 int cli_fail(enum status status, const struct status_why *why)
 {
-    fflush(stdout);
+    cli_flush();
     fprintf(stderr, "assay: %s\n", why->text);
     return cli_exit_code(status);
 }
@@ -51,11 +51,32 @@ bool cli_begin(const struct cli_command *command, int argc, char **argv, void *s
     return true;
 }
 
+/* The first error of standard output: the stream itself only knows that there was one. */
+static int stdout_error;
+
+void cli_flush(void)
+{
+    if (fflush(stdout) != 0 && stdout_error == 0)
+        stdout_error = errno;
+}
+
 int cli_end(int exit_code)
 {
-    errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    cli_flush();
+    if (!ferror(stdout) && stdout_error == 0)
         return exit_code;
-    fprintf(stderr, "assay: standard output: writing failed: %s\n", strerror(errno ? errno : EIO));
+    fprintf(stderr, "assay: standard output: writing failed%s%s\n", stdout_error ? ": " : "",
+            stdout_error ? strerror(stdout_error) : "");
     return exit_code == CLI_EXIT_DONE ? CLI_EXIT_USAGE : exit_code;
+}
+
+enum status cli_check_pre(const struct model_tokenizer *tokenizer, const char *pre,
+                          const char *path, struct status_why *why)
+{
+    if (!pre || strcmp(model_tokenizer_kind(tokenizer), "spm") != 0)
+        return STATUS_OK;
+    return status_fail(why, STATUS_USAGE,
+                       "--tokenizer-pre: the vocabulary of %s is SentencePiece, which has no "
+                       "pre-tokeniser",
+                       path);
 }

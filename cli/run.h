@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "cli/args.h"
+#include "model/tokenizer.h"
 
 /** Exit codes, the same for every command; docs/assay.1 lists them. */
 enum {
@@ -29,10 +30,17 @@ int cli_fail(enum status status, const struct status_why *why);
 bool cli_begin(const struct cli_command *command, int argc, char **argv, void *settings,
                struct cli_args *args, int *exit_code);
 
+/** Flush standard output in the course of a run; a failure is remembered for cli_end(). */
+void cli_flush(void);
+
 /**
  * Flush standard output. Returns exit_code, or CLI_EXIT_USAGE (and a line on standard
  * error) where it was CLI_EXIT_DONE but the output could not be written.
  */
 int cli_end(int exit_code);
+
+/** Refuse --tokenizer-pre (NULL: not given) where the vocabulary has no use for it. */
+enum status cli_check_pre(const struct model_tokenizer *tokenizer, const char *pre,
+                          const char *path, struct status_why *why);
 
 #endif

@@ -29,20 +29,21 @@ TIMEOUT_S = 120
 class Case:
     def __init__(self, name):
         self.name, self.commands, self.exit_code, self.checks = name, [], 0, []
+        self.transcript = ""
 
 
 def read_cases(path):
-    case = None
+    cases = []
     for number, line in enumerate(pathlib.Path(path).read_text().splitlines(), 1):
         if line.startswith("== "):
-            case = Case(line[3:])
-            yield case
+            cases.append(Case(line[3:]))
             continue
         if not line.strip() or line.startswith("#"):
             continue
         word, _, rest = line.partition(" ")
-        if case is None:
+        if not cases:
             sys.exit(f"{path}:{number}: a line before the first case")
+        case = cases[-1]
         if word == "run":
             case.commands.append(rest)
         elif word == "exit":
@@ -51,6 +52,10 @@ def read_cases(path):
             case.checks.append((word, rest))
         else:
             sys.exit(f"{path}:{number}: unknown line '{line}'")
+    for case in cases:
+        if not case.commands or not case.checks:
+            sys.exit(f"{path}: case '{case.name}' runs nothing or checks nothing")
+    return cases
 
 
 def environment(assay, source, build):
@@ -90,8 +95,7 @@ def failures(case, env):
             yield "standard error is not empty"
         if word == "one-line" and err.count("\n") != 1:
             yield f"{err.count(chr(10))} lines on standard error, expected one"
-    for message in (f"stdout: {out[:1500]}", f"stderr: {err[:1500]}"):
-        case.transcript = getattr(case, "transcript", "") + message + "\n"
+    case.transcript = f"stdout: {out[:1500]}\nstderr: {err[:1500]}\n"
 
 
 def main():
@@ -109,7 +113,7 @@ def main():
                 print(f"FAILED {pathlib.Path(path).name}: {case.name}")
                 print("\n".join(f"  {c}" for c in case.commands))
                 print("\n".join(f"  {p}" for p in problems))
-                print(getattr(case, "transcript", ""))
+                print(case.transcript)
     print(f"{total - failed} of {total} cases passed")
     sys.exit(1 if failed or not total else 0)
 
