@@ -77,27 +77,36 @@ static void decode_tile(const struct kern_gemm_rows *g, size_t k, size_t n_k)
     }
 }
 
+/** Columns [k, k + n_k), decoded in the tile, times all panels. */
+static void multiply_slab(const struct kern_gemm_rows *g, size_t k, size_t n_k)
+{
+    size_t n_cols = g->weight->n_cols;
+    for (size_t p = 0; p < g->n_panels && !kern_cpu_cancelled(g->cpu); p++) {
+        const float *x = g->x + (p * n_cols + k) * KERN_PANEL;
+        float *acc = g->acc + p * g->acc_stride;
+        g->cpu->table.fma_tile(&(struct kern_fma_tile){
+            .w = g->tile,
+            .w_row = g->plan->tile_stride,
+            .w_col = 1,
+            .x = x,
+            .acc = acc,
+            .n_rows = g->n_rows,
+            .n_k = n_k,
+            .resume = k > 0,
+            .next_x = p + 1 < g->n_panels ? x + n_cols * KERN_PANEL : NULL,
+        });
+        if (k + n_k == n_cols)
+            g->done(g->context, p, g->row, g->n_rows, acc);
+    }
+}
+
 void kern_gemm_run(const struct kern_gemm_rows *g)
 {
     assert(g->n_rows <= g->plan->n_rows);
-    size_t n_cols = g->weight->n_cols;
-    for (size_t k = 0; k < n_cols; k += g->plan->n_k) {
-        size_t n_k = smaller(n_cols - k, g->plan->n_k);
+    for (size_t k = 0; k < g->weight->n_cols; k += g->plan->n_k) {
+        size_t n_k = smaller(g->weight->n_cols - k, g->plan->n_k);
         decode_tile(g, k, n_k);
-        for (size_t p = 0; p < g->n_panels; p++) {
-            if (kern_cpu_cancelled(g->cpu))
-                return;
-            g->cpu->table.fma_tile(&(struct kern_fma_tile){
-                .w = g->tile,
-                .w_row = g->plan->tile_stride,
-                .w_col = 1,
-                .x = g->x + (p * n_cols + k) * KERN_PANEL,
-                .acc = g->acc + p * g->acc_stride,
-                .n_rows = g->n_rows,
-                .n_k = n_k,
-                .resume = k > 0,
-            });
-        }
+        multiply_slab(g, k, n_k);
     }
 }
 

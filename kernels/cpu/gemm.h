@@ -36,6 +36,9 @@ size_t kern_panel_count(size_t n_tokens);
 enum status kern_panels_pack(struct kern_cpu *cpu, const float *x, size_t n_tokens, size_t n_k,
                              float *out);
 
+/** Called when a panel's sums are complete, while they are still in the cache. */
+typedef void kern_gemm_done_fn(void *context, size_t panel, size_t row, size_t n_rows, float *acc);
+
 /** Some rows of a weight times packed tokens; the work of one thread. */
 struct kern_gemm_rows {
     const struct kern_cpu *cpu;
@@ -47,6 +50,8 @@ struct kern_gemm_rows {
     float *tile;        /* plan->tile_floats, this thread's own */
     float *acc;         /* out: per panel a panel array [n_rows] */
     size_t acc_stride;  /* floats from one panel's to the next's */
+    kern_gemm_done_fn *done;
+    void *context; /* for done */
 };
 
 /** Do it. Returns early, acc being rubbish, once the backend's cancel flag is set. */

@@ -22,22 +22,23 @@ struct linear {
     size_t packed_floats, thread_floats;
 };
 
-static void unpack_rows(const struct linear *job, size_t row, size_t n_rows, const float *acc)
+/** From sums to y. */
+static void unpack_panel(void *context, size_t panel, size_t row, size_t n_rows, float *acc)
 {
+    const struct linear *job = context;
     const struct kern_linear *op = job->op;
-    for (size_t token = 0; token < job->n_tokens; token += KERN_PANEL) {
-        size_t left = job->n_tokens - token;
-        job->cpu->table.panel_unpack(&(struct kern_panel_unpack){
-            .acc = acc + token * n_rows,
-            .n_rows = n_rows,
-            .n_lanes = left < KERN_PANEL ? left : KERN_PANEL,
-            .scale = op->weight->scale,
-            .bias = job->bias ? job->bias + row : NULL,
-            .y = op->y + (job->first_token + token) * op->y_stride + row,
-            .y_stride = op->y_stride,
-            .accumulate = op->accumulate,
-        });
-    }
+    size_t token = panel * KERN_PANEL;
+    size_t left = job->n_tokens - token;
+    job->cpu->table.panel_unpack(&(struct kern_panel_unpack){
+        .acc = acc,
+        .n_rows = n_rows,
+        .n_lanes = left < KERN_PANEL ? left : KERN_PANEL,
+        .scale = op->weight->scale,
+        .bias = job->bias ? job->bias + row : NULL,
+        .y = op->y + (job->first_token + token) * op->y_stride + row,
+        .y_stride = op->y_stride,
+        .accumulate = op->accumulate,
+    });
 }
 
 static void multiply_rows(void *context, size_t index, unsigned thread)
@@ -48,7 +49,6 @@ static void multiply_rows(void *context, size_t index, unsigned thread)
     size_t left = w->n_rows - row;
     size_t n_rows = left < job->plan.n_rows ? left : job->plan.n_rows;
     float *tile = job->per_thread + thread * job->thread_floats;
-    float *acc = tile + job->plan.tile_floats;
     kern_gemm_run(&(struct kern_gemm_rows){
         .cpu = job->cpu,
         .weight = w,
@@ -58,11 +58,11 @@ static void multiply_rows(void *context, size_t index, unsigned thread)
         .row = row,
         .n_rows = n_rows,
         .tile = tile,
-        .acc = acc,
+        .acc = tile + job->plan.tile_floats,
         .acc_stride = n_rows * KERN_PANEL,
+        .done = unpack_panel,
+        .context = context,
     });
-    if (!kern_cpu_cancelled(job->cpu))
-        unpack_rows(job, row, n_rows, acc);
 }
 
 /** Sizes of everything; returns the floats of scratch memory. */

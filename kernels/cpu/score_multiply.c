@@ -75,6 +75,21 @@ enum status kern_walk_targets(struct kern_walk *walk)
     return kern_cpu_run(walk->cpu, walk->chunk.n_targets, target_logits, walk);
 }
 
+/** Of one head; what its products' ends need. */
+struct head_product {
+    const struct kern_walk *walk;
+    size_t head;
+};
+
+static void finish_panel(void *context, size_t panel, size_t row, size_t n_rows, float *acc)
+{
+    (void)panel;
+    const struct head_product *p = context;
+    const float *bias = p->walk->heads[p->head].bias;
+    finish_logits(&p->walk->cpu->table, acc, n_rows, p->walk->op->heads[p->head].matrix->scale,
+                  bias ? bias + row : NULL);
+}
+
 /** Some vocabulary rows of one head times all hidden rows of the chunk. */
 static void multiply_rows(void *context, size_t index, unsigned thread)
 {
@@ -84,7 +99,8 @@ static void multiply_rows(void *context, size_t index, unsigned thread)
         index -= n_row_tasks(walk, h++);
     const struct kern_walk_head *head = &walk->heads[h];
     size_t row = index * head->plan.n_rows;
-    struct kern_gemm_rows product = {
+    struct head_product context_of_head = {.walk = walk, .head = h};
+    kern_gemm_run(&(struct kern_gemm_rows){
         .cpu = walk->cpu,
         .weight = walk->op->heads[h].matrix,
         .plan = &head->plan,
@@ -95,11 +111,9 @@ static void multiply_rows(void *context, size_t index, unsigned thread)
         .tile = walk->per_thread + thread * walk->thread_floats,
         .acc = head->logits + row * KERN_PANEL,
         .acc_stride = walk->panel_stride,
-    };
-    kern_gemm_run(&product);
-    for (size_t p = 0; p < walk->n_panels; p++)
-        finish_logits(&walk->cpu->table, product.acc + p * product.acc_stride, product.n_rows,
-                      product.weight->scale, head->bias ? head->bias + product.row : NULL);
+        .done = finish_panel,
+        .context = &context_of_head,
+    });
 }
 
 static enum status multiply_own(struct kern_walk *walk)

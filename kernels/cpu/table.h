@@ -42,6 +42,7 @@ struct kern_fma_tile {
     size_t n_rows;  /* any number, 0 included */
     size_t n_k;     /* likewise */
     bool resume;
+    const float *next_x; /* a hint: x of the next call, or NULL */
 };
 typedef void kern_fma_tile_fn(const struct kern_fma_tile *op);
 

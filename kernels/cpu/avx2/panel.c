@@ -90,14 +90,17 @@ static void unpack_block(const struct kern_panel_unpack *op, size_t r, size_t la
 
 void kern_avx2_panel_unpack(const struct kern_panel_unpack *op)
 {
-    size_t r = 0;
-    for (; r + WIDTH <= op->n_rows; r += WIDTH) {
+    size_t n_whole = op->n_rows / WIDTH * WIDTH, r = 0;
+    /* A cache line of each row of y at a time, as in packing. */
+    for (size_t line = 0; line < n_whole; line += LINE) {
         for (size_t lane = 0; lane < op->n_lanes; lane += WIDTH) {
             size_t left = op->n_lanes - lane;
-            unpack_block(op, r, lane, left < WIDTH ? left : WIDTH);
+            size_t n_lanes = left < WIDTH ? left : WIDTH;
+            for (r = line; r < line + LINE && r < n_whole; r += WIDTH)
+                unpack_block(op, r, lane, n_lanes);
         }
     }
-    for (; r < op->n_rows; r++) {
+    for (r = n_whole; r < op->n_rows; r++) {
         for (size_t lane = 0; lane < op->n_lanes; lane++) {
             float *y = &op->y[lane * op->y_stride + r];
             *y = finish(op, r, lane, op->accumulate ? *y : 0.0f);
