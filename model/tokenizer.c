@@ -16,8 +16,13 @@ struct model_tokenizer {
 };
 
 static enum status open_spm(struct model_tokenizer *t, const struct gguf_file *file,
-                            struct status_why *why)
+                            const char *pre, struct status_why *why)
 {
+    if (pre)
+        return status_fail(why, STATUS_USAGE,
+                           "%s: pre-tokeniser %s was asked for, but this vocabulary is "
+                           "SentencePiece, which has none",
+                           gguf_path(file), pre);
     return model_spm_init(&t->spm, &t->vocab, file, why);
 }
 
@@ -62,8 +67,8 @@ enum status model_tokenizer_open(struct model_tokenizer **out, const struct gguf
         return status_fail(why, STATUS_MEMORY, "cannot allocate a tokenizer");
     enum status st = model_vocab_init(&t->vocab, file, why);
     if (!st)
-        st =
-            t->vocab.kind == MODEL_VOCAB_SPM ? open_spm(t, file, why) : open_bpe(t, file, pre, why);
+        st = t->vocab.kind == MODEL_VOCAB_SPM ? open_spm(t, file, pre, why)
+                                              : open_bpe(t, file, pre, why);
     if (!st)
         st = check_ends(t, file, why);
     if (!st)

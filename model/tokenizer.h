@@ -27,9 +27,11 @@ struct model_tokens {
 
 /**
  * Read and check the vocabulary.
- * pre: overrides tokenizer.ggml.pre (NULL: the file's). `file` must outlive the result.
+ * pre: overrides tokenizer.ggml.pre (NULL: the file's; the only value that SentencePiece
+ *      takes). `file` must outlive the result.
  * Fails: STATUS_FORMAT (missing keys, arrays of unequal length, duplicate tokens, ids out of
- *        range), STATUS_UNSUPPORTED (tokenizer model or pre-tokeniser; names the known ones).
+ *        range), STATUS_UNSUPPORTED (tokenizer model or pre-tokeniser; names the known ones),
+ *        STATUS_USAGE (pre for SentencePiece), STATUS_MEMORY.
  */
 enum status model_tokenizer_open(struct model_tokenizer **out, const struct gguf_file *file,
                                  const char *pre, struct status_why *why);
