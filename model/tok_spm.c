@@ -176,7 +176,8 @@ static bool joins_meta_space(const struct model_spm *spm, const char *p, size_t 
     if (n_bytes == 1 && !(*p & 0x80))
         return spm->joins_ascii[(uint8_t)*p];
     uint32_t packed = pack(p, n_bytes);
-    return bsearch(&packed, spm->joins, spm->n_joins, sizeof packed, by_value) != NULL;
+    return spm->n_joins > 0 &&
+           bsearch(&packed, spm->joins, spm->n_joins, sizeof packed, by_value) != NULL;
 }
 
 struct spm_piece {

@@ -1,0 +1,126 @@
+#include "tests/fuzz/tokenizer_input.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+uint8_t input_byte(struct input *in)
+{
+    return in->p < in->end ? *in->p++ : 0;
+}
+
+struct gguf_string input_string(struct input *in, size_t limit)
+{
+    size_t n = input_byte(in) % limit, left = (size_t)(in->end - in->p);
+    n = n < left ? n : left;
+    struct gguf_string s = {(const char *)in->p, n};
+    in->p += n;
+    return s;
+}
+
+static uint8_t look(struct gguf_string text)
+{
+    unsigned sum = 0;
+    for (size_t i = 0; i < text.n_bytes; i++)
+        sum = sum * 31 + (uint8_t)text.data[i];
+    return (uint8_t)sum;
+}
+
+int32_t tokens_find(const struct tokens *t, struct gguf_string text)
+{
+    for (size_t i = t->first[look(text)]; i > 0; i = t->next[i - 1])
+        if (t->text[i - 1].n_bytes == text.n_bytes &&
+            memcmp(t->text[i - 1].data, text.data, text.n_bytes) == 0)
+            return (int32_t)i - 1;
+    return -1;
+}
+
+int32_t tokens_add(struct tokens *t, struct gguf_string text, float score,
+                   enum model_token_type type)
+{
+    if (text.n_bytes == 0 || t->n == TOKENS_LIMIT || text.n_bytes > sizeof t->bytes - t->n_bytes ||
+        tokens_find(t, text) >= 0)
+        return -1;
+    memcpy(t->bytes + t->n_bytes, text.data, text.n_bytes);
+    t->text[t->n] = (struct gguf_string){t->bytes + t->n_bytes, text.n_bytes};
+    t->n_bytes += text.n_bytes;
+    t->scores[t->n] = score;
+    t->types[t->n] = (int32_t)type;
+    t->next[t->n] = t->first[look(text)];
+    t->first[look(text)] = (uint16_t)(t->n + 1);
+    return (int32_t)t->n++;
+}
+
+void tokens_write(const struct tokens *t, struct gguf_writer *w)
+{
+    gguf_writer_strings(w, "tokenizer.ggml.tokens", t->text, t->n);
+    gguf_writer_f32s(w, "tokenizer.ggml.scores", t->scores, t->n);
+    gguf_writer_i32s(w, "tokenizer.ggml.token_type", t->types, t->n);
+}
+
+struct model_tokenizer *input_open(struct gguf_writer *w, void **data, struct gguf_file **file)
+{
+    size_t n_bytes;
+    struct status_why why;
+    struct model_tokenizer *t;
+    require(gguf_writer_finish_memory(w, data, &n_bytes, &why) == STATUS_OK);
+    require(gguf_open_memory(file, *data, n_bytes, "input", &why) == STATUS_OK);
+    require(model_tokenizer_open(&t, *file, NULL, &why) == STATUS_OK);
+    return t;
+}
+
+void input_as_file(struct input in)
+{
+    struct gguf_file *file;
+    struct model_tokenizer *t;
+    struct status_why why = {0};
+    if (gguf_open_memory(&file, in.p, (size_t)(in.end - in.p), "input", &why) != STATUS_OK)
+        return;
+    if (model_tokenizer_open(&t, file, NULL, &why) == STATUS_OK) {
+        static const char text[] = " a ab <s>b\n\xE2\x96\x81 12345's\xFF";
+        struct model_tokens ids = {0};
+        if (model_tokenize(t, text, sizeof text, true, &ids, &why) == STATUS_OK)
+            require(ids.n > 0);
+        free(ids.ids);
+    } else {
+        require(!t && why.text[0] && !strchr(why.text, '\n'));
+    }
+    model_tokenizer_close(t);
+    gguf_close(file);
+}
+
+struct model_tokens input_tokenize(const struct model_tokenizer *t, struct input text,
+                                   bool parse_special)
+{
+    struct model_tokens once = {0}, twice = {0};
+    struct status_why why;
+    for (int i = 0; i < 2; i++)
+        require(model_tokenize(t, (const char *)text.p, (size_t)(text.end - text.p), parse_special,
+                               i ? &twice : &once, &why) == STATUS_OK);
+    require(once.n == twice.n);
+    for (size_t i = 0; i < once.n; i++) {
+        require(once.ids[i] >= 0 && (size_t)once.ids[i] < model_n_vocab(t));
+        require(once.ids[i] == twice.ids[i]);
+    }
+    free(twice.ids);
+    return once;
+}
+
+char *input_spelled(const struct model_tokenizer *t, const struct model_tokens *ids,
+                    size_t *n_bytes)
+{
+    *n_bytes = 0;
+    for (size_t i = 0; i < ids->n; i++)
+        *n_bytes += model_token_bytes(t, ids->ids[i], NULL, 0);
+    char *bytes = malloc(*n_bytes + 1);
+    require(bytes != NULL);
+    size_t at = 0;
+    for (size_t i = 0; i < ids->n; i++)
+        at += model_token_bytes(t, ids->ids[i], bytes + at, *n_bytes - at);
+    return bytes;
+}

@@ -1,0 +1,56 @@
+/** How the fuzz targets of the tokenizers turn bytes into a vocabulary and a text. */
+#ifndef TESTS_FUZZ_TOKENIZER_INPUT_H
+#define TESTS_FUZZ_TOKENIZER_INPUT_H
+
+#include "gguf/write.h"
+#include "model/tokenizer.h"
+
+/** What is left of the input; reading past its end gives zeros and empty strings. */
+struct input {
+    const uint8_t *p, *end;
+};
+
+uint8_t input_byte(struct input *in);
+/** A length byte modulo limit, then that many bytes. */
+struct gguf_string input_string(struct input *in, size_t limit);
+
+/** Aborts, so that the fuzzer keeps the input. */
+void require(bool condition);
+
+enum { TOKENS_LIMIT = 512 };
+
+/** A vocabulary in the making; no two tokens are equal. */
+struct tokens {
+    struct gguf_string text[TOKENS_LIMIT];
+    float scores[TOKENS_LIMIT];
+    int32_t types[TOKENS_LIMIT];
+    size_t n;
+    uint16_t first[256], next[TOKENS_LIMIT]; /* chains of tokens that look alike, by index + 1 */
+    char bytes[1 << 15];
+    size_t n_bytes;
+};
+
+/** Add a token unless it is empty, there already, or beyond the limits; returns its id or -1. */
+int32_t tokens_add(struct tokens *t, struct gguf_string text, float score,
+                   enum model_token_type type);
+int32_t tokens_find(const struct tokens *t, struct gguf_string text);
+void tokens_write(const struct tokens *t, struct gguf_writer *w);
+
+/** Finish the file and open a tokenizer on it; *data and *file are the caller's to release. */
+struct model_tokenizer *input_open(struct gguf_writer *w, void **data, struct gguf_file **file);
+
+/**
+ * The other way in: the input is a GGUF file as it stands. Opened if it can be, it must then
+ * tokenize; the sentence of a refusal must be one line.
+ */
+void input_as_file(struct input in);
+
+/** Tokenize twice: the same ids, all in range. The caller frees ids. */
+struct model_tokens input_tokenize(const struct model_tokenizer *t, struct input text,
+                                   bool parse_special);
+
+/** The bytes of the tokens, one after the other; the caller frees them. */
+char *input_spelled(const struct model_tokenizer *t, const struct model_tokens *ids,
+                    size_t *n_bytes);
+
+#endif
