@@ -4,8 +4,9 @@
  * The headers of this folder are the common subset of C17 and CUDA C++: they are the scalar
  * reference on the CPU and the decoder on a GPU. Blocks are structs of uint8_t arrays, so they
  * have alignment 1 and may lie anywhere in a file mapping. All arithmetic is float32 in the
- * order written; compile with contraction off (gcc, clang: -ffp-contract=off; nvcc:
- * --fmad=false), or the bits change.
+ * order written. Where a product is added to or subtracted from (Q4_1, Q5_1, Q2_K, Q4_K, Q5_K) it
+ * is exact: a half has 11 significant bits, a scale at most 6, a code at most 5, together no more
+ * than float32's 24. So a fused multiply-add gives the same bits there, and variants may use it.
  */
 #ifndef KERNELS_QUANT_BYTES_H
 #define KERNELS_QUANT_BYTES_H

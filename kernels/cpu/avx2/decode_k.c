@@ -20,9 +20,8 @@ void kern_avx2_decode_q2_k(const void *blocks, float *y, size_t n)
             float *out = y + 128 * (i / 32) + i % 32;
             int run = 8 * (i / 32) + i % 32 / 16;
             for (int s = 0; s < 4; s++, out += 32, run += 2) {
-                __m256 products =
-                    _mm256_sub_ps(_mm256_mul_ps(_mm256_set1_ps(factors.scales[run]), digits),
-                                  _mm256_set1_ps(factors.mins[run]));
+                __m256 products = _mm256_fmsub_ps(_mm256_set1_ps(factors.scales[run]), digits,
+                                                  _mm256_set1_ps(factors.mins[run]));
                 _mm256_storeu_ps(out, _mm256_permutevar_ps(products, q0));
                 _mm256_storeu_ps(out + 8, _mm256_permutevar_ps(products, q1));
                 q0 = _mm256_srli_epi32(q0, 2);
@@ -56,12 +55,13 @@ void kern_avx2_decode_q3_k(const void *blocks, float *y, size_t n)
     }
 }
 
-/** y[0..8) = scale * q - min, rounded twice. */
+/** y[0..8) = scale * q - min; the product is exact, so fusing changes nothing. */
 static inline void store_k_octet(float *y, __m256i q, const struct kern_k_factors *factors,
                                  int group)
 {
-    __m256 product = _mm256_mul_ps(_mm256_set1_ps(factors->scales[group]), _mm256_cvtepi32_ps(q));
-    _mm256_storeu_ps(y, _mm256_sub_ps(product, _mm256_set1_ps(factors->mins[group])));
+    __m256 scale = _mm256_set1_ps(factors->scales[group]);
+    __m256 min = _mm256_set1_ps(factors->mins[group]);
+    _mm256_storeu_ps(y, _mm256_fmsub_ps(scale, _mm256_cvtepi32_ps(q), min));
 }
 
 void kern_avx2_decode_q4_k(const void *blocks, float *y, size_t n)

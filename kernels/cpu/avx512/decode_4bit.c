@@ -1,6 +1,7 @@
 /**
  * Codes of 4 or 5 bits, one scale and perhaps a minimum: Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, IQ4_XS,
- * MXFP4, NVFP4. Every element is looked up among the 16 or 32 products of its scale.
+ * MXFP4, NVFP4. Every element is looked up among the 16 or 32 products of its scale. Adding the
+ * minimum is fused with the product, which is exact (quant/bytes.h).
  */
 #include "kernels/cpu/avx2/scales.h"
 #include "kernels/cpu/avx512/decode.h"
@@ -34,8 +35,8 @@ void kern_avx512_decode_q4_1(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_q4_1 *block = blocks;
     for (const float *end = y + n; y < end; y += 32, block++) {
-        __m512 products = _mm512_mul_ps(digits16(), load_half16(block->d));
-        store_nibbles32(y, block->qs, _mm512_add_ps(products, load_half16(block->m)));
+        __m512 d = load_half16(block->d), m = load_half16(block->m);
+        store_nibbles32(y, block->qs, _mm512_fmadd_ps(digits16(), d, m));
     }
 }
 
@@ -72,8 +73,8 @@ void kern_avx512_decode_q5_1(const void *blocks, float *y, size_t n)
     const struct kern_block_q5_1 *block = blocks;
     for (const float *end = y + n; y < end; y += 32, block++) {
         __m512 d = load_half16(block->d), m = load_half16(block->m);
-        store_codes32(y, block->qs, block->qh, _mm512_add_ps(_mm512_mul_ps(digits16(), d), m),
-                      _mm512_add_ps(_mm512_mul_ps(digits32(), d), m));
+        store_codes32(y, block->qs, block->qh, _mm512_fmadd_ps(digits16(), d, m),
+                      _mm512_fmadd_ps(digits32(), d, m));
     }
 }
 

@@ -1,33 +1,14 @@
-/** The K types: 256 elements with scales of their own per 16 or 32. */
+/**
+ * The K types: 256 elements with scales of their own per 16 or 32. Q2_K, with a table of products
+ * per 16 elements, gains nothing here and stays with AVX2.
+ */
 #include "kernels/cpu/avx2/scales.h"
 #include "kernels/cpu/avx512/decode.h"
 #include "kernels/cpu/avx512/expand.h"
-#include "kernels/quant/q2_k.h"
 #include "kernels/quant/q3_k.h"
 #include "kernels/quant/q4_k.h"
 #include "kernels/quant/q5_k.h"
 #include "kernels/quant/q6_k.h"
-
-void kern_avx512_decode_q2_k(const void *blocks, float *y, size_t n)
-{
-    const __m512 digits = _mm512_broadcast_f32x4(_mm_setr_ps(0, 1, 2, 3));
-    const struct kern_block_q2_k *block = blocks;
-    for (const float *end = y + n; y < end; y += 256, block++) {
-        struct kern_k_factors factors;
-        kern_avx2_q2_k_factors(&factors, block);
-        for (int i = 0; i < 64; i += 16) { /* sixteen columns of half i / 32 */
-            __m512i q = load_bytes(block->qs + i);
-            float *out = y + 128 * (i / 32) + i % 32;
-            int run = 8 * (i / 32) + i % 32 / 16;
-            for (int s = 0; s < 4; s++, out += 32, run += 2) {
-                __m512 products = _mm512_mul_ps(_mm512_set1_ps(factors.scales[run]), digits);
-                products = _mm512_sub_ps(products, _mm512_set1_ps(factors.mins[run]));
-                _mm512_storeu_ps(out, _mm512_permutevar_ps(products, q));
-                q = _mm512_srli_epi32(q, 2);
-            }
-        }
-    }
-}
 
 void kern_avx512_decode_q3_k(const void *blocks, float *y, size_t n)
 {
@@ -52,11 +33,11 @@ void kern_avx512_decode_q3_k(const void *blocks, float *y, size_t n)
     }
 }
 
-/** scale * digit - min for sixteen digits, rounded twice. */
+/** scale * digit - min for sixteen digits; the product is exact, so fusing changes nothing. */
 static inline __m512 k_products(const struct kern_k_factors *factors, int group, __m512 digits)
 {
-    __m512 products = _mm512_mul_ps(_mm512_set1_ps(factors->scales[group]), digits);
-    return _mm512_sub_ps(products, _mm512_set1_ps(factors->mins[group]));
+    return _mm512_fmsub_ps(_mm512_set1_ps(factors->scales[group]), digits,
+                           _mm512_set1_ps(factors->mins[group]));
 }
 
 void kern_avx512_decode_q4_k(const void *blocks, float *y, size_t n)

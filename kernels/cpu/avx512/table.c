@@ -12,7 +12,6 @@ const struct kern_table kern_table_avx512 = {
             [GGUF_TYPE_Q5_0] = kern_avx512_decode_q5_0,
             [GGUF_TYPE_Q5_1] = kern_avx512_decode_q5_1,
             [GGUF_TYPE_Q8_0] = kern_avx512_decode_q8_0,
-            [GGUF_TYPE_Q2_K] = kern_avx512_decode_q2_k,
             [GGUF_TYPE_Q3_K] = kern_avx512_decode_q3_k,
             [GGUF_TYPE_Q4_K] = kern_avx512_decode_q4_k,
             [GGUF_TYPE_Q5_K] = kern_avx512_decode_q5_k,
