@@ -116,7 +116,7 @@ struct kern_row_score {
     double max_logit;
     double log_sum;  /* ln sum_i exp(l_i - max_logit) */
     double entropy;  /* -sum_i p_i ln p_i */
-    int32_t argmax;  /* the first of equals; -1 if no logit is finite */
+    int32_t argmax;  /* the first of equals; -1 if no logit is above -infinity */
     double kl;       /* KL(head 0 || this head); 0 for head 0 */
 };
 

@@ -35,8 +35,20 @@ static inline size_t compare_double_bits(const double *found, const double *expe
 /** Mostly normal numbers of that spread; now and then 0, -0, tiny, huge and not finite. */
 static inline void fill_wild(struct rng *r, float *x, size_t n, float spread)
 {
-    static const float special[] = {0.0f,     -0.0f,     1e-41f, -1e-41f, 1e-38f,   3e38f, -3e38f,
-                                    INFINITY, -INFINITY, NAN,    89.0f,   -87.336f, 88.72f};
+    static const float special[] = {0.0f,
+                                    -0.0f,
+                                    1e-41f,
+                                    -1e-41f,
+                                    1e-38f,
+                                    3e38f,
+                                    -3e38f,
+                                    INFINITY,
+                                    -INFINITY,
+                                    NAN,
+                                    __builtin_nanf("0x3fffff"),
+                                    89.0f,
+                                    -87.336f,
+                                    88.72f};
     for (size_t i = 0; i < n; i++) {
         x[i] = rng_normal(r) * spread;
         if (rng_below(r, 16) == 0) {

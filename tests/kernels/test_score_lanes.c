@@ -120,7 +120,7 @@ static void test_exp_variants_over_the_range(void **state)
     (void)state;
     struct rng r = rng_open(rng_seed(), 77);
     for (int isa = KERN_ISA_SCALAR; isa < KERN_ISA_COUNT; isa++) {
-        for (int round = 0; round < 20000 && ops_variant(isa); round++) {
+        for (int round = 0; round < 4000 && ops_variant(isa); round++) {
             float logits[KERN_LANES];
             for (size_t i = 0; i < KERN_LANES; i++) {
                 uint32_t bits = 0x80000000u | (uint32_t)rng_below(&r, 0x447a0000u);
@@ -237,8 +237,8 @@ static void test_sums_are_accurate(void **state)
     (void)state;
     check_accuracy(1, 3.0f, 0.1f, "one token");
     check_accuracy(1000, 3.0f, 0.1f, "common");
-    check_accuracy(32000, 3.0f, 4.5e-5f, "nearly equal");
-    check_accuracy(32000, 3.0f, 1.0f, "far apart");
+    check_accuracy(20000, 3.0f, 4.5e-5f, "nearly equal");
+    check_accuracy(20000, 3.0f, 1.0f, "far apart");
     check_accuracy(5000, 0.01f, 1e-4f, "flat");
     check_accuracy(5000, 12.0f, 0.5f, "peaked");
 }
