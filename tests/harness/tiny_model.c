@@ -238,7 +238,7 @@ static void put_keys(struct build *b)
 static void put_vocabulary(struct build *b)
 {
     size_t n = b->o.n_vocab;
-    char(*texts)[16] = must(calloc(n, sizeof *texts));
+    char(*texts)[32] = must(calloc(n, sizeof *texts));
     struct gguf_string *tokens = must(calloc(n, sizeof *tokens));
     float *scores = must(calloc(n, sizeof *scores));
     int32_t *types = must(calloc(n, sizeof *types));
@@ -288,7 +288,7 @@ static void put_tensors(struct build *b)
 static void open_pool(struct random_blocks *pool, enum gguf_type type, float rms)
 {
     size_t n_elems = 256 * gguf_type_info(type)->block_elems;
-    if (!random_blocks_open(pool, type, (double)rms, n_elems < 4096 ? 4096 : n_elems))
+    if (!random_blocks_open(pool, type, (double)rms, n_elems < 2048 ? 2048 : n_elems))
         must(NULL);
 }
 
@@ -317,7 +317,8 @@ struct tiny_model tiny_model_make(const struct tiny_model_options *options)
     float rms = 1 / sqrtf((float)b->o.n_embd);
     open_pool(&b->weights, b->o.type, rms);
     open_pool(&b->embeddings, b->o.type, 0.5f);
-    open_pool(&b->floats, GGUF_TYPE_F32, rms);
+    if (b->o.n_experts)
+        open_pool(&b->floats, GGUF_TYPE_F32, rms); /* the routers */
     if (gguf_writer_new(&b->writer, &why) == STATUS_OK) {
         put_keys(b);
         put_vocabulary(b);
