@@ -172,28 +172,38 @@ enum status kern_scatter_add(struct kern_backend *b, const float *x, size_t widt
     return n_rows ? b->ops->scatter_add(b, x, width, rows, shares, n_rows, y, why) : STATUS_OK;
 }
 
-static enum status head_check(const struct kern_head *head, size_t n_vocab, struct status_why *why)
+/** role: the operation's name. */
+static enum status head_check(const struct kern_head *head, size_t n_vocab, const char *role,
+                              struct status_why *why)
 {
-    enum status status = weight_check(head->matrix, "score: head", why);
+    enum status status = weight_check(head->matrix, role, why);
     if (status == STATUS_OK)
-        status = vector_check(head->bias, n_vocab, "score: bias", why);
+        status = vector_check(head->bias, n_vocab, "head: bias", why);
     if (status == STATUS_OK && head->matrix->n_rows != n_vocab)
-        status = status_fail(why, STATUS_USAGE, "score: a head of %zu tokens beside one of %zu",
+        status = status_fail(why, STATUS_USAGE, "%s of %zu tokens beside one of %zu", role,
                              head->matrix->n_rows, n_vocab);
     return status;
 }
 
-enum status kern_score(struct kern_backend *b, const struct kern_score *op, struct status_why *why)
+static enum status vocabulary_check(size_t n_vocab, const char *role, struct status_why *why)
 {
-    assert(op->n_heads > 0);
-    size_t n_vocab = op->heads[0].matrix->n_rows;
     if (n_vocab > INT32_MAX)
-        return status_fail(why, STATUS_USAGE, "score: %zu tokens do not fit an id", n_vocab);
-    for (size_t h = 0; h < op->n_heads; h++) {
-        enum status status = head_check(&op->heads[h], n_vocab, why);
-        if (status != STATUS_OK)
-            return status;
-    }
+        return status_fail(why, STATUS_USAGE, "%s: %zu tokens do not fit an id", role, n_vocab);
+    return STATUS_OK;
+}
+
+static enum status stride_check(size_t stride, size_t n_vocab, const char *role,
+                                struct status_why *why)
+{
+    if (stride != kern_record_codes(n_vocab))
+        return status_fail(why, STATUS_USAGE, "%s: records of %zu codes; %zu tokens take %zu", role,
+                           stride, n_vocab, kern_record_codes(n_vocab));
+    return STATUS_OK;
+}
+
+static enum status targets_check(const struct kern_score *op, size_t n_vocab,
+                                 struct status_why *why)
+{
     for (size_t i = 0; i < op->n_targets; i++) {
         const struct kern_target *target = &op->targets[i];
         if (target->row >= op->n_rows)
@@ -204,7 +214,45 @@ enum status kern_score(struct kern_backend *b, const struct kern_score *op, stru
                                "score: target %zu is token %" PRId32 " of a vocabulary of %zu", i,
                                target->token, n_vocab);
     }
-    return op->n_rows ? b->ops->score(b, op, why) : STATUS_OK;
+    return STATUS_OK;
+}
+
+enum status kern_score(struct kern_backend *b, const struct kern_score *op, struct status_why *why)
+{
+    assert(op->n_heads > 0 && (op->pairs || !op->want_js));
+    const struct kern_recorded *recorded = op->heads[0].recorded;
+    if (recorded && op->n_heads == 1)
+        return status_fail(why, STATUS_USAGE, "score: recorded rows without a head beside them");
+    size_t n_vocab = op->heads[recorded ? 1 : 0].matrix->n_rows;
+    enum status status = vocabulary_check(n_vocab, "score", why);
+    if (status == STATUS_OK && recorded)
+        status = stride_check(recorded->stride, n_vocab, "score", why);
+    for (size_t h = recorded ? 1 : 0; status == STATUS_OK && h < op->n_heads; h++) {
+        assert(h == 0 || !op->heads[h].recorded);
+        status = head_check(&op->heads[h], n_vocab, "score: a head", why);
+    }
+    if (status == STATUS_OK)
+        status = targets_check(op, n_vocab, why);
+    if (status == STATUS_OK && (recorded || op->want_js))
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "score: recorded rows and Jensen-Shannon "
+                           "divergences are not available yet");
+    return status == STATUS_OK && op->n_rows ? b->ops->score(b, op, why) : status;
+}
+
+enum status kern_record(struct kern_backend *b, const struct kern_record *op,
+                        struct status_why *why)
+{
+    assert(!op->head.recorded && (op->records || op->n_rows == 0));
+    size_t n_vocab = op->head.matrix->n_rows;
+    enum status status = vocabulary_check(n_vocab, "record", why);
+    if (status == STATUS_OK)
+        status = head_check(&op->head, n_vocab, "record: head", why);
+    if (status == STATUS_OK)
+        status = stride_check(op->stride, n_vocab, "record", why);
+    if (status == STATUS_OK && !b->ops->record)
+        return status_fail(why, STATUS_UNSUPPORTED, "record: not available yet");
+    return status == STATUS_OK && op->n_rows ? b->ops->record(b, op, why) : status;
 }
 
 size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op)
@@ -216,4 +264,9 @@ size_t kern_score_bytes(struct kern_backend *b, const struct kern_score *op)
 {
     assert(op->n_heads > 0);
     return op->n_rows ? b->ops->score_bytes(b, op) : 0;
+}
+
+size_t kern_record_bytes(struct kern_backend *b, const struct kern_record *op)
+{
+    return op->n_rows && b->ops->record_bytes ? b->ops->record_bytes(b, op) : 0;
 }

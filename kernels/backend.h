@@ -98,11 +98,24 @@ struct kern_attention {
 };
 enum { KERN_KEY_BLOCK = 64 };
 
+/**
+ * Rows of log-probabilities as a base-logits file holds them, host memory (a mapping will do;
+ * each row is read once, from its begin to its end). A record is a float32 scale, a float32
+ * floor (together the first four codes), V codes, and one unused code if V is odd:
+ * log p_i = scale * code_i + floor, rounded to float32 once.
+ */
+struct kern_recorded {
+    const uint16_t *records; /* [n_rows, stride] */
+    size_t stride;           /* codes per record: kern_record_codes(V) */
+    double cut; /* tokens with log p <= cut are left out of kl (llama.cpp: -16); -INFINITY: none */
+};
+
 /** Hidden rows (after the output norm) and the matrix that turns them into logits. */
 struct kern_head {
-    const float *hidden;              /* [n_rows, K] */
-    const struct kern_weight *matrix; /* [V, K] */
-    const struct kern_weight *bias;   /* 1 row of V columns, or NULL */
+    const float *hidden;                  /* [n_rows, K] */
+    const struct kern_weight *matrix;     /* [V, K] */
+    const struct kern_weight *bias;       /* 1 row of V columns, or NULL */
+    const struct kern_recorded *recorded; /* head 0 of several only: instead of the above */
 };
 
 /** What is scored: the log-probability of `token` after hidden row `row`. */
@@ -117,18 +130,39 @@ struct kern_row_score {
     double log_sum;  /* ln sum_i exp(l_i - max_logit) */
     double entropy;  /* -sum_i p_i ln p_i */
     int32_t argmax;  /* the first of equals; -1 if no logit is above -infinity */
-    double kl;       /* KL(head 0 || this head); 0 for head 0 */
 };
 
 /** Per head and target. */
 struct kern_target_score {
-    double log_prob; /* logit - max_logit - log_sum */
+    double log_prob; /* logit - max_logit - log_sum; of a recorded head: as stored */
     uint32_t rank;   /* 1 + number of tokens that are more likely (equals: lower id first) */
 };
 
+/** The sizes of the most likely tokens whose agreement is counted. */
+enum { KERN_N_TOPS = 3, KERN_TOP_MAX = 10 };
+
 /**
- * Score n_rows hidden rows under every head. Head 0 is the base of the KL terms.
+ * Per head h and row, p being the distribution of head 0 and q that of head h; natural
+ * logarithms. Heads with the same logits give exactly 0, 0, 0 and full agreement.
+ */
+struct kern_pair_score {
+    double kl;         /* KL(p || q) = sum_i p_i (ln p_i - ln q_i) */
+    double reverse_kl; /* KL(q || p) */
+    double js;         /* Jensen-Shannon: of p and q with their mean, averaged; 0 unless want_js */
+    /* Of the 1, 5, 10 most likely tokens of head 0 (equals: lower id first), how many are among
+     * those of head h; tokens of probability 0 are never counted. */
+    uint8_t common_top[KERN_N_TOPS];
+};
+
+/**
+ * Score n_rows hidden rows under every head. Head 0 is the base of the pair scores.
  * The heads are multiplied a vocabulary tile at a time; no memory grows with rows x V.
+ *
+ * A recorded head 0 is taken as stored, not renormalised: its logits are the log p, so that
+ * max_logit + log_sum is about 0, kl = sum_i p_i (log p_i - ln q_i) over the tokens above the
+ * cut may come out slightly negative, and is passed on so. Between live heads, what rounding
+ * leaves below 0 (down to -1e-9) is 0. A logit that is NaN or +infinity, or a record whose
+ * scale or floor is not finite, makes the sums of its row NaN.
  */
 struct kern_score {
     size_t n_heads;
@@ -138,6 +172,16 @@ struct kern_score {
     const struct kern_target *targets;       /* host; any order, several per row allowed */
     struct kern_row_score *rows;             /* host, out: [n_heads, n_rows] */
     struct kern_target_score *target_scores; /* host, out: [n_heads, n_targets] */
+    struct kern_pair_score *pairs; /* host, out: [n_heads, n_rows], head 0's zero; NULL: none */
+    bool want_js;                  /* with pairs: costs a second pass over the vocabulary */
+};
+
+/** Encode the log-probabilities of n_rows hidden rows as struct kern_recorded has them. */
+struct kern_record {
+    struct kern_head head;
+    size_t n_rows;
+    uint16_t *records; /* host, out: [n_rows, stride] */
+    size_t stride;     /* kern_record_codes(V) */
 };
 
 struct kern_backend;
@@ -176,8 +220,11 @@ struct kern_backend_ops {
                                struct status_why *why);
     enum status (*score)(struct kern_backend *b, const struct kern_score *op,
                          struct status_why *why);
+    enum status (*record)(struct kern_backend *b, const struct kern_record *op,
+                          struct status_why *why);
     size_t (*linear_bytes)(struct kern_backend *b, const struct kern_linear *op);
     size_t (*score_bytes)(struct kern_backend *b, const struct kern_score *op);
+    size_t (*record_bytes)(struct kern_backend *b, const struct kern_record *op);
 };
 
 /** First member of every implementation's own struct. */
@@ -232,6 +279,14 @@ enum status kern_scatter_add(struct kern_backend *b, const float *x, size_t widt
                              struct status_why *why);
 enum status kern_score(struct kern_backend *b, const struct kern_score *op,
                        struct status_why *why);
+enum status kern_record(struct kern_backend *b, const struct kern_record *op,
+                        struct status_why *why);
+
+/** Codes of a record of n_vocab tokens: scale and floor, the tokens, one more if they are odd. */
+static inline size_t kern_record_codes(size_t n_vocab)
+{
+    return 4 + (n_vocab + 1) / 2 * 2;
+}
 
 /**
  * Working memory that an operation takes inside the backend, in bytes: for bounds said before a
@@ -240,6 +295,7 @@ enum status kern_score(struct kern_backend *b, const struct kern_score *op,
  */
 size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op);
 size_t kern_score_bytes(struct kern_backend *b, const struct kern_score *op);
+size_t kern_record_bytes(struct kern_backend *b, const struct kern_record *op);
 
 /**
  * Fill a host table for kern_rope: cos and sin of position * frequency[i], computed in

@@ -85,7 +85,7 @@ void kern_pair_lanes_init(struct kern_pair_lanes *state);
 void kern_rank_lanes_init(struct kern_rank_lanes *state);
 
 /**
- * The row score of one lane after the last tile; kl is set to 0. log_sum and entropy are NaN
+ * The row score of one lane after the last tile. log_sum and entropy are NaN
  * if a logit was NaN or +infinity or none was above -infinity.
  */
 void kern_score_finish(struct kern_row_score *out, const struct kern_score_lanes *state,

@@ -48,7 +48,7 @@ static void fold_group(void *context, size_t group, unsigned thread)
         ops->score_update(&chunk->sums[h * chunk->n_groups + group], &tile);
         if (h == 0)
             base = tile;
-        else
+        else if (walk->op->pairs)
             ops->score_pair(&chunk->pairs[h * chunk->n_groups + group], &base, &tile);
         for (size_t slot = chunk->slot_begin[group]; slot < chunk->slot_begin[group + 1]; slot++)
             ops->score_rank(&chunk->ranks[h * chunk->n_slots + slot], &tile);

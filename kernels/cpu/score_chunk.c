@@ -1,5 +1,6 @@
 #include "kernels/cpu/score_chunk.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static bool holds_row(const struct kern_score_chunk *chunk, size_t row)
@@ -124,13 +125,25 @@ struct kern_rank_lanes *kern_score_chunk_rank(const struct kern_score_chunk *chu
 static void finish_rows(const struct kern_score_chunk *chunk, size_t head)
 {
     const struct kern_score_lanes *sums = chunk->sums + head * chunk->n_groups;
-    const struct kern_pair_lanes *pairs = chunk->pairs + head * chunk->n_groups;
     struct kern_row_score *out = chunk->op->rows + head * chunk->op->n_rows + chunk->first_row;
     for (size_t row = 0; row < chunk->n_rows; row++) {
         size_t group = row / KERN_LANES, lane = row % KERN_LANES;
         kern_score_finish(&out[row], &sums[group], lane);
-        if (head > 0)
-            out[row].kl = kern_pair_finish(&pairs[group], &chunk->sums[group], &sums[group], lane);
+    }
+}
+
+static void finish_pairs(const struct kern_score_chunk *chunk, size_t head)
+{
+    const struct kern_score_lanes *sums = chunk->sums + head * chunk->n_groups;
+    const struct kern_pair_lanes *pairs = chunk->pairs + head * chunk->n_groups;
+    struct kern_pair_score *out = chunk->op->pairs + head * chunk->op->n_rows + chunk->first_row;
+    for (size_t row = 0; row < chunk->n_rows; row++) {
+        size_t group = row / KERN_LANES, lane = row % KERN_LANES;
+        out[row] = (struct kern_pair_score){0};
+        if (head == 0)
+            continue;
+        out[row].kl = kern_pair_finish(&pairs[group], &chunk->sums[group], &sums[group], lane);
+        out[row].reverse_kl = (double)NAN; /* not available yet */
     }
 }
 
@@ -155,5 +168,7 @@ void kern_score_chunk_finish(const struct kern_score_chunk *chunk)
     for (size_t head = 0; head < chunk->op->n_heads; head++) {
         finish_rows(chunk, head);
         finish_targets(chunk, head);
+        if (chunk->op->pairs)
+            finish_pairs(chunk, head);
     }
 }

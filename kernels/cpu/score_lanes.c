@@ -150,7 +150,6 @@ void kern_score_finish(struct kern_row_score *out, const struct kern_score_lanes
     out->log_sum = log_sum;
     out->entropy = log_sum - state->moment[lane] / sum;
     out->argmax = state->argmax[lane];
-    out->kl = 0.0;
 }
 
 double kern_pair_finish(const struct kern_pair_lanes *pair, const struct kern_score_lanes *base,

@@ -193,7 +193,7 @@ static void check_lane(struct worst *worst, const struct scores *s, const float 
     struct truth t = truth_of(a + lane, b + lane, stride, n);
     struct kern_row_score row;
     kern_score_finish(&row, &s->other, lane);
-    assert_true((long double)row.max_logit == t.max && row.kl == 0.0);
+    assert_true((long double)row.max_logit == t.max);
     long double error = sum_error(n, 100.0L);
     long double log_error = fabsl((long double)row.log_sum - t.log_sum);
     assert_true(log_error <= error + 0x1p-52L * t.log_sum);
