@@ -1,4 +1,6 @@
 /* assay perplexity: how well a model predicts a text. */
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,6 +9,38 @@
 #include "cli/interrupt.h"
 #include "cli/run.h"
 #include "eval/per_token.h"
+
+/* The model computes with float32: what has no positive float32 is refused, not rounded away. */
+static enum status check_rotary_settings(const struct cli_perplexity *s, struct status_why *why)
+{
+    const struct {
+        const char *name;
+        double value;
+        bool negative_allowed; /* llama-perplexity's way to say: as the file says */
+    } numbers[] = {
+        {"--rope-scale", s->rope_scale, false},
+        {"--rope-freq-base", s->rope_freq_base, false},
+        {"--rope-freq-scale", s->rope_freq_scale, false},
+        {"--yarn-attn-factor", s->yarn_attn_factor, true},
+        {"--yarn-beta-fast", s->yarn_beta_fast, true},
+        {"--yarn-beta-slow", s->yarn_beta_slow, true},
+    };
+    const double least = (double)FLT_MIN, most = 1 / least;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        double value = numbers[i].value;
+        bool as_the_file_says = isnan(value) || (value < 0 && numbers[i].negative_allowed);
+        if (!as_the_file_says && !(value >= least && value <= most))
+            return status_fail(why, STATUS_USAGE, "%s: %g is out of range, expected %g to %g",
+                               numbers[i].name, value, least, most);
+    }
+    if (s->yarn_ext_factor > most)
+        return status_fail(why, STATUS_USAGE, "--yarn-ext-factor: %g is out of range",
+                           s->yarn_ext_factor);
+    if (!isnan(s->rope_scale) && !isnan(s->rope_freq_scale))
+        return status_fail(why, STATUS_USAGE,
+                           "--rope-scale and --rope-freq-scale say the same thing; give one");
+    return STATUS_OK;
+}
 
 /* What the table of options cannot say: what belongs together and what excludes each other. */
 static enum status check_settings(const struct cli_perplexity *s, struct status_why *why)
@@ -23,13 +57,7 @@ static enum status check_settings(const struct cli_perplexity *s, struct status_
         return status_fail(why, STATUS_USAGE, "--ppl-stride goes with --protocol default only");
     if (s->protocol != CLI_PROTOCOL_FIXED && s->split_lines)
         return status_fail(why, STATUS_USAGE, "--split-lines goes with --protocol fixed only");
-    if (s->rope_scale != 0 && s->rope_freq_scale != 0)
-        return status_fail(why, STATUS_USAGE,
-                           "--rope-scale and --rope-freq-scale say the same thing; give one");
-    if (s->rope_scale < 0 || s->rope_freq_scale < 0 || s->rope_freq_base < 0)
-        return status_fail(why, STATUS_USAGE,
-                           "--rope-scale, --rope-freq-scale and --rope-freq-base must be positive");
-    return STATUS_OK;
+    return check_rotary_settings(s, why);
 }
 
 static void on_window(void *user, size_t w)

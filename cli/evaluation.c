@@ -32,10 +32,10 @@ static enum status open_backend(struct cli_evaluation *e, struct status_why *why
     return kern_cpu_open(&e->backend, &options, why);
 }
 
-/* A number of the command line where the model takes 0 for "as the file says". */
-static float positive_or_zero(double value)
+/* A number of the command line; the model takes 0 for "as the file says". */
+static float given_or_zero(double value)
 {
-    return value > 0 ? (float)value : 0;
+    return value > 0 ? (float)value : 0; /* 0 for NaN, too */
 }
 
 static enum status open_model(struct cli_evaluation *e, struct status_why *why)
@@ -50,14 +50,14 @@ static enum status open_model(struct cli_evaluation *e, struct status_why *why)
         .ignore_sliding_window = s->llama_compat,
         .overrides = (const char *const *)s->overrides.items,
         .n_overrides = s->overrides.n,
-        .rope_freq_base = positive_or_zero(s->rope_freq_base),
-        .rope_freq_scale = positive_or_zero(freq_scale),
+        .rope_freq_base = given_or_zero(s->rope_freq_base),
+        .rope_freq_scale = given_or_zero(freq_scale),
         .rope_scaling = s->rope_scaling >= 0 ? scalings[s->rope_scaling] : NULL,
         .has_yarn_ext_factor = has_ext_factor,
         .yarn_ext_factor = has_ext_factor ? (float)s->yarn_ext_factor : 0,
-        .yarn_attn_factor = positive_or_zero(s->yarn_attn_factor),
-        .yarn_beta_fast = positive_or_zero(s->yarn_beta_fast),
-        .yarn_beta_slow = positive_or_zero(s->yarn_beta_slow),
+        .yarn_attn_factor = given_or_zero(s->yarn_attn_factor),
+        .yarn_beta_fast = given_or_zero(s->yarn_beta_fast),
+        .yarn_beta_slow = given_or_zero(s->yarn_beta_slow),
         .yarn_original_ctx = (uint32_t)s->yarn_original_ctx,
     };
     struct gguf_file *file;

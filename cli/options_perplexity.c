@@ -14,10 +14,17 @@ enum { ANY = INT32_MAX };
 
 void cli_perplexity_defaults(struct cli_perplexity *settings)
 {
+    const double not_given = (double)NAN;
     *settings = (struct cli_perplexity){
         .n_chunks = -1,
         .rope_scaling = -1,
-        .yarn_ext_factor = NAN,
+        .rope_scale = not_given,
+        .rope_freq_base = not_given,
+        .rope_freq_scale = not_given,
+        .yarn_ext_factor = not_given,
+        .yarn_attn_factor = not_given,
+        .yarn_beta_fast = not_given,
+        .yarn_beta_slow = not_given,
         .isa = CLI_ISA_AUTO,
     };
 }

@@ -27,10 +27,10 @@ struct cli_perplexity {
     bool allow_unknown;
     struct cli_list overrides;
     int rope_scaling; /* -1: as the file says; else none, linear, yarn */
-    double rope_scale, rope_freq_base, rope_freq_scale; /* 0: as the file says */
+    double rope_scale, rope_freq_base, rope_freq_scale; /* NaN: as the file says */
     int64_t yarn_original_ctx;
-    double yarn_ext_factor;                                  /* NaN or negative: as the file says */
-    double yarn_attn_factor, yarn_beta_fast, yarn_beta_slow; /* not positive: as the file says */
+    /* NaN or negative: as the file says. */
+    double yarn_ext_factor, yarn_attn_factor, yarn_beta_fast, yarn_beta_slow;
     /* output */
     int64_t output_type;
     const char *json_file, *per_token_file;

@@ -18,11 +18,10 @@ static const char *const bos_names[] = {
     [EVAL_BOS_IN_FRONT] = "in-front",
 };
 
-/* A number of the command line; null where it was not given. */
-static void add_forced(struct cli_json *json, cJSON *object, const char *key, double value,
-                       bool given)
+/* A number of the command line; null where the file's is used. */
+static void add_forced(struct cli_json *json, cJSON *object, const char *key, double value)
 {
-    cli_json_real(json, object, key, given ? value : (double)NAN);
+    cli_json_real(json, object, key, value >= 0 ? value : (double)NAN);
 }
 
 static void add_list(struct cli_json *json, cJSON *object, const char *key,
@@ -50,14 +49,15 @@ static void add_settings(struct cli_json *json, const struct cli_evaluation *e)
     cli_json_flag(json, o, "allow_unknown", s->allow_unknown);
     add_list(json, o, "override_kv", &s->overrides);
     cli_json_text(json, o, "rope_scaling", s->rope_scaling >= 0 ? scalings[s->rope_scaling] : NULL);
-    add_forced(json, o, "rope_scale", s->rope_scale, s->rope_scale > 0);
-    add_forced(json, o, "rope_freq_base", s->rope_freq_base, s->rope_freq_base > 0);
-    add_forced(json, o, "rope_freq_scale", s->rope_freq_scale, s->rope_freq_scale > 0);
-    add_forced(json, o, "yarn_orig_ctx", (double)s->yarn_original_ctx, s->yarn_original_ctx > 0);
-    add_forced(json, o, "yarn_ext_factor", s->yarn_ext_factor, s->yarn_ext_factor >= 0);
-    add_forced(json, o, "yarn_attn_factor", s->yarn_attn_factor, s->yarn_attn_factor > 0);
-    add_forced(json, o, "yarn_beta_fast", s->yarn_beta_fast, s->yarn_beta_fast > 0);
-    add_forced(json, o, "yarn_beta_slow", s->yarn_beta_slow, s->yarn_beta_slow > 0);
+    add_forced(json, o, "rope_scale", s->rope_scale);
+    add_forced(json, o, "rope_freq_base", s->rope_freq_base);
+    add_forced(json, o, "rope_freq_scale", s->rope_freq_scale);
+    add_forced(json, o, "yarn_orig_ctx",
+               s->yarn_original_ctx ? (double)s->yarn_original_ctx : (double)NAN);
+    add_forced(json, o, "yarn_ext_factor", s->yarn_ext_factor);
+    add_forced(json, o, "yarn_attn_factor", s->yarn_attn_factor);
+    add_forced(json, o, "yarn_beta_fast", s->yarn_beta_fast);
+    add_forced(json, o, "yarn_beta_slow", s->yarn_beta_slow);
     cli_json_text(json, o, "precision", "exact");
     cli_json_text(json, o, "gemm", s->gemm == CLI_GEMM_OPENBLAS ? "openblas" : "own");
     cli_json_flag(json, o, "bit_stable", s->gemm == CLI_GEMM_OWN);

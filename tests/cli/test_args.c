@@ -88,7 +88,7 @@ static void test_defaults(void **state)
     assert_int_equal(s.n_chunks, -1);
     assert_int_equal(s.isa, CLI_ISA_AUTO);
     assert_int_equal(s.rope_scaling, -1);
-    assert_true(isnan(s.yarn_ext_factor));
+    assert_true(isnan(s.yarn_ext_factor) && isnan(s.rope_scale));
     assert_int_equal(s.n_ctx, 0);
 }
 

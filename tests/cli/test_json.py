@@ -80,6 +80,23 @@ class Json(unittest.TestCase):
         self.assertEqual(document["run"]["n_threads"], 1)
         self.assertEqual(document["run"]["n_batches"], 3)
 
+    def test_openblas(self):
+        """Nearly the same figures, and the document says that their bits are not stable."""
+        command = [ASSAY, "perplexity", "-m", DATA / "tiny.Q4_K_M.gguf", *COMMON, "--gemm",
+                   "openblas"]
+        if self.document["run"]["versions"]["openblas"] is None:
+            result = subprocess.run(command, capture_output=True)
+            self.assertEqual((result.returncode, result.stdout), (2, b""))
+            self.assertIn(b"OpenBLAS", result.stderr)
+            return
+        document, _, _ = evaluate("--gemm", "openblas")
+        self.assertEqual(document["settings"]["gemm"], "openblas")
+        self.assertFalse(document["settings"]["bit_stable"])
+        self.assertTrue(self.document["settings"]["bit_stable"])
+        # The tolerance of any float32 evaluation against float64, here between two of them.
+        self.assertAlmostEqual(document["result"]["nll"], self.document["result"]["nll"],
+                               delta=2 * 2e-6 * self.document["result"]["nll"])
+
     def test_identities(self):
         text = TEXT.read_bytes()
         self.assertEqual(self.document["text"]["sha256"], hashlib.sha256(text).hexdigest())
