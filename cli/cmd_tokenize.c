@@ -74,8 +74,6 @@ static enum status tokenize(const struct settings *settings, struct status_why *
     if (status == STATUS_OK)
         status = model_tokenizer_open(&tokenizer, file, settings->tokenizer_pre, why);
     if (status == STATUS_OK)
-        status = cli_check_pre(tokenizer, settings->tokenizer_pre, settings->model, why);
-    if (status == STATUS_OK)
         status = eval_text_read_whole(&text, settings->text_file, EVAL_TEXT_MAX_BYTES, why);
     if (status == STATUS_OK && !settings->no_bos && model_adds_bos(tokenizer))
         status = append_bos(tokenizer, &tokens, why);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/run.h"
 #include "eval/clock.h"
 #include "eval/identity.h"
 
@@ -133,9 +132,6 @@ enum status cli_evaluation_open(struct cli_evaluation *e, const struct cli_perpl
     enum status status = open_backend(e, why);
     if (status == STATUS_OK)
         status = open_model(e, why);
-    if (status == STATUS_OK)
-        status =
-            cli_check_pre(model_tokenizer(e->model), settings->tokenizer_pre, settings->model, why);
     if (status == STATUS_OK)
         print_remarks(model_remarks(e->model));
     if (status == STATUS_OK)

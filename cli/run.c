@@ -69,14 +69,3 @@ int cli_end(int exit_code)
             stdout_error ? strerror(stdout_error) : "");
     return exit_code == CLI_EXIT_DONE ? CLI_EXIT_USAGE : exit_code;
 }
-
-enum status cli_check_pre(const struct model_tokenizer *tokenizer, const char *pre,
-                          const char *path, struct status_why *why)
-{
-    if (!pre || strcmp(model_tokenizer_kind(tokenizer), "spm") != 0)
-        return STATUS_OK;
-    return status_fail(why, STATUS_USAGE,
-                       "--tokenizer-pre: the vocabulary of %s is SentencePiece, which has no "
-                       "pre-tokeniser",
-                       path);
-}

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "cli/args.h"
-#include "model/tokenizer.h"
 
 /** Exit codes, the same for every command; docs/assay.1 lists them. */
 enum {
@@ -38,9 +37,5 @@ void cli_flush(void);
  * error) where it was CLI_EXIT_DONE but the output could not be written.
  */
 int cli_end(int exit_code);
-
-/** Refuse --tokenizer-pre (NULL: not given) where the vocabulary has no use for it. */
-enum status cli_check_pre(const struct model_tokenizer *tokenizer, const char *pre,
-                          const char *path, struct status_why *why);
 
 #endif
