@@ -34,8 +34,8 @@ static void assert_rows_equal(const float *found, const float *expected, size_t 
 }
 
 /** Windows of these lengths, one after the other. */
-static const size_t lengths[] = {130, 64, 1, 200, 129};
-enum { N_WINDOWS = sizeof lengths / sizeof lengths[0], N_TOKENS = 130 + 64 + 1 + 200 + 129 };
+static const size_t lengths[] = {70, 33, 1, 129, 66};
+enum { N_WINDOWS = sizeof lengths / sizeof lengths[0], N_TOKENS = 70 + 33 + 1 + 129 + 66 };
 
 static struct model_batch window_batch(const int32_t *tokens,
                                        struct model_segment segments[N_WINDOWS])
@@ -54,7 +54,7 @@ static void test_ways_to_run(void **state)
 {
     (void)state;
     static const struct fixture_run runs[] = {{.tile_tokens = 1},    {.tile_tokens = 7},
-                                              {.tile_tokens = 64},   {.tile_tokens = 131},
+                                              {.tile_tokens = 64},   {.tile_tokens = 71},
                                               {.tile_tokens = 4096}, {.split_layers = 1}};
     static const struct kern_cpu_options backends[] = {
         {.n_threads = 1, .isa_cap = KERN_ISA_AVX512}, {.n_threads = 4, .isa_cap = KERN_ISA_AVX512},
@@ -110,43 +110,64 @@ static void test_windows_alone(void **state)
     }
 }
 
-/** A prefix of 100 with endings of 30, 90 and 1: shared, against three whole sequences. */
+enum { PREFIX = 70, N_ENDINGS = 3, LONGEST_ENDING = 66 };
+static const size_t endings[N_ENDINGS] = {30, LONGEST_ENDING, 1};
+
+/** A prefix and its endings, which share it. */
+static struct model_batch family_batch(const int32_t *tokens,
+                                       struct model_segment segments[1 + N_ENDINGS])
+{
+    size_t n = PREFIX;
+    segments[0] = (struct model_segment){.n_tokens = PREFIX, .parent = -1};
+    for (size_t e = 0; e < N_ENDINGS; e++) {
+        segments[1 + e] = (struct model_segment){
+            .start = n, .n_tokens = endings[e], .first_position = PREFIX, .parent = 0};
+        n += endings[e];
+    }
+    return (struct model_batch){
+        .tokens = tokens, .n_tokens = n, .segments = segments, .n_segments = 1 + N_ENDINGS};
+}
+
+/** The same rows from whole sequences, prefix and one ending each, in the family's order. */
+static float *evaluate_unshared(struct fixture *f, const int32_t *tokens,
+                                const struct model_batch *family)
+{
+    size_t width = model_hparams(f->model)->n_embd;
+    float *rows = malloc(family->n_tokens * width * sizeof *rows);
+    assert_non_null(rows);
+    for (size_t e = 0; e < N_ENDINGS; e++) {
+        size_t start = family->segments[1 + e].start;
+        int32_t whole[PREFIX + LONGEST_ENDING];
+        memcpy(whole, tokens, PREFIX * sizeof *whole);
+        memcpy(whole + PREFIX, tokens + start, endings[e] * sizeof *whole);
+        struct model_segment segment;
+        struct model_batch alone = fixture_window(whole, PREFIX + endings[e], &segment);
+        float *hidden = fixture_hidden(f, &alone, (struct fixture_run){0});
+        memcpy(rows, hidden, PREFIX * width * sizeof *rows);
+        memcpy(rows + start * width, hidden + PREFIX * width, endings[e] * width * sizeof *rows);
+        free(hidden);
+    }
+    return rows;
+}
+
+/** Shared against unshared, also where the family is longer than a tile. */
 static void test_shared_prefix(void **state)
 {
     (void)state;
-    enum { PREFIX = 100, N_ENDINGS = 3, LONGEST = 90 };
-    static const size_t endings[N_ENDINGS] = {30, LONGEST, 1};
-    static const size_t tiles[] = {0, 1, 50, 120, 150};
+    static const size_t tiles[] = {0, 3, 50, 80, 140};
     for (size_t m = 0; m < N_MODELS; m++) {
         struct fixture f = fixture_open(&models[m]);
-        size_t width = model_hparams(f.model)->n_embd;
-        size_t n = PREFIX;
-        struct model_segment segments[1 + N_ENDINGS] = {{.n_tokens = PREFIX, .parent = -1}};
-        for (size_t e = 0; e < N_ENDINGS; e++) {
-            segments[1 + e] = (struct model_segment){
-                .start = n, .n_tokens = endings[e], .first_position = PREFIX, .parent = 0};
-            n += endings[e];
-        }
-        int32_t *tokens = fixture_tokens(&f, m, n);
-        struct model_batch batch = {
-            .tokens = tokens, .n_tokens = n, .segments = segments, .n_segments = 1 + N_ENDINGS};
+        struct model_segment segments[1 + N_ENDINGS];
+        int32_t *tokens = fixture_tokens(&f, m, N_TOKENS);
+        struct model_batch batch = family_batch(tokens, segments);
+        float *unshared = evaluate_unshared(&f, tokens, &batch);
         for (size_t t = 0; t < sizeof tiles / sizeof tiles[0]; t++) {
             float *shared =
                 fixture_hidden(&f, &batch, (struct fixture_run){.tile_tokens = tiles[t]});
-            for (size_t e = 0; e < N_ENDINGS; e++) {
-                int32_t whole[PREFIX + LONGEST];
-                memcpy(whole, tokens, PREFIX * sizeof *whole);
-                memcpy(whole + PREFIX, tokens + segments[1 + e].start, endings[e] * sizeof *whole);
-                struct model_segment segment;
-                struct model_batch alone = fixture_window(whole, PREFIX + endings[e], &segment);
-                float *unshared = fixture_hidden(&f, &alone, (struct fixture_run){0});
-                assert_rows_equal(shared, unshared, PREFIX, width);
-                assert_rows_equal(shared + segments[1 + e].start * width, unshared + PREFIX * width,
-                                  endings[e], width);
-                free(unshared);
-            }
+            assert_rows_equal(shared, unshared, batch.n_tokens, model_hparams(f.model)->n_embd);
             free(shared);
         }
+        free(unshared);
         free(tokens);
         fixture_close(&f);
     }
