@@ -29,12 +29,35 @@ static bool ends_table(const struct cli_option *row)
     return !row->names && !row->help;
 }
 
-static const struct cli_option *find_option(const struct cli_command *command, const char *name)
+const struct cli_option *cli_rows_next(struct cli_rows *rows)
 {
-    for (const struct cli_option *row = command->table; !ends_table(row); row++)
-        if (row->names && cli_words_index(row->names, name) >= 0)
+    for (;;) {
+        const struct cli_option *row = rows->next;
+        if (row->type == CLI_GROUP) {
+            *rows = (struct cli_rows){.next = row->group, .after = row + 1, .base = row->offset};
+        } else if (!ends_table(row)) {
+            rows->next++;
             return row;
-    return NULL;
+        } else if (rows->after) {
+            *rows = (struct cli_rows){.next = rows->after};
+        } else {
+            return NULL;
+        }
+    }
+}
+
+/* The row of an option, and where its setting lives. */
+static const struct cli_option *find_option(const struct cli_command *command, const char *name,
+                                            void *settings, void **target)
+{
+    struct cli_rows rows = {.next = command->table};
+    const struct cli_option *row;
+    while ((row = cli_rows_next(&rows)))
+        if (row->names && cli_words_index(row->names, name) >= 0)
+            break;
+    if (row)
+        *target = (char *)settings + rows.base + row->offset;
+    return row;
 }
 
 static enum status append_item(struct cli_list *list, const char *text, size_t n_bytes,
@@ -144,6 +167,8 @@ static enum status apply(const struct setting *s, struct cli_args *args, struct 
         return set_choice(s, why);
     case CLI_LIST:
         return set_list(s, why);
+    case CLI_EACH:
+        return append_item(s->target, s->value, strlen(s->value), why);
     case CLI_IGNORED:
         note_ignored(args, s->spelling);
         return STATUS_OK;
@@ -152,6 +177,7 @@ static enum status apply(const struct setting *s, struct cli_args *args, struct 
             return STATUS_OK;
         return status_fail(why, STATUS_USAGE, "%s: %s", s->spelling, s->option->help);
     case CLI_HEADING:
+    case CLI_GROUP:
         break;
     }
     return STATUS_OK;
@@ -170,7 +196,8 @@ static enum status switch_from_environment(const char *name, const char *value, 
 static enum status read_environment(const struct cli_command *command, void *settings,
                                     struct cli_args *args, struct status_why *why)
 {
-    for (const struct cli_option *row = command->table; !ends_table(row); row++) {
+    struct cli_rows rows = {.next = command->table};
+    for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
         const char *value = row->env ? getenv(row->env) : NULL;
         if (!value || !*value)
             continue;
@@ -179,7 +206,7 @@ static enum status read_environment(const struct cli_command *command, void *set
         if (!row->value)
             status = switch_from_environment(row->env, value, &on, why);
         if (status == STATUS_OK && on) {
-            struct setting s = {row, row->env, value, (char *)settings + row->offset};
+            struct setting s = {row, row->env, value, (char *)settings + rows.base + row->offset};
             status = apply(&s, args, why);
         }
         if (status != STATUS_OK)
@@ -193,7 +220,8 @@ static enum status fail_unknown(const struct cli_command *command, const char *n
 {
     char nearest[64] = "";
     size_t distance = strlen(name) / 3 + 2;
-    for (const struct cli_option *row = command->table; !ends_table(row); row++)
+    struct cli_rows rows = {.next = command->table};
+    for (const struct cli_option *row; (row = cli_rows_next(&rows));)
         if (row->names && row->type != CLI_REFUSED)
             cli_nearest_name(name, row->names, nearest, sizeof nearest, &distance);
     if (*nearest)
@@ -227,7 +255,8 @@ static enum status parse_option(const struct cli_command *command, int argc, cha
         args->help = true;
         return STATUS_OK;
     }
-    const struct cli_option *row = find_option(command, name);
+    void *target = NULL;
+    const struct cli_option *row = find_option(command, name, settings, &target);
     if (!row)
         return fail_unknown(command, name, why);
     if (value && !row->value)
@@ -242,7 +271,7 @@ static enum status parse_option(const struct cli_command *command, int argc, cha
     if (!value && n_values > 0 && *i + 1 < argc)
         value = argv[*i + 1];
     *i += n_values;
-    struct setting s = {row, name, value, (char *)settings + row->offset};
+    struct setting s = {row, name, value, target};
     return apply(&s, args, why);
 }
 

@@ -16,6 +16,8 @@
 
 enum cli_option_type {
     CLI_HEADING, /* no option: `help` is a line above the rows that follow */
+    CLI_GROUP,   /* no option: the rows of another table, whose settings live at `offset`;
+                    groups do not nest */
     CLI_ON,      /* bool: true */
     CLI_OFF,     /* bool: false */
     CLI_TEXT,    /* const char *: the argument as it stands */
@@ -23,6 +25,7 @@ enum cli_option_type {
     CLI_NUMBER,  /* double, finite */
     CLI_CHOICE,  /* int: index into `choices` */
     CLI_LIST,    /* struct cli_list: comma-separated, may be given again; "a,b" quotes commas */
+    CLI_EACH,    /* struct cli_list: the argument as it stands, may be given again */
     CLI_IGNORED, /* nothing: accepted, because it can change no number here. With `choices`
                     it takes a value only where the next argument is one of them. */
     CLI_REFUSED  /* nothing: an error, because it could change a number; `help` says why.
@@ -32,16 +35,17 @@ enum cli_option_type {
 struct cli_option {
     const char *names; /* every spelling, separated by single blanks */
     enum cli_option_type type;
-    const char *value;   /* what help calls its argument; NULL: takes none */
-    const char *help;    /* NULL: not listed */
-    size_t offset;       /* of the setting, in the settings struct */
-    int64_t min, max;    /* CLI_COUNT */
-    const char *choices; /* words, separated by single blanks; see the types */
-    const char *env;     /* environment variable, or NULL */
-    unsigned n_values;   /* arguments taken, where that is not 1 for a `value` */
+    const char *value;              /* what help calls its argument; NULL: takes none */
+    const char *help;               /* NULL: not listed */
+    size_t offset;                  /* of the setting, in the settings struct */
+    int64_t min, max;               /* CLI_COUNT */
+    const char *choices;            /* words, separated by single blanks; see the types */
+    const char *env;                /* environment variable, or NULL */
+    unsigned n_values;              /* arguments taken, where that is not 1 for a `value` */
+    const struct cli_option *group; /* CLI_GROUP: ends as a command's table does */
 };
 
-/** Strings that CLI_LIST collected; release with cli_list_clear(). */
+/** Strings that CLI_LIST or CLI_EACH collected; release with cli_list_clear(). */
 struct cli_list {
     char **items;
     size_t n;
@@ -58,6 +62,16 @@ struct cli_command {
     const struct cli_option *table; /* ends with a row whose names and help are NULL */
     int (*run)(const struct cli_command *self, int argc, char **argv); /* exit code */
 };
+
+/** A walk over a table and its groups. Zero-initialise but for `next`, the first row. */
+struct cli_rows {
+    const struct cli_option *next;
+    const struct cli_option *after; /* inside a group: the row behind it; else NULL */
+    size_t base;                    /* what the offset of the row returned last counts from */
+};
+
+/** The next row that is no group, or NULL at the end. */
+const struct cli_option *cli_rows_next(struct cli_rows *rows);
 
 /** What parsing found besides the settings. */
 struct cli_args {

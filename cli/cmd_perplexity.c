@@ -1,6 +1,4 @@
 /* assay perplexity: how well a model predicts a text. */
-#include <float.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,54 +8,21 @@
 #include "cli/run.h"
 #include "eval/per_token.h"
 
-/* The model computes with float32: what has no positive float32 is refused, not rounded away. */
-static enum status check_rotary_settings(const struct cli_perplexity *s, struct status_why *why)
-{
-    const struct {
-        const char *name;
-        double value;
-        bool negative_allowed; /* llama-perplexity's way to say: as the file says */
-    } numbers[] = {
-        {"--rope-scale", s->rope_scale, false},
-        {"--rope-freq-base", s->rope_freq_base, false},
-        {"--rope-freq-scale", s->rope_freq_scale, false},
-        {"--yarn-attn-factor", s->yarn_attn_factor, true},
-        {"--yarn-beta-fast", s->yarn_beta_fast, true},
-        {"--yarn-beta-slow", s->yarn_beta_slow, true},
-    };
-    const double least = (double)FLT_MIN, most = 1 / least;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        double value = numbers[i].value;
-        bool as_the_file_says = isnan(value) || (value < 0 && numbers[i].negative_allowed);
-        if (!as_the_file_says && !(value >= least && value <= most))
-            return status_fail(why, STATUS_USAGE, "%s: %g is out of range, expected %g to %g",
-                               numbers[i].name, value, least, most);
-    }
-    if (s->yarn_ext_factor > most)
-        return status_fail(why, STATUS_USAGE, "--yarn-ext-factor: %g is out of range",
-                           s->yarn_ext_factor);
-    if (!isnan(s->rope_scale) && !isnan(s->rope_freq_scale))
-        return status_fail(why, STATUS_USAGE,
-                           "--rope-scale and --rope-freq-scale say the same thing; give one");
-    return STATUS_OK;
-}
-
 /* What the table of options cannot say: what belongs together and what excludes each other. */
 static enum status check_settings(const struct cli_perplexity *s, struct status_why *why)
 {
-    int n_texts = (s->text_file != NULL) + (s->binary_file != NULL) + (s->prompt != NULL);
     if (!s->model)
         return status_fail(why, STATUS_USAGE, "-m is missing; see assay help perplexity");
-    if (n_texts != 1)
-        return status_fail(why, STATUS_USAGE,
-                           "expected exactly one text, by -f, -bf or -p; found %d", n_texts);
+    enum status status = cli_text_check(&s->text, why);
+    if (status != STATUS_OK)
+        return status;
     if (s->n_chunks == 0)
         return status_fail(why, STATUS_USAGE, "--chunks: 0 leaves nothing to evaluate; -1 is all");
     if (s->protocol == CLI_PROTOCOL_FIXED && s->stride)
         return status_fail(why, STATUS_USAGE, "--ppl-stride goes with --protocol default only");
     if (s->protocol != CLI_PROTOCOL_FIXED && s->split_lines)
         return status_fail(why, STATUS_USAGE, "--split-lines goes with --protocol fixed only");
-    return check_rotary_settings(s, why);
+    return cli_model_check(&s->load, why);
 }
 
 static void on_window(void *user, size_t w)
@@ -75,35 +40,23 @@ static void on_progress(void *user, const struct eval_progress *now)
 static enum status create_outputs(struct cli_evaluation *e, struct status_why *why)
 {
     const struct cli_perplexity *s = e->settings;
-    enum status status = STATUS_OK;
-    if (s->json_file)
-        status = eval_file_create(&e->json_file, s->json_file, why);
-    if (status == STATUS_OK && s->per_token_file)
-        status = eval_file_create(&e->per_token_file, s->per_token_file, why);
+    enum status status = cli_output_create(&e->json_file, s->output.json_file, why);
+    if (status == STATUS_OK)
+        status = cli_output_create(&e->per_token_file, s->per_token_file, why);
     return status;
-}
-
-/* Commit a file that was filled with `filled` as its outcome; *file is NULL afterwards. */
-static enum status commit(struct eval_file **file, enum status filled, struct status_why *why)
-{
-    struct eval_file *done = *file;
-    *file = NULL;
-    if (filled == STATUS_OK)
-        return eval_file_commit(done, why);
-    eval_file_abandon(done);
-    return filled;
 }
 
 static enum status write_outputs(struct cli_evaluation *e, struct status_why *why)
 {
     enum status status = STATUS_OK;
     if (e->per_token_file)
-        status = commit(&e->per_token_file,
-                        eval_per_token_write(e->per_token_file, &e->plan, &e->stream, &e->table,
-                                             model_tokenizer(e->model), why),
-                        why);
+        status =
+            cli_output_commit(&e->per_token_file,
+                              eval_per_token_write(e->per_token_file, &e->plan, &e->stream,
+                                                   &e->table, model_tokenizer(e->model.model), why),
+                              why);
     if (status == STATUS_OK && e->json_file)
-        status = commit(&e->json_file, cli_report_json(e, e->json_file, why), why);
+        status = cli_output_commit(&e->json_file, cli_report_json(e, e->json_file, why), why);
     return status;
 }
 
@@ -115,7 +68,7 @@ static enum status evaluate(struct cli_evaluation *e, struct status_why *why)
     if (status != STATUS_OK)
         return status;
     cli_report_beginning(e);
-    cli_progress_begin(&e->progress, e->settings->quiet);
+    cli_progress_begin(&e->progress, e->settings->output.quiet);
     e->run_options.window_done = on_window;
     e->run_options.progress = on_progress;
     e->run_options.user = e;
@@ -158,7 +111,7 @@ static int run_perplexity(const struct cli_command *self, int argc, char **argv)
         exit_code = status == STATUS_OK ? cli_end(CLI_EXIT_DONE) : cli_fail(status, &why);
         cli_evaluation_close(&e);
     }
-    cli_list_clear(&settings.overrides);
+    cli_list_clear(&settings.load.overrides);
     return exit_code;
 }
 

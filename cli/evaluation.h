@@ -6,18 +6,15 @@
 
 #include "cli/options_perplexity.h"
 #include "cli/progress.h"
-#include "eval/atomic_file.h"
+#include "cli/setup.h"
 #include "eval/curve.h"
 #include "eval/perplexity.h"
 #include "eval/run.h"
-#include "kernels/cpu/cpu.h"
 
 struct cli_evaluation {
     const struct cli_perplexity *settings;
     struct kern_backend *backend;
-    struct model *model;
-    char model_id[EVAL_HEX];
-    char model_sha256[EVAL_HEX]; /* with --hash-model, else "" */
+    struct cli_model model;
     struct eval_text text;
     struct eval_stream stream;
     struct eval_plan plan;

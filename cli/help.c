@@ -58,7 +58,8 @@ void cli_args_help(const struct cli_command *command)
         printf("\n%s\n", command->description);
     if (command->table->type != CLI_HEADING)
         putchar('\n');
-    for (const struct cli_option *row = command->table; row->names || row->help; row++) {
+    struct cli_rows rows = {.next = command->table};
+    for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
         if (row->type == CLI_HEADING)
             printf("\n%s\n", row->help);
         else if (row->help && row->type != CLI_REFUSED)

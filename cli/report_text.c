@@ -62,7 +62,8 @@ static void print_nonfinite(const struct cli_evaluation *e)
 {
     const struct eval_nonfinite *n = &e->result.nonfinite;
     char bytes[64], text[4 * sizeof bytes + 1];
-    size_t n_bytes = model_token_bytes(model_tokenizer(e->model), n->token, bytes, sizeof bytes);
+    size_t n_bytes =
+        model_token_bytes(model_tokenizer(e->model.model), n->token, bytes, sizeof bytes);
     size_t n_text = eval_token_escape(text, sizeof text - 1, bytes,
                                       n_bytes < sizeof bytes ? n_bytes : sizeof bytes);
     text[n_text] = '\0';

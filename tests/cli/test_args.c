@@ -46,7 +46,7 @@ static void assert_refused(const char *text, const char *sentence)
     snprintf(line, sizeof line, "perplexity %s", text);
     assert_int_equal(parse(line, &settings, &args, &why), STATUS_USAGE);
     assert_string_equal(why.text, sentence);
-    cli_list_clear(&settings.overrides);
+    cli_list_clear(&settings.load.overrides);
 }
 
 static struct cli_perplexity accept(const char *text, struct cli_args *args)
@@ -72,11 +72,11 @@ static void test_values_of_every_type(void **state)
     assert_string_equal(s.model, "a.gguf");
     assert_int_equal(s.n_ctx, 256);
     assert_int_equal(s.n_chunks, -1);
-    assert_true(s.rope_freq_base == 1e6);
-    assert_int_equal(s.isa, CLI_ISA_AVX2);
-    assert_int_equal(s.rope_scaling, 2);
-    assert_true(s.llama_compat && s.quiet);
-    assert_int_equal(s.n_batch, 7);
+    assert_true(s.load.rope_freq_base == 1e6);
+    assert_int_equal(s.machine.isa, CLI_ISA_AVX2);
+    assert_int_equal(s.load.rope_scaling, 2);
+    assert_true(s.llama_compat && s.output.quiet);
+    assert_int_equal(s.machine.n_batch, 7);
     assert_string_equal(args.ignored, "");
 }
 
@@ -86,9 +86,9 @@ static void test_defaults(void **state)
     struct cli_args args;
     struct cli_perplexity s = accept("-m x", &args);
     assert_int_equal(s.n_chunks, -1);
-    assert_int_equal(s.isa, CLI_ISA_AUTO);
-    assert_int_equal(s.rope_scaling, -1);
-    assert_true(isnan(s.yarn_ext_factor) && isnan(s.rope_scale));
+    assert_int_equal(s.machine.isa, CLI_ISA_AUTO);
+    assert_int_equal(s.load.rope_scaling, -1);
+    assert_true(isnan(s.load.yarn_ext_factor) && isnan(s.load.rope_scale));
     assert_int_equal(s.n_ctx, 0);
 }
 
@@ -100,8 +100,8 @@ static void test_spellings(void **state)
     assert_int_equal(accept("--ctx_size 99", &args).n_ctx, 99);
     assert_int_equal(accept("--ctx-size=99", &args).n_ctx, 99);
     assert_int_equal(accept("--ctx_size=99", &args).n_ctx, 99);
-    assert_string_equal(accept("--prompt=a=b", &args).prompt, "a=b");
-    assert_string_equal(accept("-p -c", &args).prompt, "-c");
+    assert_string_equal(accept("--prompt=a=b", &args).text.prompt, "a=b");
+    assert_string_equal(accept("-p -c", &args).text.prompt, "-c");
     assert_int_equal(accept("-c 1 -c 2", &args).n_ctx, 2);
 }
 
@@ -111,11 +111,11 @@ static void test_lists(void **state)
     struct cli_args args;
     struct cli_perplexity s =
         accept("--override-kv a=int:1,b=str:x --override-kv \"c=str:1,\"\"2\"\"\"", &args);
-    assert_int_equal(s.overrides.n, 3);
-    assert_string_equal(s.overrides.items[0], "a=int:1");
-    assert_string_equal(s.overrides.items[1], "b=str:x");
-    assert_string_equal(s.overrides.items[2], "c=str:1,\"2\"");
-    cli_list_clear(&s.overrides);
+    assert_int_equal(s.load.overrides.n, 3);
+    assert_string_equal(s.load.overrides.items[0], "a=int:1");
+    assert_string_equal(s.load.overrides.items[1], "b=str:x");
+    assert_string_equal(s.load.overrides.items[2], "c=str:1,\"2\"");
+    cli_list_clear(&s.load.overrides);
     assert_refused("--override-kv \"a", "--override-kv: '\"a' has a quote that is not closed");
 }
 
@@ -170,7 +170,7 @@ static void test_environment(void **state)
     setenv("ASSAY_ISA", "scalar", 1);
     struct cli_perplexity s = accept("-t 1", &args);
     assert_int_equal(s.n_ctx, 128);
-    assert_int_equal(s.isa, CLI_ISA_SCALAR);
+    assert_int_equal(s.machine.isa, CLI_ISA_SCALAR);
     assert_int_equal(accept("-c 64", &args).n_ctx, 64);
 
     setenv("LLAMA_ARG_CTX_SIZE", "many", 1);
@@ -187,7 +187,8 @@ static void test_environment(void **state)
 static void test_no_spelling_twice(void **state)
 {
     (void)state;
-    for (const struct cli_option *row = cli_perplexity_table; row->names || row->help; row++) {
+    struct cli_rows rows = {.next = cli_perplexity_table};
+    for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
         const char *names = row->names ? row->names : "", *name;
         size_t length;
         while ((names = cli_words_next(names, &name, &length))) {
@@ -195,8 +196,8 @@ static void test_no_spelling_twice(void **state)
             snprintf(word, sizeof word, "%.*s", (int)length, name);
             assert_int_equal(word[0], '-');
             size_t n_found = 0;
-            for (const struct cli_option *other = cli_perplexity_table; other->names || other->help;
-                 other++)
+            struct cli_rows others = {.next = cli_perplexity_table};
+            for (const struct cli_option *other; (other = cli_rows_next(&others));)
                 n_found += other->names && cli_words_index(other->names, word) >= 0;
             if (n_found != 1)
                 fail_msg("%s is in %zu rows", word, n_found);

@@ -1,0 +1,156 @@
+#include "cli/json_parts.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "cli/versions.h"
+
+static const char *const bos_names[] = {
+    [EVAL_BOS_NONE] = "none",
+    [EVAL_BOS_REPLACES] = "replaces",
+    [EVAL_BOS_IN_FRONT] = "in-front",
+};
+
+/* A number of the command line; null where the file's is used. */
+static void add_forced(struct cli_json *json, cJSON *object, const char *key, double value)
+{
+    cli_json_real(json, object, key, value >= 0 ? value : (double)NAN);
+}
+
+static void add_list(struct cli_json *json, cJSON *object, const char *key,
+                     const struct cli_list *items)
+{
+    cJSON *list = cli_json_list(json, object, key);
+    for (size_t i = 0; i < items->n; i++)
+        cli_json_text(json, list, NULL, items->items[i]);
+}
+
+void cli_json_add_text_settings(struct cli_json *json, cJSON *o,
+                                const struct cli_text_settings *text)
+{
+    cli_json_flag(json, o, "parse_special", text->parse_special);
+}
+
+void cli_json_add_model_settings(struct cli_json *json, cJSON *o,
+                                 const struct cli_model_settings *s)
+{
+    static const char *const scalings[] = {"none", "linear", "yarn"};
+    cli_json_text(json, o, "tokenizer_pre", s->tokenizer_pre);
+    cli_json_flag(json, o, "allow_unknown", s->allow_unknown);
+    add_list(json, o, "override_kv", &s->overrides);
+    cli_json_text(json, o, "rope_scaling", s->rope_scaling >= 0 ? scalings[s->rope_scaling] : NULL);
+    add_forced(json, o, "rope_scale", s->rope_scale);
+    add_forced(json, o, "rope_freq_base", s->rope_freq_base);
+    add_forced(json, o, "rope_freq_scale", s->rope_freq_scale);
+    add_forced(json, o, "yarn_orig_ctx",
+               s->yarn_original_ctx ? (double)s->yarn_original_ctx : (double)NAN);
+    add_forced(json, o, "yarn_ext_factor", s->yarn_ext_factor);
+    add_forced(json, o, "yarn_attn_factor", s->yarn_attn_factor);
+    add_forced(json, o, "yarn_beta_fast", s->yarn_beta_fast);
+    add_forced(json, o, "yarn_beta_slow", s->yarn_beta_slow);
+}
+
+void cli_json_add_arithmetic(struct cli_json *json, cJSON *o, const struct cli_machine_settings *s)
+{
+    cli_json_text(json, o, "precision", "exact");
+    cli_json_text(json, o, "gemm", s->gemm == CLI_GEMM_OPENBLAS ? "openblas" : "own");
+    cli_json_flag(json, o, "bit_stable", s->gemm == CLI_GEMM_OWN);
+}
+
+void cli_json_add_model(struct cli_json *json, cJSON *parent, const char *key,
+                        const struct cli_model *model)
+{
+    const struct model_hparams *hparams = model_hparams(model->model);
+    const struct gguf_file *file = model_file(model->model);
+    uint64_t n_weights = 0, n_bytes = 0;
+    for (size_t i = 0; i < gguf_n_tensors(file); i++) {
+        const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
+        n_weights += tensor->n_rows * tensor->ne[0];
+        n_bytes += tensor->n_bytes;
+    }
+    cJSON *o = cli_json_object(json, parent, key);
+    cli_json_text(json, o, "id", model->id);
+    cli_json_text(json, o, "sha256", *model->sha256 ? model->sha256 : NULL);
+    cli_json_text(json, o, "architecture", hparams->architecture);
+    cli_json_text(json, o, "name", hparams->name);
+    cli_json_uint(json, o, "n_weights", n_weights);
+    cli_json_uint(json, o, "n_bytes", n_bytes);
+    cli_json_uint(json, o, "n_vocab", hparams->n_vocab);
+    cJSON *remarks = cli_json_list(json, o, "remarks");
+    for (const char *line = model_remarks(model->model); *line;) {
+        size_t n = strcspn(line, "\n");
+        cli_json_bytes(json, remarks, NULL, line, n);
+        line += n + (line[n] == '\n');
+    }
+}
+
+cJSON *cli_json_add_text(struct cli_json *json, const struct eval_text *text,
+                         const struct eval_stream *stream, const struct eval_plan *plan,
+                         const struct model_tokenizer *tokenizer)
+{
+    cJSON *o = cli_json_object(json, json->root, "text");
+    cli_json_text(json, o, "sha256", text->sha256);
+    cli_json_uint(json, o, "n_bytes", text->file_bytes);
+    cli_json_flag(json, o, "newline_dropped", text->newline_dropped);
+
+    cJSON *tokens = cli_json_object(json, json->root, "tokens");
+    cli_json_text(json, tokens, "sha256", stream->sha256);
+    cli_json_uint(json, tokens, "n", stream->n);
+    cli_json_text(json, tokens, "tokenizer", model_tokenizer_kind(tokenizer));
+    cli_json_text(json, tokens, "pre", model_tokenizer_pre(tokenizer));
+    cli_json_int(json, tokens, "bos", plan->options.bos);
+    cli_json_flag(json, tokens, "bos_before_text", stream->has_bos);
+    cli_json_text(json, tokens, "bos_in_windows", bos_names[plan->bos_use]);
+
+    cJSON *windows = cli_json_object(json, json->root, "windows");
+    cli_json_uint(json, windows, "n", plan->n_windows);
+    cli_json_uint(json, windows, "n_tokens", plan->window);
+    cli_json_uint(json, windows, "step", plan->step);
+    cli_json_uint(json, windows, "n_inputs", plan->n_inputs);
+    cli_json_uint(json, windows, "first_scored", plan->first_scored);
+    return windows;
+}
+
+static void add_versions(struct cli_json *json, cJSON *run)
+{
+    struct cli_versions versions;
+    cli_versions_read(&versions);
+    cJSON *o = cli_json_object(json, run, "versions");
+    cli_json_text(json, o, "assay", versions.assay);
+    cli_json_text(json, o, "compiler", versions.compiler);
+    cli_json_text(json, o, "build", versions.build);
+    cli_json_text(json, o, "pcre2", versions.pcre2);
+    cli_json_text(json, o, "cjson", versions.cjson);
+    cli_json_text(json, o, "openssl", versions.openssl);
+    cli_json_text(json, o, "openblas", *versions.openblas ? versions.openblas : NULL);
+}
+
+cJSON *cli_json_add_run(struct cli_json *json, const struct cli_json_run *r)
+{
+    char started[32] = "";
+    struct tm utc;
+    if (gmtime_r(&r->started, &utc))
+        strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    struct rusage usage = {0};
+    getrusage(RUSAGE_SELF, &usage);
+
+    cJSON *run = cli_json_object(json, json->root, "run");
+    cli_json_text(json, run, "text_file",
+                  r->text->binary_file ? r->text->binary_file : r->text->text_file);
+    cli_json_text(json, run, "started", started);
+    cli_json_real(json, run, "seconds_to_load", r->seconds_to_load);
+    cli_json_real(json, run, "seconds", r->stats->seconds);
+    cli_json_real(json, run, "seconds_forward", r->stats->times.forward);
+    cli_json_real(json, run, "seconds_head", r->stats->times.head);
+    cli_json_uint(json, run, "n_inputs", r->stats->n_inputs);
+    cli_json_real(json, run, "tokens_per_second", (double)r->stats->n_inputs / r->stats->seconds);
+    cli_json_uint(json, run, "n_batches", r->stats->n_batches);
+    cli_json_uint(json, run, "max_batch_tokens", r->stats->max_batch_tokens);
+    cli_json_text(json, run, "isa", kern_isa_name(kern_cpu_isa(r->backend)));
+    cli_json_uint(json, run, "n_threads", kern_cpu_n_threads(r->backend));
+    cli_json_real(json, run, "memory_bound_bytes", r->memory_bound);
+    cli_json_int(json, run, "memory_peak_bytes", usage.ru_maxrss * INT64_C(1024));
+    add_versions(json, run);
+    return run;
+}

@@ -1,0 +1,45 @@
+/** Parts of a result document that every evaluator's has; docs/json.md describes them. */
+#ifndef CLI_JSON_PARTS_H
+#define CLI_JSON_PARTS_H
+
+#include <time.h>
+
+#include "cli/json.h"
+#include "cli/setup.h"
+#include "eval/run.h"
+
+/** The version of all documents: `schema_version`. */
+enum { CLI_SCHEMA_VERSION = 1 };
+
+/** Members of `settings` about the text, the model and the arithmetic. */
+void cli_json_add_text_settings(struct cli_json *json, cJSON *settings,
+                                const struct cli_text_settings *text);
+void cli_json_add_model_settings(struct cli_json *json, cJSON *settings,
+                                 const struct cli_model_settings *model);
+void cli_json_add_arithmetic(struct cli_json *json, cJSON *settings,
+                             const struct cli_machine_settings *machine);
+
+/** An object about a model: identity, size, remarks. */
+void cli_json_add_model(struct cli_json *json, cJSON *parent, const char *key,
+                        const struct cli_model *model);
+
+/** Objects `text`, `tokens` and, without their sums, the numbers of `windows`, which is returned.
+ */
+cJSON *cli_json_add_text(struct cli_json *json, const struct eval_text *text,
+                         const struct eval_stream *stream, const struct eval_plan *plan,
+                         const struct model_tokenizer *tokenizer);
+
+/** Where the time of a run went. */
+struct cli_json_run {
+    time_t started;
+    double seconds_to_load;
+    const struct cli_text_settings *text;
+    const struct eval_run_stats *stats;
+    const struct kern_backend *backend;
+    double memory_bound; /* bytes */
+};
+
+/** The object `run`: whatever may differ from run to run and machine to machine. Returns it. */
+cJSON *cli_json_add_run(struct cli_json *json, const struct cli_json_run *run);
+
+#endif

@@ -1,0 +1,157 @@
+#include "cli/setup.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum status cli_text_check(const struct cli_text_settings *s, struct status_why *why)
+{
+    int n_texts = (s->text_file != NULL) + (s->binary_file != NULL) + (s->prompt != NULL);
+    if (n_texts != 1)
+        return status_fail(why, STATUS_USAGE,
+                           "expected exactly one text, by -f, -bf or -p; found %d", n_texts);
+    return STATUS_OK;
+}
+
+/* The model computes with float32: what has no positive float32 is refused, not rounded away. */
+enum status cli_model_check(const struct cli_model_settings *s, struct status_why *why)
+{
+    const struct {
+        const char *name;
+        double value;
+        bool negative_allowed; /* llama-perplexity's way to say: as the file says */
+    } numbers[] = {
+        {"--rope-scale", s->rope_scale, false},
+        {"--rope-freq-base", s->rope_freq_base, false},
+        {"--rope-freq-scale", s->rope_freq_scale, false},
+        {"--yarn-attn-factor", s->yarn_attn_factor, true},
+        {"--yarn-beta-fast", s->yarn_beta_fast, true},
+        {"--yarn-beta-slow", s->yarn_beta_slow, true},
+    };
+    const double least = (double)FLT_MIN, most = 1 / least;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        double value = numbers[i].value;
+        bool as_the_file_says = isnan(value) || (value < 0 && numbers[i].negative_allowed);
+        if (!as_the_file_says && !(value >= least && value <= most))
+            return status_fail(why, STATUS_USAGE, "%s: %g is out of range, expected %g to %g",
+                               numbers[i].name, value, least, most);
+    }
+    if (s->yarn_ext_factor > most)
+        return status_fail(why, STATUS_USAGE, "--yarn-ext-factor: %g is out of range",
+                           s->yarn_ext_factor);
+    if (!isnan(s->rope_scale) && !isnan(s->rope_freq_scale))
+        return status_fail(why, STATUS_USAGE,
+                           "--rope-scale and --rope-freq-scale say the same thing; give one");
+    return STATUS_OK;
+}
+
+enum status cli_backend_open(struct kern_backend **out, const struct cli_machine_settings *s,
+                             struct status_why *why)
+{
+    static const enum kern_isa isas[] = {
+        [CLI_ISA_SCALAR] = KERN_ISA_SCALAR,
+        [CLI_ISA_AVX2] = KERN_ISA_AVX2,
+        [CLI_ISA_AVX512] = KERN_ISA_AVX512,
+        [CLI_ISA_AUTO] = KERN_ISA_COUNT - 1,
+    };
+    int64_t n_threads = s->n_threads_batch ? s->n_threads_batch : s->n_threads;
+    struct kern_cpu_options options = {
+        .n_threads = n_threads > 0 ? (unsigned)n_threads : 0,
+        .isa_cap = isas[s->isa],
+        .gemm = s->gemm == CLI_GEMM_OPENBLAS ? KERN_GEMM_OPENBLAS : KERN_GEMM_OWN,
+    };
+    return kern_cpu_open(out, &options, why);
+}
+
+/* A number of the command line; the model takes 0 for "as the file says". */
+static float given_or_zero(double value)
+{
+    return value > 0 ? (float)value : 0; /* 0 for NaN, too */
+}
+
+static struct model_options model_options(const struct cli_model_settings *s, bool llama_compat)
+{
+    static const char *const scalings[] = {"none", "linear", "yarn"};
+    double freq_scale = s->rope_scale > 0 ? 1 / s->rope_scale : s->rope_freq_scale;
+    bool has_ext_factor = s->yarn_ext_factor >= 0; /* false for NaN, too */
+    return (struct model_options){
+        .tokenizer_pre = s->tokenizer_pre,
+        .allow_unknown = s->allow_unknown,
+        .ignore_sliding_window = llama_compat,
+        .overrides = (const char *const *)s->overrides.items,
+        .n_overrides = s->overrides.n,
+        .rope_freq_base = given_or_zero(s->rope_freq_base),
+        .rope_freq_scale = given_or_zero(freq_scale),
+        .rope_scaling = s->rope_scaling >= 0 ? scalings[s->rope_scaling] : NULL,
+        .has_yarn_ext_factor = has_ext_factor,
+        .yarn_ext_factor = has_ext_factor ? (float)s->yarn_ext_factor : 0,
+        .yarn_attn_factor = given_or_zero(s->yarn_attn_factor),
+        .yarn_beta_fast = given_or_zero(s->yarn_beta_fast),
+        .yarn_beta_slow = given_or_zero(s->yarn_beta_slow),
+        .yarn_original_ctx = (uint32_t)s->yarn_original_ctx,
+    };
+}
+
+enum status cli_model_open(struct cli_model *out, const char *path,
+                           const struct cli_model_settings *settings, bool llama_compat, bool hash,
+                           struct status_why *why)
+{
+    *out = (struct cli_model){.path = path};
+    struct model_options options = model_options(settings, llama_compat);
+    struct gguf_file *file;
+    enum status status = gguf_open(&file, path, why);
+    if (status == STATUS_OK)
+        status = eval_model_id(out->id, file, why);
+    if (status == STATUS_OK && hash)
+        status = eval_file_hash(out->sha256, file, why);
+    if (status != STATUS_OK) {
+        gguf_close(file);
+        return status;
+    }
+    status = model_open(&out->model, file, &options, why);
+    if (status == STATUS_OK)
+        cli_print_remarks(model_remarks(out->model));
+    return status;
+}
+
+void cli_model_close(struct cli_model *model)
+{
+    model_close(model->model);
+    *model = (struct cli_model){0};
+}
+
+enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *s,
+                          struct status_why *why)
+{
+    if (s->prompt)
+        return eval_text_copy(out, s->prompt, strlen(s->prompt), why);
+    if (s->binary_file)
+        return eval_text_read_whole(out, s->binary_file, EVAL_TEXT_MAX_BYTES, why);
+    return eval_text_read(out, s->text_file, EVAL_TEXT_MAX_BYTES, why);
+}
+
+void cli_print_remarks(const char *lines)
+{
+    while (*lines) {
+        size_t n = strcspn(lines, "\n");
+        fprintf(stderr, "assay: note: %.*s\n", (int)n, lines);
+        lines += n + (lines[n] == '\n');
+    }
+}
+
+enum status cli_output_create(struct eval_file **out, const char *path, struct status_why *why)
+{
+    *out = NULL;
+    return path ? eval_file_create(out, path, why) : STATUS_OK;
+}
+
+enum status cli_output_commit(struct eval_file **file, enum status filled, struct status_why *why)
+{
+    struct eval_file *done = *file;
+    *file = NULL;
+    if (filled == STATUS_OK)
+        return eval_file_commit(done, why);
+    eval_file_abandon(done);
+    return filled;
+}

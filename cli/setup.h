@@ -1,0 +1,53 @@
+/** What an evaluation is set up from: backend, models and a text, as the options say. */
+#ifndef CLI_SETUP_H
+#define CLI_SETUP_H
+
+#include "cli/options_common.h"
+#include "eval/atomic_file.h"
+#include "eval/identity.h"
+#include "eval/text.h"
+#include "kernels/cpu/cpu.h"
+#include "model/model.h"
+
+/** An open model and what results name it by. Zero-initialise; release with cli_model_close(). */
+struct cli_model {
+    const char *path; /* as it was given; borrowed */
+    struct model *model;
+    char id[EVAL_HEX];
+    char sha256[EVAL_HEX]; /* where it was asked for, else "" */
+};
+
+/** What the tables of options cannot say. Fail: STATUS_USAGE. */
+enum status cli_text_check(const struct cli_text_settings *settings, struct status_why *why);
+enum status cli_model_check(const struct cli_model_settings *settings, struct status_why *why);
+
+/** *out: the caller closes it with kern_close(). Fails: STATUS_USAGE, STATUS_MEMORY. */
+enum status cli_backend_open(struct kern_backend **out, const struct cli_machine_settings *settings,
+                             struct status_why *why);
+
+/**
+ * Open a model; its remarks go to standard error.
+ * llama_compat: as llama.cpp reads it.   hash: also compute the SHA-256 of all of its bytes.
+ */
+enum status cli_model_open(struct cli_model *out, const char *path,
+                           const struct cli_model_settings *settings, bool llama_compat, bool hash,
+                           struct status_why *why);
+void cli_model_close(struct cli_model *model);
+
+/** Read the text of -f, -bf or -p. Fails: as eval_text_read. */
+enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *settings,
+                          struct status_why *why);
+
+/** Print each line of `lines` as a note on standard error. */
+void cli_print_remarks(const char *lines);
+
+/** Create *out where a path is given (NULL: no file is wanted). Fails: as eval_file_create. */
+enum status cli_output_create(struct eval_file **out, const char *path, struct status_why *why);
+
+/**
+ * Commit a file where `filled`, the outcome of writing into it, is STATUS_OK, else abandon it.
+ * *file is NULL afterwards. Returns the first failure.
+ */
+enum status cli_output_commit(struct eval_file **file, enum status filled, struct status_why *why);
+
+#endif
