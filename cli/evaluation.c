@@ -1,5 +1,6 @@
 #include "cli/evaluation.h"
 
+#include "eval/batch_size.h"
 #include "eval/clock.h"
 
 enum {
@@ -56,6 +57,8 @@ enum status cli_evaluation_open(struct cli_evaluation *e, const struct cli_perpl
     if (status == STATUS_OK) {
         cli_print_remarks(e->plan.warning);
         struct eval_task task = cli_evaluation_task(e);
+        if (e->run_options.batch_tokens == 0)
+            status = eval_batch_choose(&task, &e->run_options.batch_tokens, why);
         e->memory = eval_run_memory(&task, &e->run_options);
     }
     e->seconds_to_load = eval_clock_seconds() - started;

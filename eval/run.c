@@ -1,5 +1,6 @@
 #include "eval/run.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,10 +8,8 @@
 #include "eval/compat.h"
 #include "eval/memory.h"
 
-/** The default batch: what it may take, and how long it should last. */
-#define DEFAULT_X_BYTES ((size_t)64 << 20)
-enum { DEFAULT_TOKENS = 16384, FIRST_TOKENS = 256 };
-static const double default_seconds = 8;
+/** Code that a run is the first to touch, positions of a tile, state of a slab's scores. */
+static const double small_things_bytes = 1.5e6;
 
 /** A run: the arrays of a batch, sized for the largest, and where the run stands. */
 struct run {
@@ -42,18 +41,10 @@ static size_t divide_up(size_t a, size_t b)
 static size_t largest_batch(const struct eval_task *task, const struct eval_run_options *options)
 {
     const struct eval_plan *plan = task->plan;
-    size_t n = 0;
-    if (options->batch_tokens) {
-        n = divide_up(options->batch_tokens, plan->window);
-    } else {
-        size_t row_bytes = (size_t)model_hparams(task->model)->n_embd * sizeof(float);
-        size_t tokens = DEFAULT_X_BYTES / row_bytes;
-        n = (tokens < DEFAULT_TOKENS ? tokens : DEFAULT_TOKENS) / plan->window;
-    }
+    size_t n = divide_up(options->batch_tokens, plan->window);
     size_t most = (size_t)UINT32_MAX / (plan->n_inputs + 1);
     n = n < most ? n : most;
-    n = n < plan->n_windows ? n : plan->n_windows;
-    return n ? n : 1;
+    return n < plan->n_windows ? n : plan->n_windows;
 }
 
 size_t eval_run_batch_tokens(const struct eval_task *task, const struct eval_run_options *options)
@@ -66,6 +57,7 @@ static struct eval_scorer_options scorer_options(const struct eval_task *task,
 {
     return (struct eval_scorer_options){
         .max_batch = eval_run_batch_tokens(task, options),
+        .max_rows = largest_batch(task, options) * task->plan->n_scored,
         .max_segment = task->plan->n_inputs,
         .tile_tokens = options->tile_tokens,
     };
@@ -94,9 +86,9 @@ struct eval_memory eval_run_memory(const struct eval_task *task,
         gguf_shard_data(file, i, &n_bytes, &data_offset);
         m.weights += (double)n_bytes;
     }
-    m.scorer = eval_scorer_bytes(task->model, &scorer);
+    m.scorer = eval_scorer_bytes(task->model, task->backend, &scorer);
     m.scores = eval_table_bytes(plan->n_windows, plan->n_scored) +
-               batch_bytes(plan, largest_batch(task, options));
+               batch_bytes(plan, largest_batch(task, options)) + small_things_bytes;
     m.present = eval_memory_present(file);
     m.total = m.weights + m.present + m.scorer + m.scores;
     return m;
@@ -164,20 +156,6 @@ static void on_fraction(void *user, double fraction)
     };
     p.seconds_left = p.fraction > 0 ? p.seconds * (1 - p.fraction) / p.fraction : (double)NAN;
     r->options->progress(r->options->user, &p);
-}
-
-/** Windows of the next batch: at first few, then what the last one's rate allows. */
-static size_t batch_size(const struct run *r, double last_seconds)
-{
-    if (r->options->batch_tokens)
-        return r->max_windows;
-    size_t n = divide_up(FIRST_TOKENS, r->task->plan->n_inputs);
-    if (last_seconds > 0) {
-        double fits = default_seconds / last_seconds * (double)r->n_batch;
-        n = fits < (double)r->max_windows ? (size_t)fits : r->max_windows;
-    }
-    n = n < r->max_windows ? n : r->max_windows;
-    return n ? n : 1;
 }
 
 /** Put window w into the batch as its next segment. */
@@ -256,26 +234,22 @@ static enum status evaluate(struct run *r, struct status_why *why)
 
 static enum status run_batches(struct run *r, struct status_why *why)
 {
-    double last_seconds = 0;
     size_t w = 0;
-    while (r->n_done < r->n_to_do) {
-        size_t n = batch_size(r, last_seconds);
+    enum status status = STATUS_OK;
+    while (r->n_done < r->n_to_do && !status) {
         r->n_batch = 0;
-        for (; w < r->table->n_windows && r->n_batch < n; w++)
+        for (; w < r->table->n_windows && r->n_batch < r->max_windows; w++)
             if (!r->table->done[w])
                 add_window(r, w);
-        double started = eval_clock_seconds();
-        enum status status = evaluate(r, why);
-        if (status)
-            return status;
-        last_seconds = eval_clock_seconds() - started;
+        status = evaluate(r, why);
     }
-    return STATUS_OK;
+    return status;
 }
 
 enum status eval_run(const struct eval_task *task, const struct eval_run_options *options,
                      struct eval_table *table, struct eval_run_stats *stats, struct status_why *why)
 {
+    assert(options->batch_tokens > 0);
     struct eval_run_stats own;
     struct run r = {.task = task, .options = options, .table = table};
     r.stats = stats ? stats : &own;

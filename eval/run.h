@@ -26,8 +26,8 @@ struct eval_progress {
 };
 
 struct eval_run_options {
-    size_t batch_tokens; /* -b: rounded up to whole windows; 0: batches of some seconds */
-    size_t tile_tokens;  /* tokens per tile of the forward pass; 0: the model's default */
+    size_t batch_tokens; /* -b, above 0: rounded up to whole windows; see eval_batch_choose */
+    size_t tile_tokens;  /* tokens per tile of the forward pass; 0: EVAL_TILE_TOKENS */
     /* Both may be NULL. A window is reported once, in index order, when its row is filled. */
     void (*window_done)(void *user, size_t w);
     void (*progress)(void *user, const struct eval_progress *progress);
@@ -42,15 +42,6 @@ struct eval_run_stats {
     struct eval_scorer_times times;
 };
 
-/** Bytes, each part and the whole. */
-struct eval_memory {
-    double weights; /* mapped files, counted at their size */
-    double present; /* what the process already holds beside them */
-    double scorer;  /* residual stream, slab, scratch of the forward pass */
-    double scores;  /* table, rows and targets of a batch */
-    double total;
-};
-
 /**
  * Evaluate every window of the plan that is not done in the table.
  * table: made by the caller with the plan's n_windows and n_scored.
@@ -63,14 +54,22 @@ enum status eval_run(const struct eval_task *task, const struct eval_run_options
                      struct eval_table *table, struct eval_run_stats *stats,
                      struct status_why *why);
 
-/**
- * Tokens of the largest batch that eval_run will form: all its windows' inputs.
- * With batch_tokens 0: as many windows as keep the residual stream within 64 MiB and 16384
- * tokens, at least one. The run begins with fewer and takes as many as fit in 8 seconds.
- */
+/** Tokens of the largest batch that eval_run will form: all its windows' inputs. */
 size_t eval_run_batch_tokens(const struct eval_task *task, const struct eval_run_options *options);
 
-/** What a run will take at most, to be said before it. Call it when the table is made. */
+/** Bytes, each part and the whole. */
+struct eval_memory {
+    double weights; /* mapped files, counted at their size */
+    double present; /* what the process already holds beside them */
+    double scorer;  /* residual stream, slab, scratch of the forward pass and of the backend */
+    double scores;  /* table, rows and targets of a batch */
+    double total;
+};
+
+/**
+ * What a run will take at most, to be said before it. Call it when the table is made: what
+ * has been allocated and not yet written to is counted as still to come.
+ */
 struct eval_memory eval_run_memory(const struct eval_task *task,
                                    const struct eval_run_options *options);
 

@@ -11,7 +11,7 @@ struct eval_scorer {
     struct eval_scorer_options options;
     struct model_session *session;
     float *x;                         /* backend: [max_batch, D] */
-    float *hidden;                    /* backend: [EVAL_SLAB_ROWS, D] */
+    float *hidden;                    /* backend: [slab_rows(), D] */
     struct kern_target *slab_targets; /* [capacity]: targets with rows counted from the slab's */
     size_t slab_targets_capacity;
     double forward_share; /* of the running batch's arithmetic */
@@ -22,11 +22,18 @@ static size_t row_bytes(const struct model *model)
     return (size_t)model_hparams(model)->n_embd * sizeof(float);
 }
 
+static size_t slab_rows(const struct eval_scorer_options *options)
+{
+    return options->max_rows < EVAL_SLAB_ROWS ? options->max_rows : EVAL_SLAB_ROWS;
+}
+
 static struct model_session_options session_options(const struct eval_scorer_options *options)
 {
-    return (struct model_session_options){.tile_tokens = options->tile_tokens,
-                                          .max_batch = options->max_batch,
-                                          .max_segment = options->max_segment};
+    return (struct model_session_options){
+        .tile_tokens = options->tile_tokens ? options->tile_tokens : EVAL_TILE_TOKENS,
+        .max_batch = options->max_batch,
+        .max_segment = options->max_segment,
+    };
 }
 
 static void report(const struct eval_scorer *s, double fraction)
@@ -41,11 +48,42 @@ static void on_tile(void *user, size_t done, size_t total)
     report(s, s->forward_share * (double)done / (double)total);
 }
 
-double eval_scorer_bytes(const struct model *model, const struct eval_scorer_options *options)
+static size_t product_bytes(struct kern_backend *backend, const struct kern_weight *weight,
+                            size_t n_tokens)
+{
+    struct kern_linear op = {.weight = weight, .n_tokens = n_tokens};
+    return weight->data ? kern_linear_bytes(backend, &op) : 0;
+}
+
+/** The most that the backend takes for one of the model's products or a slab's scores. */
+static size_t operation_bytes(const struct model *model, struct kern_backend *backend,
+                              size_t n_tokens, size_t n_rows)
+{
+    struct kern_head head = {.matrix = model_head(model)};
+    struct kern_score score = {.n_heads = 1, .heads = &head, .n_rows = n_rows, .n_targets = n_rows};
+    size_t most = kern_score_bytes(backend, &score);
+    for (uint32_t i = 0; i < model_hparams(model)->n_layers; i++) {
+        const struct model_layer *layer = model_layer(model, i);
+        const struct kern_weight *const weights[] = {
+            &layer->q,      &layer->k,           &layer->v,         &layer->output,
+            &layer->router, &layer->ffn[0].gate, &layer->ffn[0].up, &layer->ffn[0].down};
+        for (size_t k = 0; k < sizeof weights / sizeof *weights; k++) {
+            size_t n = product_bytes(backend, weights[k], n_tokens);
+            most = n > most ? n : most;
+        }
+    }
+    return most;
+}
+
+double eval_scorer_bytes(const struct model *model, struct kern_backend *backend,
+                         const struct eval_scorer_options *options)
 {
     struct model_session_options session = session_options(options);
-    double rows = (double)options->max_batch + EVAL_SLAB_ROWS;
-    return rows * (double)row_bytes(model) + (double)model_session_bytes(model, &session);
+    size_t n_tokens =
+        session.tile_tokens < session.max_batch ? session.tile_tokens : session.max_batch;
+    double rows = (double)options->max_batch + (double)slab_rows(options);
+    return rows * (double)row_bytes(model) + (double)model_session_bytes(model, &session) +
+           (double)operation_bytes(model, backend, n_tokens, slab_rows(options));
 }
 
 enum status eval_scorer_open(struct eval_scorer **out, const struct model *model,
@@ -65,7 +103,7 @@ enum status eval_scorer_open(struct eval_scorer **out, const struct model *model
     void *x = NULL, *hidden = NULL;
     enum status status = kern_alloc(backend, &x, options->max_batch * row_bytes(model), why);
     if (!status)
-        status = kern_alloc(backend, &hidden, EVAL_SLAB_ROWS * row_bytes(model), why);
+        status = kern_alloc(backend, &hidden, slab_rows(options) * row_bytes(model), why);
     s->x = x;
     s->hidden = hidden;
     if (!status)

@@ -18,14 +18,20 @@ typedef void eval_fraction_fn(void *user, double fraction);
 
 struct eval_scorer_options {
     size_t max_batch;           /* largest number of tokens of a batch */
+    size_t max_rows;            /* largest number of rows that are scored in a batch */
     size_t max_segment;         /* longest segment plus its parent */
     size_t tile_tokens;         /* tokens per tile of the forward pass; 0: the model's default */
     eval_fraction_fn *progress; /* may be NULL */
     void *progress_user;
 };
 
-/** Rows per call of the head: the hidden slab holds EVAL_SLAB_ROWS * D floats. */
-enum { EVAL_SLAB_ROWS = 2048 };
+enum {
+    /* Rows per call of the head, at most: the hidden slab holds that many times D floats. */
+    EVAL_SLAB_ROWS = 2048,
+    /* A weight is decoded once per tile. Measured on two cores at width 2048, Q4_K: tiles of
+       512, 1024, 2048 and 4096 tokens differ by less than the noise, their memory does not. */
+    EVAL_TILE_TOKENS = 1024
+};
 
 /** What to score in a batch. All arrays are the caller's. */
 struct eval_items {
@@ -52,8 +58,12 @@ enum status eval_scorer_open(struct eval_scorer **out, const struct model *model
 /** NULL is allowed. */
 void eval_scorer_close(struct eval_scorer *scorer);
 
-/** Bytes that a scorer with these options allocates, on the backend and beside it. */
-double eval_scorer_bytes(const struct model *model, const struct eval_scorer_options *options);
+/**
+ * Bytes that a scorer with these options allocates, and that the backend allocates for its
+ * operations (the largest product or score).
+ */
+double eval_scorer_bytes(const struct model *model, struct kern_backend *backend,
+                         const struct eval_scorer_options *options);
 
 /**
  * Evaluate a batch and score its items. times may be NULL.

@@ -16,13 +16,13 @@ enum {
 static void *memory_new(size_t n_bytes)
 {
     size_t alignment = n_bytes >= 2 * (size_t)HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
-    if (n_bytes > SIZE_MAX - alignment)
+    void *memory = NULL;
+    if (posix_memalign(&memory, alignment, n_bytes ? n_bytes : 1) != 0)
         return NULL;
-    size_t rounded = (n_bytes + alignment - 1) / alignment * alignment;
-    void *memory = aligned_alloc(alignment, rounded ? rounded : alignment);
-    /* Only a hint: fewer TLB misses. A refusal changes nothing but speed. */
-    if (memory && alignment == HUGE_PAGE)
-        (void)madvise(memory, rounded, MADV_HUGEPAGE);
+    /* Only a hint: fewer TLB misses. A refusal changes nothing but speed. The last, partial
+     * page is left out, so that no more memory is taken than was asked for. */
+    if (alignment == HUGE_PAGE)
+        (void)madvise(memory, n_bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
     return memory;
 }
 

@@ -1,5 +1,7 @@
 #include "evaluation.h"
 
+#include "eval/batch_size.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,8 +42,14 @@ void evaluation_open(struct evaluation *e, const struct setup *setup)
 enum status evaluation_run(struct evaluation *e, const struct setup *setup, struct status_why *why)
 {
     struct eval_task task = {e->model, e->backend, &e->plan, &e->stream};
-    e->memory = eval_run_memory(&task, &setup->run);
-    enum status status = eval_run(&task, &setup->run, &e->table, &e->stats, why);
+    struct eval_run_options run = setup->run;
+    enum status status = STATUS_OK;
+    if (run.batch_tokens == 0)
+        status = eval_batch_choose(&task, &run.batch_tokens, why);
+    if (status != STATUS_OK)
+        return status;
+    e->memory = eval_run_memory(&task, &run);
+    status = eval_run(&task, &run, &e->table, &e->stats, why);
     eval_perplexity(&e->result, &e->plan, &e->stream, &e->table);
     return status;
 }

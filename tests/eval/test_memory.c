@@ -1,0 +1,95 @@
+/*
+ * The memory that a run takes is what was said before it: at least that much never, and no
+ * more than 10 % less.
+ *
+ * Usage: test_memory [MODEL]. With a model (bench/make_model makes it: width 2048, a vocabulary
+ * of 128256 tokens) one window of 4096 tokens at the default batch must fit in 300 MB beside
+ * the weights. Without one the bundled model is taken.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "eval/memory.h"
+#include "evaluation.h"
+
+static const char *wide_model;
+
+/** Samples what the process holds beside the model while it runs. */
+struct watch {
+    const struct gguf_file *file;
+    double most;
+};
+
+static void on_progress(void *user, const struct eval_progress *p)
+{
+    (void)p;
+    struct watch *watch = user;
+    watch->most = fmax(watch->most, eval_memory_present(watch->file));
+}
+
+static struct eval_memory check_run(struct setup *setup)
+{
+    struct watch watch = {0};
+    struct evaluation e;
+    struct status_why why = {0};
+    setup->cpu.isa_cap = KERN_ISA_COUNT - 1;
+    setup->cpu.n_threads = 2;
+    setup->run.progress = on_progress;
+    setup->run.user = &watch;
+    evaluation_open(&e, setup);
+    watch.file = model_file(e.model);
+    if (evaluation_run(&e, setup, &why) != STATUS_OK)
+        fail_msg("%s", why.text);
+    struct eval_memory m = e.memory;
+    double peak = m.weights + watch.most;
+    print_message("batch %zu tokens: said %.1f MB (weights %.1f, present %.1f, scorer %.1f, scores "
+                  "%.1f), took %.1f MB\n",
+                  e.stats.max_batch_tokens, m.total / 1e6, m.weights / 1e6, m.present / 1e6,
+                  m.scorer / 1e6, m.scores / 1e6, peak / 1e6);
+    assert_true(peak <= m.total);
+    assert_true(peak >= 0.9 * m.total);
+    evaluation_close(&e);
+    return m;
+}
+
+static void is_what_was_said(void **state)
+{
+    (void)state;
+    static const size_t batches[] = {0, 64, 20000};
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        struct setup setup = {
+            .model = ASSAY_SOURCE_DIR "/data/tiny.F16.gguf",
+            .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+            .plan = {.n_ctx = 256},
+            .run = {.batch_tokens = batches[i]},
+        };
+        check_run(&setup);
+    }
+}
+
+static void stays_within_the_limit(void **state)
+{
+    (void)state;
+    struct setup setup = {
+        .model = wide_model,
+        .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+        .plan = {.n_ctx = 4096, .max_windows = 1},
+    };
+    struct eval_memory m = check_run(&setup);
+    assert_true(m.total - m.weights <= 300e6);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest bundled[] = {cmocka_unit_test(is_what_was_said)};
+    const struct CMUnitTest wide[] = {cmocka_unit_test(stays_within_the_limit)};
+    if (argc < 2)
+        return cmocka_run_group_tests(bundled, NULL, NULL);
+    wide_model = argv[1];
+    return cmocka_run_group_tests(wide, NULL, NULL);
+}
