@@ -320,7 +320,7 @@ static void attend(const struct float64_model *m, const struct layer *l, const d
     size_t first = m->window && p + 1 > m->window ? p + 1 - m->window : 0;
     for (size_t head = 0; head < l->n_heads; head++) {
         size_t at = head / (l->n_heads / l->n_kv_heads) * d;
-        double max = -INFINITY;
+        double max = -HUGE_VAL;
         for (size_t j = first; j <= p; j++) {
             double dot = 0;
             for (size_t i = 0; i < d; i++)
@@ -437,7 +437,7 @@ void float64_log_probs(struct float64_model *m, const double *hidden, double *lo
 {
     const struct matrix *head = m->head.values ? &m->head : &m->embedding;
     multiply(m, head, hidden, log_probs);
-    double max = -INFINITY;
+    double max = -HUGE_VAL;
     for (size_t i = 0; i < head->n_rows; i++)
         max = fmax(max, log_probs[i]);
     double sum = 0;
