@@ -66,7 +66,7 @@ static void test_options(void **state)
     static const struct tiny_model_options plain = {0};
     static const struct tiny_model_options linear = {.rope_scaling = "linear"};
     static const struct tiny_model_options yarn = {.rope_scaling = "yarn", .rope_original_ctx = 64};
-    static const struct {
+    const struct {
         struct tiny_model_options tiny;
         struct model_options options;
         struct tiny_model_options same_tiny;
