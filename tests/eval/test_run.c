@@ -224,24 +224,84 @@ static void refuses_ids_beyond_the_model(void **state)
     evaluation_close(&e);
 }
 
-/** The other protocols run as well; their plans are tested in test_window. */
-static void other_protocols(void **state)
+/** The scores of positions [from, N_CTX - 1) of window w of e equal the base's in window v. */
+static void assert_same_scores(const struct evaluation *e, size_t w, size_t v, size_t from)
+{
+    for (int c = 0; c < EVAL_N_COLUMNS; c++)
+        assert_memory_equal(
+            eval_table_row(&e->table, (enum eval_column)c, w) + from - e->plan.first_scored,
+            eval_table_row(&base.table, (enum eval_column)c, v) + from - base.plan.first_scored,
+            (N_CTX - 1 - from) * sizeof(double));
+}
+
+/**
+ * Every fourth window at a stride of N_CTX / 4 has the tokens of a disjoint window, BOS in the
+ * first place included; what both score has the same bits.
+ */
+static void strided_windows_meet_disjoint_ones(void **state)
 {
     (void)state;
-    static const struct eval_plan_options plans[] = {
-        {.protocol = EVAL_PROTOCOL_STRIDED, .n_ctx = N_CTX, .stride = 8, .max_windows = 20},
-        {.protocol = EVAL_PROTOCOL_FIXED, .n_ctx = N_CTX, .max_windows = 20},
-    };
-    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
-        struct setup setup = usual();
-        setup.plan = plans[i];
-        setup.split_lines = plans[i].protocol == EVAL_PROTOCOL_FIXED;
-        struct evaluation e;
-        evaluate(&e, &setup);
-        assert_int_equal(e.result.n_tokens, 20 * (i == 0 ? 8 : 32));
-        assert_true(e.result.figures.nll > 2 && e.result.figures.nll < 9);
-        evaluation_close(&e);
-    }
+    struct setup setup = usual();
+    setup.plan = (struct eval_plan_options){
+        .protocol = EVAL_PROTOCOL_STRIDED, .n_ctx = N_CTX, .stride = N_CTX / 4, .max_windows = 20};
+    struct evaluation e;
+    evaluate(&e, &setup);
+    assert_int_equal(e.result.n_tokens, 20 * N_CTX / 4);
+    for (size_t w = 0; w < 20; w += 4)
+        assert_same_scores(&e, w, w / 4, N_CTX - N_CTX / 4 - 1);
+
+    evaluation_close(&e);
+}
+
+/** The scores of window w, for a comparison of two evaluations of the same plan. */
+static double largest_difference(const struct evaluation *a, const struct evaluation *b, size_t w)
+{
+    const double *x = eval_table_row(&a->table, EVAL_LOG_PROB, w);
+    const double *y = eval_table_row(&b->table, EVAL_LOG_PROB, w);
+    double largest = 0;
+    for (size_t i = 0; i < a->table.n_scored; i++)
+        largest = fmax(largest, fabs(x[i] - y[i]));
+    return largest;
+}
+
+/**
+ * With --llama-compat only the text's own BOS is there, at the start of window 0: that window
+ * scores as ours does, up to the float32 probability, and the next one does not.
+ */
+static void compatible_windows_lack_bos(void **state)
+{
+    (void)state;
+    struct setup setup = usual();
+    setup.plan = (struct eval_plan_options){
+        .protocol = EVAL_PROTOCOL_STRIDED, .n_ctx = 256, .stride = N_CTX / 4, .max_windows = 2};
+    struct evaluation ours, theirs;
+    evaluate(&ours, &setup);
+    setup.plan.n_ctx = 256 - N_CTX / 8; /* grows by half a stride */
+    setup.plan.llama_compat = true;
+    evaluate(&theirs, &setup);
+    assert_int_equal(theirs.plan.window, ours.plan.window);
+    assert_true(largest_difference(&ours, &theirs, 0) < 1e-5);
+    assert_true(largest_difference(&ours, &theirs, 1) > 1e-3);
+    evaluation_close(&ours);
+    evaluation_close(&theirs);
+}
+
+/**
+ * BOS in front of N_CTX - 1 tokens is the default protocol's first window, where BOS is the
+ * first of N_CTX; the fixed protocol scores all positions, the default one the second half.
+ */
+static void fixed_windows_score_every_token(void **state)
+{
+    (void)state;
+    struct setup setup = usual();
+    setup.plan = (struct eval_plan_options){
+        .protocol = EVAL_PROTOCOL_FIXED, .n_ctx = N_CTX - 1, .max_windows = 20};
+    struct evaluation e;
+    evaluate(&e, &setup);
+    assert_int_equal(e.result.n_tokens, 20 * (N_CTX - 1));
+    assert_int_equal(e.plan.bos_use, EVAL_BOS_IN_FRONT);
+    assert_same_scores(&e, 0, 0, base.plan.first_scored);
+    evaluation_close(&e);
 }
 
 int main(void)
@@ -255,7 +315,9 @@ int main(void)
         cmocka_unit_test(reports_windows_and_progress),
         cmocka_unit_test(can_be_interrupted_and_taken_up_again),
         cmocka_unit_test(refuses_ids_beyond_the_model),
-        cmocka_unit_test(other_protocols),
+        cmocka_unit_test(strided_windows_meet_disjoint_ones),
+        cmocka_unit_test(compatible_windows_lack_bos),
+        cmocka_unit_test(fixed_windows_score_every_token),
     };
     return cmocka_run_group_tests(tests, evaluate_base, close_base);
 }
