@@ -4,6 +4,7 @@
  */
 #include "model/arch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "model/state.h"
@@ -118,6 +119,25 @@ static enum status bind_dense(struct model *m, size_t i, struct status_why *why)
     return status;
 }
 
+/**
+ * One matrix of expert e: from the tensor that stacks all of them ("ffn_gate_exps"), or, in
+ * files from before such tensors, from its own ("ffn_gate.3").
+ */
+static enum status bind_expert(struct model *m, size_t i, const char *base, size_t e,
+                               struct model_shape shape, struct kern_weight *weight,
+                               struct status_why *why)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s.%zu", base, e);
+    struct model_part part = {.weight = weight};
+    if (!model_has_projection(m, i, name)) {
+        snprintf(name, sizeof name, "%s_exps", base);
+        shape.n_matrices = m->hparams.n_experts;
+        part.matrix = e;
+    }
+    return bind_plain(m, i, name, shape, &part, why);
+}
+
 static enum status bind_experts(struct model *m, size_t i, struct status_why *why)
 {
     const struct model_hparams *h = &m->hparams;
@@ -125,18 +145,15 @@ static enum status bind_experts(struct model *m, size_t i, struct status_why *wh
     struct model_shape router = {.n_rows = h->n_experts, .n_cols = h->n_embd};
     enum status status = bind_plain(m, i, "ffn_gate_inp", router,
                                     &(struct model_part){.weight = &layer->router}, why);
-    struct model_shape inward = {h->n_ff[i], h->n_embd, h->n_experts};
-    struct model_shape outward = {h->n_embd, h->n_ff[i], h->n_experts};
+    struct model_shape inward = {.n_rows = h->n_ff[i], .n_cols = h->n_embd};
+    struct model_shape outward = {.n_rows = h->n_embd, .n_cols = h->n_ff[i]};
     for (size_t e = 0; status == STATUS_OK && e < h->n_experts; e++) {
         struct model_ffn *ffn = &layer->ffn[e];
-        status = bind_plain(m, i, "ffn_gate_exps", inward,
-                            &(struct model_part){.matrix = e, .weight = &ffn->gate}, why);
+        status = bind_expert(m, i, "ffn_gate", e, inward, &ffn->gate, why);
         if (status == STATUS_OK)
-            status = bind_plain(m, i, "ffn_up_exps", inward,
-                                &(struct model_part){.matrix = e, .weight = &ffn->up}, why);
+            status = bind_expert(m, i, "ffn_up", e, inward, &ffn->up, why);
         if (status == STATUS_OK)
-            status = bind_plain(m, i, "ffn_down_exps", outward,
-                                &(struct model_part){.matrix = e, .weight = &ffn->down}, why);
+            status = bind_expert(m, i, "ffn_down", e, outward, &ffn->down, why);
     }
     return status;
 }

@@ -131,6 +131,24 @@ static uint32_t ff_of(const struct build *b, uint32_t layer)
     return is_varied(b, layer) ? b->o.n_ff / 2 * 3 : b->o.n_ff;
 }
 
+/** One matrix of the feed-forward, or those of all experts. */
+static void add_ffn(struct build *b, uint32_t layer, const char *base, uint64_t n_cols,
+                    uint64_t n_rows)
+{
+    char name[NAME_BYTES];
+    uint32_t n_experts = b->o.n_experts;
+    if (n_experts == 0) {
+        add_projection(b, layer, base, n_cols, n_rows, 0);
+    } else if (!b->o.split_experts) {
+        snprintf(name, sizeof name, "%s_exps", base);
+        add_projection(b, layer, name, n_cols, n_rows, n_experts);
+    }
+    for (uint32_t e = 0; b->o.split_experts && e < n_experts; e++) {
+        snprintf(name, sizeof name, "%s.%u", base, e);
+        add_projection(b, layer, name, n_cols, n_rows, 0);
+    }
+}
+
 static void add_layer(struct build *b, uint32_t i)
 {
     const struct tiny_model_options *o = &b->o;
@@ -155,11 +173,9 @@ static void add_layer(struct build *b, uint32_t i)
         snprintf(name, sizeof name, "blk.%u.ffn_gate_inp.weight", i);
         add_tensor(b, name, GGUF_TYPE_F32, o->n_embd, o->n_experts, 0);
     }
-    add_projection(b, i, o->n_experts ? "ffn_gate_exps" : "ffn_gate", o->n_embd, n_ff,
-                   o->n_experts);
-    add_projection(b, i, o->n_experts ? "ffn_up_exps" : "ffn_up", o->n_embd, n_ff, o->n_experts);
-    add_projection(b, i, o->n_experts ? "ffn_down_exps" : "ffn_down", n_ff, o->n_embd,
-                   o->n_experts);
+    add_ffn(b, i, "ffn_gate", o->n_embd, n_ff);
+    add_ffn(b, i, "ffn_up", o->n_embd, n_ff);
+    add_ffn(b, i, "ffn_down", n_ff, o->n_embd);
 }
 
 static void put_u32(struct build *b, const char *key, uint32_t value)

@@ -22,6 +22,7 @@ struct tiny_model_options {
     uint32_t head_size;  /* d: no key, D / H */
     uint32_t n_rot;      /* no key, d */
     uint32_t n_experts, n_experts_used;
+    bool split_experts;  /* a tensor for each expert, as old files have */
     bool vary_layers;    /* every odd layer has half of H and G, and 3/2 of F */
     enum gguf_type type; /* of the projections and the head; 0 is F32 */
     bool biases;         /* on q, k, v, output and the (dense) feed-forward */

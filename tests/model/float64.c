@@ -125,6 +125,21 @@ static struct matrix take_rows(const struct matrix *from, size_t first, size_t n
     return m;
 }
 
+/** A matrix of the feed-forward: dense, one of a stack, or an expert's own tensor. */
+static struct matrix load_ffn(const struct float64_model *m, size_t layer, const char *base,
+                              size_t e)
+{
+    char name[64];
+    if (m->n_experts == 0)
+        return load_projection(m->file, layer, base, 0);
+    snprintf(name, sizeof name, "%s_exps", base);
+    struct matrix stacked = load_projection(m->file, layer, name, e);
+    if (stacked.values)
+        return stacked;
+    snprintf(name, sizeof name, "%s.%zu", base, e);
+    return load_projection(m->file, layer, name, 0);
+}
+
 static void load_layer(struct float64_model *m, size_t i)
 {
     const struct gguf_file *f = m->file;
@@ -154,9 +169,9 @@ static void load_layer(struct float64_model *m, size_t i)
     l->up = must(calloc(n, sizeof *l->up));
     l->down = must(calloc(n, sizeof *l->down));
     for (size_t e = 0; e < n; e++) {
-        l->gate[e] = load_projection(f, i, m->n_experts ? "ffn_gate_exps" : "ffn_gate", e);
-        l->up[e] = load_projection(f, i, m->n_experts ? "ffn_up_exps" : "ffn_up", e);
-        l->down[e] = load_projection(f, i, m->n_experts ? "ffn_down_exps" : "ffn_down", e);
+        l->gate[e] = load_ffn(m, i, "ffn_gate", e);
+        l->up[e] = load_ffn(m, i, "ffn_up", e);
+        l->down[e] = load_ffn(m, i, "ffn_down", e);
     }
 }
 

@@ -154,6 +154,8 @@ static const struct {
     {"sliding window", {.seed = 20, .sliding_window = 17}},
     {"experts", {.seed = 21, .n_experts = 4, .n_experts_used = 2}},
     {"experts, scales", {.seed = 22, .n_experts = 5, .n_experts_used = 3, .scales = true}},
+    {"split experts, scales",
+     {.seed = 25, .n_experts = 3, .n_experts_used = 2, .split_experts = true, .scales = true}},
     {"one expert of one", {.seed = 23, .n_experts = 1, .n_experts_used = 1}},
     {"all experts", {.seed = 24, .n_experts = 3, .n_experts_used = 3, .vary_layers = true}},
 };

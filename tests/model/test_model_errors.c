@@ -100,6 +100,12 @@ static void test_files(void **state)
         {{.skip = "blk.0.ffn_up_exps.weight", .n_experts = 4, .n_experts_used = 2},
          "tiny.gguf: tensor 'blk.0.ffn_up_exps.weight' is missing, expected one of shape [64, 96, "
          "4]"},
+        {{.skip = "blk.1.ffn_down.2.weight",
+          .n_experts = 3,
+          .n_experts_used = 2,
+          .split_experts = true},
+         "tiny.gguf: tensor 'blk.1.ffn_down_exps.weight' is missing, expected one of shape "
+         "[96, 64, 3]"},
         {{.reshape = "token_embd.weight"},
          "tiny.gguf: tensor 'token_embd.weight' has shape [64, 289], expected [64, 288]"},
         {{.reshape = "output.weight"},
