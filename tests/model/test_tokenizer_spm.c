@@ -301,7 +301,7 @@ static void oracle_agrees(void **state)
 static void huge_runs(void **state)
 {
     (void)state;
-    enum { N = 2 << 20 };
+    enum { N = 1 << 19 };
     vocabulary_spm(&v);
     v.add_space_prefix = 0;
     normal(SP, 0), normal("a", 0), normal("7", 0), normal("\n", 0);
