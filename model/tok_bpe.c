@@ -41,9 +41,11 @@ size_t model_bpe_token_bytes(struct gguf_string token, char *bytes, size_t capac
         n = model_utf8_decode(token.data + i, token.n_bytes - i, &cp);
         bool known = n > 0 && cp < STAND_IN_LIMIT && byte_of[cp] >= 0;
         n = n > 0 ? n : 1;
+        const char byte = known ? (char)byte_of[cp] : 0;
+        const char *from = known ? &byte : token.data + i;
         for (size_t k = 0; k < (known ? 1 : n); k++, n_out++)
             if (n_out < capacity)
-                bytes[n_out] = known ? (char)byte_of[cp] : token.data[i + k];
+                bytes[n_out] = from[k];
     }
     return n_out;
 }

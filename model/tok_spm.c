@@ -164,8 +164,11 @@ size_t model_spm_token_bytes(const struct model_spm *spm, int32_t id, char *byte
     size_t n_out = 0;
     for (size_t i = 0; i < t.n_bytes; n_out++) {
         bool space = t.n_bytes - i >= META_BYTES && is_meta_space(t.data + i, META_BYTES);
+        char c = t.data[i];
+        if (space)
+            c = ' ';
         if (n_out < capacity)
-            bytes[n_out] = space ? ' ' : t.data[i];
+            bytes[n_out] = c;
         i += space ? META_BYTES : 1;
     }
     return n_out;

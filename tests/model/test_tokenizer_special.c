@@ -81,6 +81,8 @@ static void types_and_names(void **state)
     vocabulary_add(&v, "[n]", 0, MODEL_TOKEN_NORMAL);
     int32_t end = user("</s>"), im_end = user("<|im_end|>"), turn = user("<end_of_turn>");
     int32_t eot = vocabulary_add(&v, "<|eot_id|>", 0, MODEL_TOKEN_NORMAL);
+    int32_t sentence = user("<\xEF\xBD\x9C"
+                            "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>");
     int32_t channel = vocabulary_add(&v, "<|channel|>", 0, MODEL_TOKEN_CONTROL);
     struct opened o = vocabulary_opened(&v);
     EXPECT(o, "[c][k][u]", true, control, unknown, plain);
@@ -90,6 +92,11 @@ static void types_and_names(void **state)
     /* A name that ends a turn makes a control token, whatever its type. */
     EXPECT(o, "</s><|im_end|><end_of_turn><|eot_id|>", true, end, im_end, turn, eot);
     EXPECT(o, "</s>", false, '<', '/', 's', '>');
+    struct gguf_string s = v.tokens[sentence];
+    opened_expect(&o, s.data, s.n_bytes, true, &sentence, 1);
+    struct model_tokens ids = opened_encode(&o, s.data, s.n_bytes, false);
+    assert_int_equal(ids.n, s.n_bytes);
+    free(ids.ids);
     EXPECT(o, "<|channel|>", false, channel);
     assert_int_equal(model_token_type(o.tokenizer, end), MODEL_TOKEN_USER_DEFINED); /* as stored */
     opened_close(&o);
