@@ -1,5 +1,6 @@
 #include "cli/args.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ struct setting {
     void *target;
 };
 
-void cli_list_clear(struct cli_list *list)
+static void list_clear(struct cli_list *list)
 {
     for (size_t i = 0; i < list->n; i++)
         free(list->items[i]);
@@ -44,6 +45,14 @@ const struct cli_option *cli_rows_next(struct cli_rows *rows)
             return NULL;
         }
     }
+}
+
+void cli_args_release(const struct cli_command *command, void *settings)
+{
+    struct cli_rows rows = {.next = command->table};
+    for (const struct cli_option *row; (row = cli_rows_next(&rows));)
+        if (row->type == CLI_LIST || row->type == CLI_EACH)
+            list_clear((struct cli_list *)((char *)settings + rows.base + row->offset));
 }
 
 /* The row of an option, and where its setting lives. */
@@ -77,6 +86,7 @@ static enum status append_item(struct cli_list *list, const char *text, size_t n
 /* Comma-separated; a part in double quotes may hold commas, and a doubled quote is one. */
 static enum status set_list(const struct setting *s, struct status_why *why)
 {
+    assert(s->value);
     char *part = malloc(strlen(s->value) + 1);
     if (!part)
         return status_fail(why, STATUS_MEMORY, "out of memory");
@@ -108,6 +118,7 @@ static enum status set_list(const struct setting *s, struct status_why *why)
 
 static enum status set_count(const struct setting *s, struct status_why *why)
 {
+    assert(s->value);
     char *end;
     errno = 0;
     long long value = strtoll(s->value, &end, 10);
@@ -124,6 +135,7 @@ static enum status set_count(const struct setting *s, struct status_why *why)
 
 static enum status set_number(const struct setting *s, struct status_why *why)
 {
+    assert(s->value);
     char *end;
     double value = strtod(s->value, &end);
     if (end == s->value || *end || !isfinite(value))
@@ -275,6 +287,19 @@ static enum status parse_option(const struct cli_command *command, int argc, cha
     return apply(&s, args, why);
 }
 
+static enum status check_required(const struct cli_command *command, const void *settings,
+                                  struct status_why *why)
+{
+    struct cli_rows rows = {.next = command->table};
+    for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
+        const char *target = (const char *)settings + rows.base + row->offset;
+        if (row->required && !*(const char *const *)target)
+            return status_fail(why, STATUS_USAGE, "%.*s is missing; see assay help %s",
+                               (int)strcspn(row->names, " "), row->names, command->name);
+    }
+    return STATUS_OK;
+}
+
 enum status cli_args_parse(const struct cli_command *command, int argc, char **argv, void *settings,
                            struct cli_args *args, struct status_why *why)
 {
@@ -297,5 +322,7 @@ enum status cli_args_parse(const struct cli_command *command, int argc, char **a
     if (status == STATUS_OK && !args->help && n_operands < command->n_operands)
         status = status_fail(why, STATUS_USAGE, "an argument is missing: assay %s %s",
                              command->name, command->usage);
+    if (status == STATUS_OK && !args->help)
+        status = check_required(command, settings, why);
     return status;
 }

@@ -41,26 +41,30 @@ struct cli_option {
     int64_t min, max;               /* CLI_COUNT */
     const char *choices;            /* words, separated by single blanks; see the types */
     const char *env;                /* environment variable, or NULL */
-    unsigned n_values;              /* arguments taken, where that is not 1 for a `value` */
+    bool required;                  /* CLI_TEXT: an error where it is not given */
+    size_t n_values;                /* arguments taken, where that is not 1 for a `value` */
     const struct cli_option *group; /* CLI_GROUP: ends as a command's table does */
 };
 
-/** Strings that CLI_LIST or CLI_EACH collected; release with cli_list_clear(). */
+/** Strings that CLI_LIST or CLI_EACH collected; cli_args_release() releases them. */
 struct cli_list {
     char **items;
     size_t n;
 };
-void cli_list_clear(struct cli_list *list);
+
+struct cli_args;
 
 /** A command of the program. */
 struct cli_command {
     const char *name;
-    const char *usage;              /* what follows the name: "FILE [options]" */
-    size_t n_operands;              /* how many it takes, all of them required */
-    const char *summary;            /* one line */
-    const char *description;        /* paragraphs below the usage line; may be "" */
-    const struct cli_option *table; /* ends with a row whose names and help are NULL */
-    int (*run)(const struct cli_command *self, int argc, char **argv); /* exit code */
+    const char *usage;                /* what follows the name: "FILE [options]" */
+    size_t n_operands;                /* how many it takes, all of them required */
+    const char *summary;              /* one line */
+    const char *description;          /* paragraphs below the usage line; may be "" */
+    const struct cli_option *table;   /* ends with a row whose names and help are NULL */
+    size_t settings_bytes;            /* of the struct that the table fills; 0: none */
+    void (*defaults)(void *settings); /* fills it beforehand; NULL: all zero */
+    enum status (*run)(const void *settings, const struct cli_args *args, struct status_why *why);
 };
 
 /** A walk over a table and its groups. Zero-initialise but for `next`, the first row. */
@@ -85,10 +89,14 @@ struct cli_args {
  * In long options `_` counts as `-`; `--name=value` is `--name value`; `--` ends options.
  * The strings of CLI_TEXT and the operands point into argv or the environment.
  * Fails: STATUS_USAGE (unknown option: the nearest one is named; missing or malformed
- *        value; refused option; wrong number of operands), STATUS_MEMORY.
+ *        value; refused option; required option or operand that is missing; one operand too
+ *        many), STATUS_MEMORY.
  */
 enum status cli_args_parse(const struct cli_command *command, int argc, char **argv, void *settings,
                            struct cli_args *args, struct status_why *why);
+
+/** Release the lists that parsing made, also after a failure. */
+void cli_args_release(const struct cli_command *command, void *settings);
 
 /** Print the help of a command, made from its table, to standard output. */
 void cli_args_help(const struct cli_command *command);

@@ -1,11 +1,11 @@
 /* assay dump: one tensor of a GGUF file, decoded, as a NumPy file. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/run.h"
 #include "eval/atomic_file.h"
 #include "gguf/file.h"
 #include "kernels/quant/registry.h"
@@ -96,44 +96,36 @@ static enum status fail_missing(const struct gguf_file *file, const char *name,
                        gguf_path(file), name, gguf_n_tensors(file));
 }
 
-static enum status dump(const char *path, const struct settings *settings, struct status_why *why)
+static enum status write_tensor(const struct gguf_tensor *tensor, const char *path,
+                                struct status_why *why)
 {
-    struct gguf_file *file;
-    struct eval_file *out = NULL;
-    enum status status = gguf_open(&file, path, why);
+    struct eval_file *out;
+    enum status status = eval_file_create(&out, path, why);
     if (status != STATUS_OK)
         return status;
-    const struct gguf_tensor *tensor = gguf_tensor_find(file, settings->tensor);
-    status = tensor ? eval_file_create(&out, settings->output, why)
-                    : fail_missing(file, settings->tensor, why);
-    if (status == STATUS_OK) {
-        write_header(out, tensor);
-        status = write_values(out, tensor, why);
-    }
+    write_header(out, tensor);
+    status = write_values(out, tensor, why);
     if (status == STATUS_OK)
-        status = eval_file_commit(out, why);
-    else
-        eval_file_abandon(out);
-    gguf_close(file);
+        return eval_file_commit(out, why);
+    eval_file_abandon(out);
     return status;
 }
 
-static int run_dump(const struct cli_command *self, int argc, char **argv)
+static enum status run_dump(const void *opaque, const struct cli_args *args, struct status_why *why)
 {
-    struct settings settings = {0};
-    struct cli_args args;
-    int exit_code;
-    if (!cli_begin(self, argc, argv, &settings, &args, &exit_code))
-        return exit_code;
-    struct status_why why = {""};
-    enum status status = STATUS_OK;
-    if (!settings.tensor)
-        status = status_fail(&why, STATUS_USAGE, "--tensor is missing; see assay help dump");
-    else if (!settings.output)
-        status = status_fail(&why, STATUS_USAGE, "-o is missing; see assay help dump");
-    if (status == STATUS_OK)
-        status = dump(args.operands[0], &settings, &why);
-    return status == STATUS_OK ? cli_end(CLI_EXIT_DONE) : cli_fail(status, &why);
+    const struct settings *settings = opaque;
+    assert(settings->tensor && settings->output);
+    struct gguf_file *file;
+    enum status status = gguf_open(&file, args->operands[0], why);
+    if (status != STATUS_OK)
+        return status;
+    const struct gguf_tensor *tensor = gguf_tensor_find(file, settings->tensor);
+    if (tensor)
+        status = write_tensor(tensor, settings->output, why);
+    else
+        status = fail_missing(file, settings->tensor, why);
+    gguf_close(file);
+    return status;
 }
 
 static const struct cli_option table[] = {
@@ -141,12 +133,14 @@ static const struct cli_option table[] = {
      CLI_TEXT,
      "NAME",
      "the tensor; assay info --tensors lists them",
-     offsetof(struct settings, tensor)},
+     offsetof(struct settings, tensor),
+     .required = true},
     {.names = "-o --output",
      CLI_TEXT,
      "OUT.npy",
      "where to; - is standard output",
-     offsetof(struct settings, output)},
+     offsetof(struct settings, output),
+     .required = true},
     {0},
 };
 
@@ -158,5 +152,6 @@ const struct cli_command cli_command_dump = {
     .description = "The array's shape is the tensor's, in NumPy's order (the fastest axis last). "
                    "Any GGUF file\nserves, also one that holds no model.",
     .table = table,
+    .settings_bytes = sizeof(struct settings),
     .run = run_dump,
 };

@@ -1,16 +1,16 @@
 /* assay info: what a GGUF file holds. */
 #include "cli/commands.h"
 #include "cli/info.h"
-#include "cli/run.h"
 
 struct settings {
     bool json, tensors;
 };
 
-static enum status inform(const char *path, const struct settings *settings, struct status_why *why)
+static enum status run_info(const void *opaque, const struct cli_args *args, struct status_why *why)
 {
+    const struct settings *settings = opaque;
     struct gguf_file *file;
-    enum status status = gguf_open(&file, path, why);
+    enum status status = gguf_open(&file, args->operands[0], why);
     struct cli_info info;
     if (status == STATUS_OK)
         status = cli_info_read(&info, file, why);
@@ -20,18 +20,6 @@ static enum status inform(const char *path, const struct settings *settings, str
         cli_info_print(&info, settings->tensors);
     gguf_close(file);
     return status;
-}
-
-static int run_info(const struct cli_command *self, int argc, char **argv)
-{
-    struct settings settings = {0};
-    struct cli_args args;
-    int exit_code;
-    if (!cli_begin(self, argc, argv, &settings, &args, &exit_code))
-        return exit_code;
-    struct status_why why = {""};
-    enum status status = inform(args.operands[0], &settings, &why);
-    return status == STATUS_OK ? cli_end(CLI_EXIT_DONE) : cli_fail(status, &why);
 }
 
 static const struct cli_option table[] = {
@@ -55,5 +43,6 @@ const struct cli_command cli_command_info = {
     .summary = "Print what a GGUF file holds: metadata, hyper-parameters, sizes and types.",
     .description = "FILE may be any part of a split file. No tensor is decoded.",
     .table = table,
+    .settings_bytes = sizeof(struct settings),
     .run = run_info,
 };

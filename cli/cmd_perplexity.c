@@ -5,14 +5,11 @@
 #include "cli/commands.h"
 #include "cli/evaluation.h"
 #include "cli/interrupt.h"
-#include "cli/run.h"
 #include "eval/per_token.h"
 
 /* What the table of options cannot say: what belongs together and what excludes each other. */
 static enum status check_settings(const struct cli_perplexity *s, struct status_why *why)
 {
-    if (!s->model)
-        return status_fail(why, STATUS_USAGE, "-m is missing; see assay help perplexity");
     enum status status = cli_text_check(&s->text, why);
     if (status != STATUS_OK)
         return status;
@@ -94,25 +91,18 @@ static enum status evaluate(struct cli_evaluation *e, struct status_why *why)
     return STATUS_OK;
 }
 
-static int run_perplexity(const struct cli_command *self, int argc, char **argv)
+static enum status run_perplexity(const void *settings, const struct cli_args *args,
+                                  struct status_why *why)
 {
-    struct cli_perplexity settings;
-    cli_perplexity_defaults(&settings);
-    struct cli_args args;
-    int exit_code;
-    if (cli_begin(self, argc, argv, &settings, &args, &exit_code)) {
-        struct status_why why = {""};
-        struct cli_evaluation e = {0};
-        enum status status = check_settings(&settings, &why);
-        if (status == STATUS_OK)
-            status = cli_evaluation_open(&e, &settings, &why);
-        if (status == STATUS_OK)
-            status = evaluate(&e, &why);
-        exit_code = status == STATUS_OK ? cli_end(CLI_EXIT_DONE) : cli_fail(status, &why);
-        cli_evaluation_close(&e);
-    }
-    cli_list_clear(&settings.load.overrides);
-    return exit_code;
+    (void)args;
+    struct cli_evaluation e = {0};
+    enum status status = check_settings(settings, why);
+    if (status == STATUS_OK)
+        status = cli_evaluation_open(&e, settings, why);
+    if (status == STATUS_OK)
+        status = evaluate(&e, why);
+    cli_evaluation_close(&e);
+    return status;
 }
 
 const struct cli_command cli_command_perplexity = {
@@ -124,5 +114,7 @@ const struct cli_command cli_command_perplexity = {
         "number here\n(-fa, -ub, -ngl, --mlock, ...) are accepted and ignored; those that "
         "could, and are not\nimplemented, are errors.",
     .table = cli_perplexity_table,
+    .settings_bytes = sizeof(struct cli_perplexity),
+    .defaults = cli_perplexity_defaults,
     .run = run_perplexity,
 };

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "cli/commands.h"
-#include "cli/run.h"
 #include "eval/escape.h"
 #include "eval/text.h"
 #include "model/tokenizer.h"
@@ -64,8 +63,11 @@ static enum status append_bos(const struct model_tokenizer *tokenizer, struct mo
     return STATUS_OK;
 }
 
-static enum status tokenize(const struct settings *settings, struct status_why *why)
+static enum status run_tokenize(const void *opaque, const struct cli_args *args,
+                                struct status_why *why)
 {
+    (void)args;
+    const struct settings *settings = opaque;
     struct gguf_file *file;
     struct model_tokenizer *tokenizer = NULL;
     struct eval_text text = {0};
@@ -91,36 +93,20 @@ static enum status tokenize(const struct settings *settings, struct status_why *
     return status;
 }
 
-static int run_tokenize(const struct cli_command *self, int argc, char **argv)
-{
-    struct settings settings = {0};
-    struct cli_args args;
-    int exit_code;
-    if (!cli_begin(self, argc, argv, &settings, &args, &exit_code))
-        return exit_code;
-    struct status_why why = {""};
-    enum status status = STATUS_OK;
-    if (!settings.model)
-        status = status_fail(&why, STATUS_USAGE, "-m is missing; see assay help tokenize");
-    else if (!settings.text_file)
-        status = status_fail(&why, STATUS_USAGE, "-f is missing; see assay help tokenize");
-    if (status == STATUS_OK)
-        status = tokenize(&settings, &why);
-    return status == STATUS_OK ? cli_end(CLI_EXIT_DONE) : cli_fail(status, &why);
-}
-
 static const struct cli_option table[] = {
     {.names = "-m --model",
      CLI_TEXT,
      "FILE",
      "a GGUF file with a vocabulary; tensors are not needed",
      offsetof(struct settings, model),
+     .required = true,
      .env = "LLAMA_ARG_MODEL"},
     {.names = "-f --file",
      CLI_TEXT,
      "TEXT",
      "the text, every byte of it; - reads standard input",
-     offsetof(struct settings, text_file)},
+     offsetof(struct settings, text_file),
+     .required = true},
     {.names = "--ids",
      CLI_ON,
      NULL,
@@ -150,5 +136,6 @@ const struct cli_command cli_command_tokenize = {
     .summary = "Print the token ids of a text.",
     .description = "",
     .table = table,
+    .settings_bytes = sizeof(struct settings),
     .run = run_tokenize,
 };

@@ -2,16 +2,13 @@
 #include <stdio.h>
 
 #include "cli/commands.h"
-#include "cli/run.h"
 #include "cli/versions.h"
 #include "kernels/cpu/isa.h"
 
-static int run_version(const struct cli_command *self, int argc, char **argv)
+static enum status run_version(const void *settings, const struct cli_args *args,
+                               struct status_why *why)
 {
-    struct cli_args args;
-    int exit_code;
-    if (!cli_begin(self, argc, argv, NULL, &args, &exit_code))
-        return exit_code;
+    (void)settings, (void)args, (void)why;
 
     struct cli_versions versions;
     cli_versions_read(&versions);
@@ -24,7 +21,7 @@ static int run_version(const struct cli_command *self, int argc, char **argv)
     printf("cjson     %s\n", versions.cjson);
     printf("openssl   %s\n", versions.openssl);
     printf("openblas  %s\n", *versions.openblas ? versions.openblas : "not built in");
-    return cli_end(CLI_EXIT_DONE);
+    return STATUS_OK;
 }
 
 static const struct cli_option table[] = {{0}};

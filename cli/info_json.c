@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ static void add_element(struct cli_json *json, cJSON *parent, const char *key,
                         const struct gguf_kv *kv, uint64_t i, const struct gguf_string *string)
 {
     enum gguf_value_type type = kv->element_type;
+    assert(type != GGUF_VALUE_STRING || string);
     if (type == GGUF_VALUE_STRING)
         cli_json_bytes(json, parent, key, string->data, string->n_bytes);
     else if (type == GGUF_VALUE_BOOL)

@@ -84,7 +84,7 @@ void cli_json_bytes(struct cli_json *json, cJSON *parent, const char *key, const
     char *text = malloc(3 * n_bytes + 1);
     if (copy && text) {
         for (size_t i = 0; i < n_bytes; i++) /* 0xff is never UTF-8, so NUL too is replaced */
-            copy[i] = bytes[i] ? bytes[i] : (char)0xff;
+            copy[i] = bytes[i] ? bytes[i] : '\xff';
         text[model_utf8_repair(copy, n_bytes, text)] = '\0';
     }
     add(json, parent, key, copy && text ? cJSON_CreateString(text) : NULL);

@@ -62,5 +62,5 @@ int main(int argc, char **argv)
         cli_args_help(command);
         return cli_end(CLI_EXIT_DONE);
     }
-    return command->run(command, argc - 1, argv + 1);
+    return cli_run(command, argc - 1, argv + 1);
 }

@@ -21,7 +21,7 @@ struct cli_text_settings {
 };
 extern const struct cli_option cli_text_table[];
 
-/** How a model is opened. overrides: release with cli_list_clear(). */
+/** How a model is opened. */
 struct cli_model_settings {
     const char *tokenizer_pre;
     bool allow_unknown;

@@ -6,8 +6,9 @@
 
 enum { ANY = INT32_MAX };
 
-void cli_perplexity_defaults(struct cli_perplexity *settings)
+void cli_perplexity_defaults(void *opaque)
 {
+    struct cli_perplexity *settings = opaque;
     *settings = (struct cli_perplexity){.n_chunks = -1};
     cli_model_defaults(&settings->load);
     cli_machine_defaults(&settings->machine);
@@ -20,7 +21,8 @@ const struct cli_option cli_perplexity_table[] = {
      "FILE",
      "the model: a GGUF file, any part of a split one",
      AT(model),
-     .env = "LLAMA_ARG_MODEL"},
+     .env = "LLAMA_ARG_MODEL",
+     .required = true},
     {.type = CLI_GROUP, .group = cli_text_table, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},

@@ -25,8 +25,8 @@ struct cli_perplexity {
     struct cli_machine_settings machine;
 };
 
-/** As if no option had been given. */
-void cli_perplexity_defaults(struct cli_perplexity *settings);
+/** As if no option had been given. settings: a struct cli_perplexity. */
+void cli_perplexity_defaults(void *settings);
 
 /** Ends with an empty row. */
 extern const struct cli_option cli_perplexity_table[];

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int cli_exit_code(enum status status)
@@ -25,32 +26,6 @@ int cli_exit_code(enum status status)
     return CLI_EXIT_FAILED;
 }
 
-int cli_fail(enum status status, const struct status_why *why)
-{
-    cli_flush();
-    fprintf(stderr, "assay: %s\n", why->text);
-    return cli_exit_code(status);
-}
-
-bool cli_begin(const struct cli_command *command, int argc, char **argv, void *settings,
-               struct cli_args *args, int *exit_code)
-{
-    struct status_why why = {""};
-    enum status status = cli_args_parse(command, argc, argv, settings, args, &why);
-    if (status != STATUS_OK) {
-        *exit_code = cli_fail(status, &why);
-        return false;
-    }
-    if (args->help) {
-        cli_args_help(command);
-        *exit_code = cli_end(CLI_EXIT_DONE);
-        return false;
-    }
-    if (*args->ignored)
-        fprintf(stderr, "assay: ignored, because no result depends on it: %s\n", args->ignored);
-    return true;
-}
-
 /* The first error of standard output: the stream itself only knows that there was one. */
 static int stdout_error;
 
@@ -68,4 +43,41 @@ int cli_end(int exit_code)
     fprintf(stderr, "assay: standard output: writing failed%s%s\n", stdout_error ? ": " : "",
             stdout_error ? strerror(stdout_error) : "");
     return exit_code == CLI_EXIT_DONE ? CLI_EXIT_USAGE : exit_code;
+}
+
+/* Print the sentence and return the exit code that the status leads to. */
+static int fail(enum status status, const struct status_why *why)
+{
+    cli_flush();
+    fprintf(stderr, "assay: %s\n", why->text);
+    return cli_exit_code(status);
+}
+
+static int run_with(const struct cli_command *command, int argc, char **argv, void *settings)
+{
+    struct status_why why = {""};
+    struct cli_args args;
+    enum status status = cli_args_parse(command, argc, argv, settings, &args, &why);
+    if (status == STATUS_OK && args.help) {
+        cli_args_help(command);
+        return cli_end(CLI_EXIT_DONE);
+    }
+    if (status == STATUS_OK && *args.ignored)
+        fprintf(stderr, "assay: ignored, because no result depends on it: %s\n", args.ignored);
+    if (status == STATUS_OK)
+        status = command->run(settings, &args, &why);
+    return status == STATUS_OK ? cli_end(CLI_EXIT_DONE) : fail(status, &why);
+}
+
+int cli_run(const struct cli_command *command, int argc, char **argv)
+{
+    void *settings = calloc(1, command->settings_bytes + 1);
+    if (!settings)
+        return fail(STATUS_MEMORY, &(struct status_why){"out of memory"});
+    if (command->defaults)
+        command->defaults(settings);
+    int exit_code = run_with(command, argc, argv, settings);
+    cli_args_release(command, settings);
+    free(settings);
+    return exit_code;
 }

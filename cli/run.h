@@ -1,4 +1,4 @@
-/** What every command needs: exit codes, messages, the beginning and the end of a run. */
+/** From a command line to an exit code. */
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
 
@@ -18,16 +18,12 @@ enum {
 /** The exit code that a status leads to. */
 int cli_exit_code(enum status status);
 
-/** Print "assay: <sentence>" to standard error and return the exit code of the status. */
-int cli_fail(enum status status, const struct status_why *why);
-
 /**
- * Parse the arguments; print the help where it is asked for, one line where options are
- * ignored, one where they are wrong.
- * Returns true if the command shall go on; else *exit_code is what it shall return.
+ * Run a command from its arguments (argv[0] is its name) to its exit code: parse them, print
+ * the help where it is asked for and one line where options are ignored, do the work, and
+ * report a failure.
  */
-bool cli_begin(const struct cli_command *command, int argc, char **argv, void *settings,
-               struct cli_args *args, int *exit_code);
+int cli_run(const struct cli_command *command, int argc, char **argv);
 
 /** Flush standard output in the course of a run; a failure is remembered for cli_end(). */
 void cli_flush(void);

@@ -43,10 +43,10 @@ static void assert_refused(const char *text, const char *sentence)
     struct cli_perplexity settings;
     struct cli_args args;
     struct status_why why = {""};
-    snprintf(line, sizeof line, "perplexity %s", text);
+    snprintf(line, sizeof line, "perplexity -m x %s", text);
     assert_int_equal(parse(line, &settings, &args, &why), STATUS_USAGE);
     assert_string_equal(why.text, sentence);
-    cli_list_clear(&settings.load.overrides);
+    cli_args_release(&perplexity, &settings);
 }
 
 static struct cli_perplexity accept(const char *text, struct cli_args *args)
@@ -54,7 +54,7 @@ static struct cli_perplexity accept(const char *text, struct cli_args *args)
     static char line[512];
     struct cli_perplexity settings;
     struct status_why why = {""};
-    snprintf(line, sizeof line, "perplexity %s", text);
+    snprintf(line, sizeof line, "perplexity -m x %s", text);
     enum status status = parse(line, &settings, args, &why);
     assert_string_equal(why.text, "");
     assert_int_equal(status, STATUS_OK);
@@ -115,7 +115,7 @@ static void test_lists(void **state)
     assert_string_equal(s.load.overrides.items[0], "a=int:1");
     assert_string_equal(s.load.overrides.items[1], "b=str:x");
     assert_string_equal(s.load.overrides.items[2], "c=str:1,\"2\"");
-    cli_list_clear(&s.load.overrides);
+    cli_args_release(&perplexity, &s);
     assert_refused("--override-kv \"a", "--override-kv: '\"a' has a quote that is not closed");
 }
 
@@ -159,6 +159,12 @@ static void test_malformed(void **state)
     assert_refused("--isa sse2", "--isa: 'sse2' is not one of: scalar avx2 avx512 auto");
     assert_refused("--precision fast", "--precision: 'fast' is not one of: exact");
     assert_refused("--quiet=1", "--quiet takes no value, found '1'");
+    char line[] = "perplexity -c 7";
+    struct cli_perplexity settings;
+    struct cli_args args;
+    struct status_why why;
+    assert_int_equal(parse(line, &settings, &args, &why), STATUS_USAGE);
+    assert_string_equal(why.text, "-m is missing; see assay help perplexity");
     assert_refused("text.txt", "unexpected argument 'text.txt'; see assay help perplexity");
 }
 
