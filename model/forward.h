@@ -36,10 +36,15 @@ void model_session_close(struct model_session *s);
 /** Bytes of backend memory that a session with these options will allocate. */
 size_t model_session_bytes(const struct model *model, const struct model_session_options *options);
 
-/** x[t] = embedding of token t. */
+/** x[t] = embedding of token t. Fails: STATUS_USAGE (an id beyond the vocabulary). */
 enum status model_embed(struct model_session *s, const struct model_batch *batch, float *x,
                         struct status_why *why);
-/** Advance x through layers [layer_from, layer_to). */
+/**
+ * Advance x [n_tokens, D] through layers [layer_from, layer_to).
+ * Fails: STATUS_USAGE (a batch that model_batch_check refuses, or larger than the session was
+ *        made for; a layer that is not there), STATUS_CANCELLED (x is then half-way), and what
+ *        the backend's operations fail with.
+ */
 enum status model_forward(struct model_session *s, const struct model_batch *batch,
                           size_t layer_from, size_t layer_to, float *x, struct status_why *why);
 /**

@@ -33,7 +33,7 @@ struct model_hparams {
     float rope_factor; /* > 1 stretches; 1: none */
     uint32_t rope_original_ctx;
     float rope_attn_factor;
-    float yarn_ext_factor; /* -1: 1 for yarn, else 0 */
+    float yarn_ext_factor; /* how much of YaRN's mix is applied: 1 for yarn, else 0 */
     float yarn_attn_factor;
     float yarn_beta_fast, yarn_beta_slow;
 };
@@ -96,7 +96,11 @@ double model_rope_magnitude(const struct model *m);
 
 /**
  * Point one tensor at other bytes of the same shape (any type): every later operation sees
- * them. name: as in the file. The bytes must outlive the model.
+ * them, also in sessions that are open. name: as in the file. The bytes must outlive the model.
+ * Handles keep their addresses; their generation rises. Not while a forward pass is running.
+ * Fails: STATUS_USAGE (no such tensor, rows that are no whole blocks), STATUS_UNSUPPORTED (type),
+ *        STATUS_FORMAT (values that the tensor cannot have); the model is then as before.
+ * Cost: O(tensors).
  */
 enum status model_replace_weight(struct model *m, const char *name, enum gguf_type type,
                                  const void *data, struct status_why *why);
