@@ -67,7 +67,7 @@ class Terminal(unittest.TestCase):
         self.assertRegex(shown, rb"(?m)^Tokens scored")
 
     def test_quiet(self):
-        out, terminal = on_terminal("--quiet", stdout_too=False)
+        out, terminal = on_terminal("--quiet", "--chunks", "4", stdout_too=False)
         self.assertNotIn(b"left", terminal)
         self.assertNotIn(b"\x1b", terminal)
         self.assertIn(b"Final estimate", out)
