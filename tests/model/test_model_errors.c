@@ -53,225 +53,226 @@ static void assert_remarks(const struct tiny_model_options *tiny,
 }
 
 /** Files that lack something, or have too much. */
+static const struct {
+    struct tiny_model_options tiny;
+    const char *sentence;
+} broken_files[] = {
+    {{.skip = "general.architecture"}, "tiny.gguf: key 'general.architecture' is missing"},
+    {{.skip = "llama.block_count"}, "tiny.gguf: key 'llama.block_count' is missing"},
+    {{.skip = "llama.embedding_length"}, "tiny.gguf: key 'llama.embedding_length' is missing"},
+    {{.skip = "llama.context_length"}, "tiny.gguf: key 'llama.context_length' is missing"},
+    {{.skip = "llama.feed_forward_length"},
+     "tiny.gguf: key 'llama.feed_forward_length' is missing"},
+    {{.skip = "llama.attention.head_count"},
+     "tiny.gguf: key 'llama.attention.head_count' is missing"},
+    {{.skip = "llama.attention.layer_norm_rms_epsilon"},
+     "tiny.gguf: key 'llama.attention.layer_norm_rms_epsilon' is missing, expected a float"},
+    {{.skip = "llama.expert_used_count", .n_experts = 4, .n_experts_used = 2},
+     "tiny.gguf: key 'llama.expert_used_count' is missing"},
+    {{.add_key = "llama.attention.clamp"},
+     "tiny.gguf: key 'llama.attention.clamp' is not understood by architecture llama, and "
+     "results without it may be wrong"},
+    {{.skip = "token_embd.weight"},
+     "tiny.gguf: tensor 'token_embd.weight' is missing, expected one of shape [64, 288]"},
+    {{.skip = "output_norm.weight"},
+     "tiny.gguf: tensor 'output_norm.weight' is missing, expected one of shape [64]"},
+    {{.skip = "blk.1.attn_norm.weight"},
+     "tiny.gguf: tensor 'blk.1.attn_norm.weight' is missing, expected one of shape [64]"},
+    {{.skip = "blk.0.attn_q.weight"},
+     "tiny.gguf: tensor 'blk.0.attn_q.weight' is missing, expected one of shape [64, 64]"},
+    {{.skip = "blk.0.attn_k.weight"},
+     "tiny.gguf: tensor 'blk.0.attn_k.weight' is missing, expected one of shape [64, 32]"},
+    {{.skip = "blk.1.attn_v.weight"},
+     "tiny.gguf: tensor 'blk.1.attn_v.weight' is missing, expected one of shape [64, 32]"},
+    {{.skip = "blk.1.attn_output.weight"},
+     "tiny.gguf: tensor 'blk.1.attn_output.weight' is missing, expected one of shape [64, 64]"},
+    {{.skip = "blk.1.ffn_norm.weight"},
+     "tiny.gguf: tensor 'blk.1.ffn_norm.weight' is missing, expected one of shape [64]"},
+    {{.skip = "blk.1.ffn_gate.weight"},
+     "tiny.gguf: tensor 'blk.1.ffn_gate.weight' is missing, expected one of shape [64, 96]"},
+    {{.skip = "blk.1.ffn_down.weight"},
+     "tiny.gguf: tensor 'blk.1.ffn_down.weight' is missing, expected one of shape [96, 64]"},
+    {{.skip = "blk.0.ffn_gate_inp.weight", .n_experts = 4, .n_experts_used = 2},
+     "tiny.gguf: tensor 'blk.0.ffn_gate_inp.weight' is missing, expected one of shape [64, 4]"},
+    {{.skip = "blk.0.ffn_up_exps.weight", .n_experts = 4, .n_experts_used = 2},
+     "tiny.gguf: tensor 'blk.0.ffn_up_exps.weight' is missing, expected one of shape [64, 96, "
+     "4]"},
+    {{.skip = "blk.1.ffn_down.2.weight",
+      .n_experts = 3,
+      .n_experts_used = 2,
+      .split_experts = true},
+     "tiny.gguf: tensor 'blk.1.ffn_down_exps.weight' is missing, expected one of shape "
+     "[96, 64, 3]"},
+    {{.reshape = "token_embd.weight"},
+     "tiny.gguf: tensor 'token_embd.weight' has shape [64, 289], expected [64, 288]"},
+    {{.reshape = "output.weight"},
+     "tiny.gguf: tensor 'output.weight' has shape [64, 289], expected [64, 288]"},
+    {{.reshape = "output_norm.weight"},
+     "tiny.gguf: tensor 'output_norm.weight' has shape [65], expected [64]"},
+    {{.reshape = "blk.0.attn_k.weight"},
+     "tiny.gguf: tensor 'blk.0.attn_k.weight' has shape [64, 33], expected [64, 32]"},
+    {{.reshape = "blk.0.attn_k.bias", .biases = true},
+     "tiny.gguf: tensor 'blk.0.attn_k.bias' has shape [33], expected [32]"},
+    {{.reshape = "blk.0.ffn_down.scale", .scales = true},
+     "tiny.gguf: tensor 'blk.0.ffn_down.scale' has shape [2], expected [1]"},
+    {{.reshape = "blk.0.ffn_down.input_scale", .scales = true},
+     "tiny.gguf: tensor 'blk.0.ffn_down.input_scale' has shape [2], expected [1]"},
+    {{.reshape = "blk.1.attn_qkv.weight", .fused_qkv = true},
+     "tiny.gguf: tensor 'blk.1.attn_qkv.weight' has shape [64, 129], expected [64, 128]"},
+    {{.reshape = "blk.1.ffn_up_exps.weight", .n_experts = 4, .n_experts_used = 2},
+     "tiny.gguf: tensor 'blk.1.ffn_up_exps.weight' has shape [64, 97, 4], expected "
+     "[64, 96, 4]"},
+    {{.reshape = "rope_freqs.weight", .rope_factors = true},
+     "tiny.gguf: tensor 'rope_freqs.weight' has shape [9], expected [8]"},
+    {{.add_tensor = "blk.0.attn_q_norm.weight"},
+     "tiny.gguf: tensor 'blk.0.attn_q_norm.weight' is not understood by architecture llama, "
+     "and results without it may be wrong"},
+    {{.add_tensor = "blk.2.attn_norm.weight"},
+     "tiny.gguf: tensor 'blk.2.attn_norm.weight' is not understood by architecture llama, "
+     "and results without it may be wrong"},
+    {{.add_tensor = "blk.0.attn_q.weight", .fused_qkv = true},
+     "tiny.gguf: tensor 'blk.0.attn_q.weight' is not understood by architecture llama, and "
+     "results without it may be wrong"},
+};
+
 static void test_files(void **state)
 {
     (void)state;
-    static const struct {
-        struct tiny_model_options tiny;
-        const char *sentence;
-    } cases[] = {
-        {{.skip = "general.architecture"}, "tiny.gguf: key 'general.architecture' is missing"},
-        {{.skip = "llama.block_count"}, "tiny.gguf: key 'llama.block_count' is missing"},
-        {{.skip = "llama.embedding_length"}, "tiny.gguf: key 'llama.embedding_length' is missing"},
-        {{.skip = "llama.context_length"}, "tiny.gguf: key 'llama.context_length' is missing"},
-        {{.skip = "llama.feed_forward_length"},
-         "tiny.gguf: key 'llama.feed_forward_length' is missing"},
-        {{.skip = "llama.attention.head_count"},
-         "tiny.gguf: key 'llama.attention.head_count' is missing"},
-        {{.skip = "llama.attention.layer_norm_rms_epsilon"},
-         "tiny.gguf: key 'llama.attention.layer_norm_rms_epsilon' is missing, expected a float"},
-        {{.skip = "llama.expert_used_count", .n_experts = 4, .n_experts_used = 2},
-         "tiny.gguf: key 'llama.expert_used_count' is missing"},
-        {{.add_key = "llama.attention.clamp"},
-         "tiny.gguf: key 'llama.attention.clamp' is not understood by architecture llama, and "
-         "results without it may be wrong"},
-        {{.skip = "token_embd.weight"},
-         "tiny.gguf: tensor 'token_embd.weight' is missing, expected one of shape [64, 288]"},
-        {{.skip = "output_norm.weight"},
-         "tiny.gguf: tensor 'output_norm.weight' is missing, expected one of shape [64]"},
-        {{.skip = "blk.1.attn_norm.weight"},
-         "tiny.gguf: tensor 'blk.1.attn_norm.weight' is missing, expected one of shape [64]"},
-        {{.skip = "blk.0.attn_q.weight"},
-         "tiny.gguf: tensor 'blk.0.attn_q.weight' is missing, expected one of shape [64, 64]"},
-        {{.skip = "blk.0.attn_k.weight"},
-         "tiny.gguf: tensor 'blk.0.attn_k.weight' is missing, expected one of shape [64, 32]"},
-        {{.skip = "blk.1.attn_v.weight"},
-         "tiny.gguf: tensor 'blk.1.attn_v.weight' is missing, expected one of shape [64, 32]"},
-        {{.skip = "blk.1.attn_output.weight"},
-         "tiny.gguf: tensor 'blk.1.attn_output.weight' is missing, expected one of shape [64, 64]"},
-        {{.skip = "blk.1.ffn_norm.weight"},
-         "tiny.gguf: tensor 'blk.1.ffn_norm.weight' is missing, expected one of shape [64]"},
-        {{.skip = "blk.1.ffn_gate.weight"},
-         "tiny.gguf: tensor 'blk.1.ffn_gate.weight' is missing, expected one of shape [64, 96]"},
-        {{.skip = "blk.1.ffn_down.weight"},
-         "tiny.gguf: tensor 'blk.1.ffn_down.weight' is missing, expected one of shape [96, 64]"},
-        {{.skip = "blk.0.ffn_gate_inp.weight", .n_experts = 4, .n_experts_used = 2},
-         "tiny.gguf: tensor 'blk.0.ffn_gate_inp.weight' is missing, expected one of shape [64, 4]"},
-        {{.skip = "blk.0.ffn_up_exps.weight", .n_experts = 4, .n_experts_used = 2},
-         "tiny.gguf: tensor 'blk.0.ffn_up_exps.weight' is missing, expected one of shape [64, 96, "
-         "4]"},
-        {{.skip = "blk.1.ffn_down.2.weight",
-          .n_experts = 3,
-          .n_experts_used = 2,
-          .split_experts = true},
-         "tiny.gguf: tensor 'blk.1.ffn_down_exps.weight' is missing, expected one of shape "
-         "[96, 64, 3]"},
-        {{.reshape = "token_embd.weight"},
-         "tiny.gguf: tensor 'token_embd.weight' has shape [64, 289], expected [64, 288]"},
-        {{.reshape = "output.weight"},
-         "tiny.gguf: tensor 'output.weight' has shape [64, 289], expected [64, 288]"},
-        {{.reshape = "output_norm.weight"},
-         "tiny.gguf: tensor 'output_norm.weight' has shape [65], expected [64]"},
-        {{.reshape = "blk.0.attn_k.weight"},
-         "tiny.gguf: tensor 'blk.0.attn_k.weight' has shape [64, 33], expected [64, 32]"},
-        {{.reshape = "blk.0.attn_k.bias", .biases = true},
-         "tiny.gguf: tensor 'blk.0.attn_k.bias' has shape [33], expected [32]"},
-        {{.reshape = "blk.0.ffn_down.scale", .scales = true},
-         "tiny.gguf: tensor 'blk.0.ffn_down.scale' has shape [2], expected [1]"},
-        {{.reshape = "blk.0.ffn_down.input_scale", .scales = true},
-         "tiny.gguf: tensor 'blk.0.ffn_down.input_scale' has shape [2], expected [1]"},
-        {{.reshape = "blk.1.attn_qkv.weight", .fused_qkv = true},
-         "tiny.gguf: tensor 'blk.1.attn_qkv.weight' has shape [64, 129], expected [64, 128]"},
-        {{.reshape = "blk.1.ffn_up_exps.weight", .n_experts = 4, .n_experts_used = 2},
-         "tiny.gguf: tensor 'blk.1.ffn_up_exps.weight' has shape [64, 97, 4], expected "
-         "[64, 96, 4]"},
-        {{.reshape = "rope_freqs.weight", .rope_factors = true},
-         "tiny.gguf: tensor 'rope_freqs.weight' has shape [9], expected [8]"},
-        {{.add_tensor = "blk.0.attn_q_norm.weight"},
-         "tiny.gguf: tensor 'blk.0.attn_q_norm.weight' is not understood by architecture llama, "
-         "and results without it may be wrong"},
-        {{.add_tensor = "blk.2.attn_norm.weight"},
-         "tiny.gguf: tensor 'blk.2.attn_norm.weight' is not understood by architecture llama, "
-         "and results without it may be wrong"},
-        {{.add_tensor = "blk.0.attn_q.weight", .fused_qkv = true},
-         "tiny.gguf: tensor 'blk.0.attn_q.weight' is not understood by architecture llama, and "
-         "results without it may be wrong"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_fails(&cases[i].tiny, &(struct model_options){0}, STATUS_FORMAT, cases[i].sentence);
+    for (size_t i = 0; i < sizeof broken_files / sizeof broken_files[0]; i++)
+        assert_fails(&broken_files[i].tiny, &(struct model_options){0}, STATUS_FORMAT,
+                     broken_files[i].sentence);
 }
 
 /** Values that cannot be, put into a good file by --override-kv. */
+static const struct {
+    const char *override;
+    const char *sentence;
+    enum status status;
+} broken_values[] = {
+    {"general.architecture=str:gpt2",
+     "tiny.gguf: key 'general.architecture' is 'gpt2', supported: llama", STATUS_UNSUPPORTED},
+    {"general.architecture=int:3",
+     "tiny.gguf: key 'general.architecture' is of type i64, expected string", STATUS_FORMAT},
+    {"llama.block_count=int:0", "tiny.gguf: key 'llama.block_count' is 0, expected 1 to 1024",
+     STATUS_FORMAT},
+    {"llama.block_count=int:4294967295",
+     "tiny.gguf: key 'llama.block_count' is 4294967295, expected 1 to 1024", STATUS_FORMAT},
+    {"llama.block_count=int:-1",
+     "tiny.gguf: key 'llama.block_count' is -1, expected an integer from 0 to 4294967295",
+     STATUS_FORMAT},
+    {"llama.block_count=str:two",
+     "tiny.gguf: key 'llama.block_count' is of type string, expected an integer", STATUS_FORMAT},
+    {"llama.block_count=int:3",
+     "tiny.gguf: tensor 'blk.2.attn_norm.weight' is missing, expected one of shape [64]",
+     STATUS_FORMAT},
+    {"llama.block_count=int:1",
+     "tiny.gguf: tensor 'blk.1.attn_norm.weight' is not understood by architecture llama, "
+     "and results without it may be wrong",
+     STATUS_FORMAT},
+    {"llama.embedding_length=int:1048577",
+     "tiny.gguf: key 'llama.embedding_length' is 1048577, expected 1 to 1048576", STATUS_FORMAT},
+    {"llama.embedding_length=int:65",
+     "tiny.gguf: width 65 (key 'llama.embedding_length') does not divide into 4 heads of 2 "
+     "or more, expected a multiple, or key 'llama.attention.key_length'",
+     STATUS_FORMAT},
+    {"llama.embedding_length=int:128",
+     "tiny.gguf: tensor 'token_embd.weight' has shape [64, 288], expected [128, 288]",
+     STATUS_FORMAT},
+    {"llama.context_length=int:0",
+     "tiny.gguf: key 'llama.context_length' is 0, expected 1 to 2147483647", STATUS_FORMAT},
+    {"llama.feed_forward_length=int:16777217",
+     "tiny.gguf: key 'llama.feed_forward_length' is 16777217, expected 1 to 16777216",
+     STATUS_FORMAT},
+    {"llama.attention.head_count=int:0",
+     "tiny.gguf: key 'llama.attention.head_count' is 0, expected 1 to 65536", STATUS_FORMAT},
+    {"llama.attention.head_count_kv=int:3",
+     "tiny.gguf: layer 0 has 3 key/value heads (key 'llama.attention.head_count_kv'), "
+     "expected a divisor of its 4 heads",
+     STATUS_FORMAT},
+    {"llama.attention.head_count_kv=int:0",
+     "tiny.gguf: key 'llama.attention.head_count_kv' is 0, expected 1 to 65536", STATUS_FORMAT},
+    {"llama.attention.key_length=int:1",
+     "tiny.gguf: key 'llama.attention.key_length' is 1, expected 2 to 65536", STATUS_FORMAT},
+    {"llama.attention.value_length=int:32",
+     "tiny.gguf: key 'llama.attention.value_length' is 32, supported is 16, the size of the "
+     "keys",
+     STATUS_UNSUPPORTED},
+    {"llama.attention.causal=bool:false",
+     "tiny.gguf: key 'llama.attention.causal' is false, supported is true", STATUS_UNSUPPORTED},
+    {"llama.attention.layer_norm_rms_epsilon=float:0",
+     "tiny.gguf: key 'llama.attention.layer_norm_rms_epsilon' is 0, expected a number "
+     "between 0 and 1",
+     STATUS_FORMAT},
+    {"llama.attention.layer_norm_rms_epsilon=float:1e300",
+     "tiny.gguf: key 'llama.attention.layer_norm_rms_epsilon' is inf, expected a finite "
+     "number",
+     STATUS_FORMAT},
+    {"llama.attention.layer_norm_rms_epsilon=int:1",
+     "tiny.gguf: key 'llama.attention.layer_norm_rms_epsilon' is of type i64, expected f32 "
+     "or f64",
+     STATUS_FORMAT},
+    {"llama.expert_used_count=int:2",
+     "tiny.gguf: key 'llama.expert_used_count' is 2, expected 0 to 0", STATUS_FORMAT},
+    {"llama.expert_count=int:1025",
+     "tiny.gguf: key 'llama.expert_count' is 1025, expected 0 to 1024", STATUS_FORMAT},
+    {"llama.rope.dimension_count=int:18",
+     "tiny.gguf: key 'llama.rope.dimension_count' is 18, expected 2 to 16", STATUS_FORMAT},
+    {"llama.rope.dimension_count=int:7",
+     "tiny.gguf: 7 elements of a head are rotated (key 'llama.rope.dimension_count'), "
+     "expected an even number",
+     STATUS_FORMAT},
+    {"llama.rope.freq_base=float:-1",
+     "tiny.gguf: key 'llama.rope.freq_base' is -1, expected a number above 0", STATUS_FORMAT},
+    {"llama.rope.scaling.type=str:longrope",
+     "tiny.gguf: key 'llama.rope.scaling.type' is 'longrope', supported are none, linear and "
+     "yarn",
+     STATUS_UNSUPPORTED},
+    {"llama.rope.scaling.factor=float:-2",
+     "tiny.gguf: key 'llama.rope.scaling.factor' is -2, expected a number above 0", STATUS_FORMAT},
+    {"llama.rope.scaling.attn_factor=float:0",
+     "tiny.gguf: key 'llama.rope.scaling.attn_factor' is 0, expected a number above 0",
+     STATUS_FORMAT},
+    {"llama.rope.scaling.original_context_length=int:0",
+     "tiny.gguf: key 'llama.rope.scaling.original_context_length' is 0, expected 1 to "
+     "2147483647",
+     STATUS_FORMAT},
+    {"llama.rope.scaling.yarn_beta_fast=float:0",
+     "tiny.gguf: key 'llama.rope.scaling.yarn_beta_fast' is 0, expected a number above 0",
+     STATUS_FORMAT},
+    {"llama.rope.frequency_base=float:1e6",
+     "tiny.gguf: key 'llama.rope.frequency_base' is not understood by architecture llama, "
+     "and results without it may be wrong",
+     STATUS_FORMAT},
+    {"llama.block_count",
+     "override \"llama.block_count\" cannot be read, expected KEY=TYPE:VALUE with TYPE int, "
+     "float, bool (true or false) or str (at most 256 bytes)",
+     STATUS_USAGE},
+    {"llama.block_count=2",
+     "override \"llama.block_count=2\" cannot be read, expected KEY=TYPE:VALUE with TYPE "
+     "int, float, bool (true or false) or str (at most 256 bytes)",
+     STATUS_USAGE},
+    {"llama.block_count=int:2x",
+     "override \"llama.block_count=int:2x\" cannot be read, expected KEY=TYPE:VALUE with "
+     "TYPE int, float, bool (true or false) or str (at most 256 bytes)",
+     STATUS_USAGE},
+    {"a=bool:1",
+     "override \"a=bool:1\" cannot be read, expected KEY=TYPE:VALUE with TYPE int, float, "
+     "bool (true or false) or str (at most 256 bytes)",
+     STATUS_USAGE},
+    {"a=float:nan",
+     "override \"a=float:nan\" cannot be read, expected KEY=TYPE:VALUE with TYPE int, "
+     "float, bool (true or false) or str (at most 256 bytes)",
+     STATUS_USAGE},
+};
+
 static void test_values(void **state)
 {
     (void)state;
-    static const struct {
-        const char *override;
-        const char *sentence;
-        enum status status;
-    } cases[] = {
-        {"general.architecture=str:gpt2",
-         "tiny.gguf: key 'general.architecture' is 'gpt2', supported: llama", STATUS_UNSUPPORTED},
-        {"general.architecture=int:3",
-         "tiny.gguf: key 'general.architecture' is of type i64, expected string", STATUS_FORMAT},
-        {"llama.block_count=int:0", "tiny.gguf: key 'llama.block_count' is 0, expected 1 to 1024",
-         STATUS_FORMAT},
-        {"llama.block_count=int:4294967295",
-         "tiny.gguf: key 'llama.block_count' is 4294967295, expected 1 to 1024", STATUS_FORMAT},
-        {"llama.block_count=int:-1",
-         "tiny.gguf: key 'llama.block_count' is -1, expected an integer from 0 to 4294967295",
-         STATUS_FORMAT},
-        {"llama.block_count=str:two",
-         "tiny.gguf: key 'llama.block_count' is of type string, expected an integer",
-         STATUS_FORMAT},
-        {"llama.block_count=int:3",
-         "tiny.gguf: tensor 'blk.2.attn_norm.weight' is missing, expected one of shape [64]",
-         STATUS_FORMAT},
-        {"llama.block_count=int:1",
-         "tiny.gguf: tensor 'blk.1.attn_norm.weight' is not understood by architecture llama, "
-         "and results without it may be wrong",
-         STATUS_FORMAT},
-        {"llama.embedding_length=int:1048577",
-         "tiny.gguf: key 'llama.embedding_length' is 1048577, expected 1 to 1048576",
-         STATUS_FORMAT},
-        {"llama.embedding_length=int:65",
-         "tiny.gguf: width 65 (key 'llama.embedding_length') does not divide into 4 heads of 2 "
-         "or more, expected a multiple, or key 'llama.attention.key_length'",
-         STATUS_FORMAT},
-        {"llama.embedding_length=int:128",
-         "tiny.gguf: tensor 'token_embd.weight' has shape [64, 288], expected [128, 288]",
-         STATUS_FORMAT},
-        {"llama.context_length=int:0",
-         "tiny.gguf: key 'llama.context_length' is 0, expected 1 to 2147483647", STATUS_FORMAT},
-        {"llama.feed_forward_length=int:16777217",
-         "tiny.gguf: key 'llama.feed_forward_length' is 16777217, expected 1 to 16777216",
-         STATUS_FORMAT},
-        {"llama.attention.head_count=int:0",
-         "tiny.gguf: key 'llama.attention.head_count' is 0, expected 1 to 65536", STATUS_FORMAT},
-        {"llama.attention.head_count_kv=int:3",
-         "tiny.gguf: layer 0 has 3 key/value heads (key 'llama.attention.head_count_kv'), "
-         "expected a divisor of its 4 heads",
-         STATUS_FORMAT},
-        {"llama.attention.head_count_kv=int:0",
-         "tiny.gguf: key 'llama.attention.head_count_kv' is 0, expected 1 to 65536", STATUS_FORMAT},
-        {"llama.attention.key_length=int:1",
-         "tiny.gguf: key 'llama.attention.key_length' is 1, expected 2 to 65536", STATUS_FORMAT},
-        {"llama.attention.value_length=int:32",
-         "tiny.gguf: key 'llama.attention.value_length' is 32, supported is 16, the size of the "
-         "keys",
-         STATUS_UNSUPPORTED},
-        {"llama.attention.causal=bool:false",
-         "tiny.gguf: key 'llama.attention.causal' is false, supported is true", STATUS_UNSUPPORTED},
-        {"llama.attention.layer_norm_rms_epsilon=float:0",
-         "tiny.gguf: key 'llama.attention.layer_norm_rms_epsilon' is 0, expected a number "
-         "between 0 and 1",
-         STATUS_FORMAT},
-        {"llama.attention.layer_norm_rms_epsilon=float:1e300",
-         "tiny.gguf: key 'llama.attention.layer_norm_rms_epsilon' is inf, expected a finite "
-         "number",
-         STATUS_FORMAT},
-        {"llama.attention.layer_norm_rms_epsilon=int:1",
-         "tiny.gguf: key 'llama.attention.layer_norm_rms_epsilon' is of type i64, expected f32 "
-         "or f64",
-         STATUS_FORMAT},
-        {"llama.expert_used_count=int:2",
-         "tiny.gguf: key 'llama.expert_used_count' is 2, expected 0 to 0", STATUS_FORMAT},
-        {"llama.expert_count=int:1025",
-         "tiny.gguf: key 'llama.expert_count' is 1025, expected 0 to 1024", STATUS_FORMAT},
-        {"llama.rope.dimension_count=int:18",
-         "tiny.gguf: key 'llama.rope.dimension_count' is 18, expected 2 to 16", STATUS_FORMAT},
-        {"llama.rope.dimension_count=int:7",
-         "tiny.gguf: 7 elements of a head are rotated (key 'llama.rope.dimension_count'), "
-         "expected an even number",
-         STATUS_FORMAT},
-        {"llama.rope.freq_base=float:-1",
-         "tiny.gguf: key 'llama.rope.freq_base' is -1, expected a number above 0", STATUS_FORMAT},
-        {"llama.rope.scaling.type=str:longrope",
-         "tiny.gguf: key 'llama.rope.scaling.type' is 'longrope', supported are none, linear and "
-         "yarn",
-         STATUS_UNSUPPORTED},
-        {"llama.rope.scaling.factor=float:-2",
-         "tiny.gguf: key 'llama.rope.scaling.factor' is -2, expected a number above 0",
-         STATUS_FORMAT},
-        {"llama.rope.scaling.attn_factor=float:0",
-         "tiny.gguf: key 'llama.rope.scaling.attn_factor' is 0, expected a number above 0",
-         STATUS_FORMAT},
-        {"llama.rope.scaling.original_context_length=int:0",
-         "tiny.gguf: key 'llama.rope.scaling.original_context_length' is 0, expected 1 to "
-         "2147483647",
-         STATUS_FORMAT},
-        {"llama.rope.scaling.yarn_beta_fast=float:0",
-         "tiny.gguf: key 'llama.rope.scaling.yarn_beta_fast' is 0, expected a number above 0",
-         STATUS_FORMAT},
-        {"llama.rope.frequency_base=float:1e6",
-         "tiny.gguf: key 'llama.rope.frequency_base' is not understood by architecture llama, "
-         "and results without it may be wrong",
-         STATUS_FORMAT},
-        {"llama.block_count",
-         "override \"llama.block_count\" cannot be read, expected KEY=TYPE:VALUE with TYPE int, "
-         "float, bool (true or false) or str (at most 256 bytes)",
-         STATUS_USAGE},
-        {"llama.block_count=2",
-         "override \"llama.block_count=2\" cannot be read, expected KEY=TYPE:VALUE with TYPE "
-         "int, float, bool (true or false) or str (at most 256 bytes)",
-         STATUS_USAGE},
-        {"llama.block_count=int:2x",
-         "override \"llama.block_count=int:2x\" cannot be read, expected KEY=TYPE:VALUE with "
-         "TYPE int, float, bool (true or false) or str (at most 256 bytes)",
-         STATUS_USAGE},
-        {"a=bool:1",
-         "override \"a=bool:1\" cannot be read, expected KEY=TYPE:VALUE with TYPE int, float, "
-         "bool (true or false) or str (at most 256 bytes)",
-         STATUS_USAGE},
-        {"a=float:nan",
-         "override \"a=float:nan\" cannot be read, expected KEY=TYPE:VALUE with TYPE int, "
-         "float, bool (true or false) or str (at most 256 bytes)",
-         STATUS_USAGE},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const char *const lines[] = {cases[i].override};
+    for (size_t i = 0; i < sizeof broken_values / sizeof broken_values[0]; i++) {
+        const char *const lines[] = {broken_values[i].override};
         struct model_options options = {.overrides = lines, .n_overrides = 1};
-        assert_fails(&(struct tiny_model_options){0}, &options, cases[i].status, cases[i].sentence);
+        assert_fails(&(struct tiny_model_options){0}, &options, broken_values[i].status,
+                     broken_values[i].sentence);
     }
 }
 
