@@ -1,7 +1,8 @@
 /*
- * Attention per span, key head and block of queries: queries are lanes, keys and values are
- * broadcast. A block of keys at a time: scores, online softmax, then values added up.
- * Each output is a function of its own query and the keys it sees, in the order of the keys.
+ * Attention: queries are lanes, keys and values are broadcast. A task is a few blocks of
+ * queries of one span and all heads that share a key head; it walks the keys once, a block at
+ * a time: scores, online softmax, then values added up. Each output is a function of its own
+ * query and the keys it sees, in the order of the keys.
  */
 #include <assert.h>
 #include <math.h>
@@ -9,33 +10,44 @@
 
 #include "kernels/cpu/context.h"
 
-enum { GROUPS = KERN_PANEL / KERN_LANES };
+enum {
+    GROUPS = KERN_PANEL / KERN_LANES,
+    SHARING = 4, /* at least so many blocks of queries use a block of keys once it is gathered */
+    KEY_PADDING = 16 /* floats behind a gathered key: keys 4 KiB apart evict one another */
+};
 
-/** Working memory of a thread; `q` and `out` have head_size rows. */
-struct attention_scratch {
-    float *q;   /* panel array [d]: the queries */
-    float *s;   /* panel array [KERN_KEY_BLOCK]: scores, then probabilities */
-    float *out; /* panel array [d]: sums of p * v */
+/** KERN_PANEL consecutive queries of a span under one head, and what is known of them so far. */
+struct query_block {
+    _Alignas(64) float max[KERN_PANEL], sum[KERN_PANEL]; /* see kern_softmax_block */
+    float *q;                                            /* panel array [d]: the queries */
+    float *out;                                          /* panel array [d]: sums of p * v */
+    size_t first, n;                                     /* queries of the span */
+    size_t head;
+    size_t key_begin, key_end; /* seen by any of the queries; by index, see backend.h */
 };
 
 struct attention {
     const struct kern_cpu *cpu;
     const struct kern_attention *op;
-    size_t *first_block; /* per span: query blocks in the spans before it; one more at the end */
-    float *per_thread;
-    size_t thread_floats;
+    size_t n_shared;    /* query blocks per task and head */
+    size_t *first_task; /* per span: tasks in the spans before it; one more at the end */
+    char *per_thread;
+    size_t thread_bytes;
 };
 
-/** Up to KERN_PANEL consecutive queries of a span under one head. Keys by index, see backend.h. */
-struct query_block {
+/** One task, with the memory of the thread that does it. */
+struct attention_task {
+    const struct attention *job;
     const struct kern_span *span;
-    size_t first, n; /* queries of the span */
-    size_t head, kv_head;
-    size_t key_begin, key_end; /* seen by any of the queries */
-    bool careful;              /* give no masked key to the products, not even with factor 0 */
+    size_t kv_head;
+    struct query_block *blocks;
+    size_t n_blocks;
+    float *s;     /* panel array [KERN_KEY_BLOCK]: scores, then probabilities */
+    float *k, *v; /* [KERN_KEY_BLOCK, d + KEY_PADDING]: the keys at hand */
+    bool careful; /* give no masked key to the products, not even with factor 0 */
 };
 
-/** Per lane, relative to some key: the keys it sees. */
+/** Per lane, relative to the first key at hand: the keys it sees. */
 struct visible {
     int32_t begin[KERN_PANEL], end[KERN_PANEL];
     bool all; /* every query sees every key */
@@ -51,6 +63,11 @@ static size_t smaller_of(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+static size_t key_stride(const struct kern_attention *op)
+{
+    return op->head_size + KEY_PADDING;
+}
+
 /** First key that the query with this key index sees. */
 static size_t window_begin(const struct kern_attention *op, size_t query)
 {
@@ -58,21 +75,21 @@ static size_t window_begin(const struct kern_attention *op, size_t query)
     return w > 0 && query + 1 > w ? query + 1 - w : 0;
 }
 
-/** Index of the query's own key. */
-static size_t query_key(const struct query_block *block, size_t lane)
+/** Index of the own key of a query of the span. */
+static size_t query_key(const struct kern_span *span, size_t query)
 {
-    return block->span->n_parent + block->span->q_offset + block->first + lane;
+    return span->n_parent + span->q_offset + query;
 }
 
-static void find_visible(struct visible *visible, const struct kern_attention *op,
+static void find_visible(struct visible *visible, const struct attention_task *task,
                          const struct query_block *block, size_t key, size_t n_keys)
 {
     visible->all = true;
     for (size_t lane = 0; lane < KERN_PANEL; lane++) {
         size_t begin = 0, end = 0;
         if (lane < block->n) {
-            size_t query = query_key(block, lane);
-            begin = larger_of(window_begin(op, query), key) - key;
+            size_t query = query_key(task->span, block->first + lane);
+            begin = larger_of(window_begin(task->job->op, query), key) - key;
             end = smaller_of(larger_of(query + 1, key) - key, n_keys);
             if (begin > 0 || end < n_keys)
                 visible->all = false;
@@ -82,202 +99,249 @@ static void find_visible(struct visible *visible, const struct kern_attention *o
     }
 }
 
-/**
- * Where key `key` lies in k and v; *n is cut to the keys that follow it in memory: a block may
- * begin in the parent and end in the segment.
- */
-static size_t key_row(const struct kern_span *span, size_t key, size_t *n)
+/** Copy keys key .. key + n_keys - 1 and their values side by side, from parent and segment. */
+static void gather_keys(const struct attention_task *task, size_t key, size_t n_keys)
 {
-    if (key >= span->n_parent)
-        return span->kv_row + (key - span->n_parent);
-    *n = smaller_of(*n, span->n_parent - key);
-    return span->parent_kv_row + key;
-}
-
-/** s[j] = q k of keys key .. key + n_keys - 1. */
-static void block_scores(const struct attention *job, const struct query_block *block,
-                         const struct attention_scratch *scratch, size_t key, size_t n_keys)
-{
-    const struct kern_attention *op = job->op;
-    size_t d = op->head_size, stride = op->n_kv_heads * d;
-    for (size_t j = 0, n; j < n_keys; j += n) {
-        n = n_keys - j;
-        size_t row = key_row(block->span, key + j, &n);
-        job->cpu->table.fma_tile(&(struct kern_fma_tile){
-            .w = op->k + row * stride + block->kv_head * d,
-            .w_row = stride,
-            .w_col = 1,
-            .x = scratch->q,
-            .acc = scratch->s + j * KERN_PANEL,
-            .n_rows = n,
-            .n_k = d,
-        });
-    }
-}
-
-/** out[i] += sum_j v[j][i] p[j], keys in order. */
-static void add_values(const struct attention *job, const struct query_block *block,
-                       const struct attention_scratch *scratch, size_t key, size_t n_keys)
-{
-    const struct kern_attention *op = job->op;
-    size_t d = op->head_size, stride = op->n_kv_heads * d;
-    for (size_t j = 0, n; j < n_keys; j += n) {
-        n = n_keys - j;
-        size_t row = key_row(block->span, key + j, &n);
-        job->cpu->table.fma_tile(&(struct kern_fma_tile){
-            .w = op->v + row * stride + block->kv_head * d,
-            .w_row = 1,
-            .w_col = stride,
-            .x = scratch->s + j * KERN_PANEL,
-            .acc = scratch->out,
-            .n_rows = d,
-            .n_k = n,
-            .resume = true,
-        });
+    const struct kern_attention *op = task->job->op;
+    const struct kern_span *span = task->span;
+    size_t d = op->head_size;
+    for (size_t j = 0; j < n_keys; j++) {
+        size_t row = key + j < span->n_parent ? span->parent_kv_row + key + j
+                                              : span->kv_row + key + j - span->n_parent;
+        size_t offset = (row * op->n_kv_heads + task->kv_head) * d;
+        memcpy(task->k + j * key_stride(op), op->k + offset, d * sizeof(float));
+        memcpy(task->v + j * key_stride(op), op->v + offset, d * sizeof(float));
     }
 }
 
 /**
- * The same without touching masked keys: 0 times an infinity or NaN in a value that a query
- * must not see would be NaN.
+ * out[i] += sum_j v[j][i] p[j] without touching masked keys: 0 times an infinity or NaN in a
+ * value that a query must not see would be NaN.
  */
-static void add_visible_values(const struct attention *job, const struct query_block *block,
-                               const struct attention_scratch *scratch, size_t key,
+static void add_visible_values(const struct attention_task *task, struct query_block *block,
                                const struct visible *visible)
 {
-    const struct kern_attention *op = job->op;
-    size_t d = op->head_size, stride = op->n_kv_heads * d;
+    const struct kern_attention *op = task->job->op;
     for (size_t lane = 0; lane < block->n; lane++) {
         for (int32_t j = visible->begin[lane]; j < visible->end[lane]; j++) {
-            size_t n = 1, row = key_row(block->span, key + (size_t)j, &n);
-            const float *v = op->v + row * stride + block->kv_head * d;
-            float p = scratch->s[(size_t)j * KERN_PANEL + lane];
-            for (size_t i = 0; i < d; i++) {
-                float *out = &scratch->out[i * KERN_PANEL + lane];
+            const float *v = task->v + (size_t)j * key_stride(op);
+            float p = task->s[(size_t)j * KERN_PANEL + lane];
+            for (size_t i = 0; i < op->head_size; i++) {
+                float *out = &block->out[i * KERN_PANEL + lane];
                 *out = fmaf(v[i], p, *out);
             }
         }
     }
 }
 
-/** Online softmax of the block's scores; what was summed before is brought to the new maximum. */
-static void softmax_and_rescale(const struct attention *job,
-                                const struct attention_scratch *scratch, size_t n_keys,
-                                const struct visible *visible, float *max, float *sum)
+/** Online softmax of the scores; what was summed before is brought to the new maximum. */
+static void softmax_and_rescale(const struct attention_task *task, struct query_block *block,
+                                size_t n_keys, const struct visible *visible)
 {
+    const struct kern_table *table = &task->job->cpu->table;
     _Alignas(64) float rescale[KERN_PANEL];
     for (size_t group = 0; group < GROUPS; group++) {
         size_t lane = group * KERN_LANES;
-        job->cpu->table.ops.softmax_block(&(struct kern_softmax_block){
-            .s = scratch->s + lane,
+        table->ops.softmax_block(&(struct kern_softmax_block){
+            .s = task->s + lane,
             .stride = KERN_PANEL,
             .n_keys = n_keys,
-            .scale = job->op->scale,
+            .scale = task->job->op->scale,
             .begin = visible->begin + lane,
             .end = visible->end + lane,
-            .max = max + lane,
-            .sum = sum + lane,
+            .max = block->max + lane,
+            .sum = block->sum + lane,
             .rescale = rescale + lane,
         });
     }
-    job->cpu->table.panel_scale(scratch->out, job->op->head_size, rescale);
+    table->panel_scale(block->out, task->job->op->head_size, rescale);
 }
 
-/** All of one query block; the result is scratch->out, lanes beyond the queries rubbish. */
-static void attend(const struct attention *job, const struct query_block *block,
-                   const struct attention_scratch *scratch)
+/** Take in the gathered keys key .. key + n_keys - 1. */
+static void attend_keys(const struct attention_task *task, struct query_block *block, size_t key,
+                        size_t n_keys)
 {
-    _Alignas(64) float max[KERN_PANEL], sum[KERN_PANEL];
-    for (size_t lane = 0; lane < KERN_PANEL; lane++) {
-        max[lane] = -INFINITY;
-        sum[lane] = 0.0f;
+    const struct kern_attention *op = task->job->op;
+    const struct kern_table *table = &task->job->cpu->table;
+    struct visible visible;
+    find_visible(&visible, task, block, key, n_keys);
+    table->fma_tile(&(struct kern_fma_tile){
+        .w = task->k,
+        .w_row = key_stride(op),
+        .w_col = 1,
+        .x = block->q,
+        .acc = task->s,
+        .n_rows = n_keys,
+        .n_k = op->head_size,
+    });
+    softmax_and_rescale(task, block, n_keys, &visible);
+    if (task->careful && !visible.all) {
+        add_visible_values(task, block, &visible);
+        return;
     }
-    memset(scratch->out, 0, job->op->head_size * KERN_PANEL * sizeof(float));
-    for (size_t key = block->key_begin; key < block->key_end; key += KERN_KEY_BLOCK) {
-        size_t n_keys = smaller_of(block->key_end - key, KERN_KEY_BLOCK);
-        struct visible visible;
-        find_visible(&visible, job->op, block, key, n_keys);
-        block_scores(job, block, scratch, key, n_keys);
-        softmax_and_rescale(job, scratch, n_keys, &visible, max, sum);
-        if (block->careful && !visible.all)
-            add_visible_values(job, block, scratch, key, &visible);
-        else
-            add_values(job, block, scratch, key, n_keys);
-    }
-    for (size_t lane = 0; lane < KERN_PANEL; lane++)
-        sum[lane] = 1.0f / sum[lane];
-    job->cpu->table.panel_scale(scratch->out, job->op->head_size, sum);
+    table->fma_tile(&(struct kern_fma_tile){
+        .w = task->v,
+        .w_row = 1,
+        .w_col = key_stride(op),
+        .x = task->s,
+        .acc = block->out,
+        .n_rows = op->head_size,
+        .n_k = n_keys,
+        .resume = true,
+    });
 }
 
-static bool is_finite(const struct attention_scratch *scratch, size_t head_size, size_t n_lanes)
+/** Walk the keys for some query blocks; lanes beyond the queries come out as rubbish. */
+static void attend(const struct attention_task *task, struct query_block *blocks, size_t n_blocks)
 {
-    for (size_t i = 0; i < head_size; i++) {
-        for (size_t lane = 0; lane < n_lanes; lane++) {
-            if (!isfinite(scratch->out[i * KERN_PANEL + lane]))
-                return false;
+    size_t d = task->job->op->head_size, begin = SIZE_MAX, end = 0;
+    for (size_t i = 0; i < n_blocks; i++) {
+        for (size_t lane = 0; lane < KERN_PANEL; lane++) {
+            blocks[i].max[lane] = -INFINITY;
+            blocks[i].sum[lane] = 0.0f;
+        }
+        memset(blocks[i].out, 0, d * KERN_PANEL * sizeof(float));
+        begin = smaller_of(begin, blocks[i].key_begin);
+        end = larger_of(end, blocks[i].key_end);
+    }
+    for (size_t key = begin; key < end; key += KERN_KEY_BLOCK) {
+        if (kern_cpu_cancelled(task->job->cpu))
+            return;
+        gather_keys(task, key, smaller_of(end - key, KERN_KEY_BLOCK));
+        for (size_t i = 0; i < n_blocks; i++) {
+            if (key < blocks[i].key_begin || key >= blocks[i].key_end)
+                continue;
+            size_t n_keys = smaller_of(blocks[i].key_end - key, KERN_KEY_BLOCK);
+            attend_keys(task, &blocks[i], key, n_keys);
         }
     }
-    return true;
+    for (size_t i = 0; i < n_blocks; i++) {
+        for (size_t lane = 0; lane < KERN_PANEL; lane++)
+            blocks[i].sum[lane] = 1.0f / blocks[i].sum[lane];
+        task->job->cpu->table.panel_scale(blocks[i].out, d, blocks[i].sum);
+    }
 }
 
-static void attend_heads(const struct attention *job, struct query_block *block,
-                         const struct attention_scratch *scratch)
+static bool is_finite(const struct query_block *block, size_t head_size)
 {
-    const struct kern_attention *op = job->op;
-    const struct kern_table *table = &job->cpu->table;
+    bool finite[KERN_PANEL];
+    memset(finite, true, sizeof finite);
+    for (size_t i = 0; i < head_size; i++) {
+        for (size_t lane = 0; lane < KERN_PANEL; lane++)
+            finite[lane] &= fabsf(block->out[i * KERN_PANEL + lane]) < INFINITY;
+    }
+    return memchr(finite, false, block->n) == NULL;
+}
+
+static size_t query_offset(const struct attention_task *task, const struct query_block *block)
+{
+    const struct kern_attention *op = task->job->op;
+    size_t row = task->span->q_row + block->first;
+    return (row * op->n_heads + block->head) * op->head_size;
+}
+
+/** All query blocks of a task, from q to out. */
+static void attend_blocks(struct attention_task *task)
+{
+    const struct kern_attention *op = task->job->op;
+    const struct kern_table *table = &task->job->cpu->table;
     size_t d = op->head_size, stride = op->n_heads * d;
-    size_t group = op->n_heads / op->n_kv_heads;
-    size_t row = block->span->q_row + block->first;
-    for (size_t h = 0; h < group && !kern_cpu_cancelled(job->cpu); h++) {
-        block->head = block->kv_head * group + h;
-        size_t offset = row * stride + block->head * d;
-        table->panel_pack(op->q + offset, stride, block->n, d, scratch->q);
-        block->careful = false;
-        attend(job, block, scratch);
+    for (size_t i = 0; i < task->n_blocks; i++) {
+        struct query_block *block = &task->blocks[i];
+        table->panel_pack(op->q + query_offset(task, block), stride, block->n, d, block->q);
+    }
+    attend(task, task->blocks, task->n_blocks);
+    for (size_t i = 0; i < task->n_blocks; i++) {
+        struct query_block *block = &task->blocks[i];
         /* Rare: find out whether a value that some query must not see was not finite. */
-        if (!is_finite(scratch, d, block->n)) {
-            block->careful = true;
-            attend(job, block, scratch);
+        if (!is_finite(block, d)) {
+            task->careful = true;
+            attend(task, block, 1);
         }
         table->panel_unpack(&(struct kern_panel_unpack){
-            .acc = scratch->out,
+            .acc = block->out,
             .n_rows = d,
             .n_lanes = block->n,
             .scale = 1.0f,
-            .y = op->out + offset,
+            .y = op->out + query_offset(task, block),
             .y_stride = stride,
         });
     }
 }
 
-/** Task number index: the last blocks of a span see the most keys, so they come first. */
-static void attend_task(void *context, size_t index, unsigned thread)
+/** The query blocks from query `first` of the span on, each under all heads of the key head. */
+static void find_blocks(struct attention_task *task, size_t first)
 {
-    const struct attention *job = context;
-    const struct kern_attention *op = job->op;
-    size_t n_tasks = job->first_block[op->n_spans] * op->n_kv_heads;
-    size_t task = n_tasks - 1 - index;
-    size_t number = task / op->n_kv_heads;
+    const struct kern_attention *op = task->job->op;
+    const struct kern_span *span = task->span;
+    size_t group = op->n_heads / op->n_kv_heads;
+    task->n_blocks = 0;
+    for (size_t b = 0; b < task->job->n_shared && first < span->n_q; b++, first += KERN_PANEL) {
+        size_t n = smaller_of(span->n_q - first, KERN_PANEL);
+        size_t begin = window_begin(op, query_key(span, first));
+        for (size_t h = 0; h < group; h++) {
+            struct query_block *block = &task->blocks[task->n_blocks++];
+            block->first = first;
+            block->n = n;
+            block->head = task->kv_head * group + h;
+            block->key_begin = begin / KERN_KEY_BLOCK * KERN_KEY_BLOCK;
+            block->key_end = query_key(span, first + n - 1) + 1;
+        }
+    }
+}
 
-    size_t low = 0, high = op->n_spans; /* the span whose blocks contain `number` */
+/** Bytes of a thread's memory: blocks, their panels, the keys at hand. */
+static size_t thread_size(const struct attention *job)
+{
+    const struct kern_attention *op = job->op;
+    size_t n_blocks = job->n_shared * (op->n_heads / op->n_kv_heads);
+    size_t block = sizeof(struct query_block) + 2 * op->head_size * KERN_PANEL * sizeof(float);
+    size_t keys = KERN_KEY_BLOCK * (KERN_PANEL + 2 * key_stride(op)) * sizeof(float);
+    return (n_blocks * block + keys + 63) / 64 * 64;
+}
+
+static void divide_memory(struct attention_task *task, char *memory)
+{
+    const struct kern_attention *op = task->job->op;
+    size_t n_blocks = task->job->n_shared * (op->n_heads / op->n_kv_heads);
+    task->blocks = (struct query_block *)(void *)memory;
+    float *next = (float *)(void *)(task->blocks + n_blocks);
+    for (size_t i = 0; i < n_blocks; i++) {
+        task->blocks[i].q = next;
+        task->blocks[i].out = next + op->head_size * KERN_PANEL;
+        next += 2 * op->head_size * KERN_PANEL;
+    }
+    task->s = next;
+    task->k = task->s + KERN_KEY_BLOCK * KERN_PANEL;
+    task->v = task->k + KERN_KEY_BLOCK * key_stride(op);
+}
+
+/** The span whose tasks contain `number`. */
+static size_t find_span(const struct attention *job, size_t number)
+{
+    size_t low = 0, high = job->op->n_spans;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (job->first_block[middle] <= number)
+        if (job->first_task[middle] <= number)
             low = middle;
         else
             high = middle;
     }
-    struct query_block block = {.span = &op->spans[low], .kv_head = task % op->n_kv_heads};
-    block.first = (number - job->first_block[low]) * KERN_PANEL;
-    block.n = smaller_of(block.span->n_q - block.first, KERN_PANEL);
-    block.key_begin = window_begin(op, query_key(&block, 0)) / KERN_KEY_BLOCK * KERN_KEY_BLOCK;
-    block.key_end = query_key(&block, block.n - 1) + 1;
+    return low;
+}
 
-    struct attention_scratch scratch;
-    scratch.q = job->per_thread + thread * job->thread_floats;
-    scratch.s = scratch.q + op->head_size * KERN_PANEL;
-    scratch.out = scratch.s + KERN_KEY_BLOCK * KERN_PANEL;
-    attend_heads(job, &block, &scratch);
+/** The last queries of a span see the most keys, so they come first. */
+static void run_task(void *context, size_t index, unsigned thread)
+{
+    const struct attention *job = context;
+    const struct kern_attention *op = job->op;
+    size_t number = job->first_task[op->n_spans] * op->n_kv_heads - 1 - index;
+    size_t block = number / op->n_kv_heads, i_span = find_span(job, block);
+    struct attention_task task = {
+        .job = job, .span = &op->spans[i_span], .kv_head = number % op->n_kv_heads};
+    divide_memory(&task, job->per_thread + thread * job->thread_bytes);
+    find_blocks(&task, (block - job->first_task[i_span]) * job->n_shared * KERN_PANEL);
+    attend_blocks(&task);
 }
 
 enum status kern_cpu_attention(struct kern_backend *b, const struct kern_attention *op,
@@ -285,19 +349,21 @@ enum status kern_cpu_attention(struct kern_backend *b, const struct kern_attenti
 {
     struct kern_cpu *cpu = kern_cpu_of(b);
     struct attention job = {.cpu = cpu, .op = op};
-    job.thread_floats = (2 * op->head_size + KERN_KEY_BLOCK) * KERN_PANEL;
-    size_t thread_bytes = job.thread_floats * kern_pool_n_threads(cpu->pool) * sizeof(float);
+    size_t group = op->n_heads / op->n_kv_heads;
+    job.n_shared = group < SHARING ? (SHARING + group - 1) / group : 1;
+    job.thread_bytes = thread_size(&job);
+    size_t all_bytes = job.thread_bytes * kern_pool_n_threads(cpu->pool);
     void *scratch;
     enum status status =
-        kern_cpu_scratch(cpu, &scratch, thread_bytes + (op->n_spans + 1) * sizeof(size_t), why);
+        kern_cpu_scratch(cpu, &scratch, all_bytes + (op->n_spans + 1) * sizeof(size_t), why);
     if (status != STATUS_OK)
         return status;
     job.per_thread = scratch;
-    job.first_block = (size_t *)((char *)scratch + thread_bytes);
-    job.first_block[0] = 0;
+    job.first_task = (size_t *)(void *)(job.per_thread + all_bytes);
+    job.first_task[0] = 0;
     for (size_t i = 0; i < op->n_spans; i++) {
-        size_t n_blocks = (op->spans[i].n_q + KERN_PANEL - 1) / KERN_PANEL;
-        job.first_block[i + 1] = job.first_block[i] + n_blocks;
+        size_t queries = job.n_shared * KERN_PANEL;
+        job.first_task[i + 1] = job.first_task[i] + (op->spans[i].n_q + queries - 1) / queries;
     }
-    return kern_cpu_run(cpu, job.first_block[op->n_spans] * op->n_kv_heads, attend_task, &job);
+    return kern_cpu_run(cpu, job.first_task[op->n_spans] * op->n_kv_heads, run_task, &job);
 }

@@ -3,14 +3,20 @@
 #include <assert.h>
 
 enum {
-    SLAB_K = 512,        /* columns per tile: a multiple of every block size */
-    ROW_GRAIN = 8,       /* tiles have a multiple of this many rows */
-    TILES_PER_THREAD = 4 /* so that threads end at about the same time */
+    SLAB_K = 512,    /* columns per tile: a multiple of every block size */
+    ROW_GRAIN = 8,   /* tiles have a multiple of this many rows */
+    ROUNDS = 4,      /* tiles per thread, so that a thread that is late costs little */
+    ENOUGH_ROWS = 48 /* with fewer rows per tile, reading x again and again would cost more */
 };
+
+static size_t div_up(size_t n, size_t unit)
+{
+    return (n + unit - 1) / unit;
+}
 
 static size_t round_up(size_t n, size_t unit)
 {
-    return (n + unit - 1) / unit * unit;
+    return div_up(n, unit) * unit;
 }
 
 static size_t smaller(size_t a, size_t b)
@@ -25,12 +31,15 @@ struct kern_gemm_plan kern_gemm_plan(const struct kern_cpu *cpu, const struct ke
     plan.n_k = smaller(w->n_cols, SLAB_K);
     /* One cache line more than a row: rows at a power of two would share a cache set. */
     plan.tile_stride = round_up(plan.n_k, 16) + 16;
-    size_t by_cache = cpu->l2_bytes / 2 / sizeof(float) / plan.tile_stride;
-    size_t n_tasks = (size_t)kern_pool_n_threads(cpu->pool) * TILES_PER_THREAD;
-    size_t by_threads = rows / n_tasks;
-    plan.n_rows = smaller(by_cache, by_threads) / ROW_GRAIN * ROW_GRAIN;
-    if (plan.n_rows < ROW_GRAIN)
-        plan.n_rows = ROW_GRAIN;
+    size_t n_threads = kern_pool_n_threads(cpu->pool);
+    size_t most_rows = cpu->l2_bytes / 2 / sizeof(float) / plan.tile_stride;
+    size_t rounds = ROUNDS;
+    while (rounds > 1 && rows / (n_threads * rounds) < ENOUGH_ROWS)
+        rounds--;
+    /* Whole rounds, so that all threads have something to do in the last one too. */
+    if (rounds * n_threads * most_rows < rows)
+        rounds = div_up(rows, n_threads * most_rows);
+    plan.n_rows = round_up(div_up(rows, n_threads * rounds), ROW_GRAIN);
     plan.tile_floats = plan.n_rows * plan.tile_stride;
     return plan;
 }
