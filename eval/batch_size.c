@@ -100,10 +100,15 @@ enum status eval_batch_choose(const struct eval_task *task, size_t *n_tokens,
     trial_close(&trial, task->backend);
     if (status)
         return status;
-    double window_cost = eval_cost_forward(task->model, plan->n_inputs) +
-                         eval_cost_head(task->model, plan->n_scored);
+    double window_cost = 0;
+    size_t row_bytes = 0;
+    for (size_t i = 0; i <= task->n_candidates; i++) {
+        const struct model *model = i ? task->candidates[i - 1] : task->model;
+        window_cost +=
+            eval_cost_forward(model, plan->n_inputs) + eval_cost_head(model, plan->n_scored);
+        row_bytes += (size_t)model_hparams(model)->n_embd * sizeof(float);
+    }
     double n = batch_seconds * rate / window_cost;
-    size_t row_bytes = (size_t)model_hparams(task->model)->n_embd * sizeof(float);
     size_t most = MAX_X_BYTES / row_bytes < MAX_TOKENS ? MAX_X_BYTES / row_bytes : MAX_TOKENS;
     size_t n_windows = most / plan->window;
     if (n < (double)n_windows)

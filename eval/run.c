@@ -15,20 +15,22 @@ static const double small_things_bytes = 1.5e6;
 struct run {
     const struct eval_task *task;
     const struct eval_run_options *options;
-    struct eval_table *table;
+    struct eval_table *table; /* [n_heads] */
+    size_t n_heads;           /* the model and its candidates; arrays by head begin with it */
     struct eval_run_stats *stats;
     struct eval_scorer *scorer;
     size_t max_windows; /* of a batch */
     size_t *windows;    /* [max_windows]: which ones the batch holds */
     int32_t *tokens;    /* [max_windows * n_inputs] */
     struct model_segment *segments;
-    uint32_t *rows; /* [max_windows * n_scored], and so the rest */
+    uint32_t *rows; /* [max_windows * n_scored] */
     struct kern_target *targets;
-    struct kern_row_score *row_scores;
+    struct kern_row_score *row_scores; /* [n_heads * max_windows * n_scored], and so the rest */
     struct kern_target_score *target_scores;
-    size_t n_batch;         /* windows of the batch at work */
-    size_t n_to_do, n_done; /* windows of this run */
-    size_t n_done_before;   /* windows that the table had already */
+    struct kern_pair_score *pair_scores; /* NULL without candidates */
+    size_t n_batch;                      /* windows of the batch at work */
+    size_t n_to_do, n_done;              /* windows of this run */
+    size_t n_done_before;                /* windows that the table had already */
     double started;
 };
 
@@ -60,55 +62,70 @@ static struct eval_scorer_options scorer_options(const struct eval_task *task,
         .max_rows = largest_batch(task, options) * task->plan->n_scored,
         .max_segment = task->plan->n_inputs,
         .tile_tokens = options->tile_tokens,
+        .candidates = task->candidates,
+        .n_candidates = task->n_candidates,
     };
 }
 
 /** Bytes of the arrays of a batch. */
-static double batch_bytes(const struct eval_plan *plan, size_t n_windows)
+static double batch_bytes(const struct eval_task *task, size_t n_windows)
 {
+    const struct eval_plan *plan = task->plan;
     double per_input = sizeof(int32_t);
+    double per_head = sizeof(struct kern_row_score) + sizeof(struct kern_target_score);
+    if (task->n_candidates)
+        per_head += sizeof(struct kern_pair_score);
     double per_scored = sizeof(uint32_t) + 2 * sizeof(struct kern_target) +
-                        sizeof(struct kern_row_score) + sizeof(struct kern_target_score);
+                        (double)(1 + task->n_candidates) * per_head;
     return (double)n_windows *
            ((double)plan->n_inputs * per_input + (double)plan->n_scored * per_scored +
             (double)(sizeof(struct model_segment) + sizeof(size_t)));
+}
+
+static double shard_bytes(const struct gguf_file *file)
+{
+    double sum = 0;
+    for (size_t i = 0; i < gguf_n_shards(file); i++) {
+        uint64_t n_bytes = 0, data_offset = 0;
+        gguf_shard_data(file, i, &n_bytes, &data_offset);
+        sum += (double)n_bytes;
+    }
+    return sum;
 }
 
 struct eval_memory eval_run_memory(const struct eval_task *task,
                                    const struct eval_run_options *options)
 {
     const struct eval_plan *plan = task->plan;
-    const struct gguf_file *file = model_file(task->model);
     struct eval_scorer_options scorer = scorer_options(task, options);
-    struct eval_memory m = {0};
-    for (size_t i = 0; i < gguf_n_shards(file); i++) {
-        uint64_t n_bytes = 0, data_offset = 0;
-        gguf_shard_data(file, i, &n_bytes, &data_offset);
-        m.weights += (double)n_bytes;
-    }
+    struct eval_memory m = {.weights = shard_bytes(model_file(task->model))};
+    for (size_t i = 0; i < task->n_candidates; i++)
+        m.weights += shard_bytes(model_file(task->candidates[i]));
     m.scorer = eval_scorer_bytes(task->model, task->backend, &scorer);
     m.scores = eval_table_bytes(plan->n_windows, plan->n_scored) +
-               batch_bytes(plan, largest_batch(task, options)) + small_things_bytes;
-    m.present = eval_memory_present(file);
+               (double)task->n_candidates * eval_table_pair_bytes(plan->n_windows, plan->n_scored) +
+               batch_bytes(task, largest_batch(task, options)) + small_things_bytes;
+    m.present = eval_memory_present(model_file(task->model));
     m.total = m.weights + m.present + m.scorer + m.scores;
     return m;
 }
 
 /** Ids come from a vocabulary that may be longer than the matrices of a broken file. */
-static enum status check_ids(const struct eval_task *task, struct status_why *why)
+static enum status check_ids(const struct eval_task *task, const struct model *model,
+                             struct status_why *why)
 {
-    size_t n_vocab = model_hparams(task->model)->n_vocab;
+    size_t n_vocab = model_hparams(model)->n_vocab;
     for (size_t i = 0; i < task->stream->n; i++) {
         int32_t id = task->stream->ids[i];
         if (id < 0 || (size_t)id >= n_vocab)
             return status_fail(why, STATUS_FORMAT,
                                "%s: token %zu of the text has the id %d; expected ids below %zu, "
                                "the rows of the embedding",
-                               gguf_path(model_file(task->model)), i, id, n_vocab);
+                               gguf_path(model_file(model)), i, id, n_vocab);
     }
     if (task->plan->bos_use != EVAL_BOS_NONE && (size_t)task->plan->options.bos >= n_vocab)
         return status_fail(why, STATUS_FORMAT, "%s: BOS has the id %d; expected less than %zu",
-                           gguf_path(model_file(task->model)), task->plan->options.bos, n_vocab);
+                           gguf_path(model_file(model)), task->plan->options.bos, n_vocab);
     return STATUS_OK;
 }
 
@@ -122,10 +139,13 @@ static enum status allocate(struct run *r, struct status_why *why)
     r->tokens = calloc(n_inputs, sizeof *r->tokens);
     r->rows = calloc(n_scored, sizeof *r->rows);
     r->targets = calloc(n_scored, sizeof *r->targets);
-    r->row_scores = calloc(n_scored, sizeof *r->row_scores);
-    r->target_scores = calloc(n_scored, sizeof *r->target_scores);
-    if (!r->windows || !r->segments || !r->tokens || !r->rows || !r->targets || !r->row_scores ||
-        !r->target_scores)
+    r->row_scores = calloc(r->n_heads * n_scored, sizeof *r->row_scores);
+    r->target_scores = calloc(r->n_heads * n_scored, sizeof *r->target_scores);
+    bool wants_pairs = r->n_heads > 1;
+    if (wants_pairs)
+        r->pair_scores = calloc(r->n_heads * n_scored, sizeof *r->pair_scores);
+    if ((wants_pairs && !r->pair_scores) || !r->windows || !r->segments || !r->tokens || !r->rows ||
+        !r->targets || !r->row_scores || !r->target_scores)
         return status_fail(why, STATUS_MEMORY, "no memory for a batch of %zu tokens", n_inputs);
     return STATUS_OK;
 }
@@ -140,6 +160,7 @@ static void release(struct run *r)
     free(r->targets);
     free(r->row_scores);
     free(r->target_scores);
+    free(r->pair_scores);
 }
 
 /** The scorer's share of a batch as the run's share of all. */
@@ -178,29 +199,58 @@ static void add_window(struct run *r, size_t w)
     r->windows[r->n_batch++] = w;
 }
 
-/** Copy the batch's scores into the table and tell of its windows. */
-static void record(struct run *r)
+/** The scores of head h in the batch's k-th window, into its table. */
+static void record_window(struct run *r, size_t h, size_t k)
 {
     const struct eval_plan *plan = r->task->plan;
-    size_t n_scored = plan->n_scored;
-    bool strided = plan->options.protocol == EVAL_PROTOCOL_STRIDED;
+    const struct eval_table *table = &r->table[h];
+    size_t w = r->windows[k], first = (h * r->n_batch + k) * plan->n_scored;
+    bool compat = plan->options.protocol == EVAL_PROTOCOL_STRIDED && plan->options.llama_compat;
+    double *log_prob = eval_table_row(table, EVAL_LOG_PROB, w);
+    double *rank = eval_table_row(table, EVAL_RANK, w);
+    double *entropy = eval_table_row(table, EVAL_ENTROPY, w);
+    for (size_t i = 0; i < plan->n_scored; i++) {
+        const struct kern_target_score *target = &r->target_scores[first + i];
+        const struct kern_row_score *row = &r->row_scores[first + i];
+        log_prob[i] = target->log_prob;
+        if (compat)
+            log_prob[i] = eval_compat_strided_log_prob(target->log_prob, row->log_sum);
+        rank[i] = target->rank;
+        entropy[i] = row->entropy;
+    }
+}
+
+/** The same for what compares head h with the base. */
+static void record_pairs(struct run *r, size_t h, size_t k)
+{
+    size_t n_scored = r->task->plan->n_scored, w = r->windows[k];
+    const struct eval_table *table = &r->table[h];
+    const struct kern_row_score *base = r->row_scores + k * n_scored;
+    const struct kern_row_score *row = r->row_scores + (h * r->n_batch + k) * n_scored;
+    const struct kern_pair_score *pair = r->pair_scores + (h * r->n_batch + k) * n_scored;
+    for (size_t i = 0; i < n_scored; i++) {
+        eval_table_row(table, EVAL_KL, w)[i] = pair[i].kl;
+        eval_table_row(table, EVAL_REVERSE_KL, w)[i] = pair[i].reverse_kl;
+        eval_table_row(table, EVAL_JS, w)[i] = pair[i].js;
+        eval_table_row(table, EVAL_SAME_TOP, w)[i] = row[i].argmax == base[i].argmax;
+        eval_table_row(table, EVAL_COMMON_5, w)[i] = pair[i].common_top[1];
+        eval_table_row(table, EVAL_COMMON_10, w)[i] = pair[i].common_top[2];
+        eval_table_row(table, EVAL_BASE_TOP, w)[i] = -base[i].log_sum;
+    }
+}
+
+/** Copy the batch's scores into the tables and tell of its windows. */
+static void record(struct run *r)
+{
     for (size_t k = 0; k < r->n_batch; k++) {
-        size_t w = r->windows[k];
-        double *log_prob = eval_table_row(r->table, EVAL_LOG_PROB, w);
-        double *rank = eval_table_row(r->table, EVAL_RANK, w);
-        double *entropy = eval_table_row(r->table, EVAL_ENTROPY, w);
-        for (size_t i = 0; i < n_scored; i++) {
-            const struct kern_target_score *target = &r->target_scores[k * n_scored + i];
-            const struct kern_row_score *row = &r->row_scores[k * n_scored + i];
-            log_prob[i] = target->log_prob;
-            if (strided && plan->options.llama_compat)
-                log_prob[i] = eval_compat_strided_log_prob(target->log_prob, row->log_sum);
-            rank[i] = target->rank;
-            entropy[i] = row->entropy;
+        for (size_t h = 0; h < r->n_heads; h++) {
+            record_window(r, h, k);
+            if (h)
+                record_pairs(r, h, k);
+            r->table[h].done[r->windows[k]] = true;
         }
-        r->table->done[w] = true;
         if (r->options->window_done)
-            r->options->window_done(r->options->user, w);
+            r->options->window_done(r->options->user, r->windows[k]);
     }
     r->n_done += r->n_batch;
 }
@@ -221,6 +271,8 @@ static enum status evaluate(struct run *r, struct status_why *why)
         .n_targets = r->n_batch * plan->n_scored,
         .row_scores = r->row_scores,
         .target_scores = r->target_scores,
+        .pair_scores = r->pair_scores,
+        .want_js = r->pair_scores && r->task->want_js,
     };
     enum status status = eval_scorer_run(r->scorer, &batch, &items, &r->stats->times, why);
     if (status)
@@ -251,7 +303,8 @@ enum status eval_run(const struct eval_task *task, const struct eval_run_options
 {
     assert(options->batch_tokens > 0);
     struct eval_run_stats own;
-    struct run r = {.task = task, .options = options, .table = table};
+    struct run r = {
+        .task = task, .options = options, .table = table, .n_heads = 1 + task->n_candidates};
     r.stats = stats ? stats : &own;
     r.started = eval_clock_seconds();
     r.max_windows = largest_batch(task, options);
@@ -263,7 +316,9 @@ enum status eval_run(const struct eval_task *task, const struct eval_run_options
     struct eval_scorer_options scorer = scorer_options(task, options);
     scorer.progress = on_fraction;
     scorer.progress_user = &r;
-    enum status status = check_ids(task, why);
+    enum status status = check_ids(task, task->model, why);
+    for (size_t i = 0; i < task->n_candidates && !status; i++)
+        status = check_ids(task, task->candidates[i], why);
     if (!status)
         status = allocate(&r, why);
     if (!status)

@@ -11,10 +11,13 @@
 
 /** What is evaluated; everything is borrowed. */
 struct eval_task {
-    const struct model *model;
+    const struct model *model; /* the base, where there are candidates */
     struct kern_backend *backend;
     const struct eval_plan *plan;
     const struct eval_stream *stream;
+    const struct model *const *candidates; /* compared with the model, in the same pass */
+    size_t n_candidates;
+    bool want_js; /* fill EVAL_JS */
 };
 
 /** Where a run stands. */
@@ -44,7 +47,9 @@ struct eval_run_stats {
 
 /**
  * Evaluate every window of the plan that is not done in the table.
- * table: made by the caller with the plan's n_windows and n_scored.
+ * table: [1 + n_candidates], made by the caller with the plan's n_windows and n_scored: the
+ *        model's, then those of the candidates by eval_table_make_pair. A window is done in all
+ *        of them or in none.
  * stats: filled also on failure; may be NULL.
  * Fails: STATUS_FORMAT (an id beyond the model's vocabulary), STATUS_MEMORY, STATUS_DEVICE,
  *        STATUS_CANCELLED (see kern_set_cancel): the windows finished until then stay.

@@ -1,20 +1,38 @@
 #include "eval/scorer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "eval/clock.h"
 #include "eval/cost.h"
 
-struct eval_scorer {
+/** One of the models that go in step. */
+struct runner {
     const struct model *model;
+    struct model_session *session;
+    float *x;      /* backend: [max_batch, D] */
+    float *hidden; /* backend: [slab_rows(), D] */
+};
+
+/** What a call of the head gives; arrays by head. */
+struct slab {
+    struct kern_target *targets; /* [n_targets]: with rows counted from the slab's */
+    struct kern_row_score *rows;
+    struct kern_target_score *target_scores;
+    struct kern_pair_score *pairs;
+    size_t n_targets; /* capacity */
+};
+
+struct eval_scorer {
     struct kern_backend *backend;
     struct eval_scorer_options options;
-    struct model_session *session;
-    float *x;                         /* backend: [max_batch, D] */
-    float *hidden;                    /* backend: [slab_rows(), D] */
-    struct kern_target *slab_targets; /* [capacity]: targets with rows counted from the slab's */
-    size_t slab_targets_capacity;
-    double forward_share; /* of the running batch's arithmetic */
+    size_t n_heads;
+    struct runner *runners;  /* [n_heads], the base first */
+    struct kern_head *heads; /* [n_heads] */
+    struct slab slab;
+    double forward_cost, cost; /* of the running batch: all forward passes, and all */
+    double cost_begun;         /* of the passes before the one at work */
+    double cost_at_work;
 };
 
 static size_t row_bytes(const struct model *model)
@@ -45,7 +63,8 @@ static void report(const struct eval_scorer *s, double fraction)
 static void on_tile(void *user, size_t done, size_t total)
 {
     const struct eval_scorer *s = user;
-    report(s, s->forward_share * (double)done / (double)total);
+    double cost = s->cost_begun + s->cost_at_work * (double)done / (double)total;
+    report(s, s->cost > 0 ? cost / s->cost : 0);
 }
 
 static size_t product_bytes(struct kern_backend *backend, const struct kern_weight *weight,
@@ -55,13 +74,10 @@ static size_t product_bytes(struct kern_backend *backend, const struct kern_weig
     return weight->data ? kern_linear_bytes(backend, &op) : 0;
 }
 
-/** The most that the backend takes for one of the model's products or a slab's scores. */
-static size_t operation_bytes(const struct model *model, struct kern_backend *backend,
-                              size_t n_tokens, size_t n_rows)
+/** The most that the backend takes for one of the model's products. */
+static size_t layers_bytes(const struct model *model, struct kern_backend *backend, size_t n_tokens)
 {
-    struct kern_head head = {.matrix = model_head(model)};
-    struct kern_score score = {.n_heads = 1, .heads = &head, .n_rows = n_rows, .n_targets = n_rows};
-    size_t most = kern_score_bytes(backend, &score);
+    size_t most = 0;
     for (uint32_t i = 0; i < model_hparams(model)->n_layers; i++) {
         const struct model_layer *layer = model_layer(model, i);
         const struct kern_weight *const weights[] = {
@@ -75,6 +91,29 @@ static size_t operation_bytes(const struct model *model, struct kern_backend *ba
     return most;
 }
 
+static const struct model *model_at(const struct model *base,
+                                    const struct eval_scorer_options *options, size_t head)
+{
+    return head ? options->candidates[head - 1] : base;
+}
+
+/** What the backend takes for the scores of a slab. */
+static size_t head_bytes(const struct model *base, struct kern_backend *backend,
+                         const struct eval_scorer_options *options)
+{
+    size_t n_heads = 1 + options->n_candidates, n_rows = slab_rows(options);
+    struct kern_head *heads = calloc(n_heads, sizeof *heads);
+    if (!heads)
+        return 0;
+    for (size_t h = 0; h < n_heads; h++)
+        heads[h].matrix = model_head(model_at(base, options, h));
+    struct kern_score op = {
+        .n_heads = n_heads, .heads = heads, .n_rows = n_rows, .n_targets = n_rows};
+    size_t n_bytes = kern_score_bytes(backend, &op);
+    free(heads);
+    return n_bytes;
+}
+
 double eval_scorer_bytes(const struct model *model, struct kern_backend *backend,
                          const struct eval_scorer_options *options)
 {
@@ -82,8 +121,44 @@ double eval_scorer_bytes(const struct model *model, struct kern_backend *backend
     size_t n_tokens =
         session.tile_tokens < session.max_batch ? session.tile_tokens : session.max_batch;
     double rows = (double)options->max_batch + (double)slab_rows(options);
-    return rows * (double)row_bytes(model) + (double)model_session_bytes(model, &session) +
-           (double)operation_bytes(model, backend, n_tokens, slab_rows(options));
+    double own = 0;
+    size_t operation = head_bytes(model, backend, options);
+    for (size_t h = 0; h <= options->n_candidates; h++) {
+        const struct model *m = model_at(model, options, h);
+        size_t layers = layers_bytes(m, backend, n_tokens);
+        operation = layers > operation ? layers : operation;
+        own += rows * (double)row_bytes(m) + (double)model_session_bytes(m, &session);
+    }
+    double per_row = sizeof(struct kern_row_score) + sizeof(struct kern_pair_score) +
+                     sizeof(struct kern_target_score);
+    return own + (double)operation +
+           per_row * (double)(1 + options->n_candidates) * (double)slab_rows(options);
+}
+
+static enum status runner_open(struct runner *r, const struct eval_scorer *s,
+                               const struct model_session_options *session, struct status_why *why)
+{
+    void *x = NULL, *hidden = NULL;
+    enum status status =
+        kern_alloc(s->backend, &x, s->options.max_batch * row_bytes(r->model), why);
+    if (!status)
+        status = kern_alloc(s->backend, &hidden, slab_rows(&s->options) * row_bytes(r->model), why);
+    r->x = x;
+    r->hidden = hidden;
+    if (!status)
+        status = model_session_open(&r->session, r->model, s->backend, session, why);
+    return status;
+}
+
+/** Room for the rows of a slab; that for targets grows with what comes. */
+static enum status slab_open(struct eval_scorer *s, struct status_why *why)
+{
+    size_t n = s->n_heads * slab_rows(&s->options);
+    s->slab.rows = calloc(n, sizeof *s->slab.rows);
+    s->slab.pairs = calloc(n, sizeof *s->slab.pairs);
+    if (!s->slab.rows || !s->slab.pairs)
+        return status_fail(why, STATUS_MEMORY, "no memory for the scores of %zu rows", n);
+    return STATUS_OK;
 }
 
 enum status eval_scorer_open(struct eval_scorer **out, const struct model *model,
@@ -94,20 +169,26 @@ enum status eval_scorer_open(struct eval_scorer **out, const struct model *model
     struct eval_scorer *s = calloc(1, sizeof *s);
     if (!s)
         return status_fail(why, STATUS_MEMORY, "no memory to score with");
-    s->model = model;
     s->backend = backend;
     s->options = *options;
+    s->options.candidates = NULL; /* borrowed for this call only */
+    s->n_heads = 1 + options->n_candidates;
+    s->runners = calloc(s->n_heads, sizeof *s->runners);
+    s->heads = calloc(s->n_heads, sizeof *s->heads);
+    enum status status = STATUS_OK;
+    if (!s->runners || !s->heads)
+        status = status_fail(why, STATUS_MEMORY, "no memory for %zu models", s->n_heads);
+    else
+        status = slab_open(s, why);
     struct model_session_options session = session_options(options);
     session.progress = on_tile;
     session.progress_user = s;
-    void *x = NULL, *hidden = NULL;
-    enum status status = kern_alloc(backend, &x, options->max_batch * row_bytes(model), why);
-    if (!status)
-        status = kern_alloc(backend, &hidden, slab_rows(options) * row_bytes(model), why);
-    s->x = x;
-    s->hidden = hidden;
-    if (!status)
-        status = model_session_open(&s->session, model, backend, &session, why);
+    for (size_t h = 0; h < s->n_heads && !status; h++) {
+        struct runner *r = &s->runners[h];
+        r->model = model_at(model, options, h);
+        status = runner_open(r, s, &session, why);
+        s->heads[h] = (struct kern_head){.hidden = r->hidden, .matrix = model_head(r->model)};
+    }
     if (status) {
         eval_scorer_close(s);
         return status;
@@ -120,62 +201,132 @@ void eval_scorer_close(struct eval_scorer *s)
 {
     if (!s)
         return;
-    model_session_close(s->session);
-    kern_free(s->backend, s->x);
-    kern_free(s->backend, s->hidden);
-    free(s->slab_targets);
+    for (size_t h = 0; s->runners && h < s->n_heads; h++) {
+        model_session_close(s->runners[h].session);
+        kern_free(s->backend, s->runners[h].x);
+        kern_free(s->backend, s->runners[h].hidden);
+    }
+    free(s->runners);
+    free(s->heads);
+    free(s->slab.targets);
+    free(s->slab.target_scores);
+    free(s->slab.rows);
+    free(s->slab.pairs);
     free(s);
 }
 
-/** Arithmetic of a batch's layers; sets the share that they have of the whole. */
-static void estimate(struct eval_scorer *s, const struct model_batch *batch, size_t n_rows)
+static double forward_cost(const struct model *model, const struct model_batch *batch)
 {
-    double forward = 0;
+    double cost = 0;
     for (size_t i = 0; i < batch->n_segments; i++)
-        forward += eval_cost_forward(s->model, batch->segments[i].n_tokens);
-    double head = eval_cost_head(s->model, n_rows);
-    s->forward_share = forward + head > 0 ? forward / (forward + head) : 0;
+        cost += eval_cost_forward(model, batch->segments[i].n_tokens);
+    return cost;
 }
 
-/** The targets of [first, last), with their rows counted from `from`. */
-static enum status rebase_targets(struct eval_scorer *s, const struct kern_target *first, size_t n,
-                                  uint32_t from, struct status_why *why)
+/** The arithmetic of a batch. */
+static void estimate(struct eval_scorer *s, const struct model_batch *batch, size_t n_rows)
 {
-    if (n > s->slab_targets_capacity) {
-        free(s->slab_targets);
-        s->slab_targets = malloc(n * sizeof *s->slab_targets);
-        s->slab_targets_capacity = s->slab_targets ? n : 0;
-        if (!s->slab_targets)
+    s->forward_cost = 0;
+    s->cost_begun = 0;
+    double head = 0;
+    for (size_t h = 0; h < s->n_heads; h++) {
+        s->forward_cost += forward_cost(s->runners[h].model, batch);
+        head += eval_cost_head(s->runners[h].model, n_rows);
+    }
+    s->cost = s->forward_cost + head;
+}
+
+/** The slab's targets: n of the items' from `first` on, with their rows counted from `from`. */
+static enum status take_targets(struct eval_scorer *s, const struct kern_target *first, size_t n,
+                                uint32_t from, struct status_why *why)
+{
+    struct slab *slab = &s->slab;
+    if (n > slab->n_targets) {
+        free(slab->targets);
+        free(slab->target_scores);
+        slab->targets = malloc(n * sizeof *slab->targets);
+        slab->target_scores = malloc(s->n_heads * n * sizeof *slab->target_scores);
+        slab->n_targets = slab->targets && slab->target_scores ? n : 0;
+        if (!slab->n_targets)
             return status_fail(why, STATUS_MEMORY, "no memory for %zu targets", n);
     }
     for (size_t i = 0; i < n; i++)
-        s->slab_targets[i] = (struct kern_target){first[i].row - from, first[i].token};
+        slab->targets[i] = (struct kern_target){first[i].row - from, first[i].token};
     return STATUS_OK;
 }
 
-/** Rows [from, from + n) of the items, whose targets begin at index t; moves t past them. */
-static enum status score_slab(struct eval_scorer *s, const struct eval_items *items, size_t from,
-                              size_t n, size_t *t, struct status_why *why)
+/** Where a slab lies in the items. */
+struct place {
+    size_t row, n_rows, target, n_targets;
+};
+
+/** Copy a slab's scores, in which a head has only the slab's rows, to the items'. */
+static void give_scores(const struct eval_scorer *s, const struct eval_items *items,
+                        const struct place *at)
 {
-    size_t first = *t;
-    while (*t < items->n_targets && items->targets[*t].row < from + n)
-        ++*t;
-    enum status status = rebase_targets(s, items->targets + first, *t - first, (uint32_t)from, why);
-    if (!status)
-        status = model_hidden(s->session, s->x, items->rows + from, n, s->hidden, why);
+    const struct slab *slab = &s->slab;
+    for (size_t h = 0; h < s->n_heads; h++) {
+        size_t row = h * items->n_rows + at->row;
+        size_t target = h * items->n_targets + at->target;
+        memcpy(items->row_scores + row, slab->rows + h * at->n_rows,
+               at->n_rows * sizeof *slab->rows);
+        if (items->pair_scores)
+            memcpy(items->pair_scores + row, slab->pairs + h * at->n_rows,
+                   at->n_rows * sizeof *slab->pairs);
+        if (at->n_targets)
+            memcpy(items->target_scores + target, slab->target_scores + h * at->n_targets,
+                   at->n_targets * sizeof *slab->target_scores);
+    }
+}
+
+/** Score the rows at->row .. of the items, whose targets begin at at->target. */
+static enum status score_slab(struct eval_scorer *s, const struct eval_items *items,
+                              struct place *at, struct status_why *why)
+{
+    size_t end = at->target;
+    while (end < items->n_targets && items->targets[end].row < at->row + at->n_rows)
+        end++;
+    at->n_targets = end - at->target;
+    enum status status =
+        take_targets(s, items->targets + at->target, at->n_targets, (uint32_t)at->row, why);
+    for (size_t h = 0; h < s->n_heads && !status; h++) {
+        struct runner *r = &s->runners[h];
+        status = model_hidden(r->session, r->x, items->rows + at->row, at->n_rows, r->hidden, why);
+    }
     if (status)
         return status;
-    struct kern_head head = {.hidden = s->hidden, .matrix = model_head(s->model)};
     struct kern_score op = {
-        .n_heads = 1,
-        .heads = &head,
-        .n_rows = n,
-        .n_targets = *t - first,
-        .targets = s->slab_targets,
-        .rows = items->row_scores + from,
-        .target_scores = items->target_scores + first,
+        .n_heads = s->n_heads,
+        .heads = s->heads,
+        .n_rows = at->n_rows,
+        .n_targets = at->n_targets,
+        .targets = s->slab.targets,
+        .rows = s->slab.rows,
+        .target_scores = s->slab.target_scores,
+        .pairs = items->pair_scores ? s->slab.pairs : NULL,
+        .want_js = items->want_js,
     };
-    return kern_score(s->backend, &op, why);
+    status = kern_score(s->backend, &op, why);
+    if (!status)
+        give_scores(s, items, at);
+    return status;
+}
+
+/** Every model's residual stream through all of its layers. */
+static enum status forward(struct eval_scorer *s, const struct model_batch *batch,
+                           struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t h = 0; h < s->n_heads && !status; h++) {
+        struct runner *r = &s->runners[h];
+        s->cost_at_work = forward_cost(r->model, batch);
+        status = model_embed(r->session, batch, r->x, why);
+        if (!status)
+            status =
+                model_forward(r->session, batch, 0, model_hparams(r->model)->n_layers, r->x, why);
+        s->cost_begun += s->cost_at_work;
+    }
+    return status;
 }
 
 enum status eval_scorer_run(struct eval_scorer *s, const struct model_batch *batch,
@@ -184,17 +335,17 @@ enum status eval_scorer_run(struct eval_scorer *s, const struct model_batch *bat
 {
     estimate(s, batch, items->n_rows);
     double started = eval_clock_seconds();
-    enum status status = model_embed(s->session, batch, s->x, why);
-    if (!status)
-        status = model_forward(s->session, batch, 0, model_hparams(s->model)->n_layers, s->x, why);
+    enum status status = forward(s, batch, why);
     double forwarded = eval_clock_seconds();
-    size_t t = 0;
-    for (size_t from = 0; from < items->n_rows && !status; from += EVAL_SLAB_ROWS) {
-        size_t left = items->n_rows - from;
-        size_t n = left < EVAL_SLAB_ROWS ? left : EVAL_SLAB_ROWS;
-        status = score_slab(s, items, from, n, &t, why);
-        double scored = (double)(from + n) / (double)items->n_rows;
-        report(s, s->forward_share + (1 - s->forward_share) * scored);
+    struct place at = {0};
+    while (at.row < items->n_rows && !status) {
+        size_t left = items->n_rows - at.row;
+        at.n_rows = left < slab_rows(&s->options) ? left : slab_rows(&s->options);
+        status = score_slab(s, items, &at, why);
+        at.row += at.n_rows;
+        at.target += at.n_targets;
+        double scored = (double)at.row / (double)items->n_rows;
+        report(s, (s->forward_cost + (s->cost - s->forward_cost) * scored) / s->cost);
     }
     if (times) {
         times->forward += forwarded - started;

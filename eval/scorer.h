@@ -4,6 +4,11 @@
  * Every evaluator hands its batches to a scorer. A batch is segments (windows, or a prefix
  * with its endings); what is scored are rows of the batch and, for each row, targets. Scores
  * leave, logits never exist as a whole: hidden rows go to the head in slabs of fixed size.
+ *
+ * Several models go in step: the scorer's own is the base, and each candidate has a session and
+ * a residual stream beside it. Their heads are multiplied together, so that each candidate is
+ * compared with exact rows of the base, and the base is evaluated once for all of them. Arrays
+ * by head begin with the base.
  */
 #ifndef EVAL_SCORER_H
 #define EVAL_SCORER_H
@@ -23,6 +28,8 @@ struct eval_scorer_options {
     size_t tile_tokens;         /* tokens per tile of the forward pass; 0: the model's default */
     eval_fraction_fn *progress; /* may be NULL */
     void *progress_user;
+    const struct model *const *candidates; /* beside the scorer's model; copied */
+    size_t n_candidates;                   /* 0: the model alone */
 };
 
 enum {
@@ -39,8 +46,10 @@ struct eval_items {
     size_t n_rows;
     const struct kern_target *targets; /* .row is an index into rows; in non-falling order */
     size_t n_targets;
-    struct kern_row_score *row_scores;       /* out: [n_rows] */
-    struct kern_target_score *target_scores; /* out: [n_targets] */
+    struct kern_row_score *row_scores;       /* out: [n_heads, n_rows] */
+    struct kern_target_score *target_scores; /* out: [n_heads, n_targets] */
+    struct kern_pair_score *pair_scores;     /* out: [n_heads, n_rows]; NULL: not wanted */
+    bool want_js;                            /* of the pairs; a second pass over the head */
 };
 
 /** Where the time of a batch went, in seconds; added to by eval_scorer_run. */
@@ -49,7 +58,8 @@ struct eval_scorer_times {
 };
 
 /**
- * Allocate a session, the residual stream and the slab. model and backend must outlive it.
+ * Allocate for each model a session, a residual stream and a slab. Models and backend must
+ * outlive it; the candidates' heads must be as long as the model's.
  * Fails: STATUS_MEMORY, STATUS_DEVICE.
  */
 enum status eval_scorer_open(struct eval_scorer **out, const struct model *model,

@@ -3,28 +3,51 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-double eval_table_bytes(size_t n_windows, size_t n_scored)
+static double table_bytes(size_t n_columns, size_t n_windows, size_t n_scored)
 {
-    double cells = (double)n_windows * (double)n_scored * EVAL_N_COLUMNS;
+    double cells = (double)n_windows * (double)n_scored * (double)n_columns;
     return cells * (double)sizeof(double) + (double)n_windows * (double)sizeof(bool);
 }
 
-enum status eval_table_make(struct eval_table *out, size_t n_windows, size_t n_scored,
-                            struct status_why *why)
+double eval_table_bytes(size_t n_windows, size_t n_scored)
 {
-    *out = (struct eval_table){.n_windows = n_windows, .n_scored = n_scored};
-    size_t most = SIZE_MAX / sizeof(double) / EVAL_N_COLUMNS;
+    return table_bytes(EVAL_N_COLUMNS, n_windows, n_scored);
+}
+
+double eval_table_pair_bytes(size_t n_windows, size_t n_scored)
+{
+    return table_bytes(EVAL_N_PAIR_COLUMNS, n_windows, n_scored);
+}
+
+static enum status make(struct eval_table *out, size_t n_columns, size_t n_windows, size_t n_scored,
+                        struct status_why *why)
+{
+    *out =
+        (struct eval_table){.n_columns = n_columns, .n_windows = n_windows, .n_scored = n_scored};
+    size_t most = SIZE_MAX / sizeof(double) / n_columns;
     if (n_scored == 0 || n_windows <= most / n_scored) {
-        out->cells = calloc(n_windows * n_scored * EVAL_N_COLUMNS, sizeof(double));
+        out->cells = calloc(n_windows * n_scored * n_columns, sizeof(double));
         out->done = calloc(n_windows, sizeof(bool));
     }
     if (!out->cells || !out->done) {
         eval_table_free(out);
         return status_fail(why, STATUS_MEMORY,
                            "no memory for the scores of %zu windows of %zu tokens (%.3g bytes)",
-                           n_windows, n_scored, eval_table_bytes(n_windows, n_scored));
+                           n_windows, n_scored, table_bytes(n_columns, n_windows, n_scored));
     }
     return STATUS_OK;
+}
+
+enum status eval_table_make(struct eval_table *out, size_t n_windows, size_t n_scored,
+                            struct status_why *why)
+{
+    return make(out, EVAL_N_COLUMNS, n_windows, n_scored, why);
+}
+
+enum status eval_table_make_pair(struct eval_table *out, size_t n_windows, size_t n_scored,
+                                 struct status_why *why)
+{
+    return make(out, EVAL_N_PAIR_COLUMNS, n_windows, n_scored, why);
 }
 
 void eval_table_free(struct eval_table *table)

@@ -15,14 +15,23 @@ static void must(enum status status, const struct status_why *why)
         fail_msg("%s: %s", status_name(status), why->text);
 }
 
+static void open_model(struct model **out, const char *path)
+{
+    struct status_why why = {0};
+    struct gguf_file *file;
+    struct model_options options = {0};
+    must(gguf_open(&file, path, &why), &why);
+    must(model_open(out, file, &options, &why), &why);
+}
+
 void evaluation_open(struct evaluation *e, const struct setup *setup)
 {
     *e = (struct evaluation){0};
     struct status_why why = {0};
-    struct gguf_file *file;
-    struct model_options model_options = {0};
-    must(gguf_open(&file, setup->model, &why), &why);
-    must(model_open(&e->model, file, &model_options, &why), &why);
+    open_model(&e->model, setup->model);
+    e->n_candidates = setup->n_candidates;
+    for (size_t i = 0; i < e->n_candidates; i++)
+        open_model(&e->candidates[i], setup->candidates[i]);
     must(kern_cpu_open(&e->backend, &setup->cpu, &why), &why);
     kern_set_cancel(e->backend, setup->cancel);
     must(eval_text_read(&e->text, setup->text, EVAL_TEXT_MAX_BYTES, &why), &why);
@@ -37,11 +46,25 @@ void evaluation_open(struct evaluation *e, const struct setup *setup)
     plan_options.bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1;
     must(eval_plan_make(&e->plan, &plan_options, e->stream.n, &why), &why);
     must(eval_table_make(&e->table, e->plan.n_windows, e->plan.n_scored, &why), &why);
+    for (size_t i = 0; i < e->n_candidates; i++)
+        must(eval_table_make_pair(&e->candidate_tables[i], e->plan.n_windows, e->plan.n_scored,
+                                  &why),
+             &why);
 }
 
 enum status evaluation_run(struct evaluation *e, const struct setup *setup, struct status_why *why)
 {
-    struct eval_task task = {e->model, e->backend, &e->plan, &e->stream};
+    struct eval_task task = {.model = e->model,
+                             .backend = e->backend,
+                             .plan = &e->plan,
+                             .stream = &e->stream,
+                             .candidates = (const struct model *const *)e->candidates,
+                             .n_candidates = e->n_candidates,
+                             .want_js = setup->want_js};
+    /* The tables share their cells with those that stay. */
+    struct eval_table tables[1 + MAX_CANDIDATES] = {e->table};
+    for (size_t i = 0; i < e->n_candidates; i++)
+        tables[1 + i] = e->candidate_tables[i];
     struct eval_run_options run = setup->run;
     enum status status = STATUS_OK;
     if (run.batch_tokens == 0)
@@ -49,7 +72,7 @@ enum status evaluation_run(struct evaluation *e, const struct setup *setup, stru
     if (status != STATUS_OK)
         return status;
     e->memory = eval_run_memory(&task, &run);
-    status = eval_run(&task, &run, &e->table, &e->stats, why);
+    status = eval_run(&task, &run, tables, &e->stats, why);
     eval_perplexity(&e->result, &e->plan, &e->stream, &e->table);
     return status;
 }
@@ -64,9 +87,21 @@ void evaluate(struct evaluation *e, const struct setup *setup)
 void evaluation_close(struct evaluation *e)
 {
     eval_table_free(&e->table);
+    for (size_t i = 0; i < e->n_candidates; i++) {
+        eval_table_free(&e->candidate_tables[i]);
+        model_close(e->candidates[i]);
+    }
     eval_stream_free(&e->stream);
     eval_text_free(&e->text);
     kern_close(e->backend);
     model_close(e->model);
     *e = (struct evaluation){0};
+}
+
+struct eval_kld_tables evaluation_pair(const struct evaluation *e, size_t candidate)
+{
+    return (struct eval_kld_tables){.plan = &e->plan,
+                                    .stream = &e->stream,
+                                    .base = &e->table,
+                                    .candidate = &e->candidate_tables[candidate]};
 }

@@ -2,13 +2,18 @@
 #ifndef TESTS_EVAL_EVALUATION_H
 #define TESTS_EVAL_EVALUATION_H
 
-#include "eval/perplexity.h"
+#include "eval/kld.h"
 #include "eval/run.h"
 #include "kernels/cpu/cpu.h"
+
+enum { MAX_CANDIDATES = 3 };
 
 /** What to evaluate and how; zero means the usual. */
 struct setup {
     const char *model, *text;
+    const char *candidates[MAX_CANDIDATES]; /* the first n_candidates, compared with the model */
+    size_t n_candidates;
+    bool want_js;
     struct eval_plan_options plan; /* .bos is filled in from the model */
     bool split_lines;
     struct kern_cpu_options cpu; /* isa_cap zero is scalar: set it */
@@ -24,6 +29,9 @@ struct evaluation {
     struct eval_stream stream;
     struct eval_plan plan;
     struct eval_table table;
+    size_t n_candidates;
+    struct model *candidates[MAX_CANDIDATES];
+    struct eval_table candidate_tables[MAX_CANDIDATES];
     struct eval_run_stats stats;
     struct eval_memory memory; /* foretold before the run */
     struct eval_perplexity_result result;
@@ -36,5 +44,8 @@ enum status evaluation_run(struct evaluation *e, const struct setup *setup, stru
 /** Both; fails the test on any error, and computes the result. */
 void evaluate(struct evaluation *e, const struct setup *setup);
 void evaluation_close(struct evaluation *e);
+
+/** The tables of a candidate, for eval_kld. */
+struct eval_kld_tables evaluation_pair(const struct evaluation *e, size_t candidate);
 
 #endif

@@ -1,0 +1,179 @@
+/*
+ * Comparisons of the bundled models on the bundled text: a model with itself, the same bits
+ * however the work is cut and however many candidates there are, and who is refused.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "eval/same_vocab.h"
+#include "evaluation.h"
+
+#define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"
+#define Q4  ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf"
+enum { N_CTX = 32, N_WINDOWS = 12 };
+
+static struct setup usual(void)
+{
+    return (struct setup){.model = F16,
+                          .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+                          .candidates = {Q4},
+                          .n_candidates = 1,
+                          .plan = {.n_ctx = N_CTX, .max_windows = N_WINDOWS},
+                          .cpu = {.isa_cap = KERN_ISA_COUNT - 1}};
+}
+
+/** The comparison of F16 and Q4_K_M that others are compared with. */
+static struct evaluation base;
+
+static int evaluate_base(void **state)
+{
+    (void)state;
+    struct setup setup = usual();
+    setup.cpu.n_threads = 1;
+    evaluate(&base, &setup);
+    return 0;
+}
+
+static int close_base(void **state)
+{
+    (void)state;
+    evaluation_close(&base);
+    return 0;
+}
+
+static void assert_same_cells(const struct eval_table *a, const struct eval_table *b)
+{
+    assert_int_equal(a->n_columns, b->n_columns);
+    assert_int_equal(a->n_windows, b->n_windows);
+    for (size_t w = 0; w < a->n_windows; w++)
+        assert_true(a->done[w] && b->done[w]);
+    assert_memory_equal(a->cells, b->cells,
+                        a->n_columns * a->n_windows * a->n_scored * sizeof(double));
+}
+
+static void check_variant(const struct setup *setup)
+{
+    struct evaluation e;
+    evaluate(&e, setup);
+    assert_same_cells(&e.table, &base.table);
+    assert_same_cells(&e.candidate_tables[0], &base.candidate_tables[0]);
+    evaluation_close(&e);
+}
+
+static void same_bits_for_any_threads_batch_and_isa(void **state)
+{
+    (void)state;
+    struct setup setup = usual();
+    setup.cpu.n_threads = 3;
+    setup.run.batch_tokens = 1;
+    check_variant(&setup);
+    setup.run.batch_tokens = 5 * N_CTX;
+    setup.run.tile_tokens = 48;
+    check_variant(&setup);
+    setup.cpu.isa_cap = KERN_ISA_SCALAR;
+    check_variant(&setup);
+    setup.cpu.isa_cap = KERN_ISA_AVX2;
+    check_variant(&setup);
+}
+
+/** Neither a candidate's company nor the base's scores move, and the base's are perplexity's. */
+static void same_bits_alone_and_among_others(void **state)
+{
+    (void)state;
+    struct setup setup = usual();
+    setup.candidates[0] = F16;
+    setup.candidates[1] = Q4;
+    setup.candidates[2] = Q4;
+    setup.n_candidates = 3;
+    struct evaluation e;
+    evaluate(&e, &setup);
+    assert_same_cells(&e.table, &base.table);
+    assert_same_cells(&e.candidate_tables[1], &base.candidate_tables[0]);
+    assert_same_cells(&e.candidate_tables[2], &base.candidate_tables[0]);
+    evaluation_close(&e);
+    setup.n_candidates = 0;
+    evaluate(&e, &setup);
+    assert_same_cells(&e.table, &base.table);
+    evaluation_close(&e);
+    setup.model = Q4;
+    evaluate(&e, &setup);
+    for (size_t w = 0; w < N_WINDOWS; w++)
+        for (int c = 0; c < EVAL_N_COLUMNS; c++)
+            assert_memory_equal(eval_table_row(&e.table, (enum eval_column)c, w),
+                                eval_table_row(&base.candidate_tables[0], (enum eval_column)c, w),
+                                e.table.n_scored * sizeof(double));
+    evaluation_close(&e);
+}
+
+/** Not nearly: to the bit. */
+static void a_model_equals_itself(void **state)
+{
+    (void)state;
+    struct setup setup = usual();
+    setup.model = Q4;
+    struct evaluation e;
+    evaluate(&e, &setup);
+    struct eval_kld_tables tables = evaluation_pair(&e, 0);
+    struct eval_kld_result r;
+    assert_int_equal(eval_kld(&r, &tables, 1, NULL), STATUS_OK);
+    const struct eval_kld_figures *f = &r.figures;
+    assert_true(f->kld.value == 0 && f->kld.error == 0);
+    assert_true(r.kld_quantiles[0] == 0 && r.kld_quantiles[EVAL_N_QUANTILES - 1] == 0);
+    assert_true(f->dp.value == 0 && f->dp.error == 0);
+    assert_true(r.dp_quantiles[0] == 0 && r.dp_quantiles[EVAL_N_QUANTILES - 1] == 0);
+    assert_true(f->rms_dp.value == 0 && f->rms_dp.error == 0);
+    assert_true(f->same_top.value == 1 && f->same_top.error == 0);
+    assert_true(f->log_ratio.value == 0 && f->log_ratio.error == 0);
+    assert_true(f->ratio.value == 1 && f->difference.value == 0 && f->difference.error == 0);
+    assert_true(f->correlation == 1);
+    eval_kld_free(&r);
+    evaluation_close(&e);
+}
+
+/**
+ * What F16 and Q4_K_M differ by on the handbook's first windows. No machine may change a bit, but
+ * the digits here only say so to 9 places, so that a kernel's order of summation may.
+ */
+static void scores_are_sensible(void **state)
+{
+    (void)state;
+    struct eval_kld_tables tables = evaluation_pair(&base, 0);
+    struct eval_kld_result r;
+    assert_int_equal(eval_kld(&r, &tables, 1, NULL), STATUS_OK);
+    assert_int_equal(r.nonfinite.n, 0);
+    assert_true(r.figures.kld.value > 1e-3 && r.figures.kld.value < 2e-2);
+    assert_true(r.kld_quantiles[EVAL_N_QUANTILES - 1] >= 0);
+    assert_true(r.figures.same_top.value > 0.8);
+    for (size_t k = 1; k < EVAL_N_QUANTILES; k++)
+        assert_true(r.kld_quantiles[k] <= r.kld_quantiles[k - 1]);
+    const struct eval_place *worst = r.worst;
+    assert_true(eval_table_row(tables.candidate, EVAL_KL, worst->window)[worst->index] ==
+                r.kld_quantiles[0]);
+    eval_kld_free(&r);
+}
+
+static void check_memory_is_foretold(void **state)
+{
+    (void)state;
+    double tables = eval_table_bytes(N_WINDOWS, 15) + eval_table_pair_bytes(N_WINDOWS, 15);
+    assert_true(base.memory.scores > tables);
+    assert_true(base.memory.total > base.memory.weights + base.memory.scorer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_bits_for_any_threads_batch_and_isa),
+        cmocka_unit_test(same_bits_alone_and_among_others),
+        cmocka_unit_test(a_model_equals_itself),
+        cmocka_unit_test(scores_are_sensible),
+        cmocka_unit_test(check_memory_is_foretold),
+    };
+    return cmocka_run_group_tests(tests, evaluate_base, close_base);
+}
