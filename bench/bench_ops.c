@@ -30,8 +30,12 @@ struct work {
     float in[ROWS * KERN_LANES], other[ROWS * KERN_LANES], out[ROWS * KERN_LANES];
     float angles[2 * PAIRS];
     struct kern_score_lanes score;
+    struct kern_block_exps exps;
     struct kern_pair_lanes pair;
+    struct kern_top_lanes top;
+    struct kern_js_lanes js;
     struct kern_rank_lanes rank;
+    uint16_t codes[ROWS * KERN_LANES]; /* a row per lane */
 };
 
 static void run_rmsnorm(void *context)
@@ -100,14 +104,71 @@ static void run_score_update(void *context)
 {
     struct work *w = context;
     struct kern_logit_tile tile = tile_of(w->in);
-    w->ops->score_update(&w->score, &tile);
+    w->ops->score_update(&w->score, &tile, NULL);
+}
+
+static struct kern_logit_tile block_of(const float *logits, size_t row)
+{
+    return (struct kern_logit_tile){logits + row * KERN_LANES, KERN_LANES, KERN_SCORE_BLOCK,
+                                    (int32_t)row};
+}
+
+static void run_score_blocks(void *context)
+{
+    struct work *w = context;
+    for (size_t row = 0; row < ROWS; row += KERN_SCORE_BLOCK) {
+        struct kern_logit_tile block = block_of(w->in, row);
+        w->ops->score_update(&w->score, &block, &w->exps);
+    }
 }
 
 static void run_score_pair(void *context)
 {
     struct work *w = context;
+    for (size_t row = 0; row < ROWS; row += KERN_SCORE_BLOCK) {
+        struct kern_logit_tile base = block_of(w->in, row), other = block_of(w->other, row);
+        struct kern_pair_block block = {&base, &other, &w->exps, &w->exps, -16.0};
+        w->ops->score_pair(&w->pair, &block);
+    }
+}
+
+static void run_score_top(void *context)
+{
+    struct work *w = context;
+    struct kern_logit_tile tile = tile_of(w->in);
+    w->ops->score_top(&w->top, &tile);
+}
+
+static void run_score_js(void *context)
+{
+    struct work *w = context;
     struct kern_logit_tile base = tile_of(w->in), other = tile_of(w->other);
-    w->ops->score_pair(&w->pair, &base, &other);
+    w->ops->score_js(&w->js, &base, &other);
+}
+
+static void run_decode_codes(void *context)
+{
+    struct work *w = context;
+    struct kern_code_rows rows;
+    for (size_t lane = 0; lane < KERN_LANES; lane++) {
+        rows.codes[lane] = w->codes + lane * ROWS;
+        rows.scale[lane] = 16.0f / 65535.0f;
+        rows.floor[lane] = -18.0f;
+    }
+    w->ops->decode_codes(&rows, &(struct kern_decoded){w->out, KERN_LANES, ROWS, 0});
+}
+
+static void run_encode_codes(void *context)
+{
+    struct work *w = context;
+    struct kern_encoded_rows rows = {.n_lanes = KERN_LANES};
+    for (size_t lane = 0; lane < KERN_LANES; lane++) {
+        rows.codes[lane] = w->codes + lane * ROWS;
+        rows.scale[lane] = 16.0f / 65535.0f;
+        rows.floor[lane] = -5.0f;
+    }
+    struct kern_logit_tile tile = tile_of(w->in);
+    w->ops->encode_codes(&rows, &tile);
 }
 
 static void run_score_rank(void *context)
@@ -131,8 +192,13 @@ static const struct {
     {"softmax", run_softmax, KEYS *KERN_LANES, 4.0 * 2 * PAIRS},
     {"softmax masked", run_softmax_masked, KEYS *KERN_LANES, 4.0 * 2 * PAIRS},
     {"score update", run_score_update, ROWS *KERN_LANES, 2.0 * WIDTH},
+    {"score blocks", run_score_blocks, ROWS *KERN_LANES, 2.0 * WIDTH},
     {"score pair", run_score_pair, ROWS *KERN_LANES, 2.0 * WIDTH},
+    {"score top", run_score_top, ROWS *KERN_LANES, 2.0 * WIDTH},
+    {"score js", run_score_js, ROWS *KERN_LANES, 2.0 * WIDTH},
     {"score rank", run_score_rank, ROWS *KERN_LANES, 2.0 * WIDTH},
+    {"decode codes", run_decode_codes, ROWS *KERN_LANES, 2.0 * WIDTH},
+    {"encode codes", run_encode_codes, ROWS *KERN_LANES, 2.0 * WIDTH},
 };
 enum { N_LINES = sizeof lines / sizeof lines[0] };
 
@@ -149,12 +215,19 @@ static void work_reset(struct work *w, const struct kern_ops *ops)
         w->angles[2 * i] = cosf((float)i);
         w->angles[2 * i + 1] = sinf((float)i);
     }
-    kern_score_lanes_init(&w->score);
     kern_pair_lanes_init(&w->pair);
     kern_rank_lanes_init(&w->rank);
+    kern_top_lanes_init(&w->top);
     for (size_t i = 0; i < KERN_LANES; i++) {
         w->rank.logit[i] = 1.0f;
+        w->js.base_shift[i] = w->js.other_shift[i] = 8.0;
+        w->js.sum[i] = 0.0;
     }
+    for (size_t i = 0; i < ROWS * KERN_LANES; i++)
+        w->codes[i] = (uint16_t)(i * 4099);
+    kern_score_lanes_init(&w->score);
+    run_score_blocks(w); /* exponentials for the pair */
+    kern_score_lanes_init(&w->score);
 }
 
 /** Whether the kernel leaves the bits that the scalar one does. */
@@ -166,7 +239,11 @@ static bool agrees(bench_fn *run, const struct kern_ops *ops, struct work *w, st
     run(expected);
     return compare_bits(w->out, expected->out, ROWS * KERN_LANES) == ROWS * KERN_LANES &&
            memcmp(&w->score, &expected->score, sizeof w->score) == 0 &&
+           memcmp(&w->exps, &expected->exps, sizeof w->exps) == 0 &&
            memcmp(&w->pair, &expected->pair, sizeof w->pair) == 0 &&
+           memcmp(&w->top, &expected->top, sizeof w->top) == 0 &&
+           memcmp(&w->js, &expected->js, sizeof w->js) == 0 &&
+           memcmp(w->codes, expected->codes, sizeof w->codes) == 0 &&
            memcmp(w->rank.above, expected->rank.above, sizeof w->rank.above) == 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 
 void kern_close(struct kern_backend *b)
 {
@@ -221,6 +222,7 @@ enum status kern_score(struct kern_backend *b, const struct kern_score *op, stru
 {
     assert(op->n_heads > 0 && (op->pairs || !op->want_js));
     const struct kern_recorded *recorded = op->heads[0].recorded;
+    assert(!recorded || !isnan(recorded->cut));
     if (recorded && op->n_heads == 1)
         return status_fail(why, STATUS_USAGE, "score: recorded rows without a head beside them");
     size_t n_vocab = op->heads[recorded ? 1 : 0].matrix->n_rows;
@@ -233,10 +235,6 @@ enum status kern_score(struct kern_backend *b, const struct kern_score *op, stru
     }
     if (status == STATUS_OK)
         status = targets_check(op, n_vocab, why);
-    if (status == STATUS_OK && (recorded || op->want_js))
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "score: recorded rows and Jensen-Shannon "
-                           "divergences are not available yet");
     return status == STATUS_OK && op->n_rows ? b->ops->score(b, op, why) : status;
 }
 
@@ -250,8 +248,6 @@ enum status kern_record(struct kern_backend *b, const struct kern_record *op,
         status = head_check(&op->head, n_vocab, "record: head", why);
     if (status == STATUS_OK)
         status = stride_check(op->stride, n_vocab, "record", why);
-    if (status == STATUS_OK && !b->ops->record)
-        return status_fail(why, STATUS_UNSUPPORTED, "record: not available yet");
     return status == STATUS_OK && op->n_rows ? b->ops->record(b, op, why) : status;
 }
 
@@ -268,5 +264,5 @@ size_t kern_score_bytes(struct kern_backend *b, const struct kern_score *op)
 
 size_t kern_record_bytes(struct kern_backend *b, const struct kern_record *op)
 {
-    return op->n_rows && b->ops->record_bytes ? b->ops->record_bytes(b, op) : 0;
+    return op->n_rows ? b->ops->record_bytes(b, op) : 0;
 }

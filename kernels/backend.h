@@ -99,10 +99,11 @@ struct kern_attention {
 enum { KERN_KEY_BLOCK = 64 };
 
 /**
- * Rows of log-probabilities as a base-logits file holds them, host memory (a mapping will do;
- * each row is read once, from its begin to its end). A record is a float32 scale, a float32
- * floor (together the first four codes), V codes, and one unused code if V is odd:
- * log p_i = scale * code_i + floor, rounded to float32 once.
+ * Rows of log-probabilities as a base-logits file holds them, in host memory: a read-only
+ * mapping will do. A record is a float32 scale, a float32 floor (together the first four codes),
+ * V codes, and one unused code if V is odd: log p_i = scale * code_i + floor, rounded to float32
+ * once. Records are read where they lie, all rows of a call side by side, from their begin to
+ * their end (twice with want_js).
  */
 struct kern_recorded {
     const uint16_t *records; /* [n_rows, stride] */
@@ -156,7 +157,9 @@ struct kern_pair_score {
 
 /**
  * Score n_rows hidden rows under every head. Head 0 is the base of the pair scores.
- * The heads are multiplied a vocabulary tile at a time; no memory grows with rows x V.
+ * The heads are multiplied a vocabulary tile at a time; no memory grows with rows x V, and
+ * pair scores add a few hundred bytes per row and head to it (kern_score_bytes() has them);
+ * recorded rows are decoded a cache line at a time.
  *
  * A recorded head 0 is taken as stored, not renormalised: its logits are the log p, so that
  * max_logit + log_sum is about 0, kl = sum_i p_i (log p_i - ln q_i) over the tokens above the
@@ -176,7 +179,14 @@ struct kern_score {
     bool want_js;                  /* with pairs: costs a second pass over the vocabulary */
 };
 
-/** Encode the log-probabilities of n_rows hidden rows as struct kern_recorded has them. */
+/**
+ * Encode the log-probabilities of n_rows hidden rows as struct kern_recorded has them, from
+ * float32 logits l with maximum M, m = max(min l, M - 16) and S = ln sum_i exp(l_i - M), summed
+ * in double and rounded to float32: scale = (M - m) / 65535, floor = m - M - S in float32;
+ * code_i = (l_i - m) / scale rounded, halves to even, where l_i > m, else 0. An unused code is 0.
+ * A row with a NaN or +infinity gets a floor that is not finite.
+ * Memory: whole rows of logits, as many as 64 MiB hold, at least 32.
+ */
 struct kern_record {
     struct kern_head head;
     size_t n_rows;

@@ -82,8 +82,10 @@ static const struct kern_backend_ops cpu_ops = {
     .gather = kern_cpu_gather,
     .scatter_add = kern_cpu_scatter_add,
     .score = kern_cpu_score,
+    .record = kern_cpu_record,
     .linear_bytes = kern_cpu_linear_bytes,
     .score_bytes = kern_cpu_score_bytes,
+    .record_bytes = kern_cpu_record_bytes,
 };
 
 enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_options *options,

@@ -72,5 +72,8 @@ enum status kern_cpu_score(struct kern_backend *b, const struct kern_score *op,
                            struct status_why *why);
 size_t kern_cpu_linear_bytes(struct kern_backend *b, const struct kern_linear *op);
 size_t kern_cpu_score_bytes(struct kern_backend *b, const struct kern_score *op);
+enum status kern_cpu_record(struct kern_backend *b, const struct kern_record *op,
+                            struct status_why *why);
+size_t kern_cpu_record_bytes(struct kern_backend *b, const struct kern_record *op);
 
 #endif

@@ -2,25 +2,6 @@
 
 #include <float.h>
 
-/* ln(1 + f) for 1 + f in [sqrt(1/2), sqrt(2)], or |f| < 0.4. */
-static double log_near_one(double f)
-{
-    /*
-     * With s = f / (2 + f): ln(1 + f) = 2 atanh(s) = 2s + s R, and 2s = f - s f. Written so,
-     * the rounding of s is multiplied by f and stays small.
-     */
-    double s = f / (2.0 + f);
-    double z = s * s;
-    double p = FMATH_LOG_F64_C6;
-    p = fma(p, z, FMATH_LOG_F64_C5);
-    p = fma(p, z, FMATH_LOG_F64_C4);
-    p = fma(p, z, FMATH_LOG_F64_C3);
-    p = fma(p, z, FMATH_LOG_F64_C2);
-    p = fma(p, z, FMATH_LOG_F64_C1);
-    p = fma(p, z, FMATH_LOG_F64_C0);
-    return fma(-s, fma(-z, p, f), f);
-}
-
 double kern_log(double x)
 {
     if (!(x >= DBL_MIN && x <= DBL_MAX)) {
@@ -33,14 +14,14 @@ double kern_log(double x)
     uint64_t above = fmath_bits_f64(x) - fmath_bits_f64(0x1.6a09e667f3bcdp-1);
     int k = (int)((int64_t)above >> 52);
     double m = fmath_from_bits_f64(fmath_bits_f64(x) - ((uint64_t)(int64_t)k << 52));
-    double low = fma((double)k, FMATH_LN2_LOW_F64, log_near_one(m - 1.0));
+    double low = fma((double)k, FMATH_LN2_LOW_F64, fmath_log_near_one(m - 1.0));
     return fma((double)k, FMATH_LN2_HIGH_F64, low);
 }
 
 double kern_log1p(double x)
 {
     if (x > -0.25 && x < 0.4) {
-        return log_near_one(x);
+        return fmath_log_near_one(x);
     }
     double sum = 1.0 + x;
     if (!(sum > 0.0 && sum <= DBL_MAX)) {

@@ -95,6 +95,25 @@ static inline double fmath_exp_f64(double x)
     return fmath_from_bits_f64(fmath_bits_f64(p) + (fmath_bits_f64(shifted) << 52));
 }
 
+/** ln(1 + f) for 1 + f in [sqrt(1/2), sqrt(2)]. */
+static inline double fmath_log_near_one(double f)
+{
+    /*
+     * With s = f / (2 + f): ln(1 + f) = 2 atanh(s) = 2s + s R, and 2s = f - s f. Written so,
+     * the rounding of s is multiplied by f and stays small.
+     */
+    double s = f / (2.0 + f);
+    double z = s * s;
+    double p = FMATH_LOG_F64_C6;
+    p = fma(p, z, FMATH_LOG_F64_C5);
+    p = fma(p, z, FMATH_LOG_F64_C4);
+    p = fma(p, z, FMATH_LOG_F64_C3);
+    p = fma(p, z, FMATH_LOG_F64_C2);
+    p = fma(p, z, FMATH_LOG_F64_C1);
+    p = fma(p, z, FMATH_LOG_F64_C0);
+    return fma(-s, fma(-z, p, f), f);
+}
+
 /**
  * ln x for normal positive x. NaN for NaN and negative x, -infinity for 0, infinity for
  * infinity; subnormal x counts as 0.

@@ -66,10 +66,13 @@ struct kern_score_lanes {
     double moment[KERN_LANES];  /* sum e^(l - max) (l - max), for the entropy */
 };
 
-/** Running cross term of two models' logits, for KL(base || other). */
-struct kern_pair_lanes {
-    float max[KERN_LANES];    /* of the base's logits */
-    double cross[KERN_LANES]; /* sum e^(a - max) (a - b); a: base, b: other */
+/**
+ * The exponentials of one score block as score_update computes them, for the kernels that put
+ * two models' blocks together (pair_lanes.h).
+ */
+struct kern_block_exps {
+    double exps[KERN_SCORE_BLOCK][KERN_LANES]; /* e^(l - max), max being that after the block */
+    double rescale[KERN_LANES]; /* e^(max before - max after): what earlier sums are worth */
 };
 
 /** Targets whose rank is counted, at most one per lane; use several for more. */
@@ -80,7 +83,6 @@ struct kern_rank_lanes {
 };
 
 void kern_score_lanes_init(struct kern_score_lanes *state);
-void kern_pair_lanes_init(struct kern_pair_lanes *state);
 /** Clears `above` and puts NaN into every `logit`, 0 into every `token`. */
 void kern_rank_lanes_init(struct kern_rank_lanes *state);
 
@@ -90,14 +92,5 @@ void kern_rank_lanes_init(struct kern_rank_lanes *state);
  */
 void kern_score_finish(struct kern_row_score *out, const struct kern_score_lanes *state,
                        size_t lane);
-
-/**
- * KL(base || other) of one lane: cross / sum_a + (max_b - max_a) + ln(sum_b / sum_a), the
- * last as ln(1 + (sum_b - sum_a) / sum_a), which keeps what nearly equal models differ by.
- * Exactly 0 for the same logits; rounding below 0 is cut off there. NaN if either is not
- * finite; infinity if the other gives probability 0 to what the base does not.
- */
-double kern_pair_finish(const struct kern_pair_lanes *pair, const struct kern_score_lanes *base,
-                        const struct kern_score_lanes *other, size_t lane);
 
 #endif

@@ -2,14 +2,16 @@
  * The kernels that are not matrix products, one row or one group of lanes at a time. Each
  * ISA has a table with all of them; every variant gives the scalar one's bits (any NaN
  * counts as equal to any other). The scalar variants in norm.c, rope.c, gate.c, moe.c,
- * softmax.c and score_lanes.c are the reference: what they write down is the definition.
+ * softmax.c, score_lanes.c, pair_lanes.c and code_lanes.c are the reference: what they write
+ * down is the definition.
  */
 #ifndef KERNELS_CPU_OPS_H
 #define KERNELS_CPU_OPS_H
 
 #include <stddef.h>
 
-#include "kernels/cpu/lanes.h"
+#include "kernels/cpu/code_lanes.h"
+#include "kernels/cpu/pair_lanes.h"
 
 struct kern_ops {
     /**
@@ -32,13 +34,26 @@ struct kern_ops {
 
     /** One block of keys; see lanes.h. */
     void (*softmax_block)(const struct kern_softmax_block *block);
-    /** Fold the tile into max, argmax, sum and moment. */
-    void (*score_update)(struct kern_score_lanes *state, const struct kern_logit_tile *tile);
-    /** Fold the tiles of base and other (same rows and stride of their own) into cross. */
-    void (*score_pair)(struct kern_pair_lanes *state, const struct kern_logit_tile *base,
-                       const struct kern_logit_tile *other);
+    /**
+     * Fold the tile into max, argmax, sum and moment. exps: out, for a tile of at most
+     * KERN_SCORE_BLOCK rows; NULL: not wanted, and the tile may have any number of rows.
+     */
+    void (*score_update)(struct kern_score_lanes *state, const struct kern_logit_tile *tile,
+                         struct kern_block_exps *exps);
     /** Count into `above`. */
     void (*score_rank)(struct kern_rank_lanes *state, const struct kern_logit_tile *tile);
+
+    /** Fold a block of two models; see pair_lanes.h. */
+    void (*score_pair)(struct kern_pair_lanes *state, const struct kern_pair_block *block);
+    /** Enter what is larger than the least of the list. */
+    void (*score_top)(struct kern_top_lanes *state, const struct kern_logit_tile *tile);
+    /** Add the terms of the tiles of base and other (same rows, strides of their own). */
+    void (*score_js)(struct kern_js_lanes *state, const struct kern_logit_tile *base,
+                     const struct kern_logit_tile *other);
+
+    /** Decode and encode tokens of recorded rows; see code_lanes.h. */
+    void (*decode_codes)(const struct kern_code_rows *rows, const struct kern_decoded *out);
+    void (*encode_codes)(const struct kern_encoded_rows *rows, const struct kern_logit_tile *tile);
 };
 
 extern const struct kern_ops kern_ops_scalar;

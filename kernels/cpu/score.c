@@ -3,9 +3,8 @@
  * logits of a tile are folded into running sums before the next one. All sums run down the
  * vocabulary, a hidden row per lane, so that neither tiles nor threads can change a bit.
  */
-#include <stdlib.h>
+#include <math.h>
 
-#include "kernels/cpu/blas.h"
 #include "kernels/cpu/score_walk.h"
 
 enum {
@@ -20,51 +19,140 @@ static size_t smaller_of(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/** Vocabulary rows per tile: whole score blocks, within the memory for logits. */
-static size_t choose_tile_rows(size_t n_panels, size_t n_heads, size_t n_vocab)
+/** Hidden rows at a time, and vocabulary rows: whole score blocks, within the memory for logits. */
+static struct kern_walk_limits choose_limits(const struct kern_score *op)
 {
-    size_t rows = LOGITS_FLOATS / (n_panels * KERN_PANEL) / n_heads;
+    size_t n_recorded = op->heads[0].recorded ? 1 : 0;
+    size_t n_vocab = op->heads[n_recorded].matrix->n_rows;
+    size_t n_rows = smaller_of(op->n_rows, CHUNK_ROWS);
+    size_t lanes = kern_panel_count(n_rows) * KERN_PANEL;
+    size_t rows = LOGITS_FLOATS / lanes / (op->n_heads - n_recorded);
     if (rows < MIN_TILE_ROWS)
         rows = MIN_TILE_ROWS;
     rows = smaller_of(rows, n_vocab + KERN_SCORE_BLOCK - 1);
-    return rows / KERN_SCORE_BLOCK * KERN_SCORE_BLOCK;
+    return (struct kern_walk_limits){.n_rows = n_rows,
+                                     .tile_rows = rows / KERN_SCORE_BLOCK * KERN_SCORE_BLOCK};
 }
 
-/** Fold the tile's logits of one group of hidden rows into its sums and ranks. */
-static void fold_group(void *context, size_t group, unsigned thread)
+/** A group of hidden rows in the tile at hand. */
+struct group {
+    const struct kern_walk *walk;
+    size_t index;
+    struct kern_code_rows recorded; /* if head 0 is */
+    float decoded[KERN_SCORE_BLOCK * KERN_LANES];
+};
+
+static void group_open(struct group *g, const struct kern_walk *walk, size_t index)
 {
-    (void)thread;
-    const struct kern_walk *walk = context;
-    const struct kern_score_chunk *chunk = &walk->chunk;
-    const struct kern_ops *ops = &walk->cpu->table.ops;
-    struct kern_logit_tile base = {0};
-    for (size_t h = 0; h < walk->op->n_heads; h++) {
-        struct kern_logit_tile tile = {
-            .logits = kern_walk_logits(walk, h, group / GROUPS) + group % GROUPS * KERN_LANES,
-            .stride = walk->row_stride,
-            .n_rows = walk->n_vocab_rows,
-            .first_row = (int32_t)walk->vocab_row,
-        };
-        ops->score_update(&chunk->sums[h * chunk->n_groups + group], &tile);
-        if (h == 0)
-            base = tile;
-        else if (walk->op->pairs)
-            ops->score_pair(&chunk->pairs[h * chunk->n_groups + group], &base, &tile);
-        for (size_t slot = chunk->slot_begin[group]; slot < chunk->slot_begin[group + 1]; slot++)
-            ops->score_rank(&chunk->ranks[h * chunk->n_slots + slot], &tile);
+    g->walk = walk;
+    g->index = index;
+    const struct kern_recorded *recorded = walk->op->heads[0].recorded;
+    if (!recorded)
+        return;
+    size_t row = index * KERN_LANES;
+    const uint16_t *first = recorded->records + (walk->chunk.first_row + row) * recorded->stride;
+    kern_code_rows_read(&g->recorded, first, recorded->stride,
+                        smaller_of(walk->chunk.n_rows - row, KERN_LANES));
+}
+
+/** A score block of a head: n_rows vocabulary rows from `row` of the tile at hand. */
+static struct kern_logit_tile block_of(struct group *g, size_t h, size_t row)
+{
+    const struct kern_walk *walk = g->walk;
+    struct kern_logit_tile block = {
+        .n_rows = smaller_of(walk->n_vocab_rows - row, KERN_SCORE_BLOCK),
+        .first_row = (int32_t)(walk->vocab_row + row),
+    };
+    if (h >= walk->first_live) {
+        block.logits = kern_walk_logits(walk, h, g->index / GROUPS) + row * walk->row_stride +
+                       g->index % GROUPS * KERN_LANES;
+        block.stride = walk->row_stride;
+        return block;
+    }
+    struct kern_decoded out = {.logits = g->decoded,
+                               .stride = KERN_LANES,
+                               .n_rows = block.n_rows,
+                               .first_row = walk->vocab_row + row};
+    walk->cpu->table.ops.decode_codes(&g->recorded, &out);
+    block.logits = g->decoded;
+    block.stride = KERN_LANES;
+    return block;
+}
+
+static void fold_ranks(const struct group *g, size_t h, const struct kern_logit_tile *block)
+{
+    const struct kern_score_chunk *chunk = &g->walk->chunk;
+    size_t end = chunk->slot_begin[g->index + 1];
+    for (size_t slot = chunk->slot_begin[g->index]; slot < end; slot++)
+        g->walk->cpu->table.ops.score_rank(&chunk->ranks[h * chunk->n_slots + slot], block);
+}
+
+/** Fold one block of all heads into their sums, pairs, lists and ranks. */
+static void fold_block(struct group *g, size_t row)
+{
+    const struct kern_score *op = g->walk->op;
+    const struct kern_score_chunk *chunk = &g->walk->chunk;
+    const struct kern_ops *ops = &g->walk->cpu->table.ops;
+    struct kern_logit_tile base, other;
+    struct kern_block_exps base_exps, other_exps;
+    struct kern_pair_block pair = {
+        .base = &base,
+        .other = &other,
+        .base_exps = &base_exps,
+        .other_exps = &other_exps,
+        .cut = op->heads[0].recorded ? op->heads[0].recorded->cut : -(double)INFINITY,
+    };
+    for (size_t h = 0; h < op->n_heads; h++) {
+        size_t at = h * chunk->n_groups + g->index;
+        struct kern_logit_tile *block = h == 0 ? &base : &other;
+        *block = block_of(g, h, row);
+        struct kern_block_exps *exps = h == 0 ? &base_exps : &other_exps;
+        ops->score_update(&chunk->sums[at], block, op->pairs ? exps : NULL);
+        fold_ranks(g, h, block);
+        if (!op->pairs)
+            continue;
+        ops->score_top(&chunk->tops[at], block);
+        if (h > 0)
+            ops->score_pair(&chunk->pairs[at], &pair);
     }
 }
 
-static enum status walk_vocabulary(struct kern_walk *walk)
+static void fold_group(void *context, size_t index, unsigned thread)
 {
-    size_t n_vocab = walk->op->heads[0].matrix->n_rows;
+    (void)thread;
+    const struct kern_walk *walk = context;
+    struct group g;
+    group_open(&g, walk, index);
+    for (size_t row = 0; row < walk->n_vocab_rows; row += KERN_SCORE_BLOCK)
+        fold_block(&g, row);
+}
+
+/** The second pass: add the tile's terms of the Jensen-Shannon divergences. */
+static void fold_js(void *context, size_t index, unsigned thread)
+{
+    (void)thread;
+    const struct kern_walk *walk = context;
+    struct group g;
+    group_open(&g, walk, index);
+    for (size_t row = 0; row < walk->n_vocab_rows; row += KERN_SCORE_BLOCK) {
+        struct kern_logit_tile base = block_of(&g, 0, row);
+        for (size_t h = 1; h < walk->op->n_heads; h++) {
+            struct kern_logit_tile other = block_of(&g, h, row);
+            walk->cpu->table.ops.score_js(&walk->chunk.js[h * walk->chunk.n_groups + index], &base,
+                                          &other);
+        }
+    }
+}
+
+static enum status walk_vocabulary(struct kern_walk *walk, kern_pool_fn *fold)
+{
     enum status status = STATUS_OK;
-    for (size_t row = 0; status == STATUS_OK && row < n_vocab; row += walk->tile_rows) {
+    for (size_t row = 0; status == STATUS_OK && row < walk->n_vocab; row += walk->tile_rows) {
         walk->vocab_row = row;
-        walk->n_vocab_rows = smaller_of(n_vocab - row, walk->tile_rows);
+        walk->n_vocab_rows = smaller_of(walk->n_vocab - row, walk->tile_rows);
         status = kern_walk_multiply(walk);
         if (status == STATUS_OK)
-            status = kern_cpu_run(walk->cpu, walk->chunk.n_groups, fold_group, walk);
+            status = kern_cpu_run(walk->cpu, walk->chunk.n_groups, fold, walk);
     }
     return status;
 }
@@ -73,113 +161,39 @@ static enum status walk_vocabulary(struct kern_walk *walk)
 static enum status score_chunk(struct kern_walk *walk, size_t first_row, size_t n_rows,
                                struct status_why *why)
 {
-    const struct kern_score *op = walk->op;
-    walk->n_panels = kern_panel_count(n_rows);
-    enum status status = kern_score_chunk_open(&walk->chunk, op, first_row, n_rows, why);
-    for (size_t h = 0; status == STATUS_OK && h < op->n_heads; h++) {
-        size_t width = op->heads[h].matrix->n_cols;
-        status = kern_panels_pack(walk->cpu, op->heads[h].hidden + first_row * width, n_rows, width,
-                                  walk->heads[h].packed);
-    }
+    enum status status = kern_score_chunk_open(&walk->chunk, walk->op, first_row, n_rows, why);
+    if (status == STATUS_OK)
+        status = kern_walk_pack(walk, first_row, n_rows);
     if (status == STATUS_OK)
         status = kern_walk_targets(walk);
     if (status == STATUS_OK)
-        status = walk_vocabulary(walk);
+        status = walk_vocabulary(walk, fold_group);
     if (status == STATUS_OK)
         kern_score_chunk_finish(&walk->chunk);
+    if (status == STATUS_OK && walk->op->want_js) {
+        kern_score_chunk_begin_js(&walk->chunk);
+        status = walk_vocabulary(walk, fold_js);
+        if (status == STATUS_OK)
+            kern_score_chunk_finish_js(&walk->chunk);
+    }
     kern_score_chunk_close(&walk->chunk);
     return status;
 }
 
-/** A piece of memory to be divided; without a base only the sizes count. */
-struct arena {
-    float *base;
-    size_t used;
-};
-
-/** The next n floats, beginning on a cache line. */
-static float *take(struct arena *arena, size_t n)
-{
-    float *taken = arena->base ? arena->base + arena->used : NULL;
-    arena->used += (n + 15) / 16 * 16;
-    return taken;
-}
-
-/** Choose sizes and divide the memory. */
-static void walk_divide(struct kern_walk *walk, struct arena *arena)
-{
-    const struct kern_score *op = walk->op;
-    size_t lanes = walk->n_panels * KERN_PANEL, blas_floats = 0;
-    for (size_t h = 0; h < op->n_heads; h++) {
-        const struct kern_weight *matrix = op->heads[h].matrix;
-        struct kern_walk_head *head = &walk->heads[h];
-        head->plan = kern_gemm_plan(walk->cpu, matrix, walk->tile_rows);
-        head->packed = take(arena, lanes * matrix->n_cols);
-        head->logits = take(arena, lanes * walk->tile_rows);
-        head->bias = op->heads[h].bias ? take(arena, matrix->n_rows) : NULL;
-        size_t panel_floats = kern_blas_panel_floats(matrix);
-        blas_floats = panel_floats > blas_floats ? panel_floats : blas_floats;
-    }
-    walk->thread_floats = kern_walk_thread_floats(walk);
-    walk->per_thread = take(arena, walk->thread_floats * kern_pool_n_threads(walk->cpu->pool));
-    walk->blas_panel = walk->cpu->sgemm ? take(arena, blas_floats) : NULL;
-    walk->row_stride = walk->cpu->sgemm ? lanes : KERN_PANEL;
-    walk->panel_stride = walk->cpu->sgemm ? KERN_PANEL : walk->tile_rows * KERN_PANEL;
-}
-
-/** Choose sizes; *n_floats: the scratch memory. The heads must be freed in any case. */
-static enum status walk_size(struct kern_walk *walk, struct kern_cpu *cpu,
-                             const struct kern_score *op, size_t *n_floats, struct status_why *why)
-{
-    *n_floats = 0;
-    *walk = (struct kern_walk){.cpu = cpu, .op = op};
-    walk->heads = calloc(op->n_heads, sizeof *walk->heads);
-    if (!walk->heads)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu heads", op->n_heads);
-    walk->n_panels = kern_panel_count(smaller_of(op->n_rows, CHUNK_ROWS));
-    walk->tile_rows = choose_tile_rows(walk->n_panels, op->n_heads, op->heads[0].matrix->n_rows);
-    struct arena arena = {0};
-    walk_divide(walk, &arena);
-    *n_floats = arena.used;
-    return STATUS_OK;
-}
-
 size_t kern_cpu_score_bytes(struct kern_backend *b, const struct kern_score *op)
 {
-    struct kern_walk walk;
-    size_t n_floats;
-    (void)walk_size(&walk, kern_cpu_of(b), op, &n_floats, NULL);
-    free(walk.heads);
-    size_t n_rows = smaller_of(op->n_rows, CHUNK_ROWS);
-    return n_floats * sizeof(float) + kern_score_chunk_bytes(op->n_heads, n_rows, op->n_targets);
-}
-
-static enum status walk_open(struct kern_walk *walk, struct kern_cpu *cpu,
-                             const struct kern_score *op, struct status_why *why)
-{
-    size_t n_floats;
-    void *memory = NULL;
-    enum status status = walk_size(walk, cpu, op, &n_floats, why);
-    if (status == STATUS_OK)
-        status = kern_cpu_scratch(cpu, &memory, n_floats * sizeof(float), why);
-    if (status != STATUS_OK)
-        return status;
-    struct arena arena = {.base = memory};
-    walk_divide(walk, &arena);
-    for (size_t h = 0; h < op->n_heads; h++) {
-        if (op->heads[h].bias)
-            kern_weight_decode_row(cpu, op->heads[h].bias, 0, walk->heads[h].bias);
-    }
-    return STATUS_OK;
+    struct kern_walk_limits limits = choose_limits(op);
+    return kern_walk_bytes(kern_cpu_of(b), op, &limits) + kern_score_chunk_bytes(op, limits.n_rows);
 }
 
 enum status kern_cpu_score(struct kern_backend *b, const struct kern_score *op,
                            struct status_why *why)
 {
     struct kern_walk walk;
-    enum status status = walk_open(&walk, kern_cpu_of(b), op, why);
+    struct kern_walk_limits limits = choose_limits(op);
+    enum status status = kern_walk_open(&walk, kern_cpu_of(b), op, &limits, why);
     for (size_t row = 0; status == STATUS_OK && row < op->n_rows; row += CHUNK_ROWS)
         status = score_chunk(&walk, row, smaller_of(op->n_rows - row, CHUNK_ROWS), why);
-    free(walk.heads);
+    kern_walk_close(&walk);
     return status;
 }

@@ -72,12 +72,15 @@ static enum status place_targets(struct kern_score_chunk *chunk, struct status_w
 
 static void begin_sums(struct kern_score_chunk *chunk)
 {
-    for (size_t i = 0; i < chunk->op->n_heads * chunk->n_groups; i++) {
+    size_t n = chunk->op->n_heads * chunk->n_groups;
+    for (size_t i = 0; i < n; i++)
         kern_score_lanes_init(&chunk->sums[i]);
-        kern_pair_lanes_init(&chunk->pairs[i]);
-    }
     for (size_t i = 0; i < chunk->op->n_heads * chunk->n_slots; i++)
         kern_rank_lanes_init(&chunk->ranks[i]);
+    for (size_t i = 0; chunk->op->pairs && i < n; i++) {
+        kern_top_lanes_init(&chunk->tops[i]);
+        kern_pair_lanes_init(&chunk->pairs[i]);
+    }
 }
 
 enum status kern_score_chunk_open(struct kern_score_chunk *chunk, const struct kern_score *op,
@@ -88,22 +91,37 @@ enum status kern_score_chunk_open(struct kern_score_chunk *chunk, const struct k
     enum status status = place_targets(chunk, why);
     if (status != STATUS_OK)
         return status;
-    chunk->sums = calloc(op->n_heads * chunk->n_groups, sizeof *chunk->sums);
-    chunk->pairs = calloc(op->n_heads * chunk->n_groups, sizeof *chunk->pairs);
+    size_t n = op->n_heads * chunk->n_groups;
+    chunk->sums = calloc(n, sizeof *chunk->sums);
     chunk->ranks = calloc(op->n_heads * chunk->n_slots + 1, sizeof *chunk->ranks);
-    if (!chunk->sums || !chunk->pairs || !chunk->ranks)
+    bool ok = chunk->sums && chunk->ranks;
+    if (op->pairs) {
+        chunk->tops = calloc(n, sizeof *chunk->tops);
+        chunk->pairs = calloc(n, sizeof *chunk->pairs);
+        ok = ok && chunk->tops && chunk->pairs;
+    }
+    if (op->want_js) {
+        chunk->js = calloc(n, sizeof *chunk->js);
+        ok = ok && chunk->js;
+    }
+    if (!ok)
         return no_memory(chunk, why);
     begin_sums(chunk);
     return STATUS_OK;
 }
 
-size_t kern_score_chunk_bytes(size_t n_heads, size_t n_rows, size_t n_targets)
+size_t kern_score_chunk_bytes(const struct kern_score *op, size_t n_rows)
 {
     size_t n_groups = (n_rows + KERN_LANES - 1) / KERN_LANES;
-    size_t n_slots = (n_targets + KERN_LANES - 1) / KERN_LANES + n_groups;
-    return n_heads * n_groups * (sizeof(struct kern_score_lanes) + sizeof(struct kern_pair_lanes)) +
-           n_heads * n_slots * sizeof(struct kern_rank_lanes) +
-           n_targets * sizeof(struct kern_chunk_target);
+    size_t n_slots = (op->n_targets + KERN_LANES - 1) / KERN_LANES + n_groups;
+    size_t per_group = sizeof(struct kern_score_lanes);
+    if (op->pairs)
+        per_group += sizeof(struct kern_top_lanes) + sizeof(struct kern_pair_lanes);
+    if (op->want_js)
+        per_group += sizeof(struct kern_js_lanes);
+    return op->n_heads * n_groups * per_group +
+           op->n_heads * n_slots * sizeof(struct kern_rank_lanes) +
+           op->n_targets * sizeof(struct kern_chunk_target);
 }
 
 void kern_score_chunk_close(struct kern_score_chunk *chunk)
@@ -111,8 +129,10 @@ void kern_score_chunk_close(struct kern_score_chunk *chunk)
     free(chunk->slot_begin);
     free(chunk->targets);
     free(chunk->sums);
-    free(chunk->pairs);
     free(chunk->ranks);
+    free(chunk->tops);
+    free(chunk->pairs);
+    free(chunk->js);
     *chunk = (struct kern_score_chunk){0};
 }
 
@@ -126,25 +146,8 @@ static void finish_rows(const struct kern_score_chunk *chunk, size_t head)
 {
     const struct kern_score_lanes *sums = chunk->sums + head * chunk->n_groups;
     struct kern_row_score *out = chunk->op->rows + head * chunk->op->n_rows + chunk->first_row;
-    for (size_t row = 0; row < chunk->n_rows; row++) {
-        size_t group = row / KERN_LANES, lane = row % KERN_LANES;
-        kern_score_finish(&out[row], &sums[group], lane);
-    }
-}
-
-static void finish_pairs(const struct kern_score_chunk *chunk, size_t head)
-{
-    const struct kern_score_lanes *sums = chunk->sums + head * chunk->n_groups;
-    const struct kern_pair_lanes *pairs = chunk->pairs + head * chunk->n_groups;
-    struct kern_pair_score *out = chunk->op->pairs + head * chunk->op->n_rows + chunk->first_row;
-    for (size_t row = 0; row < chunk->n_rows; row++) {
-        size_t group = row / KERN_LANES, lane = row % KERN_LANES;
-        out[row] = (struct kern_pair_score){0};
-        if (head == 0)
-            continue;
-        out[row].kl = kern_pair_finish(&pairs[group], &chunk->sums[group], &sums[group], lane);
-        out[row].reverse_kl = (double)NAN; /* not available yet */
-    }
+    for (size_t row = 0; row < chunk->n_rows; row++)
+        kern_score_finish(&out[row], &sums[row / KERN_LANES], row % KERN_LANES);
 }
 
 static void finish_targets(const struct kern_score_chunk *chunk, size_t head)
@@ -156,10 +159,39 @@ static void finish_targets(const struct kern_score_chunk *chunk, size_t head)
         const struct kern_rank_lanes *rank = kern_score_chunk_rank(chunk, head, target);
         size_t lane = target->row % KERN_LANES;
         const struct kern_row_score *row = &rows[target->row];
+        double log_prob = (double)rank->logit[lane];
+        if (!op->heads[head].recorded)
+            log_prob = log_prob - row->max_logit - row->log_sum;
         op->target_scores[head * op->n_targets + target->index] = (struct kern_target_score){
-            .log_prob = (double)rank->logit[lane] - row->max_logit - row->log_sum,
+            .log_prob = log_prob,
             .rank = rank->above[lane] + 1,
         };
+    }
+}
+
+/** The chunk's part of op->pairs of a head. */
+static struct kern_pair_score *pairs_out(const struct kern_score_chunk *chunk, size_t head)
+{
+    return chunk->op->pairs + head * chunk->op->n_rows + chunk->first_row;
+}
+
+static void finish_pairs(const struct kern_score_chunk *chunk, size_t head)
+{
+    struct kern_pair_score *out = pairs_out(chunk, head);
+    for (size_t row = 0; row < chunk->n_rows; row++) {
+        size_t group = row / KERN_LANES, at = head * chunk->n_groups + group;
+        struct kern_pair_sums sums = {
+            .pair = &chunk->pairs[at],
+            .base = &chunk->sums[group],
+            .other = &chunk->sums[at],
+            .base_top = &chunk->tops[group],
+            .other_top = &chunk->tops[at],
+            .stored = chunk->op->heads[0].recorded != NULL,
+        };
+        if (head == 0)
+            out[row] = (struct kern_pair_score){0};
+        else
+            kern_pair_finish(&out[row], &sums, row % KERN_LANES);
     }
 }
 
@@ -170,5 +202,36 @@ void kern_score_chunk_finish(const struct kern_score_chunk *chunk)
         finish_targets(chunk, head);
         if (chunk->op->pairs)
             finish_pairs(chunk, head);
+    }
+}
+
+/** What turns a logit into a log-probability; NaN if there is no distribution. */
+static double shift_of(const struct kern_score_chunk *chunk, size_t head, size_t row)
+{
+    const struct kern_row_score *score =
+        &chunk->op->rows[head * chunk->op->n_rows + chunk->first_row + row];
+    if (chunk->op->heads[head].recorded)
+        return isnan(score->log_sum) ? (double)NAN : 0.0;
+    return score->max_logit + score->log_sum;
+}
+
+void kern_score_chunk_begin_js(struct kern_score_chunk *chunk)
+{
+    for (size_t head = 1; head < chunk->op->n_heads; head++) {
+        for (size_t row = 0; row < chunk->n_rows; row++) {
+            struct kern_js_lanes *js = &chunk->js[head * chunk->n_groups + row / KERN_LANES];
+            js->base_shift[row % KERN_LANES] = shift_of(chunk, 0, row);
+            js->other_shift[row % KERN_LANES] = shift_of(chunk, head, row);
+        }
+    }
+}
+
+void kern_score_chunk_finish_js(const struct kern_score_chunk *chunk)
+{
+    for (size_t head = 1; head < chunk->op->n_heads; head++) {
+        struct kern_pair_score *out = pairs_out(chunk, head);
+        for (size_t row = 0; row < chunk->n_rows; row++)
+            out[row].js = kern_js_finish(&chunk->js[head * chunk->n_groups + row / KERN_LANES],
+                                         row % KERN_LANES);
     }
 }

@@ -8,7 +8,7 @@
 #define KERNELS_CPU_SCORE_CHUNK_H
 
 #include "kernels/backend.h"
-#include "kernels/cpu/lanes.h"
+#include "kernels/cpu/pair_lanes.h"
 
 /** A target of the chunk, and where it is counted. */
 struct kern_chunk_target {
@@ -26,8 +26,10 @@ struct kern_score_chunk {
     struct kern_chunk_target *targets; /* in the operation's order */
     size_t n_targets;
     struct kern_score_lanes *sums; /* [n_heads][n_groups] */
-    struct kern_pair_lanes *pairs; /* [n_heads][n_groups]; head 0 has none */
     struct kern_rank_lanes *ranks; /* [n_heads][n_slots] */
+    struct kern_top_lanes *tops;   /* [n_heads][n_groups], if pairs are wanted; also: */
+    struct kern_pair_lanes *pairs; /* [n_heads][n_groups]; head 0 has none */
+    struct kern_js_lanes *js;      /* [n_heads][n_groups], if wanted; head 0 has none */
 };
 
 /**
@@ -40,13 +42,17 @@ enum status kern_score_chunk_open(struct kern_score_chunk *chunk, const struct k
 void kern_score_chunk_close(struct kern_score_chunk *chunk);
 
 /** Bytes of such a state, if no row has more targets than its neighbours. */
-size_t kern_score_chunk_bytes(size_t n_heads, size_t n_rows, size_t n_targets);
+size_t kern_score_chunk_bytes(const struct kern_score *op, size_t n_rows);
 
 /** The counters of a target under a head; its lane is row % KERN_LANES. */
 struct kern_rank_lanes *kern_score_chunk_rank(const struct kern_score_chunk *chunk, size_t head,
                                               const struct kern_chunk_target *target);
 
-/** Write the chunk's part of op->rows and op->target_scores. */
+/** Write the chunk's part of op->rows, op->target_scores and op->pairs but for js. */
 void kern_score_chunk_finish(const struct kern_score_chunk *chunk);
+
+/** Prepare the second pass, from what the first one has written, and write what it gives. */
+void kern_score_chunk_begin_js(struct kern_score_chunk *chunk);
+void kern_score_chunk_finish_js(const struct kern_score_chunk *chunk);
 
 #endif

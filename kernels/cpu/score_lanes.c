@@ -22,16 +22,19 @@ static double difference(float logit, double reference)
     return KERN_LOWEST_DIFFERENCE > d ? KERN_LOWEST_DIFFERENCE : d;
 }
 
-static void update_lane(struct kern_score_lanes *state, size_t lane, const float *logits,
-                        size_t stride, size_t n_rows, int32_t first_row)
+/* One block; exps may be NULL. */
+static void update_lane(struct kern_score_lanes *state, size_t lane,
+                        const struct kern_logit_tile *block, struct kern_block_exps *exps)
 {
+    const float *logits = block->logits + lane;
+    size_t stride = block->stride, n_rows = block->n_rows;
     float old_max = state->max[lane];
     float max = old_max;
     for (size_t i = 0; i < n_rows; i++) {
         float l = logits[i * stride];
         if (l > max) {
             max = l;
-            state->argmax[lane] = first_row + (int32_t)i;
+            state->argmax[lane] = block->first_row + (int32_t)i;
         }
     }
     double reference = reference_of(max, 0.0f);
@@ -42,6 +45,8 @@ static void update_lane(struct kern_score_lanes *state, size_t lane, const float
         double e = fmath_exp_f64(d);
         sum += e;
         moment = fma(e, d, moment);
+        if (exps)
+            exps->exps[i][lane] = e;
     }
     /* From sums relative to the old maximum to sums relative to the new one. */
     double rise = reference - reference_of(old_max, (float)reference);
@@ -50,51 +55,21 @@ static void update_lane(struct kern_score_lanes *state, size_t lane, const float
     state->moment[lane] = fma(old_moment, rescale, moment);
     state->sum[lane] = fma(state->sum[lane], rescale, sum);
     state->max[lane] = max;
+    if (exps)
+        exps->rescale[lane] = rescale;
 }
 
-void kern_scalar_score_update(struct kern_score_lanes *state, const struct kern_logit_tile *tile)
+void kern_scalar_score_update(struct kern_score_lanes *state, const struct kern_logit_tile *tile,
+                              struct kern_block_exps *exps)
 {
+    assert(!exps || tile->n_rows <= KERN_SCORE_BLOCK);
     for (size_t row = 0; row < tile->n_rows; row += KERN_SCORE_BLOCK) {
-        for (size_t lane = 0; lane < KERN_LANES; lane++) {
-            update_lane(state, lane, tile->logits + row * tile->stride + lane, tile->stride,
-                        block_rows(tile->n_rows, row), tile->first_row + (int32_t)row);
-        }
-    }
-}
-
-/* base and other point to the first row of a block. */
-static void pair_lane(struct kern_pair_lanes *state, size_t lane, const float *base,
-                      size_t base_stride, const float *other, size_t other_stride, size_t n_rows)
-{
-    float old_max = state->max[lane];
-    float max = old_max;
-    for (size_t i = 0; i < n_rows; i++) {
-        max = base[i * base_stride] > max ? base[i * base_stride] : max;
-    }
-    double reference = reference_of(max, 0.0f);
-    double cross = 0.0;
-    for (size_t i = 0; i < n_rows; i++) {
-        float a = base[i * base_stride];
-        double e = fmath_exp_f64(difference(a, reference));
-        /* A token without probability under the base contributes nothing. */
-        double gap = a == -INFINITY ? 0.0 : (double)a - (double)other[i * other_stride];
-        cross = fma(e, gap, cross);
-    }
-    double rise = reference - reference_of(old_max, (float)reference);
-    state->cross[lane] = fma(state->cross[lane], fmath_exp_f64(-rise), cross);
-    state->max[lane] = max;
-}
-
-void kern_scalar_score_pair(struct kern_pair_lanes *state, const struct kern_logit_tile *base,
-                            const struct kern_logit_tile *other)
-{
-    assert(base->n_rows == other->n_rows);
-    for (size_t row = 0; row < base->n_rows; row += KERN_SCORE_BLOCK) {
-        for (size_t lane = 0; lane < KERN_LANES; lane++) {
-            pair_lane(state, lane, base->logits + row * base->stride + lane, base->stride,
-                      other->logits + row * other->stride + lane, other->stride,
-                      block_rows(base->n_rows, row));
-        }
+        struct kern_logit_tile block = {.logits = tile->logits + row * tile->stride,
+                                        .stride = tile->stride,
+                                        .n_rows = block_rows(tile->n_rows, row),
+                                        .first_row = tile->first_row + (int32_t)row};
+        for (size_t lane = 0; lane < KERN_LANES; lane++)
+            update_lane(state, lane, &block, exps);
     }
 }
 
@@ -123,14 +98,6 @@ void kern_score_lanes_init(struct kern_score_lanes *state)
     }
 }
 
-void kern_pair_lanes_init(struct kern_pair_lanes *state)
-{
-    for (size_t lane = 0; lane < KERN_LANES; lane++) {
-        state->max[lane] = -INFINITY;
-        state->cross[lane] = 0.0;
-    }
-}
-
 void kern_rank_lanes_init(struct kern_rank_lanes *state)
 {
     for (size_t lane = 0; lane < KERN_LANES; lane++) {
@@ -150,15 +117,4 @@ void kern_score_finish(struct kern_row_score *out, const struct kern_score_lanes
     out->log_sum = log_sum;
     out->entropy = log_sum - state->moment[lane] / sum;
     out->argmax = state->argmax[lane];
-}
-
-double kern_pair_finish(const struct kern_pair_lanes *pair, const struct kern_score_lanes *base,
-                        const struct kern_score_lanes *other, size_t lane)
-{
-    double sum_a = base->sum[lane];
-    double sum_b = other->sum[lane];
-    double max_gap = (double)other->max[lane] - (double)base->max[lane];
-    double log_ratio = kern_log1p((sum_b - sum_a) / sum_a);
-    double kl = pair->cross[lane] / sum_a + (max_gap + log_ratio);
-    return kl < 0.0 ? 0.0 : kl;
 }

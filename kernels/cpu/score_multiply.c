@@ -9,6 +9,8 @@ static size_t smaller_of(size_t a, size_t b)
 
 static size_t n_row_tasks(const struct kern_walk *walk, size_t h)
 {
+    if (h < walk->first_live)
+        return 0;
     size_t rows = walk->heads[h].plan.n_rows;
     return (walk->n_vocab_rows + rows - 1) / rows;
 }
@@ -16,8 +18,8 @@ static size_t n_row_tasks(const struct kern_walk *walk, size_t h)
 size_t kern_walk_thread_floats(const struct kern_walk *walk)
 {
     size_t most = 0;
-    for (size_t h = 0; h < walk->op->n_heads; h++) {
-        /* A tile of weights, or what target_logits() needs: a panel row and a weight row. */
+    for (size_t h = walk->first_live; h < walk->op->n_heads; h++) {
+        /* A tile of weights, or what target_logit() needs: a panel row and a weight row. */
         size_t tile = walk->heads[h].plan.tile_floats;
         size_t row = KERN_PANEL + (walk->op->heads[h].matrix->n_cols + 15) / 16 * 16;
         most = most > tile ? most : tile;
@@ -42,31 +44,43 @@ static void finish_logits(const struct kern_table *table, float *logits, size_t 
     }
 }
 
-/** The logit of one target under every head, by the chain that gives it in the walk. */
+/** The logit of a target under a head, by the chain that gives it in the walk. */
+static float target_logit(const struct kern_walk *walk, size_t h,
+                          const struct kern_chunk_target *target, float *memory)
+{
+    const struct kern_table *table = &walk->cpu->table;
+    const struct kern_walk_head *head = &walk->heads[h];
+    const struct kern_weight *matrix = walk->op->heads[h].matrix;
+    int32_t token = walk->op->targets[target->index].token;
+    float *acc = memory, *weights = memory + KERN_PANEL;
+    kern_weight_decode_row(walk->cpu, matrix, (size_t)token, weights);
+    table->fma_tile(&(struct kern_fma_tile){
+        .w = weights,
+        .w_col = 1,
+        .x = head->packed + target->row / KERN_PANEL * KERN_PANEL * matrix->n_cols,
+        .acc = acc,
+        .n_rows = 1,
+        .n_k = matrix->n_cols,
+    });
+    finish_logits(table, acc, 1, matrix->scale, head->bias ? head->bias + token : NULL);
+    return acc[target->row % KERN_PANEL];
+}
+
+/** The logits of one target under every head; of a recorded one, what is stored. */
 static void target_logits(void *context, size_t index, unsigned thread)
 {
     const struct kern_walk *walk = context;
-    const struct kern_table *table = &walk->cpu->table;
     const struct kern_chunk_target *target = &walk->chunk.targets[index];
     int32_t token = walk->op->targets[target->index].token;
-    float *acc = walk->per_thread + thread * walk->thread_floats;
-    float *weights = acc + KERN_PANEL;
+    float *memory = walk->per_thread + thread * walk->thread_floats;
     for (size_t h = 0; h < walk->op->n_heads; h++) {
-        const struct kern_walk_head *head = &walk->heads[h];
-        const struct kern_weight *matrix = walk->op->heads[h].matrix;
-        kern_weight_decode_row(walk->cpu, matrix, (size_t)token, weights);
-        table->fma_tile(&(struct kern_fma_tile){
-            .w = weights,
-            .w_col = 1,
-            .x = head->packed + target->row / KERN_PANEL * KERN_PANEL * matrix->n_cols,
-            .acc = acc,
-            .n_rows = 1,
-            .n_k = matrix->n_cols,
-        });
-        finish_logits(table, acc, 1, matrix->scale, head->bias ? head->bias + token : NULL);
+        const struct kern_recorded *recorded = walk->op->heads[h].recorded;
         struct kern_rank_lanes *rank = kern_score_chunk_rank(&walk->chunk, h, target);
-        rank->logit[target->row % KERN_LANES] = acc[target->row % KERN_PANEL];
+        size_t row = walk->chunk.first_row + target->row;
         rank->token[target->row % KERN_LANES] = token;
+        rank->logit[target->row % KERN_LANES] =
+            recorded ? kern_code_log_prob(recorded->records + row * recorded->stride, (size_t)token)
+                     : target_logit(walk, h, target, memory);
     }
 }
 
@@ -182,7 +196,7 @@ enum status kern_walk_multiply(struct kern_walk *walk)
     if (!walk->cpu->sgemm)
         return multiply_own(walk);
     enum status status = STATUS_OK;
-    for (size_t h = 0; status == STATUS_OK && h < walk->op->n_heads; h++)
+    for (size_t h = walk->first_live; status == STATUS_OK && h < walk->op->n_heads; h++)
         status = multiply_blas(walk, h);
     return status;
 }

@@ -16,8 +16,10 @@ struct kern_walk_head {
 struct kern_walk {
     struct kern_cpu *cpu;
     const struct kern_score *op;
+    size_t n_vocab;
+    size_t first_live; /* 1 if head 0 is recorded and has no products, else 0 */
     struct kern_score_chunk chunk;
-    struct kern_walk_head *heads; /* [n_heads] */
+    struct kern_walk_head *heads; /* [n_heads]; a recorded one is all zero */
     size_t n_panels;
     size_t tile_rows;                /* vocabulary rows that the memory for logits holds */
     size_t row_stride, panel_stride; /* of logits: floats to the next vocabulary row, panel */
@@ -32,6 +34,28 @@ static inline float *kern_walk_logits(const struct kern_walk *walk, size_t head,
 {
     return walk->heads[head].logits + panel * walk->panel_stride;
 }
+
+/** How a walk is cut. */
+struct kern_walk_limits {
+    size_t n_rows;    /* hidden rows at a time, at most */
+    size_t tile_rows; /* vocabulary rows at a time */
+};
+
+/**
+ * Choose sizes and take the backend's scratch memory. Close it in any case.
+ * Fails: STATUS_MEMORY.
+ */
+enum status kern_walk_open(struct kern_walk *walk, struct kern_cpu *cpu,
+                           const struct kern_score *op, const struct kern_walk_limits *limits,
+                           struct status_why *why);
+void kern_walk_close(struct kern_walk *walk);
+
+/** The scratch memory that such a walk takes, in bytes. */
+size_t kern_walk_bytes(struct kern_cpu *cpu, const struct kern_score *op,
+                       const struct kern_walk_limits *limits);
+
+/** Pack hidden rows [first_row, first_row + n_rows) of every head. Fails: STATUS_CANCELLED. */
+enum status kern_walk_pack(struct kern_walk *walk, size_t first_row, size_t n_rows);
 
 /** Floats that a thread needs for these products. */
 size_t kern_walk_thread_floats(const struct kern_walk *walk);

@@ -1,4 +1,4 @@
-/** exp of kernels/cpu/fmath.h for vectors of AVX2: the same operations, the same bits. */
+/** exp and log of kernels/cpu/fmath.h for vectors of AVX2: the same operations, the same bits. */
 #ifndef KERNELS_CPU_AVX2_FMATH_H
 #define KERNELS_CPU_AVX2_FMATH_H
 
@@ -60,6 +60,21 @@ static inline __m256d fmath_exp_4xf64(__m256d x)
     p = _mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(p), exponent));
 
     return _mm256_andnot_pd(_mm256_cmp_pd(x, _mm256_set1_pd(FMATH_EXP_F64_MIN), _CMP_LT_OQ), p);
+}
+
+/** ln(1 + f) for 1 + f in [sqrt(1/2), sqrt(2)], or NaN. */
+static inline __m256d fmath_log_near_one_4xf64(__m256d f)
+{
+    __m256d s = _mm256_div_pd(f, _mm256_add_pd(_mm256_set1_pd(2.0), f));
+    __m256d z = _mm256_mul_pd(s, s);
+    __m256d p = _mm256_set1_pd(FMATH_LOG_F64_C6);
+    p = _mm256_fmadd_pd(p, z, _mm256_set1_pd(FMATH_LOG_F64_C5));
+    p = _mm256_fmadd_pd(p, z, _mm256_set1_pd(FMATH_LOG_F64_C4));
+    p = _mm256_fmadd_pd(p, z, _mm256_set1_pd(FMATH_LOG_F64_C3));
+    p = _mm256_fmadd_pd(p, z, _mm256_set1_pd(FMATH_LOG_F64_C2));
+    p = _mm256_fmadd_pd(p, z, _mm256_set1_pd(FMATH_LOG_F64_C1));
+    p = _mm256_fmadd_pd(p, z, _mm256_set1_pd(FMATH_LOG_F64_C0));
+    return _mm256_fnmadd_pd(s, _mm256_fnmadd_pd(z, p, f), f);
 }
 
 #endif

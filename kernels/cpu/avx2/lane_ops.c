@@ -147,8 +147,9 @@ static void update_argmax(int32_t *argmax, const struct block *b, __m256 old_max
     _mm256_storeu_si256((__m256i *)argmax, _mm256_castps_si256(found));
 }
 
+/* exps may be NULL. */
 static void update_block(struct kern_score_lanes *state, size_t lane, const struct block *b,
-                         int32_t first_row)
+                         int32_t first_row, struct kern_block_exps *exps)
 {
     __m256 old_max = _mm256_loadu_ps(state->max + lane);
     __m256 max = block_max(b, old_max);
@@ -165,6 +166,9 @@ static void update_block(struct kern_score_lanes *state, size_t lane, const stru
             __m256d e = fmath_exp_4xf64(d);
             sum[h] = _mm256_add_pd(sum[h], e);
             moment[h] = _mm256_fmadd_pd(e, d, moment[h]);
+            if (exps) {
+                _mm256_storeu_pd(&exps->exps[i][lane + 4 * h], e);
+            }
         }
     }
     for (size_t h = 0; h < 2; h++) {
@@ -176,56 +180,20 @@ static void update_block(struct kern_score_lanes *state, size_t lane, const stru
         __m256d old_moment = _mm256_fnmadd_pd(rise, old_sum, _mm256_loadu_pd(to_moment));
         _mm256_storeu_pd(to_moment, _mm256_fmadd_pd(old_moment, rescale, moment[h]));
         _mm256_storeu_pd(to_sum, _mm256_fmadd_pd(old_sum, rescale, sum[h]));
+        if (exps) {
+            _mm256_storeu_pd(&exps->rescale[lane + 4 * h], rescale);
+        }
     }
 }
 
-void kern_avx2_score_update(struct kern_score_lanes *state, const struct kern_logit_tile *tile)
+void kern_avx2_score_update(struct kern_score_lanes *state, const struct kern_logit_tile *tile,
+                            struct kern_block_exps *exps)
 {
+    assert(!exps || tile->n_rows <= KERN_SCORE_BLOCK);
     for (size_t row = 0; row < tile->n_rows; row += KERN_SCORE_BLOCK) {
         for (size_t lane = 0; lane < KERN_LANES; lane += GROUP) {
             struct block b = block_of(tile, row, lane);
-            update_block(state, lane, &b, tile->first_row + (int32_t)row);
-        }
-    }
-}
-
-static void pair_block(struct kern_pair_lanes *state, size_t lane, const struct block *a,
-                       const struct block *b)
-{
-    const __m256d minus_infinity = _mm256_set1_pd(-(double)INFINITY);
-    __m256 old_max = _mm256_loadu_ps(state->max + lane);
-    __m256 max = block_max(a, old_max);
-    _mm256_storeu_ps(state->max + lane, max);
-    struct references reference = references_of(old_max, max);
-
-    __m256d cross[2] = {_mm256_setzero_pd(), _mm256_setzero_pd()};
-    for (size_t i = 0; i < a->n_rows; i++) {
-        for (size_t h = 0; h < 2; h++) {
-            __m128 base = _mm_loadu_ps(a->logits + i * a->stride + 4 * h);
-            __m128 other = _mm_loadu_ps(b->logits + i * b->stride + 4 * h);
-            __m256d e = fmath_exp_4xf64(difference(base, reference.now[h]));
-            __m256d wide = _mm256_cvtps_pd(base);
-            __m256d gap = _mm256_sub_pd(wide, _mm256_cvtps_pd(other));
-            gap = _mm256_andnot_pd(_mm256_cmp_pd(wide, minus_infinity, _CMP_EQ_OQ), gap);
-            cross[h] = _mm256_fmadd_pd(e, gap, cross[h]);
-        }
-    }
-    for (size_t h = 0; h < 2; h++) {
-        double *to = state->cross + lane + 4 * h;
-        __m256d rescale = fmath_exp_4xf64(negated(reference.rise[h]));
-        _mm256_storeu_pd(to, _mm256_fmadd_pd(_mm256_loadu_pd(to), rescale, cross[h]));
-    }
-}
-
-void kern_avx2_score_pair(struct kern_pair_lanes *state, const struct kern_logit_tile *base,
-                          const struct kern_logit_tile *other)
-{
-    assert(base->n_rows == other->n_rows);
-    for (size_t row = 0; row < base->n_rows; row += KERN_SCORE_BLOCK) {
-        for (size_t lane = 0; lane < KERN_LANES; lane += GROUP) {
-            struct block a = block_of(base, row, lane);
-            struct block b = block_of(other, row, lane);
-            pair_block(state, lane, &a, &b);
+            update_block(state, lane, &b, tile->first_row + (int32_t)row, exps);
         }
     }
 }

@@ -8,6 +8,10 @@ const struct kern_ops kern_ops_avx2 = {
     .add_scaled = kern_avx2_add_scaled,
     .softmax_block = kern_avx2_softmax_block,
     .score_update = kern_avx2_score_update,
-    .score_pair = kern_avx2_score_pair,
     .score_rank = kern_avx2_score_rank,
+    .score_pair = kern_avx2_score_pair,
+    .score_top = kern_avx2_score_top,
+    .score_js = kern_avx2_score_js,
+    .decode_codes = kern_avx2_decode_codes,
+    .encode_codes = kern_avx2_encode_codes,
 };

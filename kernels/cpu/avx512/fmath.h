@@ -1,6 +1,6 @@
 /**
- * exp of kernels/cpu/fmath.h for vectors of AVX-512: the same operations, the same bits. The
- * power of two is multiplied on by an instruction of its own, which knows of overflow and NaN.
+ * exp and log of kernels/cpu/fmath.h for vectors of AVX-512: the same operations, the same bits.
+ * The power of two is multiplied on by an instruction of its own, which knows of overflow and NaN.
  */
 #ifndef KERNELS_CPU_AVX512_FMATH_H
 #define KERNELS_CPU_AVX512_FMATH_H
@@ -53,6 +53,21 @@ static inline __m512d fmath_exp_8xf64(__m512d x)
     p = _mm512_fmadd_pd(p, r2, r);
     p = _mm512_add_pd(_mm512_set1_pd(1.0), p);
     return _mm512_maskz_scalef_pd(keep, p, n);
+}
+
+/** ln(1 + f) for 1 + f in [sqrt(1/2), sqrt(2)], or NaN. */
+static inline __m512d fmath_log_near_one_8xf64(__m512d f)
+{
+    __m512d s = _mm512_div_pd(f, _mm512_add_pd(_mm512_set1_pd(2.0), f));
+    __m512d z = _mm512_mul_pd(s, s);
+    __m512d p = _mm512_set1_pd(FMATH_LOG_F64_C6);
+    p = _mm512_fmadd_pd(p, z, _mm512_set1_pd(FMATH_LOG_F64_C5));
+    p = _mm512_fmadd_pd(p, z, _mm512_set1_pd(FMATH_LOG_F64_C4));
+    p = _mm512_fmadd_pd(p, z, _mm512_set1_pd(FMATH_LOG_F64_C3));
+    p = _mm512_fmadd_pd(p, z, _mm512_set1_pd(FMATH_LOG_F64_C2));
+    p = _mm512_fmadd_pd(p, z, _mm512_set1_pd(FMATH_LOG_F64_C1));
+    p = _mm512_fmadd_pd(p, z, _mm512_set1_pd(FMATH_LOG_F64_C0));
+    return _mm512_fnmadd_pd(s, _mm512_fnmadd_pd(z, p, f), f);
 }
 
 #endif

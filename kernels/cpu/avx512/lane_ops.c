@@ -141,7 +141,9 @@ static void update_argmax(int32_t *argmax, const struct block *b, __m512 old_max
     _mm512_storeu_si512(argmax, found);
 }
 
-static void update_block(struct kern_score_lanes *state, const struct block *b, int32_t first_row)
+/* exps may be NULL. */
+static void update_block(struct kern_score_lanes *state, const struct block *b, int32_t first_row,
+                         struct kern_block_exps *exps)
 {
     __m512 old_max = _mm512_loadu_ps(state->max);
     __m512 max = block_max(b, old_max);
@@ -161,6 +163,10 @@ static void update_block(struct kern_score_lanes *state, const struct block *b, 
         sum[1] = _mm512_add_pd(sum[1], e1);
         moment[0] = _mm512_fmadd_pd(e0, d0, moment[0]);
         moment[1] = _mm512_fmadd_pd(e1, d1, moment[1]);
+        if (exps) {
+            _mm512_storeu_pd(&exps->exps[i][0], e0);
+            _mm512_storeu_pd(&exps->exps[i][8], e1);
+        }
     }
     for (size_t h = 0; h < 2; h++) {
         double *to_sum = state->sum + 8 * h;
@@ -171,57 +177,19 @@ static void update_block(struct kern_score_lanes *state, const struct block *b, 
         __m512d old_moment = _mm512_fnmadd_pd(rise, old_sum, _mm512_loadu_pd(to_moment));
         _mm512_storeu_pd(to_moment, _mm512_fmadd_pd(old_moment, rescale, moment[h]));
         _mm512_storeu_pd(to_sum, _mm512_fmadd_pd(old_sum, rescale, sum[h]));
+        if (exps) {
+            _mm512_storeu_pd(&exps->rescale[8 * h], rescale);
+        }
     }
 }
 
-void kern_avx512_score_update(struct kern_score_lanes *state, const struct kern_logit_tile *tile)
+void kern_avx512_score_update(struct kern_score_lanes *state, const struct kern_logit_tile *tile,
+                              struct kern_block_exps *exps)
 {
+    assert(!exps || tile->n_rows <= KERN_SCORE_BLOCK);
     for (size_t row = 0; row < tile->n_rows; row += KERN_SCORE_BLOCK) {
         struct block b = block_of(tile, row);
-        update_block(state, &b, tile->first_row + (int32_t)row);
-    }
-}
-
-/* a - b, 0 where a is -infinity: a token without probability under the base adds nothing. */
-static __m512d gap_of(__m512d a, __m512d b)
-{
-    const __m512d minus_infinity = _mm512_set1_pd(-(double)INFINITY);
-    return _mm512_maskz_sub_pd(_mm512_cmp_pd_mask(a, minus_infinity, _CMP_NEQ_UQ), a, b);
-}
-
-static void pair_block(struct kern_pair_lanes *state, const struct block *a, const struct block *b)
-{
-    __m512 old_max = _mm512_loadu_ps(state->max);
-    __m512 max = block_max(a, old_max);
-    _mm512_storeu_ps(state->max, max);
-    struct references reference = references_of(old_max, max);
-
-    __m512d cross[2] = {_mm512_setzero_pd(), _mm512_setzero_pd()};
-    for (size_t i = 0; i < a->n_rows; i++) {
-        __m512 base = _mm512_loadu_ps(a->logits + i * a->stride);
-        __m512 other = _mm512_loadu_ps(b->logits + i * b->stride);
-        __m512d base0 = low_half(base);
-        __m512d base1 = high_half(base);
-        __m512d e0 = fmath_exp_8xf64(difference(base0, reference.now[0]));
-        __m512d e1 = fmath_exp_8xf64(difference(base1, reference.now[1]));
-        cross[0] = _mm512_fmadd_pd(e0, gap_of(base0, low_half(other)), cross[0]);
-        cross[1] = _mm512_fmadd_pd(e1, gap_of(base1, high_half(other)), cross[1]);
-    }
-    for (size_t h = 0; h < 2; h++) {
-        double *to = state->cross + 8 * h;
-        __m512d rescale = fmath_exp_8xf64(negated(reference.rise[h]));
-        _mm512_storeu_pd(to, _mm512_fmadd_pd(_mm512_loadu_pd(to), rescale, cross[h]));
-    }
-}
-
-void kern_avx512_score_pair(struct kern_pair_lanes *state, const struct kern_logit_tile *base,
-                            const struct kern_logit_tile *other)
-{
-    assert(base->n_rows == other->n_rows);
-    for (size_t row = 0; row < base->n_rows; row += KERN_SCORE_BLOCK) {
-        struct block a = block_of(base, row);
-        struct block b = block_of(other, row);
-        pair_block(state, &a, &b);
+        update_block(state, &b, tile->first_row + (int32_t)row, exps);
     }
 }
 

@@ -10,9 +10,11 @@ void kern_avx512_rope_halves(float *x, const float *angles, size_t n_pairs);
 void kern_avx512_gate(float *gate, const float *up, size_t n);
 void kern_avx512_add_scaled(float *y, const float *x, float share, size_t n);
 void kern_avx512_softmax_block(const struct kern_softmax_block *block);
-void kern_avx512_score_update(struct kern_score_lanes *state, const struct kern_logit_tile *tile);
-void kern_avx512_score_pair(struct kern_pair_lanes *state, const struct kern_logit_tile *base,
-                            const struct kern_logit_tile *other);
+void kern_avx512_score_update(struct kern_score_lanes *state, const struct kern_logit_tile *tile,
+                              struct kern_block_exps *exps);
 void kern_avx512_score_rank(struct kern_rank_lanes *state, const struct kern_logit_tile *tile);
+void kern_avx512_score_pair(struct kern_pair_lanes *state, const struct kern_pair_block *block);
+void kern_avx512_score_js(struct kern_js_lanes *state, const struct kern_logit_tile *base,
+                          const struct kern_logit_tile *other);
 
 #endif
