@@ -12,8 +12,10 @@ esac
 
 bash scripts/deps.sh test
 cmake --preset fuzz >/dev/null
-cmake --build --preset fuzz --target fuzzers -- -j "$(nproc)" | grep -v '^\[' || true
-test "${PIPESTATUS[0]}" -eq 0
+if ! cmake --build --preset fuzz --target fuzzers -- -j "$(nproc)" >build/fuzz.log 2>&1; then
+    grep -v '^\[' build/fuzz.log >&2
+    exit 1
+fi
 folder=build/fuzz/tests/fuzz
 if [ $# -eq 0 ]; then
     mapfile -t targets <"$folder/targets.txt"

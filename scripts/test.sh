@@ -11,10 +11,14 @@ step() {
     printf '\n== %s (%d s)\n' "$1" "$SECONDS"
 }
 
+# Quiet unless it fails: then what the compiler said.
 build() {
+    local log=build/$1.log
     cmake --preset "$1" >/dev/null
-    cmake --build --preset "$1" -- -j "$jobs" | grep -v '^\[' || true
-    test "${PIPESTATUS[0]}" -eq 0
+    if ! cmake --build --preset "$1" -- -j "$jobs" >"$log" 2>&1; then
+        grep -v '^\[' "$log" >&2
+        return 1
+    fi
 }
 
 step "dependencies"
