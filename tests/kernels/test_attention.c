@@ -101,7 +101,7 @@ static void evaluate(const struct kern_attention *op, const struct kern_span *sp
     size_t last = span->n_parent + span->q_offset + query;
     size_t w = op->sliding_window, first = w && last + 1 > w ? last + 1 - w : 0;
     const float *q = op->q + (span->q_row + query) * op->n_heads * d + head * d;
-    double s[MAX_KEYS], max = -INFINITY, max_abs = 0.0, score_error = 0.0, sum = 0.0;
+    double s[MAX_KEYS], max = -HUGE_VAL, max_abs = 0.0, score_error = 0.0, sum = 0.0;
     const float *values[MAX_KEYS];
     for (size_t key = first; key <= last; key++) {
         size_t row =

@@ -134,7 +134,7 @@ struct truth {
 
 static struct truth reduce(const float *logits, size_t n)
 {
-    struct truth t = {.max = -INFINITY, .argmax = -1};
+    struct truth t = {.max = -HUGE_VALL, .argmax = -1};
     for (size_t i = 0; i < n; i++) {
         if ((long double)logits[i] > t.max) {
             t.max = (long double)logits[i];
