@@ -19,7 +19,8 @@ struct kern_cpu_options {
 
 /**
  * Open a CPU backend with its own thread pool; several may be open at once.
- * Fails: STATUS_MEMORY; STATUS_UNSUPPORTED if OpenBLAS was asked for and is not built in.
+ * Fails: STATUS_MEMORY; STATUS_UNSUPPORTED if OpenBLAS was asked for and is not built in;
+ * STATUS_USAGE, STATUS_DEVICE if there cannot be so many threads.
  */
 enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_options *options,
                           struct status_why *why);

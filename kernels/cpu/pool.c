@@ -91,12 +91,17 @@ static unsigned processor_count(void)
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         return (unsigned)CPU_COUNT(&set);
     long online = sysconf(_SC_NPROCESSORS_ONLN);
+    if (online > KERN_POOL_MAX_THREADS)
+        return KERN_POOL_MAX_THREADS;
     return online > 0 ? (unsigned)online : 1;
 }
 
 enum status kern_pool_open(struct kern_pool **out, unsigned n_threads, struct status_why *why)
 {
     *out = NULL;
+    if (n_threads > KERN_POOL_MAX_THREADS)
+        return status_fail(why, STATUS_USAGE, "%u threads; at most %d are possible", n_threads,
+                           KERN_POOL_MAX_THREADS);
     struct kern_pool *pool = aligned_alloc(CACHE_LINE, sizeof *pool);
     if (!pool)
         return status_fail(why, STATUS_MEMORY, "no memory for a thread pool");

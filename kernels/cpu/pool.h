@@ -16,12 +16,16 @@
 
 struct kern_pool;
 
+/** More threads than this are a mistake, not a wish. */
+enum { KERN_POOL_MAX_THREADS = 1024 };
+
 /** One iteration. index: 0 .. n - 1. thread: 0 .. n_threads - 1, to pick scratch memory by. */
 typedef void kern_pool_fn(void *context, size_t index, unsigned thread);
 
 /**
  * Start a pool. n_threads 0: as many as the processors this process may run on.
- * Fails: STATUS_MEMORY; STATUS_DEVICE if the system refuses a thread. *out = NULL first.
+ * Fails: STATUS_USAGE above KERN_POOL_MAX_THREADS; STATUS_MEMORY; STATUS_DEVICE if the system
+ * refuses a thread. *out = NULL first.
  */
 enum status kern_pool_open(struct kern_pool **out, unsigned n_threads, struct status_why *why);
 

@@ -3,6 +3,7 @@
  * fmaf() in the order of the columns, to the bit. Buffers end at inaccessible pages.
  */
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -305,6 +306,49 @@ static void test_embed(void **state)
     product_close(&p);
 }
 
+/** A backend of its own for each of two threads, both at work. */
+struct user {
+    pthread_t thread;
+    enum kern_isa isa;
+    struct kern_linear op;
+    enum status status;
+};
+
+static void *use_backend(void *context)
+{
+    struct user *user = context;
+    struct kern_cpu_options options = {.n_threads = 2, .isa_cap = user->isa};
+    struct kern_backend *b = NULL;
+    user->status = kern_cpu_open(&b, &options, NULL);
+    for (int i = 0; i < 10 && user->status == STATUS_OK; i++)
+        user->status = kern_linear(b, &user->op, NULL);
+    kern_close(b);
+    return NULL;
+}
+
+static void test_two_backends_at_once(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 7000);
+    struct shape s = {GGUF_TYPE_Q8_0, 40, 60, 96, 1.0f, true, false};
+    struct product p;
+    product_open(&p, &r, &s, false);
+    float *y = malloc(p.y.n_bytes);
+    struct user users[] = {{.isa = KERN_ISA_SCALAR, .op = p.op},
+                           {.isa = KERN_ISA_COUNT - 1, .op = p.op}};
+    users[1].op.y = y;
+    memcpy(y, p.y.data, p.y.n_bytes);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&users[i].thread, NULL, use_backend, &users[i]), 0);
+    for (size_t i = 0; i < 2; i++) {
+        pthread_join(users[i].thread, NULL);
+        assert_int_equal(users[i].status, STATUS_OK);
+    }
+    assert_same(y, p.op.y, p.y.n_bytes / sizeof(float), "two backends", &s);
+    free(y);
+    product_close(&p);
+}
+
 static void test_cancel(void **state)
 {
     (void)state;
@@ -370,6 +414,7 @@ int main(void)
         cmocka_unit_test(test_batch_does_not_matter),
         cmocka_unit_test(test_nonfinite_stays_where_it_is),
         cmocka_unit_test(test_embed),
+        cmocka_unit_test(test_two_backends_at_once),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_bad_weights),
     };

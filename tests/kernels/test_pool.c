@@ -131,12 +131,22 @@ static void test_default_is_the_processors(void **state)
     kern_pool_close(pool);
 }
 
+static void test_too_many_threads(void **state)
+{
+    (void)state;
+    struct kern_pool *pool = NULL;
+    struct status_why why = {{0}};
+    assert_int_equal(kern_pool_open(&pool, 4000000000u, &why), STATUS_USAGE);
+    assert_null(pool);
+    assert_string_equal(why.text, "4000000000 threads; at most 1024 are possible");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_index_once),           cmocka_unit_test(test_many_loops),
         cmocka_unit_test(test_cancel_stops_the_loop),     cmocka_unit_test(test_two_pools_at_once),
-        cmocka_unit_test(test_default_is_the_processors),
+        cmocka_unit_test(test_default_is_the_processors), cmocka_unit_test(test_too_many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
