@@ -1,7 +1,7 @@
 /*
- * Scores on the CPU backend. Logits by the definition (a chain of fmaf), their reductions in
- * long double: maxima, ranks and argmax exactly, sums within a derived bound. And the same bits
- * for any ISA, threads, split of the rows and company of other heads.
+ * Scores on the CPU backend (pair scores: test_pair_scores.c). Logits by the definition (a chain of
+ * fmaf), their reductions in long double: maxima, ranks and argmax exactly, sums within a derived
+ * bound. And the same bits for any ISA, threads, split of the rows and company of other heads.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -13,119 +13,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/cpu/cpu.h"
-#include "tests/harness/rng.h"
-
-enum { MAX_HEADS = 3, MAX_TARGETS = 200 };
-
-/** Heads over one vocabulary and the rows and targets to score. */
-struct scene {
-    size_t n_vocab;
-    struct kern_weight matrices[MAX_HEADS], biases[MAX_HEADS];
-    struct kern_head heads[MAX_HEADS];
-    float *memory[3 * MAX_HEADS]; /* hidden, matrix, bias of each head */
-    float *logits[MAX_HEADS];     /* [n_rows, V], by the definition */
-    struct kern_target targets[MAX_TARGETS];
-    struct kern_score op;
-};
-
-static struct kern_backend *backend_open(enum kern_isa cap, unsigned n_threads)
-{
-    struct kern_cpu_options options = {.n_threads = n_threads, .isa_cap = cap};
-    struct kern_backend *b = NULL;
-    assert_int_equal(kern_cpu_open(&b, &options, NULL), STATUS_OK);
-    return b;
-}
-
-static float *random_floats(struct rng *r, size_t n, float size)
-{
-    float *values = malloc(n * sizeof(float));
-    for (size_t i = 0; i < n; i++)
-        values[i] = size * rng_normal(r);
-    return values;
-}
-
-static struct kern_weight float_matrix(const float *data, size_t n_rows, size_t n_cols, float scale)
-{
-    return (struct kern_weight){.type = GGUF_TYPE_F32,
-                                .n_rows = n_rows,
-                                .n_cols = n_cols,
-                                .row_bytes = n_cols * sizeof(float),
-                                .data = data,
-                                .scale = scale};
-}
-
-/** Recompute the logits of a head from what its buffers hold. */
-static void define_logits(struct scene *s, size_t h)
-{
-    size_t width = s->matrices[h].n_cols;
-    for (size_t row = 0; row < s->op.n_rows; row++) {
-        for (size_t v = 0; v < s->n_vocab; v++) {
-            float acc = 0.0f;
-            for (size_t c = 0; c < width; c++)
-                acc = fmaf(s->memory[3 * h + 1][v * width + c], s->memory[3 * h][row * width + c],
-                           acc);
-            if (s->matrices[h].scale != 1.0f)
-                acc *= s->matrices[h].scale;
-            if (s->heads[h].bias)
-                acc += s->memory[3 * h + 2][v];
-            s->logits[h][row * s->n_vocab + v] = acc;
-        }
-    }
-}
-
-/** Widths, scales and biases differ between the heads. */
-static void scene_open(struct scene *s, uint64_t stream, size_t n_heads, size_t n_rows,
-                       size_t n_vocab)
-{
-    static const size_t widths[MAX_HEADS] = {40, 33, 64};
-    struct rng r = rng_open(rng_seed(), stream);
-    s->n_vocab = n_vocab;
-    s->op = (struct kern_score){.n_heads = n_heads,
-                                .heads = s->heads,
-                                .n_rows = n_rows,
-                                .n_targets = n_rows < 100 ? 2 * n_rows : MAX_TARGETS,
-                                .targets = s->targets};
-    for (size_t h = 0; h < n_heads; h++) {
-        s->memory[3 * h] = random_floats(&r, n_rows * widths[h], 1.0f);
-        s->memory[3 * h + 1] = random_floats(&r, n_vocab * widths[h], 0.3f);
-        s->memory[3 * h + 2] = random_floats(&r, n_vocab, 1.0f);
-        s->matrices[h] =
-            float_matrix(s->memory[3 * h + 1], n_vocab, widths[h], h == 1 ? 1.25f : 1.0f);
-        s->biases[h] = float_matrix(s->memory[3 * h + 2], 1, n_vocab, 1.0f);
-        s->heads[h] = (struct kern_head){.hidden = s->memory[3 * h],
-                                         .matrix = &s->matrices[h],
-                                         .bias = h == 2 ? &s->biases[h] : NULL};
-        s->logits[h] = malloc(n_rows * n_vocab * sizeof(float));
-        define_logits(s, h);
-    }
-    /* In no order, some rows with several targets and some without. */
-    for (size_t i = 0; i < s->op.n_targets; i++)
-        s->targets[i] = (struct kern_target){.row = (uint32_t)rng_below(&r, n_rows),
-                                             .token = (int32_t)rng_below(&r, n_vocab)};
-    s->op.rows = calloc(n_heads * n_rows, sizeof *s->op.rows);
-    s->op.pairs = calloc(n_heads * n_rows, sizeof *s->op.pairs);
-    s->op.target_scores = calloc(n_heads * s->op.n_targets + 1, sizeof *s->op.target_scores);
-}
-
-static void scene_close(struct scene *s)
-{
-    for (size_t h = 0; h < s->op.n_heads; h++) {
-        for (size_t i = 0; i < 3; i++)
-            free(s->memory[3 * h + i]);
-        free(s->logits[h]);
-    }
-    free(s->op.rows);
-    free(s->op.pairs);
-    free(s->op.target_scores);
-}
-
-static void run(enum kern_isa isa, unsigned n_threads, const struct kern_score *op)
-{
-    struct kern_backend *b = backend_open(isa, n_threads);
-    assert_int_equal(kern_score(b, op, NULL), STATUS_OK);
-    kern_close(b);
-}
+#include "tests/kernels/score_scene.h"
 
 struct truth {
     long double max, log_sum, moment; /* moment: mean of |l - max| */
@@ -152,52 +40,17 @@ static struct truth reduce(const float *logits, size_t n)
     return t;
 }
 
-/*
- * With u = 2^-53: a term exp(l - max) is off by at most 2 u relatively (the difference of two
- * floats is at most u |l - max| off, the weight of such a term in the sum falls faster than
- * that grows), n additions and a rescaling per block add (n + 2 n / 32) u: a relative error
- * e = (2 n + 8) u of the sum, an absolute one of its logarithm. Sums of weighted differences
- * (moment, cross) have the same relative error in the sum of magnitudes.
- */
-static long double sum_error(size_t n)
-{
-    return (long double)(2 * n + 8) * 0x1p-53L;
-}
-
-static void assert_near(double found, long double expected, long double bound, const char *what)
-{
-    if (!(fabsl((long double)found - expected) <= bound))
-        fail_msg("%s: %.17g, expected %.17Lg +- %.2Lg", what, found, expected, bound);
-}
-
 static void check_row(const struct scene *s, size_t h, size_t row)
 {
     const struct kern_row_score *found = &s->op.rows[h * s->op.n_rows + row];
     const float *b = s->logits[h] + row * s->n_vocab;
     struct truth t = reduce(b, s->n_vocab);
-    long double e = sum_error(s->n_vocab);
+    long double e = scene_sum_error(s->n_vocab);
     assert_true((long double)found->max_logit == t.max);
     assert_int_equal(found->argmax, t.argmax);
-    assert_near(found->log_sum, t.log_sum, e + fabsl(t.log_sum) * 0x1p-52L, "log_sum");
-    assert_near(found->entropy, t.log_sum + t.moment,
-                e * (1.0L + 2.0L * t.moment) + (t.log_sum + t.moment) * 0x1p-51L, "entropy");
-    double found_kl = s->op.pairs[h * s->op.n_rows + row].kl;
-    if (h == 0) {
-        assert_true(found_kl == 0.0);
-        return;
-    }
-    const float *a = s->logits[0] + row * s->n_vocab;
-    struct truth ta = reduce(a, s->n_vocab);
-    long double kl = 0.0L, magnitude = 0.0L;
-    for (size_t i = 0; i < s->n_vocab; i++) {
-        long double p = expl((long double)a[i] - ta.max - ta.log_sum);
-        long double gap = (long double)a[i] - (long double)b[i];
-        kl += p * gap;
-        magnitude += p * fabsl(gap);
-    }
-    kl += t.max + t.log_sum - ta.max - ta.log_sum;
-    magnitude += fabsl(t.max) + fabsl(ta.max) + fabsl(t.log_sum) + fabsl(ta.log_sum);
-    assert_near(found_kl, kl, e * (2.0L + 2.0L * magnitude), "kl");
+    scene_assert_near(found->log_sum, t.log_sum, e + fabsl(t.log_sum) * 0x1p-52L, "log_sum");
+    scene_assert_near(found->entropy, t.log_sum + t.moment,
+                      e * (1.0L + 2.0L * t.moment) + (t.log_sum + t.moment) * 0x1p-51L, "entropy");
 }
 
 static void check_target(const struct scene *s, size_t h, size_t i)
@@ -208,8 +61,8 @@ static void check_target(const struct scene *s, size_t h, size_t i)
     float logit = logits[target->token];
     struct truth t = reduce(logits, s->n_vocab);
     long double log_prob = (long double)logit - t.max - t.log_sum;
-    assert_near(found->log_prob, log_prob, sum_error(s->n_vocab) + fabsl(log_prob) * 0x1p-51L,
-                "log_prob");
+    scene_assert_near(found->log_prob, log_prob,
+                      scene_sum_error(s->n_vocab) + fabsl(log_prob) * 0x1p-51L, "log_prob");
     uint32_t rank = 1;
     for (size_t v = 0; v < s->n_vocab; v++)
         rank += logits[v] > logit || (logits[v] == logit && (int32_t)v < target->token);
@@ -237,7 +90,7 @@ static void test_against_long_double(void **state)
         struct scene s;
         scene_open(&s, i, shapes[i].n_heads, shapes[i].n_rows, shapes[i].n_vocab);
         for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
-            run((enum kern_isa)isa, 2, &s.op);
+            scene_run((enum kern_isa)isa, 2, &s.op);
             check_against_truth(&s);
         }
         scene_close(&s);
@@ -267,10 +120,10 @@ static void test_isa_and_threads_do_not_matter(void **state)
     struct kern_score again = s.op;
     again.rows = calloc(3 * s.op.n_rows, sizeof *again.rows);
     again.target_scores = calloc(3 * s.op.n_targets, sizeof *again.target_scores);
-    run(KERN_ISA_SCALAR, 1, &s.op);
+    scene_run(KERN_ISA_SCALAR, 1, &s.op);
     for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
         for (unsigned n_threads = 1; n_threads <= 4; n_threads *= 2) {
-            run((enum kern_isa)isa, n_threads, &again);
+            scene_run((enum kern_isa)isa, n_threads, &again);
             for (size_t i = 0; i < 3 * s.op.n_rows; i++)
                 assert_same_row(&again.rows[i], &s.op.rows[i]);
             for (size_t i = 0; i < 3 * s.op.n_targets; i++)
@@ -292,8 +145,8 @@ static void test_rows_do_not_matter_to_each_other(void **state)
     enum { N_ROWS = 2048 + 37 };
     struct scene s;
     scene_open(&s, 200, 2, N_ROWS, 1100);
-    run(KERN_ISA_COUNT - 1, 2, &s.op);
-    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 1);
+    scene_run(KERN_ISA_COUNT - 1, 2, &s.op);
+    struct kern_backend *b = scene_backend(KERN_ISA_COUNT - 1, 1);
     for (size_t i = 0; i < s.op.n_targets; i++) {
         for (size_t h = 0; h < 2; h++) {
             size_t row = s.targets[i].row;
@@ -324,7 +177,7 @@ static void test_same_head_has_no_divergence(void **state)
     struct scene s;
     scene_open(&s, 300, 2, 20, 500);
     s.heads[1] = s.heads[0];
-    run(KERN_ISA_COUNT - 1, 2, &s.op);
+    scene_run(KERN_ISA_COUNT - 1, 2, &s.op);
     for (size_t row = 0; row < s.op.n_rows; row++) {
         assert_true(s.op.pairs[s.op.n_rows + row].kl == 0.0);
         assert_same_row(&s.op.rows[row], &s.op.rows[s.op.n_rows + row]);
@@ -339,8 +192,8 @@ static void test_equal_logits(void **state)
     struct scene s;
     scene_open(&s, 400, 1, 3, 100);
     memset(s.memory[1], 0, s.n_vocab * s.matrices[0].n_cols * sizeof(float));
-    define_logits(&s, 0);
-    run(KERN_ISA_COUNT - 1, 1, &s.op);
+    scene_define_logits(&s, 0);
+    scene_run(KERN_ISA_COUNT - 1, 1, &s.op);
     check_against_truth(&s);
     for (size_t i = 0; i < s.op.n_targets; i++)
         assert_int_equal(s.op.target_scores[i].rank, s.targets[i].token + 1);
@@ -360,8 +213,8 @@ static void test_nonfinite_rows(void **state)
         s.memory[0][BAD * s.matrices[0].n_cols + 2] = bad[i];
         for (size_t t = 0; t < s.op.n_targets; t++)
             s.targets[t].row = (uint32_t)(t % s.op.n_rows);
-        define_logits(&s, 0);
-        run(KERN_ISA_COUNT - 1, 2, &s.op);
+        scene_define_logits(&s, 0);
+        scene_run(KERN_ISA_COUNT - 1, 2, &s.op);
         assert_true(isnan(s.op.rows[BAD].log_sum) && isnan(s.op.rows[BAD].entropy));
         assert_true(isnan(s.op.pairs[s.op.n_rows + BAD].kl));
         if (isnan(bad[i]))
@@ -385,7 +238,7 @@ static void test_cancel_and_checks(void **state)
     (void)state;
     struct scene s;
     scene_open(&s, 600, 2, 4, 60);
-    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 2);
+    struct kern_backend *b = scene_backend(KERN_ISA_COUNT - 1, 2);
     atomic_bool cancel = true;
     kern_set_cancel(b, &cancel);
     assert_int_equal(kern_score(b, &s.op, NULL), STATUS_CANCELLED);
