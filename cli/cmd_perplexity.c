@@ -5,6 +5,18 @@
 #include "cli/commands.h"
 #include "cli/evaluation.h"
 #include "cli/interrupt.h"
+    (void)args;
+    enum status status = check_settings(settings, why);
+    if (status != STATUS_OK)
+        return status;
+    if (cli_tasks_wanted(settings))
+        return cli_tasks_run(settings, why);
+    struct cli_evaluation e = {0};
+    status = cli_evaluation_open(&e, settings, why);
+    if (status == STATUS_OK)
+        status = evaluate(&e, why);
+    cli_evaluation_close(&e);
+    return status;
 #include "eval/per_token.h"
 
 /* What the table of options cannot say: what belongs together and what excludes each other. */
@@ -19,7 +31,8 @@ static enum status check_settings(const struct cli_perplexity *s, struct status_
         return status_fail(why, STATUS_USAGE, "--ppl-stride goes with --protocol default only");
     if (s->protocol != CLI_PROTOCOL_FIXED && s->split_lines)
         return status_fail(why, STATUS_USAGE, "--split-lines goes with --protocol fixed only");
-    return cli_model_check(&s->load, why);
+    status = cli_tasks_check(s, why);
+    return status == STATUS_OK ? cli_model_check(&s->load, why) : status;
 }
 
 static void on_window(void *user, size_t w)
@@ -95,10 +108,13 @@ static enum status run_perplexity(const void *settings, const struct cli_args *a
                                   struct status_why *why)
 {
     (void)args;
-    struct cli_evaluation e = {0};
     enum status status = check_settings(settings, why);
-    if (status == STATUS_OK)
-        status = cli_evaluation_open(&e, settings, why);
+    if (status != STATUS_OK)
+        return status;
+    if (cli_tasks_wanted(settings))
+        return cli_tasks_run(settings, why);
+    struct cli_evaluation e = {0};
+    status = cli_evaluation_open(&e, settings, why);
     if (status == STATUS_OK)
         status = evaluate(&e, why);
     cli_evaluation_close(&e);

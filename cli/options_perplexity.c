@@ -9,7 +9,12 @@ enum { ANY = INT32_MAX };
 void cli_perplexity_defaults(void *opaque)
 {
     struct cli_perplexity *settings = opaque;
-    *settings = (struct cli_perplexity){.n_chunks = -1};
+    *settings = (struct cli_perplexity){
+        .n_chunks = -1,
+        .hellaswag_tasks = -1,
+        .winogrande_tasks = -1,
+        .multiple_choice_tasks = -1,
+    };
     cli_model_defaults(&settings->load);
     cli_machine_defaults(&settings->machine);
 }
@@ -67,6 +72,50 @@ const struct cli_option cli_perplexity_table[] = {
      "reproduce llama-perplexity's numbers where it is known to be wrong",
      AT(llama_compat)},
 
+    {.type = CLI_HEADING, .help = "Choice tasks (instead of perplexity)"},
+    {.names = "--hellaswag",
+     CLI_ON,
+     NULL,
+     "HellaSwag: -f has six lines a task, the context, the index of the right ending and four "
+     "endings",
+     AT(hellaswag)},
+    {.names = "--hellaswag-tasks",
+     CLI_COUNT,
+     "N",
+     "evaluate N of them, drawn as llama-perplexity draws (default: 400; 0: all)",
+     AT(hellaswag_tasks),
+     0,
+     ANY},
+    {.names = "--winogrande",
+     CLI_ON,
+     NULL,
+     "Winogrande: -f is CSV, index,sentence with a blank _,choice,choice,answer 1 or 2",
+     AT(winogrande)},
+    {.names = "--winogrande-tasks",
+     CLI_COUNT,
+     "N",
+     "evaluate N of them, drawn as llama-perplexity draws (default: 0, all)",
+     AT(winogrande_tasks),
+     0,
+     ANY},
+    {.names = "--multiple-choice",
+     CLI_ON,
+     NULL,
+     "multiple choice: -bf is a file of tasks in llama-perplexity's binary format",
+     AT(multiple_choice)},
+    {.names = "--multiple-choice-tasks",
+     CLI_COUNT,
+     "N",
+     "evaluate N of them, drawn as llama-perplexity draws (default: 0, all)",
+     AT(multiple_choice_tasks),
+     0,
+     ANY},
+    {.names = "--per-task",
+     CLI_TEXT,
+     "FILE",
+     "write a table (TSV) with a line for each task",
+     AT(per_task_file)},
+
     {.type = CLI_GROUP, .group = cli_model_table, .offset = AT(load)},
 
     {.type = CLI_HEADING, .help = "Output"},
@@ -93,15 +142,6 @@ const struct cli_option cli_perplexity_table[] = {
     {.type = CLI_GROUP, .group = cli_foreign_table},
 
     /* Refused: not implemented yet. */
-    {.names = "--hellaswag", CLI_REFUSED, NULL, "HellaSwag is not implemented yet"},
-    {.names = "--hellaswag-tasks", CLI_REFUSED, "N", "HellaSwag is not implemented yet"},
-    {.names = "--winogrande", CLI_REFUSED, NULL, "Winogrande is not implemented yet"},
-    {.names = "--winogrande-tasks", CLI_REFUSED, "N", "Winogrande is not implemented yet"},
-    {.names = "--multiple-choice", CLI_REFUSED, NULL, "multiple choice is not implemented yet"},
-    {.names = "--multiple-choice-tasks",
-     CLI_REFUSED,
-     "N",
-     "multiple choice is not implemented yet"},
     {.names = "--kl-divergence",
      CLI_REFUSED,
      NULL,

@@ -16,10 +16,12 @@ struct cli_perplexity {
     int64_t stride;
     int64_t n_chunks; /* -1: all */
     bool split_lines, llama_compat;
+    bool hellaswag, winogrande, multiple_choice;
+    int64_t hellaswag_tasks, winogrande_tasks, multiple_choice_tasks; /* -1: not given; 0: all */
     struct cli_model_settings load;
     /* output */
     int64_t output_type;
-    const char *per_token_file;
+    const char *per_token_file, *per_task_file;
     bool context_curve;
     struct cli_output_settings output;
     struct cli_machine_settings machine;

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/evaluation.h"
 #include "cli/run.h"
@@ -90,14 +88,6 @@ static void print_estimate(FILE *to, const struct cli_evaluation *e)
         fprintf(to, "Incomplete: not one of %zu windows\n", e->plan.n_windows);
 }
 
-/* Whether what is written to standard error shows where standard output does. */
-static bool same_stream(void)
-{
-    struct stat out, err;
-    return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&
-           out.st_dev == err.st_dev && out.st_ino == err.st_ino;
-}
-
 void cli_report_end(struct cli_evaluation *e)
 {
     const struct eval_perplexity_result *r = &e->result;
@@ -118,6 +108,6 @@ void cli_report_end(struct cli_evaluation *e)
     fprintf(stderr, "assay: %zu tokens evaluated in %.1f s, %.1f tokens/s\n", e->stats.n_inputs,
             e->stats.seconds,
             e->stats.seconds > 0 ? (double)e->stats.n_inputs / e->stats.seconds : 0);
-    if (!same_stream())
+    if (!cli_same_stream())
         print_estimate(stderr, e);
 }

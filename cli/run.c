@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 int cli_exit_code(enum status status)
 {
@@ -24,6 +26,13 @@ int cli_exit_code(enum status status)
         return CLI_EXIT_INTERRUPTED;
     }
     return CLI_EXIT_FAILED;
+}
+
+bool cli_same_stream(void)
+{
+    struct stat out, err;
+    return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&
+           out.st_dev == err.st_dev && out.st_ino == err.st_ino;
 }
 
 /* The first error of standard output: the stream itself only knows that there was one. */

@@ -25,6 +25,9 @@ int cli_exit_code(enum status status);
  */
 int cli_run(const struct cli_command *command, int argc, char **argv);
 
+/** Whether what is written to standard error shows where standard output does. */
+bool cli_same_stream(void);
+
 /** Flush standard output in the course of a run; a failure is remembered for cli_end(). */
 void cli_flush(void);
 

@@ -1,0 +1,240 @@
+#include "cli/tasks.h"
+
+#include <string.h>
+
+#include "cli/interrupt.h"
+#include "eval/batch_size.h"
+#include "eval/clock.h"
+
+enum { DEFAULT_HELLASWAG_TASKS = 400 };
+
+static const char *const kind_names[] = {
+    [EVAL_HELLASWAG] = "hellaswag",
+    [EVAL_WINOGRANDE] = "winogrande",
+    [EVAL_MULTIPLE_CHOICE] = "multiple-choice",
+};
+
+const char *cli_tasks_name(enum eval_choice_kind kind)
+{
+    return kind_names[kind];
+}
+
+bool cli_tasks_wanted(const struct cli_perplexity *s)
+{
+    return s->hellaswag || s->winogrande || s->multiple_choice;
+}
+
+bool cli_tasks_last_wins(const struct cli_tasks *t)
+{
+    return t->settings->llama_compat && t->kind == EVAL_WINOGRANDE;
+}
+
+static enum eval_choice_kind kind_of(const struct cli_perplexity *s)
+{
+    return s->hellaswag ? EVAL_HELLASWAG : s->winogrande ? EVAL_WINOGRANDE : EVAL_MULTIPLE_CHOICE;
+}
+
+enum status cli_tasks_check(const struct cli_perplexity *s, struct status_why *why)
+{
+    const struct {
+        const char *name;
+        bool given, wanted;
+    } counts[] = {
+        {"hellaswag", s->hellaswag_tasks >= 0, s->hellaswag},
+        {"winogrande", s->winogrande_tasks >= 0, s->winogrande},
+        {"multiple-choice", s->multiple_choice_tasks >= 0, s->multiple_choice},
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (counts[i].given && !counts[i].wanted)
+            return status_fail(why, STATUS_USAGE, "--%s-tasks goes with --%s only", counts[i].name,
+                               counts[i].name);
+    if (!cli_tasks_wanted(s))
+        return s->per_task_file ? status_fail(why, STATUS_USAGE,
+                                              "--per-task goes with --hellaswag, --winogrande and "
+                                              "--multiple-choice only")
+                                : STATUS_OK;
+    if (s->hellaswag + s->winogrande + s->multiple_choice > 1)
+        return status_fail(why, STATUS_USAGE,
+                           "give one of --hellaswag, --winogrande and --multiple-choice");
+    const struct {
+        const char *name;
+        bool given;
+    } others[] = {
+        {"--protocol fixed", s->protocol == CLI_PROTOCOL_FIXED},
+        {"--chunks", s->n_chunks != -1},
+        {"--ppl-stride", s->stride != 0},
+        {"--split-lines", s->split_lines},
+        {"--ppl-output-type", s->output_type != 0},
+        {"--per-token", s->per_token_file != NULL},
+        {"--context-curve", s->context_curve},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (others[i].given)
+            return status_fail(why, STATUS_USAGE, "%s does not go with --%s", others[i].name,
+                               cli_tasks_name(kind_of(s)));
+    return STATUS_OK;
+}
+
+static size_t n_wanted(const struct cli_tasks *t)
+{
+    const struct cli_perplexity *s = t->settings;
+    int64_t n = t->kind == EVAL_HELLASWAG    ? s->hellaswag_tasks
+                : t->kind == EVAL_WINOGRANDE ? s->winogrande_tasks
+                                             : s->multiple_choice_tasks;
+    if (n >= 0)
+        return (size_t)n;
+    return t->kind == EVAL_HELLASWAG ? DEFAULT_HELLASWAG_TASKS : 0;
+}
+
+/* -f drops a last newline, which belongs to a binary file; the loaders know what to do with it. */
+static enum status read_text(struct cli_tasks *t, struct status_why *why)
+{
+    struct cli_text_settings whole = t->settings->text;
+    if (!whole.binary_file)
+        whole.binary_file = whole.text_file;
+    return cli_text_open(&t->text, &whole, why);
+}
+
+static enum status load(struct cli_tasks *t, struct status_why *why)
+{
+    const struct cli_text_settings *from = &t->settings->text;
+    enum status status = read_text(t, why);
+    if (status != STATUS_OK)
+        return status;
+    switch (t->kind) {
+    case EVAL_HELLASWAG:
+        status = eval_dataset_hellaswag(&t->dataset, t->text.data, t->text.n_bytes, why);
+        break;
+    case EVAL_WINOGRANDE:
+        status = eval_dataset_winogrande(&t->dataset, t->text.data, t->text.n_bytes,
+                                         t->settings->llama_compat, why);
+        break;
+    case EVAL_MULTIPLE_CHOICE:
+        status = eval_dataset_multiple_choice(&t->dataset, t->text.data, t->text.n_bytes, why);
+        break;
+    }
+    if (status != STATUS_OK) {
+        status_context(why, "%s",
+                       from->text_file     ? from->text_file
+                       : from->binary_file ? from->binary_file
+                                           : "-p");
+        return status;
+    }
+    struct eval_choices_options options = {
+        .kind = t->kind,
+        .n_tasks = n_wanted(t),
+        .llama_compat = t->settings->llama_compat,
+        .parse_special = t->settings->text.parse_special,
+    };
+    return eval_choices_make(&t->choices, &t->dataset, &options, model_tokenizer(t->model.model),
+                             why);
+}
+
+/* As for windows of the longest task's length. */
+static enum status choose_batch(struct cli_tasks *t, struct status_why *why)
+{
+    t->batch_tokens = (size_t)t->settings->machine.n_batch;
+    if (t->batch_tokens)
+        return STATUS_OK;
+    size_t n = t->choices.n_tokens_max;
+    struct eval_plan plan = {
+        .window = n, .n_inputs = n, .n_scored = n, .n_windows = 4 * t->choices.n};
+    struct eval_task task = {.model = t->model.model, .backend = t->backend, .plan = &plan};
+    return eval_batch_choose(&task, &t->batch_tokens, why);
+}
+
+static enum status open_all(struct cli_tasks *t, struct status_why *why)
+{
+    const struct cli_perplexity *s = t->settings;
+    double started = eval_clock_seconds();
+    enum status status = cli_backend_open(&t->backend, &s->machine, why);
+    if (status == STATUS_OK)
+        status = cli_model_open(&t->model, s->model, &s->load, s->llama_compat,
+                                s->output.hash_model, why);
+    if (status == STATUS_OK)
+        status = load(t, why);
+    if (status == STATUS_OK)
+        status = choose_batch(t, why);
+    if (status == STATUS_OK)
+        status = cli_output_create(&t->json_file, s->output.json_file, why);
+    if (status == STATUS_OK)
+        status = cli_output_create(&t->per_task_file, s->per_task_file, why);
+    t->seconds_to_load = eval_clock_seconds() - started;
+    return status;
+}
+
+static void close_all(struct cli_tasks *t)
+{
+    eval_file_abandon(t->json_file);
+    eval_file_abandon(t->per_task_file);
+    eval_choices_free(&t->choices);
+    eval_dataset_free(&t->dataset);
+    eval_text_free(&t->text);
+    cli_model_close(&t->model);
+    kern_close(t->backend);
+}
+
+static enum status write_outputs(struct cli_tasks *t, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    if (t->per_task_file) {
+        cli_tasks_write_table(t, t->per_task_file);
+        status = cli_output_commit(&t->per_task_file, STATUS_OK, why);
+    }
+    if (status == STATUS_OK && t->json_file)
+        status = cli_output_commit(&t->json_file, cli_tasks_write_json(t, t->json_file, why), why);
+    return status;
+}
+
+static void on_task(void *user, size_t i)
+{
+    cli_tasks_report_task(user, i);
+}
+
+static void on_progress(void *user, const struct eval_progress *now)
+{
+    struct cli_tasks *t = user;
+    cli_progress_update(&t->progress, now);
+}
+
+/* The tasks that are done are reported whether or not all of them are. */
+static enum status evaluate(struct cli_tasks *t, struct status_why *why)
+{
+    kern_set_cancel(t->backend, cli_interrupt_catch());
+    cli_tasks_report_beginning(t);
+    cli_progress_begin(&t->progress, t->settings->output.quiet);
+    struct eval_choices_run run = {
+        .model = t->model.model,
+        .backend = t->backend,
+        .batch_tokens = t->batch_tokens,
+        .task_done = on_task,
+        .progress = on_progress,
+        .user = t,
+    };
+    enum status run_status = eval_choices_run(&t->choices, &run, &t->stats, why);
+    cli_progress_clear(&t->progress);
+    if (run_status != STATUS_OK && run_status != STATUS_CANCELLED)
+        return run_status;
+    cli_tasks_report_end(t);
+    enum status status = write_outputs(t, why);
+    if (status != STATUS_OK)
+        return status;
+    if (run_status == STATUS_CANCELLED)
+        return status_fail(why, run_status, "interrupted: the result is incomplete");
+    if (t->tally.n_nonfinite)
+        return status_fail(why, STATUS_NONFINITE,
+                           "%zu of %zu tasks have a score that is not finite; the first is task "
+                           "%zu of the file",
+                           t->tally.n_nonfinite, t->tally.n, t->tally.first_nonfinite);
+    return STATUS_OK;
+}
+
+enum status cli_tasks_run(const struct cli_perplexity *settings, struct status_why *why)
+{
+    struct cli_tasks t = {.settings = settings, .kind = kind_of(settings), .started = time(NULL)};
+    enum status status = open_all(&t, why);
+    if (status == STATUS_OK)
+        status = evaluate(&t, why);
+    close_all(&t);
+    return status;
+}

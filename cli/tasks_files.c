@@ -1,0 +1,116 @@
+/* What choice tasks write: a table with a line for each task, and the result document. */
+#include <math.h>
+
+#include "cli/json_parts.h"
+#include "cli/tasks.h"
+
+void cli_tasks_write_table(const struct cli_tasks *t, struct eval_file *file)
+{
+    eval_file_printf(file, "task\tanswer\tchoice\tscores\n");
+    for (size_t k = 0; k < t->choices.n; k++) {
+        const struct eval_choice_task *task = &t->choices.tasks[k];
+        if (!task->done)
+            continue;
+        struct eval_choice_winners w = eval_choice_winners(task, cli_tasks_last_wins(t));
+        eval_file_printf(file, "%zu\t%zu\t%zu\t", task->index, task->answer, w.mean);
+        for (size_t i = 0; i < task->n_choices; i++) {
+            double mean = eval_choice_score(&task->choices[i]).mean;
+            if (isnan(mean))
+                eval_file_printf(file, "%snan", i ? "," : "");
+            else
+                eval_file_printf(file, "%s%.12g", i ? "," : "", mean);
+        }
+        eval_file_printf(file, "\n");
+    }
+}
+
+static void add_share(struct cli_json *json, cJSON *result, const char *key, size_t n_right,
+                      size_t n)
+{
+    double f = n ? (double)n_right / (double)n : (double)NAN;
+    cJSON *o = cli_json_object(json, result, key);
+    cli_json_uint(json, o, "n_right", n_right);
+    cli_json_real(json, o, "share", f);
+    cli_json_real(json, o, "error", eval_share_error(f, n));
+}
+
+static void add_result(struct cli_json *json, const struct cli_tasks *t)
+{
+    const struct eval_choice_tally *c = &t->tally;
+    cJSON *o = cli_json_object(json, json->root, "result");
+    double low = (double)NAN, high = (double)NAN;
+    if (c->n)
+        eval_share_interval((double)c->n_right / (double)c->n, c->n, &low, &high);
+    cli_json_flag(json, o, "complete", c->n == t->choices.n);
+    cli_json_uint(json, o, "n_tasks", c->n);
+    add_share(json, o, "score", c->n_right, c->n);
+    cli_json_real(json, o, "score_low", low);
+    cli_json_real(json, o, "score_high", high);
+    add_share(json, o, "acc", c->n_right_sum, c->n);
+    add_share(json, o, "acc_norm", c->n_right_per_char, c->n);
+    cli_json_real(json, o, "chance", c->n ? c->chance / (double)c->n : (double)NAN);
+    cli_json_uint(json, o, "n_nonfinite", c->n_nonfinite);
+}
+
+static void add_tasks(struct cli_json *json, const struct cli_tasks *t)
+{
+    cJSON *list = cli_json_list(json, json->root, "tasks");
+    for (size_t k = 0; k < t->choices.n; k++) {
+        const struct eval_choice_task *task = &t->choices.tasks[k];
+        if (!task->done)
+            continue;
+        struct eval_choice_winners w = eval_choice_winners(task, cli_tasks_last_wins(t));
+        cJSON *o = cli_json_object(json, list, NULL);
+        cli_json_uint(json, o, "task", task->index);
+        cli_json_uint(json, o, "answer", task->answer);
+        cli_json_uint(json, o, "choice", w.mean);
+        cli_json_uint(json, o, "choice_acc", w.sum);
+        cli_json_uint(json, o, "choice_acc_norm", w.per_char);
+        cJSON *scores = cli_json_list(json, o, "scores");
+        cJSON *sums = cli_json_list(json, o, "sums");
+        cJSON *n_chars = cli_json_list(json, o, "n_chars");
+        for (size_t i = 0; i < task->n_choices; i++) {
+            struct eval_choice_score s = eval_choice_score(&task->choices[i]);
+            cli_json_real(json, scores, NULL, s.mean);
+            cli_json_real(json, sums, NULL, s.sum);
+            cli_json_uint(json, n_chars, NULL, task->choices[i].n_chars);
+        }
+    }
+}
+
+enum status cli_tasks_write_json(const struct cli_tasks *t, struct eval_file *file,
+                                 struct status_why *why)
+{
+    const struct cli_perplexity *s = t->settings;
+    struct cli_json json;
+    cli_json_begin(&json);
+    cli_json_text(&json, json.root, "schema", "assay-tasks");
+    cli_json_int(&json, json.root, "schema_version", CLI_SCHEMA_VERSION);
+    cli_json_text(&json, json.root, "kind", cli_tasks_name(t->kind));
+    add_result(&json, t);
+    cJSON *settings = cli_json_object(&json, json.root, "settings");
+    cli_json_uint(&json, settings, "n_tasks", t->choices.n);
+    cli_json_flag(&json, settings, "llama_compat", s->llama_compat);
+    cli_json_add_text_settings(&json, settings, &s->text);
+    cli_json_add_model_settings(&json, settings, &s->load);
+    cli_json_add_arithmetic(&json, settings, &s->machine);
+    cli_json_add_model(&json, json.root, "model", &t->model);
+    cJSON *text = cli_json_object(&json, json.root, "text");
+    cli_json_text(&json, text, "sha256", t->text.sha256);
+    cli_json_uint(&json, text, "n_bytes", t->text.file_bytes);
+    cli_json_uint(&json, text, "n_tasks", t->dataset.n_questions);
+    add_tasks(&json, t);
+    struct cli_json_run about = {
+        .started = t->started,
+        .seconds_to_load = t->seconds_to_load,
+        .text = &s->text,
+        .stats = &t->stats,
+        .backend = t->backend,
+        .memory_bound = (double)NAN,
+    };
+    cJSON *run = cli_json_add_run(&json, &about);
+    cli_json_text(&json, run, "model_file", t->model.path);
+    enum status status = cli_json_write(&json, file, why);
+    cli_json_free(&json);
+    return status;
+}

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""The result of choice tasks as JSON: the same for every batch, every field described, and the
+figures those of its own list of tasks.
+
+usage: test_tasks_json.py ASSAY SOURCE_DIR
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+TASKS = SOURCE / "tests" / "data" / "tasks"
+FILES = {"hellaswag": "hellaswag.txt", "winogrande": "winogrande.csv",
+         "multiple-choice": "multiple-choice.bin"}
+
+
+def evaluate(kind, *options):
+    with tempfile.TemporaryDirectory() as folder:
+        result = pathlib.Path(folder) / "r.json"
+        subprocess.run([ASSAY, "perplexity", "-q", "-m", SOURCE / "data" / "tiny.Q4_K_M.gguf",
+                        "-bf", TASKS / FILES[kind], "--" + kind, "--json", result, *options],
+                       capture_output=True, check=True)
+        return json.loads(result.read_text())
+
+
+def paths(value, prefix=""):
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from paths(inner, f"{prefix}.{key}" if prefix else key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from paths(inner, prefix + "[]")
+    else:
+        yield prefix
+
+
+def best(scores):
+    return scores.index(max(scores))
+
+
+class Tasks(unittest.TestCase):
+    def test_every_field_is_described(self):
+        text = (SOURCE / "docs" / "json.md").read_text()
+        section = text.split("## `assay perplexity --hellaswag --json FILE`")[1].split("\n## ")[0]
+        known = set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
+        folders = tuple(name[:-1] for name in known if name.endswith("*"))
+        found = set(paths(evaluate("hellaswag")))
+        self.assertEqual({p for p in found if not p.startswith(folders)},
+                         {p for p in known if not p.endswith("*") and not p.startswith(folders)})
+
+    def test_figures_are_those_of_the_tasks(self):
+        for kind in FILES:
+            document = evaluate(kind)
+            self.assertEqual(document["kind"], kind)
+            tasks, result = document["tasks"], document["result"]
+            self.assertEqual(len(tasks), result["n_tasks"])
+            right = [0, 0, 0]
+            for task in tasks:
+                by_char = [s / n for s, n in zip(task["sums"], task["n_chars"])]
+                choices = [best(task["scores"]), best(task["sums"]), best(by_char)]
+                self.assertEqual(choices, [task["choice"], task["choice_acc"],
+                                           task["choice_acc_norm"]])
+                for i, choice in enumerate(choices):
+                    right[i] += choice == task["answer"]
+            self.assertEqual(right, [result[key]["n_right"]
+                                     for key in ("score", "acc", "acc_norm")])
+
+    def test_batch_and_threads_change_nothing(self):
+        for kind in FILES:
+            one = evaluate(kind, "-b", "1", "-t", "1", "--isa", "avx2")
+            other = evaluate(kind, "-b", "4096", "-t", "2")
+            self.assertEqual(one.pop("run")["n_batches"], one["result"]["n_tasks"])
+            self.assertEqual(other.pop("run")["n_batches"], 1)
+            self.assertEqual(one, other)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
