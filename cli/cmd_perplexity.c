@@ -5,18 +5,8 @@
 #include "cli/commands.h"
 #include "cli/evaluation.h"
 #include "cli/interrupt.h"
-    (void)args;
-    enum status status = check_settings(settings, why);
-    if (status != STATUS_OK)
-        return status;
-    if (cli_tasks_wanted(settings))
-        return cli_tasks_run(settings, why);
-    struct cli_evaluation e = {0};
-    status = cli_evaluation_open(&e, settings, why);
-    if (status == STATUS_OK)
-        status = evaluate(&e, why);
-    cli_evaluation_close(&e);
-    return status;
+#include "cli/run.h"
+#include "cli/tasks.h"
 #include "eval/per_token.h"
 
 /* What the table of options cannot say: what belongs together and what excludes each other. */
