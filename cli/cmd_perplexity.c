@@ -5,7 +5,6 @@
 #include "cli/commands.h"
 #include "cli/evaluation.h"
 #include "cli/interrupt.h"
-#include "cli/run.h"
 #include "cli/tasks.h"
 #include "eval/per_token.h"
 
