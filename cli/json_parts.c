@@ -62,20 +62,15 @@ void cli_json_add_model(struct cli_json *json, cJSON *parent, const char *key,
                         const struct cli_model *model)
 {
     const struct model_hparams *hparams = model_hparams(model->model);
-    const struct gguf_file *file = model_file(model->model);
-    uint64_t n_weights = 0, n_bytes = 0;
-    for (size_t i = 0; i < gguf_n_tensors(file); i++) {
-        const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
-        n_weights += tensor->n_rows * tensor->ne[0];
-        n_bytes += tensor->n_bytes;
-    }
+    struct cli_model_size size = cli_model_size(model);
     cJSON *o = cli_json_object(json, parent, key);
     cli_json_text(json, o, "id", model->id);
     cli_json_text(json, o, "sha256", *model->sha256 ? model->sha256 : NULL);
     cli_json_text(json, o, "architecture", hparams->architecture);
     cli_json_text(json, o, "name", hparams->name);
-    cli_json_uint(json, o, "n_weights", n_weights);
-    cli_json_uint(json, o, "n_bytes", n_bytes);
+    cli_json_uint(json, o, "n_weights", size.n_weights);
+    cli_json_uint(json, o, "n_bytes", size.n_bytes);
+    cli_json_real(json, o, "bits_per_weight", size.bits_per_weight);
     cli_json_uint(json, o, "n_vocab", hparams->n_vocab);
     cJSON *remarks = cli_json_list(json, o, "remarks");
     for (const char *line = model_remarks(model->model); *line;) {

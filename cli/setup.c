@@ -121,6 +121,19 @@ void cli_model_close(struct cli_model *model)
     *model = (struct cli_model){0};
 }
 
+struct cli_model_size cli_model_size(const struct cli_model *model)
+{
+    const struct gguf_file *file = model_file(model->model);
+    struct cli_model_size size = {0};
+    for (size_t i = 0; i < gguf_n_tensors(file); i++) {
+        const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
+        size.n_weights += tensor->n_rows * tensor->ne[0];
+        size.n_bytes += tensor->n_bytes;
+    }
+    size.bits_per_weight = 8 * (double)size.n_bytes / (double)size.n_weights;
+    return size;
+}
+
 enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *s,
                           struct status_why *why)
 {

@@ -34,6 +34,13 @@ enum status cli_model_open(struct cli_model *out, const char *path,
                            struct status_why *why);
 void cli_model_close(struct cli_model *model);
 
+/** What the tensors of a model's file add up to. */
+struct cli_model_size {
+    uint64_t n_weights, n_bytes;
+    double bits_per_weight;
+};
+struct cli_model_size cli_model_size(const struct cli_model *model);
+
 /** Read the text of -f, -bf or -p. Fails: as eval_text_read. */
 enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *settings,
                           struct status_why *why);

@@ -1,33 +1,8 @@
 #include "eval/per_token.h"
 
 #include <math.h>
-#include <stdlib.h>
 
-#include "eval/escape.h"
-
-/** Bytes of a token and their escaped form, grown to the longest token met. */
-struct spelling {
-    char *bytes, *escaped;
-    size_t capacity; /* of bytes; escaped has four times as much */
-};
-
-static enum status spell(struct spelling *s, const struct model_tokenizer *tokenizer, int32_t id,
-                         size_t *n_escaped, struct status_why *why)
-{
-    size_t n = model_token_bytes(tokenizer, id, s->bytes, s->capacity);
-    if (n > s->capacity) {
-        free(s->bytes);
-        free(s->escaped);
-        s->capacity = n;
-        s->bytes = malloc(n);
-        s->escaped = malloc(4 * n);
-        if (!s->bytes || !s->escaped)
-            return status_fail(why, STATUS_MEMORY, "no memory for a token of %zu bytes", n);
-        model_token_bytes(tokenizer, id, s->bytes, s->capacity);
-    }
-    *n_escaped = eval_token_escape(s->escaped, 4 * s->capacity, s->bytes, n);
-    return STATUS_OK;
-}
+#include "eval/spelling.h"
 
 /** A tab and 12 significant digits; NaN without the sign that printf may give it. */
 static void put_number(struct eval_file *file, double value)
@@ -43,7 +18,7 @@ enum status eval_per_token_write(struct eval_file *file, const struct eval_plan 
                                  const struct model_tokenizer *tokenizer, struct status_why *why)
 {
     enum status status = STATUS_OK;
-    struct spelling spelling = {0};
+    struct eval_spelling spelling = {0};
     eval_file_printf(file, "window\tposition\ttoken_id\ttoken\tlogprob\trank\tentropy\n");
     for (size_t w = 0; w < table->n_windows && !status; w++) {
         if (!table->done[w])
@@ -52,20 +27,19 @@ enum status eval_per_token_write(struct eval_file *file, const struct eval_plan 
         const double *rank = eval_table_row(table, EVAL_RANK, w);
         const double *entropy = eval_table_row(table, EVAL_ENTROPY, w);
         for (size_t i = 0; i < table->n_scored; i++) {
-            size_t position = plan->first_scored + i, n_escaped = 0;
+            size_t position = plan->first_scored + i;
             int32_t id = stream->ids[eval_plan_target(plan, w, position)];
-            status = spell(&spelling, tokenizer, id, &n_escaped, why);
+            status = eval_spell(&spelling, tokenizer, id, why);
             if (status)
                 break;
             eval_file_printf(file, "%zu\t%zu\t%d\t", w, position, id);
-            eval_file_write(file, spelling.escaped, n_escaped);
+            eval_file_write(file, spelling.escaped, spelling.n_escaped);
             put_number(file, log_prob[i]);
             eval_file_printf(file, "\t%.0f", rank[i]);
             put_number(file, entropy[i]);
             eval_file_write(file, "\n", 1);
         }
     }
-    free(spelling.bytes);
-    free(spelling.escaped);
+    eval_spelling_free(&spelling);
     return status;
 }

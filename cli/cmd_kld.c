@@ -1,0 +1,122 @@
+/* assay kld: how far models are from a base model, both computed here, in one pass. */
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "cli/comparison.h"
+#include "cli/interrupt.h"
+#include "eval/pair_per_token.h"
+
+static enum status check_settings(const struct cli_kld *s, struct status_why *why)
+{
+    if (s->models.n == 0)
+        return status_fail(why, STATUS_USAGE, "-m is missing; see assay help kld");
+    if (s->n_chunks == 0)
+        return status_fail(why, STATUS_USAGE, "--chunks: 0 leaves nothing to evaluate; -1 is all");
+    enum status status = cli_text_check(&s->text, why);
+    return status == STATUS_OK ? cli_model_check(&s->load, why) : status;
+}
+
+static void on_window(void *user, size_t w)
+{
+    cli_kld_print_window(user, w);
+}
+
+static void on_progress(void *user, const struct eval_progress *now)
+{
+    struct cli_comparison *c = user;
+    cli_progress_update(&c->progress, now);
+}
+
+static enum status write_per_token(const struct cli_comparison *c, struct status_why *why)
+{
+    const struct model_tokenizer *tokenizer = model_tokenizer(c->base.model);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < c->n_candidates && status == STATUS_OK; i++) {
+        struct eval_kld_tables tables = cli_comparison_tables(c, i);
+        status = eval_pair_per_token_write(c->per_token_file, &tables, i, tokenizer, why);
+    }
+    return status;
+}
+
+static enum status write_outputs(struct cli_comparison *c, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    if (c->per_token_file)
+        status = cli_output_commit(&c->per_token_file, write_per_token(c, why), why);
+    if (status == STATUS_OK && c->json_file)
+        status = cli_output_commit(&c->json_file, cli_kld_write_json(c, c->json_file, why), why);
+    return status;
+}
+
+/* The statistics of every candidate, the windows that are done reported whether or not all are. */
+static enum status report(struct cli_comparison *c, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < c->n_candidates && status == STATUS_OK; i++) {
+        struct eval_kld_tables tables = cli_comparison_tables(c, i);
+        status = eval_kld(&c->results[i], &tables, (size_t)c->settings->n_worst, why);
+    }
+    if (status == STATUS_OK) {
+        cli_kld_print_end(c);
+        status = write_outputs(c, why);
+    }
+    return status;
+}
+
+static enum status compare(struct cli_comparison *c, struct status_why *why)
+{
+    const struct cli_kld *s = c->settings;
+    kern_set_cancel(c->backend, cli_interrupt_catch());
+    enum status status = cli_output_create(&c->json_file, s->output.json_file, why);
+    if (status == STATUS_OK)
+        status = cli_output_create(&c->per_token_file, s->per_token_file, why);
+    if (status != STATUS_OK)
+        return status;
+    cli_kld_print_beginning(c);
+    cli_progress_begin(&c->progress, s->output.quiet);
+    c->run_options.window_done = on_window;
+    c->run_options.progress = on_progress;
+    c->run_options.user = c;
+    struct eval_task task = cli_comparison_task(c);
+    enum status run_status = eval_run(&task, &c->run_options, c->tables, &c->stats, why);
+    cli_progress_clear(&c->progress);
+    if (run_status != STATUS_OK && run_status != STATUS_CANCELLED)
+        return run_status;
+    status = report(c, why);
+    if (status != STATUS_OK)
+        return status;
+    if (run_status == STATUS_CANCELLED)
+        return status_fail(why, run_status, "interrupted: the result is incomplete");
+    for (size_t i = 0; i < c->n_candidates; i++)
+        if (c->results[i].nonfinite.n)
+            return status_fail(why, STATUS_NONFINITE, "%s: the divergence is not finite",
+                               c->candidates[i].path);
+    return STATUS_OK;
+}
+
+static enum status run_kld(const void *settings, const struct cli_args *args,
+                           struct status_why *why)
+{
+    (void)args;
+    struct cli_comparison c = {0};
+    enum status status = check_settings(settings, why);
+    if (status == STATUS_OK)
+        status = cli_comparison_open(&c, settings, why);
+    if (status == STATUS_OK)
+        status = compare(&c, why);
+    cli_comparison_close(&c);
+    return status;
+}
+
+const struct cli_command cli_command_kld = {
+    .name = "kld",
+    .usage = "-m MODEL [-m MODEL ...] --base MODEL -f TEXT [options]",
+    .summary = "Compare the predictions of models with those of a base model.",
+    .description =
+        "Evaluates the base and all models in step and compares exact logits; no file lies\n"
+        "between them. Prints the lines of llama-perplexity --kl-divergence for each model.",
+    .table = cli_kld_table,
+    .settings_bytes = sizeof(struct cli_kld),
+    .defaults = cli_kld_defaults,
+    .run = run_kld,
+};

@@ -1,0 +1,132 @@
+#include "cli/comparison.h"
+
+#include <stdlib.h>
+
+#include "eval/batch_size.h"
+#include "eval/clock.h"
+#include "eval/same_vocab.h"
+
+static enum status allocate(struct cli_comparison *c, struct status_why *why)
+{
+    size_t n = c->settings->models.n;
+    c->candidates = calloc(n, sizeof *c->candidates);
+    c->models = calloc(n, sizeof *c->models);
+    c->results = calloc(n, sizeof *c->results);
+    c->tables = calloc(1 + n, sizeof *c->tables);
+    if (!c->candidates || !c->models || !c->results || !c->tables)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu models", n);
+    c->n_candidates = n;
+    return STATUS_OK;
+}
+
+static enum status open_models(struct cli_comparison *c, struct status_why *why)
+{
+    const struct cli_kld *s = c->settings;
+    bool hash = s->output.hash_model;
+    enum status status = cli_model_open(&c->base, s->base, &s->load, false, hash, why);
+    for (size_t i = 0; i < c->n_candidates && status == STATUS_OK; i++) {
+        struct cli_model *candidate = &c->candidates[i];
+        status = cli_model_open(candidate, s->models.items[i], &s->load, false, hash, why);
+        if (status == STATUS_OK)
+            status = eval_check_same_vocab(c->base.model, candidate->model, why);
+        c->models[i] = candidate->model;
+    }
+    return status;
+}
+
+static enum status lay_windows(struct cli_comparison *c, struct status_why *why)
+{
+    const struct cli_kld *s = c->settings;
+    const struct model_tokenizer *tokenizer = model_tokenizer(c->base.model);
+    struct eval_stream_options stream = {
+        .bos_in_front = true,
+        .parse_special = s->text.parse_special,
+    };
+    struct eval_plan_options plan = {
+        .protocol = EVAL_PROTOCOL_DEFAULT,
+        .n_ctx = (size_t)s->n_ctx,
+        .max_windows = s->n_chunks > 0 ? (size_t)s->n_chunks : 0,
+        .bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1,
+    };
+    enum status status = eval_stream_make(&c->stream, tokenizer, &c->text, &stream, why);
+    if (status == STATUS_OK)
+        status = eval_plan_make(&c->plan, &plan, c->stream.n, why);
+    if (status != STATUS_OK)
+        return status;
+    cli_print_remarks(c->plan.warning);
+    size_t n_windows = c->plan.n_windows, n_scored = c->plan.n_scored;
+    status = eval_table_make(&c->tables[0], n_windows, n_scored, why);
+    for (size_t i = 0; i < c->n_candidates && status == STATUS_OK; i++)
+        status = eval_table_make_pair(&c->tables[1 + i], n_windows, n_scored, why);
+    return status;
+}
+
+enum status cli_comparison_open(struct cli_comparison *c, const struct cli_kld *settings,
+                                struct status_why *why)
+{
+    *c = (struct cli_comparison){.settings = settings, .started = time(NULL)};
+    double started = eval_clock_seconds();
+    c->run_options.batch_tokens = (size_t)settings->machine.n_batch;
+    enum status status = allocate(c, why);
+    if (status == STATUS_OK)
+        status = cli_backend_open(&c->backend, &settings->machine, why);
+    if (status == STATUS_OK)
+        status = open_models(c, why);
+    if (status == STATUS_OK)
+        status = cli_text_open(&c->text, &settings->text, why);
+    if (status == STATUS_OK)
+        status = lay_windows(c, why);
+    if (status == STATUS_OK) {
+        struct eval_task task = cli_comparison_task(c);
+        if (c->run_options.batch_tokens == 0)
+            status = eval_batch_choose(&task, &c->run_options.batch_tokens, why);
+        if (status == STATUS_OK)
+            c->memory = eval_run_memory(&task, &c->run_options);
+    }
+    c->seconds_to_load = eval_clock_seconds() - started;
+    return status;
+}
+
+struct eval_task cli_comparison_task(const struct cli_comparison *c)
+{
+    return (struct eval_task){
+        .model = c->base.model,
+        .backend = c->backend,
+        .plan = &c->plan,
+        .stream = &c->stream,
+        .candidates = c->models,
+        .n_candidates = c->n_candidates,
+        .want_js = c->settings->js,
+    };
+}
+
+struct eval_kld_tables cli_comparison_tables(const struct cli_comparison *c, size_t i)
+{
+    return (struct eval_kld_tables){
+        .plan = &c->plan,
+        .stream = &c->stream,
+        .base = &c->tables[0],
+        .candidate = &c->tables[1 + i],
+    };
+}
+
+void cli_comparison_close(struct cli_comparison *c)
+{
+    eval_file_abandon(c->json_file);
+    eval_file_abandon(c->per_token_file);
+    for (size_t i = 0; i < c->n_candidates; i++) {
+        eval_kld_free(&c->results[i]);
+        eval_table_free(&c->tables[1 + i]);
+        cli_model_close(&c->candidates[i]);
+    }
+    if (c->tables)
+        eval_table_free(&c->tables[0]);
+    free(c->results);
+    free(c->tables);
+    free(c->models);
+    free(c->candidates);
+    cli_model_close(&c->base);
+    eval_stream_free(&c->stream);
+    eval_text_free(&c->text);
+    kern_close(c->backend);
+}

@@ -1,0 +1,66 @@
+/** A run of assay kld from end to end: what the parts of the command hand around. */
+#ifndef CLI_COMPARISON_H
+#define CLI_COMPARISON_H
+
+#include <time.h>
+
+#include "cli/options_kld.h"
+#include "cli/progress.h"
+#include "cli/setup.h"
+#include "eval/kld.h"
+#include "eval/run.h"
+
+struct cli_comparison {
+    const struct cli_kld *settings;
+    struct kern_backend *backend;
+    size_t n_candidates;
+    struct cli_model base;
+    struct cli_model *candidates;    /* [n_candidates] */
+    const struct model **models;     /* [n_candidates] of the candidates */
+    struct eval_kld_result *results; /* [n_candidates] */
+    struct eval_table *tables;       /* [1 + n_candidates], the base's first */
+    struct eval_text text;
+    struct eval_stream stream;
+    struct eval_plan plan;
+    struct eval_memory memory; /* the bound that was told beforehand */
+    struct eval_run_options run_options;
+    struct eval_run_stats stats;
+    struct eval_kld_tally tally; /* of the windows that were reported; one candidate only */
+    struct eval_file *json_file, *per_token_file; /* NULL: not wanted, or already written */
+    struct cli_progress progress;
+    time_t started;
+    double seconds_to_load; /* everything before the first batch */
+};
+
+/**
+ * Open the backend, the models and the text, check that the vocabularies agree, tokenise and
+ * lay the windows. Remarks and warnings go to standard error.   Fails: as the layers below.
+ */
+enum status cli_comparison_open(struct cli_comparison *c, const struct cli_kld *settings,
+                                struct status_why *why);
+
+/** What is evaluated, as eval_run takes it. */
+struct eval_task cli_comparison_task(const struct cli_comparison *c);
+
+/** The tables of candidate i and the base. */
+struct eval_kld_tables cli_comparison_tables(const struct cli_comparison *c, size_t i);
+
+/** Release everything; output files that were not written are abandoned. */
+void cli_comparison_close(struct cli_comparison *c);
+
+/* kld_text.c */
+
+/** Before the run: what is compared and the memory bound, on standard error. */
+void cli_kld_print_beginning(const struct cli_comparison *c);
+/** After a window, with one candidate: its line. With several they follow at the end. */
+void cli_kld_print_window(struct cli_comparison *c, size_t w);
+/** After the run: everything else, candidate by candidate. */
+void cli_kld_print_end(struct cli_comparison *c);
+
+/* kld_json.c */
+
+/** Write the result document; docs/json.md describes it. Fails: STATUS_MEMORY. */
+enum status cli_kld_write_json(const struct cli_comparison *c, struct eval_file *file,
+                               struct status_why *why);
+
+#endif

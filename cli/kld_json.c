@@ -1,0 +1,183 @@
+/*
+ * The result of assay kld as JSON. Everything outside `run` is a function of the models, the
+ * text and the settings; an element of `candidates` also of no other candidate.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/comparison.h"
+#include "cli/json_parts.h"
+#include "eval/spelling.h"
+
+static const char *const quantile_keys[EVAL_N_QUANTILES] = {
+    "max", "p99_9", "p99", "p95", "p90", "p75", "median", "p25", "p10", "p5", "p1", "p0_1", "min"};
+
+static void add_estimate(struct cli_json *json, cJSON *parent, const char *key,
+                         struct eval_estimate estimate)
+{
+    char error_key[64];
+    snprintf(error_key, sizeof error_key, "%s_error", key);
+    cli_json_real(json, parent, key, estimate.value);
+    cli_json_real(json, parent, error_key, estimate.error);
+}
+
+static cJSON *add_distribution(struct cli_json *json, cJSON *parent, const char *key,
+                               struct eval_estimate mean, const double quantiles[EVAL_N_QUANTILES])
+{
+    cJSON *o = cli_json_object(json, parent, key);
+    add_estimate(json, o, "mean", mean);
+    for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
+        cli_json_real(json, o, quantile_keys[k], quantiles[k]);
+    return o;
+}
+
+static void add_ranks(struct cli_json *json, cJSON *parent, const char *key,
+                      const struct eval_ranks *ranks)
+{
+    cJSON *o = cli_json_object(json, parent, key);
+    cli_json_real(json, o, "mean", ranks->mean);
+    cli_json_real(json, o, "median", ranks->median);
+    cli_json_real(json, o, "first", ranks->first);
+    cli_json_real(json, o, "mean_reciprocal", ranks->reciprocal);
+}
+
+static void add_buckets(struct cli_json *json, cJSON *parent, const struct eval_kld_result *r)
+{
+    cJSON *list = cli_json_list(json, parent, "by_confidence");
+    for (size_t i = 0; i < EVAL_N_BUCKETS; i++) {
+        const struct eval_kld_bucket *b = &r->buckets[i];
+        cJSON *o = cli_json_object(json, list, NULL);
+        cli_json_real(json, o, "from", (double)i / EVAL_N_BUCKETS);
+        cli_json_real(json, o, "to", (double)(i + 1) / EVAL_N_BUCKETS);
+        cli_json_uint(json, o, "n_tokens", b->kld.n);
+        add_estimate(json, o, "kld", eval_moments_estimate(&b->kld));
+        cli_json_real(json, o, "rms_dp", sqrt(eval_moments_mean(&b->dp_squared)));
+        cli_json_real(json, o, "same_top", eval_moments_mean(&b->same_top));
+    }
+}
+
+static void add_positions(struct cli_json *json, cJSON *parent, const struct cli_comparison *c,
+                          const struct eval_kld_result *r)
+{
+    cJSON *list = cli_json_list(json, parent, "context_curve");
+    for (size_t i = 0; i < c->plan.n_scored; i++) {
+        cJSON *o = cli_json_object(json, list, NULL);
+        cli_json_uint(json, o, "position", c->plan.first_scored + i);
+        add_estimate(json, o, "kld", eval_moments_estimate(&r->positions[i]));
+    }
+}
+
+static void add_worst(struct cli_json *json, cJSON *parent, const struct cli_comparison *c,
+                      size_t candidate)
+{
+    const struct eval_kld_result *r = &c->results[candidate];
+    struct eval_kld_tables t = cli_comparison_tables(c, candidate);
+    struct eval_spelling spelling = {0};
+    cJSON *list = cli_json_list(json, parent, "worst");
+    for (size_t k = 0; k < r->n_worst; k++) {
+        size_t w = r->worst[k].window, i = r->worst[k].index;
+        size_t position = c->plan.first_scored + i;
+        int32_t id = c->stream.ids[eval_plan_target(&c->plan, w, position)];
+        cJSON *o = cli_json_object(json, list, NULL);
+        cli_json_uint(json, o, "window", w);
+        cli_json_uint(json, o, "position", position);
+        cli_json_int(json, o, "token_id", id);
+        struct status_why why;
+        if (eval_spell(&spelling, model_tokenizer(c->base.model), id, &why) != STATUS_OK)
+            json->failed = true;
+        else
+            cli_json_text(json, o, "token", spelling.escaped);
+        cli_json_real(json, o, "kld", eval_table_row(t.candidate, EVAL_KL, w)[i]);
+        cli_json_real(json, o, "base_logprob", eval_table_row(t.base, EVAL_LOG_PROB, w)[i]);
+        cli_json_real(json, o, "logprob", eval_table_row(t.candidate, EVAL_LOG_PROB, w)[i]);
+    }
+    eval_spelling_free(&spelling);
+}
+
+static void add_candidate(struct cli_json *json, cJSON *list, const struct cli_comparison *c,
+                          size_t i)
+{
+    const struct eval_kld_result *r = &c->results[i];
+    const struct eval_kld_figures *f = &r->figures;
+    cJSON *o = cli_json_object(json, list, NULL);
+    cli_json_add_model(json, o, "model", &c->candidates[i]);
+    cJSON *ppl = cli_json_object(json, o, "ppl");
+    add_estimate(json, ppl, "value", f->ppl);
+    add_estimate(json, ppl, "base", f->base_ppl);
+    add_estimate(json, ppl, "ln_ratio", f->log_ratio);
+    add_estimate(json, ppl, "ratio", f->ratio);
+    add_estimate(json, ppl, "difference", f->difference);
+    cli_json_real(json, ppl, "correlation", f->correlation);
+    add_distribution(json, o, "kld", f->kld, r->kld_quantiles);
+    cJSON *dp = add_distribution(json, o, "dp", f->dp, r->dp_quantiles);
+    add_estimate(json, dp, "rms", f->rms_dp);
+    add_estimate(json, o, "same_top", f->same_top);
+    add_estimate(json, o, "common_top_5", r->common_5);
+    add_estimate(json, o, "common_top_10", r->common_10);
+    add_estimate(json, o, "reverse_kld", r->reverse_kld);
+    if (c->settings->js)
+        add_estimate(json, o, "js", r->js);
+    add_ranks(json, o, "rank", &r->ranks);
+    add_ranks(json, o, "base_rank", &r->base_ranks);
+    cli_json_real(json, o, "bits_per_byte", r->bits_per_byte);
+    cli_json_real(json, o, "base_bits_per_byte", r->base_bits_per_byte);
+    add_buckets(json, o, r);
+    if (c->settings->context_curve)
+        add_positions(json, o, c, r);
+    if (c->settings->n_worst)
+        add_worst(json, o, c, i);
+    cJSON *nonfinite = cli_json_object(json, o, "nonfinite");
+    cli_json_uint(json, nonfinite, "n", r->nonfinite.n);
+    if (r->nonfinite.n) {
+        cli_json_uint(json, nonfinite, "first_window", r->nonfinite.window);
+        cli_json_uint(json, nonfinite, "first_position", r->nonfinite.position);
+        cli_json_int(json, nonfinite, "first_token_id", r->nonfinite.token);
+    }
+}
+
+static void add_settings(struct cli_json *json, const struct cli_comparison *c)
+{
+    const struct cli_kld *s = c->settings;
+    cJSON *o = cli_json_object(json, json->root, "settings");
+    cli_json_uint(json, o, "n_ctx", c->plan.options.n_ctx);
+    cli_json_int(json, o, "chunks", s->n_chunks);
+    cli_json_flag(json, o, "js", s->js);
+    cli_json_add_text_settings(json, o, &s->text);
+    cli_json_add_model_settings(json, o, &s->load);
+    cli_json_add_arithmetic(json, o, &s->machine);
+}
+
+enum status cli_kld_write_json(const struct cli_comparison *c, struct eval_file *file,
+                               struct status_why *why)
+{
+    struct cli_json json;
+    cli_json_begin(&json);
+    cli_json_text(&json, json.root, "schema", "assay-kld");
+    cli_json_int(&json, json.root, "schema_version", CLI_SCHEMA_VERSION);
+    cJSON *result = cli_json_object(&json, json.root, "result");
+    cli_json_flag(&json, result, "complete", c->results[0].complete);
+    cli_json_uint(&json, result, "n_windows", c->results[0].n_windows);
+    cli_json_uint(&json, result, "n_tokens", c->results[0].n_tokens);
+    cJSON *candidates = cli_json_list(&json, json.root, "candidates");
+    for (size_t i = 0; i < c->n_candidates; i++)
+        add_candidate(&json, candidates, c, i);
+    cli_json_add_model(&json, json.root, "base", &c->base);
+    add_settings(&json, c);
+    cli_json_add_text(&json, &c->text, &c->stream, &c->plan, model_tokenizer(c->base.model));
+    struct cli_json_run about = {
+        .started = c->started,
+        .seconds_to_load = c->seconds_to_load,
+        .text = &c->settings->text,
+        .stats = &c->stats,
+        .backend = c->backend,
+        .memory_bound = c->memory.total,
+    };
+    cJSON *run = cli_json_add_run(&json, &about);
+    cli_json_text(&json, run, "base_file", c->base.path);
+    cJSON *files = cli_json_list(&json, run, "model_files");
+    for (size_t i = 0; i < c->n_candidates; i++)
+        cli_json_text(&json, files, NULL, c->candidates[i].path);
+    enum status status = cli_json_write(&json, file, why);
+    cli_json_free(&json);
+    return status;
+}

@@ -1,0 +1,262 @@
+/* The lines of assay kld. Those of llama-perplexity have its formats, because scripts read them. */
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/comparison.h"
+#include "cli/run.h"
+#include "eval/spelling.h"
+
+static const double megabyte = 1e6, gibibyte = 1073741824.0;
+enum { CONTEXT_TOKENS = 12 }; /* in front of one of the worst tokens */
+
+/* What printf would give a sign that means nothing: NaN, and zero after rounding. */
+static double shown(double x, int n_decimals)
+{
+    if (isnan(x))
+        return fabs(x);
+    return fabs(x) <= 0.5 * pow(10, -n_decimals) ? 0 : x;
+}
+
+void cli_kld_print_beginning(const struct cli_comparison *c)
+{
+    struct eval_task task = cli_comparison_task(c);
+    size_t batch = eval_run_batch_tokens(&task, &c->run_options);
+    fprintf(stderr,
+            "kl_divergence: comparing %zu model%s with the base over %zu chunks, n_ctx=%zu, "
+            "batch_size=%zu, n_seq=%zu\n",
+            c->n_candidates, c->n_candidates == 1 ? "" : "s", c->plan.n_windows, c->plan.window,
+            batch, batch / c->plan.n_inputs);
+    fprintf(stderr,
+            "assay: memory: at most %.1f MB: model files %.1f, program %.1f, batch %.1f, scores "
+            "%.1f\n",
+            c->memory.total / megabyte, c->memory.weights / megabyte, c->memory.present / megabyte,
+            c->memory.scorer / megabyte, c->memory.scores / megabyte);
+}
+
+static void print_header(void)
+{
+    puts("\nchunk             PPL               ln(PPL(Q)/PPL(base))          KL Divergence"
+         "              Δp RMS            Same top p");
+}
+
+static void print_row(const struct eval_kld_tally *tally, size_t w)
+{
+    struct eval_kld_figures f = eval_kld_tally_figures(tally);
+    printf("%4zu    %9.4lf ± %9.4lf    %10.5lf ± %10.5lf    %10.5lf ± %10.5lf    %6.3lf ± %6.3lf "
+           "%%    %6.3lf ± %6.3lf %%\n",
+           w + 1, shown(f.ppl.value, 4), shown(f.ppl.error, 4), shown(f.log_ratio.value, 5),
+           shown(f.log_ratio.error, 5), shown(f.kld.value, 5), shown(f.kld.error, 5),
+           shown(100 * f.rms_dp.value, 3), shown(100 * f.rms_dp.error, 3),
+           shown(100 * f.same_top.value, 3), shown(100 * f.same_top.error, 3));
+}
+
+void cli_kld_print_window(struct cli_comparison *c, size_t w)
+{
+    if (c->n_candidates > 1)
+        return;
+    cli_progress_clear(&c->progress);
+    struct eval_kld_tables tables = cli_comparison_tables(c, 0);
+    if (c->tally.n_windows == 0)
+        print_header();
+    eval_kld_tally_add(&c->tally, &tables, w);
+    print_row(&c->tally, w);
+    cli_flush();
+}
+
+/* What cli_kld_print_window prints, after the run. */
+static void print_rows(const struct cli_comparison *c, size_t candidate)
+{
+    struct eval_kld_tables tables = cli_comparison_tables(c, candidate);
+    struct eval_kld_tally tally = {0};
+    print_header();
+    for (size_t w = 0; w < c->plan.n_windows; w++) {
+        if (!tables.base->done[w])
+            continue;
+        eval_kld_tally_add(&tally, &tables, w);
+        print_row(&tally, w);
+    }
+}
+
+static void print_perplexity_block(const struct eval_kld_figures *f)
+{
+    const struct {
+        const char *label;
+        struct eval_estimate estimate;
+    } above[] = {{"Mean PPL(Q)                   ", f->ppl},
+                 {"Mean PPL(base)                ", f->base_ppl}},
+      below[] = {{"Mean ln(PPL(Q)/PPL(base))     ", f->log_ratio},
+                 {"Mean PPL(Q)/PPL(base)         ", f->ratio},
+                 {"Mean PPL(Q)-PPL(base)         ", f->difference}};
+    puts("\n====== Perplexity statistics ======");
+    for (size_t i = 0; i < sizeof above / sizeof *above; i++)
+        printf("%s: %10.6lf ± %10.6lf\n", above[i].label, shown(above[i].estimate.value, 6),
+               shown(above[i].estimate.error, 6));
+    printf("Cor(ln(PPL(Q)), ln(PPL(base))): %6.2lf%%\n", shown(100 * f->correlation, 2));
+    for (size_t i = 0; i < sizeof below / sizeof *below; i++)
+        printf("%s: %10.6lf ± %10.6lf\n", below[i].label, shown(below[i].estimate.value, 6),
+               shown(below[i].estimate.error, 6));
+}
+
+/* Indices into eval_quantile_levels; KLD has no lines for the quartiles. */
+enum { UPPER_QUARTILE = 5, LOWER_QUARTILE = 7 };
+static const char *const quantile_names[EVAL_N_QUANTILES] = {
+    "Maximum", "99.9%  ", "99.0%  ", "95.0%  ", "90.0%  ", "75.0%  ", "Median ",
+    "25.0%  ", "10.0%  ", " 5.0%  ", " 1.0%  ", " 0.1%  ", "Minimum"};
+
+static void print_divergence_blocks(const struct eval_kld_result *r)
+{
+    const struct eval_kld_figures *f = &r->figures;
+    puts("\n====== KL divergence statistics ======");
+    printf("Mean    KLD: %10.6lf ± %10.6lf\n", shown(f->kld.value, 6), shown(f->kld.error, 6));
+    for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
+        if (k != UPPER_QUARTILE && k != LOWER_QUARTILE)
+            printf("%s KLD: %10.6f\n", quantile_names[k], shown(r->kld_quantiles[k], 6));
+
+    puts("\n====== Token probability statistics ======");
+    printf("Mean    Δp: %6.3lf ± %5.3lf %%\n", shown(100 * f->dp.value, 3),
+           shown(100 * f->dp.error, 3));
+    for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
+        printf("%s Δp: %6.3lf%%\n", quantile_names[k], shown(100 * r->dp_quantiles[k], 3));
+    printf("RMS Δp    : %6.3lf ± %5.3lf %%\n", shown(100 * f->rms_dp.value, 3),
+           shown(100 * f->rms_dp.error, 3));
+    printf("Same top p: %6.3lf ± %5.3lf %%\n", shown(100 * f->same_top.value, 3),
+           shown(100 * f->same_top.error, 3));
+}
+
+static void print_ranks(const char *whose, const struct eval_ranks *ranks)
+{
+    printf("Right token, %s: rank 1 for %.3lf %%, median rank %.1lf, mean rank %.3lf, mean 1/rank "
+           "%.6lf\n",
+           whose, 100 * ranks->first, ranks->median, ranks->mean, ranks->reciprocal);
+}
+
+static void print_size(const char *whose, const struct cli_model *model)
+{
+    struct cli_model_size size = cli_model_size(model);
+    printf("Size, %s: %.4lf GiB, %.4lf bits per weight\n", whose, (double)size.n_bytes / gibibyte,
+           size.bits_per_weight);
+}
+
+/* What llama-perplexity does not have. No line of it holds both "Mean" and "KLD": scripts count
+ * on there being one. */
+static void print_more(const struct cli_comparison *c, size_t candidate)
+{
+    const struct eval_kld_result *r = &c->results[candidate];
+    puts("\n====== Further statistics ======");
+    printf("KL(Q || base)  : %10.6lf ± %10.6lf\n", shown(r->reverse_kld.value, 6),
+           shown(r->reverse_kld.error, 6));
+    if (c->settings->js)
+        printf("Jensen-Shannon : %10.6lf ± %10.6lf\n", shown(r->js.value, 6),
+               shown(r->js.error, 6));
+    printf("Common top 5   : %6.3lf ± %5.3lf %%\n", 100 * r->common_5.value,
+           100 * r->common_5.error);
+    printf("Common top 10  : %6.3lf ± %5.3lf %%\n", 100 * r->common_10.value,
+           100 * r->common_10.error);
+    print_ranks("Q", &r->ranks);
+    print_ranks("base", &r->base_ranks);
+    if (!isnan(r->bits_per_byte))
+        printf("Bits per byte: %.6lf, base %.6lf\n", r->bits_per_byte, r->base_bits_per_byte);
+    print_size("Q", &c->candidates[candidate]);
+    print_size("base", &c->base);
+    puts("Base's top p    tokens   divergence    RMS Δp   same top");
+    for (size_t i = 0; i < EVAL_N_BUCKETS; i++) {
+        const struct eval_kld_bucket *b = &r->buckets[i];
+        if (b->kld.n)
+            printf("%3zu %% - %3zu %%  %8zu   %10.6lf  %6.3lf %%  %7.3lf %%\n",
+                   100 / EVAL_N_BUCKETS * i, 100 / EVAL_N_BUCKETS * (i + 1), b->kld.n,
+                   shown(eval_moments_mean(&b->kld), 6),
+                   100 * sqrt(eval_moments_mean(&b->dp_squared)),
+                   100 * eval_moments_mean(&b->same_top));
+    }
+}
+
+static void print_curve(const struct cli_comparison *c, const struct eval_kld_result *r)
+{
+    puts("\nposition\tkld\tkld_error");
+    for (size_t i = 0; i < c->plan.n_scored; i++) {
+        struct eval_estimate kld = eval_moments_estimate(&r->positions[i]);
+        printf("%zu\t%.9f\t%.9f\n", c->plan.first_scored + i, shown(kld.value, 9),
+               shown(kld.error, 9));
+    }
+}
+
+static void print_token(struct eval_spelling *spelling, const struct cli_comparison *c, size_t i)
+{
+    struct status_why why;
+    if (eval_spell(spelling, model_tokenizer(c->base.model), c->stream.ids[i], &why) == STATUS_OK)
+        fputs(spelling->escaped, stdout);
+}
+
+/* A line each: the figures, then the text before the token and the token in angle brackets. */
+static void print_worst(const struct cli_comparison *c, size_t candidate)
+{
+    const struct eval_kld_result *r = &c->results[candidate];
+    struct eval_kld_tables t = cli_comparison_tables(c, candidate);
+    struct eval_spelling spelling = {0};
+    puts("\nwindow\tposition\tkld\tp_base\tp\ttext");
+    for (size_t k = 0; k < r->n_worst; k++) {
+        size_t w = r->worst[k].window, i = r->worst[k].index;
+        size_t position = c->plan.first_scored + i;
+        size_t target = eval_plan_target(&c->plan, w, position);
+        size_t first = eval_plan_first(&c->plan, w);
+        first = target - first > CONTEXT_TOKENS ? target - CONTEXT_TOKENS : first;
+        printf("%zu\t%zu\t%.6f\t%.6f\t%.6f\t", w, position,
+               eval_table_row(t.candidate, EVAL_KL, w)[i],
+               exp(eval_table_row(t.base, EVAL_LOG_PROB, w)[i]),
+               exp(eval_table_row(t.candidate, EVAL_LOG_PROB, w)[i]));
+        for (; first < target; first++)
+            print_token(&spelling, c, first);
+        putchar('<');
+        print_token(&spelling, c, target);
+        puts(">");
+    }
+    eval_spelling_free(&spelling);
+}
+
+static void print_nonfinite(const struct cli_comparison *c, size_t candidate)
+{
+    const struct eval_nonfinite *n = &c->results[candidate].nonfinite;
+    if (n->n)
+        fprintf(stderr,
+                "assay: %s: %zu of %zu divergences are not finite; the first is at window %zu, "
+                "position %zu\n",
+                c->candidates[candidate].path, n->n, c->results[candidate].n_tokens, n->window,
+                n->position);
+}
+
+static void print_candidate(const struct cli_comparison *c, size_t i)
+{
+    const struct eval_kld_result *r = &c->results[i];
+    if (c->n_candidates > 1) {
+        printf("%sModel %zu of %zu: %s\n", i ? "\n" : "", i + 1, c->n_candidates,
+               c->candidates[i].path);
+        print_rows(c, i);
+    }
+    if (r->n_windows == 0) {
+        printf("Incomplete: not one of %zu windows\n", c->plan.n_windows);
+        return;
+    }
+    print_perplexity_block(&r->figures);
+    print_divergence_blocks(r);
+    print_more(c, i);
+    if (c->settings->context_curve)
+        print_curve(c, r);
+    if (r->n_worst)
+        print_worst(c, i);
+    print_nonfinite(c, i);
+    printf("\n%s estimate: PPL = %.4lf +/- %.5lf", r->complete ? "Final" : "Incomplete",
+           shown(r->figures.ppl.value, 4), shown(r->figures.ppl.error, 5));
+    if (!r->complete)
+        printf(" (%zu of %zu windows)", r->n_windows, c->plan.n_windows);
+    putchar('\n');
+}
+
+void cli_kld_print_end(struct cli_comparison *c)
+{
+    cli_progress_clear(&c->progress);
+    for (size_t i = 0; i < c->n_candidates; i++)
+        print_candidate(c, i);
+    cli_flush();
+    fprintf(stderr, "assay: %zu tokens evaluated by %zu models in %.1f s\n", c->stats.n_inputs,
+            1 + c->n_candidates, c->stats.seconds);
+}

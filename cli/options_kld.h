@@ -1,0 +1,30 @@
+/** The settings of assay kld and the table of its options. */
+#ifndef CLI_OPTIONS_KLD_H
+#define CLI_OPTIONS_KLD_H
+
+#include "cli/options_common.h"
+
+struct cli_kld {
+    const char *base;
+    struct cli_list models; /* the candidates */
+    struct cli_text_settings text;
+    /* evaluation */
+    int64_t n_ctx;
+    int64_t n_chunks; /* -1: all */
+    bool js;
+    struct cli_model_settings load;
+    /* output */
+    const char *per_token_file;
+    bool context_curve;
+    int64_t n_worst;
+    struct cli_output_settings output;
+    struct cli_machine_settings machine;
+};
+
+/** As if no option had been given. settings: a struct cli_kld. */
+void cli_kld_defaults(void *settings);
+
+/** Ends with an empty row. */
+extern const struct cli_option cli_kld_table[];
+
+#endif
