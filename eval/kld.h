@@ -1,6 +1,6 @@
 /**
  * How far a model's predictions are from a base model's: pure functions of the tables of both,
- * in index order. docs/evaluation.md derives the formulas; the main ones are llama-perplexity's.
+ * in index order. docs/divergence.md derives the formulas; the main ones are llama-perplexity's.
  *
  * p is the base's distribution after a token, q the candidate's; natural logarithms.
  */

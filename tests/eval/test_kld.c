@@ -106,7 +106,7 @@ static struct sums add_up(const struct pair *p)
     return s;
 }
 
-/** The formulas of docs/evaluation.md, with means and not Welford's sums. */
+/** The formulas of docs/divergence.md, with means and not Welford's sums. */
 static void follows_the_formulas(void **state)
 {
     (void)state;

@@ -24,6 +24,7 @@ static struct setup usual(void)
                           .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
                           .candidates = {Q4},
                           .n_candidates = 1,
+                          .want_js = true,
                           .plan = {.n_ctx = N_CTX, .max_windows = N_WINDOWS},
                           .cpu = {.isa_cap = KERN_ISA_COUNT - 1}};
 }
@@ -98,6 +99,7 @@ static void same_bits_alone_and_among_others(void **state)
     assert_same_cells(&e.candidate_tables[2], &base.candidate_tables[0]);
     evaluation_close(&e);
     setup.n_candidates = 0;
+    setup.want_js = false;
     evaluate(&e, &setup);
     assert_same_cells(&e.table, &base.table);
     evaluation_close(&e);
@@ -132,14 +134,13 @@ static void a_model_equals_itself(void **state)
     assert_true(f->log_ratio.value == 0 && f->log_ratio.error == 0);
     assert_true(f->ratio.value == 1 && f->difference.value == 0 && f->difference.error == 0);
     assert_true(f->correlation == 1);
+    assert_true(r.reverse_kld.value == 0 && r.js.value == 0);
+    assert_true(r.common_5.value == 1 && r.common_10.value == 1);
     eval_kld_free(&r);
     evaluation_close(&e);
 }
 
-/**
- * What F16 and Q4_K_M differ by on the handbook's first windows. No machine may change a bit, but
- * the digits here only say so to 9 places, so that a kernel's order of summation may.
- */
+/** Of the size that 4 bits cost; tests/cli/kld.cases has digits. */
 static void scores_are_sensible(void **state)
 {
     (void)state;
@@ -148,6 +149,10 @@ static void scores_are_sensible(void **state)
     assert_int_equal(eval_kld(&r, &tables, 1, NULL), STATUS_OK);
     assert_int_equal(r.nonfinite.n, 0);
     assert_true(r.figures.kld.value > 1e-3 && r.figures.kld.value < 2e-2);
+    assert_true(r.reverse_kld.value > 1e-3 && r.reverse_kld.value < 2e-2);
+    /* Near each other, each is half as far from the mean of both: a quarter of the divergence. */
+    assert_true(r.js.value > 0.2 * r.figures.kld.value && r.js.value < 0.3 * r.figures.kld.value);
+    assert_true(r.common_5.value > 0.8 && r.common_10.value > 0.8);
     assert_true(r.kld_quantiles[EVAL_N_QUANTILES - 1] >= 0);
     assert_true(r.figures.same_top.value > 0.8);
     for (size_t k = 1; k < EVAL_N_QUANTILES; k++)

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""The results of assay kld as files: the same to the last digit however computed and in whatever
+company, every field described in docs/json.md, and other vocabularies refused.
+
+usage: test_kld_json.py ASSAY SOURCE_DIR
+"""
+import json
+import math
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
+F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
+COMMON = ["--base", F16, "-f", TEXT, "-c", "32", "--chunks", "3", "-q", "--context-curve",
+          "--worst", "2", "--js"]
+
+
+def run(*options):
+    return subprocess.run([ASSAY, "kld", *COMMON, *options], capture_output=True)
+
+
+def compare(*options, models=(Q4,)):
+    """(document, lines of the table of tokens, standard output)"""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        named = [word for model in models for word in ("-m", model)]
+        result = run(*named, *options, "--json", folder / "r.json", "--per-token", folder / "t.tsv")
+        assert result.returncode == 0, result.stderr
+        return (json.loads((folder / "r.json").read_text()),
+                (folder / "t.tsv").read_text().splitlines(), result.stdout)
+
+
+def without_run(document):
+    return {key: value for key, value in document.items() if key != "run"}
+
+
+def paths(value, prefix=""):
+    """Every field of a document as docs/json.md writes it."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from paths(inner, f"{prefix}.{key}" if prefix else key)
+    elif isinstance(value, list):
+        if not value:
+            yield prefix + "[]"
+        for inner in value:
+            yield from paths(inner, prefix + "[]")
+    else:
+        yield prefix
+
+
+class Kld(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.document, cls.tokens, cls.printed = compare()
+
+    def test_same_however_computed(self):
+        for options in (["-t", "1"], ["-t", "3", "-b", "1"], ["--isa", "scalar"]):
+            with self.subTest(options=options):
+                document, tokens, printed = compare(*options)
+                self.assertEqual(without_run(document), without_run(self.document))
+                self.assertEqual(tokens, self.tokens)
+                self.assertEqual(printed, self.printed)
+
+    def test_same_alone_and_among_others(self):
+        document, tokens, printed = compare(models=(F16, Q4))
+        self.assertEqual(document["candidates"][1], self.document["candidates"][0])
+        self.assertEqual([line.split("\t")[1:] for line in tokens if line.startswith("1\t")],
+                         [line.split("\t")[1:] for line in self.tokens[1:]])
+        self.assertIn(self.printed.strip(b"\n"), printed)
+        itself = document["candidates"][0]
+        self.assertEqual((itself["kld"]["max"], itself["js"], itself["reverse_kld"]), (0, 0, 0))
+        self.assertEqual((itself["same_top"], itself["common_top_10"]), (1, 1))
+        self.assertEqual(itself["model"]["id"], document["base"]["id"])
+
+    def test_figures_follow_from_tokens(self):
+        names, *lines = [line.split("\t") for line in self.tokens]
+        rows = [dict(zip(names, line)) for line in lines]
+        result = self.document["candidates"][0]
+        n = self.document["result"]["n_tokens"]
+        self.assertEqual(len(rows), n)
+        mean = lambda f: math.fsum(map(f, rows)) / n
+        dp = lambda r: math.exp(float(r["logprob"])) - math.exp(float(r["base_logprob"]))
+        for found, expected in (
+                (result["kld"]["mean"], mean(lambda r: float(r["kld"]))),
+                (result["reverse_kld"], mean(lambda r: float(r["reverse_kld"]))),
+                (result["js"], mean(lambda r: float(r["js"]))),
+                (result["dp"]["rms"], math.sqrt(mean(lambda r: dp(r) ** 2))),
+                (result["ppl"]["value"], math.exp(-mean(lambda r: float(r["logprob"])))),
+                (result["same_top"], mean(lambda r: float(r["same_top"]))),
+                (result["common_top_5"], mean(lambda r: float(r["common_5"]) / 5)),
+                (result["rank"]["mean"], mean(lambda r: float(r["rank"])))):
+            self.assertAlmostEqual(found, expected, delta=1e-9 * expected)
+        self.assertEqual(sum(b["n_tokens"] for b in result["by_confidence"]), n)
+        self.assertEqual(result["worst"][0]["kld"], result["kld"]["max"])
+        self.assertEqual(len(result["worst"]), 2)
+
+    def test_perplexity_is_that_of_assay_perplexity(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "p.json"
+            subprocess.run([ASSAY, "perplexity", "-m", Q4, "-f", TEXT, "-c", "32", "--chunks", "3",
+                            "-q", "--json", path], check=True, capture_output=True)
+            alone = json.loads(path.read_text())["result"]
+        ppl = self.document["candidates"][0]["ppl"]
+        self.assertEqual((ppl["value"], ppl["value_error"]), (alone["ppl"], alone["ppl_error"]))
+
+    def test_every_field_is_documented(self):
+        text = (SOURCE / "docs" / "json.md").read_text()
+        section = text.split("## `assay kld --json FILE`")[1].split("\n## ")[0]
+        documented = set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
+        shared = ("settings.", "text.", "tokens.", "windows.", "run.", "base.",
+                  "candidates[].model.")
+        found = {path for path in paths(self.document) if not path.startswith(shared)}
+        self.assertEqual(found, {path for path in documented if not path.startswith(shared)})
+
+    def refuses(self, old, new, sentence):
+        data = Q4.read_bytes()
+        self.assertEqual(data.count(old), 1)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "other.gguf"
+            path.write_bytes(data.replace(old, new))
+            result = run("-m", path)
+        self.assertEqual((result.returncode, result.stdout), (2, b""))
+        self.assertRegex(result.stderr.decode(), sentence)
+
+    def test_refuses_another_vocabulary(self):
+        word = "\u2581have".encode()
+        length = len(word).to_bytes(8, "little")
+        self.refuses(length + word, length + word[:-1] + b"x",
+                     r"token 387 is '.*havx' where .*tiny.F16.gguf has '.*have.*'; only models")
+
+    def test_refuses_another_use_of_bos(self):
+        key = b"tokenizer.ggml.add_bos_token" + (7).to_bytes(4, "little")
+        self.refuses(key + b"\1", key + b"\0", r"texts begin without BOS, those of .* with it")
+
+
+unittest.main(argv=sys.argv[:1])
