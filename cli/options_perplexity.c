@@ -77,7 +77,7 @@ const struct cli_option cli_perplexity_table[] = {
      CLI_ON,
      NULL,
      "HellaSwag: -f has six lines a task, the context, the index of the right ending and four "
-     "endings",
+     "endings; or JSON lines: ctx, endings, label",
      AT(hellaswag)},
     {.names = "--hellaswag-tasks",
      CLI_COUNT,
@@ -89,7 +89,8 @@ const struct cli_option cli_perplexity_table[] = {
     {.names = "--winogrande",
      CLI_ON,
      NULL,
-     "Winogrande: -f is CSV, index,sentence with a blank _,choice,choice,answer 1 or 2",
+     "Winogrande: -f is CSV, index,sentence with a blank _,choice,choice,answer 1 or 2; or JSON "
+     "lines: sentence, option1, option2, answer",
      AT(winogrande)},
     {.names = "--winogrande-tasks",
      CLI_COUNT,
@@ -101,7 +102,8 @@ const struct cli_option cli_perplexity_table[] = {
     {.names = "--multiple-choice",
      CLI_ON,
      NULL,
-     "multiple choice: -bf is a file of tasks in llama-perplexity's binary format",
+     "multiple choice: -f is a file of tasks in llama-perplexity's binary format; or JSON "
+     "lines: question, choices, answer",
      AT(multiple_choice)},
     {.names = "--multiple-choice-tasks",
      CLI_COUNT,

@@ -95,24 +95,26 @@ static enum status read_text(struct cli_tasks *t, struct status_why *why)
     return cli_text_open(&t->text, &whole, why);
 }
 
+static enum status parse(struct cli_tasks *t, struct status_why *why)
+{
+    char *bytes = t->text.data;
+    size_t n_bytes = t->text.n_bytes;
+    if (eval_dataset_is_jsonl(bytes, n_bytes))
+        return eval_dataset_jsonl(&t->dataset, t->kind, bytes, n_bytes, why);
+    if (t->kind == EVAL_HELLASWAG)
+        return eval_dataset_hellaswag(&t->dataset, bytes, n_bytes, why);
+    if (t->kind == EVAL_WINOGRANDE)
+        return eval_dataset_winogrande(&t->dataset, bytes, n_bytes, t->settings->llama_compat, why);
+    return eval_dataset_multiple_choice(&t->dataset, bytes, n_bytes, why);
+}
+
 static enum status load(struct cli_tasks *t, struct status_why *why)
 {
     const struct cli_text_settings *from = &t->settings->text;
     enum status status = read_text(t, why);
     if (status != STATUS_OK)
         return status;
-    switch (t->kind) {
-    case EVAL_HELLASWAG:
-        status = eval_dataset_hellaswag(&t->dataset, t->text.data, t->text.n_bytes, why);
-        break;
-    case EVAL_WINOGRANDE:
-        status = eval_dataset_winogrande(&t->dataset, t->text.data, t->text.n_bytes,
-                                         t->settings->llama_compat, why);
-        break;
-    case EVAL_MULTIPLE_CHOICE:
-        status = eval_dataset_multiple_choice(&t->dataset, t->text.data, t->text.n_bytes, why);
-        break;
-    }
+    status = parse(t, why);
     if (status != STATUS_OK) {
         status_context(why, "%s",
                        from->text_file     ? from->text_file

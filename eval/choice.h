@@ -14,8 +14,6 @@
 #include "eval/run.h"
 #include "model/tokenizer.h"
 
-enum eval_choice_kind { EVAL_HELLASWAG, EVAL_WINOGRANDE, EVAL_MULTIPLE_CHOICE };
-
 /** One choice of a task: its whole sequence, with BOS if the vocabulary asks for it. */
 struct eval_choice {
     struct model_tokens tokens;

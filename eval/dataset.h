@@ -1,5 +1,6 @@
 /**
- * Files of choice tasks: HellaSwag, Winogrande and multiple choice in llama-perplexity's formats.
+ * Files of choice tasks: HellaSwag, Winogrande and multiple choice in llama-perplexity's formats
+ * and as JSON lines.
  *
  * Every file is taken as hostile: each size, count, offset and label is checked before it is
  * used, and an error names the line, or the task where a file has no lines. Strings point into
@@ -12,6 +13,8 @@
 #include <stddef.h>
 
 #include "gguf/file.h"
+
+enum eval_choice_kind { EVAL_HELLASWAG, EVAL_WINOGRANDE, EVAL_MULTIPLE_CHOICE };
 
 /** One task. */
 struct eval_question {
@@ -61,6 +64,20 @@ enum status eval_dataset_winogrande(struct eval_dataset *out, char *bytes, size_
  */
 enum status eval_dataset_multiple_choice(struct eval_dataset *out, const char *bytes,
                                          size_t n_bytes, struct status_why *why);
+
+/** Whether a file is one of JSON lines: its first line is an object. */
+bool eval_dataset_is_jsonl(const char *bytes, size_t n_bytes);
+
+/**
+ * Tasks as JSON lines, an object each; other members are passed over. HellaSwag: ctx, endings
+ * (four), label from 0. Winogrande: sentence with a blank `_`, option1, option2, answer 1 or 2.
+ * Multiple choice: question, choices (two or more), answer from 0. An answer may be a string.
+ * bytes: strings are unescaped in place.
+ * Fails: STATUS_FORMAT (a line that is no object, a member that is missing or empty, an answer
+ *        that is none), STATUS_MEMORY. Out of memory, the parser calls a line no object.
+ */
+enum status eval_dataset_jsonl(struct eval_dataset *out, enum eval_choice_kind kind, char *bytes,
+                               size_t n_bytes, struct status_why *why);
 
 /** Append a question without choices, or a choice of the last question. For the loaders. */
 enum status eval_dataset_add(struct eval_dataset *dataset, const struct eval_question *question,

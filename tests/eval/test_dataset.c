@@ -240,6 +240,86 @@ static void refuses_tasks_that_overlap(void **state)
     refuse(n_bytes, "overlaps others");
 }
 
+static enum status read_jsonl(struct eval_dataset *d, enum eval_choice_kind kind, const char *from,
+                              char text[512], struct status_why *why)
+{
+    snprintf(text, 512, "%s", from);
+    return eval_dataset_jsonl(d, kind, text, strlen(text), why);
+}
+
+/** Escapes, members that are not known, blank lines, an answer as a number and as a string. */
+static void reads_json_lines(void **state)
+{
+    (void)state;
+    struct eval_dataset d;
+    char text[512];
+    const char *hellaswag = "{\"ind\": [1], \"ctx\": \"a \\\"\\u00e9\\\"\", \"endings\": "
+                            "[\"A\", \"B\\n\", \"C\", \"D\"], \"label\": \"3\"}\r\n\n";
+    assert_true(eval_dataset_is_jsonl(hellaswag, strlen(hellaswag)));
+    assert_int_equal(read_jsonl(&d, EVAL_HELLASWAG, hellaswag, text, NULL), STATUS_OK);
+    assert_int_equal(d.n_questions, 1);
+    assert_text(d.questions[0].text, "a \"\xC3\xA9\"");
+    assert_text(d.choices[1], "B\n");
+    assert_int_equal(d.questions[0].answer, 3);
+    eval_dataset_free(&d);
+    assert_int_equal(read_jsonl(&d, EVAL_WINOGRANDE,
+                                "{\"answer\":\"2\",\"option1\":\"x\",\"option2\":\"y\","
+                                "\"sentence\":\"a _ b\"}",
+                                text, NULL),
+                     STATUS_OK);
+    assert_text(d.questions[0].text, "a ");
+    assert_text(d.questions[0].after, " b");
+    assert_text(d.choices[1], "y");
+    assert_int_equal(d.questions[0].answer, 1);
+    eval_dataset_free(&d);
+    assert_int_equal(read_jsonl(&d, EVAL_MULTIPLE_CHOICE,
+                                "\n{\"question\":\"q\",\"choices\":[\"x\",\"y\",\"z\"],"
+                                "\"answer\":2}",
+                                text, NULL),
+                     STATUS_OK);
+    assert_int_equal(d.questions[0].line, 2);
+    assert_int_equal(d.questions[0].n_choices, 3);
+    assert_int_equal(d.questions[0].answer, 2);
+    eval_dataset_free(&d);
+}
+
+static void refuses_bad_json_lines(void **state)
+{
+    (void)state;
+    static const struct {
+        enum eval_choice_kind kind;
+        const char *text, *sentence;
+    } cases[] = {
+        {EVAL_HELLASWAG, "", "no tasks"},
+        {EVAL_HELLASWAG, "\n{\"ctx\"", "line 2: no JSON object"},
+        {EVAL_HELLASWAG, "[]", "line 1: no JSON object"},
+        {EVAL_HELLASWAG, "{} {}", "line 1: no JSON object"},
+        {EVAL_HELLASWAG, "{}", "line 1: expected \"ctx\" with text"},
+        {EVAL_HELLASWAG, "{\"ctx\":\"\"}", "line 1: expected \"ctx\" with text"},
+        {EVAL_HELLASWAG, "{\"ctx\":\"a\",\"endings\":[\"A\"]}",
+         "line 1: expected \"endings\" with a list of 4 texts"},
+        {EVAL_HELLASWAG, "{\"ctx\":\"a\",\"endings\":[\"A\",\"B\",\"C\",4]}",
+         "line 1: expected \"endings\" with text"},
+        {EVAL_HELLASWAG, "{\"ctx\":\"a\",\"endings\":[\"A\",\"B\",\"C\",\"D\"],\"label\":4}",
+         "line 1: expected \"label\" with a number from 0 to 3"},
+        {EVAL_WINOGRANDE, "{\"sentence\":\"a\"}", "line 1: the sentence has no blank"},
+        {EVAL_WINOGRANDE, "{\"sentence\":\"_\",\"option1\":\"a\"}",
+         "line 1: expected \"option2\" with text"},
+        {EVAL_WINOGRANDE, "{\"sentence\":\"_\",\"option1\":\"a\",\"option2\":\"b\",\"answer\":0}",
+         "line 1: expected \"answer\" with a number from 1 to 2"},
+        {EVAL_MULTIPLE_CHOICE, "{\"question\":\"q\",\"choices\":[\"a\",\"b\"],\"answer\":1.5}",
+         "line 1: expected \"answer\" with a number from 0 to 1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct eval_dataset d;
+        struct status_why why = {""};
+        char text[512];
+        enum status status = read_jsonl(&d, cases[i].kind, cases[i].text, text, &why);
+        assert_sentence(status, &why, cases[i].sentence);
+        assert_null(d.questions);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +331,8 @@ int main(void)
         cmocka_unit_test(reads_multiple_choice),
         cmocka_unit_test(refuses_bad_multiple_choice),
         cmocka_unit_test(refuses_tasks_that_overlap),
+        cmocka_unit_test(reads_json_lines),
+        cmocka_unit_test(refuses_bad_json_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
