@@ -97,7 +97,7 @@ static void close_all(struct fixture *f)
 /** How far the best score is above the second. */
 static double margin(const struct eval_choice_task *t)
 {
-    double first = -INFINITY, second = -INFINITY;
+    double first = -HUGE_VAL, second = -HUGE_VAL;
     for (size_t i = 0; i < t->n_choices; i++) {
         double s = eval_choice_score(&t->choices[i]).mean;
         if (s > first) {
