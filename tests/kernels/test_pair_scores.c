@@ -13,10 +13,12 @@
 
 #include <cmocka.h>
 
+#include "tests/harness/guard.h"
 #include "tests/kernels/score_scene.h"
 
-/** A scene whose head 0 may be recorded. */
+/** Of a scene whose head 0 may be recorded. */
 struct base {
+    struct guard memory; /* ends where the last record does */
     uint16_t *records;
     struct kern_recorded recorded;
     float *log_p; /* [n_rows, V], as stored; NULL: head 0 is live */
@@ -38,7 +40,8 @@ static void base_decode(struct base *base, const struct scene *s)
 static void base_open(struct base *base, struct scene *s, double cut)
 {
     size_t stride = kern_record_codes(s->n_vocab), n_rows = s->op.n_rows;
-    base->records = malloc(n_rows * stride * sizeof *base->records);
+    base->memory = guard_open(n_rows * stride * sizeof *base->records, 0);
+    base->records = (uint16_t *)(void *)base->memory.data;
     base->log_p = malloc(n_rows * s->n_vocab * sizeof *base->log_p);
     for (size_t i = 0; i < n_rows * s->n_vocab; i++)
         s->logits[0][i] *= 4.0f;
@@ -51,7 +54,8 @@ static void base_open(struct base *base, struct scene *s, double cut)
 
 static void base_close(struct base *base)
 {
-    free(base->records);
+    if (base->log_p)
+        guard_close(&base->memory);
     free(base->log_p);
 }
 
@@ -284,6 +288,8 @@ static void test_rows_do_not_matter_to_each_other(void **state)
                 check_alone(b, &s, h, row);
         }
         kern_close(b);
+        if (round == 1)
+            check_stored_scores(&s, &base);
         base_close(&base);
         scene_close(&s);
     }
