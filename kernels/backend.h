@@ -158,12 +158,14 @@ struct kern_pair_score {
 /**
  * Score n_rows hidden rows under every head. Head 0 is the base of the pair scores.
  * The heads are multiplied a vocabulary tile at a time; no memory grows with rows x V, and
- * pair scores add a few hundred bytes per row and head to it (kern_score_bytes() has them);
+ * pair scores add less than 150 bytes per row and head to it (kern_score_bytes() has them);
  * recorded rows are decoded a cache line at a time.
  *
  * A recorded head 0 is taken as stored, not renormalised: its logits are the log p, so that
- * max_logit + log_sum is about 0, kl = sum_i p_i (log p_i - ln q_i) over the tokens above the
- * cut may come out slightly negative, and is passed on so. Between live heads, what rounding
+ * max_logit + log_sum, the logarithm of their sum, is about 0 (the codes put it 1.3e-4 off at
+ * most, raising small p to the floor V e^-16; more, and no model wrote the record). reverse_kl +
+ * that logarithm is the divergence from the renormalised record. kl = sum_i p_i (log p_i - ln q_i) over the tokens above the cut may come out slightly
+ * negative, as may the others, and is passed on so. Between live heads, what rounding
  * leaves below 0 (down to -1e-9) is 0. A logit that is NaN or +infinity, or a record whose
  * scale or floor is not finite, makes the sums of its row NaN.
  */
