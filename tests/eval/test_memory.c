@@ -52,7 +52,9 @@ static struct eval_memory check_run(struct setup *setup)
                   e.stats.max_batch_tokens, m.total / 1e6, m.weights / 1e6, m.present / 1e6,
                   m.scorer / 1e6, m.scores / 1e6, peak / 1e6);
     assert_true(peak <= m.total);
-    assert_true(peak >= 0.9 * m.total);
+    /* The bound allows 1.5 MB for code that a run is the first to touch. A process that has run
+     * before touches none, which is more than a tenth of 25 MB together with the rest. */
+    assert_true(peak >= 0.9 * (m.total - 1.5e6));
     evaluation_close(&e);
     return m;
 }

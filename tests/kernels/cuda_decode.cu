@@ -36,7 +36,8 @@
 #include "kernels/quant/tq1_0.h"
 #include "kernels/quant/tq2_0.h"
 
-namespace {
+namespace
+{
 
 __device__ void decode_row(int type, const void *blocks, float *y, size_t n)
 {
