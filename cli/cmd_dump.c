@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/outputs.h"
 #include "eval/atomic_file.h"
 #include "gguf/file.h"
 #include "kernels/quant/registry.h"
@@ -116,7 +117,11 @@ static enum status run_dump(const void *opaque, const struct cli_args *args, str
     const struct settings *settings = opaque;
     assert(settings->tensor && settings->output);
     struct gguf_file *file;
-    enum status status = gguf_open(&file, args->operands[0], why);
+    const struct cli_named_file output = {"-o", settings->output};
+    const struct cli_named_file input = {"FILE", args->operands[0]};
+    enum status status = cli_outputs_check(&output, 1, &input, 1, why);
+    if (status == STATUS_OK)
+        status = gguf_open(&file, args->operands[0], why);
     if (status != STATUS_OK)
         return status;
     const struct gguf_tensor *tensor = gguf_tensor_find(file, settings->tensor);

@@ -4,7 +4,24 @@
 #include "cli/commands.h"
 #include "cli/comparison.h"
 #include "cli/interrupt.h"
+#include "cli/outputs.h"
 #include "eval/pair_per_token.h"
+
+/* No output may be a file that is read, or the other output. */
+static enum status check_outputs(const struct cli_kld *s, struct status_why *why)
+{
+    const struct cli_named_file outputs[] = {{"--json", s->output.json_file},
+                                             {"--per-token", s->per_token_file}};
+    const struct cli_named_file inputs[] = {
+        {"--base", s->base}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}};
+    enum status status = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs,
+                                           sizeof inputs / sizeof *inputs, why);
+    for (size_t i = 0; i < s->models.n && status == STATUS_OK; i++) {
+        const struct cli_named_file model = {"-m", s->models.items[i]};
+        status = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs, &model, 1, why);
+    }
+    return status;
+}
 
 static enum status check_settings(const struct cli_kld *s, struct status_why *why)
 {
@@ -13,6 +30,8 @@ static enum status check_settings(const struct cli_kld *s, struct status_why *wh
     if (s->n_chunks == 0)
         return status_fail(why, STATUS_USAGE, "--chunks: 0 leaves nothing to evaluate; -1 is all");
     enum status status = cli_text_check(&s->text, why);
+    if (status == STATUS_OK)
+        status = check_outputs(s, why);
     return status == STATUS_OK ? cli_model_check(&s->load, why) : status;
 }
 

@@ -5,8 +5,21 @@
 #include "cli/commands.h"
 #include "cli/evaluation.h"
 #include "cli/interrupt.h"
+#include "cli/outputs.h"
 #include "cli/tasks.h"
 #include "eval/per_token.h"
+
+/* No output may be a file that is read, or another output. */
+static enum status check_outputs(const struct cli_perplexity *s, struct status_why *why)
+{
+    const struct cli_named_file outputs[] = {{"--json", s->output.json_file},
+                                             {"--per-token", s->per_token_file},
+                                             {"--per-task", s->per_task_file}};
+    const struct cli_named_file inputs[] = {
+        {"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}};
+    return cli_outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs,
+                             sizeof inputs / sizeof *inputs, why);
+}
 
 /* What the table of options cannot say: what belongs together and what excludes each other. */
 static enum status check_settings(const struct cli_perplexity *s, struct status_why *why)
@@ -21,6 +34,8 @@ static enum status check_settings(const struct cli_perplexity *s, struct status_
     if (s->protocol != CLI_PROTOCOL_FIXED && s->split_lines)
         return status_fail(why, STATUS_USAGE, "--split-lines goes with --protocol fixed only");
     status = cli_tasks_check(s, why);
+    if (status == STATUS_OK)
+        status = check_outputs(s, why);
     return status == STATUS_OK ? cli_model_check(&s->load, why) : status;
 }
 

@@ -143,14 +143,14 @@ const struct cli_option cli_perplexity_table[] = {
     {.type = CLI_GROUP, .group = cli_machine_table, .offset = AT(machine)},
     {.type = CLI_GROUP, .group = cli_foreign_table},
 
-    /* Refused: not implemented yet. */
+    /* Refused: what assay kld does without a file. */
     {.names = "--kl-divergence",
      CLI_REFUSED,
      NULL,
-     "the divergence from a base model is not implemented yet"},
+     "base files are not read or written; compare models with assay kld"},
     {.names = "--kl-divergence-base --save-all-logits",
      CLI_REFUSED,
      "FILE",
-     "the divergence from a base model is not implemented yet"},
+     "base files are not read or written; compare models with assay kld"},
     {0},
 };

@@ -40,9 +40,11 @@ void eval_tally_add(struct eval_tally *tally, const struct eval_plan *plan,
 
 struct eval_figures eval_tally_figures(const struct eval_tally *tally, enum eval_protocol protocol)
 {
-    struct eval_figures f = {.ppl = 1};
+    /* Of no score there is no mean: a perplexity of 1 would be a perfect one. */
+    struct eval_figures f = {(double)NAN, (double)NAN, (double)NAN, (double)NAN};
     if (tally->n_tokens == 0)
         return f;
+    f.nll_error = 0;
     double n = (double)tally->n_tokens;
     f.nll = tally->nll_sum / n;
     if (protocol == EVAL_PROTOCOL_FIXED)

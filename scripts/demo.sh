@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bash scripts/deps.sh build
-cmake --preset release -DASSAY_TESTS=OFF -DASSAY_BENCH=OFF >/dev/null
+cmake --preset release >/dev/null
 cmake --build --preset release --target assay
 assay=build/release/assay
 

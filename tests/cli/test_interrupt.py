@@ -85,6 +85,8 @@ class Interrupt(unittest.TestCase):
             self.assertEqual(process.returncode, 130)
             self.assertIn(b"Incomplete: not one of ", out)
             self.assertEqual(document["result"]["n_windows"], 0)
+            self.assertIsNone(document["result"]["ppl"])
+            self.assertIsNone(document["result"]["nll"])
             if took <= LIMIT_S:
                 return
         self.fail(f"{took:.2f} s from the signal to the end, expected at most {LIMIT_S} s")

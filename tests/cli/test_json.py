@@ -152,7 +152,7 @@ class Json(unittest.TestCase):
                               capture_output=True, check=True).stdout
         found = {re.sub(r"^hyperparameters\..*", "hyperparameters.*", p)
                  for p in paths(json.loads(made))}
-        self.assertEqual(found, documented("assay info --json FILE"))
+        self.assertEqual(found, documented("assay info FILE --json"))
 
 
 if __name__ == "__main__":

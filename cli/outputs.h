@@ -1,0 +1,24 @@
+/** Guarding files: what a command writes must be none of the files that it reads. */
+#ifndef CLI_OUTPUTS_H
+#define CLI_OUTPUTS_H
+
+#include <stddef.h>
+
+#include "gguf/status.h"
+
+/** A file and the option that names it. path NULL: the option was not given. */
+struct cli_named_file {
+    const char *option;
+    const char *path;
+};
+
+/**
+ * Compare each output with every input and with the outputs before it. The same regular file
+ * under two names counts, and so does one name given twice ("-" included).
+ * Fails: STATUS_USAGE, naming both options.
+ */
+enum status cli_outputs_check(const struct cli_named_file *outputs, size_t n_outputs,
+                              const struct cli_named_file *inputs, size_t n_inputs,
+                              struct status_why *why);
+
+#endif
