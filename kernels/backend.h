@@ -57,7 +57,7 @@ struct kern_linear {
  * kern_rope_fill(). positions: host, T entries below n_positions.
  */
 struct kern_rope {
-    float *x;              /* [T, stride], heads one after the other from column 0 */
+    float *x; /* [T, stride], heads one after the other from column 0 */
     size_t stride;
     size_t n_tokens, n_heads, head_size, n_pairs;
     bool split_halves;
@@ -86,10 +86,10 @@ struct kern_span {
  * keys with index > i - w.
  */
 struct kern_attention {
-    const float *q;   /* [T, H * d] */
-    const float *k;   /* [rows, G * d] */
-    const float *v;   /* [rows, G * d] */
-    float *out;       /* [T, H * d] */
+    const float *q; /* [T, H * d] */
+    const float *k; /* [rows, G * d] */
+    const float *v; /* [rows, G * d] */
+    float *out;     /* [T, H * d] */
     size_t n_heads, n_kv_heads, head_size;
     float scale;
     size_t sliding_window;
@@ -128,9 +128,9 @@ struct kern_target {
 /** Per head and row. Natural logarithms; sums in double. */
 struct kern_row_score {
     double max_logit;
-    double log_sum;  /* ln sum_i exp(l_i - max_logit) */
-    double entropy;  /* -sum_i p_i ln p_i */
-    int32_t argmax;  /* the first of equals; -1 if no logit is above -infinity */
+    double log_sum; /* ln sum_i exp(l_i - max_logit) */
+    double entropy; /* -sum_i p_i ln p_i */
+    int32_t argmax; /* the first of equals; -1 if no logit is above -infinity */
 };
 
 /** Per head and target. */
@@ -164,10 +164,10 @@ struct kern_pair_score {
  * A recorded head 0 is taken as stored, not renormalised: its logits are the log p, so that
  * max_logit + log_sum, the logarithm of their sum, is about 0 (the codes put it 1.3e-4 off at
  * most, raising small p to the floor V e^-16; more, and no model wrote the record). reverse_kl +
- * that logarithm is the divergence from the renormalised record. kl = sum_i p_i (log p_i - ln q_i) over the tokens above the cut may come out slightly
- * negative, as may the others, and is passed on so. Between live heads, what rounding
- * leaves below 0 (down to -1e-9) is 0. A logit that is NaN or +infinity, or a record whose
- * scale or floor is not finite, makes the sums of its row NaN.
+ * that logarithm is the divergence from the renormalised record. kl = sum_i p_i (log p_i - ln q_i)
+ * over the tokens above the cut may come out slightly negative, as may the others, and is passed on
+ * so. Between live heads, what rounding leaves below 0 (down to -1e-9) is 0. A logit that is NaN or
+ * +infinity, or a record whose scale or floor is not finite, makes the sums of its row NaN.
  */
 struct kern_score {
     size_t n_heads;
@@ -210,14 +210,12 @@ struct kern_backend_ops {
     enum status (*download)(struct kern_backend *b, void *to, const void *from, size_t n_bytes,
                             struct status_why *why);
     enum status (*embed)(struct kern_backend *b, const struct kern_weight *table,
-                         const int32_t *tokens, size_t n_tokens, float *x,
-                         struct status_why *why);
+                         const int32_t *tokens, size_t n_tokens, float *x, struct status_why *why);
     enum status (*rmsnorm)(struct kern_backend *b, const struct kern_weight *gain, float eps,
                            const float *x, size_t n_tokens, float *y, struct status_why *why);
     enum status (*linear)(struct kern_backend *b, const struct kern_linear *op,
                           struct status_why *why);
-    enum status (*rope)(struct kern_backend *b, const struct kern_rope *op,
-                        struct status_why *why);
+    enum status (*rope)(struct kern_backend *b, const struct kern_rope *op, struct status_why *why);
     enum status (*attention)(struct kern_backend *b, const struct kern_attention *op,
                              struct status_why *why);
     enum status (*gate)(struct kern_backend *b, float *gate, const float *up, size_t n,
@@ -251,8 +249,7 @@ void kern_close(struct kern_backend *b);
 void kern_set_cancel(struct kern_backend *b, const atomic_bool *flag);
 
 /** Backend memory of at least n_bytes, aligned to 64; contents undefined. *out = NULL first. */
-enum status kern_alloc(struct kern_backend *b, void **out, size_t n_bytes,
-                       struct status_why *why);
+enum status kern_alloc(struct kern_backend *b, void **out, size_t n_bytes, struct status_why *why);
 /** NULL is allowed. */
 void kern_free(struct kern_backend *b, void *memory);
 /** Host to backend, backend to host. Both end only when the bytes are there. */
@@ -283,14 +280,13 @@ enum status kern_route(struct kern_backend *b, const float *logits, size_t n_tok
                        size_t n_experts, size_t n_used, int32_t *experts, float *shares,
                        struct status_why *why);
 /** y[i] = x[rows[i]]; rows: host. */
-enum status kern_gather(struct kern_backend *b, const float *x, size_t width,
-                        const uint32_t *rows, size_t n_rows, float *y, struct status_why *why);
+enum status kern_gather(struct kern_backend *b, const float *x, size_t width, const uint32_t *rows,
+                        size_t n_rows, float *y, struct status_why *why);
 /** y[rows[i]] += shares[i] * x[i], no row twice in a call; rows, shares: host. */
 enum status kern_scatter_add(struct kern_backend *b, const float *x, size_t width,
                              const uint32_t *rows, const float *shares, size_t n_rows, float *y,
                              struct status_why *why);
-enum status kern_score(struct kern_backend *b, const struct kern_score *op,
-                       struct status_why *why);
+enum status kern_score(struct kern_backend *b, const struct kern_score *op, struct status_why *why);
 enum status kern_record(struct kern_backend *b, const struct kern_record *op,
                         struct status_why *why);
 
