@@ -149,3 +149,16 @@ cJSON *cli_json_add_run(struct cli_json *json, const struct cli_json_run *r)
     add_versions(json, run);
     return run;
 }
+
+cJSON *cli_json_add_nonfinite(struct cli_json *json, cJSON *parent,
+                              const struct eval_nonfinite *nonfinite)
+{
+    cJSON *o = cli_json_object(json, parent, "nonfinite");
+    cli_json_uint(json, o, "n", nonfinite->n);
+    if (nonfinite->n) {
+        cli_json_uint(json, o, "first_window", nonfinite->window);
+        cli_json_uint(json, o, "first_position", nonfinite->position);
+        cli_json_int(json, o, "first_token_id", nonfinite->token);
+    }
+    return o;
+}

@@ -6,6 +6,7 @@
 
 #include "cli/json.h"
 #include "cli/setup.h"
+#include "eval/perplexity.h"
 #include "eval/run.h"
 
 /** The version of all documents: `schema_version`. */
@@ -28,6 +29,10 @@ void cli_json_add_model(struct cli_json *json, cJSON *parent, const char *key,
 cJSON *cli_json_add_text(struct cli_json *json, const struct eval_text *text,
                          const struct eval_stream *stream, const struct eval_plan *plan,
                          const struct model_tokenizer *tokenizer);
+
+/** The object `nonfinite`: how many scores are not finite, and which is the first. Returns it. */
+cJSON *cli_json_add_nonfinite(struct cli_json *json, cJSON *parent,
+                              const struct eval_nonfinite *nonfinite);
 
 /** Where the time of a run went. */
 struct cli_json_run {

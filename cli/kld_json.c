@@ -126,13 +126,7 @@ static void add_candidate(struct cli_json *json, cJSON *list, const struct cli_c
         add_positions(json, o, c, r);
     if (c->settings->n_worst)
         add_worst(json, o, c, i);
-    cJSON *nonfinite = cli_json_object(json, o, "nonfinite");
-    cli_json_uint(json, nonfinite, "n", r->nonfinite.n);
-    if (r->nonfinite.n) {
-        cli_json_uint(json, nonfinite, "first_window", r->nonfinite.window);
-        cli_json_uint(json, nonfinite, "first_position", r->nonfinite.position);
-        cli_json_int(json, nonfinite, "first_token_id", r->nonfinite.token);
-    }
+    cli_json_add_nonfinite(json, o, &r->nonfinite);
 }
 
 static void add_settings(struct cli_json *json, const struct cli_comparison *c)

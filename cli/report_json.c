@@ -60,14 +60,9 @@ static void add_result(struct cli_json *json, const struct cli_evaluation *e)
     cli_json_real(json, o, "nll_error", r->figures.nll_error);
     cli_json_real(json, o, "n_bytes", r->n_bytes);
     cli_json_real(json, o, "bits_per_byte", r->bits_per_byte);
-    cJSON *nonfinite = cli_json_object(json, o, "nonfinite");
-    cli_json_uint(json, nonfinite, "n", r->nonfinite.n);
-    if (r->nonfinite.n) {
-        cli_json_uint(json, nonfinite, "first_window", r->nonfinite.window);
-        cli_json_uint(json, nonfinite, "first_position", r->nonfinite.position);
-        cli_json_int(json, nonfinite, "first_token_id", r->nonfinite.token);
+    cJSON *nonfinite = cli_json_add_nonfinite(json, o, &r->nonfinite);
+    if (r->nonfinite.n)
         cli_json_real(json, nonfinite, "finite_nll", r->finite_nll);
-    }
 }
 
 enum status cli_report_json(const struct cli_evaluation *e, struct eval_file *file,
