@@ -121,6 +121,15 @@ static void add_versions(struct cli_json *json, cJSON *run)
     cli_json_text(json, o, "openblas", *versions.openblas ? versions.openblas : NULL);
 }
 
+static void add_phases(struct cli_json *json, cJSON *run, const struct kern_backend *backend)
+{
+    struct kern_times times;
+    kern_times_read(backend, &times);
+    cJSON *o = cli_json_object(json, run, "phases");
+    for (int i = 0; i < KERN_N_PHASES; i++)
+        cli_json_real(json, o, kern_phase_name((enum kern_phase)i), times.seconds[i]);
+}
+
 cJSON *cli_json_add_run(struct cli_json *json, const struct cli_json_run *r)
 {
     char started[32] = "";
@@ -138,6 +147,7 @@ cJSON *cli_json_add_run(struct cli_json *json, const struct cli_json_run *r)
     cli_json_real(json, run, "seconds", r->stats->seconds);
     cli_json_real(json, run, "seconds_forward", r->stats->times.forward);
     cli_json_real(json, run, "seconds_head", r->stats->times.head);
+    add_phases(json, run, r->backend);
     cli_json_uint(json, run, "n_inputs", r->stats->n_inputs);
     cli_json_real(json, run, "tokens_per_second", (double)r->stats->n_inputs / r->stats->seconds);
     cli_json_uint(json, run, "n_batches", r->stats->n_batches);

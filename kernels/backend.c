@@ -16,6 +16,19 @@ void kern_set_cancel(struct kern_backend *b, const atomic_bool *flag)
     b->cancel = flag;
 }
 
+void kern_times_read(const struct kern_backend *b, struct kern_times *out)
+{
+    kern_clock_read(b->clock, out);
+}
+
+/** The end of an operation that began at `begun`: passes its status on. */
+static enum status counted(struct kern_backend *b, enum kern_phase phase, uint64_t begun,
+                           enum status status)
+{
+    kern_clock_count(b->clock, phase, begun);
+    return status;
+}
+
 enum status kern_alloc(struct kern_backend *b, void **out, size_t n_bytes, struct status_why *why)
 {
     *out = NULL;
@@ -90,7 +103,8 @@ enum status kern_embed(struct kern_backend *b, const struct kern_weight *table,
                                "embed: token %" PRId32 " at %zu; the table has %zu rows", tokens[i],
                                i, table->n_rows);
     }
-    return b->ops->embed(b, table, tokens, n_tokens, x, why);
+    uint64_t begun = kern_clock_now();
+    return counted(b, KERN_PHASE_OTHER, begun, b->ops->embed(b, table, tokens, n_tokens, x, why));
 }
 
 enum status kern_rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,
@@ -100,7 +114,8 @@ enum status kern_rmsnorm(struct kern_backend *b, const struct kern_weight *gain,
     assert((x && y) || n_tokens == 0);
     if (status != STATUS_OK || n_tokens == 0)
         return status;
-    return b->ops->rmsnorm(b, gain, eps, x, n_tokens, y, why);
+    uint64_t begun = kern_clock_now();
+    return counted(b, KERN_PHASE_NORM, begun, b->ops->rmsnorm(b, gain, eps, x, n_tokens, y, why));
 }
 
 enum status kern_linear(struct kern_backend *b, const struct kern_linear *op,
@@ -112,7 +127,8 @@ enum status kern_linear(struct kern_backend *b, const struct kern_linear *op,
     if (status != STATUS_OK || op->n_tokens == 0)
         return status;
     assert(op->y_stride >= op->weight->n_rows && op->x != op->y);
-    return b->ops->linear(b, op, why);
+    uint64_t begun = kern_clock_now();
+    return counted(b, KERN_PHASE_LINEAR, begun, b->ops->linear(b, op, why));
 }
 
 enum status kern_rope(struct kern_backend *b, const struct kern_rope *op, struct status_why *why)
@@ -125,7 +141,10 @@ enum status kern_rope(struct kern_backend *b, const struct kern_rope *op, struct
                                "rope: position %" PRId32 " of token %zu; the table has %zu",
                                op->positions[i], i, op->n_positions);
     }
-    return op->n_tokens && op->n_pairs ? b->ops->rope(b, op, why) : STATUS_OK;
+    if (op->n_tokens == 0 || op->n_pairs == 0)
+        return STATUS_OK;
+    uint64_t begun = kern_clock_now();
+    return counted(b, KERN_PHASE_ROPE, begun, b->ops->rope(b, op, why));
 }
 
 enum status kern_attention(struct kern_backend *b, const struct kern_attention *op,
@@ -136,14 +155,20 @@ enum status kern_attention(struct kern_backend *b, const struct kern_attention *
         return status_fail(why, STATUS_USAGE,
                            "attention: %zu heads cannot share %zu key heads evenly", op->n_heads,
                            op->n_kv_heads);
-    return op->n_spans ? b->ops->attention(b, op, why) : STATUS_OK;
+    if (op->n_spans == 0)
+        return STATUS_OK;
+    uint64_t begun = kern_clock_now();
+    return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->attention(b, op, why));
 }
 
 enum status kern_gate(struct kern_backend *b, float *gate, const float *up, size_t n,
                       struct status_why *why)
 {
     assert((gate && up) || n == 0);
-    return n ? b->ops->gate(b, gate, up, n, why) : STATUS_OK;
+    if (n == 0)
+        return STATUS_OK;
+    uint64_t begun = kern_clock_now();
+    return counted(b, KERN_PHASE_GATE, begun, b->ops->gate(b, gate, up, n, why));
 }
 
 enum status kern_route(struct kern_backend *b, const float *logits, size_t n_tokens,
@@ -155,14 +180,19 @@ enum status kern_route(struct kern_backend *b, const float *logits, size_t n_tok
     assert(n_experts <= INT32_MAX && ((logits && experts && shares) || n_tokens == 0));
     if (n_tokens == 0)
         return STATUS_OK;
-    return b->ops->route(b, logits, n_tokens, n_experts, n_used, experts, shares, why);
+    uint64_t begun = kern_clock_now();
+    return counted(b, KERN_PHASE_OTHER, begun,
+                   b->ops->route(b, logits, n_tokens, n_experts, n_used, experts, shares, why));
 }
 
 enum status kern_gather(struct kern_backend *b, const float *x, size_t width, const uint32_t *rows,
                         size_t n_rows, float *y, struct status_why *why)
 {
     assert((x && rows && y) || n_rows == 0);
-    return n_rows ? b->ops->gather(b, x, width, rows, n_rows, y, why) : STATUS_OK;
+    if (n_rows == 0)
+        return STATUS_OK;
+    uint64_t begun = kern_clock_now();
+    return counted(b, KERN_PHASE_OTHER, begun, b->ops->gather(b, x, width, rows, n_rows, y, why));
 }
 
 enum status kern_scatter_add(struct kern_backend *b, const float *x, size_t width,
@@ -170,7 +200,11 @@ enum status kern_scatter_add(struct kern_backend *b, const float *x, size_t widt
                              struct status_why *why)
 {
     assert((x && rows && shares && y) || n_rows == 0);
-    return n_rows ? b->ops->scatter_add(b, x, width, rows, shares, n_rows, y, why) : STATUS_OK;
+    if (n_rows == 0)
+        return STATUS_OK;
+    uint64_t begun = kern_clock_now();
+    return counted(b, KERN_PHASE_OTHER, begun,
+                   b->ops->scatter_add(b, x, width, rows, shares, n_rows, y, why));
 }
 
 /** role: the operation's name. */
@@ -235,7 +269,10 @@ enum status kern_score(struct kern_backend *b, const struct kern_score *op, stru
     }
     if (status == STATUS_OK)
         status = targets_check(op, n_vocab, why);
-    return status == STATUS_OK && op->n_rows ? b->ops->score(b, op, why) : status;
+    if (status != STATUS_OK || op->n_rows == 0)
+        return status;
+    uint64_t begun = kern_clock_now();
+    return counted(b, KERN_PHASE_SCORE, begun, b->ops->score(b, op, why));
 }
 
 enum status kern_record(struct kern_backend *b, const struct kern_record *op,
@@ -248,7 +285,10 @@ enum status kern_record(struct kern_backend *b, const struct kern_record *op,
         status = head_check(&op->head, n_vocab, "record: head", why);
     if (status == STATUS_OK)
         status = stride_check(op->stride, n_vocab, "record", why);
-    return status == STATUS_OK && op->n_rows ? b->ops->record(b, op, why) : status;
+    if (status != STATUS_OK || op->n_rows == 0)
+        return status;
+    uint64_t begun = kern_clock_now();
+    return counted(b, KERN_PHASE_SCORE, begun, b->ops->record(b, op, why));
 }
 
 size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op)

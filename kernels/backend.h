@@ -26,6 +26,7 @@
 
 #include "gguf/status.h"
 #include "gguf/type.h"
+#include "kernels/times.h"
 
 /** A weight matrix [R, K] as stored: a handle that can be pointed at other bytes. */
 struct kern_weight {
@@ -241,12 +242,15 @@ struct kern_backend_ops {
 struct kern_backend {
     const struct kern_backend_ops *ops;
     const atomic_bool *cancel; /* may be NULL; set by kern_set_cancel() */
+    struct kern_clock *clock;  /* the implementation's; backend.c counts operations into it */
 };
 
 /** Release the backend; its memory must have been freed. NULL is allowed. */
 void kern_close(struct kern_backend *b);
 /** From now on operations end with STATUS_CANCELLED once *flag is true. NULL: never. */
 void kern_set_cancel(struct kern_backend *b, const atomic_bool *flag);
+/** Where the time of the operations so far went. */
+void kern_times_read(const struct kern_backend *b, struct kern_times *out);
 
 /** Backend memory of at least n_bytes, aligned to 64; contents undefined. *out = NULL first. */
 enum status kern_alloc(struct kern_backend *b, void **out, size_t n_bytes, struct status_why *why);

@@ -98,6 +98,7 @@ enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_optio
     if (!cpu)
         return status_fail(why, STATUS_MEMORY, "no memory for a backend");
     cpu->base.ops = &cpu_ops;
+    cpu->base.clock = &cpu->clock;
     cpu->sgemm = options->gemm == KERN_GEMM_OPENBLAS ? kern_openblas_sgemm() : NULL;
     cpu->l2_bytes = l2_bytes();
     cpu->isa = kern_table_build(&cpu->table, options->isa_cap);
@@ -106,6 +107,7 @@ enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_optio
         kern_close(&cpu->base);
         return status;
     }
+    cpu->clock.n_threads = kern_pool_n_threads(cpu->pool);
     *out = &cpu->base;
     return STATUS_OK;
 }

@@ -20,6 +20,7 @@ struct kern_cpu {
     size_t l2_bytes;      /* of one core; decides how products are cut, never what they give */
     void *scratch;
     size_t scratch_bytes;
+    struct kern_clock clock; /* base.clock points here */
 };
 
 static inline struct kern_cpu *kern_cpu_of(struct kern_backend *b)

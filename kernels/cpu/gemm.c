@@ -60,10 +60,12 @@ static void pack_one(void *context, size_t index, unsigned thread)
 {
     (void)thread;
     const struct packing *p = context;
+    uint64_t begun = kern_clock_now();
     size_t token = index * KERN_PANEL;
     p->cpu->table.panel_pack(p->x + token * p->n_k, p->n_k,
                              smaller(p->n_tokens - token, KERN_PANEL), p->n_k,
                              p->out + token * p->n_k);
+    kern_clock_count(p->cpu->base.clock, KERN_PHASE_PACK, begun);
 }
 
 enum status kern_panels_pack(struct kern_cpu *cpu, const float *x, size_t n_tokens, size_t n_k,
@@ -79,11 +81,13 @@ static void decode_tile(const struct kern_gemm_rows *g, size_t k, size_t n_k)
     const struct kern_weight *w = g->weight;
     const struct gguf_type_info *info = gguf_type_info(w->type);
     kern_decode_fn *decode = g->cpu->table.decode[w->type];
+    uint64_t begun = kern_clock_now();
     size_t offset = k / info->block_elems * info->block_bytes;
     for (size_t r = 0; r < g->n_rows; r++) {
         const unsigned char *row = (const unsigned char *)w->data + (g->row + r) * w->row_bytes;
         decode(row + offset, g->tile + r * g->plan->tile_stride, n_k);
     }
+    kern_clock_count(g->cpu->base.clock, KERN_PHASE_DECODE, begun);
 }
 
 /** Columns [k, k + n_k), decoded in the tile, times all panels. */

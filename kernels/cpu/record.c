@@ -71,6 +71,7 @@ static void encode_group(void *context, size_t index, unsigned thread)
     (void)thread;
     const struct recording *r = context;
     const struct kern_walk *walk = &r->walk;
+    uint64_t begun = kern_clock_now();
     const struct kern_ops *ops = &walk->cpu->table.ops;
     struct kern_logit_tile tile = {
         .logits = kern_walk_logits(walk, 0, index / GROUPS) + index % GROUPS * KERN_LANES,
@@ -91,6 +92,7 @@ static void encode_group(void *context, size_t index, unsigned thread)
         record[r->op->stride - 1] = 0; /* unused if the vocabulary is odd, else overwritten */
     }
     ops->encode_codes(&rows, &tile);
+    kern_clock_count(walk->cpu->base.clock, KERN_PHASE_FOLD, begun);
 }
 
 static enum status record_slab(struct recording *r, size_t first_row, size_t n_rows)

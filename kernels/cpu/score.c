@@ -122,9 +122,11 @@ static void fold_group(void *context, size_t index, unsigned thread)
     (void)thread;
     const struct kern_walk *walk = context;
     struct group g;
+    uint64_t begun = kern_clock_now();
     group_open(&g, walk, index);
     for (size_t row = 0; row < walk->n_vocab_rows; row += KERN_SCORE_BLOCK)
         fold_block(&g, row);
+    kern_clock_count(walk->cpu->base.clock, KERN_PHASE_FOLD, begun);
 }
 
 /** The second pass: add the tile's terms of the Jensen-Shannon divergences. */
@@ -133,6 +135,7 @@ static void fold_js(void *context, size_t index, unsigned thread)
     (void)thread;
     const struct kern_walk *walk = context;
     struct group g;
+    uint64_t begun = kern_clock_now();
     group_open(&g, walk, index);
     for (size_t row = 0; row < walk->n_vocab_rows; row += KERN_SCORE_BLOCK) {
         struct kern_logit_tile base = block_of(&g, 0, row);
@@ -142,6 +145,7 @@ static void fold_js(void *context, size_t index, unsigned thread)
                                           &other);
         }
     }
+    kern_clock_count(walk->cpu->base.clock, KERN_PHASE_FOLD, begun);
 }
 
 static enum status walk_vocabulary(struct kern_walk *walk, kern_pool_fn *fold)
