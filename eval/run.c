@@ -16,14 +16,15 @@ struct run {
     const struct eval_task *task;
     const struct eval_run_options *options;
     struct eval_table *table; /* [n_heads] */
-    size_t n_heads;           /* the model and its candidates; arrays by head begin with it */
+    size_t n_heads;           /* one for each table; arrays by head begin with the base */
     struct eval_run_stats *stats;
     struct eval_scorer *scorer;
     size_t max_windows; /* of a batch */
     size_t *windows;    /* [max_windows]: which ones the batch holds */
     int32_t *tokens;    /* [max_windows * n_inputs] */
     struct model_segment *segments;
-    uint32_t *rows; /* [max_windows * n_scored] */
+    uint32_t *rows; /* [max_windows * n_scored], and so the next two */
+    size_t *places;
     struct kern_target *targets;
     struct kern_row_score *row_scores; /* [n_heads * max_windows * n_scored], and so the rest */
     struct kern_target_score *target_scores;
@@ -64,7 +65,14 @@ static struct eval_scorer_options scorer_options(const struct eval_task *task,
         .tile_tokens = options->tile_tokens,
         .candidates = task->candidates,
         .n_candidates = task->n_candidates,
+        .base = task->base,
+        .sink = task->sink,
     };
+}
+
+size_t eval_task_n_tables(const struct eval_task *task)
+{
+    return (task->base ? 2 : 1) + task->n_candidates;
 }
 
 /** Bytes of the arrays of a batch. */
@@ -73,10 +81,11 @@ static double batch_bytes(const struct eval_task *task, size_t n_windows)
     const struct eval_plan *plan = task->plan;
     double per_input = sizeof(int32_t);
     double per_head = sizeof(struct kern_row_score) + sizeof(struct kern_target_score);
-    if (task->n_candidates)
+    size_t n_heads = eval_task_n_tables(task);
+    if (n_heads > 1)
         per_head += sizeof(struct kern_pair_score);
-    double per_scored = sizeof(uint32_t) + 2 * sizeof(struct kern_target) +
-                        (double)(1 + task->n_candidates) * per_head;
+    double per_scored = sizeof(uint32_t) + sizeof(size_t) + 2 * sizeof(struct kern_target) +
+                        (double)n_heads * per_head;
     return (double)n_windows *
            ((double)plan->n_inputs * per_input + (double)plan->n_scored * per_scored +
             (double)(sizeof(struct model_segment) + sizeof(size_t)));
@@ -103,7 +112,8 @@ struct eval_memory eval_run_memory(const struct eval_task *task,
         m.weights += shard_bytes(model_file(task->candidates[i]));
     m.scorer = eval_scorer_bytes(task->model, task->backend, &scorer);
     m.scores = eval_table_bytes(plan->n_windows, plan->n_scored) +
-               (double)task->n_candidates * eval_table_pair_bytes(plan->n_windows, plan->n_scored) +
+               (double)(eval_task_n_tables(task) - 1) *
+                   eval_table_pair_bytes(plan->n_windows, plan->n_scored) +
                batch_bytes(task, largest_batch(task, options)) + small_things_bytes;
     m.present = eval_memory_present(model_file(task->model));
     m.total = m.weights + m.present + m.scorer + m.scores;
@@ -129,6 +139,17 @@ static enum status check_ids(const struct eval_task *task, const struct model *m
     return STATUS_OK;
 }
 
+/** All models as long as each other is what eval_check_same_vocab sees to; base rows are not. */
+static enum status check_base(const struct eval_task *task, struct status_why *why)
+{
+    size_t n_vocab = model_head(task->model)->n_rows;
+    if (task->base && task->base->n_vocab != n_vocab)
+        return status_fail(why, STATUS_USAGE,
+                           "the base has a vocabulary of %zu tokens, that of %s has %zu",
+                           task->base->n_vocab, gguf_path(model_file(task->model)), n_vocab);
+    return STATUS_OK;
+}
+
 static enum status allocate(struct run *r, struct status_why *why)
 {
     const struct eval_plan *plan = r->task->plan;
@@ -138,6 +159,7 @@ static enum status allocate(struct run *r, struct status_why *why)
     r->segments = calloc(r->max_windows, sizeof *r->segments);
     r->tokens = calloc(n_inputs, sizeof *r->tokens);
     r->rows = calloc(n_scored, sizeof *r->rows);
+    r->places = calloc(n_scored, sizeof *r->places);
     r->targets = calloc(n_scored, sizeof *r->targets);
     r->row_scores = calloc(r->n_heads * n_scored, sizeof *r->row_scores);
     r->target_scores = calloc(r->n_heads * n_scored, sizeof *r->target_scores);
@@ -145,7 +167,7 @@ static enum status allocate(struct run *r, struct status_why *why)
     if (wants_pairs)
         r->pair_scores = calloc(r->n_heads * n_scored, sizeof *r->pair_scores);
     if ((wants_pairs && !r->pair_scores) || !r->windows || !r->segments || !r->tokens || !r->rows ||
-        !r->targets || !r->row_scores || !r->target_scores)
+        !r->places || !r->targets || !r->row_scores || !r->target_scores)
         return status_fail(why, STATUS_MEMORY, "no memory for a batch of %zu tokens", n_inputs);
     return STATUS_OK;
 }
@@ -157,6 +179,7 @@ static void release(struct run *r)
     free(r->segments);
     free(r->tokens);
     free(r->rows);
+    free(r->places);
     free(r->targets);
     free(r->row_scores);
     free(r->target_scores);
@@ -191,6 +214,7 @@ static void add_window(struct run *r, size_t w)
     for (size_t i = 0; i < plan->n_scored; i++) {
         size_t p = plan->first_scored + i;
         r->rows[scored + i] = (uint32_t)(start + p);
+        r->places[scored + i] = w * plan->n_scored + i;
         r->targets[scored + i] = (struct kern_target){
             .row = (uint32_t)(scored + i), .token = stream->ids[eval_plan_target(plan, w, p)]};
     }
@@ -267,6 +291,7 @@ static enum status evaluate(struct run *r, struct status_why *why)
     struct eval_items items = {
         .rows = r->rows,
         .n_rows = r->n_batch * plan->n_scored,
+        .places = r->places,
         .targets = r->targets,
         .n_targets = r->n_batch * plan->n_scored,
         .row_scores = r->row_scores,
@@ -304,7 +329,7 @@ enum status eval_run(const struct eval_task *task, const struct eval_run_options
     assert(options->batch_tokens > 0);
     struct eval_run_stats own;
     struct run r = {
-        .task = task, .options = options, .table = table, .n_heads = 1 + task->n_candidates};
+        .task = task, .options = options, .table = table, .n_heads = eval_task_n_tables(task)};
     r.stats = stats ? stats : &own;
     r.started = eval_clock_seconds();
     r.max_windows = largest_batch(task, options);
@@ -316,7 +341,9 @@ enum status eval_run(const struct eval_task *task, const struct eval_run_options
     struct eval_scorer_options scorer = scorer_options(task, options);
     scorer.progress = on_fraction;
     scorer.progress_user = &r;
-    enum status status = check_ids(task, task->model, why);
+    enum status status = check_base(task, why);
+    if (!status)
+        status = check_ids(task, task->model, why);
     for (size_t i = 0; i < task->n_candidates && !status; i++)
         status = check_ids(task, task->candidates[i], why);
     if (!status)

@@ -11,14 +11,20 @@
 
 /** What is evaluated; everything is borrowed. */
 struct eval_task {
-    const struct model *model; /* the base, where there are candidates */
+    const struct model *model; /* the base, where there are candidates and no base rows */
     struct kern_backend *backend;
     const struct eval_plan *plan;
     const struct eval_stream *stream;
     const struct model *const *candidates; /* compared with the model, in the same pass */
     size_t n_candidates;
     bool want_js; /* fill EVAL_JS */
+    /* Rows of the base; the model is then compared with them, as its candidates are. */
+    const struct eval_row_source *base;
+    const struct eval_row_sink *sink; /* takes the model's rows */
 };
+
+/** Tables of a run: the base's, if it is no model, the model's, and those of its candidates. */
+size_t eval_task_n_tables(const struct eval_task *task);
 
 /** Where a run stands. */
 struct eval_progress {
@@ -47,11 +53,12 @@ struct eval_run_stats {
 
 /**
  * Evaluate every window of the plan that is not done in the table.
- * table: [1 + n_candidates], made by the caller with the plan's n_windows and n_scored: the
- *        model's, then those of the candidates by eval_table_make_pair. A window is done in all
- *        of them or in none.
+ * table: [eval_task_n_tables()], made by the caller with the plan's n_windows and n_scored: the
+ *        base's (that is the model's, or the base rows'), then those of all that are compared
+ *        with it by eval_table_make_pair. A window is done in all of them or in none.
  * stats: filled also on failure; may be NULL.
- * Fails: STATUS_FORMAT (an id beyond the model's vocabulary), STATUS_MEMORY, STATUS_DEVICE,
+ * Fails: STATUS_FORMAT (an id beyond the model's vocabulary), STATUS_USAGE (base rows of
+ *        another vocabulary), STATUS_MEMORY, STATUS_DEVICE, what base and sink report,
  *        STATUS_CANCELLED (see kern_set_cancel): the windows finished until then stay.
  * Scores that are not finite are no failure here: the figures name them.
  */

@@ -1,10 +1,12 @@
 #include "eval/scorer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "eval/clock.h"
 #include "eval/cost.h"
+#include "eval/row_flow.h"
 
 /** One of the models that go in step. */
 struct runner {
@@ -26,9 +28,10 @@ struct slab {
 struct eval_scorer {
     struct kern_backend *backend;
     struct eval_scorer_options options;
-    size_t n_heads;
-    struct runner *runners;  /* [n_heads], the base first */
-    struct kern_head *heads; /* [n_heads] */
+    size_t n_models, n_heads;
+    struct runner *runners;  /* [n_models]; they are the last of the heads */
+    struct kern_head *heads; /* [n_heads], the base first */
+    struct eval_row_flow flow;
     struct slab slab;
     double forward_cost, cost; /* of the running batch: all forward passes, and all */
     double cost_begun;         /* of the passes before the one at work */
@@ -42,7 +45,9 @@ static size_t row_bytes(const struct model *model)
 
 static size_t slab_rows(const struct eval_scorer_options *options)
 {
-    return options->max_rows < EVAL_SLAB_ROWS ? options->max_rows : EVAL_SLAB_ROWS;
+    size_t most = options->max_rows < EVAL_SLAB_ROWS ? options->max_rows : EVAL_SLAB_ROWS;
+    size_t source = options->base ? options->base->max_rows : 0;
+    return source && source < most ? source : most;
 }
 
 static struct model_session_options session_options(const struct eval_scorer_options *options)
@@ -91,22 +96,38 @@ static size_t layers_bytes(const struct model *model, struct kern_backend *backe
     return most;
 }
 
-static const struct model *model_at(const struct model *base,
-                                    const struct eval_scorer_options *options, size_t head)
+static const struct model *model_at(const struct model *first,
+                                    const struct eval_scorer_options *options, size_t i)
 {
-    return head ? options->candidates[head - 1] : base;
+    return i ? options->candidates[i - 1] : first;
+}
+
+static struct eval_row_flow_options flow_options(const struct model *model,
+                                                 const struct eval_scorer_options *options)
+{
+    return (struct eval_row_flow_options){.source = options->base,
+                                          .sink = options->sink,
+                                          .head = model_head(model),
+                                          .max_rows = slab_rows(options)};
 }
 
 /** What the backend takes for the scores of a slab. */
-static size_t head_bytes(const struct model *base, struct kern_backend *backend,
+static size_t head_bytes(const struct model *model, struct kern_backend *backend,
                          const struct eval_scorer_options *options)
 {
-    size_t n_heads = 1 + options->n_candidates, n_rows = slab_rows(options);
+    size_t n_models = 1 + options->n_candidates, n_rows = slab_rows(options);
+    const struct eval_row_source *base = options->base;
+    size_t n_heads = n_models + (base ? 1 : 0);
     struct kern_head *heads = calloc(n_heads, sizeof *heads);
     if (!heads)
         return 0;
-    for (size_t h = 0; h < n_heads; h++)
-        heads[h].matrix = model_head(model_at(base, options, h));
+    struct kern_recorded recorded = {0};
+    if (base && base->kind == EVAL_ROWS_CODES)
+        heads[0].recorded = &recorded;
+    else if (base)
+        heads[0].matrix = base->head;
+    for (size_t i = 0; i < n_models; i++)
+        heads[n_heads - n_models + i].matrix = model_head(model_at(model, options, i));
     struct kern_score op = {
         .n_heads = n_heads, .heads = heads, .n_rows = n_rows, .n_targets = n_rows};
     size_t n_bytes = kern_score_bytes(backend, &op);
@@ -121,18 +142,20 @@ double eval_scorer_bytes(const struct model *model, struct kern_backend *backend
     size_t n_tokens =
         session.tile_tokens < session.max_batch ? session.tile_tokens : session.max_batch;
     double rows = (double)options->max_batch + (double)slab_rows(options);
-    double own = 0;
-    size_t operation = head_bytes(model, backend, options);
-    for (size_t h = 0; h <= options->n_candidates; h++) {
-        const struct model *m = model_at(model, options, h);
+    struct eval_row_flow_options flow = flow_options(model, options);
+    size_t operation = 0, head = head_bytes(model, backend, options);
+    double own = eval_row_flow_bytes(backend, &flow, &operation);
+    operation = head > operation ? head : operation;
+    for (size_t i = 0; i <= options->n_candidates; i++) {
+        const struct model *m = model_at(model, options, i);
         size_t layers = layers_bytes(m, backend, n_tokens);
         operation = layers > operation ? layers : operation;
         own += rows * (double)row_bytes(m) + (double)model_session_bytes(m, &session);
     }
     double per_row = sizeof(struct kern_row_score) + sizeof(struct kern_pair_score) +
                      sizeof(struct kern_target_score);
-    return own + (double)operation +
-           per_row * (double)(1 + options->n_candidates) * (double)slab_rows(options);
+    double n_heads = (double)options->n_candidates + (options->base ? 2 : 1);
+    return own + (double)operation + per_row * n_heads * (double)slab_rows(options);
 }
 
 static enum status runner_open(struct runner *r, const struct eval_scorer *s,
@@ -172,22 +195,27 @@ enum status eval_scorer_open(struct eval_scorer **out, const struct model *model
     s->backend = backend;
     s->options = *options;
     s->options.candidates = NULL; /* borrowed for this call only */
-    s->n_heads = 1 + options->n_candidates;
-    s->runners = calloc(s->n_heads, sizeof *s->runners);
+    s->n_models = 1 + options->n_candidates;
+    s->n_heads = s->n_models + (options->base ? 1 : 0);
+    s->runners = calloc(s->n_models, sizeof *s->runners);
     s->heads = calloc(s->n_heads, sizeof *s->heads);
     enum status status = STATUS_OK;
     if (!s->runners || !s->heads)
-        status = status_fail(why, STATUS_MEMORY, "no memory for %zu models", s->n_heads);
+        status = status_fail(why, STATUS_MEMORY, "no memory for %zu models", s->n_models);
     else
         status = slab_open(s, why);
+    struct eval_row_flow_options flow = flow_options(model, options);
+    if (status == STATUS_OK)
+        status = eval_row_flow_open(&s->flow, backend, &flow, why);
     struct model_session_options session = session_options(options);
     session.progress = on_tile;
     session.progress_user = s;
-    for (size_t h = 0; h < s->n_heads && !status; h++) {
-        struct runner *r = &s->runners[h];
-        r->model = model_at(model, options, h);
+    for (size_t i = 0; i < s->n_models && !status; i++) {
+        struct runner *r = &s->runners[i];
+        r->model = model_at(model, options, i);
         status = runner_open(r, s, &session, why);
-        s->heads[h] = (struct kern_head){.hidden = r->hidden, .matrix = model_head(r->model)};
+        s->heads[s->n_heads - s->n_models + i] =
+            (struct kern_head){.hidden = r->hidden, .matrix = model_head(r->model)};
     }
     if (status) {
         eval_scorer_close(s);
@@ -201,11 +229,12 @@ void eval_scorer_close(struct eval_scorer *s)
 {
     if (!s)
         return;
-    for (size_t h = 0; s->runners && h < s->n_heads; h++) {
-        model_session_close(s->runners[h].session);
-        kern_free(s->backend, s->runners[h].x);
-        kern_free(s->backend, s->runners[h].hidden);
+    for (size_t i = 0; s->runners && i < s->n_models; i++) {
+        model_session_close(s->runners[i].session);
+        kern_free(s->backend, s->runners[i].x);
+        kern_free(s->backend, s->runners[i].hidden);
     }
+    eval_row_flow_close(&s->flow);
     free(s->runners);
     free(s->heads);
     free(s->slab.targets);
@@ -229,9 +258,9 @@ static void estimate(struct eval_scorer *s, const struct model_batch *batch, siz
     s->forward_cost = 0;
     s->cost_begun = 0;
     double head = 0;
-    for (size_t h = 0; h < s->n_heads; h++) {
-        s->forward_cost += forward_cost(s->runners[h].model, batch);
-        head += eval_cost_head(s->runners[h].model, n_rows);
+    for (size_t i = 0; i < s->n_models; i++) {
+        s->forward_cost += forward_cost(s->runners[i].model, batch);
+        head += eval_cost_head(s->runners[i].model, n_rows);
     }
     s->cost = s->forward_cost + head;
 }
@@ -289,10 +318,17 @@ static enum status score_slab(struct eval_scorer *s, const struct eval_items *it
     at->n_targets = end - at->target;
     enum status status =
         take_targets(s, items->targets + at->target, at->n_targets, (uint32_t)at->row, why);
-    for (size_t h = 0; h < s->n_heads && !status; h++) {
-        struct runner *r = &s->runners[h];
+    for (size_t i = 0; i < s->n_models && !status; i++) {
+        struct runner *r = &s->runners[i];
         status = model_hidden(r->session, r->x, items->rows + at->row, at->n_rows, r->hidden, why);
     }
+    const struct eval_row_source *base = s->flow.source;
+    size_t place = items->places ? items->places[at->row] : 0;
+    if (!status && base)
+        status = eval_row_flow_take(&s->flow, place, at->n_rows, &s->heads[0], why);
+    if (!status && s->flow.sink)
+        status = eval_row_flow_give(&s->flow, place, at->n_rows,
+                                    &s->heads[s->n_heads - s->n_models], why);
     if (status)
         return status;
     struct kern_score op = {
@@ -307,9 +343,34 @@ static enum status score_slab(struct eval_scorer *s, const struct eval_items *it
         .want_js = items->want_js,
     };
     status = kern_score(s->backend, &op, why);
+    if (!status && base && base->check)
+        status = base->check(base->user, place, at->n_rows, s->slab.rows, why);
     if (!status)
         give_scores(s, items, at);
     return status;
+}
+
+/** Rows from `row` on that lie one after the other among the plan's, `most` of them at most. */
+static size_t run_of_rows(const struct eval_items *items, size_t row, size_t most)
+{
+    size_t left = items->n_rows - row;
+    most = left < most ? left : most;
+    size_t n = 1;
+    while (n < most && (!items->places || items->places[row + n] == items->places[row] + n))
+        n++;
+    return n;
+}
+
+/** Tell the source of all the batch's rows. */
+static void expect_rows(const struct eval_scorer *s, const struct eval_items *items)
+{
+    const struct eval_row_source *base = s->flow.source;
+    if (!base || !base->expect)
+        return;
+    for (size_t row = 0, n; row < items->n_rows; row += n) {
+        n = run_of_rows(items, row, items->n_rows);
+        base->expect(base->user, items->places[row], n);
+    }
 }
 
 /** Every model's residual stream through all of its layers. */
@@ -317,8 +378,8 @@ static enum status forward(struct eval_scorer *s, const struct model_batch *batc
                            struct status_why *why)
 {
     enum status status = STATUS_OK;
-    for (size_t h = 0; h < s->n_heads && !status; h++) {
-        struct runner *r = &s->runners[h];
+    for (size_t i = 0; i < s->n_models && !status; i++) {
+        struct runner *r = &s->runners[i];
         s->cost_at_work = forward_cost(r->model, batch);
         status = model_embed(r->session, batch, r->x, why);
         if (!status)
@@ -333,14 +394,15 @@ enum status eval_scorer_run(struct eval_scorer *s, const struct model_batch *bat
                             const struct eval_items *items, struct eval_scorer_times *times,
                             struct status_why *why)
 {
+    assert(items->places || (!s->flow.source && !s->flow.sink));
     estimate(s, batch, items->n_rows);
+    expect_rows(s, items);
     double started = eval_clock_seconds();
     enum status status = forward(s, batch, why);
     double forwarded = eval_clock_seconds();
     struct place at = {0};
     while (at.row < items->n_rows && !status) {
-        size_t left = items->n_rows - at.row;
-        at.n_rows = left < slab_rows(&s->options) ? left : slab_rows(&s->options);
+        at.n_rows = run_of_rows(items, at.row, slab_rows(&s->options));
         status = score_slab(s, items, &at, why);
         at.row += at.n_rows;
         at.target += at.n_targets;

@@ -7,12 +7,15 @@
  *
  * Several models go in step: the scorer's own is the base, and each candidate has a session and
  * a residual stream beside it. Their heads are multiplied together, so that each candidate is
- * compared with exact rows of the base, and the base is evaluated once for all of them. Arrays
- * by head begin with the base.
+ * compared with exact rows of the base, and the base is evaluated once for all of them. Where
+ * the rows of the base come from a source (eval/base_rows.h), all of the models are compared
+ * with those. Arrays by head begin with the base: the source, if there is one, then the scorer's
+ * own model, then the candidates.
  */
 #ifndef EVAL_SCORER_H
 #define EVAL_SCORER_H
 
+#include "eval/base_rows.h"
 #include "kernels/backend.h"
 #include "model/forward.h"
 
@@ -30,6 +33,8 @@ struct eval_scorer_options {
     void *progress_user;
     const struct model *const *candidates; /* beside the scorer's model; copied */
     size_t n_candidates;                   /* 0: the model alone */
+    const struct eval_row_source *base;    /* head 0; NULL: the model is */
+    const struct eval_row_sink *sink;      /* takes the model's rows; NULL: none */
 };
 
 enum {
@@ -44,6 +49,8 @@ enum {
 struct eval_items {
     const uint32_t *rows; /* tokens of the batch: [n_rows], each row once */
     size_t n_rows;
+    /* [n_rows]: what eval/base_rows.h counts each of them as; NULL without source and sink */
+    const size_t *places;
     const struct kern_target *targets; /* .row is an index into rows; in non-falling order */
     size_t n_targets;
     struct kern_row_score *row_scores;       /* out: [n_heads, n_rows] */
@@ -58,8 +65,8 @@ struct eval_scorer_times {
 };
 
 /**
- * Allocate for each model a session, a residual stream and a slab. Models and backend must
- * outlive it; the candidates' heads must be as long as the model's.
+ * Allocate for each model a session, a residual stream and a slab. Models, backend, source and
+ * sink must outlive it; the heads must all be as long as the model's.
  * Fails: STATUS_MEMORY, STATUS_DEVICE.
  */
 enum status eval_scorer_open(struct eval_scorer **out, const struct model *model,
@@ -77,8 +84,8 @@ double eval_scorer_bytes(const struct model *model, struct kern_backend *backend
 
 /**
  * Evaluate a batch and score its items. times may be NULL.
- * Fails: as model_forward and kern_score; STATUS_CANCELLED once the backend's flag is set.
- * On failure the outputs are undefined.
+ * Fails: as model_forward, kern_score, the source and the sink; STATUS_CANCELLED once the backend's
+ * flag is set. On failure the outputs are undefined.
  */
 enum status eval_scorer_run(struct eval_scorer *scorer, const struct model_batch *batch,
                             const struct eval_items *items, struct eval_scorer_times *times,

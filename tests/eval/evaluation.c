@@ -46,7 +46,8 @@ void evaluation_open(struct evaluation *e, const struct setup *setup)
     plan_options.bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1;
     must(eval_plan_make(&e->plan, &plan_options, e->stream.n, &why), &why);
     must(eval_table_make(&e->table, e->plan.n_windows, e->plan.n_scored, &why), &why);
-    for (size_t i = 0; i < e->n_candidates; i++)
+    e->n_pairs = e->n_candidates + (setup->base ? 1 : 0);
+    for (size_t i = 0; i < e->n_pairs; i++)
         must(eval_table_make_pair(&e->candidate_tables[i], e->plan.n_windows, e->plan.n_scored,
                                   &why),
              &why);
@@ -60,10 +61,12 @@ enum status evaluation_run(struct evaluation *e, const struct setup *setup, stru
                              .stream = &e->stream,
                              .candidates = (const struct model *const *)e->candidates,
                              .n_candidates = e->n_candidates,
-                             .want_js = setup->want_js};
+                             .want_js = setup->want_js,
+                             .base = setup->base,
+                             .sink = setup->sink};
     /* The tables share their cells with those that stay. */
-    struct eval_table tables[1 + MAX_CANDIDATES] = {e->table};
-    for (size_t i = 0; i < e->n_candidates; i++)
+    struct eval_table tables[2 + MAX_CANDIDATES] = {e->table};
+    for (size_t i = 0; i < e->n_pairs; i++)
         tables[1 + i] = e->candidate_tables[i];
     struct eval_run_options run = setup->run;
     enum status status = STATUS_OK;
@@ -87,10 +90,10 @@ void evaluate(struct evaluation *e, const struct setup *setup)
 void evaluation_close(struct evaluation *e)
 {
     eval_table_free(&e->table);
-    for (size_t i = 0; i < e->n_candidates; i++) {
+    for (size_t i = 0; i < e->n_pairs; i++)
         eval_table_free(&e->candidate_tables[i]);
+    for (size_t i = 0; i < e->n_candidates; i++)
         model_close(e->candidates[i]);
-    }
     eval_stream_free(&e->stream);
     eval_text_free(&e->text);
     kern_close(e->backend);

@@ -14,6 +14,8 @@ struct setup {
     const char *candidates[MAX_CANDIDATES]; /* the first n_candidates, compared with the model */
     size_t n_candidates;
     bool want_js;
+    const struct eval_row_source *base; /* the model is then compared with it, too */
+    const struct eval_row_sink *sink;
     struct eval_plan_options plan; /* .bos is filled in from the model */
     bool split_lines;
     struct kern_cpu_options cpu; /* isa_cap zero is scalar: set it */
@@ -31,7 +33,8 @@ struct evaluation {
     struct eval_table table;
     size_t n_candidates;
     struct model *candidates[MAX_CANDIDATES];
-    struct eval_table candidate_tables[MAX_CANDIDATES];
+    size_t n_pairs; /* n_candidates, and one more where there are base rows: the model's, first */
+    struct eval_table candidate_tables[1 + MAX_CANDIDATES];
     struct eval_run_stats stats;
     struct eval_memory memory; /* foretold before the run */
     struct eval_perplexity_result result;
@@ -45,7 +48,7 @@ enum status evaluation_run(struct evaluation *e, const struct setup *setup, stru
 void evaluate(struct evaluation *e, const struct setup *setup);
 void evaluation_close(struct evaluation *e);
 
-/** The tables of a candidate, for eval_kld. */
+/** The tables of one that is compared, for eval_kld. */
 struct eval_kld_tables evaluation_pair(const struct evaluation *e, size_t candidate);
 
 #endif
