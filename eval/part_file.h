@@ -1,0 +1,63 @@
+/**
+ * A large file of known size that is written in place as PATH.part, can be continued after the
+ * process was killed, and takes the name PATH only when it is whole.
+ *
+ * Where eval/atomic_file.h is for results that are written at once, this is for recordings that
+ * take hours: offsets are the caller's, the space is set aside before the work begins, and what
+ * is on the disk survives. Two processes cannot write the same file: PATH.part is locked.
+ */
+#ifndef EVAL_PART_FILE_H
+#define EVAL_PART_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gguf/status.h"
+
+struct eval_part;
+
+struct eval_part_options {
+    uint64_t n_bytes; /* of the whole file */
+    bool replace;     /* PATH may exist: the new file takes its place when it is whole */
+    bool resume;      /* keep what PATH.part holds, if it exists, instead of emptying it */
+};
+
+/**
+ * Open PATH.part for writing and set n_bytes aside for it, where the file system can do that;
+ * elsewhere compare n_bytes with what is free. Its size grows with what is written.
+ * out: owned by the caller until eval_part_commit or eval_part_close.   path: copied; a symbolic
+ * link is followed.
+ * Fails: STATUS_USAGE (PATH exists and may not be replaced), STATUS_IO (not a regular file,
+ *        not writable, locked by another process, no space: the sentence has both sizes),
+ *        STATUS_MEMORY.
+ */
+enum status eval_part_open(struct eval_part **out, const char *path,
+                           const struct eval_part_options *options, struct status_why *why);
+
+/** The name that is written to until the commit. */
+const char *eval_part_path(const struct eval_part *part);
+
+/** Bytes that PATH.part had when it was opened: 0, or with `resume` what was kept. */
+uint64_t eval_part_kept(const struct eval_part *part);
+
+/** Write all bytes at an offset; from any thread. Fails: STATUS_IO. */
+enum status eval_part_write(struct eval_part *part, uint64_t offset, const void *bytes,
+                            size_t n_bytes, struct status_why *why);
+/** Read all bytes at an offset. Fails: STATUS_IO, STATUS_FORMAT (the file ends before). */
+enum status eval_part_read(struct eval_part *part, uint64_t offset, void *bytes, size_t n_bytes,
+                           struct status_why *why);
+/** Return when everything written so far is on the disk. Fails: STATUS_IO. */
+enum status eval_part_sync(struct eval_part *part, struct status_why *why);
+
+/**
+ * Put the whole file in its place: sync, rename, sync of the folder. Frees the object, whatever
+ * the outcome; after a failure PATH.part stays.
+ * Fails: STATUS_IO; what lay at PATH before is then untouched.
+ */
+enum status eval_part_commit(struct eval_part *part, struct status_why *why);
+
+/** Close without a commit. keep: leave PATH.part for another run, else remove it. NULL: nothing. */
+void eval_part_close(struct eval_part *part, bool keep);
+
+#endif
