@@ -1,0 +1,307 @@
+/**
+ * Whole evaluations of synthetic models, made on the way and removed again: seconds by phase.
+ *
+ * usage: bench_model [--shape 1b] [--types F16,Q8_0,Q4_K_M,IQ3_S] [--vocabs 32000,128256]
+ *                    [--ctx 512] [--tokens 2048] [--runs 3] [-t THREADS] [--isa NAME] [--batch N]
+ *                    [--layers N] [--kld] [--cold] [--folder DIR]
+ *
+ * Configurations take turns, --runs times; the fastest run of each is printed. Its columns from
+ * `load` to `rest` add up to `total`; `cpu` is the processor time of all threads. `load` opens
+ * model and backend; `decode`, `pack` and `multiply` are what products of layers and head consist
+ * of; `fold` makes scores of logits; `head` is what decode, pack, multiply and fold contain of the
+ * output matrix. GFLOP/s is what multiply reaches, all threads together. att/prod sets the time of
+ * an operation of attention against that of one in the products, decoding and packing included.
+ * --kld compares the model with itself, which scores two heads with all divergences.
+ * --cold drops the model from the page cache before each run.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/bench.h"
+#include "bench/synthetic.h"
+#include "eval/batch_size.h"
+#include "eval/clock.h"
+#include "eval/cost.h"
+#include "eval/perplexity.h"
+#include "eval/run.h"
+#include "kernels/cpu/cpu.h"
+#include "tests/harness/rng.h"
+
+enum { MAX_CASES = 32, PATH_BYTES = 512, NAME_BYTES = 16 };
+
+struct settings {
+    struct synthetic model;
+    char *types, *vocabs; /* lists with commas; cut up when they are read */
+    const char *folder;
+    size_t n_ctx, n_tokens, n_runs, n_batch;
+    struct kern_cpu_options cpu;
+    bool kld, cold;
+};
+
+/** One run, as seconds. */
+struct times {
+    double load, total;
+    double cpu; /* processor time of all threads */
+    struct kern_times phases;
+};
+
+/** A configuration, its file, its fastest run and what that must give. */
+struct bench {
+    struct synthetic model;
+    char type[NAME_BYTES], path[PATH_BYTES];
+    struct times best;
+    double nll;
+    double product_flops, pair_flops; /* of a run, one model */
+    size_t n_inputs, n_models;
+};
+
+static struct bench cases[MAX_CASES];
+
+static void remove_files(void)
+{
+    for (size_t i = 0; i < MAX_CASES && cases[i].path[0]; i++)
+        unlink(cases[i].path);
+}
+
+static void must(enum status status, const struct status_why *why)
+{
+    if (status == STATUS_OK)
+        return;
+    fprintf(stderr, "bench_model: %s\n", why->text);
+    exit(1);
+}
+
+static void check(bool ok, const char *what)
+{
+    struct status_why why;
+    snprintf(why.text, sizeof why.text, "%s", what);
+    must(ok ? STATUS_OK : STATUS_MEMORY, &why);
+}
+
+/** Random tokens instead of a text: what they are does not change the work. */
+static struct eval_stream random_stream(size_t n, size_t n_vocab)
+{
+    struct eval_stream stream = {.ids = malloc(n * sizeof *stream.ids),
+                                 .n_text_bytes = calloc(n, sizeof *stream.n_text_bytes),
+                                 .n = n};
+    check(stream.ids && stream.n_text_bytes, "no memory for the tokens");
+    struct rng rng = rng_open(0, 1);
+    for (size_t i = 0; i < n; i++)
+        stream.ids[i] = (int32_t)rng_below(&rng, n_vocab);
+    return stream;
+}
+
+static void drop_from_cache(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    (void)fdatasync(fd); /* pages not yet written would stay */
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    close(fd);
+}
+
+/** The evaluation's own part of a run: its mean NLL. */
+static double evaluate(const struct settings *s, struct bench *b, struct kern_backend *backend,
+                       const struct model *model)
+{
+    struct status_why why = {""};
+    struct eval_stream stream = random_stream(s->n_tokens + 1, model_hparams(model)->n_vocab);
+    struct eval_plan plan;
+    struct eval_plan_options plan_options = {.n_ctx = s->n_ctx, .bos = -1};
+    must(eval_plan_make(&plan, &plan_options, stream.n, &why), &why);
+    const struct model *const candidates[] = {model};
+    struct eval_task task = {.model = model,
+                             .backend = backend,
+                             .plan = &plan,
+                             .stream = &stream,
+                             .candidates = candidates,
+                             .n_candidates = s->kld ? 1 : 0};
+    struct eval_table tables[2] = {{0}, {0}};
+    must(eval_table_make(&tables[0], plan.n_windows, plan.n_scored, &why), &why);
+    if (s->kld)
+        must(eval_table_make_pair(&tables[1], plan.n_windows, plan.n_scored, &why), &why);
+    struct eval_run_options options = {.batch_tokens = s->n_batch};
+    if (s->n_batch == 0)
+        must(eval_batch_choose(&task, &options.batch_tokens, &why), &why);
+    must(eval_run(&task, &options, tables, NULL, &why), &why);
+    struct eval_perplexity_result result;
+    eval_perplexity(&result, &plan, &stream, tables);
+
+    double n = (double)plan.n_windows, one = eval_cost_forward(model, 1);
+    double pair = eval_cost_forward(model, 2) - 2 * one; /* one token more attends to one more */
+    double inputs = (double)plan.n_inputs;
+    b->n_inputs = plan.n_windows * plan.n_inputs;
+    b->n_models = 1 + task.n_candidates;
+    b->pair_flops = n * inputs * (inputs + 1) / 2 * pair;
+    b->product_flops = n * (inputs * (one - pair) + eval_cost_head(model, plan.n_scored));
+    eval_table_free(&tables[0]);
+    eval_table_free(&tables[1]);
+    eval_stream_free(&stream);
+    return result.figures.nll;
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/** One run from opening to closing, checked against the runs before. */
+static void run_once(const struct settings *s, struct bench *b, bool first)
+{
+    struct status_why why = {""};
+    if (s->cold)
+        drop_from_cache(b->path);
+    double started = eval_clock_seconds(), cpu_started = cpu_seconds();
+    struct kern_backend *backend;
+    must(kern_cpu_open(&backend, &s->cpu, &why), &why);
+    struct gguf_file *file;
+    must(gguf_open(&file, b->path, &why), &why);
+    struct model *model;
+    struct model_options model_options = {0};
+    must(model_open(&model, file, &model_options, &why), &why);
+    struct times times = {.load = eval_clock_seconds() - started};
+    double nll = evaluate(s, b, backend, model);
+    times.total = eval_clock_seconds() - started;
+    times.cpu = cpu_seconds() - cpu_started;
+    kern_times_read(backend, &times.phases);
+    model_close(model);
+    kern_close(backend);
+    check(nll == nll && (first || nll == b->nll), "the mean NLL is not the same in every run");
+    b->nll = nll;
+    if (first || times.total < b->best.total)
+        b->best = times;
+}
+
+static void print_case(const struct bench *b)
+{
+    const double *p = b->best.phases.seconds;
+    double total = b->best.total, n_models = (double)b->n_models;
+    double products = p[KERN_PHASE_LINEAR] + p[KERN_PHASE_SCORE] - p[KERN_PHASE_FOLD];
+    double multiply = products - p[KERN_PHASE_DECODE] - p[KERN_PHASE_PACK];
+    double rest = total - b->best.load - products - p[KERN_PHASE_ATTENTION] - p[KERN_PHASE_FOLD];
+    double relative = (p[KERN_PHASE_ATTENTION] / b->pair_flops) / (products / b->product_flops);
+    printf("%-8s %7u %7.2f %7.2f %6.2f %8.2f %7.2f %6.2f %6.2f %8.2f %8.2f | %7.2f %9.1f %8.1f "
+           "%8.2f\n",
+           b->model.type, b->model.n_vocab, b->best.load, p[KERN_PHASE_DECODE], p[KERN_PHASE_PACK],
+           multiply, p[KERN_PHASE_ATTENTION], p[KERN_PHASE_FOLD], rest, total, b->best.cpu,
+           p[KERN_PHASE_SCORE], n_models * (double)b->n_inputs / (total - b->best.load),
+           1e-9 * n_models * b->product_flops / multiply, relative);
+}
+
+/** A file for each type and vocabulary. */
+static size_t make_cases(const struct settings *s)
+{
+    struct status_why why = {""};
+    size_t n = 0;
+    for (char *rest = s->vocabs, *vocab; (vocab = strsep(&rest, ",")) != NULL;) {
+        char *types = strdup(s->types);
+        check(types, "no memory for a list");
+        for (char *next = types, *type; (type = strsep(&next, ",")) != NULL; n++) {
+            check(n < MAX_CASES, "too many types and vocabularies");
+            struct bench *b = &cases[n];
+            *b = (struct bench){.model = s->model};
+            snprintf(b->type, sizeof b->type, "%s", type);
+            b->model.type = b->type;
+            b->model.n_vocab = (uint32_t)strtoul(vocab, NULL, 10);
+            snprintf(b->path, sizeof b->path, "%s/bench_model.%d.%s.%s.gguf", s->folder,
+                     (int)getpid(), type, vocab);
+            must(synthetic_write(&b->model, b->path, &why), &why);
+        }
+        free(types);
+    }
+    return n;
+}
+
+/** Options with a number, and where it goes. */
+struct number_option {
+    const char *name;
+    size_t *value;
+};
+
+static bool read_number(const struct number_option *options, const char *name, const char *text)
+{
+    for (; options->name; options++) {
+        if (strcmp(options->name, name) != 0)
+            continue;
+        char *end;
+        *options->value = strtoul(text, &end, 10);
+        return *text && !*end && *options->value > 0;
+    }
+    return false;
+}
+
+/** False if the command line makes no sense. */
+static bool read_settings(struct settings *s, char **argv)
+{
+    size_t n_threads = 0, n_layers = 0;
+    const struct number_option numbers[] = {{"--ctx", &s->n_ctx},
+                                            {"--tokens", &s->n_tokens},
+                                            {"--runs", &s->n_runs},
+                                            {"--batch", &s->n_batch},
+                                            {"-t", &n_threads},
+                                            {"--layers", &n_layers},
+                                            {NULL, NULL}};
+    for (; *argv; argv++) {
+        const char *name = *argv;
+        if (strcmp(name, "--kld") == 0 || strcmp(name, "--cold") == 0) {
+            *(name[2] == 'k' ? &s->kld : &s->cold) = true;
+            continue;
+        }
+        char *value = *++argv;
+        if (!value)
+            return false;
+        if (strcmp(name, "--shape") == 0)
+            s->model.shape = value;
+        else if (strcmp(name, "--types") == 0)
+            s->types = value;
+        else if (strcmp(name, "--vocabs") == 0)
+            s->vocabs = value;
+        else if (strcmp(name, "--folder") == 0)
+            s->folder = value;
+        else if (!(strcmp(name, "--isa") == 0 ? kern_isa_parse(value, &s->cpu.isa_cap)
+                                              : read_number(numbers, name, value)))
+            return false;
+    }
+    s->cpu.n_threads = (unsigned)n_threads;
+    s->model.n_layers = (uint32_t)n_layers;
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    char types[] = "F16,Q8_0,Q4_K_M,IQ3_S", vocabs[] = "32000,128256";
+    struct settings s = {.model = {.shape = "1b"},
+                         .types = types,
+                         .vocabs = vocabs,
+                         .folder = "/tmp",
+                         .n_ctx = 512,
+                         .n_tokens = 2048,
+                         .n_runs = 3,
+                         .cpu = {.isa_cap = KERN_ISA_AVX512}};
+    if (argc < 1 || !read_settings(&s, argv + 1)) {
+        fputs("usage: the comment at the top of bench/bench_model.c\n", stderr);
+        return 2;
+    }
+    bench_print_machine();
+    atexit(remove_files);
+    size_t n = make_cases(&s);
+    for (size_t run = 0; run < s.n_runs; run++)
+        for (size_t i = 0; i < n; i++)
+            run_once(&s, &cases[i], run == 0);
+    printf("# shape %s, n_ctx %zu, %zu tokens, fastest of %zu runs%s%s; seconds\n", s.model.shape,
+           s.n_ctx, s.n_tokens, s.n_runs, s.kld ? ", kld" : "", s.cold ? ", cold" : "");
+    printf("%-8s %7s %7s %7s %6s %8s %7s %6s %6s %8s %8s | %7s %9s %8s %8s\n", "type", "vocab",
+           "load", "decode", "pack", "multiply", "attent.", "fold", "rest", "total", "cpu", "head",
+           "tokens/s", "GFLOP/s", "att/prod");
+    for (size_t i = 0; i < n; i++) {
+        print_case(&cases[i]);
+    }
+    return 0;
+}

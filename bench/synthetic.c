@@ -1,0 +1,273 @@
+#include "bench/synthetic.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "gguf/write.h"
+#include "tests/harness/random_blocks.h"
+
+enum {
+    POOL_ELEMS = 1 << 16, /* different weights, drawn again and again */
+    MIN_VOCAB = 512,
+    MAX_VOCAB = 1 << 20,
+    MAX_LAYERS = 1024,
+    NAME_BYTES = 64
+};
+
+struct shape {
+    const char *name;
+    uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, n_vocab;
+};
+
+static const struct shape shapes[] = {
+    {"tiny", 4, 256, 768, 8, 4, 2048},
+    {"1b", 22, 2048, 5632, 32, 4, 32000},
+    {"8b", 32, 4096, 14336, 32, 8, 128256},
+};
+
+/** A type for most matrices, and one for those that are thought to need more bits. */
+struct mix {
+    const char *name;
+    enum gguf_type most, more;
+};
+
+static const struct mix mixes[] = {
+    {"Q4_K_M", GGUF_TYPE_Q4_K, GGUF_TYPE_Q6_K},
+    {"Q5_K_M", GGUF_TYPE_Q5_K, GGUF_TYPE_Q6_K},
+};
+
+/** Where the rows of one matrix width and type come from. */
+struct source {
+    struct random_blocks pool;
+    size_t n_cols, row_bytes;
+};
+
+enum { MAX_SOURCES = 4 }; /* matrices have n_embd or n_ff columns, and one of two types */
+
+struct maker {
+    struct gguf_writer *writer;
+    struct shape shape;
+    struct mix mix;
+    struct source sources[MAX_SOURCES];
+    size_t n_sources;
+    float *ones; /* n_embd: the gain of every norm */
+};
+
+static void fill_rows(void *user, size_t row, size_t n_rows, void *bytes)
+{
+    (void)row;
+    struct source *source = user;
+    random_blocks_draw(&source->pool, bytes, n_rows * source->row_bytes);
+}
+
+/** The source for matrices of n_cols columns, made on first use; NULL if memory is short. */
+static struct source *source_of(struct maker *m, enum gguf_type type, size_t n_cols)
+{
+    for (size_t i = 0; i < m->n_sources; i++)
+        if (m->sources[i].n_cols == n_cols && m->sources[i].pool.type->type == type)
+            return &m->sources[i];
+    const struct gguf_type_info *info = gguf_type_info(type);
+    struct source *source = &m->sources[m->n_sources];
+    /* Outputs of about the size of the inputs. */
+    if (!random_blocks_open(&source->pool, type, 1 / sqrt((double)n_cols), POOL_ELEMS))
+        return NULL;
+    source->n_cols = n_cols;
+    source->row_bytes = n_cols / info->block_elems * info->block_bytes;
+    m->n_sources++;
+    return source;
+}
+
+struct matrix {
+    const char *name;
+    size_t n_cols, n_rows;
+    bool more_bits;
+};
+
+static bool add_matrix(struct maker *m, const struct matrix *matrix)
+{
+    enum gguf_type type = matrix->more_bits ? m->mix.more : m->mix.most;
+    struct source *source = source_of(m, type, matrix->n_cols);
+    if (source)
+        gguf_writer_tensor_fill(m->writer, matrix->name, type,
+                                (uint64_t[]){matrix->n_cols, matrix->n_rows}, 2, fill_rows, source);
+    return source != NULL;
+}
+
+static void add_norm(struct maker *m, const char *name)
+{
+    gguf_writer_tensor(m->writer, name, GGUF_TYPE_F32, (uint64_t[]){m->shape.n_embd}, 1, m->ones);
+}
+
+/** llama.cpp's choice for the mixes: the first and last eighth of the layers, of others a third. */
+static bool layer_needs_more(const struct maker *m, uint32_t layer)
+{
+    uint32_t eighth = m->shape.n_layers / 8;
+    return layer < eighth || layer >= 7 * m->shape.n_layers / 8 || (layer - eighth) % 3 == 2;
+}
+
+static bool add_layer(struct maker *m, uint32_t layer)
+{
+    const struct shape *s = &m->shape;
+    size_t n_kv = (size_t)s->n_embd / s->n_heads * s->n_kv_heads;
+    bool more = layer_needs_more(m, layer);
+    const struct matrix matrices[] = {
+        {"attn_q", s->n_embd, s->n_embd, false}, {"attn_k", s->n_embd, n_kv, false},
+        {"attn_v", s->n_embd, n_kv, more},       {"attn_output", s->n_embd, s->n_embd, false},
+        {"ffn_gate", s->n_embd, s->n_ff, false}, {"ffn_up", s->n_embd, s->n_ff, false},
+        {"ffn_down", s->n_ff, s->n_embd, more},
+    };
+    char name[NAME_BYTES];
+    for (size_t i = 0; i < sizeof matrices / sizeof matrices[0]; i++) {
+        snprintf(name, sizeof name, "blk.%u.%s.weight", layer, matrices[i].name);
+        struct matrix matrix = matrices[i];
+        matrix.name = name;
+        if (!add_matrix(m, &matrix))
+            return false;
+    }
+    snprintf(name, sizeof name, "blk.%u.attn_norm.weight", layer);
+    add_norm(m, name);
+    snprintf(name, sizeof name, "blk.%u.ffn_norm.weight", layer);
+    add_norm(m, name);
+    return true;
+}
+
+static void add_hparams(struct maker *m)
+{
+    const struct shape *s = &m->shape;
+    struct gguf_writer *w = m->writer;
+    gguf_writer_string(w, "general.architecture", "llama");
+    gguf_writer_string(w, "general.name", "synthetic");
+    gguf_writer_u32(w, "llama.context_length", 131072);
+    gguf_writer_u32(w, "llama.embedding_length", s->n_embd);
+    gguf_writer_u32(w, "llama.block_count", s->n_layers);
+    gguf_writer_u32(w, "llama.feed_forward_length", s->n_ff);
+    gguf_writer_u32(w, "llama.attention.head_count", s->n_heads);
+    gguf_writer_u32(w, "llama.attention.head_count_kv", s->n_kv_heads);
+    gguf_writer_f32(w, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
+    gguf_writer_u32(w, "llama.rope.dimension_count", s->n_embd / s->n_heads);
+    gguf_writer_u32(w, "llama.vocab_size", s->n_vocab);
+}
+
+/** A SentencePiece vocabulary: three special tokens, the bytes, then numbered words. */
+static bool add_vocabulary(struct maker *m)
+{
+    enum { WORD = 16, N_SPECIAL = 3, N_BYTES = 256 };
+    uint32_t n = m->shape.n_vocab;
+    char(*words)[WORD] = malloc((size_t)n * WORD);
+    struct gguf_string *tokens = malloc(n * sizeof *tokens);
+    float *scores = malloc(n * sizeof *scores);
+    int32_t *types = malloc(n * sizeof *types);
+    bool ok = words && tokens && scores && types;
+    static const char *const special[N_SPECIAL] = {"<unk>", "<s>", "</s>"};
+    for (uint32_t i = 0; ok && i < n; i++) {
+        if (i < N_SPECIAL)
+            snprintf(words[i], WORD, "%s", special[i]);
+        else if (i < N_SPECIAL + N_BYTES)
+            snprintf(words[i], WORD, "<0x%02X>", i - N_SPECIAL);
+        else if (i < N_SPECIAL + N_BYTES + 26)
+            snprintf(words[i], WORD, "%c", 'a' + (int)(i - N_SPECIAL - N_BYTES));
+        else
+            snprintf(words[i], WORD, "#%u", i);
+        tokens[i] = (struct gguf_string){words[i], 0};
+        while (words[i][tokens[i].n_bytes])
+            tokens[i].n_bytes++;
+        scores[i] = -(float)i;
+        types[i] = i == 0 ? 2 : i < N_SPECIAL ? 3 : i < N_SPECIAL + N_BYTES ? 6 : 1;
+    }
+    if (ok) {
+        gguf_writer_string(m->writer, "tokenizer.ggml.model", "llama");
+        gguf_writer_strings(m->writer, "tokenizer.ggml.tokens", tokens, n);
+        gguf_writer_f32s(m->writer, "tokenizer.ggml.scores", scores, n);
+        gguf_writer_i32s(m->writer, "tokenizer.ggml.token_type", types, n);
+        gguf_writer_u32(m->writer, "tokenizer.ggml.bos_token_id", 1);
+        gguf_writer_u32(m->writer, "tokenizer.ggml.eos_token_id", 2);
+        gguf_writer_u32(m->writer, "tokenizer.ggml.unknown_token_id", 0);
+    }
+    free(words);
+    free(tokens);
+    free(scores);
+    free(types);
+    return ok;
+}
+
+static bool add_all(struct maker *m)
+{
+    const struct shape *s = &m->shape;
+    m->ones = malloc(s->n_embd * sizeof *m->ones);
+    if (!m->ones)
+        return false;
+    for (uint32_t i = 0; i < s->n_embd; i++)
+        m->ones[i] = 1;
+    add_hparams(m);
+    const struct matrix embedding = {"token_embd.weight", s->n_embd, s->n_vocab, false};
+    const struct matrix head = {"output.weight", s->n_embd, s->n_vocab, true};
+    bool ok = add_vocabulary(m) && add_matrix(m, &embedding) && add_matrix(m, &head);
+    add_norm(m, "output_norm.weight");
+    for (uint32_t layer = 0; ok && layer < s->n_layers; layer++)
+        ok = add_layer(m, layer);
+    return ok;
+}
+
+static enum status find_shape(struct shape *out, const struct synthetic *model,
+                              struct status_why *why)
+{
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        if (strcasecmp(shapes[i].name, model->shape) != 0)
+            continue;
+        *out = shapes[i];
+        if (model->n_vocab)
+            out->n_vocab = model->n_vocab;
+        if (model->n_layers)
+            out->n_layers = model->n_layers;
+        if (out->n_vocab < MIN_VOCAB || out->n_vocab > MAX_VOCAB || out->n_layers > MAX_LAYERS)
+            return status_fail(why, STATUS_USAGE,
+                               "%u tokens and %u layers; expected %d to %d and at most %d",
+                               out->n_vocab, out->n_layers, MIN_VOCAB, MAX_VOCAB, MAX_LAYERS);
+        return STATUS_OK;
+    }
+    return status_fail(why, STATUS_USAGE, "there is no shape \"%s\"; expected tiny, 1b or 8b",
+                       model->shape);
+}
+
+static enum status find_mix(struct mix *out, const char *name, struct status_why *why)
+{
+    for (size_t i = 0; i < sizeof mixes / sizeof mixes[0]; i++) {
+        if (strcasecmp(mixes[i].name, name) == 0) {
+            *out = mixes[i];
+            return STATUS_OK;
+        }
+    }
+    const struct gguf_type_info *info;
+    for (size_t i = 0; (info = gguf_type_at(i)) != NULL; i++) {
+        if (strcasecmp(info->name, name) == 0) {
+            *out = (struct mix){info->name, info->type, info->type};
+            return STATUS_OK;
+        }
+    }
+    return status_fail(why, STATUS_USAGE, "there is no type or mix \"%s\"", name);
+}
+
+enum status synthetic_write(const struct synthetic *model, const char *path, struct status_why *why)
+{
+    struct maker m = {.writer = NULL};
+    enum status status = find_shape(&m.shape, model, why);
+    if (status == STATUS_OK)
+        status = find_mix(&m.mix, model->type, why);
+    if (status == STATUS_OK)
+        status = gguf_writer_new(&m.writer, why);
+    if (status != STATUS_OK)
+        return status;
+    if (add_all(&m)) {
+        status = gguf_writer_finish(m.writer, path, why);
+    } else {
+        gguf_writer_abandon(m.writer);
+        status = status_fail(why, STATUS_MEMORY, "no memory for a synthetic model");
+    }
+    for (size_t i = 0; i < m.n_sources; i++)
+        random_blocks_close(&m.sources[i].pool);
+    free(m.ones);
+    return status;
+}
