@@ -11,7 +11,8 @@
 static enum status check_outputs(const struct cli_kld *s, struct status_why *why)
 {
     const struct cli_named_file outputs[] = {{"--json", s->output.json_file},
-                                             {"--per-token", s->per_token_file}};
+                                             {"--per-token", s->per_token_file},
+                                             {"--state", s->state_file}};
     const struct cli_named_file inputs[] = {
         {"--base", s->base}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}};
     enum status status = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs,
@@ -89,6 +90,8 @@ static enum status compare(struct cli_comparison *c, struct status_why *why)
     enum status status = cli_output_create(&c->json_file, s->output.json_file, why);
     if (status == STATUS_OK)
         status = cli_output_create(&c->per_token_file, s->per_token_file, why);
+    if (status == STATUS_OK)
+        status = cli_comparison_open_journal(c, why);
     if (status != STATUS_OK)
         return status;
     cli_kld_print_beginning(c);

@@ -14,7 +14,8 @@ static enum status check_outputs(const struct cli_perplexity *s, struct status_w
 {
     const struct cli_named_file outputs[] = {{"--json", s->output.json_file},
                                              {"--per-token", s->per_token_file},
-                                             {"--per-task", s->per_task_file}};
+                                             {"--per-task", s->per_task_file},
+                                             {"--state", s->state_file}};
     const struct cli_named_file inputs[] = {
         {"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}};
     return cli_outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs,
@@ -57,6 +58,8 @@ static enum status create_outputs(struct cli_evaluation *e, struct status_why *w
     enum status status = cli_output_create(&e->json_file, s->output.json_file, why);
     if (status == STATUS_OK)
         status = cli_output_create(&e->per_token_file, s->per_token_file, why);
+    if (status == STATUS_OK)
+        status = cli_evaluation_open_journal(e, why);
     return status;
 }
 

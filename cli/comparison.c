@@ -114,6 +114,7 @@ void cli_comparison_close(struct cli_comparison *c)
 {
     eval_file_abandon(c->json_file);
     eval_file_abandon(c->per_token_file);
+    eval_journal_close(c->run_options.journal);
     for (size_t i = 0; i < c->n_candidates; i++) {
         eval_kld_free(&c->results[i]);
         eval_table_free(&c->tables[1 + i]);

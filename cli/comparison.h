@@ -59,6 +59,9 @@ void cli_kld_print_end(struct cli_comparison *c);
 
 /* kld_json.c */
 
+/** Open the journal of --state, if there is one. Fails: as eval_journal_open. */
+enum status cli_comparison_open_journal(struct cli_comparison *c, struct status_why *why);
+
 /** Write the result document; docs/json.md describes it. Fails: STATUS_MEMORY. */
 enum status cli_kld_write_json(const struct cli_comparison *c, struct eval_file *file,
                                struct status_why *why);

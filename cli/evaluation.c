@@ -79,6 +79,7 @@ void cli_evaluation_close(struct cli_evaluation *e)
 {
     eval_file_abandon(e->json_file);
     eval_file_abandon(e->per_token_file);
+    eval_journal_close(e->run_options.journal);
     eval_curve_free(&e->curve);
     eval_table_free(&e->table);
     eval_stream_free(&e->stream);

@@ -55,6 +55,9 @@ void cli_report_end(struct cli_evaluation *e);
 
 /* report_json.c */
 
+/** Open the journal of --state, if there is one. Fails: as eval_journal_open. */
+enum status cli_evaluation_open_journal(struct cli_evaluation *e, struct status_why *why);
+
 /** Write the result document; docs/json.md describes it. Fails: STATUS_MEMORY. */
 enum status cli_report_json(const struct cli_evaluation *e, struct eval_file *file,
                             struct status_why *why);

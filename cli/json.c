@@ -92,12 +92,19 @@ void cli_json_bytes(struct cli_json *json, cJSON *parent, const char *key, const
     free(text);
 }
 
+enum status cli_json_text_of(const struct cli_json *json, char **out, struct status_why *why)
+{
+    *out = json->failed ? NULL : cJSON_Print(json->root);
+    return *out ? STATUS_OK : status_fail(why, STATUS_MEMORY, "out of memory for a JSON document");
+}
+
 enum status cli_json_write(const struct cli_json *json, struct eval_file *file,
                            struct status_why *why)
 {
-    char *text = json->failed ? NULL : cJSON_Print(json->root);
-    if (!text)
-        return status_fail(why, STATUS_MEMORY, "out of memory for a JSON document");
+    char *text;
+    enum status status = cli_json_text_of(json, &text, why);
+    if (status != STATUS_OK)
+        return status;
     eval_file_write(file, text, strlen(text));
     eval_file_write(file, "\n", 1);
     cJSON_free(text);

@@ -40,6 +40,9 @@ void cli_json_real(struct cli_json *json, cJSON *parent, const char *key, double
 void cli_json_bytes(struct cli_json *json, cJSON *parent, const char *key, const char *bytes,
                     size_t n_bytes);
 
+/** The document as a text; the caller frees *out. Fails: STATUS_MEMORY. */
+enum status cli_json_text_of(const struct cli_json *json, char **out, struct status_why *why);
+
 /** Write the document and a newline. Fails: STATUS_MEMORY. */
 enum status cli_json_write(const struct cli_json *json, struct eval_file *file,
                            struct status_why *why);

@@ -142,6 +142,8 @@ cJSON *cli_json_add_run(struct cli_json *json, const struct cli_json_run *r)
     cJSON *run = cli_json_object(json, json->root, "run");
     cli_json_text(json, run, "text_file",
                   r->text->binary_file ? r->text->binary_file : r->text->text_file);
+    cli_json_text(json, run, "state_file", r->journal ? eval_journal_path(r->journal) : NULL);
+    cli_json_uint(json, run, "n_resumed", r->stats->n_resumed);
     cli_json_text(json, run, "started", started);
     cli_json_real(json, run, "seconds_to_load", r->seconds_to_load);
     cli_json_real(json, run, "seconds", r->stats->seconds);

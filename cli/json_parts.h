@@ -41,7 +41,8 @@ struct cli_json_run {
     const struct cli_text_settings *text;
     const struct eval_run_stats *stats;
     const struct kern_backend *backend;
-    double memory_bound; /* bytes */
+    double memory_bound;                /* bytes */
+    const struct eval_journal *journal; /* of --state, or NULL */
 };
 
 /** The object `run`: whatever may differ from run to run and machine to machine. Returns it. */

@@ -7,6 +7,7 @@
 
 #include "cli/comparison.h"
 #include "cli/json_parts.h"
+#include "cli/state.h"
 #include "eval/spelling.h"
 
 static const char *const quantile_keys[EVAL_N_QUANTILES] = {
@@ -141,6 +142,25 @@ static void add_settings(struct cli_json *json, const struct cli_comparison *c)
     cli_json_add_arithmetic(json, o, &s->machine);
 }
 
+enum status cli_comparison_open_journal(struct cli_comparison *c, struct status_why *why)
+{
+    struct cli_json json;
+    cli_state_begin(&json, "kld");
+    add_settings(&json, c);
+    cli_json_add_model(&json, json.root, "base", &c->base);
+    cJSON *candidates = cli_json_list(&json, json.root, "candidates");
+    for (size_t i = 0; i < c->n_candidates; i++)
+        cli_json_add_model(&json, cli_json_object(&json, candidates, NULL), "model",
+                           &c->candidates[i]);
+    cli_json_add_text(&json, &c->text, &c->stream, &c->plan, model_tokenizer(c->base.model));
+    enum status status =
+        cli_state_open(&c->run_options.journal, c->settings->state_file, &json, why);
+    if (status == STATUS_OK)
+        status =
+            cli_state_resume_windows(c->run_options.journal, c->tables, 1 + c->n_candidates, why);
+    return status;
+}
+
 enum status cli_kld_write_json(const struct cli_comparison *c, struct eval_file *file,
                                struct status_why *why)
 {
@@ -165,6 +185,7 @@ enum status cli_kld_write_json(const struct cli_comparison *c, struct eval_file 
         .stats = &c->stats,
         .backend = c->backend,
         .memory_bound = c->memory.total,
+        .journal = c->run_options.journal,
     };
     cJSON *run = cli_json_add_run(&json, &about);
     cli_json_text(&json, run, "base_file", c->base.path);

@@ -72,6 +72,11 @@ const struct cli_option cli_kld_table[] = {
      AT(n_worst),
      0,
      MOST_WORST},
+    {.names = "--state",
+     CLI_TEXT,
+     "FILE",
+     "keep a journal of what is finished; the same command goes on where a killed run stopped",
+     AT(state_file)},
     {.type = CLI_GROUP, .group = cli_output_table, .offset = AT(output)},
 
     {.type = CLI_GROUP, .group = cli_machine_table, .offset = AT(machine)},

@@ -14,7 +14,7 @@ struct cli_kld {
     bool js;
     struct cli_model_settings load;
     /* output */
-    const char *per_token_file;
+    const char *per_token_file, *state_file;
     bool context_curve;
     int64_t n_worst;
     struct cli_output_settings output;

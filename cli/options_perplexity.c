@@ -138,6 +138,11 @@ const struct cli_option cli_perplexity_table[] = {
      NULL,
      "print the mean negative log-probability by position",
      AT(context_curve)},
+    {.names = "--state",
+     CLI_TEXT,
+     "FILE",
+     "keep a journal of what is finished; the same command goes on where a killed run stopped",
+     AT(state_file)},
     {.type = CLI_GROUP, .group = cli_output_table, .offset = AT(output)},
 
     {.type = CLI_GROUP, .group = cli_machine_table, .offset = AT(machine)},

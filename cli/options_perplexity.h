@@ -21,7 +21,7 @@ struct cli_perplexity {
     struct cli_model_settings load;
     /* output */
     int64_t output_type;
-    const char *per_token_file, *per_task_file;
+    const char *per_token_file, *per_task_file, *state_file;
     bool context_curve;
     struct cli_output_settings output;
     struct cli_machine_settings machine;

@@ -4,6 +4,7 @@
  */
 #include "cli/evaluation.h"
 #include "cli/json_parts.h"
+#include "cli/state.h"
 
 /* Everything that the command line can say and that can change a figure. */
 static void add_settings(struct cli_json *json, const struct cli_evaluation *e)
@@ -65,6 +66,26 @@ static void add_result(struct cli_json *json, const struct cli_evaluation *e)
         cli_json_real(json, nonfinite, "finite_nll", r->finite_nll);
 }
 
+/* The document without figures and `run`: what was evaluated and how. Returns `windows`. */
+static cJSON *add_subject(struct cli_json *json, const struct cli_evaluation *e)
+{
+    add_settings(json, e);
+    cli_json_add_model(json, json->root, "model", &e->model);
+    return cli_json_add_text(json, &e->text, &e->stream, &e->plan, model_tokenizer(e->model.model));
+}
+
+enum status cli_evaluation_open_journal(struct cli_evaluation *e, struct status_why *why)
+{
+    struct cli_json json;
+    cli_state_begin(&json, "perplexity");
+    add_subject(&json, e);
+    enum status status =
+        cli_state_open(&e->run_options.journal, e->settings->state_file, &json, why);
+    if (status == STATUS_OK)
+        status = cli_state_resume_windows(e->run_options.journal, &e->table, 1, why);
+    return status;
+}
+
 enum status cli_report_json(const struct cli_evaluation *e, struct eval_file *file,
                             struct status_why *why)
 {
@@ -73,11 +94,7 @@ enum status cli_report_json(const struct cli_evaluation *e, struct eval_file *fi
     cli_json_text(&json, json.root, "schema", "assay-perplexity");
     cli_json_int(&json, json.root, "schema_version", CLI_SCHEMA_VERSION);
     add_result(&json, e);
-    add_settings(&json, e);
-    cli_json_add_model(&json, json.root, "model", &e->model);
-    cJSON *windows =
-        cli_json_add_text(&json, &e->text, &e->stream, &e->plan, model_tokenizer(e->model.model));
-    add_window_sums(&json, windows, e);
+    add_window_sums(&json, add_subject(&json, e), e);
     if (e->settings->context_curve)
         add_curve(&json, e);
     struct cli_json_run about = {
@@ -87,6 +104,7 @@ enum status cli_report_json(const struct cli_evaluation *e, struct eval_file *fi
         .stats = &e->stats,
         .backend = e->backend,
         .memory_bound = e->memory.total,
+        .journal = e->run_options.journal,
     };
     cJSON *run = cli_json_add_run(&json, &about);
     cli_json_text(&json, run, "model_file", e->model.path);

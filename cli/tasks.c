@@ -161,6 +161,8 @@ static enum status open_all(struct cli_tasks *t, struct status_why *why)
         status = cli_output_create(&t->json_file, s->output.json_file, why);
     if (status == STATUS_OK)
         status = cli_output_create(&t->per_task_file, s->per_task_file, why);
+    if (status == STATUS_OK)
+        status = cli_tasks_open_journal(t, why);
     t->seconds_to_load = eval_clock_seconds() - started;
     return status;
 }
@@ -169,6 +171,7 @@ static void close_all(struct cli_tasks *t)
 {
     eval_file_abandon(t->json_file);
     eval_file_abandon(t->per_task_file);
+    eval_journal_close(t->journal);
     eval_choices_free(&t->choices);
     eval_dataset_free(&t->dataset);
     eval_text_free(&t->text);
@@ -212,6 +215,7 @@ static enum status evaluate(struct cli_tasks *t, struct status_why *why)
         .task_done = on_task,
         .progress = on_progress,
         .user = t,
+        .journal = t->journal,
     };
     enum status run_status = eval_choices_run(&t->choices, &run, &t->stats, why);
     cli_progress_clear(&t->progress);

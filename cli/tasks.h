@@ -21,6 +21,7 @@ struct cli_tasks {
     struct eval_run_stats stats;
     struct eval_choice_tally tally;              /* of the tasks that were reported */
     struct eval_file *json_file, *per_task_file; /* NULL: not wanted, or already written */
+    struct eval_journal *journal;                /* NULL: none is kept */
     struct cli_progress progress;
     time_t started;
     double seconds_to_load;
@@ -49,6 +50,9 @@ void cli_tasks_report_task(struct cli_tasks *t, size_t i);
 void cli_tasks_report_end(struct cli_tasks *t);
 
 /* tasks_files.c */
+
+/** Open the journal of --state, if there is one. Fails: as eval_journal_open. */
+enum status cli_tasks_open_journal(struct cli_tasks *t, struct status_why *why);
 
 /** The table of --per-task: a line for each task that is done. */
 void cli_tasks_write_table(const struct cli_tasks *t, struct eval_file *file);

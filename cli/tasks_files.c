@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "cli/json_parts.h"
+#include "cli/state.h"
 #include "cli/tasks.h"
 
 void cli_tasks_write_table(const struct cli_tasks *t, struct eval_file *file)
@@ -78,35 +79,53 @@ static void add_tasks(struct cli_json *json, const struct cli_tasks *t)
     }
 }
 
+/* What was evaluated and how. */
+static void add_subject(struct cli_json *json, const struct cli_tasks *t)
+{
+    const struct cli_perplexity *s = t->settings;
+    cJSON *settings = cli_json_object(json, json->root, "settings");
+    cli_json_uint(json, settings, "n_tasks", t->choices.n);
+    cli_json_flag(json, settings, "llama_compat", s->llama_compat);
+    cli_json_add_text_settings(json, settings, &s->text);
+    cli_json_add_model_settings(json, settings, &s->load);
+    cli_json_add_arithmetic(json, settings, &s->machine);
+    cli_json_add_model(json, json->root, "model", &t->model);
+    cJSON *text = cli_json_object(json, json->root, "text");
+    cli_json_text(json, text, "sha256", t->text.sha256);
+    cli_json_uint(json, text, "n_bytes", t->text.file_bytes);
+    cli_json_uint(json, text, "n_tasks", t->dataset.n_questions);
+}
+
+enum status cli_tasks_open_journal(struct cli_tasks *t, struct status_why *why)
+{
+    struct cli_json json;
+    cli_state_begin(&json, cli_tasks_name(t->kind));
+    add_subject(&json, t);
+    enum status status = cli_state_open(&t->journal, t->settings->state_file, &json, why);
+    if (status == STATUS_OK)
+        status = cli_state_resume_tasks(t->journal, &t->choices, why);
+    return status;
+}
+
 enum status cli_tasks_write_json(const struct cli_tasks *t, struct eval_file *file,
                                  struct status_why *why)
 {
-    const struct cli_perplexity *s = t->settings;
     struct cli_json json;
     cli_json_begin(&json);
     cli_json_text(&json, json.root, "schema", "assay-tasks");
     cli_json_int(&json, json.root, "schema_version", CLI_SCHEMA_VERSION);
     cli_json_text(&json, json.root, "kind", cli_tasks_name(t->kind));
     add_result(&json, t);
-    cJSON *settings = cli_json_object(&json, json.root, "settings");
-    cli_json_uint(&json, settings, "n_tasks", t->choices.n);
-    cli_json_flag(&json, settings, "llama_compat", s->llama_compat);
-    cli_json_add_text_settings(&json, settings, &s->text);
-    cli_json_add_model_settings(&json, settings, &s->load);
-    cli_json_add_arithmetic(&json, settings, &s->machine);
-    cli_json_add_model(&json, json.root, "model", &t->model);
-    cJSON *text = cli_json_object(&json, json.root, "text");
-    cli_json_text(&json, text, "sha256", t->text.sha256);
-    cli_json_uint(&json, text, "n_bytes", t->text.file_bytes);
-    cli_json_uint(&json, text, "n_tasks", t->dataset.n_questions);
+    add_subject(&json, t);
     add_tasks(&json, t);
     struct cli_json_run about = {
         .started = t->started,
         .seconds_to_load = t->seconds_to_load,
-        .text = &s->text,
+        .text = &t->settings->text,
         .stats = &t->stats,
         .backend = t->backend,
         .memory_bound = (double)NAN,
+        .journal = t->journal,
     };
     cJSON *run = cli_json_add_run(&json, &about);
     cli_json_text(&json, run, "model_file", t->model.path);

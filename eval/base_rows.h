@@ -53,6 +53,9 @@ struct eval_row_sink {
     void *user;
     enum status (*write)(void *user, size_t first, size_t n_rows, const void *rows,
                          struct status_why *why);
+    /** Return when all rows written so far are on the disk: a journal will vouch for them. May be
+        NULL. */
+    enum status (*sync)(void *user, struct status_why *why);
 };
 
 #endif

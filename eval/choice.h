@@ -68,11 +68,16 @@ struct eval_choices_run {
     void (*task_done)(void *user, size_t i);
     void (*progress)(void *user, const struct eval_progress *progress);
     void *user;
+    /* What the tasks are appended to; those that are in it are done, and no others: see
+       eval_resume_tasks. NULL: no journal. */
+    struct eval_journal *journal;
 };
 
 /**
- * Evaluate all tasks: fill in log_probs.
- * stats: filled also on failure. Fails: as eval_scorer_run; the tasks done until then stay.
+ * Evaluate all tasks that are not done: fill in log_probs. Those that came out of a journal are
+ * reported first.
+ * stats: filled also on failure.
+ * Fails: as eval_scorer_run, STATUS_IO (the journal); the tasks done until then stay.
  */
 enum status eval_choices_run(struct eval_choices *choices, const struct eval_choices_run *run,
                              struct eval_run_stats *stats, struct status_why *why);

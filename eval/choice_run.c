@@ -6,6 +6,7 @@
 
 #include "eval/choice.h"
 #include "eval/clock.h"
+#include "eval/resume.h"
 
 /** What a task, or a batch of tasks, takes. */
 struct sizes {
@@ -28,7 +29,7 @@ struct run {
     struct kern_target_score *target_scores;
     double n_total, n_done, started; /* tokens of all batches, of those done */
     double n_at_work;                /* tokens of the batch */
-    size_t n_tasks_done;
+    size_t n_tasks_done;             /* those that the journal had included */
 };
 
 /** Tokens of a choice that its own segment evaluates: not the last, which predicts nothing. */
@@ -80,7 +81,7 @@ static void keep_larger(size_t *max, size_t n)
 static void measure(struct run *r)
 {
     struct sizes s;
-    for (size_t from = 0; from < r->choices->n;) {
+    for (size_t from = r->n_tasks_done; from < r->choices->n;) {
         from = batch_end(r, from, &s);
         keep_larger(&r->max.n_tokens, s.n_tokens);
         keep_larger(&r->max.n_segments, s.n_segments);
@@ -198,21 +199,45 @@ static void add_task(struct run *r, struct eval_choice_task *t)
     }
 }
 
-/** Hand the batch's scores to its tasks and tell of them. */
-static void record(struct run *r, size_t from, size_t end)
+static enum status finish_task(struct run *r, size_t k, struct status_why *why)
 {
+    struct eval_journal *journal = r->options->journal;
+    enum status status = STATUS_OK;
+    if (journal)
+        status = eval_resume_keep_task(journal, &r->choices->tasks[k], why);
+    if (status)
+        return status;
+    r->choices->tasks[k].done = true;
+    r->n_tasks_done++;
+    if (r->options->task_done)
+        r->options->task_done(r->options->user, k);
+    return STATUS_OK;
+}
+
+/** Hand the batch's scores to its tasks and the journal, then tell of them. */
+static enum status record(struct run *r, size_t from, size_t end, struct status_why *why)
+{
+    enum status status = STATUS_OK;
     for (size_t i = 0; i < r->n.n_targets; i++)
         *r->places[i] = r->target_scores[i].log_prob;
-    for (size_t k = from; k < end; k++) {
+    for (size_t k = from; k < end && !status; k++) {
         struct eval_choice_task *t = &r->choices->tasks[k];
         for (size_t i = 1; i < t->n_choices; i++)
             for (size_t j = t->first_scored; j < t->n_common; j++)
                 t->choices[i].log_probs[j] = t->choices[0].log_probs[j];
-        t->done = true;
-        r->n_tasks_done++;
-        if (r->options->task_done)
-            r->options->task_done(r->options->user, k);
+        status = finish_task(r, k, why);
     }
+    return status;
+}
+
+/** Tell of the tasks that the journal had. */
+static void report_resumed(struct run *r)
+{
+    if (r->options->journal)
+        r->stats->n_resumed = (size_t)eval_journal_n(r->options->journal);
+    for (; r->n_tasks_done < r->stats->n_resumed; r->n_tasks_done++)
+        if (r->options->task_done)
+            r->options->task_done(r->options->user, r->n_tasks_done);
 }
 
 static void on_fraction(void *user, double fraction)
@@ -248,12 +273,37 @@ static enum status run_batch(struct run *r, size_t from, size_t end, struct stat
     enum status status = eval_scorer_run(r->scorer, &batch, &items, &r->stats->times, why);
     if (status)
         return status;
-    record(r, from, end);
     r->n_done += r->n_at_work;
     r->stats->n_batches++;
     r->stats->n_windows += end - from;
     r->stats->n_inputs += r->n.n_tokens;
-    return STATUS_OK;
+    return record(r, from, end, why);
+}
+
+/** The tasks that are not done. */
+static enum status run_batches(struct run *r, struct status_why *why)
+{
+    measure(r);
+    r->stats->max_batch_tokens = r->max.n_tokens;
+    size_t from = r->n_tasks_done, n = r->choices->n, end;
+    if (from == n)
+        return STATUS_OK;
+    struct eval_scorer_options scorer = {
+        .max_batch = r->max.n_tokens,
+        .max_rows = r->max.n_rows,
+        .max_segment = r->choices->n_tokens_max,
+        .progress = on_fraction,
+        .progress_user = r,
+    };
+    enum status status = allocate(r, why);
+    if (!status)
+        status = eval_scorer_open(&r->scorer, r->options->model, r->options->backend, &scorer, why);
+    struct sizes size;
+    for (; from < n && !status; from = end) {
+        end = batch_end(r, from, &size);
+        status = run_batch(r, from, end, why);
+    }
+    return status;
 }
 
 enum status eval_choices_run(struct eval_choices *choices, const struct eval_choices_run *options,
@@ -262,25 +312,12 @@ enum status eval_choices_run(struct eval_choices *choices, const struct eval_cho
     struct run r = {.choices = choices, .options = options, .stats = stats};
     r.started = eval_clock_seconds();
     *stats = (struct eval_run_stats){0};
-    measure(&r);
-    stats->max_batch_tokens = r.max.n_tokens;
-    struct eval_scorer_options scorer = {
-        .max_batch = r.max.n_tokens,
-        .max_rows = r.max.n_rows,
-        .max_segment = choices->n_tokens_max,
-        .progress = on_fraction,
-        .progress_user = &r,
-    };
     enum status status = check_ids(&r, why);
-    if (!status)
-        status = allocate(&r, why);
-    if (!status)
-        status = eval_scorer_open(&r.scorer, options->model, options->backend, &scorer, why);
-    struct sizes size;
-    for (size_t from = 0, end; from < choices->n && !status; from = end) {
-        end = batch_end(&r, from, &size);
-        status = run_batch(&r, from, end, why);
+    if (!status) {
+        report_resumed(&r);
+        status = run_batches(&r, why);
     }
+    status = eval_resume_end(options->journal, status, why);
     release(&r);
     stats->seconds = eval_clock_seconds() - r.started;
     return status;

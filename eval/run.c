@@ -7,6 +7,7 @@
 #include "eval/clock.h"
 #include "eval/compat.h"
 #include "eval/memory.h"
+#include "eval/resume.h"
 
 /** Code that a run is the first to touch, positions of a tile, state of a slab's scores. */
 static const double small_things_bytes = 1.5e6;
@@ -263,20 +264,39 @@ static void record_pairs(struct run *r, size_t h, size_t k)
     }
 }
 
-/** Copy the batch's scores into the tables and tell of its windows. */
+/** Copy the batch's scores into the tables. */
 static void record(struct run *r)
 {
-    for (size_t k = 0; k < r->n_batch; k++) {
+    for (size_t k = 0; k < r->n_batch; k++)
         for (size_t h = 0; h < r->n_heads; h++) {
             record_window(r, h, k);
             if (h)
                 record_pairs(r, h, k);
             r->table[h].done[r->windows[k]] = true;
         }
-        if (r->options->window_done)
-            r->options->window_done(r->options->user, r->windows[k]);
-    }
-    r->n_done += r->n_batch;
+}
+
+/** Append the batch to the journal: its rows are on the disk before a record says so. */
+static enum status keep(struct run *r, struct status_why *why)
+{
+    const struct eval_row_sink *sink = r->task->sink;
+    enum status status = STATUS_OK;
+    if (!r->options->journal)
+        return STATUS_OK;
+    if (sink && sink->sync)
+        status = sink->sync(sink->user, why);
+    for (size_t k = 0; k < r->n_batch && !status; k++)
+        status = eval_resume_keep(r->options->journal, r->table, r->n_heads, r->windows[k], why);
+    return status;
+}
+
+/** Tell of the windows that the journal had. */
+static void report_resumed(struct run *r)
+{
+    if (r->options->journal)
+        r->stats->n_resumed = (size_t)eval_journal_n(r->options->journal);
+    for (size_t w = 0; w < r->stats->n_resumed && r->options->window_done; w++)
+        r->options->window_done(r->options->user, w);
 }
 
 static enum status evaluate(struct run *r, struct status_why *why)
@@ -302,10 +322,16 @@ static enum status evaluate(struct run *r, struct status_why *why)
     enum status status = eval_scorer_run(r->scorer, &batch, &items, &r->stats->times, why);
     if (status)
         return status;
-    record(r);
     r->stats->n_batches++;
     r->stats->n_windows += r->n_batch;
     r->stats->n_inputs += batch.n_tokens;
+    record(r);
+    status = keep(r, why);
+    if (status)
+        return status;
+    r->n_done += r->n_batch;
+    for (size_t k = 0; k < r->n_batch && r->options->window_done; k++)
+        r->options->window_done(r->options->user, r->windows[k]);
     return STATUS_OK;
 }
 
@@ -350,8 +376,11 @@ enum status eval_run(const struct eval_task *task, const struct eval_run_options
         status = allocate(&r, why);
     if (!status)
         status = eval_scorer_open(&r.scorer, task->model, task->backend, &scorer, why);
-    if (!status)
+    if (!status) {
+        report_resumed(&r);
         status = run_batches(&r, why);
+    }
+    status = eval_resume_end(options->journal, status, why);
     release(&r);
     r.stats->seconds = eval_clock_seconds() - r.started;
     return status;

@@ -5,6 +5,7 @@
 #ifndef EVAL_RUN_H
 #define EVAL_RUN_H
 
+#include "eval/journal.h"
 #include "eval/scorer.h"
 #include "eval/table.h"
 #include "eval/window.h"
@@ -41,24 +42,30 @@ struct eval_run_options {
     void (*window_done)(void *user, size_t w);
     void (*progress)(void *user, const struct eval_progress *progress);
     void *user;
+    /* What the windows are appended to; the table has those that are in it, and no others: see
+       eval_resume_windows. NULL: no journal. */
+    struct eval_journal *journal;
 };
 
 /** What a run did, for the report. */
 struct eval_run_stats {
     size_t n_batches, n_windows, n_inputs; /* evaluated in this run */
+    size_t n_resumed;                      /* windows that the journal had */
     size_t max_batch_tokens;               /* of the largest batch that the run may form */
     double seconds;
     struct eval_scorer_times times;
 };
 
 /**
- * Evaluate every window of the plan that is not done in the table.
+ * Evaluate every window of the plan that is not done in the table. Windows that came out of a
+ * journal are reported first.
  * table: [eval_task_n_tables()], made by the caller with the plan's n_windows and n_scored: the
  *        base's (that is the model's, or the base rows'), then those of all that are compared
  *        with it by eval_table_make_pair. A window is done in all of them or in none.
  * stats: filled also on failure; may be NULL.
  * Fails: STATUS_FORMAT (an id beyond the model's vocabulary), STATUS_USAGE (base rows of
  *        another vocabulary), STATUS_MEMORY, STATUS_DEVICE, what base and sink report,
+ *        STATUS_IO (the journal),
  *        STATUS_CANCELLED (see kern_set_cancel): the windows finished until then stay.
  * Scores that are not finite are no failure here: the figures name them.
  */

@@ -1,0 +1,71 @@
+#include "cli/state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/versions.h"
+
+void cli_state_begin(struct cli_json *json, const char *evaluator)
+{
+    struct cli_versions versions;
+    cli_versions_read(&versions);
+    cli_json_begin(json);
+    cli_json_text(json, json->root, "evaluator", evaluator);
+    cli_json_text(json, json->root, "assay", versions.assay);
+}
+
+enum status cli_state_open(struct eval_journal **out, const char *path, struct cli_json *json,
+                           struct status_why *why)
+{
+    *out = NULL;
+    enum status status = STATUS_OK;
+    if (path && strcmp(path, "-") == 0)
+        status = status_fail(why, STATUS_USAGE, "--state: expected the name of a file, found '-'");
+    else if (path) {
+        char *settings;
+        status = cli_json_text_of(json, &settings, why);
+        if (status == STATUS_OK)
+            status = eval_journal_open(out, path, settings, why);
+        cJSON_free(settings);
+    }
+    cli_json_free(json);
+    return status;
+}
+
+/* What the journal had, and whether there is something behind it that is no record. */
+static void print_resumed(const struct eval_journal *journal, size_t n_total, const char *unit)
+{
+    uint64_t n = eval_journal_n(journal), n_behind = eval_journal_n_behind(journal);
+    const char *path = eval_journal_path(journal);
+    if (n)
+        fprintf(stderr, "assay: %s: %" PRIu64 " of %zu %s were finished before\n", path, n, n_total,
+                unit);
+    if (n_behind && n < n_total)
+        fprintf(stderr,
+                "assay: note: %s: %" PRIu64 " bytes at the end are no whole record; they are cut "
+                "off\n",
+                path, n_behind);
+}
+
+enum status cli_state_resume_windows(struct eval_journal *journal, const struct eval_table *tables,
+                                     size_t n_tables, struct status_why *why)
+{
+    if (!journal)
+        return STATUS_OK;
+    enum status status = eval_resume_windows(journal, tables, n_tables, why);
+    if (status == STATUS_OK)
+        print_resumed(journal, tables[0].n_windows, "windows");
+    return status;
+}
+
+enum status cli_state_resume_tasks(struct eval_journal *journal, struct eval_choices *choices,
+                                   struct status_why *why)
+{
+    if (!journal)
+        return STATUS_OK;
+    enum status status = eval_resume_tasks(journal, choices, why);
+    if (status == STATUS_OK)
+        print_resumed(journal, choices->n, "tasks");
+    return status;
+}

@@ -1,0 +1,31 @@
+/** --state FILE: a journal, so that a run that was killed goes on where it stopped. */
+#ifndef CLI_STATE_H
+#define CLI_STATE_H
+
+#include "cli/json.h"
+#include "eval/resume.h"
+
+/**
+ * Begin the document of what a journal belongs to: this version of the program, the evaluator.
+ * The caller adds everything that determines the numbers.
+ */
+void cli_state_begin(struct cli_json *json, const char *evaluator);
+
+/**
+ * Open the journal of that document and release the document.
+ * *out: NULL on failure and where path is NULL, which is no failure.
+ * Fails: as eval_journal_open; STATUS_USAGE ("-").
+ */
+enum status cli_state_open(struct eval_journal **out, const char *path, struct cli_json *json,
+                           struct status_why *why);
+
+/**
+ * As eval_resume_windows and eval_resume_tasks; says on standard error what the journal had.
+ * journal: NULL is allowed.
+ */
+enum status cli_state_resume_windows(struct eval_journal *journal, const struct eval_table *tables,
+                                     size_t n_tables, struct status_why *why);
+enum status cli_state_resume_tasks(struct eval_journal *journal, struct eval_choices *choices,
+                                   struct status_why *why);
+
+#endif

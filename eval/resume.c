@@ -1,0 +1,135 @@
+#include "eval/resume.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Numbers of a window's record. The tables hold them, so the sum does not overflow. */
+static size_t n_values(const struct eval_table *tables, size_t n_tables)
+{
+    size_t n = 0;
+    for (size_t h = 0; h < n_tables; h++)
+        n += tables[h].n_columns * tables[h].n_scored;
+    return n;
+}
+
+static double *allocate(size_t n, struct status_why *why)
+{
+    double *values = malloc((n ? n : 1) * sizeof *values);
+    if (!values)
+        status_fail(why, STATUS_MEMORY, "no memory for a record of %zu numbers", n);
+    return values;
+}
+
+/** Copy between window w of the tables and the values of its record. */
+static void copy(const struct eval_table *tables, size_t n_tables, size_t w, double *values,
+                 bool into_tables)
+{
+    for (size_t h = 0; h < n_tables; h++) {
+        size_t n = tables[h].n_scored;
+        for (size_t c = 0; c < tables[h].n_columns; c++, values += n) {
+            double *row = eval_table_row(&tables[h], (enum eval_column)c, w);
+            if (into_tables)
+                memcpy(row, values, n * sizeof *row);
+            else
+                memcpy(values, row, n * sizeof *row);
+        }
+    }
+}
+
+enum status eval_resume_windows(struct eval_journal *journal, const struct eval_table *tables,
+                                size_t n_tables, struct status_why *why)
+{
+    size_t n = n_values(tables, n_tables);
+    double *values = allocate(n, why);
+    enum status status = values ? STATUS_OK : STATUS_MEMORY;
+    bool found = true;
+    for (size_t w = 0; w < tables[0].n_windows && found && status == STATUS_OK; w++) {
+        status = eval_journal_read(journal, values, n, &found, why);
+        if (status != STATUS_OK || !found)
+            break;
+        copy(tables, n_tables, w, values, true);
+        for (size_t h = 0; h < n_tables; h++)
+            tables[h].done[w] = true;
+    }
+    free(values);
+    return status;
+}
+
+enum status eval_resume_keep(struct eval_journal *journal, const struct eval_table *tables,
+                             size_t n_tables, size_t w, struct status_why *why)
+{
+    assert(eval_journal_n(journal) == w);
+    size_t n = n_values(tables, n_tables);
+    double *values = allocate(n, why);
+    if (!values)
+        return STATUS_MEMORY;
+    copy(tables, n_tables, w, values, false);
+    enum status status = eval_journal_append(journal, values, n, why);
+    free(values);
+    return status;
+}
+
+static size_t n_task_values(const struct eval_choice_task *task)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < task->n_choices; i++)
+        n += task->choices[i].tokens.n;
+    return n;
+}
+
+static enum status resume_task(struct eval_journal *journal, struct eval_choice_task *task,
+                               struct status_why *why)
+{
+    size_t n = n_task_values(task);
+    double *values = allocate(n, why);
+    if (!values)
+        return STATUS_MEMORY;
+    enum status status = eval_journal_read(journal, values, n, &task->done, why);
+    const double *from = values;
+    for (size_t i = 0; i < task->n_choices && task->done; i++) {
+        struct eval_choice *choice = &task->choices[i];
+        memcpy(choice->log_probs, from, choice->tokens.n * sizeof *from);
+        from += choice->tokens.n;
+    }
+    free(values);
+    return status;
+}
+
+enum status eval_resume_tasks(struct eval_journal *journal, struct eval_choices *choices,
+                              struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    bool found = true;
+    for (size_t k = 0; k < choices->n && found && status == STATUS_OK; k++) {
+        status = resume_task(journal, &choices->tasks[k], why);
+        found = choices->tasks[k].done;
+    }
+    return status;
+}
+
+enum status eval_resume_keep_task(struct eval_journal *journal, const struct eval_choice_task *task,
+                                  struct status_why *why)
+{
+    size_t n = n_task_values(task);
+    double *values = allocate(n, why), *to = values;
+    if (!values)
+        return STATUS_MEMORY;
+    for (size_t i = 0; i < task->n_choices; i++) {
+        const struct eval_choice *choice = &task->choices[i];
+        memcpy(to, choice->log_probs, choice->tokens.n * sizeof *to);
+        to += choice->tokens.n;
+    }
+    enum status status = eval_journal_append(journal, values, n, why);
+    free(values);
+    return status;
+}
+
+enum status eval_resume_end(struct eval_journal *journal, enum status run_status,
+                            struct status_why *why)
+{
+    if (!journal)
+        return run_status;
+    enum status status = eval_journal_sync(journal, run_status == STATUS_OK ? why : NULL);
+    return run_status == STATUS_OK ? status : run_status;
+}
