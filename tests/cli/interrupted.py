@@ -1,0 +1,80 @@
+"""Runs that are killed and taken up again, for the tests of journals."""
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import tempfile
+import time
+
+SEED = int(os.environ.get("ASSAY_TEST_SEED", str(random.randrange(1 << 30))))
+TIMEOUT_S = 120
+
+
+def without_run(text):
+    """A result document without what may differ from run to run."""
+    document = json.loads(text)
+    document.pop("run")
+    return document
+
+
+class Run:
+    """A command line with its outputs: files by name, and standard output."""
+
+    def __init__(self, words, outputs):
+        self.words, self.outputs = [str(word) for word in words], outputs
+
+    def start(self, folder, *more):
+        return subprocess.Popen([*self.words, *more], cwd=folder, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+
+    def finish(self, process):
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        assert process.returncode == 0, err.decode("utf-8", "replace")
+        return out
+
+    def results(self, folder, out):
+        """What a finished run left behind, without what may differ from run to run."""
+        found = {"stdout": out}
+        for name in self.outputs:
+            data = (pathlib.Path(folder) / name).read_bytes()
+            found[name] = without_run(data) if name.endswith(".json") else data
+        return found
+
+    def whole(self):
+        """(results, seconds) of a run that nobody disturbs."""
+        with tempfile.TemporaryDirectory(prefix="assay-state-") as folder:
+            began = time.monotonic()
+            out = self.finish(self.start(folder))
+            took = time.monotonic() - began
+            return self.results(folder, out), took
+
+    def killed(self, n_kills, test, *more):
+        """
+        Kill the command at n_kills random moments; each time it goes on from what the last one
+        left, and where one gets to its end the next begins anew. Every end must have the results
+        of an undisturbed run. more: further words, such as --state FILE.
+        """
+        expected, seconds = self.whole()
+        rng = random.Random(SEED)
+        kills = resumed = ends = 0
+        while kills < n_kills or ends == 0:
+            with tempfile.TemporaryDirectory(prefix="assay-state-") as folder:
+                while True:
+                    process = self.start(folder, *more)
+                    if kills < n_kills:
+                        time.sleep(rng.uniform(0, seconds))
+                        process.send_signal(signal.SIGKILL)
+                    out, err = process.communicate(timeout=TIMEOUT_S)
+                    resumed += b"were finished before" in err
+                    if process.returncode == 0:
+                        break
+                    test.assertEqual(process.returncode, -signal.SIGKILL, err)
+                    kills += 1
+                    for name in self.outputs:
+                        test.assertFalse((pathlib.Path(folder) / name).exists(), name)
+                test.assertEqual(self.results(folder, out), expected)
+                ends += 1
+        test.assertGreater(resumed, 0)
+        print(f"{kills} kills within {seconds:.2f} s each, {resumed} runs went on, {ends} ended")
