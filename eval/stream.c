@@ -118,6 +118,24 @@ enum status eval_stream_make(struct eval_stream *out, const struct model_tokeniz
     return status;
 }
 
+enum status eval_stream_of_ids(struct eval_stream *out, const int32_t *ids, size_t n,
+                               struct status_why *why)
+{
+    *out = (struct eval_stream){.ids = malloc((n + 1) * sizeof *out->ids),
+                                .n_text_bytes = calloc(n + 1, sizeof *out->n_text_bytes),
+                                .n = n};
+    enum status status = STATUS_OK;
+    if (!out->ids || !out->n_text_bytes)
+        status = status_fail(why, STATUS_MEMORY, "no memory for %zu tokens", n);
+    if (!status && n)
+        memcpy(out->ids, ids, n * sizeof *ids);
+    if (!status)
+        status = eval_sha256_ids(out->sha256, out->ids, out->n, why);
+    if (status)
+        eval_stream_free(out);
+    return status;
+}
+
 void eval_stream_free(struct eval_stream *stream)
 {
     free(stream->ids);

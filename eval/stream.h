@@ -37,6 +37,13 @@ enum status eval_stream_make(struct eval_stream *out, const struct model_tokeniz
                              const struct eval_text *text,
                              const struct eval_stream_options *options, struct status_why *why);
 
+/**
+ * A stream of ids that come without a text: n_text_bytes is 0 throughout, has_bos false.
+ * Fails: STATUS_MEMORY.
+ */
+enum status eval_stream_of_ids(struct eval_stream *out, const int32_t *ids, size_t n,
+                               struct status_why *why);
+
 /** A zero-initialised object is allowed. */
 void eval_stream_free(struct eval_stream *stream);
 

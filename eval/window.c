@@ -150,6 +150,11 @@ enum status eval_plan_make(struct eval_plan *out, const struct eval_plan_options
     if (status)
         return status;
     out->n_scored = out->n_inputs - out->first_scored;
+    if (options->skip_windows >= out->n_windows)
+        return status_fail(why, STATUS_USAGE,
+                           "%zu windows are to be left out, the text has %zu: none is left",
+                           options->skip_windows, out->n_windows);
+    out->n_windows -= options->skip_windows;
     if (options->max_windows && out->n_windows > options->max_windows)
         out->n_windows = options->max_windows;
     return STATUS_OK;
@@ -157,7 +162,7 @@ enum status eval_plan_make(struct eval_plan *out, const struct eval_plan_options
 
 size_t eval_plan_first(const struct eval_plan *plan, size_t w)
 {
-    return w * plan->step;
+    return (plan->options.skip_windows + w) * plan->step;
 }
 
 int32_t eval_plan_input(const struct eval_plan *plan, const struct eval_stream *stream, size_t w,

@@ -32,19 +32,20 @@ struct eval_plan_options {
     enum eval_protocol protocol;
     size_t n_ctx;        /* tokens of a window: -c */
     size_t stride;       /* strided only: tokens from one window to the next */
-    size_t max_windows;  /* --chunks; 0: all that the text has */
+    size_t max_windows;  /* --chunks, of those that remain; 0: all */
     int32_t bos;         /* the BOS id where the vocabulary asks for it, else -1 */
     bool llama_compat;   /* llama.cpp's windows and refusals, see docs/peer-defects.md */
     size_t compat_batch; /* llama.cpp's -b (its default: 2048); only eval_plan_offset uses it */
+    size_t skip_windows; /* --chunk-from: that many at the text's beginning are left out */
 };
 
 struct eval_plan {
     struct eval_plan_options options;
     enum eval_bos bos_use;
-    size_t n_stream; /* tokens of the stream */
-    size_t window;   /* tokens of the stream that a window covers */
-    size_t step;     /* from the first token of a window to that of the next */
-    size_t n_windows;
+    size_t n_stream;     /* tokens of the stream */
+    size_t window;       /* tokens of the stream that a window covers */
+    size_t step;         /* from the first token of a window to that of the next */
+    size_t n_windows;    /* without those that are skipped */
     size_t n_inputs;     /* positions evaluated in each window: 0 .. n_inputs-1 */
     size_t first_scored; /* positions first_scored .. n_inputs-1 are scored */
     size_t n_scored;     /* n_inputs - first_scored */
@@ -59,7 +60,7 @@ bool eval_protocol_parse(const char *name, enum eval_protocol *protocol);
 /**
  * Lay windows over a stream of n_stream tokens.
  * Fails: STATUS_USAGE (n_ctx or stride that leave nothing to score), STATUS_FORMAT (fewer
- *        tokens than one window; the sentence has both numbers).
+ *        tokens than one window; the sentence has both numbers; no window left).
  */
 enum status eval_plan_make(struct eval_plan *out, const struct eval_plan_options *options,
                            size_t n_stream, struct status_why *why);

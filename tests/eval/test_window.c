@@ -68,7 +68,7 @@ static void shapes(void **state)
          EVAL_BOS_REPLACES},
         /* ceil((1600 - 512) / 200) = 6; targets are the last 200 of 512 */
         {"strided",
-         {EVAL_PROTOCOL_STRIDED, 512, 200, 0, BOS, false, 0},
+         {EVAL_PROTOCOL_STRIDED, 512, 200, 0, BOS, false, 0, 0},
          1600,
          512,
          200,
@@ -78,7 +78,7 @@ static void shapes(void **state)
          200,
          EVAL_BOS_REPLACES},
         {"strided, exactly one window",
-         {EVAL_PROTOCOL_STRIDED, 512, 200, 0, BOS, false, 0},
+         {EVAL_PROTOCOL_STRIDED, 512, 200, 0, BOS, false, 0, 0},
          512,
          512,
          200,
@@ -88,7 +88,7 @@ static void shapes(void **state)
          200,
          EVAL_BOS_REPLACES},
         {"strided, longest stride",
-         {EVAL_PROTOCOL_STRIDED, 8, 7, 0, -1, false, 0},
+         {EVAL_PROTOCOL_STRIDED, 8, 7, 0, -1, false, 0, 0},
          23,
          8,
          7,
@@ -99,7 +99,7 @@ static void shapes(void **state)
          EVAL_BOS_NONE},
         /* 256 + 128/2 = 320, up to 512; ceil((1600 - 512) / 128) = 9; BOS has no effect */
         {"strided, compatible",
-         {EVAL_PROTOCOL_STRIDED, 256, 128, 0, BOS, true, 256},
+         {EVAL_PROTOCOL_STRIDED, 256, 128, 0, BOS, true, 256, 0},
          1600,
          512,
          128,
@@ -110,7 +110,7 @@ static void shapes(void **state)
          EVAL_BOS_NONE},
         /* 512 + 512/2 = 768 is a multiple of 256 already */
         {"strided, compatible, no padding",
-         {EVAL_PROTOCOL_STRIDED, 512, 512, 0, BOS, true, 512},
+         {EVAL_PROTOCOL_STRIDED, 512, 512, 0, BOS, true, 512, 0},
          1600,
          768,
          512,
@@ -120,7 +120,7 @@ static void shapes(void **state)
          512,
          EVAL_BOS_NONE},
         {"fixed",
-         {EVAL_PROTOCOL_FIXED, 512, 0, 0, BOS, false, 0},
+         {EVAL_PROTOCOL_FIXED, 512, 0, 0, BOS, false, 0, 0},
          1600,
          512,
          512,
@@ -130,7 +130,7 @@ static void shapes(void **state)
          512,
          EVAL_BOS_IN_FRONT},
         {"fixed without BOS",
-         {EVAL_PROTOCOL_FIXED, 512, 0, 0, -1, false, 0},
+         {EVAL_PROTOCOL_FIXED, 512, 0, 0, -1, false, 0, 0},
          1600,
          512,
          512,
@@ -140,7 +140,7 @@ static void shapes(void **state)
          511,
          EVAL_BOS_NONE},
         {"fixed, short text",
-         {EVAL_PROTOCOL_FIXED, 4096, 0, 0, BOS, false, 0},
+         {EVAL_PROTOCOL_FIXED, 4096, 0, 0, BOS, false, 0, 0},
          100,
          100,
          100,
@@ -150,7 +150,7 @@ static void shapes(void **state)
          100,
          EVAL_BOS_IN_FRONT},
         {"fixed, one token",
-         {EVAL_PROTOCOL_FIXED, 4096, 0, 0, BOS, false, 0},
+         {EVAL_PROTOCOL_FIXED, 4096, 0, 0, BOS, false, 0, 0},
          1,
          1,
          1,
@@ -160,7 +160,7 @@ static void shapes(void **state)
          1,
          EVAL_BOS_IN_FRONT},
         {"fixed, two tokens without BOS",
-         {EVAL_PROTOCOL_FIXED, 4096, 0, 0, -1, false, 0},
+         {EVAL_PROTOCOL_FIXED, 4096, 0, 0, -1, false, 0, 0},
          2,
          2,
          2,
@@ -202,13 +202,22 @@ static void refusals(void **state)
         {{.n_ctx = 2, .bos = BOS}, 511, STATUS_USAGE, "is 2", "expected 3"},
         {{.n_ctx = SIZE_MAX, .bos = BOS}, 511, STATUS_USAGE, "context", "expected 3"},
         {{.n_ctx = 512, .bos = BOS, .llama_compat = true}, 1023, STATUS_FORMAT, "1023", "1024"},
-        {{EVAL_PROTOCOL_STRIDED, 512, 128, 0, BOS, false, 0}, 511, STATUS_FORMAT, "511", "512"},
-        {{EVAL_PROTOCOL_STRIDED, 512, 0, 0, BOS, false, 0}, 5000, STATUS_USAGE, "is 0", "1"},
-        {{EVAL_PROTOCOL_STRIDED, 512, 512, 0, BOS, false, 0}, 5000, STATUS_USAGE, "512", "less"},
+        {{EVAL_PROTOCOL_STRIDED, 512, 128, 0, BOS, false, 0, 0}, 511, STATUS_FORMAT, "511", "512"},
+        {{EVAL_PROTOCOL_STRIDED, 512, 0, 0, BOS, false, 0, 0}, 5000, STATUS_USAGE, "is 0", "1"},
+        {{EVAL_PROTOCOL_STRIDED, 512, 512, 0, BOS, false, 0, 0}, 5000, STATUS_USAGE, "512", "less"},
         /* 256 + 64 = 320, up to 512; two of them */
-        {{EVAL_PROTOCOL_STRIDED, 256, 128, 0, BOS, true, 0}, 1023, STATUS_FORMAT, "1023", "1024"},
-        {{EVAL_PROTOCOL_FIXED, 512, 0, 0, BOS, false, 0}, 0, STATUS_FORMAT, "0 tokens", "1"},
-        {{EVAL_PROTOCOL_FIXED, 512, 0, 0, -1, false, 0}, 1, STATUS_FORMAT, "1 tokens", "2"},
+        {{EVAL_PROTOCOL_STRIDED, 256, 128, 0, BOS, true, 0, 0},
+         1023,
+         STATUS_FORMAT,
+         "1023",
+         "1024"},
+        {{EVAL_PROTOCOL_FIXED, 512, 0, 0, BOS, false, 0, 0}, 0, STATUS_FORMAT, "0 tokens", "1"},
+        {{EVAL_PROTOCOL_FIXED, 512, 0, 0, -1, false, 0, 0}, 1, STATUS_FORMAT, "1 tokens", "2"},
+        {{.n_ctx = 512, .bos = BOS, .skip_windows = 3},
+         1600,
+         STATUS_USAGE,
+         "3 windows are",
+         "has 3"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct eval_plan plan;
@@ -245,6 +254,27 @@ static void assert_position(const struct eval_plan *plan, size_t w, size_t p, in
     assert_int_equal(stream.ids[eval_plan_target(plan, w, p)], target);
 }
 
+/** Windows that are left out count for --chunks no more; the others stay where they were. */
+static void skipped_windows(void **state)
+{
+    (void)state;
+    struct eval_plan plan, all;
+    struct eval_plan_options options = {.n_ctx = 100, .bos = BOS};
+    assert_int_equal(eval_plan_make(&all, &options, 1600, NULL), STATUS_OK);
+    options.skip_windows = 5;
+    assert_int_equal(eval_plan_make(&plan, &options, 1600, NULL), STATUS_OK);
+    assert_int_equal(plan.n_windows, 11);
+    assert_int_equal(eval_plan_first(&plan, 0), 500);
+    for (size_t p = 0; p < plan.n_inputs; p++) {
+        assert_int_equal(eval_plan_input(&plan, &stream, 2, p),
+                         eval_plan_input(&all, &stream, 7, p));
+        assert_int_equal(eval_plan_target(&plan, 2, p), eval_plan_target(&all, 7, p));
+    }
+    options.max_windows = 4;
+    assert_int_equal(eval_plan_make(&plan, &options, 1600, NULL), STATUS_OK);
+    assert_int_equal(plan.n_windows, 4);
+}
+
 /** What goes in and what is asked for, at the edges of windows. */
 static void inputs_and_targets(void **state)
 {
@@ -261,17 +291,17 @@ static void inputs_and_targets(void **state)
     assert_int_equal(eval_plan_make(&plan, &options, 1600, NULL), STATUS_OK);
     assert_position(&plan, 1, 0, 1512, 1513);
 
-    options = (struct eval_plan_options){EVAL_PROTOCOL_STRIDED, 512, 200, 0, BOS, false, 0};
+    options = (struct eval_plan_options){EVAL_PROTOCOL_STRIDED, 512, 200, 0, BOS, false, 0, 0};
     assert_int_equal(eval_plan_make(&plan, &options, 1600, NULL), STATUS_OK);
     assert_position(&plan, 2, 0, BOS, 1401);
     assert_position(&plan, 2, 510, 1910, 1911);
 
-    options = (struct eval_plan_options){EVAL_PROTOCOL_STRIDED, 256, 128, 0, BOS, true, 0};
+    options = (struct eval_plan_options){EVAL_PROTOCOL_STRIDED, 256, 128, 0, BOS, true, 0, 0};
     assert_int_equal(eval_plan_make(&plan, &options, 1600, NULL), STATUS_OK);
     assert_position(&plan, 2, 0, 1256, 1257);
 
     /* BOS in front: position 0 predicts the window's first token. */
-    options = (struct eval_plan_options){EVAL_PROTOCOL_FIXED, 512, 0, 0, BOS, false, 0};
+    options = (struct eval_plan_options){EVAL_PROTOCOL_FIXED, 512, 0, 0, BOS, false, 0, 0};
     assert_int_equal(eval_plan_make(&plan, &options, 1600, NULL), STATUS_OK);
     assert_position(&plan, 1, 0, BOS, 1512);
     assert_position(&plan, 1, 511, 2022, 2023);
@@ -315,9 +345,13 @@ static void protocol_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes),          cmocka_unit_test(refusals),
-        cmocka_unit_test(warnings),        cmocka_unit_test(inputs_and_targets),
-        cmocka_unit_test(printed_offsets), cmocka_unit_test(protocol_names),
+        cmocka_unit_test(shapes),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(warnings),
+        cmocka_unit_test(skipped_windows),
+        cmocka_unit_test(inputs_and_targets),
+        cmocka_unit_test(printed_offsets),
+        cmocka_unit_test(protocol_names),
     };
     return cmocka_run_group_tests(tests, number_ids, NULL);
 }

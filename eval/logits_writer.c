@@ -1,0 +1,134 @@
+#include "eval/logits_writer.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct eval_logits_writer {
+    struct eval_part *part;
+    struct eval_logits_shape shape;
+};
+
+/**
+ * Magic, counts and tokens, as the file begins; freed by the caller. NULL: no memory.
+ * Whether a base used BOS is read off the first token. Where windows were left out before it, the
+ * text has no BOS there; putting it there changes nothing, since every window's first token gives
+ * way to it.
+ */
+static char *make_head(const struct eval_logits_shape *shape, const struct eval_plan *plan,
+                       const struct eval_stream *stream)
+{
+    char *head = malloc((size_t)eval_logits_head_bytes(shape));
+    if (!head)
+        return NULL;
+    int32_t counts[EVAL_LOGITS_COUNTS] = {(int32_t)shape->n_ctx, (int32_t)shape->n_vocab,
+                                          (int32_t)shape->n_chunks};
+    memcpy(head, eval_logits_magic, sizeof eval_logits_magic);
+    memcpy(head + sizeof eval_logits_magic, counts, sizeof counts);
+    char *ids = head + sizeof eval_logits_magic + sizeof counts;
+    memcpy(ids, stream->ids + eval_plan_first(plan, 0),
+           shape->n_chunks * shape->n_ctx * sizeof(int32_t));
+    if (plan->bos_use == EVAL_BOS_REPLACES)
+        memcpy(ids, &plan->options.bos, sizeof plan->options.bos);
+    return head;
+}
+
+/** Compare what a part was begun with. */
+static enum status check_kept(struct eval_part *part, const char *head, size_t n_bytes,
+                              struct status_why *why)
+{
+    char *kept = malloc(n_bytes);
+    if (!kept)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", eval_part_path(part));
+    enum status status = eval_part_read(part, 0, kept, n_bytes, why);
+    if (status == STATUS_OK && memcmp(kept, head, n_bytes) != 0)
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: was begun with other tokens, windows or vocabulary; remove it to "
+                             "begin anew",
+                             eval_part_path(part));
+    free(kept);
+    return status;
+}
+
+static enum status begin(struct eval_logits_writer *writer,
+                         const struct eval_logits_recording *recording, struct status_why *why)
+{
+    struct eval_part_options options = {.n_bytes = eval_logits_file_bytes(&writer->shape),
+                                        .replace = recording->replace,
+                                        .resume = recording->resume};
+    enum status status = eval_part_open(&writer->part, recording->path, &options, why);
+    if (status != STATUS_OK)
+        return status;
+    size_t n_head = (size_t)eval_logits_head_bytes(&writer->shape);
+    char *head = make_head(&writer->shape, recording->plan, recording->stream);
+    if (!head)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", recording->path);
+    if (eval_part_kept(writer->part))
+        status = check_kept(writer->part, head, n_head, why);
+    else
+        status = eval_part_write(writer->part, 0, head, n_head, why);
+    free(head);
+    return status;
+}
+
+enum status eval_logits_writer_open(struct eval_logits_writer **out,
+                                    const struct eval_logits_recording *recording,
+                                    struct status_why *why)
+{
+    *out = NULL;
+    const struct eval_plan *plan = recording->plan;
+    assert(plan->options.protocol == EVAL_PROTOCOL_DEFAULT);
+    if (plan->window > INT32_MAX || recording->n_vocab > INT32_MAX || plan->n_windows > INT32_MAX)
+        return status_fail(why, STATUS_USAGE,
+                           "%s: %zu windows of %zu tokens; the format's counts have 31 bits",
+                           recording->path, plan->n_windows, plan->window);
+    struct eval_logits_writer *writer = calloc(1, sizeof *writer);
+    if (!writer)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", recording->path);
+    writer->shape = (struct eval_logits_shape){
+        .n_ctx = plan->window, .n_vocab = recording->n_vocab, .n_chunks = plan->n_windows};
+    enum status status = begin(writer, recording, why);
+    if (status != STATUS_OK) {
+        /* What was kept belongs to another recording, or has just been begun. */
+        bool keep = writer->part && eval_part_kept(writer->part);
+        eval_logits_writer_close(writer, keep);
+        return status;
+    }
+    *out = writer;
+    return STATUS_OK;
+}
+
+static enum status write_rows(void *user, size_t first, size_t n_rows, const void *rows,
+                              struct status_why *why)
+{
+    struct eval_logits_writer *writer = user;
+    uint64_t n_record = eval_logits_record_bytes(&writer->shape);
+    return eval_part_write(writer->part, eval_logits_head_bytes(&writer->shape) + first * n_record,
+                           rows, n_rows * (size_t)n_record, why);
+}
+
+struct eval_row_sink eval_logits_writer_sink(struct eval_logits_writer *writer)
+{
+    return (struct eval_row_sink){.kind = EVAL_ROWS_CODES, .user = writer, .write = write_rows};
+}
+
+enum status eval_logits_writer_sync(struct eval_logits_writer *writer, struct status_why *why)
+{
+    return eval_part_sync(writer->part, why);
+}
+
+enum status eval_logits_writer_commit(struct eval_logits_writer *writer, struct status_why *why)
+{
+    enum status status = eval_part_commit(writer->part, why);
+    free(writer);
+    return status;
+}
+
+void eval_logits_writer_close(struct eval_logits_writer *writer, bool keep)
+{
+    if (!writer)
+        return;
+    eval_part_close(writer->part, keep);
+    free(writer);
+}

@@ -1,0 +1,43 @@
+/**
+ * Recording a base-logits file: the sink for the rows of a model. Chunks may come in any order;
+ * each record has its place from the beginning, so that a file that was begun can be gone on with
+ * at any chunk (eval/part_file.h keeps it under PATH.part until it is whole).
+ */
+#ifndef EVAL_LOGITS_WRITER_H
+#define EVAL_LOGITS_WRITER_H
+
+#include "eval/base_rows.h"
+#include "eval/logits_file.h"
+#include "eval/part_file.h"
+#include "eval/window.h"
+
+struct eval_logits_writer;
+
+/** What a recording is begun with; everything is borrowed for the call. */
+struct eval_logits_recording {
+    const char *path;
+    const struct eval_plan *plan; /* of the default protocol */
+    const struct eval_stream *stream;
+    size_t n_vocab;       /* logits of a row */
+    bool replace, resume; /* as of struct eval_part_options */
+};
+
+/**
+ * Begin PATH.part: magic, counts and tokens are written at once. With `resume`, the part that
+ * there is must begin with the same; records that it holds stay until they are written again.
+ * Fails: as eval_part_open; STATUS_FORMAT (the part is of another recording), STATUS_USAGE (more
+ *        than the format's 31-bit counts can say).
+ */
+enum status eval_logits_writer_open(struct eval_logits_writer **out,
+                                    const struct eval_logits_recording *recording,
+                                    struct status_why *why);
+/** The sink: rows of the plan's windows to their places. Cheap: the disk is not waited for. */
+struct eval_row_sink eval_logits_writer_sink(struct eval_logits_writer *writer);
+/** Return when every record written so far is on the disk. Fails: STATUS_IO. */
+enum status eval_logits_writer_sync(struct eval_logits_writer *writer, struct status_why *why);
+/** Give the file its name; all of its chunks must have been written. As eval_part_commit. */
+enum status eval_logits_writer_commit(struct eval_logits_writer *writer, struct status_why *why);
+/** Without a commit. keep: as eval_part_close. NULL: nothing. */
+void eval_logits_writer_close(struct eval_logits_writer *writer, bool keep);
+
+#endif
