@@ -68,6 +68,26 @@ static void add_positions(struct cli_json *json, cJSON *parent, const struct cli
     }
 }
 
+static void add_windows(struct cli_json *json, cJSON *parent, const struct cli_comparison *c,
+                        size_t candidate)
+{
+    struct eval_kld_tables t = cli_comparison_tables(c, candidate);
+    cJSON *list = cli_json_list(json, parent, "windows");
+    for (size_t w = 0; w < c->plan.n_windows; w++) {
+        if (!t.base->done[w])
+            continue;
+        struct eval_kld_sums s = eval_kld_window_sums(&t, w);
+        cJSON *o = cli_json_object(json, list, NULL);
+        cli_json_uint(json, o, "window", w);
+        cli_json_uint(json, o, "n_tokens", s.n_tokens);
+        cli_json_real(json, o, "nll", s.nll);
+        cli_json_real(json, o, "kld", s.kld);
+        cli_json_real(json, o, "dp", s.dp);
+        cli_json_real(json, o, "dp_squared", s.dp_squared);
+        cli_json_real(json, o, "same_top", s.same_top);
+    }
+}
+
 static void add_worst(struct cli_json *json, cJSON *parent, const struct cli_comparison *c,
                       size_t candidate)
 {
@@ -123,6 +143,7 @@ static void add_candidate(struct cli_json *json, cJSON *list, const struct cli_c
     cli_json_real(json, o, "bits_per_byte", r->bits_per_byte);
     cli_json_real(json, o, "base_bits_per_byte", r->base_bits_per_byte);
     add_buckets(json, o, r);
+    add_windows(json, o, c, i);
     if (c->settings->context_curve)
         add_positions(json, o, c, r);
     if (c->settings->n_worst)

@@ -36,8 +36,7 @@ uint32_t eval_twister_next(struct eval_twister *t)
     return y ^ (y >> 18);
 }
 
-/** An even draw from [0, n): draws that would favour some results are thrown away. */
-static size_t uniform(struct eval_twister *t, uint32_t n)
+size_t eval_twister_below(struct eval_twister *t, uint32_t n)
 {
     uint64_t product = (uint64_t)eval_twister_next(t) * n;
     if ((uint32_t)product < n) {
@@ -74,7 +73,7 @@ enum status eval_draw(size_t **out, size_t n, size_t n_drawn, enum eval_draw how
     struct eval_twister twister;
     eval_twister_seed(&twister, SEED);
     for (size_t k = 0, n_left = n; k < n_drawn; k++, n_left--) {
-        size_t i = how == EVAL_DRAW_UNIFORM ? uniform(&twister, (uint32_t)n_left)
+        size_t i = how == EVAL_DRAW_UNIFORM ? eval_twister_below(&twister, (uint32_t)n_left)
                                             : scaled(&twister, n_left);
         drawn[k] = left[i];
         if (how == EVAL_DRAW_UNIFORM)

@@ -23,6 +23,11 @@ struct eval_twister {
 void eval_twister_seed(struct eval_twister *twister, uint32_t seed);
 /** The next 32 bits. */
 uint32_t eval_twister_next(struct eval_twister *twister);
+/**
+ * An even draw from [0, n), n at least 1: the upper half of 32 bits times n. Draws that would
+ * favour some results are thrown away (Lemire 2019).
+ */
+size_t eval_twister_below(struct eval_twister *twister, uint32_t n);
 
 /** How a draw picks one of those that are left. */
 enum eval_draw {

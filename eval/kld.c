@@ -40,6 +40,20 @@ void eval_kld_tally_add(struct eval_kld_tally *tally, const struct eval_kld_tabl
     tally->n_windows++;
 }
 
+struct eval_kld_sums eval_kld_window_sums(const struct eval_kld_tables *t, size_t w)
+{
+    struct eval_kld_sums s = {.n_tokens = t->base->n_scored};
+    for (size_t i = 0; i < s.n_tokens; i++) {
+        double dp = delta_p(t, w, i);
+        s.nll -= row(t->candidate, EVAL_LOG_PROB, w)[i];
+        s.kld += row(t->candidate, EVAL_KL, w)[i];
+        s.dp += dp;
+        s.dp_squared += square(dp);
+        s.same_top += row(t->candidate, EVAL_SAME_TOP, w)[i];
+    }
+    return s;
+}
+
 static struct eval_estimate exp_of(struct eval_estimate x)
 {
     double value = exp(x.value);

@@ -87,6 +87,13 @@ void eval_kld_tally_add(struct eval_kld_tally *tally, const struct eval_kld_tabl
 /** The figures after the windows added so far. */
 struct eval_kld_figures eval_kld_tally_figures(const struct eval_kld_tally *tally);
 
+/** Sums over the tokens of one window, for whoever resamples windows. */
+struct eval_kld_sums {
+    size_t n_tokens;
+    double nll, kld, dp, dp_squared, same_top;
+};
+struct eval_kld_sums eval_kld_window_sums(const struct eval_kld_tables *tables, size_t w);
+
 /**
  * The result over all finished windows. n_worst: how many of the worst tokens to name.
  * Fails: STATUS_MEMORY.   Cost: O(n log n) of the scored tokens.

@@ -14,6 +14,8 @@ import sys
 import tempfile
 import unittest
 
+from documents import documented, paths, without_run
+
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
 COMMON = ["-f", TEXT, "-c", "48", "--chunks", "3", "-q", "--context-curve"]
@@ -28,30 +30,6 @@ def evaluate(*options, model="tiny.Q4_K_M.gguf", extra=()):
         folder = pathlib.Path(folder)
         return (json.loads((folder / "r.json").read_text()), (folder / "t.tsv").read_bytes(),
                 result.stdout)
-
-
-def without_run(document):
-    return {key: value for key, value in document.items() if key != "run"}
-
-
-def paths(value, prefix=""):
-    """Every field of a document as docs/json.md writes it."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from paths(inner, f"{prefix}.{key}" if prefix else key)
-    elif isinstance(value, list):
-        if not value:
-            yield prefix + "[]"
-        for inner in value:
-            yield from paths(inner, prefix + "[]")
-    else:
-        yield prefix
-
-
-def documented(heading):
-    text = (SOURCE / "docs" / "json.md").read_text()
-    section = text.split(f"## `{heading}`")[1].split("\n## ")[0]
-    return set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
 
 
 class Json(unittest.TestCase):
@@ -140,7 +118,7 @@ class Json(unittest.TestCase):
                 self.assertGreaterEqual(len(number), 16)
 
     def test_every_field_is_documented(self):
-        known = documented("assay perplexity --json FILE")
+        known = documented(SOURCE, "assay perplexity --json FILE")
         found = set(paths(self.document)) - {"model.remarks[]", "settings.override_kv[]"}
         self.assertLessEqual(found, known)
         only_if_not_finite = {p for p in known if p.startswith("result.nonfinite.f")}
@@ -152,7 +130,7 @@ class Json(unittest.TestCase):
                               capture_output=True, check=True).stdout
         found = {re.sub(r"^hyperparameters\..*", "hyperparameters.*", p)
                  for p in paths(json.loads(made))}
-        self.assertEqual(found, documented("assay info FILE --json"))
+        self.assertEqual(found, documented(SOURCE, "assay info FILE --json"))
 
 
 if __name__ == "__main__":

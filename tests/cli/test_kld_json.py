@@ -7,11 +7,12 @@ usage: test_kld_json.py ASSAY SOURCE_DIR
 import json
 import math
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
 import unittest
+
+from documents import documented, paths, without_run
 
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
@@ -33,24 +34,6 @@ def compare(*options, models=(Q4,)):
         assert result.returncode == 0, result.stderr
         return (json.loads((folder / "r.json").read_text()),
                 (folder / "t.tsv").read_text().splitlines(), result.stdout)
-
-
-def without_run(document):
-    return {key: value for key, value in document.items() if key != "run"}
-
-
-def paths(value, prefix=""):
-    """Every field of a document as docs/json.md writes it."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from paths(inner, f"{prefix}.{key}" if prefix else key)
-    elif isinstance(value, list):
-        if not value:
-            yield prefix + "[]"
-        for inner in value:
-            yield from paths(inner, prefix + "[]")
-    else:
-        yield prefix
 
 
 class Kld(unittest.TestCase):
@@ -109,13 +92,11 @@ class Kld(unittest.TestCase):
         self.assertEqual((ppl["value"], ppl["value_error"]), (alone["ppl"], alone["ppl_error"]))
 
     def test_every_field_is_documented(self):
-        text = (SOURCE / "docs" / "json.md").read_text()
-        section = text.split("## `assay kld --json FILE`")[1].split("\n## ")[0]
-        documented = set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
+        known = documented(SOURCE, "assay kld --json FILE")
         shared = ("settings.", "text.", "tokens.", "windows.", "run.", "base.",
                   "candidates[].model.")
         found = {path for path in paths(self.document) if not path.startswith(shared)}
-        self.assertEqual(found, {path for path in documented if not path.startswith(shared)})
+        self.assertEqual(found, {path for path in known if not path.startswith(shared)})
 
     def refuses(self, old, new, sentence):
         data = Q4.read_bytes()

@@ -6,11 +6,12 @@ usage: test_tasks_json.py ASSAY SOURCE_DIR
 """
 import json
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
 import unittest
+
+from documents import documented, paths
 
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 TASKS = SOURCE / "tests" / "data" / "tasks"
@@ -27,26 +28,13 @@ def evaluate(kind, *options):
         return json.loads(result.read_text())
 
 
-def paths(value, prefix=""):
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from paths(inner, f"{prefix}.{key}" if prefix else key)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from paths(inner, prefix + "[]")
-    else:
-        yield prefix
-
-
 def best(scores):
     return scores.index(max(scores))
 
 
 class Tasks(unittest.TestCase):
     def test_every_field_is_described(self):
-        text = (SOURCE / "docs" / "json.md").read_text()
-        section = text.split("## `assay perplexity --hellaswag --json FILE`")[1].split("\n## ")[0]
-        known = set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
+        known = documented(SOURCE, "assay perplexity --hellaswag --json FILE")
         folders = tuple(name[:-1] for name in known if name.endswith("*"))
         found = set(paths(evaluate("hellaswag")))
         self.assertEqual({p for p in found if not p.startswith(folders)},

@@ -1,0 +1,153 @@
+/* What assay compare says: lines for people, a document for programs. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/compare.h"
+#include "cli/json_parts.h"
+#include "cli/printable.h"
+
+/* A number that rounds to zero has no minus sign. */
+static double shown(double x, int n_decimals)
+{
+    return fabs(x) <= 0.5 * pow(10, -n_decimals) ? 0 : x;
+}
+
+static void print_sides(const struct cli_compare *c)
+{
+    for (size_t side = 0; side < 2; side++) {
+        char name[96];
+        const struct cli_compared *s = &c->sides[side];
+        printf("%c: %s (%s, model id %.12s)\n", side ? 'B' : 'A', s->result.file,
+               cli_printable(name, sizeof name, s->name), s->id);
+    }
+}
+
+static void print_windows(const struct cli_compare *c)
+{
+    printf("%zu windows, %zu tokens; intervals: 95 %%, from %lld resamples of windows, seed %lld\n",
+           c->n_windows, c->n_tokens, (long long)c->settings.n_resamples,
+           (long long)c->settings.seed);
+    printf("\n%-14s %12s %12s %12s   interval\n", "", "A", "B", "B - A");
+    for (size_t k = 0; k < c->n_figures; k++) {
+        const struct cli_figure *f = &c->figures[k];
+        const struct eval_pair_figure *v = &c->values[k];
+        int n = f->n_decimals;
+        int width = 14 + (strstr(f->name, "Δ") != NULL); /* a letter of two bytes */
+        printf("%-*s %12.*f %12.*f %12.*f   [%.*f, %.*f]\n", width, f->name, n,
+               shown(f->scale * v->a, n), n, shown(f->scale * v->b, n), n,
+               shown(f->scale * v->difference, n), n, shown(f->scale * v->low, n), n,
+               shown(f->scale * v->high, n));
+    }
+}
+
+static double share(size_t n_right, size_t n)
+{
+    return (double)n_right / (double)n;
+}
+
+static void print_tasks(const struct cli_compare *c)
+{
+    printf("%s, %zu tasks\n", c->task_kind, c->n_tasks);
+    printf("\n%-9s %9s %9s %21s %7s %7s %10s %11s %10s\n", "", "A %", "B %", "B - A %", "only A",
+           "only B", "exact p", "chi-square", "p");
+    for (size_t s = 0; s < CLI_N_TASK_SCORES; s++) {
+        const struct eval_pair_counts *n = &c->counts[s];
+        const struct eval_mcnemar *m = &c->tests[s];
+        printf("%-9s %9.4f %9.4f %9.4f +/- %7.4f %7zu %7zu %10.3g %11.4f %10.3g\n",
+               cli_task_scores[s], 100 * share(n->both + n->only_a, c->n_tasks),
+               100 * share(n->both + n->only_b, c->n_tasks), shown(100 * m->difference, 4),
+               100 * m->error, n->only_a, n->only_b, m->exact_p, m->chi_square, m->chi_square_p);
+    }
+}
+
+void cli_compare_print(const struct cli_compare *c)
+{
+    bool tasks = c->sides[0].result.kind == CLI_RESULT_TASKS;
+    for (size_t side = 0; side < 2; side++)
+        if (c->n_only[side])
+            fprintf(stderr, "assay: note: %s has %zu %s that %s lacks; they are left out\n",
+                    c->sides[side].result.file, c->n_only[side], tasks ? "tasks" : "windows",
+                    c->sides[!side].result.file);
+    print_sides(c);
+    if (tasks)
+        print_tasks(c);
+    else
+        print_windows(c);
+}
+
+static void add_figures(struct cli_json *json, const struct cli_compare *c)
+{
+    cJSON *list = cli_json_list(json, json->root, "figures");
+    for (size_t k = 0; k < c->n_figures; k++) {
+        const struct eval_pair_figure *v = &c->values[k];
+        cJSON *o = cli_json_object(json, list, NULL);
+        cli_json_text(json, o, "name", c->figures[k].key);
+        cli_json_real(json, o, "a", v->a);
+        cli_json_real(json, o, "b", v->b);
+        cli_json_real(json, o, "difference", v->difference);
+        cli_json_real(json, o, "difference_error", v->error);
+        cli_json_real(json, o, "low", v->low);
+        cli_json_real(json, o, "high", v->high);
+    }
+}
+
+static void add_scores(struct cli_json *json, const struct cli_compare *c)
+{
+    cJSON *list = cli_json_list(json, json->root, "scores");
+    for (size_t s = 0; s < CLI_N_TASK_SCORES; s++) {
+        const struct eval_pair_counts *n = &c->counts[s];
+        const struct eval_mcnemar *m = &c->tests[s];
+        cJSON *o = cli_json_object(json, list, NULL);
+        cli_json_text(json, o, "name", cli_task_scores[s]);
+        cli_json_uint(json, o, "n_both", n->both);
+        cli_json_uint(json, o, "n_only_a", n->only_a);
+        cli_json_uint(json, o, "n_only_b", n->only_b);
+        cli_json_uint(json, o, "n_neither", n->neither);
+        cli_json_real(json, o, "a", share(n->both + n->only_a, c->n_tasks));
+        cli_json_real(json, o, "b", share(n->both + n->only_b, c->n_tasks));
+        cli_json_real(json, o, "difference", m->difference);
+        cli_json_real(json, o, "difference_error", m->error);
+        cli_json_real(json, o, "exact_p", m->exact_p);
+        cli_json_real(json, o, "chi_square", m->chi_square);
+        cli_json_real(json, o, "chi_square_p", m->chi_square_p);
+    }
+}
+
+static void add_side(struct cli_json *json, const struct cli_compare *c, size_t side)
+{
+    const struct cli_compared *s = &c->sides[side];
+    cJSON *o = cli_json_object(json, json->root, side ? "b" : "a");
+    cli_json_text(json, o, "file", s->result.file);
+    cli_json_text(json, o, "model_id", s->id);
+    cli_json_text(json, o, "model_name", s->name);
+    if (s->result.kind == CLI_RESULT_KLD)
+        cli_json_uint(json, o, "candidate", s->place.index + 1);
+    cli_json_uint(json, o, "n_left_out", c->n_only[side]);
+}
+
+enum status cli_compare_write_json(const struct cli_compare *c, struct eval_file *file,
+                                   struct status_why *why)
+{
+    struct cli_json json;
+    cli_json_begin(&json);
+    cli_json_text(&json, json.root, "schema", "assay-compare");
+    cli_json_int(&json, json.root, "schema_version", CLI_SCHEMA_VERSION);
+    cli_json_text(&json, json.root, "of", cli_result_schema(c->sides[0].result.kind));
+    for (size_t side = 0; side < 2; side++)
+        add_side(&json, c, side);
+    if (c->sides[0].result.kind == CLI_RESULT_TASKS) {
+        cli_json_text(&json, json.root, "kind", c->task_kind);
+        cli_json_uint(&json, json.root, "n_tasks", c->n_tasks);
+        add_scores(&json, c);
+    } else {
+        cli_json_uint(&json, json.root, "n_windows", c->n_windows);
+        cli_json_uint(&json, json.root, "n_tokens", c->n_tokens);
+        cli_json_int(&json, json.root, "resamples", c->settings.n_resamples);
+        cli_json_int(&json, json.root, "seed", c->settings.seed);
+        add_figures(&json, c);
+    }
+    enum status status = cli_json_write(&json, file, why);
+    cli_json_free(&json);
+    return status;
+}

@@ -1,0 +1,42 @@
+/*
+ * Result documents: any text. Whatever can be read is compared with itself, which must be told
+ * to differ by nothing, or be refused in a sentence.
+ */
+#include <stdlib.h>
+
+#include "cli/compare.h"
+#include "tests/fuzz/fuzz.h"
+
+static void check(enum status status, const struct status_why *why)
+{
+    if ((status == STATUS_OK) != !*why->text)
+        abort();
+}
+
+static void compare_with_itself(const char *bytes, size_t n_bytes)
+{
+    struct cli_compare c = {.settings = {.candidates = {1, 1}, .n_resamples = 3, .seed = 1}};
+    struct status_why why = {""};
+    enum status status = STATUS_OK;
+    for (size_t side = 0; side < 2 && status == STATUS_OK; side++) {
+        status = cli_result_parse(&c.sides[side].result, "input", bytes, n_bytes, &why);
+        check(status, &why);
+        if (status == STATUS_OK && c.sides[side].result.kind != CLI_RESULT_KLD)
+            c.settings.candidates[side] = 0;
+    }
+    if (status == STATUS_OK)
+        check(cli_compare_make(&c, &why), &why);
+    for (size_t s = 0; s < CLI_N_TASK_SCORES; s++)
+        if (c.counts[s].only_a || c.counts[s].only_b)
+            abort();
+    for (size_t k = 0; k < CLI_MAX_FIGURES; k++)
+        if (c.values[k].low < 0 || c.values[k].high > 0)
+            abort();
+    cli_compare_close(&c);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
+{
+    compare_with_itself((const char *)data, n_bytes);
+    return 0;
+}
