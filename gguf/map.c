@@ -42,6 +42,16 @@ enum status gguf_map_open(struct gguf_map *map, const char *path, struct status_
     return status;
 }
 
+void gguf_map_read_ahead(const void *data, size_t n_bytes)
+{
+    long page = sysconf(_SC_PAGESIZE);
+    if (n_bytes == 0 || page <= 0)
+        return;
+    size_t before = (uintptr_t)data % (uintptr_t)page;
+    /* The advice goes to the mapping, which is only read; the type knows no const. */
+    (void)madvise((char *)(uintptr_t)data - before, n_bytes + before, MADV_WILLNEED);
+}
+
 void gguf_map_close(struct gguf_map *map)
 {
     if (map->data)

@@ -22,6 +22,13 @@ struct gguf_map {
  */
 enum status gguf_map_open(struct gguf_map *map, const char *path, struct status_why *why);
 
+/**
+ * Ask the system to have these bytes in memory soon, in one go and without waiting for them:
+ * touching them page by page would read them in small pieces, each waited for. Only a hint; what
+ * is there already costs little. data: any part of a mapping.
+ */
+void gguf_map_read_ahead(const void *data, size_t n_bytes);
+
 /** Unmap; a zero-initialised or closed object is allowed. */
 void gguf_map_close(struct gguf_map *map);
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "model/read_ahead.h"
 #include "model/session.h"
 
 /** What the session's memory was made for. */
@@ -102,8 +103,11 @@ enum status model_forward(struct model_session *s, const struct model_batch *bat
     const struct model_tile_limits limits = {s->scratch.n_tokens, s->scratch.n_kv_rows};
     struct progress progress = {.total =
                                     (layer_to - layer_from) * model_tile_count(batch, &limits)};
-    for (size_t i = layer_from; status == STATUS_OK && i < layer_to; i++)
+    model_read_ahead(s->model, layer_from);
+    for (size_t i = layer_from; status == STATUS_OK && i < layer_to; i++) {
+        model_read_ahead(s->model, i + 1);
         status = forward_layer(s, batch, i, x, &progress, why);
+    }
     return status;
 }
 

@@ -1,0 +1,112 @@
+/* Mappings and reading ahead: what the page cache holds before and after. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "gguf/map.h"
+
+enum { FILE_BYTES = 8 << 20 };
+
+static char path[] = "test_map_XXXXXX";
+
+static int make_file(void **state)
+{
+    (void)state;
+    unsigned char *bytes = malloc(FILE_BYTES);
+    int fd = mkstemp(path);
+    assert_true(bytes && fd >= 0);
+    for (size_t i = 0; i < FILE_BYTES; i++)
+        bytes[i] = (unsigned char)(i >> 12);
+    assert_int_equal(write(fd, bytes, FILE_BYTES), FILE_BYTES);
+    assert_int_equal(fsync(fd), 0);
+    close(fd);
+    free(bytes);
+    return 0;
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+/** Pages of the range that are in memory. */
+static size_t n_present(const unsigned char *data, size_t n_bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 0;
+    unsigned char *present = malloc(n_bytes / page);
+    assert_non_null(present);
+    assert_int_equal(mincore((void *)(uintptr_t)data, n_bytes, present), 0);
+    for (size_t i = 0; i < n_bytes / page; i++)
+        n += present[i] & 1;
+    free(present);
+    return n;
+}
+
+static void drop_file(void)
+{
+    int fd = open(path, O_RDONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+    close(fd);
+}
+
+static void test_read_ahead_reads(void **state)
+{
+    (void)state;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), begin = FILE_BYTES / 2, n = FILE_BYTES / 4;
+    struct gguf_map map;
+    drop_file();
+    assert_int_equal(gguf_map_open(&map, path, NULL), STATUS_OK);
+    const unsigned char *data = map.data;
+    if (n_present(data, FILE_BYTES) > 0) {
+        print_message("this file system keeps files in memory: nothing to see\n");
+        gguf_map_close(&map);
+        skip();
+    }
+    /* Both ends in the midst of a page. */
+    gguf_map_read_ahead(data + begin + 1, n - 2);
+    for (int i = 0; i < 1000 && n_present(data + begin, n) < n / page; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    assert_int_equal(n_present(data + begin, n), n / page);
+    assert_int_equal(n_present(data, begin), 0);
+    assert_int_equal(data[begin], (unsigned char)(begin >> 12));
+    gguf_map_close(&map);
+}
+
+/** A hint may come for anything: nothing, a last byte, memory that is no mapping of a file. */
+static void test_read_ahead_is_a_hint(void **state)
+{
+    (void)state;
+    struct gguf_map map;
+    assert_int_equal(gguf_map_open(&map, path, NULL), STATUS_OK);
+    const unsigned char *data = map.data;
+    gguf_map_read_ahead(data, 0);
+    gguf_map_read_ahead(data + FILE_BYTES - 1, 1);
+    gguf_map_read_ahead(data, FILE_BYTES);
+    unsigned char own[2] = {1, 2};
+    gguf_map_read_ahead(own, sizeof own);
+    assert_int_equal(own[0] + own[1], 3);
+    for (size_t i = 0; i < FILE_BYTES; i += 4096)
+        assert_int_equal(data[i], (unsigned char)(i >> 12));
+    gguf_map_close(&map);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_read_ahead_reads),
+        cmocka_unit_test(test_read_ahead_is_a_hint),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
