@@ -160,6 +160,13 @@ void eval_file_printf(struct eval_file *file, const char *format, ...)
     va_end(args);
 }
 
+void eval_file_flush(struct eval_file *file)
+{
+    errno = 0;
+    if (!file->error && fflush(file->stream) != 0)
+        note_error(file);
+}
+
 enum status eval_file_commit(struct eval_file *file, struct status_why *why)
 {
     errno = 0;

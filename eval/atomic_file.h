@@ -33,13 +33,16 @@ void eval_file_write(struct eval_file *file, const void *bytes, size_t n_bytes);
 void eval_file_printf(struct eval_file *file, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/** Write out what is buffered, for whoever reads along at the other end of a pipe. */
+void eval_file_flush(struct eval_file *file);
+
 /**
  * Write out the rest, put the file in its place and free the object, whatever the outcome.
  * Fails: STATUS_IO (naming path and reason: disk full, ...); the target is then untouched.
  */
 enum status eval_file_commit(struct eval_file *file, struct status_why *why);
 
-/** Remove the temporary and free the object; NULL is allowed. */
+/** Remove the temporary and free the object; what went out directly stays. NULL is allowed. */
 void eval_file_abandon(struct eval_file *file);
 
 #endif

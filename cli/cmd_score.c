@@ -1,0 +1,242 @@
+/* assay score: log-probabilities of the requests of an external harness. */
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/outputs.h"
+#include "cli/scoring.h"
+#include "eval/batch_size.h"
+#include "eval/clock.h"
+
+enum { ANY = INT32_MAX, UNKNOWN_CONTEXT = 2048 };
+
+static enum status check_settings(const struct cli_score *s, const char *request_file,
+                                  struct status_why *why)
+{
+    const struct cli_named_file outputs[] = {{"-o", s->out_file}, {"--json", s->output.json_file}};
+    const struct cli_named_file inputs[] = {{"-m", s->model}, {"the command", request_file}};
+    enum status status = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs,
+                                           sizeof inputs / sizeof *inputs, why);
+    return status == STATUS_OK ? cli_model_check(&s->load, why) : status;
+}
+
+static struct eval_request_options request_options(const struct cli_score *s,
+                                                   const struct model *model)
+{
+    const struct model_tokenizer *tokenizer = model_tokenizer(model);
+    size_t trained = model_hparams(model)->n_ctx_train;
+    return (struct eval_request_options){
+        .n_ctx = s->n_ctx  ? (size_t)s->n_ctx
+                 : trained ? trained
+                           : UNKNOWN_CONTEXT,
+        .bos = s->bos == CLI_SCORE_BOS_AUTO ? model_adds_bos(tokenizer)
+                                            : s->bos == CLI_SCORE_BOS_ALWAYS,
+        .parse_special = s->parse_special,
+    };
+}
+
+static enum status load(struct cli_scoring *s, struct status_why *why)
+{
+    const struct model_tokenizer *tokenizer = model_tokenizer(s->model.model);
+    enum status status = eval_text_read_whole(&s->text, s->request_file, EVAL_TEXT_MAX_BYTES, why);
+    if (status != STATUS_OK)
+        return status;
+    s->options = request_options(s->settings, s->model.model);
+    if (s->options.bos && model_token_bos(tokenizer) < 0)
+        return status_fail(why, STATUS_USAGE, "--bos always: the vocabulary of %s has no BOS",
+                           s->model.path);
+    status = eval_requests_read(&s->requests, s->text.data, s->text.n_bytes, why);
+    if (status == STATUS_OK)
+        status = eval_request_scores_make(&s->scores, &s->requests, &s->options, tokenizer, why);
+    if (status != STATUS_OK)
+        status_context(why, "%s", s->request_file);
+    return status;
+}
+
+/* As for windows of the longest sequence's length. */
+static enum status choose_batch(struct cli_scoring *s, struct status_why *why)
+{
+    s->batch_tokens = (size_t)s->settings->machine.n_batch;
+    size_t n = s->scores.longest;
+    if (s->batch_tokens || n == 0)
+        return STATUS_OK;
+    struct eval_plan plan = {
+        .window = n, .n_inputs = n, .n_scored = n, .n_windows = s->scores.sequences.n};
+    struct eval_task task = {.model = s->model.model, .backend = s->backend, .plan = &plan};
+    return eval_batch_choose(&task, &s->batch_tokens, why);
+}
+
+static enum status open_all(struct cli_scoring *s, struct status_why *why)
+{
+    const struct cli_score *settings = s->settings;
+    double started = eval_clock_seconds();
+    enum status status = cli_backend_open(&s->backend, &settings->machine, why);
+    if (status == STATUS_OK)
+        status = cli_model_open(&s->model, settings->model, &settings->load, false,
+                                settings->output.hash_model, why);
+    if (status == STATUS_OK)
+        status = load(s, why);
+    if (status == STATUS_OK)
+        status = choose_batch(s, why);
+    if (status == STATUS_OK)
+        status = eval_sequences_group(&s->scores.sequences, s->batch_tokens, why);
+    if (status == STATUS_OK)
+        status = cli_output_create(&s->out, settings->out_file, why);
+    if (status == STATUS_OK)
+        status = cli_output_create(&s->json_file, settings->output.json_file, why);
+    s->seconds_to_load = eval_clock_seconds() - started;
+    return status;
+}
+
+static void close_all(struct cli_scoring *s)
+{
+    eval_file_abandon(s->out);
+    eval_file_abandon(s->json_file);
+    eval_request_scores_free(&s->scores);
+    eval_requests_free(&s->requests);
+    eval_text_free(&s->text);
+    cli_model_close(&s->model);
+    kern_close(s->backend);
+}
+
+static void on_group(void *user, size_t g)
+{
+    struct cli_scoring *s = user;
+    eval_request_scores_take(&s->scores, g);
+    cli_progress_clear(&s->progress);
+    cli_score_write_lines(s);
+}
+
+static void on_progress(void *user, const struct eval_progress *now)
+{
+    struct cli_scoring *s = user;
+    cli_progress_update(&s->progress, now);
+}
+
+/* An interrupted run leaves no file with fewer lines than requests; standard output keeps what was
+ * printed until then. */
+static enum status write_outputs(struct cli_scoring *s, bool whole, struct status_why *why)
+{
+    enum status status = whole ? cli_output_commit(&s->out, STATUS_OK, why) : STATUS_OK;
+    if (status == STATUS_OK && s->json_file)
+        status = cli_output_commit(&s->json_file, cli_score_write_json(s, s->json_file, why), why);
+    return status;
+}
+
+static enum status score(struct cli_scoring *s, struct status_why *why)
+{
+    kern_set_cancel(s->backend, cli_interrupt_catch());
+    cli_score_report_beginning(s);
+    cli_progress_begin(&s->progress, s->settings->output.quiet);
+    struct eval_sequences_run run = {
+        .model = s->model.model,
+        .backend = s->backend,
+        .batch_tokens = s->batch_tokens,
+        .group_done = on_group,
+        .progress = on_progress,
+        .user = s,
+    };
+    enum status run_status = eval_sequences_run(&s->scores.sequences, &run, &s->stats, why);
+    cli_progress_clear(&s->progress);
+    if (run_status != STATUS_OK && run_status != STATUS_CANCELLED)
+        return run_status;
+    cli_score_write_lines(s); /* those that had nothing to evaluate */
+    enum status status = write_outputs(s, run_status == STATUS_OK, why);
+    if (status != STATUS_OK)
+        return status;
+    cli_score_report_end(s);
+    if (run_status == STATUS_CANCELLED)
+        return status_fail(why, run_status, "interrupted: the result is incomplete");
+    if (s->n_nonfinite)
+        return status_fail(why, STATUS_NONFINITE,
+                           "%zu of %zu requests have a score that is not finite; the first is "
+                           "line %zu",
+                           s->n_nonfinite, s->n_written, s->first_nonfinite);
+    return STATUS_OK;
+}
+
+static enum status run_score(const void *settings, const struct cli_args *args,
+                             struct status_why *why)
+{
+    struct cli_scoring s = {
+        .settings = settings, .request_file = args->operands[0], .started = time(NULL)};
+    enum status status = check_settings(settings, s.request_file, why);
+    if (status == STATUS_OK)
+        status = open_all(&s, why);
+    if (status == STATUS_OK)
+        status = score(&s, why);
+    close_all(&s);
+    return status;
+}
+
+static void defaults(void *settings)
+{
+    struct cli_score *s = settings;
+    *s = (struct cli_score){.out_file = "-"};
+    cli_model_defaults(&s->load);
+    cli_machine_defaults(&s->machine);
+}
+
+#define AT(member) offsetof(struct cli_score, member)
+
+static const struct cli_option table[] = {
+    {.type = CLI_HEADING, .help = "Input"},
+    {.names = "-m --model",
+     CLI_TEXT,
+     "FILE",
+     "the model: a GGUF file, any part of a split one",
+     AT(model),
+     .env = "LLAMA_ARG_MODEL",
+     .required = true},
+    {.names = "--parse-special",
+     CLI_ON,
+     NULL,
+     "take names of control tokens in the texts as those tokens (default: as plain text)",
+     AT(parse_special)},
+    {.names = "--bos",
+     CLI_CHOICE,
+     "WHEN",
+     "begin contexts with BOS: auto, where the vocabulary asks for it (default); always; never",
+     AT(bos),
+     .choices = "auto always never"},
+
+    {.type = CLI_HEADING, .help = "Evaluation"},
+    {.names = "-c --ctx-size",
+     CLI_COUNT,
+     "N",
+     "tokens that the model sees at once; longer contexts lose their begin, longer texts are cut "
+     "into windows (default: 0, as the model was trained)",
+     AT(n_ctx),
+     0,
+     ANY,
+     .env = "LLAMA_ARG_CTX_SIZE"},
+
+    {.type = CLI_GROUP, .group = cli_model_table, .offset = AT(load)},
+
+    {.type = CLI_HEADING, .help = "Output"},
+    {.names = "-o --output",
+     CLI_TEXT,
+     "FILE",
+     "write the scores here, whole or not at all (default: -, standard output, as they come)",
+     AT(out_file)},
+    {.type = CLI_GROUP, .group = cli_output_table, .offset = AT(output)},
+
+    {.type = CLI_GROUP, .group = cli_machine_table, .offset = AT(machine)},
+    {0},
+};
+
+const struct cli_command cli_command_score = {
+    .name = "score",
+    .usage = "-m MODEL FILE.jsonl [options]",
+    .n_operands = 1,
+    .summary = "Score the requests of an external harness: JSON lines in, JSON lines out.",
+    .description =
+        "A line {\"context\": ..., \"continuation\": ...} asks for the log-probability of the\n"
+        "continuation, a line {\"text\": ...} for that of a whole text; - reads standard input.\n"
+        "Each gives a line {\"logprob\": ..., \"tokens\": ..., \"is_greedy\": ...} in its place.\n"
+        "Other members of a line, such as an id, are handed through.",
+    .table = table,
+    .settings_bytes = sizeof(struct cli_score),
+    .defaults = defaults,
+    .run = run_score,
+};

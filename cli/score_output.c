@@ -1,0 +1,134 @@
+/* What assay score writes: a line for each request, and a document about the run. */
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/json_parts.h"
+#include "cli/scoring.h"
+
+static void write_line(struct cli_scoring *s, size_t i)
+{
+    const struct eval_request *request = &s->requests.items[i];
+    const struct eval_request_score *score = &s->scores.items[i];
+    double log_prob = eval_request_log_prob(score);
+    eval_file_write(s->out, "{", 1);
+    eval_file_write(s->out, request->handed.data, request->handed.n_bytes);
+    eval_file_printf(s->out, request->handed.n_bytes ? ", " : "");
+    if (isfinite(log_prob)) {
+        eval_file_printf(s->out, "\"logprob\": %.17g", log_prob);
+    } else {
+        if (s->n_nonfinite++ == 0)
+            s->first_nonfinite = request->line;
+        eval_file_printf(s->out, "\"logprob\": null");
+    }
+    eval_file_printf(s->out, ", \"tokens\": %zu, \"is_greedy\": %s", score->n_scored,
+                     score->greedy ? "true" : "false");
+    if (score->n_truncated)
+        eval_file_printf(s->out, ", \"truncated\": %zu", score->n_truncated);
+    eval_file_write(s->out, "}\n", 2);
+}
+
+void cli_score_write_lines(struct cli_scoring *s)
+{
+    size_t n_before = s->n_written;
+    for (; s->n_written < s->requests.n && s->scores.items[s->n_written].n_left == 0;
+         s->n_written++)
+        write_line(s, s->n_written);
+    if (s->n_written > n_before)
+        eval_file_flush(s->out);
+}
+
+/** Tokens that the sequences evaluate, each by itself. */
+static double n_inputs_alone(const struct cli_scoring *s)
+{
+    double n = 0;
+    for (size_t i = 0; i < s->scores.sequences.n; i++)
+        n += (double)(s->scores.sequences.items[i].n_tokens - 1);
+    return n;
+}
+
+void cli_score_report_beginning(const struct cli_scoring *s)
+{
+    fprintf(stderr,
+            "assay: %zu requests, %zu tokens to score, sequences of at most %zu tokens, batches of "
+            "%zu tokens\n",
+            s->requests.n, s->scores.n_scored, s->scores.longest, s->batch_tokens);
+    if (s->scores.n_truncated)
+        fprintf(stderr,
+                "assay: note: %zu requests are longer than -c %zu; tokens are left out at their "
+                "begin\n",
+                s->scores.n_truncated, s->options.n_ctx);
+}
+
+void cli_score_report_end(const struct cli_scoring *s)
+{
+    double n_alone = n_inputs_alone(s);
+    fprintf(stderr,
+            "assay: %zu of %zu requests; %zu tokens evaluated in %.1f s, %.1f tokens/s; sharing "
+            "beginnings saves %.1f %%\n",
+            s->n_written, s->requests.n, s->stats.n_inputs, s->stats.seconds,
+            s->stats.seconds > 0 ? (double)s->stats.n_inputs / s->stats.seconds : 0,
+            n_alone > 0 && s->n_written == s->requests.n
+                ? 100 * (1 - (double)s->stats.n_inputs / n_alone)
+                : 0);
+}
+
+static void add_result(struct cli_json *json, const struct cli_scoring *s)
+{
+    size_t n_scored = 0, n_truncated = 0, n_greedy = 0;
+    double sum = 0;
+    for (size_t i = 0; i < s->n_written; i++) {
+        const struct eval_request_score *score = &s->scores.items[i];
+        n_scored += score->n_scored;
+        n_truncated += score->n_truncated > 0;
+        n_greedy += score->greedy;
+        sum += eval_request_log_prob(score);
+    }
+    cJSON *o = cli_json_object(json, json->root, "result");
+    cli_json_flag(json, o, "complete", s->n_written == s->requests.n);
+    cli_json_uint(json, o, "n_requests", s->n_written);
+    cli_json_uint(json, o, "n_tokens", n_scored);
+    cli_json_real(json, o, "logprob", sum);
+    cli_json_uint(json, o, "n_greedy", n_greedy);
+    cli_json_uint(json, o, "n_truncated", n_truncated);
+    cli_json_uint(json, o, "n_nonfinite", s->n_nonfinite);
+}
+
+static void add_settings(struct cli_json *json, const struct cli_scoring *s)
+{
+    cJSON *o = cli_json_object(json, json->root, "settings");
+    cli_json_uint(json, o, "n_ctx", s->options.n_ctx);
+    cli_json_flag(json, o, "bos", s->options.bos);
+    cli_json_flag(json, o, "parse_special", s->options.parse_special);
+    cli_json_add_model_settings(json, o, &s->settings->load);
+    cli_json_add_arithmetic(json, o, &s->settings->machine);
+}
+
+enum status cli_score_write_json(const struct cli_scoring *s, struct eval_file *file,
+                                 struct status_why *why)
+{
+    struct cli_json json;
+    cli_json_begin(&json);
+    cli_json_text(&json, json.root, "schema", "assay-score");
+    cli_json_int(&json, json.root, "schema_version", CLI_SCHEMA_VERSION);
+    add_result(&json, s);
+    add_settings(&json, s);
+    cli_json_add_model(&json, json.root, "model", &s->model);
+    cJSON *text = cli_json_object(&json, json.root, "text");
+    cli_json_text(&json, text, "sha256", s->text.sha256);
+    cli_json_uint(&json, text, "n_bytes", s->text.file_bytes);
+    cli_json_uint(&json, text, "n_requests", s->requests.n);
+    struct cli_text_settings from = {.text_file = s->request_file};
+    struct cli_json_run about = {
+        .started = s->started,
+        .seconds_to_load = s->seconds_to_load,
+        .text = &from,
+        .stats = &s->stats,
+        .backend = s->backend,
+        .memory_bound = (double)NAN,
+    };
+    cJSON *run = cli_json_add_run(&json, &about);
+    cli_json_text(&json, run, "model_file", s->model.path);
+    enum status status = cli_json_write(&json, file, why);
+    cli_json_free(&json);
+    return status;
+}

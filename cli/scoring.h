@@ -1,0 +1,54 @@
+/** A run of assay score from end to end: what the parts of the command hand around. */
+#ifndef CLI_SCORING_H
+#define CLI_SCORING_H
+
+#include <time.h>
+
+#include "cli/progress.h"
+#include "cli/setup.h"
+#include "eval/request_scores.h"
+
+/** What stands in front of a context: an index into the words of the option. */
+enum cli_score_bos { CLI_SCORE_BOS_AUTO, CLI_SCORE_BOS_ALWAYS, CLI_SCORE_BOS_NEVER };
+
+struct cli_score {
+    const char *model, *out_file;
+    int64_t n_ctx; /* 0: as the model was trained */
+    int bos;
+    bool parse_special;
+    struct cli_model_settings load;
+    struct cli_output_settings output;
+    struct cli_machine_settings machine;
+};
+
+struct cli_scoring {
+    const struct cli_score *settings;
+    const char *request_file;
+    struct kern_backend *backend;
+    struct cli_model model;
+    struct eval_text text;
+    struct eval_requests requests;
+    struct eval_request_options options;
+    struct eval_request_scores scores;
+    size_t batch_tokens;
+    struct eval_run_stats stats;
+    size_t n_written;                    /* requests whose lines are written: all before it are */
+    size_t n_nonfinite, first_nonfinite; /* of those; the line of the first */
+    struct eval_file *out, *json_file;   /* NULL: not wanted, or already written */
+    struct cli_progress progress;
+    time_t started;
+    double seconds_to_load;
+};
+
+/* score_output.c */
+
+/** Write the lines of the requests that are finished, up to the first that is not. */
+void cli_score_write_lines(struct cli_scoring *s);
+/** Before and after the run: what is scored and what it took, on standard error. */
+void cli_score_report_beginning(const struct cli_scoring *s);
+void cli_score_report_end(const struct cli_scoring *s);
+/** The result document; docs/json.md describes it. Fails: STATUS_MEMORY. */
+enum status cli_score_write_json(const struct cli_scoring *s, struct eval_file *file,
+                                 struct status_why *why);
+
+#endif
