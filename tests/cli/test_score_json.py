@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""The summary of assay score as JSON: every field described, and the figures those of its lines.
+
+usage: test_score_json.py ASSAY SOURCE_DIR
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+REQUESTS = [
+    {"id": 1, "context": "In the town there was a river and many", "continuation": " ships"},
+    {"context": "", "continuation": "In the town"},
+    {"text": "The war ended in 1918 . He lets it cool on a rack ."},
+    {"text": ""},
+]
+
+
+def score(*options):
+    """(document, lines)"""
+    with tempfile.TemporaryDirectory() as folder:
+        result = pathlib.Path(folder) / "r.json"
+        lines = "".join(json.dumps(r) + "\n" for r in REQUESTS)
+        done = subprocess.run([ASSAY, "score", "-q", "-m", SOURCE / "data" / "tiny.Q4_K_M.gguf",
+                               "-", "--json", result, *options], input=lines.encode(),
+                              capture_output=True, check=True)
+        return (json.loads(result.read_text()),
+                [json.loads(line) for line in done.stdout.decode().splitlines()])
+
+
+def paths(value, prefix=""):
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from paths(inner, f"{prefix}.{key}" if prefix else key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from paths(inner, prefix + "[]")
+    else:
+        yield prefix
+
+
+class Score(unittest.TestCase):
+    def test_every_field_is_described(self):
+        text = (SOURCE / "docs" / "json.md").read_text()
+        section = text.split("## `assay score FILE.jsonl --json FILE`")[1].split("\n## ")[0]
+        known = set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
+        folders = tuple(name[:-1] for name in known if name.endswith("*"))
+        found = set(paths(score()[0]))
+        named = {p for p in known if not p.endswith("*")}
+        self.assertTrue(named <= found, named - found)
+        self.assertEqual({p for p in found if not p.startswith(folders)} - named, set())
+
+    def test_figures_are_those_of_the_lines(self):
+        document, lines = score("-c", "12")
+        result = document["result"]
+        self.assertEqual(len(lines), len(REQUESTS))
+        self.assertEqual(lines[0]["id"], 1)
+        self.assertTrue(result["complete"])
+        self.assertEqual(result["n_requests"], len(lines))
+        self.assertEqual(result["n_tokens"], sum(line["tokens"] for line in lines))
+        self.assertEqual(result["logprob"], sum(line["logprob"] for line in lines))
+        self.assertEqual(result["n_greedy"], sum(line["is_greedy"] for line in lines))
+        self.assertEqual(result["n_truncated"], sum("truncated" in line for line in lines))
+        self.assertGreater(result["n_truncated"], 0)
+        self.assertEqual(document["settings"]["n_ctx"], 12)
+
+    def test_batch_and_threads_change_nothing(self):
+        (one, lines), (other, same) = score("-b", "1", "-t", "1"), score("-b", "4096", "-t", "2")
+        self.assertEqual(lines, same)
+        self.assertGreater(one.pop("run")["n_batches"], other.pop("run")["n_batches"])
+        self.assertEqual(one, other)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
