@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct eval_digest {
     EVP_MD_CTX *context;
@@ -25,26 +26,42 @@ void eval_digest_add(struct eval_digest *digest, const void *data, size_t n_byte
         digest->ok = digest->ok && EVP_DigestUpdate(digest->context, data, n_bytes) == 1;
 }
 
-enum status eval_digest_close(struct eval_digest *digest, char hex[EVAL_HEX],
-                              struct status_why *why)
+enum status eval_digest_close_bytes(struct eval_digest *digest, uint8_t bytes[EVAL_SHA256_BYTES],
+                                    struct status_why *why)
 {
-    static const char digits[] = "0123456789abcdef";
-    unsigned char bytes[EVP_MAX_MD_SIZE];
     unsigned n = 0;
-    bool ok = digest && digest->ok && EVP_DigestFinal_ex(digest->context, bytes, &n) == 1 &&
-              2 * n + 1 == EVAL_HEX;
+    unsigned char result[EVP_MAX_MD_SIZE];
+    bool ok = digest && digest->ok && EVP_DigestFinal_ex(digest->context, result, &n) == 1 &&
+              n == EVAL_SHA256_BYTES;
     if (digest)
         EVP_MD_CTX_free(digest->context);
     free(digest);
-    hex[0] = '\0';
+    memset(bytes, 0, EVAL_SHA256_BYTES);
     if (!ok)
         return status_fail(why, STATUS_MEMORY, "libcrypto cannot compute a SHA-256");
-    for (unsigned i = 0; i < n; i++) {
+    memcpy(bytes, result, EVAL_SHA256_BYTES);
+    return STATUS_OK;
+}
+
+void eval_digest_hex(char hex[EVAL_HEX], const uint8_t bytes[EVAL_SHA256_BYTES])
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < EVAL_SHA256_BYTES; i++) {
         hex[2 * i] = digits[bytes[i] >> 4];
         hex[2 * i + 1] = digits[bytes[i] & 15];
     }
-    hex[2 * n] = '\0';
-    return STATUS_OK;
+    hex[EVAL_HEX - 1] = '\0';
+}
+
+enum status eval_digest_close(struct eval_digest *digest, char hex[EVAL_HEX],
+                              struct status_why *why)
+{
+    uint8_t bytes[EVAL_SHA256_BYTES];
+    enum status status = eval_digest_close_bytes(digest, bytes, why);
+    eval_digest_hex(hex, bytes);
+    if (status != STATUS_OK)
+        hex[0] = '\0';
+    return status;
 }
 
 enum status eval_sha256(char hex[EVAL_HEX], const void *data, size_t n_bytes,

@@ -9,7 +9,10 @@
 
 #include "gguf/status.h"
 
-enum { EVAL_HEX = 65 }; /* 64 digits and a NUL */
+enum {
+    EVAL_HEX = 65, /* 64 digits and a NUL */
+    EVAL_SHA256_BYTES = 32
+};
 
 /** A digest that is fed piece by piece. Failures stick: add does nothing, close reports. */
 struct eval_digest;
@@ -20,6 +23,13 @@ void eval_digest_add(struct eval_digest *digest, const void *data, size_t n_byte
 /** Write the digits ("" on failure) and free the digest. Fails: STATUS_MEMORY. */
 enum status eval_digest_close(struct eval_digest *digest, char hex[EVAL_HEX],
                               struct status_why *why);
+
+/** The same with the digest as bytes, all zero on failure. */
+enum status eval_digest_close_bytes(struct eval_digest *digest, uint8_t bytes[EVAL_SHA256_BYTES],
+                                    struct status_why *why);
+
+/** The digits of a digest's bytes. */
+void eval_digest_hex(char hex[EVAL_HEX], const uint8_t bytes[EVAL_SHA256_BYTES]);
 
 /** SHA-256 of bytes in memory. Fails: STATUS_MEMORY. */
 enum status eval_sha256(char hex[EVAL_HEX], const void *data, size_t n_bytes,

@@ -1,6 +1,7 @@
 #include "eval/identity.h"
 
 #include "gguf/map.h"
+#include "gguf/span.h"
 
 enum { PIECE_BYTES = 16 << 20 }; /* read while the one before is hashed */
 
@@ -44,6 +45,31 @@ enum status eval_file_hash(char hex[EVAL_HEX], const struct gguf_file *file, str
         uint64_t n_bytes = 0, data_offset = 0;
         const void *data = gguf_shard_data(file, i, &n_bytes, &data_offset);
         add_ahead(digest, data, (size_t)n_bytes);
+    }
+    return eval_digest_close(digest, hex, why);
+}
+
+/** Integers in memory are little-endian: gguf/span.h refuses other machines. */
+static void add_u64(struct eval_digest *digest, uint64_t value)
+{
+    eval_digest_add(digest, &value, sizeof value);
+}
+
+enum status eval_vocab_id(char hex[EVAL_HEX], const struct model *model, struct status_why *why)
+{
+    const struct model_tokenizer *tokenizer = model_tokenizer(model);
+    const uint32_t adds_bos = model_adds_bos(tokenizer);
+    const int32_t bos = adds_bos ? model_token_bos(tokenizer) : -1;
+    size_t n = model_n_vocab(tokenizer);
+    struct eval_digest *digest = eval_digest_open();
+    add_u64(digest, n);
+    add_u64(digest, model_hparams(model)->n_vocab);
+    eval_digest_add(digest, &adds_bos, sizeof adds_bos);
+    eval_digest_add(digest, &bos, sizeof bos);
+    for (size_t i = 0; i < n; i++) {
+        struct gguf_string text = model_token_text(tokenizer, (int32_t)i);
+        add_u64(digest, text.n_bytes);
+        eval_digest_add(digest, text.data, text.n_bytes);
     }
     return eval_digest_close(digest, hex, why);
 }

@@ -1,9 +1,10 @@
-/** Which model a result belongs to. */
+/** Which model and which vocabulary a result belongs to. */
 #ifndef EVAL_IDENTITY_H
 #define EVAL_IDENTITY_H
 
 #include "eval/digest.h"
 #include "gguf/file.h"
+#include "model/model.h"
 
 enum { EVAL_MODEL_ID_PREFIX = 65536 }; /* bytes of each tensor that the model's id covers */
 
@@ -22,5 +23,13 @@ enum status eval_model_id(char hex[EVAL_HEX], const struct gguf_file *file, stru
  */
 enum status eval_file_hash(char hex[EVAL_HEX], const struct gguf_file *file,
                            struct status_why *why);
+
+/**
+ * The vocabulary's id: SHA-256 over what eval_check_same_vocab compares, so that a file without
+ * the base's tokens can be told apart from a model. Integers are little-endian: u64 number of
+ * tokens, u64 rows of the head, u32 whether texts begin with BOS, i32 its id (-1: they do not);
+ * then for each token u64 bytes and the text.
+ */
+enum status eval_vocab_id(char hex[EVAL_HEX], const struct model *model, struct status_why *why);
 
 #endif

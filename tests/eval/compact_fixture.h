@@ -1,0 +1,21 @@
+/** A small compact base in memory, and ways to break it; for tests of its reader. */
+#ifndef TESTS_EVAL_COMPACT_FIXTURE_H
+#define TESTS_EVAL_COMPACT_FIXTURE_H
+
+#include "eval/compact_file.h"
+
+/** free(data). */
+struct compact_bytes {
+    uint8_t *data; /* aligned to 64 */
+    size_t n_bytes;
+};
+
+/** 3 windows of 8 tokens, 16 logits, rows of 32 elements; a head of type Q8_0. */
+struct compact_bytes compact_make(enum eval_compact_kind kind, const char *head_path);
+
+/** Put the right SHA-256 at the end of a header that was changed. */
+void compact_seal(uint8_t *header);
+/** And of the parts before the rows, as far as they lie in the bytes. */
+void compact_seal_parts(uint8_t *data, size_t n_bytes);
+
+#endif

@@ -1,0 +1,338 @@
+/*
+ * Recording a compact base and comparing with it: float32 rows give the live comparison to the
+ * bit, scaled float16 rows come as near as they say, and a recording that was broken off ends
+ * with the same bytes.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "eval/compact_source.h"
+#include "eval/compact_writer.h"
+#include "eval/identity.h"
+#include "evaluation.h"
+#include "tests/eval/temp.h"
+
+#define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"
+#define Q4  ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf"
+enum { N_CTX = 32, N_WINDOWS = 12, N_SCORED = 15, N_ROWS = N_WINDOWS * N_SCORED };
+
+static char folder[64], target[128], part_name[136];
+static struct evaluation live; /* F16 and, compared with it, Q4_K_M */
+
+static struct setup usual(void)
+{
+    return (struct setup){.model = F16,
+                          .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+                          .want_js = true,
+                          .plan = {.n_ctx = N_CTX, .max_windows = N_WINDOWS},
+                          .cpu = {.isa_cap = KERN_ISA_COUNT - 1, .n_threads = 2}};
+}
+
+static int evaluate_live(void **state)
+{
+    (void)state;
+    temp_make(folder);
+    temp_path(target, folder, "f16.assay");
+    snprintf(part_name, sizeof part_name, "%s.part", target);
+    struct setup setup = usual();
+    setup.candidates[0] = Q4;
+    setup.n_candidates = 1;
+    evaluate(&live, &setup);
+    return 0;
+}
+
+static int close_live(void **state)
+{
+    (void)state;
+    evaluation_close(&live);
+    return rmdir(folder);
+}
+
+static int remove_files(void **state)
+{
+    (void)state;
+    unlink(target);
+    unlink(part_name);
+    return 0;
+}
+
+static struct eval_compact_recording recording_of(const struct evaluation *e, char id[EVAL_HEX],
+                                                  enum eval_compact_kind kind)
+{
+    struct status_why why;
+    assert_int_equal(eval_model_id(id, model_file(e->model), &why), STATUS_OK);
+    return (struct eval_compact_recording){.path = target,
+                                           .model = e->model,
+                                           .model_id = id,
+                                           .plan = &e->plan,
+                                           .stream = &e->stream,
+                                           .kind = kind,
+                                           .description = "{}"};
+}
+
+/**
+ * Record F16, the windows from eval_compact_writer_n_kept up to `until` only. All of them are
+ * committed; otherwise the part stays.
+ */
+static void record(enum eval_compact_kind kind, const char *head_path, bool resume, size_t until)
+{
+    struct setup setup = usual();
+    struct eval_row_sink sink;
+    setup.want_js = false;
+    setup.sink = &sink;
+    setup.run.batch_tokens = 5 * N_CTX;
+    struct evaluation e;
+    evaluation_open(&e, &setup);
+    struct status_why why = {""};
+    char id[EVAL_HEX];
+    struct eval_compact_recording recording = recording_of(&e, id, kind);
+    recording.head_path = head_path;
+    recording.resume = resume;
+    struct eval_compact_writer *writer;
+    eval_compact_writer_open(&writer, &recording, &why);
+    assert_string_equal(why.text, "");
+    sink = eval_compact_writer_sink(writer);
+    for (size_t w = 0; w < N_WINDOWS; w++)
+        e.table.done[w] = w < eval_compact_writer_n_kept(writer) || w >= until;
+    assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_OK);
+    if (until < N_WINDOWS)
+        eval_compact_writer_close(writer, true);
+    else
+        assert_int_equal(eval_compact_writer_commit(writer, &why), STATUS_OK);
+    evaluation_close(&e);
+}
+
+/** Q4_K_M against the recorded base, its windows from `first` on. */
+static void compare(struct evaluation *e, size_t first, size_t batch_tokens)
+{
+    struct status_why why = {""};
+    struct eval_compact_file file;
+    eval_compact_open(&file, target, &why);
+    assert_string_equal(why.text, "");
+    if (file.layout.by_path) {
+        assert_string_equal(file.head_path, F16);
+        char id[EVAL_HEX];
+        eval_compact_model_id(id, &file);
+        assert_int_equal(eval_compact_take_head(&file, live.model, id, &why), STATUS_OK);
+    }
+    struct eval_stream stream;
+    assert_int_equal(eval_compact_stream(&stream, &file, &why), STATUS_OK);
+    assert_int_equal(stream.n, live.stream.n);
+    assert_memory_equal(stream.ids, live.stream.ids, stream.n * sizeof *stream.ids);
+    assert_memory_equal(stream.n_text_bytes, live.stream.n_text_bytes, stream.n * sizeof(uint32_t));
+    assert_string_equal(stream.sha256, live.stream.sha256);
+    assert_true(stream.has_bos == live.stream.has_bos);
+    eval_stream_free(&stream);
+
+    struct eval_compact_reading reading;
+    struct eval_row_source source;
+    assert_int_equal(eval_compact_source_open(&source, &reading, &file, first, &why), STATUS_OK);
+    struct setup setup = usual();
+    setup.model = Q4;
+    setup.base = &source;
+    setup.run.batch_tokens = batch_tokens;
+    evaluation_open(e, &setup);
+    assert_int_equal(eval_compact_check_vocab(&file, e->model, &why), STATUS_OK);
+    enum status status = evaluation_run(e, &setup, &why);
+    assert_string_equal(why.text, "");
+    assert_int_equal(status, STATUS_OK);
+    eval_compact_source_close(&reading);
+    eval_compact_close(&file);
+}
+
+static void assert_live(const struct evaluation *e)
+{
+    assert_memory_equal(e->table.cells, live.table.cells, EVAL_N_COLUMNS * N_ROWS * sizeof(double));
+    assert_memory_equal(e->candidate_tables[0].cells, live.candidate_tables[0].cells,
+                        EVAL_N_PAIR_COLUMNS * N_ROWS * sizeof(double));
+}
+
+static void float32_gives_the_live_comparison(void **state)
+{
+    (void)state;
+    record(EVAL_COMPACT_F32, NULL, false, N_WINDOWS);
+    for (size_t windows = 1; windows <= 7; windows += 3) {
+        struct evaluation e;
+        compare(&e, 0, windows * N_CTX);
+        assert_live(&e);
+        evaluation_close(&e);
+    }
+}
+
+static void a_head_by_path_gives_the_same(void **state)
+{
+    (void)state;
+    record(EVAL_COMPACT_F32, F16, false, N_WINDOWS);
+    struct evaluation e;
+    compare(&e, 0, 4 * N_CTX);
+    assert_live(&e);
+    evaluation_close(&e);
+}
+
+static void another_head_is_refused(void **state)
+{
+    (void)state;
+    record(EVAL_COMPACT_F32, F16, false, N_WINDOWS);
+    struct status_why why = {""};
+    struct eval_compact_file file;
+    assert_int_equal(eval_compact_open(&file, target, &why), STATUS_OK);
+    char id[EVAL_HEX];
+    const struct model *q4 = live.candidates[0];
+    assert_int_equal(eval_model_id(id, model_file(q4), &why), STATUS_OK);
+    assert_int_equal(eval_compact_take_head(&file, q4, id, &why), STATUS_FORMAT);
+    assert_non_null(strstr(why.text, "another model than the one whose head"));
+    eval_compact_model_id(id, &file); /* a lie, found out by the head itself */
+    assert_int_equal(eval_compact_take_head(&file, q4, id, &why), STATUS_FORMAT);
+    assert_non_null(strstr(why.text, "the head is not the one that"));
+    eval_compact_close(&file);
+}
+
+/** The error is what the file says, and the divergence moves by about its square. */
+static void float16_comes_near(void **state)
+{
+    (void)state;
+    record(EVAL_COMPACT_F16, NULL, false, N_WINDOWS);
+    struct status_why why = {""};
+    struct eval_compact_file file;
+    assert_int_equal(eval_compact_open(&file, target, &why), STATUS_OK);
+    struct eval_compact_error error = {0};
+    for (size_t w = 0; w < N_WINDOWS; w++) {
+        struct eval_compact_check check = eval_compact_check_of(&file, w);
+        eval_compact_error_add(&error, &check.error);
+    }
+    eval_compact_close(&file);
+    double rms = eval_compact_error_rms(&error);
+    assert_true(rms > 1e-5 && rms <= error.largest && error.largest <= 0x1p-11);
+    struct evaluation e;
+    compare(&e, 0, 4 * N_CTX);
+    double sum = 0, live_sum = 0, most = 0;
+    for (size_t w = 0; w < N_WINDOWS; w++)
+        for (size_t i = 0; i < N_SCORED; i++) {
+            double p = eval_table_row(&e.table, EVAL_LOG_PROB, w)[i];
+            most = fmax(most, fabs(p - eval_table_row(&live.table, EVAL_LOG_PROB, w)[i]));
+            sum += eval_table_row(&e.candidate_tables[0], EVAL_KL, w)[i];
+            live_sum += eval_table_row(&live.candidate_tables[0], EVAL_KL, w)[i];
+        }
+    print_message("float16: error RMS %.3g, log p moves by %.3g at most, KLD %.9f, live %.9f\n",
+                  rms, most, sum / N_ROWS, live_sum / N_ROWS);
+    assert_true(sum != live_sum);
+    assert_true(fabs(sum - live_sum) < 1e-3 * live_sum);
+    evaluation_close(&e);
+}
+
+/** Windows from the fifth of the file on, against a live run of the same tokens. */
+static void windows_from_the_middle_are_found(void **state)
+{
+    (void)state;
+    record(EVAL_COMPACT_F32, NULL, false, N_WINDOWS);
+    struct status_why why = {""};
+    struct eval_compact_file file;
+    assert_int_equal(eval_compact_open(&file, target, &why), STATUS_OK);
+    struct eval_compact_reading reading;
+    struct eval_row_source source;
+    assert_int_equal(eval_compact_source_open(&source, &reading, &file, 5, &why), STATUS_OK);
+    const void *rows;
+    assert_int_equal(source.rows(source.user, 3, 2, &rows, &why), STATUS_OK);
+    assert_ptr_equal(rows, eval_compact_rows_at(&file, 5 * N_SCORED + 3));
+    eval_compact_source_close(&reading);
+    eval_compact_close(&file);
+}
+
+static char *all_bytes(const char *path, size_t *n)
+{
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    *n = (size_t)ftell(f);
+    rewind(f);
+    char *bytes = malloc(*n);
+    assert_int_equal(fread(bytes, 1, *n, f), *n);
+    fclose(f);
+    return bytes;
+}
+
+static void continued_recordings_end_with_the_same_bytes(void **state)
+{
+    (void)state;
+    for (enum eval_compact_kind kind = EVAL_COMPACT_F32; kind <= EVAL_COMPACT_F16; kind++) {
+        size_t n, n_again;
+        record(kind, NULL, false, N_WINDOWS);
+        char *whole = all_bytes(target, &n);
+        unlink(target);
+        record(kind, NULL, false, 4);
+        record(kind, NULL, true, 9);
+        record(kind, NULL, true, N_WINDOWS);
+        char *again = all_bytes(target, &n_again);
+        assert_int_equal(n, n_again);
+        assert_memory_equal(whole, again, n);
+        unlink(target);
+        free(whole);
+        free(again);
+    }
+}
+
+/** Wherever a kill cuts the part, what is counted as kept is whole, and the rest is done again. */
+static void a_torn_part_is_continued(void **state)
+{
+    (void)state;
+    size_t n, n_again;
+    record(EVAL_COMPACT_F16, NULL, false, N_WINDOWS);
+    char *whole = all_bytes(target, &n);
+    unlink(target);
+    const size_t cuts[] = {0, 100, 512, 5000, n - 20000, n - 1};
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        temp_write(part_name, whole, cuts[i]);
+        record(EVAL_COMPACT_F16, NULL, true, N_WINDOWS);
+        char *again = all_bytes(target, &n_again);
+        assert_int_equal(n, n_again);
+        assert_memory_equal(whole, again, n);
+        free(again);
+        unlink(target);
+    }
+    /* Of full size, but with a row that never reached the disk. */
+    char *torn = malloc(n);
+    memcpy(torn, whole, n);
+    memset(torn + n - 10 * 15 * 200, 0, 100);
+    temp_write(part_name, torn, n);
+    record(EVAL_COMPACT_F16, NULL, true, N_WINDOWS);
+    char *again = all_bytes(target, &n_again);
+    assert_memory_equal(whole, again, n);
+    free(again);
+    free(torn);
+    free(whole);
+}
+
+static void another_recording_is_not_continued(void **state)
+{
+    (void)state;
+    record(EVAL_COMPACT_F32, NULL, false, 4);
+    struct setup setup = usual();
+    struct evaluation e;
+    evaluation_open(&e, &setup);
+    char id[EVAL_HEX];
+    struct status_why why = {""};
+    struct eval_compact_recording recording = recording_of(&e, id, EVAL_COMPACT_F16);
+    struct eval_compact_writer *writer;
+    recording.resume = true;
+    assert_int_equal(eval_compact_writer_open(&writer, &recording, &why), STATUS_FORMAT);
+    assert_non_null(strstr(why.text, "was begun with another model, text or other settings"));
+    assert_null(writer);
+    assert_int_equal(access(part_name, F_OK), 0); /* not ours to remove */
+    evaluation_close(&e);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_teardown(name, remove_files)
+    const struct CMUnitTest tests[] = {
+        TEST(float32_gives_the_live_comparison), TEST(a_head_by_path_gives_the_same),
+        TEST(another_head_is_refused),           TEST(float16_comes_near),
+        TEST(windows_from_the_middle_are_found), TEST(continued_recordings_end_with_the_same_bytes),
+        TEST(a_torn_part_is_continued),          TEST(another_recording_is_not_continued)};
+    return cmocka_run_group_tests(tests, evaluate_live, close_live);
+}

@@ -1,0 +1,303 @@
+/*
+ * eval/compact_file.h and what it stands on: rows as they are stored, and a reader that believes
+ * no field.
+ */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compact_fixture.h"
+#include "eval/compact_source.h"
+#include "kernels/quant/bytes.h"
+#include "tests/harness/rng.h"
+
+/** Of all halves the nearest to x, of two the one with an even code: by looking at all. */
+static float nearest_half(float x)
+{
+    float best = INFINITY;
+    for (uint32_t code = 0; code < 0x7c00; code++) {
+        float value = kern_half_to_float(code);
+        double d = fabs((double)value - (double)fabsf(x)),
+               least = fabs((double)best - (double)fabsf(x));
+        if (d < least || (d == least && code % 2 == 0))
+            best = value;
+    }
+    return copysignf(best, x);
+}
+
+/** A row of two: the first, 2^15 (1 - 2^-24), makes the scale 1. */
+static float stored(float x)
+{
+    uint8_t bytes[8];
+    float row[2] = {0x1.fffffep14f, x}, out[2];
+    struct eval_compact_error error = {0};
+    assert_int_equal(eval_compact_row_bytes(EVAL_COMPACT_F16, 2), sizeof bytes);
+    eval_compact_rows_encode(EVAL_COMPACT_F16, bytes, row, 1, 2, &error);
+    eval_compact_rows_decode(EVAL_COMPACT_F16, out, bytes, 1, 2);
+    return out[1];
+}
+
+static void halves_are_the_nearest(void **state)
+{
+    (void)state;
+    struct rng rng = rng_open(rng_seed(), 0);
+    static const float chosen[] = {0,        -0.0f,        1,        2049,        2051,
+                                   0x1p-24f, 0x1p-25f,     0x3p-26f, 0x1p-26f,    0x1.8p-24f,
+                                   0x1p-14f, 0x1.ffcp-15f, 32760,    0x1.ffep14f, FLT_MIN,
+                                   1e-45f,   -2049};
+    for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
+        assert_true(stored(chosen[i]) == nearest_half(chosen[i]));
+    assert_true(signbit(stored(-0.0f)));
+    for (size_t i = 0; i < 500; i++) {
+        float x = ldexpf(rng_float(&rng, -1, 1), (int)rng_below(&rng, 44) - 29);
+        assert_true(stored(x) == nearest_half(x));
+    }
+    for (uint32_t code = 0; code < 0x7800; code++) /* below 2^15 each half is kept */
+        assert_true(stored(kern_half_to_float(code)) == kern_half_to_float(code));
+}
+
+/** Whatever its size a row loses as little, and what is said to be lost is. */
+static void rows_of_any_size_lose_little(void **state)
+{
+    (void)state;
+    enum { WIDTH = 33, N = 4 };
+    struct rng rng = rng_open(rng_seed(), 1);
+    size_t n_bytes = N * (size_t)eval_compact_row_bytes(EVAL_COMPACT_F16, WIDTH);
+    uint8_t *bytes = malloc(n_bytes);
+    for (int exponent = -140; exponent <= 127; exponent += 3) {
+        float rows[N * WIDTH], out[N * WIDTH];
+        for (size_t i = 0; i < N * WIDTH; i++)
+            rows[i] = ldexpf(rng_float(&rng, -1, 1), exponent);
+        struct eval_compact_error error = {0};
+        eval_compact_rows_encode(EVAL_COMPACT_F16, bytes, rows, N, WIDTH, &error);
+        eval_compact_rows_decode(EVAL_COMPACT_F16, out, bytes, N, WIDTH);
+        double lost = 0, squares = 0;
+        for (size_t i = 0; i < N * WIDTH; i++) {
+            double d = (double)rows[i] - (double)out[i];
+            lost += d * d;
+            squares += (double)rows[i] * (double)rows[i];
+        }
+        double rms = eval_compact_error_rms(&error);
+        assert_true(fabs(rms - (lost > 0 ? sqrt(lost / squares) : 0)) <= 1e-12);
+        assert_true(error.largest >= rms);
+        /* Half a unit of 11 bits; below 2^-126 - 24 float32 itself has fewer. */
+        assert_true(exponent < -138 || error.largest <= 0x1p-11);
+    }
+    free(bytes);
+}
+
+static void what_is_not_finite_stays_so(void **state)
+{
+    (void)state;
+    float rows[4] = {NAN, INFINITY, -INFINITY, 3}, out[4];
+    uint8_t bytes[12];
+    struct eval_compact_error error = {0};
+    eval_compact_rows_encode(EVAL_COMPACT_F16, bytes, rows, 1, 4, &error);
+    eval_compact_rows_decode(EVAL_COMPACT_F16, out, bytes, 1, 4);
+    assert_true(isnan(out[0]) && out[1] == INFINITY && out[2] == -INFINITY && out[3] == 3);
+    assert_true(isnan(eval_compact_error_rms(&error)) && isnan(error.largest));
+    float zeros[2] = {0, 0};
+    struct eval_compact_error none = {0};
+    eval_compact_rows_encode(EVAL_COMPACT_F16, bytes, zeros, 1, 2, &none);
+    assert_true(eval_compact_error_rms(&none) == 0 && none.largest == 0);
+}
+
+static enum status view(struct eval_compact_file *file, const struct compact_bytes *bytes,
+                        struct status_why *why)
+{
+    return eval_compact_view(file, "base", bytes->data, bytes->n_bytes, why);
+}
+
+static void a_whole_file_is_read(void **state)
+{
+    (void)state;
+    for (enum eval_compact_kind kind = EVAL_COMPACT_F32; kind <= EVAL_COMPACT_F16; kind++) {
+        struct compact_bytes bytes = compact_make(kind, NULL);
+        struct eval_compact_file file;
+        struct status_why why = {""};
+        view(&file, &bytes, &why);
+        assert_string_equal(why.text, "");
+        struct eval_stream stream;
+        assert_int_equal(eval_compact_stream(&stream, &file, &why), STATUS_OK);
+        assert_int_equal(stream.n, 26);
+        assert_int_equal(stream.ids[17], 1);
+        assert_int_equal(stream.n_text_bytes[3], 3);
+        assert_true(stream.has_bos);
+        struct eval_compact_reading reading;
+        struct eval_row_source source;
+        assert_int_equal(eval_compact_source_open(&source, &reading, &file, 1, &why), STATUS_OK);
+        const void *rows;
+        source.expect(source.user, 0, 6);
+        assert_int_equal(source.rows(source.user, 2, 3, &rows, &why), STATUS_OK);
+        /* Values of a few bits: no kind loses any. Row 2 of the second window, then the third. */
+        float first, second;
+        memcpy(&first, rows, sizeof first);
+        memcpy(&second, (const float *)rows + 32, sizeof second);
+        assert_true(first == (float)((2 * 32 * 37 + 11) % 64) / 16 - 2);
+        assert_true(second == (float)(2 * 11 % 64) / 16 - 2);
+        assert_true(file.checked[1] && file.checked[2] && !file.checked[0]);
+        eval_compact_source_close(&reading);
+        eval_stream_free(&stream);
+        eval_compact_close(&file);
+        free(bytes.data);
+    }
+}
+
+/** Bytes of the file that are changed, with whatever covers them made right. */
+struct damage {
+    size_t offset;
+    uint64_t value;
+    size_t n_bytes;
+    enum status status;
+    const char *sentence;
+};
+
+static const struct damage damages[] = {
+    {0, 'x', 1, STATUS_FORMAT, "base: is no base file of assay"},
+    {8, 2, 4, STATUS_UNSUPPORTED, "is a base file of version 2; expected 1"},
+    {12, 2, 4, STATUS_FORMAT, "the kind of the rows is 2; expected 0 to 1"},
+    {16, 0, 8, STATUS_FORMAT, "the width is 0; expected 1 to"},
+    {16, 33, 8, STATUS_FORMAT, "the width is 33; expected a multiple of 32"},
+    {16, UINT64_MAX, 8, STATUS_FORMAT, "the width is 18446744073709551615"},
+    {24, 0, 8, STATUS_FORMAT, "the number of logits is 0"},
+    {24, 1ull << 40, 8, STATUS_FORMAT, "the number of logits is 1099511627776"},
+    {24, 1 << 20, 8, STATUS_FORMAT, "is cut off, 0 of its 3 windows are whole"},
+    {32, 2, 4, STATUS_FORMAT, "the place of the head is 2; expected 0 to 1"},
+    {32, 1, 4, STATUS_FORMAT, "the length of the head's path is 0; expected 1"},
+    {36, 4, 4, STATUS_UNSUPPORTED, "the head's type is 4 ("},
+    {36, UINT32_MAX, 4, STATUS_UNSUPPORTED, "the head's type is 4294967295 (unknown)"},
+    {40, 0x7fc00000, 4, STATUS_FORMAT, "the scale of the logits is nan"},
+    {40, 0, 4, STATUS_FORMAT, "the scale of the logits is 0"},
+    {44, 16, 4, STATUS_FORMAT, "BOS has the id 16; expected -1 (none) to 15"},
+    {44, (uint32_t)-2, 4, STATUS_FORMAT, "BOS has the id -2"},
+    {48, 2, 4, STATUS_FORMAT, "the mark of BOS before the text is 2"},
+    {52, 1, 4, STATUS_FORMAT, "byte 52 of the header is 1; expected 0"},
+    {56, 2, 8, STATUS_FORMAT, "the context size is 2; expected 3 to"},
+    {56, UINT64_MAX, 8, STATUS_FORMAT, "the context size is 18446744073709551615"},
+    {64, 5, 8, STATUS_FORMAT, "the first scored position is 5; expected 4 to 4"},
+    {72, UINT64_MAX, 8, STATUS_FORMAT, "the number of scored positions is"},
+    {80, 0, 8, STATUS_FORMAT, "the number of windows is 0; expected 1 to 3"},
+    {80, 4, 8, STATUS_FORMAT, "the number of windows is 4; expected 1 to 3"},
+    {80, 2, 8, STATUS_FORMAT, "has 2752 bytes; expected 2304, as the header says"},
+    {88, 7, 8, STATUS_FORMAT, "the number of tokens is 7; expected 8 to"},
+    {88, UINT64_MAX / 4, 8, STATUS_FORMAT, "the number of tokens is"},
+    {88, INT64_MAX / 64, 8, STATUS_FORMAT, "is cut off"},
+    {96, UINT64_MAX, 8, STATUS_FORMAT, "the length of the description is"},
+    {104, 1, 8, STATUS_FORMAT, "the length of the head's path is 1; expected 0 to 0"},
+    {400, 9, 1, STATUS_FORMAT, "byte 400 of the header is 9; expected 0"},
+    {512, 16, 4, STATUS_FORMAT, "token 0 has the id 16; expected 0 to 15"},
+    {516, UINT32_MAX, 4, STATUS_FORMAT, "token 1 has the id -1"},
+};
+
+static void every_field_is_checked(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        const struct damage *d = &damages[i];
+        struct compact_bytes bytes = compact_make(EVAL_COMPACT_F32, NULL);
+        memcpy(bytes.data + d->offset, &d->value, d->n_bytes);
+        if (d->offset < EVAL_COMPACT_HEADER_BYTES)
+            compact_seal(bytes.data);
+        else
+            compact_seal_parts(bytes.data, bytes.n_bytes);
+        struct eval_compact_file file;
+        struct status_why why = {""};
+        enum status status = view(&file, &bytes, &why);
+        if (!strstr(why.text, d->sentence))
+            fail_msg("damage %zu: \"%s\", expected \"%s\"", i, why.text, d->sentence);
+        assert_int_equal(status, d->status);
+        free(bytes.data);
+    }
+}
+
+/** One bit anywhere is told, before or when its rows are used; but for the zeros in between. */
+static void every_bit_is_covered(void **state)
+{
+    (void)state;
+    struct compact_bytes bytes = compact_make(EVAL_COMPACT_F16, NULL);
+    size_t n_silent = 0;
+    for (size_t i = 0; i < bytes.n_bytes; i++) {
+        bytes.data[i] ^= 1;
+        struct eval_compact_file file;
+        struct status_why why = {""};
+        enum status status = view(&file, &bytes, &why);
+        for (size_t w = 0; w < 3 && status == STATUS_OK; w++)
+            status = eval_compact_check_window(&file, w, &why);
+        n_silent += status == STATUS_OK;
+        eval_compact_close(&file);
+        bytes.data[i] ^= 1;
+    }
+    struct eval_compact_file file;
+    struct status_why why = {""};
+    assert_int_equal(view(&file, &bytes, &why), STATUS_OK);
+    const struct eval_compact_places *at = &file.places;
+    size_t used = EVAL_COMPACT_HEADER_BYTES + 2 * 26 * 4 + 11 + (size_t)at->head_bytes +
+                  3 * EVAL_COMPACT_CHECK_BYTES + 3 * (size_t)at->window_bytes;
+    assert_int_equal(n_silent, bytes.n_bytes - used);
+    eval_compact_close(&file);
+    free(bytes.data);
+}
+
+static void a_file_that_is_cut_off_is_told(void **state)
+{
+    (void)state;
+    struct compact_bytes bytes = compact_make(EVAL_COMPACT_F32, NULL);
+    const size_t window_bytes = 3 * 32 * 4;
+    for (size_t n = 0; n < bytes.n_bytes; n++) {
+        struct eval_compact_file file;
+        struct status_why why = {""};
+        /* A copy of its own, so that a sanitizer sees every byte that is read too many. */
+        uint8_t *copy = aligned_alloc(64, (n + 63) / 64 * 64 + 64);
+        memcpy(copy, bytes.data, n);
+        assert_int_equal(eval_compact_view(&file, "base", copy, n, &why), STATUS_FORMAT);
+        size_t missing = (bytes.n_bytes - n + window_bytes - 1) / window_bytes;
+        char expected[64];
+        snprintf(expected, sizeof expected, "%zu of its 3 windows are whole",
+                 missing < 3 ? 3 - missing : 0);
+        if (n >= EVAL_COMPACT_HEADER_BYTES)
+            assert_non_null(strstr(why.text, expected));
+        free(copy);
+    }
+    free(bytes.data);
+}
+
+static void a_path_is_a_string(void **state)
+{
+    (void)state;
+    struct compact_bytes bytes = compact_make(EVAL_COMPACT_F32, "/models/f16.gguf");
+    struct eval_compact_file file;
+    struct status_why why = {""};
+    assert_int_equal(view(&file, &bytes, &why), STATUS_OK);
+    assert_string_equal(file.head_path, "/models/f16.gguf");
+    assert_null(file.head.data);
+    uint64_t path = file.places.path;
+    eval_compact_close(&file);
+    bytes.data[path + 3] = '\0';
+    compact_seal_parts(bytes.data, bytes.n_bytes);
+    assert_int_equal(view(&file, &bytes, &why), STATUS_FORMAT);
+    assert_non_null(strstr(why.text, "the head's path has a zero byte"));
+    free(bytes.data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(halves_are_the_nearest),
+        cmocka_unit_test(rows_of_any_size_lose_little),
+        cmocka_unit_test(what_is_not_finite_stays_so),
+        cmocka_unit_test(a_whole_file_is_read),
+        cmocka_unit_test(every_field_is_checked),
+        cmocka_unit_test(every_bit_is_covered),
+        cmocka_unit_test(a_file_that_is_cut_off_is_told),
+        cmocka_unit_test(a_path_is_a_string),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
