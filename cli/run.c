@@ -7,6 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/interrupt.h"
+#include "cli/mapping_fault.h"
+
 int cli_exit_code(enum status status)
 {
     switch (status) {
@@ -80,6 +83,8 @@ static int run_with(const struct cli_command *command, int argc, char **argv, vo
 
 int cli_run(const struct cli_command *command, int argc, char **argv)
 {
+    cli_interrupt_begin();
+    cli_mapping_fault_catch();
     void *settings = calloc(1, command->settings_bytes + 1);
     if (!settings)
         return fail(STATUS_MEMORY, &(struct status_why){"out of memory"});

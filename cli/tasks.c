@@ -157,12 +157,6 @@ static enum status open_all(struct cli_tasks *t, struct status_why *why)
         status = load(t, why);
     if (status == STATUS_OK)
         status = choose_batch(t, why);
-    if (status == STATUS_OK)
-        status = cli_output_create(&t->json_file, s->output.json_file, why);
-    if (status == STATUS_OK)
-        status = cli_output_create(&t->per_task_file, s->per_task_file, why);
-    if (status == STATUS_OK)
-        status = cli_tasks_open_journal(t, why);
     t->seconds_to_load = eval_clock_seconds() - started;
     return status;
 }
@@ -202,10 +196,24 @@ static void on_progress(void *user, const struct eval_progress *now)
     cli_progress_update(&t->progress, now);
 }
 
+static enum status create_outputs(struct cli_tasks *t, struct status_why *why)
+{
+    const struct cli_perplexity *s = t->settings;
+    enum status status = cli_output_create(&t->json_file, s->output.json_file, why);
+    if (status == STATUS_OK)
+        status = cli_output_create(&t->per_task_file, s->per_task_file, why);
+    if (status == STATUS_OK)
+        status = cli_tasks_open_journal(t, why);
+    return status;
+}
+
 /* The tasks that are done are reported whether or not all of them are. */
 static enum status evaluate(struct cli_tasks *t, struct status_why *why)
 {
     kern_set_cancel(t->backend, cli_interrupt_catch());
+    enum status status = create_outputs(t, why);
+    if (status != STATUS_OK)
+        return status;
     cli_tasks_report_beginning(t);
     cli_progress_begin(&t->progress, t->settings->output.quiet);
     struct eval_choices_run run = {
@@ -222,7 +230,7 @@ static enum status evaluate(struct cli_tasks *t, struct status_why *why)
     if (run_status != STATUS_OK && run_status != STATUS_CANCELLED)
         return run_status;
     cli_tasks_report_end(t);
-    enum status status = write_outputs(t, why);
+    status = write_outputs(t, why);
     if (status != STATUS_OK)
         return status;
     if (run_status == STATUS_CANCELLED)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,10 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { MAX_NAMES = 1000 };
+
 struct eval_file {
     FILE *stream;
     char *path;      /* where the bytes shall be, links resolved */
-    char *temporary; /* where they are until the commit; NULL: written directly */
+    char *temporary; /* their name beside it before the rename; NULL: written directly */
+    bool named;      /* a file of that name is there; before that it may have none */
     int error;       /* errno of the first failure; 0: none */
 };
 
@@ -70,21 +74,71 @@ static enum status open_directly(struct eval_file *file, const char *path, struc
     return STATUS_OK;
 }
 
-/* A file of a name that nothing has yet, in the folder of the target. */
-static enum status open_temporary(struct eval_file *file, const struct stat *existing,
-                                  struct status_why *why)
+/* Bytes of a temporary name. */
+static size_t name_bytes(const struct eval_file *file)
 {
-    size_t capacity = strlen(file->path) + 48;
-    file->temporary = malloc(capacity);
-    if (!file->temporary)
-        return status_fail(why, STATUS_MEMORY, "%s: out of memory", file->path);
+    return strlen(file->path) + 48;
+}
+
+/* The n-th temporary name beside the target. */
+static void choose_name(struct eval_file *file, unsigned n)
+{
+    snprintf(file->temporary, name_bytes(file), "%s.%ld.%u.tmp", file->path, (long)getpid(), n);
+}
+
+/*
+ * A file without a name in the folder of the target, or -1. Nothing is left of it, however the
+ * process ends. Only where its later name would do, and where it can be given one.
+ */
+static int open_nameless(struct eval_file *file)
+{
+    struct stat about;
+    choose_name(file, 0);
+    if (stat(file->temporary, &about) == 0 || errno != ENOENT || access("/proc/self/fd", X_OK) != 0)
+        return -1;
+    char *folder = strdup(file->path);
+    int fd = folder ? open(dirname(folder), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    free(folder);
+    return fd;
+}
+
+/* A file of a name that nothing has yet, in the folder of the target. */
+static int open_named(struct eval_file *file)
+{
     int fd = -1;
-    for (unsigned attempt = 0; fd < 0 && attempt < 1000; attempt++) {
-        snprintf(file->temporary, capacity, "%s.%ld.%u.tmp", file->path, (long)getpid(), attempt);
+    for (unsigned attempt = 0; fd < 0 && attempt < MAX_NAMES; attempt++) {
+        choose_name(file, attempt);
         fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd < 0 && errno != EEXIST)
             break;
     }
+    file->named = fd >= 0;
+    return fd;
+}
+
+/* Give a nameless file its temporary name. */
+static bool give_name(struct eval_file *file)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fileno(file->stream));
+    for (unsigned attempt = 0; !file->named && attempt < MAX_NAMES; attempt++) {
+        choose_name(file, attempt);
+        file->named = linkat(AT_FDCWD, link, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0;
+        if (!file->named && errno != EEXIST)
+            break;
+    }
+    return file->named;
+}
+
+static enum status open_temporary(struct eval_file *file, const struct stat *existing,
+                                  struct status_why *why)
+{
+    file->temporary = malloc(name_bytes(file));
+    if (!file->temporary)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", file->path);
+    int fd = open_nameless(file);
+    if (fd < 0)
+        fd = open_named(file);
     if (fd < 0) {
         int error = errno;
         free(file->temporary);
@@ -175,6 +229,9 @@ enum status eval_file_commit(struct eval_file *file, struct status_why *why)
     if (file->temporary && !file->error && fsync(fileno(file->stream)) != 0)
         note_error(file);
     errno = 0;
+    if (file->temporary && !file->error && !give_name(file))
+        note_error(file);
+    errno = 0;
     if (fclose(file->stream) != 0)
         note_error(file);
     file->stream = NULL;
@@ -194,7 +251,7 @@ enum status eval_file_commit(struct eval_file *file, struct status_why *why)
 
 void eval_file_abandon(struct eval_file *file)
 {
-    if (file && file->temporary)
+    if (file && file->named)
         unlink(file->temporary);
     release(file);
 }

@@ -3,9 +3,10 @@
  *
  * What is written goes into a temporary file beside the target; committing flushes it to
  * the disk and renames it over the target. Until then whatever lay there before stays as
- * it was, and abandoning removes the temporary. Where a rename would make no sense
- * (character devices such as /dev/stdout, pipes, and "-", which is standard output) the
- * bytes are written directly.
+ * it was, and abandoning removes the temporary. Where the file system allows it, the temporary
+ * has no name before the commit, so that nothing is left of it when the process is killed. Where a
+ * rename would make no sense (character devices such as /dev/stdout, pipes, and "-", which is
+ * standard output) the bytes are written directly.
  *
  * Errors stick: after a failed write later ones do nothing, and the commit reports the
  * first failure. So the writes need not be checked one by one.

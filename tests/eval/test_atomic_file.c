@@ -6,10 +6,13 @@
 
 #include <cmocka.h>
 #include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "eval/atomic_file.h"
@@ -94,6 +97,54 @@ static void test_abandoning_leaves_the_old_file(void **state)
     assert_int_equal(entries_in_folder(), 1);
 }
 
+/* Where a nameless file's later name is taken, or file systems have none, there is a name at once.
+ */
+static void test_begins_with_a_name_where_it_must(void **state)
+{
+    (void)state;
+    char taken[sizeof target + 32];
+    snprintf(taken, sizeof taken, "%s.%ld.0.tmp", target, (long)getpid());
+    FILE *stream = fopen(taken, "wb");
+    assert_non_null(stream);
+    fclose(stream);
+    struct eval_file *file;
+    struct status_why why;
+    write_target("old");
+    assert_int_equal(eval_file_create(&file, target, &why), STATUS_OK);
+    assert_int_equal(entries_in_folder(), 3);
+    eval_file_abandon(file);
+    assert_int_equal(entries_in_folder(), 2);
+    assert_int_equal(eval_file_create(&file, target, &why), STATUS_OK);
+    eval_file_write(file, "new", 3);
+    assert_int_equal(eval_file_commit(file, &why), STATUS_OK);
+    assert_content(target, "new");
+    assert_int_equal(entries_in_folder(), 2);
+    unlink(taken);
+}
+
+/* Elsewhere a process that is killed leaves nothing behind. */
+static void test_a_kill_leaves_nothing(void **state)
+{
+    (void)state;
+    int probe = open(folder, O_TMPFILE | O_WRONLY, 0600);
+    if (probe < 0)
+        skip();
+    close(probe);
+    write_target("old");
+    struct eval_file *file;
+    struct status_why why;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (eval_file_create(&file, target, &why) == STATUS_OK)
+            eval_file_write(file, "new", 3);
+        raise(SIGKILL);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_content(target, "old");
+    assert_int_equal(entries_in_folder(), 1);
+}
+
 static void test_keeps_permissions_and_links(void **state)
 {
     (void)state;
@@ -168,6 +219,9 @@ int main(void)
                                         remove_folder),
         cmocka_unit_test_setup_teardown(test_abandoning_leaves_the_old_file, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(test_begins_with_a_name_where_it_must, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(test_a_kill_leaves_nothing, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_keeps_permissions_and_links, make_folder,
                                         remove_folder),
         cmocka_unit_test(test_full_disk),

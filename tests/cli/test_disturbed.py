@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""What happens to a run from outside, beside Ctrl-C during the evaluation: Ctrl-C before it, a
+model that shrinks, outputs that cannot be written. A sentence, an exit code, and nothing half
+written under a final name.
+
+usage: test_disturbed.py ASSAY SOURCE_DIR
+"""
+import os
+import pathlib
+import pwd
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
+F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
+SMALL = ["-f", TEXT, "-c", "32", "-t", "1", "-q"]
+PERPLEXITY = [ASSAY, "perplexity", "-m", Q4, *SMALL]
+KLD = [ASSAY, "kld", "-m", Q4, "--base", F16, *SMALL]
+TASK = '{"question": "What is it", "choices": ["a text", "a model", "something else"], "answer": 1}\n'
+TASKS = [ASSAY, "perplexity", "--multiple-choice", "-m", Q4, "-f", "tasks.jsonl", "-t", "1", "-q"]
+DUMP = [ASSAY, "dump", F16, "--tensor", "output.weight"]
+# Every command with each of its outputs.
+OUTPUTS = [(PERPLEXITY + ["--chunks", "20"], "--json"),
+           (PERPLEXITY + ["--chunks", "20"], "--per-token"),
+           (PERPLEXITY + ["--chunks", "20"], "--state"),
+           (KLD + ["--chunks", "20"], "--json"),
+           (KLD + ["--chunks", "20"], "--per-token"),
+           (KLD + ["--chunks", "20"], "--state"),
+           (TASKS, "--json"), (TASKS, "--per-task"), (TASKS, "--state"), (DUMP, "-o")]
+LIMIT_BYTES = 700  # less than any of them
+
+
+def words_of(words):
+    return [str(word) for word in words]
+
+
+class Disturbed(unittest.TestCase):
+    def setUp(self):
+        self.holder = tempfile.TemporaryDirectory(prefix="assay-disturbed-")
+        self.folder = pathlib.Path(self.holder.name)
+        (self.folder / "tasks.jsonl").write_text(TASK * 40)
+
+    def tearDown(self):
+        self.holder.cleanup()
+
+    def run_in(self, words, **more):
+        return subprocess.run(words_of(words), cwd=self.folder, capture_output=True, timeout=120,
+                              **more)
+
+    def interrupt_while_reading(self, words, number):
+        """The text comes from a pipe that stays open: the evaluation cannot have begun."""
+        process = subprocess.Popen(words_of(words), cwd=self.folder, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdin.write(b"some words")
+        process.stdin.flush()
+        deadline = time.monotonic() + 60
+        while b"pipe_read" not in self.waits_in(process) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.05)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out), (130, b""), err)
+        self.assertTrue(err.endswith(b"assay: interrupted: there is no result\n"), err)
+        self.assertEqual(os.listdir(self.folder), ["tasks.jsonl"])
+
+    @staticmethod
+    def waits_in(process):
+        """Where in the kernel a process waits, if the kernel tells."""
+        try:
+            return pathlib.Path(f"/proc/{process.pid}/wchan").read_bytes() or b"pipe_read"
+        except OSError:
+            return b"pipe_read"
+
+    def test_interrupt_before_the_evaluation(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for words in ([ASSAY, "perplexity", "-m", Q4], [ASSAY, "kld", "-m", Q4, "--base", F16],
+                          [ASSAY, "perplexity", "--hellaswag", "-m", Q4]):
+                with self.subTest(words=words, number=number):
+                    self.interrupt_while_reading(
+                        [*words, "-f", "-", "--json", "r.json", "--state", "s"], number)
+        self.interrupt_while_reading([ASSAY, "tokenize", "-m", Q4, "-f", "-"], signal.SIGINT)
+
+    def test_model_that_shrinks(self):
+        for n_bytes in (0, 100000):
+            with self.subTest(n_bytes=n_bytes):
+                model = self.folder / "model.gguf"
+                shutil.copy(Q4, model)
+                process = subprocess.Popen(
+                    words_of([ASSAY, "perplexity", "-m", model, *SMALL, "-b", "32", "--json",
+                              "r.json"]),
+                    cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                process.stdout.read(20)
+                os.truncate(model, n_bytes)
+                _out, err = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 2, err)
+                self.assertTrue(err.endswith(
+                    b"assay: " + bytes(model.resolve()) + b": a part that was there cannot be read "
+                    b"any more: the file became shorter, or its disk failed\n"), err)
+                self.assertFalse((self.folder / "r.json").exists())
+
+    def refused(self, result, name):
+        """One sentence about the output, exit code 2. Returns it."""
+        lines = [line for line in result.stderr.decode().splitlines() if line.startswith("assay: ")]
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn(name, lines[-1])
+        return lines[-1]
+
+    def test_full_device(self):
+        for words, option in OUTPUTS:
+            with self.subTest(words=words, option=option):
+                self.refused(self.run_in([*words, option, "/dev/full"]), "/dev/full: ")
+
+    def test_full_standard_output(self):
+        for words in (PERPLEXITY, KLD, TASKS, [ASSAY, "info", Q4], [ASSAY, "version"],
+                      [ASSAY, "help", "kld"], [ASSAY, "tokenize", "-m", Q4, "-f", TEXT]):
+            with self.subTest(words=words), open("/dev/full", "wb") as full:
+                process = subprocess.run(words_of(words), cwd=self.folder, stdout=full,
+                                         stderr=subprocess.PIPE, timeout=120)
+                self.assertEqual(process.returncode, 2)
+                self.assertIn(b"standard output: writing failed: No space left on device",
+                              process.stderr)
+
+    def test_quota(self):
+        """A limit on the size of files, as a full disk or a quota: the name is not taken."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT_BYTES, LIMIT_BYTES))
+        for words, option in OUTPUTS:
+            for before in (None, b"what was there before"):
+                with self.subTest(words=words, option=option, before=before):
+                    path = self.folder / "output"
+                    if before and option != "--state":
+                        path.write_bytes(before)
+                    result = self.run_in([*words, option, "output"], preexec_fn=limit)
+                    self.assertIn("output: writing failed: ", self.refused(result, "output"))
+                    if option != "--state":  # which is a journal, whole or not
+                        self.assertEqual(path.read_bytes() if path.exists() else None, before)
+                    path.unlink(missing_ok=True)
+                    self.assertEqual(os.listdir(self.folder), ["tasks.jsonl"])
+
+    def test_journal_that_met_a_quota_goes_on(self):
+        words = [*PERPLEXITY, "--chunks", "20", "--state", "s"]
+        expected = self.run_in(words[:-2]).stdout
+        for n_bytes in (1000, 4000, 6000):
+            result = self.run_in(words, preexec_fn=lambda n=n_bytes: resource.setrlimit(
+                resource.RLIMIT_FSIZE, (n, n)))
+            self.refused(result, "s: writing failed: File too large")
+        result = self.run_in(words)
+        self.assertEqual((result.returncode, result.stdout), (0, expected), result.stderr)
+        self.assertIn(b"were finished before", result.stderr)
+
+    def test_read_only_folder(self):
+        """As a user who may not write there; root, who always may, becomes nobody for it."""
+        become = None
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam("nobody").pw_uid
+            become = lambda: os.setuid(nobody)
+            if subprocess.run(["cat", ASSAY, Q4, TEXT], preexec_fn=become, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL).returncode != 0:
+                self.skipTest("nobody cannot read the checkout")
+        os.chmod(self.folder, 0o555)
+        for words, option in OUTPUTS:
+            with self.subTest(words=words, option=option):
+                result = self.run_in([*words, option, "output"], preexec_fn=become)
+                self.refused(result, "output: ")
+                self.assertEqual(result.stdout, b"")
+        self.assertEqual(os.listdir(self.folder), ["tasks.jsonl"])
+        os.chmod(self.folder, 0o755)
+
+    def test_folders_that_nobody_can_write(self):
+        for words, option in OUTPUTS:
+            for path in ("/proc/output", "no-such-folder/output"):
+                with self.subTest(words=words, option=option, path=path):
+                    began = time.monotonic()
+                    result = self.run_in([*words, option, path])
+                    self.refused(result, path)
+                    self.assertEqual(result.stdout, b"")  # told before anything is evaluated
+                    self.assertLess(time.monotonic() - began, 60)
+
+
+unittest.main(argv=sys.argv[:1])
