@@ -51,7 +51,7 @@ void cli_args_release(const struct cli_command *command, void *settings)
 {
     struct cli_rows rows = {.next = command->table};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
-        if (row->type == CLI_LIST || row->type == CLI_EACH)
+        if (row->type == CLI_LIST || row->type == CLI_EACH || row->type == CLI_OPERANDS)
             list_clear((struct cli_list *)((char *)settings + rows.base + row->offset));
 }
 
@@ -190,6 +190,7 @@ static enum status apply(const struct setting *s, struct cli_args *args, struct 
         return status_fail(why, STATUS_USAGE, "%s: %s", s->spelling, s->option->help);
     case CLI_HEADING:
     case CLI_GROUP:
+    case CLI_OPERANDS:
         break;
     }
     return STATUS_OK;
@@ -300,6 +301,16 @@ static enum status check_required(const struct cli_command *command, const void 
     return STATUS_OK;
 }
 
+/* Where a command takes any number of operands, the list that they go to; else NULL. */
+static struct cli_list *operand_list(const struct cli_command *command, void *settings)
+{
+    struct cli_rows rows = {.next = command->table};
+    for (const struct cli_option *row; (row = cli_rows_next(&rows));)
+        if (row->type == CLI_OPERANDS)
+            return (struct cli_list *)((char *)settings + rows.base + row->offset);
+    return NULL;
+}
+
 enum status cli_args_parse(const struct cli_command *command, int argc, char **argv, void *settings,
                            struct cli_args *args, struct status_why *why)
 {
@@ -307,6 +318,7 @@ enum status cli_args_parse(const struct cli_command *command, int argc, char **a
     enum status status = read_environment(command, settings, args, why);
     size_t n_operands = 0;
     bool only_operands = false;
+    struct cli_list *list = operand_list(command, settings);
     for (int i = 1; i < argc && status == STATUS_OK && !args->help; i++) {
         bool is_option = argv[i][0] == '-' && argv[i][1] && !only_operands;
         if (is_option && strcmp(argv[i], "--") == 0)
@@ -315,6 +327,8 @@ enum status cli_args_parse(const struct cli_command *command, int argc, char **a
             status = parse_option(command, argc, argv, &i, settings, args, why);
         else if (n_operands < command->n_operands)
             args->operands[n_operands++] = argv[i];
+        else if (list)
+            status = append_item(list, argv[i], strlen(argv[i]), why);
         else
             status = status_fail(why, STATUS_USAGE, "unexpected argument '%s'; see assay help %s",
                                  argv[i], command->name);

@@ -15,21 +15,22 @@
 #include "gguf/status.h"
 
 enum cli_option_type {
-    CLI_HEADING, /* no option: `help` is a line above the rows that follow */
-    CLI_GROUP,   /* no option: the rows of another table, whose settings live at `offset`;
-                    groups do not nest */
-    CLI_ON,      /* bool: true */
-    CLI_OFF,     /* bool: false */
-    CLI_TEXT,    /* const char *: the argument as it stands */
-    CLI_COUNT,   /* int64_t in [min, max] */
-    CLI_NUMBER,  /* double, finite */
-    CLI_CHOICE,  /* int: index into `choices` */
-    CLI_LIST,    /* struct cli_list: comma-separated, may be given again; "a,b" quotes commas */
-    CLI_EACH,    /* struct cli_list: the argument as it stands, may be given again */
-    CLI_IGNORED, /* nothing: accepted, because it can change no number here. With `choices`
-                    it takes a value only where the next argument is one of them. */
-    CLI_REFUSED  /* nothing: an error, because it could change a number; `help` says why.
-                    A value that is one of `choices` is what happens anyway: accepted. */
+    CLI_HEADING,  /* no option: `help` is a line above the rows that follow */
+    CLI_GROUP,    /* no option: the rows of another table, whose settings live at `offset`;
+                     groups do not nest */
+    CLI_ON,       /* bool: true */
+    CLI_OFF,      /* bool: false */
+    CLI_TEXT,     /* const char *: the argument as it stands */
+    CLI_COUNT,    /* int64_t in [min, max] */
+    CLI_NUMBER,   /* double, finite */
+    CLI_CHOICE,   /* int: index into `choices` */
+    CLI_LIST,     /* struct cli_list: comma-separated, may be given again; "a,b" quotes commas */
+    CLI_EACH,     /* struct cli_list: the argument as it stands, may be given again */
+    CLI_OPERANDS, /* no option, struct cli_list: every argument that is none; not listed */
+    CLI_IGNORED,  /* nothing: accepted, because it can change no number here. With `choices`
+                     it takes a value only where the next argument is one of them. */
+    CLI_REFUSED   /* nothing: an error, because it could change a number; `help` says why.
+                     A value that is one of `choices` is what happens anyway: accepted. */
 };
 
 struct cli_option {

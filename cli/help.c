@@ -62,7 +62,7 @@ void cli_args_help(const struct cli_command *command)
     for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
         if (row->type == CLI_HEADING)
             printf("\n%s\n", row->help);
-        else if (row->help && row->type != CLI_REFUSED)
+        else if (row->names && row->help && row->type != CLI_REFUSED)
             print_option(row);
     }
     printf("%s  -h, --help                  this page\n", command->table->names ? "" : "\n");

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "cli/quantisation.h"
 #include "cli/versions.h"
 
 static const char *const bos_names[] = {
@@ -58,6 +59,17 @@ void cli_json_add_arithmetic(struct cli_json *json, cJSON *o, const struct cli_m
     cli_json_flag(json, o, "bit_stable", s->gemm == CLI_GEMM_OWN);
 }
 
+/* A text of the file's metadata, or null. */
+static void add_metadata(struct cli_json *json, cJSON *object, const char *key,
+                         const struct gguf_file *file, const char *metadata_key)
+{
+    struct gguf_string text;
+    if (cli_quantisation_text(&text, file, metadata_key))
+        cli_json_bytes(json, object, key, text.data, text.n_bytes);
+    else
+        cli_json_text(json, object, key, NULL);
+}
+
 void cli_json_add_model(struct cli_json *json, cJSON *parent, const char *key,
                         const struct cli_model *model)
 {
@@ -68,6 +80,10 @@ void cli_json_add_model(struct cli_json *json, cJSON *parent, const char *key,
     cli_json_text(json, o, "sha256", *model->sha256 ? model->sha256 : NULL);
     cli_json_text(json, o, "architecture", hparams->architecture);
     cli_json_text(json, o, "name", hparams->name);
+    const struct gguf_file *file = model_file(model->model);
+    cli_json_text(json, o, "quantisation", cli_quantisation(file));
+    add_metadata(json, o, "imatrix_file", file, "quantize.imatrix.file");
+    add_metadata(json, o, "imatrix_dataset", file, "quantize.imatrix.dataset");
     cli_json_uint(json, o, "n_weights", size.n_weights);
     cli_json_uint(json, o, "n_bytes", size.n_bytes);
     cli_json_real(json, o, "bits_per_weight", size.bits_per_weight);

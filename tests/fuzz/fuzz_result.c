@@ -1,10 +1,12 @@
 /*
  * Result documents: any text. Whatever can be read is compared with itself, which must be told
- * to differ by nothing, or be refused in a sentence.
+ * to differ by nothing, and makes a table, or is refused in a sentence.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/compare.h"
+#include "cli/table.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(enum status status, const struct status_why *why)
@@ -35,8 +37,28 @@ static void compare_with_itself(const char *bytes, size_t n_bytes)
     cli_compare_close(&c);
 }
 
+static void make_tables(const char *bytes, size_t n_bytes)
+{
+    static FILE *nowhere;
+    if (!nowhere && !(nowhere = freopen("/dev/null", "w", stdout)))
+        abort();
+    struct cli_result result;
+    struct cli_table table = {0};
+    struct status_why why = {""};
+    enum status status = cli_result_parse(&result, "input", bytes, n_bytes, &why);
+    for (int twice = 0; twice < 2 && status == STATUS_OK; twice++)
+        status = cli_table_add(&table, &result, &why);
+    check(status, &why);
+    cli_table_sort(&table);
+    for (int form = 0; form < 4 && status == STATUS_OK; form++)
+        check(cli_table_print(&table, form & 1, form & 2, &why), &why);
+    cli_table_free(&table);
+    cli_result_free(&result);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
+    make_tables((const char *)data, n_bytes);
     compare_with_itself((const char *)data, n_bytes);
     return 0;
 }
