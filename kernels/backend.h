@@ -19,13 +19,14 @@
 #ifndef KERNELS_BACKEND_H
 #define KERNELS_BACKEND_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "gguf/status.h"
 #include "gguf/type.h"
+#include "kernels/atomic.h"
+#include "kernels/precision.h"
 #include "kernels/times.h"
 
 /** A weight matrix [R, K] as stored: a handle that can be pointed at other bytes. */

@@ -9,8 +9,9 @@
 #ifndef KERNELS_TIMES_H
 #define KERNELS_TIMES_H
 
-#include <stdatomic.h>
 #include <stdint.h>
+
+#include "kernels/atomic.h"
 
 enum kern_phase {
     KERN_PHASE_LINEAR,

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/fmath.h"
 #include "kernels/cpu/ops_scalar.h"
+#include "kernels/cpu/terms.h"
 
 static float scale_of(const uint16_t *record)
 {
@@ -47,22 +47,13 @@ void kern_scalar_decode_codes(const struct kern_code_rows *rows, const struct ke
     }
 }
 
-static uint16_t encode(float logit, float floor, float scale)
-{
-    if (!(logit > floor && scale != 0.0f))
-        return 0;
-    double code = ((double)logit - (double)floor) / (double)scale;
-    code = code < KERN_CODE_MAX ? code : KERN_CODE_MAX;
-    return (uint16_t)((code + FMATH_ROUND_F64) - FMATH_ROUND_F64);
-}
-
 void kern_scalar_encode_codes(const struct kern_encoded_rows *rows,
                               const struct kern_logit_tile *tile)
 {
     for (size_t lane = 0; lane < rows->n_lanes; lane++) {
         uint16_t *codes = rows->codes[lane] + tile->first_row;
         for (size_t i = 0; i < tile->n_rows; i++)
-            codes[i] =
-                encode(tile->logits[i * tile->stride + lane], rows->floor[lane], rows->scale[lane]);
+            codes[i] = kern_encode(tile->logits[i * tile->stride + lane], rows->floor[lane],
+                                   rows->scale[lane]);
     }
 }

@@ -17,29 +17,30 @@
 #include <string.h>
 
 #include "kernels/cpu/fmath_constants.h"
+#include "kernels/portable.h"
 
-static inline uint32_t fmath_bits_f32(float x)
+KERN_INLINE uint32_t fmath_bits_f32(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-static inline float fmath_from_bits_f32(uint32_t bits)
+KERN_INLINE float fmath_from_bits_f32(uint32_t bits)
 {
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
 
-static inline uint64_t fmath_bits_f64(double x)
+KERN_INLINE uint64_t fmath_bits_f64(double x)
 {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-static inline double fmath_from_bits_f64(uint64_t bits)
+KERN_INLINE double fmath_from_bits_f64(uint64_t bits)
 {
     double x;
     memcpy(&x, &bits, sizeof x);
@@ -47,7 +48,7 @@ static inline double fmath_from_bits_f64(uint64_t bits)
 }
 
 /** e^x in float32. */
-static inline float fmath_exp_f32(float x)
+KERN_INLINE float fmath_exp_f32(float x)
 {
     if (!(x >= FMATH_EXP_F32_MIN && x <= FMATH_EXP_F32_MAX)) {
         return x > FMATH_EXP_F32_MAX ? INFINITY : x < FMATH_EXP_F32_MIN ? 0.0f : x;
@@ -68,7 +69,7 @@ static inline float fmath_exp_f32(float x)
 }
 
 /** e^x in float64. */
-static inline double fmath_exp_f64(double x)
+KERN_INLINE double fmath_exp_f64(double x)
 {
     if (!(x >= FMATH_EXP_F64_MIN && x <= FMATH_EXP_F64_MAX)) {
         return x > FMATH_EXP_F64_MAX ? (double)INFINITY : x < FMATH_EXP_F64_MIN ? 0.0 : x;
@@ -96,7 +97,7 @@ static inline double fmath_exp_f64(double x)
 }
 
 /** ln(1 + f) for 1 + f in [sqrt(1/2), sqrt(2)]. */
-static inline double fmath_log_near_one(double f)
+KERN_INLINE double fmath_log_near_one(double f)
 {
     /*
      * With s = f / (2 + f): ln(1 + f) = 2 atanh(s) = 2s + s R, and 2s = f - s f. Written so,

@@ -64,8 +64,8 @@ static bool is_distribution(const float *logits, size_t n)
  * The sum of the softmax over all experts cancels when the chosen ones are renormalised, so
  * only their exponentials are taken. Without a distribution: the first experts, shares NaN.
  */
-static void route_token(const float *logits, size_t n_experts, size_t n_used, int32_t *experts,
-                        float *shares)
+void kern_scalar_route(const float *logits, size_t n_experts, size_t n_used, int32_t *experts,
+                       float *shares)
 {
     if (!is_distribution(logits, n_experts)) {
         for (size_t j = 0; j < n_used; j++) {
@@ -93,8 +93,8 @@ static void route_tokens(void *context, size_t index, unsigned thread)
     const struct route_job *job = context;
     size_t end = chunk_end(index, job->n_tokens);
     for (size_t t = index * MOE_ROWS; t < end; t++) {
-        route_token(job->logits + t * job->n_experts, job->n_experts, job->n_used,
-                    job->experts + t * job->n_used, job->shares + t * job->n_used);
+        kern_scalar_route(job->logits + t * job->n_experts, job->n_experts, job->n_used,
+                          job->experts + t * job->n_used, job->shares + t * job->n_used);
     }
 }
 

@@ -21,4 +21,8 @@ void kern_scalar_decode_codes(const struct kern_code_rows *rows, const struct ke
 void kern_scalar_encode_codes(const struct kern_encoded_rows *rows,
                               const struct kern_logit_tile *tile);
 
+/** The experts and shares of one token, as kern_route() has them. */
+void kern_scalar_route(const float *logits, size_t n_experts, size_t n_used, int32_t *experts,
+                       float *shares);
+
 #endif

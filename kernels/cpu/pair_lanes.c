@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <math.h>
 
-#include "kernels/cpu/fmath.h"
 #include "kernels/cpu/ops_scalar.h"
+#include "kernels/cpu/terms.h"
 
 /** What rounding may leave of a divergence that is 0; it stays far below that. */
 static const double rounding = 1e-9;
@@ -62,45 +62,17 @@ void kern_scalar_score_top(struct kern_top_lanes *state, const struct kern_logit
     }
 }
 
-/** ln p, but neither so low that e^x x were NaN nor so high that e^x were infinite. */
-static double log_prob(float logit, double shift)
-{
-    double x = (double)logit - shift;
-    x = KERN_LOWEST_DIFFERENCE > x ? KERN_LOWEST_DIFFERENCE : x;
-    return KERN_HIGHEST_LOG_PROB < x ? KERN_HIGHEST_LOG_PROB : x;
-}
-
-/*
- * p ln(p / m) + q ln(q / m) with m = (p + q) / 2. With t = |p - q| / (p + q) this is m f(t),
- * f(t) = (1 + t) ln(1 + t) + (1 - t) ln(1 - t), and no term is negative. In d = |ln p - ln q|:
- * t = (1 - x) / (1 + x) with x = e^-d, and
- *   f(t) = t d + ln(1 - t^2)         an error of t hardly matters, so good where t is small
- *        = 2 ln(1 + t) - (1 - t) d   good where t is near 1
- */
-static double js_term(double log_p, double log_q)
-{
-    double d = fabs(log_p - log_q);
-    double x = fmath_exp_f64(-d);
-    double r = 1.0 / (1.0 + x);
-    double t = (1.0 - x) * r;
-    double mean = (0.5 + 0.5 * x) * fmath_exp_f64(log_p > log_q ? log_p : log_q);
-    bool far = t > KERN_JS_FAR;
-    double log = fmath_log_near_one(far ? fma(t, 0.5, -0.5) : -(t * t));
-    double near_f = fma(t, d, log);
-    double far_f = fma(-d, (x + x) * r, 2.0 * (log + FMATH_LN2_HIGH_F64));
-    return mean * (far ? far_f : near_f);
-}
-
 void kern_scalar_score_js(struct kern_js_lanes *state, const struct kern_logit_tile *base,
                           const struct kern_logit_tile *other)
 {
     assert(base->n_rows == other->n_rows);
     for (size_t i = 0; i < base->n_rows; i++) {
         for (size_t lane = 0; lane < KERN_LANES; lane++) {
-            double log_p = log_prob(base->logits[i * base->stride + lane], state->base_shift[lane]);
+            double log_p =
+                kern_log_prob(base->logits[i * base->stride + lane], state->base_shift[lane]);
             double log_q =
-                log_prob(other->logits[i * other->stride + lane], state->other_shift[lane]);
-            state->sum[lane] += js_term(log_p, log_q);
+                kern_log_prob(other->logits[i * other->stride + lane], state->other_shift[lane]);
+            state->sum[lane] += kern_js_term(log_p, log_q);
         }
     }
 }

@@ -2,24 +2,12 @@
 #include <assert.h>
 #include <math.h>
 
-#include "kernels/cpu/fmath.h"
 #include "kernels/cpu/ops_scalar.h"
+#include "kernels/cpu/terms.h"
 
 static size_t block_rows(size_t n_rows, size_t row)
 {
     return n_rows - row < KERN_SCORE_BLOCK ? n_rows - row : KERN_SCORE_BLOCK;
-}
-
-/* What exponents are taken against: the maximum, or 0 while that is -infinity. */
-static double reference_of(float max, float fallback)
-{
-    return (double)(max == -INFINITY ? fallback : max);
-}
-
-static double difference(float logit, double reference)
-{
-    double d = (double)logit - reference;
-    return KERN_LOWEST_DIFFERENCE > d ? KERN_LOWEST_DIFFERENCE : d;
 }
 
 /* One block; exps may be NULL. */
@@ -37,11 +25,11 @@ static void update_lane(struct kern_score_lanes *state, size_t lane,
             state->argmax[lane] = block->first_row + (int32_t)i;
         }
     }
-    double reference = reference_of(max, 0.0f);
+    double reference = kern_reference_of(max, 0.0f);
     double sum = 0.0;
     double moment = 0.0;
     for (size_t i = 0; i < n_rows; i++) {
-        double d = difference(logits[i * stride], reference);
+        double d = kern_difference(logits[i * stride], reference);
         double e = fmath_exp_f64(d);
         sum += e;
         moment = fma(e, d, moment);
@@ -49,7 +37,7 @@ static void update_lane(struct kern_score_lanes *state, size_t lane,
             exps->exps[i][lane] = e;
     }
     /* From sums relative to the old maximum to sums relative to the new one. */
-    double rise = reference - reference_of(old_max, (float)reference);
+    double rise = reference - kern_reference_of(old_max, (float)reference);
     double rescale = fmath_exp_f64(-rise);
     double old_moment = fma(-rise, state->sum[lane], state->moment[lane]);
     state->moment[lane] = fma(old_moment, rescale, moment);

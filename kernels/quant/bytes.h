@@ -15,13 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __CUDACC__
-#define KERN_INLINE static __device__ __forceinline__
-#define KERN_TABLE  static __device__ const
-#else
-#define KERN_INLINE static inline
-#define KERN_TABLE  static const
-#endif
+#include "kernels/portable.h"
 
 /** Little-endian integers at any address. */
 KERN_INLINE uint32_t kern_load_u16(const uint8_t *p)

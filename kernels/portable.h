@@ -1,0 +1,17 @@
+/**
+ * What code needs that is compiled twice, as C17 for the host and as CUDA C++ for a device: the
+ * block formats (quant/), elementary functions and terms of sums (cpu/fmath.h, cpu/terms.h), and
+ * the device's kernels (cuda/), which the tests run on the host.
+ */
+#ifndef KERNELS_PORTABLE_H
+#define KERNELS_PORTABLE_H
+
+#ifdef __CUDACC__
+#define KERN_INLINE static __device__ __forceinline__
+#define KERN_TABLE  static __device__ const
+#else
+#define KERN_INLINE static inline
+#define KERN_TABLE  static const
+#endif
+
+#endif
