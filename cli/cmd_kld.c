@@ -1,4 +1,5 @@
-/* assay kld: how far models are from a base model, both computed here, in one pass. */
+/* assay kld: how far models are from a base: another model, computed in the same pass, or a file.
+ */
 #include <stdio.h>
 
 #include "cli/commands.h"
@@ -24,13 +25,28 @@ static enum status check_outputs(const struct cli_kld *s, struct status_why *why
     return status;
 }
 
+/* What goes with one kind of base only. */
+static enum status check_against_base(const struct cli_kld *s, struct status_why *why)
+{
+    if (cli_base_recognise(s->base) == CLI_BASE_MODEL) {
+        if (s->llama_compat)
+            return status_fail(why, STATUS_USAGE,
+                               "--llama-compat goes with a base-logits file only; %s is none",
+                               s->base);
+        return cli_text_check(&s->text, why);
+    }
+    if (s->text.text_file || s->text.binary_file || s->text.prompt)
+        fprintf(stderr, "assay: note: the tokens are those of %s; the text is not read\n", s->base);
+    return STATUS_OK;
+}
+
 static enum status check_settings(const struct cli_kld *s, struct status_why *why)
 {
     if (s->models.n == 0)
         return status_fail(why, STATUS_USAGE, "-m is missing; see assay help kld");
     if (s->n_chunks == 0)
         return status_fail(why, STATUS_USAGE, "--chunks: 0 leaves nothing to evaluate; -1 is all");
-    enum status status = cli_text_check(&s->text, why);
+    enum status status = check_against_base(s, why);
     if (status == STATUS_OK)
         status = check_outputs(s, why);
     return status == STATUS_OK ? cli_model_check(&s->load, why) : status;
@@ -49,7 +65,7 @@ static void on_progress(void *user, const struct eval_progress *now)
 
 static enum status write_per_token(const struct cli_comparison *c, struct status_why *why)
 {
-    const struct model_tokenizer *tokenizer = model_tokenizer(c->base.model);
+    const struct model_tokenizer *tokenizer = model_tokenizer(cli_comparison_reader(c));
     enum status status = STATUS_OK;
     for (size_t i = 0; i < c->n_candidates && status == STATUS_OK; i++) {
         struct eval_kld_tables tables = cli_comparison_tables(c, i);
@@ -116,10 +132,8 @@ static enum status compare(struct cli_comparison *c, struct status_why *why)
     return STATUS_OK;
 }
 
-static enum status run_kld(const void *settings, const struct cli_args *args,
-                           struct status_why *why)
+enum status cli_comparison_run(const struct cli_kld *settings, struct status_why *why)
 {
-    (void)args;
     struct cli_comparison c = {0};
     enum status status = check_settings(settings, why);
     if (status == STATUS_OK)
@@ -130,13 +144,22 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
     return status;
 }
 
+static enum status run_kld(const void *settings, const struct cli_args *args,
+                           struct status_why *why)
+{
+    (void)args;
+    return cli_comparison_run(settings, why);
+}
+
 const struct cli_command cli_command_kld = {
     .name = "kld",
-    .usage = "-m MODEL [-m MODEL ...] --base MODEL -f TEXT [options]",
+    .usage = "-m MODEL [-m MODEL ...] --base MODEL|LOGITS [-f TEXT] [options]",
     .summary = "Compare the predictions of models with those of a base model.",
     .description =
         "Evaluates the base and all models in step and compares exact logits; no file lies\n"
-        "between them. Prints the lines of llama-perplexity --kl-divergence for each model.",
+        "between them. Or compares with a base-logits file, as assay perplexity\n"
+        "--kl-divergence-base and llama-perplexity record it, which has tokens and windows.\n"
+        "Prints the lines of llama-perplexity --kl-divergence for each model.",
     .table = cli_kld_table,
     .settings_bytes = sizeof(struct cli_kld),
     .defaults = cli_kld_defaults,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/commands.h"
+#include "cli/comparison.h"
 #include "cli/evaluation.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
@@ -12,20 +13,46 @@
 /* No output may be a file that is read, or another output. */
 static enum status check_outputs(const struct cli_perplexity *s, struct status_why *why)
 {
+    const char *recorded = s->kl_divergence ? NULL : s->base_file;
     const struct cli_named_file outputs[] = {{"--json", s->output.json_file},
                                              {"--per-token", s->per_token_file},
                                              {"--per-task", s->per_task_file},
-                                             {"--state", s->state_file}};
+                                             {"--state", s->state_file},
+                                             {"--kl-divergence-base", recorded}};
     const struct cli_named_file inputs[] = {
         {"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}};
     return cli_outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs,
                              sizeof inputs / sizeof *inputs, why);
 }
 
+/* --kl-divergence and the file that it is for. */
+static enum status check_base(const struct cli_perplexity *s, struct status_why *why)
+{
+    if (s->kl_divergence && !s->base_file)
+        return status_fail(why, STATUS_USAGE,
+                           "--kl-divergence: --kl-divergence-base FILE is missing");
+    if (!s->base_file)
+        return s->force ? status_fail(why, STATUS_USAGE, "--force goes with --kl-divergence-base")
+                        : STATUS_OK;
+    if (cli_tasks_wanted(s) || s->protocol != CLI_PROTOCOL_DEFAULT || s->stride)
+        return status_fail(why, STATUS_USAGE,
+                           "--kl-divergence-base goes with the default windows only, not with "
+                           "tasks, --protocol fixed or --ppl-stride");
+    if (s->kl_divergence && cli_base_recognise(s->base_file) == CLI_BASE_MODEL) {
+        struct eval_logits_file none; /* whose sentence says what is wrong with it */
+        enum status status = eval_logits_open(&none, s->base_file, why);
+        eval_logits_close(&none);
+        return status;
+    }
+    return STATUS_OK;
+}
+
 /* What the table of options cannot say: what belongs together and what excludes each other. */
 static enum status check_settings(const struct cli_perplexity *s, struct status_why *why)
 {
-    enum status status = cli_text_check(&s->text, why);
+    enum status status = check_base(s, why);
+    if (status == STATUS_OK && !s->kl_divergence)
+        status = cli_text_check(&s->text, why);
     if (status != STATUS_OK)
         return status;
     if (s->n_chunks == 0)
@@ -77,6 +104,17 @@ static enum status write_outputs(struct cli_evaluation *e, struct status_why *wh
     return status;
 }
 
+/* What the run has come to, all else being well. */
+static enum status verdict(const struct cli_evaluation *e, enum status run_status,
+                           struct status_why *why)
+{
+    if (run_status == STATUS_CANCELLED)
+        return status_fail(why, run_status, "interrupted: the result is incomplete");
+    if (e->result.nonfinite.n)
+        return status_fail(why, STATUS_NONFINITE, "the perplexity is not finite");
+    return STATUS_OK;
+}
+
 /* The windows that are done are reported whether or not all of them are. */
 static enum status evaluate(struct cli_evaluation *e, struct status_why *why)
 {
@@ -98,17 +136,36 @@ static enum status evaluate(struct cli_evaluation *e, struct status_why *why)
     eval_perplexity(&e->result, &e->plan, &e->stream, &e->table);
     if (e->settings->context_curve)
         status = eval_curve_make(&e->curve, &e->table, why);
-    if (status == STATUS_OK) {
-        cli_report_end(e);
-        status = write_outputs(e, why);
-    }
     if (status != STATUS_OK)
         return status;
-    if (run_status == STATUS_CANCELLED)
-        return status_fail(why, run_status, "interrupted: the result is incomplete");
-    if (e->result.nonfinite.n)
-        return status_fail(why, STATUS_NONFINITE, "the perplexity is not finite");
-    return STATUS_OK;
+    enum status recorded = cli_recording_finish(e, why);
+    cli_report_end(e); /* also where the recording cannot be written: the figures are there */
+    if (recorded != STATUS_OK)
+        return recorded;
+    status = write_outputs(e, why);
+    return status == STATUS_OK ? verdict(e, run_status, why) : status;
+}
+
+/* With --kl-divergence it is assay kld under another name. */
+static enum status compare(const struct cli_perplexity *s, struct status_why *why)
+{
+    char *models[] = {(char *)(uintptr_t)s->model};
+    struct cli_kld kld;
+    cli_kld_defaults(&kld);
+    kld.base = s->base_file;
+    kld.models = (struct cli_list){models, 1};
+    kld.text = s->text;
+    kld.n_ctx = s->n_ctx;
+    kld.n_chunks = s->n_chunks;
+    kld.chunk_from = s->chunk_from;
+    kld.llama_compat = s->llama_compat;
+    kld.load = s->load;
+    kld.per_token_file = s->per_token_file;
+    kld.context_curve = s->context_curve;
+    kld.output = s->output;
+    kld.state_file = s->state_file;
+    kld.machine = s->machine;
+    return cli_comparison_run(&kld, why);
 }
 
 static enum status run_perplexity(const void *settings, const struct cli_args *args,
@@ -120,6 +177,9 @@ static enum status run_perplexity(const void *settings, const struct cli_args *a
         return status;
     if (cli_tasks_wanted(settings))
         return cli_tasks_run(settings, why);
+    const struct cli_perplexity *s = settings;
+    if (s->kl_divergence)
+        return compare(s, why);
     struct cli_evaluation e = {0};
     status = cli_evaluation_open(&e, settings, why);
     if (status == STATUS_OK)

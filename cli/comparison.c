@@ -6,6 +6,8 @@
 #include "eval/clock.h"
 #include "eval/same_vocab.h"
 
+enum { DEFAULT_CONTEXT = 512 };
+
 static enum status allocate(struct cli_comparison *c, struct status_why *why)
 {
     size_t n = c->settings->models.n;
@@ -23,42 +25,68 @@ static enum status open_models(struct cli_comparison *c, struct status_why *why)
 {
     const struct cli_kld *s = c->settings;
     bool hash = s->output.hash_model;
-    enum status status = cli_model_open(&c->base, s->base, &s->load, false, hash, why);
+    struct cli_base_options base = {.load = &s->load, .hash = hash};
+    enum status status = cli_base_open(&c->base, s->base, &base, why);
     for (size_t i = 0; i < c->n_candidates && status == STATUS_OK; i++) {
         struct cli_model *candidate = &c->candidates[i];
-        status = cli_model_open(candidate, s->models.items[i], &s->load, false, hash, why);
-        if (status == STATUS_OK)
-            status = eval_check_same_vocab(c->base.model, candidate->model, why);
+        status =
+            cli_model_open(candidate, s->models.items[i], &s->load, s->llama_compat, hash, why);
         c->models[i] = candidate->model;
+        if (status == STATUS_OK)
+            status = cli_base_check(&c->base, candidate->model, why);
+        if (status == STATUS_OK && i)
+            status = eval_check_same_vocab(cli_comparison_reader(c), candidate->model, why);
     }
+    return status;
+}
+
+/* The base's tokens, where it has them, else the text's. n_ctx: 0 for what is usual. */
+static enum status take_tokens(struct cli_comparison *c, size_t *n_ctx, struct status_why *why)
+{
+    if (cli_base_has_tokens(&c->base))
+        return cli_base_tokens(&c->base, &c->stream, n_ctx, why);
+    struct eval_stream_options options = {
+        .bos_in_front = true,
+        .parse_special = c->settings->text.parse_special,
+    };
+    *n_ctx = *n_ctx ? *n_ctx : DEFAULT_CONTEXT;
+    enum status status = cli_text_open(&c->text, &c->settings->text, why);
+    if (status == STATUS_OK)
+        status = eval_stream_make(&c->stream, model_tokenizer(cli_comparison_reader(c)), &c->text,
+                                  &options, why);
+    return status;
+}
+
+static enum status make_tables(struct cli_comparison *c, struct status_why *why)
+{
+    size_t n_windows = c->plan.n_windows, n_scored = c->plan.n_scored;
+    enum status status = eval_table_make(&c->tables[0], n_windows, n_scored, why);
+    for (size_t i = 0; i < c->n_candidates && status == STATUS_OK; i++)
+        status = eval_table_make_pair(&c->tables[1 + i], n_windows, n_scored, why);
     return status;
 }
 
 static enum status lay_windows(struct cli_comparison *c, struct status_why *why)
 {
     const struct cli_kld *s = c->settings;
-    const struct model_tokenizer *tokenizer = model_tokenizer(c->base.model);
-    struct eval_stream_options stream = {
-        .bos_in_front = true,
-        .parse_special = s->text.parse_special,
-    };
+    const struct model_tokenizer *tokenizer = model_tokenizer(cli_comparison_reader(c));
     struct eval_plan_options plan = {
         .protocol = EVAL_PROTOCOL_DEFAULT,
         .n_ctx = (size_t)s->n_ctx,
+        .skip_windows = (size_t)s->chunk_from,
         .max_windows = s->n_chunks > 0 ? (size_t)s->n_chunks : 0,
         .bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1,
     };
-    enum status status = eval_stream_make(&c->stream, tokenizer, &c->text, &stream, why);
+    enum status status = take_tokens(c, &plan.n_ctx, why);
     if (status == STATUS_OK)
         status = eval_plan_make(&c->plan, &plan, c->stream.n, why);
+    if (status == STATUS_OK)
+        status = cli_base_place(&c->base, &c->plan, s->llama_compat, why);
     if (status != STATUS_OK)
         return status;
     cli_print_remarks(c->plan.warning);
-    size_t n_windows = c->plan.n_windows, n_scored = c->plan.n_scored;
-    status = eval_table_make(&c->tables[0], n_windows, n_scored, why);
-    for (size_t i = 0; i < c->n_candidates && status == STATUS_OK; i++)
-        status = eval_table_make_pair(&c->tables[1 + i], n_windows, n_scored, why);
-    return status;
+    cli_base_print_floor(&c->base);
+    return make_tables(c, why);
 }
 
 enum status cli_comparison_open(struct cli_comparison *c, const struct cli_kld *settings,
@@ -73,8 +101,6 @@ enum status cli_comparison_open(struct cli_comparison *c, const struct cli_kld *
     if (status == STATUS_OK)
         status = open_models(c, why);
     if (status == STATUS_OK)
-        status = cli_text_open(&c->text, &settings->text, why);
-    if (status == STATUS_OK)
         status = lay_windows(c, why);
     if (status == STATUS_OK) {
         struct eval_task task = cli_comparison_task(c);
@@ -87,10 +113,15 @@ enum status cli_comparison_open(struct cli_comparison *c, const struct cli_kld *
     return status;
 }
 
+const struct model *cli_comparison_reader(const struct cli_comparison *c)
+{
+    return c->base.model.model ? c->base.model.model : c->models[0];
+}
+
 struct eval_task cli_comparison_task(const struct cli_comparison *c)
 {
-    return (struct eval_task){
-        .model = c->base.model,
+    struct eval_task task = {
+        .model = c->base.model.model,
         .backend = c->backend,
         .plan = &c->plan,
         .stream = &c->stream,
@@ -98,6 +129,12 @@ struct eval_task cli_comparison_task(const struct cli_comparison *c)
         .n_candidates = c->n_candidates,
         .want_js = c->settings->js,
     };
+    if (c->base.kind != CLI_BASE_MODEL) {
+        task.base = &c->base.source;
+        task.model = *task.candidates++;
+        task.n_candidates--;
+    }
+    return task;
 }
 
 struct eval_kld_tables cli_comparison_tables(const struct cli_comparison *c, size_t i)
@@ -126,7 +163,7 @@ void cli_comparison_close(struct cli_comparison *c)
     free(c->tables);
     free(c->models);
     free(c->candidates);
-    cli_model_close(&c->base);
+    cli_base_close(&c->base);
     eval_stream_free(&c->stream);
     eval_text_free(&c->text);
     kern_close(c->backend);

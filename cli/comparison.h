@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "cli/base.h"
 #include "cli/options_kld.h"
 #include "cli/progress.h"
 #include "cli/setup.h"
@@ -14,12 +15,12 @@ struct cli_comparison {
     const struct cli_kld *settings;
     struct kern_backend *backend;
     size_t n_candidates;
-    struct cli_model base;
+    struct cli_base base;
     struct cli_model *candidates;    /* [n_candidates] */
     const struct model **models;     /* [n_candidates] of the candidates */
     struct eval_kld_result *results; /* [n_candidates] */
     struct eval_table *tables;       /* [1 + n_candidates], the base's first */
-    struct eval_text text;
+    struct eval_text text;           /* empty where the base has the tokens */
     struct eval_stream stream;
     struct eval_plan plan;
     struct eval_memory memory; /* the bound that was told beforehand */
@@ -33,11 +34,18 @@ struct cli_comparison {
 };
 
 /**
- * Open the backend, the models and the text, check that the vocabularies agree, tokenise and
- * lay the windows. Remarks and warnings go to standard error.   Fails: as the layers below.
+ * Open the backend, the base, the models and the text, check that the vocabularies agree,
+ * tokenise and lay the windows. Remarks and warnings go to standard error.   Fails: as the layers
+ * below.
  */
 enum status cli_comparison_open(struct cli_comparison *c, const struct cli_kld *settings,
                                 struct status_why *why);
+
+/** The whole of assay kld with these settings; also behind assay perplexity --kl-divergence. */
+enum status cli_comparison_run(const struct cli_kld *settings, struct status_why *why);
+
+/** The model whose vocabulary names the tokens: the base, or, of a file of rows, the first. */
+const struct model *cli_comparison_reader(const struct cli_comparison *c);
 
 /** What is evaluated, as eval_run takes it. */
 struct eval_task cli_comparison_task(const struct cli_comparison *c);

@@ -29,6 +29,7 @@ static enum status lay_windows(struct cli_evaluation *e, struct status_why *why)
                                 : EVAL_PROTOCOL_DEFAULT,
         .n_ctx = (size_t)n_ctx,
         .stride = (size_t)s->stride,
+        .skip_windows = (size_t)s->chunk_from,
         .max_windows = s->n_chunks > 0 ? (size_t)s->n_chunks : 0,
         .bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1,
         .llama_compat = s->llama_compat,
@@ -54,6 +55,8 @@ enum status cli_evaluation_open(struct cli_evaluation *e, const struct cli_perpl
         status = cli_text_open(&e->text, &settings->text, why);
     if (status == STATUS_OK)
         status = lay_windows(e, why);
+    if (status == STATUS_OK)
+        status = cli_recording_begin(e, why);
     if (status == STATUS_OK) {
         cli_print_remarks(e->plan.warning);
         struct eval_task task = cli_evaluation_task(e);
@@ -72,6 +75,7 @@ struct eval_task cli_evaluation_task(const struct cli_evaluation *e)
         .backend = e->backend,
         .plan = &e->plan,
         .stream = &e->stream,
+        .sink = e->recording ? &e->sink : NULL,
     };
 }
 
@@ -80,6 +84,7 @@ void cli_evaluation_close(struct cli_evaluation *e)
     eval_file_abandon(e->json_file);
     eval_file_abandon(e->per_token_file);
     eval_journal_close(e->run_options.journal);
+    eval_logits_writer_close(e->recording, e->settings && e->settings->state_file);
     eval_curve_free(&e->curve);
     eval_table_free(&e->table);
     eval_stream_free(&e->stream);

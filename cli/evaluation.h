@@ -8,6 +8,7 @@
 #include "cli/progress.h"
 #include "cli/setup.h"
 #include "eval/curve.h"
+#include "eval/logits_writer.h"
 #include "eval/perplexity.h"
 #include "eval/run.h"
 
@@ -26,6 +27,9 @@ struct cli_evaluation {
     struct eval_perplexity_result result;
     struct eval_curve curve;                      /* with --context-curve */
     struct eval_file *json_file, *per_token_file; /* NULL: not wanted, or already written */
+    struct eval_logits_writer *recording;         /* the same */
+    struct eval_row_sink sink;                    /* its */
+    char recorded_id[EVAL_HEX];                   /* once it is written */
     struct cli_progress progress;
     time_t started;
     double seconds_to_load; /* everything before the first batch */
@@ -43,6 +47,16 @@ struct eval_task cli_evaluation_task(const struct cli_evaluation *e);
 
 /** Release everything; output files that were not written are abandoned. */
 void cli_evaluation_close(struct cli_evaluation *e);
+
+/* recording.c: --kl-divergence-base without --kl-divergence; nothing happens where it is not given
+ */
+
+/** When the windows are laid: begin the file. Fails: as eval_logits_writer_open. */
+enum status cli_recording_begin(struct cli_evaluation *e, struct status_why *why);
+/** When the journal is open: whether what it vouches for has been kept. Fails: STATUS_FORMAT. */
+enum status cli_recording_check_resumed(const struct cli_evaluation *e, struct status_why *why);
+/** With the result: give the file its name if it is whole and finite. Fails: STATUS_IO. */
+enum status cli_recording_finish(struct cli_evaluation *e, struct status_why *why);
 
 /* report_text.c: the lines that people and scripts read. */
 

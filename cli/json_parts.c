@@ -70,8 +70,8 @@ static void add_metadata(struct cli_json *json, cJSON *object, const char *key,
         cli_json_text(json, object, key, NULL);
 }
 
-void cli_json_add_model(struct cli_json *json, cJSON *parent, const char *key,
-                        const struct cli_model *model)
+cJSON *cli_json_add_model(struct cli_json *json, cJSON *parent, const char *key,
+                          const struct cli_model *model)
 {
     const struct model_hparams *hparams = model_hparams(model->model);
     struct cli_model_size size = cli_model_size(model);
@@ -94,16 +94,20 @@ void cli_json_add_model(struct cli_json *json, cJSON *parent, const char *key,
         cli_json_bytes(json, remarks, NULL, line, n);
         line += n + (line[n] == '\n');
     }
+    return o;
 }
 
 cJSON *cli_json_add_text(struct cli_json *json, const struct eval_text *text,
                          const struct eval_stream *stream, const struct eval_plan *plan,
                          const struct model_tokenizer *tokenizer)
 {
-    cJSON *o = cli_json_object(json, json->root, "text");
-    cli_json_text(json, o, "sha256", text->sha256);
-    cli_json_uint(json, o, "n_bytes", text->file_bytes);
-    cli_json_flag(json, o, "newline_dropped", text->newline_dropped);
+    if (*text->sha256) {
+        cJSON *o = cli_json_object(json, json->root, "text");
+        cli_json_text(json, o, "sha256", text->sha256);
+        cli_json_uint(json, o, "n_bytes", text->file_bytes);
+        cli_json_flag(json, o, "newline_dropped", text->newline_dropped);
+    } else
+        cli_json_text(json, json->root, "text", NULL);
 
     cJSON *tokens = cli_json_object(json, json->root, "tokens");
     cli_json_text(json, tokens, "sha256", stream->sha256);
@@ -116,6 +120,7 @@ cJSON *cli_json_add_text(struct cli_json *json, const struct eval_text *text,
 
     cJSON *windows = cli_json_object(json, json->root, "windows");
     cli_json_uint(json, windows, "n", plan->n_windows);
+    cli_json_uint(json, windows, "first", plan->options.skip_windows);
     cli_json_uint(json, windows, "n_tokens", plan->window);
     cli_json_uint(json, windows, "step", plan->step);
     cli_json_uint(json, windows, "n_inputs", plan->n_inputs);

@@ -20,11 +20,13 @@ void cli_json_add_model_settings(struct cli_json *json, cJSON *settings,
 void cli_json_add_arithmetic(struct cli_json *json, cJSON *settings,
                              const struct cli_machine_settings *machine);
 
-/** An object about a model: identity, size, remarks. */
-void cli_json_add_model(struct cli_json *json, cJSON *parent, const char *key,
-                        const struct cli_model *model);
+/** An object about a model: identity, size, remarks. Returns it. */
+cJSON *cli_json_add_model(struct cli_json *json, cJSON *parent, const char *key,
+                          const struct cli_model *model);
 
-/** Objects `text`, `tokens` and, without their sums, the numbers of `windows`, which is returned.
+/**
+ * Objects `text` (null where there was none: sha256 is ""), `tokens` and, without their sums, the
+ * numbers of `windows`, which is returned.
  */
 cJSON *cli_json_add_text(struct cli_json *json, const struct eval_text *text,
                          const struct eval_stream *stream, const struct eval_plan *plan,

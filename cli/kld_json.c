@@ -104,7 +104,7 @@ static void add_worst(struct cli_json *json, cJSON *parent, const struct cli_com
         cli_json_uint(json, o, "position", position);
         cli_json_int(json, o, "token_id", id);
         struct status_why why;
-        if (eval_spell(&spelling, model_tokenizer(c->base.model), id, &why) != STATUS_OK)
+        if (eval_spell(&spelling, model_tokenizer(cli_comparison_reader(c)), id, &why) != STATUS_OK)
             json->failed = true;
         else
             cli_json_text(json, o, "token", spelling.escaped);
@@ -157,7 +157,9 @@ static void add_settings(struct cli_json *json, const struct cli_comparison *c)
     cJSON *o = cli_json_object(json, json->root, "settings");
     cli_json_uint(json, o, "n_ctx", c->plan.options.n_ctx);
     cli_json_int(json, o, "chunks", s->n_chunks);
+    cli_json_int(json, o, "chunk_from", s->chunk_from);
     cli_json_flag(json, o, "js", s->js);
+    cli_json_flag(json, o, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, o, &s->text);
     cli_json_add_model_settings(json, o, &s->load);
     cli_json_add_arithmetic(json, o, &s->machine);
@@ -168,12 +170,13 @@ enum status cli_comparison_open_journal(struct cli_comparison *c, struct status_
     struct cli_json json;
     cli_state_begin(&json, "kld");
     add_settings(&json, c);
-    cli_json_add_model(&json, json.root, "base", &c->base);
+    cli_base_add_json(&json, json.root, &c->base);
     cJSON *candidates = cli_json_list(&json, json.root, "candidates");
     for (size_t i = 0; i < c->n_candidates; i++)
         cli_json_add_model(&json, cli_json_object(&json, candidates, NULL), "model",
                            &c->candidates[i]);
-    cli_json_add_text(&json, &c->text, &c->stream, &c->plan, model_tokenizer(c->base.model));
+    cli_json_add_text(&json, &c->text, &c->stream, &c->plan,
+                      model_tokenizer(cli_comparison_reader(c)));
     enum status status =
         cli_state_open(&c->run_options.journal, c->settings->state_file, &json, why);
     if (status == STATUS_OK)
@@ -196,9 +199,10 @@ enum status cli_kld_write_json(const struct cli_comparison *c, struct eval_file 
     cJSON *candidates = cli_json_list(&json, json.root, "candidates");
     for (size_t i = 0; i < c->n_candidates; i++)
         add_candidate(&json, candidates, c, i);
-    cli_json_add_model(&json, json.root, "base", &c->base);
+    cli_base_add_json(&json, json.root, &c->base);
     add_settings(&json, c);
-    cli_json_add_text(&json, &c->text, &c->stream, &c->plan, model_tokenizer(c->base.model));
+    cli_json_add_text(&json, &c->text, &c->stream, &c->plan,
+                      model_tokenizer(cli_comparison_reader(c)));
     struct cli_json_run about = {
         .started = c->started,
         .seconds_to_load = c->seconds_to_load,

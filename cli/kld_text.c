@@ -7,7 +7,10 @@
 #include "eval/spelling.h"
 
 static const double megabyte = 1e6, gibibyte = 1073741824.0;
-enum { CONTEXT_TOKENS = 12 }; /* in front of one of the worst tokens */
+enum {
+    CONTEXT_TOKENS = 12,      /* in front of one of the worst tokens */
+    COMPAT_LEAST_TOKENS = 100 /* llama.cpp has no summary of fewer */
+};
 
 /* What printf would give a sign that means nothing: NaN, and zero after rounding. */
 static double shown(double x, int n_decimals)
@@ -15,6 +18,12 @@ static double shown(double x, int n_decimals)
     if (isnan(x))
         return fabs(x);
     return fabs(x) <= 0.5 * pow(10, -n_decimals) ? 0 : x;
+}
+
+/* The mean divergence. From 16-bit codes it can be below 0, which no script expects. */
+static double shown_mean(double kld, int n_decimals)
+{
+    return shown(kld < 0 ? 0 : kld, n_decimals);
 }
 
 void cli_kld_print_beginning(const struct cli_comparison *c)
@@ -45,7 +54,7 @@ static void print_row(const struct eval_kld_tally *tally, size_t w)
     printf("%4zu    %9.4lf ± %9.4lf    %10.5lf ± %10.5lf    %10.5lf ± %10.5lf    %6.3lf ± %6.3lf "
            "%%    %6.3lf ± %6.3lf %%\n",
            w + 1, shown(f.ppl.value, 4), shown(f.ppl.error, 4), shown(f.log_ratio.value, 5),
-           shown(f.log_ratio.error, 5), shown(f.kld.value, 5), shown(f.kld.error, 5),
+           shown(f.log_ratio.error, 5), shown_mean(f.kld.value, 5), shown(f.kld.error, 5),
            shown(100 * f.rms_dp.value, 3), shown(100 * f.rms_dp.error, 3),
            shown(100 * f.same_top.value, 3), shown(100 * f.same_top.error, 3));
 }
@@ -107,7 +116,7 @@ static void print_divergence_blocks(const struct eval_kld_result *r)
 {
     const struct eval_kld_figures *f = &r->figures;
     puts("\n====== KL divergence statistics ======");
-    printf("Mean    KLD: %10.6lf ± %10.6lf\n", shown(f->kld.value, 6), shown(f->kld.error, 6));
+    printf("Mean    KLD: %10.6lf ± %10.6lf\n", shown_mean(f->kld.value, 6), shown(f->kld.error, 6));
     for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
         if (k != UPPER_QUARTILE && k != LOWER_QUARTILE)
             printf("%s KLD: %10.6f\n", quantile_names[k], shown(r->kld_quantiles[k], 6));
@@ -157,7 +166,8 @@ static void print_more(const struct cli_comparison *c, size_t candidate)
     if (!isnan(r->bits_per_byte))
         printf("Bits per byte: %.6lf, base %.6lf\n", r->bits_per_byte, r->base_bits_per_byte);
     print_size("Q", &c->candidates[candidate]);
-    print_size("base", &c->base);
+    if (c->base.kind == CLI_BASE_MODEL)
+        print_size("base", &c->base.model);
     puts("Base's top p    tokens   divergence    RMS Δp   same top");
     for (size_t i = 0; i < EVAL_N_BUCKETS; i++) {
         const struct eval_kld_bucket *b = &r->buckets[i];
@@ -183,7 +193,8 @@ static void print_curve(const struct cli_comparison *c, const struct eval_kld_re
 static void print_token(struct eval_spelling *spelling, const struct cli_comparison *c, size_t i)
 {
     struct status_why why;
-    if (eval_spell(spelling, model_tokenizer(c->base.model), c->stream.ids[i], &why) == STATUS_OK)
+    if (eval_spell(spelling, model_tokenizer(cli_comparison_reader(c)), c->stream.ids[i], &why) ==
+        STATUS_OK)
         fputs(spelling->escaped, stdout);
 }
 
@@ -236,8 +247,10 @@ static void print_candidate(const struct cli_comparison *c, size_t i)
         printf("Incomplete: not one of %zu windows\n", c->plan.n_windows);
         return;
     }
-    print_perplexity_block(&r->figures);
-    print_divergence_blocks(r);
+    if (!c->settings->llama_compat || r->n_tokens >= COMPAT_LEAST_TOKENS) {
+        print_perplexity_block(&r->figures);
+        print_divergence_blocks(r);
+    }
     print_more(c, i);
     if (c->settings->context_curve)
         print_curve(c, r);
@@ -258,5 +271,5 @@ void cli_kld_print_end(struct cli_comparison *c)
         print_candidate(c, i);
     cli_flush();
     fprintf(stderr, "assay: %zu tokens evaluated by %zu models in %.1f s\n", c->stats.n_inputs,
-            1 + c->n_candidates, c->stats.seconds);
+            c->n_candidates + (c->base.kind == CLI_BASE_MODEL), c->stats.seconds);
 }

@@ -9,7 +9,7 @@ enum { ANY = INT32_MAX, MOST_WORST = 100000 };
 void cli_kld_defaults(void *settings)
 {
     struct cli_kld *s = settings;
-    *s = (struct cli_kld){.n_ctx = 512, .n_chunks = -1};
+    *s = (struct cli_kld){.n_chunks = -1};
     cli_model_defaults(&s->load);
     cli_machine_defaults(&s->machine);
 }
@@ -25,7 +25,8 @@ const struct cli_option cli_kld_table[] = {
     {.names = "--base",
      CLI_TEXT,
      "FILE",
-     "the model that is taken as the truth",
+     "what is taken as the truth: a model, or a base-logits file that one left behind, which needs "
+     "no -f",
      AT(base),
      .required = true},
     {.type = CLI_GROUP, .group = cli_text_table, .offset = AT(text)},
@@ -34,7 +35,8 @@ const struct cli_option cli_kld_table[] = {
     {.names = "-c --ctx-size",
      CLI_COUNT,
      "N",
-     "tokens per window, of which the second half is scored (default: 512)",
+     "tokens per window, of which the second half is scored (default: 512, or a base-logits "
+     "file's)",
      AT(n_ctx),
      1,
      ANY,
@@ -46,11 +48,24 @@ const struct cli_option cli_kld_table[] = {
      AT(n_chunks),
      -1,
      ANY},
+    {.names = "--chunk-from",
+     CLI_COUNT,
+     "N",
+     "leave out the first N windows (default: 0)",
+     AT(chunk_from),
+     0,
+     ANY},
     {.names = "--js",
      CLI_ON,
      NULL,
      "also the Jensen-Shannon divergence, which takes a second pass over the vocabulary",
      AT(js)},
+    {.names = "--llama-compat",
+     CLI_ON,
+     NULL,
+     "with a base-logits file: leave out tokens of the base with ln p <= -16, and the summary of "
+     "fewer than 100 tokens, as llama-perplexity does",
+     AT(llama_compat)},
 
     {.type = CLI_GROUP, .group = cli_model_table, .offset = AT(load)},
 

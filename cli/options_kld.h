@@ -9,9 +9,10 @@ struct cli_kld {
     struct cli_list models; /* the candidates */
     struct cli_text_settings text;
     /* evaluation */
-    int64_t n_ctx;
+    int64_t n_ctx;    /* 0: what is usual, or what the base has */
     int64_t n_chunks; /* -1: all */
-    bool js;
+    int64_t chunk_from;
+    bool js, llama_compat;
     struct cli_model_settings load;
     /* output */
     const char *per_token_file, *state_file;

@@ -53,6 +53,13 @@ const struct cli_option cli_perplexity_table[] = {
      AT(n_chunks),
      -1,
      ANY},
+    {.names = "--chunk-from",
+     CLI_COUNT,
+     "N",
+     "leave out the first N windows (default: 0)",
+     AT(chunk_from),
+     0,
+     ANY},
     {.names = "--ppl-stride",
      CLI_COUNT,
      "N",
@@ -71,6 +78,21 @@ const struct cli_option cli_perplexity_table[] = {
      NULL,
      "reproduce llama-perplexity's numbers where it is known to be wrong",
      AT(llama_compat)},
+
+    {.type = CLI_HEADING, .help = "KL divergence"},
+    {.names = "--kl-divergence-base --save-all-logits",
+     CLI_TEXT,
+     "FILE",
+     "record the model's log-probabilities in a base-logits file, which llama-perplexity reads, "
+     "too; with --kl-divergence it is read",
+     AT(base_file)},
+    {.names = "--kl-divergence",
+     CLI_ON,
+     NULL,
+     "compare the model with that file, as assay kld --base FILE does; tokens and windows are the "
+     "file's, -f is not needed",
+     AT(kl_divergence)},
+    {.names = "--force", CLI_ON, NULL, "the file to be recorded may replace one", AT(force)},
 
     {.type = CLI_HEADING, .help = "Choice tasks (instead of perplexity)"},
     {.names = "--hellaswag",
@@ -147,15 +169,5 @@ const struct cli_option cli_perplexity_table[] = {
 
     {.type = CLI_GROUP, .group = cli_machine_table, .offset = AT(machine)},
     {.type = CLI_GROUP, .group = cli_foreign_table},
-
-    /* Refused: what assay kld does without a file. */
-    {.names = "--kl-divergence",
-     CLI_REFUSED,
-     NULL,
-     "base files are not read or written; compare models with assay kld"},
-    {.names = "--kl-divergence-base --save-all-logits",
-     CLI_REFUSED,
-     "FILE",
-     "base files are not read or written; compare models with assay kld"},
     {0},
 };

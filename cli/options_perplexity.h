@@ -15,6 +15,10 @@ struct cli_perplexity {
     int64_t n_ctx; /* 0: the protocol's default */
     int64_t stride;
     int64_t n_chunks; /* -1: all */
+    int64_t chunk_from;
+    bool kl_divergence;    /* compare with base_file, else record it */
+    const char *base_file; /* NULL: neither */
+    bool force;            /* base_file may exist */
     bool split_lines, llama_compat;
     bool hellaswag, winogrande, multiple_choice;
     int64_t hellaswag_tasks, winogrande_tasks, multiple_choice_tasks; /* -1: not given; 0: all */

@@ -15,6 +15,7 @@ static void add_settings(struct cli_json *json, const struct cli_evaluation *e)
     cli_json_uint(json, o, "n_ctx", e->plan.options.n_ctx);
     cli_json_uint(json, o, "stride", e->plan.options.stride);
     cli_json_int(json, o, "chunks", s->n_chunks);
+    cli_json_int(json, o, "chunk_from", s->chunk_from);
     cli_json_flag(json, o, "split_lines", s->split_lines);
     cli_json_flag(json, o, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, o, &s->text);
@@ -79,10 +80,13 @@ enum status cli_evaluation_open_journal(struct cli_evaluation *e, struct status_
     struct cli_json json;
     cli_state_begin(&json, "perplexity");
     add_subject(&json, e);
+    cli_json_flag(&json, json.root, "records_logits", e->recording);
     enum status status =
         cli_state_open(&e->run_options.journal, e->settings->state_file, &json, why);
     if (status == STATUS_OK)
         status = cli_state_resume_windows(e->run_options.journal, &e->table, 1, why);
+    if (status == STATUS_OK)
+        status = cli_recording_check_resumed(e, why);
     return status;
 }
 
@@ -97,6 +101,8 @@ enum status cli_report_json(const struct cli_evaluation *e, struct eval_file *fi
     add_window_sums(&json, add_subject(&json, e), e);
     if (e->settings->context_curve)
         add_curve(&json, e);
+    if (*e->recorded_id)
+        cli_json_text(&json, cli_json_object(&json, json.root, "recorded"), "id", e->recorded_id);
     struct cli_json_run about = {
         .started = e->started,
         .seconds_to_load = e->seconds_to_load,
@@ -108,6 +114,8 @@ enum status cli_report_json(const struct cli_evaluation *e, struct eval_file *fi
     };
     cJSON *run = cli_json_add_run(&json, &about);
     cli_json_text(&json, run, "model_file", e->model.path);
+    if (*e->recorded_id)
+        cli_json_text(&json, run, "recorded_file", e->settings->base_file);
     enum status status = cli_json_write(&json, file, why);
     cli_json_free(&json);
     return status;

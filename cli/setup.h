@@ -17,7 +17,7 @@ struct cli_model {
     char sha256[EVAL_HEX]; /* where it was asked for, else "" */
 };
 
-/** What the tables of options cannot say. Fail: STATUS_USAGE. */
+/** What the tables of options cannot say: one text, and no more. Fail: STATUS_USAGE. */
 enum status cli_text_check(const struct cli_text_settings *settings, struct status_why *why);
 enum status cli_model_check(const struct cli_model_settings *settings, struct status_why *why);
 
@@ -41,7 +41,7 @@ struct cli_model_size {
 };
 struct cli_model_size cli_model_size(const struct cli_model *model);
 
-/** Read the text of -f, -bf or -p. Fails: as eval_text_read. */
+/** Read the text of -f, -bf or -p, one of which is given. Fails: as eval_text_read. */
 enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *settings,
                           struct status_why *why);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,6 +219,18 @@ enum status eval_logits_check_chunks(const struct eval_logits_file *file, size_t
                  n_left, first ? " from the first chosen one on" : "");
     }
     return STATUS_FORMAT;
+}
+
+double eval_logits_step(const struct eval_logits_file *file)
+{
+    float step = 0;
+    for (size_t i = 0; i < file->n_whole; i++) {
+        float scale;
+        memcpy(&scale, (const char *)file->records + i * eval_logits_chunk_bytes(&file->shape),
+               sizeof scale);
+        step = scale > step && isfinite(scale) ? scale : step;
+    }
+    return (double)step;
 }
 
 enum status eval_logits_id(char hex[EVAL_HEX], const struct eval_logits_file *file,

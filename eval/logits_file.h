@@ -80,6 +80,14 @@ enum status eval_logits_check_chunks(const struct eval_logits_file *file, size_t
                                      struct status_why *why);
 
 /**
+ * How far two neighbouring codes are apart, in nats: the largest scale among the first records of
+ * the whole chunks. EVAL_LOGITS_MAX_CODE times that is how far the codes reach below the largest
+ * log-probability: 16 as llama.cpp writes them.
+ */
+enum { EVAL_LOGITS_MAX_CODE = 65535 };
+double eval_logits_step(const struct eval_logits_file *file);
+
+/**
  * What results name the file by: SHA-256 of everything before the records, then of the first
  * EVAL_LOGITS_ID_PREFIX bytes of each whole chunk's records. Reads little of a large file.
  */

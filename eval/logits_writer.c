@@ -108,14 +108,22 @@ static enum status write_rows(void *user, size_t first, size_t n_rows, const voi
                            rows, n_rows * (size_t)n_record, why);
 }
 
-struct eval_row_sink eval_logits_writer_sink(struct eval_logits_writer *writer)
+static enum status sync_rows(void *user, struct status_why *why)
 {
-    return (struct eval_row_sink){.kind = EVAL_ROWS_CODES, .user = writer, .write = write_rows};
+    struct eval_logits_writer *writer = user;
+    return eval_part_sync(writer->part, why);
 }
 
-enum status eval_logits_writer_sync(struct eval_logits_writer *writer, struct status_why *why)
+struct eval_row_sink eval_logits_writer_sink(struct eval_logits_writer *writer)
 {
-    return eval_part_sync(writer->part, why);
+    return (struct eval_row_sink){
+        .kind = EVAL_ROWS_CODES, .user = writer, .write = write_rows, .sync = sync_rows};
+}
+
+size_t eval_logits_writer_n_kept(const struct eval_logits_writer *writer)
+{
+    uint64_t n_head = eval_logits_head_bytes(&writer->shape), n = eval_part_kept(writer->part);
+    return n > n_head ? (size_t)((n - n_head) / eval_logits_chunk_bytes(&writer->shape)) : 0;
 }
 
 enum status eval_logits_writer_commit(struct eval_logits_writer *writer, struct status_why *why)

@@ -33,8 +33,8 @@ enum status eval_logits_writer_open(struct eval_logits_writer **out,
                                     struct status_why *why);
 /** The sink: rows of the plan's windows to their places. Cheap: the disk is not waited for. */
 struct eval_row_sink eval_logits_writer_sink(struct eval_logits_writer *writer);
-/** Return when every record written so far is on the disk. Fails: STATUS_IO. */
-enum status eval_logits_writer_sync(struct eval_logits_writer *writer, struct status_why *why);
+/** Chunks that the part held from the beginning on, as far as its size tells: 0 if it is new. */
+size_t eval_logits_writer_n_kept(const struct eval_logits_writer *writer);
 /** Give the file its name; all of its chunks must have been written. As eval_part_commit. */
 enum status eval_logits_writer_commit(struct eval_logits_writer *writer, struct status_why *why);
 /** Without a commit. keep: as eval_part_close. NULL: nothing. */

@@ -134,6 +134,8 @@ static void a_recording_is_read(void **state)
     char id[EVAL_HEX], again[EVAL_HEX];
     assert_int_equal(eval_logits_id(id, &file, &why), STATUS_OK);
     assert_int_equal(strlen(id), 64);
+    double reach = EVAL_LOGITS_MAX_CODE * eval_logits_step(&file);
+    assert_true(reach > 15.999 && reach < 16.001);
     assert_int_equal(eval_logits_id(again, &file, &why), STATUS_OK);
     assert_string_equal(id, again);
     eval_logits_close(&file);
@@ -304,6 +306,8 @@ static void a_recording_is_gone_on_with(void **state)
         recording.resume = run > 0;
         struct eval_logits_writer *writer;
         assert_int_equal(eval_logits_writer_open(&writer, &recording, &why), STATUS_OK);
+        /* Window 4, the last of the first run, ends before window 5: five chunks lie there. */
+        assert_int_equal(eval_logits_writer_n_kept(writer), run ? 5 : 0);
         struct eval_logits_writer *other;
         assert_int_equal(eval_logits_writer_open(&other, &recording, &why), STATUS_IO);
         for (size_t w = 0; w < N_WINDOWS; w++)
@@ -311,7 +315,7 @@ static void a_recording_is_gone_on_with(void **state)
         struct eval_row_sink sink = eval_logits_writer_sink(writer);
         setup.sink = &sink;
         assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_OK);
-        assert_int_equal(eval_logits_writer_sync(writer, &why), STATUS_OK);
+        assert_int_equal(sink.sync(sink.user, &why), STATUS_OK);
         if (run == 0)
             eval_logits_writer_close(writer, true);
         else

@@ -1,0 +1,131 @@
+#include "cli/base.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/json_parts.h"
+#include "eval/same_vocab.h"
+
+/** llama.cpp leaves out tokens of the base with ln p at or below this. */
+static const double compat_cut = -16;
+
+enum cli_base_kind cli_base_recognise(const char *path)
+{
+    return eval_logits_recognise(path) ? CLI_BASE_LOGITS : CLI_BASE_MODEL;
+}
+
+enum status cli_base_open(struct cli_base *out, const char *path,
+                          const struct cli_base_options *options, struct status_why *why)
+{
+    *out = (struct cli_base){.kind = cli_base_recognise(path), .path = path};
+    if (out->kind == CLI_BASE_MODEL)
+        return cli_model_open(&out->model, path, options->load, false, options->hash, why);
+    enum status status = eval_logits_open(&out->logits, path, why);
+    if (status == STATUS_OK)
+        status = eval_logits_id(out->id, &out->logits, why);
+    if (status == STATUS_OK && options->hash)
+        status = eval_sha256(out->sha256, out->logits.bytes, out->logits.n_bytes, why);
+    out->step = status == STATUS_OK ? eval_logits_step(&out->logits) : 0;
+    return status;
+}
+
+void cli_base_close(struct cli_base *base)
+{
+    cli_model_close(&base->model);
+    eval_logits_close(&base->logits);
+    *base = (struct cli_base){0};
+}
+
+bool cli_base_has_tokens(const struct cli_base *base)
+{
+    return base->kind != CLI_BASE_MODEL;
+}
+
+/* The file says nothing of BOS but what its first token is. */
+static enum status check_bos(const struct cli_base *base, const struct model *candidate,
+                             struct status_why *why)
+{
+    const struct model_tokenizer *tokenizer = model_tokenizer(candidate);
+    int32_t bos = model_token_bos(tokenizer), first = base->logits.ids[0];
+    bool used = bos >= 0 && first == bos, wanted = model_adds_bos(tokenizer);
+    if (used == wanted)
+        return STATUS_OK;
+    const char *path = gguf_path(model_file(candidate));
+    if (wanted)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: its texts begin with BOS, token %" PRId32 ", that of %s with token "
+                           "%" PRId32 ": it was recorded without BOS; only what agrees can be "
+                           "compared",
+                           path, bos, base->path, first);
+    return status_fail(why, STATUS_FORMAT,
+                       "%s: its texts begin without BOS, that of %s with it (token %" PRId32
+                       "); only what agrees can be compared",
+                       path, base->path, bos);
+}
+
+enum status cli_base_check(const struct cli_base *base, const struct model *candidate,
+                           struct status_why *why)
+{
+    if (base->kind == CLI_BASE_MODEL)
+        return eval_check_same_vocab(base->model.model, candidate, why);
+    size_t n_vocab = model_hparams(candidate)->n_vocab;
+    if (n_vocab != base->logits.shape.n_vocab)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: a vocabulary of %zu tokens where %s has %zu; only models of the "
+                           "same vocabulary can be compared",
+                           gguf_path(model_file(candidate)), n_vocab, base->path,
+                           base->logits.shape.n_vocab);
+    return check_bos(base, candidate, why);
+}
+
+enum status cli_base_tokens(const struct cli_base *base, struct eval_stream *stream, size_t *n_ctx,
+                            struct status_why *why)
+{
+    const struct eval_logits_shape *shape = &base->logits.shape;
+    if (*n_ctx && *n_ctx != shape->n_ctx)
+        return status_fail(why, STATUS_USAGE,
+                           "-c %zu: %s was recorded with windows of %zu tokens; leave -c out",
+                           *n_ctx, base->path, shape->n_ctx);
+    *n_ctx = shape->n_ctx;
+    return eval_stream_of_ids(stream, base->logits.ids, shape->n_chunks * shape->n_ctx, why);
+}
+
+enum status cli_base_place(struct cli_base *base, const struct eval_plan *plan, bool llama_compat,
+                           struct status_why *why)
+{
+    if (base->kind == CLI_BASE_MODEL)
+        return STATUS_OK;
+    size_t first = plan->options.skip_windows;
+    base->source = eval_logits_source(&base->reading, &base->logits, first,
+                                      llama_compat ? compat_cut : -(double)INFINITY);
+    return eval_logits_check_chunks(&base->logits, first, plan->n_windows, why);
+}
+
+void cli_base_print_floor(const struct cli_base *base)
+{
+    if (base->kind == CLI_BASE_LOGITS)
+        fprintf(stderr,
+                "assay: note: %s has log-probabilities in 16 bits, in steps of up to %.6f, and "
+                "none more than %.1f below the largest: divergences carry an error of that "
+                "origin and may be slightly negative\n",
+                base->path, base->step, EVAL_LOGITS_MAX_CODE * base->step);
+}
+
+void cli_base_add_json(struct cli_json *json, cJSON *parent, const struct cli_base *base)
+{
+    if (base->kind == CLI_BASE_MODEL) {
+        cJSON *o = cli_json_add_model(json, parent, "base", &base->model);
+        cli_json_text(json, o, "kind", "model");
+        return;
+    }
+    cJSON *o = cli_json_object(json, parent, "base");
+    cli_json_text(json, o, "kind", "logits");
+    cli_json_text(json, o, "id", base->id);
+    cli_json_text(json, o, "sha256", *base->sha256 ? base->sha256 : NULL);
+    cli_json_uint(json, o, "n_ctx", base->logits.shape.n_ctx);
+    cli_json_uint(json, o, "n_vocab", base->logits.shape.n_vocab);
+    cli_json_uint(json, o, "n_chunks", base->logits.shape.n_chunks);
+    cli_json_real(json, o, "step", base->step);
+    cli_json_real(json, o, "reach", EVAL_LOGITS_MAX_CODE * base->step);
+}
