@@ -12,7 +12,9 @@ static const double compat_cut = -16;
 
 enum cli_base_kind cli_base_recognise(const char *path)
 {
-    return eval_logits_recognise(path) ? CLI_BASE_LOGITS : CLI_BASE_MODEL;
+    if (eval_logits_recognise(path))
+        return CLI_BASE_LOGITS;
+    return eval_compact_recognise(path) ? CLI_BASE_COMPACT : CLI_BASE_MODEL;
 }
 
 enum status cli_base_open(struct cli_base *out, const char *path,
@@ -21,6 +23,8 @@ enum status cli_base_open(struct cli_base *out, const char *path,
     *out = (struct cli_base){.kind = cli_base_recognise(path), .path = path};
     if (out->kind == CLI_BASE_MODEL)
         return cli_model_open(&out->model, path, options->load, false, options->hash, why);
+    if (out->kind == CLI_BASE_COMPACT)
+        return cli_compact_open(out, options, why);
     enum status status = eval_logits_open(&out->logits, path, why);
     if (status == STATUS_OK)
         status = eval_logits_id(out->id, &out->logits, why);
@@ -34,6 +38,10 @@ void cli_base_close(struct cli_base *base)
 {
     cli_model_close(&base->model);
     eval_logits_close(&base->logits);
+    eval_compact_source_close(&base->compact_reading);
+    eval_compact_close(&base->compact);
+    cli_model_close(&base->head);
+    cli_description_free(&base->description);
     *base = (struct cli_base){0};
 }
 
@@ -69,6 +77,8 @@ enum status cli_base_check(const struct cli_base *base, const struct model *cand
 {
     if (base->kind == CLI_BASE_MODEL)
         return eval_check_same_vocab(base->model.model, candidate, why);
+    if (base->kind == CLI_BASE_COMPACT)
+        return cli_compact_check(base, candidate, why);
     size_t n_vocab = model_hparams(candidate)->n_vocab;
     if (n_vocab != base->logits.shape.n_vocab)
         return status_fail(why, STATUS_FORMAT,
@@ -83,12 +93,46 @@ enum status cli_base_tokens(const struct cli_base *base, struct eval_stream *str
                             struct status_why *why)
 {
     const struct eval_logits_shape *shape = &base->logits.shape;
-    if (*n_ctx && *n_ctx != shape->n_ctx)
+    bool compact = base->kind == CLI_BASE_COMPACT;
+    size_t recorded = compact ? (size_t)base->compact.layout.n_ctx : shape->n_ctx;
+    if (*n_ctx && *n_ctx != recorded)
         return status_fail(why, STATUS_USAGE,
                            "-c %zu: %s was recorded with windows of %zu tokens; leave -c out",
-                           *n_ctx, base->path, shape->n_ctx);
-    *n_ctx = shape->n_ctx;
+                           *n_ctx, base->path, recorded);
+    *n_ctx = recorded;
+    if (compact)
+        return eval_compact_stream(stream, &base->compact, why);
     return eval_stream_of_ids(stream, base->logits.ids, shape->n_chunks * shape->n_ctx, why);
+}
+
+struct eval_text cli_base_text(const struct cli_base *base)
+{
+    return base->kind == CLI_BASE_COMPACT ? cli_description_text(&base->description)
+                                          : (struct eval_text){0};
+}
+
+struct cli_model_size cli_base_size(const struct cli_base *base)
+{
+    if (base->kind == CLI_BASE_MODEL)
+        return cli_model_size(&base->model);
+    return base->kind == CLI_BASE_COMPACT ? cli_description_size(&base->description)
+                                          : (struct cli_model_size){0};
+}
+
+enum status cli_base_limit(const struct cli_base *base, struct eval_plan_options *plan,
+                           struct status_why *why)
+{
+    if (base->kind != CLI_BASE_COMPACT)
+        return STATUS_OK;
+    size_t n_windows = (size_t)base->compact.layout.n_windows;
+    if (plan->skip_windows >= n_windows)
+        return status_fail(why, STATUS_USAGE,
+                           "--chunk-from %zu leaves nothing of the %zu windows of %s",
+                           plan->skip_windows, n_windows, base->path);
+    size_t left = n_windows - plan->skip_windows;
+    if (plan->max_windows == 0 || plan->max_windows > left)
+        plan->max_windows = left;
+    return STATUS_OK;
 }
 
 enum status cli_base_place(struct cli_base *base, const struct eval_plan *plan, bool llama_compat,
@@ -96,6 +140,8 @@ enum status cli_base_place(struct cli_base *base, const struct eval_plan *plan, 
 {
     if (base->kind == CLI_BASE_MODEL)
         return STATUS_OK;
+    if (base->kind == CLI_BASE_COMPACT)
+        return cli_compact_place(base, plan, why);
     size_t first = plan->options.skip_windows;
     base->source = eval_logits_source(&base->reading, &base->logits, first,
                                       llama_compat ? compat_cut : -(double)INFINITY);
@@ -104,6 +150,8 @@ enum status cli_base_place(struct cli_base *base, const struct eval_plan *plan, 
 
 void cli_base_print_floor(const struct cli_base *base)
 {
+    if (base->kind == CLI_BASE_COMPACT)
+        cli_compact_print_floor(base);
     if (base->kind == CLI_BASE_LOGITS)
         fprintf(stderr,
                 "assay: note: %s has log-probabilities in 16 bits, in steps of up to %.6f, and "
@@ -120,9 +168,14 @@ void cli_base_add_json(struct cli_json *json, cJSON *parent, const struct cli_ba
         return;
     }
     cJSON *o = cli_json_object(json, parent, "base");
-    cli_json_text(json, o, "kind", "logits");
+    bool compact = base->kind == CLI_BASE_COMPACT;
+    cli_json_text(json, o, "kind", compact ? "compact" : "logits");
     cli_json_text(json, o, "id", base->id);
     cli_json_text(json, o, "sha256", *base->sha256 ? base->sha256 : NULL);
+    if (compact) {
+        cli_compact_add_json(json, o, base);
+        return;
+    }
     cli_json_uint(json, o, "n_ctx", base->logits.shape.n_ctx);
     cli_json_uint(json, o, "n_vocab", base->logits.shape.n_vocab);
     cli_json_uint(json, o, "n_chunks", base->logits.shape.n_chunks);

@@ -2,15 +2,18 @@
 #ifndef CLI_BASE_H
 #define CLI_BASE_H
 
+#include "cli/description.h"
 #include "cli/json.h"
 #include "cli/setup.h"
+#include "eval/compact_source.h"
 #include "eval/logits_source.h"
 #include "eval/stream.h"
 #include "eval/window.h"
 
 enum cli_base_kind {
-    CLI_BASE_MODEL, /* a GGUF file, evaluated in step with the others */
-    CLI_BASE_LOGITS /* a base-logits file: eval/logits_file.h */
+    CLI_BASE_MODEL,  /* a GGUF file, evaluated in step with the others */
+    CLI_BASE_LOGITS, /* a base-logits file: eval/logits_file.h */
+    CLI_BASE_COMPACT /* a compact base: eval/compact_file.h */
 };
 
 /** Zero-initialise; release with cli_base_close(). */
@@ -19,6 +22,11 @@ struct cli_base {
     const char *path; /* as it was given; borrowed */
     struct cli_model model;
     struct eval_logits_file logits;
+    struct eval_compact_file compact;
+    struct cli_description description; /* the compact base's */
+    struct cli_model head;              /* the model that has the compact base's head, if it is
+                                           elsewhere */
+    struct eval_compact_reading compact_reading;
     char id[EVAL_HEX]; /* of a file of rows; a model has its own */
     char sha256[EVAL_HEX];
     double step; /* of the codes: see eval_logits_step */
@@ -58,10 +66,23 @@ enum status cli_base_check(const struct cli_base *base, const struct model *cand
 enum status cli_base_tokens(const struct cli_base *base, struct eval_stream *stream, size_t *n_ctx,
                             struct status_why *why);
 
+/** What a base that has the tokens says of the text. Release with eval_text_free. */
+struct eval_text cli_base_text(const struct cli_base *base);
+
+/** Size of the base's tensors; n_weights 0 where it is not known. */
+struct cli_model_size cli_base_size(const struct cli_base *base);
+
+/**
+ * Limit a plan to the windows that a base has rows of. Fails: STATUS_USAGE (it has none of
+ * them).
+ */
+enum status cli_base_limit(const struct cli_base *base, struct eval_plan_options *plan,
+                           struct status_why *why);
+
 /**
  * Make the source of rows for the windows of a plan over cli_base_tokens'; nothing for a model.
  * llama_compat: without the tokens that llama.cpp leaves out.
- * Fails: STATUS_FORMAT (windows that are not whole in the file).
+ * Fails: STATUS_FORMAT (windows that are not whole in the file), STATUS_MEMORY.
  */
 enum status cli_base_place(struct cli_base *base, const struct eval_plan *plan, bool llama_compat,
                            struct status_why *why);
@@ -71,5 +92,16 @@ void cli_base_print_floor(const struct cli_base *base);
 
 /** The object `base`: kind, identity. */
 void cli_base_add_json(struct cli_json *json, cJSON *parent, const struct cli_base *base);
+
+/* compact_base.c: the compact base's part of the above. */
+
+enum status cli_compact_open(struct cli_base *base, const struct cli_base_options *options,
+                             struct status_why *why);
+enum status cli_compact_check(const struct cli_base *base, const struct model *candidate,
+                              struct status_why *why);
+enum status cli_compact_place(struct cli_base *base, const struct eval_plan *plan,
+                              struct status_why *why);
+void cli_compact_add_json(struct cli_json *json, cJSON *o, const struct cli_base *base);
+void cli_compact_print_floor(const struct cli_base *base);
 
 #endif

@@ -28,13 +28,12 @@ static enum status check_outputs(const struct cli_kld *s, struct status_why *why
 /* What goes with one kind of base only. */
 static enum status check_against_base(const struct cli_kld *s, struct status_why *why)
 {
-    if (cli_base_recognise(s->base) == CLI_BASE_MODEL) {
-        if (s->llama_compat)
-            return status_fail(why, STATUS_USAGE,
-                               "--llama-compat goes with a base-logits file only; %s is none",
-                               s->base);
+    enum cli_base_kind kind = cli_base_recognise(s->base);
+    if (s->llama_compat && kind != CLI_BASE_LOGITS)
+        return status_fail(why, STATUS_USAGE,
+                           "--llama-compat goes with a base-logits file only; %s is none", s->base);
+    if (kind == CLI_BASE_MODEL)
         return cli_text_check(&s->text, why);
-    }
     if (s->text.text_file || s->text.binary_file || s->text.prompt)
         fprintf(stderr, "assay: note: the tokens are those of %s; the text is not read\n", s->base);
     return STATUS_OK;
@@ -153,12 +152,13 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
 
 const struct cli_command cli_command_kld = {
     .name = "kld",
-    .usage = "-m MODEL [-m MODEL ...] --base MODEL|LOGITS [-f TEXT] [options]",
+    .usage = "-m MODEL [-m MODEL ...] --base MODEL|FILE [-f TEXT] [options]",
     .summary = "Compare the predictions of models with those of a base model.",
     .description =
         "Evaluates the base and all models in step and compares exact logits; no file lies\n"
-        "between them. Or compares with a base-logits file, as assay perplexity\n"
-        "--kl-divergence-base and llama-perplexity record it, which has tokens and windows.\n"
+        "between them. Or compares with a file that a base left behind, which has tokens and\n"
+        "windows: exactly with that of assay record; rounded with a base-logits file, as assay\n"
+        "perplexity --kl-divergence-base and llama-perplexity record it.\n"
         "Prints the lines of llama-perplexity --kl-divergence for each model.",
     .table = cli_kld_table,
     .settings_bytes = sizeof(struct cli_kld),

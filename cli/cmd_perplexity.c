@@ -168,6 +168,16 @@ static enum status compare(const struct cli_perplexity *s, struct status_why *wh
     return cli_comparison_run(&kld, why);
 }
 
+enum status cli_evaluation_run(const struct cli_perplexity *settings, struct status_why *why)
+{
+    struct cli_evaluation e = {0};
+    enum status status = cli_evaluation_open(&e, settings, why);
+    if (status == STATUS_OK)
+        status = evaluate(&e, why);
+    cli_evaluation_close(&e);
+    return status;
+}
+
 static enum status run_perplexity(const void *settings, const struct cli_args *args,
                                   struct status_why *why)
 {
@@ -180,12 +190,7 @@ static enum status run_perplexity(const void *settings, const struct cli_args *a
     const struct cli_perplexity *s = settings;
     if (s->kl_divergence)
         return compare(s, why);
-    struct cli_evaluation e = {0};
-    status = cli_evaluation_open(&e, settings, why);
-    if (status == STATUS_OK)
-        status = evaluate(&e, why);
-    cli_evaluation_close(&e);
-    return status;
+    return cli_evaluation_run(s, why);
 }
 
 const struct cli_command cli_command_perplexity = {

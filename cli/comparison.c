@@ -43,8 +43,10 @@ static enum status open_models(struct cli_comparison *c, struct status_why *why)
 /* The base's tokens, where it has them, else the text's. n_ctx: 0 for what is usual. */
 static enum status take_tokens(struct cli_comparison *c, size_t *n_ctx, struct status_why *why)
 {
-    if (cli_base_has_tokens(&c->base))
+    if (cli_base_has_tokens(&c->base)) {
+        c->text = cli_base_text(&c->base);
         return cli_base_tokens(&c->base, &c->stream, n_ctx, why);
+    }
     struct eval_stream_options options = {
         .bos_in_front = true,
         .parse_special = c->settings->text.parse_special,
@@ -78,6 +80,8 @@ static enum status lay_windows(struct cli_comparison *c, struct status_why *why)
         .bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1,
     };
     enum status status = take_tokens(c, &plan.n_ctx, why);
+    if (status == STATUS_OK)
+        status = cli_base_limit(&c->base, &plan, why);
     if (status == STATUS_OK)
         status = eval_plan_make(&c->plan, &plan, c->stream.n, why);
     if (status == STATUS_OK)

@@ -75,7 +75,7 @@ struct eval_task cli_evaluation_task(const struct cli_evaluation *e)
         .backend = e->backend,
         .plan = &e->plan,
         .stream = &e->stream,
-        .sink = e->recording ? &e->sink : NULL,
+        .sink = cli_recording_runs(e) ? &e->sink : NULL,
     };
 }
 
@@ -84,7 +84,7 @@ void cli_evaluation_close(struct cli_evaluation *e)
     eval_file_abandon(e->json_file);
     eval_file_abandon(e->per_token_file);
     eval_journal_close(e->run_options.journal);
-    eval_logits_writer_close(e->recording, e->settings && e->settings->state_file);
+    cli_recording_close(e);
     eval_curve_free(&e->curve);
     eval_table_free(&e->table);
     eval_stream_free(&e->stream);

@@ -7,10 +7,18 @@
 #include "cli/options_perplexity.h"
 #include "cli/progress.h"
 #include "cli/setup.h"
+#include "eval/compact_writer.h"
 #include "eval/curve.h"
 #include "eval/logits_writer.h"
 #include "eval/perplexity.h"
 #include "eval/run.h"
+
+/** What a recording has become, once it is written. */
+struct cli_recorded {
+    char id[EVAL_HEX]; /* "": nothing was recorded */
+    uint64_t n_bytes;
+    struct eval_compact_error error; /* of a compact base's rows */
+};
 
 struct cli_evaluation {
     const struct cli_perplexity *settings;
@@ -28,8 +36,9 @@ struct cli_evaluation {
     struct eval_curve curve;                      /* with --context-curve */
     struct eval_file *json_file, *per_token_file; /* NULL: not wanted, or already written */
     struct eval_logits_writer *recording;         /* the same */
-    struct eval_row_sink sink;                    /* its */
-    char recorded_id[EVAL_HEX];                   /* once it is written */
+    struct eval_compact_writer *compact;          /* the same; not both */
+    struct eval_row_sink sink;                    /* of either */
+    struct cli_recorded recorded;
     struct cli_progress progress;
     time_t started;
     double seconds_to_load; /* everything before the first batch */
@@ -48,15 +57,25 @@ struct eval_task cli_evaluation_task(const struct cli_evaluation *e);
 /** Release everything; output files that were not written are abandoned. */
 void cli_evaluation_close(struct cli_evaluation *e);
 
-/* recording.c: --kl-divergence-base without --kl-divergence; nothing happens where it is not given
+/**
+ * The whole of it: open, run, report, close. Also behind assay record.
+ * Fails: STATUS_NONFINITE (a perplexity that is not finite), STATUS_CANCELLED, what else fails.
  */
+enum status cli_evaluation_run(const struct cli_perplexity *settings, struct status_why *why);
 
-/** When the windows are laid: begin the file. Fails: as eval_logits_writer_open. */
+/* recording.c: --kl-divergence-base without --kl-divergence, and assay record; nothing happens
+ * where no file is given. */
+
+/** Whether a file is being recorded. */
+bool cli_recording_runs(const struct cli_evaluation *e);
+/** When the windows are laid: begin the file. Fails: as the writers. */
 enum status cli_recording_begin(struct cli_evaluation *e, struct status_why *why);
 /** When the journal is open: whether what it vouches for has been kept. Fails: STATUS_FORMAT. */
 enum status cli_recording_check_resumed(const struct cli_evaluation *e, struct status_why *why);
 /** With the result: give the file its name if it is whole and finite. Fails: STATUS_IO. */
 enum status cli_recording_finish(struct cli_evaluation *e, struct status_why *why);
+/** Close what has not been finished, keeping it where a journal can go on with it. */
+void cli_recording_close(struct cli_evaluation *e);
 
 /* report_text.c: the lines that people and scripts read. */
 

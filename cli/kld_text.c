@@ -139,9 +139,10 @@ static void print_ranks(const char *whose, const struct eval_ranks *ranks)
            whose, 100 * ranks->first, ranks->median, ranks->mean, ranks->reciprocal);
 }
 
-static void print_size(const char *whose, const struct cli_model *model)
+static void print_size(const char *whose, struct cli_model_size size)
 {
-    struct cli_model_size size = cli_model_size(model);
+    if (!size.n_weights)
+        return;
     printf("Size, %s: %.4lf GiB, %.4lf bits per weight\n", whose, (double)size.n_bytes / gibibyte,
            size.bits_per_weight);
 }
@@ -165,9 +166,8 @@ static void print_more(const struct cli_comparison *c, size_t candidate)
     print_ranks("base", &r->base_ranks);
     if (!isnan(r->bits_per_byte))
         printf("Bits per byte: %.6lf, base %.6lf\n", r->bits_per_byte, r->base_bits_per_byte);
-    print_size("Q", &c->candidates[candidate]);
-    if (c->base.kind == CLI_BASE_MODEL)
-        print_size("base", &c->base.model);
+    print_size("Q", cli_model_size(&c->candidates[candidate]));
+    print_size("base", cli_base_size(&c->base));
     puts("Base's top p    tokens   divergence    RMS Δp   same top");
     for (size_t i = 0; i < EVAL_N_BUCKETS; i++) {
         const struct eval_kld_bucket *b = &r->buckets[i];

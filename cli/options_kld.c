@@ -25,8 +25,8 @@ const struct cli_option cli_kld_table[] = {
     {.names = "--base",
      CLI_TEXT,
      "FILE",
-     "what is taken as the truth: a model, or a base-logits file that one left behind, which needs "
-     "no -f",
+     "what is taken as the truth: a model, or a file that assay record, assay perplexity "
+     "--kl-divergence-base or llama-perplexity wrote, which needs no -f",
      AT(base),
      .required = true},
     {.type = CLI_GROUP, .group = cli_text_table, .offset = AT(text)},
@@ -35,8 +35,8 @@ const struct cli_option cli_kld_table[] = {
     {.names = "-c --ctx-size",
      CLI_COUNT,
      "N",
-     "tokens per window, of which the second half is scored (default: 512, or a base-logits "
-     "file's)",
+     "tokens per window, of which the second half is scored (default: 512, or the "
+     "base file's)",
      AT(n_ctx),
      1,
      ANY,

@@ -3,9 +3,12 @@
 #define CLI_OPTIONS_PERPLEXITY_H
 
 #include "cli/options_common.h"
+#include "eval/compact_rows.h"
 
 /** Index into the words of the table's choice. */
 enum cli_protocol { CLI_PROTOCOL_DEFAULT, CLI_PROTOCOL_FIXED };
+
+enum cli_record_format { CLI_RECORD_LOGITS, CLI_RECORD_COMPACT };
 
 struct cli_perplexity {
     const char *model;
@@ -18,7 +21,11 @@ struct cli_perplexity {
     int64_t chunk_from;
     bool kl_divergence;    /* compare with base_file, else record it */
     const char *base_file; /* NULL: neither */
-    bool force;            /* base_file may exist */
+    /* assay record: what base_file is to be; others record CLI_RECORD_LOGITS */
+    int record_format;
+    int hidden; /* enum eval_compact_kind */
+    bool head_by_path;
+    bool force; /* base_file may exist */
     bool split_lines, llama_compat;
     bool hellaswag, winogrande, multiple_choice;
     int64_t hellaswag_tasks, winogrande_tasks, multiple_choice_tasks; /* -1: not given; 0: all */

@@ -67,6 +67,22 @@ static void add_result(struct cli_json *json, const struct cli_evaluation *e)
         cli_json_real(json, nonfinite, "finite_nll", r->finite_nll);
 }
 
+static void add_recorded(struct cli_json *json, const struct cli_evaluation *e)
+{
+    const struct cli_perplexity *s = e->settings;
+    bool compact = s->record_format == CLI_RECORD_COMPACT;
+    cJSON *o = cli_json_object(json, json->root, "recorded");
+    cli_json_text(json, o, "kind", compact ? "compact" : "logits");
+    cli_json_text(json, o, "id", e->recorded.id);
+    cli_json_uint(json, o, "n_bytes", e->recorded.n_bytes);
+    if (compact) {
+        cli_json_text(json, o, "rows", eval_compact_kind_name((enum eval_compact_kind)s->hidden));
+        cli_json_real(json, o, "error_rms", eval_compact_error_rms(&e->recorded.error));
+        cli_json_real(json, o, "error_max", e->recorded.error.largest);
+        cli_json_flag(json, o, "head_by_path", s->head_by_path);
+    }
+}
+
 /* The document without figures and `run`: what was evaluated and how. Returns `windows`. */
 static cJSON *add_subject(struct cli_json *json, const struct cli_evaluation *e)
 {
@@ -81,6 +97,7 @@ enum status cli_evaluation_open_journal(struct cli_evaluation *e, struct status_
     cli_state_begin(&json, "perplexity");
     add_subject(&json, e);
     cli_json_flag(&json, json.root, "records_logits", e->recording);
+    cli_json_flag(&json, json.root, "records_hidden_states", e->compact);
     enum status status =
         cli_state_open(&e->run_options.journal, e->settings->state_file, &json, why);
     if (status == STATUS_OK)
@@ -101,8 +118,8 @@ enum status cli_report_json(const struct cli_evaluation *e, struct eval_file *fi
     add_window_sums(&json, add_subject(&json, e), e);
     if (e->settings->context_curve)
         add_curve(&json, e);
-    if (*e->recorded_id)
-        cli_json_text(&json, cli_json_object(&json, json.root, "recorded"), "id", e->recorded_id);
+    if (*e->recorded.id)
+        add_recorded(&json, e);
     struct cli_json_run about = {
         .started = e->started,
         .seconds_to_load = e->seconds_to_load,
@@ -114,7 +131,7 @@ enum status cli_report_json(const struct cli_evaluation *e, struct eval_file *fi
     };
     cJSON *run = cli_json_add_run(&json, &about);
     cli_json_text(&json, run, "model_file", e->model.path);
-    if (*e->recorded_id)
+    if (*e->recorded.id)
         cli_json_text(&json, run, "recorded_file", e->settings->base_file);
     enum status status = cli_json_write(&json, file, why);
     cli_json_free(&json);

@@ -216,6 +216,16 @@ enum status eval_compact_stream(struct eval_stream *out, const struct eval_compa
     return STATUS_OK;
 }
 
+enum status eval_compact_id(char hex[EVAL_HEX], const struct eval_compact_file *file,
+                            struct status_why *why)
+{
+    struct eval_digest *digest = eval_digest_open();
+    eval_digest_add(digest, file->bytes, EVAL_COMPACT_HEADER_BYTES);
+    eval_digest_add(digest, file->bytes + file->places.checks,
+                    (size_t)file->layout.n_windows * EVAL_COMPACT_CHECK_BYTES);
+    return eval_digest_close(digest, hex, why);
+}
+
 void eval_compact_model_id(char hex[EVAL_HEX], const struct eval_compact_file *file)
 {
     eval_digest_hex(hex, file->layout.model);

@@ -48,7 +48,14 @@ void eval_compact_close(struct eval_compact_file *file);
 enum status eval_compact_stream(struct eval_stream *out, const struct eval_compact_file *file,
                                 struct status_why *why);
 
-/** The tokens' and the model's ids as results have them. */
+/**
+ * What results name the file by: SHA-256 over the header and the checks, which cover the rest.
+ * Fails: STATUS_MEMORY.
+ */
+enum status eval_compact_id(char hex[EVAL_HEX], const struct eval_compact_file *file,
+                            struct status_why *why);
+
+/** The id of the model that was recorded. */
 void eval_compact_model_id(char hex[EVAL_HEX], const struct eval_compact_file *file);
 
 /**

@@ -10,6 +10,7 @@ enum { ENCODED_ROWS = 64 }; /* stored at once */
 
 struct eval_compact_writer {
     struct eval_part *part;
+    uint8_t header[EVAL_COMPACT_HEADER_BYTES];
     struct eval_compact_layout layout;
     struct eval_compact_places places;
     struct eval_compact_check *checks; /* [n_windows] */
@@ -105,12 +106,11 @@ static enum status lay_out(struct eval_compact_writer *w,
 }
 
 /** Compare the header that a part was begun with. */
-static enum status check_kept(struct eval_compact_writer *w, const uint8_t *header,
-                              struct status_why *why)
+static enum status check_kept(struct eval_compact_writer *w, struct status_why *why)
 {
     uint8_t kept[EVAL_COMPACT_HEADER_BYTES];
     enum status status = eval_part_read(w->part, 0, kept, sizeof kept, why);
-    if (status == STATUS_OK && memcmp(kept, header, sizeof kept) != 0)
+    if (status == STATUS_OK && memcmp(kept, w->header, sizeof kept) != 0)
         status = status_fail(why, STATUS_FORMAT,
                              "%s: was begun with another model, text or other settings; remove it "
                              "to begin anew",
@@ -123,14 +123,13 @@ static enum status write_front(struct eval_compact_writer *w,
                                const struct eval_compact_recording *recording,
                                struct status_why *why)
 {
-    uint8_t header[EVAL_COMPACT_HEADER_BYTES];
     struct piece pieces[N_PIECES];
     list_pieces(pieces, w, recording);
-    enum status status = eval_compact_header_encode(header, &w->layout, why);
-    if (status == STATUS_OK && eval_part_kept(w->part) >= sizeof header)
-        status = check_kept(w, header, why);
+    enum status status = eval_compact_header_encode(w->header, &w->layout, why);
+    if (status == STATUS_OK && eval_part_kept(w->part) >= sizeof w->header)
+        status = check_kept(w, why);
     if (status == STATUS_OK)
-        status = eval_part_write(w->part, 0, header, sizeof header, why);
+        status = eval_part_write(w->part, 0, w->header, sizeof w->header, why);
     size_t n = w->layout.by_path ? HEAD_PIECE : N_PIECES;
     for (size_t i = 0; i < n && status == STATUS_OK; i++)
         status = eval_part_write(w->part, pieces[i].offset, pieces[i].bytes,
@@ -206,6 +205,7 @@ enum status eval_compact_writer_open(struct eval_compact_writer **out,
 {
     *out = NULL;
     assert(recording->plan->options.protocol == EVAL_PROTOCOL_DEFAULT);
+    assert(recording->plan->options.skip_windows == 0);
     struct eval_compact_writer *w = calloc(1, sizeof *w);
     if (!w)
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", recording->path);
@@ -235,6 +235,19 @@ struct eval_compact_error eval_compact_writer_error(const struct eval_compact_wr
     for (size_t i = 0; i < w->layout.n_windows; i++)
         eval_compact_error_add(&sum, &w->checks[i].error);
     return sum;
+}
+
+enum status eval_compact_writer_id(char hex[EVAL_HEX], const struct eval_compact_writer *w,
+                                   struct status_why *why)
+{
+    struct eval_digest *digest = eval_digest_open();
+    eval_digest_add(digest, w->header, sizeof w->header);
+    for (size_t i = 0; i < w->layout.n_windows; i++) {
+        uint8_t bytes[EVAL_COMPACT_CHECK_BYTES];
+        eval_compact_check_encode(bytes, &w->checks[i]);
+        eval_digest_add(digest, bytes, sizeof bytes);
+    }
+    return eval_digest_close(digest, hex, why);
 }
 
 /** A window's first row is here: whatever was begun before is not finished any more. */

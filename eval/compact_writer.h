@@ -45,6 +45,10 @@ uint64_t eval_compact_writer_n_bytes(const struct eval_compact_writer *writer);
 /** What storing lost, over all windows that were written or kept. */
 struct eval_compact_error eval_compact_writer_error(const struct eval_compact_writer *writer);
 
+/** The id that eval_compact_id gives for the file once it is whole. Fails: STATUS_MEMORY. */
+enum status eval_compact_writer_id(char hex[EVAL_HEX], const struct eval_compact_writer *writer,
+                                   struct status_why *why);
+
 /** The sink: rows of a window in order, windows in any. Cheap: the disk is not waited for. */
 struct eval_row_sink eval_compact_writer_sink(struct eval_compact_writer *writer);
 

@@ -100,10 +100,19 @@ static void record(enum eval_compact_kind kind, const char *head_path, bool resu
     for (size_t w = 0; w < N_WINDOWS; w++)
         e.table.done[w] = w < eval_compact_writer_n_kept(writer) || w >= until;
     assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_OK);
+    char recorded_id[EVAL_HEX], read_id[EVAL_HEX];
+    assert_int_equal(eval_compact_writer_id(recorded_id, writer, &why), STATUS_OK);
     if (until < N_WINDOWS)
         eval_compact_writer_close(writer, true);
     else
         assert_int_equal(eval_compact_writer_commit(writer, &why), STATUS_OK);
+    struct eval_compact_file file;
+    if (until == N_WINDOWS) {
+        assert_int_equal(eval_compact_open(&file, target, &why), STATUS_OK);
+        assert_int_equal(eval_compact_id(read_id, &file, &why), STATUS_OK);
+        assert_string_equal(read_id, recorded_id);
+        eval_compact_close(&file);
+    }
     evaluation_close(&e);
 }
 

@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+"""Compact bases from the command line: recorded, compared with, cut up, damaged and refused.
+A comparison with one must be the live comparison, to the last digit of the JSON document.
+
+usage: test_compact_base.py ASSAY SOURCE_DIR
+"""
+import hashlib
+import json
+import pathlib
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from documents import documented, paths, without_run
+
+ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
+F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
+SHARED_MODELS = SOURCE.parent / "shared" / "models"
+N_CTX, N_CHUNKS, N_VOCAB, WIDTH, N_SCORED = 32, 6, 2048, 256, 15
+WINDOWS = ["-f", TEXT, "-c", str(N_CTX), "--chunks", str(N_CHUNKS)]
+HEADER, HASH = 512, 32
+
+
+def run(*words, **more):
+    return subprocess.run([ASSAY, *words], capture_output=True, text=True, **more)
+
+
+class CompactBase(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.place.name)
+        cls.file = cls.folder / "f16.assay"
+        cls.plain = run("perplexity", "-m", F16, *WINDOWS)
+        cls.recorded = run("record", "-m", F16, *WINDOWS, "-o", cls.file,
+                           "--json", cls.folder / "recorded.json")
+        assert cls.recorded.returncode == 0, cls.recorded.stderr
+        cls.live, cls.live_result = cls.compare(F16, *WINDOWS)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.place.cleanup()
+
+    @classmethod
+    def compare(cls, base, *options, models=(Q4,)):
+        path = cls.folder / "result.json"
+        words = [word for model in models for word in ("-m", model)]
+        result = run("kld", *words, "--base", base, "--json", path, *options)
+        assert result.returncode == 0, result.stderr
+        return json.loads(path.read_text()), result
+
+    def refused(self, sentence, *words, command="kld", code=2):
+        result = run(command, *words)
+        self.assertEqual((result.returncode, result.stdout), (code, ""), result.stderr)
+        self.assertRegex(result.stderr, sentence)
+        self.assertFalse(list(self.folder.glob("*.part")))
+
+    def record(self, name, *options, model=F16):
+        path = self.folder / name
+        result = run("record", "-m", model, *WINDOWS, "-o", path, "--force", *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertFalse(list(self.folder.glob("*.part")))
+        return path, result
+
+    def test_recording_is_plain_perplexity(self):
+        self.assertEqual(self.recorded.stdout, self.plain.stdout)
+        self.assertIn("6 chunks of 32 tokens recorded", self.recorded.stderr)
+
+    def test_layout(self):
+        """docs/base-file.md, read by other hands."""
+        data = self.file.read_bytes()
+        version, kind, width, n_vocab, by_path, head_type = struct.unpack_from("<2I2Q2I", data, 8)
+        self.assertEqual((version, kind, width, n_vocab, by_path), (1, 0, WIDTH, N_VOCAB, 0))
+        scale, bos, bos_in_stream, zero = struct.unpack_from("<fiII", data, 40)
+        self.assertEqual((scale, zero), (1.0, 0))
+        counts = struct.unpack_from("<7Q", data, 56)
+        n_ctx, first, n_scored, n_windows, n_tokens, n_description, n_path = counts
+        self.assertEqual((n_ctx, first, n_scored, n_windows, n_path), (N_CTX, 16, N_SCORED, 6, 0))
+        self.assertEqual(data[480:512], hashlib.sha256(data[:480]).digest())
+        at, parts = HEADER, []
+        sizes = [4 * n_tokens, 4 * n_tokens, n_description, 0, None, 64 * n_windows]
+        for size in sizes:
+            at = (at + 63) // 64 * 64
+            if size is None:
+                self.assertIn(head_type, (0, 1))  # of the bundled model: float32 or float16
+                size = n_vocab * width * (4 >> head_type)
+            parts.append((at, data[at:at + size]))
+            at += size
+        rows_at = (at + 63) // 64 * 64
+        for i, (_, part) in enumerate(parts[:5]):
+            expected = data[112 + HASH * i:112 + HASH * (i + 1)]
+            self.assertEqual(hashlib.sha256(part).digest(), expected)
+        self.assertEqual(len(data), rows_at + n_windows * n_scored * width * 4)
+        tokens = struct.unpack(f"<{n_tokens}i", parts[0][1])
+        self.assertEqual(tokens[0] == bos, bool(bos_in_stream))
+        for w in range(n_windows):
+            check = parts[5][1][64 * w:64 * (w + 1)]
+            rows = data[rows_at + w * n_scored * width * 4:][:n_scored * width * 4]
+            self.assertEqual(check[:32], struct.pack("<3dQ", 0, 0, 0, w))
+            self.assertEqual(check[32:], hashlib.sha256(rows + check[:32]).digest())
+        described = json.loads(parts[2][1])
+        self.assertEqual(described["base"]["id"], data[304:336].hex())
+        for key in "text", "tokens", "windows":
+            self.assertEqual(described[key], self.live[key])
+
+    def assert_live(self, found, live):
+        """Everything but where the base came from."""
+        found, live = dict(found), dict(live)
+        base, live_base = found.pop("base"), live.pop("base")
+        found["settings"] = dict(found["settings"], chunks=N_CHUNKS)
+        self.assertEqual(without_run(found), without_run(live))
+        for key, value in base["model"].items():
+            self.assertEqual(value, live_base[key], key)
+
+    def test_comparison_is_the_live_one(self):
+        found, result = self.compare(self.file)
+        self.assertEqual(result.stdout, self.live_result.stdout)
+        self.assert_live(found, self.live)
+        self.assertEqual(found["base"]["kind"], "compact")
+        more = ["--js", "--context-curve", "--worst", "5", "-b", "70"]
+        live, live_result = self.compare(F16, *WINDOWS, *more, models=(Q4, F16))
+        found, result = self.compare(self.file, *more, models=(Q4, F16))
+        self.assertEqual(result.stdout, live_result.stdout)
+        self.assert_live(found, live)
+        self.assertEqual(found["candidates"][1]["kld"]["max"], 0)
+
+    def test_per_token_table(self):
+        tables = [self.folder / "live.tsv", self.folder / "compact.tsv"]
+        self.compare(F16, *WINDOWS, "--per-token", tables[0])
+        self.compare(self.file, "--per-token", tables[1])
+        self.assertEqual(tables[0].read_bytes(), tables[1].read_bytes())
+
+    def test_chosen_windows(self):
+        for options in (["--chunks", "2"], ["--chunk-from", "4"],
+                        ["--chunk-from", "1", "--chunks", "3"], ["--chunks", "99"]):
+            windows = ["-f", TEXT, "-c", str(N_CTX), *options]
+            if "--chunks" not in options or "99" in options:
+                first = 4 if "--chunk-from" in options else 0
+                windows = ["-f", TEXT, "-c", str(N_CTX), "--chunk-from", str(first),
+                           "--chunks", str(N_CHUNKS - first)]
+            _, live = self.compare(F16, *windows)
+            _, found = self.compare(self.file, *options)
+            self.assertEqual(found.stdout, live.stdout, options)
+        self.refused("--chunk-from 6 leaves nothing of the 6 windows", "-m", Q4, "--base",
+                     self.file, "--chunk-from", "6")
+        self.refused("-c 64: .* was recorded with windows of 32 tokens", "-m", Q4, "--base",
+                     self.file, "-c", "64")
+
+    def test_llama_options(self):
+        """--kl-divergence takes it, too."""
+        result = run("perplexity", "-m", Q4, "--kl-divergence", "--kl-divergence-base", self.file)
+        self.assertEqual((result.returncode, result.stdout), (0, self.live_result.stdout))
+        self.refused("--llama-compat goes with a base-logits file only", "-m", Q4, "--base",
+                     self.file, "--llama-compat")
+
+    def test_float16(self):
+        path, _ = self.record("half.assay", "--hidden", "f16")
+        found, result = self.compare(path)
+        rms, worst = found["base"]["error_rms"], found["base"]["error_max"]
+        self.assertTrue(1e-5 < rms <= worst <= 2 ** -11, (rms, worst))
+        self.assertIn("has hidden states in float16: they are off by", result.stderr)
+        kld = [document["candidates"][0]["kld"]["mean"] for document in (found, self.live)]
+        self.assertNotEqual(*kld)
+        self.assertAlmostEqual(kld[0] / kld[1], 1, delta=1e-3)
+        self.assertLess(path.stat().st_size, self.file.stat().st_size - N_CHUNKS * N_SCORED * 500)
+
+    def test_head_by_path(self):
+        model = self.folder / "moved.gguf"
+        shutil.copy(F16, model)
+        path, _ = self.record("thin.assay", "--head-by-path", model=model)
+        self.assertLess(path.stat().st_size, self.file.stat().st_size - N_VOCAB * WIDTH)
+        found, result = self.compare(path)
+        self.assertEqual(result.stdout, self.live_result.stdout)
+        self.assert_live(found, self.live)
+        shutil.copy(Q4, model)
+        self.refused("another model than the one whose head", "-m", Q4, "--base", path)
+        model.unlink()
+        self.refused("thin.assay: its head is elsewhere: .*moved.gguf: cannot be opened", "-m", Q4,
+                     "--base", path)
+
+    def test_logits_format(self):
+        path, _ = self.record("logits", "--format", "logits")
+        other = self.folder / "logits-by-perplexity"
+        result = run("perplexity", "-m", F16, *WINDOWS, "--kl-divergence-base", other)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(path.read_bytes(), other.read_bytes())
+        self.refused("go with --format compact only", "-m", F16, *WINDOWS, "-o",
+                     self.folder / "x", "--format", "logits", "--hidden", "f16", command="record")
+
+    def test_existing_files(self):
+        words = ["-m", F16, *WINDOWS, "-o"]
+        self.refused("exists; --force replaces it", *words, self.file, command="record")
+        text = self.folder / "text"
+        shutil.copy(TEXT, text)
+        self.refused("-o .*text would replace the file that -f reads", "-m", F16, "-f", text, "-o",
+                     text, "--force", command="record")
+        for place in "/dev/full", "/dev/null", self.folder, "/nonexistent/x":
+            self.refused("is not a regular file|cannot be written", *words, place,
+                         command="record")
+
+    def test_space(self):
+        """A limit on the size of files stands for a quota: nothing is left behind."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        path = self.folder / "large.assay"
+        result = run("record", "-m", F16, *WINDOWS, "-o", path, preexec_fn=limit)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertRegex(result.stderr, "large.assay")
+        self.assertFalse(list(self.folder.glob("large.assay*")))
+
+    def test_damage(self):
+        data = bytearray(self.file.read_bytes())
+        path = self.folder / "damaged.assay"
+        use = ["-m", Q4, "--base", path]
+        for n_missing, n_whole in (1, 5), (N_SCORED * WIDTH * 4, 5), (N_SCORED * WIDTH * 9, 3):
+            path.write_bytes(data[:-n_missing])
+            self.refused(f"is cut off, {n_whole} of its 6 windows are whole", *use)
+        path.write_bytes(data + b"x")
+        self.refused("as the header says", *use)
+        for offset, sentence in ((100, "the header does not match its checksum"),
+                                 (600, "the tokens do not match the checksum"),
+                                 (len(data) // 2, "the head does not match")):
+            data[offset] ^= 1
+            path.write_bytes(data)
+            self.refused(sentence, *use)
+            data[offset] ^= 1
+        data[-1] ^= 1
+        path.write_bytes(data)
+        result = run("kld", *use)
+        self.assertEqual(result.returncode, 2)
+        self.assertRegex(result.stderr, r"window 5 \(from 0\) does not match its checksum")
+        self.assertNotIn("Mean", result.stdout)
+
+    def test_other_vocabulary(self):
+        other = sorted(SHARED_MODELS.glob("rand-llama3*.gguf")) if SHARED_MODELS.is_dir() else []
+        if not other:
+            self.skipTest("no model with another vocabulary")
+        self.refused("only models of the same vocabulary can be compared", "-m", other[0],
+                     "--base", self.file)
+
+    def test_resume_after_kills(self):
+        """However often it is killed, the file ends with the same bytes."""
+        windows = ["-f", TEXT, "-c", str(N_CTX), "-b", str(N_CTX)]
+        whole, torn = self.folder / "whole.assay", self.folder / "torn.assay"
+        words = ["record", "-m", F16, *windows, "-q", "-t", "1"]
+        result = run(*words, "-o", whole)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for kind in ([], ["--hidden", "f16"]):
+            if kind:
+                self.assertEqual(run(*words, *kind, "-o", whole, "--force").returncode, 0)
+            state, n_killed = self.folder / "state", 0
+            for attempt in range(40):
+                if torn.exists():  # the last kill came after it was in place
+                    break
+                again = subprocess.Popen([ASSAY, *words, *kind, "-o", torn, "--state", state],
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                try:
+                    _, errors = again.communicate(timeout=0.1 + 0.05 * attempt)
+                    self.assertEqual(again.returncode, 0, errors)
+                except subprocess.TimeoutExpired:
+                    again.send_signal(signal.SIGKILL)
+                    again.communicate()
+                    n_killed += 1
+            self.assertGreater(n_killed, 0)
+            self.assertEqual(torn.read_bytes(), whole.read_bytes())
+            torn.unlink()
+            state.unlink()
+
+    def test_interrupted(self):
+        path = self.folder / "interrupted.assay"
+        again = subprocess.Popen([ASSAY, "record", "-m", F16, "-f", TEXT, "-c", str(N_CTX), "-o",
+                                  path, "-b", "32", "-t", "1"], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+        again.stdout.read(1)
+        again.send_signal(signal.SIGINT)
+        _, errors = again.communicate()
+        self.assertEqual(again.returncode, 130, errors)
+        self.assertFalse(list(self.folder.glob("interrupted*")))
+
+    def test_documented(self):
+        def known(command, document):
+            fields = documented(SOURCE, command)
+            for path in paths(document):
+                self.assertTrue(path in fields or path.rpartition(".")[0] + ".*" in fields, path)
+
+        found, _ = self.compare(self.file)
+        known("assay kld --json FILE", {"base": found["base"]})
+        recorded = json.loads((self.folder / "recorded.json").read_text())
+        self.assertEqual(recorded["recorded"]["id"], found["base"]["id"])
+        self.assertEqual(recorded["recorded"]["n_bytes"], self.file.stat().st_size)
+        known("assay perplexity --json FILE", {"recorded": recorded["recorded"]})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
