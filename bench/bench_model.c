@@ -3,7 +3,7 @@
  *
  * usage: bench_model [--shape 1b] [--types F16,Q8_0,Q4_K_M,IQ3_S] [--vocabs 32000,128256]
  *                    [--ctx 512] [--tokens 2048] [--runs 3] [-t THREADS] [--isa NAME] [--batch N]
- *                    [--layers N] [--kld] [--cold] [--folder DIR]
+ *                    [--tile N] [--layers N] [--kld] [--cold] [--folder DIR]
  *
  * Configurations take turns, --runs times; the fastest run of each is printed. Its columns from
  * `load` to `rest` add up to `total`; `cpu` is the processor time of all threads. `load` opens
@@ -37,7 +37,7 @@ struct settings {
     struct synthetic model;
     char *types, *vocabs; /* lists with commas; cut up when they are read */
     const char *folder;
-    size_t n_ctx, n_tokens, n_runs, n_batch;
+    size_t n_ctx, n_tokens, n_runs, n_batch, n_tile;
     struct kern_cpu_options cpu;
     bool kld, cold;
 };
@@ -125,7 +125,7 @@ static double evaluate(const struct settings *s, struct bench *b, struct kern_ba
     must(eval_table_make(&tables[0], plan.n_windows, plan.n_scored, &why), &why);
     if (s->kld)
         must(eval_table_make_pair(&tables[1], plan.n_windows, plan.n_scored, &why), &why);
-    struct eval_run_options options = {.batch_tokens = s->n_batch};
+    struct eval_run_options options = {.batch_tokens = s->n_batch, .tile_tokens = s->n_tile};
     if (s->n_batch == 0)
         must(eval_batch_choose(&task, &options.batch_tokens, &why), &why);
     must(eval_run(&task, &options, tables, NULL, &why), &why);
@@ -241,13 +241,10 @@ static bool read_number(const struct number_option *options, const char *name, c
 static bool read_settings(struct settings *s, char **argv)
 {
     size_t n_threads = 0, n_layers = 0;
-    const struct number_option numbers[] = {{"--ctx", &s->n_ctx},
-                                            {"--tokens", &s->n_tokens},
-                                            {"--runs", &s->n_runs},
-                                            {"--batch", &s->n_batch},
-                                            {"-t", &n_threads},
-                                            {"--layers", &n_layers},
-                                            {NULL, NULL}};
+    const struct number_option numbers[] = {{"--ctx", &s->n_ctx},    {"--tokens", &s->n_tokens},
+                                            {"--runs", &s->n_runs},  {"--batch", &s->n_batch},
+                                            {"--tile", &s->n_tile},  {"-t", &n_threads},
+                                            {"--layers", &n_layers}, {NULL, NULL}};
     for (; *argv; argv++) {
         const char *name = *argv;
         if (strcmp(name, "--kld") == 0 || strcmp(name, "--cold") == 0) {

@@ -11,7 +11,7 @@ enum {
     TRIAL_TOKENS = 64, /* of the product whose time is taken */
     TRIAL_ROWS = 64    /* of its weight at first */
 };
-static const double batch_seconds = 6, trial_seconds = 5e-3;
+static const double batch_seconds = 15, trial_seconds = 5e-3;
 
 /** The product of a trial: W in the model, x and y of our own. */
 struct trial {
