@@ -14,18 +14,15 @@ struct settings {
 static enum status note_differences(const struct cli_result *first, const struct cli_result *other,
                                     struct status_why *why)
 {
-    static const char *const paths[] = {"text.sha256", "windows.n_tokens", "result.n_windows"};
+    static const char *const paths[] = {"tokens.sha256", "windows.n_tokens", "result.n_windows"};
     struct cli_place a = cli_result_root(first), b = cli_result_root(other);
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        struct status_why difference = {""};
-        enum status status = cli_places_equal(&a, &b, paths[i], NULL, &difference);
-        if (status == STATUS_USAGE)
-            fprintf(stderr, "assay: note: %s\n", difference.text);
-        else if (status != STATUS_OK)
-            return status_fail(why, status, "%s", difference.text);
-        if (status != STATUS_OK)
-            break;
-    }
+    struct status_why difference = {""};
+    enum status status = cli_places_same_text(&a, &b, &difference);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths && status == STATUS_OK; i++)
+        status = cli_places_equal(&a, &b, paths[i], NULL, &difference);
+    if (status != STATUS_USAGE)
+        return status == STATUS_OK ? status : status_fail(why, status, "%s", difference.text);
+    fprintf(stderr, "assay: note: %s\n", difference.text);
     return STATUS_OK;
 }
 

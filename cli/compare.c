@@ -20,10 +20,10 @@ static enum status check_windows(const struct cli_place *a, const struct cli_pla
                                  struct status_why *why)
 {
     static const char *const paths[] = {
-        "text.sha256",  "tokens.sha256",    "tokens.bos_in_windows", "windows.n_tokens",
-        "windows.step", "windows.n_inputs", "windows.first_scored",
+        "tokens.sha256", "tokens.bos_in_windows", "windows.n_tokens",
+        "windows.step",  "windows.n_inputs",      "windows.first_scored",
     };
-    enum status status = STATUS_OK;
+    enum status status = cli_places_same_text(a, b, why);
     for (size_t i = 0; i < sizeof paths / sizeof *paths && status == STATUS_OK; i++)
         status = cli_places_equal(a, b, paths[i], NULL, why);
     return status;
@@ -35,7 +35,7 @@ static enum status check_base(const struct cli_place *a, const struct cli_place 
 {
     enum status status = cli_places_equal(a, b, "base.id", NULL, why);
     if (status == STATUS_OK)
-        status = cli_places_equal(a, b, "settings", "chunks js", why);
+        status = cli_places_equal(a, b, "settings", "chunks chunk_from js", why);
     return status;
 }
 

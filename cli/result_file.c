@@ -289,3 +289,15 @@ enum status cli_places_equal(const struct cli_place *a, const struct cli_place *
         }
     return STATUS_OK;
 }
+
+enum status cli_places_same_text(const struct cli_place *a, const struct cli_place *b,
+                                 struct status_why *why)
+{
+    struct cli_place x, y;
+    enum status status = cli_place_at(&x, a, "text", why);
+    if (status == STATUS_OK)
+        status = cli_place_at(&y, b, "text", why);
+    if (status != STATUS_OK || cJSON_IsNull(x.value) || cJSON_IsNull(y.value))
+        return status;
+    return cli_places_equal(a, b, "text.sha256", NULL, why);
+}

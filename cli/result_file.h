@@ -86,4 +86,11 @@ bool cli_place_next(const struct cli_place *list, struct cli_place *item);
 enum status cli_places_equal(const struct cli_place *a, const struct cli_place *b, const char *path,
                              const char *but, struct status_why *why);
 
+/**
+ * The text's hash must be the same, if both documents have one: `text` is null where the tokens
+ * come from a base's file. Fails: as cli_places_equal.
+ */
+enum status cli_places_same_text(const struct cli_place *a, const struct cli_place *b,
+                                 struct status_why *why);
+
 #endif

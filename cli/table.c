@@ -134,10 +134,13 @@ static enum status add_candidate(struct cli_table *t, const struct cli_place *ca
     return status;
 }
 
-/* The base of a divergence, unless a run of the same model with the same figure is there. */
+/* The base of a divergence, unless it is no model, or a run of the same model with the same figure is there. */
 static enum status add_base(struct cli_table *t, const struct cli_place *root,
                             const struct cli_place *candidate, struct status_why *why)
 {
+    struct cli_place found;
+    if (!cli_place_find(&found, root, "base.quantisation"))
+        return STATUS_OK;
     struct cli_table_run *run = new_run(t, why);
     if (!run)
         return STATUS_MEMORY;

@@ -87,6 +87,13 @@ class Compare(unittest.TestCase):
             p = sum(math.comb(b + c, k) for k in range(min(b, c) + 1)) / 2 ** (b + c - 1)
             self.assertAlmostEqual(score["exact_p"], min(1, p), delta=1e-9)
 
+    def test_a_base_without_a_text(self):
+        without = copy.deepcopy(self.kld)
+        without["text"] = None
+        words = ("--candidate-a", "1", "--candidate-b", "2")
+        self.assertEqual(self.compare(without, without, *words)["figures"],
+                         self.compare(self.kld, without, *words)["figures"])
+
     def test_the_same_again_and_another_seed(self):
         first = self.compare(*self.ppl)
         self.assertEqual(self.compare(*self.ppl), first)
@@ -140,6 +147,7 @@ class Compare(unittest.TestCase):
                 (ppl, lambda d: d["model"].pop("name"), r"a\.json: model\.name is missing", 2),
                 (ppl, put("tokens", "sha256", "0"), r'tokens\.sha256 is "0" and "', 2),
                 (ppl, put("text", 3), r"a\.json: text\.sha256 is missing", 2),
+                (ppl, lambda d: d.pop("text"), r"a\.json: text is missing", 2),
                 (tasks, put("tasks", 1, "task", 99), r"tasks\[1\]\.task is 99 and \d+;", 2),
                 (tasks, put("tasks", 1, "choice", []),
                  r"tasks\[1\]\.choice is a list, expected a whole", 2),

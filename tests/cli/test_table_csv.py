@@ -66,6 +66,12 @@ class Table(unittest.TestCase):
         self.assertEqual((of_base["kld"], of_base["quantisation"]), ("", "F16"))
         self.assertEqual(float(dict(zip(head, itself))["kld"]), 0)
 
+    def test_a_base_that_is_no_model(self):
+        document = copy.deepcopy(self.kld)
+        document["base"] = {"kind": "logits", "id": "0"}
+        document["text"] = None
+        self.assertEqual([row[1] for row in self.rows(document)[1:]], ["F16", "Q4_K_M"])
+
     def test_turned_it_is_the_same(self):
         flat, turned = self.rows(self.kld), self.rows(self.kld, "--by-metric")
         by_name = {row[0]: row[1:] for row in turned}
