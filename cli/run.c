@@ -22,6 +22,7 @@ int cli_exit_code(enum status status)
         return CLI_EXIT_USAGE;
     case STATUS_MEMORY:
     case STATUS_NONFINITE:
+    case STATUS_EXCEEDED:
         return CLI_EXIT_FAILED;
     case STATUS_DEVICE:
         return CLI_EXIT_DEVICE;

@@ -9,7 +9,7 @@
 /** Exit codes, the same for every command; docs/assay.1 lists them. */
 enum {
     CLI_EXIT_DONE = 0,
-    CLI_EXIT_FAILED = 1, /* the evaluation failed, or its result is not finite */
+    CLI_EXIT_FAILED = 1, /* the evaluation failed, or its result is not finite or above a limit */
     CLI_EXIT_USAGE = 2,  /* bad usage or input, output that cannot be written */
     CLI_EXIT_DEVICE = 3,
     CLI_EXIT_INTERRUPTED = 130

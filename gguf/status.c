@@ -47,6 +47,8 @@ const char *status_name(enum status code)
         return "device";
     case STATUS_NONFINITE:
         return "nonfinite";
+    case STATUS_EXCEEDED:
+        return "exceeded";
     case STATUS_CANCELLED:
         return "cancelled";
     }

@@ -1,0 +1,190 @@
+/* What assay check writes: a table with a line for each token, and the result document. */
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/checking.h"
+#include "cli/json_parts.h"
+#include "eval/spelling.h"
+
+static const char *const quantile_keys[EVAL_N_QUANTILES] = {
+    "max", "p99_9", "p99", "p95", "p90", "p75", "median", "p25", "p10", "p5", "p1", "p0_1", "min"};
+
+/** A tab and 12 significant digits; NaN without the sign that printf may give it. */
+static void put_number(struct eval_file *file, double value)
+{
+    if (isnan(value))
+        eval_file_printf(file, "\tnan");
+    else
+        eval_file_printf(file, "\t%.12g", value);
+}
+
+static void put_token(const struct cli_checking *c, struct eval_file *file, size_t w, size_t i)
+{
+    static const enum eval_column of_pair[] = {EVAL_KL, EVAL_REVERSE_KL, EVAL_SAME_TOP};
+    struct eval_check_floor floor = eval_check_floor_of(c->check, w, i);
+    for (int k = EVAL_LOG_PROB; k < EVAL_N_COLUMNS; k++)
+        for (int t = 0; t < 2; t++)
+            put_number(file, eval_table_row(&c->tables[t], (enum eval_column)k, w)[i]);
+    for (size_t k = 0; k < sizeof of_pair / sizeof *of_pair; k++)
+        put_number(file, eval_table_row(&c->tables[1], of_pair[k], w)[i]);
+    put_number(file, floor.kld);
+    put_number(file, floor.nll);
+    eval_file_write(file, "\n", 1);
+}
+
+enum status cli_check_write_table(const struct cli_checking *c, struct eval_file *file,
+                                  struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    struct eval_spelling spelling = {0};
+    eval_file_printf(file, "window\tposition\ttoken_id\ttoken\tlogprob\trecorded_logprob\trank\t"
+                           "recorded_rank\tentropy\trecorded_entropy\tkld\treverse_kld\tsame_top\t"
+                           "file_kld\tfile_nll\n");
+    for (size_t w = 0; w < c->plan.n_windows && status == STATUS_OK; w++) {
+        for (size_t i = 0; c->tables[0].done[w] && i < c->plan.n_scored; i++) {
+            size_t position = c->plan.first_scored + i;
+            int32_t id = c->stream.ids[eval_plan_target(&c->plan, w, position)];
+            status = eval_spell(&spelling, model_tokenizer(c->model.model), id, why);
+            if (status != STATUS_OK)
+                break;
+            eval_file_printf(file, "%zu\t%zu\t%d\t", w, position, id);
+            eval_file_write(file, spelling.escaped, spelling.n_escaped);
+            put_token(c, file, w, i);
+        }
+    }
+    eval_spelling_free(&spelling);
+    return status;
+}
+
+static void add_estimate(struct cli_json *json, cJSON *parent, const char *key,
+                         struct eval_estimate estimate)
+{
+    char error_key[64];
+    snprintf(error_key, sizeof error_key, "%s_error", key);
+    cli_json_real(json, parent, key, estimate.value);
+    cli_json_real(json, parent, error_key, estimate.error);
+}
+
+static void add_limits(struct cli_json *json, cJSON *parent, const struct cli_checking *c)
+{
+    struct cli_check_limit limits[CLI_CHECK_LIMITS];
+    cli_check_limits(c, limits);
+    bool within = true;
+    for (size_t i = 0; i < CLI_CHECK_LIMITS; i++)
+        within = within && !(limits[i].found > limits[i].limit);
+    cli_json_flag(json, parent, "within_limits", within);
+}
+
+static void add_result(struct cli_json *json, const struct cli_checking *c)
+{
+    const struct eval_check_result *r = &c->result;
+    const struct eval_kld_figures *f = &r->kld.figures;
+    cJSON *o = cli_json_object(json, json->root, "result");
+    cli_json_flag(json, o, "complete", r->kld.complete);
+    cli_json_uint(json, o, "n_windows", r->kld.n_windows);
+    cli_json_uint(json, o, "n_tokens", r->kld.n_tokens);
+    add_limits(json, o, c);
+    cJSON *kld = cli_json_object(json, o, "kld");
+    add_estimate(json, kld, "mean", f->kld);
+    for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
+        cli_json_real(json, kld, quantile_keys[k], r->kld.kld_quantiles[k]);
+    add_estimate(json, kld, "file", r->floor);
+    cli_json_real(json, kld, "file_max", r->floor_max);
+    cli_json_real(json, kld, "file_share", r->share);
+    cli_json_real(json, kld, "beyond", r->beyond);
+    add_estimate(json, o, "reverse_kld", r->kld.reverse_kld);
+    cJSON *nll = cli_json_object(json, o, "nll_difference");
+    add_estimate(json, nll, "mean", f->log_ratio);
+    cli_json_real(json, nll, "rms", r->nll.rms);
+    cli_json_real(json, nll, "max", r->nll.max);
+    cli_json_real(json, nll, "file_rms", r->floor_nll.rms);
+    cli_json_real(json, nll, "file_max", r->floor_nll.max);
+    add_estimate(json, o, "ppl", f->base_ppl);
+    add_estimate(json, o, "recorded_ppl", f->ppl);
+    add_estimate(json, o, "rms_dp", f->rms_dp);
+    add_estimate(json, o, "same_top", f->same_top);
+    cli_json_add_nonfinite(json, o, &r->kld.nonfinite);
+}
+
+static void add_positions(struct cli_json *json, const struct cli_checking *c)
+{
+    cJSON *list = cli_json_list(json, json->root, "context_curve");
+    for (size_t i = 0; i < c->plan.n_scored; i++) {
+        cJSON *o = cli_json_object(json, list, NULL);
+        cli_json_uint(json, o, "position", c->plan.first_scored + i);
+        add_estimate(json, o, "kld", eval_moments_estimate(&c->result.kld.positions[i]));
+    }
+}
+
+static void add_worst(struct cli_json *json, const struct cli_checking *c)
+{
+    struct eval_spelling spelling = {0};
+    cJSON *list = cli_json_list(json, json->root, "worst");
+    for (size_t k = 0; k < c->result.kld.n_worst; k++) {
+        size_t w = c->result.kld.worst[k].window, i = c->result.kld.worst[k].index;
+        size_t position = c->plan.first_scored + i;
+        int32_t id = c->stream.ids[eval_plan_target(&c->plan, w, position)];
+        cJSON *o = cli_json_object(json, list, NULL);
+        cli_json_uint(json, o, "window", w);
+        cli_json_uint(json, o, "position", position);
+        cli_json_int(json, o, "token_id", id);
+        struct status_why why;
+        if (eval_spell(&spelling, model_tokenizer(c->model.model), id, &why) != STATUS_OK)
+            json->failed = true;
+        else
+            cli_json_text(json, o, "token", spelling.escaped);
+        cli_json_real(json, o, "kld", eval_table_row(&c->tables[1], EVAL_KL, w)[i]);
+        cli_json_real(json, o, "file_kld", eval_check_floor_of(c->check, w, i).kld);
+        cli_json_real(json, o, "logprob", eval_table_row(&c->tables[0], EVAL_LOG_PROB, w)[i]);
+        cli_json_real(json, o, "recorded_logprob",
+                      eval_table_row(&c->tables[1], EVAL_LOG_PROB, w)[i]);
+    }
+    eval_spelling_free(&spelling);
+}
+
+static void add_settings(struct cli_json *json, const struct cli_checking *c)
+{
+    const struct cli_check *s = c->settings;
+    cJSON *o = cli_json_object(json, json->root, "settings");
+    cli_json_uint(json, o, "n_ctx", c->plan.options.n_ctx);
+    cli_json_int(json, o, "chunks", s->n_chunks);
+    cli_json_int(json, o, "chunk_from", s->chunk_from);
+    cli_json_real(json, o, "max_kld", s->max_kld);
+    cli_json_real(json, o, "max_beyond", s->max_beyond);
+    cli_json_add_model_settings(json, o, &s->load);
+    cli_json_add_arithmetic(json, o, &s->machine);
+}
+
+enum status cli_check_write_json(const struct cli_checking *c, struct eval_file *file,
+                                 struct status_why *why)
+{
+    struct cli_json json;
+    cli_json_begin(&json);
+    cli_json_text(&json, json.root, "schema", "assay-check");
+    cli_json_int(&json, json.root, "schema_version", CLI_SCHEMA_VERSION);
+    add_result(&json, c);
+    if (c->settings->context_curve)
+        add_positions(&json, c);
+    if (c->settings->n_worst)
+        add_worst(&json, c);
+    cli_json_add_model(&json, json.root, "model", &c->model);
+    cli_base_add_json(&json, json.root, &c->recorded);
+    add_settings(&json, c);
+    struct eval_text none = {0};
+    struct cli_text_settings no_text = {0};
+    cli_json_add_text(&json, &none, &c->stream, &c->plan, model_tokenizer(c->model.model));
+    struct cli_json_run about = {
+        .started = c->started,
+        .seconds_to_load = c->seconds_to_load,
+        .text = &no_text,
+        .stats = &c->stats,
+        .backend = c->backend,
+        .memory_bound = c->memory.total,
+    };
+    cJSON *run = cli_json_add_run(&json, &about);
+    cli_json_text(&json, run, "model_file", c->model.path);
+    cli_json_text(&json, run, "base_file", c->recorded.path);
+    enum status status = cli_json_write(&json, file, why);
+    cli_json_free(&json);
+    return status;
+}

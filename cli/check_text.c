@@ -1,0 +1,149 @@
+/* The lines of assay check. */
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/checking.h"
+#include "cli/run.h"
+#include "eval/spelling.h"
+
+static const double megabyte = 1e6;
+enum { CONTEXT_TOKENS = 12 }; /* in front of one of the worst tokens */
+
+void cli_check_print_beginning(const struct cli_checking *c)
+{
+    struct eval_task task = eval_check_run_task(c->check);
+    fprintf(stderr,
+            "assay: checking %zu windows of %zu tokens, %zu scored in each, batches of %zu "
+            "tokens\n",
+            c->plan.n_windows, c->plan.window, c->plan.n_scored,
+            eval_run_batch_tokens(&task, &c->run_options));
+    fprintf(stderr,
+            "assay: memory: at most %.1f MB: model file %.1f, program %.1f, batch %.1f, scores "
+            "%.1f\n",
+            c->memory.total / megabyte, c->memory.weights / megabyte, c->memory.present / megabyte,
+            c->memory.scorer / megabyte, c->memory.scores / megabyte);
+}
+
+/* printf writes a NaN's sign, which means nothing. */
+static double unsigned_nan(double x)
+{
+    return isnan(x) ? fabs(x) : x;
+}
+
+static void print_estimate(const char *label, struct eval_estimate x)
+{
+    printf("%s: %11.4e ± %.1e\n", label, unsigned_nan(x.value), unsigned_nan(x.error));
+}
+
+static void print_number(const char *label, double x)
+{
+    printf("%s: %11.4e\n", label, unsigned_nan(x));
+}
+
+static void print_divergence(const struct eval_check_result *r)
+{
+    static const struct {
+        const char *label;
+        size_t level; /* of eval_quantile_levels */
+    } lines[] = {{"Maximum         ", 0}, {"99.9%           ", 1}, {"99.0%           ", 2},
+                 {"95.0%           ", 3}, {"90.0%           ", 4}, {"Median          ", 6}};
+    puts("\n====== KL(exact || recorded), nats ======");
+    print_estimate("Mean            ", r->kld.figures.kld);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        print_number(lines[i].label, r->kld.kld_quantiles[lines[i].level]);
+    printf("The file's share: %11.4e ± %.1e, %.2f %% of the mean\n", unsigned_nan(r->floor.value),
+           unsigned_nan(r->floor.error), 100 * unsigned_nan(r->share));
+    print_number("Beyond the file ", r->beyond);
+}
+
+static void print_nll(const struct eval_check_result *r)
+{
+    const struct eval_kld_figures *f = &r->kld.figures;
+    puts("\n====== NLL(recorded) - NLL(exact) of the right token, nats ======");
+    print_estimate("Mean            ", f->log_ratio);
+    print_number("RMS             ", r->nll.rms);
+    print_number("Largest         ", r->nll.max);
+    printf("The file's share: %11.4e RMS, %.4e largest\n", unsigned_nan(r->floor_nll.rms),
+           unsigned_nan(r->floor_nll.max));
+
+    puts("\n====== As people compare it ======");
+    printf("PPL, exact      : %11.6f ± %.6f\n", unsigned_nan(f->base_ppl.value),
+           unsigned_nan(f->base_ppl.error));
+    printf("PPL, recorded   : %11.6f ± %.6f\n", unsigned_nan(f->ppl.value),
+           unsigned_nan(f->ppl.error));
+    printf("RMS Δp          : %11.6f %%\n", 100 * unsigned_nan(f->rms_dp.value));
+    printf("Same top p      : %11.3f ± %.3f %%\n", 100 * unsigned_nan(f->same_top.value),
+           100 * unsigned_nan(f->same_top.error));
+}
+
+static void print_curve(const struct cli_checking *c)
+{
+    puts("\nposition\tkld\terror");
+    for (size_t i = 0; i < c->plan.n_scored; i++) {
+        struct eval_estimate kld = eval_moments_estimate(&c->result.kld.positions[i]);
+        printf("%zu\t%.4e\t%.1e\n", c->plan.first_scored + i, unsigned_nan(kld.value),
+               unsigned_nan(kld.error));
+    }
+}
+
+static void print_token(struct eval_spelling *spelling, const struct cli_checking *c, size_t i)
+{
+    struct status_why why;
+    if (eval_spell(spelling, model_tokenizer(c->model.model), c->stream.ids[i], &why) == STATUS_OK)
+        fputs(spelling->escaped, stdout);
+}
+
+static void print_worst(const struct cli_checking *c)
+{
+    struct eval_spelling spelling = {0};
+    puts("\nwindow\tposition\tkld\tof the file\tp exact\tp recorded\ttext");
+    for (size_t k = 0; k < c->result.kld.n_worst; k++) {
+        size_t w = c->result.kld.worst[k].window, i = c->result.kld.worst[k].index;
+        size_t position = c->plan.first_scored + i;
+        size_t target = eval_plan_target(&c->plan, w, position);
+        size_t first = eval_plan_first(&c->plan, w);
+        first = target - first > CONTEXT_TOKENS ? target - CONTEXT_TOKENS : first;
+        printf("%zu\t%zu\t%.4e\t%.4e\t%.6f\t%.6f\t", w, position,
+               unsigned_nan(eval_table_row(&c->tables[1], EVAL_KL, w)[i]),
+               unsigned_nan(eval_check_floor_of(c->check, w, i).kld),
+               exp(eval_table_row(&c->tables[0], EVAL_LOG_PROB, w)[i]),
+               exp(eval_table_row(&c->tables[1], EVAL_LOG_PROB, w)[i]));
+        for (; first < target; first++)
+            print_token(&spelling, c, first);
+        putchar('<');
+        print_token(&spelling, c, target);
+        puts(">");
+    }
+    eval_spelling_free(&spelling);
+}
+
+static void print_limits(const struct cli_checking *c)
+{
+    struct cli_check_limit limits[CLI_CHECK_LIMITS];
+    cli_check_limits(c, limits);
+    for (size_t i = 0; i < CLI_CHECK_LIMITS; i++)
+        if (!isnan(limits[i].limit))
+            printf("\n%s: %s is %.4e, %s %g\n",
+                   limits[i].found <= limits[i].limit ? "Within the limit" : "Above the limit",
+                   limits[i].what, unsigned_nan(limits[i].found), limits[i].option,
+                   limits[i].limit);
+}
+
+void cli_check_print_end(const struct cli_checking *c)
+{
+    const struct eval_kld_result *r = &c->result.kld;
+    printf("%s: %zu tokens scored in %zu of %zu windows\n", r->complete ? "Checked" : "Incomplete",
+           r->n_tokens, r->n_windows, c->plan.n_windows);
+    if (r->n_windows) {
+        print_divergence(&c->result);
+        print_nll(&c->result);
+        if (c->settings->context_curve)
+            print_curve(c);
+        if (r->n_worst)
+            print_worst(c);
+    }
+    if (r->n_windows)
+        print_limits(c);
+    cli_flush();
+    fprintf(stderr, "assay: %zu tokens evaluated in %.1f s\n", c->stats.n_inputs, c->stats.seconds);
+}

@@ -1,0 +1,71 @@
+/** A run of assay check from end to end: what the parts of the command hand around. */
+#ifndef CLI_CHECKING_H
+#define CLI_CHECKING_H
+
+#include <time.h>
+
+#include "cli/base.h"
+#include "cli/options_common.h"
+#include "cli/progress.h"
+#include "cli/setup.h"
+#include "eval/check.h"
+
+struct cli_check {
+    const char *model, *recorded;
+    int64_t n_ctx;    /* 0: the file's */
+    int64_t n_chunks; /* -1: all */
+    int64_t chunk_from;
+    double max_kld, max_beyond; /* NaN: no limit */
+    struct cli_model_settings load;
+    const char *per_token_file;
+    bool context_curve;
+    int64_t n_worst;
+    struct cli_output_settings output;
+    struct cli_machine_settings machine;
+};
+
+struct cli_checking {
+    const struct cli_check *settings;
+    struct kern_backend *backend;
+    struct cli_model model;
+    struct cli_base recorded;
+    struct eval_stream stream;
+    struct eval_plan plan;
+    struct eval_check *check;
+    struct eval_table tables[2]; /* exact, recorded */
+    struct eval_check_result result;
+    struct eval_memory memory; /* the bound that was told beforehand */
+    struct eval_run_options run_options;
+    struct eval_run_stats stats;
+    struct eval_file *json_file, *per_token_file; /* NULL: not wanted, or already written */
+    struct cli_progress progress;
+    time_t started;
+    double seconds_to_load; /* everything before the first batch */
+};
+
+/** A limit that was set for a figure of the result. */
+struct cli_check_limit {
+    const char *option, *what;
+    double limit, found; /* limit NaN: none was set */
+};
+enum { CLI_CHECK_LIMITS = 2 };
+/** The limits of a finished run, in the order of the options. */
+void cli_check_limits(const struct cli_checking *c, struct cli_check_limit out[CLI_CHECK_LIMITS]);
+
+/* check_text.c */
+
+/** Before the run: what is checked and the memory bound, on standard error. */
+void cli_check_print_beginning(const struct cli_checking *c);
+/** After the run: the figures. */
+void cli_check_print_end(const struct cli_checking *c);
+
+/* check_files.c */
+
+/** The table of --per-token. Fails: STATUS_MEMORY. */
+enum status cli_check_write_table(const struct cli_checking *c, struct eval_file *file,
+                                  struct status_why *why);
+/** The result document; docs/json.md describes it. Fails: STATUS_MEMORY. */
+enum status cli_check_write_json(const struct cli_checking *c, struct eval_file *file,
+                                 struct status_why *why);
+
+#endif

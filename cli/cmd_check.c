@@ -1,0 +1,311 @@
+/* assay check: how far what another program recorded is from the exact predictions. */
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/checking.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/outputs.h"
+#include "eval/batch_size.h"
+#include "eval/clock.h"
+
+enum { ANY = INT32_MAX, MOST_WORST = 100000 };
+
+static enum status check_settings(const struct cli_check *s, struct status_why *why)
+{
+    const struct cli_named_file outputs[] = {{"--json", s->output.json_file},
+                                             {"--per-token", s->per_token_file}};
+    const struct cli_named_file inputs[] = {{"-m", s->model},
+                                            {"--kl-divergence-base", s->recorded}};
+    if (s->n_chunks == 0)
+        return status_fail(why, STATUS_USAGE, "--chunks: 0 leaves nothing to evaluate; -1 is all");
+    if (s->max_kld < 0 || s->max_beyond < 0)
+        return status_fail(why, STATUS_USAGE, "%s: a limit below 0",
+                           s->max_kld < 0 ? "--max-kld" : "--max-beyond");
+    enum status status = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs,
+                                           sizeof inputs / sizeof *inputs, why);
+    return status == STATUS_OK ? cli_model_check(&s->load, why) : status;
+}
+
+static enum status open_files(struct cli_checking *c, struct status_why *why)
+{
+    const struct cli_check *s = c->settings;
+    if (cli_base_recognise(s->recorded) != CLI_BASE_LOGITS)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: no base-logits file; expected what a program wrote with "
+                           "--kl-divergence-base",
+                           s->recorded);
+    struct cli_base_options base = {.load = &s->load, .hash = s->output.hash_model};
+    enum status status = cli_base_open(&c->recorded, s->recorded, &base, why);
+    if (status == STATUS_OK)
+        status = cli_model_open(&c->model, s->model, &s->load, false, s->output.hash_model, why);
+    if (status == STATUS_OK)
+        status = cli_base_check(&c->recorded, c->model.model, why);
+    return status;
+}
+
+static enum status lay_windows(struct cli_checking *c, struct status_why *why)
+{
+    const struct cli_check *s = c->settings;
+    const struct model_tokenizer *tokenizer = model_tokenizer(c->model.model);
+    struct eval_plan_options plan = {
+        .protocol = EVAL_PROTOCOL_DEFAULT,
+        .n_ctx = (size_t)s->n_ctx,
+        .skip_windows = (size_t)s->chunk_from,
+        .max_windows = s->n_chunks > 0 ? (size_t)s->n_chunks : 0,
+        .bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1,
+    };
+    enum status status = cli_base_tokens(&c->recorded, &c->stream, &plan.n_ctx, why);
+    if (status == STATUS_OK)
+        status = eval_plan_make(&c->plan, &plan, c->stream.n, why);
+    if (status == STATUS_OK)
+        status = cli_base_place(&c->recorded, &c->plan, false, why);
+    if (status == STATUS_OK)
+        status = eval_table_make(&c->tables[0], c->plan.n_windows, c->plan.n_scored, why);
+    if (status == STATUS_OK)
+        status = eval_table_make_pair(&c->tables[1], c->plan.n_windows, c->plan.n_scored, why);
+    return status;
+}
+
+static enum status prepare(struct cli_checking *c, struct status_why *why)
+{
+    struct eval_check_task check = {
+        .model = c->model.model,
+        .backend = c->backend,
+        .plan = &c->plan,
+        .stream = &c->stream,
+        .recorded = &c->recorded.source,
+    };
+    enum status status = eval_check_open(&c->check, &check, why);
+    if (status != STATUS_OK)
+        return status;
+    struct eval_task task = eval_check_run_task(c->check);
+    c->run_options.batch_tokens = (size_t)c->settings->machine.n_batch;
+    if (c->run_options.batch_tokens == 0)
+        status = eval_batch_choose(&task, &c->run_options.batch_tokens, why);
+    if (status == STATUS_OK)
+        c->memory = eval_run_memory(&task, &c->run_options);
+    return status;
+}
+
+static enum status open_all(struct cli_checking *c, struct status_why *why)
+{
+    const struct cli_check *s = c->settings;
+    double started = eval_clock_seconds();
+    enum status status = cli_backend_open(&c->backend, &s->machine, why);
+    if (status == STATUS_OK)
+        status = open_files(c, why);
+    if (status == STATUS_OK)
+        status = lay_windows(c, why);
+    if (status == STATUS_OK)
+        status = prepare(c, why);
+    if (status == STATUS_OK)
+        status = cli_output_create(&c->json_file, s->output.json_file, why);
+    if (status == STATUS_OK)
+        status = cli_output_create(&c->per_token_file, s->per_token_file, why);
+    c->seconds_to_load = eval_clock_seconds() - started;
+    return status;
+}
+
+static void close_all(struct cli_checking *c)
+{
+    eval_file_abandon(c->json_file);
+    eval_file_abandon(c->per_token_file);
+    eval_check_result_free(&c->result);
+    eval_check_close(c->check);
+    eval_table_free(&c->tables[0]);
+    eval_table_free(&c->tables[1]);
+    eval_stream_free(&c->stream);
+    cli_model_close(&c->model);
+    cli_base_close(&c->recorded);
+    kern_close(c->backend);
+}
+
+static void on_window(void *user, size_t w)
+{
+    struct cli_checking *c = user;
+    eval_check_window(c->check, c->tables, w);
+}
+
+static void on_progress(void *user, const struct eval_progress *now)
+{
+    struct cli_checking *c = user;
+    cli_progress_update(&c->progress, now);
+}
+
+void cli_check_limits(const struct cli_checking *c, struct cli_check_limit out[CLI_CHECK_LIMITS])
+{
+    out[0] = (struct cli_check_limit){"--max-kld", "the mean divergence", c->settings->max_kld,
+                                      c->result.kld.figures.kld.value};
+    out[1] = (struct cli_check_limit){"--max-beyond", "the mean divergence beyond the file's share",
+                                      c->settings->max_beyond, c->result.beyond};
+}
+
+static enum status write_outputs(struct cli_checking *c, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    if (c->per_token_file)
+        status = cli_output_commit(&c->per_token_file,
+                                   cli_check_write_table(c, c->per_token_file, why), why);
+    if (status == STATUS_OK && c->json_file)
+        status = cli_output_commit(&c->json_file, cli_check_write_json(c, c->json_file, why), why);
+    return status;
+}
+
+/* What the run comes to, once everything is written. */
+static enum status judge(const struct cli_checking *c, enum status run_status,
+                         struct status_why *why)
+{
+    if (run_status == STATUS_CANCELLED)
+        return status_fail(why, run_status, "interrupted: the result is incomplete");
+    if (c->result.kld.nonfinite.n)
+        return status_fail(why, STATUS_NONFINITE, "%s: the divergence is not finite",
+                           c->recorded.path);
+    struct cli_check_limit limits[CLI_CHECK_LIMITS];
+    cli_check_limits(c, limits);
+    for (size_t i = 0; i < CLI_CHECK_LIMITS; i++)
+        if (limits[i].found > limits[i].limit) /* false without a limit */
+            return status_fail(why, STATUS_EXCEEDED, "%s: %s is %.4e, above %s %g",
+                               c->recorded.path, limits[i].what, limits[i].found, limits[i].option,
+                               limits[i].limit);
+    return STATUS_OK;
+}
+
+static enum status check(struct cli_checking *c, struct status_why *why)
+{
+    const struct cli_check *s = c->settings;
+    kern_set_cancel(c->backend, cli_interrupt_catch());
+    cli_check_print_beginning(c);
+    cli_progress_begin(&c->progress, s->output.quiet);
+    c->run_options.window_done = on_window;
+    c->run_options.progress = on_progress;
+    c->run_options.user = c;
+    struct eval_task task = eval_check_run_task(c->check);
+    enum status run_status = eval_run(&task, &c->run_options, c->tables, &c->stats, why);
+    cli_progress_clear(&c->progress);
+    if (run_status != STATUS_OK && run_status != STATUS_CANCELLED)
+        return run_status;
+    enum status status =
+        eval_check_summarise(&c->result, c->check, c->tables, (size_t)s->n_worst, why);
+    if (status != STATUS_OK)
+        return status;
+    cli_check_print_end(c);
+    status = write_outputs(c, why);
+    return status == STATUS_OK ? judge(c, run_status, why) : status;
+}
+
+static enum status run_check(const void *settings, const struct cli_args *args,
+                             struct status_why *why)
+{
+    (void)args;
+    struct cli_checking c = {.settings = settings, .started = time(NULL)};
+    enum status status = check_settings(settings, why);
+    if (status == STATUS_OK)
+        status = open_all(&c, why);
+    if (status == STATUS_OK)
+        status = check(&c, why);
+    close_all(&c);
+    return status;
+}
+
+static void defaults(void *settings)
+{
+    struct cli_check *s = settings;
+    *s = (struct cli_check){.n_chunks = -1, .max_kld = (double)NAN, .max_beyond = (double)NAN};
+    cli_model_defaults(&s->load);
+    cli_machine_defaults(&s->machine);
+}
+
+#define AT(member) offsetof(struct cli_check, member)
+
+static const struct cli_option table[] = {
+    {.type = CLI_HEADING, .help = "Input"},
+    {.names = "-m --model",
+     CLI_TEXT,
+     "FILE",
+     "the model that the rows were recorded from: a GGUF file, any part of a split one",
+     AT(model),
+     .env = "LLAMA_ARG_MODEL",
+     .required = true},
+    {.names = "--kl-divergence-base --base",
+     CLI_TEXT,
+     "FILE",
+     "what the other program recorded: llama-perplexity --kl-divergence-base FILE, say. It has "
+     "the tokens, so no text is needed",
+     AT(recorded),
+     .required = true},
+
+    {.type = CLI_HEADING, .help = "Evaluation"},
+    {.names = "-c --ctx-size",
+     CLI_COUNT,
+     "N",
+     "tokens per window; refused if they are not the file's (default: 0, the file's)",
+     AT(n_ctx),
+     0,
+     ANY,
+     .env = "LLAMA_ARG_CTX_SIZE"},
+    {.names = "--chunks",
+     CLI_COUNT,
+     "N",
+     "check the first N windows only (default: -1, all)",
+     AT(n_chunks),
+     -1,
+     ANY},
+    {.names = "--chunk-from",
+     CLI_COUNT,
+     "N",
+     "leave out the first N windows (default: 0)",
+     AT(chunk_from),
+     0,
+     ANY},
+    {.names = "--max-kld",
+     CLI_NUMBER,
+     "X",
+     "fail, with exit code 1, if the mean divergence is above X nats",
+     AT(max_kld)},
+    {.names = "--max-beyond",
+     CLI_NUMBER,
+     "X",
+     "the same for what the divergence has beyond the share that the file's 16 bits make",
+     AT(max_beyond)},
+
+    {.type = CLI_GROUP, .group = cli_model_table, .offset = AT(load)},
+
+    {.type = CLI_HEADING, .help = "Output"},
+    {.names = "--per-token",
+     CLI_TEXT,
+     "FILE",
+     "write a table (TSV) with a line for each scored token",
+     AT(per_token_file)},
+    {.names = "--context-curve",
+     CLI_ON,
+     NULL,
+     "print the mean divergence by position",
+     AT(context_curve)},
+    {.names = "--worst",
+     CLI_COUNT,
+     "N",
+     "print the N tokens of the largest divergence, with the text before them (default: 0)",
+     AT(n_worst),
+     0,
+     MOST_WORST},
+    {.type = CLI_GROUP, .group = cli_output_table, .offset = AT(output)},
+
+    {.type = CLI_GROUP, .group = cli_machine_table, .offset = AT(machine)},
+    {.type = CLI_GROUP, .group = cli_foreign_table},
+    {0},
+};
+
+const struct cli_command cli_command_check = {
+    .name = "check",
+    .usage = "-m MODEL --kl-divergence-base FILE [options]",
+    .summary = "Validate another program: its recorded predictions against the exact ones.",
+    .description =
+        "FILE is what llama-perplexity (or any other program) recorded of this very model. Tells\n"
+        "how far its probabilities are from the exact ones, and how much of that the file's 16\n"
+        "bits make.",
+    .table = table,
+    .settings_bytes = sizeof(struct cli_check),
+    .defaults = defaults,
+    .run = run_check,
+};
