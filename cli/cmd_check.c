@@ -30,13 +30,14 @@ static enum status check_settings(const struct cli_check *s, struct status_why *
 static enum status open_files(struct cli_checking *c, struct status_why *why)
 {
     const struct cli_check *s = c->settings;
-    if (cli_base_recognise(s->recorded) != CLI_BASE_LOGITS)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: no base-logits file; expected what a program wrote with "
-                           "--kl-divergence-base",
-                           s->recorded);
+    /* Whatever is no base-logits file would be taken for a model: let the reader say what is wrong.
+     */
+    enum status status = eval_logits_open(&c->recorded.logits, s->recorded, why);
+    eval_logits_close(&c->recorded.logits);
+    if (status != STATUS_OK)
+        return status;
     struct cli_base_options base = {.load = &s->load, .hash = s->output.hash_model};
-    enum status status = cli_base_open(&c->recorded, s->recorded, &base, why);
+    status = cli_base_open(&c->recorded, s->recorded, &base, why);
     if (status == STATUS_OK)
         status = cli_model_open(&c->model, s->model, &s->load, false, s->output.hash_model, why);
     if (status == STATUS_OK)

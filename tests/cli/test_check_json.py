@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""The results of assay check as files: every field described in docs/json.md, and the figures
+those of the table of tokens.
+
+usage: test_check_json.py ASSAY SOURCE_DIR
+"""
+import json
+import math
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+F16, Q4 = SOURCE / "data" / "tiny.F16.gguf", SOURCE / "data" / "tiny.Q4_K_M.gguf"
+
+
+def check():
+    """(document, lines of the table as dictionaries)"""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        subprocess.run([ASSAY, "perplexity", "-q", "-m", Q4, "-f", SOURCE / "docs" / "handbook.md",
+                        "-c", "32", "--chunks", "3", "--kl-divergence-base", folder / "t.kld"],
+                       capture_output=True, check=True)
+        subprocess.run([ASSAY, "check", "-q", "-m", F16, "--kl-divergence-base", folder / "t.kld",
+                        "--worst", "2", "--context-curve", "--json", folder / "r.json",
+                        "--per-token", folder / "t.tsv"], capture_output=True, check=True)
+        names, *lines = (folder / "t.tsv").read_text().splitlines()
+        table = [dict(zip(names.split("\t"), line.split("\t"))) for line in lines]
+        return json.loads((folder / "r.json").read_text()), table
+
+
+def paths(value, prefix=""):
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from paths(inner, f"{prefix}.{key}" if prefix else key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from paths(inner, prefix + "[]")
+    else:
+        yield prefix
+
+
+class Check(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.document, cls.table = check()
+
+    def column(self, name):
+        return [float(line[name]) for line in self.table]
+
+    def assert_mean(self, found, values):
+        self.assertTrue(math.isclose(found, math.fsum(values) / len(values), rel_tol=1e-9),
+                        (found, values))
+
+    def test_every_field_is_described(self):
+        text = (SOURCE / "docs" / "json.md").read_text()
+        section = text.split("## `assay check --json FILE`")[1].split("\n## ")[0]
+        known = set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
+        folders = tuple(name[:-1] for name in known if name.endswith("*"))
+        found = set(paths(self.document))
+        named = {p for p in known if not p.endswith("*")}
+        self.assertTrue(named <= found, named - found)
+        self.assertEqual({p for p in found if not p.startswith(folders)} - named, set())
+
+    def test_figures_are_those_of_the_tokens(self):
+        result = self.document["result"]
+        self.assertEqual(result["n_tokens"], len(self.table))
+        self.assertTrue(result["within_limits"])
+        kld, file_kld = self.column("kld"), self.column("file_kld")
+        self.assert_mean(result["kld"]["mean"], kld)
+        self.assert_mean(result["kld"]["file"], file_kld)
+        self.assert_mean(result["kld"]["beyond"], [a - b for a, b in zip(kld, file_kld)])
+        self.assertTrue(math.isclose(result["kld"]["max"], max(kld), rel_tol=1e-9))
+        off = [a - b for a, b in zip(self.column("logprob"), self.column("recorded_logprob"))]
+        self.assert_mean(result["nll_difference"]["mean"], off)
+        self.assert_mean(result["nll_difference"]["rms"] ** 2, [x * x for x in off])
+        self.assertTrue(math.isclose(result["nll_difference"]["max"], max(map(abs, off)),
+                                     rel_tol=1e-9))
+        self.assert_mean(result["same_top"], self.column("same_top"))
+
+    def test_the_worst_and_the_curve(self):
+        kld = self.column("kld")
+        worst = [entry["kld"] for entry in self.document["worst"]]
+        for found, expected in zip(worst, sorted(kld, reverse=True)[:2]):
+            self.assertTrue(math.isclose(found, expected, rel_tol=1e-9))
+        for entry in self.document["context_curve"]:
+            self.assert_mean(entry["kld"], [k for k, line in zip(kld, self.table)
+                                            if int(line["position"]) == entry["position"]])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
