@@ -102,6 +102,7 @@ enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_optio
     cpu->sgemm = options->gemm == KERN_GEMM_OPENBLAS ? kern_openblas_sgemm() : NULL;
     cpu->l2_bytes = l2_bytes();
     cpu->isa = kern_table_build(&cpu->table, options->isa_cap);
+    kern_product_choose(&cpu->product, &cpu->table, options, &cpu->remarks);
     enum status status = kern_pool_open(&cpu->pool, options->n_threads, why);
     if (status != STATUS_OK) {
         kern_close(&cpu->base);
@@ -115,6 +116,26 @@ enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_optio
 enum kern_isa kern_cpu_isa(const struct kern_backend *b)
 {
     return ((const struct kern_cpu *)b)->isa;
+}
+
+const char *kern_cpu_isa_name(const struct kern_backend *b)
+{
+    const struct kern_cpu *cpu = (const struct kern_cpu *)b;
+    return cpu->product.kind != KERN_PRODUCTS_FLOAT32 ? "amx" : kern_isa_name(cpu->isa);
+}
+
+const char *kern_cpu_products(const struct kern_backend *b)
+{
+    static const char *const names[] = {[KERN_PRODUCTS_FLOAT32] = "float32",
+                                        [KERN_PRODUCTS_BF16_TRIPLES] = "bf16x3",
+                                        [KERN_PRODUCTS_BF16] = "bf16"};
+    const struct kern_cpu *cpu = (const struct kern_cpu *)b;
+    return cpu->sgemm ? "openblas" : names[cpu->product.kind];
+}
+
+const char *kern_cpu_remarks(const struct kern_backend *b)
+{
+    return ((const struct kern_cpu *)b)->remarks;
 }
 
 unsigned kern_cpu_n_threads(const struct kern_backend *b)

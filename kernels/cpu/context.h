@@ -5,6 +5,7 @@
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/pool.h"
+#include "kernels/cpu/product.h"
 #include "kernels/cpu/table.h"
 
 /** A foreign matrix multiplication; see blas.h. */
@@ -16,7 +17,9 @@ struct kern_cpu {
     struct kern_pool *pool;
     struct kern_table table;
     enum kern_isa isa;
-    kern_sgemm_fn *sgemm; /* NULL: the products are our own, exact ones */
+    struct kern_product product; /* how our own products are computed */
+    const char *remarks;
+    kern_sgemm_fn *sgemm; /* NULL: the products are our own */
     size_t l2_bytes;      /* of one core; decides how products are cut, never what they give */
     void *scratch;
     size_t scratch_bytes;

@@ -11,10 +11,29 @@ enum kern_gemm {
     KERN_GEMM_OPENBLAS /* cblas_sgemm: bits depend on its version, threads and shapes */
 };
 
+/** How faithful products must be. */
+enum kern_precision {
+    KERN_PRECISION_EXACT, /* float32 chains: the same bits everywhere */
+    KERN_PRECISION_HIGH,  /* float32-faithful: bf16 triples with AMX, else as exact */
+    KERN_PRECISION_FAST   /* one bf16 product with AMX, else as high */
+};
+
+/** What products are made of; see product.h. */
+enum kern_products { KERN_PRODUCTS_FLOAT32, KERN_PRODUCTS_BF16_TRIPLES, KERN_PRODUCTS_BF16 };
+
+/** Whether tile instructions may be used, besides isa_cap. */
+enum kern_amx {
+    KERN_AMX_NONE,
+    KERN_AMX_HARDWARE, /* if there are any */
+    KERN_AMX_EMULATED  /* in software: to test on any machine what AMX would give; very slow */
+};
+
 struct kern_cpu_options {
     unsigned n_threads;    /* 0: as many as the processors this process may run on */
     enum kern_isa isa_cap; /* use no ISA above this one */
     enum kern_gemm gemm;
+    enum kern_precision precision;
+    enum kern_amx amx;
 };
 
 /**
@@ -27,6 +46,12 @@ enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_optio
 
 /** The ISA in use, after the cap and what this CPU has. */
 enum kern_isa kern_cpu_isa(const struct kern_backend *b);
+/** Its name; "amx" if products use AMX, which comes on top of AVX-512. */
+const char *kern_cpu_isa_name(const struct kern_backend *b);
+/** What products are made of: "float32", "bf16x3", "bf16", with OpenBLAS "openblas". */
+const char *kern_cpu_products(const struct kern_backend *b);
+/** A sentence about what was asked for in vain, ending with a newline, or "". */
+const char *kern_cpu_remarks(const struct kern_backend *b);
 unsigned kern_cpu_n_threads(const struct kern_backend *b);
 /** Whether this build has OpenBLAS; its version string or NULL. */
 const char *kern_openblas_version(void);

@@ -1,4 +1,4 @@
-/* y = W x: pack the tokens, then threads claim tiles of weight rows. */
+/* y = W x: pack the tokens, then threads claim ranges of weight rows and tokens. */
 #include <assert.h>
 
 #include "kernels/cpu/blas.h"
@@ -41,28 +41,24 @@ static void unpack_panel(void *context, size_t panel, size_t row, size_t n_rows,
     });
 }
 
-static void multiply_rows(void *context, size_t index, unsigned thread)
+static void multiply_task(void *context, size_t index, unsigned thread)
 {
     const struct linear *job = context;
-    const struct kern_weight *w = job->op->weight;
-    size_t row = index * job->plan.n_rows;
-    size_t left = w->n_rows - row;
-    size_t n_rows = left < job->plan.n_rows ? left : job->plan.n_rows;
     float *tile = job->per_thread + thread * job->thread_floats;
-    kern_gemm_run(&(struct kern_gemm_rows){
+    struct kern_gemm_rows task = {
         .cpu = job->cpu,
-        .weight = w,
+        .weight = job->op->weight,
         .plan = &job->plan,
         .x = job->packed,
-        .n_panels = kern_panel_count(job->n_tokens),
-        .row = row,
-        .n_rows = n_rows,
+        .n_tokens = job->n_tokens,
         .tile = tile,
         .acc = tile + job->plan.tile_floats,
-        .acc_stride = n_rows * KERN_PANEL,
         .done = unpack_panel,
         .context = context,
-    });
+    };
+    kern_gemm_task(&task, job->op->weight->n_rows, index);
+    task.acc_stride = task.n_rows * KERN_PANEL;
+    kern_gemm_run(&task);
 }
 
 /** Sizes of everything; returns the floats of scratch memory. */
@@ -71,10 +67,11 @@ static size_t linear_size(struct linear *job, const struct kern_cpu *cpu,
 {
     const struct kern_weight *w = op->weight;
     size_t chunk = op->n_tokens < CHUNK_TOKENS ? op->n_tokens : CHUNK_TOKENS;
-    size_t lanes = kern_panel_count(chunk) * KERN_PANEL;
-    *job = (struct linear){.cpu = cpu, .op = op, .plan = kern_gemm_plan(cpu, w, w->n_rows)};
-    job->thread_floats = job->plan.tile_floats + job->plan.n_rows * lanes;
-    job->packed_floats = lanes * w->n_cols;
+    size_t n_panels = kern_panel_count(chunk);
+    *job =
+        (struct linear){.cpu = cpu, .op = op, .plan = kern_gemm_plan(cpu, w, w->n_rows, n_panels)};
+    job->thread_floats = job->plan.tile_floats + job->plan.n_rows * job->plan.n_panels * KERN_PANEL;
+    job->packed_floats = n_panels * kern_panel_floats(cpu, w->n_cols);
     size_t bias_floats = (w->n_rows + 15) / 16 * 16;
     return job->packed_floats + bias_floats + job->thread_floats * kern_pool_n_threads(cpu->pool);
 }
@@ -114,15 +111,15 @@ enum status kern_cpu_linear(struct kern_backend *b, const struct kern_linear *op
     const struct kern_weight *w = op->weight;
     struct linear job;
     enum status status = linear_prepare(&job, cpu, op, why);
-    size_t n_tiles = (w->n_rows + job.plan.n_rows - 1) / job.plan.n_rows;
     for (size_t token = 0; status == STATUS_OK && token < op->n_tokens; token += CHUNK_TOKENS) {
         size_t left = op->n_tokens - token;
         job.first_token = token;
         job.n_tokens = left < CHUNK_TOKENS ? left : CHUNK_TOKENS;
         status =
             kern_panels_pack(cpu, op->x + token * w->n_cols, job.n_tokens, w->n_cols, job.packed);
+        size_t n_tasks = kern_gemm_n_tasks(&job.plan, w->n_rows, kern_panel_count(job.n_tokens));
         if (status == STATUS_OK)
-            status = kern_cpu_run(cpu, n_tiles, multiply_rows, &job);
+            status = kern_cpu_run(cpu, n_tasks, multiply_task, &job);
     }
     return status;
 }

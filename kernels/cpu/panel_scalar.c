@@ -6,14 +6,15 @@
 
 void kern_scalar_fma_tile(const struct kern_fma_tile *op)
 {
+    size_t n_lanes = op->narrow ? KERN_NARROW : KERN_PANEL;
     for (size_t r = 0; r < op->n_rows; r++) {
         const float *w = op->w + r * op->w_row;
         float *acc = op->acc + r * KERN_PANEL;
         if (!op->resume)
-            memset(acc, 0, KERN_PANEL * sizeof *acc);
+            memset(acc, 0, n_lanes * sizeof *acc);
         for (size_t k = 0; k < op->n_k; k++) {
             const float *x = op->x + k * KERN_PANEL;
-            for (size_t lane = 0; lane < KERN_PANEL; lane++)
+            for (size_t lane = 0; lane < n_lanes; lane++)
                 acc[lane] = fmaf(w[k * op->w_col], x[lane], acc[lane]);
         }
     }
@@ -55,4 +56,6 @@ const struct kern_table kern_table_scalar = {
     .panel_pack = kern_scalar_panel_pack,
     .panel_unpack = kern_scalar_panel_unpack,
     .panel_scale = kern_scalar_panel_scale,
+    .bf16_pack_row = kern_scalar_bf16_pack_row,
+    .bf16_pack_panel = kern_scalar_bf16_pack_panel,
 };

@@ -7,23 +7,20 @@ static size_t smaller_of(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static size_t n_row_tasks(const struct kern_walk *walk, size_t h)
+static size_t n_head_tasks(const struct kern_walk *walk, size_t h)
 {
     if (h < walk->first_live)
         return 0;
-    size_t rows = walk->heads[h].plan.n_rows;
-    return (walk->n_vocab_rows + rows - 1) / rows;
+    return kern_gemm_n_tasks(&walk->heads[h].plan, walk->n_vocab_rows, walk->n_panels);
 }
 
 size_t kern_walk_thread_floats(const struct kern_walk *walk)
 {
     size_t most = 0;
     for (size_t h = walk->first_live; h < walk->op->n_heads; h++) {
-        /* A tile of weights, or what target_logit() needs: a panel row and a weight row. */
-        size_t tile = walk->heads[h].plan.tile_floats;
-        size_t row = KERN_PANEL + (walk->op->heads[h].matrix->n_cols + 15) / 16 * 16;
-        most = most > tile ? most : tile;
-        most = most > row ? most : row;
+        /* A tile of weights, and the sums that target_logit() needs. */
+        size_t n_floats = walk->heads[h].plan.tile_floats + KERN_PANEL;
+        most = most > n_floats ? most : n_floats;
     }
     return most;
 }
@@ -44,25 +41,43 @@ static void finish_logits(const struct kern_table *table, float *logits, size_t 
     }
 }
 
-/** The logit of a target under a head, by the chain that gives it in the walk. */
+/** Of one head; what its products' ends need. */
+struct head_product {
+    const struct kern_walk *walk;
+    size_t head;
+};
+
+static void finish_panel(void *context, size_t panel, size_t row, size_t n_rows, float *acc)
+{
+    (void)panel;
+    const struct head_product *p = context;
+    const float *bias = p->walk->heads[p->head].bias;
+    finish_logits(&p->walk->cpu->table, acc, n_rows, p->walk->op->heads[p->head].matrix->scale,
+                  bias ? bias + row : NULL);
+}
+
+/** The logit of a target under a head, by the sums that give it in the walk. */
 static float target_logit(const struct kern_walk *walk, size_t h,
                           const struct kern_chunk_target *target, float *memory)
 {
-    const struct kern_table *table = &walk->cpu->table;
     const struct kern_walk_head *head = &walk->heads[h];
-    const struct kern_weight *matrix = walk->op->heads[h].matrix;
-    int32_t token = walk->op->targets[target->index].token;
-    float *acc = memory, *weights = memory + KERN_PANEL;
-    kern_weight_decode_row(walk->cpu, matrix, (size_t)token, weights);
-    table->fma_tile(&(struct kern_fma_tile){
-        .w = weights,
-        .w_col = 1,
-        .x = head->packed + target->row / KERN_PANEL * KERN_PANEL * matrix->n_cols,
-        .acc = acc,
+    struct head_product context = {.walk = walk, .head = h};
+    float *acc = memory + walk->thread_floats - KERN_PANEL;
+    kern_gemm_run(&(struct kern_gemm_rows){
+        .cpu = walk->cpu,
+        .weight = walk->op->heads[h].matrix,
+        .plan = &head->plan,
+        .x = head->packed,
+        .n_tokens = walk->chunk.n_rows,
+        .first_panel = target->row / KERN_PANEL,
+        .n_panels = 1,
+        .row = (size_t)walk->op->targets[target->index].token,
         .n_rows = 1,
-        .n_k = matrix->n_cols,
+        .tile = memory,
+        .acc = acc,
+        .done = finish_panel,
+        .context = &context,
     });
-    finish_logits(table, acc, 1, matrix->scale, head->bias ? head->bias + token : NULL);
     return acc[target->row % KERN_PANEL];
 }
 
@@ -89,53 +104,38 @@ enum status kern_walk_targets(struct kern_walk *walk)
     return kern_cpu_run(walk->cpu, walk->chunk.n_targets, target_logits, walk);
 }
 
-/** Of one head; what its products' ends need. */
-struct head_product {
-    const struct kern_walk *walk;
-    size_t head;
-};
-
-static void finish_panel(void *context, size_t panel, size_t row, size_t n_rows, float *acc)
-{
-    (void)panel;
-    const struct head_product *p = context;
-    const float *bias = p->walk->heads[p->head].bias;
-    finish_logits(&p->walk->cpu->table, acc, n_rows, p->walk->op->heads[p->head].matrix->scale,
-                  bias ? bias + row : NULL);
-}
-
-/** Some vocabulary rows of one head times all hidden rows of the chunk. */
-static void multiply_rows(void *context, size_t index, unsigned thread)
+/** Some vocabulary rows of one head times some hidden rows of the chunk. */
+static void multiply_task(void *context, size_t index, unsigned thread)
 {
     const struct kern_walk *walk = context;
     size_t h = 0;
-    while (index >= n_row_tasks(walk, h))
-        index -= n_row_tasks(walk, h++);
+    while (index >= n_head_tasks(walk, h))
+        index -= n_head_tasks(walk, h++);
     const struct kern_walk_head *head = &walk->heads[h];
-    size_t row = index * head->plan.n_rows;
     struct head_product context_of_head = {.walk = walk, .head = h};
-    kern_gemm_run(&(struct kern_gemm_rows){
+    struct kern_gemm_rows task = {
         .cpu = walk->cpu,
         .weight = walk->op->heads[h].matrix,
         .plan = &head->plan,
         .x = head->packed,
-        .n_panels = walk->n_panels,
-        .row = walk->vocab_row + row,
-        .n_rows = smaller_of(walk->n_vocab_rows - row, head->plan.n_rows),
+        .n_tokens = walk->chunk.n_rows,
         .tile = walk->per_thread + thread * walk->thread_floats,
-        .acc = head->logits + row * KERN_PANEL,
         .acc_stride = walk->panel_stride,
         .done = finish_panel,
         .context = &context_of_head,
-    });
+    };
+    kern_gemm_task(&task, walk->n_vocab_rows, index);
+    task.acc = head->logits + task.first_panel * walk->panel_stride + task.row * KERN_PANEL;
+    task.row += walk->vocab_row;
+    kern_gemm_run(&task);
 }
 
 static enum status multiply_own(struct kern_walk *walk)
 {
     size_t n_tasks = 0;
     for (size_t h = 0; h < walk->op->n_heads; h++)
-        n_tasks += n_row_tasks(walk, h);
-    return kern_cpu_run(walk->cpu, n_tasks, multiply_rows, walk);
+        n_tasks += n_head_tasks(walk, h);
+    return kern_cpu_run(walk->cpu, n_tasks, multiply_task, walk);
 }
 
 /**

@@ -26,8 +26,8 @@ static void walk_divide(struct kern_walk *walk, struct arena *arena)
     for (size_t h = walk->first_live; h < op->n_heads; h++) {
         const struct kern_weight *matrix = op->heads[h].matrix;
         struct kern_walk_head *head = &walk->heads[h];
-        head->plan = kern_gemm_plan(walk->cpu, matrix, walk->tile_rows);
-        head->packed = take(arena, lanes * matrix->n_cols);
+        head->plan = kern_gemm_plan(walk->cpu, matrix, walk->tile_rows, walk->n_panels);
+        head->packed = take(arena, walk->n_panels * kern_panel_floats(walk->cpu, matrix->n_cols));
         head->logits = take(arena, lanes * walk->tile_rows);
         head->bias = op->heads[h].bias ? take(arena, matrix->n_rows) : NULL;
         size_t panel_floats = kern_blas_panel_floats(matrix);

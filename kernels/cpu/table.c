@@ -28,6 +28,10 @@ static void overlay(struct kern_table *out, const struct kern_table *over)
         out->panel_unpack = over->panel_unpack;
     if (over->panel_scale)
         out->panel_scale = over->panel_scale;
+    if (over->bf16_pack_row)
+        out->bf16_pack_row = over->bf16_pack_row;
+    if (over->bf16_pack_panel)
+        out->bf16_pack_panel = over->bf16_pack_panel;
 }
 
 enum kern_isa kern_table_build(struct kern_table *out, enum kern_isa cap)

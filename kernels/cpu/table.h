@@ -20,11 +20,12 @@
 #include <stdint.h>
 
 #include "gguf/type.h"
+#include "kernels/cpu/bf16.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/quant/registry.h"
 
-enum { KERN_PANEL = 32 };
+enum { KERN_PANEL = 32, KERN_NARROW = 16 };
 
 /**
  * A product of broadcast numbers with a panel array:
@@ -42,6 +43,7 @@ struct kern_fma_tile {
     size_t n_rows;  /* any number, 0 included */
     size_t n_k;     /* likewise */
     bool resume;
+    bool narrow;         /* only the first KERN_NARROW lanes of acc are wanted */
     const float *next_x; /* a hint: x of the next call, or NULL */
 };
 typedef void kern_fma_tile_fn(const struct kern_fma_tile *op);
@@ -73,6 +75,11 @@ typedef void kern_panel_unpack_fn(const struct kern_panel_unpack *op);
 /** acc[r][l] *= factor[l]. acc: panel array [n_rows]; factor: panel array [1]. */
 typedef void kern_panel_scale_fn(float *acc, size_t n_rows, const float *factor);
 
+/** Operands of products in bfloat16: split and packed as kernels/cpu/bf16.h has it. */
+typedef void kern_bf16_pack_row_fn(const float *w, size_t n_k, unsigned n_parts, size_t row,
+                                   uint16_t *out);
+typedef void kern_bf16_pack_panel_fn(const struct kern_bf16_panel *op);
+
 /** The rows. NULL in an ISA's own table: that ISA has no version of it. */
 struct kern_table {
     kern_decode_fn *decode[GGUF_TYPE_LIMIT]; /* by type; NULL: the type cannot be decoded */
@@ -80,6 +87,8 @@ struct kern_table {
     kern_panel_pack_fn *panel_pack;
     kern_panel_unpack_fn *panel_unpack;
     kern_panel_scale_fn *panel_scale;
+    kern_bf16_pack_row_fn *bf16_pack_row;
+    kern_bf16_pack_panel_fn *bf16_pack_panel;
     struct kern_ops ops; /* what is not a product; taken whole from the highest ISA */
 };
 

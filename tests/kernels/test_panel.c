@@ -55,6 +55,21 @@ static void assert_same(const struct guard *found, const struct guard *expected,
                  (double)floats_of(found)[i], (double)floats_of(expected)[i]);
 }
 
+/** Half of the lanes: what they got before, `expected`, once more. */
+static void check_narrow(const struct kern_fma_tile *whole, const float *expected)
+{
+    struct kern_fma_tile op = *whole;
+    op.narrow = true;
+    if (op.resume)
+        return;
+    variant.fma_tile(&op);
+    for (size_t r = 0; r < op.n_rows; r++) {
+        size_t i = compare_bits(op.acc + r * KERN_PANEL, expected + r * KERN_PANEL, KERN_NARROW);
+        if (i < KERN_NARROW)
+            fail_msg("%s, narrow fma_tile: row %zu, lane %zu differs", variant_name, r, i);
+    }
+}
+
 /** One call of fma_tile; along: weights of a row are neighbours, else those of a step. */
 static void check_fma_tile(struct rng *r, size_t n_rows, size_t n_k, bool along, bool any_bits)
 {
@@ -79,6 +94,7 @@ static void check_fma_tile(struct rng *r, size_t n_rows, size_t n_k, bool along,
     op.next_x = rng_below(r, 2) ? op.x : NULL;
     variant.fma_tile(&op);
     assert_same(&g[3], &g[2], along ? "fma_tile along rows" : "fma_tile across rows");
+    check_narrow(&op, floats_of(&g[2]));
     guards_close(g, 4);
 }
 

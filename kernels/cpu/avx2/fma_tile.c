@@ -44,7 +44,8 @@ static inline __attribute__((always_inline)) void multiply_rows(const struct ker
                                                                 size_t first_row, size_t n_rows,
                                                                 size_t w_row, size_t w_col)
 {
-    for (size_t lane = 0; lane < KERN_PANEL; lane += COLUMNS) {
+    size_t n_lanes = op->narrow ? KERN_NARROW : KERN_PANEL;
+    for (size_t lane = 0; lane < n_lanes; lane += COLUMNS) {
         switch (n_rows) {
         case 1:
             multiply(op, first_row, 1, w_row, w_col, lane);

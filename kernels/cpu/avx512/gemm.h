@@ -5,5 +5,7 @@
 #include "kernels/cpu/table.h"
 
 kern_fma_tile_fn kern_avx512_fma_tile;
+kern_bf16_pack_row_fn kern_avx512_bf16_pack_row;
+kern_bf16_pack_panel_fn kern_avx512_bf16_pack_panel;
 
 #endif

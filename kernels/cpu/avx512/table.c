@@ -31,4 +31,6 @@ const struct kern_table kern_table_avx512 = {
             [GGUF_TYPE_Q2_0] = kern_avx512_decode_q2_0,
         },
     .fma_tile = kern_avx512_fma_tile,
+    .bf16_pack_row = kern_avx512_bf16_pack_row,
+    .bf16_pack_panel = kern_avx512_bf16_pack_panel,
 };
