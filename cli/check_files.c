@@ -152,7 +152,7 @@ static void add_settings(struct cli_json *json, const struct cli_checking *c)
     cli_json_real(json, o, "max_kld", s->max_kld);
     cli_json_real(json, o, "max_beyond", s->max_beyond);
     cli_json_add_model_settings(json, o, &s->load);
-    cli_json_add_arithmetic(json, o, &s->machine);
+    cli_json_add_arithmetic(json, o, &s->machine, c->backend);
 }
 
 enum status cli_check_write_json(const struct cli_checking *c, struct eval_file *file,

@@ -52,10 +52,17 @@ void cli_json_add_model_settings(struct cli_json *json, cJSON *o,
     add_forced(json, o, "yarn_beta_slow", s->yarn_beta_slow);
 }
 
-void cli_json_add_arithmetic(struct cli_json *json, cJSON *o, const struct cli_machine_settings *s)
+void cli_json_add_arithmetic(struct cli_json *json, cJSON *o, const struct cli_machine_settings *s,
+                             const struct kern_backend *backend)
 {
-    cli_json_text(json, o, "precision", "exact");
+    static const char *const precisions[] = {
+        [CLI_PRECISION_HIGH] = "high",
+        [CLI_PRECISION_EXACT] = "exact",
+        [CLI_PRECISION_FAST] = "fast",
+    };
+    cli_json_text(json, o, "precision", precisions[s->precision]);
     cli_json_text(json, o, "gemm", s->gemm == CLI_GEMM_OPENBLAS ? "openblas" : "own");
+    cli_json_text(json, o, "products", kern_cpu_products(backend));
     cli_json_flag(json, o, "bit_stable", s->gemm == CLI_GEMM_OWN);
 }
 
@@ -175,7 +182,7 @@ cJSON *cli_json_add_run(struct cli_json *json, const struct cli_json_run *r)
     cli_json_real(json, run, "tokens_per_second", (double)r->stats->n_inputs / r->stats->seconds);
     cli_json_uint(json, run, "n_batches", r->stats->n_batches);
     cli_json_uint(json, run, "max_batch_tokens", r->stats->max_batch_tokens);
-    cli_json_text(json, run, "isa", kern_isa_name(kern_cpu_isa(r->backend)));
+    cli_json_text(json, run, "isa", kern_cpu_isa_name(r->backend));
     cli_json_uint(json, run, "n_threads", kern_cpu_n_threads(r->backend));
     cli_json_real(json, run, "memory_bound_bytes", r->memory_bound);
     cli_json_int(json, run, "memory_peak_bytes", usage.ru_maxrss * INT64_C(1024));

@@ -17,8 +17,10 @@ void cli_json_add_text_settings(struct cli_json *json, cJSON *settings,
                                 const struct cli_text_settings *text);
 void cli_json_add_model_settings(struct cli_json *json, cJSON *settings,
                                  const struct cli_model_settings *model);
+/** What the bits of a result depend on: what was asked for, and what products are made of. */
 void cli_json_add_arithmetic(struct cli_json *json, cJSON *settings,
-                             const struct cli_machine_settings *machine);
+                             const struct cli_machine_settings *machine,
+                             const struct kern_backend *backend);
 
 /** An object about a model: identity, size, remarks. Returns it. */
 cJSON *cli_json_add_model(struct cli_json *json, cJSON *parent, const char *key,

@@ -162,7 +162,7 @@ static void add_settings(struct cli_json *json, const struct cli_comparison *c)
     cli_json_flag(json, o, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, o, &s->text);
     cli_json_add_model_settings(json, o, &s->load);
-    cli_json_add_arithmetic(json, o, &s->machine);
+    cli_json_add_arithmetic(json, o, &s->machine, c->backend);
 }
 
 enum status cli_comparison_open_journal(struct cli_comparison *c, struct status_why *why)

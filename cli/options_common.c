@@ -150,7 +150,10 @@ const struct cli_option cli_output_table[] = {
 };
 
 const struct cli_option cli_machine_table[] = {
-    {.type = CLI_HEADING, .help = "Machine (no result depends on these, except --gemm openblas)"},
+    {.type = CLI_HEADING,
+     .help =
+         "Machine (no result depends on these, except on --gemm openblas, and on --precision and "
+         "--isa where there is AMX)"},
     {.names = "-b --batch-size",
      CLI_COUNT,
      "N",
@@ -178,9 +181,9 @@ const struct cli_option cli_machine_table[] = {
     {.names = "--isa",
      CLI_CHOICE,
      "NAME",
-     "use no instruction set above this one: scalar, avx2, avx512 or auto (default)",
+     "use no instruction set above this one: scalar, avx2, avx512, amx or auto (default)",
      MACHINE(isa),
-     .choices = "scalar avx2 avx512 auto",
+     .choices = "scalar avx2 avx512 amx auto",
      .env = "ASSAY_ISA"},
     {.names = "--gemm",
      CLI_CHOICE,
@@ -192,9 +195,12 @@ const struct cli_option cli_machine_table[] = {
     {.names = "--precision",
      CLI_CHOICE,
      "NAME",
-     "exact: float32 throughout (default, and the only one yet)",
+     "of matrix products. high: as faithful as float32, with AMX from triples of bfloat16 "
+     "(default); exact: float32, the same bits on every machine; fast: with AMX one bfloat16 "
+     "product. Without AMX all three are exact",
      MACHINE(precision),
-     .choices = "exact"},
+     .choices = "high exact fast",
+     .env = "ASSAY_PRECISION"},
 
     {0},
 };

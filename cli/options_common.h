@@ -8,9 +8,9 @@
 #include "cli/args.h"
 
 /** Indices into the words of the tables' choices. */
-enum cli_isa { CLI_ISA_SCALAR, CLI_ISA_AVX2, CLI_ISA_AVX512, CLI_ISA_AUTO };
+enum cli_isa { CLI_ISA_SCALAR, CLI_ISA_AVX2, CLI_ISA_AVX512, CLI_ISA_AMX, CLI_ISA_AUTO };
 enum cli_gemm { CLI_GEMM_OWN, CLI_GEMM_OPENBLAS };
-enum cli_precision { CLI_PRECISION_EXACT };
+enum cli_precision { CLI_PRECISION_HIGH, CLI_PRECISION_EXACT, CLI_PRECISION_FAST };
 
 /** Which text, and how it becomes tokens. No heading: rows of "Input". */
 struct cli_text_settings {

@@ -20,7 +20,7 @@ static void add_settings(struct cli_json *json, const struct cli_evaluation *e)
     cli_json_flag(json, o, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, o, &s->text);
     cli_json_add_model_settings(json, o, &s->load);
-    cli_json_add_arithmetic(json, o, &s->machine);
+    cli_json_add_arithmetic(json, o, &s->machine, e->backend);
 }
 
 static void add_window_sums(struct cli_json *json, cJSON *windows, const struct cli_evaluation *e)

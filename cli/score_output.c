@@ -100,7 +100,7 @@ static void add_settings(struct cli_json *json, const struct cli_scoring *s)
     cli_json_flag(json, o, "bos", s->options.bos);
     cli_json_flag(json, o, "parse_special", s->options.parse_special);
     cli_json_add_model_settings(json, o, &s->settings->load);
-    cli_json_add_arithmetic(json, o, &s->settings->machine);
+    cli_json_add_arithmetic(json, o, &s->settings->machine, s->backend);
 }
 
 enum status cli_score_write_json(const struct cli_scoring *s, struct eval_file *file,

@@ -50,18 +50,27 @@ enum status cli_backend_open(struct kern_backend **out, const struct cli_machine
                              struct status_why *why)
 {
     static const enum kern_isa isas[] = {
-        [CLI_ISA_SCALAR] = KERN_ISA_SCALAR,
-        [CLI_ISA_AVX2] = KERN_ISA_AVX2,
-        [CLI_ISA_AVX512] = KERN_ISA_AVX512,
+        [CLI_ISA_SCALAR] = KERN_ISA_SCALAR,  [CLI_ISA_AVX2] = KERN_ISA_AVX2,
+        [CLI_ISA_AVX512] = KERN_ISA_AVX512,  [CLI_ISA_AMX] = KERN_ISA_COUNT - 1,
         [CLI_ISA_AUTO] = KERN_ISA_COUNT - 1,
+    };
+    static const enum kern_precision precisions[] = {
+        [CLI_PRECISION_HIGH] = KERN_PRECISION_HIGH,
+        [CLI_PRECISION_EXACT] = KERN_PRECISION_EXACT,
+        [CLI_PRECISION_FAST] = KERN_PRECISION_FAST,
     };
     int64_t n_threads = s->n_threads_batch ? s->n_threads_batch : s->n_threads;
     struct kern_cpu_options options = {
         .n_threads = n_threads > 0 ? (unsigned)n_threads : 0,
         .isa_cap = isas[s->isa],
         .gemm = s->gemm == CLI_GEMM_OPENBLAS ? KERN_GEMM_OPENBLAS : KERN_GEMM_OWN,
+        .precision = precisions[s->precision],
+        .amx = s->isa >= CLI_ISA_AMX ? KERN_AMX_HARDWARE : KERN_AMX_NONE,
     };
-    return kern_cpu_open(out, &options, why);
+    enum status status = kern_cpu_open(out, &options, why);
+    if (status == STATUS_OK)
+        cli_print_remarks(kern_cpu_remarks(*out));
+    return status;
 }
 
 /* A number of the command line; the model takes 0 for "as the file says". */

@@ -21,7 +21,10 @@ struct cli_model {
 enum status cli_text_check(const struct cli_text_settings *settings, struct status_why *why);
 enum status cli_model_check(const struct cli_model_settings *settings, struct status_why *why);
 
-/** *out: the caller closes it with kern_close(). Fails: STATUS_USAGE, STATUS_MEMORY. */
+/**
+ * *out: the caller closes it with kern_close(). What was asked for in vain is said on standard
+ * error.   Fails: STATUS_USAGE, STATUS_MEMORY.
+ */
 enum status cli_backend_open(struct kern_backend **out, const struct cli_machine_settings *settings,
                              struct status_why *why);
 

@@ -88,7 +88,7 @@ static void add_subject(struct cli_json *json, const struct cli_tasks *t)
     cli_json_flag(json, settings, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, settings, &s->text);
     cli_json_add_model_settings(json, settings, &s->load);
-    cli_json_add_arithmetic(json, settings, &s->machine);
+    cli_json_add_arithmetic(json, settings, &s->machine, t->backend);
     cli_json_add_model(json, json->root, "model", &t->model);
     cJSON *text = cli_json_object(json, json->root, "text");
     cli_json_text(json, text, "sha256", t->text.sha256);

@@ -1,30 +1,14 @@
 /* Opening, closing and memory of the CPU backend; the operations have files of their own. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "kernels/cpu/blas.h"
+#include "kernels/cpu/memory.h"
 
 enum {
-    ALIGNMENT = 64,
-    HUGE_PAGE = 2 << 20,
     L2_BYTES_DEFAULT = 256 << 10 /* where the system does not say: the least of any AVX2 core */
 };
-
-/** Memory aligned to a cache line, or to a huge page (and asking for them) if it is large. */
-static void *memory_new(size_t n_bytes)
-{
-    size_t alignment = n_bytes >= 2 * (size_t)HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
-    void *memory = NULL;
-    if (posix_memalign(&memory, alignment, n_bytes ? n_bytes : 1) != 0)
-        return NULL;
-    /* Only a hint: fewer TLB misses. A refusal changes nothing but speed. The last, partial
-     * page is left out, so that no more memory is taken than was asked for. */
-    if (alignment == HUGE_PAGE)
-        (void)madvise(memory, n_bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
-    return memory;
-}
 
 static size_t l2_bytes(void)
 {
@@ -36,7 +20,7 @@ static enum status cpu_alloc(struct kern_backend *b, void **out, size_t n_bytes,
                              struct status_why *why)
 {
     (void)b;
-    *out = memory_new(n_bytes);
+    *out = kern_memory_new(n_bytes);
     if (!*out)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu bytes", n_bytes);
     return STATUS_OK;
@@ -45,7 +29,7 @@ static enum status cpu_alloc(struct kern_backend *b, void **out, size_t n_bytes,
 static void cpu_free(struct kern_backend *b, void *memory)
 {
     (void)b;
-    free(memory);
+    kern_memory_free(memory);
 }
 
 static enum status cpu_copy(struct kern_backend *b, void *to, const void *from, size_t n_bytes,
@@ -61,7 +45,7 @@ static void cpu_close(struct kern_backend *b)
 {
     struct kern_cpu *cpu = kern_cpu_of(b);
     kern_pool_close(cpu->pool);
-    free(cpu->scratch);
+    kern_memory_free(cpu->scratch);
     free(cpu);
 }
 
@@ -153,9 +137,9 @@ enum status kern_cpu_scratch(struct kern_cpu *cpu, void **out, size_t n_bytes,
 {
     *out = NULL;
     if (n_bytes > cpu->scratch_bytes) {
-        free(cpu->scratch);
+        kern_memory_free(cpu->scratch);
         cpu->scratch_bytes = 0;
-        cpu->scratch = memory_new(n_bytes);
+        cpu->scratch = kern_memory_new(n_bytes);
         if (!cpu->scratch)
             return status_fail(why, STATUS_MEMORY, "no memory for %zu bytes of scratch", n_bytes);
         cpu->scratch_bytes = n_bytes;

@@ -11,13 +11,6 @@ enum kern_gemm {
     KERN_GEMM_OPENBLAS /* cblas_sgemm: bits depend on its version, threads and shapes */
 };
 
-/** How faithful products must be. */
-enum kern_precision {
-    KERN_PRECISION_EXACT, /* float32 chains: the same bits everywhere */
-    KERN_PRECISION_HIGH,  /* float32-faithful: bf16 triples with AMX, else as exact */
-    KERN_PRECISION_FAST   /* one bf16 product with AMX, else as high */
-};
-
 /** What products are made of; see product.h. */
 enum kern_products { KERN_PRODUCTS_FLOAT32, KERN_PRODUCTS_BF16_TRIPLES, KERN_PRODUCTS_BF16 };
 
@@ -32,7 +25,7 @@ struct kern_cpu_options {
     unsigned n_threads;    /* 0: as many as the processors this process may run on */
     enum kern_isa isa_cap; /* use no ISA above this one */
     enum kern_gemm gemm;
-    enum kern_precision precision;
+    enum kern_precision precision; /* without AMX all are exact */
     enum kern_amx amx;
 };
 

@@ -156,8 +156,8 @@ static void test_malformed(void **state)
     assert_refused("-c 99999999999999999999",
                    "-c: 99999999999999999999 is out of range, expected 1 to 2147483647");
     assert_refused("--rope-freq-base nan", "--rope-freq-base: 'nan' is not a finite number");
-    assert_refused("--isa sse2", "--isa: 'sse2' is not one of: scalar avx2 avx512 auto");
-    assert_refused("--precision fast", "--precision: 'fast' is not one of: exact");
+    assert_refused("--isa sse2", "--isa: 'sse2' is not one of: scalar avx2 avx512 amx auto");
+    assert_refused("--precision low", "--precision: 'low' is not one of: high exact fast");
     assert_refused("--quiet=1", "--quiet takes no value, found '1'");
     char line[] = "perplexity -c 7";
     struct cli_perplexity settings;

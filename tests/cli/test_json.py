@@ -7,6 +7,7 @@ usage: test_json.py ASSAY SOURCE_DIR
 import hashlib
 import json
 import math
+import os
 import pathlib
 import re
 import subprocess
@@ -16,6 +17,7 @@ import unittest
 
 from documents import documented, paths, without_run
 
+os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
 COMMON = ["-f", TEXT, "-c", "48", "--chunks", "3", "-q", "--context-curve"]
@@ -74,6 +76,27 @@ class Json(unittest.TestCase):
         # The tolerance of any float32 evaluation against float64, here between two of them.
         self.assertAlmostEqual(document["result"]["nll"], self.document["result"]["nll"],
                                delta=2 * 2e-6 * self.document["result"]["nll"])
+
+    def test_precisions(self):
+        """What was asked for and what was done; without AMX they are the same evaluation."""
+        exact = self.document["result"]["nll"]
+        for precision, products, tolerance in (("exact", "float32", 0), ("high", "bf16x3", 2e-6),
+                                               ("fast", "bf16", 1e-3)):
+            with self.subTest(precision=precision):
+                settings = (document := evaluate("--precision", precision)[0])["settings"]
+                self.assertEqual(settings["precision"], precision)
+                if settings["products"] == "float32":
+                    tolerance = 0
+                else:
+                    self.assertEqual(settings["products"], products)
+                    self.assertEqual(document["run"]["isa"], "amx")
+                self.assertLessEqual(abs(document["result"]["nll"] - exact), tolerance * exact)
+
+    def test_fast_without_amx_says_so(self):
+        result = subprocess.run([ASSAY, "perplexity", "-m", DATA / "tiny.F16.gguf", *COMMON,
+                                 "--isa", "avx512", "--precision", "fast"], capture_output=True,
+                                check=True)
+        self.assertEqual(result.stderr.count(b"precision fast needs AMX"), 1, result.stderr)
 
     def test_identities(self):
         text = TEXT.read_bytes()

@@ -6,6 +6,7 @@ usage: test_kld_json.py ASSAY SOURCE_DIR
 """
 import json
 import math
+import os
 import pathlib
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import unittest
 
 from documents import documented, paths, without_run
 
+os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
 F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
