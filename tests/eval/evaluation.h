@@ -6,7 +6,7 @@
 #include "eval/run.h"
 #include "kernels/cpu/cpu.h"
 
-enum { MAX_CANDIDATES = 3 };
+enum { MAX_CANDIDATES = 36 };
 
 /** What to evaluate and how; zero means the usual. */
 struct setup {
