@@ -99,12 +99,14 @@ static void close_all(struct cli_scoring *s)
     kern_close(s->backend);
 }
 
-static void on_group(void *user, size_t g)
+static enum status on_group(void *user, size_t g, struct status_why *why)
 {
+    (void)why;
     struct cli_scoring *s = user;
     eval_request_scores_take(&s->scores, g);
     cli_progress_clear(&s->progress);
     cli_score_write_lines(s);
+    return STATUS_OK;
 }
 
 static void on_progress(void *user, const struct eval_progress *now)

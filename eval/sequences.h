@@ -26,7 +26,7 @@ struct eval_sequence_group {
     size_t n_common; /* below the n_tokens of each; 0 where n is 1 */
 };
 
-/** Zero-initialise; the caller fills `items`, eval_sequences_group the rest. */
+/** The caller fills `items`, and the groups either by itself or with eval_sequences_group. */
 struct eval_sequences {
     struct eval_sequence *items;
     size_t n;
@@ -47,16 +47,17 @@ struct eval_sequences_run {
     const struct model *model;
     struct kern_backend *backend;
     size_t batch_tokens; /* fill a batch with groups up to so many tokens; at least one group */
-    /* Both may be NULL. A group is reported once, in order, when it is scored. */
-    void (*group_done)(void *user, size_t g);
+    /* Both may be NULL. A group is reported once, in order, when it is scored; what is no
+       STATUS_OK ends the run. */
+    enum status (*group_done)(void *user, size_t g, struct status_why *why);
     void (*progress)(void *user, const struct eval_progress *progress);
     void *user;
 };
 
 /**
  * Evaluate all groups. stats: filled also on failure; n_windows counts sequences.
- * Fails: STATUS_FORMAT (an id beyond the model's vocabulary), as eval_scorer_run; the groups
- *        reported until then stay.
+ * Fails: STATUS_FORMAT (an id beyond the model's vocabulary), as eval_scorer_run and group_done;
+ *        the groups reported until then stay.
  */
 enum status eval_sequences_run(struct eval_sequences *sequences,
                                const struct eval_sequences_run *options,

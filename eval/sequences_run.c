@@ -215,7 +215,7 @@ static void add_group(struct run *r, const struct eval_sequence_group *g)
     }
 }
 
-/** Hand the batch's scores to its sequences and tell of its groups. */
+/** Hand the batch's scores to its sequences. */
 static void record(struct run *r, size_t from, size_t end)
 {
     for (size_t g = from; g < end; g++) {
@@ -229,11 +229,18 @@ static void record(struct run *r, size_t from, size_t end)
         s->log_probs[r->places[t].i] = r->target_scores[t].log_prob;
         s->greedy = s->greedy && r->row_scores[target->row].argmax == target->token;
     }
-    for (size_t g = from; g < end; g++) {
+}
+
+/** Tell of the batch's groups. */
+static enum status report(struct run *r, size_t from, size_t end, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t g = from; g < end && !status; g++) {
         r->stats->n_windows += r->sequences->groups[g].n;
         if (r->options->group_done)
-            r->options->group_done(r->options->user, g);
+            status = r->options->group_done(r->options->user, g, why);
     }
+    return status;
 }
 
 static void on_fraction(void *user, double fraction)
@@ -272,7 +279,7 @@ static enum status run_batch(struct run *r, size_t from, size_t end, struct stat
     r->n_done += (double)r->n.n_tokens;
     r->stats->n_batches++;
     r->stats->n_inputs += r->n.n_tokens;
-    return STATUS_OK;
+    return report(r, from, end, why);
 }
 
 static enum status open_scorer(struct run *r, struct status_why *why)

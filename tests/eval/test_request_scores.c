@@ -63,9 +63,11 @@ static void scene_free(struct scene *s)
     eval_requests_free(&s->requests);
 }
 
-static void on_group(void *user, size_t g)
+static enum status on_group(void *user, size_t g, struct status_why *why)
 {
+    (void)why;
     eval_request_scores_take(user, g);
+    return STATUS_OK;
 }
 
 static struct eval_run_stats evaluate(struct scene *s, size_t batch_tokens)
