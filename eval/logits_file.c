@@ -1,14 +1,11 @@
 #include "eval/logits_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gguf/quote.h"
@@ -149,53 +146,29 @@ bool eval_logits_recognise(const char *path)
     return n == (ssize_t)sizeof magic && memcmp(magic, eval_logits_magic, sizeof magic) == 0;
 }
 
-/** The whole file at *bytes, to be unmapped by the caller. */
-static enum status map(const char *path, void **bytes, size_t *n_bytes, struct status_why *why)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return status_fail(why, STATUS_IO, "%s: cannot be read: %s", path, strerror(errno));
-    struct stat about;
-    enum status status = STATUS_OK;
-    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
-        status = status_fail(why, STATUS_IO, "%s: is not a regular file", path);
-    else if (about.st_size == 0)
-        status = status_fail(why, STATUS_FORMAT, "%s: is empty", path);
-    if (status == STATUS_OK) {
-        *n_bytes = (size_t)about.st_size;
-        *bytes = mmap(NULL, *n_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (*bytes == MAP_FAILED)
-            status = status_fail(why, STATUS_IO, "%s: cannot be mapped: %s", path, strerror(errno));
-    }
-    close(fd);
-    return status;
-}
-
 enum status eval_logits_open(struct eval_logits_file *out, const char *path, struct status_why *why)
 {
     *out = (struct eval_logits_file){0};
     char *name = strdup(path);
     if (!name)
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
-    void *bytes = NULL;
-    size_t n_bytes = 0;
-    enum status status = map(path, &bytes, &n_bytes, why);
+    struct gguf_map map = {0};
+    enum status status = gguf_map_open(&map, path, why);
+    if (status == STATUS_OK)
+        status = eval_logits_view(out, name, map.data, map.n_bytes, why);
     if (status == STATUS_OK) {
-        status = eval_logits_view(out, name, bytes, n_bytes, why);
-        if (status == STATUS_OK) {
-            out->path = name;
-            return STATUS_OK;
-        }
-        munmap(bytes, n_bytes);
+        out->map = map;
+        out->path = name;
+        return STATUS_OK;
     }
+    gguf_map_close(&map);
     free(name);
     return status;
 }
 
 void eval_logits_close(struct eval_logits_file *file)
 {
-    if (file->path)
-        munmap((void *)(uintptr_t)file->bytes, file->n_bytes);
+    gguf_map_close(&file->map);
     free(file->path);
     *file = (struct eval_logits_file){0};
 }

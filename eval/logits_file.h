@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "eval/digest.h"
+#include "gguf/map.h"
 
 /** The three numbers that say where everything lies. Each is above 0 and below 2^31. */
 struct eval_logits_shape {
@@ -48,7 +49,8 @@ struct eval_logits_file {
     const char *name;    /* for sentences */
     const void *bytes;   /* the whole file */
     size_t n_bytes;
-    char *path; /* owned; NULL if there is no mapping to undo */
+    struct gguf_map map; /* empty if the bytes are somebody else's */
+    char *path;          /* owned; NULL likewise */
 };
 
 /** Whether a file of this name exists and begins as a base-logits file does. */

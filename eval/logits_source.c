@@ -26,19 +26,14 @@ static const char *row_at(const struct eval_logits_reading *r, size_t row)
            (r->first_row + row) * eval_logits_record_bytes(&r->file->shape);
 }
 
-/** Advise the kernel on the pages of rows [first, end); other rows' are never let go. */
-static void advise(const struct eval_logits_reading *r, size_t first, size_t end, int advice)
+/** Let go of the pages that only rows [first, end) lie in; what is not mapped stays. */
+static void let_go(const struct eval_logits_reading *r, size_t first, size_t end)
 {
-    bool mapped = r->file->path; /* other memory would not come back */
-    if (first >= end || !mapped)
-        return;
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t from = (uintptr_t)row_at(r, first), to = (uintptr_t)row_at(r, end);
-    bool only_whole = advice == MADV_DONTNEED;
-    from = (only_whole ? from + page - 1 : from) / page * page;
-    to = only_whole ? to / page * page : to;
-    if (to > from)
-        madvise((void *)from, to - from, advice); /* a failure costs time, nothing else */
+    uintptr_t from = ((uintptr_t)row_at(r, first) + page - 1) / page * page;
+    uintptr_t to = (uintptr_t)row_at(r, end) / page * page;
+    if (r->file->map.data && to > from)
+        madvise((void *)from, to - from, MADV_DONTNEED); /* a failure costs memory, no more */
 }
 
 /** Ask for what is wanted soon, as far as AHEAD_BYTES go beyond `row`. */
@@ -49,7 +44,8 @@ static void read_ahead(struct eval_logits_reading *r, size_t row)
     size_t from = r->ahead > row ? r->ahead : row;
     if (until <= from)
         return;
-    advise(r, from, until, MADV_WILLNEED);
+    if (r->file->map.data)
+        gguf_map_read_ahead(row_at(r, from), (size_t)(row_at(r, until) - row_at(r, from)));
     r->ahead = until;
 }
 
@@ -68,7 +64,7 @@ static enum status rows(void *user, size_t first, size_t n_rows, const void **ou
 {
     (void)why;
     struct eval_logits_reading *r = user;
-    advise(r, r->first_in, r->first_in + r->n_in, MADV_DONTNEED);
+    let_go(r, r->first_in, r->first_in + r->n_in);
     r->first_in = first;
     r->n_in = n_rows;
     if (first < r->end)

@@ -6,14 +6,14 @@
 
 #include "eval/clock.h"
 #include "eval/cost.h"
-#include "eval/row_flow.h"
+#include "eval/scorer_shape.h"
 
 /** One of the models that go in step. */
 struct runner {
     const struct model *model;
     struct model_session *session;
     float *x;      /* backend: [max_batch, D] */
-    float *hidden; /* backend: [slab_rows(), D] */
+    float *hidden; /* backend: [slab rows, D] */
 };
 
 /** What a call of the head gives; arrays by head. */
@@ -38,27 +38,6 @@ struct eval_scorer {
     double cost_at_work;
 };
 
-static size_t row_bytes(const struct model *model)
-{
-    return (size_t)model_hparams(model)->n_embd * sizeof(float);
-}
-
-static size_t slab_rows(const struct eval_scorer_options *options)
-{
-    size_t most = options->max_rows < EVAL_SLAB_ROWS ? options->max_rows : EVAL_SLAB_ROWS;
-    size_t source = options->base ? options->base->max_rows : 0;
-    return source && source < most ? source : most;
-}
-
-static struct model_session_options session_options(const struct eval_scorer_options *options)
-{
-    return (struct model_session_options){
-        .tile_tokens = options->tile_tokens ? options->tile_tokens : EVAL_TILE_TOKENS,
-        .max_batch = options->max_batch,
-        .max_segment = options->max_segment,
-    };
-}
-
 static void report(const struct eval_scorer *s, double fraction)
 {
     if (s->options.progress)
@@ -72,100 +51,16 @@ static void on_tile(void *user, size_t done, size_t total)
     report(s, s->cost > 0 ? cost / s->cost : 0);
 }
 
-static size_t product_bytes(struct kern_backend *backend, const struct kern_weight *weight,
-                            size_t n_tokens)
-{
-    struct kern_linear op = {.weight = weight, .n_tokens = n_tokens};
-    return weight->data ? kern_linear_bytes(backend, &op) : 0;
-}
-
-/** The most that the backend takes for one of the model's products. */
-static size_t layers_bytes(const struct model *model, struct kern_backend *backend, size_t n_tokens)
-{
-    size_t most = 0;
-    for (uint32_t i = 0; i < model_hparams(model)->n_layers; i++) {
-        const struct model_layer *layer = model_layer(model, i);
-        const struct kern_weight *const weights[] = {
-            &layer->q,      &layer->k,           &layer->v,         &layer->output,
-            &layer->router, &layer->ffn[0].gate, &layer->ffn[0].up, &layer->ffn[0].down};
-        for (size_t k = 0; k < sizeof weights / sizeof *weights; k++) {
-            size_t n = product_bytes(backend, weights[k], n_tokens);
-            most = n > most ? n : most;
-        }
-    }
-    return most;
-}
-
-static const struct model *model_at(const struct model *first,
-                                    const struct eval_scorer_options *options, size_t i)
-{
-    return i ? options->candidates[i - 1] : first;
-}
-
-static struct eval_row_flow_options flow_options(const struct model *model,
-                                                 const struct eval_scorer_options *options)
-{
-    return (struct eval_row_flow_options){.source = options->base,
-                                          .sink = options->sink,
-                                          .head = model_head(model),
-                                          .max_rows = slab_rows(options)};
-}
-
-/** What the backend takes for the scores of a slab. */
-static size_t head_bytes(const struct model *model, struct kern_backend *backend,
-                         const struct eval_scorer_options *options)
-{
-    size_t n_models = 1 + options->n_candidates, n_rows = slab_rows(options);
-    const struct eval_row_source *base = options->base;
-    size_t n_heads = n_models + (base ? 1 : 0);
-    struct kern_head *heads = calloc(n_heads, sizeof *heads);
-    if (!heads)
-        return 0;
-    struct kern_recorded recorded = {0};
-    if (base && base->kind == EVAL_ROWS_CODES)
-        heads[0].recorded = &recorded;
-    else if (base)
-        heads[0].matrix = base->head;
-    for (size_t i = 0; i < n_models; i++)
-        heads[n_heads - n_models + i].matrix = model_head(model_at(model, options, i));
-    struct kern_score op = {
-        .n_heads = n_heads, .heads = heads, .n_rows = n_rows, .n_targets = n_rows};
-    size_t n_bytes = kern_score_bytes(backend, &op);
-    free(heads);
-    return n_bytes;
-}
-
-double eval_scorer_bytes(const struct model *model, struct kern_backend *backend,
-                         const struct eval_scorer_options *options)
-{
-    struct model_session_options session = session_options(options);
-    size_t n_tokens =
-        session.tile_tokens < session.max_batch ? session.tile_tokens : session.max_batch;
-    double rows = (double)options->max_batch + (double)slab_rows(options);
-    struct eval_row_flow_options flow = flow_options(model, options);
-    size_t operation = 0, head = head_bytes(model, backend, options);
-    double own = eval_row_flow_bytes(backend, &flow, &operation);
-    operation = head > operation ? head : operation;
-    for (size_t i = 0; i <= options->n_candidates; i++) {
-        const struct model *m = model_at(model, options, i);
-        size_t layers = layers_bytes(m, backend, n_tokens);
-        operation = layers > operation ? layers : operation;
-        own += rows * (double)row_bytes(m) + (double)model_session_bytes(m, &session);
-    }
-    double per_row = sizeof(struct kern_row_score) + sizeof(struct kern_pair_score) +
-                     sizeof(struct kern_target_score);
-    double n_heads = (double)options->n_candidates + (options->base ? 2 : 1);
-    return own + (double)operation + per_row * n_heads * (double)slab_rows(options);
-}
-
 static enum status runner_open(struct runner *r, const struct eval_scorer *s,
                                const struct model_session_options *session, struct status_why *why)
 {
     void *x = NULL, *hidden = NULL;
     enum status status =
-        kern_alloc(s->backend, &x, s->options.max_batch * row_bytes(r->model), why);
+        kern_alloc(s->backend, &x, s->options.max_batch * eval_scorer_row_bytes(r->model), why);
     if (!status)
-        status = kern_alloc(s->backend, &hidden, slab_rows(&s->options) * row_bytes(r->model), why);
+        status =
+            kern_alloc(s->backend, &hidden,
+                       eval_scorer_slab_rows(&s->options) * eval_scorer_row_bytes(r->model), why);
     r->x = x;
     r->hidden = hidden;
     if (!status)
@@ -176,7 +71,7 @@ static enum status runner_open(struct runner *r, const struct eval_scorer *s,
 /** Room for the rows of a slab; that for targets grows with what comes. */
 static enum status slab_open(struct eval_scorer *s, struct status_why *why)
 {
-    size_t n = s->n_heads * slab_rows(&s->options);
+    size_t n = s->n_heads * eval_scorer_slab_rows(&s->options);
     s->slab.rows = calloc(n, sizeof *s->slab.rows);
     s->slab.pairs = calloc(n, sizeof *s->slab.pairs);
     if (!s->slab.rows || !s->slab.pairs)
@@ -204,15 +99,15 @@ enum status eval_scorer_open(struct eval_scorer **out, const struct model *model
         status = status_fail(why, STATUS_MEMORY, "no memory for %zu models", s->n_models);
     else
         status = slab_open(s, why);
-    struct eval_row_flow_options flow = flow_options(model, options);
+    struct eval_row_flow_options flow = eval_scorer_flow(model, options);
     if (status == STATUS_OK)
         status = eval_row_flow_open(&s->flow, backend, &flow, why);
-    struct model_session_options session = session_options(options);
+    struct model_session_options session = eval_scorer_session(options);
     session.progress = on_tile;
     session.progress_user = s;
     for (size_t i = 0; i < s->n_models && !status; i++) {
         struct runner *r = &s->runners[i];
-        r->model = model_at(model, options, i);
+        r->model = eval_scorer_model(model, options, i);
         status = runner_open(r, s, &session, why);
         s->heads[s->n_heads - s->n_models + i] =
             (struct kern_head){.hidden = r->hidden, .matrix = model_head(r->model)};
@@ -402,7 +297,7 @@ enum status eval_scorer_run(struct eval_scorer *s, const struct model_batch *bat
     double forwarded = eval_clock_seconds();
     struct place at = {0};
     while (at.row < items->n_rows && !status) {
-        at.n_rows = run_of_rows(items, at.row, slab_rows(&s->options));
+        at.n_rows = run_of_rows(items, at.row, eval_scorer_slab_rows(&s->options));
         status = score_slab(s, items, &at, why);
         at.row += at.n_rows;
         at.target += at.n_targets;

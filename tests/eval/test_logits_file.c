@@ -252,7 +252,7 @@ static void hostile_frames(void **state)
     assert_true(eval_logits_file_bytes(&most) == UINT64_MAX);
     temp_path(path, folder, "empty");
     temp_write(path, "", 0);
-    assert_int_equal(eval_logits_open(&file, path, &why), STATUS_FORMAT);
+    assert_int_equal(eval_logits_open(&file, path, &why), STATUS_IO);
     unlink(path);
     assert_int_equal(eval_logits_open(&file, path, &why), STATUS_IO);
     assert_int_equal(eval_logits_open(&file, folder, &why), STATUS_IO);

@@ -1,0 +1,52 @@
+/**
+ * What the sizes of a scorer follow from, for the scorer and for the forecast of its memory.
+ */
+#ifndef EVAL_SCORER_SHAPE_H
+#define EVAL_SCORER_SHAPE_H
+
+#include "eval/row_flow.h"
+#include "eval/scorer.h"
+
+/** Bytes of a row of a model's residual stream. */
+static inline size_t eval_scorer_row_bytes(const struct model *model)
+{
+    return (size_t)model_hparams(model)->n_embd * sizeof(float);
+}
+
+/** Rows per call of the head, at most. */
+static inline size_t eval_scorer_slab_rows(const struct eval_scorer_options *options)
+{
+    size_t most = options->max_rows < EVAL_SLAB_ROWS ? options->max_rows : EVAL_SLAB_ROWS;
+    size_t source = options->base ? options->base->max_rows : 0;
+    return source && source < most ? source : most;
+}
+
+/** A model's session, without progress. */
+static inline struct model_session_options
+eval_scorer_session(const struct eval_scorer_options *options)
+{
+    return (struct model_session_options){
+        .tile_tokens = options->tile_tokens ? options->tile_tokens : EVAL_TILE_TOKENS,
+        .max_batch = options->max_batch,
+        .max_segment = options->max_segment,
+    };
+}
+
+/** The i-th of the models in step: the scorer's own, then its candidates. */
+static inline const struct model *
+eval_scorer_model(const struct model *first, const struct eval_scorer_options *options, size_t i)
+{
+    return i ? options->candidates[i - 1] : first;
+}
+
+/** How rows come and go. */
+static inline struct eval_row_flow_options
+eval_scorer_flow(const struct model *model, const struct eval_scorer_options *options)
+{
+    return (struct eval_row_flow_options){.source = options->base,
+                                          .sink = options->sink,
+                                          .head = model_head(model),
+                                          .max_rows = eval_scorer_slab_rows(options)};
+}
+
+#endif
