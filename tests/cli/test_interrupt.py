@@ -103,6 +103,61 @@ class Interrupt(unittest.TestCase):
             self.assertEqual(process.returncode, 130)
             self.assertNotIn(b"ncomplete", out + err)
 
+    def test_requests_leave_no_short_file(self):
+        """Standard output keeps the lines that were printed; a file with fewer lines than there
+        are requests would be taken for the whole."""
+        text = (SOURCE / "docs" / "handbook.md").read_text()
+        lines = [json.dumps({"text": text[i:i + 400]}) + "\n" for i in range(0, 80000, 160)]
+        for output in (["-o", "scores.jsonl"], []):
+            with tempfile.TemporaryDirectory() as folder:
+                requests = pathlib.Path(folder) / "r.jsonl"
+                requests.write_text("".join(lines))
+                process = subprocess.Popen(
+                    [ASSAY, "score", "-m", SOURCE / "data" / "tiny.F16.gguf", requests, "-t", "1",
+                     "-c", "64", "-b", "64", "--isa", "scalar", "--json", "r.json", *output],
+                    cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                if output:
+                    while b"requests" not in process.stderr.readline():
+                        self.assertIsNone(process.poll())
+                    time.sleep(0.5)
+                    first = b""
+                else:
+                    first = process.stdout.readline()
+                process.send_signal(signal.SIGINT)
+                out, err = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 130)
+                self.assertIn(b"assay: interrupted: the result is incomplete\n", err)
+                self.assertEqual(sorted(os.listdir(folder)), ["r.json", "r.jsonl"])
+                result = json.loads((pathlib.Path(folder) / "r.json").read_text())["result"]
+            self.assertFalse(result["complete"])
+            printed = (first + out).splitlines()
+            if not output:
+                self.assertEqual(len(printed), result["n_requests"])
+                self.assertTrue(0 < len(printed) < len(lines))
+                self.assertTrue(all(json.loads(line)["tokens"] > 0 for line in printed))
+
+    def test_check(self):
+        """Windows that are done are reported, and nothing is said of the limit but what is known."""
+        with tempfile.TemporaryDirectory() as folder:
+            model = SOURCE / "data" / "tiny.F16.gguf"
+            subprocess.run([ASSAY, "perplexity", "-m", model, "-f", SOURCE / "docs" / "handbook.md",
+                            "-c", "64", "--kl-divergence-base", "b.kld"], cwd=folder, check=True,
+                           capture_output=True)
+            process = subprocess.Popen(
+                [ASSAY, "check", "-m", model, "--kl-divergence-base", "b.kld", "-t", "1", "-b",
+                 "64", "--isa", "scalar", "--json", "r.json"],
+                cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            while b"memory:" not in process.stderr.readline():
+                self.assertIsNone(process.poll())
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 130)
+            self.assertRegex(out.decode(), r"\AIncomplete: \d+ tokens scored in \d+ of \d+ windows\n")
+            self.assertIn(b"assay: interrupted: the result is incomplete\n", err)
+            document = json.loads((pathlib.Path(folder) / "r.json").read_text())
+            self.assertFalse(document["result"]["complete"])
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

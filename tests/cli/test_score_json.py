@@ -74,6 +74,25 @@ class Score(unittest.TestCase):
         self.assertGreater(one.pop("run")["n_batches"], other.pop("run")["n_batches"])
         self.assertEqual(one, other)
 
+    def test_scores_are_those_of_choice_tasks(self):
+        """HellaSwag's sums, evaluated by another way of putting sequences together."""
+        model, tasks = SOURCE / "data" / "tiny.F16.gguf", SOURCE / "tests" / "data" / "tasks"
+        with tempfile.TemporaryDirectory() as folder:
+            result = pathlib.Path(folder) / "r.json"
+            subprocess.run([ASSAY, "perplexity", "-q", "-m", model, "-f", tasks / "hellaswag.jsonl",
+                            "--hellaswag", "--json", result], capture_output=True, check=True)
+            expected = {task["task"]: task["sums"] for task in
+                        json.loads(result.read_text())["tasks"]}
+        rows = [json.loads(line) for line in (tasks / "hellaswag.jsonl").read_text().splitlines()]
+        lines = "".join(json.dumps({"task": i, "context": row["ctx"], "continuation": " " + ending})
+                        + "\n" for i, row in enumerate(rows) for ending in row["endings"])
+        done = subprocess.run([ASSAY, "score", "-q", "-m", model, "-"], input=lines.encode(),
+                              capture_output=True, check=True)
+        found = {}
+        for line in done.stdout.decode().splitlines():
+            found.setdefault(json.loads(line)["task"], []).append(json.loads(line)["logprob"])
+        self.assertEqual(found, expected)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
