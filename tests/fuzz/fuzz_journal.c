@@ -1,0 +1,86 @@
+/*
+ * Journals: a file of any bytes, and, where the first byte says so, any bytes as the settings of a
+ * well-formed one. What is read must be there again when it was gone on with.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "eval/digest.h"
+#include "eval/journal.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { N_VALUES = 3, MAX_RECORDS = 100 };
+static const char settings[] = "{\"n_ctx\": 512, \"files\": [\"a\", {\"id\": null}]}";
+
+static void check(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void put(int fd, const void *bytes, size_t n)
+{
+    check(write(fd, bytes, n) == (ssize_t)n);
+}
+
+/** The head of a journal with these settings. */
+static void put_head(int fd, const uint8_t *text, size_t n)
+{
+    uint32_t version = 1, n_text = (uint32_t)n;
+    char hex[EVAL_HEX];
+    struct eval_digest *digest = eval_digest_open();
+    eval_digest_add(digest, "ASSAYJNL", 8);
+    eval_digest_add(digest, &version, sizeof version);
+    eval_digest_add(digest, &n_text, sizeof n_text);
+    eval_digest_add(digest, text, n);
+    check(eval_digest_close(digest, hex, NULL) == STATUS_OK);
+    put(fd, "ASSAYJNL", 8);
+    put(fd, &version, sizeof version);
+    put(fd, &n_text, sizeof n_text);
+    put(fd, text, n);
+    put(fd, hex, EVAL_HEX - 1);
+}
+
+/** Open and read to the end. NULL: refused, with a sentence. */
+static struct eval_journal *open_and_read(const char *path)
+{
+    struct eval_journal *journal;
+    struct status_why why = {""};
+    enum status status = eval_journal_open(&journal, path, settings, &why);
+    check((status == STATUS_OK) == (journal != NULL));
+    check(journal || strstr(why.text, path));
+    bool found = journal != NULL;
+    double values[N_VALUES];
+    while (found && eval_journal_n(journal) < MAX_RECORDS)
+        check(eval_journal_read(journal, values, N_VALUES, &found, &why) == STATUS_OK);
+    return journal;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
+{
+    int fd = memfd_create("journal", MFD_CLOEXEC);
+    check(fd >= 0);
+    if (n_bytes && data[0] == '{')
+        put_head(fd, data, n_bytes);
+    else
+        put(fd, data, n_bytes);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    struct eval_journal *journal = open_and_read(path);
+    if (journal) {
+        double values[N_VALUES] = {1, 2, 3};
+        uint64_t n = eval_journal_n(journal);
+        check(eval_journal_append(journal, values, N_VALUES, NULL) == STATUS_OK);
+        eval_journal_close(journal);
+        journal = open_and_read(path);
+        check(journal && (eval_journal_n(journal) == n + 1 || n == MAX_RECORDS));
+        check(n == MAX_RECORDS || eval_journal_n_behind(journal) == 0);
+    }
+    eval_journal_close(journal);
+    close(fd);
+    return 0;
+}
