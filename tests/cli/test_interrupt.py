@@ -91,6 +91,47 @@ class Interrupt(unittest.TestCase):
                 return
         self.fail(f"{took:.2f} s from the signal to the end, expected at most {LIMIT_S} s")
 
+    def check_partial_results(self, words, count):
+        """A run that prints lines, interrupted after its first ones; small batches, so that much is
+        left. count: what the document calls its number of windows or tasks."""
+        with tempfile.TemporaryDirectory() as folder:
+            process = subprocess.Popen(
+                [*map(str, words), "-t", "1", "-b", "32", "-q", "--json", "r.json"],
+                cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            process.stdout.read(200)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 130, err)
+            self.assertIn(b"assay: interrupted: the result is incomplete\n", err)
+            self.assertRegex(out, rb"(?m)^Incomplete")
+            document = json.loads((pathlib.Path(folder) / "r.json").read_text())
+            self.assertFalse(document["result"]["complete"])
+            self.assertGreaterEqual(document["result"][count], 1)
+            lines = (pathlib.Path(folder) / "t.tsv").read_text().splitlines()
+            self.assertGreater(len(lines), 1)
+            self.assertEqual(sorted(os.listdir(folder)), ["r.json", "t.tsv"])
+            return document, lines
+
+    def test_comparison(self):
+        data = SOURCE / "data"
+        document, lines = self.check_partial_results(
+            [ASSAY, "kld", "-m", data / "tiny.Q4_K_M.gguf", "--base", data / "tiny.F16.gguf", "-f",
+             SOURCE / "docs" / "handbook.md", "-c", "32", "--per-token", "t.tsv"], "n_windows")
+        self.assertEqual(len(lines) - 1, document["result"]["n_tokens"])
+        self.assertGreater(document["candidates"][0]["kld"]["mean"], 0)
+
+    def test_tasks(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tasks = pathlib.Path(folder) / "tasks.jsonl"
+            tasks.write_text('{"question": "Why is it so that the figures in this table", '
+                             '"choices": ["differ", "are the same"], "answer": 0}\n' * 600)
+            document, lines = self.check_partial_results(
+                [ASSAY, "perplexity", "--multiple-choice", "-m",
+                 SOURCE / "data" / "tiny.Q4_K_M.gguf", "-f", tasks, "--per-task", "t.tsv"],
+                "n_tasks")
+        self.assertEqual(len(lines) - 1, document["result"]["n_tasks"])
+        self.assertEqual(len(document["tasks"]), document["result"]["n_tasks"])
+
     def test_second_signal_kills(self):
         """Both signals wait for the stopped process, so the second comes before the orderly end."""
         with tempfile.TemporaryDirectory() as folder:
