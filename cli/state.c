@@ -53,7 +53,8 @@ enum status cli_state_resume_windows(struct eval_journal *journal, const struct 
 {
     if (!journal)
         return STATUS_OK;
-    enum status status = eval_resume_windows(journal, tables, n_tables, why);
+    struct eval_resume resume = {.journal = journal, .tables = tables, .n_tables = n_tables};
+    enum status status = eval_resume_windows(&resume, why);
     if (status == STATUS_OK)
         print_resumed(journal, tables[0].n_windows, "windows");
     return status;

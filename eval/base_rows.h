@@ -9,6 +9,7 @@
 #ifndef EVAL_BASE_ROWS_H
 #define EVAL_BASE_ROWS_H
 
+#include "eval/digest.h"
 #include "kernels/backend.h"
 
 enum eval_row_kind {
@@ -53,9 +54,17 @@ struct eval_row_sink {
     void *user;
     enum status (*write)(void *user, size_t first, size_t n_rows, const void *rows,
                          struct status_why *why);
-    /** Return when all rows written so far are on the disk: a journal will vouch for them. May be
-        NULL. */
+
+    /* What a journal needs to vouch for windows (eval/resume.h). All NULL: there can be none. */
+
+    /** Return when all rows written so far are on the disk. */
     enum status (*sync)(void *user, struct status_why *why);
+    /** SHA-256 of window w, which has been written, as it lies in the file. */
+    enum status (*sum)(void *user, size_t w, uint8_t sha256[EVAL_SHA256_BYTES],
+                       struct status_why *why);
+    /** Whether the file has window w with this sum from an earlier run. */
+    enum status (*holds)(void *user, size_t w, const uint8_t sha256[EVAL_SHA256_BYTES], bool *holds,
+                         struct status_why *why);
 };
 
 #endif

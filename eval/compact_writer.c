@@ -310,14 +310,43 @@ static enum status write_rows(void *user, size_t first, size_t n_rows, const voi
     return status;
 }
 
-struct eval_row_sink eval_compact_writer_sink(struct eval_compact_writer *w)
+static enum status sync_rows(void *user, struct status_why *why)
 {
-    return (struct eval_row_sink){.kind = EVAL_ROWS_HIDDEN, .user = w, .write = write_rows};
+    struct eval_compact_writer *w = user;
+    return eval_part_sync(w->part, why);
 }
 
-enum status eval_compact_writer_sync(struct eval_compact_writer *w, struct status_why *why)
+/* That of the window's check, which is in the file, too. */
+static enum status sum_window(void *user, size_t window, uint8_t sha256[EVAL_SHA256_BYTES],
+                              struct status_why *why)
 {
-    return eval_part_sync(w->part, why);
+    (void)why;
+    const struct eval_compact_writer *w = user;
+    memcpy(sha256, w->checks[window].sha256, EVAL_SHA256_BYTES);
+    return STATUS_OK;
+}
+
+static enum status holds_window(void *user, size_t window,
+                                const uint8_t sha256[EVAL_SHA256_BYTES], bool *holds,
+                                struct status_why *why)
+{
+    (void)why;
+    const struct eval_compact_writer *w = user;
+    *holds =
+        window < w->n_kept && memcmp(sha256, w->checks[window].sha256, EVAL_SHA256_BYTES) == 0;
+    return STATUS_OK;
+}
+
+struct eval_row_sink eval_compact_writer_sink(struct eval_compact_writer *w)
+{
+    return (struct eval_row_sink){
+        .kind = EVAL_ROWS_HIDDEN,
+        .user = w,
+        .write = write_rows,
+        .sync = sync_rows,
+        .sum = sum_window,
+        .holds = holds_window,
+    };
 }
 
 enum status eval_compact_writer_commit(struct eval_compact_writer *w, struct status_why *why)

@@ -52,9 +52,6 @@ enum status eval_compact_writer_id(char hex[EVAL_HEX], const struct eval_compact
 /** The sink: rows of a window in order, windows in any. Cheap: the disk is not waited for. */
 struct eval_row_sink eval_compact_writer_sink(struct eval_compact_writer *writer);
 
-/** Return when everything written so far is on the disk. Fails: STATUS_IO. */
-enum status eval_compact_writer_sync(struct eval_compact_writer *writer, struct status_why *why);
-
 /** Give the file its name; all of its windows must have been written. As eval_part_commit. */
 enum status eval_compact_writer_commit(struct eval_compact_writer *writer, struct status_why *why);
 /** Without a commit. keep: as eval_part_close. NULL: nothing. */

@@ -1,5 +1,6 @@
 #include "eval/journal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -39,10 +40,12 @@ struct record {
 struct eval_journal {
     char *path;
     int fd;
-    uint64_t n;            /* records read and appended */
-    uint64_t at, n_bytes;  /* where the next record belongs; of the file */
-    char chain[EVAL_HEX];  /* checksum of what ends at `at` */
-    unsigned char *buffer; /* a record */
+    uint64_t n;                /* records read and appended */
+    uint64_t at, n_bytes;      /* where the next record belongs; of the file */
+    char chain[EVAL_HEX];      /* checksum of what ends at `at` */
+    uint64_t read_at;          /* where the record that was read last begins, and */
+    char read_chain[EVAL_HEX]; /* the checksum before it */
+    unsigned char *buffer;     /* a record */
     size_t capacity;
     double synced; /* when, by the clock */
 };
@@ -304,11 +307,22 @@ enum status eval_journal_read(struct eval_journal *j, double *values, size_t n_v
     if (status != STATUS_OK || memcmp(hex, j->buffer + n_covered, CHECKSUM) != 0)
         return status;
     memcpy(values, j->buffer + sizeof record, n_values * sizeof *values);
+    j->read_at = j->at;
+    memcpy(j->read_chain, j->chain, sizeof hex);
     memcpy(j->chain, hex, sizeof hex);
     j->at += n_bytes;
     j->n++;
     *found = true;
     return STATUS_OK;
+}
+
+void eval_journal_unread(struct eval_journal *j)
+{
+    assert(j->n && j->read_at);
+    j->at = j->read_at;
+    memcpy(j->chain, j->read_chain, sizeof j->chain);
+    j->read_at = 0;
+    j->n--;
 }
 
 enum status eval_journal_append(struct eval_journal *j, const double *values, size_t n_values,

@@ -41,6 +41,9 @@ enum status eval_journal_open(struct eval_journal **out, const char *path, const
 enum status eval_journal_read(struct eval_journal *journal, double *values, size_t n_values,
                               bool *found, struct status_why *why);
 
+/** Take back the last successful eval_journal_read: the record counts as one that is not there. */
+void eval_journal_unread(struct eval_journal *journal);
+
 /**
  * Append a record behind the ones that were read; the first cuts off what follows them.
  * Fails: STATUS_IO (disk full, ...), STATUS_MEMORY.

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Numbers of a window's record. The tables hold them, so the sum does not overflow. */
-static size_t n_values(const struct eval_table *tables, size_t n_tables)
+enum { SUM_VALUES = EVAL_SHA256_BYTES / sizeof(double) };
+
+/** Numbers that the tables have of a window; they hold them, so the sum does not overflow. */
+static size_t n_cells(const struct eval_resume *r)
 {
     size_t n = 0;
-    for (size_t h = 0; h < n_tables; h++)
-        n += tables[h].n_columns * tables[h].n_scored;
+    for (size_t h = 0; h < r->n_tables; h++)
+        n += r->tables[h].n_columns * r->tables[h].n_scored;
     return n;
 }
 
@@ -22,13 +24,12 @@ static double *allocate(size_t n, struct status_why *why)
 }
 
 /** Copy between window w of the tables and the values of its record. */
-static void copy(const struct eval_table *tables, size_t n_tables, size_t w, double *values,
-                 bool into_tables)
+static void copy(const struct eval_resume *r, size_t w, double *values, bool into_tables)
 {
-    for (size_t h = 0; h < n_tables; h++) {
-        size_t n = tables[h].n_scored;
-        for (size_t c = 0; c < tables[h].n_columns; c++, values += n) {
-            double *row = eval_table_row(&tables[h], (enum eval_column)c, w);
+    for (size_t h = 0; h < r->n_tables; h++) {
+        size_t n = r->tables[h].n_scored;
+        for (size_t c = 0; c < r->tables[h].n_columns; c++, values += n) {
+            double *row = eval_table_row(&r->tables[h], (enum eval_column)c, w);
             if (into_tables)
                 memcpy(row, values, n * sizeof *row);
             else
@@ -37,35 +38,65 @@ static void copy(const struct eval_table *tables, size_t n_tables, size_t w, dou
     }
 }
 
-enum status eval_resume_windows(struct eval_journal *journal, const struct eval_table *tables,
-                                size_t n_tables, struct status_why *why)
+/** Read window w from the journal. found: it is there, and so are its rows. */
+static enum status take_window(const struct eval_resume *r, size_t w, double *values, bool *found,
+                               struct status_why *why)
 {
-    size_t n = n_values(tables, n_tables);
-    double *values = allocate(n, why);
+    size_t n = n_cells(r);
+    enum status status =
+        eval_journal_read(r->journal, values, n + (r->sink ? SUM_VALUES : 0), found, why);
+    if (status != STATUS_OK || !*found)
+        return status;
+    if (r->sink) {
+        uint8_t sha256[EVAL_SHA256_BYTES];
+        memcpy(sha256, values + n, sizeof sha256);
+        status = r->sink->holds(r->sink->user, w, sha256, found, why);
+        if (status != STATUS_OK || !*found) {
+            eval_journal_unread(r->journal);
+            return status;
+        }
+    }
+    copy(r, w, values, true);
+    for (size_t h = 0; h < r->n_tables; h++)
+        r->tables[h].done[w] = true;
+    return STATUS_OK;
+}
+
+enum status eval_resume_windows(const struct eval_resume *r, struct status_why *why)
+{
+    double *values = allocate(n_cells(r) + SUM_VALUES, why);
     enum status status = values ? STATUS_OK : STATUS_MEMORY;
     bool found = true;
-    for (size_t w = 0; w < tables[0].n_windows && found && status == STATUS_OK; w++) {
-        status = eval_journal_read(journal, values, n, &found, why);
-        if (status != STATUS_OK || !found)
-            break;
-        copy(tables, n_tables, w, values, true);
-        for (size_t h = 0; h < n_tables; h++)
-            tables[h].done[w] = true;
-    }
+    for (size_t w = 0; w < r->tables[0].n_windows && found && status == STATUS_OK; w++)
+        status = take_window(r, w, values, &found, why);
     free(values);
     return status;
 }
 
-enum status eval_resume_keep(struct eval_journal *journal, const struct eval_table *tables,
-                             size_t n_tables, size_t w, struct status_why *why)
+static enum status keep_window(const struct eval_resume *r, size_t w, double *values,
+                               struct status_why *why)
 {
-    assert(eval_journal_n(journal) == w);
-    size_t n = n_values(tables, n_tables);
-    double *values = allocate(n, why);
-    if (!values)
-        return STATUS_MEMORY;
-    copy(tables, n_tables, w, values, false);
-    enum status status = eval_journal_append(journal, values, n, why);
+    assert(eval_journal_n(r->journal) == w);
+    size_t n = n_cells(r);
+    copy(r, w, values, false);
+    if (!r->sink)
+        return eval_journal_append(r->journal, values, n, why);
+    uint8_t sha256[EVAL_SHA256_BYTES];
+    enum status status = r->sink->sum(r->sink->user, w, sha256, why);
+    memcpy(values + n, sha256, sizeof sha256);
+    return status == STATUS_OK ? eval_journal_append(r->journal, values, n + SUM_VALUES, why)
+                               : status;
+}
+
+enum status eval_resume_keep(const struct eval_resume *r, size_t first, size_t n_windows,
+                             struct status_why *why)
+{
+    double *values = allocate(n_cells(r) + SUM_VALUES, why);
+    enum status status = values ? STATUS_OK : STATUS_MEMORY;
+    if (status == STATUS_OK && r->sink)
+        status = r->sink->sync(r->sink->user, why);
+    for (size_t w = first; w < first + n_windows && status == STATUS_OK; w++)
+        status = keep_window(r, w, values, why);
     free(values);
     return status;
 }

@@ -5,24 +5,35 @@
 #ifndef EVAL_RESUME_H
 #define EVAL_RESUME_H
 
+#include "eval/base_rows.h"
 #include "eval/choice.h"
 #include "eval/journal.h"
 #include "eval/table.h"
 
-/**
- * Fill the tables with the windows that the journal has, from window 0 on; they are done then.
- * tables: [n_tables] of equally many windows and positions.   Fails: STATUS_IO, STATUS_MEMORY.
- */
-enum status eval_resume_windows(struct eval_journal *journal, const struct eval_table *tables,
-                                size_t n_tables, struct status_why *why);
+/** What goes on: everything is borrowed. */
+struct eval_resume {
+    struct eval_journal *journal;
+    const struct eval_table *tables; /* [n_tables] of equally many windows and positions */
+    size_t n_tables;
+    /* Where the run records rows, or NULL. A record then also has the sum of the window's rows: the
+       journal alone is no reason to take a window as done. */
+    const struct eval_row_sink *sink;
+};
 
 /**
- * Append window w, which is done in all tables and the first that the journal does not have.
- * Values: for each table, for each column, a number for each position. Fails: as
- * eval_journal_append.
+ * Fill the tables with the windows that the journal has, from window 0 on; they are done then. It
+ * ends before the first one that the sink does not hold. Fails: STATUS_IO, STATUS_MEMORY.
  */
-enum status eval_resume_keep(struct eval_journal *journal, const struct eval_table *tables,
-                             size_t n_tables, size_t w, struct status_why *why);
+enum status eval_resume_windows(const struct eval_resume *resume, struct status_why *why);
+
+/**
+ * Append windows from `first` on, the first that the journal does not have; they are done in all
+ * tables. Their rows are brought to the disk before.
+ * Values: for each table, for each column, a number for each position; then, with a sink, the 32
+ * bytes of the sum as 4 numbers. Fails: as eval_journal_append, and what the sink reports.
+ */
+enum status eval_resume_keep(const struct eval_resume *resume, size_t first, size_t n_windows,
+                             struct status_why *why);
 
 /** The same for tasks. Values: the log_probs of each choice. */
 enum status eval_resume_tasks(struct eval_journal *journal, struct eval_choices *choices,

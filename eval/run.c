@@ -276,18 +276,18 @@ static void record(struct run *r)
         }
 }
 
-/** Append the batch to the journal: its rows are on the disk before a record says so. */
+/** Append the batch, whose windows follow each other, to the journal. */
 static enum status keep(struct run *r, struct status_why *why)
 {
-    const struct eval_row_sink *sink = r->task->sink;
-    enum status status = STATUS_OK;
     if (!r->options->journal)
         return STATUS_OK;
-    if (sink && sink->sync)
-        status = sink->sync(sink->user, why);
-    for (size_t k = 0; k < r->n_batch && !status; k++)
-        status = eval_resume_keep(r->options->journal, r->table, r->n_heads, r->windows[k], why);
-    return status;
+    struct eval_resume resume = {
+        .journal = r->options->journal,
+        .tables = r->table,
+        .n_tables = r->n_heads,
+        .sink = r->task->sink,
+    };
+    return eval_resume_keep(&resume, r->windows[0], r->n_batch, why);
 }
 
 /** Tell of the windows that the journal had. */
