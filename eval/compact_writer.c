@@ -253,9 +253,7 @@ enum status eval_compact_writer_id(char hex[EVAL_HEX], const struct eval_compact
 /** A window's first row is here: whatever was begun before is not finished any more. */
 static void begin_window(struct eval_compact_writer *w, size_t window)
 {
-    uint8_t unused[EVAL_SHA256_BYTES];
-    if (w->digest)
-        eval_digest_close_bytes(w->digest, unused, NULL);
+    eval_digest_discard(w->digest);
     w->digest = eval_digest_open();
     w->window = window;
     w->n_rows = 0;
@@ -326,14 +324,12 @@ static enum status sum_window(void *user, size_t window, uint8_t sha256[EVAL_SHA
     return STATUS_OK;
 }
 
-static enum status holds_window(void *user, size_t window,
-                                const uint8_t sha256[EVAL_SHA256_BYTES], bool *holds,
-                                struct status_why *why)
+static enum status holds_window(void *user, size_t window, const uint8_t sha256[EVAL_SHA256_BYTES],
+                                bool *holds, struct status_why *why)
 {
     (void)why;
     const struct eval_compact_writer *w = user;
-    *holds =
-        window < w->n_kept && memcmp(sha256, w->checks[window].sha256, EVAL_SHA256_BYTES) == 0;
+    *holds = window < w->n_kept && memcmp(sha256, w->checks[window].sha256, EVAL_SHA256_BYTES) == 0;
     return STATUS_OK;
 }
 
@@ -361,9 +357,7 @@ void eval_compact_writer_close(struct eval_compact_writer *w, bool keep)
 {
     if (!w)
         return;
-    uint8_t unused[EVAL_SHA256_BYTES];
-    if (w->digest)
-        eval_digest_close_bytes(w->digest, unused, NULL);
+    eval_digest_discard(w->digest);
     eval_part_close(w->part, keep);
     free(w->encoded);
     free(w->checks);

@@ -26,6 +26,13 @@ void eval_digest_add(struct eval_digest *digest, const void *data, size_t n_byte
         digest->ok = digest->ok && EVP_DigestUpdate(digest->context, data, n_bytes) == 1;
 }
 
+void eval_digest_discard(struct eval_digest *digest)
+{
+    if (digest)
+        EVP_MD_CTX_free(digest->context);
+    free(digest);
+}
+
 enum status eval_digest_close_bytes(struct eval_digest *digest, uint8_t bytes[EVAL_SHA256_BYTES],
                                     struct status_why *why)
 {
@@ -33,9 +40,7 @@ enum status eval_digest_close_bytes(struct eval_digest *digest, uint8_t bytes[EV
     unsigned char result[EVP_MAX_MD_SIZE];
     bool ok = digest && digest->ok && EVP_DigestFinal_ex(digest->context, result, &n) == 1 &&
               n == EVAL_SHA256_BYTES;
-    if (digest)
-        EVP_MD_CTX_free(digest->context);
-    free(digest);
+    eval_digest_discard(digest);
     memset(bytes, 0, EVAL_SHA256_BYTES);
     if (!ok)
         return status_fail(why, STATUS_MEMORY, "libcrypto cannot compute a SHA-256");

@@ -28,6 +28,9 @@ enum status eval_digest_close(struct eval_digest *digest, char hex[EVAL_HEX],
 enum status eval_digest_close_bytes(struct eval_digest *digest, uint8_t bytes[EVAL_SHA256_BYTES],
                                     struct status_why *why);
 
+/** Free a digest that nobody wants to know; NULL is allowed. */
+void eval_digest_discard(struct eval_digest *digest);
+
 /** The digits of a digest's bytes. */
 void eval_digest_hex(char hex[EVAL_HEX], const uint8_t bytes[EVAL_SHA256_BYTES]);
 

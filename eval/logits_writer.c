@@ -8,7 +8,12 @@
 struct eval_logits_writer {
     struct eval_part *part;
     struct eval_logits_shape shape;
+    uint8_t (*sums)[EVAL_SHA256_BYTES]; /* [n_chunks]; NULL: nobody wants them */
+    struct eval_digest *digest;         /* of the chunk at work; NULL: none is */
+    size_t n_digested;                  /* its records */
 };
+
+enum { PIECE_BYTES = 1 << 20 }; /* read at once */
 
 /**
  * Magic, counts and tokens, as the file begins; freed by the caller. NULL: no memory.
@@ -60,11 +65,16 @@ static enum status begin(struct eval_logits_writer *writer,
     enum status status = eval_part_open(&writer->part, recording->path, &options, why);
     if (status != STATUS_OK)
         return status;
+    if (recording->journal) {
+        writer->sums = calloc(writer->shape.n_chunks, sizeof *writer->sums);
+        if (!writer->sums)
+            return status_fail(why, STATUS_MEMORY, "%s: out of memory", recording->path);
+    }
     size_t n_head = (size_t)eval_logits_head_bytes(&writer->shape);
     char *head = make_head(&writer->shape, recording->plan, recording->stream);
     if (!head)
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", recording->path);
-    if (eval_part_kept(writer->part))
+    if (eval_part_kept(writer->part) >= n_head) /* with less of it no record can be there */
         status = check_kept(writer->part, head, n_head, why);
     else
         status = eval_part_write(writer->part, 0, head, n_head, why);
@@ -99,11 +109,37 @@ enum status eval_logits_writer_open(struct eval_logits_writer **out,
     return STATUS_OK;
 }
 
+/** Hash records, of which those of a chunk come in order, and note the sums of whole chunks. */
+static enum status hash_rows(struct eval_logits_writer *writer, size_t first, size_t n_rows,
+                             const char *rows, struct status_why *why)
+{
+    size_t n_scored = eval_logits_n_scored(&writer->shape);
+    size_t n_record = eval_logits_record_bytes(&writer->shape);
+    enum status status = STATUS_OK;
+    for (size_t row = first; row < first + n_rows && status == STATUS_OK; row++) {
+        if (row % n_scored == 0) {
+            eval_digest_discard(writer->digest);
+            writer->digest = eval_digest_open();
+            writer->n_digested = 0;
+        }
+        assert(writer->n_digested == row % n_scored);
+        eval_digest_add(writer->digest, rows + (row - first) * n_record, n_record);
+        if (++writer->n_digested < n_scored)
+            continue;
+        status = eval_digest_close_bytes(writer->digest, writer->sums[row / n_scored], why);
+        writer->digest = NULL;
+    }
+    return status;
+}
+
 static enum status write_rows(void *user, size_t first, size_t n_rows, const void *rows,
                               struct status_why *why)
 {
     struct eval_logits_writer *writer = user;
     uint64_t n_record = eval_logits_record_bytes(&writer->shape);
+    enum status status = writer->sums ? hash_rows(writer, first, n_rows, rows, why) : STATUS_OK;
+    if (status != STATUS_OK)
+        return status;
     return eval_part_write(writer->part, eval_logits_head_bytes(&writer->shape) + first * n_record,
                            rows, n_rows * (size_t)n_record, why);
 }
@@ -114,10 +150,57 @@ static enum status sync_rows(void *user, struct status_why *why)
     return eval_part_sync(writer->part, why);
 }
 
+static enum status sum_chunk(void *user, size_t w, uint8_t sha256[EVAL_SHA256_BYTES],
+                             struct status_why *why)
+{
+    (void)why;
+    const struct eval_logits_writer *writer = user;
+    memcpy(sha256, writer->sums[w], EVAL_SHA256_BYTES);
+    return STATUS_OK;
+}
+
+/** The sum of a chunk that the part has. */
+static enum status hash_kept(const struct eval_logits_writer *writer, size_t w,
+                             uint8_t sha256[EVAL_SHA256_BYTES], struct status_why *why)
+{
+    uint64_t left = eval_logits_chunk_bytes(&writer->shape);
+    uint64_t at = eval_logits_head_bytes(&writer->shape) + w * left;
+    char *piece = malloc(PIECE_BYTES);
+    if (!piece)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", eval_part_path(writer->part));
+    struct eval_digest *digest = eval_digest_open();
+    enum status status = STATUS_OK;
+    for (size_t n; left && status == STATUS_OK; left -= n, at += n) {
+        n = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+        status = eval_part_read(writer->part, at, piece, n, why);
+        if (status == STATUS_OK)
+            eval_digest_add(digest, piece, n);
+    }
+    free(piece);
+    enum status hashed = eval_digest_close_bytes(digest, sha256, why);
+    return status == STATUS_OK ? hashed : status;
+}
+
+static enum status holds_chunk(void *user, size_t w, const uint8_t sha256[EVAL_SHA256_BYTES],
+                               bool *holds, struct status_why *why)
+{
+    struct eval_logits_writer *writer = user;
+    uint8_t kept[EVAL_SHA256_BYTES];
+    *holds = w < eval_logits_writer_n_kept(writer);
+    enum status status = *holds ? hash_kept(writer, w, kept, why) : STATUS_OK;
+    *holds = *holds && status == STATUS_OK && memcmp(kept, sha256, sizeof kept) == 0;
+    return status;
+}
+
 struct eval_row_sink eval_logits_writer_sink(struct eval_logits_writer *writer)
 {
-    return (struct eval_row_sink){
-        .kind = EVAL_ROWS_CODES, .user = writer, .write = write_rows, .sync = sync_rows};
+    struct eval_row_sink sink = {.kind = EVAL_ROWS_CODES, .user = writer, .write = write_rows};
+    if (writer->sums) {
+        sink.sync = sync_rows;
+        sink.sum = sum_chunk;
+        sink.holds = holds_chunk;
+    }
+    return sink;
 }
 
 size_t eval_logits_writer_n_kept(const struct eval_logits_writer *writer)
@@ -126,10 +209,17 @@ size_t eval_logits_writer_n_kept(const struct eval_logits_writer *writer)
     return n > n_head ? (size_t)((n - n_head) / eval_logits_chunk_bytes(&writer->shape)) : 0;
 }
 
+static void release(struct eval_logits_writer *writer)
+{
+    eval_digest_discard(writer->digest);
+    free(writer->sums);
+    free(writer);
+}
+
 enum status eval_logits_writer_commit(struct eval_logits_writer *writer, struct status_why *why)
 {
     enum status status = eval_part_commit(writer->part, why);
-    free(writer);
+    release(writer);
     return status;
 }
 
@@ -138,5 +228,5 @@ void eval_logits_writer_close(struct eval_logits_writer *writer, bool keep)
     if (!writer)
         return;
     eval_part_close(writer->part, keep);
-    free(writer);
+    release(writer);
 }

@@ -20,6 +20,7 @@ struct eval_logits_recording {
     const struct eval_stream *stream;
     size_t n_vocab;       /* logits of a row */
     bool replace, resume; /* as of struct eval_part_options */
+    bool journal;         /* the sink can serve a journal, for which it hashes what it writes */
 };
 
 /**

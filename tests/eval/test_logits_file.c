@@ -304,6 +304,7 @@ static void a_recording_is_gone_on_with(void **state)
         evaluation_open(&e, &setup);
         struct eval_logits_recording recording = recording_of(&e);
         recording.resume = run > 0;
+        recording.journal = true;
         struct eval_logits_writer *writer;
         assert_int_equal(eval_logits_writer_open(&writer, &recording, &why), STATUS_OK);
         /* Window 4, the last of the first run, ends before window 5: five chunks lie there. */
