@@ -5,8 +5,8 @@
 #include "cli/commands.h"
 #include "cli/comparison.h"
 #include "cli/evaluation.h"
-#include "cli/interrupt.h"
 #include "cli/outputs.h"
+#include "cli/state.h"
 #include "cli/tasks.h"
 #include "eval/per_token.h"
 
@@ -85,9 +85,18 @@ static enum status create_outputs(struct cli_evaluation *e, struct status_why *w
     enum status status = cli_output_create(&e->json_file, s->output.json_file, why);
     if (status == STATUS_OK)
         status = cli_output_create(&e->per_token_file, s->per_token_file, why);
-    if (status == STATUS_OK)
-        status = cli_evaluation_open_journal(e, why);
     return status;
+}
+
+/* Take the windows that the journal has. */
+static enum status resume(struct cli_evaluation *e, struct status_why *why)
+{
+    struct eval_resume resume = {.journal = e->run_options.journal,
+                                 .tables = &e->table,
+                                 .n_tables = 1,
+                                 .sink = cli_recording_runs(e) ? &e->sink : NULL};
+    enum status status = cli_state_resume_windows(&resume, why);
+    return status == STATUS_OK ? cli_recording_check_resumed(e, why) : status;
 }
 
 static enum status write_outputs(struct cli_evaluation *e, struct status_why *why)
@@ -118,8 +127,9 @@ static enum status verdict(const struct cli_evaluation *e, enum status run_statu
 /* The windows that are done are reported whether or not all of them are. */
 static enum status evaluate(struct cli_evaluation *e, struct status_why *why)
 {
-    kern_set_cancel(e->backend, cli_interrupt_catch());
     enum status status = create_outputs(e, why);
+    if (status == STATUS_OK)
+        status = resume(e, why);
     if (status != STATUS_OK)
         return status;
     cli_report_beginning(e);

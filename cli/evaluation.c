@@ -1,5 +1,6 @@
 #include "cli/evaluation.h"
 
+#include "cli/interrupt.h"
 #include "eval/batch_size.h"
 #include "eval/clock.h"
 
@@ -55,6 +56,11 @@ enum status cli_evaluation_open(struct cli_evaluation *e, const struct cli_perpl
         status = cli_text_open(&e->text, &settings->text, why);
     if (status == STATUS_OK)
         status = lay_windows(e, why);
+    /* From here on there may be files that an interruption must not leave behind. */
+    if (status == STATUS_OK) {
+        kern_set_cancel(e->backend, cli_interrupt_catch());
+        status = cli_evaluation_open_journal(e, why);
+    }
     if (status == STATUS_OK)
         status = cli_recording_begin(e, why);
     if (status == STATUS_OK) {

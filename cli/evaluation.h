@@ -68,9 +68,12 @@ enum status cli_evaluation_run(const struct cli_perplexity *settings, struct sta
 
 /** Whether a file is being recorded. */
 bool cli_recording_runs(const struct cli_evaluation *e);
-/** When the windows are laid: begin the file. Fails: as the writers. */
+/** When the journal is open: begin the file, or go on with it. Fails: as the writers. */
 enum status cli_recording_begin(struct cli_evaluation *e, struct status_why *why);
-/** When the journal is open: whether what it vouches for has been kept. Fails: STATUS_FORMAT. */
+/**
+ * When the journal has been read: a file that is there already must be the one it tells of, and
+ * whole. Fails: STATUS_USAGE.
+ */
 enum status cli_recording_check_resumed(const struct cli_evaluation *e, struct status_why *why);
 /** With the result: give the file its name if it is whole and finite. Fails: STATUS_IO. */
 enum status cli_recording_finish(struct cli_evaluation *e, struct status_why *why);

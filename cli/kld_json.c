@@ -179,10 +179,9 @@ enum status cli_comparison_open_journal(struct cli_comparison *c, struct status_
                       model_tokenizer(cli_comparison_reader(c)));
     enum status status =
         cli_state_open(&c->run_options.journal, c->settings->state_file, &json, why);
-    if (status == STATUS_OK)
-        status =
-            cli_state_resume_windows(c->run_options.journal, c->tables, 1 + c->n_candidates, why);
-    return status;
+    struct eval_resume resume = {
+        .journal = c->run_options.journal, .tables = c->tables, .n_tables = 1 + c->n_candidates};
+    return status == STATUS_OK ? cli_state_resume_windows(&resume, why) : status;
 }
 
 enum status cli_kld_write_json(const struct cli_comparison *c, struct eval_file *file,

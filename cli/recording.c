@@ -14,6 +14,13 @@ bool cli_recording_runs(const struct cli_evaluation *e)
     return e->recording || e->compact;
 }
 
+/* Whether the journal, which has not been read yet, has anything. */
+static bool may_go_on(const struct cli_evaluation *e)
+{
+    const struct eval_journal *journal = e->run_options.journal;
+    return journal && eval_journal_n_behind(journal) > 0;
+}
+
 static enum status begin_logits(struct cli_evaluation *e, struct status_why *why)
 {
     const struct cli_perplexity *s = e->settings;
@@ -23,7 +30,8 @@ static enum status begin_logits(struct cli_evaluation *e, struct status_why *why
         .stream = &e->stream,
         .n_vocab = model_head(e->model.model)->n_rows,
         .replace = s->force,
-        .resume = s->state_file != NULL,
+        .resume = may_go_on(e),
+        .journal = e->run_options.journal != NULL,
     };
     enum status status = eval_logits_writer_open(&e->recording, &recording, why);
     if (status == STATUS_OK)
@@ -59,7 +67,7 @@ static enum status begin_compact(struct cli_evaluation *e, struct status_why *wh
         .head_path = s->head_by_path ? head_path : NULL,
         .description = description,
         .replace = s->force,
-        .resume = s->state_file != NULL,
+        .resume = may_go_on(e),
     };
     status = eval_compact_writer_open(&e->compact, &recording, why);
     if (status == STATUS_OK)
@@ -79,16 +87,12 @@ enum status cli_recording_begin(struct cli_evaluation *e, struct status_why *why
 enum status cli_recording_check_resumed(const struct cli_evaluation *e, struct status_why *why)
 {
     const struct eval_journal *journal = e->run_options.journal;
-    if (!cli_recording_runs(e) || !journal)
-        return STATUS_OK;
-    size_t n_kept = e->compact ? eval_compact_writer_n_kept(e->compact)
-                               : eval_logits_writer_n_kept(e->recording);
-    size_t n_done = (size_t)eval_journal_n(journal);
-    if (n_done > n_kept)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: has %zu windows, of which %s.part holds %zu; remove the journal to "
-                           "begin anew",
-                           eval_journal_path(journal), n_done, e->settings->base_file, n_kept);
+    bool is_whole = (e->compact && eval_compact_writer_is_whole(e->compact)) ||
+                    (e->recording && eval_logits_writer_is_whole(e->recording));
+    if (is_whole && eval_journal_n(journal) < e->plan.n_windows)
+        return status_fail(why, STATUS_USAGE,
+                           "%s: exists, and is not what %s tells of; --force replaces it",
+                           e->settings->base_file, eval_journal_path(journal));
     return STATUS_OK;
 }
 

@@ -91,20 +91,25 @@ static cJSON *add_subject(struct cli_json *json, const struct cli_evaluation *e)
     return cli_json_add_text(json, &e->text, &e->stream, &e->plan, model_tokenizer(e->model.model));
 }
 
+/* What is recorded beside: a journal vouches for the file, too. */
+static void add_recording(struct cli_json *json, const struct cli_perplexity *s)
+{
+    cJSON *o = cli_json_object(json, json->root, "recording");
+    bool records = s->base_file, compact = s->record_format == CLI_RECORD_COMPACT;
+    cli_json_text(json, o, "format", !records ? NULL : compact ? "compact" : "logits");
+    cli_json_text(json, o, "hidden",
+                  records && compact ? eval_compact_kind_name((enum eval_compact_kind)s->hidden)
+                                     : NULL);
+    cli_json_flag(json, o, "head_by_path", s->head_by_path);
+}
+
 enum status cli_evaluation_open_journal(struct cli_evaluation *e, struct status_why *why)
 {
     struct cli_json json;
     cli_state_begin(&json, "perplexity");
     add_subject(&json, e);
-    cli_json_flag(&json, json.root, "records_logits", e->recording);
-    cli_json_flag(&json, json.root, "records_hidden_states", e->compact);
-    enum status status =
-        cli_state_open(&e->run_options.journal, e->settings->state_file, &json, why);
-    if (status == STATUS_OK)
-        status = cli_state_resume_windows(e->run_options.journal, &e->table, 1, why);
-    if (status == STATUS_OK)
-        status = cli_recording_check_resumed(e, why);
-    return status;
+    add_recording(&json, e->settings);
+    return cli_state_open(&e->run_options.journal, e->settings->state_file, &json, why);
 }
 
 enum status cli_report_json(const struct cli_evaluation *e, struct eval_file *file,

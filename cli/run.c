@@ -62,7 +62,8 @@ int cli_end(int exit_code)
 static int fail(enum status status, const struct status_why *why)
 {
     cli_flush();
-    fprintf(stderr, "assay: %s\n", why->text);
+    bool told = *why->text || status != STATUS_CANCELLED;
+    fprintf(stderr, "assay: %s\n", told ? why->text : "interrupted: there is no result");
     return cli_exit_code(status);
 }
 

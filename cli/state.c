@@ -33,7 +33,7 @@ enum status cli_state_open(struct eval_journal **out, const char *path, struct c
     return status;
 }
 
-/* What the journal had, and whether there is something behind it that is no record. */
+/* What the journal had, and whether there is more that is no record or vouches for nothing. */
 static void print_resumed(const struct eval_journal *journal, size_t n_total, const char *unit)
 {
     uint64_t n = eval_journal_n(journal), n_behind = eval_journal_n_behind(journal);
@@ -43,20 +43,17 @@ static void print_resumed(const struct eval_journal *journal, size_t n_total, co
                 unit);
     if (n_behind && n < n_total)
         fprintf(stderr,
-                "assay: note: %s: %" PRIu64 " bytes at the end are no whole record; they are cut "
-                "off\n",
+                "assay: note: %s: its last %" PRIu64 " bytes cannot be used and are cut off\n",
                 path, n_behind);
 }
 
-enum status cli_state_resume_windows(struct eval_journal *journal, const struct eval_table *tables,
-                                     size_t n_tables, struct status_why *why)
+enum status cli_state_resume_windows(const struct eval_resume *resume, struct status_why *why)
 {
-    if (!journal)
+    if (!resume->journal)
         return STATUS_OK;
-    struct eval_resume resume = {.journal = journal, .tables = tables, .n_tables = n_tables};
-    enum status status = eval_resume_windows(&resume, why);
+    enum status status = eval_resume_windows(resume, why);
     if (status == STATUS_OK)
-        print_resumed(journal, tables[0].n_windows, "windows");
+        print_resumed(resume->journal, resume->tables[0].n_windows, "windows");
     return status;
 }
 

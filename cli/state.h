@@ -21,10 +21,9 @@ enum status cli_state_open(struct eval_journal **out, const char *path, struct c
 
 /**
  * As eval_resume_windows and eval_resume_tasks; says on standard error what the journal had.
- * journal: NULL is allowed.
+ * A journal of NULL is allowed.
  */
-enum status cli_state_resume_windows(struct eval_journal *journal, const struct eval_table *tables,
-                                     size_t n_tables, struct status_why *why);
+enum status cli_state_resume_windows(const struct eval_resume *resume, struct status_why *why);
 enum status cli_state_resume_tasks(struct eval_journal *journal, struct eval_choices *choices,
                                    struct status_why *why);
 

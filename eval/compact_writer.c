@@ -128,8 +128,9 @@ static enum status write_front(struct eval_compact_writer *w,
     enum status status = eval_compact_header_encode(w->header, &w->layout, why);
     if (status == STATUS_OK && eval_part_kept(w->part) >= sizeof w->header)
         status = check_kept(w, why);
-    if (status == STATUS_OK)
-        status = eval_part_write(w->part, 0, w->header, sizeof w->header, why);
+    if (status != STATUS_OK || eval_part_is_whole(w->part))
+        return status;
+    status = eval_part_write(w->part, 0, w->header, sizeof w->header, why);
     size_t n = w->layout.by_path ? HEAD_PIECE : N_PIECES;
     for (size_t i = 0; i < n && status == STATUS_OK; i++)
         status = eval_part_write(w->part, pieces[i].offset, pieces[i].bytes,
@@ -217,6 +218,11 @@ enum status eval_compact_writer_open(struct eval_compact_writer **out,
     }
     *out = w;
     return STATUS_OK;
+}
+
+bool eval_compact_writer_is_whole(const struct eval_compact_writer *w)
+{
+    return eval_part_is_whole(w->part);
 }
 
 size_t eval_compact_writer_n_kept(const struct eval_compact_writer *w)

@@ -203,6 +203,11 @@ struct eval_row_sink eval_logits_writer_sink(struct eval_logits_writer *writer)
     return sink;
 }
 
+bool eval_logits_writer_is_whole(const struct eval_logits_writer *writer)
+{
+    return eval_part_is_whole(writer->part);
+}
+
 size_t eval_logits_writer_n_kept(const struct eval_logits_writer *writer)
 {
     uint64_t n_head = eval_logits_head_bytes(&writer->shape), n = eval_part_kept(writer->part);

@@ -34,6 +34,8 @@ enum status eval_logits_writer_open(struct eval_logits_writer **out,
                                     struct status_why *why);
 /** The sink: rows of the plan's windows to their places. Cheap: the disk is not waited for. */
 struct eval_row_sink eval_logits_writer_sink(struct eval_logits_writer *writer);
+/** Whether PATH was there already, with `resume`: see eval/part_file.h. */
+bool eval_logits_writer_is_whole(const struct eval_logits_writer *writer);
 /** Chunks that the part held from the beginning on, as far as its size tells: 0 if it is new. */
 size_t eval_logits_writer_n_kept(const struct eval_logits_writer *writer);
 /** Give the file its name; all of its chunks must have been written. As eval_part_commit. */

@@ -16,6 +16,7 @@ struct eval_part {
     char *name; /* path.part */
     int fd;
     uint64_t n_bytes, kept;
+    bool is_whole; /* name is path */
 };
 
 static const double megabyte = 1e6;
@@ -34,9 +35,14 @@ static enum status fail(const struct eval_part *part, const char *what, struct s
     return status_fail(why, STATUS_IO, "%s: cannot be %s: %s", part->name, what, strerror(errno));
 }
 
+static enum status fail_exists(const char *path, struct status_why *why)
+{
+    return status_fail(why, STATUS_USAGE, "%s: exists; --force replaces it", path);
+}
+
 /** The file's two names, if `path` is one that may be written. */
-static enum status take_names(struct eval_part *part, const char *path, bool replace,
-                              struct status_why *why)
+static enum status take_names(struct eval_part *part, const char *path,
+                              const struct eval_part_options *options, struct status_why *why)
 {
     static const char suffix[] = ".part";
     struct stat existing;
@@ -46,9 +52,7 @@ static enum status take_names(struct eval_part *part, const char *path, bool rep
     if (exists && !S_ISREG(existing.st_mode))
         return status_fail(why, STATUS_IO,
                            "%s: is not a regular file; expected the name of a new one", path);
-    if (exists && !replace)
-        return status_fail(why, STATUS_USAGE, "%s: exists; --force replaces it", path);
-    if (exists && access(path, W_OK) != 0)
+    if (exists && options->replace && access(path, W_OK) != 0)
         return status_fail(why, STATUS_IO, "%s: cannot be written: %s", path, strerror(errno));
     part->path = exists ? realpath(path, NULL) : strdup(path);
     size_t n = part->path ? strlen(part->path) : 0;
@@ -57,6 +61,12 @@ static enum status take_names(struct eval_part *part, const char *path, bool rep
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
     memcpy(part->name, part->path, n);
     memcpy(part->name + n, suffix, sizeof suffix);
+    if (!exists || options->replace)
+        return STATUS_OK;
+    part->is_whole = options->resume && access(part->name, F_OK) != 0;
+    if (!part->is_whole)
+        return fail_exists(path, why);
+    part->name[n] = '\0';
     return STATUS_OK;
 }
 
@@ -70,8 +80,9 @@ static bool still_named(const struct eval_part *part)
 
 static enum status open_locked(struct eval_part *part, struct status_why *why)
 {
+    int how = part->is_whole ? O_RDONLY : O_RDWR | O_CREAT | O_NOFOLLOW;
     for (;;) {
-        part->fd = open(part->name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+        part->fd = open(part->name, how | O_CLOEXEC, 0666);
         if (part->fd < 0)
             return fail(part, "written", why);
         if (flock(part->fd, LOCK_EX | LOCK_NB) != 0) {
@@ -138,16 +149,16 @@ enum status eval_part_open(struct eval_part **out, const char *path,
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
     part->fd = -1;
     part->n_bytes = options->n_bytes;
-    enum status status = take_names(part, path, options->replace, why);
+    enum status status = take_names(part, path, options, why);
     if (status == STATUS_OK)
         status = open_locked(part, why);
     bool is_ours = status == STATUS_OK;
     if (status == STATUS_OK)
         status = take_contents(part, options->resume, why);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !part->is_whole)
         status = set_aside(part, why);
     if (status != STATUS_OK) {
-        if (is_ours && part->kept == 0)
+        if (is_ours && part->kept == 0 && !part->is_whole)
             unlink(part->name);
         release(part);
         return status;
@@ -161,6 +172,11 @@ const char *eval_part_path(const struct eval_part *part)
     return part->name;
 }
 
+bool eval_part_is_whole(const struct eval_part *part)
+{
+    return part->is_whole;
+}
+
 uint64_t eval_part_kept(const struct eval_part *part)
 {
     return part->kept;
@@ -169,6 +185,8 @@ uint64_t eval_part_kept(const struct eval_part *part)
 enum status eval_part_write(struct eval_part *part, uint64_t offset, const void *bytes,
                             size_t n_bytes, struct status_why *why)
 {
+    if (part->is_whole)
+        return fail_exists(part->path, why);
     for (size_t done = 0; done < n_bytes;) {
         ssize_t n =
             pwrite(part->fd, (const char *)bytes + done, n_bytes - done, (off_t)(offset + done));
@@ -212,6 +230,10 @@ static void sync_folder(char *path)
 enum status eval_part_commit(struct eval_part *part, struct status_why *why)
 {
     struct stat existing;
+    if (part->is_whole) {
+        release(part);
+        return STATUS_OK;
+    }
     /* Permissions of what is replaced; a file system without them is no reason to refuse. */
     if (stat(part->path, &existing) == 0 && fchmod(part->fd, existing.st_mode & 07777) != 0)
         errno = 0;
@@ -229,7 +251,7 @@ void eval_part_close(struct eval_part *part, bool keep)
 {
     if (!part)
         return;
-    if (!keep)
+    if (!keep && !part->is_whole)
         unlink(part->name);
     release(part);
 }

@@ -20,7 +20,10 @@ struct eval_part;
 struct eval_part_options {
     uint64_t n_bytes; /* of the whole file */
     bool replace;     /* PATH may exist: the new file takes its place when it is whole */
-    bool resume;      /* keep what PATH.part holds, if it exists, instead of emptying it */
+    /* Keep what PATH.part holds, if it exists, instead of emptying it. Where it does not, and PATH
+       may not be replaced, PATH is taken as a part that has become whole: it can be read, and
+       committing it changes nothing. */
+    bool resume;
 };
 
 /**
@@ -38,10 +41,13 @@ enum status eval_part_open(struct eval_part **out, const char *path,
 /** The name that is written to until the commit. */
 const char *eval_part_path(const struct eval_part *part);
 
+/** Whether it is PATH itself, which is not written to. */
+bool eval_part_is_whole(const struct eval_part *part);
+
 /** Bytes that PATH.part had when it was opened: 0, or with `resume` what was kept. */
 uint64_t eval_part_kept(const struct eval_part *part);
 
-/** Write all bytes at an offset; from any thread. Fails: STATUS_IO. */
+/** Write all bytes at an offset; from any thread. Fails: STATUS_IO, STATUS_USAGE (is whole). */
 enum status eval_part_write(struct eval_part *part, uint64_t offset, const void *bytes,
                             size_t n_bytes, struct status_why *why);
 /** Read all bytes at an offset. Fails: STATUS_IO, STATUS_FORMAT (the file ends before). */

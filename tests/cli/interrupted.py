@@ -5,11 +5,36 @@ import pathlib
 import random
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
+os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
+ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
+F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
+# Small batches, so that much is to be interrupted.
+SLOWLY = ["-t", "1", "-b", "32", "-q"]
+PERPLEXITY = [ASSAY, "perplexity", "-m", Q4, "-f", TEXT, "-c", "32", "--chunks", "60", *SLOWLY]
+KLD = [ASSAY, "kld", "-m", Q4, "-m", F16, "--base", F16, "-f", TEXT, "-c", "32", "--chunks", "24",
+       "--js", *SLOWLY]
+RECORD = [*PERPLEXITY, "--kl-divergence-base", "base.kld"]
+RECORD_HIDDEN = [ASSAY, "record", *PERPLEXITY[2:], "--hidden", "f16", "-o", "base.assay"]
 SEED = int(os.environ.get("ASSAY_TEST_SEED", str(random.randrange(1 << 30))))
 TIMEOUT_S = 120
+
+
+def hellaswag(folder):
+    """The command line of tasks cut from the text; what they are about does not matter."""
+    words = TEXT.read_text().split()
+    lines = []
+    for i in range(40):
+        text = words[40 * i:40 * i + 40]
+        endings = [" ".join(text[10 + 6 * k:16 + 5 * k]) for k in range(4)]
+        lines.append(json.dumps({"ctx": " ".join(text[:10]), "endings": endings, "label": i % 4}))
+    tasks = folder / "tasks.jsonl"
+    tasks.write_text("\n".join(lines) + "\n")
+    return [ASSAY, "perplexity", "--hellaswag", "-m", Q4, "-f", tasks, *SLOWLY]
 
 
 def without_run(text):

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""--state: a run that was killed goes on where it stopped and ends with the bytes of one that was
-not; what a journal does not belong to is refused by name.
+"""--state: what was finished is not evaluated again, and what a journal does not belong to is refused
+by name. test_killed.py kills runs.
 
 usage: test_state.py ASSAY SOURCE_DIR
 """
+import itertools
 import json
 import os
 import pathlib
@@ -13,29 +14,8 @@ import sys
 import tempfile
 import unittest
 
-from interrupted import SEED, Run, without_run
-
-os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
-ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
-DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
-F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
-N_KILLS = 20
-# Small batches, so that much is to be interrupted.
-SLOWLY = ["-t", "1", "-b", "32", "-q"]
-PERPLEXITY = [ASSAY, "perplexity", "-m", Q4, "-f", TEXT, "-c", "32", "--chunks", "60", *SLOWLY]
-KLD = [ASSAY, "kld", "-m", Q4, "-m", F16, "--base", F16, "-f", TEXT, "-c", "32", "--chunks", "24",
-       "--js", *SLOWLY]
-
-
-def hellaswag_tasks(n):
-    """Tasks cut from the text; what they are about does not matter."""
-    words = TEXT.read_text().split()
-    lines = []
-    for i in range(n):
-        text = words[40 * i:40 * i + 40]
-        endings = [" ".join(text[10 + 6 * k:16 + 5 * k]) for k in range(4)]
-        lines.append(json.dumps({"ctx": " ".join(text[:10]), "endings": endings, "label": i % 4}))
-    return "\n".join(lines) + "\n"
+from interrupted import (ASSAY, F16, KLD, PERPLEXITY, Q4, RECORD, RECORD_HIDDEN, SOURCE, Run,
+                         hellaswag, without_run)
 
 
 class State(unittest.TestCase):
@@ -43,26 +23,87 @@ class State(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="assay-state-")
         cls.path = pathlib.Path(cls.folder.name)
-        cls.tasks = cls.path / "tasks.jsonl"
-        cls.tasks.write_text(hellaswag_tasks(40))
-        cls.hellaswag = [ASSAY, "perplexity", "--hellaswag", "-m", Q4, "-f", cls.tasks, *SLOWLY]
-        print("seed:", SEED)
+        cls.hellaswag = hellaswag(cls.path)
 
     @classmethod
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def test_killed_perplexity(self):
-        Run([*PERPLEXITY, "--json", "r.json", "--per-token", "t.tsv"],
-            ["r.json", "t.tsv"]).killed(N_KILLS, self, "--state", "s.journal")
+    def test_refuses_another_recording(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_in(folder, *RECORD_HIDDEN, "--state", "s")
+            self.refuses(folder, [*RECORD_HIDDEN, "--hidden", "f32", "--force"],
+                         r"recording\.hidden f16, this run has f32;")
+            self.refuses(folder, PERPLEXITY, r"recording\.format compact, this run has null;")
 
-    def test_killed_comparison(self):
-        Run([*KLD, "--json", "r.json", "--per-token", "t.tsv", "--worst", "3"],
-            ["r.json", "t.tsv"]).killed(N_KILLS, self, "--state", "s.journal")
+    def test_recording_goes_on_only_with_what_it_vouches_for(self):
+        for words, name in ((RECORD, "base.kld"), (RECORD_HIDDEN, "base.assay")):
+            with self.subTest(words=words):
+                self.check_what_it_vouches_for(words, name)
 
-    def test_killed_tasks(self):
-        Run([*self.hellaswag, "--json", "r.json", "--per-task", "t.tsv"],
-            ["r.json", "t.tsv"]).killed(N_KILLS, self, "--state", "s.journal")
+    def check_what_it_vouches_for(self, record, name):
+        """The part was removed, is another model's, or the file is there under its final name."""
+        words = [*record, "--state", "s"]
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            self.run_in(folder, *record)
+            expected = (folder / name).read_bytes()
+
+            def finish(n_done, *more):
+                again = self.run_in(folder, *words, *more)
+                self.assertEqual(again.returncode, 0, again.stderr)
+                self.assertEqual((folder / name).read_bytes(), expected)
+                self.assertIs(n_done, b"were finished before" in again.stderr)
+                self.assertEqual(sorted(os.listdir(folder)), [name, "s"])
+
+            def stop(words):
+                (folder / name).unlink(missing_ok=True)
+                process = Run(words, []).start(folder)
+                process.stdout.read(60)
+                process.kill()
+                process.communicate()
+                self.assertIn(f"{name}.part", os.listdir(folder))
+
+            stop(words)
+            finish(True)
+            finish(True)  # all is there: nothing to do
+            (folder / name).write_bytes(expected[:-1] + b"x")
+            again = self.run_in(folder, *words)
+            self.assertEqual(again.returncode, 2)
+            self.assertIn(f"assay: {name}: exists, and is not what s tells of; --force replaces "
+                          f"it\n", again.stderr.decode())
+            finish(False, "--force")
+            (folder / "s").unlink()
+            again = self.run_in(folder, *words)
+            self.assertIn(f"assay: {name}: exists; --force replaces it\n", again.stderr.decode())
+            (folder / "s").unlink()
+            stop(words)
+            (folder / f"{name}.part").unlink()
+            finish(False)
+            (folder / "s").unlink()
+            stop(words)
+            stop([*record, "-m", F16, "--state", "other"])
+            (folder / "other").unlink()
+            if record is RECORD:  # whose format does not name the model: the sums tell
+                finish(False)
+                return
+            again = self.run_in(folder, *words)
+            self.assertEqual(again.returncode, 2)
+            self.assertIn(b"assay: base.assay.part: was begun with another model", again.stderr)
+
+    def test_interrupted_recording(self):
+        """Ctrl-C keeps the part with a journal, and without one leaves nothing."""
+        for words, state in itertools.product((RECORD, RECORD_HIDDEN), ([], ["--state", "s"])):
+            with self.subTest(words=words, state=state), \
+                    tempfile.TemporaryDirectory() as folder:
+                process = Run([*words, *state], []).start(folder)
+                process.stdout.read(60)
+                process.send_signal(signal.SIGINT)
+                out, err = process.communicate(timeout=120)
+                self.assertEqual(process.returncode, 130, err)
+                self.assertIn(b"Incomplete estimate: PPL = ", out)
+                self.assertEqual(sorted(os.listdir(folder)),
+                                 [f"{words[-1]}.part", "s"] if state else [])
 
     def run_in(self, folder, *words):
         return subprocess.run([str(word) for word in words], cwd=folder, capture_output=True,

@@ -132,6 +132,34 @@ static void test_replaces_only_when_allowed(void **state)
     assert_int_equal(now.st_mode & 07777, 0640);
 }
 
+/** Killed behind the commit: going on finds the whole file, and leaves it alone. */
+static void test_goes_on_with_what_is_whole(void **state)
+{
+    (void)state;
+    struct status_why why = {""};
+    struct eval_part *part;
+    char bytes[4];
+    temp_write(target, "1234", 4);
+    const struct eval_part_options resume = {.n_bytes = 4, .resume = true};
+    for (int commit = 0; commit < 2; commit++) {
+        assert_int_equal(eval_part_open(&part, target, &resume, &why), STATUS_OK);
+        assert_true(eval_part_is_whole(part));
+        assert_int_equal(eval_part_kept(part), 4);
+        assert_int_equal(eval_part_read(part, 0, bytes, 4, &why), STATUS_OK);
+        assert_memory_equal(bytes, "1234", 4);
+        assert_int_equal(eval_part_write(part, 0, "x", 1, &why), STATUS_USAGE);
+        assert_non_null(strstr(why.text, "result: exists; --force replaces it"));
+        if (commit)
+            assert_int_equal(eval_part_commit(part, &why), STATUS_OK);
+        else
+            eval_part_close(part, false);
+        assert_content(target, "1234");
+        assert_int_equal(access(part_name, F_OK), -1);
+    }
+    temp_write(part_name, "12", 2);
+    assert_refused(&resume, STATUS_USAGE, "exists; --force replaces it");
+}
+
 static void test_refuses_what_is_no_file(void **state)
 {
     (void)state;
@@ -221,6 +249,7 @@ int main(void)
                                        TEST(test_continues_what_was_kept),
                                        TEST(test_begins_anew_unless_told_to_resume),
                                        TEST(test_replaces_only_when_allowed),
+                                       TEST(test_goes_on_with_what_is_whole),
                                        TEST(test_refuses_what_is_no_file),
                                        TEST(test_only_one_writes),
                                        TEST(test_space_is_checked),
