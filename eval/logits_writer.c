@@ -39,11 +39,11 @@ static char *make_head(const struct eval_logits_shape *shape, const struct eval_
     return head;
 }
 
-/** Compare what a part was begun with. */
+/** Compare what a part was begun with, which may be less than the whole head. */
 static enum status check_kept(struct eval_part *part, const char *head, size_t n_bytes,
                               struct status_why *why)
 {
-    char *kept = malloc(n_bytes);
+    char *kept = malloc(n_bytes + 1);
     if (!kept)
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", eval_part_path(part));
     enum status status = eval_part_read(part, 0, kept, n_bytes, why);
@@ -74,9 +74,9 @@ static enum status begin(struct eval_logits_writer *writer,
     char *head = make_head(&writer->shape, recording->plan, recording->stream);
     if (!head)
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", recording->path);
-    if (eval_part_kept(writer->part) >= n_head) /* with less of it no record can be there */
-        status = check_kept(writer->part, head, n_head, why);
-    else
+    uint64_t kept = eval_part_kept(writer->part);
+    status = check_kept(writer->part, head, kept < n_head ? (size_t)kept : n_head, why);
+    if (status == STATUS_OK && kept < n_head)
         status = eval_part_write(writer->part, 0, head, n_head, why);
     free(head);
     return status;
