@@ -1,5 +1,6 @@
 /** Write a synthetic model (bench/synthetic.h). */
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,6 +19,7 @@ int main(int argc, char **argv)
                                             {NULL, 0, NULL, 0}};
     struct synthetic model = {.shape = "1b", .type = "Q4_K"};
     const char *path = NULL;
+    bool bad = false;
     int option;
     while ((option = getopt_long(argc, argv, "o:", options, NULL)) != -1) {
         if (option == 'o')
@@ -31,9 +33,9 @@ int main(int argc, char **argv)
         else if (option == 'l')
             model.n_layers = (uint32_t)strtoul(optarg, NULL, 10);
         else
-            optind = argc + 1;
+            bad = true;
     }
-    if (!path || optind != argc) {
+    if (bad || !path || optind != argc) {
         fputs(usage, stderr);
         return 2;
     }

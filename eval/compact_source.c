@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "eval/scorer.h"
+
 enum {
     DECODED_BYTES = 16 << 20, /* of rows that are decoded at once */
     ROW_GROUP = 64            /* rows of a call are a multiple of this, which the kernels like */
@@ -82,14 +84,16 @@ enum status eval_compact_source_open(struct eval_row_source *out,
             return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu bytes of rows",
                                file->name, decoded_bytes);
     }
-    double slab = (double)file->places.row_bytes * 2048;
+    /* Pages of the file: those of the rows handed out, and of a window that is checked. The head
+       is there already, since it was compared with its checksum. */
+    double pages = (double)EVAL_SLAB_ROWS * (double)file->places.row_bytes +
+                   2 * (double)file->places.window_bytes;
     *out = (struct eval_row_source){
         .kind = EVAL_ROWS_HIDDEN,
         .n_vocab = (size_t)file->layout.n_vocab,
         .head = &file->head,
         .max_rows = max_rows(file),
-        .n_bytes = (double)decoded_bytes + slab + 2 * (double)file->places.window_bytes +
-                   (double)file->head.n_rows * (double)file->head.row_bytes,
+        .n_bytes = (double)decoded_bytes + pages,
         .user = reading,
         .expect = expect,
         .rows = rows,

@@ -16,6 +16,7 @@
 #include "eval/identity.h"
 #include "evaluation.h"
 #include "tests/eval/temp.h"
+#include "tests/harness/tiny_model.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"
 #define Q4  ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf"
@@ -252,6 +253,83 @@ static void windows_from_the_middle_are_found(void **state)
     eval_compact_close(&file);
 }
 
+/** A model of that width and seed in a file of the folder. */
+static void write_model(const char *path, uint32_t n_embd, uint64_t seed)
+{
+    const struct tiny_model_options options = {
+        .seed = seed, .n_embd = n_embd, .type = GGUF_TYPE_Q8_0, .tied_head = n_embd == 64};
+    struct tiny_model model = tiny_model_make(&options);
+    temp_write(path, model.data, model.n_bytes);
+    free(model.data);
+}
+
+static void record_model(const char *model)
+{
+    struct setup setup = usual();
+    struct eval_row_sink sink;
+    setup.model = model;
+    setup.want_js = false;
+    setup.sink = &sink;
+    struct evaluation e;
+    evaluation_open(&e, &setup);
+    char id[EVAL_HEX];
+    struct status_why why = {""};
+    struct eval_compact_recording recording = recording_of(&e, id, EVAL_COMPACT_F32);
+    struct eval_compact_writer *writer;
+    assert_int_equal(eval_compact_writer_open(&writer, &recording, &why), STATUS_OK);
+    sink = eval_compact_writer_sink(writer);
+    assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_OK);
+    assert_int_equal(eval_compact_writer_commit(writer, &why), STATUS_OK);
+    evaluation_close(&e);
+}
+
+static void compare_with_live(const char *base, const char *candidate)
+{
+    struct setup setup = usual();
+    setup.model = base;
+    setup.candidates[0] = candidate;
+    setup.n_candidates = 1;
+    struct evaluation both, other;
+    evaluate(&both, &setup);
+    struct status_why why = {""};
+    struct eval_compact_file file;
+    struct eval_compact_reading reading;
+    struct eval_row_source source;
+    assert_int_equal(eval_compact_open(&file, target, &why), STATUS_OK);
+    assert_int_equal(eval_compact_source_open(&source, &reading, &file, 0, &why), STATUS_OK);
+    setup = usual();
+    setup.model = candidate;
+    setup.base = &source;
+    evaluate(&other, &setup);
+    assert_int_not_equal(file.layout.width, model_hparams(other.model)->n_embd);
+    assert_memory_equal(other.table.cells, both.table.cells,
+                        EVAL_N_COLUMNS * N_ROWS * sizeof(double));
+    assert_memory_equal(other.candidate_tables[0].cells, both.candidate_tables[0].cells,
+                        EVAL_N_PAIR_COLUMNS * N_ROWS * sizeof(double));
+    evaluation_close(&other);
+    evaluation_close(&both);
+    eval_compact_source_close(&reading);
+    eval_compact_close(&file);
+    unlink(target);
+}
+
+/** A candidate of another width than the base, of the same vocabulary. */
+static void models_of_another_width_are_compared(void **state)
+{
+    (void)state;
+    char wide[128], narrow[128];
+    temp_path(wide, folder, "wide.gguf");
+    temp_path(narrow, folder, "narrow.gguf");
+    write_model(wide, 128, 1);
+    write_model(narrow, 64, 2);
+    record_model(wide);
+    compare_with_live(wide, narrow);
+    record_model(narrow);
+    compare_with_live(narrow, wide);
+    unlink(wide);
+    unlink(narrow);
+}
+
 static char *all_bytes(const char *path, size_t *n)
 {
     FILE *f = fopen(path, "rb");
@@ -338,10 +416,14 @@ static void another_recording_is_not_continued(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, remove_files)
-    const struct CMUnitTest tests[] = {
-        TEST(float32_gives_the_live_comparison), TEST(a_head_by_path_gives_the_same),
-        TEST(another_head_is_refused),           TEST(float16_comes_near),
-        TEST(windows_from_the_middle_are_found), TEST(continued_recordings_end_with_the_same_bytes),
-        TEST(a_torn_part_is_continued),          TEST(another_recording_is_not_continued)};
+    const struct CMUnitTest tests[] = {TEST(float32_gives_the_live_comparison),
+                                       TEST(a_head_by_path_gives_the_same),
+                                       TEST(another_head_is_refused),
+                                       TEST(float16_comes_near),
+                                       TEST(windows_from_the_middle_are_found),
+                                       TEST(models_of_another_width_are_compared),
+                                       TEST(continued_recordings_end_with_the_same_bytes),
+                                       TEST(a_torn_part_is_continued),
+                                       TEST(another_recording_is_not_continued)};
     return cmocka_run_group_tests(tests, evaluate_live, close_live);
 }
