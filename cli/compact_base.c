@@ -85,6 +85,7 @@ void cli_compact_add_json(struct cli_json *json, cJSON *o, const struct cli_base
     cli_json_real(json, o, "error_rms", eval_compact_error_rms(&error));
     cli_json_real(json, o, "error_max", error.largest);
     cli_json_flag(json, o, "head_by_path", l->by_path);
+    cli_json_text(json, o, "precision", cli_description_precision(&base->description));
     cli_description_add_model(json, o, &base->description);
 }
 

@@ -81,6 +81,11 @@ struct cli_model_size cli_description_size(const struct cli_description *descrip
     return size;
 }
 
+const char *cli_description_precision(const struct cli_description *description)
+{
+    return text_of(object_of(description, "settings"), "precision");
+}
+
 static void add_count(struct cli_json *json, cJSON *o, const cJSON *from, const char *key)
 {
     if (cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(from, key)))

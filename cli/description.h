@@ -32,6 +32,9 @@ struct eval_text cli_description_text(const struct cli_description *description)
 /** Size of the model's tensors; n_weights 0: it does not say. */
 struct cli_model_size cli_description_size(const struct cli_description *description);
 
+/** The precision that the base was computed with, a name of --precision; NULL: it does not say. */
+const char *cli_description_precision(const struct cli_description *description);
+
 /** Add the object `model` to a document, its members null where the description lacks them. */
 void cli_description_add_model(struct cli_json *json, cJSON *parent,
                                const struct cli_description *description);

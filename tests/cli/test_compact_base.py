@@ -237,6 +237,32 @@ class CompactBase(unittest.TestCase):
         self.assertRegex(result.stderr, r"window 5 \(from 0\) does not match its checksum")
         self.assertNotIn("Mean", result.stdout)
 
+    def test_description(self):
+        """It may say nothing, and need not be trusted."""
+        data, path = self.file.read_bytes(), self.folder / "described.assay"
+        n = struct.unpack_from("<Q", data, 96)[0]
+        at = data.index(b'{\n\t"schema"')
+
+        def write(description):
+            described = description + b" " * (n - len(description))
+            header = bytearray(data[:480])
+            header[112 + 2 * HASH:112 + 3 * HASH] = hashlib.sha256(described).digest()
+            path.write_bytes(header + hashlib.sha256(header).digest() + data[512:at] + described +
+                             data[at + n:])
+
+        for bad in b"[]", b"{", b"", b"\xff", b"1":
+            write(bad)
+            self.refused("described.assay: the description is no JSON object", "-m", Q4, "--base",
+                         path)
+        for odd in (b"{}", b'{"base":[],"text":1}', b'{"base":{"n_weights":-1,"n_bytes":"x",'
+                    b'"name":"\xff","remarks":[1,{}]},"text":{"sha256":3,"n_bytes":1e300}}'):
+            write(odd)
+            found, result = self.compare(path)
+            self.assertEqual(found["candidates"], self.live["candidates"])
+            self.assertNotIn("Size, base", result.stdout)
+            self.assertIsNone(found["base"]["model"]["id"])
+            self.assertIsNone(found["base"]["precision"])
+
     def test_other_vocabulary(self):
         other = sorted(SHARED_MODELS.glob("rand-llama3*.gguf")) if SHARED_MODELS.is_dir() else []
         if not other:
