@@ -8,18 +8,17 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/context.h"
+#include "kernels/cpu/attention_products.h"
 
 enum {
     GROUPS = KERN_PANEL / KERN_LANES,
-    SHARING = 4, /* at least so many blocks of queries use a block of keys once it is gathered */
-    KEY_PADDING = 16 /* floats behind a gathered key: keys 4 KiB apart evict one another */
+    SHARING = 4 /* at least so many blocks of queries use a block of keys once it is gathered */
 };
 
 /** KERN_PANEL consecutive queries of a span under one head, and what is known of them so far. */
 struct query_block {
     _Alignas(64) float max[KERN_PANEL], sum[KERN_PANEL]; /* see kern_softmax_block */
-    float *q;                                            /* panel array [d]: the queries */
+    float *q;                                            /* the queries, packed */
     float *out;                                          /* panel array [d]: sums of p * v */
     size_t first, n;                                     /* queries of the span */
     size_t head;
@@ -42,15 +41,15 @@ struct attention_task {
     size_t kv_head;
     struct query_block *blocks;
     size_t n_blocks;
-    float *s;     /* panel array [KERN_KEY_BLOCK]: scores, then probabilities */
-    float *k, *v; /* [KERN_KEY_BLOCK, d + KEY_PADDING]: the keys at hand */
-    bool careful; /* give no masked key to the products, not even with factor 0 */
+    struct kern_key_block keys; /* those at hand; their scores become probabilities */
+    float *spare;               /* panel array [2 d] */
+    bool careful;               /* let no query meet masked values, not even with factor 0 */
 };
 
 /** Per lane, relative to the first key at hand: the keys it sees. */
 struct visible {
+    size_t key; /* the first one at hand */
     int32_t begin[KERN_PANEL], end[KERN_PANEL];
-    bool all; /* every query sees every key */
 };
 
 static size_t larger_of(size_t a, size_t b)
@@ -61,11 +60,6 @@ static size_t larger_of(size_t a, size_t b)
 static size_t smaller_of(size_t a, size_t b)
 {
     return a < b ? a : b;
-}
-
-static size_t key_stride(const struct kern_attention *op)
-{
-    return op->head_size + KEY_PADDING;
 }
 
 /** First key that the query with this key index sees. */
@@ -84,53 +78,79 @@ static size_t query_key(const struct kern_span *span, size_t query)
 static void find_visible(struct visible *visible, const struct attention_task *task,
                          const struct query_block *block, size_t key, size_t n_keys)
 {
-    visible->all = true;
+    visible->key = key;
     for (size_t lane = 0; lane < KERN_PANEL; lane++) {
         size_t begin = 0, end = 0;
         if (lane < block->n) {
             size_t query = query_key(task->span, block->first + lane);
             begin = larger_of(window_begin(task->job->op, query), key) - key;
             end = smaller_of(larger_of(query + 1, key) - key, n_keys);
-            if (begin > 0 || end < n_keys)
-                visible->all = false;
         }
         visible->begin[lane] = (int32_t)smaller_of(begin, n_keys);
         visible->end[lane] = (int32_t)end;
     }
 }
 
-/** Copy keys key .. key + n_keys - 1 and their values side by side, from parent and segment. */
-static void gather_keys(const struct attention_task *task, size_t key, size_t n_keys)
+/** Where a key and its value begin in op->k and op->v: in the parent or in the segment. */
+static size_t key_offset(const struct attention_task *task, size_t key)
 {
     const struct kern_attention *op = task->job->op;
     const struct kern_span *span = task->span;
-    size_t d = op->head_size;
+    size_t row =
+        key < span->n_parent ? span->parent_kv_row + key : span->kv_row + key - span->n_parent;
+    return (row * op->n_kv_heads + task->kv_head) * op->head_size;
+}
+
+/** Copy keys key .. key + n_keys - 1 and their values side by side. */
+static void gather_keys(const struct attention_task *task, size_t key, size_t n_keys)
+{
+    const struct kern_attention *op = task->job->op;
+    const struct kern_key_block *keys = &task->keys;
     for (size_t j = 0; j < n_keys; j++) {
-        size_t row = key + j < span->n_parent ? span->parent_kv_row + key + j
-                                              : span->kv_row + key + j - span->n_parent;
-        size_t offset = (row * op->n_kv_heads + task->kv_head) * d;
-        memcpy(task->k + j * key_stride(op), op->k + offset, d * sizeof(float));
-        memcpy(task->v + j * key_stride(op), op->v + offset, d * sizeof(float));
+        size_t offset = key_offset(task, key + j), n_bytes = op->head_size * sizeof(float);
+        memcpy(keys->k + j * keys->stride, op->k + offset, n_bytes);
+        memcpy(keys->v + j * keys->stride, op->v + offset, n_bytes);
     }
+    kern_key_block_pack(keys, n_keys);
+}
+
+/** The values at hand anew, with zeros for those that a lane does not see. */
+static void gather_seen_values(const struct attention_task *task, size_t n_keys,
+                               const struct visible *visible, size_t lane)
+{
+    const struct kern_attention *op = task->job->op;
+    const struct kern_key_block *keys = &task->keys;
+    for (size_t j = 0; j < n_keys; j++) {
+        size_t n_bytes = op->head_size * sizeof(float);
+        float *v = keys->v + j * keys->stride;
+        if ((int32_t)j < visible->begin[lane] || (int32_t)j >= visible->end[lane])
+            memset(v, 0, n_bytes);
+        else
+            memcpy(v, op->v + key_offset(task, visible->key + j), n_bytes);
+    }
+    kern_key_block_pack(keys, n_keys);
 }
 
 /**
- * out[i] += sum_j v[j][i] p[j] without touching masked keys: 0 times an infinity or NaN in a
- * value that a query must not see would be NaN.
+ * The values at hand, where 0 times an infinity or NaN that a query must not see would be NaN:
+ * queries that do not see all of them get a product of their own, with zeros for what they must
+ * not see. That gives the bits that any finite values there would have given.
  */
-static void add_visible_values(const struct attention_task *task, struct query_block *block,
-                               const struct visible *visible)
+static void add_values_carefully(const struct attention_task *task, struct query_block *block,
+                                 size_t n_keys, const struct visible *visible)
 {
-    const struct kern_attention *op = task->job->op;
+    size_t d = task->job->op->head_size, panel = d * KERN_PANEL * sizeof(float);
+    float *before = task->spare, *sums = task->spare + d * KERN_PANEL;
+    memcpy(before, block->out, panel);
+    kern_key_block_multiply_values(&task->keys, n_keys, block->out);
     for (size_t lane = 0; lane < block->n; lane++) {
-        for (int32_t j = visible->begin[lane]; j < visible->end[lane]; j++) {
-            const float *v = task->v + (size_t)j * key_stride(op);
-            float p = task->s[(size_t)j * KERN_PANEL + lane];
-            for (size_t i = 0; i < op->head_size; i++) {
-                float *out = &block->out[i * KERN_PANEL + lane];
-                *out = fmaf(v[i], p, *out);
-            }
-        }
+        if (visible->begin[lane] == 0 && visible->end[lane] == (int32_t)n_keys)
+            continue;
+        gather_seen_values(task, n_keys, visible, lane);
+        memcpy(sums, before, panel);
+        kern_key_block_multiply_values(&task->keys, n_keys, sums);
+        for (size_t i = 0; i < d; i++)
+            block->out[i * KERN_PANEL + lane] = sums[i * KERN_PANEL + lane];
     }
 }
 
@@ -143,7 +163,7 @@ static void softmax_and_rescale(const struct attention_task *task, struct query_
     for (size_t group = 0; group < GROUPS; group++) {
         size_t lane = group * KERN_LANES;
         table->ops.softmax_block(&(struct kern_softmax_block){
-            .s = task->s + lane,
+            .s = task->keys.scores + lane,
             .stride = KERN_PANEL,
             .n_keys = n_keys,
             .scale = task->job->op->scale,
@@ -161,34 +181,14 @@ static void softmax_and_rescale(const struct attention_task *task, struct query_
 static void attend_keys(const struct attention_task *task, struct query_block *block, size_t key,
                         size_t n_keys)
 {
-    const struct kern_attention *op = task->job->op;
-    const struct kern_table *table = &task->job->cpu->table;
     struct visible visible;
     find_visible(&visible, task, block, key, n_keys);
-    table->fma_tile(&(struct kern_fma_tile){
-        .w = task->k,
-        .w_row = key_stride(op),
-        .w_col = 1,
-        .x = block->q,
-        .acc = task->s,
-        .n_rows = n_keys,
-        .n_k = op->head_size,
-    });
+    kern_key_block_multiply_keys(&task->keys, block->q, n_keys);
     softmax_and_rescale(task, block, n_keys, &visible);
-    if (task->careful && !visible.all) {
-        add_visible_values(task, block, &visible);
-        return;
-    }
-    table->fma_tile(&(struct kern_fma_tile){
-        .w = task->v,
-        .w_row = 1,
-        .w_col = key_stride(op),
-        .x = task->s,
-        .acc = block->out,
-        .n_rows = op->head_size,
-        .n_k = n_keys,
-        .resume = true,
-    });
+    if (task->careful)
+        add_values_carefully(task, block, n_keys, &visible);
+    else
+        kern_key_block_multiply_values(&task->keys, n_keys, block->out);
 }
 
 /** Walk the keys for some query blocks; lanes beyond the queries come out as rubbish. */
@@ -222,10 +222,10 @@ static void attend(const struct attention_task *task, struct query_block *blocks
     }
 }
 
-static bool is_finite(const struct query_block *block, size_t head_size)
+/** Whether all outputs of a lane are finite; false if those of some query are not. */
+static bool find_finite(const struct query_block *block, size_t head_size, bool finite[KERN_PANEL])
 {
-    bool finite[KERN_PANEL];
-    memset(finite, true, sizeof finite);
+    memset(finite, true, KERN_PANEL * sizeof *finite);
     for (size_t i = 0; i < head_size; i++) {
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
             finite[lane] &= fabsf(block->out[i * KERN_PANEL + lane]) < INFINITY;
@@ -240,33 +240,45 @@ static size_t query_offset(const struct attention_task *task, const struct query
     return (row * op->n_heads + block->head) * op->head_size;
 }
 
+/** From a block's panel to rows of out. */
+static void finish_block(struct attention_task *task, struct query_block *block)
+{
+    const struct kern_attention *op = task->job->op;
+    size_t d = op->head_size, stride = op->n_heads * d;
+    float *out = op->out + query_offset(task, block);
+    task->job->cpu->table.panel_unpack(&(struct kern_panel_unpack){
+        .acc = block->out,
+        .n_rows = d,
+        .n_lanes = block->n,
+        .scale = 1.0f,
+        .y = out,
+        .y_stride = stride,
+    });
+    /* Rare: find out whether a value that some query must not see was not finite. */
+    bool finite[KERN_PANEL];
+    if (find_finite(block, d, finite))
+        return;
+    task->careful = true;
+    attend(task, block, 1);
+    for (size_t lane = 0; lane < block->n; lane++) {
+        for (size_t i = 0; !finite[lane] && i < d; i++)
+            out[lane * stride + i] = block->out[i * KERN_PANEL + lane];
+    }
+}
+
 /** All query blocks of a task, from q to out. */
 static void attend_blocks(struct attention_task *task)
 {
     const struct kern_attention *op = task->job->op;
-    const struct kern_table *table = &task->job->cpu->table;
-    size_t d = op->head_size, stride = op->n_heads * d;
+    size_t stride = op->n_heads * op->head_size;
     for (size_t i = 0; i < task->n_blocks; i++) {
         struct query_block *block = &task->blocks[i];
-        table->panel_pack(op->q + query_offset(task, block), stride, block->n, d, block->q);
+        kern_query_panel_pack(&task->keys, op->q + query_offset(task, block), stride, block->n,
+                              block->q);
     }
     attend(task, task->blocks, task->n_blocks);
-    for (size_t i = 0; i < task->n_blocks; i++) {
-        struct query_block *block = &task->blocks[i];
-        /* Rare: find out whether a value that some query must not see was not finite. */
-        if (!is_finite(block, d)) {
-            task->careful = true;
-            attend(task, block, 1);
-        }
-        table->panel_unpack(&(struct kern_panel_unpack){
-            .acc = block->out,
-            .n_rows = d,
-            .n_lanes = block->n,
-            .scale = 1.0f,
-            .y = op->out + query_offset(task, block),
-            .y_stride = stride,
-        });
-    }
+    for (size_t i = 0; i < task->n_blocks; i++)
+        finish_block(task, &task->blocks[i]);
 }
 
 /** The query blocks from query `first` of the span on, each under all heads of the key head. */
@@ -290,30 +302,39 @@ static void find_blocks(struct attention_task *task, size_t first)
     }
 }
 
-/** Bytes of a thread's memory: blocks, their panels, the keys at hand. */
+/** Floats of a query block's panels: packed queries, sums. */
+static size_t block_floats(const struct attention *job)
+{
+    size_t d = job->op->head_size;
+    return kern_query_panel_floats(job->cpu, d) + d * KERN_PANEL;
+}
+
+static size_t blocks_per_task(const struct attention *job)
+{
+    return job->n_shared * (job->op->n_heads / job->op->n_kv_heads);
+}
+
+/** Bytes of a thread's memory: blocks, their panels, the keys at hand, a spare panel. */
 static size_t thread_size(const struct attention *job)
 {
-    const struct kern_attention *op = job->op;
-    size_t n_blocks = job->n_shared * (op->n_heads / op->n_kv_heads);
-    size_t block = sizeof(struct query_block) + 2 * op->head_size * KERN_PANEL * sizeof(float);
-    size_t keys = KERN_KEY_BLOCK * (KERN_PANEL + 2 * key_stride(op)) * sizeof(float);
-    return (n_blocks * block + keys + 63) / 64 * 64;
+    size_t d = job->op->head_size;
+    size_t n_floats = blocks_per_task(job) * block_floats(job) +
+                      kern_key_block_floats(job->cpu, d) + 2 * d * KERN_PANEL;
+    return blocks_per_task(job) * sizeof(struct query_block) + n_floats * sizeof(float);
 }
 
 static void divide_memory(struct attention_task *task, char *memory)
 {
-    const struct kern_attention *op = task->job->op;
-    size_t n_blocks = task->job->n_shared * (op->n_heads / op->n_kv_heads);
+    const struct attention *job = task->job;
+    size_t d = job->op->head_size, n_blocks = blocks_per_task(job);
     task->blocks = (struct query_block *)(void *)memory;
     float *next = (float *)(void *)(task->blocks + n_blocks);
-    for (size_t i = 0; i < n_blocks; i++) {
-        task->blocks[i].q = next;
-        task->blocks[i].out = next + op->head_size * KERN_PANEL;
-        next += 2 * op->head_size * KERN_PANEL;
+    for (size_t i = 0; i < n_blocks; i++, next += block_floats(job)) {
+        task->blocks[i].out = next;
+        task->blocks[i].q = next + d * KERN_PANEL;
     }
-    task->s = next;
-    task->k = task->s + KERN_KEY_BLOCK * KERN_PANEL;
-    task->v = task->k + KERN_KEY_BLOCK * key_stride(op);
+    task->spare = next;
+    kern_key_block_open(&task->keys, job->cpu, d, next + 2 * d * KERN_PANEL);
 }
 
 /** The span whose tasks contain `number`. */

@@ -72,6 +72,15 @@ static const struct kern_backend_ops cpu_ops = {
     .record_bytes = kern_cpu_record_bytes,
 };
 
+static void choose_products(struct kern_cpu *cpu, const struct kern_cpu_options *options)
+{
+    struct kern_cpu_options attention = *options;
+    if (attention.precision == KERN_PRECISION_FAST)
+        attention.precision = KERN_PRECISION_HIGH;
+    kern_product_choose(&cpu->attention_product, &cpu->table, &attention, &cpu->remarks);
+    kern_product_choose(&cpu->product, &cpu->table, options, &cpu->remarks);
+}
+
 enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_options *options,
                           struct status_why *why)
 {
@@ -86,7 +95,7 @@ enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_optio
     cpu->sgemm = options->gemm == KERN_GEMM_OPENBLAS ? kern_openblas_sgemm() : NULL;
     cpu->l2_bytes = l2_bytes();
     cpu->isa = kern_table_build(&cpu->table, options->isa_cap);
-    kern_product_choose(&cpu->product, &cpu->table, options, &cpu->remarks);
+    choose_products(cpu, options);
     enum status status = kern_pool_open(&cpu->pool, options->n_threads, why);
     if (status != STATUS_OK) {
         kern_close(&cpu->base);

@@ -42,3 +42,17 @@ void kern_scalar_bf16_pack_panel(const struct kern_bf16_panel *op)
         chunk += 2 * op->n_parts * KERN_BF16_TILE;
     }
 }
+
+void kern_scalar_bf16_pack_lanes(const float *x, size_t n_k, unsigned n_parts, uint16_t *out)
+{
+    for (size_t k = 0; k < n_k; k += KERN_BF16_CHUNK_K) {
+        for (size_t i = 0; i < KERN_BF16_CHUNK_K; i++) {
+            for (size_t lane = 0; lane < KERN_BF16_GROUP; lane++) {
+                size_t at = i / 2 * KERN_BF16_CHUNK_K + lane % KERN_BF16_TILE_LINES * 2 + i % 2;
+                float value = k + i < n_k ? x[(k + i) * KERN_BF16_GROUP + lane] : 0.0f;
+                put(out, n_parts, lane, at, value);
+            }
+        }
+        out += 2 * n_parts * KERN_BF16_TILE;
+    }
+}

@@ -78,5 +78,7 @@ void kern_scalar_bf16_pack_row(const float *w, size_t n_k, unsigned n_parts, siz
                                uint16_t *out);
 /** A panel of activations. */
 void kern_scalar_bf16_pack_panel(const struct kern_bf16_panel *op);
+/** Activations that lie side by side already: x [n_k][32], aligned to 64. */
+void kern_scalar_bf16_pack_lanes(const float *x, size_t n_k, unsigned n_parts, uint16_t *out);
 
 #endif

@@ -17,7 +17,8 @@ struct kern_cpu {
     struct kern_pool *pool;
     struct kern_table table;
     enum kern_isa isa;
-    struct kern_product product; /* how our own products are computed */
+    struct kern_product product;           /* how our own products are computed */
+    struct kern_product attention_product; /* and those of attention: in `high` at least */
     const char *remarks;
     kern_sgemm_fn *sgemm; /* NULL: the products are our own */
     size_t l2_bytes;      /* of one core; decides how products are cut, never what they give */

@@ -58,4 +58,5 @@ const struct kern_table kern_table_scalar = {
     .panel_scale = kern_scalar_panel_scale,
     .bf16_pack_row = kern_scalar_bf16_pack_row,
     .bf16_pack_panel = kern_scalar_bf16_pack_panel,
+    .bf16_pack_lanes = kern_scalar_bf16_pack_lanes,
 };

@@ -32,6 +32,8 @@ static void overlay(struct kern_table *out, const struct kern_table *over)
         out->bf16_pack_row = over->bf16_pack_row;
     if (over->bf16_pack_panel)
         out->bf16_pack_panel = over->bf16_pack_panel;
+    if (over->bf16_pack_lanes)
+        out->bf16_pack_lanes = over->bf16_pack_lanes;
 }
 
 enum kern_isa kern_table_build(struct kern_table *out, enum kern_isa cap)

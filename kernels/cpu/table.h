@@ -79,6 +79,8 @@ typedef void kern_panel_scale_fn(float *acc, size_t n_rows, const float *factor)
 typedef void kern_bf16_pack_row_fn(const float *w, size_t n_k, unsigned n_parts, size_t row,
                                    uint16_t *out);
 typedef void kern_bf16_pack_panel_fn(const struct kern_bf16_panel *op);
+/** The same of a panel array x [n_k]: its lanes are the tokens. */
+typedef void kern_bf16_pack_lanes_fn(const float *x, size_t n_k, unsigned n_parts, uint16_t *out);
 
 /** The rows. NULL in an ISA's own table: that ISA has no version of it. */
 struct kern_table {
@@ -89,6 +91,7 @@ struct kern_table {
     kern_panel_scale_fn *panel_scale;
     kern_bf16_pack_row_fn *bf16_pack_row;
     kern_bf16_pack_panel_fn *bf16_pack_panel;
+    kern_bf16_pack_lanes_fn *bf16_pack_lanes;
     struct kern_ops ops; /* what is not a product; taken whole from the highest ISA */
 };
 

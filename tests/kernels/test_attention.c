@@ -1,6 +1,7 @@
 /*
  * Attention on the CPU backend: against a float64 evaluation within a derived bound, and to
  * the bit for any ISA, any number of threads, queries one at a time, prefixes shared or not.
+ * All of it in float32, and in bfloat16 triples as AMX computes them (in software).
  */
 #include <math.h>
 #include <setjmp.h>
@@ -29,9 +30,13 @@ struct shape {
     size_t n_heads, n_kv_heads, head_size, sliding_window;
 };
 
+/** How the tests' backends compute. */
+static enum kern_precision precision;
+
 static struct kern_backend *backend_open(enum kern_isa cap, unsigned n_threads)
 {
-    struct kern_cpu_options options = {.n_threads = n_threads, .isa_cap = cap};
+    struct kern_cpu_options options = {
+        .n_threads = n_threads, .isa_cap = cap, .precision = precision, .amx = KERN_AMX_EMULATED};
     struct kern_backend *b = NULL;
     assert_int_equal(kern_cpu_open(&b, &options, NULL), STATUS_OK);
     return b;
@@ -92,11 +97,12 @@ struct truth {
  * term exp(s - max) is off relatively by at most 2 e + 2 u |s|max (its own score's and the
  * maximum's error), plus 3 u for exp and its result's rounding, plus 4 u per block for being
  * rescaled. Sums of n terms add n u above and n u below the fraction, the division 3 u.
+ * Products in triples add 3 * 2^-16 of the sum of magnitudes, to scores and to values.
  */
 static void evaluate(const struct kern_attention *op, const struct kern_span *span, size_t query,
                      size_t head, const struct truth *truth)
 {
-    const double u = 0x1p-24;
+    const double u = 0x1p-24, triples = precision == KERN_PRECISION_EXACT ? 0 : 3 * 0x1p-16;
     size_t d = op->head_size, kv_head = head / (op->n_heads / op->n_kv_heads);
     size_t last = span->n_parent + span->q_offset + query;
     size_t w = op->sliding_window, first = w && last + 1 > w ? last + 1 - w : 0;
@@ -116,13 +122,14 @@ static void evaluate(const struct kern_attention *op, const struct kern_span *sp
         s[key] = dot * (double)op->scale;
         max = fmax(max, s[key]);
         max_abs = fmax(max_abs, fabs(s[key]));
-        score_error = fmax(score_error, (double)(d + 2) * u * magnitude * (double)op->scale);
+        double product_error = (double)(d + 2) * u + triples;
+        score_error = fmax(score_error, product_error * magnitude * (double)op->scale);
     }
     for (size_t key = first; key <= last; key++)
         sum += exp(s[key] - max);
     size_t n = last + 1 - first, n_blocks = n / KERN_KEY_BLOCK + 2;
     double relative =
-        2.0 * score_error + 4.0 * u * max_abs + (double)(2 * n + 4 * n_blocks + 6) * u;
+        2.0 * score_error + 4.0 * u * max_abs + (double)(2 * n + 4 * n_blocks + 6) * u + triples;
     for (size_t i = 0; i < d; i++) {
         double value = 0.0, magnitude = 0.0;
         for (size_t key = first; key <= last; key++) {
@@ -172,17 +179,21 @@ static void check_invariance(struct scene *s)
     size_t n = s->n_tokens * row_floats;
     float *expected = malloc(n * sizeof(float));
     memcpy(expected, s->op.out, n * sizeof(float));
+    bool slow = precision != KERN_PRECISION_EXACT; /* the emulation: fewer combinations */
     for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
-        for (unsigned n_threads = 1; n_threads <= 4; n_threads *= 2) {
+        for (unsigned n_threads = slow ? 2 : 1; n_threads <= 4; n_threads *= 2) {
+            if (slow && (isa == KERN_ISA_AVX2 || n_threads > 2))
+                continue;
             run((enum kern_isa)isa, n_threads, &s->op);
             assert_same(s->op.out, expected, n, kern_isa_name((enum kern_isa)isa));
         }
     }
-    memset(s->op.out, 0xff, n * sizeof(float));
+    if (!slow)
+        memset(s->op.out, 0xff, n * sizeof(float));
     struct kern_attention op = s->op;
     struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 1);
     for (size_t i = 0; i < s->op.n_spans; i++) {
-        for (size_t query = 0; query < s->op.spans[i].n_q; query++) {
+        for (size_t query = 0; query < s->op.spans[i].n_q; query += slow ? 11 : 1) {
             struct kern_span one = s->op.spans[i];
             one.q_row += query;
             one.q_offset += query;
@@ -202,13 +213,19 @@ static const struct shape shapes[] = {{1, 1, 1, 0},   {2, 1, 7, 0},  {4, 2, 16, 
                                       {4, 4, 16, 64}, {2, 2, 24, 1}, {2, 1, 128, 100}};
 enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
 
+/** The next shape to be tested: the emulation is slow. */
+static size_t next_shape(size_t i)
+{
+    return i + (precision == KERN_PRECISION_EXACT ? 1 : 2);
+}
+
 /** Segments of awkward lengths, one of them with only its tail as queries. */
 static void test_segments(void **state)
 {
     (void)state;
     static const size_t lengths[] = {1, 2, 31, 32, 33, 64, 65, 150};
     enum { N = sizeof lengths / sizeof lengths[0] };
-    for (size_t i = 0; i < N_SHAPES; i++) {
+    for (size_t i = 0; i < N_SHAPES; i = next_shape(i)) {
         struct rng r = rng_open(rng_seed(), i);
         struct kern_span spans[N];
         size_t n_tokens = 0;
@@ -246,7 +263,7 @@ static void test_shared_prefix(void **state)
     (void)state;
     enum { PREFIX = 77, A = 40, B = 3, SHARED = PREFIX + A + B, WHOLE_A = SHARED };
     enum { WHOLE_B = WHOLE_A + PREFIX + A, N = WHOLE_B + PREFIX + B };
-    for (size_t i = 0; i < N_SHAPES; i++) {
+    for (size_t i = 0; i < N_SHAPES; i = next_shape(i)) {
         struct rng r = rng_open(rng_seed(), 100 + i);
         struct scene s;
         scene_open(&s, &r, &shapes[i], N);
@@ -374,6 +391,33 @@ static void test_cancel_and_checks(void **state)
     scene_close(&s);
 }
 
+/** Even where products may be coarse, attention's are not: the same bits as in high. */
+static void test_fast_is_high(void **state)
+{
+    (void)state;
+    enum { N = 70 };
+    struct rng r = rng_open(rng_seed(), 600);
+    struct shape shape = {4, 2, 16, 0};
+    struct scene s;
+    scene_open(&s, &r, &shape, N);
+    const struct kern_span span = {.n_q = N};
+    s.op.spans = &span;
+    s.op.n_spans = 1;
+    precision = KERN_PRECISION_HIGH;
+    run(KERN_ISA_COUNT - 1, 1, &s.op);
+    float *expected = malloc(s.out.n_bytes);
+    memcpy(expected, s.out.data, s.out.n_bytes);
+    precision = KERN_PRECISION_EXACT;
+    run(KERN_ISA_COUNT - 1, 1, &s.op);
+    assert_true(compare_bits(s.op.out, expected, s.out.n_bytes / sizeof(float)) <
+                s.out.n_bytes / sizeof(float));
+    precision = KERN_PRECISION_FAST;
+    run(KERN_ISA_COUNT - 1, 1, &s.op);
+    assert_same(s.op.out, expected, s.out.n_bytes / sizeof(float), "fast");
+    free(expected);
+    scene_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,5 +428,10 @@ int main(void)
         cmocka_unit_test(test_large_scores),
         cmocka_unit_test(test_cancel_and_checks),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest modes[] = {cmocka_unit_test(test_fast_is_high)};
+    precision = KERN_PRECISION_EXACT;
+    int n_failed = cmocka_run_group_tests_name("float32", tests, NULL, NULL);
+    precision = KERN_PRECISION_HIGH;
+    n_failed += cmocka_run_group_tests_name("bf16 triples", tests, NULL, NULL);
+    return n_failed + cmocka_run_group_tests_name("modes", modes, NULL, NULL);
 }

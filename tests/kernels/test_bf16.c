@@ -188,6 +188,33 @@ static void test_pack_panel(void **state)
     }
 }
 
+static void test_pack_lanes(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 4);
+    for (size_t n_k = 1; n_k <= 100; n_k++) {
+        unsigned n_parts = 1 + (unsigned)rng_below(&r, 2);
+        size_t size = kern_bf16_group_size(n_k, n_parts);
+        struct guard x = guard_open(n_k * 32 * sizeof(float), 0);
+        struct guard expected = guard_open(size * 2, 0), found = guard_open(size * 2, 0);
+        memset(expected.data, 0, expected.n_bytes);
+        for (size_t i = 0; i < n_k * 32; i++)
+            ((float *)(void *)x.data)[i] = rng_normal(&r);
+        if (n_k % 2)
+            rng_bytes(&r, x.data, x.n_bytes);
+        for (size_t k = 0; k < n_k; k++) {
+            for (size_t i = 0; i < 32 * (size_t)n_parts; i++)
+                numbers_of(&expected)[place_of_token(i % 32, k, (unsigned)(i / 32), n_parts)] =
+                    part_of(((float *)(void *)x.data)[k * 32 + i % 32], (unsigned)(i / 32));
+        }
+        variant.bf16_pack_lanes((float *)(void *)x.data, n_k, n_parts, numbers_of(&found));
+        assert_same(&found, &expected, "pack_lanes", n_k);
+        guard_close(&x);
+        guard_close(&expected);
+        guard_close(&found);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest rounding[] = {
@@ -197,6 +224,7 @@ int main(void)
     const struct CMUnitTest packers[] = {
         cmocka_unit_test(test_pack_row),
         cmocka_unit_test(test_pack_panel),
+        cmocka_unit_test(test_pack_lanes),
     };
     int n_failed = cmocka_run_group_tests(rounding, NULL, NULL);
     for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {

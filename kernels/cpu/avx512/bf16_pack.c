@@ -141,3 +141,34 @@ void kern_avx512_bf16_pack_panel(const struct kern_bf16_panel *op)
         chunk += 2 * op->n_parts * KERN_BF16_TILE;
     }
 }
+
+/** Two rows of 16 lanes as pairs: a line of a tile of activations. */
+static inline __m512i pairs(__m512i even, __m512i odd)
+{
+    return _mm512_mask_blend_epi16(0xaaaaaaaau, _mm512_srli_epi32(even, 16), odd);
+}
+
+/** Columns k and k + 1 of 16 lanes, x being the first; columns from n_k on are 0. */
+static inline void pack_pair(const float *x, size_t k, size_t n_k, unsigned n_parts, uint16_t *line)
+{
+    __m512 even = k < n_k ? _mm512_load_ps(x) : _mm512_setzero_ps();
+    __m512 odd = k + 1 < n_k ? _mm512_load_ps(x + KERN_PANEL) : _mm512_setzero_ps();
+    __m512i hi[2] = {round_lanes(even), round_lanes(odd)};
+    _mm512_store_si512(line, pairs(hi[0], hi[1]));
+    if (n_parts > 1)
+        _mm512_store_si512(line + 2 * KERN_BF16_TILE,
+                           pairs(rest_lanes(even, hi[0]), rest_lanes(odd, hi[1])));
+}
+
+void kern_avx512_bf16_pack_lanes(const float *x, size_t n_k, unsigned n_parts, uint16_t *out)
+{
+    for (size_t k = 0; k < n_k; k += CHUNK) {
+        for (size_t i = 0; i < CHUNK; i += 2) {
+            const float *row = x + (k + i) * KERN_PANEL;
+            uint16_t *line = out + i / 2 * CHUNK;
+            pack_pair(row, k + i, n_k, n_parts, line);
+            pack_pair(row + LINES, k + i, n_k, n_parts, line + KERN_BF16_TILE);
+        }
+        out += 2 * n_parts * KERN_BF16_TILE;
+    }
+}

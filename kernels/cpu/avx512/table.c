@@ -33,4 +33,5 @@ const struct kern_table kern_table_avx512 = {
     .fma_tile = kern_avx512_fma_tile,
     .bf16_pack_row = kern_avx512_bf16_pack_row,
     .bf16_pack_panel = kern_avx512_bf16_pack_panel,
+    .bf16_pack_lanes = kern_avx512_bf16_pack_lanes,
 };
