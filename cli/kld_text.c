@@ -6,7 +6,7 @@
 #include "cli/run.h"
 #include "eval/spelling.h"
 
-static const double megabyte = 1e6, gibibyte = 1073741824.0;
+static const double gibibyte = 1073741824.0;
 enum {
     CONTEXT_TOKENS = 12,      /* in front of one of the worst tokens */
     COMPAT_LEAST_TOKENS = 100 /* llama.cpp has no summary of fewer */
@@ -35,11 +35,7 @@ void cli_kld_print_beginning(const struct cli_comparison *c)
             "batch_size=%zu, n_seq=%zu\n",
             c->n_candidates, c->n_candidates == 1 ? "" : "s", c->plan.n_windows, c->plan.window,
             batch, batch / c->plan.n_inputs);
-    fprintf(stderr,
-            "assay: memory: at most %.1f MB: model files %.1f, program %.1f, batch %.1f, scores "
-            "%.1f\n",
-            c->memory.total / megabyte, c->memory.weights / megabyte, c->memory.present / megabyte,
-            c->memory.scorer / megabyte, c->memory.scores / megabyte);
+    cli_print_memory(&c->memory, 1 + c->n_candidates);
 }
 
 static void print_header(void)

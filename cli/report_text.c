@@ -9,8 +9,6 @@
 #include "cli/run.h"
 #include "eval/escape.h"
 
-static const double megabyte = 1e6;
-
 void cli_report_beginning(const struct cli_evaluation *e)
 {
     struct eval_task task = cli_evaluation_task(e);
@@ -19,11 +17,7 @@ void cli_report_beginning(const struct cli_evaluation *e)
             "perplexity: calculating perplexity over %zu chunks, n_ctx=%zu, batch_size=%zu, "
             "n_seq=%zu\n",
             e->plan.n_windows, e->plan.window, batch, batch / e->plan.n_inputs);
-    fprintf(stderr,
-            "assay: memory: at most %.1f MB: model file %.1f, program %.1f, batch %.1f, scores "
-            "%.1f\n",
-            e->memory.total / megabyte, e->memory.weights / megabyte, e->memory.present / megabyte,
-            e->memory.scorer / megabyte, e->memory.scores / megabyte);
+    cli_print_memory(&e->memory, 1);
 }
 
 /* printf writes a NaN's sign, which means nothing. */

@@ -153,6 +153,16 @@ enum status cli_text_open(struct eval_text *out, const struct cli_text_settings 
     return eval_text_read(out, s->text_file, EVAL_TEXT_MAX_BYTES, why);
 }
 
+void cli_print_memory(const struct eval_memory *m, size_t n_models)
+{
+    const double megabyte = 1e6;
+    fprintf(stderr,
+            "assay: memory: at most %.1f MB: model file%s %.1f, program %.1f, batch %.1f, scores "
+            "%.1f\n",
+            m->total / megabyte, n_models == 1 ? "" : "s", m->weights / megabyte,
+            m->present / megabyte, m->scorer / megabyte, m->scores / megabyte);
+}
+
 void cli_print_remarks(const char *lines)
 {
     while (*lines) {

@@ -5,6 +5,7 @@
 #include "cli/options_common.h"
 #include "eval/atomic_file.h"
 #include "eval/identity.h"
+#include "eval/memory.h"
 #include "eval/text.h"
 #include "kernels/cpu/cpu.h"
 #include "model/model.h"
@@ -47,6 +48,9 @@ struct cli_model_size cli_model_size(const struct cli_model *model);
 /** Read the text of -f, -bf or -p, one of which is given. Fails: as eval_text_read. */
 enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *settings,
                           struct status_why *why);
+
+/** Print the line that says how much memory a run will take at most. */
+void cli_print_memory(const struct eval_memory *memory, size_t n_models);
 
 /** Print each line of `lines` as a note on standard error. */
 void cli_print_remarks(const char *lines);

@@ -214,8 +214,6 @@ static enum status evaluate(struct cli_tasks *t, struct status_why *why)
     enum status status = create_outputs(t, why);
     if (status != STATUS_OK)
         return status;
-    cli_tasks_report_beginning(t);
-    cli_progress_begin(&t->progress, t->settings->output.quiet);
     struct eval_choices_run run = {
         .model = t->model.model,
         .backend = t->backend,
@@ -225,6 +223,11 @@ static enum status evaluate(struct cli_tasks *t, struct status_why *why)
         .user = t,
         .journal = t->journal,
     };
+    status = eval_choices_memory(&t->memory, &t->choices, &run, why);
+    if (status != STATUS_OK)
+        return status;
+    cli_tasks_report_beginning(t);
+    cli_progress_begin(&t->progress, t->settings->output.quiet);
     enum status run_status = eval_choices_run(&t->choices, &run, &t->stats, why);
     cli_progress_clear(&t->progress);
     if (run_status != STATUS_OK && run_status != STATUS_CANCELLED)

@@ -18,6 +18,7 @@ struct cli_tasks {
     struct eval_dataset dataset;
     struct eval_choices choices;
     size_t batch_tokens;
+    struct eval_memory memory; /* foretold */
     struct eval_run_stats stats;
     struct eval_choice_tally tally;              /* of the tasks that were reported */
     struct eval_file *json_file, *per_task_file; /* NULL: not wanted, or already written */

@@ -124,7 +124,7 @@ enum status cli_tasks_write_json(const struct cli_tasks *t, struct eval_file *fi
         .text = &t->settings->text,
         .stats = &t->stats,
         .backend = t->backend,
-        .memory_bound = (double)NAN,
+        .memory_bound = t->memory.total,
         .journal = t->journal,
     };
     cJSON *run = cli_json_add_run(&json, &about);

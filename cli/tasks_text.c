@@ -28,6 +28,7 @@ void cli_tasks_report_beginning(const struct cli_tasks *t)
     fprintf(stderr, "assay: %s: %zu of %zu tasks, at most %zu tokens, batches of %zu tokens\n",
             titles[t->kind], t->choices.n, t->dataset.n_questions, t->choices.n_tokens_max,
             t->batch_tokens);
+    cli_print_memory(&t->memory, 1);
     if (n_longer)
         fprintf(stderr,
                 "assay: note: %zu tasks are longer than -c %zu; they are evaluated with the "

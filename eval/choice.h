@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "eval/dataset.h"
+#include "eval/memory.h"
 #include "eval/run.h"
 #include "model/tokenizer.h"
 
@@ -72,6 +73,13 @@ struct eval_choices_run {
        eval_resume_tasks. NULL: no journal. */
     struct eval_journal *journal;
 };
+
+/**
+ * What eval_choices_run will take at most for all tasks, to be said before it. Fails:
+ * STATUS_MEMORY.
+ */
+enum status eval_choices_memory(struct eval_memory *out, struct eval_choices *choices,
+                                const struct eval_choices_run *run, struct status_why *why);
 
 /**
  * Evaluate all tasks that are not done: fill in log_probs. Those that came out of a journal are

@@ -132,6 +132,23 @@ static void report_resumed(struct run *r)
             r->options->task_done(r->options->user, r->n_done);
 }
 
+enum status eval_choices_memory(struct eval_memory *out, struct eval_choices *choices,
+                                const struct eval_choices_run *options, struct status_why *why)
+{
+    struct run r = {.choices = choices, .options = options};
+    struct eval_sequences_run run = {
+        .model = options->model,
+        .backend = options->backend,
+        .batch_tokens = options->batch_tokens,
+    };
+    *out = (struct eval_memory){0};
+    enum status status = make_sequences(&r, why);
+    if (!status)
+        *out = eval_sequences_memory(&r.sequences, &run);
+    release(&r);
+    return status;
+}
+
 enum status eval_choices_run(struct eval_choices *choices, const struct eval_choices_run *options,
                              struct eval_run_stats *stats, struct status_why *why)
 {

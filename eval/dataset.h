@@ -45,7 +45,8 @@ enum status eval_dataset_hellaswag(struct eval_dataset *out, const char *bytes, 
 /**
  * Winogrande: CSV with index, sentence with a blank `_`, choice 1, choice 2, answer 1 or 2; a
  * field may be quoted (RFC 4180: doubled quotes, commas and newlines inside). The first `_` is
- * the blank. Empty lines are skipped; the last row needs no newline.
+ * the blank. Empty lines are skipped; so is a first row that names its last field "answer"; the
+ * last row needs no newline.
  * bytes: quoted fields are unquoted in place.
  * llama_compat: as llama-perplexity reads it: the row that ends with the text (without its one
  *               final newline) is not seen, doubled quotes stay doubled, choices keep their quotes.
@@ -71,7 +72,8 @@ bool eval_dataset_is_jsonl(const char *bytes, size_t n_bytes);
 /**
  * Tasks as JSON lines, an object each; other members are passed over. HellaSwag: ctx, endings
  * (four), label from 0. Winogrande: sentence with a blank `_`, option1, option2, answer 1 or 2.
- * Multiple choice: question, choices (two or more), answer from 0. An answer may be a string.
+ * Multiple choice: question, choices (two or more), answer from 0; or as ARC is published,
+ * choices {text: [...], label: [...]}, answerKey one of the labels. An answer may be a string.
  * bytes: strings are unescaped in place.
  * Fails: STATUS_FORMAT (a line that is no object, a member that is missing or empty, an answer
  *        that is none), STATUS_MEMORY. Out of memory, the parser calls a line no object.

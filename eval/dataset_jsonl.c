@@ -43,12 +43,19 @@ static enum status keep(struct line *l, const cJSON *item, const char *name, str
     return STATUS_OK;
 }
 
+/** The list of choices; where they are an object as in ARC, its texts. NULL: there is none. */
+static const cJSON *choices_of(const cJSON *object, const struct names *names)
+{
+    const cJSON *choices =
+        names->choices ? cJSON_GetObjectItemCaseSensitive(object, names->choices) : NULL;
+    return cJSON_IsObject(choices) ? cJSON_GetObjectItemCaseSensitive(choices, "text") : choices;
+}
+
 static enum status add_choices(struct eval_dataset *d, struct line *l, const cJSON *object,
                                const struct names *names, struct status_why *why)
 {
     static const char *const options[] = {"option1", "option2"};
-    const cJSON *list =
-        names->choices ? cJSON_GetObjectItemCaseSensitive(object, names->choices) : NULL;
+    const cJSON *list = choices_of(object, names);
     size_t n = names->choices ? cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0 : 2;
     if (n < 2 || (names->n_choices && n != names->n_choices))
         return status_fail(why, STATUS_FORMAT, "line %zu: expected \"%s\" with a list of %s texts",
@@ -65,6 +72,22 @@ static enum status add_choices(struct eval_dataset *d, struct line *l, const cJS
         item = list ? item->next : NULL;
     }
     return status;
+}
+
+/** ARC: the index in choices.label of answerKey; SIZE_MAX where there is none. */
+static size_t labelled_answer_of(const cJSON *object, const cJSON *choices, size_t n_choices)
+{
+    const char *key = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "answerKey"));
+    const cJSON *labels = cJSON_GetObjectItemCaseSensitive(choices, "label");
+    if (!key || !cJSON_IsArray(labels) || (size_t)cJSON_GetArraySize(labels) != n_choices)
+        return SIZE_MAX;
+    size_t i = 0;
+    for (const cJSON *label = labels->child; label; label = label->next, i++) {
+        const char *text = cJSON_GetStringValue(label);
+        if (text && strcmp(text, key) == 0)
+            return i;
+    }
+    return SIZE_MAX;
 }
 
 /** The right choice from 0; SIZE_MAX where there is none. */
@@ -104,7 +127,16 @@ static enum status add_task(struct eval_dataset *d, struct line *l, const cJSON 
     if (status)
         return status;
     struct eval_question *added = &d->questions[d->n_questions - 1];
-    added->answer = answer_of(object, names, added->n_choices);
+    const cJSON *choices =
+        names->choices ? cJSON_GetObjectItemCaseSensitive(object, names->choices) : NULL;
+    bool labelled = cJSON_IsObject(choices);
+    added->answer = labelled ? labelled_answer_of(object, choices, added->n_choices)
+                             : answer_of(object, names, added->n_choices);
+    if (labelled && added->answer == SIZE_MAX)
+        return status_fail(why, STATUS_FORMAT,
+                           "line %zu: expected \"answerKey\" with one of the texts of "
+                           "\"choices\".\"label\", of which there are as many as choices",
+                           l->number);
     if (added->answer == SIZE_MAX)
         return status_fail(why, STATUS_FORMAT,
                            "line %zu: expected \"%s\" with a number from %zu to %zu", l->number,

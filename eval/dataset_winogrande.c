@@ -1,5 +1,6 @@
 /* Winogrande: CSV of index, sentence with a blank, two choices, answer. */
 #include <string.h>
+#include <strings.h>
 
 #include "eval/dataset.h"
 
@@ -151,15 +152,26 @@ static enum status read_as_llama(struct eval_dataset *d, struct reader *r, struc
                                    : STATUS_OK;
 }
 
+/** Whether a row is the head of a table: its last field is called "answer". */
+static bool is_head(const struct gguf_string fields[N_FIELDS])
+{
+    struct gguf_string answer = fields[ANSWER];
+    if (answer.n_bytes && answer.data[answer.n_bytes - 1] == '\r')
+        answer.n_bytes--;
+    return answer.n_bytes == 6 && strncasecmp(answer.data, "answer", 6) == 0;
+}
+
 static enum status read_rows(struct eval_dataset *d, struct reader *r, struct status_why *why)
 {
     enum status status = STATUS_OK;
+    bool first = true;
     while (r->at < r->end && !status) {
         struct gguf_string fields[N_FIELDS];
         size_t n_fields, line = r->line;
         status = read_row(r, fields, &n_fields, why);
-        if (!status && n_fields)
+        if (!status && n_fields && !(first && is_head(fields)))
             status = add_row(d, fields, line, why);
+        first = first && n_fields == 0;
     }
     return status;
 }

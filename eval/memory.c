@@ -14,7 +14,8 @@ static bool holds_shard(const struct gguf_file *file, uintptr_t start, uintptr_t
     return false;
 }
 
-double eval_memory_present(const struct gguf_file *file)
+/** Resident bytes of the mappings that hold a shard of the file, or of all others. */
+static double resident(const struct gguf_file *file, bool of_shards)
 {
     /* Entries of a line "start-end perms ..." and lines "Name: value kB", Rss among them. */
     FILE *maps = fopen("/proc/self/smaps", "re");
@@ -26,10 +27,31 @@ double eval_memory_present(const struct gguf_file *file)
     while (fgets(line, sizeof line, maps)) {
         unsigned long long start, end, rss;
         if (sscanf(line, "%llx-%llx ", &start, &end) == 2)
-            counted = !holds_shard(file, (uintptr_t)start, (uintptr_t)end);
+            counted = holds_shard(file, (uintptr_t)start, (uintptr_t)end) == of_shards;
         else if (counted && sscanf(line, "Rss: %llu kB", &rss) == 1)
             kilobytes += (double)rss;
     }
     fclose(maps);
     return 1024 * kilobytes;
+}
+
+double eval_memory_present(const struct gguf_file *file)
+{
+    return resident(file, false);
+}
+
+double eval_memory_resident(const struct gguf_file *file)
+{
+    return resident(file, true);
+}
+
+double eval_memory_mapped(const struct gguf_file *file)
+{
+    double sum = 0;
+    for (size_t i = 0; i < gguf_n_shards(file); i++) {
+        uint64_t n_bytes = 0, data_offset = 0;
+        gguf_shard_data(file, i, &n_bytes, &data_offset);
+        sum += (double)n_bytes;
+    }
+    return sum;
 }

@@ -4,10 +4,27 @@
 
 #include "gguf/file.h"
 
+/** Bytes, each part and the whole. */
+struct eval_memory {
+    double weights; /* mapped files, counted at their size */
+    double present; /* what the process already holds beside them */
+    double scorer;  /* residual stream, slab, scratch of the forward pass and of the backend */
+    double scores;  /* table, rows and targets of a batch */
+    double total;
+};
+
+/** Code that a run is the first to touch, positions of a tile, state of a slab's scores. */
+#define EVAL_MEMORY_SMALL_THINGS 1.5e6
+
+/** Bytes of the file's shards, mapped whole. */
+double eval_memory_mapped(const struct gguf_file *file);
+
 /**
  * Bytes of this process that are resident now, but for the mapped shards of `file`, which
  * come and go with what is read. 0 where /proc does not tell.
  */
 double eval_memory_present(const struct gguf_file *file);
+/** And those of the mapped shards alone, to be taken off where several files are open. */
+double eval_memory_resident(const struct gguf_file *file);
 
 #endif

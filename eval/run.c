@@ -9,9 +9,6 @@
 #include "eval/memory.h"
 #include "eval/resume.h"
 
-/** Code that a run is the first to touch, positions of a tile, state of a slab's scores. */
-static const double small_things_bytes = 1.5e6;
-
 /** A run: the arrays of a batch, sized for the largest, and where the run stands. */
 struct run {
     const struct eval_task *task;
@@ -92,31 +89,24 @@ static double batch_bytes(const struct eval_task *task, size_t n_windows)
             (double)(sizeof(struct model_segment) + sizeof(size_t)));
 }
 
-static double shard_bytes(const struct gguf_file *file)
-{
-    double sum = 0;
-    for (size_t i = 0; i < gguf_n_shards(file); i++) {
-        uint64_t n_bytes = 0, data_offset = 0;
-        gguf_shard_data(file, i, &n_bytes, &data_offset);
-        sum += (double)n_bytes;
-    }
-    return sum;
-}
-
 struct eval_memory eval_run_memory(const struct eval_task *task,
                                    const struct eval_run_options *options)
 {
     const struct eval_plan *plan = task->plan;
     struct eval_scorer_options scorer = scorer_options(task, options);
-    struct eval_memory m = {.weights = shard_bytes(model_file(task->model))};
-    for (size_t i = 0; i < task->n_candidates; i++)
-        m.weights += shard_bytes(model_file(task->candidates[i]));
+    const struct gguf_file *file = model_file(task->model);
+    struct eval_memory m = {.weights = eval_memory_mapped(file),
+                            .present = eval_memory_present(file)};
+    for (size_t i = 0; i < task->n_candidates; i++) {
+        const struct gguf_file *other = model_file(task->candidates[i]);
+        m.weights += eval_memory_mapped(other);
+        m.present -= eval_memory_resident(other);
+    }
     m.scorer = eval_scorer_bytes(task->model, task->backend, &scorer);
     m.scores = eval_table_bytes(plan->n_windows, plan->n_scored) +
                (double)(eval_task_n_tables(task) - 1) *
                    eval_table_pair_bytes(plan->n_windows, plan->n_scored) +
-               batch_bytes(task, largest_batch(task, options)) + small_things_bytes;
-    m.present = eval_memory_present(model_file(task->model));
+               batch_bytes(task, largest_batch(task, options)) + EVAL_MEMORY_SMALL_THINGS;
     m.total = m.weights + m.present + m.scorer + m.scores;
     return m;
 }

@@ -6,6 +6,7 @@
 #define EVAL_RUN_H
 
 #include "eval/journal.h"
+#include "eval/memory.h"
 #include "eval/scorer.h"
 #include "eval/table.h"
 #include "eval/window.h"
@@ -75,15 +76,6 @@ enum status eval_run(const struct eval_task *task, const struct eval_run_options
 
 /** Tokens of the largest batch that eval_run will form: all its windows' inputs. */
 size_t eval_run_batch_tokens(const struct eval_task *task, const struct eval_run_options *options);
-
-/** Bytes, each part and the whole. */
-struct eval_memory {
-    double weights; /* mapped files, counted at their size */
-    double present; /* what the process already holds beside them */
-    double scorer;  /* residual stream, slab, scratch of the forward pass and of the backend */
-    double scores;  /* table, rows and targets of a batch */
-    double total;
-};
 
 /**
  * What a run will take at most, to be said before it. Call it when the table is made: what

@@ -55,6 +55,13 @@ struct eval_sequences_run {
 };
 
 /**
+ * What eval_sequences_run will take at most, to be said before it; the sequences' log_probs count
+ * as still to come.
+ */
+struct eval_memory eval_sequences_memory(struct eval_sequences *sequences,
+                                         const struct eval_sequences_run *options);
+
+/**
  * Evaluate all groups. stats: filled also on failure; n_windows counts sequences.
  * Fails: STATUS_FORMAT (an id beyond the model's vocabulary), as eval_scorer_run and group_done;
  *        the groups reported until then stay.

@@ -282,19 +282,54 @@ static enum status run_batch(struct run *r, size_t from, size_t end, struct stat
     return report(r, from, end, why);
 }
 
-static enum status open_scorer(struct run *r, struct status_why *why)
+static struct eval_scorer_options scorer_options(struct run *r)
 {
     size_t longest = 0;
     for (size_t i = 0; i < r->sequences->n; i++)
         keep_larger(&longest, r->sequences->items[i].n_tokens - 1);
-    struct eval_scorer_options options = {
+    return (struct eval_scorer_options){
         .max_batch = r->max.n_tokens,
         .max_rows = r->max.n_rows,
         .max_segment = longest,
         .progress = on_fraction,
         .progress_user = r,
     };
+}
+
+static enum status open_scorer(struct run *r, struct status_why *why)
+{
+    struct eval_scorer_options options = scorer_options(r);
     return eval_scorer_open(&r->scorer, r->options->model, r->options->backend, &options, why);
+}
+
+/** Bytes of what allocate() makes, and of the sequences' log-probabilities. */
+static double score_bytes(const struct run *r)
+{
+    double per_row = sizeof *r->rows + sizeof *r->row_scores;
+    double per_target = sizeof *r->targets + sizeof *r->places + sizeof *r->target_scores;
+    double bytes = (double)r->max.n_tokens * sizeof *r->tokens +
+                   (double)r->max.n_segments * sizeof *r->segments +
+                   (double)r->max.n_rows * per_row + (double)r->max.n_targets * per_target;
+    for (size_t i = 0; i < r->sequences->n; i++)
+        bytes += (double)r->sequences->items[i].n_tokens * sizeof(double);
+    return bytes;
+}
+
+struct eval_memory eval_sequences_memory(struct eval_sequences *sequences,
+                                         const struct eval_sequences_run *options)
+{
+    struct run r = {.sequences = sequences, .options = options};
+    measure(&r);
+    struct eval_scorer_options scorer = scorer_options(&r);
+    const struct gguf_file *file = model_file(options->model);
+    struct eval_memory m = {
+        .weights = eval_memory_mapped(file),
+        .present = eval_memory_present(file),
+        .scorer = eval_scorer_bytes(options->model, options->backend, &scorer),
+        .scores = score_bytes(&r) + EVAL_MEMORY_SMALL_THINGS,
+    };
+    m.total = m.weights + m.present + m.scorer + m.scores;
+    return m;
 }
 
 enum status eval_sequences_run(struct eval_sequences *sequences,
