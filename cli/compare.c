@@ -5,7 +5,7 @@ static enum status check_tasks(const struct cli_place *a, const struct cli_place
                                struct status_why *why)
 {
     static const char *const paths[] = {"kind", "text.sha256", "settings.llama_compat",
-                                        "settings.parse_special"};
+                                        "settings.parse_special", "settings.escape"};
     enum status status = STATUS_OK;
     for (size_t i = 0; i < sizeof paths / sizeof *paths && status == STATUS_OK; i++)
         status = cli_places_equal(a, b, paths[i], NULL, why);

@@ -31,6 +31,7 @@ void cli_json_add_text_settings(struct cli_json *json, cJSON *o,
                                 const struct cli_text_settings *text)
 {
     cli_json_flag(json, o, "parse_special", text->parse_special);
+    cli_json_flag(json, o, "escape", text->escape);
 }
 
 void cli_json_add_model_settings(struct cli_json *json, cJSON *o,

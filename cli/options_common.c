@@ -51,6 +51,12 @@ const struct cli_option cli_text_table[] = {
      NULL,
      "take names of control tokens in the text as those tokens (default: as plain text)",
      TEXT(parse_special)},
+    {.names = "-e --escape",
+     CLI_ON,
+     NULL,
+     "take \\n, \\r, \\t, \\', \\\", \\\\ and \\xHH in the text for what they mean",
+     TEXT(escape)},
+    {.names = "--no-escape", CLI_OFF, NULL, "leave them as they are (default)", TEXT(escape)},
     {0},
 };
 

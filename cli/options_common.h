@@ -18,6 +18,7 @@ struct cli_text_settings {
     const char *binary_file; /* -bf: as it stands */
     const char *prompt;      /* -p: the text itself */
     bool parse_special;
+    bool escape; /* -e: escapes in it are what they mean */
 };
 extern const struct cli_option cli_text_table[];
 

@@ -99,15 +99,7 @@ const struct cli_option cli_foreign_table[] = {
     {.names = "-jf --json-schema-file", CLI_IGNORED, "FILE"},
     {.names = "-bs --backend-sampling", CLI_IGNORED},
 
-    /* Ignored: escapes, which llama-perplexity too leaves alone unless told otherwise. */
-    {.names = "--no-escape", CLI_IGNORED},
-
     /* Refused: each would change what is computed or written. */
-    {.names = "-e --escape",
-     CLI_REFUSED,
-     NULL,
-     "reading \\n and the like in the text as escapes is not implemented; write the text as it is "
-     "meant"},
     {.names = "-ctk --cache-type-k",
      CLI_REFUSED,
      "TYPE",

@@ -143,14 +143,23 @@ struct cli_model_size cli_model_size(const struct cli_model *model)
     return size;
 }
 
-enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *s,
-                          struct status_why *why)
+static enum status read_text(struct eval_text *out, const struct cli_text_settings *s,
+                             struct status_why *why)
 {
     if (s->prompt)
         return eval_text_copy(out, s->prompt, strlen(s->prompt), why);
     if (s->binary_file)
         return eval_text_read_whole(out, s->binary_file, EVAL_TEXT_MAX_BYTES, why);
     return eval_text_read(out, s->text_file, EVAL_TEXT_MAX_BYTES, why);
+}
+
+enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *s,
+                          struct status_why *why)
+{
+    enum status status = read_text(out, s, why);
+    if (status == STATUS_OK && s->escape)
+        eval_text_unescape(out);
+    return status;
 }
 
 void cli_print_memory(const struct eval_memory *m, size_t n_models)

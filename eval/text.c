@@ -117,6 +117,35 @@ enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_by
     return status;
 }
 
+/** The value of a hexadecimal digit, or -1. */
+static int digit(char c)
+{
+    const char *digits = "0123456789abcdef";
+    const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+void eval_text_unescape(struct eval_text *text)
+{
+    static const char letters[] = "nrt'\"\\", meant[] = "\n\r\t'\"\\";
+    char *to = text->data;
+    const char *from = text->data, *end = from + text->n_bytes;
+    while (from < end) {
+        const char *letter =
+            *from == '\\' && end - from >= 2 && from[1] ? strchr(letters, from[1]) : NULL;
+        bool hexadecimal = *from == '\\' && end - from >= 4 && from[1] == 'x' &&
+                           digit(from[2]) >= 0 && digit(from[3]) >= 0;
+        if (letter)
+            *to++ = meant[letter - letters];
+        else if (hexadecimal)
+            *to++ = (char)(16 * digit(from[2]) + digit(from[3]));
+        else
+            *to++ = *from;
+        from += letter ? 2 : hexadecimal ? 4 : 1;
+    }
+    text->n_bytes = (size_t)(to - text->data);
+}
+
 void eval_text_free(struct eval_text *text)
 {
     free(text->data);

@@ -38,6 +38,13 @@ enum status eval_text_read_whole(struct eval_text *out, const char *path, size_t
 enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_bytes,
                            struct status_why *why);
 
+/**
+ * Replace escapes in the text, in place, as llama-perplexity does with -e: \n \r \t \' \" \\ and
+ * \x with two hexadecimal digits. A backslash before anything else stays. The hash is not changed:
+ * it is that of the file.
+ */
+void eval_text_unescape(struct eval_text *text);
+
 /** NULL is not allowed; a zero-initialised or failed object is. */
 void eval_text_free(struct eval_text *text);
 

@@ -140,8 +140,6 @@ static void test_refused_options(void **state)
                    "--lora: adapters are not implemented; merge it into the model first");
     assert_refused("--control-vector-layer-range 1 2",
                    "--control-vector-layer-range: control vectors are not implemented");
-    assert_refused("-e", "-e: reading \\n and the like in the text as escapes is not "
-                         "implemented; write the text as it is meant");
 }
 
 static void test_malformed(void **state)

@@ -104,6 +104,12 @@ static void reads_winogrande(void **state)
     assert_text(d.questions[1].text, "");
     assert_text(d.choices[3], "q");
     eval_dataset_free(&d);
+    const char *headed = "\nqID,sentence,option1,option2,answer\r\n0,a _ b,x,y,2\n";
+    assert_int_equal(read_winogrande(&d, text, headed, false, NULL), STATUS_OK);
+    assert_int_equal(d.n_questions, 1);
+    assert_int_equal(d.questions[0].line, 3);
+    assert_text(d.choices[0], "x");
+    eval_dataset_free(&d);
 }
 
 /** llama.cpp: the last row is lost, quotes stay, what is not understood is passed over. */
@@ -134,6 +140,8 @@ static void refuses_bad_winogrande(void **state)
         {"0,a,a,b,1\n", "line 1: the sentence has no blank"},
         {"0,_,a,b,3\n", "line 1: the answer is '3', expected 1 or 2"},
         {"0,_,a,b,\n", "line 1: the answer is ''"},
+        {"i,s,a,b,answer\n", "no tasks"},
+        {"0,_,a,b,1\ni,_,a,b,answer\n", "line 2: the answer is 'answer'"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct eval_dataset d;
@@ -281,6 +289,15 @@ static void reads_json_lines(void **state)
     assert_int_equal(d.questions[0].n_choices, 3);
     assert_int_equal(d.questions[0].answer, 2);
     eval_dataset_free(&d);
+    assert_int_equal(read_jsonl(&d, EVAL_MULTIPLE_CHOICE,
+                                "{\"id\":\"i\",\"question\":\"q\",\"choices\":{\"text\":[\"x\","
+                                "\"y\",\"z\"],\"label\":[\"A\",\"B\",\"C\"]},\"answerKey\":\"B\"}",
+                                text, NULL),
+                     STATUS_OK);
+    assert_int_equal(d.questions[0].n_choices, 3);
+    assert_text(d.choices[2], "z");
+    assert_int_equal(d.questions[0].answer, 1);
+    eval_dataset_free(&d);
 }
 
 static void refuses_bad_json_lines(void **state)
@@ -309,6 +326,27 @@ static void refuses_bad_json_lines(void **state)
          "line 1: expected \"answer\" with a number from 1 to 2"},
         {EVAL_MULTIPLE_CHOICE, "{\"question\":\"q\",\"choices\":[\"a\",\"b\"],\"answer\":1.5}",
          "line 1: expected \"answer\" with a number from 0 to 1"},
+        {EVAL_MULTIPLE_CHOICE,
+         "{\"question\":\"q\",\"choices\":{\"text\":[\"a\",\"b\"],\"label\":[\"A\",\"B\"]},"
+         "\"answerKey\":\"C\"}",
+         "line 1: expected \"answerKey\" with one of the texts"},
+        {EVAL_MULTIPLE_CHOICE,
+         "{\"question\":\"q\",\"choices\":{\"text\":[\"a\",\"b\"],\"label\":[\"C\"]},\"answerKey\":"
+         "\"C\"}",
+         "line 1: expected \"answerKey\" with one of the texts"},
+        {EVAL_MULTIPLE_CHOICE,
+         "{\"question\":\"q\",\"choices\":{\"text\":[\"a\",\"b\"],\"label\":[1,2]},\"answerKey\":"
+         "\"C\"}",
+         "line 1: expected \"answerKey\" with one of the texts"},
+        {EVAL_MULTIPLE_CHOICE,
+         "{\"question\":\"q\",\"choices\":{\"text\":[\"a\",\"b\"]},\"answerKey\":\"C\"}",
+         "line 1: expected \"answerKey\" with one of the texts"},
+        {EVAL_MULTIPLE_CHOICE,
+         "{\"question\":\"q\",\"choices\":{\"text\":[\"a\"],\"label\":[\"C\"]},\"answerKey\":"
+         "\"C\"}",
+         "line 1: expected \"choices\" with a list of 2 or more"},
+        {EVAL_MULTIPLE_CHOICE, "{\"question\":\"q\",\"choices\":{},\"answerKey\":\"C\"}",
+         "line 1: expected \"choices\" with a list of 2 or more"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct eval_dataset d;

@@ -149,13 +149,38 @@ static void reads_standard_input(void **state)
     close(saved);
 }
 
+/** Escapes as llama-perplexity's -e has them; what is none stays, also at the end. */
+static void unescapes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *expected;
+    } cases[] = {
+        {"a\\nb\\r\\t\\'\\\"\\\\n", "a\nb\r\t'\"\\n"},
+        {"\\x41\\xe9\\xE9z", "A\xe9\xe9z"},
+        {"\\x4\\xg1\\x", "\\x4\\xg1\\x"},
+        {"\\q \\", "\\q \\"},
+        {"\\x4", "\\x4"},
+        {"none", "none"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct eval_text text;
+        assert_int_equal(eval_text_copy(&text, cases[i].text, strlen(cases[i].text), NULL),
+                         STATUS_OK);
+        eval_text_unescape(&text);
+        assert_int_equal(text.n_bytes, strlen(cases[i].expected));
+        assert_memory_equal(text.data, cases[i].expected, text.n_bytes);
+        eval_text_free(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drops_one_final_newline), cmocka_unit_test(keeps_the_final_newline),
         cmocka_unit_test(hashes_the_file),         cmocka_unit_test(keeps_any_bytes),
         cmocka_unit_test(reads_large_files),       cmocka_unit_test(refuses_what_is_no_text),
-        cmocka_unit_test(reads_standard_input),
+        cmocka_unit_test(reads_standard_input),    cmocka_unit_test(unescapes),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
