@@ -28,7 +28,7 @@ struct bench_case {
 };
 
 /**
- * Time n_cases (at most 8) against one another, for about `seconds` each: first unrecorded, then
+ * Time n_cases (at most 12) against one another, for about `seconds` each: first unrecorded, then
  * in samples of a millisecond or more, five at least, the cases taking turns, so that a change of
  * the processor's clock meets all of them alike.
  */

@@ -1,9 +1,10 @@
 /**
  * How fast each decoder is, by type and ISA: one thread, 64 packed rows of 4096 weights decoded
- * one after the other into the same 16 KiB of float32, as a product does it.
- * Gweight/s counts elements, GB/s the packed bytes read; the result is compared with the scalar
- * decoder first. Times are processor time of the thread: the median, the best, and the
- * spread between the 10th and the 90th percentile.
+ * one after the other into the same 16 KiB of float32, as a product in float32 does it; and
+ * then split and packed as bfloat16 triples want them. Gweight/s counts elements, GB/s the bytes
+ * read; the result is compared with the scalar decoder first, on random bits. Times are processor
+ * time of the thread: the median, the best, and the spread between the 10th and the 90th
+ * percentile.
  *
  * usage: bench_kernels [-s SECONDS_PER_LINE] [TYPE...]
  */
@@ -16,9 +17,10 @@
 #include "bench/bench.h"
 #include "kernels/cpu/table.h"
 #include "tests/harness/compare.h"
+#include "tests/harness/random_blocks.h"
 #include "tests/harness/rng.h"
 
-enum { N_ROWS = 64, N_COLS = 4096 };
+enum { N_ROWS = 64, N_COLS = 4096, SLAB = 256 };
 
 /** One decoder and what it works on. */
 struct decode_work {
@@ -26,6 +28,8 @@ struct decode_work {
     const uint8_t *blocks; /* N_ROWS rows */
     size_t row_bytes;
     float *y; /* N_COLS floats */
+    kern_bf16_pack_row_fn *pack;
+    uint16_t *tile; /* N_ROWS packed rows of a slab */
 };
 
 static void decode_rows(void *context)
@@ -33,6 +37,20 @@ static void decode_rows(void *context)
     const struct decode_work *work = context;
     for (size_t row = 0; row < N_ROWS; row++)
         work->decode(work->blocks + row * work->row_bytes, work->y, N_COLS);
+}
+
+/** A slab of columns at a time, as a product in bfloat16 does it. */
+static void decode_and_pack_rows(void *context)
+{
+    const struct decode_work *work = context;
+    size_t slab_bytes = work->row_bytes / (N_COLS / SLAB), group = kern_bf16_group_size(SLAB, 2);
+    for (size_t slab = 0; slab < N_COLS / SLAB; slab++) {
+        for (size_t row = 0; row < N_ROWS; row++) {
+            work->decode(work->blocks + row * work->row_bytes + slab * slab_bytes, work->y, SLAB);
+            work->pack(work->y, SLAB, 2, row % KERN_BF16_GROUP,
+                       work->tile + row / KERN_BF16_GROUP * group);
+        }
+    }
 }
 
 /** Whether every row has the scalar decoder's bits. */
@@ -59,39 +77,77 @@ static uint8_t *random_rows(enum gguf_type type, size_t row_bytes)
     return blocks;
 }
 
+/** What models hold: random bits have infinities and denormals, which cost time of their own. */
+static void fill_with_normal(uint8_t *blocks, enum gguf_type type, size_t n_bytes)
+{
+    struct random_blocks pool;
+    if (!random_blocks_open(&pool, type, 0.02, 1 << 16))
+        return;
+    random_blocks_draw(&pool, blocks, n_bytes);
+    random_blocks_close(&pool);
+}
+
+/** The variants of a type. */
+struct lines {
+    struct decode_work works[KERN_ISA_COUNT + 1];
+    struct bench_case cases[KERN_ISA_COUNT + 1];
+    const char *names[KERN_ISA_COUNT + 1];
+    size_t n;
+};
+
+static void add_line(struct lines *lines, const char *name, bench_fn *run,
+                     const struct decode_work *work)
+{
+    size_t i = lines->n++;
+    lines->works[i] = *work;
+    lines->names[i] = name;
+    lines->cases[i] = (struct bench_case){.run = run, .context = &lines->works[i]};
+}
+
+/** Check and collect the decoders of all ISAs, and the best one with packing; false: one errs. */
+static bool collect(struct lines *lines, const struct gguf_type_info *type, struct decode_work work)
+{
+    static _Alignas(64) float y[N_COLS], expected[N_COLS];
+    static _Alignas(64) uint16_t tile[2 * N_ROWS * SLAB];
+    work.y = y;
+    work.tile = tile;
+    for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
+        struct kern_table table;
+        kern_table_build(&table, (enum kern_isa)isa);
+        bool inherited = work.decode == table.decode[type->type];
+        work.decode = table.decode[type->type];
+        work.pack = table.bf16_pack_row;
+        if (inherited)
+            continue;
+        if (!rows_agree(&work, lines->n ? lines->works[0].decode : work.decode, expected)) {
+            printf("%-8s %-10s WRONG\n", type->name, kern_isa_name((enum kern_isa)isa));
+            return false;
+        }
+        add_line(lines, kern_isa_name((enum kern_isa)isa), decode_rows, &work);
+    }
+    if (kern_isa_detect() >= KERN_ISA_AVX512)
+        add_line(lines, "and packed", decode_and_pack_rows, &work);
+    return true;
+}
+
 /** Check and time all variants of a type; false if one is wrong. */
 static bool bench_type(const struct gguf_type_info *type, double seconds)
 {
-    static _Alignas(64) float y[N_COLS], expected[N_COLS];
     size_t row_bytes = (size_t)N_COLS / type->block_elems * type->block_bytes;
     uint8_t *blocks = random_rows(type->type, row_bytes);
-    struct decode_work works[KERN_ISA_COUNT];
-    struct bench_case cases[KERN_ISA_COUNT];
-    const char *names[KERN_ISA_COUNT];
-    size_t n_cases = 0;
-    bool right = blocks != NULL;
-    for (int isa = 0; isa <= (int)kern_isa_detect() && right; isa++) {
-        struct kern_table table;
-        kern_table_build(&table, (enum kern_isa)isa);
-        kern_decode_fn *decode = table.decode[type->type];
-        if (n_cases > 0 && decode == works[n_cases - 1].decode)
-            continue; /* inherited */
-        struct decode_work *work = &works[n_cases];
-        *work = (struct decode_work){decode, blocks, row_bytes, y};
-        names[n_cases] = kern_isa_name((enum kern_isa)isa);
-        cases[n_cases++] = (struct bench_case){.run = decode_rows, .context = work};
-        right = rows_agree(work, works[0].decode, expected);
-        if (!right)
-            printf("%-8s %-7s WRONG\n", type->name, kern_isa_name((enum kern_isa)isa));
-    }
+    struct lines lines = {.n = 0};
+    bool right = blocks && collect(&lines, type,
+                                   (struct decode_work){.blocks = blocks, .row_bytes = row_bytes});
     if (right)
-        bench_compare(cases, n_cases, BENCH_THREAD, seconds);
-    for (size_t i = 0; i < n_cases && right; i++) {
-        const struct bench_time *t = &cases[i].time;
+        fill_with_normal(blocks, type->type, N_ROWS * row_bytes);
+    if (right)
+        bench_compare(lines.cases, lines.n, BENCH_THREAD, seconds);
+    for (size_t i = 0; i < lines.n && right; i++) {
+        const struct bench_time *t = &lines.cases[i].time;
         const double n_weights = 1e-9 * N_ROWS * N_COLS;
-        printf("%-8s %-7s %9.2f %9.2f %9.2f %6.0f%%\n", type->name, names[i], n_weights / t->median,
-               n_weights / t->fastest, 1e-9 * (double)(N_ROWS * row_bytes) / t->median,
-               100 * t->spread);
+        printf("%-8s %-10s %9.2f %9.2f %9.2f %6.0f%%\n", type->name, lines.names[i],
+               n_weights / t->median, n_weights / t->fastest,
+               1e-9 * (double)(N_ROWS * row_bytes) / t->median, 100 * t->spread);
     }
     fflush(stdout);
     free(blocks);
