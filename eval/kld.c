@@ -174,9 +174,8 @@ static struct eval_ranks ranks_of(const struct eval_table *table, struct sorter 
 
 static struct eval_kld_bucket *bucket_of(struct eval_kld_result *out, double log_top)
 {
-    double at = exp(log_top) * EVAL_N_BUCKETS;
-    size_t i = at >= 0 ? (size_t)at : 0; /* 0 for NaN, too */
-    return &out->buckets[i < EVAL_N_BUCKETS ? i : EVAL_N_BUCKETS - 1];
+    double at = exp(log_top) * EVAL_N_BUCKETS, last = EVAL_N_BUCKETS - 1;
+    return &out->buckets[at > 0 ? (size_t)(at < last ? at : last) : 0]; /* 0 for NaN, too */
 }
 
 /** Sums of what a window adds beside the tally. */

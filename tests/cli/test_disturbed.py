@@ -24,7 +24,12 @@ SMALL = ["-f", TEXT, "-c", "32", "-t", "1", "-q"]
 PERPLEXITY = [ASSAY, "perplexity", "-m", Q4, *SMALL]
 KLD = [ASSAY, "kld", "-m", Q4, "--base", F16, *SMALL]
 TASK = '{"question": "What is it", "choices": ["a text", "a model", "something else"], "answer": 1}\n'
+REQUEST = '{"context": "A model is", "continuation": " a few hundred matrices"}\n'
 TASKS = [ASSAY, "perplexity", "--multiple-choice", "-m", Q4, "-f", "tasks.jsonl", "-t", "1", "-q"]
+SCORE = [ASSAY, "score", "requests.jsonl", "-m", Q4, "-t", "1", "-q"]
+RECORD = [ASSAY, "record", "-m", Q4, *SMALL, "--chunks", "20"]
+CHECK = [ASSAY, "check", "-m", Q4, "--kl-divergence-base", "base.kld", "-t", "1", "-q"]
+COMPARE = [ASSAY, "compare", "a.json", "a.json"]
 DUMP = [ASSAY, "dump", F16, "--tensor", "output.weight"]
 # Every command with each of its outputs.
 OUTPUTS = [(PERPLEXITY + ["--chunks", "20"], "--json"),
@@ -33,7 +38,12 @@ OUTPUTS = [(PERPLEXITY + ["--chunks", "20"], "--json"),
            (KLD + ["--chunks", "20"], "--json"),
            (KLD + ["--chunks", "20"], "--per-token"),
            (KLD + ["--chunks", "20"], "--state"),
-           (TASKS, "--json"), (TASKS, "--per-task"), (TASKS, "--state"), (DUMP, "-o")]
+           (TASKS, "--json"), (TASKS, "--per-task"), (TASKS, "--state"), (DUMP, "-o"),
+           (SCORE, "-o"), (SCORE, "--json"), (CHECK, "--json"), (CHECK, "--per-token"),
+           (COMPARE, "--json")]
+# What takes its name when it is whole, and is kept beside it until then.
+RECORDINGS = [(RECORD, "-o"), (RECORD + ["--format", "logits"], "-o"),
+              (PERPLEXITY + ["--chunks", "20"], "--kl-divergence-base")]
 LIMIT_BYTES = 700  # less than any of them
 
 
@@ -42,10 +52,24 @@ def words_of(words):
 
 
 class Disturbed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.inputs = {"tasks.jsonl": TASK.encode() * 40, "requests.jsonl": REQUEST.encode() * 40}
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(words_of([*PERPLEXITY, "--chunks", "4", "--kl-divergence-base",
+                                     "base.kld", "--json", "a.json"]),
+                           cwd=folder, check=True, capture_output=True)
+            for name in ("base.kld", "a.json"):
+                cls.inputs[name] = (pathlib.Path(folder) / name).read_bytes()
+
     def setUp(self):
         self.holder = tempfile.TemporaryDirectory(prefix="assay-disturbed-")
         self.folder = pathlib.Path(self.holder.name)
-        (self.folder / "tasks.jsonl").write_text(TASK * 40)
+        for name, data in self.inputs.items():
+            (self.folder / name).write_bytes(data)
+
+    def assert_nothing_else_there(self):
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted(self.inputs))
 
     def tearDown(self):
         self.holder.cleanup()
@@ -68,7 +92,7 @@ class Disturbed(unittest.TestCase):
         out, err = process.communicate(timeout=60)
         self.assertEqual((process.returncode, out), (130, b""), err)
         self.assertTrue(err.endswith(b"assay: interrupted: there is no result\n"), err)
-        self.assertEqual(os.listdir(self.folder), ["tasks.jsonl"])
+        self.assert_nothing_else_there()
 
     @staticmethod
     def waits_in(process):
@@ -142,7 +166,7 @@ class Disturbed(unittest.TestCase):
                     if option != "--state":  # which is a journal, whole or not
                         self.assertEqual(path.read_bytes() if path.exists() else None, before)
                     path.unlink(missing_ok=True)
-                    self.assertEqual(os.listdir(self.folder), ["tasks.jsonl"])
+                    self.assert_nothing_else_there()
 
     def test_journal_that_met_a_quota_goes_on(self):
         words = [*PERPLEXITY, "--chunks", "20", "--state", "s"]
@@ -170,8 +194,31 @@ class Disturbed(unittest.TestCase):
                 result = self.run_in([*words, option, "output"], preexec_fn=become)
                 self.refused(result, "output: ")
                 self.assertEqual(result.stdout, b"")
-        self.assertEqual(os.listdir(self.folder), ["tasks.jsonl"])
+        self.assert_nothing_else_there()
         os.chmod(self.folder, 0o755)
+
+    def test_recordings(self):
+        """Devices are refused; a quota ends the run and leaves neither the name nor a part."""
+        for words, option in RECORDINGS:
+            with self.subTest(words=words):
+                result = self.run_in([*words, option, "/dev/full"])
+                self.assertIn("is not a regular file", self.refused(result, "/dev/full: "))
+                for n_bytes in (700, 200000):
+                    def limit(n=n_bytes):
+                        resource.setrlimit(resource.RLIMIT_FSIZE, (n, n))
+                    self.refused(self.run_in([*words, option, "output"], preexec_fn=limit),
+                                 "output")
+                    self.assert_nothing_else_there()
+
+    def test_base_that_shrinks(self):
+        process = subprocess.Popen(
+            words_of([ASSAY, "kld", "-m", Q4, "--base", "base.kld", "-t", "1", "-b", "32", "-q"]),
+            cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdout.read(20)
+        os.truncate(self.folder / "base.kld", 5000)
+        _out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 2, err)
+        self.assertIn(b"base.kld: ", err.splitlines()[-1])
 
     def test_folders_that_nobody_can_write(self):
         for words, option in OUTPUTS:
