@@ -8,10 +8,13 @@
 enum {
     SLAB_BYTES = 128 << 20,  /* records handed out at once */
     AHEAD_BYTES = 256 << 20, /* asked of the disk before they are used */
-    ROW_GROUP = 64           /* rows of a call are a multiple of this, which the kernels like */
+    ROW_GROUP = 64 /* rows of a call are a multiple: no panel of the kernels is half full */
 };
 
-/** Codes and float32 add up to so much of ln sum p; the floor adds V e^-16 to the sum itself. */
+/**
+ * ln sum p of a record, which should be 0: rounding to codes and to float32 stays well within the
+ * tolerance; tokens raised to the floor add V e^-16 to the sum at most.
+ */
 static const double log_sum_tolerance = 1e-3, floor_reach = 16;
 
 static size_t rows_in(const struct eval_logits_file *file, size_t n_bytes)
