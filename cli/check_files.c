@@ -1,13 +1,9 @@
 /* What assay check writes: a table with a line for each token, and the result document. */
 #include <math.h>
-#include <stdio.h>
 
 #include "cli/checking.h"
 #include "cli/json_parts.h"
 #include "eval/spelling.h"
-
-static const char *const quantile_keys[EVAL_N_QUANTILES] = {
-    "max", "p99_9", "p99", "p95", "p90", "p75", "median", "p25", "p10", "p5", "p1", "p0_1", "min"};
 
 /** A tab and 12 significant digits; NaN without the sign that printf may give it. */
 static void put_number(struct eval_file *file, double value)
@@ -56,15 +52,6 @@ enum status cli_check_write_table(const struct cli_checking *c, struct eval_file
     return status;
 }
 
-static void add_estimate(struct cli_json *json, cJSON *parent, const char *key,
-                         struct eval_estimate estimate)
-{
-    char error_key[64];
-    snprintf(error_key, sizeof error_key, "%s_error", key);
-    cli_json_real(json, parent, key, estimate.value);
-    cli_json_real(json, parent, error_key, estimate.error);
-}
-
 static void add_limits(struct cli_json *json, cJSON *parent, const struct cli_checking *c)
 {
     struct cli_check_limit limits[CLI_CHECK_LIMITS];
@@ -84,36 +71,23 @@ static void add_result(struct cli_json *json, const struct cli_checking *c)
     cli_json_uint(json, o, "n_windows", r->kld.n_windows);
     cli_json_uint(json, o, "n_tokens", r->kld.n_tokens);
     add_limits(json, o, c);
-    cJSON *kld = cli_json_object(json, o, "kld");
-    add_estimate(json, kld, "mean", f->kld);
-    for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
-        cli_json_real(json, kld, quantile_keys[k], r->kld.kld_quantiles[k]);
-    add_estimate(json, kld, "file", r->floor);
+    cJSON *kld = cli_json_distribution(json, o, "kld", f->kld, r->kld.kld_quantiles);
+    cli_json_estimate(json, kld, "file", r->floor);
     cli_json_real(json, kld, "file_max", r->floor_max);
     cli_json_real(json, kld, "file_share", r->share);
     cli_json_real(json, kld, "beyond", r->beyond);
-    add_estimate(json, o, "reverse_kld", r->kld.reverse_kld);
+    cli_json_estimate(json, o, "reverse_kld", r->kld.reverse_kld);
     cJSON *nll = cli_json_object(json, o, "nll_difference");
-    add_estimate(json, nll, "mean", f->log_ratio);
+    cli_json_estimate(json, nll, "mean", f->log_ratio);
     cli_json_real(json, nll, "rms", r->nll.rms);
     cli_json_real(json, nll, "max", r->nll.max);
     cli_json_real(json, nll, "file_rms", r->floor_nll.rms);
     cli_json_real(json, nll, "file_max", r->floor_nll.max);
-    add_estimate(json, o, "ppl", f->base_ppl);
-    add_estimate(json, o, "recorded_ppl", f->ppl);
-    add_estimate(json, o, "rms_dp", f->rms_dp);
-    add_estimate(json, o, "same_top", f->same_top);
+    cli_json_estimate(json, o, "ppl", f->base_ppl);
+    cli_json_estimate(json, o, "recorded_ppl", f->ppl);
+    cli_json_estimate(json, o, "rms_dp", f->rms_dp);
+    cli_json_estimate(json, o, "same_top", f->same_top);
     cli_json_add_nonfinite(json, o, &r->kld.nonfinite);
-}
-
-static void add_positions(struct cli_json *json, const struct cli_checking *c)
-{
-    cJSON *list = cli_json_list(json, json->root, "context_curve");
-    for (size_t i = 0; i < c->plan.n_scored; i++) {
-        cJSON *o = cli_json_object(json, list, NULL);
-        cli_json_uint(json, o, "position", c->plan.first_scored + i);
-        add_estimate(json, o, "kld", eval_moments_estimate(&c->result.kld.positions[i]));
-    }
 }
 
 static void add_worst(struct cli_json *json, const struct cli_checking *c)
@@ -164,7 +138,7 @@ enum status cli_check_write_json(const struct cli_checking *c, struct eval_file 
     cli_json_int(&json, json.root, "schema_version", CLI_SCHEMA_VERSION);
     add_result(&json, c);
     if (c->settings->context_curve)
-        add_positions(&json, c);
+        cli_json_add_curve(&json, json.root, &c->plan, c->result.kld.positions);
     if (c->settings->n_worst)
         add_worst(&json, c);
     cli_json_add_model(&json, json.root, "model", &c->model);

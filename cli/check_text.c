@@ -3,11 +3,10 @@
 #include <stdio.h>
 
 #include "cli/checking.h"
+#include "cli/passage.h"
 #include "cli/run.h"
-#include "eval/spelling.h"
 
 static const double megabyte = 1e6;
-enum { CONTEXT_TOKENS = 12 }; /* in front of one of the worst tokens */
 
 void cli_check_print_beginning(const struct cli_checking *c)
 {
@@ -86,35 +85,23 @@ static void print_curve(const struct cli_checking *c)
     }
 }
 
-static void print_token(struct eval_spelling *spelling, const struct cli_checking *c, size_t i)
-{
-    struct status_why why;
-    if (eval_spell(spelling, model_tokenizer(c->model.model), c->stream.ids[i], &why) == STATUS_OK)
-        fputs(spelling->escaped, stdout);
-}
-
+/* A line each: the figures, then the text before the token and the token in angle brackets. */
 static void print_worst(const struct cli_checking *c)
 {
-    struct eval_spelling spelling = {0};
+    struct cli_passages passages = {
+        .tokenizer = model_tokenizer(c->model.model), .stream = &c->stream, .plan = &c->plan};
     puts("\nwindow\tposition\tkld\tof the file\tp exact\tp recorded\ttext");
     for (size_t k = 0; k < c->result.kld.n_worst; k++) {
         size_t w = c->result.kld.worst[k].window, i = c->result.kld.worst[k].index;
         size_t position = c->plan.first_scored + i;
-        size_t target = eval_plan_target(&c->plan, w, position);
-        size_t first = eval_plan_first(&c->plan, w);
-        first = target - first > CONTEXT_TOKENS ? target - CONTEXT_TOKENS : first;
         printf("%zu\t%zu\t%.4e\t%.4e\t%.6f\t%.6f\t", w, position,
                unsigned_nan(eval_table_row(&c->tables[1], EVAL_KL, w)[i]),
                unsigned_nan(eval_check_floor_of(c->check, w, i).kld),
                exp(eval_table_row(&c->tables[0], EVAL_LOG_PROB, w)[i]),
                exp(eval_table_row(&c->tables[1], EVAL_LOG_PROB, w)[i]));
-        for (; first < target; first++)
-            print_token(&spelling, c, first);
-        putchar('<');
-        print_token(&spelling, c, target);
-        puts(">");
+        cli_print_passage(&passages, w, position);
     }
-    eval_spelling_free(&spelling);
+    eval_spelling_free(&passages.spelling);
 }
 
 static void print_limits(const struct cli_checking *c)

@@ -1,6 +1,7 @@
 #include "cli/json_parts.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -202,4 +203,37 @@ cJSON *cli_json_add_nonfinite(struct cli_json *json, cJSON *parent,
         cli_json_int(json, o, "first_token_id", nonfinite->token);
     }
     return o;
+}
+
+void cli_json_estimate(struct cli_json *json, cJSON *parent, const char *key,
+                       struct eval_estimate estimate)
+{
+    char error_key[64];
+    snprintf(error_key, sizeof error_key, "%s_error", key);
+    cli_json_real(json, parent, key, estimate.value);
+    cli_json_real(json, parent, error_key, estimate.error);
+}
+
+cJSON *cli_json_distribution(struct cli_json *json, cJSON *parent, const char *key,
+                             struct eval_estimate mean, const double quantiles[EVAL_N_QUANTILES])
+{
+    static const char *const keys[EVAL_N_QUANTILES] = {"max", "p99_9",  "p99", "p95", "p90",
+                                                       "p75", "median", "p25", "p10", "p5",
+                                                       "p1",  "p0_1",   "min"};
+    cJSON *o = cli_json_object(json, parent, key);
+    cli_json_estimate(json, o, "mean", mean);
+    for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
+        cli_json_real(json, o, keys[k], quantiles[k]);
+    return o;
+}
+
+void cli_json_add_curve(struct cli_json *json, cJSON *parent, const struct eval_plan *plan,
+                        const struct eval_moments *positions)
+{
+    cJSON *list = cli_json_list(json, parent, "context_curve");
+    for (size_t i = 0; i < plan->n_scored; i++) {
+        cJSON *o = cli_json_object(json, list, NULL);
+        cli_json_uint(json, o, "position", plan->first_scored + i);
+        cli_json_estimate(json, o, "kld", eval_moments_estimate(&positions[i]));
+    }
 }

@@ -6,7 +6,7 @@
 
 #include "cli/json.h"
 #include "cli/setup.h"
-#include "eval/perplexity.h"
+#include "eval/kld.h"
 #include "eval/run.h"
 
 /** The version of all documents: `schema_version`. */
@@ -37,6 +37,16 @@ cJSON *cli_json_add_text(struct cli_json *json, const struct eval_text *text,
 /** The object `nonfinite`: how many scores are not finite, and which is the first. Returns it. */
 cJSON *cli_json_add_nonfinite(struct cli_json *json, cJSON *parent,
                               const struct eval_nonfinite *nonfinite);
+
+/** A figure, and its standard error as KEY_error. */
+void cli_json_estimate(struct cli_json *json, cJSON *parent, const char *key,
+                       struct eval_estimate estimate);
+/** The object KEY of a quantity over tokens: its mean and its quantiles. Returns it. */
+cJSON *cli_json_distribution(struct cli_json *json, cJSON *parent, const char *key,
+                             struct eval_estimate mean, const double quantiles[EVAL_N_QUANTILES]);
+/** The list `context_curve`: mean divergence by position, from [n_scored of the plan]. */
+void cli_json_add_curve(struct cli_json *json, cJSON *parent, const struct eval_plan *plan,
+                        const struct eval_moments *positions);
 
 /** Where the time of a run went. */
 struct cli_json_run {

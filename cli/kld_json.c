@@ -3,34 +3,11 @@
  * text and the settings; an element of `candidates` also of no other candidate.
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "cli/comparison.h"
 #include "cli/json_parts.h"
 #include "cli/state.h"
 #include "eval/spelling.h"
-
-static const char *const quantile_keys[EVAL_N_QUANTILES] = {
-    "max", "p99_9", "p99", "p95", "p90", "p75", "median", "p25", "p10", "p5", "p1", "p0_1", "min"};
-
-static void add_estimate(struct cli_json *json, cJSON *parent, const char *key,
-                         struct eval_estimate estimate)
-{
-    char error_key[64];
-    snprintf(error_key, sizeof error_key, "%s_error", key);
-    cli_json_real(json, parent, key, estimate.value);
-    cli_json_real(json, parent, error_key, estimate.error);
-}
-
-static cJSON *add_distribution(struct cli_json *json, cJSON *parent, const char *key,
-                               struct eval_estimate mean, const double quantiles[EVAL_N_QUANTILES])
-{
-    cJSON *o = cli_json_object(json, parent, key);
-    add_estimate(json, o, "mean", mean);
-    for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
-        cli_json_real(json, o, quantile_keys[k], quantiles[k]);
-    return o;
-}
 
 static void add_ranks(struct cli_json *json, cJSON *parent, const char *key,
                       const struct eval_ranks *ranks)
@@ -51,20 +28,9 @@ static void add_buckets(struct cli_json *json, cJSON *parent, const struct eval_
         cli_json_real(json, o, "from", (double)i / EVAL_N_BUCKETS);
         cli_json_real(json, o, "to", (double)(i + 1) / EVAL_N_BUCKETS);
         cli_json_uint(json, o, "n_tokens", b->kld.n);
-        add_estimate(json, o, "kld", eval_moments_estimate(&b->kld));
+        cli_json_estimate(json, o, "kld", eval_moments_estimate(&b->kld));
         cli_json_real(json, o, "rms_dp", sqrt(eval_moments_mean(&b->dp_squared)));
         cli_json_real(json, o, "same_top", eval_moments_mean(&b->same_top));
-    }
-}
-
-static void add_positions(struct cli_json *json, cJSON *parent, const struct cli_comparison *c,
-                          const struct eval_kld_result *r)
-{
-    cJSON *list = cli_json_list(json, parent, "context_curve");
-    for (size_t i = 0; i < c->plan.n_scored; i++) {
-        cJSON *o = cli_json_object(json, list, NULL);
-        cli_json_uint(json, o, "position", c->plan.first_scored + i);
-        add_estimate(json, o, "kld", eval_moments_estimate(&r->positions[i]));
     }
 }
 
@@ -123,21 +89,21 @@ static void add_candidate(struct cli_json *json, cJSON *list, const struct cli_c
     cJSON *o = cli_json_object(json, list, NULL);
     cli_json_add_model(json, o, "model", &c->candidates[i]);
     cJSON *ppl = cli_json_object(json, o, "ppl");
-    add_estimate(json, ppl, "value", f->ppl);
-    add_estimate(json, ppl, "base", f->base_ppl);
-    add_estimate(json, ppl, "ln_ratio", f->log_ratio);
-    add_estimate(json, ppl, "ratio", f->ratio);
-    add_estimate(json, ppl, "difference", f->difference);
+    cli_json_estimate(json, ppl, "value", f->ppl);
+    cli_json_estimate(json, ppl, "base", f->base_ppl);
+    cli_json_estimate(json, ppl, "ln_ratio", f->log_ratio);
+    cli_json_estimate(json, ppl, "ratio", f->ratio);
+    cli_json_estimate(json, ppl, "difference", f->difference);
     cli_json_real(json, ppl, "correlation", f->correlation);
-    add_distribution(json, o, "kld", f->kld, r->kld_quantiles);
-    cJSON *dp = add_distribution(json, o, "dp", f->dp, r->dp_quantiles);
-    add_estimate(json, dp, "rms", f->rms_dp);
-    add_estimate(json, o, "same_top", f->same_top);
-    add_estimate(json, o, "common_top_5", r->common_5);
-    add_estimate(json, o, "common_top_10", r->common_10);
-    add_estimate(json, o, "reverse_kld", r->reverse_kld);
+    cli_json_distribution(json, o, "kld", f->kld, r->kld_quantiles);
+    cJSON *dp = cli_json_distribution(json, o, "dp", f->dp, r->dp_quantiles);
+    cli_json_estimate(json, dp, "rms", f->rms_dp);
+    cli_json_estimate(json, o, "same_top", f->same_top);
+    cli_json_estimate(json, o, "common_top_5", r->common_5);
+    cli_json_estimate(json, o, "common_top_10", r->common_10);
+    cli_json_estimate(json, o, "reverse_kld", r->reverse_kld);
     if (c->settings->js)
-        add_estimate(json, o, "js", r->js);
+        cli_json_estimate(json, o, "js", r->js);
     add_ranks(json, o, "rank", &r->ranks);
     add_ranks(json, o, "base_rank", &r->base_ranks);
     cli_json_real(json, o, "bits_per_byte", r->bits_per_byte);
@@ -145,7 +111,7 @@ static void add_candidate(struct cli_json *json, cJSON *list, const struct cli_c
     add_buckets(json, o, r);
     add_windows(json, o, c, i);
     if (c->settings->context_curve)
-        add_positions(json, o, c, r);
+        cli_json_add_curve(json, o, &c->plan, r->positions);
     if (c->settings->n_worst)
         add_worst(json, o, c, i);
     cli_json_add_nonfinite(json, o, &r->nonfinite);

@@ -3,14 +3,11 @@
 #include <stdio.h>
 
 #include "cli/comparison.h"
+#include "cli/passage.h"
 #include "cli/run.h"
-#include "eval/spelling.h"
 
 static const double gibibyte = 1073741824.0;
-enum {
-    CONTEXT_TOKENS = 12,      /* in front of one of the worst tokens */
-    COMPAT_LEAST_TOKENS = 100 /* llama.cpp has no summary of fewer */
-};
+enum { COMPAT_LEAST_TOKENS = 100 }; /* llama.cpp has no summary of fewer */
 
 /* What printf would give a sign that means nothing: NaN, and zero after rounding. */
 static double shown(double x, int n_decimals)
@@ -186,38 +183,25 @@ static void print_curve(const struct cli_comparison *c, const struct eval_kld_re
     }
 }
 
-static void print_token(struct eval_spelling *spelling, const struct cli_comparison *c, size_t i)
-{
-    struct status_why why;
-    if (eval_spell(spelling, model_tokenizer(cli_comparison_reader(c)), c->stream.ids[i], &why) ==
-        STATUS_OK)
-        fputs(spelling->escaped, stdout);
-}
-
 /* A line each: the figures, then the text before the token and the token in angle brackets. */
 static void print_worst(const struct cli_comparison *c, size_t candidate)
 {
     const struct eval_kld_result *r = &c->results[candidate];
     struct eval_kld_tables t = cli_comparison_tables(c, candidate);
-    struct eval_spelling spelling = {0};
+    struct cli_passages passages = {.tokenizer = model_tokenizer(cli_comparison_reader(c)),
+                                    .stream = &c->stream,
+                                    .plan = &c->plan};
     puts("\nwindow\tposition\tkld\tp_base\tp\ttext");
     for (size_t k = 0; k < r->n_worst; k++) {
         size_t w = r->worst[k].window, i = r->worst[k].index;
         size_t position = c->plan.first_scored + i;
-        size_t target = eval_plan_target(&c->plan, w, position);
-        size_t first = eval_plan_first(&c->plan, w);
-        first = target - first > CONTEXT_TOKENS ? target - CONTEXT_TOKENS : first;
         printf("%zu\t%zu\t%.6f\t%.6f\t%.6f\t", w, position,
                eval_table_row(t.candidate, EVAL_KL, w)[i],
                exp(eval_table_row(t.base, EVAL_LOG_PROB, w)[i]),
                exp(eval_table_row(t.candidate, EVAL_LOG_PROB, w)[i]));
-        for (; first < target; first++)
-            print_token(&spelling, c, first);
-        putchar('<');
-        print_token(&spelling, c, target);
-        puts(">");
+        cli_print_passage(&passages, w, position);
     }
-    eval_spelling_free(&spelling);
+    eval_spelling_free(&passages.spelling);
 }
 
 static void print_nonfinite(const struct cli_comparison *c, size_t candidate)
