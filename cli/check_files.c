@@ -151,6 +151,7 @@ enum status cli_check_write_json(const struct cli_checking *c, struct eval_file 
         .started = c->started,
         .seconds_to_load = c->seconds_to_load,
         .text = &no_text,
+        .machine = &c->settings->machine,
         .stats = &c->stats,
         .backend = c->backend,
         .memory_bound = c->memory.total,

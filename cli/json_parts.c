@@ -160,6 +160,22 @@ static void add_phases(struct cli_json *json, cJSON *run, const struct kern_back
         cli_json_real(json, o, kern_phase_name((enum kern_phase)i), times.seconds[i]);
 }
 
+/* What the command line asked for, beside what became of it. */
+static void add_asked(struct cli_json *json, cJSON *run, const struct cli_machine_settings *s)
+{
+    static const char *const isas[] = {
+        [CLI_ISA_SCALAR] = "scalar",
+        [CLI_ISA_AVX2] = "avx2",
+        [CLI_ISA_AVX512] = "avx512",
+        [CLI_ISA_AMX] = "amx",
+        [CLI_ISA_AUTO] = "auto",
+    };
+    cli_json_int(json, run, "asked_batch_tokens", s->n_batch);
+    cli_json_int(json, run, "asked_threads",
+                 s->n_threads_batch ? s->n_threads_batch : s->n_threads);
+    cli_json_text(json, run, "asked_isa", isas[s->isa]);
+}
+
 cJSON *cli_json_add_run(struct cli_json *json, const struct cli_json_run *r)
 {
     char started[32] = "";
@@ -183,6 +199,7 @@ cJSON *cli_json_add_run(struct cli_json *json, const struct cli_json_run *r)
     cli_json_uint(json, run, "n_inputs", r->stats->n_inputs);
     cli_json_real(json, run, "tokens_per_second", (double)r->stats->n_inputs / r->stats->seconds);
     cli_json_uint(json, run, "n_batches", r->stats->n_batches);
+    add_asked(json, run, r->machine);
     cli_json_uint(json, run, "max_batch_tokens", r->stats->max_batch_tokens);
     cli_json_text(json, run, "isa", kern_cpu_isa_name(r->backend));
     cli_json_uint(json, run, "n_threads", kern_cpu_n_threads(r->backend));

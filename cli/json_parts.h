@@ -53,6 +53,7 @@ struct cli_json_run {
     time_t started;
     double seconds_to_load;
     const struct cli_text_settings *text;
+    const struct cli_machine_settings *machine;
     const struct eval_run_stats *stats;
     const struct kern_backend *backend;
     double memory_bound;                /* bytes */

@@ -172,6 +172,7 @@ enum status cli_kld_write_json(const struct cli_comparison *c, struct eval_file 
         .started = c->started,
         .seconds_to_load = c->seconds_to_load,
         .text = &c->settings->text,
+        .machine = &c->settings->machine,
         .stats = &c->stats,
         .backend = c->backend,
         .memory_bound = c->memory.total,

@@ -142,7 +142,8 @@ const struct cli_option cli_output_table[] = {
     {.names = "--json",
      CLI_TEXT,
      "FILE",
-     "write the result, with every setting, as JSON; - is standard output",
+     "write the result, with every setting, as JSON; - is standard output, and the lines then go "
+     "to standard error",
      OUTPUT(json_file)},
     {.names = "--hash-model",
      CLI_ON,

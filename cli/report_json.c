@@ -129,6 +129,7 @@ enum status cli_report_json(const struct cli_evaluation *e, struct eval_file *fi
         .started = e->started,
         .seconds_to_load = e->seconds_to_load,
         .text = &e->settings->text,
+        .machine = &e->settings->machine,
         .stats = &e->stats,
         .backend = e->backend,
         .memory_bound = e->memory.total,

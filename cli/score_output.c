@@ -122,6 +122,7 @@ enum status cli_score_write_json(const struct cli_scoring *s, struct eval_file *
         .started = s->started,
         .seconds_to_load = s->seconds_to_load,
         .text = &from,
+        .machine = &s->settings->machine,
         .stats = &s->stats,
         .backend = s->backend,
         .memory_bound = (double)NAN,

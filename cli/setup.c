@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "cli/run.h"
 
 enum status cli_text_check(const struct cli_text_settings *s, struct status_why *why)
 {
@@ -181,10 +184,22 @@ void cli_print_remarks(const char *lines)
     }
 }
 
+/* An output of its own has standard output to itself: everything else goes to standard error. */
+static void give_standard_output_away(const char *path)
+{
+    if (strcmp(path, "-") != 0 && strcmp(path, "/dev/stdout") != 0)
+        return;
+    cli_flush();
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
 enum status cli_output_create(struct eval_file **out, const char *path, struct status_why *why)
 {
     *out = NULL;
-    return path ? eval_file_create(out, path, why) : STATUS_OK;
+    enum status status = path ? eval_file_create(out, path, why) : STATUS_OK;
+    if (*out)
+        give_standard_output_away(path);
+    return status;
 }
 
 enum status cli_output_commit(struct eval_file **file, enum status filled, struct status_why *why)

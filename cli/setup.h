@@ -55,7 +55,10 @@ void cli_print_memory(const struct eval_memory *memory, size_t n_models);
 /** Print each line of `lines` as a note on standard error. */
 void cli_print_remarks(const char *lines);
 
-/** Create *out where a path is given (NULL: no file is wanted). Fails: as eval_file_create. */
+/**
+ * Create *out where a path is given (NULL: no file is wanted). Where that is standard output, what
+ * is printed from now on goes to standard error. Fails: as eval_file_create.
+ */
 enum status cli_output_create(struct eval_file **out, const char *path, struct status_why *why);
 
 /**

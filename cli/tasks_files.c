@@ -122,6 +122,7 @@ enum status cli_tasks_write_json(const struct cli_tasks *t, struct eval_file *fi
         .started = t->started,
         .seconds_to_load = t->seconds_to_load,
         .text = &t->settings->text,
+        .machine = &t->settings->machine,
         .stats = &t->stats,
         .backend = t->backend,
         .memory_bound = t->memory.total,
