@@ -6,8 +6,6 @@
 #include "cli/passage.h"
 #include "cli/run.h"
 
-static const double megabyte = 1e6;
-
 void cli_check_print_beginning(const struct cli_checking *c)
 {
     struct eval_task task = eval_check_run_task(c->check);
@@ -16,11 +14,7 @@ void cli_check_print_beginning(const struct cli_checking *c)
             "tokens\n",
             c->plan.n_windows, c->plan.window, c->plan.n_scored,
             eval_run_batch_tokens(&task, &c->run_options));
-    fprintf(stderr,
-            "assay: memory: at most %.1f MB: model file %.1f, program %.1f, batch %.1f, scores "
-            "%.1f\n",
-            c->memory.total / megabyte, c->memory.weights / megabyte, c->memory.present / megabyte,
-            c->memory.scorer / megabyte, c->memory.scores / megabyte);
+    cli_print_memory(&c->memory, 1);
 }
 
 /* printf writes a NaN's sign, which means nothing. */
