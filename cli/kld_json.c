@@ -3,6 +3,7 @@
  * text and the settings; an element of `candidates` also of no other candidate.
  */
 #include <math.h>
+#include <stdlib.h>
 
 #include "cli/comparison.h"
 #include "cli/json_parts.h"
@@ -54,31 +55,40 @@ static void add_windows(struct cli_json *json, cJSON *parent, const struct cli_c
     }
 }
 
+/* The text of tokens first .. end - 1 of the stream. */
+static void add_text(struct cli_json *json, cJSON *o, const char *key,
+                     const struct cli_comparison *c, size_t first, size_t end)
+{
+    char *text;
+    struct status_why why;
+    if (eval_spell_all(&text, model_tokenizer(cli_comparison_reader(c)), c->stream.ids + first,
+                       end - first, &why) == STATUS_OK)
+        cli_json_text(json, o, key, text);
+    else
+        json->failed = true;
+    free(text);
+}
+
 static void add_worst(struct cli_json *json, cJSON *parent, const struct cli_comparison *c,
                       size_t candidate)
 {
     const struct eval_kld_result *r = &c->results[candidate];
     struct eval_kld_tables t = cli_comparison_tables(c, candidate);
-    struct eval_spelling spelling = {0};
     cJSON *list = cli_json_list(json, parent, "worst");
     for (size_t k = 0; k < r->n_worst; k++) {
         size_t w = r->worst[k].window, i = r->worst[k].index;
         size_t position = c->plan.first_scored + i;
-        int32_t id = c->stream.ids[eval_plan_target(&c->plan, w, position)];
+        size_t target = eval_plan_target(&c->plan, w, position);
         cJSON *o = cli_json_object(json, list, NULL);
         cli_json_uint(json, o, "window", w);
         cli_json_uint(json, o, "position", position);
-        cli_json_int(json, o, "token_id", id);
-        struct status_why why;
-        if (eval_spell(&spelling, model_tokenizer(cli_comparison_reader(c)), id, &why) != STATUS_OK)
-            json->failed = true;
-        else
-            cli_json_text(json, o, "token", spelling.escaped);
+        cli_json_int(json, o, "token_id", c->stream.ids[target]);
+        add_text(json, o, "token", c, target, target + 1);
+        add_text(json, o, "context", c, eval_plan_context(&c->plan, w, target), target);
         cli_json_real(json, o, "kld", eval_table_row(t.candidate, EVAL_KL, w)[i]);
         cli_json_real(json, o, "base_logprob", eval_table_row(t.base, EVAL_LOG_PROB, w)[i]);
         cli_json_real(json, o, "logprob", eval_table_row(t.candidate, EVAL_LOG_PROB, w)[i]);
     }
-    eval_spelling_free(&spelling);
 }
 
 static void add_candidate(struct cli_json *json, cJSON *list, const struct cli_comparison *c,

@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-enum { CONTEXT_TOKENS = 12 };
-
 /* Without memory for it a token is left out: the figures beside it say which one it is. */
 static void print_token(struct cli_passages *p, size_t i)
 {
@@ -14,9 +12,8 @@ static void print_token(struct cli_passages *p, size_t i)
 
 void cli_print_passage(struct cli_passages *p, size_t w, size_t position)
 {
-    size_t target = eval_plan_target(p->plan, w, position), first = eval_plan_first(p->plan, w);
-    first = target - first > CONTEXT_TOKENS ? target - CONTEXT_TOKENS : first;
-    for (; first < target; first++)
+    size_t target = eval_plan_target(p->plan, w, position);
+    for (size_t first = eval_plan_context(p->plan, w, target); first < target; first++)
         print_token(p, first);
     putchar('<');
     print_token(p, target);

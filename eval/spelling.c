@@ -1,6 +1,7 @@
 #include "eval/spelling.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "eval/escape.h"
 
@@ -28,6 +29,40 @@ enum status eval_spell(struct eval_spelling *s, const struct model_tokenizer *to
     s->n_escaped = eval_token_escape(s->escaped, 4 * s->capacity, s->bytes, n);
     s->escaped[s->n_escaped] = '\0';
     return STATUS_OK;
+}
+
+/** Put n bytes and a NUL behind the n_text bytes of *text. */
+static enum status append(char **text, size_t n_text, const char *bytes, size_t n,
+                          struct status_why *why)
+{
+    char *longer = realloc(*text, n_text + n + 1);
+    if (!longer)
+        return status_fail(why, STATUS_MEMORY, "no memory for a text of %zu bytes", n_text + n);
+    memcpy(longer + n_text, bytes, n);
+    longer[n_text + n] = '\0';
+    *text = longer;
+    return STATUS_OK;
+}
+
+enum status eval_spell_all(char **out, const struct model_tokenizer *tokenizer, const int32_t *ids,
+                           size_t n, struct status_why *why)
+{
+    struct eval_spelling spelling = {0};
+    size_t n_text = 0;
+    *out = NULL;
+    enum status status = append(out, 0, "", 0, why);
+    for (size_t i = 0; i < n && status == STATUS_OK; i++) {
+        status = eval_spell(&spelling, tokenizer, ids[i], why);
+        if (status == STATUS_OK)
+            status = append(out, n_text, spelling.escaped, spelling.n_escaped, why);
+        n_text += spelling.n_escaped;
+    }
+    eval_spelling_free(&spelling);
+    if (status != STATUS_OK) {
+        free(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 void eval_spelling_free(struct eval_spelling *s)

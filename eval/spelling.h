@@ -14,6 +14,9 @@ struct eval_spelling {
 /** Spell a token into s->escaped. Fails: STATUS_MEMORY. */
 enum status eval_spell(struct eval_spelling *s, const struct model_tokenizer *tokenizer, int32_t id,
                        struct status_why *why);
+/** Spell n tokens, one after the other; the caller frees *out. Fails: STATUS_MEMORY. */
+enum status eval_spell_all(char **out, const struct model_tokenizer *tokenizer, const int32_t *ids,
+                           size_t n, struct status_why *why);
 void eval_spelling_free(struct eval_spelling *s);
 
 #endif

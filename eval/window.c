@@ -180,6 +180,12 @@ size_t eval_plan_target(const struct eval_plan *plan, size_t w, size_t p)
     return eval_plan_first(plan, w) + p + 1 - in_front;
 }
 
+size_t eval_plan_context(const struct eval_plan *plan, size_t w, size_t target)
+{
+    size_t first = eval_plan_first(plan, w);
+    return target - first > EVAL_CONTEXT_TOKENS ? target - EVAL_CONTEXT_TOKENS : first;
+}
+
 size_t eval_plan_offset(const struct eval_plan *plan, size_t w)
 {
     size_t n_together = 1;

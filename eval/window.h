@@ -74,6 +74,13 @@ int32_t eval_plan_input(const struct eval_plan *plan, const struct eval_stream *
 size_t eval_plan_target(const struct eval_plan *plan, size_t w, size_t p);
 
 /**
+ * Stream index of the first token that is shown in front of the one at `target`, a token of
+ * window w that is singled out: EVAL_CONTEXT_TOKENS before it, or the window's first.
+ */
+enum { EVAL_CONTEXT_TOKENS = 12 };
+size_t eval_plan_context(const struct eval_plan *plan, size_t w, size_t target);
+
+/**
  * The token index that `--ppl-output-type 1` prints for window w: its first token's. Under
  * llama_compat the first token of the first window of its batch, as llama.cpp prints.
  */

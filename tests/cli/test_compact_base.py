@@ -129,6 +129,33 @@ class CompactBase(unittest.TestCase):
         self.assertEqual(result.stdout, live_result.stdout)
         self.assert_live(found, live)
         self.assertEqual(found["candidates"][1]["kld"]["max"], 0)
+        texts = [entry["context"] + "<" + entry["token"] + ">"
+                 for candidate in found["candidates"] for entry in candidate["worst"]]
+        printed = [line.split("\t")[5] for line in result.stdout.splitlines()
+                   if line.count("\t") == 5 and line[0].isdigit()]
+        self.assertEqual(len(texts), 10)
+        self.assertEqual(printed, texts)
+
+    def test_every_kind_of_base_has_the_statistics(self):
+        """What only assay has, of a live base, a compact one and a base-logits file."""
+        logits = self.folder / "base.kld"
+        result = run("perplexity", "-m", F16, *WINDOWS, "--kl-divergence-base", logits, "--force")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for base, options in ((F16, WINDOWS), (self.file, []), (logits, [])):
+            found, result = self.compare(base, *options, "--worst", "3", "--context-curve")
+            candidate = found["candidates"][0]
+            self.assertEqual(len(candidate["worst"]), 3)
+            self.assertTrue(all(entry["context"] for entry in candidate["worst"]))
+            self.assertEqual(len(candidate["context_curve"]), N_SCORED)
+            self.assertEqual(sum(bucket["n_tokens"] for bucket in candidate["by_confidence"]),
+                             N_CHUNKS * N_SCORED)
+            self.assertGreater(candidate["model"]["bits_per_weight"], 4)
+            has_text = base != logits  # which does not say how many bytes its tokens stand for
+            self.assertEqual(candidate["bits_per_byte"] is not None, has_text)
+            self.assertEqual("Bits per byte" in result.stdout, has_text)
+            self.assertEqual("Size, base" in result.stdout, has_text)
+            for line in "Size, Q", "Base's top p", "position\tkld", "window\tposition":
+                self.assertIn(line, result.stdout)
 
     def test_per_token_table(self):
         tables = [self.folder / "live.tsv", self.folder / "compact.tsv"]
