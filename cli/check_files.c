@@ -3,6 +3,7 @@
 
 #include "cli/checking.h"
 #include "cli/json_parts.h"
+#include "cli/state.h"
 #include "eval/spelling.h"
 
 /** A tab and 12 significant digits; NaN without the sign that printf may give it. */
@@ -116,17 +117,43 @@ static void add_worst(struct cli_json *json, const struct cli_checking *c)
     eval_spelling_free(&spelling);
 }
 
-static void add_settings(struct cli_json *json, const struct cli_checking *c)
+/* limits: also what the figures are held against, which changes none of them. */
+static void add_settings(struct cli_json *json, const struct cli_checking *c, bool limits)
 {
     const struct cli_check *s = c->settings;
     cJSON *o = cli_json_object(json, json->root, "settings");
     cli_json_uint(json, o, "n_ctx", c->plan.options.n_ctx);
     cli_json_int(json, o, "chunks", s->n_chunks);
     cli_json_int(json, o, "chunk_from", s->chunk_from);
-    cli_json_real(json, o, "max_kld", s->max_kld);
-    cli_json_real(json, o, "max_beyond", s->max_beyond);
+    if (limits) {
+        cli_json_real(json, o, "max_kld", s->max_kld);
+        cli_json_real(json, o, "max_beyond", s->max_beyond);
+    }
     cli_json_add_model_settings(json, o, &s->load);
     cli_json_add_arithmetic(json, o, &s->machine, c->backend);
+}
+
+/* What was evaluated and how. */
+static void add_subject(struct cli_json *json, const struct cli_checking *c, bool limits)
+{
+    struct eval_text none = {0};
+    cli_json_add_model(json, json->root, "model", &c->model);
+    cli_base_add_json(json, json->root, &c->recorded);
+    add_settings(json, c, limits);
+    cli_json_add_text(json, &none, &c->stream, &c->plan, model_tokenizer(c->model.model));
+}
+
+enum status cli_checking_open_journal(struct cli_checking *c, struct status_why *why)
+{
+    struct cli_json json;
+    cli_state_begin(&json, "check");
+    add_subject(&json, c, false);
+    enum status status =
+        cli_state_open(&c->run_options.journal, c->settings->state_file, &json, why);
+    struct eval_task task = eval_check_run_task(c->check);
+    struct eval_resume resume = {
+        .journal = c->run_options.journal, .tables = c->tables, .n_tables = 2, .sink = task.sink};
+    return status == STATUS_OK ? cli_state_resume_windows(&resume, why) : status;
 }
 
 enum status cli_check_write_json(const struct cli_checking *c, struct eval_file *file,
@@ -141,12 +168,8 @@ enum status cli_check_write_json(const struct cli_checking *c, struct eval_file 
         cli_json_add_curve(&json, json.root, &c->plan, c->result.kld.positions);
     if (c->settings->n_worst)
         add_worst(&json, c);
-    cli_json_add_model(&json, json.root, "model", &c->model);
-    cli_base_add_json(&json, json.root, &c->recorded);
-    add_settings(&json, c);
-    struct eval_text none = {0};
+    add_subject(&json, c, true);
     struct cli_text_settings no_text = {0};
-    cli_json_add_text(&json, &none, &c->stream, &c->plan, model_tokenizer(c->model.model));
     struct cli_json_run about = {
         .started = c->started,
         .seconds_to_load = c->seconds_to_load,
@@ -155,6 +178,7 @@ enum status cli_check_write_json(const struct cli_checking *c, struct eval_file 
         .stats = &c->stats,
         .backend = c->backend,
         .memory_bound = c->memory.total,
+        .journal = c->run_options.journal,
     };
     cJSON *run = cli_json_add_run(&json, &about);
     cli_json_text(&json, run, "model_file", c->model.path);

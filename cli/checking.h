@@ -17,7 +17,7 @@ struct cli_check {
     int64_t chunk_from;
     double max_kld, max_beyond; /* NaN: no limit */
     struct cli_model_settings load;
-    const char *per_token_file;
+    const char *per_token_file, *state_file;
     bool context_curve;
     int64_t n_worst;
     struct cli_output_settings output;
@@ -64,6 +64,9 @@ void cli_check_print_end(const struct cli_checking *c);
 /** The table of --per-token. Fails: STATUS_MEMORY. */
 enum status cli_check_write_table(const struct cli_checking *c, struct eval_file *file,
                                   struct status_why *why);
+/** Open the journal of --state, if there is one, and take what it has. As eval_journal_open. */
+enum status cli_checking_open_journal(struct cli_checking *c, struct status_why *why);
+
 /** The result document; docs/json.md describes it. Fails: STATUS_MEMORY. */
 enum status cli_check_write_json(const struct cli_checking *c, struct eval_file *file,
                                  struct status_why *why);

@@ -14,7 +14,8 @@ enum { ANY = INT32_MAX, MOST_WORST = 100000 };
 static enum status check_settings(const struct cli_check *s, struct status_why *why)
 {
     const struct cli_named_file outputs[] = {{"--json", s->output.json_file},
-                                             {"--per-token", s->per_token_file}};
+                                             {"--per-token", s->per_token_file},
+                                             {"--state", s->state_file}};
     const struct cli_named_file inputs[] = {{"-m", s->model},
                                             {"--kl-divergence-base", s->recorded}};
     if (s->n_chunks == 0)
@@ -100,10 +101,6 @@ static enum status open_all(struct cli_checking *c, struct status_why *why)
         status = lay_windows(c, why);
     if (status == STATUS_OK)
         status = prepare(c, why);
-    if (status == STATUS_OK)
-        status = cli_output_create(&c->json_file, s->output.json_file, why);
-    if (status == STATUS_OK)
-        status = cli_output_create(&c->per_token_file, s->per_token_file, why);
     c->seconds_to_load = eval_clock_seconds() - started;
     return status;
 }
@@ -112,6 +109,7 @@ static void close_all(struct cli_checking *c)
 {
     eval_file_abandon(c->json_file);
     eval_file_abandon(c->per_token_file);
+    eval_journal_close(c->run_options.journal);
     eval_check_result_free(&c->result);
     eval_check_close(c->check);
     eval_table_free(&c->tables[0]);
@@ -172,10 +170,22 @@ static enum status judge(const struct cli_checking *c, enum status run_status,
     return STATUS_OK;
 }
 
+static enum status create_outputs(struct cli_checking *c, struct status_why *why)
+{
+    const struct cli_check *s = c->settings;
+    enum status status = cli_output_create(&c->json_file, s->output.json_file, why);
+    if (status == STATUS_OK)
+        status = cli_output_create(&c->per_token_file, s->per_token_file, why);
+    return status == STATUS_OK ? cli_checking_open_journal(c, why) : status;
+}
+
 static enum status check(struct cli_checking *c, struct status_why *why)
 {
     const struct cli_check *s = c->settings;
     kern_set_cancel(c->backend, cli_interrupt_catch());
+    enum status status = create_outputs(c, why);
+    if (status != STATUS_OK)
+        return status;
     cli_check_print_beginning(c);
     cli_progress_begin(&c->progress, s->output.quiet);
     c->run_options.window_done = on_window;
@@ -186,8 +196,7 @@ static enum status check(struct cli_checking *c, struct status_why *why)
     cli_progress_clear(&c->progress);
     if (run_status != STATUS_OK && run_status != STATUS_CANCELLED)
         return run_status;
-    enum status status =
-        eval_check_summarise(&c->result, c->check, c->tables, (size_t)s->n_worst, why);
+    status = eval_check_summarise(&c->result, c->check, c->tables, (size_t)s->n_worst, why);
     if (status != STATUS_OK)
         return status;
     cli_check_print_end(c);
@@ -290,6 +299,11 @@ static const struct cli_option table[] = {
      AT(n_worst),
      0,
      MOST_WORST},
+    {.names = "--state",
+     CLI_TEXT,
+     "FILE",
+     "keep a journal of what is finished; the same command goes on where a killed run stopped",
+     AT(state_file)},
     {.type = CLI_GROUP, .group = cli_output_table, .offset = AT(output)},
 
     {.type = CLI_GROUP, .group = cli_machine_table, .offset = AT(machine)},

@@ -9,7 +9,6 @@
 #ifndef EVAL_BASE_ROWS_H
 #define EVAL_BASE_ROWS_H
 
-#include "eval/digest.h"
 #include "kernels/backend.h"
 
 enum eval_row_kind {
@@ -55,16 +54,17 @@ struct eval_row_sink {
     enum status (*write)(void *user, size_t first, size_t n_rows, const void *rows,
                          struct status_why *why);
 
-    /* What a journal needs to vouch for windows (eval/resume.h). All NULL: there can be none. */
+    /* What a journal keeps of a window beside the tables (eval/resume.h). save and restore NULL:
+       there can be none. */
 
-    /** Return when all rows written so far are on the disk. */
+    size_t n_state; /* numbers of a window */
+    /** Return when all rows written so far are on the disk. May be NULL. */
     enum status (*sync)(void *user, struct status_why *why);
-    /** SHA-256 of window w, which has been written, as it lies in the file. */
-    enum status (*sum)(void *user, size_t w, uint8_t sha256[EVAL_SHA256_BYTES],
-                       struct status_why *why);
-    /** Whether the file has window w with this sum from an earlier run. */
-    enum status (*holds)(void *user, size_t w, const uint8_t sha256[EVAL_SHA256_BYTES], bool *holds,
-                         struct status_why *why);
+    /** What there is to keep of window w, which has been written: state[n_state]. */
+    enum status (*save)(void *user, size_t w, double *state, struct status_why *why);
+    /** Take window w from an earlier run. restored: false where its rows are not there any more. */
+    enum status (*restore)(void *user, size_t w, const double *state, bool *restored,
+                           struct status_why *why);
 };
 
 #endif

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Records of our own rows at a time; whole groups of rows, which the kernels like. */
 enum { RECORD_BYTES = 32 << 20, ROW_GROUP = 32 };
@@ -137,6 +138,29 @@ static enum status take_hidden(void *user, size_t first, size_t n_rows, const vo
     return status;
 }
 
+/* What is kept of a row is all numbers. */
+enum { ROW_DOUBLES = sizeof(struct row) / sizeof(double) };
+
+static enum status save_rows(void *user, size_t w, double *state, struct status_why *why)
+{
+    (void)why;
+    const struct eval_check *c = user;
+    size_t n = c->task.plan->n_scored;
+    memcpy(state, c->rows + w * n, n * sizeof *c->rows);
+    return STATUS_OK;
+}
+
+static enum status restore_rows(void *user, size_t w, const double *state, bool *restored,
+                                struct status_why *why)
+{
+    (void)why;
+    struct eval_check *c = user;
+    size_t n = c->task.plan->n_scored;
+    memcpy(c->rows + w * n, state, n * sizeof *c->rows);
+    *restored = true;
+    return STATUS_OK;
+}
+
 static enum status allocate(struct eval_check *c, struct status_why *why)
 {
     struct scratch *s = &c->scratch;
@@ -191,7 +215,12 @@ enum status eval_check_open(struct eval_check **out, const struct eval_check_tas
     c->source.rows = take_rows;
     c->source.check = check_rows;
     c->source.n_bytes += own_bytes(c);
-    c->sink = (struct eval_row_sink){.kind = EVAL_ROWS_HIDDEN, .user = c, .write = take_hidden};
+    c->sink = (struct eval_row_sink){.kind = EVAL_ROWS_HIDDEN,
+                                     .user = c,
+                                     .write = take_hidden,
+                                     .n_state = ROW_DOUBLES * task->plan->n_scored,
+                                     .save = save_rows,
+                                     .restore = restore_rows};
     *out = c;
     return STATUS_OK;
 }

@@ -320,22 +320,21 @@ static enum status sync_rows(void *user, struct status_why *why)
     return eval_part_sync(w->part, why);
 }
 
-/* That of the window's check, which is in the file, too. */
-static enum status sum_window(void *user, size_t window, uint8_t sha256[EVAL_SHA256_BYTES],
-                              struct status_why *why)
+/* The SHA-256 of the window's check, which is in the file, too. */
+static enum status save_sum(void *user, size_t window, double *state, struct status_why *why)
 {
     (void)why;
     const struct eval_compact_writer *w = user;
-    memcpy(sha256, w->checks[window].sha256, EVAL_SHA256_BYTES);
+    memcpy(state, w->checks[window].sha256, EVAL_SHA256_BYTES);
     return STATUS_OK;
 }
 
-static enum status holds_window(void *user, size_t window, const uint8_t sha256[EVAL_SHA256_BYTES],
-                                bool *holds, struct status_why *why)
+static enum status compare_sum(void *user, size_t window, const double *state, bool *same,
+                               struct status_why *why)
 {
     (void)why;
     const struct eval_compact_writer *w = user;
-    *holds = window < w->n_kept && memcmp(sha256, w->checks[window].sha256, EVAL_SHA256_BYTES) == 0;
+    *same = window < w->n_kept && memcmp(state, w->checks[window].sha256, EVAL_SHA256_BYTES) == 0;
     return STATUS_OK;
 }
 
@@ -345,9 +344,10 @@ struct eval_row_sink eval_compact_writer_sink(struct eval_compact_writer *w)
         .kind = EVAL_ROWS_HIDDEN,
         .user = w,
         .write = write_rows,
+        .n_state = EVAL_SHA256_DOUBLES,
         .sync = sync_rows,
-        .sum = sum_window,
-        .holds = holds_window,
+        .save = save_sum,
+        .restore = compare_sum,
     };
 }
 

@@ -11,7 +11,8 @@
 
 enum {
     EVAL_HEX = 65, /* 64 digits and a NUL */
-    EVAL_SHA256_BYTES = 32
+    EVAL_SHA256_BYTES = 32,
+    EVAL_SHA256_DOUBLES = 4 /* that have as many bytes */
 };
 
 /** A digest that is fed piece by piece. Failures stick: add does nothing, close reports. */

@@ -150,12 +150,11 @@ static enum status sync_rows(void *user, struct status_why *why)
     return eval_part_sync(writer->part, why);
 }
 
-static enum status sum_chunk(void *user, size_t w, uint8_t sha256[EVAL_SHA256_BYTES],
-                             struct status_why *why)
+static enum status save_sum(void *user, size_t w, double *state, struct status_why *why)
 {
     (void)why;
     const struct eval_logits_writer *writer = user;
-    memcpy(sha256, writer->sums[w], EVAL_SHA256_BYTES);
+    memcpy(state, writer->sums[w], EVAL_SHA256_BYTES);
     return STATUS_OK;
 }
 
@@ -181,14 +180,14 @@ static enum status hash_kept(const struct eval_logits_writer *writer, size_t w,
     return status == STATUS_OK ? hashed : status;
 }
 
-static enum status holds_chunk(void *user, size_t w, const uint8_t sha256[EVAL_SHA256_BYTES],
-                               bool *holds, struct status_why *why)
+static enum status compare_sum(void *user, size_t w, const double *state, bool *same,
+                               struct status_why *why)
 {
     struct eval_logits_writer *writer = user;
     uint8_t kept[EVAL_SHA256_BYTES];
-    *holds = w < eval_logits_writer_n_kept(writer);
-    enum status status = *holds ? hash_kept(writer, w, kept, why) : STATUS_OK;
-    *holds = *holds && status == STATUS_OK && memcmp(kept, sha256, sizeof kept) == 0;
+    *same = w < eval_logits_writer_n_kept(writer);
+    enum status status = *same ? hash_kept(writer, w, kept, why) : STATUS_OK;
+    *same = *same && status == STATUS_OK && memcmp(kept, state, sizeof kept) == 0;
     return status;
 }
 
@@ -196,9 +195,10 @@ struct eval_row_sink eval_logits_writer_sink(struct eval_logits_writer *writer)
 {
     struct eval_row_sink sink = {.kind = EVAL_ROWS_CODES, .user = writer, .write = write_rows};
     if (writer->sums) {
+        sink.n_state = EVAL_SHA256_DOUBLES;
         sink.sync = sync_rows;
-        sink.sum = sum_chunk;
-        sink.holds = holds_chunk;
+        sink.save = save_sum;
+        sink.restore = compare_sum;
     }
     return sink;
 }

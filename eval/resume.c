@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUM_VALUES = EVAL_SHA256_BYTES / sizeof(double) };
-
 /** Numbers that the tables have of a window; they hold them, so the sum does not overflow. */
 static size_t n_cells(const struct eval_resume *r)
 {
@@ -13,6 +11,12 @@ static size_t n_cells(const struct eval_resume *r)
     for (size_t h = 0; h < r->n_tables; h++)
         n += r->tables[h].n_columns * r->tables[h].n_scored;
     return n;
+}
+
+/** Numbers of a window's record. */
+static size_t n_values(const struct eval_resume *r)
+{
+    return n_cells(r) + (r->sink ? r->sink->n_state : 0);
 }
 
 static double *allocate(size_t n, struct status_why *why)
@@ -38,23 +42,18 @@ static void copy(const struct eval_resume *r, size_t w, double *values, bool int
     }
 }
 
-/** Read window w from the journal. found: it is there, and so are its rows. */
+/** Read window w from the journal. found: it is there, and the sink has its part of it. */
 static enum status take_window(const struct eval_resume *r, size_t w, double *values, bool *found,
                                struct status_why *why)
 {
-    size_t n = n_cells(r);
-    enum status status =
-        eval_journal_read(r->journal, values, n + (r->sink ? SUM_VALUES : 0), found, why);
+    enum status status = eval_journal_read(r->journal, values, n_values(r), found, why);
     if (status != STATUS_OK || !*found)
         return status;
-    if (r->sink) {
-        uint8_t sha256[EVAL_SHA256_BYTES];
-        memcpy(sha256, values + n, sizeof sha256);
-        status = r->sink->holds(r->sink->user, w, sha256, found, why);
-        if (status != STATUS_OK || !*found) {
-            eval_journal_unread(r->journal);
-            return status;
-        }
+    if (r->sink)
+        status = r->sink->restore(r->sink->user, w, values + n_cells(r), found, why);
+    if (status != STATUS_OK || !*found) {
+        eval_journal_unread(r->journal);
+        return status;
     }
     copy(r, w, values, true);
     for (size_t h = 0; h < r->n_tables; h++)
@@ -64,7 +63,7 @@ static enum status take_window(const struct eval_resume *r, size_t w, double *va
 
 enum status eval_resume_windows(const struct eval_resume *r, struct status_why *why)
 {
-    double *values = allocate(n_cells(r) + SUM_VALUES, why);
+    double *values = allocate(n_values(r), why);
     enum status status = values ? STATUS_OK : STATUS_MEMORY;
     bool found = true;
     for (size_t w = 0; w < r->tables[0].n_windows && found && status == STATUS_OK; w++)
@@ -77,23 +76,19 @@ static enum status keep_window(const struct eval_resume *r, size_t w, double *va
                                struct status_why *why)
 {
     assert(eval_journal_n(r->journal) == w);
-    size_t n = n_cells(r);
     copy(r, w, values, false);
-    if (!r->sink)
-        return eval_journal_append(r->journal, values, n, why);
-    uint8_t sha256[EVAL_SHA256_BYTES];
-    enum status status = r->sink->sum(r->sink->user, w, sha256, why);
-    memcpy(values + n, sha256, sizeof sha256);
-    return status == STATUS_OK ? eval_journal_append(r->journal, values, n + SUM_VALUES, why)
-                               : status;
+    enum status status = STATUS_OK;
+    if (r->sink)
+        status = r->sink->save(r->sink->user, w, values + n_cells(r), why);
+    return status == STATUS_OK ? eval_journal_append(r->journal, values, n_values(r), why) : status;
 }
 
 enum status eval_resume_keep(const struct eval_resume *r, size_t first, size_t n_windows,
                              struct status_why *why)
 {
-    double *values = allocate(n_cells(r) + SUM_VALUES, why);
+    double *values = allocate(n_values(r), why);
     enum status status = values ? STATUS_OK : STATUS_MEMORY;
-    if (status == STATUS_OK && r->sink)
+    if (status == STATUS_OK && r->sink && r->sink->sync)
         status = r->sink->sync(r->sink->user, why);
     for (size_t w = first; w < first + n_windows && status == STATUS_OK; w++)
         status = keep_window(r, w, values, why);

@@ -15,22 +15,23 @@ struct eval_resume {
     struct eval_journal *journal;
     const struct eval_table *tables; /* [n_tables] of equally many windows and positions */
     size_t n_tables;
-    /* Where the run records rows, or NULL. A record then also has the sum of the window's rows: the
-       journal alone is no reason to take a window as done. */
+    /* Where the run sends rows, or NULL. A record then also has what the sink keeps of the window;
+       of a recording the sum of its rows, since the journal alone does not say that they are there.
+     */
     const struct eval_row_sink *sink;
 };
 
 /**
  * Fill the tables with the windows that the journal has, from window 0 on; they are done then. It
- * ends before the first one that the sink does not hold. Fails: STATUS_IO, STATUS_MEMORY.
+ * ends before the first one that the sink does not have. Fails: STATUS_IO, STATUS_MEMORY.
  */
 enum status eval_resume_windows(const struct eval_resume *resume, struct status_why *why);
 
 /**
  * Append windows from `first` on, the first that the journal does not have; they are done in all
  * tables. Their rows are brought to the disk before.
- * Values: for each table, for each column, a number for each position; then, with a sink, the 32
- * bytes of the sum as 4 numbers. Fails: as eval_journal_append, and what the sink reports.
+ * Values: for each table, for each column, a number for each position; then the sink's. Fails: as
+ * eval_journal_append, and what the sink reports.
  */
 enum status eval_resume_keep(const struct eval_resume *resume, size_t first, size_t n_windows,
                              struct status_why *why);

@@ -40,7 +40,7 @@ OUTPUTS = [(PERPLEXITY + ["--chunks", "20"], "--json"),
            (KLD + ["--chunks", "20"], "--state"),
            (TASKS, "--json"), (TASKS, "--per-task"), (TASKS, "--state"), (DUMP, "-o"),
            (SCORE, "-o"), (SCORE, "--json"), (CHECK, "--json"), (CHECK, "--per-token"),
-           (COMPARE, "--json")]
+           (CHECK, "--state"), (COMPARE, "--json")]
 # What takes its name when it is whole, and is kept beside it until then.
 RECORDINGS = [(RECORD, "-o"), (RECORD + ["--format", "logits"], "-o"),
               (PERPLEXITY + ["--chunks", "20"], "--kl-divergence-base")]

@@ -57,5 +57,12 @@ class Killed(unittest.TestCase):
                          "--json", "r.json", "--per-token", "t.tsv"]
                 Run(words, ["r.json", "t.tsv"]).killed(N_KILLS // 2, self, "--state", "s.journal")
 
+    def test_killed_check(self):
+        base = self.path / "checked.kld"
+        subprocess.run(list(map(str, [*RECORD[:-1], base])), check=True, capture_output=True)
+        words = [ASSAY, "check", "-m", F16, "--kl-divergence-base", base, *SLOWLY, "--json",
+                 "r.json", "--per-token", "t.tsv"]
+        Run(words, ["r.json", "t.tsv"]).killed(N_KILLS // 2, self, "--state", "s.journal")
+
 
 unittest.main(argv=sys.argv[:1])
