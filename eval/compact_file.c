@@ -226,11 +226,6 @@ enum status eval_compact_id(char hex[EVAL_HEX], const struct eval_compact_file *
     return eval_digest_close(digest, hex, why);
 }
 
-void eval_compact_model_id(char hex[EVAL_HEX], const struct eval_compact_file *file)
-{
-    eval_digest_hex(hex, file->layout.model);
-}
-
 enum status eval_compact_check_vocab(const struct eval_compact_file *file,
                                      const struct model *model, struct status_why *why)
 {

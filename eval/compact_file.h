@@ -55,9 +55,6 @@ enum status eval_compact_stream(struct eval_stream *out, const struct eval_compa
 enum status eval_compact_id(char hex[EVAL_HEX], const struct eval_compact_file *file,
                             struct status_why *why);
 
-/** The id of the model that was recorded. */
-void eval_compact_model_id(char hex[EVAL_HEX], const struct eval_compact_file *file);
-
 /**
  * Refuse a model whose vocabulary is not the base's: see eval_check_same_vocab.
  * Fails: STATUS_FORMAT, STATUS_MEMORY.

@@ -127,7 +127,7 @@ static void compare(struct evaluation *e, size_t first, size_t batch_tokens)
     if (file.layout.by_path) {
         assert_string_equal(file.head_path, F16);
         char id[EVAL_HEX];
-        eval_compact_model_id(id, &file);
+        eval_digest_hex(id, file.layout.model);
         assert_int_equal(eval_compact_take_head(&file, live.model, id, &why), STATUS_OK);
     }
     struct eval_stream stream;
@@ -196,7 +196,7 @@ static void another_head_is_refused(void **state)
     assert_int_equal(eval_model_id(id, model_file(q4), &why), STATUS_OK);
     assert_int_equal(eval_compact_take_head(&file, q4, id, &why), STATUS_FORMAT);
     assert_non_null(strstr(why.text, "another model than the one whose head"));
-    eval_compact_model_id(id, &file); /* a lie, found out by the head itself */
+    eval_digest_hex(id, file.layout.model); /* a lie, found out by the head itself */
     assert_int_equal(eval_compact_take_head(&file, q4, id, &why), STATUS_FORMAT);
     assert_non_null(strstr(why.text, "the head is not the one that"));
     eval_compact_close(&file);
