@@ -23,7 +23,7 @@ struct eval_row_source {
     double cut;                     /* of codes: see struct kern_recorded; -INFINITY: none */
     const struct kern_weight *head; /* of hidden rows: [n_vocab, K] */
     size_t max_rows;                /* rows of a call of `rows`, at most; 0: any number */
-    double n_bytes;                 /* what the source holds in memory at most, for the bound */
+    double n_bytes;                 /* held at most, for the bound; the codes of a call apart */
     void *user;
 
     /**

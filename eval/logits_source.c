@@ -117,15 +117,11 @@ struct eval_row_source eval_logits_source(struct eval_logits_reading *reading,
 {
     *reading = (struct eval_logits_reading){
         .file = file, .first_row = first_chunk * eval_logits_n_scored(&file->shape)};
-    size_t max_rows = rows_in(file, SLAB_BYTES);
-    size_t n_rows = file->n_whole * eval_logits_n_scored(&file->shape);
     return (struct eval_row_source){
         .kind = EVAL_ROWS_CODES,
         .n_vocab = file->shape.n_vocab,
         .cut = cut,
-        .max_rows = max_rows,
-        .n_bytes = (double)(n_rows < max_rows ? n_rows : max_rows) *
-                   (double)eval_logits_record_bytes(&file->shape),
+        .max_rows = rows_in(file, SLAB_BYTES),
         .user = reading,
         .expect = expect,
         .rows = rows,

@@ -46,8 +46,11 @@ double eval_row_flow_bytes(struct kern_backend *backend,
         struct kern_record op = {.head.matrix = options->head, .n_rows = out_rows(options)};
         *operation = kern_record_bytes(backend, &op);
     }
+    const struct eval_row_source *source = options->source;
     double n_bytes = (double)hidden_bytes(options) + (double)out_bytes(options);
-    return options->source ? n_bytes + options->source->n_bytes : n_bytes;
+    if (source && source->kind == EVAL_ROWS_CODES) /* resident pages of the file */
+        n_bytes += (double)options->max_rows * (double)row_bytes(source->kind, options->head);
+    return source ? n_bytes + source->n_bytes : n_bytes;
 }
 
 enum status eval_row_flow_open(struct eval_row_flow *flow, struct kern_backend *backend,

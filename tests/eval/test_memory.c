@@ -16,8 +16,10 @@
 
 #include "eval/choice.h"
 #include "eval/identity.h"
+#include "eval/logits_source.h"
 #include "eval/memory.h"
 #include "evaluation.h"
+#include "temp.h"
 
 static const char *wide_model;
 
@@ -105,6 +107,75 @@ static void is_what_was_said_of_several_models(void **state)
     check_run(&setup);
 }
 
+static enum status swallow(void *user, size_t first, size_t n_rows, const void *rows,
+                           struct status_why *why)
+{
+    (void)user, (void)first, (void)n_rows, (void)rows, (void)why;
+    return STATUS_OK;
+}
+
+static struct eval_memory check_recording(struct setup setup)
+{
+    struct eval_row_sink sink = {.kind = EVAL_ROWS_CODES, .write = swallow};
+    setup.sink = &sink;
+    return check_run(&setup);
+}
+
+/** A base-logits file of uniform distributions, as many as the setup's windows want. */
+static void write_uniform(const char *path, const struct setup *setup)
+{
+    struct evaluation e;
+    evaluation_open(&e, setup);
+    struct eval_logits_shape shape = {.n_ctx = e.plan.window,
+                                      .n_vocab = model_head(e.model)->n_rows,
+                                      .n_chunks = e.plan.n_windows};
+    int32_t counts[] = {(int32_t)shape.n_ctx, (int32_t)shape.n_vocab, (int32_t)shape.n_chunks};
+    float record[2] = {0, (float)-log((double)shape.n_vocab)};
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    fwrite(eval_logits_magic, sizeof eval_logits_magic, 1, f);
+    fwrite(counts, sizeof counts, 1, f);
+    for (size_t i = 0; i < shape.n_chunks * eval_logits_n_scored(&shape); i++) {
+        uint64_t at = eval_logits_head_bytes(&shape) + i * eval_logits_record_bytes(&shape);
+        assert_int_equal(fseeko(f, (off_t)at, SEEK_SET), 0);
+        fwrite(record, sizeof record, 1, f);
+    }
+    assert_int_equal(fflush(f), 0);
+    assert_int_equal(ftruncate(fileno(f), (off_t)eval_logits_file_bytes(&shape)), 0);
+    fclose(f);
+    evaluation_close(&e);
+}
+
+static struct eval_memory check_comparing(struct setup setup)
+{
+    char folder[64], path[128];
+    temp_make(folder);
+    write_uniform(temp_path(path, folder, "uniform.kld"), &setup);
+    struct eval_logits_file file;
+    struct eval_logits_reading reading;
+    assert_int_equal(eval_logits_open(&file, path, NULL), STATUS_OK);
+    struct eval_row_source source = eval_logits_source(&reading, &file, 0, -(double)INFINITY);
+    setup.base = &source;
+    struct eval_memory m = check_run(&setup);
+    eval_logits_close(&file);
+    unlink(path);
+    rmdir(folder);
+    return m;
+}
+
+static void is_what_was_said_of_rows(void **state)
+{
+    (void)state;
+    struct setup setup = {
+        .model = ASSAY_SOURCE_DIR "/data/tiny.F16.gguf",
+        .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+        .plan = {.n_ctx = 256},
+        .run = {.batch_tokens = 4096},
+    };
+    check_recording(setup);
+    check_comparing(setup);
+}
+
 static void open_tasks(struct eval_text *text, struct eval_choices *choices,
                        const struct model *model)
 {
@@ -168,14 +239,33 @@ static void stays_within_the_limit(void **state)
     assert_true(m.total - m.weights <= 300e6);
 }
 
+/** Recording, and comparing with a file, take at most 200 MB more than perplexity alone. */
+static void rows_stay_within_the_limit(void **state)
+{
+    (void)state;
+    struct setup setup = {
+        .model = wide_model,
+        .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+        .plan = {.n_ctx = 2048, .max_windows = 1},
+    };
+    struct setup plain = setup;
+    double alone = check_run(&plain).total;
+    assert_true(check_recording(setup).total - alone <= 200e6);
+    assert_true(check_comparing(setup).total - alone <= 200e6);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest bundled[] = {
         cmocka_unit_test(is_what_was_said),
         cmocka_unit_test(is_what_was_said_of_several_models),
+        cmocka_unit_test(is_what_was_said_of_rows),
         cmocka_unit_test(is_what_was_said_of_tasks),
     };
-    const struct CMUnitTest wide[] = {cmocka_unit_test(stays_within_the_limit)};
+    const struct CMUnitTest wide[] = {
+        cmocka_unit_test(stays_within_the_limit),
+        cmocka_unit_test(rows_stay_within_the_limit),
+    };
     if (argc < 2)
         return cmocka_run_group_tests(bundled, NULL, NULL);
     wide_model = argv[1];
