@@ -3,7 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/versions.h"
-#include "kernels/cpu/isa.h"
+#include "kernels/cpu/amx/amx.h"
 
 static enum status run_version(const void *settings, const struct cli_args *args,
                                struct status_why *why)
@@ -16,7 +16,7 @@ static enum status run_version(const void *settings, const struct cli_args *args
     printf("compiler  %s\n", versions.compiler);
     printf("build     %s\n", versions.build);
     printf("isa       %s (the best that this processor and this build have)\n",
-           kern_isa_name(kern_isa_detect()));
+           kern_amx_detect() ? "amx" : kern_isa_name(kern_isa_detect()));
     printf("pcre2     %s\n", versions.pcre2);
     printf("cjson     %s\n", versions.cjson);
     printf("openssl   %s\n", versions.openssl);

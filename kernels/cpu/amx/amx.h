@@ -32,10 +32,12 @@ enum kern_amx_state {
 
 /**
  * Look for AMX with bfloat16 by its feature bits, ask the system for it and compare a small
- * product of each kind with sums in double. From then on all threads of the process that begin
- * later may use it.
+ * product of each kind with sums in double. From then on all threads of the process may use it.
  */
 enum kern_amx_state kern_amx_try(const struct kern_table *table);
+
+/** Whether this processor has it and the system saves its registers. */
+bool kern_amx_detect(void);
 
 /** Whether products by `amx` are right: the comparison of kern_amx_try(). */
 bool kern_amx_is_right(const struct kern_amx_products *amx, const struct kern_table *table);

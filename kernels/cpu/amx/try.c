@@ -12,7 +12,7 @@ enum { CPUID_AMX_BF16 = 1 << 22, CPUID_AMX_TILE = 1 << 24 };
 /* Register sets that the system can save, as XCR0 numbers them, and how Linux is asked. */
 enum { XCR0_TILECFG = 17, XCR0_TILEDATA = 18, ARCH_REQ_XCOMP_PERM = 0x1023 };
 
-static bool processor_has_amx(void)
+bool kern_amx_detect(void)
 {
     const uint32_t wanted = CPUID_AMX_BF16 | CPUID_AMX_TILE, osxsave = 1u << 27;
     uint32_t eax, ebx, ecx, edx, low, high;
@@ -66,7 +66,8 @@ static void run(struct trial *t, const struct kern_table *table, kern_fma_tile_f
 
 /**
  * Each product is off by 3 * 2^-16 of its magnitude at most in triples, by 2^-7 in one part
- * (bf16.h, and lo lo left out); summation adds a rounding per operation, of which a number takes part in at most 17 + 3 * 3.
+ * (bf16.h, and lo lo left out); summation adds a rounding per operation, of which a number takes
+ * part in at most 17 + 3 * 3.
  */
 static bool within_bound(const struct trial *t, unsigned n_parts)
 {
@@ -102,7 +103,7 @@ bool kern_amx_is_right(const struct kern_amx_products *amx, const struct kern_ta
 
 enum kern_amx_state kern_amx_try(const struct kern_table *table)
 {
-    if (!processor_has_amx())
+    if (!kern_amx_detect())
         return KERN_AMX_ABSENT;
     if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XCR0_TILEDATA) != 0)
         return KERN_AMX_REFUSED;
