@@ -4,6 +4,7 @@
 
 #include "cli/checking.h"
 #include "cli/passage.h"
+#include "cli/printable.h"
 #include "cli/run.h"
 
 void cli_check_print_beginning(const struct cli_checking *c)
@@ -17,20 +18,14 @@ void cli_check_print_beginning(const struct cli_checking *c)
     cli_print_memory(&c->memory, 1);
 }
 
-/* printf writes a NaN's sign, which means nothing. */
-static double unsigned_nan(double x)
-{
-    return isnan(x) ? fabs(x) : x;
-}
-
 static void print_estimate(const char *label, struct eval_estimate x)
 {
-    printf("%s: %11.4e ± %.1e\n", label, unsigned_nan(x.value), unsigned_nan(x.error));
+    printf("%s: %11.4e ± %.1e\n", label, cli_unsigned_nan(x.value), cli_unsigned_nan(x.error));
 }
 
 static void print_number(const char *label, double x)
 {
-    printf("%s: %11.4e\n", label, unsigned_nan(x));
+    printf("%s: %11.4e\n", label, cli_unsigned_nan(x));
 }
 
 static void print_divergence(const struct eval_check_result *r)
@@ -44,8 +39,9 @@ static void print_divergence(const struct eval_check_result *r)
     print_estimate("Mean            ", r->kld.figures.kld);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         print_number(lines[i].label, r->kld.kld_quantiles[lines[i].level]);
-    printf("The file's share: %11.4e ± %.1e, %.2f %% of the mean\n", unsigned_nan(r->floor.value),
-           unsigned_nan(r->floor.error), 100 * unsigned_nan(r->share));
+    printf("The file's share: %11.4e ± %.1e, %.2f %% of the mean\n",
+           cli_unsigned_nan(r->floor.value), cli_unsigned_nan(r->floor.error),
+           100 * cli_unsigned_nan(r->share));
     print_number("Beyond the file ", r->beyond);
 }
 
@@ -56,17 +52,17 @@ static void print_nll(const struct eval_check_result *r)
     print_estimate("Mean            ", f->log_ratio);
     print_number("RMS             ", r->nll.rms);
     print_number("Largest         ", r->nll.max);
-    printf("The file's share: %11.4e RMS, %.4e largest\n", unsigned_nan(r->floor_nll.rms),
-           unsigned_nan(r->floor_nll.max));
+    printf("The file's share: %11.4e RMS, %.4e largest\n", cli_unsigned_nan(r->floor_nll.rms),
+           cli_unsigned_nan(r->floor_nll.max));
 
     puts("\n====== As people compare it ======");
-    printf("PPL, exact      : %11.6f ± %.6f\n", unsigned_nan(f->base_ppl.value),
-           unsigned_nan(f->base_ppl.error));
-    printf("PPL, recorded   : %11.6f ± %.6f\n", unsigned_nan(f->ppl.value),
-           unsigned_nan(f->ppl.error));
-    printf("RMS Δp          : %11.6f %%\n", 100 * unsigned_nan(f->rms_dp.value));
-    printf("Same top p      : %11.3f ± %.3f %%\n", 100 * unsigned_nan(f->same_top.value),
-           100 * unsigned_nan(f->same_top.error));
+    printf("PPL, exact      : %11.6f ± %.6f\n", cli_unsigned_nan(f->base_ppl.value),
+           cli_unsigned_nan(f->base_ppl.error));
+    printf("PPL, recorded   : %11.6f ± %.6f\n", cli_unsigned_nan(f->ppl.value),
+           cli_unsigned_nan(f->ppl.error));
+    printf("RMS Δp          : %11.6f %%\n", 100 * cli_unsigned_nan(f->rms_dp.value));
+    printf("Same top p      : %11.3f ± %.3f %%\n", 100 * cli_unsigned_nan(f->same_top.value),
+           100 * cli_unsigned_nan(f->same_top.error));
 }
 
 static void print_curve(const struct cli_checking *c)
@@ -74,8 +70,8 @@ static void print_curve(const struct cli_checking *c)
     puts("\nposition\tkld\terror");
     for (size_t i = 0; i < c->plan.n_scored; i++) {
         struct eval_estimate kld = eval_moments_estimate(&c->result.kld.positions[i]);
-        printf("%zu\t%.4e\t%.1e\n", c->plan.first_scored + i, unsigned_nan(kld.value),
-               unsigned_nan(kld.error));
+        printf("%zu\t%.4e\t%.1e\n", c->plan.first_scored + i, cli_unsigned_nan(kld.value),
+               cli_unsigned_nan(kld.error));
     }
 }
 
@@ -89,8 +85,8 @@ static void print_worst(const struct cli_checking *c)
         size_t w = c->result.kld.worst[k].window, i = c->result.kld.worst[k].index;
         size_t position = c->plan.first_scored + i;
         printf("%zu\t%zu\t%.4e\t%.4e\t%.6f\t%.6f\t", w, position,
-               unsigned_nan(eval_table_row(&c->tables[1], EVAL_KL, w)[i]),
-               unsigned_nan(eval_check_floor_of(c->check, w, i).kld),
+               cli_unsigned_nan(eval_table_row(&c->tables[1], EVAL_KL, w)[i]),
+               cli_unsigned_nan(eval_check_floor_of(c->check, w, i).kld),
                exp(eval_table_row(&c->tables[0], EVAL_LOG_PROB, w)[i]),
                exp(eval_table_row(&c->tables[1], EVAL_LOG_PROB, w)[i]));
         cli_print_passage(&passages, w, position);
@@ -106,7 +102,7 @@ static void print_limits(const struct cli_checking *c)
         if (!isnan(limits[i].limit))
             printf("\n%s: %s is %.4e, %s %g\n",
                    limits[i].found <= limits[i].limit ? "Within the limit" : "Above the limit",
-                   limits[i].what, unsigned_nan(limits[i].found), limits[i].option,
+                   limits[i].what, cli_unsigned_nan(limits[i].found), limits[i].option,
                    limits[i].limit);
 }
 

@@ -77,8 +77,8 @@ static enum status choose(struct cli_place *out, const struct cli_compare *c, si
         return status;
     if (wanted > n || (wanted == 0 && n != 1))
         return status_fail(why, STATUS_USAGE,
-                           "%s has %zu models; choose one with %s N, N from 1 to %zu", r->file, n,
-                           option, n);
+                           "%s has %zu model%s; choose one with %s N, N from 1 to %zu", r->file, n,
+                           n == 1 ? "" : "s", option, n);
     struct cli_place item = {0};
     while (cli_place_next(&list, &item) && item.index + 1 < wanted) {
     }

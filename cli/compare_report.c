@@ -1,5 +1,4 @@
 /* What assay compare says: lines for people, a document for programs. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,19 +6,13 @@
 #include "cli/json_parts.h"
 #include "cli/printable.h"
 
-/* A number that rounds to zero has no minus sign. */
-static double shown(double x, int n_decimals)
-{
-    return fabs(x) <= 0.5 * pow(10, -n_decimals) ? 0 : x;
-}
-
 static void print_sides(const struct cli_compare *c)
 {
     for (size_t side = 0; side < 2; side++) {
-        char name[96];
+        char name[96], id[16];
         const struct cli_compared *s = &c->sides[side];
         printf("%c: %s (%s, model id %.12s)\n", side ? 'B' : 'A', s->result.file,
-               cli_printable(name, sizeof name, s->name), s->id);
+               cli_printable(name, sizeof name, s->name), cli_printable(id, sizeof id, s->id));
     }
 }
 
@@ -35,9 +28,9 @@ static void print_windows(const struct cli_compare *c)
         int n = f->n_decimals;
         int width = 14 + (strstr(f->name, "Δ") != NULL); /* a letter of two bytes */
         printf("%-*s %12.*f %12.*f %12.*f   [%.*f, %.*f]\n", width, f->name, n,
-               shown(f->scale * v->a, n), n, shown(f->scale * v->b, n), n,
-               shown(f->scale * v->difference, n), n, shown(f->scale * v->low, n), n,
-               shown(f->scale * v->high, n));
+               cli_shown(f->scale * v->a, n), n, cli_shown(f->scale * v->b, n), n,
+               cli_shown(f->scale * v->difference, n), n, cli_shown(f->scale * v->low, n), n,
+               cli_shown(f->scale * v->high, n));
     }
 }
 
@@ -48,7 +41,8 @@ static double share(size_t n_right, size_t n)
 
 static void print_tasks(const struct cli_compare *c)
 {
-    printf("%s, %zu tasks\n", c->task_kind, c->n_tasks);
+    char kind[32];
+    printf("%s, %zu tasks\n", cli_printable(kind, sizeof kind, c->task_kind), c->n_tasks);
     printf("\n%-9s %9s %9s %21s %7s %7s %10s %11s %10s\n", "", "A %", "B %", "B - A %", "only A",
            "only B", "exact p", "chi-square", "p");
     for (size_t s = 0; s < CLI_N_TASK_SCORES; s++) {
@@ -56,7 +50,7 @@ static void print_tasks(const struct cli_compare *c)
         const struct eval_mcnemar *m = &c->tests[s];
         printf("%-9s %9.4f %9.4f %9.4f +/- %7.4f %7zu %7zu %10.3g %11.4f %10.3g\n",
                cli_task_scores[s], 100 * share(n->both + n->only_a, c->n_tasks),
-               100 * share(n->both + n->only_b, c->n_tasks), shown(100 * m->difference, 4),
+               100 * share(n->both + n->only_b, c->n_tasks), cli_shown(100 * m->difference, 4),
                100 * m->error, n->only_a, n->only_b, m->exact_p, m->chi_square, m->chi_square_p);
     }
 }

@@ -4,23 +4,16 @@
 
 #include "cli/comparison.h"
 #include "cli/passage.h"
+#include "cli/printable.h"
 #include "cli/run.h"
 
 static const double gibibyte = 1073741824.0;
 enum { COMPAT_LEAST_TOKENS = 100 }; /* llama.cpp has no summary of fewer */
 
-/* What printf would give a sign that means nothing: NaN, and zero after rounding. */
-static double shown(double x, int n_decimals)
-{
-    if (isnan(x))
-        return fabs(x);
-    return fabs(x) <= 0.5 * pow(10, -n_decimals) ? 0 : x;
-}
-
 /* The mean divergence. From 16-bit codes it can be below 0, which no script expects. */
 static double shown_mean(double kld, int n_decimals)
 {
-    return shown(kld < 0 ? 0 : kld, n_decimals);
+    return cli_shown(kld < 0 ? 0 : kld, n_decimals);
 }
 
 void cli_kld_print_beginning(const struct cli_comparison *c)
@@ -46,10 +39,11 @@ static void print_row(const struct eval_kld_tally *tally, size_t w)
     struct eval_kld_figures f = eval_kld_tally_figures(tally);
     printf("%4zu    %9.4lf ± %9.4lf    %10.5lf ± %10.5lf    %10.5lf ± %10.5lf    %6.3lf ± %6.3lf "
            "%%    %6.3lf ± %6.3lf %%\n",
-           w + 1, shown(f.ppl.value, 4), shown(f.ppl.error, 4), shown(f.log_ratio.value, 5),
-           shown(f.log_ratio.error, 5), shown_mean(f.kld.value, 5), shown(f.kld.error, 5),
-           shown(100 * f.rms_dp.value, 3), shown(100 * f.rms_dp.error, 3),
-           shown(100 * f.same_top.value, 3), shown(100 * f.same_top.error, 3));
+           w + 1, cli_shown(f.ppl.value, 4), cli_shown(f.ppl.error, 4),
+           cli_shown(f.log_ratio.value, 5), cli_shown(f.log_ratio.error, 5),
+           shown_mean(f.kld.value, 5), cli_shown(f.kld.error, 5),
+           cli_shown(100 * f.rms_dp.value, 3), cli_shown(100 * f.rms_dp.error, 3),
+           cli_shown(100 * f.same_top.value, 3), cli_shown(100 * f.same_top.error, 3));
 }
 
 void cli_kld_print_window(struct cli_comparison *c, size_t w)
@@ -91,12 +85,12 @@ static void print_perplexity_block(const struct eval_kld_figures *f)
                  {"Mean PPL(Q)-PPL(base)         ", f->difference}};
     puts("\n====== Perplexity statistics ======");
     for (size_t i = 0; i < sizeof above / sizeof *above; i++)
-        printf("%s: %10.6lf ± %10.6lf\n", above[i].label, shown(above[i].estimate.value, 6),
-               shown(above[i].estimate.error, 6));
-    printf("Cor(ln(PPL(Q)), ln(PPL(base))): %6.2lf%%\n", shown(100 * f->correlation, 2));
+        printf("%s: %10.6lf ± %10.6lf\n", above[i].label, cli_shown(above[i].estimate.value, 6),
+               cli_shown(above[i].estimate.error, 6));
+    printf("Cor(ln(PPL(Q)), ln(PPL(base))): %6.2lf%%\n", cli_shown(100 * f->correlation, 2));
     for (size_t i = 0; i < sizeof below / sizeof *below; i++)
-        printf("%s: %10.6lf ± %10.6lf\n", below[i].label, shown(below[i].estimate.value, 6),
-               shown(below[i].estimate.error, 6));
+        printf("%s: %10.6lf ± %10.6lf\n", below[i].label, cli_shown(below[i].estimate.value, 6),
+               cli_shown(below[i].estimate.error, 6));
 }
 
 /* Indices into eval_quantile_levels; KLD has no lines for the quartiles. */
@@ -109,20 +103,21 @@ static void print_divergence_blocks(const struct eval_kld_result *r)
 {
     const struct eval_kld_figures *f = &r->figures;
     puts("\n====== KL divergence statistics ======");
-    printf("Mean    KLD: %10.6lf ± %10.6lf\n", shown_mean(f->kld.value, 6), shown(f->kld.error, 6));
+    printf("Mean    KLD: %10.6lf ± %10.6lf\n", shown_mean(f->kld.value, 6),
+           cli_shown(f->kld.error, 6));
     for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
         if (k != UPPER_QUARTILE && k != LOWER_QUARTILE)
-            printf("%s KLD: %10.6f\n", quantile_names[k], shown(r->kld_quantiles[k], 6));
+            printf("%s KLD: %10.6f\n", quantile_names[k], cli_shown(r->kld_quantiles[k], 6));
 
     puts("\n====== Token probability statistics ======");
-    printf("Mean    Δp: %6.3lf ± %5.3lf %%\n", shown(100 * f->dp.value, 3),
-           shown(100 * f->dp.error, 3));
+    printf("Mean    Δp: %6.3lf ± %5.3lf %%\n", cli_shown(100 * f->dp.value, 3),
+           cli_shown(100 * f->dp.error, 3));
     for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
-        printf("%s Δp: %6.3lf%%\n", quantile_names[k], shown(100 * r->dp_quantiles[k], 3));
-    printf("RMS Δp    : %6.3lf ± %5.3lf %%\n", shown(100 * f->rms_dp.value, 3),
-           shown(100 * f->rms_dp.error, 3));
-    printf("Same top p: %6.3lf ± %5.3lf %%\n", shown(100 * f->same_top.value, 3),
-           shown(100 * f->same_top.error, 3));
+        printf("%s Δp: %6.3lf%%\n", quantile_names[k], cli_shown(100 * r->dp_quantiles[k], 3));
+    printf("RMS Δp    : %6.3lf ± %5.3lf %%\n", cli_shown(100 * f->rms_dp.value, 3),
+           cli_shown(100 * f->rms_dp.error, 3));
+    printf("Same top p: %6.3lf ± %5.3lf %%\n", cli_shown(100 * f->same_top.value, 3),
+           cli_shown(100 * f->same_top.error, 3));
 }
 
 static void print_ranks(const char *whose, const struct eval_ranks *ranks)
@@ -146,11 +141,11 @@ static void print_more(const struct cli_comparison *c, size_t candidate)
 {
     const struct eval_kld_result *r = &c->results[candidate];
     puts("\n====== Further statistics ======");
-    printf("KL(Q || base)  : %10.6lf ± %10.6lf\n", shown(r->reverse_kld.value, 6),
-           shown(r->reverse_kld.error, 6));
+    printf("KL(Q || base)  : %10.6lf ± %10.6lf\n", cli_shown(r->reverse_kld.value, 6),
+           cli_shown(r->reverse_kld.error, 6));
     if (c->settings->js)
-        printf("Jensen-Shannon : %10.6lf ± %10.6lf\n", shown(r->js.value, 6),
-               shown(r->js.error, 6));
+        printf("Jensen-Shannon : %10.6lf ± %10.6lf\n", cli_shown(r->js.value, 6),
+               cli_shown(r->js.error, 6));
     printf("Common top 5   : %6.3lf ± %5.3lf %%\n", 100 * r->common_5.value,
            100 * r->common_5.error);
     printf("Common top 10  : %6.3lf ± %5.3lf %%\n", 100 * r->common_10.value,
@@ -167,7 +162,7 @@ static void print_more(const struct cli_comparison *c, size_t candidate)
         if (b->kld.n)
             printf("%3zu %% - %3zu %%  %8zu   %10.6lf  %6.3lf %%  %7.3lf %%\n",
                    100 / EVAL_N_BUCKETS * i, 100 / EVAL_N_BUCKETS * (i + 1), b->kld.n,
-                   shown(eval_moments_mean(&b->kld), 6),
+                   cli_shown(eval_moments_mean(&b->kld), 6),
                    100 * sqrt(eval_moments_mean(&b->dp_squared)),
                    100 * eval_moments_mean(&b->same_top));
     }
@@ -178,8 +173,8 @@ static void print_curve(const struct cli_comparison *c, const struct eval_kld_re
     puts("\nposition\tkld\tkld_error");
     for (size_t i = 0; i < c->plan.n_scored; i++) {
         struct eval_estimate kld = eval_moments_estimate(&r->positions[i]);
-        printf("%zu\t%.9f\t%.9f\n", c->plan.first_scored + i, shown(kld.value, 9),
-               shown(kld.error, 9));
+        printf("%zu\t%.9f\t%.9f\n", c->plan.first_scored + i, cli_shown(kld.value, 9),
+               cli_shown(kld.error, 9));
     }
 }
 
@@ -238,7 +233,7 @@ static void print_candidate(const struct cli_comparison *c, size_t i)
         print_worst(c, i);
     print_nonfinite(c, i);
     printf("\n%s estimate: PPL = %.4lf +/- %.5lf", r->complete ? "Final" : "Incomplete",
-           shown(r->figures.ppl.value, 4), shown(r->figures.ppl.error, 5));
+           cli_shown(r->figures.ppl.value, 4), cli_shown(r->figures.ppl.error, 5));
     if (!r->complete)
         printf(" (%zu of %zu windows)", r->n_windows, c->plan.n_windows);
     putchar('\n');

@@ -1,5 +1,7 @@
 #include "cli/printable.h"
 
+#include <math.h>
+
 /* Bytes that go on with a character of UTF-8. */
 static int continues(char byte)
 {
@@ -18,4 +20,14 @@ const char *cli_printable(char *out, size_t capacity, const char *text)
     }
     out[n] = '\0';
     return out;
+}
+
+double cli_unsigned_nan(double x)
+{
+    return isnan(x) ? fabs(x) : x;
+}
+
+double cli_shown(double x, int n_decimals)
+{
+    return fabs(x) <= 0.5 * pow(10, -n_decimals) ? 0 : cli_unsigned_nan(x);
 }

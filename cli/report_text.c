@@ -1,11 +1,11 @@
 /* The lines of assay perplexity. Their formats are llama-perplexity's, because scripts read them.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/evaluation.h"
+#include "cli/printable.h"
 #include "cli/run.h"
 #include "eval/escape.h"
 
@@ -20,23 +20,17 @@ void cli_report_beginning(const struct cli_evaluation *e)
     cli_print_memory(&e->memory, 1);
 }
 
-/* printf writes a NaN's sign, which means nothing. */
-static double unsigned_nan(double x)
-{
-    return isnan(x) ? fabs(x) : x;
-}
-
 void cli_report_window(struct cli_evaluation *e, size_t w)
 {
     eval_tally_add(&e->tally, &e->plan, &e->stream, &e->table, w);
     struct eval_figures f = eval_tally_figures(&e->tally, e->plan.options.protocol);
     cli_progress_clear(&e->progress);
     if (e->settings->output_type == 0) {
-        printf("[%zu]%.4lf,", w + 1, unsigned_nan(f.ppl));
+        printf("[%zu]%.4lf,", w + 1, cli_unsigned_nan(f.ppl));
         cli_progress_line_open(&e->progress);
     } else {
-        printf("%8zu  %.4lf  %4lf  %4lf\n", eval_plan_offset(&e->plan, w), unsigned_nan(f.ppl),
-               unsigned_nan(f.nll), unsigned_nan(f.nll_error));
+        printf("%8zu  %.4lf  %4lf  %4lf\n", eval_plan_offset(&e->plan, w), cli_unsigned_nan(f.ppl),
+               cli_unsigned_nan(f.nll), cli_unsigned_nan(f.nll_error));
     }
     cli_flush();
 }
@@ -45,8 +39,8 @@ static void print_curve(const struct cli_evaluation *e)
 {
     puts("position\tnll\tnll_error");
     for (size_t i = 0; i < e->curve.n_positions; i++)
-        printf("%zu\t%.6f\t%.6f\n", e->plan.first_scored + i, unsigned_nan(e->curve.nll[i]),
-               unsigned_nan(e->curve.nll_error[i]));
+        printf("%zu\t%.6f\t%.6f\n", e->plan.first_scored + i, cli_unsigned_nan(e->curve.nll[i]),
+               cli_unsigned_nan(e->curve.nll_error[i]));
 }
 
 /* The first score that is not finite, by name. */
@@ -65,18 +59,18 @@ static void print_nonfinite(const struct cli_evaluation *e)
             n->n, e->result.n_tokens, n->token, text, n->window, n->position);
     printf("Finite scores alone: exp(mean NLL) %.4lf over %zu of %zu tokens, no perplexity of the "
            "text\n",
-           unsigned_nan(e->result.finite_ppl), e->result.n_tokens - n->n, e->result.n_tokens);
+           cli_unsigned_nan(e->result.finite_ppl), e->result.n_tokens - n->n, e->result.n_tokens);
 }
 
 static void print_estimate(FILE *to, const struct cli_evaluation *e)
 {
     const struct eval_figures *f = &e->result.figures;
     if (e->result.complete)
-        fprintf(to, "Final estimate: PPL = %.4lf +/- %.5lf\n", unsigned_nan(f->ppl),
-                unsigned_nan(f->ppl_error));
+        fprintf(to, "Final estimate: PPL = %.4lf +/- %.5lf\n", cli_unsigned_nan(f->ppl),
+                cli_unsigned_nan(f->ppl_error));
     else if (e->result.n_windows)
         fprintf(to, "Incomplete estimate: PPL = %.4lf +/- %.5lf (%zu of %zu windows)\n",
-                unsigned_nan(f->ppl), unsigned_nan(f->ppl_error), e->result.n_windows,
+                cli_unsigned_nan(f->ppl), cli_unsigned_nan(f->ppl_error), e->result.n_windows,
                 e->plan.n_windows);
     else
         fprintf(to, "Incomplete: not one of %zu windows\n", e->plan.n_windows);
@@ -93,7 +87,8 @@ void cli_report_end(struct cli_evaluation *e)
         print_curve(e);
     printf("Tokens scored: %zu in %zu windows\n", r->n_tokens, r->n_windows);
     if (r->n_bytes > 0)
-        printf("Bits per byte: %.6f over %.0f bytes\n", unsigned_nan(r->bits_per_byte), r->n_bytes);
+        printf("Bits per byte: %.6f over %.0f bytes\n", cli_unsigned_nan(r->bits_per_byte),
+               r->n_bytes);
     if (r->nonfinite.n)
         print_nonfinite(e);
     print_estimate(stdout, e);

@@ -29,17 +29,11 @@ static char *cell_at(const struct grid *g, size_t row, size_t column)
     return g->cells[row * g->n_columns + column];
 }
 
-/* A number that rounds to zero has no minus sign. */
-static double shown(double x, int n_decimals)
-{
-    return fabs(x) <= 0.5 * pow(10, -n_decimals) ? 0 : x;
-}
-
 /* A number with n decimals, unless so large that they would mean nothing. */
 static void put_number(char *text, size_t capacity, double x, int n)
 {
     if (fabs(x) < 1e15)
-        snprintf(text, capacity, "%.*f", n, shown(x, n));
+        snprintf(text, capacity, "%.*f", n, cli_shown(x, n));
     else
         snprintf(text, capacity, "%g", x);
 }

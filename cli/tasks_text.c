@@ -1,7 +1,7 @@
 /* The lines of choice tasks. Their formats are llama-perplexity's, because scripts read them. */
-#include <math.h>
 #include <stdio.h>
 
+#include "cli/printable.h"
 #include "cli/run.h"
 #include "cli/tasks.h"
 
@@ -40,12 +40,6 @@ void cli_tasks_report_beginning(const struct cli_tasks *t)
         puts("\ntask\tacc_norm");
 }
 
-/* printf writes a NaN's sign, which means nothing. */
-static double unsigned_nan(double x)
-{
-    return isnan(x) ? fabs(x) : x;
-}
-
 static double percent(size_t part, size_t n)
 {
     return n ? 100 * ((double)part / (double)n) : 0;
@@ -70,8 +64,8 @@ void cli_tasks_report_task(struct cli_tasks *t, size_t i)
         break;
     case EVAL_WINOGRANDE:
         printf("%zu\t%.4lf\t%10.6f  %10.6f  %zu  %zu\n", n, share,
-               unsigned_nan(eval_choice_score(&task->choices[0]).mean),
-               unsigned_nan(eval_choice_score(&task->choices[1]).mean), w.mean + 1,
+               cli_unsigned_nan(eval_choice_score(&task->choices[0]).mean),
+               cli_unsigned_nan(eval_choice_score(&task->choices[1]).mean), w.mean + 1,
                task->answer + 1);
         break;
     case EVAL_MULTIPLE_CHOICE:
