@@ -148,10 +148,10 @@ enum status cli_base_place(struct cli_base *base, const struct eval_plan *plan, 
     return eval_logits_check_chunks(&base->logits, first, plan->n_windows, why);
 }
 
-void cli_base_print_floor(const struct cli_base *base)
+void cli_base_print_floor(const struct cli_base *base, const struct cli_machine_settings *machine)
 {
     if (base->kind == CLI_BASE_COMPACT)
-        cli_compact_print_floor(base);
+        cli_compact_print_floor(base, machine);
     if (base->kind == CLI_BASE_LOGITS)
         fprintf(stderr,
                 "assay: note: %s has log-probabilities in 16 bits, in steps of up to %.6f, and "

@@ -88,7 +88,7 @@ enum status cli_base_place(struct cli_base *base, const struct eval_plan *plan, 
                            struct status_why *why);
 
 /** What a file's rows cannot say, on standard error; nothing for a model. */
-void cli_base_print_floor(const struct cli_base *base);
+void cli_base_print_floor(const struct cli_base *base, const struct cli_machine_settings *machine);
 
 /** The object `base`: kind, identity. */
 void cli_base_add_json(struct cli_json *json, cJSON *parent, const struct cli_base *base);
@@ -102,6 +102,7 @@ enum status cli_compact_check(const struct cli_base *base, const struct model *c
 enum status cli_compact_place(struct cli_base *base, const struct eval_plan *plan,
                               struct status_why *why);
 void cli_compact_add_json(struct cli_json *json, cJSON *o, const struct cli_base *base);
-void cli_compact_print_floor(const struct cli_base *base);
+void cli_compact_print_floor(const struct cli_base *base,
+                             const struct cli_machine_settings *machine);
 
 #endif

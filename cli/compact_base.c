@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/base.h"
 #include "cli/json_parts.h"
@@ -89,8 +90,16 @@ void cli_compact_add_json(struct cli_json *json, cJSON *o, const struct cli_base
     cli_description_add_model(json, o, &base->description);
 }
 
-void cli_compact_print_floor(const struct cli_base *base)
+void cli_compact_print_floor(const struct cli_base *base,
+                             const struct cli_machine_settings *machine)
 {
+    const char *recorded = cli_description_precision(&base->description);
+    const char *used = cli_precision_name(machine->precision);
+    if (recorded && strcmp(recorded, used) != 0)
+        fprintf(stderr,
+                "assay: note: %s was recorded with --precision %s, the models are evaluated with "
+                "%s: the difference is part of the divergence\n",
+                base->path, recorded, used);
     if (base->compact.layout.kind == EVAL_COMPACT_F32)
         return;
     struct eval_compact_error error = error_of(&base->compact);

@@ -89,7 +89,7 @@ static enum status lay_windows(struct cli_comparison *c, struct status_why *why)
     if (status != STATUS_OK)
         return status;
     cli_print_remarks(c->plan.warning);
-    cli_base_print_floor(&c->base);
+    cli_base_print_floor(&c->base, &s->machine);
     return make_tables(c, why);
 }
 

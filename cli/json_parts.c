@@ -57,12 +57,7 @@ void cli_json_add_model_settings(struct cli_json *json, cJSON *o,
 void cli_json_add_arithmetic(struct cli_json *json, cJSON *o, const struct cli_machine_settings *s,
                              const struct kern_backend *backend)
 {
-    static const char *const precisions[] = {
-        [CLI_PRECISION_HIGH] = "high",
-        [CLI_PRECISION_EXACT] = "exact",
-        [CLI_PRECISION_FAST] = "fast",
-    };
-    cli_json_text(json, o, "precision", precisions[s->precision]);
+    cli_json_text(json, o, "precision", cli_precision_name(s->precision));
     cli_json_text(json, o, "gemm", s->gemm == CLI_GEMM_OPENBLAS ? "openblas" : "own");
     cli_json_text(json, o, "products", kern_cpu_products(backend));
     cli_json_flag(json, o, "bit_stable", s->gemm == CLI_GEMM_OWN);
@@ -164,11 +159,8 @@ static void add_phases(struct cli_json *json, cJSON *run, const struct kern_back
 static void add_asked(struct cli_json *json, cJSON *run, const struct cli_machine_settings *s)
 {
     static const char *const isas[] = {
-        [CLI_ISA_SCALAR] = "scalar",
-        [CLI_ISA_AVX2] = "avx2",
-        [CLI_ISA_AVX512] = "avx512",
-        [CLI_ISA_AMX] = "amx",
-        [CLI_ISA_AUTO] = "auto",
+        [CLI_ISA_SCALAR] = "scalar", [CLI_ISA_AVX2] = "avx2", [CLI_ISA_AVX512] = "avx512",
+        [CLI_ISA_AMX] = "amx",       [CLI_ISA_AUTO] = "auto",
     };
     cli_json_int(json, run, "asked_batch_tokens", s->n_batch);
     cli_json_int(json, run, "asked_threads",

@@ -34,6 +34,16 @@ void cli_machine_defaults(struct cli_machine_settings *settings)
     *settings = (struct cli_machine_settings){.isa = CLI_ISA_AUTO};
 }
 
+const char *cli_precision_name(int precision)
+{
+    static const char *const names[] = {
+        [CLI_PRECISION_HIGH] = "high",
+        [CLI_PRECISION_EXACT] = "exact",
+        [CLI_PRECISION_FAST] = "fast",
+    };
+    return names[precision];
+}
+
 const struct cli_option cli_text_table[] = {
     {.names = "-f --file",
      CLI_TEXT,

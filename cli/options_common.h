@@ -51,6 +51,8 @@ struct cli_machine_settings {
 };
 extern const struct cli_option cli_machine_table[];
 void cli_machine_defaults(struct cli_machine_settings *settings);
+/** The word of --precision. */
+const char *cli_precision_name(int precision);
 
 /**
  * llama-perplexity's options that mean nothing here: those that can change no number are

@@ -186,6 +186,17 @@ class CompactBase(unittest.TestCase):
         self.refused("--llama-compat goes with a base-logits file only", "-m", Q4, "--base",
                      self.file, "--llama-compat")
 
+    def test_other_precision(self):
+        """Said where it differs; where it does not, a model has no divergence from itself."""
+        for recorded, used in ("exact", "exact"), ("exact", "high"):
+            path, _ = self.record("precise.assay", "--precision", recorded)
+            found, result = self.compare(path, "--precision", used, models=(F16,))
+            self.assertEqual(found["base"]["precision"], recorded)
+            note = "was recorded with --precision exact, the models are evaluated with high"
+            self.assertEqual(note in result.stderr, recorded != used)
+            if recorded == used:
+                self.assertEqual(found["candidates"][0]["kld"]["max"], 0)
+
     def test_float16(self):
         path, _ = self.record("half.assay", "--hidden", "f16")
         found, result = self.compare(path)
