@@ -112,13 +112,13 @@ class Disturbed(unittest.TestCase):
         self.interrupt_while_reading([ASSAY, "tokenize", "-m", Q4, "-f", "-"], signal.SIGINT)
 
     def test_model_that_shrinks(self):
-        for n_bytes in (0, 100000):
-            with self.subTest(n_bytes=n_bytes):
+        for n_bytes, threads in ((0, "1"), (100000, "2")):
+            with self.subTest(n_bytes=n_bytes, threads=threads):
                 model = self.folder / "model.gguf"
                 shutil.copy(Q4, model)
                 process = subprocess.Popen(
-                    words_of([ASSAY, "perplexity", "-m", model, *SMALL, "-b", "32", "--json",
-                              "r.json"]),
+                    words_of([ASSAY, "perplexity", "-m", model, *SMALL, "-b", "32", "-t", threads,
+                              "--json", "r.json"]),
                     cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
                 process.stdout.read(20)
                 os.truncate(model, n_bytes)

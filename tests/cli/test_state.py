@@ -4,11 +4,14 @@ by name. test_killed.py kills runs.
 
 usage: test_state.py ASSAY SOURCE_DIR
 """
+import hashlib
 import itertools
 import json
+import math
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -141,6 +144,54 @@ class State(unittest.TestCase):
                 again = self.run_in(folder, *words, "--state", "s")
                 self.assertEqual((again.returncode, again.stdout), (0, expected), again.stderr)
                 self.assertIn(b"were finished before", again.stderr)
+
+    def with_values(self, journal, change):
+        """A journal whose numbers are `change`d, with the checksums that belong to them."""
+        n_head = 16 + struct.unpack_from("<I", journal, 12)[0] + 64
+        out, at, chain = journal[:n_head], n_head, journal[n_head - 64:n_head]
+        while at < len(journal):
+            n = struct.unpack_from("<Q", journal, at + 8)[0]
+            values = struct.unpack_from(f"<{n}d", journal, at + 16)
+            record = journal[at:at + 16] + struct.pack(f"<{n}d", *map(change, values))
+            chain = hashlib.sha256(chain + record).hexdigest().encode()
+            out, at = out + record + chain, at + 16 + 8 * n + 64
+        return out
+
+    def test_layout_is_the_documented_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "s"
+            for words in (PERPLEXITY, KLD, self.hellaswag):
+                path.unlink(missing_ok=True)
+                self.run_in(folder, *words, "--state", "s")
+                journal = path.read_bytes()
+                self.assertEqual(journal[:12], b"ASSAYJNL" + struct.pack("<I", 1))
+                n_head = 16 + struct.unpack_from("<I", journal, 12)[0]
+                settings = json.loads(journal[16:n_head])
+                self.assertIn("settings", settings)
+                self.assertEqual(journal[n_head:n_head + 64],
+                                 hashlib.sha256(journal[:n_head]).hexdigest().encode())
+                self.assertEqual(self.with_values(journal, lambda x: x), journal)
+
+    def test_nonsense_is_no_crash(self):
+        """Numbers that no model gives, under right checksums: figures of them, or exit code 1."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "s"
+            for words in (PERPLEXITY, KLD, self.hellaswag):
+                path.unlink(missing_ok=True)
+                self.run_in(folder, *words, "--state", "s")
+                journal = path.read_bytes()
+                more = {"kld": ["--worst", "3", "--context-curve", "--per-token", "t.tsv"],
+                        "perplexity": ["--context-curve", "--per-token", "t.tsv"]}[words[1]]
+                if words is self.hellaswag:
+                    more = ["--per-task", "t.tsv"]
+                for value in (math.nan, math.inf, -math.inf, 1e308, -1e308, 7.5, 0.0, -0.0):
+                    with self.subTest(words=words, value=value):
+                        path.write_bytes(self.with_values(journal, lambda _: value))
+                        result = self.run_in(folder, *words, "--state", "s", "--json", "r.json",
+                                             *more)
+                        self.assertIn(result.returncode, (0, 1), result.stderr)
+                        self.assertIn(b"were finished before", result.stderr)
+                        json.loads((pathlib.Path(folder) / "r.json").read_text())
 
     def refuses(self, folder, words, sentence):
         before = (pathlib.Path(folder) / "s").read_bytes()
