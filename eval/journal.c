@@ -154,6 +154,8 @@ static enum status open_file(struct eval_journal *j, struct status_why *why)
                    : fail_io(j, "cannot be locked", why);
     if (fstat(j->fd, &about) != 0) /* again: another run may have ended in between */
         return fail_io(j, "cannot be examined", why);
+    if (about.st_nlink == 0)
+        return status_fail(why, STATUS_IO, "%s: the journal was removed by another run", j->path);
     j->n_bytes = (uint64_t)about.st_size;
     return STATUS_OK;
 }
@@ -217,6 +219,19 @@ static enum status refuse_head(struct eval_journal *j, const char *found, size_t
                        j->path, *d.name ? d.name : "other settings", d.first, d.second);
 }
 
+/** Write the head that is in the buffer: the file is new, or a run was killed here. */
+static enum status write_head(struct eval_journal *j, size_t n_bytes, struct status_why *why)
+{
+    bool is_new = j->n_bytes == 0;
+    enum status status = write_at(j, j->buffer, n_bytes, why);
+    if (status == STATUS_OK)
+        status = eval_journal_sync(j, why);
+    if (status != STATUS_OK && is_new)
+        unlink(j->path); /* half a head is of no use */
+    sync_folder(j->path);
+    return status;
+}
+
 /** Compare the file's head with the expected one, or write it. */
 static enum status open_head(struct eval_journal *j, const char *settings, struct status_why *why)
 {
@@ -236,12 +251,8 @@ static enum status open_head(struct eval_journal *j, const char *settings, struc
             status = refuse_head(j, found, n_found, settings, why);
         else if (n == n_head)
             j->at = n_head;
-        else { /* new, or a run was killed here */
-            status = write_at(j, j->buffer, n_head, why);
-            if (status == STATUS_OK)
-                status = eval_journal_sync(j, why);
-            sync_folder(j->path);
-        }
+        else
+            status = write_head(j, n_head, why);
     }
     free(found);
     return status;
