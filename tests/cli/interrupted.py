@@ -22,6 +22,8 @@ RECORD = [*PERPLEXITY, "--kl-divergence-base", "base.kld"]
 RECORD_HIDDEN = [ASSAY, "record", *PERPLEXITY[2:], "--hidden", "f16", "-o", "base.assay"]
 SEED = int(os.environ.get("ASSAY_TEST_SEED", str(random.randrange(1 << 30))))
 TIMEOUT_S = 120
+ATTEMPTS = 5
+FIRST_RESULTS_BYTES = 60
 
 
 def hellaswag(folder):
@@ -58,6 +60,23 @@ class Run:
         out, err = process.communicate(timeout=TIMEOUT_S)
         assert process.returncode == 0, err.decode("utf-8", "replace")
         return out
+
+    def stopped(self, folder, number):
+        """
+        (exit code, standard output, standard error) of a run that gets a signal after its first
+        results. One that was over sooner, on a busy machine, is made anew.
+        """
+        before = set(os.listdir(folder))
+        for _attempt in range(ATTEMPTS):
+            process = self.start(folder)
+            seen = process.stdout.read(FIRST_RESULTS_BYTES)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=TIMEOUT_S)
+            if process.returncode != 0:
+                break
+            for name in set(os.listdir(folder)) - before:
+                os.unlink(os.path.join(folder, name))
+        return process.returncode, seen + out, err
 
     def results(self, folder):
         """The outputs that are there, without what may differ from run to run."""

@@ -211,6 +211,7 @@ class Disturbed(unittest.TestCase):
                     self.assert_nothing_else_there()
 
     def test_base_that_shrinks(self):
+        self.run_in([*PERPLEXITY, "--chunks", "200", "--kl-divergence-base", "base.kld", "--force"])
         process = subprocess.Popen(
             words_of([ASSAY, "kld", "-m", Q4, "--base", "base.kld", "-t", "1", "-b", "32", "-q"]),
             cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -61,10 +61,7 @@ class State(unittest.TestCase):
 
             def stop(words):
                 (folder / name).unlink(missing_ok=True)
-                process = Run(words, []).start(folder)
-                process.stdout.read(60)
-                process.kill()
-                process.communicate()
+                Run(words, []).stopped(folder, signal.SIGKILL)
                 self.assertIn(f"{name}.part", os.listdir(folder))
 
             stop(words)
@@ -99,11 +96,8 @@ class State(unittest.TestCase):
         for words, state in itertools.product((RECORD, RECORD_HIDDEN), ([], ["--state", "s"])):
             with self.subTest(words=words, state=state), \
                     tempfile.TemporaryDirectory() as folder:
-                process = Run([*words, *state], []).start(folder)
-                process.stdout.read(60)
-                process.send_signal(signal.SIGINT)
-                out, err = process.communicate(timeout=120)
-                self.assertEqual(process.returncode, 130, err)
+                code, out, err = Run([*words, *state], []).stopped(folder, signal.SIGINT)
+                self.assertEqual(code, 130, err)
                 self.assertIn(b"Incomplete estimate: PPL = ", out)
                 self.assertEqual(sorted(os.listdir(folder)),
                                  [f"{words[-1]}.part", "s"] if state else [])
@@ -134,12 +128,8 @@ class State(unittest.TestCase):
         for words in (PERPLEXITY, alone, self.hellaswag):
             with self.subTest(words=words), tempfile.TemporaryDirectory() as folder:
                 expected = self.run_in(folder, *words).stdout
-                run = Run([*words, "--state", "s"], [])
-                process = run.start(folder)
-                process.stdout.read(60)  # the first result
-                process.send_signal(signal.SIGINT)
-                _out, err = process.communicate(timeout=120)
-                self.assertEqual(process.returncode, 130, err)
+                code, _out, err = Run([*words, "--state", "s"], []).stopped(folder, signal.SIGINT)
+                self.assertEqual(code, 130, err)
                 self.assertIn(b"assay: interrupted: the result is incomplete\n", err)
                 again = self.run_in(folder, *words, "--state", "s")
                 self.assertEqual((again.returncode, again.stdout), (0, expected), again.stderr)
@@ -241,15 +231,15 @@ class State(unittest.TestCase):
 
     def test_two_runs_do_not_share_a_journal(self):
         with tempfile.TemporaryDirectory() as folder:
-            process = Run([*PERPLEXITY, "--state", "s"], []).start(folder)
+            words = [*PERPLEXITY, "--chunks", "-1", "--state", "s"]
+            process = Run(words, []).start(folder)
             process.stdout.read(1)
             process.send_signal(signal.SIGSTOP)
-            second = self.run_in(folder, *PERPLEXITY, "--state", "s")
-            process.send_signal(signal.SIGCONT)
-            process.communicate(timeout=120)
+            second = self.run_in(folder, *words)
+            process.kill()
+            process.communicate()
             self.assertEqual(second.returncode, 2)
             self.assertIn(b"assay: s: the journal is in use by another run\n", second.stderr)
-            self.assertEqual(process.returncode, 0)
 
 
 unittest.main(argv=sys.argv[:1])
