@@ -32,26 +32,39 @@ static bool ends_table(const struct cli_option *row)
 
 const struct cli_option *cli_rows_next(struct cli_rows *rows)
 {
+    rows->more = "";
     for (;;) {
         const struct cli_option *row = rows->next;
         if (row->type == CLI_GROUP) {
-            *rows = (struct cli_rows){.next = row->group, .after = row + 1, .base = row->offset};
+            assert(rows->depth < CLI_GROUP_DEPTH);
+            rows->outer[rows->depth].behind = row + 1;
+            rows->outer[rows->depth++].base = rows->base;
+            rows->next = row->group;
+            rows->base += row->offset;
+            if (row->help)
+                rows->more = row->help;
         } else if (!ends_table(row)) {
             rows->next++;
             return row;
-        } else if (rows->after) {
-            *rows = (struct cli_rows){.next = rows->after};
+        } else if (rows->depth) {
+            rows->next = rows->outer[--rows->depth].behind;
+            rows->base = rows->outer[rows->depth].base;
         } else {
             return NULL;
         }
     }
 }
 
+static bool is_list(const struct cli_option *row)
+{
+    return row->type == CLI_LIST || row->type == CLI_EACH || row->type == CLI_OPERANDS;
+}
+
 void cli_args_release(const struct cli_command *command, void *settings)
 {
     struct cli_rows rows = {.next = command->table};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
-        if (row->type == CLI_LIST || row->type == CLI_EACH || row->type == CLI_OPERANDS)
+        if (is_list(row))
             list_clear((struct cli_list *)((char *)settings + rows.base + row->offset));
 }
 
@@ -288,15 +301,32 @@ static enum status parse_option(const struct cli_command *command, int argc, cha
     return apply(&s, args, why);
 }
 
+static enum status fail_operand(const struct cli_command *command, struct status_why *why)
+{
+    return status_fail(why, STATUS_USAGE, "an argument is missing: assay %s %s", command->name,
+                       command->usage);
+}
+
+/* target: the setting of a row of type CLI_TEXT or of a list. */
+static bool is_given(const struct cli_option *row, const void *target)
+{
+    if (is_list(row))
+        return ((const struct cli_list *)target)->n > 0;
+    return *(const char *const *)target != NULL;
+}
+
 static enum status check_required(const struct cli_command *command, const void *settings,
                                   struct status_why *why)
 {
     struct cli_rows rows = {.next = command->table};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
         const char *target = (const char *)settings + rows.base + row->offset;
-        if (row->required && !*(const char *const *)target)
-            return status_fail(why, STATUS_USAGE, "%.*s is missing; see assay help %s",
-                               (int)strcspn(row->names, " "), row->names, command->name);
+        if (!row->required || is_given(row, target))
+            continue;
+        if (row->type == CLI_OPERANDS)
+            return fail_operand(command, why);
+        return status_fail(why, STATUS_USAGE, "%.*s is missing; see assay help %s",
+                           (int)strcspn(row->names, " "), row->names, command->name);
     }
     return STATUS_OK;
 }
@@ -334,8 +364,7 @@ enum status cli_args_parse(const struct cli_command *command, int argc, char **a
                                  argv[i], command->name);
     }
     if (status == STATUS_OK && !args->help && n_operands < command->n_operands)
-        status = status_fail(why, STATUS_USAGE, "an argument is missing: assay %s %s",
-                             command->name, command->usage);
+        status = fail_operand(command, why);
     if (status == STATUS_OK && !args->help)
         status = check_required(command, settings, why);
     return status;

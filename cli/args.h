@@ -16,8 +16,8 @@
 
 enum cli_option_type {
     CLI_HEADING,  /* no option: `help` is a line above the rows that follow */
-    CLI_GROUP,    /* no option: the rows of another table, whose settings live at `offset`;
-                     groups do not nest */
+    CLI_GROUP,    /* no option: the rows of another table, whose settings live at `offset`. Its
+                     own `help` is added to that of the first row: a command's default, say */
     CLI_ON,       /* bool: true */
     CLI_OFF,      /* bool: false */
     CLI_TEXT,     /* const char *: the argument as it stands */
@@ -42,7 +42,7 @@ struct cli_option {
     int64_t min, max;               /* CLI_COUNT */
     const char *choices;            /* words, separated by single blanks; see the types */
     const char *env;                /* environment variable, or NULL */
-    bool required;                  /* CLI_TEXT: an error where it is not given */
+    bool required;                  /* an error where it is not given; of text and lists */
     size_t n_values;                /* arguments taken, where that is not 1 for a `value` */
     const struct cli_option *group; /* CLI_GROUP: ends as a command's table does */
 };
@@ -68,11 +68,18 @@ struct cli_command {
     enum status (*run)(const void *settings, const struct cli_args *args, struct status_why *why);
 };
 
+enum { CLI_GROUP_DEPTH = 4 };
+
 /** A walk over a table and its groups. Zero-initialise but for `next`, the first row. */
 struct cli_rows {
     const struct cli_option *next;
-    const struct cli_option *after; /* inside a group: the row behind it; else NULL */
-    size_t base;                    /* what the offset of the row returned last counts from */
+    const char *more; /* of the row returned last: what its group adds to the help; "" or text */
+    size_t base;      /* what the offset of that row counts from */
+    size_t depth;     /* in how many groups `next` is */
+    struct {
+        const struct cli_option *behind; /* the row behind the group */
+        size_t base;
+    } outer[CLI_GROUP_DEPTH];
 };
 
 /** The next row that is no group, or NULL at the end. */

@@ -122,9 +122,7 @@ static void add_settings(struct cli_json *json, const struct cli_checking *c, bo
 {
     const struct cli_check *s = c->settings;
     cJSON *o = cli_json_object(json, json->root, "settings");
-    cli_json_uint(json, o, "n_ctx", c->plan.options.n_ctx);
-    cli_json_int(json, o, "chunks", s->n_chunks);
-    cli_json_int(json, o, "chunk_from", s->chunk_from);
+    cli_json_add_window_settings(json, o, &s->windows, &c->plan);
     if (limits) {
         cli_json_real(json, o, "max_kld", s->max_kld);
         cli_json_real(json, o, "max_beyond", s->max_beyond);
@@ -164,9 +162,9 @@ enum status cli_check_write_json(const struct cli_checking *c, struct eval_file 
     cli_json_text(&json, json.root, "schema", "assay-check");
     cli_json_int(&json, json.root, "schema_version", CLI_SCHEMA_VERSION);
     add_result(&json, c);
-    if (c->settings->context_curve)
+    if (c->settings->divergence.context_curve)
         cli_json_add_curve(&json, json.root, &c->plan, c->result.kld.positions);
-    if (c->settings->n_worst)
+    if (c->settings->divergence.n_worst)
         add_worst(&json, c);
     add_subject(&json, c, true);
     struct cli_text_settings no_text = {0};

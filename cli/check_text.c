@@ -114,7 +114,7 @@ void cli_check_print_end(const struct cli_checking *c)
     if (r->n_windows) {
         print_divergence(&c->result);
         print_nll(&c->result);
-        if (c->settings->context_curve)
+        if (c->settings->divergence.context_curve)
             print_curve(c);
         if (r->n_worst)
             print_worst(c);

@@ -12,14 +12,11 @@
 
 struct cli_check {
     const char *model, *recorded;
-    int64_t n_ctx;    /* 0: the file's */
-    int64_t n_chunks; /* -1: all */
-    int64_t chunk_from;
-    double max_kld, max_beyond; /* NaN: no limit */
+    struct cli_window_settings windows; /* n_ctx 0: the file's */
+    double max_kld, max_beyond;         /* NaN: no limit */
     struct cli_model_settings load;
     const char *per_token_file, *state_file;
-    bool context_curve;
-    int64_t n_worst;
+    struct cli_divergence_settings divergence;
     struct cli_output_settings output;
     struct cli_machine_settings machine;
 };

@@ -9,8 +9,6 @@
 #include "eval/batch_size.h"
 #include "eval/clock.h"
 
-enum { ANY = INT32_MAX, MOST_WORST = 100000 };
-
 static enum status check_settings(const struct cli_check *s, struct status_why *why)
 {
     const struct cli_named_file outputs[] = {{"--json", s->output.json_file},
@@ -18,13 +16,13 @@ static enum status check_settings(const struct cli_check *s, struct status_why *
                                              {"--state", s->state_file}};
     const struct cli_named_file inputs[] = {{"-m", s->model},
                                             {"--kl-divergence-base", s->recorded}};
-    if (s->n_chunks == 0)
-        return status_fail(why, STATUS_USAGE, "--chunks: 0 leaves nothing to evaluate; -1 is all");
     if (s->max_kld < 0 || s->max_beyond < 0)
         return status_fail(why, STATUS_USAGE, "%s: a limit below 0",
                            s->max_kld < 0 ? "--max-kld" : "--max-beyond");
-    enum status status = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs,
-                                           sizeof inputs / sizeof *inputs, why);
+    enum status status = cli_window_check(&s->windows, why);
+    if (status == STATUS_OK)
+        status = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs,
+                                   sizeof inputs / sizeof *inputs, why);
     return status == STATUS_OK ? cli_model_check(&s->load, why) : status;
 }
 
@@ -50,13 +48,7 @@ static enum status lay_windows(struct cli_checking *c, struct status_why *why)
 {
     const struct cli_check *s = c->settings;
     const struct model_tokenizer *tokenizer = model_tokenizer(c->model.model);
-    struct eval_plan_options plan = {
-        .protocol = EVAL_PROTOCOL_DEFAULT,
-        .n_ctx = (size_t)s->n_ctx,
-        .skip_windows = (size_t)s->chunk_from,
-        .max_windows = s->n_chunks > 0 ? (size_t)s->n_chunks : 0,
-        .bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1,
-    };
+    struct eval_plan_options plan = cli_plan_options(&s->windows, tokenizer);
     enum status status = cli_base_tokens(&c->recorded, &c->stream, &plan.n_ctx, why);
     if (status == STATUS_OK)
         status = eval_plan_make(&c->plan, &plan, c->stream.n, why);
@@ -196,7 +188,8 @@ static enum status check(struct cli_checking *c, struct status_why *why)
     cli_progress_clear(&c->progress);
     if (run_status != STATUS_OK && run_status != STATUS_CANCELLED)
         return run_status;
-    status = eval_check_summarise(&c->result, c->check, c->tables, (size_t)s->n_worst, why);
+    status =
+        eval_check_summarise(&c->result, c->check, c->tables, (size_t)s->divergence.n_worst, why);
     if (status != STATUS_OK)
         return status;
     cli_check_print_end(c);
@@ -221,7 +214,8 @@ static enum status run_check(const void *settings, const struct cli_args *args,
 static void defaults(void *settings)
 {
     struct cli_check *s = settings;
-    *s = (struct cli_check){.n_chunks = -1, .max_kld = (double)NAN, .max_beyond = (double)NAN};
+    *s = (struct cli_check){.max_kld = (double)NAN, .max_beyond = (double)NAN};
+    cli_window_defaults(&s->windows);
     cli_model_defaults(&s->load);
     cli_machine_defaults(&s->machine);
 }
@@ -230,13 +224,10 @@ static void defaults(void *settings)
 
 static const struct cli_option table[] = {
     {.type = CLI_HEADING, .help = "Input"},
-    {.names = "-m --model",
-     CLI_TEXT,
-     "FILE",
-     "the model that the rows were recorded from: a GGUF file, any part of a split one",
-     AT(model),
-     .env = "LLAMA_ARG_MODEL",
-     .required = true},
+    {.type = CLI_GROUP,
+     .group = cli_model_file_table,
+     .offset = AT(model),
+     .help = "; the one that the rows were recorded from"},
     {.names = "--kl-divergence-base --base",
      CLI_TEXT,
      "FILE",
@@ -246,28 +237,11 @@ static const struct cli_option table[] = {
      .required = true},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
-    {.names = "-c --ctx-size",
-     CLI_COUNT,
-     "N",
-     "tokens per window; refused if they are not the file's (default: 0, the file's)",
-     AT(n_ctx),
-     0,
-     ANY,
-     .env = "LLAMA_ARG_CTX_SIZE"},
-    {.names = "--chunks",
-     CLI_COUNT,
-     "N",
-     "check the first N windows only (default: -1, all)",
-     AT(n_chunks),
-     -1,
-     ANY},
-    {.names = "--chunk-from",
-     CLI_COUNT,
-     "N",
-     "leave out the first N windows (default: 0)",
-     AT(chunk_from),
-     0,
-     ANY},
+    {.type = CLI_GROUP,
+     .group = cli_window_table,
+     .offset = AT(windows),
+     .help = "; refused if they are not the file's (default: the file's)"},
+    {.type = CLI_GROUP, .group = cli_chunk_from_table, .offset = AT(windows)},
     {.names = "--max-kld",
      CLI_NUMBER,
      "X",
@@ -282,28 +256,9 @@ static const struct cli_option table[] = {
     {.type = CLI_GROUP, .group = cli_model_table, .offset = AT(load)},
 
     {.type = CLI_HEADING, .help = "Output"},
-    {.names = "--per-token",
-     CLI_TEXT,
-     "FILE",
-     "write a table (TSV) with a line for each scored token",
-     AT(per_token_file)},
-    {.names = "--context-curve",
-     CLI_ON,
-     NULL,
-     "print the mean divergence by position",
-     AT(context_curve)},
-    {.names = "--worst",
-     CLI_COUNT,
-     "N",
-     "print the N tokens of the largest divergence, with the text before them (default: 0)",
-     AT(n_worst),
-     0,
-     MOST_WORST},
-    {.names = "--state",
-     CLI_TEXT,
-     "FILE",
-     "keep a journal of what is finished; the same command goes on where a killed run stopped",
-     AT(state_file)},
+    {.type = CLI_GROUP, .group = cli_per_token_table, .offset = AT(per_token_file)},
+    {.type = CLI_GROUP, .group = cli_divergence_table, .offset = AT(divergence)},
+    {.type = CLI_GROUP, .group = cli_state_table, .offset = AT(state_file)},
     {.type = CLI_GROUP, .group = cli_output_table, .offset = AT(output)},
 
     {.type = CLI_GROUP, .group = cli_machine_table, .offset = AT(machine)},

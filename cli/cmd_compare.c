@@ -64,11 +64,9 @@ static const struct cli_option table[] = {
      offsetof(struct cli_compare_settings, seed),
      0,
      UINT32_MAX},
-    {.names = "--json",
-     CLI_TEXT,
-     "FILE",
-     "write the comparison as JSON; - is standard output",
-     offsetof(struct cli_compare_settings, json_file)},
+    {.type = CLI_GROUP,
+     .group = cli_json_table,
+     .offset = offsetof(struct cli_compare_settings, json_file)},
     {0},
 };
 

@@ -41,11 +41,9 @@ static enum status check_against_base(const struct cli_kld *s, struct status_why
 
 static enum status check_settings(const struct cli_kld *s, struct status_why *why)
 {
-    if (s->models.n == 0)
-        return status_fail(why, STATUS_USAGE, "-m is missing; see assay help kld");
-    if (s->n_chunks == 0)
-        return status_fail(why, STATUS_USAGE, "--chunks: 0 leaves nothing to evaluate; -1 is all");
-    enum status status = check_against_base(s, why);
+    enum status status = cli_window_check(&s->windows, why);
+    if (status == STATUS_OK)
+        status = check_against_base(s, why);
     if (status == STATUS_OK)
         status = check_outputs(s, why);
     return status == STATUS_OK ? cli_model_check(&s->load, why) : status;
@@ -89,7 +87,7 @@ static enum status report(struct cli_comparison *c, struct status_why *why)
     enum status status = STATUS_OK;
     for (size_t i = 0; i < c->n_candidates && status == STATUS_OK; i++) {
         struct eval_kld_tables tables = cli_comparison_tables(c, i);
-        status = eval_kld(&c->results[i], &tables, (size_t)c->settings->n_worst, why);
+        status = eval_kld(&c->results[i], &tables, (size_t)c->settings->divergence.n_worst, why);
     }
     if (status == STATUS_OK) {
         cli_kld_print_end(c);

@@ -55,13 +55,13 @@ static enum status check_settings(const struct cli_perplexity *s, struct status_
         status = cli_text_check(&s->text, why);
     if (status != STATUS_OK)
         return status;
-    if (s->n_chunks == 0)
-        return status_fail(why, STATUS_USAGE, "--chunks: 0 leaves nothing to evaluate; -1 is all");
     if (s->protocol == CLI_PROTOCOL_FIXED && s->stride)
         return status_fail(why, STATUS_USAGE, "--ppl-stride goes with --protocol default only");
     if (s->protocol != CLI_PROTOCOL_FIXED && s->split_lines)
         return status_fail(why, STATUS_USAGE, "--split-lines goes with --protocol fixed only");
-    status = cli_tasks_check(s, why);
+    status = cli_window_check(&s->windows, why);
+    if (status == STATUS_OK)
+        status = cli_tasks_check(s, why);
     if (status == STATUS_OK)
         status = check_outputs(s, why);
     return status == STATUS_OK ? cli_model_check(&s->load, why) : status;
@@ -165,13 +165,11 @@ static enum status compare(const struct cli_perplexity *s, struct status_why *wh
     kld.base = s->base_file;
     kld.models = (struct cli_list){models, 1};
     kld.text = s->text;
-    kld.n_ctx = s->n_ctx;
-    kld.n_chunks = s->n_chunks;
-    kld.chunk_from = s->chunk_from;
+    kld.windows = s->windows;
     kld.llama_compat = s->llama_compat;
     kld.load = s->load;
     kld.per_token_file = s->per_token_file;
-    kld.context_curve = s->context_curve;
+    kld.divergence.context_curve = s->context_curve;
     kld.output = s->output;
     kld.state_file = s->state_file;
     kld.machine = s->machine;

@@ -6,8 +6,6 @@
 /* Where a row's setting lives: recording is assay perplexity with other options. */
 #define AT(member) offsetof(struct cli_perplexity, member)
 
-enum { ANY = INT32_MAX };
-
 static void record_defaults(void *settings)
 {
     struct cli_perplexity *s = settings;
@@ -17,13 +15,7 @@ static void record_defaults(void *settings)
 
 static const struct cli_option record_table[] = {
     {.type = CLI_HEADING, .help = "Input"},
-    {.names = "-m --model",
-     CLI_TEXT,
-     "FILE",
-     "the model: a GGUF file, any part of a split one",
-     AT(model),
-     .env = "LLAMA_ARG_MODEL",
-     .required = true},
+    {.type = CLI_GROUP, .group = cli_model_file_table, .offset = AT(model)},
     {.type = CLI_GROUP, .group = cli_text_table, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Recording"},
@@ -51,33 +43,18 @@ static const struct cli_option record_table[] = {
      NULL,
      "do not copy the head but remember the path of the model, which must then still be there",
      AT(head_by_path)},
-    {.names = "--force", CLI_ON, NULL, "the file may replace one", AT(force)},
+    {.type = CLI_GROUP, .group = cli_force_table, .offset = AT(force)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
-    {.names = "-c --ctx-size",
-     CLI_COUNT,
-     "N",
-     "tokens per window, of which the second half is scored (default: 512)",
-     AT(n_ctx),
-     1,
-     ANY,
-     .env = "LLAMA_ARG_CTX_SIZE"},
-    {.names = "--chunks",
-     CLI_COUNT,
-     "N",
-     "record the first N windows only (default: -1, all)",
-     AT(n_chunks),
-     -1,
-     ANY},
+    {.type = CLI_GROUP,
+     .group = cli_window_table,
+     .offset = AT(windows),
+     .help = ", of which the second half is scored (default: 512)"},
 
     {.type = CLI_GROUP, .group = cli_model_table, .offset = AT(load)},
 
     {.type = CLI_HEADING, .help = "Output"},
-    {.names = "--state",
-     CLI_TEXT,
-     "FILE",
-     "keep a journal of what is finished; the same command goes on where a killed run stopped",
-     AT(state_file)},
+    {.type = CLI_GROUP, .group = cli_state_table, .offset = AT(state_file)},
     {.type = CLI_GROUP, .group = cli_output_table, .offset = AT(output)},
 
     {.type = CLI_GROUP, .group = cli_machine_table, .offset = AT(machine)},
@@ -102,8 +79,8 @@ static enum status run_record(const void *settings, const struct cli_args *args,
     (void)args;
     const struct cli_perplexity *s = settings;
     enum status status = cli_text_check(&s->text, why);
-    if (status == STATUS_OK && s->n_chunks == 0)
-        status = status_fail(why, STATUS_USAGE, "--chunks: 0 leaves nothing to record; -1 is all");
+    if (status == STATUS_OK)
+        status = cli_window_check(&s->windows, why);
     bool about_hidden = s->head_by_path || s->hidden != EVAL_COMPACT_F32;
     if (status == STATUS_OK && s->record_format == CLI_RECORD_LOGITS && about_hidden)
         status = status_fail(why, STATUS_USAGE,

@@ -45,9 +45,6 @@ static enum status run_table(const void *opaque, const struct cli_args *args,
 {
     (void)args;
     const struct settings *s = opaque;
-    if (s->files.n == 0)
-        return status_fail(why, STATUS_USAGE,
-                           "an argument is missing: assay table RESULT.json ...");
     struct cli_result *results = calloc(s->files.n, sizeof *results);
     if (!results)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu results", s->files.n);
@@ -75,7 +72,10 @@ static const struct cli_option table_options[] = {
      NULL,
      "every statistic as a row, the runs as columns",
      offsetof(struct settings, by_metric)},
-    {.type = CLI_OPERANDS, .help = "the results", .offset = offsetof(struct settings, files)},
+    {.type = CLI_OPERANDS,
+     .help = "the results",
+     .offset = offsetof(struct settings, files),
+     .required = true},
     {0},
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/commands.h"
+#include "cli/options_common.h"
 #include "eval/escape.h"
 #include "eval/text.h"
 #include "model/tokenizer.h"
@@ -94,13 +95,10 @@ static enum status run_tokenize(const void *opaque, const struct cli_args *args,
 }
 
 static const struct cli_option table[] = {
-    {.names = "-m --model",
-     CLI_TEXT,
-     "FILE",
-     "a GGUF file with a vocabulary; tensors are not needed",
-     offsetof(struct settings, model),
-     .required = true,
-     .env = "LLAMA_ARG_MODEL"},
+    {.type = CLI_GROUP,
+     .group = cli_model_file_table,
+     .offset = offsetof(struct settings, model),
+     .help = "; tensors are not needed"},
     {.names = "-f --file",
      CLI_TEXT,
      "TEXT",
@@ -122,11 +120,9 @@ static const struct cli_option table[] = {
      NULL,
      "take names of control tokens in the text as plain text",
      offsetof(struct settings, no_parse_special)},
-    {.names = "--tokenizer-pre",
-     CLI_TEXT,
-     "NAME",
-     "use this pre-tokeniser instead of the file's",
-     offsetof(struct settings, tokenizer_pre)},
+    {.type = CLI_GROUP,
+     .group = cli_pretokenizer_table,
+     .offset = offsetof(struct settings, tokenizer_pre)},
     {0},
 };
 

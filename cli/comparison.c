@@ -72,13 +72,7 @@ static enum status lay_windows(struct cli_comparison *c, struct status_why *why)
 {
     const struct cli_kld *s = c->settings;
     const struct model_tokenizer *tokenizer = model_tokenizer(cli_comparison_reader(c));
-    struct eval_plan_options plan = {
-        .protocol = EVAL_PROTOCOL_DEFAULT,
-        .n_ctx = (size_t)s->n_ctx,
-        .skip_windows = (size_t)s->chunk_from,
-        .max_windows = s->n_chunks > 0 ? (size_t)s->n_chunks : 0,
-        .bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1,
-    };
+    struct eval_plan_options plan = cli_plan_options(&s->windows, tokenizer);
     enum status status = take_tokens(c, &plan.n_ctx, why);
     if (status == STATUS_OK)
         status = cli_base_limit(&c->base, &plan, why);

@@ -23,19 +23,16 @@ static enum status lay_windows(struct cli_evaluation *e, struct status_why *why)
     enum status status = eval_stream_make(&e->stream, tokenizer, &e->text, &stream, why);
     if (status != STATUS_OK)
         return status;
-    int64_t n_ctx = s->n_ctx ? s->n_ctx : fixed ? DEFAULT_CONTEXT_FIXED : DEFAULT_CONTEXT;
-    struct eval_plan_options plan = {
-        .protocol = fixed       ? EVAL_PROTOCOL_FIXED
-                    : s->stride ? EVAL_PROTOCOL_STRIDED
-                                : EVAL_PROTOCOL_DEFAULT,
-        .n_ctx = (size_t)n_ctx,
-        .stride = (size_t)s->stride,
-        .skip_windows = (size_t)s->chunk_from,
-        .max_windows = s->n_chunks > 0 ? (size_t)s->n_chunks : 0,
-        .bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1,
-        .llama_compat = s->llama_compat,
-        .compat_batch = s->machine.n_batch ? (size_t)s->machine.n_batch : LLAMA_BATCH,
-    };
+    struct eval_plan_options plan = cli_plan_options(&s->windows, tokenizer);
+    if (plan.n_ctx == 0)
+        plan.n_ctx = fixed ? DEFAULT_CONTEXT_FIXED : DEFAULT_CONTEXT;
+    if (fixed)
+        plan.protocol = EVAL_PROTOCOL_FIXED;
+    else if (s->stride)
+        plan.protocol = EVAL_PROTOCOL_STRIDED;
+    plan.stride = (size_t)s->stride;
+    plan.llama_compat = s->llama_compat;
+    plan.compat_batch = s->machine.n_batch ? (size_t)s->machine.n_batch : LLAMA_BATCH;
     status = eval_plan_make(&e->plan, &plan, e->stream.n, why);
     if (status == STATUS_OK)
         status = eval_table_make(&e->table, e->plan.n_windows, e->plan.n_scored, why);

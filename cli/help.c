@@ -26,7 +26,8 @@ static void print_wrapped(const char *text, size_t at, size_t indent)
     putchar('\n');
 }
 
-static void print_option(const struct cli_option *row)
+/* more: what follows the row's own help. */
+static void print_option(const struct cli_option *row, const char *more)
 {
     char left[160] = "";
     const char *names = row->names, *name;
@@ -44,11 +45,15 @@ static void print_option(const struct cli_option *row)
         printf("%*s", (int)(COLUMN - INDENT - used), "");
 
     char right[512];
-    if (row->env)
-        snprintf(right, sizeof right, "%s [%s]", row->help, row->env);
-    else
-        snprintf(right, sizeof right, "%s", row->help);
+    snprintf(right, sizeof right, "%s%s%s%s%s", row->help, more, row->env ? " [" : "",
+             row->env ? row->env : "", row->env ? "]" : "");
     print_wrapped(right, COLUMN, COLUMN);
+}
+
+static void print_heading(const char *text)
+{
+    putchar('\n');
+    print_wrapped(text, 0, 0);
 }
 
 void cli_args_help(const struct cli_command *command)
@@ -56,14 +61,15 @@ void cli_args_help(const struct cli_command *command)
     printf("usage: assay %s %s\n\n%s\n", command->name, command->usage, command->summary);
     if (*command->description)
         printf("\n%s\n", command->description);
-    if (command->table->type != CLI_HEADING)
+    bool in_sections = command->table->type == CLI_HEADING;
+    if (!in_sections)
         putchar('\n');
     struct cli_rows rows = {.next = command->table};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
         if (row->type == CLI_HEADING)
-            printf("\n%s\n", row->help);
+            print_heading(row->help);
         else if (row->names && row->help && row->type != CLI_REFUSED)
-            print_option(row);
+            print_option(row, rows.more);
     }
-    printf("%s  -h, --help                  this page\n", command->table->names ? "" : "\n");
+    printf("%s  -h, --help                  this page\n", in_sections ? "\n" : "");
 }

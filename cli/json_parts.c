@@ -28,6 +28,14 @@ static void add_list(struct cli_json *json, cJSON *object, const char *key,
         cli_json_text(json, list, NULL, items->items[i]);
 }
 
+void cli_json_add_window_settings(struct cli_json *json, cJSON *o,
+                                  const struct cli_window_settings *s, const struct eval_plan *plan)
+{
+    cli_json_uint(json, o, "n_ctx", plan->options.n_ctx);
+    cli_json_int(json, o, "chunks", s->n_chunks);
+    cli_json_int(json, o, "chunk_from", s->chunk_from);
+}
+
 void cli_json_add_text_settings(struct cli_json *json, cJSON *o,
                                 const struct cli_text_settings *text)
 {

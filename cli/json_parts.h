@@ -12,7 +12,10 @@
 /** The version of all documents: `schema_version`. */
 enum { CLI_SCHEMA_VERSION = 1 };
 
-/** Members of `settings` about the text, the model and the arithmetic. */
+/** Members of `settings` about the windows, the text, the model and the arithmetic. */
+void cli_json_add_window_settings(struct cli_json *json, cJSON *settings,
+                                  const struct cli_window_settings *windows,
+                                  const struct eval_plan *plan);
 void cli_json_add_text_settings(struct cli_json *json, cJSON *settings,
                                 const struct cli_text_settings *text);
 void cli_json_add_model_settings(struct cli_json *json, cJSON *settings,

@@ -120,9 +120,9 @@ static void add_candidate(struct cli_json *json, cJSON *list, const struct cli_c
     cli_json_real(json, o, "base_bits_per_byte", r->base_bits_per_byte);
     add_buckets(json, o, r);
     add_windows(json, o, c, i);
-    if (c->settings->context_curve)
+    if (c->settings->divergence.context_curve)
         cli_json_add_curve(json, o, &c->plan, r->positions);
-    if (c->settings->n_worst)
+    if (c->settings->divergence.n_worst)
         add_worst(json, o, c, i);
     cli_json_add_nonfinite(json, o, &r->nonfinite);
 }
@@ -131,9 +131,7 @@ static void add_settings(struct cli_json *json, const struct cli_comparison *c)
 {
     const struct cli_kld *s = c->settings;
     cJSON *o = cli_json_object(json, json->root, "settings");
-    cli_json_uint(json, o, "n_ctx", c->plan.options.n_ctx);
-    cli_json_int(json, o, "chunks", s->n_chunks);
-    cli_json_int(json, o, "chunk_from", s->chunk_from);
+    cli_json_add_window_settings(json, o, &s->windows, &c->plan);
     cli_json_flag(json, o, "js", s->js);
     cli_json_flag(json, o, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, o, &s->text);

@@ -227,7 +227,7 @@ static void print_candidate(const struct cli_comparison *c, size_t i)
         print_divergence_blocks(r);
     }
     print_more(c, i);
-    if (c->settings->context_curve)
+    if (c->settings->divergence.context_curve)
         print_curve(c, r);
     if (r->n_worst)
         print_worst(c, i);

@@ -5,29 +5,11 @@
  */
 #include "cli/options_common.h"
 
-#include <math.h>
-
 enum { ANY = INT32_MAX };
 
 #define TEXT(member)    offsetof(struct cli_text_settings, member)
-#define MODEL(member)   offsetof(struct cli_model_settings, member)
 #define OUTPUT(member)  offsetof(struct cli_output_settings, member)
 #define MACHINE(member) offsetof(struct cli_machine_settings, member)
-
-void cli_model_defaults(struct cli_model_settings *settings)
-{
-    const double not_given = (double)NAN;
-    *settings = (struct cli_model_settings){
-        .rope_scaling = -1,
-        .rope_scale = not_given,
-        .rope_freq_base = not_given,
-        .rope_freq_scale = not_given,
-        .yarn_ext_factor = not_given,
-        .yarn_attn_factor = not_given,
-        .yarn_beta_fast = not_given,
-        .yarn_beta_slow = not_given,
-    };
-}
 
 void cli_machine_defaults(struct cli_machine_settings *settings)
 {
@@ -44,6 +26,14 @@ const char *cli_precision_name(int precision)
     return names[precision];
 }
 
+const struct cli_option cli_special_table[] = {
+    {.names = "--parse-special",
+     CLI_ON,
+     NULL,
+     "take names of control tokens in the text as those tokens (default: as plain text)"},
+    {0},
+};
+
 const struct cli_option cli_text_table[] = {
     {.names = "-f --file",
      CLI_TEXT,
@@ -56,11 +46,7 @@ const struct cli_option cli_text_table[] = {
      "the text, its last newline included",
      TEXT(binary_file)},
     {.names = "-p --prompt", CLI_TEXT, "TEXT", "the text itself", TEXT(prompt)},
-    {.names = "--parse-special",
-     CLI_ON,
-     NULL,
-     "take names of control tokens in the text as those tokens (default: as plain text)",
-     TEXT(parse_special)},
+    {.type = CLI_GROUP, .group = cli_special_table, .offset = TEXT(parse_special)},
     {.names = "-e --escape",
      CLI_ON,
      NULL,
@@ -70,97 +56,22 @@ const struct cli_option cli_text_table[] = {
     {0},
 };
 
-const struct cli_option cli_model_table[] = {
-    {.type = CLI_HEADING, .help = "Model"},
-    {.names = "--tokenizer-pre",
-     CLI_TEXT,
-     "NAME",
-     "use this pre-tokeniser instead of the file's",
-     MODEL(tokenizer_pre)},
-    {.names = "--allow-unknown",
-     CLI_ON,
-     NULL,
-     "go on although the file has tensors or keys that are not understood",
-     MODEL(allow_unknown)},
-    {.names = "--override-kv",
-     CLI_LIST,
-     "KEY=TYPE:VALUE,...",
-     "replace metadata; TYPE is int, float, bool or str",
-     MODEL(overrides)},
-    {.names = "--rope-scaling",
-     CLI_CHOICE,
-     "NAME",
-     "none, linear or yarn (default: the file's)",
-     MODEL(rope_scaling),
-     .choices = "none linear yarn",
-     .env = "LLAMA_ARG_ROPE_SCALING_TYPE"},
-    {.names = "--rope-scale",
-     CLI_NUMBER,
-     "X",
-     "stretch the context by this factor",
-     MODEL(rope_scale),
-     .env = "LLAMA_ARG_ROPE_SCALE"},
-    {.names = "--rope-freq-base",
-     CLI_NUMBER,
-     "X",
-     "base of the rotary frequencies (default: the file's)",
-     MODEL(rope_freq_base),
-     .env = "LLAMA_ARG_ROPE_FREQ_BASE"},
-    {.names = "--rope-freq-scale",
-     CLI_NUMBER,
-     "X",
-     "stretch the context by 1/X",
-     MODEL(rope_freq_scale),
-     .env = "LLAMA_ARG_ROPE_FREQ_SCALE"},
-    {.names = "--yarn-orig-ctx",
-     CLI_COUNT,
-     "N",
-     "YaRN: context of the training (default: 0, the file's)",
-     MODEL(yarn_original_ctx),
-     0,
-     ANY,
-     .env = "LLAMA_ARG_YARN_ORIG_CTX"},
-    {.names = "--yarn-ext-factor",
-     CLI_NUMBER,
-     "X",
-     "YaRN: extrapolation mix (default: -1, the file's)",
-     MODEL(yarn_ext_factor),
-     .env = "LLAMA_ARG_YARN_EXT_FACTOR"},
-    {.names = "--yarn-attn-factor",
-     CLI_NUMBER,
-     "X",
-     "YaRN: attention magnitude (default: the file's)",
-     MODEL(yarn_attn_factor),
-     .env = "LLAMA_ARG_YARN_ATTN_FACTOR"},
-    {.names = "--yarn-beta-slow",
-     CLI_NUMBER,
-     "X",
-     "YaRN: high correction dimension (default: the file's)",
-     MODEL(yarn_beta_slow),
-     .env = "LLAMA_ARG_YARN_BETA_SLOW"},
-    {.names = "--yarn-beta-fast",
-     CLI_NUMBER,
-     "X",
-     "YaRN: low correction dimension (default: the file's)",
-     MODEL(yarn_beta_fast),
-     .env = "LLAMA_ARG_YARN_BETA_FAST"},
-
-    {0},
-};
-
-const struct cli_option cli_output_table[] = {
+const struct cli_option cli_json_table[] = {
     {.names = "--json",
      CLI_TEXT,
      "FILE",
      "write the result, with every setting, as JSON; - is standard output, and the lines then go "
-     "to standard error",
-     OUTPUT(json_file)},
+     "to standard error"},
+    {0},
+};
+
+const struct cli_option cli_output_table[] = {
+    {.type = CLI_GROUP, .group = cli_json_table, .offset = OUTPUT(json_file)},
     {.names = "--hash-model",
      CLI_ON,
      NULL,
      "name the model in the result by the SHA-256 of all of its bytes, not only of its header and "
-     "the "
-     "beginnings of its tensors",
+     "the beginnings of its tensors",
      OUTPUT(hash_model)},
     {.names = "-q --quiet", CLI_ON, NULL, "no progress on standard error", OUTPUT(quiet)},
     {0},

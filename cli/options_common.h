@@ -1,6 +1,8 @@
 /**
  * The options that commands share, in groups: settings with the table that fills them. A
- * command's own table names a group in a row of type CLI_GROUP.
+ * command's own table names a group in a row of type CLI_GROUP, so that an option's spelling,
+ * variable, range and help stand in one place. Groups of a single option fill what their comment
+ * names.
  */
 #ifndef CLI_OPTIONS_COMMON_H
 #define CLI_OPTIONS_COMMON_H
@@ -12,7 +14,9 @@ enum cli_isa { CLI_ISA_SCALAR, CLI_ISA_AVX2, CLI_ISA_AVX512, CLI_ISA_AMX, CLI_IS
 enum cli_gemm { CLI_GEMM_OWN, CLI_GEMM_OPENBLAS };
 enum cli_precision { CLI_PRECISION_HIGH, CLI_PRECISION_EXACT, CLI_PRECISION_FAST };
 
-/** Which text, and how it becomes tokens. No heading: rows of "Input". */
+/* options_common.c: rows of "Input" without heading, "Output" without heading, "Machine". */
+
+/** Which text, and how it becomes tokens. */
 struct cli_text_settings {
     const char *text_file;   /* -f: one final newline is dropped */
     const char *binary_file; /* -bf: as it stands */
@@ -21,6 +25,30 @@ struct cli_text_settings {
     bool escape; /* -e: escapes in it are what they mean */
 };
 extern const struct cli_option cli_text_table[];
+extern const struct cli_option cli_special_table[]; /* bool: of them, --parse-special alone */
+
+/** What is written beside the lines. Defaults: all zero. */
+struct cli_output_settings {
+    const char *json_file;
+    bool hash_model, quiet;
+};
+extern const struct cli_option cli_output_table[];
+extern const struct cli_option cli_json_table[]; /* const char *: of them, --json alone */
+
+/** What computes. */
+struct cli_machine_settings {
+    int64_t n_batch;                    /* tokens; 0: chosen by the speed */
+    int64_t n_threads, n_threads_batch; /* 0 and below: all processors; the latter wins */
+    int isa, gemm, precision;
+};
+extern const struct cli_option cli_machine_table[];
+void cli_machine_defaults(struct cli_machine_settings *settings);
+/** The word of --precision. */
+const char *cli_precision_name(int precision);
+
+/* options_model.c: -m, of "Input", and "Model". */
+
+extern const struct cli_option cli_model_file_table[]; /* const char *: -m, required */
 
 /** How a model is opened. */
 struct cli_model_settings {
@@ -34,25 +62,36 @@ struct cli_model_settings {
     double yarn_ext_factor, yarn_attn_factor, yarn_beta_fast, yarn_beta_slow;
 };
 extern const struct cli_option cli_model_table[];
+/** const char *: of them, --tokenizer-pre alone. */
+extern const struct cli_option cli_pretokenizer_table[];
 void cli_model_defaults(struct cli_model_settings *settings);
 
-/** What is written beside the lines. No heading: rows of "Output". Defaults: all zero. */
-struct cli_output_settings {
-    const char *json_file;
-    bool hash_model, quiet;
-};
-extern const struct cli_option cli_output_table[];
+/* options_windows.c: rows of "Evaluation" and of "Output". */
 
-/** What computes. */
-struct cli_machine_settings {
-    int64_t n_batch;                    /* tokens; 0: chosen by the speed */
-    int64_t n_threads, n_threads_batch; /* 0 and below: all processors; the latter wins */
-    int isa, gemm, precision;
+/** Which windows of a text. */
+struct cli_window_settings {
+    int64_t n_ctx;      /* 0: not given */
+    int64_t n_chunks;   /* -1: all */
+    int64_t chunk_from; /* left out at the beginning */
 };
-extern const struct cli_option cli_machine_table[];
-void cli_machine_defaults(struct cli_machine_settings *settings);
-/** The word of --precision. */
-const char *cli_precision_name(int precision);
+extern const struct cli_option cli_window_table[];     /* -c, --chunks */
+extern const struct cli_option cli_chunk_from_table[]; /* --chunk-from of the same settings */
+void cli_window_defaults(struct cli_window_settings *settings);
+/** What the tables cannot say. Fails: STATUS_USAGE. */
+enum status cli_window_check(const struct cli_window_settings *settings, struct status_why *why);
+
+/** What is printed of divergences beyond the usual. Defaults: all zero. */
+struct cli_divergence_settings {
+    bool context_curve;
+    int64_t n_worst;
+};
+extern const struct cli_option cli_divergence_table[];
+
+extern const struct cli_option cli_per_token_table[]; /* const char *: --per-token */
+extern const struct cli_option cli_state_table[];     /* const char *: --state */
+extern const struct cli_option cli_force_table[];     /* bool: --force */
+
+/* options_foreign.c */
 
 /**
  * llama-perplexity's options that mean nothing here: those that can change no number are

@@ -4,12 +4,11 @@
 /* Where a row's setting lives. */
 #define AT(member) offsetof(struct cli_kld, member)
 
-enum { ANY = INT32_MAX, MOST_WORST = 100000 };
-
 void cli_kld_defaults(void *settings)
 {
     struct cli_kld *s = settings;
-    *s = (struct cli_kld){.n_chunks = -1};
+    *s = (struct cli_kld){0};
+    cli_window_defaults(&s->windows);
     cli_model_defaults(&s->load);
     cli_machine_defaults(&s->machine);
 }
@@ -21,7 +20,8 @@ const struct cli_option cli_kld_table[] = {
      "FILE",
      "a model to compare with the base: a GGUF file, any part of a split one; again for more, "
      "which share the base's evaluation",
-     AT(models)},
+     AT(models),
+     .required = true},
     {.names = "--base",
      CLI_TEXT,
      "FILE",
@@ -32,29 +32,11 @@ const struct cli_option cli_kld_table[] = {
     {.type = CLI_GROUP, .group = cli_text_table, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
-    {.names = "-c --ctx-size",
-     CLI_COUNT,
-     "N",
-     "tokens per window, of which the second half is scored (default: 512, or the "
-     "base file's)",
-     AT(n_ctx),
-     1,
-     ANY,
-     .env = "LLAMA_ARG_CTX_SIZE"},
-    {.names = "--chunks",
-     CLI_COUNT,
-     "N",
-     "evaluate the first N windows only (default: -1, all)",
-     AT(n_chunks),
-     -1,
-     ANY},
-    {.names = "--chunk-from",
-     CLI_COUNT,
-     "N",
-     "leave out the first N windows (default: 0)",
-     AT(chunk_from),
-     0,
-     ANY},
+    {.type = CLI_GROUP,
+     .group = cli_window_table,
+     .offset = AT(windows),
+     .help = ", of which the second half is scored (default: 512, or the base file's)"},
+    {.type = CLI_GROUP, .group = cli_chunk_from_table, .offset = AT(windows)},
     {.names = "--js",
      CLI_ON,
      NULL,
@@ -70,28 +52,12 @@ const struct cli_option cli_kld_table[] = {
     {.type = CLI_GROUP, .group = cli_model_table, .offset = AT(load)},
 
     {.type = CLI_HEADING, .help = "Output"},
-    {.names = "--per-token",
-     CLI_TEXT,
-     "FILE",
-     "write a table (TSV) with a line for each scored token and model",
-     AT(per_token_file)},
-    {.names = "--context-curve",
-     CLI_ON,
-     NULL,
-     "print the mean divergence by position",
-     AT(context_curve)},
-    {.names = "--worst",
-     CLI_COUNT,
-     "N",
-     "print the N tokens of the largest divergence, with the text before them (default: 0)",
-     AT(n_worst),
-     0,
-     MOST_WORST},
-    {.names = "--state",
-     CLI_TEXT,
-     "FILE",
-     "keep a journal of what is finished; the same command goes on where a killed run stopped",
-     AT(state_file)},
+    {.type = CLI_GROUP,
+     .group = cli_per_token_table,
+     .offset = AT(per_token_file),
+     .help = " and model"},
+    {.type = CLI_GROUP, .group = cli_divergence_table, .offset = AT(divergence)},
+    {.type = CLI_GROUP, .group = cli_state_table, .offset = AT(state_file)},
     {.type = CLI_GROUP, .group = cli_output_table, .offset = AT(output)},
 
     {.type = CLI_GROUP, .group = cli_machine_table, .offset = AT(machine)},

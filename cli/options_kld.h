@@ -9,15 +9,12 @@ struct cli_kld {
     struct cli_list models; /* the candidates */
     struct cli_text_settings text;
     /* evaluation */
-    int64_t n_ctx;    /* 0: what is usual, or what the base has */
-    int64_t n_chunks; /* -1: all */
-    int64_t chunk_from;
+    struct cli_window_settings windows; /* n_ctx 0: what is usual, or what the base has */
     bool js, llama_compat;
     struct cli_model_settings load;
     /* output */
     const char *per_token_file, *state_file;
-    bool context_curve;
-    int64_t n_worst;
+    struct cli_divergence_settings divergence;
     struct cli_output_settings output;
     struct cli_machine_settings machine;
 };

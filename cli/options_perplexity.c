@@ -10,24 +10,18 @@ void cli_perplexity_defaults(void *opaque)
 {
     struct cli_perplexity *settings = opaque;
     *settings = (struct cli_perplexity){
-        .n_chunks = -1,
         .hellaswag_tasks = -1,
         .winogrande_tasks = -1,
         .multiple_choice_tasks = -1,
     };
+    cli_window_defaults(&settings->windows);
     cli_model_defaults(&settings->load);
     cli_machine_defaults(&settings->machine);
 }
 
 const struct cli_option cli_perplexity_table[] = {
     {.type = CLI_HEADING, .help = "Input"},
-    {.names = "-m --model",
-     CLI_TEXT,
-     "FILE",
-     "the model: a GGUF file, any part of a split one",
-     AT(model),
-     .env = "LLAMA_ARG_MODEL",
-     .required = true},
+    {.type = CLI_GROUP, .group = cli_model_file_table, .offset = AT(model)},
     {.type = CLI_GROUP, .group = cli_text_table, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
@@ -38,28 +32,11 @@ const struct cli_option cli_perplexity_table[] = {
      "fixed: windows of which every token is scored, as is common with Hugging Face models",
      AT(protocol),
      .choices = "default fixed"},
-    {.names = "-c --ctx-size",
-     CLI_COUNT,
-     "N",
-     "tokens per window (default: 512; with --protocol fixed: 4096)",
-     AT(n_ctx),
-     1,
-     ANY,
-     .env = "LLAMA_ARG_CTX_SIZE"},
-    {.names = "--chunks",
-     CLI_COUNT,
-     "N",
-     "evaluate the first N windows only (default: -1, all)",
-     AT(n_chunks),
-     -1,
-     ANY},
-    {.names = "--chunk-from",
-     CLI_COUNT,
-     "N",
-     "leave out the first N windows (default: 0)",
-     AT(chunk_from),
-     0,
-     ANY},
+    {.type = CLI_GROUP,
+     .group = cli_window_table,
+     .offset = AT(windows),
+     .help = " (default: 512; with --protocol fixed: 4096)"},
+    {.type = CLI_GROUP, .group = cli_chunk_from_table, .offset = AT(windows)},
     {.names = "--ppl-stride",
      CLI_COUNT,
      "N",
@@ -92,7 +69,7 @@ const struct cli_option cli_perplexity_table[] = {
      "compare the model with that file, as assay kld --base FILE does; tokens and windows are the "
      "file's, -f is not needed",
      AT(kl_divergence)},
-    {.names = "--force", CLI_ON, NULL, "the file to be recorded may replace one", AT(force)},
+    {.type = CLI_GROUP, .group = cli_force_table, .offset = AT(force)},
 
     {.type = CLI_HEADING, .help = "Choice tasks (instead of perplexity)"},
     {.names = "--hellaswag",
@@ -150,21 +127,13 @@ const struct cli_option cli_perplexity_table[] = {
      AT(output_type),
      0,
      1},
-    {.names = "--per-token",
-     CLI_TEXT,
-     "FILE",
-     "write a table (TSV) with a line for each scored token",
-     AT(per_token_file)},
+    {.type = CLI_GROUP, .group = cli_per_token_table, .offset = AT(per_token_file)},
     {.names = "--context-curve",
      CLI_ON,
      NULL,
      "print the mean negative log-probability by position",
      AT(context_curve)},
-    {.names = "--state",
-     CLI_TEXT,
-     "FILE",
-     "keep a journal of what is finished; the same command goes on where a killed run stopped",
-     AT(state_file)},
+    {.type = CLI_GROUP, .group = cli_state_table, .offset = AT(state_file)},
     {.type = CLI_GROUP, .group = cli_output_table, .offset = AT(output)},
 
     {.type = CLI_GROUP, .group = cli_machine_table, .offset = AT(machine)},

@@ -15,10 +15,8 @@ struct cli_perplexity {
     struct cli_text_settings text;
     /* evaluation */
     int protocol;
-    int64_t n_ctx; /* 0: the protocol's default */
+    struct cli_window_settings windows; /* n_ctx 0: the protocol's default */
     int64_t stride;
-    int64_t n_chunks; /* -1: all */
-    int64_t chunk_from;
     bool kl_divergence;    /* compare with base_file, else record it */
     const char *base_file; /* NULL: neither */
     /* assay record: what base_file is to be; others record CLI_RECORD_LOGITS */

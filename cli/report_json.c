@@ -12,10 +12,8 @@ static void add_settings(struct cli_json *json, const struct cli_evaluation *e)
     const struct cli_perplexity *s = e->settings;
     cJSON *o = cli_json_object(json, json->root, "settings");
     cli_json_text(json, o, "protocol", eval_protocol_name(e->plan.options.protocol));
-    cli_json_uint(json, o, "n_ctx", e->plan.options.n_ctx);
+    cli_json_add_window_settings(json, o, &s->windows, &e->plan);
     cli_json_uint(json, o, "stride", e->plan.options.stride);
-    cli_json_int(json, o, "chunks", s->n_chunks);
-    cli_json_int(json, o, "chunk_from", s->chunk_from);
     cli_json_flag(json, o, "split_lines", s->split_lines);
     cli_json_flag(json, o, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, o, &s->text);

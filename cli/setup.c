@@ -165,6 +165,18 @@ enum status cli_text_open(struct eval_text *out, const struct cli_text_settings 
     return status;
 }
 
+struct eval_plan_options cli_plan_options(const struct cli_window_settings *s,
+                                          const struct model_tokenizer *tokenizer)
+{
+    return (struct eval_plan_options){
+        .protocol = EVAL_PROTOCOL_DEFAULT,
+        .n_ctx = (size_t)s->n_ctx,
+        .skip_windows = (size_t)s->chunk_from,
+        .max_windows = s->n_chunks > 0 ? (size_t)s->n_chunks : 0,
+        .bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1,
+    };
+}
+
 void cli_print_memory(const struct eval_memory *m, size_t n_models)
 {
     const double megabyte = 1e6;

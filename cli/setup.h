@@ -7,6 +7,7 @@
 #include "eval/identity.h"
 #include "eval/memory.h"
 #include "eval/text.h"
+#include "eval/window.h"
 #include "kernels/cpu/cpu.h"
 #include "model/model.h"
 
@@ -48,6 +49,10 @@ struct cli_model_size cli_model_size(const struct cli_model *model);
 /** Read the text of -f, -bf or -p, one of which is given. Fails: as eval_text_read. */
 enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *settings,
                           struct status_why *why);
+
+/** The default protocol's windows as the options choose them; n_ctx 0: -c was not given. */
+struct eval_plan_options cli_plan_options(const struct cli_window_settings *settings,
+                                          const struct model_tokenizer *tokenizer);
 
 /** Print the line that says how much memory a run will take at most. */
 void cli_print_memory(const struct eval_memory *memory, size_t n_models);

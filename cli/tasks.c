@@ -61,7 +61,7 @@ enum status cli_tasks_check(const struct cli_perplexity *s, struct status_why *w
         bool given;
     } others[] = {
         {"--protocol fixed", s->protocol == CLI_PROTOCOL_FIXED},
-        {"--chunks", s->n_chunks != -1},
+        {"--chunks", s->windows.n_chunks != -1},
         {"--ppl-stride", s->stride != 0},
         {"--split-lines", s->split_lines},
         {"--ppl-output-type", s->output_type != 0},

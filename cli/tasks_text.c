@@ -18,7 +18,9 @@ static const char *const titles[] = {
 
 void cli_tasks_report_beginning(const struct cli_tasks *t)
 {
-    size_t n_ctx = t->settings->n_ctx ? (size_t)t->settings->n_ctx : DEFAULT_CONTEXT, n_longer = 0;
+    size_t n_ctx =
+               t->settings->windows.n_ctx ? (size_t)t->settings->windows.n_ctx : DEFAULT_CONTEXT,
+           n_longer = 0;
     for (size_t k = 0; k < t->choices.n; k++) {
         bool longer = false;
         for (size_t i = 0; i < t->choices.tasks[k].n_choices; i++)

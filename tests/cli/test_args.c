@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/args.h"
+#include "cli/commands.h"
 #include "cli/options_perplexity.h"
 #include "cli/words.h"
 
@@ -70,8 +70,8 @@ static void test_values_of_every_type(void **state)
                "--rope-scaling yarn -b 7 -q",
                &args);
     assert_string_equal(s.model, "a.gguf");
-    assert_int_equal(s.n_ctx, 256);
-    assert_int_equal(s.n_chunks, -1);
+    assert_int_equal(s.windows.n_ctx, 256);
+    assert_int_equal(s.windows.n_chunks, -1);
     assert_true(s.load.rope_freq_base == 1e6);
     assert_int_equal(s.machine.isa, CLI_ISA_AVX2);
     assert_int_equal(s.load.rope_scaling, 2);
@@ -85,24 +85,24 @@ static void test_defaults(void **state)
     (void)state;
     struct cli_args args;
     struct cli_perplexity s = accept("-m x", &args);
-    assert_int_equal(s.n_chunks, -1);
+    assert_int_equal(s.windows.n_chunks, -1);
     assert_int_equal(s.machine.isa, CLI_ISA_AUTO);
     assert_int_equal(s.load.rope_scaling, -1);
     assert_true(isnan(s.load.yarn_ext_factor) && isnan(s.load.rope_scale));
-    assert_int_equal(s.n_ctx, 0);
+    assert_int_equal(s.windows.n_ctx, 0);
 }
 
 static void test_spellings(void **state)
 {
     (void)state;
     struct cli_args args;
-    assert_int_equal(accept("--ctx-size 99", &args).n_ctx, 99);
-    assert_int_equal(accept("--ctx_size 99", &args).n_ctx, 99);
-    assert_int_equal(accept("--ctx-size=99", &args).n_ctx, 99);
-    assert_int_equal(accept("--ctx_size=99", &args).n_ctx, 99);
+    assert_int_equal(accept("--ctx-size 99", &args).windows.n_ctx, 99);
+    assert_int_equal(accept("--ctx_size 99", &args).windows.n_ctx, 99);
+    assert_int_equal(accept("--ctx-size=99", &args).windows.n_ctx, 99);
+    assert_int_equal(accept("--ctx_size=99", &args).windows.n_ctx, 99);
     assert_string_equal(accept("--prompt=a=b", &args).text.prompt, "a=b");
     assert_string_equal(accept("-p -c", &args).text.prompt, "-c");
-    assert_int_equal(accept("-c 1 -c 2", &args).n_ctx, 2);
+    assert_int_equal(accept("-c 1 -c 2", &args).windows.n_ctx, 2);
 }
 
 static void test_lists(void **state)
@@ -173,9 +173,9 @@ static void test_environment(void **state)
     setenv("LLAMA_ARG_CTX_SIZE", "128", 1);
     setenv("ASSAY_ISA", "scalar", 1);
     struct cli_perplexity s = accept("-t 1", &args);
-    assert_int_equal(s.n_ctx, 128);
+    assert_int_equal(s.windows.n_ctx, 128);
     assert_int_equal(s.machine.isa, CLI_ISA_SCALAR);
-    assert_int_equal(accept("-c 64", &args).n_ctx, 64);
+    assert_int_equal(accept("-c 64", &args).windows.n_ctx, 64);
 
     setenv("LLAMA_ARG_CTX_SIZE", "many", 1);
     assert_refused("-t 1", "LLAMA_ARG_CTX_SIZE: 'many' is not a whole number");
@@ -187,26 +187,130 @@ static void test_environment(void **state)
     unsetenv("ASSAY_ISA");
 }
 
-/* Every spelling of the table is unique, and all llama-perplexity's are dashes and letters. */
+static const struct cli_command *const commands[] = {
+    &cli_command_perplexity, &cli_command_record,  &cli_command_kld,     &cli_command_check,
+    &cli_command_score,      &cli_command_compare, &cli_command_table,   &cli_command_tokenize,
+    &cli_command_info,       &cli_command_dump,    &cli_command_version,
+};
+
+static size_t n_rows_with(const struct cli_command *command, const char *name)
+{
+    size_t n = 0;
+    struct cli_rows rows = {.next = command->table};
+    for (const struct cli_option *row; (row = cli_rows_next(&rows));)
+        n += row->names && cli_words_index(row->names, name) >= 0;
+    return n;
+}
+
+/* Every spelling of a command's table is unique, and all are dashes and letters. */
 static void test_no_spelling_twice(void **state)
 {
     (void)state;
-    struct cli_rows rows = {.next = cli_perplexity_table};
-    for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
-        const char *names = row->names ? row->names : "", *name;
-        size_t length;
-        while ((names = cli_words_next(names, &name, &length))) {
-            char word[64];
-            snprintf(word, sizeof word, "%.*s", (int)length, name);
-            assert_int_equal(word[0], '-');
-            size_t n_found = 0;
-            struct cli_rows others = {.next = cli_perplexity_table};
-            for (const struct cli_option *other; (other = cli_rows_next(&others));)
-                n_found += other->names && cli_words_index(other->names, word) >= 0;
-            if (n_found != 1)
-                fail_msg("%s is in %zu rows", word, n_found);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        struct cli_rows rows = {.next = commands[i]->table};
+        for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
+            const char *names = row->names ? row->names : "", *name;
+            size_t length;
+            while ((names = cli_words_next(names, &name, &length))) {
+                char word[64];
+                snprintf(word, sizeof word, "%.*s", (int)length, name);
+                assert_int_equal(word[0], '-');
+                size_t n_found = n_rows_with(commands[i], word);
+                if (n_found != 1)
+                    fail_msg("%s: %s is in %zu rows", commands[i]->name, word, n_found);
+            }
         }
     }
+}
+
+static size_t bytes_of_setting(enum cli_option_type type)
+{
+    switch (type) {
+    case CLI_ON:
+    case CLI_OFF:
+        return sizeof(bool);
+    case CLI_TEXT:
+        return sizeof(const char *);
+    case CLI_COUNT:
+        return sizeof(int64_t);
+    case CLI_NUMBER:
+        return sizeof(double);
+    case CLI_CHOICE:
+        return sizeof(int);
+    case CLI_LIST:
+    case CLI_EACH:
+    case CLI_OPERANDS:
+        return sizeof(struct cli_list);
+    default:
+        return 0;
+    }
+}
+
+/* A group at a wrong offset would leave the struct, or meet another option's setting. */
+static void test_every_setting_has_its_place(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        enum cli_option_type taken[4096] = {0}; /* CLI_HEADING: not taken */
+        assert_in_range(commands[i]->settings_bytes, 0, sizeof taken / sizeof *taken);
+        struct cli_rows rows = {.next = commands[i]->table};
+        for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
+            size_t at = rows.base + row->offset, n = bytes_of_setting(row->type);
+            enum cli_option_type type = row->type == CLI_OFF ? CLI_ON : row->type; /* may share */
+            if (at + n > commands[i]->settings_bytes && n)
+                fail_msg("%s: %s is set outside", commands[i]->name, row->names);
+            for (size_t k = 0; k < n; k++) {
+                bool shared = taken[at + k] == CLI_ON && type == CLI_ON;
+                if (taken[at + k] && !shared)
+                    fail_msg("%s: %s sets another option's", commands[i]->name, row->names);
+                taken[at + k] = type;
+            }
+        }
+    }
+}
+
+/* Groups within groups: offsets add up, and what a group adds goes to its first row only. */
+static void test_nested_groups(void **state)
+{
+    (void)state;
+    static const struct cli_option inner[] = {
+        {.names = "--a", CLI_COUNT, "N", "a", .offset = 8, .max = 9},
+        {.names = "--b", CLI_EACH, "X", "b", .offset = 16, .required = true},
+        {0},
+    };
+    static const struct cli_option middle[] = {
+        {.type = CLI_GROUP, .group = inner, .offset = 8},
+        {.names = "--c", CLI_COUNT, "N", "c", .offset = 40, .max = 9},
+        {0},
+    };
+    static const struct cli_option outer[] = {
+        {.type = CLI_GROUP, .group = middle, .offset = 8, .help = " (default: 1)"},
+        {.names = "--d", CLI_COUNT, "N", "d", .max = 9},
+        {0},
+    };
+    static const struct {
+        const char *name, *more;
+        size_t at;
+    } expected[] = {{"--a", " (default: 1)", 24}, {"--b", "", 32}, {"--c", "", 48}, {"--d", "", 0}};
+    struct cli_rows rows = {.next = outer};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        const struct cli_option *row = cli_rows_next(&rows);
+        assert_non_null(row);
+        assert_string_equal(row->names, expected[i].name);
+        assert_string_equal(rows.more, expected[i].more);
+        assert_int_equal(rows.base + row->offset, expected[i].at);
+    }
+    assert_null(cli_rows_next(&rows));
+
+    static const struct cli_command command = {.name = "nested", .usage = "", .table = outer};
+    int64_t settings[7] = {0};
+    struct cli_args args;
+    struct status_why why;
+    char line[] = "--a", value[] = "4";
+    char *argv[] = {line, line, value};
+    assert_int_equal(cli_args_parse(&command, 3, argv, settings, &args, &why), STATUS_USAGE);
+    assert_string_equal(why.text, "--b is missing; see assay help nested");
+    assert_int_equal(settings[3], 4);
 }
 
 static void test_nearest_name(void **state)
@@ -237,6 +341,8 @@ int main(void)
         cmocka_unit_test(test_malformed),
         cmocka_unit_test(test_environment),
         cmocka_unit_test(test_no_spelling_twice),
+        cmocka_unit_test(test_every_setting_has_its_place),
+        cmocka_unit_test(test_nested_groups),
         cmocka_unit_test(test_nearest_name),
     };
     unsetenv("ASSAY_ISA");
