@@ -49,6 +49,9 @@ struct kern_linear {
     size_t y_stride;                  /* >= R */
     size_t n_tokens;                  /* T */
     bool accumulate;                  /* add to y (the residual) instead of overwriting it */
+    /* A hint: the operation before this one was a linear with the same x, which still holds what
+     * it held then; what was made of it (packing) may be used again. */
+    bool same_x;
 };
 
 /**

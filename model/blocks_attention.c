@@ -16,17 +16,24 @@ static struct widths widths_of(const struct model_hparams *h, size_t i_layer)
     return w;
 }
 
-static enum status project(struct model_session *s, const struct kern_weight *weight,
-                           const struct kern_weight *bias, size_t n_tokens, float *y,
-                           struct status_why *why)
+/** q, k and v (out, in this order) of the normalised tokens. */
+static enum status project(struct model_session *s, const struct model_layer *layer,
+                           size_t n_tokens, float *const out[3], struct status_why *why)
 {
-    struct kern_linear op = {.weight = weight,
-                             .bias = model_bias(bias),
-                             .x = s->h,
-                             .y = y,
-                             .y_stride = weight->n_rows,
-                             .n_tokens = n_tokens};
-    return kern_linear(s->backend, &op, why);
+    const struct kern_weight *const weights[] = {&layer->q, &layer->k, &layer->v};
+    const struct kern_weight *const biases[] = {&layer->q_bias, &layer->k_bias, &layer->v_bias};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < 3 && status == STATUS_OK; i++) {
+        struct kern_linear op = {.weight = weights[i],
+                                 .bias = model_bias(biases[i]),
+                                 .x = s->h,
+                                 .y = out[i],
+                                 .y_stride = weights[i]->n_rows,
+                                 .n_tokens = n_tokens,
+                                 .same_x = i > 0};
+        status = kern_linear(s->backend, &op, why);
+    }
+    return status;
 }
 
 static enum status rotate(struct model_session *s, float *x, size_t n_heads, size_t n_tokens,
@@ -58,11 +65,7 @@ static enum status project_qkv(struct model_session *s, const struct model_step 
     enum status status = kern_rmsnorm(s->backend, &layer->attn_norm, s->model->hparams.rms_eps,
                                       step->x, n, s->h, why);
     if (status == STATUS_OK)
-        status = project(s, &layer->q, &layer->q_bias, n, q, why);
-    if (status == STATUS_OK)
-        status = project(s, &layer->k, &layer->k_bias, n, k, why);
-    if (status == STATUS_OK)
-        status = project(s, &layer->v, &layer->v_bias, n, v, why);
+        status = project(s, layer, n, (float *const[]){q, k, v}, why);
     if (status == STATUS_OK)
         status = rotate(s, q, w.n_heads, n, why);
     if (status == STATUS_OK)

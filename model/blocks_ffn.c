@@ -14,6 +14,7 @@ enum status model_ffn_inner(struct model_session *s, const struct model_ffn *ffn
     op.weight = &ffn->up;
     op.bias = model_bias(&ffn->up_bias);
     op.y = up;
+    op.same_x = true;
     if (status == STATUS_OK)
         status = kern_linear(s->backend, &op, why);
     if (status == STATUS_OK)

@@ -145,6 +145,7 @@ enum status kern_cpu_scratch(struct kern_cpu *cpu, void **out, size_t n_bytes,
                              struct status_why *why)
 {
     *out = NULL;
+    cpu->packed = (struct kern_packed){0};
     if (n_bytes > cpu->scratch_bytes) {
         kern_memory_free(cpu->scratch);
         cpu->scratch_bytes = 0;

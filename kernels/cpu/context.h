@@ -12,6 +12,13 @@
 struct kern_sgemm;
 typedef void kern_sgemm_fn(const struct kern_sgemm *op);
 
+/** Tokens that linear.c has packed. */
+struct kern_packed {
+    const float *x;
+    size_t n_tokens, n_cols;
+    size_t scratch_bytes; /* of the memory that they are in: another size is another memory */
+};
+
 struct kern_cpu {
     struct kern_backend base; /* first: a kern_backend of this kind is a kern_cpu */
     struct kern_pool *pool;
@@ -24,7 +31,8 @@ struct kern_cpu {
     size_t l2_bytes;      /* of one core; decides how products are cut, never what they give */
     void *scratch;
     size_t scratch_bytes;
-    struct kern_clock clock; /* base.clock points here */
+    struct kern_packed packed; /* what the scratch memory begins with; n_tokens 0: nothing */
+    struct kern_clock clock;   /* base.clock points here */
 };
 
 static inline struct kern_cpu *kern_cpu_of(struct kern_backend *b)

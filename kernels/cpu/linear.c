@@ -102,6 +102,24 @@ static enum status linear_prepare(struct linear *job, struct kern_cpu *cpu,
     return STATUS_OK;
 }
 
+/** Pack the tokens of the chunk, if they are not there yet. */
+static enum status pack_tokens(const struct linear *job, struct kern_cpu *cpu)
+{
+    const struct kern_packed *before = &cpu->packed;
+    const struct kern_linear *op = job->op;
+    size_t n_cols = op->weight->n_cols;
+    struct kern_packed now = {.x = op->x + job->first_token * n_cols,
+                              .n_tokens = job->n_tokens,
+                              .n_cols = n_cols,
+                              .scratch_bytes = cpu->scratch_bytes};
+    enum status status = STATUS_OK;
+    if (!op->same_x || before->x != now.x || before->n_tokens != now.n_tokens ||
+        before->n_cols != now.n_cols || before->scratch_bytes != now.scratch_bytes)
+        status = kern_panels_pack(cpu, now.x, now.n_tokens, n_cols, job->packed);
+    cpu->packed = status == STATUS_OK ? now : (struct kern_packed){0};
+    return status;
+}
+
 enum status kern_cpu_linear(struct kern_backend *b, const struct kern_linear *op,
                             struct status_why *why)
 {
@@ -110,13 +128,14 @@ enum status kern_cpu_linear(struct kern_backend *b, const struct kern_linear *op
         return kern_blas_linear(cpu, op, why);
     const struct kern_weight *w = op->weight;
     struct linear job;
+    struct kern_packed before = cpu->packed;
     enum status status = linear_prepare(&job, cpu, op, why);
+    cpu->packed = before; /* the memory is new, and has another size, or as it was */
     for (size_t token = 0; status == STATUS_OK && token < op->n_tokens; token += CHUNK_TOKENS) {
         size_t left = op->n_tokens - token;
         job.first_token = token;
         job.n_tokens = left < CHUNK_TOKENS ? left : CHUNK_TOKENS;
-        status =
-            kern_panels_pack(cpu, op->x + token * w->n_cols, job.n_tokens, w->n_cols, job.packed);
+        status = pack_tokens(&job, cpu);
         size_t n_tasks = kern_gemm_n_tasks(&job.plan, w->n_rows, kern_panel_count(job.n_tokens));
         if (status == STATUS_OK)
             status = kern_cpu_run(cpu, n_tasks, multiply_task, &job);

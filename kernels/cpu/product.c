@@ -36,6 +36,8 @@ void kern_product_choose(struct kern_product *out, const struct kern_table *tabl
         .slab_k = SLAB_FLOAT32,
         .row_grain = 1,
     };
+    if (options->gemm != KERN_GEMM_OWN && fast)
+        *remark = "precision fast does not concern OpenBLAS's products, which are float32\n";
     if (options->precision == KERN_PRECISION_EXACT || options->gemm != KERN_GEMM_OWN)
         return;
     if (options->amx == KERN_AMX_EMULATED) {

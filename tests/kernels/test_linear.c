@@ -252,6 +252,59 @@ static void test_batch_does_not_matter(void **state)
     product_close(&p);
 }
 
+/** The hint of packed tokens: whatever was packed before, and where, the products are the same. */
+static void check_same_x(size_t n_tokens, unsigned n_threads)
+{
+    enum { N = 4, N_COLS = 33 };
+    static const size_t rows[N] = {9, 5, 300, 12}; /* less memory, more, less */
+    struct rng r = rng_open(rng_seed(), 3500 + n_tokens);
+    float *x = malloc(n_tokens * N_COLS * sizeof(float));
+    float *w = malloc(rows[2] * N_COLS * sizeof(float));
+    float *y = malloc(n_tokens * rows[2] * sizeof(float)),
+          *expected = malloc(n_tokens * rows[2] * 4);
+    for (size_t i = 0; i < rows[2] * N_COLS; i++)
+        w[i] = rng_normal(&r);
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, n_threads);
+    for (size_t round = 0; round < 2; round++) {
+        for (size_t i = 0; i < n_tokens * N_COLS; i++)
+            x[i] = rng_normal(&r);
+        for (size_t i = 0; i < N; i++) {
+            struct kern_weight weight = {.type = GGUF_TYPE_F32,
+                                         .n_rows = rows[i],
+                                         .n_cols = N_COLS,
+                                         .row_bytes = N_COLS * sizeof(float),
+                                         .data = w,
+                                         .scale = 1.0f};
+            struct kern_linear op = {.weight = &weight,
+                                     .x = x,
+                                     .y = y,
+                                     .y_stride = rows[i],
+                                     .n_tokens = n_tokens,
+                                     .same_x = i > 0};
+            assert_int_equal(kern_linear(b, &op, NULL), STATUS_OK);
+            struct kern_backend *fresh = backend_open(KERN_ISA_COUNT - 1, 1);
+            op.y = expected;
+            op.same_x = false;
+            assert_int_equal(kern_linear(fresh, &op, NULL), STATUS_OK);
+            kern_close(fresh);
+            assert_int_equal(compare_bits(y, expected, n_tokens * rows[i]), n_tokens * rows[i]);
+        }
+    }
+    kern_close(b);
+    free(x);
+    free(w);
+    free(y);
+    free(expected);
+}
+
+static void test_same_x(void **state)
+{
+    (void)state;
+    check_same_x(1, 1);
+    check_same_x(70, 2);
+    check_same_x(4096 + 45, 2);
+}
+
 /** A NaN or infinity stays with its own token and row. */
 static void test_nonfinite_stays_where_it_is(void **state)
 {
@@ -412,6 +465,7 @@ int main(void)
         cmocka_unit_test(test_larger_shapes),
         cmocka_unit_test(test_integers_are_exact),
         cmocka_unit_test(test_batch_does_not_matter),
+        cmocka_unit_test(test_same_x),
         cmocka_unit_test(test_nonfinite_stays_where_it_is),
         cmocka_unit_test(test_embed),
         cmocka_unit_test(test_two_backends_at_once),
