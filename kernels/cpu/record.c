@@ -4,9 +4,7 @@
  * a slab of hidden rows meets the whole vocabulary, then each group of them is reduced and
  * encoded.
  */
-#include <string.h>
-
-#include "kernels/cpu/fmath.h"
+#include "kernels/cpu/record_scale.h"
 #include "kernels/cpu/score_walk.h"
 
 enum {
@@ -14,9 +12,6 @@ enum {
     SLAB_ROWS = 2048,       /* more gain nothing */
     GROUPS = KERN_PANEL / KERN_LANES
 };
-
-/** How far below the largest logit the codes reach. */
-static const float reach = 16.0f;
 
 static size_t smaller_of(size_t a, size_t b)
 {
@@ -45,19 +40,14 @@ static void lanes_min(float *min, const struct kern_logit_tile *tile)
 }
 
 /** Scale and floor of a row into its record and the encoder's lane. */
-static void begin_record(uint16_t *record, struct kern_encoded_rows *rows, size_t lane, float min,
-                         const struct kern_score_lanes *sums)
+static void begin_record(uint16_t *record, size_t n_vocab, struct kern_encoded_rows *rows,
+                         size_t lane, float min, const struct kern_score_lanes *sums)
 {
-    float max = sums->max[lane];
-    float log_sum = (float)kern_log(sums->sum[lane]);
-    float lowest = min > max - reach ? min : max - reach;
-    float scale = (max - lowest) / KERN_CODE_MAX;
-    float floor = lowest - max - log_sum;
-    memcpy(record, &scale, sizeof scale);
-    memcpy(record + 2, &floor, sizeof floor);
+    struct kern_record_scale scale = kern_record_scale_of(min, sums->max[lane], sums->sum[lane]);
+    kern_record_write(record, n_vocab, &scale);
     rows->codes[lane] = record + KERN_CODE_HEADER;
-    rows->scale[lane] = scale;
-    rows->floor[lane] = lowest;
+    rows->scale[lane] = scale.scale;
+    rows->floor[lane] = scale.lowest;
 }
 
 struct recording {
@@ -88,8 +78,7 @@ static void encode_group(void *context, size_t index, unsigned thread)
     for (size_t lane = 0; lane < rows.n_lanes; lane++) {
         size_t row = r->first_row + index * KERN_LANES + lane;
         uint16_t *record = r->op->records + row * r->op->stride;
-        begin_record(record, &rows, lane, min[lane], &sums);
-        record[r->op->stride - 1] = 0; /* unused if the vocabulary is odd, else overwritten */
+        begin_record(record, walk->n_vocab, &rows, lane, min[lane], &sums);
     }
     ops->encode_codes(&rows, &tile);
     kern_clock_count(walk->cpu->base.clock, KERN_PHASE_FOLD, begun);

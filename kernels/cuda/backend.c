@@ -1,0 +1,188 @@
+/* Opening, closing and memory of the CUDA backend; the operations have files of their own. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernels/cuda/context.h"
+
+enum {
+    PANEL_SIZE = 64 << 20,
+    N_SLOTS = 24,
+    PRODUCT_TOKENS = 4096,
+    PRODUCT_STEP = 128,
+    ALIGNMENT = 256
+};
+
+void *kern_cuda_take(struct kern_cuda_arena *arena, size_t n_bytes)
+{
+    char *taken = arena->base ? arena->base + arena->used : NULL;
+    arena->used += (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return taken;
+}
+
+enum status kern_cuda_memory(struct kern_cuda *cuda, void **out, size_t n_bytes,
+                             struct status_why *why)
+{
+    enum status status;
+    do {
+        *out = NULL;
+        status = cuda->device->ops->alloc(cuda->device, out, n_bytes ? n_bytes : 1, why);
+    } while (status == STATUS_MEMORY && kern_cuda_cache_shrink(cuda));
+    return status;
+}
+
+enum status kern_cuda_scratch(struct kern_cuda *cuda, void **out, size_t n_bytes,
+                              struct status_why *why)
+{
+    *out = NULL;
+    if (n_bytes > cuda->scratch_bytes) {
+        cuda->device->ops->free(cuda->device, cuda->scratch);
+        cuda->scratch = NULL;
+        cuda->scratch_bytes = 0;
+        enum status status = kern_cuda_memory(cuda, &cuda->scratch, n_bytes, why);
+        if (status != STATUS_OK)
+            return status;
+        cuda->scratch_bytes = n_bytes;
+    }
+    *out = cuda->scratch;
+    return STATUS_OK;
+}
+
+enum status kern_cuda_cancelled(const struct kern_cuda *cuda)
+{
+    const atomic_bool *cancel = cuda->base.cancel;
+    return cancel && atomic_load_explicit(cancel, memory_order_relaxed) ? STATUS_CANCELLED
+                                                                        : STATUS_OK;
+}
+
+enum status kern_cuda_run(struct kern_cuda *cuda, enum kern_cuda_kernel kernel, size_t n_blocks,
+                          size_t shared_bytes, const void *args, struct status_why *why)
+{
+    enum status status = kern_cuda_cancelled(cuda);
+    if (status != STATUS_OK || n_blocks == 0)
+        return status;
+    struct kern_cuda_launch launch = {
+        .kernel = kernel, .n_blocks = n_blocks, .shared_bytes = shared_bytes, .args = args};
+    return cuda->device->ops->launch(cuda->device, &launch, why);
+}
+
+enum status kern_cuda_put(struct kern_cuda *cuda, void *to, const void *from, size_t n_bytes,
+                          struct status_why *why)
+{
+    if (n_bytes == 0)
+        return STATUS_OK;
+    return cuda->device->ops->copy_in(cuda->device, KERN_CUDA_COMPUTE, to, from, n_bytes, why);
+}
+
+static enum status cuda_alloc(struct kern_backend *b, void **out, size_t n_bytes,
+                              struct status_why *why)
+{
+    return kern_cuda_memory(kern_cuda_of(b), out, n_bytes, why);
+}
+
+static void cuda_free(struct kern_backend *b, void *memory)
+{
+    struct kern_cuda *cuda = kern_cuda_of(b);
+    cuda->device->ops->free(cuda->device, memory);
+}
+
+static enum status cuda_upload(struct kern_backend *b, void *to, const void *from, size_t n_bytes,
+                               struct status_why *why)
+{
+    return kern_cuda_put(kern_cuda_of(b), to, from, n_bytes, why);
+}
+
+static enum status cuda_download(struct kern_backend *b, void *to, const void *from, size_t n_bytes,
+                                 struct status_why *why)
+{
+    struct kern_cuda *cuda = kern_cuda_of(b);
+    return cuda->device->ops->copy_out(cuda->device, to, from, n_bytes, why);
+}
+
+static void cuda_close(struct kern_backend *b)
+{
+    struct kern_cuda *cuda = kern_cuda_of(b);
+    kern_cuda_cache_close(cuda);
+    cuda->device->ops->free(cuda->device, cuda->scratch);
+    cuda->device->ops->close(cuda->device);
+    free(cuda->products.shapes);
+    free(cuda);
+}
+
+static const struct kern_backend_ops cuda_ops = {
+    .name = "cuda",
+    .close = cuda_close,
+    .alloc = cuda_alloc,
+    .free = cuda_free,
+    .upload = cuda_upload,
+    .download = cuda_download,
+    .embed = kern_cuda_embed,
+    .rmsnorm = kern_cuda_rmsnorm,
+    .linear = kern_cuda_linear,
+    .rope = kern_cuda_rope,
+    .attention = kern_cuda_attention,
+    .gate = kern_cuda_gate,
+    .route = kern_cuda_route,
+    .gather = kern_cuda_gather,
+    .scatter_add = kern_cuda_scatter_add,
+    .score = kern_cuda_score,
+    .record = kern_cuda_record,
+    .linear_bytes = kern_cuda_linear_bytes,
+    .score_bytes = kern_cuda_score_bytes,
+    .record_bytes = kern_cuda_record_bytes,
+};
+
+/** Fill in what the caller left to us. */
+static enum status choose(struct kern_cuda *cuda, struct status_why *why)
+{
+    struct kern_cuda_options *o = &cuda->options;
+    size_t free_bytes, total_bytes;
+    enum status status = cuda->device->ops->memory(cuda->device, &free_bytes, &total_bytes, why);
+    if (status != STATUS_OK)
+        return status;
+    /* A quarter is left for activations and scores: 2 GB and more on any device that counts. */
+    o->weight_bytes = o->weight_bytes ? o->weight_bytes : free_bytes / 4 * 3;
+    o->panel_size = o->panel_size ? o->panel_size : PANEL_SIZE;
+    o->n_slots = o->n_slots ? o->n_slots : N_SLOTS;
+    o->product_tokens = o->product_tokens ? o->product_tokens : PRODUCT_TOKENS;
+    o->product_step = o->product_step ? o->product_step : PRODUCT_STEP;
+    snprintf(cuda->plan, sizeof cuda->plan,
+             "%.1f of %.1f GB free; weights may take %.1f GB, beyond that they are streamed from "
+             "host memory",
+             1e-9 * (double)free_bytes, 1e-9 * (double)total_bytes, 1e-9 * (double)o->weight_bytes);
+    return STATUS_OK;
+}
+
+enum status kern_cuda_open(struct kern_backend **out, struct kern_cuda_device *device,
+                           const struct kern_cuda_options *options, struct status_why *why)
+{
+    *out = NULL;
+    struct kern_cuda *cuda = calloc(1, sizeof *cuda);
+    if (!cuda) {
+        device->ops->close(device);
+        return status_fail(why, STATUS_MEMORY, "no memory for a backend");
+    }
+    cuda->base.ops = &cuda_ops;
+    cuda->base.clock = &cuda->clock;
+    cuda->clock.n_threads = 1;
+    cuda->device = device;
+    cuda->options = *options;
+    enum status status = choose(cuda, why);
+    if (status == STATUS_OK)
+        status = kern_cuda_cache_open(cuda, why);
+    if (status != STATUS_OK) {
+        kern_close(&cuda->base);
+        return status;
+    }
+    *out = &cuda->base;
+    return STATUS_OK;
+}
+
+const char *kern_cuda_device_name(const struct kern_backend *b)
+{
+    return ((const struct kern_cuda *)b)->device->name;
+}
+
+const char *kern_cuda_plan(const struct kern_backend *b)
+{
+    return ((const struct kern_cuda *)b)->plan;
+}

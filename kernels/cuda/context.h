@@ -1,0 +1,105 @@
+/** The CUDA backend's own struct: what every file in kernels/cuda works with. */
+#ifndef KERNELS_CUDA_CONTEXT_H
+#define KERNELS_CUDA_CONTEXT_H
+
+#include "kernels/backend.h"
+#include "kernels/cuda/cache.h"
+#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/product.h"
+
+struct kern_cuda {
+    struct kern_backend base; /* first: a kern_backend of this kind is a kern_cuda */
+    struct kern_clock clock;
+    struct kern_cuda_device *device;
+    struct kern_cuda_options options; /* nothing in it is 0 */
+    struct kern_cuda_cache cache;
+    struct kern_cuda_products products;
+    void *scratch;
+    size_t scratch_bytes;
+    char plan[256];
+};
+
+static inline struct kern_cuda *kern_cuda_of(struct kern_backend *b)
+{
+    return (struct kern_cuda *)b;
+}
+
+static inline size_t kern_cuda_min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline size_t kern_cuda_divide_up(size_t a, size_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/** Whether products multiply halves, on tensor cores. */
+static inline bool kern_cuda_uses_halves(const struct kern_cuda *cuda)
+{
+    return cuda->options.precision != KERN_PRECISION_EXACT;
+}
+
+/** A piece of memory to be divided; without a base only the sizes count. */
+struct kern_cuda_arena {
+    char *base;
+    size_t used;
+};
+
+/** The next n_bytes, aligned to 256. */
+void *kern_cuda_take(struct kern_cuda_arena *arena, size_t n_bytes);
+
+/** Device memory; copies of weights that can be made again give way to it. */
+enum status kern_cuda_memory(struct kern_cuda *cuda, void **out, size_t n_bytes,
+                             struct status_why *why);
+
+/**
+ * Working memory for the operation at hand, as in the CPU backend: valid until the next call.
+ * What earlier operations queued may still use it, in the order of the stream.
+ */
+enum status kern_cuda_scratch(struct kern_cuda *cuda, void **out, size_t n_bytes,
+                              struct status_why *why);
+
+/** STATUS_CANCELLED once the caller wants the operation to end. */
+enum status kern_cuda_cancelled(const struct kern_cuda *cuda);
+
+/** Launch a kernel (no DECODE), unless cancelled. */
+enum status kern_cuda_run(struct kern_cuda *cuda, enum kern_cuda_kernel kernel, size_t n_blocks,
+                          size_t shared_bytes, const void *args, struct status_why *why);
+
+/** Host to device on the compute stream. */
+enum status kern_cuda_put(struct kern_cuda *cuda, void *to, const void *from, size_t n_bytes,
+                          struct status_why *why);
+
+/* The operations; arguments as in kernels/backend.h. */
+enum status kern_cuda_embed(struct kern_backend *b, const struct kern_weight *table,
+                            const int32_t *tokens, size_t n_tokens, float *x,
+                            struct status_why *why);
+enum status kern_cuda_rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,
+                              const float *x, size_t n_tokens, float *y, struct status_why *why);
+enum status kern_cuda_linear(struct kern_backend *b, const struct kern_linear *op,
+                             struct status_why *why);
+enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
+                           struct status_why *why);
+enum status kern_cuda_attention(struct kern_backend *b, const struct kern_attention *op,
+                                struct status_why *why);
+enum status kern_cuda_gate(struct kern_backend *b, float *gate, const float *up, size_t n,
+                           struct status_why *why);
+enum status kern_cuda_route(struct kern_backend *b, const float *logits, size_t n_tokens,
+                            size_t n_experts, size_t n_used, int32_t *experts, float *shares,
+                            struct status_why *why);
+enum status kern_cuda_gather(struct kern_backend *b, const float *x, size_t width,
+                             const uint32_t *rows, size_t n_rows, float *y, struct status_why *why);
+enum status kern_cuda_scatter_add(struct kern_backend *b, const float *x, size_t width,
+                                  const uint32_t *rows, const float *shares, size_t n_rows,
+                                  float *y, struct status_why *why);
+enum status kern_cuda_score(struct kern_backend *b, const struct kern_score *op,
+                            struct status_why *why);
+enum status kern_cuda_record(struct kern_backend *b, const struct kern_record *op,
+                             struct status_why *why);
+size_t kern_cuda_linear_bytes(struct kern_backend *b, const struct kern_linear *op);
+size_t kern_cuda_score_bytes(struct kern_backend *b, const struct kern_score *op);
+size_t kern_cuda_record_bytes(struct kern_backend *b, const struct kern_record *op);
+
+#endif

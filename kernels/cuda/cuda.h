@@ -1,0 +1,30 @@
+/** The CUDA backend: how to open it. docs/cuda.md says how it works. */
+#ifndef KERNELS_CUDA_CUDA_H
+#define KERNELS_CUDA_CUDA_H
+
+#include "kernels/backend.h"
+#include "kernels/cuda/device.h"
+
+struct kern_cuda_options {
+    enum kern_precision precision;
+    /* What follows may be 0: chosen. Tests set it, to have much happen in little memory. */
+    size_t weight_bytes;   /* device memory for weights: packed, and decoded ones that are kept */
+    size_t panel_size;     /* of a weight that is decoded at once: elements, and packed bytes */
+    size_t n_slots;        /* staging places for packed panels that do not stay; at least 4 */
+    size_t product_tokens; /* tokens of a product */
+    size_t product_step;   /* tokens that a smaller one is padded to a multiple of */
+};
+
+/**
+ * Open a backend on a device, which becomes the backend's, also when this fails.
+ * Fails: STATUS_MEMORY, and what the device reports.
+ */
+enum status kern_cuda_open(struct kern_backend **out, struct kern_cuda_device *device,
+                           const struct kern_cuda_options *options, struct status_why *why);
+
+/** The device's name. */
+const char *kern_cuda_device_name(const struct kern_backend *b);
+/** One sentence on where weights go and how much memory they may take; for the user. */
+const char *kern_cuda_plan(const struct kern_backend *b);
+
+#endif

@@ -1,0 +1,215 @@
+/**
+ * Logits beside the vocabulary walk: those of the targets, and rows in 16 bits.
+ *
+ *   targets  one chain of multiply-adds per target: 2 K operations, 8 K bytes
+ *   patch    write the targets' logits into the tile, so that ranks compare equal numbers
+ *   codes    16-bit codes to log-probabilities: 2 bytes read, 4 written per token
+ *   lowest   the smallest logit of each row: 4 bytes per token
+ *   encode   logits to codes: 4 bytes read, 2 written per token
+ */
+#ifndef KERNELS_CUDA_K_RECORD_H
+#define KERNELS_CUDA_K_RECORD_H
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "kernels/cpu/terms.h"
+#include "kernels/cuda/k_product.h"
+
+enum {
+    KERN_TARGET_THREADS = 128,
+    KERN_TARGET_CHUNK = 1024, /* columns in shared memory at a time */
+    KERN_PATCH_THREADS = 128,
+    KERN_CODES_THREADS = 256,
+    KERN_CODES_SIDE = 32, /* tokens and rows of a block */
+    KERN_LOWEST_THREADS = 512
+};
+
+/** A target of the rows at hand. */
+struct kern_cuda_target {
+    uint32_t row;
+    int32_t token;
+    size_t slot; /* of ranks; its lane is row % KERN_LANES */
+};
+
+/** A block per target: the logit of `weights` row i after hidden row targets[i].row. */
+struct kern_target_args {
+    const struct kern_cuda_target *targets;
+    const float *hidden;  /* [rows, n_cols] */
+    const float *weights; /* [targets, n_cols] */
+    /* With halves: the operands are rounded as the product of the tile rounds them. */
+    const uint32_t *hidden_largest, *weights_largest; /* NULL: exact */
+    size_t n_cols;
+    const float *bias; /* [V] or NULL */
+    float scale;
+    struct kern_rank_lanes *ranks;
+};
+
+struct kern_target_shared {
+    float hidden[KERN_TARGET_CHUNK], weights[KERN_TARGET_CHUNK];
+    float sum;
+};
+
+/** x as a product of halves sees it: scaled and rounded. */
+KERN_INLINE float kern_as_half(float x, int exponent)
+{
+    return kern_half_to_float(kern_half_from_float(kern_scale_by(x, exponent)));
+}
+
+KERN_INLINE void kern_target_block(const struct kern_target_args *a, size_t block, void *shared)
+{
+    struct kern_target_shared *s = (struct kern_target_shared *)shared;
+    struct kern_cuda_target target = a->targets[block];
+    const float *hidden = a->hidden + target.row * a->n_cols;
+    const float *weights = a->weights + block * a->n_cols;
+    bool halves = a->hidden_largest != NULL;
+    int eh = halves ? kern_row_exponent(a->hidden_largest[target.row]) : 0;
+    int ew = halves ? kern_row_exponent(a->weights_largest[block]) : 0;
+    for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_TARGET_THREADS))
+        s->sum = 0.0f;
+    for (size_t k = 0; k < a->n_cols; k += KERN_TARGET_CHUNK) {
+        size_t left = a->n_cols - k;
+        unsigned n = left < KERN_TARGET_CHUNK ? (unsigned)left : KERN_TARGET_CHUNK;
+        for (unsigned t = kern_thread_begin(); t < KERN_TARGET_THREADS;
+             t += kern_thread_step(KERN_TARGET_THREADS)) {
+            for (unsigned i = t; i < n; i += KERN_TARGET_THREADS) {
+                s->hidden[i] = halves ? kern_as_half(hidden[k + i], eh) : hidden[k + i];
+                s->weights[i] = halves ? kern_as_half(weights[k + i], ew) : weights[k + i];
+            }
+        }
+        kern_barrier();
+        for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_TARGET_THREADS)) {
+            float sum = s->sum;
+            for (unsigned i = 0; i < n; i++)
+                sum = fmaf(s->weights[i], s->hidden[i], sum);
+            s->sum = sum;
+        }
+        kern_barrier();
+    }
+    for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_TARGET_THREADS)) {
+        float sum = kern_scale_by(s->sum, -(eh + ew));
+        const float *bias = a->bias ? a->bias + target.token : NULL;
+        a->ranks[target.slot].logit[target.row % KERN_LANES] =
+            kern_finished(sum, a->scale, bias, NULL);
+    }
+}
+
+/** Targets within the tile; a block takes KERN_PATCH_THREADS of them. */
+struct kern_patch_args {
+    const struct kern_cuda_target *targets;
+    size_t n_targets;
+    const struct kern_rank_lanes *ranks;
+    float *logits; /* [n_vocab, stride] */
+    size_t stride, n_vocab;
+    int32_t first_token;
+};
+
+KERN_INLINE void kern_patch_block(const struct kern_patch_args *a, size_t block, void *shared)
+{
+    (void)shared;
+    for (unsigned t = kern_thread_begin(); t < KERN_PATCH_THREADS;
+         t += kern_thread_step(KERN_PATCH_THREADS)) {
+        size_t i = block * KERN_PATCH_THREADS + t;
+        if (i >= a->n_targets)
+            continue;
+        struct kern_cuda_target target = a->targets[i];
+        int64_t row = (int64_t)target.token - a->first_token;
+        if (row >= 0 && row < (int64_t)a->n_vocab)
+            a->logits[(size_t)row * a->stride + target.row] =
+                a->ranks[target.slot].logit[target.row % KERN_LANES];
+    }
+}
+
+/** Scale and floor of a row: of a record to be read, or to be written (then of its logits). */
+struct kern_code_scale {
+    float scale, floor;
+};
+
+/** Squares of KERN_CODES_SIDE tokens and rows; a block each, rows fastest. */
+struct kern_codes_args {
+    uint16_t *codes; /* [n_rows, code_stride], that of the tile's first token first */
+    size_t code_stride;
+    const struct kern_code_scale *scales; /* [n_rows] */
+    float *logits;                        /* [n_vocab, stride] */
+    size_t stride, n_rows, n_vocab;
+    bool encode;
+};
+
+struct kern_codes_shared {
+    float x[KERN_CODES_SIDE][KERN_CODES_SIDE + 1]; /* [token][row] */
+};
+
+/** The square's numbers go through shared memory, so that both sides are coalesced. */
+KERN_INLINE void kern_codes_block(const struct kern_codes_args *a, size_t block, void *shared)
+{
+    struct kern_codes_shared *s = (struct kern_codes_shared *)shared;
+    size_t across = (a->n_rows + KERN_CODES_SIDE - 1) / KERN_CODES_SIDE;
+    size_t row0 = block % across * KERN_CODES_SIDE, token0 = block / across * KERN_CODES_SIDE;
+    const unsigned n = KERN_CODES_SIDE * KERN_CODES_SIDE;
+    for (unsigned t = kern_thread_begin(); t < KERN_CODES_THREADS;
+         t += kern_thread_step(KERN_CODES_THREADS)) {
+        for (unsigned i = t; i < n; i += KERN_CODES_THREADS) {
+            unsigned fast = i % KERN_CODES_SIDE, slow = i / KERN_CODES_SIDE;
+            size_t row = row0 + (a->encode ? fast : slow);
+            size_t token = token0 + (a->encode ? slow : fast);
+            if (row >= a->n_rows || token >= a->n_vocab)
+                continue;
+            if (a->encode)
+                s->x[slow][fast] = a->logits[token * a->stride + row];
+            else
+                s->x[fast][slow] = (float)a->codes[row * a->code_stride + token];
+        }
+    }
+    kern_barrier();
+    for (unsigned t = kern_thread_begin(); t < KERN_CODES_THREADS;
+         t += kern_thread_step(KERN_CODES_THREADS)) {
+        for (unsigned i = t; i < n; i += KERN_CODES_THREADS) {
+            unsigned fast = i % KERN_CODES_SIDE, slow = i / KERN_CODES_SIDE;
+            size_t row = row0 + (a->encode ? slow : fast);
+            size_t token = token0 + (a->encode ? fast : slow);
+            if (row >= a->n_rows || token >= a->n_vocab)
+                continue;
+            struct kern_code_scale scale = a->scales[row];
+            if (a->encode)
+                a->codes[row * a->code_stride + token] =
+                    kern_encode(s->x[fast][slow], scale.floor, scale.scale);
+            else
+                a->logits[token * a->stride + row] =
+                    fmaf(scale.scale, s->x[slow][fast], scale.floor);
+        }
+    }
+}
+
+/** The smallest logit of each row, NaN passed over. A block per KERN_LANES rows. */
+struct kern_lowest_args {
+    const float *logits; /* [n_vocab, stride] */
+    size_t stride, n_vocab;
+    float *lowest; /* [rows, whole groups] */
+};
+
+struct kern_lowest_shared {
+    float lowest[KERN_LOWEST_THREADS];
+};
+
+KERN_INLINE void kern_lowest_block(const struct kern_lowest_args *a, size_t group, void *shared)
+{
+    struct kern_lowest_shared *s = (struct kern_lowest_shared *)shared;
+    for (unsigned t = kern_thread_begin(); t < KERN_LOWEST_THREADS;
+         t += kern_thread_step(KERN_LOWEST_THREADS)) {
+        const float *logits = a->logits + group * KERN_LANES + t % KERN_LANES;
+        float lowest = INFINITY;
+        for (size_t v = t / KERN_LANES; v < a->n_vocab; v += KERN_LOWEST_THREADS / KERN_LANES)
+            lowest = logits[v * a->stride] < lowest ? logits[v * a->stride] : lowest;
+        s->lowest[t] = lowest;
+    }
+    kern_barrier();
+    for (unsigned t = kern_thread_begin(); t < KERN_LANES;
+         t += kern_thread_step(KERN_LOWEST_THREADS)) {
+        float lowest = INFINITY;
+        for (unsigned i = t; i < KERN_LOWEST_THREADS; i += KERN_LANES)
+            lowest = s->lowest[i] < lowest ? s->lowest[i] : lowest;
+        a->lowest[group * KERN_LANES + t] = lowest;
+    }
+}
+
+#endif

@@ -1,0 +1,57 @@
+/**
+ * Products of halves by the library, so that a token's results never depend on its neighbours:
+ * each product is planned for one number of tokens, and smaller ones are padded to what a test on
+ * the first use has shown to give the same bits.
+ */
+#ifndef KERNELS_CUDA_PRODUCT_H
+#define KERNELS_CUDA_PRODUCT_H
+
+#include "kernels/cuda/device.h"
+
+/** Where the tokens are in c[j][i] = sum_k a[i][k] b[j][k]. */
+enum kern_cuda_side { KERN_CUDA_TOKENS_A, KERN_CUDA_TOKENS_B };
+
+/** A shape of products. */
+struct kern_cuda_product {
+    enum kern_cuda_side side;
+    size_t n_weights; /* rows of the weight */
+    size_t n_k;
+    size_t n_tokens; /* planned */
+    size_t step;     /* padding to multiples of this gives the bits of n_tokens */
+};
+
+struct kern_cuda_products {
+    struct kern_cuda_product *shapes;
+    size_t n_shapes, capacity;
+};
+
+/** An operand in halves: hi, or hi and lo (else NULL), rows of n_k. */
+struct kern_cuda_halves {
+    const uint16_t *hi, *lo;
+};
+
+struct kern_cuda;
+
+/**
+ * The shape of a product of n_weights rows of n_k columns with up to n_tokens tokens. On its first
+ * use the library is tried, in scratch memory: equal rows at different places, and smaller
+ * numbers of tokens, must give equal bits.
+ * Fails: STATUS_UNSUPPORTED (no algorithm for it), STATUS_DEVICE (the place shows), STATUS_MEMORY.
+ */
+enum status kern_cuda_product_find(struct kern_cuda *cuda, enum kern_cuda_side side,
+                                   size_t n_weights, size_t n_k, size_t n_tokens,
+                                   const struct kern_cuda_product **out, struct status_why *why);
+
+/** Tokens to compute for n_tokens of them. */
+size_t kern_cuda_product_padded(const struct kern_cuda_product *product, size_t n_tokens);
+
+/**
+ * c = weights times tokens: with lo's three products, the small ones first, else one. Tokens:
+ * padded ones.   c: [n_tokens][n_weights] with tokens at b, else [n_weights][n_tokens].
+ */
+enum status kern_cuda_multiply(struct kern_cuda *cuda, const struct kern_cuda_product *product,
+                               const struct kern_cuda_halves *weights,
+                               const struct kern_cuda_halves *tokens, size_t n_tokens, float *c,
+                               struct status_why *why);
+
+#endif

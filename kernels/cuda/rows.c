@@ -1,0 +1,131 @@
+/* The operations that go through rows once: host side of k_rows.h. */
+#include "kernels/cuda/k_rows.h"
+
+#include <stdlib.h>
+
+#include "kernels/cpu/ops_scalar.h"
+#include "kernels/cuda/weights.h"
+
+enum { EMBED_ROWS = 4096 /* gathered at a time: 16 MB of Q4_K rows of 8192 */ };
+
+enum status kern_cuda_embed(struct kern_backend *b, const struct kern_weight *table,
+                            const int32_t *tokens, size_t n_tokens, float *x,
+                            struct status_why *why)
+{
+    struct kern_cuda *cuda = kern_cuda_of(b);
+    size_t most = kern_cuda_min(n_tokens, EMBED_ROWS);
+    void *memory;
+    enum status status = kern_cuda_scratch(cuda, &memory, kern_cuda_rows_bytes(table, most), why);
+    for (size_t t = 0; status == STATUS_OK && t < n_tokens; t += most)
+        status = kern_cuda_rows_decode(cuda, table, tokens + t, kern_cuda_min(n_tokens - t, most),
+                                       memory, x + t * table->n_cols, NULL, why);
+    return status;
+}
+
+enum status kern_cuda_rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,
+                              const float *x, size_t n_tokens, float *y, struct status_why *why)
+{
+    struct kern_cuda *cuda = kern_cuda_of(b);
+    struct kern_norm_args args = {.x = x, .y = y, .width = gain->n_cols, .eps = eps};
+    enum status status = kern_cuda_vector(cuda, gain, &args.gain, why);
+    if (status != STATUS_OK)
+        return status;
+    return kern_cuda_run(cuda, KERN_CUDA_NORM, n_tokens, sizeof(struct kern_norm_shared), &args,
+                         why);
+}
+
+enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
+                           struct status_why *why)
+{
+    struct kern_cuda *cuda = kern_cuda_of(b);
+    void *positions;
+    size_t n_bytes = op->n_tokens * sizeof *op->positions;
+    enum status status = kern_cuda_scratch(cuda, &positions, n_bytes, why);
+    if (status == STATUS_OK)
+        status = kern_cuda_put(cuda, positions, op->positions, n_bytes, why);
+    if (status != STATUS_OK)
+        return status;
+    struct kern_rope_args args = {
+        .x = op->x,
+        .table = op->table,
+        .positions = positions,
+        .stride = op->stride,
+        .n_tokens = op->n_tokens,
+        .n_heads = op->n_heads,
+        .head_size = op->head_size,
+        .n_pairs = op->n_pairs,
+        .split_halves = op->split_halves,
+    };
+    size_t n_pairs = op->n_tokens * op->n_heads * op->n_pairs;
+    return kern_cuda_run(cuda, KERN_CUDA_ROPE, kern_cuda_divide_up(n_pairs, KERN_ROWS_ELEMS), 0,
+                         &args, why);
+}
+
+enum status kern_cuda_gate(struct kern_backend *b, float *gate, const float *up, size_t n,
+                           struct status_why *why)
+{
+    struct kern_gate_args args = {.gate = gate, .up = up, .n = n};
+    return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_GATE, kern_cuda_divide_up(n, KERN_ROWS_ELEMS),
+                         0, &args, why);
+}
+
+/** The host has to know the experts to form their batches, so it chooses them itself. */
+enum status kern_cuda_route(struct kern_backend *b, const float *logits, size_t n_tokens,
+                            size_t n_experts, size_t n_used, int32_t *experts, float *shares,
+                            struct status_why *why)
+{
+    struct kern_cuda *cuda = kern_cuda_of(b);
+    size_t n = n_tokens * n_experts;
+    float *host = malloc(n * sizeof *host);
+    if (!host)
+        return status_fail(why, STATUS_MEMORY, "no memory to route %zu tokens", n_tokens);
+    enum status status = kern_cuda_cancelled(cuda);
+    if (status == STATUS_OK)
+        status = cuda->device->ops->copy_out(cuda->device, host, logits, n * sizeof *host, why);
+    for (size_t t = 0; status == STATUS_OK && t < n_tokens; t++)
+        kern_scalar_route(host + t * n_experts, n_experts, n_used, experts + t * n_used,
+                          shares + t * n_used);
+    free(host);
+    return status;
+}
+
+/** Gather, or with shares scatter. */
+static enum status move_rows(struct kern_cuda *cuda, struct kern_gather_args args,
+                             const uint32_t *rows, const float *shares, size_t n_rows,
+                             struct status_why *why)
+{
+    struct kern_cuda_arena arena = {0};
+    void *to_rows = NULL, *to_shares = NULL, *memory = NULL;
+    enum status status = STATUS_OK;
+    for (int pass = 0; status == STATUS_OK && pass < 2; pass++) {
+        arena = (struct kern_cuda_arena){.base = memory};
+        to_rows = kern_cuda_take(&arena, n_rows * sizeof *rows);
+        to_shares = shares ? kern_cuda_take(&arena, n_rows * sizeof *shares) : NULL;
+        if (pass == 0)
+            status = kern_cuda_scratch(cuda, &memory, arena.used, why);
+    }
+    if (status == STATUS_OK)
+        status = kern_cuda_put(cuda, to_rows, rows, n_rows * sizeof *rows, why);
+    if (status == STATUS_OK && shares)
+        status = kern_cuda_put(cuda, to_shares, shares, n_rows * sizeof *shares, why);
+    if (status != STATUS_OK)
+        return status;
+    args.rows = to_rows;
+    args.shares = to_shares;
+    return kern_cuda_run(cuda, KERN_CUDA_GATHER, n_rows, 0, &args, why);
+}
+
+enum status kern_cuda_gather(struct kern_backend *b, const float *x, size_t width,
+                             const uint32_t *rows, size_t n_rows, float *y, struct status_why *why)
+{
+    struct kern_gather_args args = {.x = x, .y = y, .width = width};
+    return move_rows(kern_cuda_of(b), args, rows, NULL, n_rows, why);
+}
+
+enum status kern_cuda_scatter_add(struct kern_backend *b, const float *x, size_t width,
+                                  const uint32_t *rows, const float *shares, size_t n_rows,
+                                  float *y, struct status_why *why)
+{
+    struct kern_gather_args args = {.x = x, .y = y, .width = width};
+    return move_rows(kern_cuda_of(b), args, rows, shares, n_rows, why);
+}

@@ -1,0 +1,96 @@
+/* Recorded rows on their way to the device: codes of the next tile while this one is folded. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cuda/scoring.h"
+
+/* Events, ready and free for each buffer; the cache's slots have the numbers below. */
+enum { EVENT_CODES = KERN_CUDA_MAX_EVENTS - 2 * KERN_CUDA_CODE_BUFFERS };
+
+static size_t buffer_of(const struct kern_cuda_scoring *s, size_t vocab_row)
+{
+    return vocab_row / s->walk.tile_vocab % KERN_CUDA_CODE_BUFFERS;
+}
+
+static unsigned ready_event(size_t buffer)
+{
+    return EVENT_CODES + 2 * (unsigned)buffer;
+}
+
+static unsigned free_event(size_t buffer)
+{
+    return ready_event(buffer) + 1;
+}
+
+enum status kern_cuda_scoring_put_scales(struct kern_cuda_scoring *s, struct status_why *why)
+{
+    const struct kern_recorded *recorded = s->op->heads[0].recorded;
+    struct kern_code_scale *scales = malloc(s->chunk.n_rows * sizeof *scales);
+    if (!scales)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu records", s->chunk.n_rows);
+    for (size_t i = 0; i < s->chunk.n_rows; i++) {
+        const uint16_t *record = recorded->records + (s->chunk.first_row + i) * recorded->stride;
+        memcpy(&scales[i].scale, record, sizeof(float));
+        memcpy(&scales[i].floor, record + 2, sizeof(float));
+    }
+    enum status status =
+        kern_cuda_put(s->cuda, s->scales, scales, s->chunk.n_rows * sizeof *scales, why);
+    free(scales);
+    return status;
+}
+
+/** Begin to upload the codes of the tile from vocab_row on. */
+static enum status upload_codes(struct kern_cuda_scoring *s, size_t vocab_row,
+                                struct status_why *why)
+{
+    const struct kern_cuda_device_ops *ops = s->cuda->device->ops;
+    const struct kern_recorded *recorded = s->op->heads[0].recorded;
+    size_t i_buffer = buffer_of(s, vocab_row), n = kern_cuda_scoring_rows(s, vocab_row);
+    for (size_t i = 0; i < s->chunk.n_rows; i++) {
+        const uint16_t *record = recorded->records + (s->chunk.first_row + i) * recorded->stride;
+        memcpy(s->host_codes + i * n, record + KERN_CODE_HEADER + vocab_row, n * sizeof *record);
+    }
+    enum status status = ops->wait(s->cuda->device, KERN_CUDA_UPLOAD, free_event(i_buffer), why);
+    if (status == STATUS_OK)
+        status = ops->copy_in(s->cuda->device, KERN_CUDA_UPLOAD, s->codes[i_buffer], s->host_codes,
+                              s->chunk.n_rows * n * sizeof(uint16_t), why);
+    if (status == STATUS_OK)
+        status = ops->signal(s->cuda->device, KERN_CUDA_UPLOAD, ready_event(i_buffer), why);
+    return status;
+}
+
+enum status kern_cuda_scoring_decode(struct kern_cuda_scoring *s, size_t vocab_row,
+                                     struct status_why *why)
+{
+    const struct kern_cuda_device_ops *ops = s->cuda->device->ops;
+    size_t i_buffer = buffer_of(s, vocab_row), n = kern_cuda_scoring_rows(s, vocab_row);
+    struct kern_codes_args args = {
+        .codes = s->codes[i_buffer],
+        .code_stride = n,
+        .scales = s->scales,
+        .logits = s->heads[0].logits,
+        .stride = s->walk.stride,
+        .n_rows = s->chunk.n_rows,
+        .n_vocab = n,
+    };
+    size_t n_blocks =
+        kern_cuda_divide_up(args.n_rows, KERN_CODES_SIDE) * kern_cuda_divide_up(n, KERN_CODES_SIDE);
+    enum status status = ops->wait(s->cuda->device, KERN_CUDA_COMPUTE, ready_event(i_buffer), why);
+    if (status == STATUS_OK)
+        status = kern_cuda_run(s->cuda, KERN_CUDA_CODES, n_blocks, sizeof(struct kern_codes_shared),
+                               &args, why);
+    if (status == STATUS_OK)
+        status = ops->signal(s->cuda->device, KERN_CUDA_COMPUTE, free_event(i_buffer), why);
+    if (status == STATUS_OK && vocab_row + n < s->walk.n_vocab)
+        status = upload_codes(s, vocab_row + n, why);
+    return status;
+}
+
+enum status kern_cuda_scoring_begin_codes(struct kern_cuda_scoring *s, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; status == STATUS_OK && i < KERN_CUDA_CODE_BUFFERS; i++)
+        status =
+            s->cuda->device->ops->signal(s->cuda->device, KERN_CUDA_COMPUTE, free_event(i), why);
+    return status == STATUS_OK ? upload_codes(s, 0, why) : status;
+}

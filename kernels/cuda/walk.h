@@ -1,0 +1,55 @@
+/**
+ * Walking the vocabulary with some hidden rows: what scoring and recording share. A head's logits
+ * come a tile of vocabulary rows at a time, [vocabulary][rows], finished (scaled, with bias).
+ */
+#ifndef KERNELS_CUDA_WALK_H
+#define KERNELS_CUDA_WALK_H
+
+#include "kernels/cuda/weights.h"
+
+enum {
+    KERN_CUDA_WALK_ROWS = 2048, /* hidden rows that share a walk */
+    KERN_CUDA_WALK_VOCAB = 4096 /* vocabulary rows of a tile: with 2048 rows 32 MB of logits */
+};
+
+/** One live head of the walk. */
+struct kern_cuda_walk_head {
+    const struct kern_head *head;
+    const float *bias; /* device, or NULL */
+    void *hidden_memory;
+    struct kern_cuda_operand hidden; /* of the rows at hand, from split */
+    const float *rows;               /* device: the rows at hand as floats */
+    void *weights;                   /* memory for an operand of a tile */
+    float *logits;                   /* [tile_vocab, stride] */
+};
+
+struct kern_cuda_walk {
+    struct kern_cuda *cuda;
+    size_t max_rows; /* of a walk */
+    size_t stride;   /* of logits: max_rows or more, a multiple of 32 */
+    size_t n_vocab, tile_vocab;
+    size_t n_rows; /* at hand */
+};
+
+/** Sizes for n_rows hidden rows. tile_vocab: of a tile, at most. */
+struct kern_cuda_walk kern_cuda_walk_of(struct kern_cuda *cuda, size_t n_rows, size_t n_vocab,
+                                        size_t tile_vocab);
+
+/** Take the head's arrays from the arena; tiles: as many tiles of logits as are held at once. */
+void kern_cuda_walk_divide(const struct kern_cuda_walk *walk, struct kern_cuda_walk_head *head,
+                           size_t n_tiles, struct kern_cuda_arena *arena);
+
+/** What may use scratch memory: bias, products. Before the arena is made. */
+enum status kern_cuda_walk_prepare(const struct kern_cuda_walk *walk,
+                                   struct kern_cuda_walk_head *head, struct status_why *why);
+
+/** Rows first .. first + n_rows - 1 of the head's hidden rows are at hand now. */
+enum status kern_cuda_walk_begin(struct kern_cuda_walk *walk, struct kern_cuda_walk_head *head,
+                                 size_t first, size_t n_rows, struct status_why *why);
+
+/** Logits of the vocabulary rows `row` .. row + n - 1 to `logits`; n is a tile or the last one. */
+enum status kern_cuda_walk_multiply(const struct kern_cuda_walk *walk,
+                                    struct kern_cuda_walk_head *head, size_t row, size_t n,
+                                    float *logits, struct status_why *why);
+
+#endif

@@ -1,0 +1,68 @@
+#include "tests/harness/run_kernel.h"
+
+#include "kernels/cuda/k_attention.h"
+#include "kernels/cuda/k_decode.h"
+#include "kernels/cuda/k_product.h"
+#include "kernels/cuda/k_record.h"
+#include "kernels/cuda/k_rows.h"
+#include "kernels/cuda/k_score.h"
+
+void run_kernel_block(const struct kern_cuda_launch *launch, size_t block, void *shared)
+{
+    const void *args = launch->args;
+    switch (launch->kernel) {
+    case KERN_CUDA_DECODE:
+        kern_decode_block(launch->type, args, block, shared);
+        return;
+    case KERN_CUDA_NORM:
+        kern_norm_block(args, block, shared);
+        return;
+    case KERN_CUDA_ROPE:
+        kern_rope_block(args, block, shared);
+        return;
+    case KERN_CUDA_GATE:
+        kern_gate_block(args, block, shared);
+        return;
+    case KERN_CUDA_GATHER:
+        kern_gather_block(args, block, shared);
+        return;
+    case KERN_CUDA_SPLIT:
+        kern_split_block(args, block, shared);
+        return;
+    case KERN_CUDA_FINISH:
+        kern_finish_block(args, block, shared);
+        return;
+    case KERN_CUDA_EXACT:
+        kern_exact_block(args, block, shared);
+        return;
+    case KERN_CUDA_FILL:
+        kern_fill_block(args, block, shared);
+        return;
+    case KERN_CUDA_ATTENTION:
+        kern_attend_block(args, block, shared);
+        return;
+    case KERN_CUDA_FOLD:
+        kern_fold_block(args, block, shared);
+        return;
+    case KERN_CUDA_PAIR:
+        kern_pair_block_of(args, block, shared);
+        return;
+    case KERN_CUDA_JS:
+        kern_js_block(args, block, shared);
+        return;
+    case KERN_CUDA_TARGET:
+        kern_target_block(args, block, shared);
+        return;
+    case KERN_CUDA_PATCH:
+        kern_patch_block(args, block, shared);
+        return;
+    case KERN_CUDA_CODES:
+        kern_codes_block(args, block, shared);
+        return;
+    case KERN_CUDA_LOWEST:
+        kern_lowest_block(args, block, shared);
+        return;
+    case KERN_CUDA_N_KERNELS:
+        return;
+    }
+}

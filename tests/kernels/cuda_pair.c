@@ -1,0 +1,51 @@
+#include "tests/kernels/cuda_pair.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/cpu.h"
+
+void cuda_pair_open(struct cuda_pair *p, enum kern_precision precision,
+                    const struct host_device_options *options)
+{
+    *p = (struct cuda_pair){0};
+    struct kern_cpu_options cpu = {.n_threads = 1, .isa_cap = KERN_ISA_AVX512};
+    assert_int_equal(kern_cpu_open(&p->cpu, &cpu, NULL), STATUS_OK);
+    struct kern_cuda_device *device = host_device_open(options, &p->log);
+    assert_non_null(device);
+    struct kern_cuda_options cuda = {
+        .precision = precision,
+        .weight_bytes = 600 << 10,
+        .panel_size = 64 << 10,
+        .n_slots = 4,
+        .product_tokens = 48,
+        .product_step = 16,
+    };
+    struct status_why why = {""};
+    if (kern_cuda_open(&p->cuda, device, &cuda, &why) != STATUS_OK)
+        fail_msg("%s", why.text);
+}
+
+void cuda_pair_close(struct cuda_pair *p)
+{
+    kern_close(p->cpu);
+    kern_close(p->cuda);
+    assert_int_equal(p->log.n_left, 0);
+}
+
+void cuda_pair_wait(struct cuda_pair *p, float *y)
+{
+    float first;
+    assert_int_equal(kern_download(p->cuda, &first, y, sizeof first, NULL), STATUS_OK);
+}
+
+struct host_device_options cuda_pair_way(size_t i)
+{
+    static const enum host_device_order orders[] = {HOST_DEVICE_AT_ONCE, HOST_DEVICE_UPLOADS_LATE,
+                                                    HOST_DEVICE_COMPUTE_LATE};
+    return (struct host_device_options){.order = orders[i / 2], .backwards = i % 2 == 1};
+}

@@ -1,0 +1,374 @@
+/*
+ * The CUDA backend's kernels and its host side, on a device made of the host's memory. `exact`
+ * must give the CPU backend's bits, for whatever it is asked and in whatever order the device
+ * works; the CPU backend is compared with float64 elsewhere.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/cpu.h"
+#include "kernels/quant/registry.h"
+#include "tests/harness/compare.h"
+#include "tests/harness/rng.h"
+#include "tests/kernels/cuda_pair.h"
+
+static float *floats(struct rng *r, size_t n, float size)
+{
+    float *x = malloc((n + 1) * sizeof *x);
+    assert_non_null(x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = size * rng_normal(r);
+    return x;
+}
+
+static float *copy_of(const float *x, size_t n)
+{
+    float *copy = malloc((n + 1) * sizeof *copy);
+    assert_non_null(copy);
+    memcpy(copy, x, n * sizeof *x);
+    return copy;
+}
+
+static void assert_bits(const float *found, const float *expected, size_t n, const char *what)
+{
+    size_t i = compare_bits(found, expected, n);
+    if (i < n)
+        fail_msg("%s: element %zu of %zu is %a, expected %a", what, i, n, (double)found[i],
+                 (double)expected[i]);
+}
+
+/** Rows of random bits of a type, with gaps between the rows. */
+static struct kern_weight random_weight(struct rng *r, enum gguf_type type, size_t n_rows,
+                                        size_t n_cols)
+{
+    const struct gguf_type_info *info = gguf_type_info(type);
+    size_t row_bytes = n_cols / info->block_elems * info->block_bytes;
+    row_bytes += rng_below(r, 2) * 5;
+    uint8_t *data = malloc(n_rows * row_bytes);
+    assert_non_null(data);
+    rng_bytes(r, data, n_rows * row_bytes);
+    static uint64_t generation;
+    return (struct kern_weight){.type = type,
+                                .n_rows = n_rows,
+                                .n_cols = n_cols,
+                                .row_bytes = row_bytes,
+                                .data = data,
+                                .scale = 1.0f,
+                                .generation = ++generation};
+}
+
+static struct kern_weight float_weight(struct rng *r, size_t n_rows, size_t n_cols)
+{
+    struct kern_weight w = random_weight(r, GGUF_TYPE_F32, n_rows, n_cols);
+    for (size_t i = 0; i < n_rows; i++) {
+        for (size_t k = 0; k < n_cols; k++) {
+            float x = rng_normal(r);
+            memcpy((uint8_t *)(uintptr_t)w.data + i * w.row_bytes + k * sizeof x, &x, sizeof x);
+        }
+    }
+    return w;
+}
+
+static void weight_free(struct kern_weight *w)
+{
+    free((void *)(uintptr_t)w->data);
+}
+
+/** A product on both backends, bits compared. */
+static void check_linear(struct cuda_pair *p, struct rng *r, struct kern_weight *w, size_t n_tokens)
+{
+    size_t y_stride = w->n_rows + rng_below(r, 5), n_y = n_tokens * y_stride;
+    struct kern_weight bias = float_weight(r, 1, w->n_rows);
+    float *x = floats(r, n_tokens * w->n_cols, 1.0f), *y = floats(r, n_y, 1.0f);
+    float *expected = copy_of(y, n_y);
+    w->scale = rng_below(r, 2) ? 1.0f : 0.75f;
+    struct kern_linear op = {.weight = w,
+                             .bias = rng_below(r, 2) ? &bias : NULL,
+                             .x = x,
+                             .y = expected,
+                             .y_stride = y_stride,
+                             .n_tokens = n_tokens,
+                             .accumulate = rng_below(r, 2) == 1};
+    assert_int_equal(kern_linear(p->cpu, &op, NULL), STATUS_OK);
+    op.y = y;
+    for (int again = 0; again < 2 && !(again && op.accumulate); again++) {
+        struct status_why why = {""};
+        if (kern_linear(p->cuda, &op, &why) != STATUS_OK)
+            fail_msg("%s", why.text);
+        cuda_pair_wait(p, y);
+        assert_bits(y, expected, n_y, gguf_type_name(w->type));
+    }
+    weight_free(&bias);
+    free(x);
+    free(y);
+    free(expected);
+}
+
+/** Every type, random bits (NaN and infinity included), odd sizes. */
+static void test_linear_types(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 1);
+    const struct kern_quant *format;
+    struct cuda_pair p;
+    struct host_device_options way = cuda_pair_way(1);
+    cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+    for (size_t i = 0; (format = kern_quant_at(i)) != NULL; i++) {
+        size_t n_cols = gguf_type_info(format->type)->block_elems == 1 ? 37 : 512;
+        struct kern_weight w = random_weight(&r, format->type, 1 + rng_below(&r, 150), n_cols);
+        check_linear(&p, &r, &w, 1 + rng_below(&r, 60));
+        weight_free(&w);
+    }
+    cuda_pair_close(&p);
+}
+
+/** Weights that do not fit: some stay, the others pass through slots, in every order of work. */
+static void test_linear_streaming(void **state)
+{
+    (void)state;
+    enum { N = 12 };
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+        struct rng r = rng_open(rng_seed(), 2);
+        struct kern_weight weights[N];
+        for (size_t k = 0; k < N; k++)
+            weights[k] = float_weight(&r, 100 + 37 * (k % 3), 256);
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(i);
+        cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+        for (int round = 0; round < 3; round++) {
+            for (size_t k = 0; k < N; k++)
+                check_linear(&p, &r, &weights[k], 1 + rng_below(&r, 20));
+        }
+        cuda_pair_close(&p);
+        for (size_t k = 0; k < N; k++)
+            weight_free(&weights[k]);
+    }
+}
+
+/** A weight whose bytes change, as its generation says. */
+static void test_generation(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 3);
+    struct cuda_pair p;
+    cuda_pair_open(&p, KERN_PRECISION_EXACT, &(struct host_device_options){0});
+    struct kern_weight w = float_weight(&r, 40, 64);
+    check_linear(&p, &r, &w, 5);
+    memset((void *)(uintptr_t)w.data, 0, w.n_rows * w.row_bytes);
+    w.generation++;
+    check_linear(&p, &r, &w, 5);
+    weight_free(&w);
+    cuda_pair_close(&p);
+}
+
+/** Everything that goes through rows. */
+static void check_rows(struct cuda_pair *p, struct rng *r, size_t n, size_t width)
+{
+    float *x = floats(r, n * width, 3.0f), *y = floats(r, n * width, 1.0f);
+    float *expected = copy_of(y, n * width);
+    struct kern_weight gain = float_weight(r, 1, width);
+    assert_int_equal(kern_rmsnorm(p->cpu, &gain, 1e-5f, x, n, expected, NULL), STATUS_OK);
+    assert_int_equal(kern_rmsnorm(p->cuda, &gain, 1e-5f, x, n, y, NULL), STATUS_OK);
+    cuda_pair_wait(p, y);
+    assert_bits(y, expected, n * width, "rmsnorm");
+    assert_int_equal(kern_gate(p->cpu, expected, x, n * width, NULL), STATUS_OK);
+    assert_int_equal(kern_gate(p->cuda, y, x, n * width, NULL), STATUS_OK);
+    cuda_pair_wait(p, y);
+    assert_bits(y, expected, n * width, "gate");
+    uint32_t *rows = malloc(n * sizeof *rows);
+    float *shares = floats(r, n, 1.0f);
+    for (size_t i = 0; i < n; i++)
+        rows[i] = (uint32_t)(n - 1 - i);
+    assert_int_equal(kern_scatter_add(p->cpu, x, width, rows, shares, n, expected, NULL), 0);
+    assert_int_equal(kern_scatter_add(p->cuda, x, width, rows, shares, n, y, NULL), 0);
+    cuda_pair_wait(p, y);
+    assert_bits(y, expected, n * width, "scatter_add");
+    assert_int_equal(kern_gather(p->cpu, x, width, rows, n, expected, NULL), STATUS_OK);
+    assert_int_equal(kern_gather(p->cuda, x, width, rows, n, y, NULL), STATUS_OK);
+    cuda_pair_wait(p, y);
+    assert_bits(y, expected, n * width, "gather");
+    weight_free(&gain);
+    free(rows);
+    free(shares);
+    free(x);
+    free(y);
+    free(expected);
+}
+
+static void check_rope(struct cuda_pair *p, struct rng *r, bool split_halves)
+{
+    enum { T = 70, HEADS = 3, D = 20, PAIRS = 8, POSITIONS = 100 };
+    size_t stride = HEADS * D + 3;
+    float *x = floats(r, T * stride, 1.0f), *expected = copy_of(x, T * stride);
+    float *table = floats(r, (size_t)POSITIONS * PAIRS * 2, 1.0f);
+    int32_t positions[T];
+    for (size_t i = 0; i < T; i++)
+        positions[i] = (int32_t)rng_below(r, POSITIONS);
+    struct kern_rope op = {.x = expected,
+                           .stride = stride,
+                           .n_tokens = T,
+                           .n_heads = HEADS,
+                           .head_size = D,
+                           .n_pairs = PAIRS,
+                           .split_halves = split_halves,
+                           .table = table,
+                           .n_positions = POSITIONS,
+                           .positions = positions};
+    assert_int_equal(kern_rope(p->cpu, &op, NULL), STATUS_OK);
+    op.x = x;
+    assert_int_equal(kern_rope(p->cuda, &op, NULL), STATUS_OK);
+    memset(positions, 0xff, sizeof positions); /* the caller's again once the call returned */
+    cuda_pair_wait(p, x);
+    assert_bits(x, expected, T * stride, "rope");
+    free(x);
+    free(expected);
+    free(table);
+}
+
+static void check_embed(struct cuda_pair *p, struct rng *r, enum gguf_type type)
+{
+    enum { T = 50, D = 256, V = 90 };
+    struct kern_weight table = random_weight(r, type, V, D);
+    float *x = floats(r, T * D, 1.0f), *expected = copy_of(x, T * D);
+    int32_t tokens[T];
+    for (size_t i = 0; i < T; i++)
+        tokens[i] = (int32_t)rng_below(r, V);
+    assert_int_equal(kern_embed(p->cpu, &table, tokens, T, expected, NULL), STATUS_OK);
+    assert_int_equal(kern_embed(p->cuda, &table, tokens, T, x, NULL), STATUS_OK);
+    cuda_pair_wait(p, x);
+    assert_bits(x, expected, T * D, "embed");
+    weight_free(&table);
+    free(x);
+    free(expected);
+}
+
+static void check_route(struct cuda_pair *p, struct rng *r)
+{
+    enum { T = 30, E = 9, USED = 3 };
+    float *logits = floats(r, T * E, 2.0f);
+    int32_t experts[2][T * USED];
+    float shares[2][T * USED];
+    logits[4] = logits[5];
+    logits[E + 1] = NAN;
+    assert_int_equal(kern_route(p->cpu, logits, T, E, USED, experts[0], shares[0], NULL), 0);
+    assert_int_equal(kern_route(p->cuda, logits, T, E, USED, experts[1], shares[1], NULL), 0);
+    assert_memory_equal(experts[0], experts[1], sizeof experts[0]);
+    assert_bits(shares[1], shares[0], T * USED, "route");
+    free(logits);
+}
+
+static void test_row_operations(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+        struct rng r = rng_open(rng_seed(), 4);
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(i);
+        cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+        const size_t widths[] = {1, 3, 16, 100, 2048, 4100};
+        for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
+            check_rows(&p, &r, 1 + rng_below(&r, 9), widths[k]);
+        check_rope(&p, &r, false);
+        check_rope(&p, &r, true);
+        check_embed(&p, &r, GGUF_TYPE_Q4_K);
+        check_embed(&p, &r, GGUF_TYPE_F16);
+        check_route(&p, &r);
+        cuda_pair_close(&p);
+    }
+}
+
+/** Heads, spans with and without parents, a window; `spoil` makes some values infinite or NaN. */
+static void check_attention(struct cuda_pair *p, struct rng *r, size_t d, size_t window, bool spoil)
+{
+    enum { T = 260, H = 4, G = 2 };
+    const struct kern_span spans[] = {
+        {.q_row = 0, .n_q = 150, .kv_row = 0},
+        {.q_row = 150, .n_q = 33, .kv_row = 150, .n_parent = 150},
+        {.q_row = 183, .n_q = 7, .kv_row = 183, .n_parent = 150},
+        {.q_row = 190, .n_q = 40, .q_offset = 30, .kv_row = 160},
+        {.q_row = 230, .n_q = 1, .kv_row = 230},
+    };
+    float *q = floats(r, T * H * d, 1.5f), *k = floats(r, T * G * d, 1.5f);
+    float *v = floats(r, T * G * d, 1.5f), *out = floats(r, T * H * d, 1.0f);
+    float *expected = copy_of(out, T * H * d);
+    for (size_t i = 0; spoil && i < 5; i++) {
+        v[rng_below(r, T * G * d)] = i % 2 ? INFINITY : NAN;
+        k[rng_below(r, T * G * d)] = i % 2 ? -INFINITY : NAN;
+    }
+    struct kern_attention op = {.q = q,
+                                .k = k,
+                                .v = v,
+                                .out = expected,
+                                .n_heads = H,
+                                .n_kv_heads = G,
+                                .head_size = d,
+                                .scale = 1.0f / sqrtf((float)d),
+                                .sliding_window = window,
+                                .spans = spans,
+                                .n_spans = sizeof spans / sizeof *spans};
+    assert_int_equal(kern_attention(p->cpu, &op, NULL), STATUS_OK);
+    op.out = out;
+    assert_int_equal(kern_attention(p->cuda, &op, NULL), STATUS_OK);
+    cuda_pair_wait(p, out);
+    assert_bits(out, expected, T * H * d, "attention");
+    free(q);
+    free(k);
+    free(v);
+    free(out);
+    free(expected);
+}
+
+static void test_attention(void **state)
+{
+    (void)state;
+    const size_t sizes[] = {1, 16, 63, 64, 80, 128, 192, 256}, windows[] = {0, 1, 50, 64, 500};
+    struct rng r = rng_open(rng_seed(), 5);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(i % CUDA_PAIR_N_WAYS);
+        cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+        check_attention(&p, &r, sizes[i], windows[i % 5], false);
+        check_attention(&p, &r, sizes[i], windows[(i + 1) % 5], true);
+        cuda_pair_close(&p);
+    }
+}
+
+static void test_large_heads(void **state)
+{
+    (void)state;
+    struct cuda_pair p;
+    cuda_pair_open(&p, KERN_PRECISION_EXACT, &(struct host_device_options){0});
+    float x[257] = {0};
+    struct kern_span span = {.n_q = 1};
+    struct kern_attention op = {.q = x,
+                                .k = x,
+                                .v = x,
+                                .out = x,
+                                .n_heads = 1,
+                                .n_kv_heads = 1,
+                                .head_size = 257,
+                                .scale = 1.0f,
+                                .spans = &span,
+                                .n_spans = 1};
+    struct status_why why = {""};
+    assert_int_equal(kern_attention(p.cuda, &op, &why), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(why.text, "257"));
+    cuda_pair_close(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_linear_types), cmocka_unit_test(test_linear_streaming),
+        cmocka_unit_test(test_generation),   cmocka_unit_test(test_row_operations),
+        cmocka_unit_test(test_attention),    cmocka_unit_test(test_large_heads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
