@@ -2,7 +2,7 @@
  * Logits beside the vocabulary walk: those of the targets, and rows in 16 bits.
  *
  *   targets  one chain of multiply-adds per target: 2 K operations, 8 K bytes
- *   patch    write the targets' logits into the tile, so that ranks compare equal numbers
+ *   take     the tile's own logits of the targets, where the library made them
  *   codes    16-bit codes to log-probabilities: 2 bytes read, 4 written per token
  *   lowest   the smallest logit of each row: 4 bytes per token
  *   encode   logits to codes: 4 bytes read, 2 written per token
@@ -19,7 +19,7 @@
 enum {
     KERN_TARGET_THREADS = 128,
     KERN_TARGET_CHUNK = 1024, /* columns in shared memory at a time */
-    KERN_PATCH_THREADS = 128,
+    KERN_TAKE_THREADS = 128,
     KERN_CODES_THREADS = 256,
     KERN_CODES_SIDE = 32, /* tokens and rows of a block */
     KERN_LOWEST_THREADS = 512
@@ -94,29 +94,33 @@ KERN_INLINE void kern_target_block(const struct kern_target_args *a, size_t bloc
     }
 }
 
-/** Targets within the tile; a block takes KERN_PATCH_THREADS of them. */
-struct kern_patch_args {
+/**
+ * The targets within the tile; a block takes KERN_TAKE_THREADS of them. Ranks are counted against
+ * the logits of kern_target_block, which are there before the tiles are; a log-probability is that
+ * of the logit that the sums hold.
+ */
+struct kern_take_args {
     const struct kern_cuda_target *targets;
     size_t n_targets;
-    const struct kern_rank_lanes *ranks;
-    float *logits; /* [n_vocab, stride] */
+    const float *logits; /* [n_vocab, stride] */
     size_t stride, n_vocab;
     int32_t first_token;
+    float *taken; /* [slots][KERN_LANES] */
 };
 
-KERN_INLINE void kern_patch_block(const struct kern_patch_args *a, size_t block, void *shared)
+KERN_INLINE void kern_take_block(const struct kern_take_args *a, size_t block, void *shared)
 {
     (void)shared;
-    for (unsigned t = kern_thread_begin(); t < KERN_PATCH_THREADS;
-         t += kern_thread_step(KERN_PATCH_THREADS)) {
-        size_t i = block * KERN_PATCH_THREADS + t;
+    for (unsigned t = kern_thread_begin(); t < KERN_TAKE_THREADS;
+         t += kern_thread_step(KERN_TAKE_THREADS)) {
+        size_t i = block * KERN_TAKE_THREADS + t;
         if (i >= a->n_targets)
             continue;
         struct kern_cuda_target target = a->targets[i];
         int64_t row = (int64_t)target.token - a->first_token;
         if (row >= 0 && row < (int64_t)a->n_vocab)
-            a->logits[(size_t)row * a->stride + target.row] =
-                a->ranks[target.slot].logit[target.row % KERN_LANES];
+            a->taken[target.slot * KERN_LANES + target.row % KERN_LANES] =
+                a->logits[(size_t)row * a->stride + target.row];
     }
 }
 

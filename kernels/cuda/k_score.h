@@ -150,7 +150,9 @@ KERN_INLINE void kern_fold_ranks(const struct kern_fold_args *a, size_t group, s
         uint32_t above = 0;
         for (unsigned i = 0; i < n; i++) {
             float logit = l[i * a->tile.stride];
-            above += logit > target || (logit == target && first + (int32_t)i < token);
+            int32_t row = first + (int32_t)i;
+            /* The library's logit of the token itself may differ from the target's last bits. */
+            above += row != token && (logit > target || (logit == target && row < token));
         }
         if (above > 0)
             kern_atomic_add(&a->ranks[slot].above[lane], above);

@@ -23,7 +23,7 @@ static const struct kern_cuda_kernel_info kernels[KERN_CUDA_N_KERNELS] = {
     [KERN_CUDA_PAIR] = {"pair", KERN_SCORE_THREADS, sizeof(struct kern_pair_args)},
     [KERN_CUDA_JS] = {"js", KERN_SCORE_THREADS, sizeof(struct kern_js_args)},
     [KERN_CUDA_TARGET] = {"target", KERN_TARGET_THREADS, sizeof(struct kern_target_args)},
-    [KERN_CUDA_PATCH] = {"patch", KERN_PATCH_THREADS, sizeof(struct kern_patch_args)},
+    [KERN_CUDA_TAKE] = {"take", KERN_TAKE_THREADS, sizeof(struct kern_take_args)},
     [KERN_CUDA_CODES] = {"codes", KERN_CODES_THREADS, sizeof(struct kern_codes_args)},
     [KERN_CUDA_LOWEST] = {"lowest", KERN_LOWEST_THREADS, sizeof(struct kern_lowest_args)},
 };

@@ -83,9 +83,9 @@ __global__ void __launch_bounds__(KERN_TARGET_THREADS) run_target(struct kern_ta
     kern_target_block(&args, blockIdx.x, shared);
 }
 
-__global__ void __launch_bounds__(KERN_PATCH_THREADS) run_patch(struct kern_patch_args args)
+__global__ void __launch_bounds__(KERN_TAKE_THREADS) run_take(struct kern_take_args args)
 {
-    kern_patch_block(&args, blockIdx.x, nullptr);
+    kern_take_block(&args, blockIdx.x, nullptr);
 }
 
 __global__ void __launch_bounds__(KERN_CODES_THREADS) run_codes(struct kern_codes_args args)
@@ -133,8 +133,8 @@ const void *kern_cuda_function(enum kern_cuda_kernel kernel, enum gguf_type type
         return (const void *)run_js;
     case KERN_CUDA_TARGET:
         return (const void *)run_target;
-    case KERN_CUDA_PATCH:
-        return (const void *)run_patch;
+    case KERN_CUDA_TAKE:
+        return (const void *)run_take;
     case KERN_CUDA_CODES:
         return (const void *)run_codes;
     case KERN_CUDA_LOWEST:

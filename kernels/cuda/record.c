@@ -47,7 +47,9 @@ static struct recording recording_of(struct kern_cuda *cuda, const struct kern_r
     size_t n_vocab = op->head.matrix->n_rows;
     size_t n_rows = LOGITS_BYTES / sizeof(float) / n_vocab / KERN_LANES * KERN_LANES;
     n_rows = kern_cuda_min(n_rows ? n_rows : KERN_LANES, op->n_rows);
-    r.walk = kern_cuda_walk_of(cuda, n_rows, n_vocab, KERN_CUDA_WALK_VOCAB);
+    size_t tile_vocab =
+        kern_cuda_min(KERN_CUDA_WALK_VOCAB, kern_cuda_panel_rows(cuda, op->head.matrix));
+    r.walk = kern_cuda_walk_of(cuda, n_rows, n_vocab, tile_vocab);
     r.slab = r.walk.max_rows;
     r.n_tiles = kern_cuda_divide_up(n_vocab, r.walk.tile_vocab);
     return r;

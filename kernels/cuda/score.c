@@ -61,21 +61,21 @@ static struct kern_logits tile_of(const struct kern_cuda_scoring *s, size_t h, s
     };
 }
 
-/** Put the targets' own logits into the tile: the library's may differ in the last bits. */
-static enum status patch(struct kern_cuda_scoring *s, size_t h, size_t vocab_row,
-                         struct status_why *why)
+/** Take the logits of the targets out of the tile. */
+static enum status take(struct kern_cuda_scoring *s, size_t h, size_t vocab_row,
+                        struct status_why *why)
 {
-    struct kern_patch_args args = {
+    struct kern_take_args args = {
         .targets = s->state.targets,
         .n_targets = s->chunk.n_targets,
-        .ranks = kern_cuda_scoring_ranks(s, h),
         .logits = s->heads[h].logits,
         .stride = s->walk.stride,
         .n_vocab = kern_cuda_scoring_rows(s, vocab_row),
         .first_token = (int32_t)vocab_row,
+        .taken = s->state.taken + h * s->chunk.n_slots * KERN_LANES,
     };
-    return kern_cuda_run(s->cuda, KERN_CUDA_PATCH,
-                         kern_cuda_divide_up(args.n_targets, KERN_PATCH_THREADS), 0, &args, why);
+    return kern_cuda_run(s->cuda, KERN_CUDA_TAKE,
+                         kern_cuda_divide_up(args.n_targets, KERN_TAKE_THREADS), 0, &args, why);
 }
 
 /** The logits of every head for a tile. */
@@ -88,7 +88,7 @@ static enum status make_tile(struct kern_cuda_scoring *s, size_t vocab_row, stru
             kern_cuda_walk_multiply(&s->walk, &s->heads[h], vocab_row,
                                     kern_cuda_scoring_rows(s, vocab_row), s->heads[h].logits, why);
         if (status == STATUS_OK && kern_cuda_uses_halves(s->cuda))
-            status = patch(s, h, vocab_row, why);
+            status = take(s, h, vocab_row, why);
     }
     return status;
 }

@@ -13,6 +13,8 @@ static void divide_state(struct kern_cuda_scoring *s, struct kern_cuda_arena *ar
     state->ranks = kern_cuda_take(arena, n_heads * n_slots * sizeof *state->ranks);
     state->slot_begin = kern_cuda_take(arena, (n_groups + 1) * sizeof *state->slot_begin);
     state->targets = kern_cuda_take(arena, n_targets * sizeof *state->targets);
+    if (kern_cuda_uses_halves(s->cuda))
+        state->taken = kern_cuda_take(arena, n_heads * n_slots * KERN_LANES * sizeof(float));
     if (s->op->pairs) {
         state->tops = kern_cuda_take(arena, n * sizeof *state->tops);
         state->pairs = kern_cuda_take(arena, n * sizeof *state->pairs);
@@ -52,8 +54,11 @@ enum status kern_cuda_scoring_open(struct kern_cuda_scoring *s, struct kern_cuda
 {
     *s = (struct kern_cuda_scoring){
         .cuda = cuda, .op = op, .first_live = op->heads[0].recorded ? 1 : 0};
-    s->walk = kern_cuda_walk_of(cuda, op->n_rows, op->heads[s->first_live].matrix->n_rows,
-                                KERN_CUDA_WALK_VOCAB);
+    size_t tile_vocab = KERN_CUDA_WALK_VOCAB;
+    for (size_t h = s->first_live; h < op->n_heads; h++)
+        tile_vocab = kern_cuda_min(tile_vocab, kern_cuda_panel_rows(cuda, op->heads[h].matrix));
+    s->walk =
+        kern_cuda_walk_of(cuda, op->n_rows, op->heads[s->first_live].matrix->n_rows, tile_vocab);
     s->heads = calloc(op->n_heads, sizeof *s->heads);
     if (s->heads && s->first_live > 0)
         s->host_codes = malloc(s->walk.max_rows * s->walk.tile_vocab * sizeof(uint16_t));
@@ -139,6 +144,27 @@ static enum status put_targets(struct kern_cuda_scoring *s, struct status_why *w
     return status;
 }
 
+/** The targets' logits as the sums of live heads hold them, in place of those for ranks. */
+static enum status get_taken(struct kern_cuda_scoring *s, struct status_why *why)
+{
+    const struct kern_score_chunk *c = &s->chunk;
+    size_t n = s->op->n_heads * c->n_slots * KERN_LANES;
+    float *taken = malloc((n + 1) * sizeof *taken);
+    if (!taken)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu targets", c->n_targets);
+    enum status status = s->cuda->device->ops->copy_out(s->cuda->device, taken, s->state.taken,
+                                                        n * sizeof *taken, why);
+    for (size_t h = s->first_live; status == STATUS_OK && h < s->op->n_heads; h++) {
+        for (size_t i = 0; i < c->n_targets; i++) {
+            size_t lane = c->targets[i].row % KERN_LANES;
+            size_t at = (h * c->n_slots + c->targets[i].slot) * KERN_LANES + lane;
+            kern_score_chunk_rank(c, h, &c->targets[i])->logit[lane] = taken[at];
+        }
+    }
+    free(taken);
+    return status;
+}
+
 enum status kern_cuda_scoring_get(struct kern_cuda_scoring *s, struct status_why *why)
 {
     struct kern_score_chunk *c = &s->chunk;
@@ -149,6 +175,8 @@ enum status kern_cuda_scoring_get(struct kern_cuda_scoring *s, struct status_why
     if (status == STATUS_OK && c->n_slots > 0)
         status = ops->copy_out(s->cuda->device, c->ranks, s->state.ranks,
                                n_heads * c->n_slots * sizeof *c->ranks, why);
+    if (status == STATUS_OK && c->n_slots > 0 && kern_cuda_uses_halves(s->cuda))
+        status = get_taken(s, why);
     if (status == STATUS_OK && s->op->pairs)
         status = ops->copy_out(s->cuda->device, c->tops, s->state.tops, n * sizeof *c->tops, why);
     if (status == STATUS_OK && s->op->pairs)

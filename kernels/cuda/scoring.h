@@ -24,6 +24,7 @@ struct kern_cuda_score_state {
     struct kern_pair_lanes *pairs;
     struct kern_js_lanes *js;
     struct kern_cuda_target *targets;
+    float *taken; /* [n_heads][slots][KERN_LANES], with halves: the targets' logits */
 };
 
 struct kern_cuda_scoring {

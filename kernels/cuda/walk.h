@@ -31,7 +31,7 @@ struct kern_cuda_walk {
     size_t n_rows; /* at hand */
 };
 
-/** Sizes for n_rows hidden rows. tile_vocab: of a tile, at most. */
+/** Sizes for n_rows hidden rows. tile_vocab: of a tile, at most; within a panel of every head. */
 struct kern_cuda_walk kern_cuda_walk_of(struct kern_cuda *cuda, size_t n_rows, size_t n_vocab,
                                         size_t tile_vocab);
 

@@ -53,8 +53,8 @@ void run_kernel_block(const struct kern_cuda_launch *launch, size_t block, void 
     case KERN_CUDA_TARGET:
         kern_target_block(args, block, shared);
         return;
-    case KERN_CUDA_PATCH:
-        kern_patch_block(args, block, shared);
+    case KERN_CUDA_TAKE:
+        kern_take_block(args, block, shared);
         return;
     case KERN_CUDA_CODES:
         kern_codes_block(args, block, shared);

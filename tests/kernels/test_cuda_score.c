@@ -1,0 +1,254 @@
+/*
+ * Scoring and recording by the CUDA backend on a device made of the host's memory. `exact` must
+ * give what the CPU backend gives, to the bit; the other precisions are held to a bound, and to
+ * the same bits however rows are cut.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/kernels/cuda_pair.h"
+#include "tests/kernels/score_scene.h"
+
+/** What a call of score gives. */
+struct results {
+    struct kern_row_score *rows;
+    struct kern_target_score *targets;
+    struct kern_pair_score *pairs;
+    size_t n_rows, n_targets; /* of all heads */
+};
+
+static struct results results_open(const struct kern_score *op)
+{
+    struct results r = {.n_rows = op->n_heads * op->n_rows,
+                        .n_targets = op->n_heads * op->n_targets};
+    r.rows = calloc(r.n_rows + 1, sizeof *r.rows);
+    r.targets = calloc(r.n_targets + 1, sizeof *r.targets);
+    r.pairs = calloc(r.n_rows + 1, sizeof *r.pairs);
+    assert_true(r.rows && r.targets && r.pairs);
+    return r;
+}
+
+static void results_close(struct results *r)
+{
+    free(r->rows);
+    free(r->targets);
+    free(r->pairs);
+}
+
+static struct results score(struct kern_backend *b, struct kern_score op, bool pairs)
+{
+    struct results r = results_open(&op);
+    op.rows = r.rows;
+    op.target_scores = r.targets;
+    op.pairs = pairs ? r.pairs : NULL;
+    struct status_why why = {""};
+    if (kern_score(b, &op, &why) != STATUS_OK)
+        fail_msg("%s", why.text);
+    return r;
+}
+
+static void assert_same_number(double found, double expected, const char *what, size_t i)
+{
+    if (memcmp(&found, &expected, sizeof found) != 0 && !(isnan(found) && isnan(expected)))
+        fail_msg("%s %zu is %a, expected %a", what, i, found, expected);
+}
+
+static void assert_same(const struct results *found, const struct results *expected)
+{
+    for (size_t i = 0; i < found->n_rows; i++) {
+        const struct kern_row_score *a = &found->rows[i], *b = &expected->rows[i];
+        assert_same_number(a->max_logit, b->max_logit, "max_logit of row", i);
+        assert_same_number(a->log_sum, b->log_sum, "log_sum of row", i);
+        assert_same_number(a->entropy, b->entropy, "entropy of row", i);
+        assert_int_equal(a->argmax, b->argmax);
+        const struct kern_pair_score *p = &found->pairs[i], *q = &expected->pairs[i];
+        assert_same_number(p->kl, q->kl, "kl of row", i);
+        assert_same_number(p->reverse_kl, q->reverse_kl, "reverse_kl of row", i);
+        assert_same_number(p->js, q->js, "js of row", i);
+        assert_memory_equal(p->common_top, q->common_top, sizeof p->common_top);
+    }
+    for (size_t i = 0; i < found->n_targets; i++) {
+        assert_same_number(found->targets[i].log_prob, expected->targets[i].log_prob, "target", i);
+        assert_int_equal(found->targets[i].rank, expected->targets[i].rank);
+    }
+}
+
+/** A scene on both backends. */
+static void check_scene(struct cuda_pair *p, const struct kern_score *op, bool pairs)
+{
+    struct results expected = score(p->cpu, *op, pairs), found = score(p->cuda, *op, pairs);
+    assert_same(&found, &expected);
+    results_close(&expected);
+    results_close(&found);
+}
+
+static void test_heads(void **state)
+{
+    (void)state;
+    const size_t n_rows[] = {1, 17, 40, 33}, n_vocab[] = {7, 100, 3000, 1057};
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+        struct scene s;
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(i);
+        cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+        scene_open(&s, 20 + i, 1 + i % SCENE_HEADS, n_rows[i % 4], n_vocab[i % 4]);
+        check_scene(&p, &s.op, false);
+        check_scene(&p, &s.op, true);
+        s.op.want_js = true;
+        check_scene(&p, &s.op, true);
+        scene_close(&s);
+        cuda_pair_close(&p);
+    }
+}
+
+/** More rows than a walk takes. */
+static void test_many_rows(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct cuda_pair p;
+    cuda_pair_open(&p, KERN_PRECISION_EXACT, &(struct host_device_options){0});
+    scene_open(&s, 30, 2, 2100, 40);
+    check_scene(&p, &s.op, true);
+    scene_close(&s);
+    cuda_pair_close(&p);
+}
+
+/** NaN, infinities and rows without any finite logit, in the bias and the hidden rows. */
+static void test_not_finite(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct cuda_pair p;
+    cuda_pair_open(&p, KERN_PRECISION_EXACT, &(struct host_device_options){0});
+    scene_open(&s, 31, 3, 40, 700);
+    for (size_t h = 0; h < 3; h++) {
+        s.memory[3 * h][5] = NAN;        /* row 0 */
+        s.memory[3 * h][200] = INFINITY; /* a later row */
+    }
+    for (size_t v = 0; v < 700; v += 3)
+        s.memory[8][v] = -INFINITY; /* bias of head 2 */
+    check_scene(&p, &s.op, true);
+    scene_close(&s);
+    cuda_pair_close(&p);
+}
+
+/** Head 0 recorded: by either backend to the same bits, then read back. */
+static void test_records(void **state)
+{
+    (void)state;
+    const size_t n_vocabs[] = {64, 2051};
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+        enum { ROWS = 70 };
+        size_t n_vocab = n_vocabs[i % 2], stride = kern_record_codes(n_vocab);
+        struct scene s;
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(i);
+        cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+        scene_open(&s, 40 + i, 3, ROWS, n_vocab);
+        uint16_t *records[2];
+        for (int b = 0; b < 2; b++) {
+            records[b] = malloc(ROWS * stride * sizeof(uint16_t));
+            assert_non_null(records[b]);
+            memset(records[b], 0xa5, ROWS * stride * sizeof(uint16_t));
+            struct kern_record op = {
+                .head = s.heads[0], .n_rows = ROWS, .records = records[b], .stride = stride};
+            assert_int_equal(kern_record(b ? p.cuda : p.cpu, &op, NULL), STATUS_OK);
+        }
+        assert_memory_equal(records[0], records[1], ROWS * stride * sizeof(uint16_t));
+        struct kern_recorded recorded = {.records = records[0], .stride = stride, .cut = -16.0};
+        s.heads[0] = (struct kern_head){.recorded = &recorded};
+        check_scene(&p, &s.op, true);
+        s.op.want_js = true;
+        check_scene(&p, &s.op, true);
+        free(records[0]);
+        free(records[1]);
+        scene_close(&s);
+        cuda_pair_close(&p);
+    }
+}
+
+/*
+ * With halves, a logit of K products of size up to m (the sum of |w x|) is off by at most
+ *   fast  2 * 2^-11 m (both operands rounded to 11 bits, relative 2^-11 each half an ulp: 2^-12
+ *         of the value, but 2^-25 of the row's largest for small ones: under 2^-11 together),
+ *   high  2^-20 m (22 bits each, and what lo times lo would have added),
+ * and K 2^-24 m for adding in float32. Log-probabilities, maxima and sums are off by no more than
+ * twice that; scenes have m below 64 (40 to 64 products of a normal with 0.3 of a normal) and
+ * scales up to 1.25.
+ */
+static double bound_of(enum kern_precision precision)
+{
+    double m = 1.25 * 64, rounding = precision == KERN_PRECISION_FAST ? 0x1p-10 : 0x1p-20;
+    return 2.0 * m * (rounding + 64 * 0x1p-24);
+}
+
+static void check_near(const struct results *found, const struct results *expected, double bound)
+{
+    double worst = 0.0;
+    for (size_t i = 0; i < found->n_rows; i++) {
+        worst = fmax(worst, fabs(found->rows[i].max_logit - expected->rows[i].max_logit));
+        worst = fmax(worst, fabs(found->rows[i].log_sum - expected->rows[i].log_sum));
+    }
+    for (size_t i = 0; i < found->n_targets; i++)
+        worst = fmax(worst, fabs(found->targets[i].log_prob - expected->targets[i].log_prob));
+    if (!(worst <= bound))
+        fail_msg("off by %g, expected at most %g", worst, bound);
+}
+
+static void test_precisions(void **state)
+{
+    (void)state;
+    const enum kern_precision precisions[] = {KERN_PRECISION_HIGH, KERN_PRECISION_FAST};
+    for (size_t i = 0; i < 2; i++) {
+        struct scene s;
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(1 + i);
+        cuda_pair_open(&p, precisions[i], &way);
+        scene_open(&s, 50, 3, 100, 900);
+        struct results expected = score(p.cpu, s.op, true), found = score(p.cuda, s.op, true);
+        check_near(&found, &expected, bound_of(precisions[i]));
+        /* One row at a time: the same bits. */
+        for (size_t row = 0; row < 100; row += 33) {
+            struct kern_head heads[SCENE_HEADS];
+            struct kern_score one = s.op;
+            one.heads = heads;
+            one.n_rows = 1;
+            one.n_targets = 0;
+            for (size_t h = 0; h < 3; h++) {
+                heads[h] = s.heads[h];
+                heads[h].hidden += row * s.matrices[h].n_cols;
+            }
+            struct results alone = score(p.cuda, one, true);
+            for (size_t h = 0; h < 3; h++) {
+                assert_same_number(alone.rows[h].log_sum, found.rows[h * 100 + row].log_sum,
+                                   "log_sum of row", row);
+                assert_same_number(alone.pairs[h].kl, found.pairs[h * 100 + row].kl, "kl of row",
+                                   row);
+            }
+            results_close(&alone);
+        }
+        results_close(&expected);
+        results_close(&found);
+        scene_close(&s);
+        cuda_pair_close(&p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_heads),      cmocka_unit_test(test_many_rows),
+        cmocka_unit_test(test_not_finite), cmocka_unit_test(test_records),
+        cmocka_unit_test(test_precisions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
