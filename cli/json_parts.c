@@ -67,7 +67,7 @@ void cli_json_add_arithmetic(struct cli_json *json, cJSON *o, const struct cli_m
 {
     cli_json_text(json, o, "precision", cli_precision_name(s->precision));
     cli_json_text(json, o, "gemm", s->gemm == CLI_GEMM_OPENBLAS ? "openblas" : "own");
-    cli_json_text(json, o, "products", kern_cpu_products(backend));
+    cli_json_text(json, o, "products", kern_describe(backend).products);
     cli_json_flag(json, o, "bit_stable", s->gemm == CLI_GEMM_OWN);
 }
 
@@ -201,8 +201,10 @@ cJSON *cli_json_add_run(struct cli_json *json, const struct cli_json_run *r)
     cli_json_uint(json, run, "n_batches", r->stats->n_batches);
     add_asked(json, run, r->machine);
     cli_json_uint(json, run, "max_batch_tokens", r->stats->max_batch_tokens);
-    cli_json_text(json, run, "isa", kern_cpu_isa_name(r->backend));
-    cli_json_uint(json, run, "n_threads", kern_cpu_n_threads(r->backend));
+    struct kern_description backend = kern_describe(r->backend);
+    cli_json_text(json, run, "device", backend.device);
+    cli_json_text(json, run, "isa", backend.isa);
+    cli_json_uint(json, run, "n_threads", backend.n_threads);
     cli_json_real(json, run, "memory_bound_bytes", r->memory_bound);
     cli_json_int(json, run, "memory_peak_bytes", usage.ru_maxrss * INT64_C(1024));
     add_versions(json, run);

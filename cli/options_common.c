@@ -91,6 +91,18 @@ const struct cli_option cli_machine_table[] = {
      1,
      ANY,
      .env = "LLAMA_ARG_BATCH"},
+    {.names = "-dev --device",
+     CLI_TEXT,
+     "NAME",
+     "what computes: cpu (default), cuda or cuda:N, auto (CUDA if there is a device, else the CPU)",
+     MACHINE(device),
+     .env = "LLAMA_ARG_DEVICE"},
+    {.names = "-ngl --gpu-layers --n-gpu-layers",
+     CLI_TEXT,
+     "N",
+     "0: --device cpu; any other number, auto, all: --device auto, all layers (--device wins)",
+     MACHINE(gpu_layers),
+     .env = "LLAMA_ARG_N_GPU_LAYERS"},
     {.names = "-t --threads",
      CLI_COUNT,
      "N",
@@ -125,7 +137,8 @@ const struct cli_option cli_machine_table[] = {
      "NAME",
      "of matrix products. high: as faithful as float32, with AMX from triples of bfloat16 "
      "(default); exact: float32, the same bits on every machine; fast: with AMX one bfloat16 "
-     "product. Without AMX all three are exact",
+     "product. Without AMX all three are exact on the CPU. With CUDA: three products of halves, "
+     "float32, one product of halves",
      MACHINE(precision),
      .choices = "high exact fast",
      .env = "ASSAY_PRECISION"},

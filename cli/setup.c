@@ -8,6 +8,8 @@
 
 #include "cli/run.h"
 
+#include "cli/device.h"
+
 enum status cli_text_check(const struct cli_text_settings *s, struct status_why *why)
 {
     int n_texts = (s->text_file != NULL) + (s->binary_file != NULL) + (s->prompt != NULL);
@@ -70,9 +72,11 @@ enum status cli_backend_open(struct kern_backend **out, const struct cli_machine
         .precision = precisions[s->precision],
         .amx = s->isa >= CLI_ISA_AMX ? KERN_AMX_HARDWARE : KERN_AMX_NONE,
     };
-    enum status status = kern_cpu_open(out, &options, why);
+    enum status status = cli_device_open(out, s, options.precision, why);
+    if (status == STATUS_OK && !*out)
+        status = kern_cpu_open(out, &options, why);
     if (status == STATUS_OK)
-        cli_print_remarks(kern_cpu_remarks(*out));
+        cli_print_remarks(kern_describe(*out).remarks);
     return status;
 }
 

@@ -134,7 +134,8 @@ static enum status add_candidate(struct cli_table *t, const struct cli_place *ca
     return status;
 }
 
-/* The base of a divergence, unless it is no model, or a run of the same model with the same figure is there. */
+/* The base of a divergence, unless it is no model, or a run of the same model with the same figure
+ * is there. */
 static enum status add_base(struct cli_table *t, const struct cli_place *root,
                             const struct cli_place *candidate, struct status_why *why)
 {

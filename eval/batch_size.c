@@ -92,6 +92,11 @@ enum status eval_batch_choose(const struct eval_task *task, size_t *n_tokens,
                               struct status_why *why)
 {
     const struct eval_plan *plan = task->plan;
+    size_t preferred = kern_describe(task->backend).batch_tokens / plan->window;
+    if (preferred) {
+        *n_tokens = (preferred < plan->n_windows ? preferred : plan->n_windows) * plan->window;
+        return STATUS_OK;
+    }
     double rate = 0;
     struct trial trial;
     enum status status = trial_open(&trial, task, why);

@@ -38,7 +38,7 @@ struct eval_progress {
 
 struct eval_run_options {
     size_t batch_tokens; /* -b, above 0: rounded up to whole windows; see eval_batch_choose */
-    size_t tile_tokens;  /* tokens per tile of the forward pass; 0: EVAL_TILE_TOKENS */
+    size_t tile_tokens;  /* tokens per tile of the forward pass; 0: the backend's choice */
     /* Both may be NULL. A window is reported once, in index order, when its row is filled. */
     void (*window_done)(void *user, size_t w);
     void (*progress)(void *user, const struct eval_progress *progress);

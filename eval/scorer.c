@@ -102,7 +102,7 @@ enum status eval_scorer_open(struct eval_scorer **out, const struct model *model
     struct eval_row_flow_options flow = eval_scorer_flow(model, options);
     if (status == STATUS_OK)
         status = eval_row_flow_open(&s->flow, backend, &flow, why);
-    struct model_session_options session = eval_scorer_session(options);
+    struct model_session_options session = eval_scorer_session(options, backend);
     session.progress = on_tile;
     session.progress_user = s;
     for (size_t i = 0; i < s->n_models && !status; i++) {

@@ -54,7 +54,7 @@ static size_t head_bytes(const struct model *model, struct kern_backend *backend
 double eval_scorer_bytes(const struct model *model, struct kern_backend *backend,
                          const struct eval_scorer_options *options)
 {
-    struct model_session_options session = eval_scorer_session(options);
+    struct model_session_options session = eval_scorer_session(options, backend);
     size_t n_tokens =
         session.tile_tokens < session.max_batch ? session.tile_tokens : session.max_batch;
     double rows = (double)options->max_batch + (double)eval_scorer_slab_rows(options);

@@ -23,10 +23,12 @@ static inline size_t eval_scorer_slab_rows(const struct eval_scorer_options *opt
 
 /** A model's session, without progress. */
 static inline struct model_session_options
-eval_scorer_session(const struct eval_scorer_options *options)
+eval_scorer_session(const struct eval_scorer_options *options, const struct kern_backend *backend)
 {
+    size_t preferred = kern_describe(backend).tile_tokens;
+    preferred = preferred ? preferred : EVAL_TILE_TOKENS;
     return (struct model_session_options){
-        .tile_tokens = options->tile_tokens ? options->tile_tokens : EVAL_TILE_TOKENS,
+        .tile_tokens = options->tile_tokens ? options->tile_tokens : preferred,
         .max_batch = options->max_batch,
         .max_segment = options->max_segment,
     };

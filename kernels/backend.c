@@ -11,6 +11,11 @@ void kern_close(struct kern_backend *b)
         b->ops->close(b);
 }
 
+struct kern_description kern_describe(const struct kern_backend *b)
+{
+    return b->ops->describe(b);
+}
+
 void kern_set_cancel(struct kern_backend *b, const atomic_bool *flag)
 {
     b->cancel = flag;

@@ -203,6 +203,17 @@ struct kern_record {
 
 struct kern_backend;
 
+/** What computes, for results, and how it wants to be used. */
+struct kern_description {
+    const char *device;   /* "cpu", "NVIDIA H200 (sm_90, CUDA 13.0)" */
+    const char *isa;      /* "avx512", "cuda" */
+    const char *products; /* what products are made of, as docs/json.md lists them */
+    const char *remarks;  /* sentences for the user, each ending with a newline */
+    unsigned n_threads;   /* of the host */
+    size_t tile_tokens;   /* tokens of a tile of the forward pass; 0: the caller chooses */
+    size_t batch_tokens;  /* tokens of a batch, likewise */
+};
+
 /** The table of one implementation. Arguments have been checked by the wrappers below. */
 struct kern_backend_ops {
     const char *name;
@@ -237,6 +248,7 @@ struct kern_backend_ops {
                          struct status_why *why);
     enum status (*record)(struct kern_backend *b, const struct kern_record *op,
                           struct status_why *why);
+    struct kern_description (*describe)(const struct kern_backend *b);
     size_t (*linear_bytes)(struct kern_backend *b, const struct kern_linear *op);
     size_t (*score_bytes)(struct kern_backend *b, const struct kern_score *op);
     size_t (*record_bytes)(struct kern_backend *b, const struct kern_record *op);
@@ -251,6 +263,8 @@ struct kern_backend {
 
 /** Release the backend; its memory must have been freed. NULL is allowed. */
 void kern_close(struct kern_backend *b);
+/** The strings live as long as the backend. */
+struct kern_description kern_describe(const struct kern_backend *b);
 /** From now on operations end with STATUS_CANCELLED once *flag is true. NULL: never. */
 void kern_set_cancel(struct kern_backend *b, const atomic_bool *flag);
 /** Where the time of the operations so far went. */

@@ -49,6 +49,17 @@ static void cpu_close(struct kern_backend *b)
     free(cpu);
 }
 
+static struct kern_description cpu_describe(const struct kern_backend *b)
+{
+    return (struct kern_description){
+        .device = "cpu",
+        .isa = kern_cpu_isa_name(b),
+        .products = kern_cpu_products(b),
+        .remarks = kern_cpu_remarks(b),
+        .n_threads = kern_cpu_n_threads(b),
+    };
+}
+
 static const struct kern_backend_ops cpu_ops = {
     .name = "cpu",
     .close = cpu_close,
@@ -67,6 +78,7 @@ static const struct kern_backend_ops cpu_ops = {
     .scatter_add = kern_cpu_scatter_add,
     .score = kern_cpu_score,
     .record = kern_cpu_record,
+    .describe = cpu_describe,
     .linear_bytes = kern_cpu_linear_bytes,
     .score_bytes = kern_cpu_score_bytes,
     .record_bytes = kern_cpu_record_bytes,

@@ -9,6 +9,7 @@ enum {
     N_SLOTS = 24,
     PRODUCT_TOKENS = 4096,
     PRODUCT_STEP = 128,
+    BATCH_TILES = 4, /* tiles of a batch: weights that are streamed are uploaded once for all */
     ALIGNMENT = 256
 };
 
@@ -108,6 +109,20 @@ static void cuda_close(struct kern_backend *b)
     free(cuda);
 }
 
+static struct kern_description cuda_describe(const struct kern_backend *b)
+{
+    const struct kern_cuda *cuda = (const struct kern_cuda *)b;
+    return (struct kern_description){
+        .device = cuda->device->name,
+        .isa = "cuda",
+        .products = cuda->products_name,
+        .remarks = cuda->plan,
+        .n_threads = 1,
+        .tile_tokens = cuda->options.product_tokens,
+        .batch_tokens = BATCH_TILES * cuda->options.product_tokens,
+    };
+}
+
 static const struct kern_backend_ops cuda_ops = {
     .name = "cuda",
     .close = cuda_close,
@@ -126,6 +141,7 @@ static const struct kern_backend_ops cuda_ops = {
     .scatter_add = kern_cuda_scatter_add,
     .score = kern_cuda_score,
     .record = kern_cuda_record,
+    .describe = cuda_describe,
     .linear_bytes = kern_cuda_linear_bytes,
     .score_bytes = kern_cuda_score_bytes,
     .record_bytes = kern_cuda_record_bytes,
@@ -146,9 +162,18 @@ static enum status choose(struct kern_cuda *cuda, struct status_why *why)
     o->product_tokens = o->product_tokens ? o->product_tokens : PRODUCT_TOKENS;
     o->product_step = o->product_step ? o->product_step : PRODUCT_STEP;
     snprintf(cuda->plan, sizeof cuda->plan,
-             "%.1f of %.1f GB free; weights may take %.1f GB, beyond that they are streamed from "
-             "host memory",
-             1e-9 * (double)free_bytes, 1e-9 * (double)total_bytes, 1e-9 * (double)o->weight_bytes);
+             "%s: %.1f of %.1f GB free; weights take up to %.1f GB, beyond that they are streamed "
+             "from host memory\n",
+             cuda->device->name, 1e-9 * (double)free_bytes, 1e-9 * (double)total_bytes,
+             1e-9 * (double)o->weight_bytes);
+    /* Halves have the same bits on one device only, floats everywhere. */
+    static const char *const forms[] = {
+        [KERN_PRECISION_HIGH] = "f16x3", [KERN_PRECISION_FAST] = "f16"};
+    if (kern_cuda_uses_halves(cuda))
+        snprintf(cuda->products_name, sizeof cuda->products_name, "%s on %s", forms[o->precision],
+                 cuda->device->name);
+    else
+        snprintf(cuda->products_name, sizeof cuda->products_name, "float32");
     return STATUS_OK;
 }
 
@@ -175,14 +200,4 @@ enum status kern_cuda_open(struct kern_backend **out, struct kern_cuda_device *d
     }
     *out = &cuda->base;
     return STATUS_OK;
-}
-
-const char *kern_cuda_device_name(const struct kern_backend *b)
-{
-    return ((const struct kern_cuda *)b)->device->name;
-}
-
-const char *kern_cuda_plan(const struct kern_backend *b)
-{
-    return ((const struct kern_cuda *)b)->plan;
 }

@@ -17,7 +17,8 @@ struct kern_cuda {
     struct kern_cuda_products products;
     void *scratch;
     size_t scratch_bytes;
-    char plan[256];
+    char plan[512];          /* for the user: where weights go, how much memory they take */
+    char products_name[288]; /* as docs/json.md has it */
 };
 
 static inline struct kern_cuda *kern_cuda_of(struct kern_backend *b)

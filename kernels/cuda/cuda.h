@@ -22,9 +22,4 @@ struct kern_cuda_options {
 enum status kern_cuda_open(struct kern_backend **out, struct kern_cuda_device *device,
                            const struct kern_cuda_options *options, struct status_why *why);
 
-/** The device's name. */
-const char *kern_cuda_device_name(const struct kern_backend *b);
-/** One sentence on where weights go and how much memory they may take; for the user. */
-const char *kern_cuda_plan(const struct kern_backend *b);
-
 #endif

@@ -303,10 +303,11 @@ enum status kern_cuda_device_open(struct kern_cuda_device **out, unsigned index,
     int n_devices = 0;
     cudaError_t code = cudaGetDeviceCount(&n_devices);
     if (code != cudaSuccess)
-        return status_fail(why, STATUS_DEVICE,
-                           "no CUDA device can be used: %s; use --device cpu, or look at what "
-                           "nvidia-smi says",
-                           cudaGetErrorString(code));
+        return status_fail(
+            why, STATUS_DEVICE,
+            "no CUDA device can be used: %s (or there is none); use --device cpu, or "
+            "look at what nvidia-smi says",
+            cudaGetErrorString(code));
     if (index >= (unsigned)n_devices)
         return status_fail(why, STATUS_DEVICE,
                            "there is no CUDA device %u, expected a number below %d", index,

@@ -123,8 +123,8 @@ static void test_ignored_options(void **state)
 {
     (void)state;
     struct cli_args args;
-    accept("-fa -ub 512 --mlock --numa distribute -ngl 99 -ctk f32", &args);
-    assert_string_equal(args.ignored, "-fa, -ub, --mlock, --numa, -ngl");
+    accept("-fa -ub 512 --mlock --numa distribute -ctk f32", &args);
+    assert_string_equal(args.ignored, "-fa, -ub, --mlock, --numa");
     accept("-fa on -c 7", &args);
     assert_string_equal(args.ignored, "-fa");
     accept("--flash-attn=auto", &args);

@@ -1,0 +1,230 @@
+/*
+ * Whole forward passes and scores by the CUDA backend: on a device made of the host's memory, and
+ * on a real one where there is one. `exact` gives the CPU backend's bits; `high` and `fast` stay
+ * within a bound of it and give the same bits for any cut of the batch.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/cuda/cuda.h"
+#include "kernels/quant/registry.h"
+#include "tests/harness/compare.h"
+#include "tests/harness/host_device.h"
+#include "tests/model/fixture.h"
+
+enum { WINDOW = 64, WINDOWS = 2, TOKENS = WINDOW * WINDOWS };
+
+/** Where the CUDA backend runs; set by main for all tests. */
+static bool on_real_device;
+
+static struct kern_cuda_device *device_open(const struct host_device_options *options,
+                                            struct host_device_log *log)
+{
+    struct kern_cuda_device *device;
+    struct status_why why = {""};
+    if (!on_real_device) {
+        device = host_device_open(options, log);
+        assert_non_null(device);
+    } else if (kern_cuda_device_open(&device, 0, &why) != STATUS_OK) {
+        fail_msg("%s", why.text);
+    }
+    return device;
+}
+
+/** Put a CUDA backend in place of the fixture's; small sizes, so that much is cut and streamed. */
+static void use_cuda(struct fixture *f, enum kern_precision precision,
+                     const struct host_device_options *way, struct host_device_log *log)
+{
+    struct kern_cuda_options options = {
+        .precision = precision,
+        .weight_bytes = 400 << 10,
+        .panel_size = 64 << 10,
+        .n_slots = 4,
+        .product_tokens = 64,
+        .product_step = 16,
+    };
+    struct status_why why = {""};
+    kern_close(f->backend);
+    if (kern_cuda_open(&f->backend, device_open(way, log), &options, &why) != STATUS_OK)
+        fail_msg("%s", why.text);
+}
+
+/** Log-probabilities of each next token of two windows, and the bits of the hidden rows. */
+struct outcome {
+    float *hidden;
+    double *log_probs;
+};
+
+static struct outcome run(struct fixture *f, const int32_t *tokens, size_t tile)
+{
+    const struct model_segment segments[WINDOWS] = {
+        {.start = 0, .n_tokens = WINDOW, .parent = -1},
+        {.start = WINDOW, .n_tokens = WINDOW, .parent = -1},
+    };
+    const struct model_batch batch = {
+        .tokens = tokens, .n_tokens = TOKENS, .segments = segments, .n_segments = WINDOWS};
+    struct outcome o;
+    o.hidden = fixture_hidden(f, &batch, (struct fixture_run){.tile_tokens = tile});
+    o.log_probs = fixture_log_probs(f, o.hidden, tokens + 1, TOKENS - 1);
+    return o;
+}
+
+static void outcome_free(struct outcome *o)
+{
+    free(o->hidden);
+    free(o->log_probs);
+}
+
+static void assert_same_bits(const struct outcome *a, const struct outcome *b, size_t width)
+{
+    assert_int_equal(compare_bits(a->hidden, b->hidden, TOKENS * width), TOKENS * width);
+    assert_memory_equal(a->log_probs, b->log_probs, (TOKENS - 1) * sizeof(double));
+}
+
+/** A model in `exact`, against the CPU. */
+static void check_exact(const struct tiny_model_options *options, size_t tile, size_t way_number)
+{
+    struct fixture f = fixture_open(options);
+    int32_t *tokens = fixture_tokens(&f, 7, TOKENS);
+    struct host_device_options way = {.order = (enum host_device_order)(way_number % 3),
+                                      .backwards = way_number % 2 == 1};
+    struct host_device_log log = {0};
+    struct outcome expected = run(&f, tokens, tile);
+    use_cuda(&f, KERN_PRECISION_EXACT, &way, &log);
+    struct outcome found = run(&f, tokens, tile);
+    assert_same_bits(&found, &expected, model_hparams(f.model)->n_embd);
+    outcome_free(&expected);
+    outcome_free(&found);
+    free(tokens);
+    fixture_close(&f);
+    assert_int_equal(log.n_left, 0);
+}
+
+static void test_types(void **state)
+{
+    (void)state;
+    const struct kern_quant *format;
+    for (size_t i = 0; (format = kern_quant_at(i)) != NULL; i++)
+        check_exact(
+            &(struct tiny_model_options){
+                .type = format->type, .n_embd = 256, .n_ff = 256, .head_size = 64, .n_layers = 1},
+            0, i);
+}
+
+static void test_features(void **state)
+{
+    (void)state;
+    const struct tiny_model_options models[] = {
+        {.biases = true, .scales = true, .tied_head = true},
+        {.n_experts = 5, .n_experts_used = 2},
+        {.n_experts = 4, .n_experts_used = 4, .split_experts = true},
+        {.fused_qkv = true, .vary_layers = true, .rope_factors = true},
+        {.sliding_window = 9, .rope_scaling = "yarn", .rope_original_ctx = 32, .n_rot = 8},
+        {.type = GGUF_TYPE_Q8_0, .n_layers = 4, .n_ff = 192},
+    };
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        check_exact(&models[i], 50, i);
+}
+
+/*
+ * Bounds on the log-probabilities of a two-layer model of width 256: the products' relative errors
+ * are 2^-11 (fast) and 2^-21 (high) with float32's own 2^-24 per addition; a few such errors pass
+ * through each layer and add up like noise. float32 itself differs from float64 by 1e-6 here, so
+ * 2e-5 leaves room for `high`, and a thousand times the ratio of the roundings for `fast`.
+ */
+static void test_precisions(void **state)
+{
+    (void)state;
+    const struct {
+        enum kern_precision precision;
+        double bound;
+    } rows[] = {{KERN_PRECISION_HIGH, 2e-5}, {KERN_PRECISION_FAST, 2e-2}};
+    for (size_t i = 0; i < 2; i++) {
+        struct fixture f = fixture_open(&(struct tiny_model_options){
+            .type = GGUF_TYPE_Q4_K, .n_embd = 256, .n_ff = 512, .head_size = 64});
+        int32_t *tokens = fixture_tokens(&f, 8, TOKENS);
+        struct host_device_options way = {.order = HOST_DEVICE_UPLOADS_LATE};
+        struct host_device_log log = {0};
+        struct outcome expected = run(&f, tokens, 0);
+        use_cuda(&f, rows[i].precision, &way, &log);
+        struct outcome found = run(&f, tokens, 0), cut = run(&f, tokens, 33);
+        double worst = 0.0;
+        for (size_t k = 0; k + 1 < TOKENS; k++)
+            worst = fmax(worst, fabs(found.log_probs[k] - expected.log_probs[k]));
+        printf("precision %d: largest difference of ln p %.2g\n", (int)rows[i].precision, worst);
+        assert_true(worst <= rows[i].bound && worst > 0);
+        assert_same_bits(&cut, &found, 256);
+        outcome_free(&expected);
+        outcome_free(&found);
+        outcome_free(&cut);
+        free(tokens);
+        fixture_close(&f);
+    }
+}
+
+/** Activations far beyond the range of a half: the row scaling takes them in. */
+static void test_huge_weights(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_open(&(struct tiny_model_options){.n_layers = 1});
+    struct host_device_log log = {0};
+    use_cuda(&f, KERN_PRECISION_FAST, &(struct host_device_options){0}, &log);
+    float matrix[16 * 32], x[32], *memory[2];
+    for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++)
+        matrix[i] = 1e30f * (float)(1 + i % 7);
+    for (size_t i = 0; i < 32; i++)
+        x[i] = 1e-30f * (float)(1 + i % 5);
+    struct kern_weight w = {.type = GGUF_TYPE_F32,
+                            .n_rows = 16,
+                            .n_cols = 32,
+                            .row_bytes = 32 * sizeof(float),
+                            .data = matrix,
+                            .scale = 1.0f,
+                            .generation = 1};
+    for (size_t i = 0; i < 2; i++) {
+        void *bytes;
+        assert_int_equal(kern_alloc(f.backend, &bytes, sizeof x, NULL), STATUS_OK);
+        memory[i] = bytes;
+    }
+    assert_int_equal(kern_upload(f.backend, memory[0], x, sizeof x, NULL), STATUS_OK);
+    struct kern_linear op = {
+        .weight = &w, .x = memory[0], .y = memory[1], .y_stride = 16, .n_tokens = 1};
+    float y[16];
+    assert_int_equal(kern_linear(f.backend, &op, NULL), STATUS_OK);
+    assert_int_equal(kern_download(f.backend, y, memory[1], sizeof y, NULL), STATUS_OK);
+    for (size_t r = 0; r < 16; r++) {
+        double sum = 0.0;
+        for (size_t k = 0; k < 32; k++)
+            sum += (double)matrix[r * 32 + k] * (double)x[k];
+        /* Two operands rounded to 11 bits. */
+        assert_true(fabs((double)y[r] - sum) <= sum * 0x1p-10);
+    }
+    kern_free(f.backend, memory[0]);
+    kern_free(f.backend, memory[1]);
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_features),
+        cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_huge_weights),
+    };
+    int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
+    on_real_device = true;
+    if (kern_cuda_n_devices() == 0)
+        puts("no CUDA device here: the real device is not tested");
+    else
+        n_failed += cmocka_run_group_tests_name("CUDA device", tests, NULL, NULL);
+    return n_failed;
+}
