@@ -135,7 +135,7 @@ static enum status take_parts(struct eval_compact_file *file, struct status_why 
         .row_bytes = (size_t)at->head_row_bytes,
         .data = l->by_path ? NULL : file->bytes + at->head,
         .scale = l->head_scale,
-        .generation = 1,
+        .generation = kern_next_generation(),
     };
     if (!l->by_path)
         return STATUS_OK;

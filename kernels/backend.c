@@ -11,6 +11,12 @@ void kern_close(struct kern_backend *b)
         b->ops->close(b);
 }
 
+uint64_t kern_next_generation(void)
+{
+    static atomic_ullong last = 1; /* 1 is for what never changes */
+    return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
 struct kern_description kern_describe(const struct kern_backend *b)
 {
     return b->ops->describe(b);

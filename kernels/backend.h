@@ -201,6 +201,12 @@ struct kern_record {
     size_t stride;     /* kern_record_codes(V) */
 };
 
+/**
+ * A generation that no weight of this process had before: for bytes that come to an address where
+ * others were, and may have been copied to a device.   Any thread.
+ */
+uint64_t kern_next_generation(void);
+
 struct kern_backend;
 
 /** What computes, for results, and how it wants to be used. */

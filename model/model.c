@@ -52,14 +52,14 @@ static enum status list_tensors(struct model *m, struct status_why *why)
     m->tensors = calloc(n > 0 ? n : 1, sizeof *m->tensors);
     if (!m->tensors)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu tensors", n);
-    m->last_generation = 1;
+    uint64_t generation = kern_next_generation();
     for (size_t i = 0; i < n; i++) {
         const struct gguf_tensor *source = gguf_tensor_at(m->file, i);
         m->tensors[i] = (struct model_tensor){.source = source,
                                               .type = source->type,
                                               .data = source->data,
                                               .row_bytes = (size_t)source->row_bytes,
-                                              .generation = m->last_generation};
+                                              .generation = generation};
     }
     return STATUS_OK;
 }

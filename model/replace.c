@@ -36,7 +36,7 @@ enum status model_replace_weight(struct model *m, const char *name, enum gguf_ty
     tensor->row_bytes =
         (size_t)source->ne[0] / tensor->type->block_elems * tensor->type->block_bytes;
     tensor->data = data;
-    tensor->generation = ++m->last_generation;
+    tensor->generation = kern_next_generation();
     status = model_tensor_check(m, tensor, why);
     if (status == STATUS_OK)
         status = m->arch->bind(m, why);

@@ -26,7 +26,6 @@ struct model {
     struct kern_weight embedding, output_norm, head;
     float *rope_factors;    /* [n_rot / 2]; all 1 where the file has none */
     double *rope_frequency; /* [n_rot / 2] */
-    uint64_t last_generation;
     uint64_t rope_generation; /* of the factors in it: sessions keep tables of it */
     struct model_remarks remarks;
 };

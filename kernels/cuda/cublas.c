@@ -67,7 +67,8 @@ static enum status failed(const struct kern_cublas *blas, cublasStatus_t code, c
 
 static void *open_library(void)
 {
-    static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
+    static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12",
+                                        "/usr/local/cuda/lib64/libcublasLt.so"};
     void *library = NULL;
     for (size_t i = 0; !library && i < sizeof names / sizeof *names; i++)
         library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);

@@ -105,10 +105,13 @@ static enum status compare(struct kern_cuda *cuda, const struct trial *t, bool *
     *same_places = status == STATUS_OK && memcmp(t->found, t->expected, n_bytes) == 0;
     if (status != STATUS_OK || !*same_places)
         return status;
-    status = multiply_once(cuda, p, t->weights, t->tokens, t->step, t->c, false, NULL);
+    struct status_why why_not = {""};
+    status = multiply_once(cuda, p, t->weights, t->tokens, t->step, t->c, false, &why_not);
     if (status == STATUS_UNSUPPORTED)
         return STATUS_OK;
-    if (status == STATUS_OK)
+    if (status != STATUS_OK)
+        (void)status_fail(why, status, "%s", why_not.text);
+    else
         status = read_results(cuda, t, t->step, 0, t->found, why);
     *same_numbers = status == STATUS_OK && memcmp(t->found, t->expected, n_bytes) == 0;
     return status;

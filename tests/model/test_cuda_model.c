@@ -1,7 +1,7 @@
 /*
  * Whole forward passes and scores by the CUDA backend: on a device made of the host's memory, and
- * on a real one where there is one. `exact` gives the CPU backend's bits; `high` and `fast` stay
- * within a bound of it and give the same bits for any cut of the batch.
+ * on a real one where there is one. `exact` gives the CPU backend's bits; `high` and `fast` are as
+ * near to float64 as their roundings let expect, and give the same bits for any cut of the batch.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -19,6 +19,7 @@
 #include "tests/harness/compare.h"
 #include "tests/harness/host_device.h"
 #include "tests/model/fixture.h"
+#include "tests/model/float64.h"
 
 enum { WINDOW = 64, WINDOWS = 2, TOKENS = WINDOW * WINDOWS };
 
@@ -134,35 +135,63 @@ static void test_features(void **state)
         check_exact(&models[i], 50, i);
 }
 
+/** ln p of the tokens after the first of the window, in double; unit: of simulated rounding. */
+static void evaluate_truth(const struct fixture *f, const int32_t *tokens, double unit,
+                           double *log_probs)
+{
+    struct float64_model *m = float64_open(model_file(f->model));
+    size_t width = float64_width(m);
+    double *hidden = malloc(WINDOW * width * sizeof *hidden);
+    double *all = malloc(float64_vocab(m) * sizeof *all);
+    assert_true(hidden && all);
+    float64_simulate_rounding(m, unit, 3);
+    float64_hidden(m, tokens, WINDOW, hidden);
+    for (size_t t = 0; t + 1 < WINDOW; t++) {
+        float64_log_probs(m, hidden + t * width, all);
+        log_probs[t] = all[tokens[t + 1]];
+    }
+    free(hidden);
+    free(all);
+    float64_close(m);
+}
+
+static double worst_of(const double *found, const double *expected)
+{
+    double worst = 0.0;
+    for (size_t t = 0; t + 1 < WINDOW; t++)
+        worst = fmax(worst, fabs(found[t] - expected[t]));
+    return worst;
+}
+
 /*
- * Bounds on the log-probabilities of a two-layer model of width 256: the products' relative errors
- * are 2^-11 (fast) and 2^-21 (high) with float32's own 2^-24 per addition; a few such errors pass
- * through each layer and add up like noise. float32 itself differs from float64 by 1e-6 here, so
- * 2e-5 leaves room for `high`, and a thousand times the ratio of the roundings for `fast`.
+ * As in test_forward_float64.c: the double pass with random errors of the expected size in every
+ * product says how far a model carries them; the real errors are another draw of that size.
+ * `high` has operands of 22 bits and float32's sums, `fast` operands of 11.
  */
 static void test_precisions(void **state)
 {
     (void)state;
+    const double margin = 3;
     const struct {
         enum kern_precision precision;
-        double bound;
-    } rows[] = {{KERN_PRECISION_HIGH, 2e-5}, {KERN_PRECISION_FAST, 2e-2}};
+        double unit;
+    } rows[] = {{KERN_PRECISION_HIGH, 0x1p-23}, {KERN_PRECISION_FAST, 0x1p-12}};
     for (size_t i = 0; i < 2; i++) {
         struct fixture f = fixture_open(&(struct tiny_model_options){
             .type = GGUF_TYPE_Q4_K, .n_embd = 256, .n_ff = 512, .head_size = 64});
         int32_t *tokens = fixture_tokens(&f, 8, TOKENS);
+        double truth[WINDOW], simulated[WINDOW];
+        evaluate_truth(&f, tokens, 0, truth);
+        evaluate_truth(&f, tokens, rows[i].unit, simulated);
         struct host_device_options way = {.order = HOST_DEVICE_UPLOADS_LATE};
         struct host_device_log log = {0};
-        struct outcome expected = run(&f, tokens, 0);
         use_cuda(&f, rows[i].precision, &way, &log);
         struct outcome found = run(&f, tokens, 0), cut = run(&f, tokens, 33);
-        double worst = 0.0;
-        for (size_t k = 0; k + 1 < TOKENS; k++)
-            worst = fmax(worst, fabs(found.log_probs[k] - expected.log_probs[k]));
-        printf("precision %d: largest difference of ln p %.2g\n", (int)rows[i].precision, worst);
-        assert_true(worst <= rows[i].bound && worst > 0);
+        double actual = worst_of(found.log_probs, truth), expected = worst_of(simulated, truth);
+        print_message("precision %d: worst ln p off by %.2g (simulated %.2g)\n",
+                      (int)rows[i].precision, actual, expected);
+        assert_true(actual < margin * expected);
         assert_same_bits(&cut, &found, 256);
-        outcome_free(&expected);
         outcome_free(&found);
         outcome_free(&cut);
         free(tokens);

@@ -1,0 +1,212 @@
+/*
+ * The CUDA backend where things go wrong: every call of the device made to fail in turn, too little
+ * memory, products whose bits depend on what they must not depend on, cancelling.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/cpu.h"
+#include "tests/harness/compare.h"
+#include "tests/harness/rng.h"
+#include "tests/kernels/cuda_pair.h"
+#include "tests/kernels/score_scene.h"
+
+enum { T = 20, ROWS = 60, COLS = 64 };
+
+/** A product on memory of the backend's own. */
+struct product {
+    struct kern_weight weight;
+    float *matrix, x[T * COLS], y[T * ROWS];
+};
+
+static void product_open(struct product *p)
+{
+    struct rng r = rng_open(rng_seed(), 60);
+    p->matrix = malloc(sizeof(float) * ROWS * COLS);
+    assert_non_null(p->matrix);
+    for (size_t i = 0; i < ROWS * COLS; i++)
+        p->matrix[i] = rng_normal(&r);
+    for (size_t i = 0; i < T * COLS; i++)
+        p->x[i] = rng_normal(&r);
+    p->weight = (struct kern_weight){.type = GGUF_TYPE_F32,
+                                     .n_rows = ROWS,
+                                     .n_cols = COLS,
+                                     .row_bytes = COLS * sizeof(float),
+                                     .data = p->matrix,
+                                     .scale = 1.0f,
+                                     .generation = 1};
+}
+
+/** n_tokens of the product's tokens from `first` on, to y. */
+static enum status multiply(struct kern_backend *b, struct product *p, size_t first,
+                            size_t n_tokens, struct status_why *why)
+{
+    void *x = NULL, *y = NULL;
+    size_t x_bytes = n_tokens * COLS * sizeof(float), y_bytes = n_tokens * ROWS * sizeof(float);
+    enum status status = kern_alloc(b, &x, x_bytes, why);
+    if (status == STATUS_OK)
+        status = kern_alloc(b, &y, y_bytes, why);
+    if (status == STATUS_OK)
+        status = kern_upload(b, x, p->x + first * COLS, x_bytes, why);
+    struct kern_linear op = {
+        .weight = &p->weight, .x = x, .y = y, .y_stride = ROWS, .n_tokens = n_tokens};
+    if (status == STATUS_OK)
+        status = kern_linear(b, &op, why);
+    if (status == STATUS_OK)
+        status = kern_download(b, p->y, y, y_bytes, why);
+    kern_free(b, x);
+    kern_free(b, y);
+    return status;
+}
+
+static enum status open_and_multiply(const struct host_device_options *options,
+                                     enum kern_precision precision, size_t weight_bytes,
+                                     struct host_device_log *log, struct product *p,
+                                     struct status_why *why)
+{
+    struct kern_backend *b;
+    struct kern_cuda_options cuda = {.precision = precision,
+                                     .weight_bytes = weight_bytes,
+                                     .panel_size = 4 << 10,
+                                     .n_slots = 4,
+                                     .product_tokens = 16,
+                                     .product_step = 4};
+    enum status status = kern_cuda_open(&b, host_device_open(options, log), &cuda, why);
+    for (int i = 0; status == STATUS_OK && i < 2; i++)
+        status = multiply(b, p, 0, T, why);
+    kern_close(b);
+    return status;
+}
+
+/** Whichever call fails: a status and a sentence, nothing lost, never a result. */
+static void test_every_failure(void **state)
+{
+    (void)state;
+    struct product p;
+    product_open(&p);
+    for (size_t i = 0; i < 2; i++) {
+        enum kern_precision precision = i ? KERN_PRECISION_HIGH : KERN_PRECISION_EXACT;
+        size_t n_failed = 0;
+        for (size_t at = 1;; at++) {
+            struct host_device_options options = {.fail_at = at};
+            struct host_device_log log;
+            struct status_why why = {""};
+            /* 24 KiB: some panels stay, the others are streamed. */
+            enum status status = open_and_multiply(&options, precision, 24 << 10, &log, &p, &why);
+            assert_int_equal(log.n_left, 0);
+            if (log.n_calls < at) {
+                assert_int_equal(status, STATUS_OK);
+                break;
+            }
+            /* What is kept decoded is a kindness: without the memory it is not kept. */
+            if (status == STATUS_OK)
+                continue;
+            n_failed++;
+            assert_int_equal(status, STATUS_DEVICE);
+            assert_string_equal(why.text, "the device was made to fail");
+        }
+        assert_true(n_failed > 20);
+    }
+    free(p.matrix);
+}
+
+/** Too little memory is a sentence with both sizes; as it grows, so does what is kept. */
+static void test_little_memory(void **state)
+{
+    (void)state;
+    struct product p;
+    product_open(&p);
+    size_t n_enough = 0;
+    for (size_t bytes = 1 << 10; bytes <= 1 << 20; bytes += bytes / 4) {
+        struct host_device_options options = {.memory_bytes = bytes};
+        struct host_device_log log;
+        struct status_why why = {""};
+        enum status status = open_and_multiply(&options, KERN_PRECISION_HIGH, 0, &log, &p, &why);
+        assert_int_equal(log.n_left, 0);
+        assert_true(log.peak_bytes <= bytes);
+        if (status == STATUS_OK) {
+            n_enough++;
+            continue;
+        }
+        assert_int_equal(n_enough, 0);
+        assert_int_equal(status, STATUS_MEMORY);
+        assert_non_null(strstr(why.text, "bytes"));
+    }
+    assert_true(n_enough > 5);
+    free(p.matrix);
+}
+
+/** However the library behaves, one token gives the same bits as twenty; or there is an error. */
+static void test_uneven_products(void **state)
+{
+    (void)state;
+    const enum host_device_gemm gemms[] = {HOST_DEVICE_GEMM_EVEN, HOST_DEVICE_GEMM_BY_NUMBER,
+                                           HOST_DEVICE_GEMM_PLANNED_ONLY,
+                                           HOST_DEVICE_GEMM_BY_PLACE};
+    struct product p;
+    product_open(&p);
+    for (size_t i = 0; i < sizeof gemms / sizeof *gemms; i++) {
+        struct cuda_pair pair;
+        cuda_pair_open(&pair, KERN_PRECISION_FAST, &(struct host_device_options){.gemm = gemms[i]});
+        struct status_why why = {""};
+        enum status status = multiply(pair.cuda, &p, 0, T, &why);
+        if (gemms[i] == HOST_DEVICE_GEMM_BY_PLACE) {
+            assert_int_equal(status, STATUS_DEVICE);
+            assert_non_null(strstr(why.text, "different bits"));
+        } else {
+            assert_int_equal(status, STATUS_OK);
+            float all[T * ROWS];
+            memcpy(all, p.y, sizeof all);
+            for (size_t t = 0; t < T; t += 7) {
+                assert_int_equal(multiply(pair.cuda, &p, t, 1, &why), STATUS_OK);
+                assert_int_equal(compare_bits(p.y, all + t * ROWS, ROWS), ROWS);
+            }
+        }
+        cuda_pair_close(&pair);
+    }
+    free(p.matrix);
+}
+
+static void test_cancelled(void **state)
+{
+    (void)state;
+    struct product p;
+    product_open(&p);
+    struct cuda_pair pair;
+    cuda_pair_open(&pair, KERN_PRECISION_EXACT, &(struct host_device_options){0});
+    atomic_bool cancel = true;
+    kern_set_cancel(pair.cuda, &cancel);
+    assert_int_equal(multiply(pair.cuda, &p, 0, T, NULL), STATUS_CANCELLED);
+    struct scene s;
+    scene_open(&s, 61, 2, 10, 50);
+    struct kern_row_score rows[20];
+    struct kern_target_score targets[2 * SCENE_TARGETS];
+    struct kern_score op = s.op;
+    op.rows = rows;
+    op.target_scores = targets;
+    op.pairs = NULL;
+    assert_int_equal(kern_score(pair.cuda, &op, NULL), STATUS_CANCELLED);
+    scene_close(&s);
+    cancel = false;
+    assert_int_equal(multiply(pair.cuda, &p, 0, T, NULL), STATUS_OK);
+    cuda_pair_close(&pair);
+    free(p.matrix);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_failure),
+        cmocka_unit_test(test_little_memory),
+        cmocka_unit_test(test_uneven_products),
+        cmocka_unit_test(test_cancelled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
