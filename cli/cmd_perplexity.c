@@ -207,7 +207,7 @@ const struct cli_command cli_command_perplexity = {
     .summary = "Evaluate the perplexity of a model on a text.",
     .description =
         "Takes the options of llama-perplexity with its meaning. Those that cannot change a "
-        "number here\n(-fa, -ub, -ngl, --mlock, ...) are accepted and ignored; those that "
+        "number here\n(-fa, -ub, --mlock, ...) are accepted and ignored; those that "
         "could, and are not\nimplemented, are errors.",
     .table = cli_perplexity_table,
     .settings_bytes = sizeof(struct cli_perplexity),
