@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/json_parts.h"
+#include "eval/json_parse.h"
 
 enum status cli_description_make(char **out, const struct cli_evaluation *e, struct status_why *why)
 {
@@ -27,9 +28,9 @@ enum status cli_description_make(char **out, const struct cli_evaluation *e, str
 enum status cli_description_parse(struct cli_description *out, const char *bytes, size_t n,
                                   struct status_why *why)
 {
-    out->root = cJSON_ParseWithLength(bytes, n);
-    if (cJSON_IsObject(out->root))
-        return STATUS_OK;
+    enum status status = eval_json_parse(&out->root, bytes, n, NULL, why);
+    if (status == STATUS_MEMORY || cJSON_IsObject(out->root))
+        return status;
     cli_description_free(out);
     return status_fail(why, STATUS_FORMAT, "the description is no JSON object");
 }

@@ -18,7 +18,7 @@ struct cli_description {
     cJSON *root; /* an object */
 };
 
-/** Parse n bytes. Fails: STATUS_FORMAT (no JSON object). */
+/** Parse n bytes. Fails: STATUS_FORMAT (no JSON object), STATUS_MEMORY. */
 enum status cli_description_parse(struct cli_description *out, const char *bytes, size_t n,
                                   struct status_why *why);
 void cli_description_free(struct cli_description *description);

@@ -126,14 +126,9 @@ enum status cli_info_read(struct cli_info *info, const struct gguf_file *file,
 /* A string of a pair, escaped and cut to what fits. */
 static size_t string_text(char *out, size_t capacity, const struct gguf_kv *kv, uint64_t i)
 {
-    struct gguf_kv head = *kv;
-    head.count = i + 1;
-    struct gguf_string *strings;
-    if (gguf_kv_strings(&head, &strings, NULL) != STATUS_OK)
-        return (size_t)snprintf(out, capacity, "?");
-    size_t n = eval_token_escape(out, capacity - 1, strings[i].data, strings[i].n_bytes);
+    struct gguf_string string = gguf_kv_string(kv, i);
+    size_t n = eval_token_escape(out, capacity - 1, string.data, string.n_bytes);
     out[n < capacity ? n : capacity - 1] = '\0';
-    free(strings);
     return n;
 }
 

@@ -44,7 +44,7 @@ double cli_bits_per_weight(const struct cli_type_total *total);
  */
 size_t cli_kv_text(char *out, size_t capacity, const struct gguf_kv *kv, uint64_t i);
 
-/** Print to standard output. tensors: also one line per tensor. Fails: STATUS_MEMORY. */
+/** Print to standard output. tensors: also one line per tensor. */
 void cli_info_print(const struct cli_info *info, bool tensors);
 
 /**

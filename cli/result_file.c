@@ -7,6 +7,7 @@
 
 #include "cli/json_parts.h"
 #include "cli/words.h"
+#include "eval/json_parse.h"
 
 static const char *const schemas[] = {
     [CLI_RESULT_PERPLEXITY] = "assay-perplexity",
@@ -52,13 +53,15 @@ static enum status check_schema(struct cli_result *r, struct status_why *why)
 enum status cli_result_parse(struct cli_result *out, const char *file, const char *bytes,
                              size_t n_bytes, struct status_why *why)
 {
-    const char *end = NULL;
+    size_t at;
     *out = (struct cli_result){.file = file};
-    out->root = cJSON_ParseWithLengthOpts(bytes, n_bytes, &end, false);
-    size_t at = end ? (size_t)(end - bytes) : 0;
+    enum status status = eval_json_parse(&out->root, bytes, n_bytes, &at, why);
+    if (status == STATUS_MEMORY) {
+        status_context(why, "%s", file);
+        return status;
+    }
     while (out->root && at < n_bytes && strchr(" \t\r\n", bytes[at]) && bytes[at])
         at++;
-    enum status status;
     if (out->root && at == n_bytes)
         status = check_schema(out, why);
     else

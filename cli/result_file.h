@@ -26,7 +26,7 @@ struct cli_result {
 /**
  * Parse a document. file: its name, borrowed.
  * Fails: STATUS_FORMAT (no JSON: the byte is named; no result document, another schema or
- *        version). Out of memory, the parser calls it no JSON.
+ *        version), STATUS_MEMORY.
  */
 enum status cli_result_parse(struct cli_result *out, const char *file, const char *bytes,
                              size_t n_bytes, struct status_why *why);

@@ -66,7 +66,7 @@ enum status eval_dataset_winogrande(struct eval_dataset *out, char *bytes, size_
 enum status eval_dataset_multiple_choice(struct eval_dataset *out, const char *bytes,
                                          size_t n_bytes, struct status_why *why);
 
-/** Whether a file is one of JSON lines: its first line is an object. */
+/** Whether a file is one of JSON lines: its first line is an object, or too long to find out. */
 bool eval_dataset_is_jsonl(const char *bytes, size_t n_bytes);
 
 /**
@@ -76,7 +76,7 @@ bool eval_dataset_is_jsonl(const char *bytes, size_t n_bytes);
  * choices {text: [...], label: [...]}, answerKey one of the labels. An answer may be a string.
  * bytes: strings are unescaped in place.
  * Fails: STATUS_FORMAT (a line that is no object, a member that is missing or empty, an answer
- *        that is none), STATUS_MEMORY. Out of memory, the parser calls a line no object.
+ *        that is none), STATUS_MEMORY.
  */
 enum status eval_dataset_jsonl(struct eval_dataset *out, enum eval_choice_kind kind, char *bytes,
                                size_t n_bytes, struct status_why *why);

@@ -1,9 +1,9 @@
 /* Tasks as lines of JSON, an object each, as data sets are published. */
-#include <cjson/cJSON.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "eval/dataset.h"
+#include "eval/json_parse.h"
 
 /** How the objects of a kind name their parts. */
 struct names {
@@ -155,10 +155,12 @@ static bool is_blank(const char *from, const char *end)
 static enum status read_line(struct eval_dataset *d, struct line *l, enum eval_choice_kind kind,
                              struct status_why *why)
 {
-    const char *end = NULL;
-    cJSON *object = cJSON_ParseWithLengthOpts(l->to, (size_t)(l->end - l->to), &end, 0);
-    enum status status;
-    if (!object || !cJSON_IsObject(object) || !is_blank(end, l->end))
+    cJSON *object;
+    size_t n_read;
+    enum status status = eval_json_parse(&object, l->to, (size_t)(l->end - l->to), &n_read, why);
+    if (status == STATUS_MEMORY)
+        status_context(why, "line %zu", l->number);
+    else if (!cJSON_IsObject(object) || !is_blank(l->to + n_read, l->end))
         status = status_fail(why, STATUS_FORMAT, "line %zu: no JSON object", l->number);
     else
         status = add_task(d, l, object, kind, why);
@@ -172,9 +174,10 @@ bool eval_dataset_is_jsonl(const char *bytes, size_t n_bytes)
     size_t n = newline ? (size_t)(newline - bytes) : n_bytes;
     if (n == 0 || *bytes != '{')
         return false;
-    cJSON *object = cJSON_ParseWithLength(bytes, n);
+    cJSON *object;
+    enum status status = eval_json_parse(&object, bytes, n, NULL, &(struct status_why){""});
     cJSON_Delete(object);
-    return object != NULL;
+    return status != STATUS_FORMAT;
 }
 
 enum status eval_dataset_jsonl(struct eval_dataset *out, enum eval_choice_kind kind, char *bytes,

@@ -1,9 +1,10 @@
 #include "eval/difference.h"
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "eval/json_parse.h"
 
 enum { MAX_SHOWN = 24 }; /* bytes of a text */
 
@@ -87,13 +88,15 @@ enum status eval_difference_find(struct eval_difference *out, const char *first,
                                  struct status_why *why)
 {
     *out = (struct eval_difference){0};
-    cJSON *a = cJSON_Parse(first), *b = cJSON_Parse(second);
-    enum status status = STATUS_OK;
-    if (!a || !b)
-        status = status_fail(why, STATUS_FORMAT, "settings that are no JSON");
-    else if (!differ(out, a, b))
+    cJSON *a, *b = NULL;
+    enum status status = eval_json_parse(&a, first, strlen(first), NULL, why);
+    if (status == STATUS_OK)
+        status = eval_json_parse(&b, second, strlen(second), NULL, why);
+    if (status == STATUS_FORMAT)
+        status_fail(why, status, "settings that are no JSON");
+    if (status == STATUS_OK && !differ(out, a, b))
         out->name[0] = '\0';
-    else if (!out->name[0])
+    else if (status == STATUS_OK && !out->name[0])
         snprintf(out->name, sizeof out->name, "document");
     make_printable(out->name);
     make_printable(out->first);

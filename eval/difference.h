@@ -15,7 +15,7 @@ struct eval_difference {
 /**
  * Compare two documents: in the order of the first one's members, then what only the second has.
  * Elements of lists are compared one by one. Numbers are compared as doubles.
- * Fails: STATUS_FORMAT (one of them is no JSON; out of memory cannot be told from that).
+ * Fails: STATUS_FORMAT (one of them is no JSON), STATUS_MEMORY.
  */
 enum status eval_difference_find(struct eval_difference *out, const char *first, const char *second,
                                  struct status_why *why);

@@ -1,9 +1,10 @@
 #include "eval/requests.h"
 
-#include <cjson/cJSON.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "eval/json_parse.h"
 
 const char *const eval_request_result_members[] = {"logprob", "tokens", "is_greedy", "truncated",
                                                    NULL};
@@ -180,11 +181,14 @@ static enum status read_line(struct eval_requests *out, const struct line *l,
 {
     if (has_nul(l))
         return status_fail(why, STATUS_FORMAT, "line %zu: has the character U+0000", l->number);
-    const char *end = NULL;
-    cJSON *object = cJSON_ParseWithLengthOpts(l->from, (size_t)(l->end - l->from), &end, 0);
+    cJSON *object;
+    size_t n_read;
     struct eval_request request;
-    enum status status;
-    if (!object || !cJSON_IsObject(object) || !only_blanks(end, l->end))
+    enum status status =
+        eval_json_parse(&object, l->from, (size_t)(l->end - l->from), &n_read, why);
+    if (status == STATUS_MEMORY)
+        status_context(why, "line %zu", l->number);
+    else if (!cJSON_IsObject(object) || !only_blanks(l->from + n_read, l->end))
         status = status_fail(why, STATUS_FORMAT, "line %zu: no JSON object", l->number);
     else
         status = fill_request(&request, l, object, why);

@@ -39,7 +39,7 @@ extern const char *const eval_request_result_members[];
  * the requests.
  * Fails: STATUS_FORMAT (a line that is no JSON object, neither or both of "continuation" and
  *        "text", a member that is no string or given twice, a character U+0000, no lines),
- *        STATUS_MEMORY. Out of memory, the parser calls a line no object.
+ *        STATUS_MEMORY.
  */
 enum status eval_requests_read(struct eval_requests *out, char *bytes, size_t n_bytes,
                                struct status_why *why);

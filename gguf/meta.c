@@ -210,9 +210,22 @@ enum status gguf_get_string(const struct gguf_file *file, const char *key,
         status_context(why, "%s", file->path);
         return status;
     }
-    value->n_bytes = (size_t)gguf_load_u64(kv->data);
-    value->data = (const char *)kv->data + sizeof(uint64_t);
+    *value = gguf_kv_string(kv, 0);
     return STATUS_OK;
+}
+
+static struct gguf_string string_at(const uint8_t *at)
+{
+    return (struct gguf_string){.data = (const char *)at + sizeof(uint64_t),
+                                .n_bytes = (size_t)gguf_load_u64(at)};
+}
+
+struct gguf_string gguf_kv_string(const struct gguf_kv *kv, uint64_t i)
+{
+    struct gguf_string string = string_at(kv->data);
+    for (; i > 0; i--)
+        string = string_at((const uint8_t *)string.data + string.n_bytes);
+    return string;
 }
 
 enum status gguf_kv_strings(const struct gguf_kv *kv, struct gguf_string **out,
@@ -227,8 +240,7 @@ enum status gguf_kv_strings(const struct gguf_kv *kv, struct gguf_string **out,
         return status_fail(why, STATUS_MEMORY, "out of memory for %" PRIu64 " strings", kv->count);
     const uint8_t *at = kv->data;
     for (uint64_t i = 0; i < kv->count; i++) {
-        strings[i].n_bytes = (size_t)gguf_load_u64(at);
-        strings[i].data = (const char *)at + sizeof(uint64_t);
+        strings[i] = string_at(at);
         at += sizeof(uint64_t) + strings[i].n_bytes;
     }
     *out = strings;

@@ -78,6 +78,9 @@ double gguf_kv_float(const struct gguf_kv *kv, uint64_t i);
 bool gguf_value_is_int(enum gguf_value_type type);
 bool gguf_value_is_float(enum gguf_value_type type);
 
+/** String i of a string array, or of a scalar (i is 0). Cost: steps over those before it. */
+struct gguf_string gguf_kv_string(const struct gguf_kv *kv, uint64_t i);
+
 /**
  * All strings of a string array, in one pass.
  * out: array of kv->count strings (bytes in the mapping); the caller frees it with free().

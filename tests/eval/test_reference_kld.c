@@ -239,7 +239,7 @@ static void agrees_with_llama_in_float32(void **state)
         kld_figures_float32(figures, &results[index_of(model)]);
         for (size_t column = 1; column < n_heads; column++) {
             const char *cell = strtok_r(NULL, "\t", &rest);
-            double value;
+            double value = 0;
             assert_true(cell && sscanf(cell, "%lf", &value) == 1);
             bool of_error;
             const struct kld_figure *f = &figures[figure_of(heads[column], figures, &of_error)];

@@ -107,6 +107,9 @@ static void test_arrays(void **state)
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(strings[i].n_bytes, strlen(expected[i]));
         assert_memory_equal(strings[i].data, expected[i], strings[i].n_bytes);
+        struct gguf_string alone = gguf_kv_string(kv, i);
+        assert_ptr_equal(alone.data, strings[i].data);
+        assert_int_equal(alone.n_bytes, strings[i].n_bytes);
     }
     free(strings);
     kv = gguf_kv_find(file, "t.none");

@@ -75,7 +75,8 @@ static void test_two_parts_hold_sixteen_bits(void **state)
             assert_int_equal(lo, 0);
             continue;
         }
-        double a = kern_bf16_to_float(hi), b = kern_bf16_to_float(lo), magnitude = fabs((double)x);
+        double a = (double)kern_bf16_to_float(hi), b = (double)kern_bf16_to_float(lo);
+        double magnitude = fabs((double)x);
         if (magnitude < 0x1p-100 || magnitude > 0x1.fep127)
             continue; /* denormal remainders; numbers that are rounded towards zero */
         assert_true(fabs((double)x - a) <= 0x1p-8 * magnitude);

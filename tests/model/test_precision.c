@@ -73,7 +73,7 @@ struct row {
 /** ln q of all tokens from logits, compared with ln p of double precision. */
 static struct row compare_row(const float *logits, const double *truth, size_t n, int32_t target)
 {
-    double most = -INFINITY, sum = 0.0, divergence = 0.0;
+    double most = -(double)INFINITY, sum = 0.0, divergence = 0.0;
     for (size_t i = 0; i < n; i++)
         most = fmax(most, (double)logits[i]);
     for (size_t i = 0; i < n; i++)
