@@ -101,7 +101,7 @@ static const struct cli_option table[] = {
      .help = "; tensors are not needed"},
     {.names = "-f --file",
      CLI_TEXT,
-     "TEXT",
+     "FILE",
      "the text, every byte of it; - reads standard input",
      offsetof(struct settings, text_file),
      .required = true},

@@ -62,6 +62,7 @@ enum status cli_tasks_check(const struct cli_perplexity *s, struct status_why *w
     } others[] = {
         {"--protocol fixed", s->protocol == CLI_PROTOCOL_FIXED},
         {"--chunks", s->windows.n_chunks != -1},
+        {"--chunk-from", s->windows.chunk_from != 0},
         {"--ppl-stride", s->stride != 0},
         {"--split-lines", s->split_lines},
         {"--ppl-output-type", s->output_type != 0},

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "eval/dataset.h"
-#include "eval/json_parse.h"
+#include "eval/json_lines.h"
 
 /** How the objects of a kind name their parts. */
 struct names {
@@ -22,11 +22,17 @@ static const struct names names_of[] = {
 
 /**
  * A line at work. The strings of an object take less room than its line, so they go where the
- * line was, which cJSON has copied.
+ * line was.
  */
 struct line {
     char *to, *end;
     size_t number; /* from 1 */
+};
+
+/** Whose lines are read. */
+struct reading {
+    struct eval_dataset *dataset;
+    enum eval_choice_kind kind;
 };
 
 static enum status keep(struct line *l, const cJSON *item, const char *name, struct gguf_string *s,
@@ -145,27 +151,12 @@ static enum status add_task(struct eval_dataset *d, struct line *l, const cJSON 
     return STATUS_OK;
 }
 
-static bool is_blank(const char *from, const char *end)
-{
-    while (from < end && (*from == ' ' || *from == '\t' || *from == '\r'))
-        from++;
-    return from == end;
-}
-
-static enum status read_line(struct eval_dataset *d, struct line *l, enum eval_choice_kind kind,
+static enum status read_task(void *user, const struct eval_json_line *line, const cJSON *object,
                              struct status_why *why)
 {
-    cJSON *object;
-    size_t n_read;
-    enum status status = eval_json_parse(&object, l->to, (size_t)(l->end - l->to), &n_read, why);
-    if (status == STATUS_MEMORY)
-        status_context(why, "line %zu", l->number);
-    else if (!cJSON_IsObject(object) || !is_blank(l->to + n_read, l->end))
-        status = status_fail(why, STATUS_FORMAT, "line %zu: no JSON object", l->number);
-    else
-        status = add_task(d, l, object, kind, why);
-    cJSON_Delete(object);
-    return status;
+    const struct reading *r = user;
+    struct line l = {line->from, line->end, line->number};
+    return add_task(r->dataset, &l, object, r->kind, why);
 }
 
 bool eval_dataset_is_jsonl(const char *bytes, size_t n_bytes)
@@ -184,16 +175,8 @@ enum status eval_dataset_jsonl(struct eval_dataset *out, enum eval_choice_kind k
                                size_t n_bytes, struct status_why *why)
 {
     *out = (struct eval_dataset){0};
-    enum status status = STATUS_OK;
-    char *end = bytes + n_bytes, *next;
-    size_t number = 1;
-    for (char *at = bytes; at < end && !status; at = next, number++) {
-        char *newline = memchr(at, '\n', (size_t)(end - at));
-        struct line line = {at, newline ? newline : end, number};
-        next = newline ? newline + 1 : end;
-        if (!is_blank(line.to, line.end))
-            status = read_line(out, &line, kind, why);
-    }
+    struct reading reading = {out, kind};
+    enum status status = eval_json_lines_read(bytes, n_bytes, read_task, &reading, why);
     if (!status && out->n_questions == 0)
         status = status_fail(why, STATUS_FORMAT, "no tasks: the text has no lines");
     if (status)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/json_parse.h"
+#include "eval/json_lines.h"
 
 const char *const eval_request_result_members[] = {"logprob", "tokens", "is_greedy", "truncated",
                                                    NULL};
@@ -12,25 +12,6 @@ const char *const eval_request_result_members[] = {"logprob", "tokens", "is_gree
 /** What a request asks with. */
 enum part { CONTEXT, CONTINUATION, TEXT, N_PARTS };
 static const char *const part_names[N_PARTS] = {"context", "continuation", "text"};
-
-/** A line of the file. */
-struct line {
-    char *from, *end;
-    size_t number; /* from 1 */
-};
-
-/** The parser takes every control character for a blank. */
-static bool is_blank(char c)
-{
-    return (unsigned char)c <= ' ';
-}
-
-static bool only_blanks(const char *at, const char *end)
-{
-    while (at < end && is_blank(*at))
-        at++;
-    return at == end;
-}
 
 /** The end of a member's text: the comma or brace behind it. */
 static char *member_end(char *at, char *end)
@@ -76,7 +57,7 @@ static enum part part_of(const char *name)
  * Move the text of the members that are handed through to the line's begin, and note the others.
  * The object has the same members in the same order as the line, which it was parsed from.
  */
-static enum status sort_members(const struct line *l, const cJSON *object,
+static enum status sort_members(const struct eval_json_line *l, const cJSON *object,
                                 const cJSON *parts[N_PARTS], size_t *n_handed,
                                 struct status_why *why)
 {
@@ -84,9 +65,9 @@ static enum status sort_members(const struct line *l, const cJSON *object,
     for (const cJSON *member = object->child; member && at; member = member->next) {
         char *from = at + 1;
         char *end = at = member_end(from, l->end);
-        while (from < end && is_blank(*from))
+        while (from < end && eval_json_is_blank(*from))
             from++;
-        while (end > from && is_blank(end[-1]))
+        while (end > from && eval_json_is_blank(end[-1]))
             end--;
         enum part part = part_of(member->string);
         if (part < N_PARTS) {
@@ -106,7 +87,7 @@ static enum status sort_members(const struct line *l, const cJSON *object,
 }
 
 /** Put a member's text behind what is kept of the line. */
-static enum status keep_string(const cJSON *member, char **to, const struct line *l,
+static enum status keep_string(const cJSON *member, char **to, const struct eval_json_line *l,
                                struct gguf_string *s, struct status_why *why)
 {
     const char *text = cJSON_GetStringValue(member);
@@ -121,8 +102,8 @@ static enum status keep_string(const cJSON *member, char **to, const struct line
     return STATUS_OK;
 }
 
-static enum status fill_request(struct eval_request *r, const struct line *l, const cJSON *object,
-                                struct status_why *why)
+static enum status fill_request(struct eval_request *r, const struct eval_json_line *l,
+                                const cJSON *object, struct status_why *why)
 {
     const cJSON *parts[N_PARTS] = {NULL};
     size_t n_handed = 0;
@@ -160,58 +141,19 @@ static enum status add_request(struct eval_requests *out, const struct eval_requ
     return STATUS_OK;
 }
 
-/** A string of the parser ends at its first NUL, so there must be none. */
-static bool has_nul(const struct line *l)
+static enum status read_request(void *user, const struct eval_json_line *line, const cJSON *object,
+                                struct status_why *why)
 {
-    size_t n = (size_t)(l->end - l->from);
-    if (memchr(l->from, '\0', n))
-        return true;
-    for (const char *at = l->from; at < l->end; at++) {
-        if (*at != '\\')
-            continue;
-        at++; /* to the character that is escaped */
-        if (l->end - at > 4 && memcmp(at, "u0000", 5) == 0)
-            return true;
-    }
-    return false;
-}
-
-static enum status read_line(struct eval_requests *out, const struct line *l,
-                             struct status_why *why)
-{
-    if (has_nul(l))
-        return status_fail(why, STATUS_FORMAT, "line %zu: has the character U+0000", l->number);
-    cJSON *object;
-    size_t n_read;
     struct eval_request request;
-    enum status status =
-        eval_json_parse(&object, l->from, (size_t)(l->end - l->from), &n_read, why);
-    if (status == STATUS_MEMORY)
-        status_context(why, "line %zu", l->number);
-    else if (!cJSON_IsObject(object) || !only_blanks(l->from + n_read, l->end))
-        status = status_fail(why, STATUS_FORMAT, "line %zu: no JSON object", l->number);
-    else
-        status = fill_request(&request, l, object, why);
-    if (!status)
-        status = add_request(out, &request, why);
-    cJSON_Delete(object);
-    return status;
+    enum status status = fill_request(&request, line, object, why);
+    return status ? status : add_request(user, &request, why);
 }
 
 enum status eval_requests_read(struct eval_requests *out, char *bytes, size_t n_bytes,
                                struct status_why *why)
 {
     *out = (struct eval_requests){0};
-    enum status status = STATUS_OK;
-    char *end = bytes + n_bytes, *next;
-    size_t number = 1;
-    for (char *at = bytes; at < end && !status; at = next, number++) {
-        char *newline = memchr(at, '\n', (size_t)(end - at));
-        struct line line = {at, newline ? newline : end, number};
-        next = newline ? newline + 1 : end;
-        if (!only_blanks(line.from, line.end))
-            status = read_line(out, &line, why);
-    }
+    enum status status = eval_json_lines_read(bytes, n_bytes, read_request, out, why);
     if (!status && out->n == 0)
         status =
             status_fail(why, STATUS_FORMAT, "no requests: expected a JSON object on each line");

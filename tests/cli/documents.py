@@ -26,3 +26,12 @@ def documented(source, command):
     text = (source / "docs" / "json.md").read_text()
     section = text.split(f"## `{command}`")[1].split("\n## ")[0]
     return set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
+
+
+def differences(source, command, document):
+    """(described and missing, there and not described); `name.*` describes all inside."""
+    known = documented(source, command)
+    inside = tuple(name[:-1] for name in known if name.endswith("*"))
+    named = {name for name in known if not name.endswith("*")}
+    found = set(paths(document))
+    return named - found, {p for p in found if not p.startswith(inside)} - named

@@ -9,6 +9,8 @@ import sys
 import tempfile
 import time
 
+from documents import without_run
+
 os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
@@ -37,13 +39,6 @@ def hellaswag(folder):
     tasks = folder / "tasks.jsonl"
     tasks.write_text("\n".join(lines) + "\n")
     return [ASSAY, "perplexity", "--hellaswag", "-m", Q4, "-f", tasks, *SLOWLY]
-
-
-def without_run(text):
-    """A result document without what may differ from run to run."""
-    document = json.loads(text)
-    document.pop("run")
-    return document
 
 
 class Run:
@@ -81,7 +76,7 @@ class Run:
     def results(self, folder):
         """The outputs that are there, without what may differ from run to run."""
         paths = [pathlib.Path(folder) / name for name in self.outputs]
-        return {path.name: without_run(path.read_bytes()) if path.suffix == ".json"
+        return {path.name: without_run(json.loads(path.read_bytes())) if path.suffix == ".json"
                 else path.read_bytes() for path in paths if path.exists()}
 
     def whole(self):

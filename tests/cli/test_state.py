@@ -17,8 +17,9 @@ import sys
 import tempfile
 import unittest
 
+from documents import without_run
 from interrupted import (ASSAY, F16, KLD, PERPLEXITY, Q4, RECORD, RECORD_HIDDEN, SOURCE, Run,
-                         hellaswag, without_run)
+                         hellaswag)
 
 
 class State(unittest.TestCase):
@@ -115,9 +116,10 @@ class State(unittest.TestCase):
                 again = self.run_in(folder, *words, "--state", "s", "--json", "b.json", "-t", "2",
                                     "-b", "999", "--isa", "scalar")
                 self.assertEqual((again.returncode, again.stdout), (0, first.stdout), again.stderr)
-                a, b = ((pathlib.Path(folder) / name).read_bytes() for name in ("a.json", "b.json"))
+                a, b = (json.loads((pathlib.Path(folder) / name).read_bytes())
+                        for name in ("a.json", "b.json"))
                 self.assertEqual(without_run(a), without_run(b))
-                run = json.loads(b)["run"]
+                run = b["run"]
                 self.assertEqual((run["n_inputs"], run["state_file"]), (0, "s"))
                 self.assertGreater(run["n_resumed"], 0)
                 self.assertIn(b"were finished before", again.stderr)

@@ -311,6 +311,7 @@ static void refuses_bad_json_lines(void **state)
         {EVAL_HELLASWAG, "\n{\"ctx\"", "line 2: no JSON object"},
         {EVAL_HELLASWAG, "[]", "line 1: no JSON object"},
         {EVAL_HELLASWAG, "{} {}", "line 1: no JSON object"},
+        {EVAL_HELLASWAG, "{\"ctx\":\"a\\u0000b\"}", "line 1: has the character U+0000"},
         {EVAL_HELLASWAG, "{}", "line 1: expected \"ctx\" with text"},
         {EVAL_HELLASWAG, "{\"ctx\":\"\"}", "line 1: expected \"ctx\" with text"},
         {EVAL_HELLASWAG, "{\"ctx\":\"a\",\"endings\":[\"A\"]}",
