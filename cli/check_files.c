@@ -128,7 +128,7 @@ static void add_settings(struct cli_json *json, const struct cli_checking *c, bo
         cli_json_real(json, o, "max_beyond", s->max_beyond);
     }
     cli_json_add_model_settings(json, o, &s->load);
-    cli_json_add_arithmetic(json, o, &s->machine, c->backend);
+    cli_json_add_arithmetic(json, o, &s->machine, c->job.backend);
 }
 
 /* What was evaluated and how. */
@@ -168,17 +168,7 @@ enum status cli_check_write_json(const struct cli_checking *c, struct eval_file 
         add_worst(&json, c);
     add_subject(&json, c, true);
     struct cli_text_settings no_text = {0};
-    struct cli_json_run about = {
-        .started = c->started,
-        .seconds_to_load = c->seconds_to_load,
-        .text = &no_text,
-        .machine = &c->settings->machine,
-        .stats = &c->stats,
-        .backend = c->backend,
-        .memory_bound = c->memory.total,
-        .journal = c->run_options.journal,
-    };
-    cJSON *run = cli_json_add_run(&json, &about);
+    cJSON *run = cli_json_add_run(&json, &c->job, &no_text, c->run_options.journal);
     cli_json_text(&json, run, "model_file", c->model.path);
     cli_json_text(&json, run, "base_file", c->recorded.path);
     enum status status = cli_json_write(&json, file, why);

@@ -15,7 +15,7 @@ void cli_check_print_beginning(const struct cli_checking *c)
             "tokens\n",
             c->plan.n_windows, c->plan.window, c->plan.n_scored,
             eval_run_batch_tokens(&task, &c->run_options));
-    cli_print_memory(&c->memory, 1);
+    cli_print_memory(&c->job.memory, 1);
 }
 
 static void print_estimate(const char *label, struct eval_estimate x)
@@ -122,5 +122,6 @@ void cli_check_print_end(const struct cli_checking *c)
     if (r->n_windows)
         print_limits(c);
     cli_flush();
-    fprintf(stderr, "assay: %zu tokens evaluated in %.1f s\n", c->stats.n_inputs, c->stats.seconds);
+    fprintf(stderr, "assay: %zu tokens evaluated in %.1f s\n", c->job.stats.n_inputs,
+            c->job.stats.seconds);
 }

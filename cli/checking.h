@@ -2,11 +2,9 @@
 #ifndef CLI_CHECKING_H
 #define CLI_CHECKING_H
 
-#include <time.h>
-
 #include "cli/base.h"
+#include "cli/job.h"
 #include "cli/options_common.h"
-#include "cli/progress.h"
 #include "cli/setup.h"
 #include "eval/check.h"
 
@@ -23,7 +21,7 @@ struct cli_check {
 
 struct cli_checking {
     const struct cli_check *settings;
-    struct kern_backend *backend;
+    struct cli_job job;
     struct cli_model model;
     struct cli_base recorded;
     struct eval_stream stream;
@@ -31,13 +29,8 @@ struct cli_checking {
     struct eval_check *check;
     struct eval_table tables[2]; /* exact, recorded */
     struct eval_check_result result;
-    struct eval_memory memory; /* the bound that was told beforehand */
     struct eval_run_options run_options;
-    struct eval_run_stats stats;
-    struct eval_file *json_file, *per_token_file; /* NULL: not wanted, or already written */
-    struct cli_progress progress;
-    time_t started;
-    double seconds_to_load; /* everything before the first batch */
+    struct eval_file *per_token_file; /* NULL: not wanted, or already written */
 };
 
 /** A limit that was set for a figure of the result. */

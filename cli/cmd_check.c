@@ -4,10 +4,7 @@
 
 #include "cli/checking.h"
 #include "cli/commands.h"
-#include "cli/interrupt.h"
 #include "cli/outputs.h"
-#include "eval/batch_size.h"
-#include "eval/clock.h"
 
 static enum status check_settings(const struct cli_check *s, struct status_why *why)
 {
@@ -65,7 +62,7 @@ static enum status prepare(struct cli_checking *c, struct status_why *why)
 {
     struct eval_check_task check = {
         .model = c->model.model,
-        .backend = c->backend,
+        .backend = c->job.backend,
         .plan = &c->plan,
         .stream = &c->stream,
         .recorded = &c->recorded.source,
@@ -74,32 +71,25 @@ static enum status prepare(struct cli_checking *c, struct status_why *why)
     if (status != STATUS_OK)
         return status;
     struct eval_task task = eval_check_run_task(c->check);
-    c->run_options.batch_tokens = (size_t)c->settings->machine.n_batch;
-    if (c->run_options.batch_tokens == 0)
-        status = eval_batch_choose(&task, &c->run_options.batch_tokens, why);
-    if (status == STATUS_OK)
-        c->memory = eval_run_memory(&task, &c->run_options);
-    return status;
+    return cli_job_prepare(&c->job, &task, &c->run_options, why);
 }
 
 static enum status open_all(struct cli_checking *c, struct status_why *why)
 {
     const struct cli_check *s = c->settings;
-    double started = eval_clock_seconds();
-    enum status status = cli_backend_open(&c->backend, &s->machine, why);
+    enum status status = cli_job_open(&c->job, &s->machine, &s->output, why);
     if (status == STATUS_OK)
         status = open_files(c, why);
     if (status == STATUS_OK)
         status = lay_windows(c, why);
     if (status == STATUS_OK)
         status = prepare(c, why);
-    c->seconds_to_load = eval_clock_seconds() - started;
+    cli_job_loaded(&c->job);
     return status;
 }
 
 static void close_all(struct cli_checking *c)
 {
-    eval_file_abandon(c->json_file);
     eval_file_abandon(c->per_token_file);
     eval_journal_close(c->run_options.journal);
     eval_check_result_free(&c->result);
@@ -109,7 +99,7 @@ static void close_all(struct cli_checking *c)
     eval_stream_free(&c->stream);
     cli_model_close(&c->model);
     cli_base_close(&c->recorded);
-    kern_close(c->backend);
+    cli_job_close(&c->job);
 }
 
 static void on_window(void *user, size_t w)
@@ -121,7 +111,7 @@ static void on_window(void *user, size_t w)
 static void on_progress(void *user, const struct eval_progress *now)
 {
     struct cli_checking *c = user;
-    cli_progress_update(&c->progress, now);
+    cli_progress_update(&c->job.progress, now);
 }
 
 void cli_check_limits(const struct cli_checking *c, struct cli_check_limit out[CLI_CHECK_LIMITS])
@@ -138,8 +128,9 @@ static enum status write_outputs(struct cli_checking *c, struct status_why *why)
     if (c->per_token_file)
         status = cli_output_commit(&c->per_token_file,
                                    cli_check_write_table(c, c->per_token_file, why), why);
-    if (status == STATUS_OK && c->json_file)
-        status = cli_output_commit(&c->json_file, cli_check_write_json(c, c->json_file, why), why);
+    if (status == STATUS_OK && c->job.json_file)
+        status = cli_output_commit(&c->job.json_file,
+                                   cli_check_write_json(c, c->job.json_file, why), why);
     return status;
 }
 
@@ -165,7 +156,7 @@ static enum status judge(const struct cli_checking *c, enum status run_status,
 static enum status create_outputs(struct cli_checking *c, struct status_why *why)
 {
     const struct cli_check *s = c->settings;
-    enum status status = cli_output_create(&c->json_file, s->output.json_file, why);
+    enum status status = cli_job_create_document(&c->job, why);
     if (status == STATUS_OK)
         status = cli_output_create(&c->per_token_file, s->per_token_file, why);
     return status == STATUS_OK ? cli_checking_open_journal(c, why) : status;
@@ -174,18 +165,18 @@ static enum status create_outputs(struct cli_checking *c, struct status_why *why
 static enum status check(struct cli_checking *c, struct status_why *why)
 {
     const struct cli_check *s = c->settings;
-    kern_set_cancel(c->backend, cli_interrupt_catch());
+    cli_job_catch_interrupts(&c->job);
     enum status status = create_outputs(c, why);
     if (status != STATUS_OK)
         return status;
     cli_check_print_beginning(c);
-    cli_progress_begin(&c->progress, s->output.quiet);
+    cli_job_begin(&c->job);
     c->run_options.window_done = on_window;
     c->run_options.progress = on_progress;
     c->run_options.user = c;
     struct eval_task task = eval_check_run_task(c->check);
-    enum status run_status = eval_run(&task, &c->run_options, c->tables, &c->stats, why);
-    cli_progress_clear(&c->progress);
+    enum status run_status = eval_run(&task, &c->run_options, c->tables, &c->job.stats, why);
+    cli_progress_clear(&c->job.progress);
     if (run_status != STATUS_OK && run_status != STATUS_CANCELLED)
         return run_status;
     status =
@@ -201,7 +192,7 @@ static enum status run_check(const void *settings, const struct cli_args *args,
                              struct status_why *why)
 {
     (void)args;
-    struct cli_checking c = {.settings = settings, .started = time(NULL)};
+    struct cli_checking c = {.settings = settings};
     enum status status = check_settings(settings, why);
     if (status == STATUS_OK)
         status = open_all(&c, why);

@@ -4,7 +4,6 @@
 
 #include "cli/commands.h"
 #include "cli/comparison.h"
-#include "cli/interrupt.h"
 #include "cli/outputs.h"
 #include "eval/pair_per_token.h"
 
@@ -57,7 +56,7 @@ static void on_window(void *user, size_t w)
 static void on_progress(void *user, const struct eval_progress *now)
 {
     struct cli_comparison *c = user;
-    cli_progress_update(&c->progress, now);
+    cli_progress_update(&c->job.progress, now);
 }
 
 static enum status write_per_token(const struct cli_comparison *c, struct status_why *why)
@@ -76,8 +75,9 @@ static enum status write_outputs(struct cli_comparison *c, struct status_why *wh
     enum status status = STATUS_OK;
     if (c->per_token_file)
         status = cli_output_commit(&c->per_token_file, write_per_token(c, why), why);
-    if (status == STATUS_OK && c->json_file)
-        status = cli_output_commit(&c->json_file, cli_kld_write_json(c, c->json_file, why), why);
+    if (status == STATUS_OK && c->job.json_file)
+        status =
+            cli_output_commit(&c->job.json_file, cli_kld_write_json(c, c->job.json_file, why), why);
     return status;
 }
 
@@ -99,8 +99,8 @@ static enum status report(struct cli_comparison *c, struct status_why *why)
 static enum status compare(struct cli_comparison *c, struct status_why *why)
 {
     const struct cli_kld *s = c->settings;
-    kern_set_cancel(c->backend, cli_interrupt_catch());
-    enum status status = cli_output_create(&c->json_file, s->output.json_file, why);
+    cli_job_catch_interrupts(&c->job);
+    enum status status = cli_job_create_document(&c->job, why);
     if (status == STATUS_OK)
         status = cli_output_create(&c->per_token_file, s->per_token_file, why);
     if (status == STATUS_OK)
@@ -108,13 +108,13 @@ static enum status compare(struct cli_comparison *c, struct status_why *why)
     if (status != STATUS_OK)
         return status;
     cli_kld_print_beginning(c);
-    cli_progress_begin(&c->progress, s->output.quiet);
+    cli_job_begin(&c->job);
     c->run_options.window_done = on_window;
     c->run_options.progress = on_progress;
     c->run_options.user = c;
     struct eval_task task = cli_comparison_task(c);
-    enum status run_status = eval_run(&task, &c->run_options, c->tables, &c->stats, why);
-    cli_progress_clear(&c->progress);
+    enum status run_status = eval_run(&task, &c->run_options, c->tables, &c->job.stats, why);
+    cli_progress_clear(&c->job.progress);
     if (run_status != STATUS_OK && run_status != STATUS_CANCELLED)
         return run_status;
     status = report(c, why);

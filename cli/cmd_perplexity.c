@@ -75,14 +75,14 @@ static void on_window(void *user, size_t w)
 static void on_progress(void *user, const struct eval_progress *now)
 {
     struct cli_evaluation *e = user;
-    cli_progress_update(&e->progress, now);
+    cli_progress_update(&e->job.progress, now);
 }
 
 /* The outputs come before the computation, so that one that cannot be written costs no hours. */
 static enum status create_outputs(struct cli_evaluation *e, struct status_why *why)
 {
     const struct cli_perplexity *s = e->settings;
-    enum status status = cli_output_create(&e->json_file, s->output.json_file, why);
+    enum status status = cli_job_create_document(&e->job, why);
     if (status == STATUS_OK)
         status = cli_output_create(&e->per_token_file, s->per_token_file, why);
     return status;
@@ -108,8 +108,9 @@ static enum status write_outputs(struct cli_evaluation *e, struct status_why *wh
                               eval_per_token_write(e->per_token_file, &e->plan, &e->stream,
                                                    &e->table, model_tokenizer(e->model.model), why),
                               why);
-    if (status == STATUS_OK && e->json_file)
-        status = cli_output_commit(&e->json_file, cli_report_json(e, e->json_file, why), why);
+    if (status == STATUS_OK && e->job.json_file)
+        status =
+            cli_output_commit(&e->job.json_file, cli_report_json(e, e->job.json_file, why), why);
     return status;
 }
 
@@ -133,14 +134,14 @@ static enum status evaluate(struct cli_evaluation *e, struct status_why *why)
     if (status != STATUS_OK)
         return status;
     cli_report_beginning(e);
-    cli_progress_begin(&e->progress, e->settings->output.quiet);
+    cli_job_begin(&e->job);
     e->run_options.window_done = on_window;
     e->run_options.progress = on_progress;
     e->run_options.user = e;
 
     struct eval_task task = cli_evaluation_task(e);
-    enum status run_status = eval_run(&task, &e->run_options, &e->table, &e->stats, why);
-    cli_progress_clear(&e->progress);
+    enum status run_status = eval_run(&task, &e->run_options, &e->table, &e->job.stats, why);
+    cli_progress_clear(&e->job.progress);
     if (run_status != STATUS_OK && run_status != STATUS_CANCELLED)
         return run_status;
     eval_perplexity(&e->result, &e->plan, &e->stream, &e->table);

@@ -2,11 +2,8 @@
 #include <stdio.h>
 
 #include "cli/commands.h"
-#include "cli/interrupt.h"
 #include "cli/outputs.h"
 #include "cli/scoring.h"
-#include "eval/batch_size.h"
-#include "eval/clock.h"
 
 enum { ANY = INT32_MAX, UNKNOWN_CONTEXT = 2048 };
 
@@ -53,50 +50,36 @@ static enum status load(struct cli_scoring *s, struct status_why *why)
     return status;
 }
 
-/* As for windows of the longest sequence's length. */
-static enum status choose_batch(struct cli_scoring *s, struct status_why *why)
-{
-    s->batch_tokens = (size_t)s->settings->machine.n_batch;
-    size_t n = s->scores.longest;
-    if (s->batch_tokens || n == 0)
-        return STATUS_OK;
-    struct eval_plan plan = {
-        .window = n, .n_inputs = n, .n_scored = n, .n_windows = s->scores.sequences.n};
-    struct eval_task task = {.model = s->model.model, .backend = s->backend, .plan = &plan};
-    return eval_batch_choose(&task, &s->batch_tokens, why);
-}
-
 static enum status open_all(struct cli_scoring *s, struct status_why *why)
 {
     const struct cli_score *settings = s->settings;
-    double started = eval_clock_seconds();
-    enum status status = cli_backend_open(&s->backend, &settings->machine, why);
+    enum status status = cli_job_open(&s->job, &settings->machine, &settings->output, why);
     if (status == STATUS_OK)
         status = cli_model_open(&s->model, settings->model, &settings->load, false,
                                 settings->output.hash_model, why);
     if (status == STATUS_OK)
         status = load(s, why);
     if (status == STATUS_OK)
-        status = choose_batch(s, why);
+        status = cli_job_choose_batch_of(&s->job, s->model.model, s->scores.longest,
+                                         s->scores.sequences.n, &s->batch_tokens, why);
     if (status == STATUS_OK)
         status = eval_sequences_group(&s->scores.sequences, s->batch_tokens, why);
     if (status == STATUS_OK)
         status = cli_output_create(&s->out, settings->out_file, why);
     if (status == STATUS_OK)
-        status = cli_output_create(&s->json_file, settings->output.json_file, why);
-    s->seconds_to_load = eval_clock_seconds() - started;
+        status = cli_job_create_document(&s->job, why);
+    cli_job_loaded(&s->job);
     return status;
 }
 
 static void close_all(struct cli_scoring *s)
 {
     eval_file_abandon(s->out);
-    eval_file_abandon(s->json_file);
     eval_request_scores_free(&s->scores);
     eval_requests_free(&s->requests);
     eval_text_free(&s->text);
     cli_model_close(&s->model);
-    kern_close(s->backend);
+    cli_job_close(&s->job);
 }
 
 static enum status on_group(void *user, size_t g, struct status_why *why)
@@ -104,7 +87,7 @@ static enum status on_group(void *user, size_t g, struct status_why *why)
     (void)why;
     struct cli_scoring *s = user;
     eval_request_scores_take(&s->scores, g);
-    cli_progress_clear(&s->progress);
+    cli_progress_clear(&s->job.progress);
     cli_score_write_lines(s);
     return STATUS_OK;
 }
@@ -112,7 +95,7 @@ static enum status on_group(void *user, size_t g, struct status_why *why)
 static void on_progress(void *user, const struct eval_progress *now)
 {
     struct cli_scoring *s = user;
-    cli_progress_update(&s->progress, now);
+    cli_progress_update(&s->job.progress, now);
 }
 
 /* An interrupted run leaves no file with fewer lines than requests; standard output keeps what was
@@ -120,26 +103,27 @@ static void on_progress(void *user, const struct eval_progress *now)
 static enum status write_outputs(struct cli_scoring *s, bool whole, struct status_why *why)
 {
     enum status status = whole ? cli_output_commit(&s->out, STATUS_OK, why) : STATUS_OK;
-    if (status == STATUS_OK && s->json_file)
-        status = cli_output_commit(&s->json_file, cli_score_write_json(s, s->json_file, why), why);
+    if (status == STATUS_OK && s->job.json_file)
+        status = cli_output_commit(&s->job.json_file,
+                                   cli_score_write_json(s, s->job.json_file, why), why);
     return status;
 }
 
 static enum status score(struct cli_scoring *s, struct status_why *why)
 {
-    kern_set_cancel(s->backend, cli_interrupt_catch());
+    cli_job_catch_interrupts(&s->job);
     cli_score_report_beginning(s);
-    cli_progress_begin(&s->progress, s->settings->output.quiet);
+    cli_job_begin(&s->job);
     struct eval_sequences_run run = {
         .model = s->model.model,
-        .backend = s->backend,
+        .backend = s->job.backend,
         .batch_tokens = s->batch_tokens,
         .group_done = on_group,
         .progress = on_progress,
         .user = s,
     };
-    enum status run_status = eval_sequences_run(&s->scores.sequences, &run, &s->stats, why);
-    cli_progress_clear(&s->progress);
+    enum status run_status = eval_sequences_run(&s->scores.sequences, &run, &s->job.stats, why);
+    cli_progress_clear(&s->job.progress);
     if (run_status != STATUS_OK && run_status != STATUS_CANCELLED)
         return run_status;
     cli_score_write_lines(s); /* those that had nothing to evaluate */
@@ -160,8 +144,7 @@ static enum status score(struct cli_scoring *s, struct status_why *why)
 static enum status run_score(const void *settings, const struct cli_args *args,
                              struct status_why *why)
 {
-    struct cli_scoring s = {
-        .settings = settings, .request_file = args->operands[0], .started = time(NULL)};
+    struct cli_scoring s = {.settings = settings, .request_file = args->operands[0]};
     enum status status = check_settings(settings, s.request_file, why);
     if (status == STATUS_OK)
         status = open_all(&s, why);

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "eval/batch_size.h"
-#include "eval/clock.h"
 #include "eval/same_vocab.h"
 
 enum { DEFAULT_CONTEXT = 512 };
@@ -90,24 +88,19 @@ static enum status lay_windows(struct cli_comparison *c, struct status_why *why)
 enum status cli_comparison_open(struct cli_comparison *c, const struct cli_kld *settings,
                                 struct status_why *why)
 {
-    *c = (struct cli_comparison){.settings = settings, .started = time(NULL)};
-    double started = eval_clock_seconds();
-    c->run_options.batch_tokens = (size_t)settings->machine.n_batch;
-    enum status status = allocate(c, why);
+    *c = (struct cli_comparison){.settings = settings};
+    enum status status = cli_job_open(&c->job, &settings->machine, &settings->output, why);
     if (status == STATUS_OK)
-        status = cli_backend_open(&c->backend, &settings->machine, why);
+        status = allocate(c, why);
     if (status == STATUS_OK)
         status = open_models(c, why);
     if (status == STATUS_OK)
         status = lay_windows(c, why);
     if (status == STATUS_OK) {
         struct eval_task task = cli_comparison_task(c);
-        if (c->run_options.batch_tokens == 0)
-            status = eval_batch_choose(&task, &c->run_options.batch_tokens, why);
-        if (status == STATUS_OK)
-            c->memory = eval_run_memory(&task, &c->run_options);
+        status = cli_job_prepare(&c->job, &task, &c->run_options, why);
     }
-    c->seconds_to_load = eval_clock_seconds() - started;
+    cli_job_loaded(&c->job);
     return status;
 }
 
@@ -120,7 +113,7 @@ struct eval_task cli_comparison_task(const struct cli_comparison *c)
 {
     struct eval_task task = {
         .model = c->base.model.model,
-        .backend = c->backend,
+        .backend = c->job.backend,
         .plan = &c->plan,
         .stream = &c->stream,
         .candidates = c->models,
@@ -147,7 +140,6 @@ struct eval_kld_tables cli_comparison_tables(const struct cli_comparison *c, siz
 
 void cli_comparison_close(struct cli_comparison *c)
 {
-    eval_file_abandon(c->json_file);
     eval_file_abandon(c->per_token_file);
     eval_journal_close(c->run_options.journal);
     for (size_t i = 0; i < c->n_candidates; i++) {
@@ -164,5 +156,5 @@ void cli_comparison_close(struct cli_comparison *c)
     cli_base_close(&c->base);
     eval_stream_free(&c->stream);
     eval_text_free(&c->text);
-    kern_close(c->backend);
+    cli_job_close(&c->job);
 }

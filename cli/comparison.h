@@ -2,18 +2,16 @@
 #ifndef CLI_COMPARISON_H
 #define CLI_COMPARISON_H
 
-#include <time.h>
-
 #include "cli/base.h"
+#include "cli/job.h"
 #include "cli/options_kld.h"
-#include "cli/progress.h"
 #include "cli/setup.h"
 #include "eval/kld.h"
 #include "eval/run.h"
 
 struct cli_comparison {
     const struct cli_kld *settings;
-    struct kern_backend *backend;
+    struct cli_job job;
     size_t n_candidates;
     struct cli_base base;
     struct cli_model *candidates;    /* [n_candidates] */
@@ -23,14 +21,9 @@ struct cli_comparison {
     struct eval_text text;           /* empty where the base has the tokens */
     struct eval_stream stream;
     struct eval_plan plan;
-    struct eval_memory memory; /* the bound that was told beforehand */
     struct eval_run_options run_options;
-    struct eval_run_stats stats;
-    struct eval_kld_tally tally; /* of the windows that were reported; one candidate only */
-    struct eval_file *json_file, *per_token_file; /* NULL: not wanted, or already written */
-    struct cli_progress progress;
-    time_t started;
-    double seconds_to_load; /* everything before the first batch */
+    struct eval_kld_tally tally;      /* of the windows that were reported; one candidate only */
+    struct eval_file *per_token_file; /* NULL: not wanted, or already written */
 };
 
 /**

@@ -18,7 +18,7 @@ enum status cli_description_make(char **out, const struct cli_evaluation *e, str
     cJSON *settings = cli_json_object(&json, json.root, "settings");
     cli_json_add_text_settings(&json, settings, &s->text);
     cli_json_add_model_settings(&json, settings, &s->load);
-    cli_json_add_arithmetic(&json, settings, &s->machine, e->backend);
+    cli_json_add_arithmetic(&json, settings, &s->machine, e->job.backend);
     cli_json_add_text(&json, &e->text, &e->stream, &e->plan, model_tokenizer(e->model.model));
     enum status status = cli_json_text_of(&json, out, why);
     cli_json_free(&json);

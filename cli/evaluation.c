@@ -1,9 +1,5 @@
 #include "cli/evaluation.h"
 
-#include "cli/interrupt.h"
-#include "eval/batch_size.h"
-#include "eval/clock.h"
-
 enum {
     DEFAULT_CONTEXT = 512,
     DEFAULT_CONTEXT_FIXED = 4096,
@@ -42,10 +38,8 @@ static enum status lay_windows(struct cli_evaluation *e, struct status_why *why)
 enum status cli_evaluation_open(struct cli_evaluation *e, const struct cli_perplexity *settings,
                                 struct status_why *why)
 {
-    *e = (struct cli_evaluation){.settings = settings, .started = time(NULL)};
-    double started = eval_clock_seconds();
-    e->run_options.batch_tokens = (size_t)settings->machine.n_batch;
-    enum status status = cli_backend_open(&e->backend, &settings->machine, why);
+    *e = (struct cli_evaluation){.settings = settings};
+    enum status status = cli_job_open(&e->job, &settings->machine, &settings->output, why);
     if (status == STATUS_OK)
         status = cli_model_open(&e->model, settings->model, &settings->load, settings->llama_compat,
                                 settings->output.hash_model, why);
@@ -55,7 +49,7 @@ enum status cli_evaluation_open(struct cli_evaluation *e, const struct cli_perpl
         status = lay_windows(e, why);
     /* From here on there may be files that an interruption must not leave behind. */
     if (status == STATUS_OK) {
-        kern_set_cancel(e->backend, cli_interrupt_catch());
+        cli_job_catch_interrupts(&e->job);
         status = cli_evaluation_open_journal(e, why);
     }
     if (status == STATUS_OK)
@@ -63,11 +57,9 @@ enum status cli_evaluation_open(struct cli_evaluation *e, const struct cli_perpl
     if (status == STATUS_OK) {
         cli_print_remarks(e->plan.warning);
         struct eval_task task = cli_evaluation_task(e);
-        if (e->run_options.batch_tokens == 0)
-            status = eval_batch_choose(&task, &e->run_options.batch_tokens, why);
-        e->memory = eval_run_memory(&task, &e->run_options);
+        status = cli_job_prepare(&e->job, &task, &e->run_options, why);
     }
-    e->seconds_to_load = eval_clock_seconds() - started;
+    cli_job_loaded(&e->job);
     return status;
 }
 
@@ -75,7 +67,7 @@ struct eval_task cli_evaluation_task(const struct cli_evaluation *e)
 {
     return (struct eval_task){
         .model = e->model.model,
-        .backend = e->backend,
+        .backend = e->job.backend,
         .plan = &e->plan,
         .stream = &e->stream,
         .sink = cli_recording_runs(e) ? &e->sink : NULL,
@@ -84,7 +76,6 @@ struct eval_task cli_evaluation_task(const struct cli_evaluation *e)
 
 void cli_evaluation_close(struct cli_evaluation *e)
 {
-    eval_file_abandon(e->json_file);
     eval_file_abandon(e->per_token_file);
     eval_journal_close(e->run_options.journal);
     cli_recording_close(e);
@@ -93,5 +84,5 @@ void cli_evaluation_close(struct cli_evaluation *e)
     eval_stream_free(&e->stream);
     eval_text_free(&e->text);
     cli_model_close(&e->model);
-    kern_close(e->backend);
+    cli_job_close(&e->job);
 }

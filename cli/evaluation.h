@@ -2,10 +2,8 @@
 #ifndef CLI_EVALUATION_H
 #define CLI_EVALUATION_H
 
-#include <time.h>
-
+#include "cli/job.h"
 #include "cli/options_perplexity.h"
-#include "cli/progress.h"
 #include "cli/setup.h"
 #include "eval/compact_writer.h"
 #include "eval/curve.h"
@@ -22,26 +20,21 @@ struct cli_recorded {
 
 struct cli_evaluation {
     const struct cli_perplexity *settings;
-    struct kern_backend *backend;
+    struct cli_job job;
     struct cli_model model;
     struct eval_text text;
     struct eval_stream stream;
     struct eval_plan plan;
     struct eval_table table;
-    struct eval_memory memory; /* the bound that was told beforehand */
     struct eval_run_options run_options;
-    struct eval_run_stats stats;
     struct eval_tally tally; /* of the windows that were reported */
     struct eval_perplexity_result result;
-    struct eval_curve curve;                      /* with --context-curve */
-    struct eval_file *json_file, *per_token_file; /* NULL: not wanted, or already written */
-    struct eval_logits_writer *recording;         /* the same */
-    struct eval_compact_writer *compact;          /* the same; not both */
-    struct eval_row_sink sink;                    /* of either */
+    struct eval_curve curve;              /* with --context-curve */
+    struct eval_file *per_token_file;     /* NULL: not wanted, or already written */
+    struct eval_logits_writer *recording; /* the same */
+    struct eval_compact_writer *compact;  /* the same; not both */
+    struct eval_row_sink sink;            /* of either */
     struct cli_recorded recorded;
-    struct cli_progress progress;
-    time_t started;
-    double seconds_to_load; /* everything before the first batch */
 };
 
 /**

@@ -176,36 +176,36 @@ static void add_asked(struct cli_json *json, cJSON *run, const struct cli_machin
     cli_json_text(json, run, "asked_isa", isas[s->isa]);
 }
 
-cJSON *cli_json_add_run(struct cli_json *json, const struct cli_json_run *r)
+cJSON *cli_json_add_run(struct cli_json *json, const struct cli_job *job,
+                        const struct cli_text_settings *text, const struct eval_journal *journal)
 {
     char started[32] = "";
     struct tm utc;
-    if (gmtime_r(&r->started, &utc))
+    if (gmtime_r(&job->started, &utc))
         strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc);
     struct rusage usage = {0};
     getrusage(RUSAGE_SELF, &usage);
 
     cJSON *run = cli_json_object(json, json->root, "run");
-    cli_json_text(json, run, "text_file",
-                  r->text->binary_file ? r->text->binary_file : r->text->text_file);
-    cli_json_text(json, run, "state_file", r->journal ? eval_journal_path(r->journal) : NULL);
-    cli_json_uint(json, run, "n_resumed", r->stats->n_resumed);
+    cli_json_text(json, run, "text_file", text->binary_file ? text->binary_file : text->text_file);
+    cli_json_text(json, run, "state_file", journal ? eval_journal_path(journal) : NULL);
+    cli_json_uint(json, run, "n_resumed", job->stats.n_resumed);
     cli_json_text(json, run, "started", started);
-    cli_json_real(json, run, "seconds_to_load", r->seconds_to_load);
-    cli_json_real(json, run, "seconds", r->stats->seconds);
-    cli_json_real(json, run, "seconds_forward", r->stats->times.forward);
-    cli_json_real(json, run, "seconds_head", r->stats->times.head);
-    add_phases(json, run, r->backend);
-    cli_json_uint(json, run, "n_inputs", r->stats->n_inputs);
-    cli_json_real(json, run, "tokens_per_second", (double)r->stats->n_inputs / r->stats->seconds);
-    cli_json_uint(json, run, "n_batches", r->stats->n_batches);
-    add_asked(json, run, r->machine);
-    cli_json_uint(json, run, "max_batch_tokens", r->stats->max_batch_tokens);
-    struct kern_description backend = kern_describe(r->backend);
+    cli_json_real(json, run, "seconds_to_load", job->seconds_to_load);
+    cli_json_real(json, run, "seconds", job->stats.seconds);
+    cli_json_real(json, run, "seconds_forward", job->stats.times.forward);
+    cli_json_real(json, run, "seconds_head", job->stats.times.head);
+    add_phases(json, run, job->backend);
+    cli_json_uint(json, run, "n_inputs", job->stats.n_inputs);
+    cli_json_real(json, run, "tokens_per_second", (double)job->stats.n_inputs / job->stats.seconds);
+    cli_json_uint(json, run, "n_batches", job->stats.n_batches);
+    add_asked(json, run, job->machine);
+    cli_json_uint(json, run, "max_batch_tokens", job->stats.max_batch_tokens);
+    struct kern_description backend = kern_describe(job->backend);
     cli_json_text(json, run, "device", backend.device);
     cli_json_text(json, run, "isa", backend.isa);
     cli_json_uint(json, run, "n_threads", backend.n_threads);
-    cli_json_real(json, run, "memory_bound_bytes", r->memory_bound);
+    cli_json_real(json, run, "memory_bound_bytes", job->memory.total);
     cli_json_int(json, run, "memory_peak_bytes", usage.ru_maxrss * INT64_C(1024));
     add_versions(json, run);
     return run;

@@ -2,8 +2,7 @@
 #ifndef CLI_JSON_PARTS_H
 #define CLI_JSON_PARTS_H
 
-#include <time.h>
-
+#include "cli/job.h"
 #include "cli/json.h"
 #include "cli/setup.h"
 #include "eval/kld.h"
@@ -51,19 +50,11 @@ cJSON *cli_json_distribution(struct cli_json *json, cJSON *parent, const char *k
 void cli_json_add_curve(struct cli_json *json, cJSON *parent, const struct eval_plan *plan,
                         const struct eval_moments *positions);
 
-/** Where the time of a run went. */
-struct cli_json_run {
-    time_t started;
-    double seconds_to_load;
-    const struct cli_text_settings *text;
-    const struct cli_machine_settings *machine;
-    const struct eval_run_stats *stats;
-    const struct kern_backend *backend;
-    double memory_bound;                /* bytes */
-    const struct eval_journal *journal; /* of --state, or NULL */
-};
-
-/** The object `run`: whatever may differ from run to run and machine to machine. Returns it. */
-cJSON *cli_json_add_run(struct cli_json *json, const struct cli_json_run *run);
+/**
+ * The object `run`: whatever may differ from run to run and machine to machine. Returns it.
+ * journal: of --state, or NULL.
+ */
+cJSON *cli_json_add_run(struct cli_json *json, const struct cli_job *job,
+                        const struct cli_text_settings *text, const struct eval_journal *journal);
 
 #endif

@@ -136,7 +136,7 @@ static void add_settings(struct cli_json *json, const struct cli_comparison *c)
     cli_json_flag(json, o, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, o, &s->text);
     cli_json_add_model_settings(json, o, &s->load);
-    cli_json_add_arithmetic(json, o, &s->machine, c->backend);
+    cli_json_add_arithmetic(json, o, &s->machine, c->job.backend);
 }
 
 enum status cli_comparison_open_journal(struct cli_comparison *c, struct status_why *why)
@@ -176,17 +176,7 @@ enum status cli_kld_write_json(const struct cli_comparison *c, struct eval_file 
     add_settings(&json, c);
     cli_json_add_text(&json, &c->text, &c->stream, &c->plan,
                       model_tokenizer(cli_comparison_reader(c)));
-    struct cli_json_run about = {
-        .started = c->started,
-        .seconds_to_load = c->seconds_to_load,
-        .text = &c->settings->text,
-        .machine = &c->settings->machine,
-        .stats = &c->stats,
-        .backend = c->backend,
-        .memory_bound = c->memory.total,
-        .journal = c->run_options.journal,
-    };
-    cJSON *run = cli_json_add_run(&json, &about);
+    cJSON *run = cli_json_add_run(&json, &c->job, &c->settings->text, c->run_options.journal);
     cli_json_text(&json, run, "base_file", c->base.path);
     cJSON *files = cli_json_list(&json, run, "model_files");
     for (size_t i = 0; i < c->n_candidates; i++)

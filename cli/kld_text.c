@@ -25,7 +25,7 @@ void cli_kld_print_beginning(const struct cli_comparison *c)
             "batch_size=%zu, n_seq=%zu\n",
             c->n_candidates, c->n_candidates == 1 ? "" : "s", c->plan.n_windows, c->plan.window,
             batch, batch / c->plan.n_inputs);
-    cli_print_memory(&c->memory, 1 + c->n_candidates);
+    cli_print_memory(&c->job.memory, 1 + c->n_candidates);
 }
 
 static void print_header(void)
@@ -50,7 +50,7 @@ void cli_kld_print_window(struct cli_comparison *c, size_t w)
 {
     if (c->n_candidates > 1)
         return;
-    cli_progress_clear(&c->progress);
+    cli_progress_clear(&c->job.progress);
     struct eval_kld_tables tables = cli_comparison_tables(c, 0);
     if (c->tally.n_windows == 0)
         print_header();
@@ -241,10 +241,10 @@ static void print_candidate(const struct cli_comparison *c, size_t i)
 
 void cli_kld_print_end(struct cli_comparison *c)
 {
-    cli_progress_clear(&c->progress);
+    cli_progress_clear(&c->job.progress);
     for (size_t i = 0; i < c->n_candidates; i++)
         print_candidate(c, i);
     cli_flush();
-    fprintf(stderr, "assay: %zu tokens evaluated by %zu models in %.1f s\n", c->stats.n_inputs,
-            c->n_candidates + (c->base.kind == CLI_BASE_MODEL), c->stats.seconds);
+    fprintf(stderr, "assay: %zu tokens evaluated by %zu models in %.1f s\n", c->job.stats.n_inputs,
+            c->n_candidates + (c->base.kind == CLI_BASE_MODEL), c->job.stats.seconds);
 }

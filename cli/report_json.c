@@ -18,7 +18,7 @@ static void add_settings(struct cli_json *json, const struct cli_evaluation *e)
     cli_json_flag(json, o, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, o, &s->text);
     cli_json_add_model_settings(json, o, &s->load);
-    cli_json_add_arithmetic(json, o, &s->machine, e->backend);
+    cli_json_add_arithmetic(json, o, &s->machine, e->job.backend);
 }
 
 static void add_window_sums(struct cli_json *json, cJSON *windows, const struct cli_evaluation *e)
@@ -123,17 +123,7 @@ enum status cli_report_json(const struct cli_evaluation *e, struct eval_file *fi
         add_curve(&json, e);
     if (*e->recorded.id)
         add_recorded(&json, e);
-    struct cli_json_run about = {
-        .started = e->started,
-        .seconds_to_load = e->seconds_to_load,
-        .text = &e->settings->text,
-        .machine = &e->settings->machine,
-        .stats = &e->stats,
-        .backend = e->backend,
-        .memory_bound = e->memory.total,
-        .journal = e->run_options.journal,
-    };
-    cJSON *run = cli_json_add_run(&json, &about);
+    cJSON *run = cli_json_add_run(&json, &e->job, &e->settings->text, e->run_options.journal);
     cli_json_text(&json, run, "model_file", e->model.path);
     if (*e->recorded.id)
         cli_json_text(&json, run, "recorded_file", e->settings->base_file);

@@ -17,17 +17,17 @@ void cli_report_beginning(const struct cli_evaluation *e)
             "perplexity: calculating perplexity over %zu chunks, n_ctx=%zu, batch_size=%zu, "
             "n_seq=%zu\n",
             e->plan.n_windows, e->plan.window, batch, batch / e->plan.n_inputs);
-    cli_print_memory(&e->memory, 1);
+    cli_print_memory(&e->job.memory, 1);
 }
 
 void cli_report_window(struct cli_evaluation *e, size_t w)
 {
     eval_tally_add(&e->tally, &e->plan, &e->stream, &e->table, w);
     struct eval_figures f = eval_tally_figures(&e->tally, e->plan.options.protocol);
-    cli_progress_clear(&e->progress);
+    cli_progress_clear(&e->job.progress);
     if (e->settings->output_type == 0) {
         printf("[%zu]%.4lf,", w + 1, cli_unsigned_nan(f.ppl));
-        cli_progress_line_open(&e->progress);
+        cli_progress_line_open(&e->job.progress);
     } else {
         printf("%8zu  %.4lf  %4lf  %4lf\n", eval_plan_offset(&e->plan, w), cli_unsigned_nan(f.ppl),
                cli_unsigned_nan(f.nll), cli_unsigned_nan(f.nll_error));
@@ -79,9 +79,9 @@ static void print_estimate(FILE *to, const struct cli_evaluation *e)
 void cli_report_end(struct cli_evaluation *e)
 {
     const struct eval_perplexity_result *r = &e->result;
-    cli_progress_clear(&e->progress);
+    cli_progress_clear(&e->job.progress);
     if (e->settings->output_type == 0 && r->n_windows &&
-        !(e->progress.shared && !e->progress.line_open))
+        !(e->job.progress.shared && !e->job.progress.line_open))
         putchar('\n');
     if (e->curve.n_positions)
         print_curve(e);
@@ -94,9 +94,9 @@ void cli_report_end(struct cli_evaluation *e)
     print_estimate(stdout, e);
     cli_flush();
 
-    fprintf(stderr, "assay: %zu tokens evaluated in %.1f s, %.1f tokens/s\n", e->stats.n_inputs,
-            e->stats.seconds,
-            e->stats.seconds > 0 ? (double)e->stats.n_inputs / e->stats.seconds : 0);
+    fprintf(stderr, "assay: %zu tokens evaluated in %.1f s, %.1f tokens/s\n", e->job.stats.n_inputs,
+            e->job.stats.seconds,
+            e->job.stats.seconds > 0 ? (double)e->job.stats.n_inputs / e->job.stats.seconds : 0);
     if (!cli_same_stream())
         print_estimate(stderr, e);
 }

@@ -65,10 +65,10 @@ void cli_score_report_end(const struct cli_scoring *s)
     fprintf(stderr,
             "assay: %zu of %zu requests; %zu tokens evaluated in %.1f s, %.1f tokens/s; sharing "
             "beginnings saves %.1f %%\n",
-            s->n_written, s->requests.n, s->stats.n_inputs, s->stats.seconds,
-            s->stats.seconds > 0 ? (double)s->stats.n_inputs / s->stats.seconds : 0,
+            s->n_written, s->requests.n, s->job.stats.n_inputs, s->job.stats.seconds,
+            s->job.stats.seconds > 0 ? (double)s->job.stats.n_inputs / s->job.stats.seconds : 0,
             n_alone > 0 && s->n_written == s->requests.n
-                ? 100 * (1 - (double)s->stats.n_inputs / n_alone)
+                ? 100 * (1 - (double)s->job.stats.n_inputs / n_alone)
                 : 0);
 }
 
@@ -100,7 +100,7 @@ static void add_settings(struct cli_json *json, const struct cli_scoring *s)
     cli_json_flag(json, o, "bos", s->options.bos);
     cli_json_flag(json, o, "parse_special", s->options.parse_special);
     cli_json_add_model_settings(json, o, &s->settings->load);
-    cli_json_add_arithmetic(json, o, &s->settings->machine, s->backend);
+    cli_json_add_arithmetic(json, o, &s->settings->machine, s->job.backend);
 }
 
 enum status cli_score_write_json(const struct cli_scoring *s, struct eval_file *file,
@@ -118,16 +118,7 @@ enum status cli_score_write_json(const struct cli_scoring *s, struct eval_file *
     cli_json_uint(&json, text, "n_bytes", s->text.file_bytes);
     cli_json_uint(&json, text, "n_requests", s->requests.n);
     struct cli_text_settings from = {.text_file = s->request_file};
-    struct cli_json_run about = {
-        .started = s->started,
-        .seconds_to_load = s->seconds_to_load,
-        .text = &from,
-        .machine = &s->settings->machine,
-        .stats = &s->stats,
-        .backend = s->backend,
-        .memory_bound = (double)NAN,
-    };
-    cJSON *run = cli_json_add_run(&json, &about);
+    cJSON *run = cli_json_add_run(&json, &s->job, &from, NULL);
     cli_json_text(&json, run, "model_file", s->model.path);
     enum status status = cli_json_write(&json, file, why);
     cli_json_free(&json);

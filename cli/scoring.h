@@ -2,9 +2,7 @@
 #ifndef CLI_SCORING_H
 #define CLI_SCORING_H
 
-#include <time.h>
-
-#include "cli/progress.h"
+#include "cli/job.h"
 #include "cli/setup.h"
 #include "eval/request_scores.h"
 
@@ -23,21 +21,17 @@ struct cli_score {
 
 struct cli_scoring {
     const struct cli_score *settings;
+    struct cli_job job;
     const char *request_file;
-    struct kern_backend *backend;
     struct cli_model model;
     struct eval_text text;
     struct eval_requests requests;
     struct eval_request_options options;
     struct eval_request_scores scores;
     size_t batch_tokens;
-    struct eval_run_stats stats;
     size_t n_written;                    /* requests whose lines are written: all before it are */
     size_t n_nonfinite, first_nonfinite; /* of those; the line of the first */
-    struct eval_file *out, *json_file;   /* NULL: not wanted, or already written */
-    struct cli_progress progress;
-    time_t started;
-    double seconds_to_load;
+    struct eval_file *out;               /* NULL: not wanted, or already written */
 };
 
 /* score_output.c */

@@ -2,10 +2,6 @@
 
 #include <string.h>
 
-#include "cli/interrupt.h"
-#include "eval/batch_size.h"
-#include "eval/clock.h"
-
 enum { DEFAULT_HELLASWAG_TASKS = 400 };
 
 static const char *const kind_names[] = {
@@ -133,45 +129,31 @@ static enum status load(struct cli_tasks *t, struct status_why *why)
                              why);
 }
 
-/* As for windows of the longest task's length. */
-static enum status choose_batch(struct cli_tasks *t, struct status_why *why)
-{
-    t->batch_tokens = (size_t)t->settings->machine.n_batch;
-    if (t->batch_tokens)
-        return STATUS_OK;
-    size_t n = t->choices.n_tokens_max;
-    struct eval_plan plan = {
-        .window = n, .n_inputs = n, .n_scored = n, .n_windows = 4 * t->choices.n};
-    struct eval_task task = {.model = t->model.model, .backend = t->backend, .plan = &plan};
-    return eval_batch_choose(&task, &t->batch_tokens, why);
-}
-
 static enum status open_all(struct cli_tasks *t, struct status_why *why)
 {
     const struct cli_perplexity *s = t->settings;
-    double started = eval_clock_seconds();
-    enum status status = cli_backend_open(&t->backend, &s->machine, why);
+    enum status status = cli_job_open(&t->job, &s->machine, &s->output, why);
     if (status == STATUS_OK)
         status = cli_model_open(&t->model, s->model, &s->load, s->llama_compat,
                                 s->output.hash_model, why);
     if (status == STATUS_OK)
         status = load(t, why);
     if (status == STATUS_OK)
-        status = choose_batch(t, why);
-    t->seconds_to_load = eval_clock_seconds() - started;
+        status = cli_job_choose_batch_of(&t->job, t->model.model, t->choices.n_tokens_max,
+                                         4 * t->choices.n, &t->batch_tokens, why);
+    cli_job_loaded(&t->job);
     return status;
 }
 
 static void close_all(struct cli_tasks *t)
 {
-    eval_file_abandon(t->json_file);
     eval_file_abandon(t->per_task_file);
     eval_journal_close(t->journal);
     eval_choices_free(&t->choices);
     eval_dataset_free(&t->dataset);
     eval_text_free(&t->text);
     cli_model_close(&t->model);
-    kern_close(t->backend);
+    cli_job_close(&t->job);
 }
 
 static enum status write_outputs(struct cli_tasks *t, struct status_why *why)
@@ -181,8 +163,9 @@ static enum status write_outputs(struct cli_tasks *t, struct status_why *why)
         cli_tasks_write_table(t, t->per_task_file);
         status = cli_output_commit(&t->per_task_file, STATUS_OK, why);
     }
-    if (status == STATUS_OK && t->json_file)
-        status = cli_output_commit(&t->json_file, cli_tasks_write_json(t, t->json_file, why), why);
+    if (status == STATUS_OK && t->job.json_file)
+        status = cli_output_commit(&t->job.json_file,
+                                   cli_tasks_write_json(t, t->job.json_file, why), why);
     return status;
 }
 
@@ -194,13 +177,13 @@ static void on_task(void *user, size_t i)
 static void on_progress(void *user, const struct eval_progress *now)
 {
     struct cli_tasks *t = user;
-    cli_progress_update(&t->progress, now);
+    cli_progress_update(&t->job.progress, now);
 }
 
 static enum status create_outputs(struct cli_tasks *t, struct status_why *why)
 {
     const struct cli_perplexity *s = t->settings;
-    enum status status = cli_output_create(&t->json_file, s->output.json_file, why);
+    enum status status = cli_job_create_document(&t->job, why);
     if (status == STATUS_OK)
         status = cli_output_create(&t->per_task_file, s->per_task_file, why);
     if (status == STATUS_OK)
@@ -211,26 +194,26 @@ static enum status create_outputs(struct cli_tasks *t, struct status_why *why)
 /* The tasks that are done are reported whether or not all of them are. */
 static enum status evaluate(struct cli_tasks *t, struct status_why *why)
 {
-    kern_set_cancel(t->backend, cli_interrupt_catch());
+    cli_job_catch_interrupts(&t->job);
     enum status status = create_outputs(t, why);
     if (status != STATUS_OK)
         return status;
     struct eval_choices_run run = {
         .model = t->model.model,
-        .backend = t->backend,
+        .backend = t->job.backend,
         .batch_tokens = t->batch_tokens,
         .task_done = on_task,
         .progress = on_progress,
         .user = t,
         .journal = t->journal,
     };
-    status = eval_choices_memory(&t->memory, &t->choices, &run, why);
+    status = eval_choices_memory(&t->job.memory, &t->choices, &run, why);
     if (status != STATUS_OK)
         return status;
     cli_tasks_report_beginning(t);
-    cli_progress_begin(&t->progress, t->settings->output.quiet);
-    enum status run_status = eval_choices_run(&t->choices, &run, &t->stats, why);
-    cli_progress_clear(&t->progress);
+    cli_job_begin(&t->job);
+    enum status run_status = eval_choices_run(&t->choices, &run, &t->job.stats, why);
+    cli_progress_clear(&t->job.progress);
     if (run_status != STATUS_OK && run_status != STATUS_CANCELLED)
         return run_status;
     cli_tasks_report_end(t);
@@ -249,7 +232,7 @@ static enum status evaluate(struct cli_tasks *t, struct status_why *why)
 
 enum status cli_tasks_run(const struct cli_perplexity *settings, struct status_why *why)
 {
-    struct cli_tasks t = {.settings = settings, .kind = kind_of(settings), .started = time(NULL)};
+    struct cli_tasks t = {.settings = settings, .kind = kind_of(settings)};
     enum status status = open_all(&t, why);
     if (status == STATUS_OK)
         status = evaluate(&t, why);

@@ -2,30 +2,23 @@
 #ifndef CLI_TASKS_H
 #define CLI_TASKS_H
 
-#include <time.h>
-
+#include "cli/job.h"
 #include "cli/options_perplexity.h"
-#include "cli/progress.h"
 #include "cli/setup.h"
 #include "eval/choice.h"
 
 struct cli_tasks {
     const struct cli_perplexity *settings;
+    struct cli_job job;
     enum eval_choice_kind kind;
-    struct kern_backend *backend;
     struct cli_model model;
     struct eval_text text;
     struct eval_dataset dataset;
     struct eval_choices choices;
     size_t batch_tokens;
-    struct eval_memory memory; /* foretold */
-    struct eval_run_stats stats;
-    struct eval_choice_tally tally;              /* of the tasks that were reported */
-    struct eval_file *json_file, *per_task_file; /* NULL: not wanted, or already written */
-    struct eval_journal *journal;                /* NULL: none is kept */
-    struct cli_progress progress;
-    time_t started;
-    double seconds_to_load;
+    struct eval_choice_tally tally;  /* of the tasks that were reported */
+    struct eval_file *per_task_file; /* NULL: not wanted, or already written */
+    struct eval_journal *journal;    /* NULL: none is kept */
 };
 
 /** Whether the settings ask for choice tasks. */

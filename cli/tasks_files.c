@@ -88,7 +88,7 @@ static void add_subject(struct cli_json *json, const struct cli_tasks *t)
     cli_json_flag(json, settings, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, settings, &s->text);
     cli_json_add_model_settings(json, settings, &s->load);
-    cli_json_add_arithmetic(json, settings, &s->machine, t->backend);
+    cli_json_add_arithmetic(json, settings, &s->machine, t->job.backend);
     cli_json_add_model(json, json->root, "model", &t->model);
     cJSON *text = cli_json_object(json, json->root, "text");
     cli_json_text(json, text, "sha256", t->text.sha256);
@@ -118,17 +118,7 @@ enum status cli_tasks_write_json(const struct cli_tasks *t, struct eval_file *fi
     add_result(&json, t);
     add_subject(&json, t);
     add_tasks(&json, t);
-    struct cli_json_run about = {
-        .started = t->started,
-        .seconds_to_load = t->seconds_to_load,
-        .text = &t->settings->text,
-        .machine = &t->settings->machine,
-        .stats = &t->stats,
-        .backend = t->backend,
-        .memory_bound = t->memory.total,
-        .journal = t->journal,
-    };
-    cJSON *run = cli_json_add_run(&json, &about);
+    cJSON *run = cli_json_add_run(&json, &t->job, &t->settings->text, t->journal);
     cli_json_text(&json, run, "model_file", t->model.path);
     enum status status = cli_json_write(&json, file, why);
     cli_json_free(&json);

@@ -30,7 +30,7 @@ void cli_tasks_report_beginning(const struct cli_tasks *t)
     fprintf(stderr, "assay: %s: %zu of %zu tasks, at most %zu tokens, batches of %zu tokens\n",
             titles[t->kind], t->choices.n, t->dataset.n_questions, t->choices.n_tokens_max,
             t->batch_tokens);
-    cli_print_memory(&t->memory, 1);
+    cli_print_memory(&t->job.memory, 1);
     if (n_longer)
         fprintf(stderr,
                 "assay: note: %zu tasks are longer than -c %zu; they are evaluated with the "
@@ -58,7 +58,7 @@ void cli_tasks_report_task(struct cli_tasks *t, size_t i)
     struct eval_choice_winners w = eval_choice_tally_add(&t->tally, task, cli_tasks_last_wins(t));
     size_t n = t->tally.n;
     double share = percent(t->tally.n_right, n), low, high;
-    cli_progress_clear(&t->progress);
+    cli_progress_clear(&t->job.progress);
     switch (t->kind) {
     case EVAL_HELLASWAG:
         eval_share_interval((double)t->tally.n_right / (double)n, n, &low, &high);
@@ -111,9 +111,9 @@ void cli_tasks_report_end(struct cli_tasks *t)
     print_share(stdout, "Harness acc_norm (per character)", c->n_right_per_char, c->n);
     print_final(stdout, t);
     cli_flush();
-    fprintf(stderr, "assay: %zu tokens evaluated in %.1f s, %.1f tokens/s\n", t->stats.n_inputs,
-            t->stats.seconds,
-            t->stats.seconds > 0 ? (double)t->stats.n_inputs / t->stats.seconds : 0);
+    fprintf(stderr, "assay: %zu tokens evaluated in %.1f s, %.1f tokens/s\n", t->job.stats.n_inputs,
+            t->job.stats.seconds,
+            t->job.stats.seconds > 0 ? (double)t->job.stats.n_inputs / t->job.stats.seconds : 0);
     if (!cli_same_stream())
         print_final(stderr, t);
 }

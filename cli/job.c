@@ -1,0 +1,77 @@
+#include "cli/job.h"
+
+#include <math.h>
+
+#include "cli/interrupt.h"
+#include "cli/setup.h"
+#include "eval/batch_size.h"
+#include "eval/clock.h"
+
+enum status cli_job_open(struct cli_job *job, const struct cli_machine_settings *machine,
+                         const struct cli_output_settings *output, struct status_why *why)
+{
+    *job = (struct cli_job){
+        .machine = machine,
+        .output = output,
+        .memory.total = (double)NAN,
+        .started = time(NULL),
+        .clock_started = eval_clock_seconds(),
+    };
+    return cli_backend_open(&job->backend, machine, why);
+}
+
+enum status cli_job_choose_batch(const struct cli_job *job, const struct eval_task *task,
+                                 size_t *batch_tokens, struct status_why *why)
+{
+    *batch_tokens = (size_t)job->machine->n_batch;
+    return *batch_tokens ? STATUS_OK : eval_batch_choose(task, batch_tokens, why);
+}
+
+enum status cli_job_choose_batch_of(const struct cli_job *job, const struct model *model,
+                                    size_t longest, size_t n_sequences, size_t *batch_tokens,
+                                    struct status_why *why)
+{
+    *batch_tokens = (size_t)job->machine->n_batch;
+    if (longest == 0)
+        return STATUS_OK;
+    struct eval_plan plan = {
+        .window = longest, .n_inputs = longest, .n_scored = longest, .n_windows = n_sequences};
+    struct eval_task task = {.model = model, .backend = job->backend, .plan = &plan};
+    return cli_job_choose_batch(job, &task, batch_tokens, why);
+}
+
+enum status cli_job_prepare(struct cli_job *job, const struct eval_task *task,
+                            struct eval_run_options *options, struct status_why *why)
+{
+    enum status status = cli_job_choose_batch(job, task, &options->batch_tokens, why);
+    if (status == STATUS_OK)
+        job->memory = eval_run_memory(task, options);
+    return status;
+}
+
+void cli_job_loaded(struct cli_job *job)
+{
+    job->seconds_to_load = eval_clock_seconds() - job->clock_started;
+}
+
+enum status cli_job_create_document(struct cli_job *job, struct status_why *why)
+{
+    return cli_output_create(&job->json_file, job->output->json_file, why);
+}
+
+void cli_job_catch_interrupts(struct cli_job *job)
+{
+    kern_set_cancel(job->backend, cli_interrupt_catch());
+}
+
+void cli_job_begin(struct cli_job *job)
+{
+    cli_progress_begin(&job->progress, job->output->quiet);
+}
+
+void cli_job_close(struct cli_job *job)
+{
+    eval_file_abandon(job->json_file);
+    kern_close(job->backend);
+    *job = (struct cli_job){0};
+}
