@@ -12,7 +12,8 @@
  *
  * Determinism: an output element is a fixed sequence of float32 operations that depends on
  * the operation's own inputs only, never on the number of tokens in the call, on blocking,
- * threads or the ISA. tests/kernels checks that for every operation.
+ * threads or the ISA (except that products on AMX tiles, where they are asked for, are sums of
+ * their own kind; kernels/cpu/product.h). tests/kernels checks that for every operation.
  *
  * Every operation returns STATUS_CANCELLED soon after the cancel flag is set.
  */
