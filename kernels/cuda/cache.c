@@ -319,7 +319,12 @@ enum status kern_cuda_cache_done(struct kern_cuda *cuda, size_t index, struct st
     if (panel->slot >= 0)
         status = cuda->device->ops->signal(cuda->device, KERN_CUDA_COMPUTE,
                                            free_event((size_t)panel->slot), why);
-    return status == STATUS_OK ? look_ahead(cuda, index, why) : status;
+    /* A slot's memory may cost decoded panels, but not the one that the caller has in hand. */
+    cuda->cache.held = index + 1;
+    if (status == STATUS_OK)
+        status = look_ahead(cuda, index, why);
+    cuda->cache.held = 0;
+    return status;
 }
 
 void *kern_cuda_cache_keep(struct kern_cuda *cuda, size_t index, size_t n_bytes)
@@ -346,7 +351,8 @@ bool kern_cuda_cache_shrink(struct kern_cuda *cuda)
     struct kern_cuda_panel *oldest = NULL;
     for (size_t i = 0; i < cache->n_panels; i++) {
         struct kern_cuda_panel *panel = &cache->panels[i];
-        if (panel->decoded && (!oldest || panel->last_used < oldest->last_used))
+        if (panel->decoded && i + 1 != cache->held &&
+            (!oldest || panel->last_used < oldest->last_used))
             oldest = panel;
     }
     if (oldest)

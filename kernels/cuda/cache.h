@@ -49,6 +49,7 @@ struct kern_cuda_cache {
     size_t limit, resident_limit; /* bytes: of everything; of packed panels that stay */
     size_t resident_bytes, decoded_bytes;
     size_t last; /* panel used last: index + 1, or 0 */
+    size_t held; /* panel whose decoded rows are about to be used: index + 1, or 0 */
     uint64_t n_uses;
     uint8_t *staging; /* host: rows that have gaps, gathered */
     size_t staging_bytes;
@@ -89,7 +90,8 @@ void kern_cuda_cache_forget(struct kern_cuda *cuda, size_t index);
 /** Note that a panel that is kept decoded was used. */
 void kern_cuda_cache_touch(struct kern_cuda *cuda, size_t index);
 
-/** Free the decoded panel that has not been used for longest; false if there is none. */
+/** Free the decoded panel that has not been used for longest, never one that cache_done() is
+ * called for; false if there is none. */
 bool kern_cuda_cache_shrink(struct kern_cuda *cuda);
 
 #endif

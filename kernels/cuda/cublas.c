@@ -71,7 +71,8 @@ static void *open_library(void)
                                         "/usr/local/cuda/lib64/libcublasLt.so"};
     void *library = NULL;
     for (size_t i = 0; !library && i < sizeof names / sizeof *names; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        /* It has registered its kernels with the driver: it stays for the next backend. */
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     return library;
 }
 

@@ -83,10 +83,13 @@ static enum status device_alloc(struct kern_cuda_device *device, void **out, siz
                        d->index, n_bytes, free_bytes, total_bytes);
 }
 
+/** An error of what is waited for stays, and is reported by the next call that can. */
 static void device_free(struct kern_cuda_device *device, void *memory)
 {
-    if (memory && select_device(of(device), NULL) == STATUS_OK)
-        (void)cudaFree(memory);
+    if (!memory || select_device(of(device), NULL) != STATUS_OK)
+        return;
+    (void)cudaDeviceSynchronize();
+    (void)cudaFree(memory);
 }
 
 /** Copy through page-locked memory a piece at a time; waits only while all pieces are on the way.

@@ -47,7 +47,10 @@ struct kern_attention_args {
     const struct kern_attention_task *tasks; /* a block for each, and for each head: fastest */
 };
 
-/** Followed by the queries, turned: [head_size][KERN_ATTENTION_Q_PITCH]. */
+/**
+ * Followed by the queries, turned: [head_size][KERN_ATTENTION_Q_PITCH]. A multiple of 16 bytes, so
+ * that four neighbours of any of these arrays are one load.
+ */
 struct kern_attention_shared {
     float kv[KERN_ATTENTION_DIMS * KERN_ATTENTION_PITCH]; /* keys turned, or values */
     float s[KERN_KEY_BLOCK * KERN_ATTENTION_Q_PITCH];     /* [key][query] */
@@ -55,7 +58,7 @@ struct kern_attention_shared {
     float part[4][KERN_ATTENTION_QUERIES]; /* maxima of quarters of the keys */
     float rescale[KERN_ATTENTION_QUERIES], reference[KERN_ATTENTION_QUERIES];
     uint32_t not_finite;
-};
+} __attribute__((aligned(16)));
 
 /** What all threads of a block know. */
 struct kern_attention_block {

@@ -128,13 +128,27 @@ struct kern_exact_shared {
     float a[KERN_EXACT_DEPTH][KERN_EXACT_PITCH], b[KERN_EXACT_DEPTH][KERN_EXACT_PITCH];
 };
 
-/** Columns k .. k + n - 1 of KERN_EXACT_SIDE rows, turned; rows beyond n_rows are zeros. */
+/**
+ * Columns k .. k + n - 1 of KERN_EXACT_SIDE rows, turned; rows beyond n_rows are zeros. Thread t
+ * has half the columns of one row: two loads of 16 bytes where the rows are aligned and whole.
+ */
 KERN_INLINE void kern_exact_load(float (*to)[KERN_EXACT_PITCH], const float *from, size_t row,
                                  size_t n_rows, size_t n_k, size_t k, unsigned n, unsigned t)
 {
     unsigned r = t / 2, begin = t % 2 * (KERN_EXACT_DEPTH / 2);
-    for (unsigned i = begin; i < begin + KERN_EXACT_DEPTH / 2 && i < n; i++)
-        to[i][r] = row + r < n_rows ? from[(row + r) * n_k + k + i] : 0.0f;
+    const float *x = from + (row + r) * n_k + k + begin;
+    if (row + r < n_rows && n == KERN_EXACT_DEPTH && n_k % 4 == 0 && ((uintptr_t)from & 15) == 0) {
+        const struct kern_vec4 *vecs = (const struct kern_vec4 *)(const void *)x;
+        struct kern_vec4 low = vecs[0], high = vecs[1];
+        KERN_UNROLL
+        for (unsigned i = 0; i < 4; i++) {
+            to[begin + i][r] = low.v[i];
+            to[begin + 4 + i][r] = high.v[i];
+        }
+        return;
+    }
+    for (unsigned i = 0; i < KERN_EXACT_DEPTH / 2 && begin + i < n; i++)
+        to[begin + i][r] = row + r < n_rows ? x[i] : 0.0f;
 }
 
 /** The i-th of a thread's eight indices in the square: two runs of four. */

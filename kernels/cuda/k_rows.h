@@ -94,10 +94,9 @@ struct kern_rope_args {
     bool split_halves;
 };
 
-KERN_INLINE void kern_rope_pair(const struct kern_rope_args *a, size_t index)
+KERN_INLINE void kern_rope_pair(const struct kern_rope_args *a, size_t token, size_t head,
+                                size_t pair)
 {
-    size_t pair = index % a->n_pairs, rest = index / a->n_pairs;
-    size_t head = rest % a->n_heads, token = rest / a->n_heads;
     const float *angle = a->table + ((size_t)a->positions[token] * a->n_pairs + pair) * 2;
     float *x = a->x + token * a->stride + head * a->head_size;
     float *first = a->split_halves ? x + pair : x + 2 * pair;
@@ -108,16 +107,21 @@ KERN_INLINE void kern_rope_pair(const struct kern_rope_args *a, size_t index)
     *second = fmaf(old_second, cosine, old_first * sine);
 }
 
-/** A block takes KERN_ROWS_ELEMS pairs. */
+/** A block takes KERN_ROWS_ELEMS pairs. Within it indices are of 32 bits: division is slow. */
 KERN_INLINE void kern_rope_block(const struct kern_rope_args *a, size_t block, void *shared)
 {
     (void)shared;
-    size_t n = a->n_tokens * a->n_heads * a->n_pairs, first = block * KERN_ROWS_ELEMS;
-    size_t end = n - first < KERN_ROWS_ELEMS ? n : first + KERN_ROWS_ELEMS;
+    size_t per_token = a->n_heads * a->n_pairs, n = a->n_tokens * per_token;
+    size_t first = block * KERN_ROWS_ELEMS, token = first / per_token;
+    uint32_t offset = (uint32_t)(first % per_token), n_pairs = (uint32_t)a->n_pairs;
+    uint32_t end = n - first < KERN_ROWS_ELEMS ? (uint32_t)(n - first) : KERN_ROWS_ELEMS;
     for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
          t += kern_thread_step(KERN_ROWS_THREADS)) {
-        for (size_t i = first + t; i < end; i += KERN_ROWS_THREADS)
-            kern_rope_pair(a, i);
+        for (uint32_t i = t; i < end; i += KERN_ROWS_THREADS) {
+            uint32_t later = (offset + i) / (uint32_t)per_token;
+            uint32_t rest = (offset + i) % (uint32_t)per_token;
+            kern_rope_pair(a, token + later, rest / n_pairs, rest % n_pairs);
+        }
     }
 }
 
