@@ -3,7 +3,8 @@
  *
  * usage: bench_model [--shape 1b] [--types F16,Q8_0,Q4_K_M,IQ3_S] [--vocabs 32000,128256]
  *                    [--ctx 512] [--tokens 2048] [--runs 3] [-t THREADS] [--isa NAME] [--batch N]
- *                    [--tile N] [--layers N] [--kld] [--cold] [--folder DIR]
+ *                    [--precision exact|high|fast] [--tile N] [--layers N] [--kld] [--cold]
+ *                    [--folder DIR]
  *
  * Configurations take turns, --runs times; the fastest run of each is printed. Its columns from
  * `load` to `rest` add up to `total`; `cpu` is the processor time of all threads. `load` opens
@@ -52,7 +53,7 @@ struct times {
 /** A configuration, its file, its fastest run and what that must give. */
 struct bench {
     struct synthetic model;
-    char type[NAME_BYTES], path[PATH_BYTES];
+    char type[NAME_BYTES], path[PATH_BYTES], products[2 * NAME_BYTES];
     struct times best;
     double nll;
     double product_flops, pair_flops; /* of a run, one model */
@@ -171,6 +172,8 @@ static void run_once(const struct settings *s, struct bench *b, bool first)
     times.total = eval_clock_seconds() - started;
     times.cpu = cpu_seconds() - cpu_started;
     kern_times_read(backend, &times.phases);
+    snprintf(b->products, sizeof b->products, "%s, %s", kern_cpu_isa_name(backend),
+             kern_cpu_products(backend));
     model_close(model);
     kern_close(backend);
     check(nll == nll && (first || nll == b->nll), "the mean NLL is not the same in every run");
@@ -237,6 +240,19 @@ static bool read_number(const struct number_option *options, const char *name, c
     return false;
 }
 
+static bool read_precision(enum kern_precision *precision, const char *name)
+{
+    static const char *const names[] = {[KERN_PRECISION_EXACT] = "exact",
+                                        [KERN_PRECISION_HIGH] = "high",
+                                        [KERN_PRECISION_FAST] = "fast"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        *precision = (enum kern_precision)i;
+        if (strcmp(names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
 /** False if the command line makes no sense. */
 static bool read_settings(struct settings *s, char **argv)
 {
@@ -262,8 +278,11 @@ static bool read_settings(struct settings *s, char **argv)
             s->vocabs = value;
         else if (strcmp(name, "--folder") == 0)
             s->folder = value;
-        else if (!(strcmp(name, "--isa") == 0 ? kern_isa_parse(value, &s->cpu.isa_cap)
-                                              : read_number(numbers, name, value)))
+        else if (strcmp(name, "--precision") == 0) {
+            if (!read_precision(&s->cpu.precision, value))
+                return false;
+        } else if (!(strcmp(name, "--isa") == 0 ? kern_isa_parse(value, &s->cpu.isa_cap)
+                                                : read_number(numbers, name, value)))
             return false;
     }
     s->cpu.n_threads = (unsigned)n_threads;
@@ -281,7 +300,9 @@ int main(int argc, char **argv)
                          .n_ctx = 512,
                          .n_tokens = 2048,
                          .n_runs = 3,
-                         .cpu = {.isa_cap = KERN_ISA_AVX512}};
+                         .cpu = {.isa_cap = KERN_ISA_AVX512,
+                                 .precision = KERN_PRECISION_HIGH,
+                                 .amx = KERN_AMX_HARDWARE}};
     if (argc < 1 || !read_settings(&s, argv + 1)) {
         fputs("usage: the comment at the top of bench/bench_model.c\n", stderr);
         return 2;
@@ -292,8 +313,9 @@ int main(int argc, char **argv)
     for (size_t run = 0; run < s.n_runs; run++)
         for (size_t i = 0; i < n; i++)
             run_once(&s, &cases[i], run == 0);
-    printf("# shape %s, n_ctx %zu, %zu tokens, fastest of %zu runs%s%s; seconds\n", s.model.shape,
-           s.n_ctx, s.n_tokens, s.n_runs, s.kld ? ", kld" : "", s.cold ? ", cold" : "");
+    printf("# %s; shape %s, n_ctx %zu, %zu tokens, fastest of %zu runs%s%s; seconds\n",
+           cases[0].products, s.model.shape, s.n_ctx, s.n_tokens, s.n_runs, s.kld ? ", kld" : "",
+           s.cold ? ", cold" : "");
     printf("%-8s %7s %7s %7s %6s %8s %7s %6s %6s %8s %8s | %7s %9s %8s %8s\n", "type", "vocab",
            "load", "decode", "pack", "multiply", "attent.", "fold", "rest", "total", "cpu", "head",
            "tokens/s", "GFLOP/s", "att/prod");
