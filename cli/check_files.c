@@ -158,9 +158,7 @@ enum status cli_check_write_json(const struct cli_checking *c, struct eval_file 
                                  struct status_why *why)
 {
     struct cli_json json;
-    cli_json_begin(&json);
-    cli_json_text(&json, json.root, "schema", "assay-check");
-    cli_json_int(&json, json.root, "schema_version", CLI_SCHEMA_VERSION);
+    cli_json_begin_document(&json, "assay-check");
     add_result(&json, c);
     if (c->settings->divergence.context_curve)
         cli_json_add_curve(&json, json.root, &c->plan, c->result.kld.positions);
@@ -171,7 +169,5 @@ enum status cli_check_write_json(const struct cli_checking *c, struct eval_file 
     cJSON *run = cli_json_add_run(&json, &c->job, &no_text, c->run_options.journal);
     cli_json_text(&json, run, "model_file", c->model.path);
     cli_json_text(&json, run, "base_file", c->recorded.path);
-    enum status status = cli_json_write(&json, file, why);
-    cli_json_free(&json);
-    return status;
+    return cli_json_end_document(&json, file, why);
 }

@@ -60,8 +60,8 @@ static enum status open_all(struct cli_scoring *s, struct status_why *why)
     if (status == STATUS_OK)
         status = load(s, why);
     if (status == STATUS_OK)
-        status = cli_job_choose_batch_of(&s->job, s->model.model, s->scores.longest,
-                                         s->scores.sequences.n, &s->batch_tokens, why);
+        status = cli_job_choose_batch(&s->job, s->model.model, s->scores.longest,
+                                      s->scores.sequences.n, &s->batch_tokens, why);
     if (status == STATUS_OK)
         status = eval_sequences_group(&s->scores.sequences, s->batch_tokens, why);
     if (status == STATUS_OK)

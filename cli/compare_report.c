@@ -124,9 +124,7 @@ enum status cli_compare_write_json(const struct cli_compare *c, struct eval_file
                                    struct status_why *why)
 {
     struct cli_json json;
-    cli_json_begin(&json);
-    cli_json_text(&json, json.root, "schema", "assay-compare");
-    cli_json_int(&json, json.root, "schema_version", CLI_SCHEMA_VERSION);
+    cli_json_begin_document(&json, "assay-compare");
     cli_json_text(&json, json.root, "of", cli_result_schema(c->sides[0].result.kind));
     for (size_t side = 0; side < 2; side++)
         add_side(&json, c, side);
@@ -141,7 +139,5 @@ enum status cli_compare_write_json(const struct cli_compare *c, struct eval_file
         cli_json_int(&json, json.root, "seed", c->settings.seed);
         add_figures(&json, c);
     }
-    enum status status = cli_json_write(&json, file, why);
-    cli_json_free(&json);
-    return status;
+    return cli_json_end_document(&json, file, why);
 }

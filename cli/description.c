@@ -11,9 +11,7 @@ enum status cli_description_make(char **out, const struct cli_evaluation *e, str
 {
     const struct cli_perplexity *s = e->settings;
     struct cli_json json;
-    cli_json_begin(&json);
-    cli_json_text(&json, json.root, "schema", "assay-base");
-    cli_json_int(&json, json.root, "schema_version", CLI_SCHEMA_VERSION);
+    cli_json_begin_document(&json, "assay-base");
     cli_json_add_model(&json, json.root, "base", &e->model);
     cJSON *settings = cli_json_object(&json, json.root, "settings");
     cli_json_add_text_settings(&json, settings, &s->text);

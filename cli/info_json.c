@@ -3,12 +3,9 @@
 #include <string.h>
 
 #include "cli/info.h"
-#include "cli/json.h"
+#include "cli/json_parts.h"
 
-enum {
-    SCHEMA_VERSION = 1,
-    WHOLE_ARRAY = 64 /* longer arrays are told by their length and first elements */
-};
+enum { WHOLE_ARRAY = 64 }; /* longer arrays are told by their length and first elements */
 
 /* Element i of a value; `string` is it where the elements are strings. */
 static void add_element(struct cli_json *json, cJSON *parent, const char *key,
@@ -100,9 +97,7 @@ static void add_tensors(struct cli_json *json, const struct gguf_file *file)
 enum status cli_info_write_json(const struct cli_info *info, bool tensors, struct status_why *why)
 {
     struct cli_json json;
-    cli_json_begin(&json);
-    cli_json_text(&json, json.root, "schema", "assay-info");
-    cli_json_int(&json, json.root, "schema_version", SCHEMA_VERSION);
+    cli_json_begin_document(&json, "assay-info");
     cli_json_text(&json, json.root, "file", gguf_path(info->file));
     cli_json_uint(&json, json.root, "gguf_version", gguf_version(info->file));
     cli_json_uint(&json, json.root, "n_parts", gguf_n_shards(info->file));

@@ -20,30 +20,26 @@ enum status cli_job_open(struct cli_job *job, const struct cli_machine_settings 
     return cli_backend_open(&job->backend, machine, why);
 }
 
-enum status cli_job_choose_batch(const struct cli_job *job, const struct eval_task *task,
-                                 size_t *batch_tokens, struct status_why *why)
+enum status cli_job_choose_batch(const struct cli_job *job, const struct model *model,
+                                 size_t longest, size_t n_sequences, size_t *batch_tokens,
+                                 struct status_why *why)
 {
     *batch_tokens = (size_t)job->machine->n_batch;
-    return *batch_tokens ? STATUS_OK : eval_batch_choose(task, batch_tokens, why);
-}
-
-enum status cli_job_choose_batch_of(const struct cli_job *job, const struct model *model,
-                                    size_t longest, size_t n_sequences, size_t *batch_tokens,
-                                    struct status_why *why)
-{
-    *batch_tokens = (size_t)job->machine->n_batch;
-    if (longest == 0)
+    if (*batch_tokens || longest == 0)
         return STATUS_OK;
     struct eval_plan plan = {
         .window = longest, .n_inputs = longest, .n_scored = longest, .n_windows = n_sequences};
     struct eval_task task = {.model = model, .backend = job->backend, .plan = &plan};
-    return cli_job_choose_batch(job, &task, batch_tokens, why);
+    return eval_batch_choose(&task, batch_tokens, why);
 }
 
 enum status cli_job_prepare(struct cli_job *job, const struct eval_task *task,
                             struct eval_run_options *options, struct status_why *why)
 {
-    enum status status = cli_job_choose_batch(job, task, &options->batch_tokens, why);
+    options->batch_tokens = (size_t)job->machine->n_batch;
+    enum status status = STATUS_OK;
+    if (options->batch_tokens == 0)
+        status = eval_batch_choose(task, &options->batch_tokens, why);
     if (status == STATUS_OK)
         job->memory = eval_run_memory(task, options);
     return status;

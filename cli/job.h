@@ -27,14 +27,12 @@ enum status cli_job_open(struct cli_job *job, const struct cli_machine_settings 
                          const struct cli_output_settings *output, struct status_why *why);
 
 /**
- * The tokens of a batch: what -b says, else as many as the speed asks for.
- * The second: of sequences, as for as many windows of the longest one's length; 0 where that is 0.
+ * For a run over sequences: the tokens of a batch, as for as many windows of the longest one's
+ * length where -b says nothing; then 0 where that is 0.   Fails: as eval_batch_choose.
  */
-enum status cli_job_choose_batch(const struct cli_job *job, const struct eval_task *task,
-                                 size_t *batch_tokens, struct status_why *why);
-enum status cli_job_choose_batch_of(const struct cli_job *job, const struct model *model,
-                                    size_t longest, size_t n_sequences, size_t *batch_tokens,
-                                    struct status_why *why);
+enum status cli_job_choose_batch(const struct cli_job *job, const struct model *model,
+                                 size_t longest, size_t n_sequences, size_t *batch_tokens,
+                                 struct status_why *why);
 
 /** For a run over windows: choose the batch where it is not given, foretell the memory. */
 enum status cli_job_prepare(struct cli_job *job, const struct eval_task *task,

@@ -14,6 +14,21 @@ static const char *const bos_names[] = {
     [EVAL_BOS_IN_FRONT] = "in-front",
 };
 
+void cli_json_begin_document(struct cli_json *json, const char *schema)
+{
+    cli_json_begin(json);
+    cli_json_text(json, json->root, "schema", schema);
+    cli_json_int(json, json->root, "schema_version", CLI_SCHEMA_VERSION);
+}
+
+enum status cli_json_end_document(struct cli_json *json, struct eval_file *file,
+                                  struct status_why *why)
+{
+    enum status status = cli_json_write(json, file, why);
+    cli_json_free(json);
+    return status;
+}
+
 /* A number of the command line; null where the file's is used. */
 static void add_forced(struct cli_json *json, cJSON *object, const char *key, double value)
 {

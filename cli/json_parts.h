@@ -11,6 +11,12 @@
 /** The version of all documents: `schema_version`. */
 enum { CLI_SCHEMA_VERSION = 1 };
 
+/** Begin a document of this schema, at this version. */
+void cli_json_begin_document(struct cli_json *json, const char *schema);
+/** Write it and release it. Fails: as cli_json_write. */
+enum status cli_json_end_document(struct cli_json *json, struct eval_file *file,
+                                  struct status_why *why);
+
 /** Members of `settings` about the windows, the text, the model and the arithmetic. */
 void cli_json_add_window_settings(struct cli_json *json, cJSON *settings,
                                   const struct cli_window_settings *windows,

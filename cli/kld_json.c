@@ -162,9 +162,7 @@ enum status cli_kld_write_json(const struct cli_comparison *c, struct eval_file 
                                struct status_why *why)
 {
     struct cli_json json;
-    cli_json_begin(&json);
-    cli_json_text(&json, json.root, "schema", "assay-kld");
-    cli_json_int(&json, json.root, "schema_version", CLI_SCHEMA_VERSION);
+    cli_json_begin_document(&json, "assay-kld");
     cJSON *result = cli_json_object(&json, json.root, "result");
     cli_json_flag(&json, result, "complete", c->results[0].complete);
     cli_json_uint(&json, result, "n_windows", c->results[0].n_windows);
@@ -181,7 +179,5 @@ enum status cli_kld_write_json(const struct cli_comparison *c, struct eval_file 
     cJSON *files = cli_json_list(&json, run, "model_files");
     for (size_t i = 0; i < c->n_candidates; i++)
         cli_json_text(&json, files, NULL, c->candidates[i].path);
-    enum status status = cli_json_write(&json, file, why);
-    cli_json_free(&json);
-    return status;
+    return cli_json_end_document(&json, file, why);
 }

@@ -80,7 +80,7 @@ const struct cli_option cli_output_table[] = {
 const struct cli_option cli_machine_table[] = {
     {.type = CLI_HEADING,
      .help =
-         "Machine (no result depends on these, except on --gemm openblas, and on --precision and "
+         "Machine (of these, only --device, -ngl, --gemm and --precision can change a result, and "
          "--isa where there is AMX)"},
     {.names = "-b --batch-size",
      CLI_COUNT,

@@ -114,9 +114,7 @@ enum status cli_report_json(const struct cli_evaluation *e, struct eval_file *fi
                             struct status_why *why)
 {
     struct cli_json json;
-    cli_json_begin(&json);
-    cli_json_text(&json, json.root, "schema", "assay-perplexity");
-    cli_json_int(&json, json.root, "schema_version", CLI_SCHEMA_VERSION);
+    cli_json_begin_document(&json, "assay-perplexity");
     add_result(&json, e);
     add_window_sums(&json, add_subject(&json, e), e);
     if (e->settings->context_curve)
@@ -127,7 +125,5 @@ enum status cli_report_json(const struct cli_evaluation *e, struct eval_file *fi
     cli_json_text(&json, run, "model_file", e->model.path);
     if (*e->recorded.id)
         cli_json_text(&json, run, "recorded_file", e->settings->base_file);
-    enum status status = cli_json_write(&json, file, why);
-    cli_json_free(&json);
-    return status;
+    return cli_json_end_document(&json, file, why);
 }

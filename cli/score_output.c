@@ -107,9 +107,7 @@ enum status cli_score_write_json(const struct cli_scoring *s, struct eval_file *
                                  struct status_why *why)
 {
     struct cli_json json;
-    cli_json_begin(&json);
-    cli_json_text(&json, json.root, "schema", "assay-score");
-    cli_json_int(&json, json.root, "schema_version", CLI_SCHEMA_VERSION);
+    cli_json_begin_document(&json, "assay-score");
     add_result(&json, s);
     add_settings(&json, s);
     cli_json_add_model(&json, json.root, "model", &s->model);
@@ -120,7 +118,5 @@ enum status cli_score_write_json(const struct cli_scoring *s, struct eval_file *
     struct cli_text_settings from = {.text_file = s->request_file};
     cJSON *run = cli_json_add_run(&json, &s->job, &from, NULL);
     cli_json_text(&json, run, "model_file", s->model.path);
-    enum status status = cli_json_write(&json, file, why);
-    cli_json_free(&json);
-    return status;
+    return cli_json_end_document(&json, file, why);
 }

@@ -139,8 +139,8 @@ static enum status open_all(struct cli_tasks *t, struct status_why *why)
     if (status == STATUS_OK)
         status = load(t, why);
     if (status == STATUS_OK)
-        status = cli_job_choose_batch_of(&t->job, t->model.model, t->choices.n_tokens_max,
-                                         4 * t->choices.n, &t->batch_tokens, why);
+        status = cli_job_choose_batch(&t->job, t->model.model, t->choices.n_tokens_max,
+                                      4 * t->choices.n, &t->batch_tokens, why);
     cli_job_loaded(&t->job);
     return status;
 }

@@ -111,16 +111,12 @@ enum status cli_tasks_write_json(const struct cli_tasks *t, struct eval_file *fi
                                  struct status_why *why)
 {
     struct cli_json json;
-    cli_json_begin(&json);
-    cli_json_text(&json, json.root, "schema", "assay-tasks");
-    cli_json_int(&json, json.root, "schema_version", CLI_SCHEMA_VERSION);
+    cli_json_begin_document(&json, "assay-tasks");
     cli_json_text(&json, json.root, "kind", cli_tasks_name(t->kind));
     add_result(&json, t);
     add_subject(&json, t);
     add_tasks(&json, t);
     cJSON *run = cli_json_add_run(&json, &t->job, &t->settings->text, t->journal);
     cli_json_text(&json, run, "model_file", t->model.path);
-    enum status status = cli_json_write(&json, file, why);
-    cli_json_free(&json);
-    return status;
+    return cli_json_end_document(&json, file, why);
 }

@@ -12,29 +12,8 @@
 
 #include <cmocka.h>
 
+#include "bundled.h"
 #include "eval/choice.h"
-#include "kernels/cpu/cpu.h"
-
-static struct model *model;
-static struct kern_backend *backend;
-
-static int open_model(void **state)
-{
-    (void)state;
-    struct gguf_file *file;
-    struct model_options options = {0};
-    struct kern_cpu_options cpu = {.isa_cap = KERN_ISA_COUNT - 1};
-    return gguf_open(&file, ASSAY_SOURCE_DIR "/data/tiny.F16.gguf", NULL) ||
-           model_open(&model, file, &options, NULL) || kern_cpu_open(&backend, &cpu, NULL);
-}
-
-static int close_model(void **state)
-{
-    (void)state;
-    kern_close(backend);
-    model_close(model);
-    return 0;
-}
 
 /** Load, evaluate in batches of that many tokens. */
 static void evaluate(struct eval_choices *c, const char *text, enum eval_choice_kind kind,
@@ -268,5 +247,5 @@ int main(void)
         cmocka_unit_test(scores_and_winners),
         cmocka_unit_test(shares_and_intervals),
     };
-    return cmocka_run_group_tests(tests, open_model, close_model);
+    return cmocka_run_group_tests(tests, bundled_open, bundled_close);
 }

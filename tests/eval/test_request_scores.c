@@ -13,31 +13,10 @@
 
 #include <cmocka.h>
 
+#include "bundled.h"
 #include "eval/request_scores.h"
-#include "kernels/cpu/cpu.h"
 #include "tests/harness/rng.h"
 #include "tests/model/float64.h"
-
-static struct model *model;
-static struct kern_backend *backend;
-
-static int open_model(void **state)
-{
-    (void)state;
-    struct gguf_file *file;
-    struct model_options options = {0};
-    struct kern_cpu_options cpu = {.isa_cap = KERN_ISA_COUNT - 1};
-    return gguf_open(&file, ASSAY_SOURCE_DIR "/data/tiny.F16.gguf", NULL) ||
-           model_open(&model, file, &options, NULL) || kern_cpu_open(&backend, &cpu, NULL);
-}
-
-static int close_model(void **state)
-{
-    (void)state;
-    kern_close(backend);
-    model_close(model);
-    return 0;
-}
 
 /** Requests and their sequences, not evaluated yet. */
 struct scene {
@@ -446,5 +425,5 @@ int main(void)
         cmocka_unit_test(no_bit_depends_on_the_batch),
         cmocka_unit_test(groups_leave_the_fewest_tokens),
     };
-    return cmocka_run_group_tests(tests, open_model, close_model);
+    return cmocka_run_group_tests(tests, bundled_open, bundled_close);
 }
