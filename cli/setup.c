@@ -184,6 +184,14 @@ struct eval_plan_options cli_plan_options(const struct cli_window_settings *s,
 void cli_print_memory(const struct eval_memory *m, size_t n_models)
 {
     const double megabyte = 1e6;
+    if (m->on_device) {
+        fprintf(stderr,
+                "assay: memory: on the device at most %.1f MB beside weights; on the host model "
+                "file%s %.1f, program %.1f, scores %.1f, and what CUDA takes\n",
+                m->scorer / megabyte, n_models == 1 ? "" : "s", m->weights / megabyte,
+                m->present / megabyte, m->scores / megabyte);
+        return;
+    }
     fprintf(stderr,
             "assay: memory: at most %.1f MB: model file%s %.1f, program %.1f, batch %.1f, scores "
             "%.1f\n",

@@ -11,6 +11,7 @@ struct eval_memory {
     double scorer;  /* residual stream, slab, scratch of the forward pass and of the backend */
     double scores;  /* table, rows and targets of a batch */
     double total;
+    bool on_device; /* the scorer's part is memory of a device; the total has it all the same */
 };
 
 /** Code that a run is the first to touch, positions of a tile, state of a slab's scores. */

@@ -108,6 +108,7 @@ struct eval_memory eval_run_memory(const struct eval_task *task,
                    eval_table_pair_bytes(plan->n_windows, plan->n_scored) +
                batch_bytes(task, largest_batch(task, options)) + EVAL_MEMORY_SMALL_THINGS;
     m.total = m.weights + m.present + m.scorer + m.scores;
+    m.on_device = kern_describe(task->backend).own_memory;
     return m;
 }
 

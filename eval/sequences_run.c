@@ -329,6 +329,7 @@ struct eval_memory eval_sequences_memory(struct eval_sequences *sequences,
         .scores = score_bytes(&r) + EVAL_MEMORY_SMALL_THINGS,
     };
     m.total = m.weights + m.present + m.scorer + m.scores;
+    m.on_device = kern_describe(options->backend).own_memory;
     return m;
 }
 

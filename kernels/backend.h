@@ -217,6 +217,7 @@ struct kern_description {
     const char *products; /* what products are made of, as docs/json.md lists them */
     const char *remarks;  /* sentences for the user, each ending with a newline */
     unsigned n_threads;   /* of the host */
+    bool own_memory;      /* what kern_alloc() gives is not the host's */
     size_t tile_tokens;   /* tokens of a tile of the forward pass; 0: the caller chooses */
     size_t batch_tokens;  /* tokens of a batch, likewise */
 };

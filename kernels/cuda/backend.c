@@ -118,6 +118,7 @@ static struct kern_description cuda_describe(const struct kern_backend *b)
         .products = cuda->products_name,
         .remarks = cuda->plan,
         .n_threads = 1,
+        .own_memory = true,
         .tile_tokens = cuda->options.product_tokens,
         .batch_tokens = BATCH_TILES * cuda->options.product_tokens,
     };
