@@ -160,7 +160,7 @@ static enum status evaluate(struct cli_evaluation *e, struct status_why *why)
 /* With --kl-divergence it is assay kld under another name. */
 static enum status compare(const struct cli_perplexity *s, struct status_why *why)
 {
-    /* A list owns its items, this one is only read. NOLINTNEXTLINE(performance-no-int-to-ptr) */
+    /* A list owns its items, this one is only read. */
     char *models[] = {(char *)(uintptr_t)s->model};
     struct cli_kld kld;
     cli_kld_defaults(&kld);
