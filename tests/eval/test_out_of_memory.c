@@ -209,9 +209,11 @@ static enum status use_compact(struct status_why *why)
 
 static enum status record_compact(struct status_why *why)
 {
+    static const char id[EVAL_HEX] =
+        "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
     struct eval_compact_recording recording = {.path = path,
                                                .model = prepared.model,
-                                               .model_id = "0123",
+                                               .model_id = id,
                                                .plan = &prepared.plan,
                                                .stream = &prepared.stream,
                                                .kind = EVAL_COMPACT_F16,
