@@ -122,9 +122,10 @@ struct cli_model_size cli_base_size(const struct cli_base *base)
 enum status cli_base_limit(const struct cli_base *base, struct eval_plan_options *plan,
                            struct status_why *why)
 {
-    if (base->kind != CLI_BASE_COMPACT)
+    if (base->kind == CLI_BASE_MODEL)
         return STATUS_OK;
-    size_t n_windows = (size_t)base->compact.layout.n_windows;
+    size_t n_windows = base->kind == CLI_BASE_COMPACT ? (size_t)base->compact.layout.n_windows
+                                                      : base->logits.shape.n_chunks;
     if (plan->skip_windows >= n_windows)
         return status_fail(why, STATUS_USAGE,
                            "--chunk-from %zu leaves nothing of the %zu windows of %s",

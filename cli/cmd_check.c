@@ -6,11 +6,19 @@
 #include "cli/commands.h"
 #include "cli/outputs.h"
 
+enum { N_OUTPUTS = 3 };
+
+static void list_outputs(struct cli_named_file outputs[N_OUTPUTS], const struct cli_check *s)
+{
+    outputs[0] = (struct cli_named_file){"--json", s->output.json_file};
+    outputs[1] = (struct cli_named_file){"--per-token", s->per_token_file};
+    outputs[2] = (struct cli_named_file){"--state", s->state_file};
+}
+
 static enum status check_settings(const struct cli_check *s, struct status_why *why)
 {
-    const struct cli_named_file outputs[] = {{"--json", s->output.json_file},
-                                             {"--per-token", s->per_token_file},
-                                             {"--state", s->state_file}};
+    struct cli_named_file outputs[N_OUTPUTS];
+    list_outputs(outputs, s);
     const struct cli_named_file inputs[] = {{"-m", s->model},
                                             {"--kl-divergence-base", s->recorded}};
     if (s->max_kld < 0 || s->max_beyond < 0)
@@ -18,8 +26,7 @@ static enum status check_settings(const struct cli_check *s, struct status_why *
                            s->max_kld < 0 ? "--max-kld" : "--max-beyond");
     enum status status = cli_window_check(&s->windows, why);
     if (status == STATUS_OK)
-        status = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs,
-                                   sizeof inputs / sizeof *inputs, why);
+        status = cli_outputs_check(outputs, N_OUTPUTS, inputs, sizeof inputs / sizeof *inputs, why);
     return status == STATUS_OK ? cli_model_check(&s->load, why) : status;
 }
 
@@ -47,6 +54,8 @@ static enum status lay_windows(struct cli_checking *c, struct status_why *why)
     const struct model_tokenizer *tokenizer = model_tokenizer(c->model.model);
     struct eval_plan_options plan = cli_plan_options(&s->windows, tokenizer);
     enum status status = cli_base_tokens(&c->recorded, &c->stream, &plan.n_ctx, why);
+    if (status == STATUS_OK)
+        status = cli_base_limit(&c->recorded, &plan, why);
     if (status == STATUS_OK)
         status = eval_plan_make(&c->plan, &plan, c->stream.n, why);
     if (status == STATUS_OK)
@@ -156,7 +165,11 @@ static enum status judge(const struct cli_checking *c, enum status run_status,
 static enum status create_outputs(struct cli_checking *c, struct status_why *why)
 {
     const struct cli_check *s = c->settings;
-    enum status status = cli_job_create_document(&c->job, why);
+    struct cli_named_file outputs[N_OUTPUTS];
+    list_outputs(outputs, s);
+    enum status status = cli_outputs_check_model(outputs, N_OUTPUTS, "-m", c->model.model, why);
+    if (status == STATUS_OK)
+        status = cli_job_create_document(&c->job, why);
     if (status == STATUS_OK)
         status = cli_output_create(&c->per_token_file, s->per_token_file, why);
     return status == STATUS_OK ? cli_checking_open_journal(c, why) : status;

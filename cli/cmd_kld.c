@@ -7,21 +7,54 @@
 #include "cli/outputs.h"
 #include "eval/pair_per_token.h"
 
+enum { N_OUTPUTS = 3 };
+
+static void list_outputs(struct cli_named_file outputs[N_OUTPUTS], const struct cli_kld *s)
+{
+    outputs[0] = (struct cli_named_file){"--json", s->output.json_file};
+    outputs[1] = (struct cli_named_file){"--per-token", s->per_token_file};
+    outputs[2] = (struct cli_named_file){"--state", s->state_file};
+}
+
 /* No output may be a file that is read, or the other output. */
 static enum status check_outputs(const struct cli_kld *s, struct status_why *why)
 {
-    const struct cli_named_file outputs[] = {{"--json", s->output.json_file},
-                                             {"--per-token", s->per_token_file},
-                                             {"--state", s->state_file}};
+    struct cli_named_file outputs[N_OUTPUTS];
+    list_outputs(outputs, s);
     const struct cli_named_file inputs[] = {
         {"--base", s->base}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}};
-    enum status status = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs,
-                                           sizeof inputs / sizeof *inputs, why);
+    enum status status =
+        cli_outputs_check(outputs, N_OUTPUTS, inputs, sizeof inputs / sizeof *inputs, why);
     for (size_t i = 0; i < s->models.n && status == STATUS_OK; i++) {
         const struct cli_named_file model = {"-m", s->models.items[i]};
-        status = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs, &model, 1, why);
+        status = cli_outputs_check(outputs, N_OUTPUTS, &model, 1, why);
     }
     return status;
+}
+
+/* Nor a part of a model, or the file that a compact base has its head from. */
+static enum status check_outputs_opened(const struct cli_comparison *c, struct status_why *why)
+{
+    struct cli_named_file outputs[N_OUTPUTS];
+    list_outputs(outputs, c->settings);
+    enum status status = STATUS_OK;
+    if (c->base.model.model)
+        status = cli_outputs_check_model(outputs, N_OUTPUTS, "--base", c->base.model.model, why);
+    if (status == STATUS_OK && c->base.head.model)
+        status = cli_outputs_check_model(outputs, N_OUTPUTS, "--base", c->base.head.model, why);
+    for (size_t i = 0; i < c->n_candidates && status == STATUS_OK; i++)
+        status = cli_outputs_check_model(outputs, N_OUTPUTS, "-m", c->models[i], why);
+    return status;
+}
+
+/* A model is compared on a text. Where there is none, a file that is no model may be why. */
+static enum status check_text_of_model(const struct cli_kld *s, struct status_why *why)
+{
+    bool has_text = s->text.text_file || s->text.binary_file || s->text.prompt;
+    struct gguf_file *base = NULL;
+    enum status status = has_text ? STATUS_OK : gguf_open(&base, s->base, why);
+    gguf_close(base);
+    return status == STATUS_OK ? cli_text_check(&s->text, why) : status;
 }
 
 /* What goes with one kind of base only. */
@@ -32,7 +65,7 @@ static enum status check_against_base(const struct cli_kld *s, struct status_why
         return status_fail(why, STATUS_USAGE,
                            "--llama-compat goes with a base-logits file only; %s is none", s->base);
     if (kind == CLI_BASE_MODEL)
-        return cli_text_check(&s->text, why);
+        return check_text_of_model(s, why);
     if (s->text.text_file || s->text.binary_file || s->text.prompt)
         fprintf(stderr, "assay: note: the tokens are those of %s; the text is not read\n", s->base);
     return STATUS_OK;
@@ -100,7 +133,9 @@ static enum status compare(struct cli_comparison *c, struct status_why *why)
 {
     const struct cli_kld *s = c->settings;
     cli_job_catch_interrupts(&c->job);
-    enum status status = cli_job_create_document(&c->job, why);
+    enum status status = check_outputs_opened(c, why);
+    if (status == STATUS_OK)
+        status = cli_job_create_document(&c->job, why);
     if (status == STATUS_OK)
         status = cli_output_create(&c->per_token_file, s->per_token_file, why);
     if (status == STATUS_OK)

@@ -10,19 +10,26 @@
 #include "cli/tasks.h"
 #include "eval/per_token.h"
 
+enum { N_OUTPUTS = 5 };
+
+static void list_outputs(struct cli_named_file outputs[N_OUTPUTS], const struct cli_perplexity *s)
+{
+    const char *recorded = s->kl_divergence ? NULL : s->base_file;
+    outputs[0] = (struct cli_named_file){"--json", s->output.json_file};
+    outputs[1] = (struct cli_named_file){"--per-token", s->per_token_file};
+    outputs[2] = (struct cli_named_file){"--per-task", s->per_task_file};
+    outputs[3] = (struct cli_named_file){"--state", s->state_file};
+    outputs[4] = (struct cli_named_file){"--kl-divergence-base", recorded};
+}
+
 /* No output may be a file that is read, or another output. */
 static enum status check_outputs(const struct cli_perplexity *s, struct status_why *why)
 {
-    const char *recorded = s->kl_divergence ? NULL : s->base_file;
-    const struct cli_named_file outputs[] = {{"--json", s->output.json_file},
-                                             {"--per-token", s->per_token_file},
-                                             {"--per-task", s->per_task_file},
-                                             {"--state", s->state_file},
-                                             {"--kl-divergence-base", recorded}};
+    struct cli_named_file outputs[N_OUTPUTS];
+    list_outputs(outputs, s);
     const struct cli_named_file inputs[] = {
         {"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}};
-    return cli_outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs,
-                             sizeof inputs / sizeof *inputs, why);
+    return cli_outputs_check(outputs, N_OUTPUTS, inputs, sizeof inputs / sizeof *inputs, why);
 }
 
 /* --kl-divergence and the file that it is for. */
@@ -31,9 +38,12 @@ static enum status check_base(const struct cli_perplexity *s, struct status_why 
     if (s->kl_divergence && !s->base_file)
         return status_fail(why, STATUS_USAGE,
                            "--kl-divergence: --kl-divergence-base FILE is missing");
+    if (s->force && (s->kl_divergence || !s->base_file))
+        return status_fail(why, STATUS_USAGE,
+                           "--force goes with --kl-divergence-base without --kl-divergence, which "
+                           "records a file");
     if (!s->base_file)
-        return s->force ? status_fail(why, STATUS_USAGE, "--force goes with --kl-divergence-base")
-                        : STATUS_OK;
+        return STATUS_OK;
     if (cli_tasks_wanted(s) || s->protocol != CLI_PROTOCOL_DEFAULT || s->stride)
         return status_fail(why, STATUS_USAGE,
                            "--kl-divergence-base goes with the default windows only, not with "
@@ -82,7 +92,11 @@ static void on_progress(void *user, const struct eval_progress *now)
 static enum status create_outputs(struct cli_evaluation *e, struct status_why *why)
 {
     const struct cli_perplexity *s = e->settings;
-    enum status status = cli_job_create_document(&e->job, why);
+    struct cli_named_file outputs[N_OUTPUTS];
+    list_outputs(outputs, s);
+    enum status status = cli_outputs_check_model(outputs, N_OUTPUTS, "-m", e->model.model, why);
+    if (status == STATUS_OK)
+        status = cli_job_create_document(&e->job, why);
     if (status == STATUS_OK)
         status = cli_output_create(&e->per_token_file, s->per_token_file, why);
     return status;

@@ -50,6 +50,15 @@ static enum status load(struct cli_scoring *s, struct status_why *why)
     return status;
 }
 
+/* The path names one part of a model that is split. */
+static enum status check_parts(const struct cli_scoring *s, struct status_why *why)
+{
+    const struct cli_named_file outputs[] = {{"-o", s->settings->out_file},
+                                             {"--json", s->settings->output.json_file}};
+    return cli_outputs_check_model(outputs, sizeof outputs / sizeof *outputs, "-m", s->model.model,
+                                   why);
+}
+
 static enum status open_all(struct cli_scoring *s, struct status_why *why)
 {
     const struct cli_score *settings = s->settings;
@@ -57,6 +66,8 @@ static enum status open_all(struct cli_scoring *s, struct status_why *why)
     if (status == STATUS_OK)
         status = cli_model_open(&s->model, settings->model, &settings->load, false,
                                 settings->output.hash_model, why);
+    if (status == STATUS_OK)
+        status = check_parts(s, why);
     if (status == STATUS_OK)
         status = load(s, why);
     if (status == STATUS_OK)

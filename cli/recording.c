@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/description.h"
 #include "cli/evaluation.h"
@@ -78,8 +79,13 @@ static enum status begin_compact(struct cli_evaluation *e, struct status_why *wh
 
 enum status cli_recording_begin(struct cli_evaluation *e, struct status_why *why)
 {
-    if (!e->settings->base_file)
+    const char *path = e->settings->base_file;
+    if (!path)
         return STATUS_OK;
+    if (strcmp(path, "-") == 0)
+        return status_fail(why, STATUS_USAGE,
+                           "-: a recording is written in any order, not to standard output; "
+                           "expected the name of a file");
     return e->settings->record_format == CLI_RECORD_COMPACT ? begin_compact(e, why)
                                                             : begin_logits(e, why);
 }

@@ -65,7 +65,10 @@ enum status cli_result_parse(struct cli_result *out, const char *file, const cha
     if (out->root && at == n_bytes)
         status = check_schema(out, why);
     else
-        status = status_fail(why, STATUS_FORMAT, "%s: no JSON from byte %zu on", file, at);
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: is no JSON from byte %zu on; expected a result that --json "
+                             "wrote",
+                             file, at);
     if (status != STATUS_OK)
         cli_result_free(out);
     return status;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "cli/outputs.h"
+
 enum { DEFAULT_HELLASWAG_TASKS = 400 };
 
 static const char *const kind_names[] = {
@@ -183,7 +185,12 @@ static void on_progress(void *user, const struct eval_progress *now)
 static enum status create_outputs(struct cli_tasks *t, struct status_why *why)
 {
     const struct cli_perplexity *s = t->settings;
-    enum status status = cli_job_create_document(&t->job, why);
+    const struct cli_named_file outputs[] = {{"--json", s->output.json_file},
+                                             {"--per-task", s->per_task_file}};
+    enum status status = cli_outputs_check_model(outputs, sizeof outputs / sizeof *outputs, "-m",
+                                                 t->model.model, why);
+    if (status == STATUS_OK)
+        status = cli_job_create_document(&t->job, why);
     if (status == STATUS_OK)
         status = cli_output_create(&t->per_task_file, s->per_task_file, why);
     if (status == STATUS_OK)

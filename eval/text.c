@@ -44,15 +44,14 @@ static enum status read_all(struct eval_text *text, int fd, size_t max_bytes, co
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return status_fail(why, STATUS_IO, "%s: cannot read the text: %s", name,
-                               strerror(errno));
+            return status_fail(why, STATUS_IO, "%s: cannot be read: %s", name, strerror(errno));
         if (n == 0)
             return STATUS_OK;
         text->n_bytes += (size_t)n;
         if (text->n_bytes > max_bytes)
             return status_fail(why, STATUS_FORMAT,
-                               "%s: the text goes on after %zu bytes; expected at most that many",
-                               name, max_bytes);
+                               "%s: goes on after %zu bytes; expected at most that many", name,
+                               max_bytes);
     }
 }
 
@@ -68,7 +67,7 @@ static enum status finish(struct eval_text *text, const char *name, bool drop_ne
         text->newline_dropped = true;
     }
     if (text->n_bytes == 0)
-        return status_fail(why, STATUS_FORMAT, "%s: the text is empty (of %zu bytes)", name,
+        return status_fail(why, STATUS_FORMAT, "%s: is empty (of %zu bytes)", name,
                            text->file_bytes);
     return STATUS_OK;
 }
@@ -81,7 +80,7 @@ static enum status read_file(struct eval_text *out, const char *path, size_t max
     bool standard_input = strcmp(path, "-") == 0;
     int fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return status_fail(why, STATUS_IO, "%s: cannot open the text: %s", name, strerror(errno));
+        return status_fail(why, STATUS_IO, "%s: cannot be opened: %s", name, strerror(errno));
     enum status status = read_all(out, fd, max_bytes, name, why);
     if (!standard_input)
         close(fd);

@@ -164,7 +164,7 @@ class BaseLogits(unittest.TestCase):
                      self.file, "-c", "64")
         self.refused("its texts begin without BOS, that of .*base.kld with it", "--base",
                      self.file, "--override-kv", "tokenizer.ggml.add_bos_token=bool:false")
-        self.refused("6 windows are to be left out, the text has 6", "--base", self.file,
+        self.refused("--chunk-from 6 leaves nothing of the 6 windows", "--base", self.file,
                      "--chunk-from", "6")
         self.refused("--llama-compat goes with a base-logits file only", "--base", F16,
                      "--llama-compat", "-f", TEXT)

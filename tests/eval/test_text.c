@@ -65,7 +65,7 @@ static void keeps_the_final_newline(void **state)
     eval_text_free(&copied);
     struct status_why why;
     assert_int_equal(eval_text_copy(&copied, "", 0, &why), STATUS_FORMAT);
-    assert_string_equal(why.text, "the text given: the text is empty (of 0 bytes)");
+    assert_string_equal(why.text, "the text given: is empty (of 0 bytes)");
     eval_text_free(&copied);
 }
 
