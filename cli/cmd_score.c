@@ -123,8 +123,6 @@ static enum status write_outputs(struct cli_scoring *s, bool whole, struct statu
 static enum status score(struct cli_scoring *s, struct status_why *why)
 {
     cli_job_catch_interrupts(&s->job);
-    cli_score_report_beginning(s);
-    cli_job_begin(&s->job);
     struct eval_sequences_run run = {
         .model = s->model.model,
         .backend = s->job.backend,
@@ -133,6 +131,10 @@ static enum status score(struct cli_scoring *s, struct status_why *why)
         .progress = on_progress,
         .user = s,
     };
+    if (s->scores.sequences.n)
+        s->job.memory = eval_sequences_memory(&s->scores.sequences, &run);
+    cli_score_report_beginning(s);
+    cli_job_begin(&s->job);
     enum status run_status = eval_sequences_run(&s->scores.sequences, &run, &s->job.stats, why);
     cli_progress_clear(&s->job.progress);
     if (run_status != STATUS_OK && run_status != STATUS_CANCELLED)

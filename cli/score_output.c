@@ -57,6 +57,8 @@ void cli_score_report_beginning(const struct cli_scoring *s)
                 "assay: note: %zu requests are longer than -c %zu; tokens are left out at their "
                 "begin\n",
                 s->scores.n_truncated, s->options.n_ctx);
+    if (s->scores.sequences.n)
+        cli_print_memory(&s->job.memory, 1);
 }
 
 void cli_score_report_end(const struct cli_scoring *s)

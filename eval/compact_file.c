@@ -226,6 +226,20 @@ enum status eval_compact_id(char hex[EVAL_HEX], const struct eval_compact_file *
     return eval_digest_close(digest, hex, why);
 }
 
+/** That texts begin as those of the recording. */
+static enum status check_bos(const struct eval_compact_file *file, const struct model *model,
+                             struct status_why *why)
+{
+    const struct model_tokenizer *tokenizer = model_tokenizer(model);
+    int32_t bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1;
+    if (bos == file->layout.bos)
+        return STATUS_OK;
+    return status_fail(why, STATUS_FORMAT,
+                       "%s: its windows begin with BOS %" PRId32 ", those of %s with %" PRId32
+                       " (-1: none); only what agrees can be compared",
+                       gguf_path(model_file(model)), bos, file->name, file->layout.bos);
+}
+
 enum status eval_compact_check_vocab(const struct eval_compact_file *file,
                                      const struct model *model, struct status_why *why)
 {
@@ -237,14 +251,15 @@ enum status eval_compact_check_vocab(const struct eval_compact_file *file,
                            "; only models of the same vocabulary can be compared",
                            path, n_vocab, file->name, file->layout.n_vocab);
     char id[EVAL_HEX], expected[EVAL_HEX];
-    enum status status = eval_vocab_id(id, model, why);
+    enum status status = eval_vocab_id_with(id, model, file->layout.bos, why);
     eval_digest_hex(expected, file->layout.vocab);
     if (status == STATUS_OK && strcmp(id, expected) != 0)
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: another vocabulary, or another use of BOS, than that of %s; only "
-                             "models of the same vocabulary can be compared",
-                             path, file->name);
-    return status;
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: the texts of its %" PRIu32 " tokens are not those that %s was "
+                           "recorded with (vocabulary %.16s, expected %.16s); only models of the "
+                           "same vocabulary can be compared",
+                           path, n_vocab, file->name, id, expected);
+    return status == STATUS_OK ? check_bos(file, model, why) : status;
 }
 
 enum status eval_compact_take_head(struct eval_compact_file *file, const struct model *model,

@@ -58,8 +58,15 @@ static void add_u64(struct eval_digest *digest, uint64_t value)
 enum status eval_vocab_id(char hex[EVAL_HEX], const struct model *model, struct status_why *why)
 {
     const struct model_tokenizer *tokenizer = model_tokenizer(model);
-    const uint32_t adds_bos = model_adds_bos(tokenizer);
-    const int32_t bos = adds_bos ? model_token_bos(tokenizer) : -1;
+    return eval_vocab_id_with(hex, model,
+                              model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1, why);
+}
+
+enum status eval_vocab_id_with(char hex[EVAL_HEX], const struct model *model, int32_t bos,
+                               struct status_why *why)
+{
+    const struct model_tokenizer *tokenizer = model_tokenizer(model);
+    const uint32_t adds_bos = bos >= 0;
     size_t n = model_n_vocab(tokenizer);
     struct eval_digest *digest = eval_digest_open();
     add_u64(digest, n);

@@ -32,4 +32,8 @@ enum status eval_file_hash(char hex[EVAL_HEX], const struct gguf_file *file,
  */
 enum status eval_vocab_id(char hex[EVAL_HEX], const struct model *model, struct status_why *why);
 
+/** What it would be if texts began with the token `bos` (-1: none). */
+enum status eval_vocab_id_with(char hex[EVAL_HEX], const struct model *model, int32_t bos,
+                               struct status_why *why);
+
 #endif

@@ -308,6 +308,25 @@ class CompactBase(unittest.TestCase):
         self.refused("only models of the same vocabulary can be compared", "-m", other[0],
                      "--base", self.file)
 
+    def test_vocabulary_of_the_same_size(self):
+        """One letter of one token: told by its hash, and named where the head's model is there."""
+        model = bytearray(Q4.read_bytes())
+        at = model.find("\u2581there".encode())
+        model[at + 3:at + 8] = b"thxre"
+        other = self.folder / "letter.gguf"
+        other.write_bytes(model)
+        self.refused("letter.gguf: the texts of its 2048 tokens are not those that .*f16.assay was "
+                     r"recorded with \(vocabulary [0-9a-f]{16}, expected [0-9a-f]{16}\)",
+                     "-m", other, "--base", self.file)
+        thin, _ = self.record("named.assay", "--head-by-path")
+        self.refused("letter.gguf: token 533 is '.*thxre' where .*tiny.F16.gguf has '.*there'",
+                     "-m", other, "--base", thin)
+
+    def test_another_use_of_bos(self):
+        self.refused("its windows begin with BOS -1, those of .*f16.assay with 1", "-m", Q4,
+                     "--base", self.file, "--override-kv",
+                     "tokenizer.ggml.add_bos_token=bool:false")
+
     def test_resume_after_kills(self):
         """However often it is killed, the file ends with the same bytes."""
         windows = ["-f", TEXT, "-c", str(N_CTX), "-b", str(N_CTX)]
