@@ -206,6 +206,7 @@ static void host_free(struct kern_cuda_device *device, void *memory)
     if (i == MAX_BLOCKS)
         abort(); /* not ours, or freed before */
     d->used_bytes -= d->blocks[i].n_bytes;
+    memset(memory, 0xff, d->blocks[i].n_bytes); /* who still uses it reads NaN */
     d->blocks[i].memory = NULL;
     free(memory);
 }

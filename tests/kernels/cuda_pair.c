@@ -9,14 +9,33 @@
 
 #include "kernels/cpu/cpu.h"
 
+static bool real_device;
+
+void cuda_pair_use_real_device(void)
+{
+    real_device = true;
+}
+
+static struct kern_cuda_device *open_device(struct cuda_pair *p,
+                                            const struct host_device_options *options)
+{
+    struct kern_cuda_device *device = NULL;
+    struct status_why why = {""};
+    if (!real_device)
+        device = host_device_open(options, &p->log);
+    else if (kern_cuda_device_open(&device, 0, &why) != STATUS_OK)
+        fail_msg("%s", why.text);
+    assert_non_null(device);
+    return device;
+}
+
 void cuda_pair_open(struct cuda_pair *p, enum kern_precision precision,
                     const struct host_device_options *options)
 {
     *p = (struct cuda_pair){0};
     struct kern_cpu_options cpu = {.n_threads = 1, .isa_cap = KERN_ISA_AVX512};
     assert_int_equal(kern_cpu_open(&p->cpu, &cpu, NULL), STATUS_OK);
-    struct kern_cuda_device *device = host_device_open(options, &p->log);
-    assert_non_null(device);
+    struct kern_cuda_device *device = open_device(p, options);
     struct kern_cuda_options cuda = {
         .precision = precision,
         .weight_bytes = 600 << 10,
@@ -37,10 +56,19 @@ void cuda_pair_close(struct cuda_pair *p)
     assert_int_equal(p->log.n_left, 0);
 }
 
-void cuda_pair_wait(struct cuda_pair *p, float *y)
+float *cuda_pair_put(struct cuda_pair *p, const float *x, size_t n)
 {
-    float first;
-    assert_int_equal(kern_download(p->cuda, &first, y, sizeof first, NULL), STATUS_OK);
+    void *copy;
+    assert_int_equal(kern_alloc(p->cuda, &copy, (n + 1) * sizeof *x, NULL), STATUS_OK);
+    assert_int_equal(kern_upload(p->cuda, copy, x, n * sizeof *x, NULL), STATUS_OK);
+    return copy;
+}
+
+void cuda_pair_take(struct cuda_pair *p, float *copy, float *to, size_t n)
+{
+    if (to)
+        assert_int_equal(kern_download(p->cuda, to, copy, n * sizeof *to, NULL), STATUS_OK);
+    kern_free(p->cuda, copy);
 }
 
 struct host_device_options cuda_pair_way(size_t i)

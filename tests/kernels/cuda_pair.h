@@ -1,4 +1,5 @@
-/** A CPU backend and a CUDA backend on a device made of host memory, side by side. */
+/** A CPU backend and a CUDA backend, on a device made of host memory or a real one, side by side.
+ */
 #ifndef TESTS_KERNELS_CUDA_PAIR_H
 #define TESTS_KERNELS_CUDA_PAIR_H
 
@@ -11,6 +12,9 @@ struct cuda_pair {
     struct host_device_log log;
 };
 
+/** Pairs opened from now on have the first real device; host_device_options do not matter then. */
+void cuda_pair_use_real_device(void);
+
 /**
  * Open both; a failure ends the test. Little memory in small panels, so that everything that the
  * backend does for large models happens: panels are streamed through slots, tokens cut in chunks.
@@ -20,11 +24,10 @@ void cuda_pair_open(struct cuda_pair *p, enum kern_precision precision,
 /** Fail if device memory was lost. */
 void cuda_pair_close(struct cuda_pair *p);
 
-/**
- * Floats that an operation of the CUDA backend has written (n of them from y on) once all queued
- * work is done. Host arrays serve as memory of this device.
- */
-void cuda_pair_wait(struct cuda_pair *p, float *y);
+/** A copy of n floats in the CUDA backend's memory. */
+float *cuda_pair_put(struct cuda_pair *p, const float *x, size_t n);
+/** Free such a copy; its floats, once all queued work is done, to `to` if that is not NULL. */
+void cuda_pair_take(struct cuda_pair *p, float *copy, float *to, size_t n);
 
 /** The ways in which the device may do its work: every order, forwards and backwards. */
 enum { CUDA_PAIR_N_WAYS = 6 };

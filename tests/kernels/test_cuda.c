@@ -1,13 +1,15 @@
 /*
- * The CUDA backend's kernels and its host side, on a device made of the host's memory. `exact`
- * must give the CPU backend's bits, for whatever it is asked and in whatever order the device
- * works; the CPU backend is compared with float64 elsewhere.
+ * The CUDA backend's kernels and its host side, on a device made of the host's memory and, where
+ * there is one, on a real device. `exact` must give the CPU backend's bits, for whatever it is
+ * asked and in whatever order the device works; the CPU backend is compared with float64
+ * elsewhere.
  */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,8 +89,9 @@ static void check_linear(struct cuda_pair *p, struct rng *r, struct kern_weight 
     size_t y_stride = w->n_rows + rng_below(r, 5), n_y = n_tokens * y_stride;
     struct kern_weight bias = float_weight(r, 1, w->n_rows);
     float *x = floats(r, n_tokens * w->n_cols, 1.0f), *y = floats(r, n_y, 1.0f);
-    float *expected = copy_of(y, n_y);
+    float *expected = copy_of(y, n_y), *found = copy_of(y, n_y);
     w->scale = rng_below(r, 2) ? 1.0f : 0.75f;
+    float *device_x = cuda_pair_put(p, x, n_tokens * w->n_cols);
     struct kern_linear op = {.weight = w,
                              .bias = rng_below(r, 2) ? &bias : NULL,
                              .x = x,
@@ -97,14 +100,17 @@ static void check_linear(struct cuda_pair *p, struct rng *r, struct kern_weight 
                              .n_tokens = n_tokens,
                              .accumulate = rng_below(r, 2) == 1};
     assert_int_equal(kern_linear(p->cpu, &op, NULL), STATUS_OK);
-    op.y = y;
-    for (int again = 0; again < 2 && !(again && op.accumulate); again++) {
+    op.x = device_x;
+    for (int again = 0; again < 2; again++) {
         struct status_why why = {""};
+        float *device_y = op.y = cuda_pair_put(p, y, n_y);
         if (kern_linear(p->cuda, &op, &why) != STATUS_OK)
             fail_msg("%s", why.text);
-        cuda_pair_wait(p, y);
-        assert_bits(y, expected, n_y, gguf_type_name(w->type));
+        cuda_pair_take(p, device_y, found, n_y);
+        assert_bits(found, expected, n_y, gguf_type_name(w->type));
     }
+    cuda_pair_take(p, device_x, NULL, 0);
+    free(found);
     weight_free(&bias);
     free(x);
     free(y);
@@ -168,38 +174,67 @@ static void test_generation(void **state)
     cuda_pair_close(&p);
 }
 
+/** Arrays of an operation on rows, on both backends. */
+struct rows {
+    struct cuda_pair *p;
+    size_t n, width;
+    float *x, *expected, *found;
+    float *device_x, *device_y;
+};
+
+static void rows_open(struct rows *o, struct cuda_pair *p, struct rng *r, size_t n, size_t width)
+{
+    *o = (struct rows){.p = p, .n = n, .width = width, .x = floats(r, n * width, 3.0f)};
+    o->expected = floats(r, n * width, 1.0f);
+    o->found = copy_of(o->expected, n * width);
+    o->device_x = cuda_pair_put(p, o->x, n * width);
+    o->device_y = cuda_pair_put(p, o->expected, n * width);
+}
+
+static void rows_close(struct rows *o)
+{
+    cuda_pair_take(o->p, o->device_x, NULL, 0);
+    cuda_pair_take(o->p, o->device_y, NULL, 0);
+    free(o->x);
+    free(o->expected);
+    free(o->found);
+}
+
+static void rows_compare(const struct rows *o, const char *what)
+{
+    size_t n = o->n * o->width;
+    assert_int_equal(kern_download(o->p->cuda, o->found, o->device_y, n * sizeof *o->found, NULL),
+                     STATUS_OK);
+    assert_bits(o->found, o->expected, n, what);
+}
+
 /** Everything that goes through rows. */
 static void check_rows(struct cuda_pair *p, struct rng *r, size_t n, size_t width)
 {
-    float *x = floats(r, n * width, 3.0f), *y = floats(r, n * width, 1.0f);
-    float *expected = copy_of(y, n * width);
+    struct rows o;
+    rows_open(&o, p, r, n, width);
+    float *dx = o.device_x, *dy = o.device_y;
     struct kern_weight gain = float_weight(r, 1, width);
-    assert_int_equal(kern_rmsnorm(p->cpu, &gain, 1e-5f, x, n, expected, NULL), STATUS_OK);
-    assert_int_equal(kern_rmsnorm(p->cuda, &gain, 1e-5f, x, n, y, NULL), STATUS_OK);
-    cuda_pair_wait(p, y);
-    assert_bits(y, expected, n * width, "rmsnorm");
-    assert_int_equal(kern_gate(p->cpu, expected, x, n * width, NULL), STATUS_OK);
-    assert_int_equal(kern_gate(p->cuda, y, x, n * width, NULL), STATUS_OK);
-    cuda_pair_wait(p, y);
-    assert_bits(y, expected, n * width, "gate");
+    assert_int_equal(kern_rmsnorm(p->cpu, &gain, 1e-5f, o.x, n, o.expected, NULL), STATUS_OK);
+    assert_int_equal(kern_rmsnorm(p->cuda, &gain, 1e-5f, dx, n, dy, NULL), STATUS_OK);
+    rows_compare(&o, "rmsnorm");
+    assert_int_equal(kern_gate(p->cpu, o.expected, o.x, n * width, NULL), STATUS_OK);
+    assert_int_equal(kern_gate(p->cuda, dy, dx, n * width, NULL), STATUS_OK);
+    rows_compare(&o, "gate");
     uint32_t *rows = malloc(n * sizeof *rows);
     float *shares = floats(r, n, 1.0f);
     for (size_t i = 0; i < n; i++)
         rows[i] = (uint32_t)(n - 1 - i);
-    assert_int_equal(kern_scatter_add(p->cpu, x, width, rows, shares, n, expected, NULL), 0);
-    assert_int_equal(kern_scatter_add(p->cuda, x, width, rows, shares, n, y, NULL), 0);
-    cuda_pair_wait(p, y);
-    assert_bits(y, expected, n * width, "scatter_add");
-    assert_int_equal(kern_gather(p->cpu, x, width, rows, n, expected, NULL), STATUS_OK);
-    assert_int_equal(kern_gather(p->cuda, x, width, rows, n, y, NULL), STATUS_OK);
-    cuda_pair_wait(p, y);
-    assert_bits(y, expected, n * width, "gather");
+    assert_int_equal(kern_scatter_add(p->cpu, o.x, width, rows, shares, n, o.expected, NULL), 0);
+    assert_int_equal(kern_scatter_add(p->cuda, dx, width, rows, shares, n, dy, NULL), 0);
+    rows_compare(&o, "scatter_add");
+    assert_int_equal(kern_gather(p->cpu, o.x, width, rows, n, o.expected, NULL), STATUS_OK);
+    assert_int_equal(kern_gather(p->cuda, dx, width, rows, n, dy, NULL), STATUS_OK);
+    rows_compare(&o, "gather");
     weight_free(&gain);
     free(rows);
     free(shares);
-    free(x);
-    free(y);
-    free(expected);
+    rows_close(&o);
 }
 
 static void check_rope(struct cuda_pair *p, struct rng *r, bool split_halves)
@@ -222,10 +257,13 @@ static void check_rope(struct cuda_pair *p, struct rng *r, bool split_halves)
                            .n_positions = POSITIONS,
                            .positions = positions};
     assert_int_equal(kern_rope(p->cpu, &op, NULL), STATUS_OK);
-    op.x = x;
+    op.x = cuda_pair_put(p, x, T * stride);
+    float *device_table = cuda_pair_put(p, table, (size_t)POSITIONS * PAIRS * 2);
+    op.table = device_table;
     assert_int_equal(kern_rope(p->cuda, &op, NULL), STATUS_OK);
     memset(positions, 0xff, sizeof positions); /* the caller's again once the call returned */
-    cuda_pair_wait(p, x);
+    cuda_pair_take(p, op.x, x, T * stride);
+    cuda_pair_take(p, device_table, NULL, 0);
     assert_bits(x, expected, T * stride, "rope");
     free(x);
     free(expected);
@@ -241,8 +279,9 @@ static void check_embed(struct cuda_pair *p, struct rng *r, enum gguf_type type)
     for (size_t i = 0; i < T; i++)
         tokens[i] = (int32_t)rng_below(r, V);
     assert_int_equal(kern_embed(p->cpu, &table, tokens, T, expected, NULL), STATUS_OK);
-    assert_int_equal(kern_embed(p->cuda, &table, tokens, T, x, NULL), STATUS_OK);
-    cuda_pair_wait(p, x);
+    float *device_x = cuda_pair_put(p, x, T * D);
+    assert_int_equal(kern_embed(p->cuda, &table, tokens, T, device_x, NULL), STATUS_OK);
+    cuda_pair_take(p, device_x, x, T * D);
     assert_bits(x, expected, T * D, "embed");
     weight_free(&table);
     free(x);
@@ -258,7 +297,9 @@ static void check_route(struct cuda_pair *p, struct rng *r)
     logits[4] = logits[5];
     logits[E + 1] = NAN;
     assert_int_equal(kern_route(p->cpu, logits, T, E, USED, experts[0], shares[0], NULL), 0);
-    assert_int_equal(kern_route(p->cuda, logits, T, E, USED, experts[1], shares[1], NULL), 0);
+    float *device = cuda_pair_put(p, logits, T * E);
+    assert_int_equal(kern_route(p->cuda, device, T, E, USED, experts[1], shares[1], NULL), 0);
+    cuda_pair_take(p, device, NULL, 0);
     assert_memory_equal(experts[0], experts[1], sizeof experts[0]);
     assert_bits(shares[1], shares[0], T * USED, "route");
     free(logits);
@@ -314,9 +355,16 @@ static void check_attention(struct cuda_pair *p, struct rng *r, size_t d, size_t
                                 .spans = spans,
                                 .n_spans = sizeof spans / sizeof *spans};
     assert_int_equal(kern_attention(p->cpu, &op, NULL), STATUS_OK);
-    op.out = out;
+    float *device[] = {cuda_pair_put(p, q, T * H * d), cuda_pair_put(p, k, T * G * d),
+                       cuda_pair_put(p, v, T * G * d), cuda_pair_put(p, out, T * H * d)};
+    op.q = device[0];
+    op.k = device[1];
+    op.v = device[2];
+    op.out = device[3];
     assert_int_equal(kern_attention(p->cuda, &op, NULL), STATUS_OK);
-    cuda_pair_wait(p, out);
+    cuda_pair_take(p, device[3], out, T * H * d);
+    for (size_t i = 0; i < 3; i++)
+        cuda_pair_take(p, device[i], NULL, 0);
     assert_bits(out, expected, T * H * d, "attention");
     free(q);
     free(k);
@@ -370,5 +418,11 @@ int main(void)
         cmocka_unit_test(test_generation),   cmocka_unit_test(test_row_operations),
         cmocka_unit_test(test_attention),    cmocka_unit_test(test_large_heads),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
+    if (kern_cuda_n_devices() == 0) {
+        puts("no CUDA device here: the real device is not tested");
+        return n_failed;
+    }
+    cuda_pair_use_real_device();
+    return n_failed + cmocka_run_group_tests_name("CUDA device", tests, NULL, NULL);
 }

@@ -143,6 +143,56 @@ static void test_little_memory(void **state)
     free(p.matrix);
 }
 
+/**
+ * Weights may take more than there is, as where other programs use the device, too: results are
+ * right or there is an error, whatever gives way to what.
+ */
+static void test_less_than_promised(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    struct product p[N];
+    float expected[N][T * ROWS];
+    struct cuda_pair pair;
+    cuda_pair_open(&pair, KERN_PRECISION_FAST, &(struct host_device_options){0});
+    for (size_t i = 0; i < N; i++) {
+        product_open(&p[i]);
+        p[i].weight.generation = i + 1;
+        p[i].matrix[0] = (float)i;
+        assert_int_equal(multiply(pair.cuda, &p[i], 0, T, NULL), STATUS_OK);
+        memcpy(expected[i], p[i].y, sizeof p[i].y);
+    }
+    cuda_pair_close(&pair);
+    size_t n_right = 0;
+    for (size_t bytes = 24 << 10; bytes < 160 << 10; bytes += 500) {
+        struct host_device_log log;
+        struct kern_backend *b;
+        struct host_device_options options = {.memory_bytes = bytes};
+        struct kern_cuda_options cuda = {.precision = KERN_PRECISION_FAST,
+                                         .weight_bytes = 99 << 10,
+                                         .panel_size = 4 << 10,
+                                         .n_slots = 12,
+                                         .product_tokens = 48,
+                                         .product_step = 16};
+        assert_int_equal(kern_cuda_open(&b, host_device_open(&options, &log), &cuda, NULL), 0);
+        for (size_t k = 0; k < 4 * (size_t)N; k++) {
+            struct product *one = &p[k % N];
+            enum status status = multiply(b, one, 0, T, NULL);
+            if (status == STATUS_OK) {
+                assert_int_equal(compare_bits(one->y, expected[k % N], T * ROWS), T * ROWS);
+                n_right++;
+            } else {
+                assert_int_equal(status, STATUS_MEMORY);
+            }
+        }
+        kern_close(b);
+        assert_int_equal(log.n_left, 0);
+    }
+    assert_true(n_right > 100);
+    for (size_t i = 0; i < N; i++)
+        free(p[i].matrix);
+}
+
 /** However the library behaves, one token gives the same bits as twenty; or there is an error. */
 static void test_uneven_products(void **state)
 {
@@ -203,9 +253,8 @@ static void test_cancelled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_failure),
-        cmocka_unit_test(test_little_memory),
-        cmocka_unit_test(test_uneven_products),
+        cmocka_unit_test(test_every_failure),      cmocka_unit_test(test_little_memory),
+        cmocka_unit_test(test_less_than_promised), cmocka_unit_test(test_uneven_products),
         cmocka_unit_test(test_cancelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

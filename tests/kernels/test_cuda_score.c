@@ -1,7 +1,7 @@
 /*
- * Scoring and recording by the CUDA backend on a device made of the host's memory. `exact` must
- * give what the CPU backend gives, to the bit; the other precisions are held to a bound, and to
- * the same bits however rows are cut.
+ * Scoring and recording by the CUDA backend on a device made of the host's memory and, where there
+ * is one, on a real device. `exact` must give what the CPU backend gives, to the bit; the other
+ * precisions are held to a bound, and to the same bits however rows are cut.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -81,10 +81,38 @@ static void assert_same(const struct results *found, const struct results *expec
     }
 }
 
+/** Put a head's hidden rows into the CUDA backend's memory; a recorded head has none. */
+static void put_hidden(struct cuda_pair *p, struct kern_head *head, size_t n_rows)
+{
+    if (!head->recorded)
+        head->hidden = cuda_pair_put(p, head->hidden, n_rows * head->matrix->n_cols);
+}
+
+static void free_hidden(struct cuda_pair *p, struct kern_head *head)
+{
+    if (!head->recorded)
+        cuda_pair_take(p, (float *)(uintptr_t)head->hidden, NULL, 0);
+}
+
+/** score() by the CUDA backend; hidden rows are the host's. */
+static struct results score_cuda(struct cuda_pair *p, struct kern_score op, bool pairs)
+{
+    struct kern_head heads[SCENE_HEADS];
+    for (size_t h = 0; h < op.n_heads; h++) {
+        heads[h] = op.heads[h];
+        put_hidden(p, &heads[h], op.n_rows);
+    }
+    op.heads = heads;
+    struct results r = score(p->cuda, op, pairs);
+    for (size_t h = 0; h < op.n_heads; h++)
+        free_hidden(p, &heads[h]);
+    return r;
+}
+
 /** A scene on both backends. */
 static void check_scene(struct cuda_pair *p, const struct kern_score *op, bool pairs)
 {
-    struct results expected = score(p->cpu, *op, pairs), found = score(p->cuda, *op, pairs);
+    struct results expected = score(p->cpu, *op, pairs), found = score_cuda(p, *op, pairs);
     assert_same(&found, &expected);
     results_close(&expected);
     results_close(&found);
@@ -161,7 +189,11 @@ static void test_records(void **state)
             memset(records[b], 0xa5, ROWS * stride * sizeof(uint16_t));
             struct kern_record op = {
                 .head = s.heads[0], .n_rows = ROWS, .records = records[b], .stride = stride};
+            if (b)
+                put_hidden(&p, &op.head, ROWS);
             assert_int_equal(kern_record(b ? p.cuda : p.cpu, &op, NULL), STATUS_OK);
+            if (b)
+                free_hidden(&p, &op.head);
         }
         assert_memory_equal(records[0], records[1], ROWS * stride * sizeof(uint16_t));
         struct kern_recorded recorded = {.records = records[0], .stride = stride, .cut = -16.0};
@@ -214,7 +246,7 @@ static void test_precisions(void **state)
         struct host_device_options way = cuda_pair_way(1 + i);
         cuda_pair_open(&p, precisions[i], &way);
         scene_open(&s, 50, 3, 100, 900);
-        struct results expected = score(p.cpu, s.op, true), found = score(p.cuda, s.op, true);
+        struct results expected = score(p.cpu, s.op, true), found = score_cuda(&p, s.op, true);
         check_near(&found, &expected, bound_of(precisions[i]));
         /* One row at a time: the same bits. */
         for (size_t row = 0; row < 100; row += 33) {
@@ -227,7 +259,7 @@ static void test_precisions(void **state)
                 heads[h] = s.heads[h];
                 heads[h].hidden += row * s.matrices[h].n_cols;
             }
-            struct results alone = score(p.cuda, one, true);
+            struct results alone = score_cuda(&p, one, true);
             for (size_t h = 0; h < 3; h++) {
                 assert_same_number(alone.rows[h].log_sum, found.rows[h * 100 + row].log_sum,
                                    "log_sum of row", row);
@@ -250,5 +282,11 @@ int main(void)
         cmocka_unit_test(test_not_finite), cmocka_unit_test(test_records),
         cmocka_unit_test(test_precisions),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
+    if (kern_cuda_n_devices() == 0) {
+        puts("no CUDA device here: the real device is not tested");
+        return n_failed;
+    }
+    cuda_pair_use_real_device();
+    return n_failed + cmocka_run_group_tests_name("CUDA device", tests, NULL, NULL);
 }
