@@ -29,7 +29,7 @@ struct bench {
     double copy_rate, product_rate; /* bytes and operations a second */
     struct rng rng;
     FILE *json;
-    bool any;
+    bool any, failed;
 };
 
 static void must(enum status status, const struct status_why *why)
@@ -62,14 +62,6 @@ static float *device_floats(struct bench *bench, size_t n, float size)
     return memory;
 }
 
-/** Wait until the device has nothing left to do. */
-static void finish(struct bench *bench, const float *any)
-{
-    struct status_why why;
-    float x;
-    must(kern_download(bench->b, &x, any, sizeof x, &why), &why);
-}
-
 static int by_size(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -86,16 +78,27 @@ struct work {
     size_t repeats;      /* per time taken: enough to hide the wait */
 };
 
-/** Median seconds of one repeat. spread: largest less smallest, over the median. */
-static double time_work(struct bench *bench, const struct work *w, double *spread)
+/** Repeat the work, and wait for it. */
+static enum status run_work(struct bench *bench, const struct work *w, struct status_why *why)
 {
-    struct status_why why = {""};
+    enum status status = STATUS_OK;
+    for (size_t k = 0; status == STATUS_OK && k < w->repeats; k++)
+        status = w->run(bench, w->context, why);
+    float x;
+    return status == STATUS_OK ? kern_download(bench->b, &x, w->result, sizeof x, why) : status;
+}
+
+/** Median seconds of one repeat; NAN if it fails. spread: largest less smallest, over the median.
+ */
+static double time_work(struct bench *bench, const struct work *w, double *spread,
+                        struct status_why *why)
+{
     double seconds[MAX_RUNS];
+    *spread = 0;
     for (size_t i = 0; i <= bench->n_runs; i++) { /* the first is a warm-up */
         double begun = now();
-        for (size_t k = 0; k < w->repeats; k++)
-            must(w->run(bench, w->context, &why), &why);
-        finish(bench, w->result);
+        if (run_work(bench, w, why) != STATUS_OK)
+            return NAN;
         if (i > 0)
             seconds[i - 1] = (now() - begun) / (double)w->repeats;
     }
@@ -105,23 +108,38 @@ static double time_work(struct bench *bench, const struct work *w, double *sprea
     return median;
 }
 
-static void report(struct bench *bench, const struct work *w)
+static void report_json(struct bench *bench, const struct work *w, double seconds, double spread,
+                        double floor)
 {
-    double spread, seconds = time_work(bench, w, &spread);
+    if (!bench->json)
+        return;
+    fprintf(bench->json,
+            "%s\n    {\"name\": \"%s\", \"detail\": \"%s\", \"seconds\": %.9g, \"spread\": %.4g, "
+            "\"bytes\": %.9g, \"flops\": %.9g, \"share\": %.4g}",
+            bench->any ? "," : "", w->name, w->detail, seconds, spread, w->bytes, w->flops,
+            floor / seconds);
+    bench->any = true;
+}
+
+/** Time it and write a row; the seconds, or NAN if it failed, which does not stop the others. */
+static double report(struct bench *bench, const struct work *w)
+{
+    struct status_why why = {""};
+    double spread, seconds = time_work(bench, w, &spread, &why);
+    if (isnan(seconds)) {
+        printf("%-10s %-22s FAILED: %s\n", w->name, w->detail, why.text);
+        bench->failed = true;
+        return NAN;
+    }
     double floor_bytes = bench->copy_rate > 0 ? w->bytes / bench->copy_rate : 0;
     double floor_flops = bench->product_rate > 0 ? w->flops / bench->product_rate : 0;
     double floor = floor_bytes > floor_flops ? floor_bytes : floor_flops;
     printf("%-10s %-22s %10.3f ms  +- %4.1f%%  %8.1f GB/s  %8.2f TFLOP/s  %5.1f%% of floor\n",
            w->name, w->detail, 1e3 * seconds, 50 * spread, 1e-9 * w->bytes / seconds,
            1e-12 * w->flops / seconds, 100 * floor / seconds);
-    if (bench->json)
-        fprintf(
-            bench->json,
-            "%s\n    {\"name\": \"%s\", \"detail\": \"%s\", \"seconds\": %.9g, \"spread\": %.4g, "
-            "\"bytes\": %.9g, \"flops\": %.9g, \"share\": %.4g}",
-            bench->any ? "," : "", w->name, w->detail, seconds, spread, w->bytes, w->flops,
-            floor / seconds);
-    bench->any = true;
+    report_json(bench, w, seconds, spread, floor);
+    fflush(stdout); /* who ends us for taking too long still has what there is */
+    return seconds;
 }
 
 /** Rows of a type; free(data). */
@@ -169,9 +187,8 @@ static void measure_copy(struct bench *bench)
         g.rows[i] = (uint32_t)i;
     struct work w = {
         "copy", "65536 rows of 4096", run_gather, &g, g.y, 8.0 * D * (double)bench->n_tokens, 0, 4};
-    double spread;
-    bench->copy_rate = w.bytes / time_work(bench, &w, &spread);
-    report(bench, &w);
+    double seconds = report(bench, &w);
+    bench->copy_rate = isnan(seconds) ? 0 : w.bytes / seconds;
     kern_free(bench->b, (float *)(uintptr_t)g.x);
     kern_free(bench->b, g.y);
     free(g.rows);
@@ -203,10 +220,9 @@ static void bench_linear(struct bench *bench, const char *name, enum gguf_type t
         double flops =
             2 * products * (double)bench->n_tokens * (double)weight.n_rows * (double)weight.n_cols;
         struct work w = {name, detail, run_linear, &op, y, 0, flops, 8};
-        double spread, rate = flops / time_work(bench, &w, &spread);
+        double rate = flops / report(bench, &w);
         if (ceiling && rate > bench->product_rate)
             bench->product_rate = rate;
-        report(bench, &w);
         kern_free(bench->b, x);
         kern_free(bench->b, y);
         free((void *)(uintptr_t)weight.data);
@@ -419,5 +435,5 @@ int main(int argc, char **argv)
         fputs("\n]\n", bench.json);
         fclose(bench.json);
     }
-    return 0;
+    return bench.failed;
 }

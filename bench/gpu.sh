@@ -4,154 +4,237 @@
 # processors. Leaves the card's settings alone.
 #
 # usage: [PEER=path/to/llama-perplexity] bash bench/gpu.sh [OUTPUT.json]
-#   SHAPES="1b 8b"  TYPES="F16 Q4_K_M IQ4_XS"  CHUNKS=64  ROUNDS=3  CTX=512  BUDGET=520 (seconds)
+#   SHAPES="8b 1b"  TYPES="Q4_K_M F16 IQ4_XS"  CHUNKS=64  ROUNDS=3  CTX=512  BUDGET=520 (seconds)
+#   MODELS=folder for synthetic models (up to 17 GB; default: memory if there is enough)
+#
+#        bash bench/gpu.sh --prepare [ARCHITECTURE]     (default: 90a)
+# On a machine with nvcc and assay's libraries, but without a GPU: build everything and put it,
+# with the libraries, into build/gpu-ready. Where the card's machine cannot build (it has nvcc, but
+# none of the libraries), that folder is used instead.
 #
 # A step that fails does not stop the others; the exit code says whether one did. What does not fit
 # into BUDGET is left out and listed. PEER runs beside assay on the same models, in turn.
 set -uo pipefail
 cd "$(dirname "$0")/.."
+folder=build/gpu
+ready=build/gpu-ready
+programs="assay bench/make_model bench/bench_cuda"
+tests="tests/kernels/test_cuda_decode tests/kernels/test_cuda tests/kernels/test_cuda_score tests/model/test_cuda_model"
+
+# configure ARCHITECTURE TESTS
+configure() {
+    local architecture=$1 with_tests=$2
+    command -v nvcc >/dev/null || export CUDACXX=${CUDACXX:-/usr/local/cuda/bin/nvcc}
+    cmake -S . -B build/gpu -G "$(command -v ninja >/dev/null && echo Ninja || echo 'Unix Makefiles')" \
+        -DCMAKE_BUILD_TYPE=Release -DASSAY_CUDA=ON -DASSAY_TESTS="$with_tests" -DASSAY_OPENBLAS=OFF \
+        -DCMAKE_CUDA_ARCHITECTURES="$architecture-real"
+}
+export -f configure # for timeout, which runs programs only
+
+prepare() {
+    local architecture=${1:-90a} program library
+    configure "$architecture" ON || return
+    # shellcheck disable=SC2086
+    cmake --build "$folder" -j "$(nproc)" --target $(basename -a $programs $tests) || return
+    rm -rf "$ready"
+    for program in $programs $tests; do
+        mkdir -p "$ready/$(dirname "$program")" "$ready/lib"
+        strip -o "$ready/$program" "$folder/$program" || return
+        # The C library is everyone's; what else is shared goes along.
+        ldd "$folder/$program" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' |
+            grep -Ev '/(libc|libm|libdl|librt|libpthread|libgcc_s)\.so' | while read -r library; do
+            cp -L "$library" "$ready/lib/"
+        done
+    done
+    echo "$architecture" >"$ready/architecture"
+    du -sh "$ready"
+}
+
+if [ "${1:-}" = --prepare ]; then
+    prepare "${2:-}"
+    exit
+fi
+
 output=$(realpath -m "${1:-build/gpu.json}")
 budget=${BUDGET:-520}
-folder=build/gpu
 n_failed=0
 mkdir -p "$folder" "$(dirname "$output")"
-steps=$folder/steps.jsonl
-: >"$steps"
+logs=$folder/logs
+rm -rf "$logs" && mkdir -p "$logs"
 
 left() { echo $((budget - SECONDS)); }
 
 # note NAME RESULT [DETAIL]: a row of the JSON's steps
 note() {
-    python3 -c 'import json, sys; print(json.dumps(dict(zip(("name", "result", "detail", "second"), sys.argv[1:]))))' \
-        "$1" "$2" "${3:-}" "$SECONDS" >>"$steps"
+    python3 bench/gpu_report.py note "$1" "$2" "${3:-}" "$SECONDS" >>"$logs/steps.jsonl"
     printf '%4d s  %-34s %s  %s\n' "$SECONDS" "$1" "$2" "${3:-}"
     [ "$2" != FAILED ] || n_failed=$((n_failed + 1))
 }
 
+log_of() { echo "$logs/${1// /-}.log"; }
+
 # step NAME SECONDS COMMAND...: run it if there is time; its output goes to a log
 step() {
-    local name=$1 seconds=$2 log=$folder/${1// /-}.log
+    local name=$1 seconds=$2 log code=0
+    log=$(log_of "$name")
     shift 2
-    if [ "$(left)" -lt 10 ]; then note "$name" "left out"; return 1; fi
+    if [ "$(left)" -lt 10 ]; then
+        note "$name" "left out"
+        return 1
+    fi
     [ "$seconds" -le "$(left)" ] || seconds=$(left)
-    if timeout "$seconds" "$@" >"$log" 2>&1; then note "$name" ok; return 0; fi
-    note "$name" FAILED "exit $?; $(tail -n 1 "$log" | cut -c 1-160)"
-    tail -n 20 "$log"
+    timeout -k 10 "$seconds" "$@" >"$log" 2>&1 || code=$?
+    if [ "$code" -eq 0 ]; then
+        note "$name" ok
+        return 0
+    fi
+    [ "$code" -ne 124 ] || echo "no end after $seconds s" >>"$log"
+    note "$name" FAILED "exit $code; $(tail -n 1 "$log" | cut -c 1-200)"
+    tail -n 15 "$log" | sed 's/^/    | /'
     return 1
 }
 
 gpu() { nvidia-smi --query-gpu="$1" --format=csv,noheader | head -n 1; }
+
+finish() {
+    CARD=$card ARCHITECTURE=$architecture DRIVER=$(gpu driver_version) CLOCKS=$(gpu clocks.sm,clocks.mem) \
+        COMMIT=$(git describe --always --dirty 2>/dev/null) \
+        python3 bench/gpu_report.py document "$logs" "$output"
+    echo "$n_failed steps failed; everything is in $output; $SECONDS s"
+    [ "$n_failed" -eq 0 ]
+}
+
 card=$(gpu name) || { echo "gpu.sh: nvidia-smi finds no GPU" >&2; exit 3; }
 architecture=$(gpu compute_cap | tr -d .)
 [ "$architecture" != 90 ] || architecture=90a
 echo "$card, sm_$architecture, driver $(gpu driver_version), commit $(git describe --always --dirty 2>/dev/null)"
 
-step "configure" 60 cmake -S . -B "$folder" -G "$(command -v ninja >/dev/null && echo Ninja || echo 'Unix Makefiles')" \
-    -DCMAKE_BUILD_TYPE=Release -DASSAY_CUDA=ON -DASSAY_TESTS="${TESTS:-ON}" \
-    -DCMAKE_CUDA_ARCHITECTURES="$architecture-real" || exit 1
-step "build" 240 cmake --build "$folder" -j "$(nproc)" --target assay make_model bench_cuda || exit 1
-assay=$folder/assay
+# cuBLASLt and its header may be a Python package's.
+blas=$(python3 bench/gpu_report.py find 'libcublasLt.so.1[23]')
+header=$(python3 bench/gpu_report.py find cublasLt.h)
+# add VARIABLE FOLDER: to a list of folders
+add() { export "$1=${!1:+${!1}:}$2"; }
+[ -z "$blas" ] || add LD_LIBRARY_PATH "$(dirname "$blas")"
+[ -z "$header" ] || add C_INCLUDE_PATH "$(dirname "$header")"
+echo "cuBLASLt: ${blas:-not found beside the loader path}"
 
-# Tests: kernels and models on the device against the CPU; then short runs of the program.
-if [ "${TESTS:-ON}" = ON ] && step "build tests" 120 cmake --build "$folder" -j "$(nproc)" --target test_cuda_model test_cuda_decode; then
-    step "formats on the device" 60 "$folder/tests/kernels/test_cuda_decode"
-    step "models on the device" 120 "$folder/tests/model/test_cuda_model"
+# Build with the tests, without them, or take what was prepared.
+bin=$folder
+# shellcheck disable=SC2086
+if { step "configure" 60 bash -c "configure $architecture ON" &&
+    step "build" 240 cmake --build "$folder" -j "$(nproc)" --target $(basename -a $programs $tests); } ||
+    { step "configure without tests" 60 bash -c "configure $architecture OFF" &&
+        step "build without tests" 240 cmake --build "$folder" -j "$(nproc)" --target $(basename -a $programs); }; then
+    :
+elif [ "$(cat "$ready/architecture" 2>/dev/null)" = "$architecture" ]; then
+    note "prepared programs" ok "$ready"
+    bin=$ready
+    add LD_LIBRARY_PATH "$PWD/$ready/lib"
+else
+    note "prepared programs" FAILED "none for $architecture in $ready: bash bench/gpu.sh --prepare $architecture"
+    finish
+    exit 1
 fi
+assay=$bin/assay
+
+# Tests: kernels and models on the device against the CPU; then the program.
+for test in $tests; do
+    [ ! -e "$bin/$test" ] || step "$(basename "$test")" 120 "$bin/$test"
+done
 
 # same NAME ARGS...: exact on the device must be the CPU's document but for `run`
 same() {
     local name=$1
     shift
-    step "$name cpu" 60 "$assay" "$@" --precision exact --device cpu -q --json "$folder/cpu.json" || return
-    step "$name cuda" 60 "$assay" "$@" --precision exact --device cuda -q --json "$folder/cuda.json" || return
-    step "$name same" 10 python3 - "$folder/cpu.json" "$folder/cuda.json" <<'PYTHON'
-import json, sys
-a, b = (json.load(open(path)) for path in sys.argv[1:])
-for document in (a, b):
-    document.pop("run")
-sys.exit(0 if a == b else "the documents differ")
-PYTHON
+    step "$name, cpu" 60 "$assay" "$@" --precision exact --device cpu -q --json "$folder/cpu.json" || return
+    step "$name, cuda" 60 "$assay" "$@" --precision exact --device cuda -q --json "$folder/cuda.json" || return
+    step "$name, same" 10 python3 bench/gpu_report.py same "$folder/cpu.json" "$folder/cuda.json"
 }
+
+# record NAME DEVICE: a base-logits file
+record() {
+    step "record, $1" 60 "$assay" perplexity -m data/tiny.F16.gguf -f "$text" -c 64 --chunks 10 --precision exact \
+        --device "$1" -q --save-all-logits "$folder/$1.base" --force
+}
+
+# near NAME ARGS...: high on the device, and the CPU's exact, agree on the estimate
+near() {
+    local name=$1
+    shift
+    step "$name, high" 60 "$assay" "$@" --precision high --device cuda -q --json "$folder/cuda.json" || return
+    step "$name, high is near" 10 python3 bench/gpu_report.py near "$folder/cpu.json" "$folder/cuda.json"
+}
+
 text=docs/handbook.md
-same "perplexity" perplexity -m data/tiny.F16.gguf -f $text -c 64 --chunks 20
-same "perplexity Q4_K_M" perplexity -m data/tiny.Q4_K_M.gguf -f $text -c 128 --chunks 10
-same "kld" kld -m data/tiny.F16.gguf data/tiny.Q4_K_M.gguf -f $text -c 64 --chunks 10
-if command -v compute-sanitizer >/dev/null; then
-    if timeout 60 compute-sanitizer --error-exitcode 9 "$assay" perplexity -m data/tiny.Q4_K_M.gguf -f $text \
-        -c 32 --chunks 1 --device cuda -q >"$folder/sanitizer.log" 2>&1; then
-        note "compute-sanitizer" ok
-    elif grep -q 'ERROR SUMMARY: [1-9]' "$folder/sanitizer.log"; then
-        note "compute-sanitizer" FAILED "$(grep 'ERROR SUMMARY' "$folder/sanitizer.log")"
-    else
-        note "compute-sanitizer" refused "$(tail -n 1 "$folder/sanitizer.log" | cut -c 1-160)"
+for type in F16 Q4_K_M; do
+    same "perplexity $type" perplexity -m data/tiny.$type.gguf -f $text -c 64 --chunks 20 &&
+        near "perplexity $type" perplexity -m data/tiny.$type.gguf -f $text -c 64 --chunks 20
+done
+same "kld" kld -m data/tiny.Q4_K_M.gguf --base data/tiny.F16.gguf -f $text -c 64 --chunks 10 --js
+tasks=tests/data/tasks
+same "hellaswag" perplexity -m data/tiny.F16.gguf -f $tasks/hellaswag.txt --hellaswag
+same "winogrande" perplexity -m data/tiny.F16.gguf -f $tasks/winogrande.csv --winogrande
+record cpu && record cuda && step "record, same" 10 cmp "$folder/cpu.base" "$folder/cuda.base"
+[ ! -e "$folder/cpu.base" ] || same "kld of a recording" kld -m data/tiny.Q4_K_M.gguf --base "$folder/cpu.base"
+
+# sanitize NAME TOOL ARGS...: where the machine permits it; refused is no failure
+sanitize() {
+    local name="$1 $2" tool=$2 log code=0
+    log=$(log_of "$name")
+    shift 2
+    if [ "$(left)" -lt 60 ]; then
+        note "$name" "left out"
+        return
     fi
+    timeout -k 10 60 compute-sanitizer --tool "$tool" --error-exitcode 9 "$assay" "$@" --device cuda -q >"$log" 2>&1 || code=$?
+    if [ "$code" -eq 0 ]; then
+        note "$name" ok
+    elif grep -Eq 'SUMMARY: [1-9]' "$log"; then
+        note "$name" FAILED "$(grep -E 'SUMMARY: [1-9]' "$log" | tail -n 1)"
+        grep -m 12 '=========' "$log" | sed 's/^/    | /'
+    else
+        note "$name" refused "exit $code; $(tail -n 1 "$log" | cut -c 1-160)"
+    fi
+}
+if command -v compute-sanitizer >/dev/null; then
+    sanitize "sanitizer" memcheck perplexity -m data/tiny.Q4_K_M.gguf -f $text -c 32 --chunks 1
+    sanitize "sanitizer" racecheck kld -m data/tiny.Q4_K_M.gguf --base data/tiny.F16.gguf -f $text -c 32 --chunks 1 --js --precision exact
 else
     note "compute-sanitizer" "not here"
 fi
 
-step "kernels" 120 "$folder/bench/bench_cuda" --json "$folder/kernels.json"
-cat "$folder/kernels.log" 2>/dev/null
+step "kernels" 120 "$bin/bench/bench_cuda" --json "$logs/kernels.json"
+cat "$(log_of kernels)" 2>/dev/null
 
 # Whole runs, in turn, on models made on the spot.
-runs=$folder/runs.jsonl
-: >"$runs"
-ctx=${CTX:-512}
-for shape in ${SHAPES:-1b 8b}; do
-    for type in ${TYPES:-F16 Q4_K_M IQ4_XS}; do
-        model=$folder/$shape.$type.gguf
-        step "make $shape $type" 60 "$folder/bench/make_model" --shape "$shape" --vocab 128256 --type "$type" -o "$model" || continue
-        for ((round = 0; round < ${ROUNDS:-3}; round++)); do
-            for precision in fast high; do
-                if step "$shape $type $precision" 60 "$assay" perplexity -m "$model" -f $text -c "$ctx" --chunks "${CHUNKS:-64}" \
-                    --device cuda --precision $precision -q --json "$folder/run.json"; then
-                    python3 - "$folder/run.json" "$shape $type $precision" >>"$runs" <<'PYTHON'
-import json, sys
-run = json.load(open(sys.argv[1]))["run"]
-keep = ("seconds_to_load", "seconds", "seconds_forward", "seconds_head", "n_inputs", "tokens_per_second", "phases")
-print(json.dumps({"name": sys.argv[2], **{key: run[key] for key in keep}}))
-PYTHON
-                fi
+if [ -z "${MODELS:-}" ]; then
+    MODELS=$folder
+    [ "$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1)" -lt 40000000 ] 2>/dev/null || MODELS=/dev/shm
+fi
+ctx=${CTX:-512} chunks=${CHUNKS:-64}
+whole_run() {
+    local model=$1 name=$2 precision=$3
+    step "$name $precision" 60 "$assay" perplexity -m "$model" -f $text -c "$ctx" --chunks "$chunks" \
+        --device cuda --precision "$precision" -q --json "$folder/run.json" &&
+        python3 bench/gpu_report.py run "$folder/run.json" "$name $precision" >>"$logs/runs.jsonl"
+}
+peer_run() {
+    local model=$1 name=$2 begun
+    begun=$(date +%s.%N)
+    step "$name peer" 120 "$PEER" -m "$model" -f $text -c "$ctx" --chunks "$chunks" -ngl 99 -b 2048 -ub 2048 &&
+        python3 bench/gpu_report.py peer "$(log_of "$name peer")" "$name peer" "$begun" $((ctx * chunks)) >>"$logs/runs.jsonl"
+}
+for shape in ${SHAPES:-8b 1b}; do
+    for type in ${TYPES:-Q4_K_M F16 IQ4_XS}; do
+        model=$MODELS/assay.$$.$shape.$type.gguf
+        if step "make $shape $type" 100 "$bin/bench/make_model" --shape "$shape" --vocab 128256 --type "$type" -o "$model"; then
+            for ((round = 0; round < ${ROUNDS:-3}; round++)); do
+                whole_run "$model" "$shape $type" fast
+                whole_run "$model" "$shape $type" high
+                [ -z "${PEER:-}" ] || peer_run "$model" "$shape $type"
             done
-            if [ -n "${PEER:-}" ]; then
-                begun=$(date +%s.%N)
-                if step "$shape $type peer" 120 "$PEER" -m "$model" -f $text -c "$ctx" --chunks "${CHUNKS:-64}" -ngl 99 -b 2048 -ub 2048; then
-                    python3 - "$shape $type peer" "$begun" "$(date +%s.%N)" $((ctx * ${CHUNKS:-64})) \
-                        "$folder/${shape}-${type}-peer.log" >>"$runs" <<'PYTHON'
-import json, re, sys
-name, begun, ended, n_inputs, log = sys.argv[1:]
-seconds = float(ended) - float(begun)
-# What the peer says about loading is taken off, as it is for assay.
-load = re.search(r"load time = +([0-9.]+) ms", open(log, errors="replace").read())
-evaluation = seconds - (float(load.group(1)) / 1000 if load else 0)
-print(json.dumps({"name": name, "seconds": evaluation, "n_inputs": int(n_inputs),
-                  "tokens_per_second": int(n_inputs) / evaluation, "seconds_with_load": seconds}))
-PYTHON
-                fi
-            fi
-        done
+        fi
         rm -f "$model"
     done
 done
-
-CARD=$card ARCHITECTURE=$architecture DRIVER=$(gpu driver_version) CLOCKS=$(gpu clocks.sm,clocks.mem) \
-    COMMIT=$(git describe --always --dirty 2>/dev/null) python3 - "$folder" "$output" <<'PYTHON'
-import collections, json, os, pathlib, statistics, sys
-folder = pathlib.Path(sys.argv[1])
-lines = lambda name: [json.loads(line) for line in (folder / name).read_text().splitlines()]
-kernels = folder / "kernels.json"
-try:
-    kernels = json.loads(kernels.read_text())
-except (OSError, ValueError):
-    kernels = None
-document = {key: os.environ[key.upper()] for key in ("card", "architecture", "driver", "clocks", "commit")}
-document.update(steps=lines("steps.jsonl"), kernels=kernels, runs=lines("runs.jsonl"))
-pathlib.Path(sys.argv[2]).write_text(json.dumps(document, indent=1) + "\n")
-rates = collections.defaultdict(list)
-for run in document["runs"]:
-    rates[run["name"]].append(run["tokens_per_second"])
-print(f"\n{'run':28} {'median tokens/s':>16}  all")
-for name, values in rates.items():
-    print(f"{name:28} {statistics.median(values):16.1f}  " + " ".join(f"{v:.1f}" for v in values))
-PYTHON
-echo "$n_failed steps failed; everything is in $output; $SECONDS s"
-[ "$n_failed" -eq 0 ]
+finish
