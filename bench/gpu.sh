@@ -42,7 +42,7 @@ prepare() {
         strip -o "$ready/$program" "$folder/$program" || return
         # The C library is everyone's; what else is shared goes along.
         ldd "$folder/$program" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' |
-            grep -Ev '/(libc|libm|libdl|librt|libpthread|libgcc_s)\.so' | while read -r library; do
+            grep -Ev '/(libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)\.so' | while read -r library; do
             cp -L "$library" "$ready/lib/"
         done
     done
@@ -139,7 +139,9 @@ assay=$bin/assay
 
 # Tests: kernels and models on the device against the CPU; then the program.
 for test in $tests; do
-    [ ! -e "$bin/$test" ] || step "$(basename "$test")" 120 "$bin/$test"
+    name=$(basename "$test")
+    [ -e "$bin/$test" ] && step "$name" 120 "$bin/$test" || continue
+    ! grep -q 'no CUDA device here' "$(log_of "$name")" || note "$name" FAILED "it found no device"
 done
 
 # same NAME ARGS...: exact on the device must be the CPU's document but for `run`
