@@ -177,7 +177,7 @@ static enum status tokenize_alone(struct maker *m, struct gguf_string text, size
 static enum status tokenize_pair(struct maker *m, const struct eval_request *r,
                                  size_t *first_scored, struct status_why *why)
 {
-    struct gguf_string context = r->context, joined;
+    struct gguf_string context = r->context, joined = {0};
     context.n_bytes -= eval_trailing_blanks(context);
     enum status status = join(m, r, &joined, why);
     if (status)

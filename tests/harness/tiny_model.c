@@ -135,17 +135,17 @@ static uint32_t ff_of(const struct build *b, uint32_t layer)
 static void add_ffn(struct build *b, uint32_t layer, const char *base, uint64_t n_cols,
                     uint64_t n_rows)
 {
-    char name[NAME_BYTES];
+    char expert[NAME_BYTES / 2]; /* add_projection puts more around it */
     uint32_t n_experts = b->o.n_experts;
     if (n_experts == 0) {
         add_projection(b, layer, base, n_cols, n_rows, 0);
     } else if (!b->o.split_experts) {
-        snprintf(name, sizeof name, "%s_exps", base);
-        add_projection(b, layer, name, n_cols, n_rows, n_experts);
+        snprintf(expert, sizeof expert, "%s_exps", base);
+        add_projection(b, layer, expert, n_cols, n_rows, n_experts);
     }
     for (uint32_t e = 0; b->o.split_experts && e < n_experts; e++) {
-        snprintf(name, sizeof name, "%s.%u", base, e);
-        add_projection(b, layer, name, n_cols, n_rows, 0);
+        snprintf(expert, sizeof expert, "%s.%u", base, e);
+        add_projection(b, layer, expert, n_cols, n_rows, 0);
     }
 }
 
