@@ -142,7 +142,8 @@ class Disturbed(unittest.TestCase):
                 self.refused(self.run_in([*words, option, "/dev/full"]), "/dev/full: ")
 
     def test_full_standard_output(self):
-        for words in (PERPLEXITY, KLD, TASKS, [ASSAY, "info", Q4], [ASSAY, "version"],
+        few = ["--chunks", "20"]
+        for words in (PERPLEXITY + few, KLD + few, TASKS, [ASSAY, "info", Q4], [ASSAY, "version"],
                       [ASSAY, "help", "kld"], [ASSAY, "tokenize", "-m", Q4, "-f", TEXT]):
             with self.subTest(words=words), open("/dev/full", "wb") as full:
                 process = subprocess.run(words_of(words), cwd=self.folder, stdout=full,
