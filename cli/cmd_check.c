@@ -5,6 +5,7 @@
 #include "cli/checking.h"
 #include "cli/commands.h"
 #include "cli/outputs.h"
+#include "cli/state.h"
 
 enum { N_OUTPUTS = 3 };
 
@@ -148,7 +149,7 @@ static enum status judge(const struct cli_checking *c, enum status run_status,
                          struct status_why *why)
 {
     if (run_status == STATUS_CANCELLED)
-        return status_fail(why, run_status, "interrupted: the result is incomplete");
+        return cli_state_interrupted(c->settings->state_file, why);
     if (c->result.kld.nonfinite.n)
         return status_fail(why, STATUS_NONFINITE, "%s: the divergence is not finite",
                            c->recorded.path);

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/comparison.h"
 #include "cli/outputs.h"
+#include "cli/state.h"
 #include "eval/pair_per_token.h"
 
 enum { N_OUTPUTS = 3 };
@@ -156,7 +157,7 @@ static enum status compare(struct cli_comparison *c, struct status_why *why)
     if (status != STATUS_OK)
         return status;
     if (run_status == STATUS_CANCELLED)
-        return status_fail(why, run_status, "interrupted: the result is incomplete");
+        return cli_state_interrupted(c->settings->state_file, why);
     for (size_t i = 0; i < c->n_candidates; i++)
         if (c->results[i].nonfinite.n)
             return status_fail(why, STATUS_NONFINITE, "%s: the divergence is not finite",

@@ -133,7 +133,7 @@ static enum status verdict(const struct cli_evaluation *e, enum status run_statu
                            struct status_why *why)
 {
     if (run_status == STATUS_CANCELLED)
-        return status_fail(why, run_status, "interrupted: the result is incomplete");
+        return cli_state_interrupted(e->settings->state_file, why);
     if (e->result.nonfinite.n)
         return status_fail(why, STATUS_NONFINITE, "the perplexity is not finite");
     return STATUS_OK;

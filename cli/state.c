@@ -67,3 +67,12 @@ enum status cli_state_resume_tasks(struct eval_journal *journal, struct eval_cho
         print_resumed(journal, choices->n, "tasks");
     return status;
 }
+
+enum status cli_state_interrupted(const char *path, struct status_why *why)
+{
+    if (!path)
+        return status_fail(why, STATUS_CANCELLED, "interrupted: the result is incomplete");
+    return status_fail(why, STATUS_CANCELLED,
+                       "interrupted: the result is incomplete; the same command goes on from %s",
+                       path);
+}

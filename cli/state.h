@@ -27,4 +27,7 @@ enum status cli_state_resume_windows(const struct eval_resume *resume, struct st
 enum status cli_state_resume_tasks(struct eval_journal *journal, struct eval_choices *choices,
                                    struct status_why *why);
 
+/** STATUS_CANCELLED, with the sentence of a run that ends early; path: of the journal, or NULL. */
+enum status cli_state_interrupted(const char *path, struct status_why *why);
+
 #endif

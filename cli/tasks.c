@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/outputs.h"
+#include "cli/state.h"
 
 enum { DEFAULT_HELLASWAG_TASKS = 400 };
 
@@ -228,7 +229,7 @@ static enum status evaluate(struct cli_tasks *t, struct status_why *why)
     if (status != STATUS_OK)
         return status;
     if (run_status == STATUS_CANCELLED)
-        return status_fail(why, run_status, "interrupted: the result is incomplete");
+        return cli_state_interrupted(t->settings->state_file, why);
     if (t->tally.n_nonfinite)
         return status_fail(why, STATUS_NONFINITE,
                            "%zu of %zu tasks have a score that is not finite; the first is task "

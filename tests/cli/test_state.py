@@ -132,7 +132,7 @@ class State(unittest.TestCase):
                 expected = self.run_in(folder, *words).stdout
                 code, _out, err = Run([*words, "--state", "s"], []).stopped(folder, signal.SIGINT)
                 self.assertEqual(code, 130, err)
-                self.assertIn(b"assay: interrupted: the result is incomplete\n", err)
+                self.assertIn(b"assay: interrupted: the result is incomplete; the same command goes on from ", err)
                 again = self.run_in(folder, *words, "--state", "s")
                 self.assertEqual((again.returncode, again.stdout), (0, expected), again.stderr)
                 self.assertIn(b"were finished before", again.stderr)
