@@ -117,7 +117,8 @@ static double evaluate(const struct settings *s, struct bench *b, struct kern_ba
     must(eval_plan_make(&plan, &plan_options, stream.n, &why), &why);
     const struct model *const candidates[] = {model};
     struct eval_task task = {.model = model,
-                             .backend = backend,
+                             .backends = &backend,
+                             .n_backends = 1,
                              .plan = &plan,
                              .stream = &stream,
                              .candidates = candidates,

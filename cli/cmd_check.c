@@ -89,6 +89,8 @@ static enum status open_all(struct cli_checking *c, struct status_why *why)
     const struct cli_check *s = c->settings;
     enum status status = cli_job_open(&c->job, &s->machine, &s->output, why);
     if (status == STATUS_OK)
+        status = cli_job_check_one_device(&c->job, "assay check", why);
+    if (status == STATUS_OK)
         status = open_files(c, why);
     if (status == STATUS_OK)
         status = lay_windows(c, why);

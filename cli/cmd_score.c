@@ -64,6 +64,8 @@ static enum status open_all(struct cli_scoring *s, struct status_why *why)
     const struct cli_score *settings = s->settings;
     enum status status = cli_job_open(&s->job, &settings->machine, &settings->output, why);
     if (status == STATUS_OK)
+        status = cli_job_check_one_device(&s->job, "assay score", why);
+    if (status == STATUS_OK)
         status = cli_model_open(&s->model, settings->model, &settings->load, false,
                                 settings->output.hash_model, why);
     if (status == STATUS_OK)

@@ -113,7 +113,8 @@ struct eval_task cli_comparison_task(const struct cli_comparison *c)
 {
     struct eval_task task = {
         .model = c->base.model.model,
-        .backend = c->job.backend,
+        .backends = c->job.backends.items,
+        .n_backends = c->job.backends.n,
         .plan = &c->plan,
         .stream = &c->stream,
         .candidates = c->models,

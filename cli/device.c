@@ -37,11 +37,6 @@ static enum status parse_name(struct cli_device *out, const char *name, struct s
         out->kind = CLI_DEVICE_AUTO;
     } else if (index >= 0) {
         *out = (struct cli_device){CLI_DEVICE_CUDA, (unsigned)index};
-    } else if (strchr(name, ',')) {
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "--device: '%s' names several devices, expected one; run once for each "
-                           "and merge the results",
-                           name);
     } else {
         return status_fail(why, STATUS_USAGE,
                            "--device: '%s' is no device, expected cpu, cuda, cuda:N or auto", name);
@@ -64,32 +59,57 @@ static enum status parse_layers(struct cli_device *out, const char *layers, stru
     return STATUS_OK;
 }
 
-enum status cli_device_parse(struct cli_device *out, const struct cli_machine_settings *settings,
-                             struct status_why *why)
+/** Names with commas between them; "auto" stands alone. */
+static enum status parse_list(struct cli_devices *out, const char *list, struct status_why *why)
 {
-    *out = (struct cli_device){CLI_DEVICE_CPU, 0};
-    if (settings->device)
-        return parse_name(out, settings->device, why);
-    return settings->gpu_layers ? parse_layers(out, settings->gpu_layers, why) : STATUS_OK;
+    out->n = 0;
+    for (const char *at = list;; at++) {
+        char name[64] = "";
+        size_t n = strcspn(at, ",");
+        if (out->n == CLI_MAX_DEVICES)
+            return status_fail(why, STATUS_USAGE, "--device: more than %d devices are named",
+                               CLI_MAX_DEVICES);
+        snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name), at);
+        struct cli_device *device = &out->items[out->n++];
+        *device = (struct cli_device){CLI_DEVICE_CPU, 0};
+        enum status status = parse_name(device, name, why);
+        if (status == STATUS_OK && device->kind == CLI_DEVICE_AUTO && strchr(list, ','))
+            return status_fail(why, STATUS_USAGE,
+                               "--device: 'auto' is one of several in '%s'; expected names of "
+                               "devices, or auto alone",
+                               list);
+        at += n;
+        if (status != STATUS_OK || *at == '\0')
+            return status;
+    }
 }
 
-enum status cli_device_open(struct kern_backend **out, const struct cli_machine_settings *settings,
+enum status cli_devices_parse(struct cli_devices *out, const struct cli_machine_settings *settings,
+                              struct status_why *why)
+{
+    *out = (struct cli_devices){.items = {{CLI_DEVICE_CPU, 0}}, .n = 1};
+    if (settings->device)
+        return parse_list(out, settings->device, why);
+    return settings->gpu_layers ? parse_layers(&out->items[0], settings->gpu_layers, why)
+                                : STATUS_OK;
+}
+
+enum status cli_device_open(struct kern_backend **out, const struct cli_device *wanted,
+                            const struct cli_machine_settings *settings,
                             enum kern_precision precision, struct status_why *why)
 {
     *out = NULL;
-    struct cli_device wanted;
-    enum status status = cli_device_parse(&wanted, settings, why);
-    if (status != STATUS_OK || wanted.kind == CLI_DEVICE_CPU)
-        return status;
-    if (settings->gemm == CLI_GEMM_OPENBLAS && wanted.kind == CLI_DEVICE_CUDA)
+    if (wanted->kind == CLI_DEVICE_CPU)
+        return STATUS_OK;
+    if (settings->gemm == CLI_GEMM_OPENBLAS && wanted->kind == CLI_DEVICE_CUDA)
         return status_fail(why, STATUS_USAGE, "--gemm openblas is for --device cpu");
     struct kern_cuda_device *device;
     struct status_why why_not = {""};
-    status = kern_cuda_device_open(&device, wanted.index, &why_not);
+    enum status status = kern_cuda_device_open(&device, wanted->index, &why_not);
     if (status == STATUS_OK)
         return kern_cuda_open(out, device, &(struct kern_cuda_options){.precision = precision},
                               why);
-    if (wanted.kind == CLI_DEVICE_CUDA)
+    if (wanted->kind == CLI_DEVICE_CUDA)
         return status_fail(why, status, "%s", why_not.text);
     fprintf(stderr, "assay: note: the CPU computes: %s\n", why_not.text);
     return STATUS_OK;

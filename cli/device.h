@@ -12,18 +12,27 @@ struct cli_device {
     unsigned index; /* of a CUDA device */
 };
 
+enum { CLI_MAX_DEVICES = 32 };
+
+/** In the order given; one may be there twice. */
+struct cli_devices {
+    struct cli_device items[CLI_MAX_DEVICES];
+    size_t n;
+};
+
 /**
  * What --device and -ngl ask for; llama-perplexity's names (none, CUDA0) are understood, too.
  * Fails: STATUS_USAGE.
  */
-enum status cli_device_parse(struct cli_device *out, const struct cli_machine_settings *settings,
-                             struct status_why *why);
+enum status cli_devices_parse(struct cli_devices *out, const struct cli_machine_settings *settings,
+                              struct status_why *why);
 
 /**
  * Open a CUDA backend if that is what is asked for. *out = NULL with STATUS_OK: the CPU is to
  * compute; if a device was hoped for, a note on standard error says why there is none.
  */
-enum status cli_device_open(struct kern_backend **out, const struct cli_machine_settings *settings,
+enum status cli_device_open(struct kern_backend **out, const struct cli_device *wanted,
+                            const struct cli_machine_settings *settings,
                             enum kern_precision precision, struct status_why *why);
 
 #endif

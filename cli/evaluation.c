@@ -67,7 +67,8 @@ struct eval_task cli_evaluation_task(const struct cli_evaluation *e)
 {
     return (struct eval_task){
         .model = e->model.model,
-        .backend = e->job.backend,
+        .backends = e->job.backends.items,
+        .n_backends = e->job.backends.n,
         .plan = &e->plan,
         .stream = &e->stream,
         .sink = cli_recording_runs(e) ? &e->sink : NULL,

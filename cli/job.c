@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "cli/interrupt.h"
-#include "cli/setup.h"
 #include "eval/batch_size.h"
 #include "eval/clock.h"
 
@@ -17,7 +16,19 @@ enum status cli_job_open(struct cli_job *job, const struct cli_machine_settings 
         .started = time(NULL),
         .clock_started = eval_clock_seconds(),
     };
-    return cli_backend_open(&job->backend, machine, why);
+    enum status status = cli_backends_open(&job->backends, machine, why);
+    job->backend = job->backends.items[0];
+    return status;
+}
+
+enum status cli_job_check_one_device(const struct cli_job *job, const char *what,
+                                     struct status_why *why)
+{
+    if (job->backends.n == 1)
+        return STATUS_OK;
+    return status_fail(why, STATUS_UNSUPPORTED,
+                       "--device: %s takes one device, %zu are named in '%s'", what,
+                       job->backends.n, job->machine->device);
 }
 
 enum status cli_job_choose_batch(const struct cli_job *job, const struct model *model,
@@ -29,7 +40,8 @@ enum status cli_job_choose_batch(const struct cli_job *job, const struct model *
         return STATUS_OK;
     struct eval_plan plan = {
         .window = longest, .n_inputs = longest, .n_scored = longest, .n_windows = n_sequences};
-    struct eval_task task = {.model = model, .backend = job->backend, .plan = &plan};
+    struct eval_task task = {
+        .model = model, .backends = job->backends.items, .n_backends = 1, .plan = &plan};
     return eval_batch_choose(&task, batch_tokens, why);
 }
 
@@ -57,7 +69,9 @@ enum status cli_job_create_document(struct cli_job *job, struct status_why *why)
 
 void cli_job_catch_interrupts(struct cli_job *job)
 {
-    kern_set_cancel(job->backend, cli_interrupt_catch());
+    const atomic_bool *flag = cli_interrupt_catch();
+    for (size_t i = 0; i < job->backends.n; i++)
+        kern_set_cancel(job->backends.items[i], flag);
 }
 
 void cli_job_begin(struct cli_job *job)
@@ -68,6 +82,6 @@ void cli_job_begin(struct cli_job *job)
 void cli_job_close(struct cli_job *job)
 {
     eval_file_abandon(job->json_file);
-    kern_close(job->backend);
+    cli_backends_close(&job->backends);
     *job = (struct cli_job){0};
 }

@@ -6,6 +6,7 @@
 
 #include "cli/options_common.h"
 #include "cli/progress.h"
+#include "cli/setup.h"
 #include "eval/atomic_file.h"
 #include "eval/memory.h"
 #include "eval/run.h"
@@ -13,18 +14,23 @@
 struct cli_job {
     const struct cli_machine_settings *machine;
     const struct cli_output_settings *output;
-    struct kern_backend *backend;
-    struct eval_memory memory;   /* the bound that was told beforehand; total NaN: none was */
-    struct eval_file *json_file; /* NULL: not wanted, or already written */
+    struct cli_backends backends;
+    struct kern_backend *backend; /* the first of them */
+    struct eval_memory memory;    /* the bound that was told beforehand; total NaN: none was */
+    struct eval_file *json_file;  /* NULL: not wanted, or already written */
     struct cli_progress progress;
     struct eval_run_stats stats;
     time_t started;
     double clock_started, seconds_to_load; /* everything before the first batch */
 };
 
-/** Begin to count the time, open the backend. Both settings are borrowed. Fails: as the backend. */
+/** Begin to count the time, open the backends. Both settings are borrowed. Fails: as they do. */
 enum status cli_job_open(struct cli_job *job, const struct cli_machine_settings *machine,
                          const struct cli_output_settings *output, struct status_why *why);
+
+/** Refuse several devices, for what only one can evaluate: `what`. Fails: STATUS_UNSUPPORTED. */
+enum status cli_job_check_one_device(const struct cli_job *job, const char *what,
+                                     struct status_why *why);
 
 /**
  * For a run over sequences: the tokens of a batch, as for as many windows of the longest one's

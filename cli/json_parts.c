@@ -169,13 +169,30 @@ static void add_versions(struct cli_json *json, cJSON *run)
     cli_json_text(json, o, "openblas", *versions.openblas ? versions.openblas : NULL);
 }
 
-static void add_phases(struct cli_json *json, cJSON *run, const struct kern_backend *backend)
+/* The sums over all devices. */
+static void add_phases(struct cli_json *json, cJSON *run, const struct cli_backends *backends)
 {
-    struct kern_times times;
-    kern_times_read(backend, &times);
+    double seconds[KERN_N_PHASES] = {0};
+    for (size_t k = 0; k < backends->n; k++) {
+        struct kern_times times;
+        kern_times_read(backends->items[k], &times);
+        for (int i = 0; i < KERN_N_PHASES; i++)
+            seconds[i] += times.seconds[i];
+    }
     cJSON *o = cli_json_object(json, run, "phases");
     for (int i = 0; i < KERN_N_PHASES; i++)
-        cli_json_real(json, o, kern_phase_name((enum kern_phase)i), times.seconds[i]);
+        cli_json_real(json, o, kern_phase_name((enum kern_phase)i), seconds[i]);
+}
+
+static void add_devices(struct cli_json *json, cJSON *run, const struct cli_backends *backends)
+{
+    struct kern_description first = kern_describe(backends->items[0]);
+    cli_json_text(json, run, "device", first.device);
+    cJSON *devices = cli_json_list(json, run, "devices");
+    for (size_t i = 0; i < backends->n; i++)
+        cli_json_text(json, devices, NULL, kern_describe(backends->items[i]).device);
+    cli_json_text(json, run, "isa", first.isa);
+    cli_json_uint(json, run, "n_threads", first.n_threads);
 }
 
 /* What the command line asked for, beside what became of it. */
@@ -210,16 +227,13 @@ cJSON *cli_json_add_run(struct cli_json *json, const struct cli_job *job,
     cli_json_real(json, run, "seconds", job->stats.seconds);
     cli_json_real(json, run, "seconds_forward", job->stats.times.forward);
     cli_json_real(json, run, "seconds_head", job->stats.times.head);
-    add_phases(json, run, job->backend);
+    add_phases(json, run, &job->backends);
     cli_json_uint(json, run, "n_inputs", job->stats.n_inputs);
     cli_json_real(json, run, "tokens_per_second", (double)job->stats.n_inputs / job->stats.seconds);
     cli_json_uint(json, run, "n_batches", job->stats.n_batches);
     add_asked(json, run, job->machine);
     cli_json_uint(json, run, "max_batch_tokens", job->stats.max_batch_tokens);
-    struct kern_description backend = kern_describe(job->backend);
-    cli_json_text(json, run, "device", backend.device);
-    cli_json_text(json, run, "isa", backend.isa);
-    cli_json_uint(json, run, "n_threads", backend.n_threads);
+    add_devices(json, run, &job->backends);
     cli_json_real(json, run, "memory_bound_bytes", job->memory.total);
     cli_json_int(json, run, "memory_peak_bytes", usage.ru_maxrss * INT64_C(1024));
     add_versions(json, run);

@@ -94,7 +94,11 @@ const struct cli_option cli_machine_table[] = {
     {.names = "-dev --device",
      CLI_TEXT,
      "NAME",
-     "what computes: cpu (default), cuda or cuda:N, auto (CUDA if there is a device, else the CPU)",
+     "what computes: cpu (default), cuda or cuda:N, auto (CUDA if there is a device, else the "
+     "CPU); "
+     "several, with commas (cuda:0,cuda:1), share the windows out: the same bits, each with its "
+     "own "
+     "copy of the weights; not for choice tasks, score and check",
      MACHINE(device),
      .env = "LLAMA_ARG_DEVICE"},
     {.names = "-ngl --gpu-layers --n-gpu-layers",
@@ -106,7 +110,7 @@ const struct cli_option cli_machine_table[] = {
     {.names = "-t --threads",
      CLI_COUNT,
      "N",
-     "threads (default: one for each processor)",
+     "threads, of each device that is a CPU (default: one for each processor)",
      MACHINE(n_threads),
      -ANY,
      ANY,

@@ -8,8 +8,6 @@
 
 #include "cli/run.h"
 
-#include "cli/device.h"
-
 enum status cli_text_check(const struct cli_text_settings *s, struct status_why *why)
 {
     int n_texts = (s->text_file != NULL) + (s->binary_file != NULL) + (s->prompt != NULL);
@@ -51,8 +49,8 @@ enum status cli_model_check(const struct cli_model_settings *s, struct status_wh
     return STATUS_OK;
 }
 
-enum status cli_backend_open(struct kern_backend **out, const struct cli_machine_settings *s,
-                             struct status_why *why)
+static enum status open_backend(struct kern_backend **out, const struct cli_device *device,
+                                const struct cli_machine_settings *s, struct status_why *why)
 {
     static const enum kern_isa isas[] = {
         [CLI_ISA_SCALAR] = KERN_ISA_SCALAR,  [CLI_ISA_AVX2] = KERN_ISA_AVX2,
@@ -72,12 +70,49 @@ enum status cli_backend_open(struct kern_backend **out, const struct cli_machine
         .precision = precisions[s->precision],
         .amx = s->isa >= CLI_ISA_AMX ? KERN_AMX_HARDWARE : KERN_AMX_NONE,
     };
-    enum status status = cli_device_open(out, s, options.precision, why);
+    enum status status = cli_device_open(out, device, s, options.precision, why);
     if (status == STATUS_OK && !*out)
         status = kern_cpu_open(out, &options, why);
-    if (status == STATUS_OK)
-        cli_print_remarks(kern_describe(*out).remarks);
     return status;
+}
+
+/* Else results would depend on who happened to evaluate a window. */
+static enum status check_same_products(const struct cli_backends *b, struct status_why *why)
+{
+    struct kern_description first = kern_describe(b->items[0]);
+    for (size_t i = 1; i < b->n; i++) {
+        struct kern_description other = kern_describe(b->items[i]);
+        if (strcmp(first.products, other.products) != 0)
+            return status_fail(why, STATUS_USAGE,
+                               "--device: device 1 multiplies in %s, device %zu in %s, which is "
+                               "not to the same bits; expected equal devices, or --precision exact",
+                               first.products, i + 1, other.products);
+    }
+    return STATUS_OK;
+}
+
+enum status cli_backends_open(struct cli_backends *out, const struct cli_machine_settings *s,
+                              struct status_why *why)
+{
+    *out = (struct cli_backends){.n = 0};
+    struct cli_devices devices;
+    enum status status = cli_devices_parse(&devices, s, why);
+    while (status == STATUS_OK && out->n < devices.n) {
+        status = open_backend(&out->items[out->n], &devices.items[out->n], s, why);
+        out->n += status == STATUS_OK;
+    }
+    if (status == STATUS_OK)
+        status = check_same_products(out, why);
+    if (status == STATUS_OK) /* of equal devices, they are the same */
+        cli_print_remarks(kern_describe(out->items[0]).remarks);
+    return status;
+}
+
+void cli_backends_close(struct cli_backends *backends)
+{
+    for (size_t i = 0; i < backends->n; i++)
+        kern_close(backends->items[i]);
+    *backends = (struct cli_backends){.n = 0};
 }
 
 /* A number of the command line; the model takes 0 for "as the file says". */

@@ -2,6 +2,7 @@
 #ifndef CLI_SETUP_H
 #define CLI_SETUP_H
 
+#include "cli/device.h"
 #include "cli/options_common.h"
 #include "eval/atomic_file.h"
 #include "eval/identity.h"
@@ -23,12 +24,21 @@ struct cli_model {
 enum status cli_text_check(const struct cli_text_settings *settings, struct status_why *why);
 enum status cli_model_check(const struct cli_model_settings *settings, struct status_why *why);
 
+/** What computes. Zero-initialise. */
+struct cli_backends {
+    struct kern_backend *items[CLI_MAX_DEVICES];
+    size_t n;
+};
+
 /**
- * *out: the caller closes it with kern_close(). What was asked for in vain is said on standard
- * error.   Fails: STATUS_USAGE, STATUS_MEMORY.
+ * A backend for each of the devices that are asked for; release with cli_backends_close, also after
+ * a failure. What was asked for in vain is said on standard error.
+ * Fails: STATUS_USAGE (also several devices that would not give the same bits), STATUS_MEMORY,
+ * STATUS_DEVICE.
  */
-enum status cli_backend_open(struct kern_backend **out, const struct cli_machine_settings *settings,
-                             struct status_why *why);
+enum status cli_backends_open(struct cli_backends *out, const struct cli_machine_settings *settings,
+                              struct status_why *why);
+void cli_backends_close(struct cli_backends *backends);
 
 /**
  * Open a model; its remarks go to standard error.

@@ -137,6 +137,8 @@ static enum status open_all(struct cli_tasks *t, struct status_why *why)
     const struct cli_perplexity *s = t->settings;
     enum status status = cli_job_open(&t->job, &s->machine, &s->output, why);
     if (status == STATUS_OK)
+        status = cli_job_check_one_device(&t->job, "a choice task", why);
+    if (status == STATUS_OK)
         status = cli_model_open(&t->model, s->model, &s->load, s->llama_compat,
                                 s->output.hash_model, why);
     if (status == STATUS_OK)

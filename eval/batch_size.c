@@ -35,11 +35,11 @@ static enum status trial_open(struct trial *t, const struct eval_task *task, str
     if (!zeros)
         status = status_fail(why, STATUS_MEMORY, "no memory to choose a batch size");
     if (!status)
-        status = kern_alloc(task->backend, &x, n_x * sizeof(float), why);
+        status = kern_alloc(task->backends[0], &x, n_x * sizeof(float), why);
     if (!status)
-        status = kern_alloc(task->backend, &y, n_y * sizeof(float), why);
+        status = kern_alloc(task->backends[0], &y, n_y * sizeof(float), why);
     if (!status)
-        status = kern_upload(task->backend, x, zeros, n_x * sizeof(float), why);
+        status = kern_upload(task->backends[0], x, zeros, n_x * sizeof(float), why);
     free(zeros);
     t->x = x;
     t->y = y;
@@ -92,7 +92,7 @@ enum status eval_batch_choose(const struct eval_task *task, size_t *n_tokens,
                               struct status_why *why)
 {
     const struct eval_plan *plan = task->plan;
-    size_t preferred = kern_describe(task->backend).batch_tokens / plan->window;
+    size_t preferred = kern_describe(task->backends[0]).batch_tokens / plan->window;
     if (preferred) {
         *n_tokens = (preferred < plan->n_windows ? preferred : plan->n_windows) * plan->window;
         return STATUS_OK;
@@ -101,8 +101,8 @@ enum status eval_batch_choose(const struct eval_task *task, size_t *n_tokens,
     struct trial trial;
     enum status status = trial_open(&trial, task, why);
     if (!status)
-        status = measure_rate(&trial, task->backend, &rate, why);
-    trial_close(&trial, task->backend);
+        status = measure_rate(&trial, task->backends[0], &rate, why);
+    trial_close(&trial, task->backends[0]);
     if (status)
         return status;
     double window_cost = 0;

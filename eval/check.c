@@ -244,7 +244,8 @@ struct eval_task eval_check_run_task(const struct eval_check *c)
 {
     return (struct eval_task){
         .model = c->task.model,
-        .backend = c->task.backend,
+        .backends = &c->task.backend,
+        .n_backends = 1,
         .plan = c->task.plan,
         .stream = c->task.stream,
         .base = &c->source,

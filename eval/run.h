@@ -14,7 +14,8 @@
 /** What is evaluated; everything is borrowed. */
 struct eval_task {
     const struct model *model; /* the base, where there are candidates and no base rows */
-    struct kern_backend *backend;
+    struct kern_backend *const *backends; /* they take batches in turn, each in its own thread */
+    size_t n_backends;                    /* above 0 */
     const struct eval_plan *plan;
     const struct eval_stream *stream;
     const struct model *const *candidates; /* compared with the model, in the same pass */
@@ -39,7 +40,8 @@ struct eval_progress {
 struct eval_run_options {
     size_t batch_tokens; /* -b, above 0: rounded up to whole windows; see eval_batch_choose */
     size_t tile_tokens;  /* tokens per tile of the forward pass; 0: the backend's choice */
-    /* Both may be NULL. A window is reported once, in index order, when its row is filled. */
+    /* Both may be NULL. A window is reported once, in index order, when its row is filled. With
+       several backends they are called by several threads, but one at a time. */
     void (*window_done)(void *user, size_t w);
     void (*progress)(void *user, const struct eval_progress *progress);
     void *user;
@@ -54,7 +56,7 @@ struct eval_run_stats {
     size_t n_resumed;                      /* windows that the journal had */
     size_t max_batch_tokens;               /* of the largest batch that the run may form */
     double seconds;
-    struct eval_scorer_times times;
+    struct eval_scorer_times times; /* sums over the backends */
 };
 
 /**
@@ -68,6 +70,10 @@ struct eval_run_stats {
  *        another vocabulary), STATUS_MEMORY, STATUS_DEVICE, what base and sink report,
  *        STATUS_IO (the journal),
  *        STATUS_CANCELLED (see kern_set_cancel): the windows finished until then stay.
+ * Several backends: the same bits, if each of them computes the same. Windows are kept in index
+ * order, so behind one that was not finished none is done. Source and sink of base rows are met by
+ * one backend at a time (eval/run_shared.h). The first failure ends the run; the cancel flags of
+ * the backends are looked at after each tile of a forward pass and each slab of rows.
  * Scores that are not finite are no failure here: the figures name them.
  */
 enum status eval_run(const struct eval_task *task, const struct eval_run_options *options,

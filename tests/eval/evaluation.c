@@ -56,7 +56,8 @@ void evaluation_open(struct evaluation *e, const struct setup *setup)
 enum status evaluation_run(struct evaluation *e, const struct setup *setup, struct status_why *why)
 {
     struct eval_task task = {.model = e->model,
-                             .backend = e->backend,
+                             .backends = setup->n_backends ? setup->backends : &e->backend,
+                             .n_backends = setup->n_backends ? setup->n_backends : 1,
                              .plan = &e->plan,
                              .stream = &e->stream,
                              .candidates = (const struct model *const *)e->candidates,

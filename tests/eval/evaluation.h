@@ -21,6 +21,8 @@ struct setup {
     struct kern_cpu_options cpu; /* isa_cap zero is scalar: set it */
     struct eval_run_options run;
     const atomic_bool *cancel;
+    struct kern_backend *const *backends; /* instead of the one of `cpu`; the caller's */
+    size_t n_backends;
 };
 
 /** Everything that an evaluation leaves behind; release with evaluation_close. */
