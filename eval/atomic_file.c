@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "eval/folder.h"
+
 enum { MAX_NAMES = 1000 };
 
 struct eval_file {
@@ -245,6 +247,8 @@ enum status eval_file_commit(struct eval_file *file, struct status_why *why)
         eval_file_abandon(file);
         return status;
     }
+    if (file->temporary)
+        eval_folder_sync(file->path);
     release(file);
     return STATUS_OK;
 }

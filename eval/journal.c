@@ -14,6 +14,7 @@
 #include "eval/clock.h"
 #include "eval/difference.h"
 #include "eval/digest.h"
+#include "eval/folder.h"
 
 static const char magic[8] = {'A', 'S', 'S', 'A', 'Y', 'J', 'N', 'L'};
 
@@ -117,24 +118,6 @@ enum status eval_journal_sync(struct eval_journal *j, struct status_why *why)
     return STATUS_OK;
 }
 
-/** A new file's name is on the disk when its folder is. Best effort: some cannot be synced. */
-static void sync_folder(const char *path)
-{
-    char *folder = strdup(path);
-    if (!folder)
-        return;
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder] = '\0';
-    int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        if (fsync(fd) != 0)
-            errno = 0;
-        close(fd);
-    }
-    free(folder);
-}
-
 static enum status open_file(struct eval_journal *j, struct status_why *why)
 {
     /* O_NONBLOCK: a pipe must not hang; files ignore it. */
@@ -228,7 +211,7 @@ static enum status write_head(struct eval_journal *j, size_t n_bytes, struct sta
         status = eval_journal_sync(j, why);
     if (status != STATUS_OK && is_new)
         unlink(j->path); /* half a head is of no use */
-    sync_folder(j->path);
+    eval_folder_sync(j->path);
     return status;
 }
 

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,8 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+#include "eval/folder.h"
 
 struct eval_part {
     char *path; /* of the whole file, symbolic links resolved */
@@ -217,16 +218,6 @@ enum status eval_part_sync(struct eval_part *part, struct status_why *why)
     return fsync(part->fd) == 0 ? STATUS_OK : fail(part, "written to the disk", why);
 }
 
-/** A rename is on the disk when its folder is. Best effort: not every file system can. */
-static void sync_folder(char *path)
-{
-    int fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    fsync(fd);
-    close(fd);
-}
-
 enum status eval_part_commit(struct eval_part *part, struct status_why *why)
 {
     struct stat existing;
@@ -242,7 +233,7 @@ enum status eval_part_commit(struct eval_part *part, struct status_why *why)
         status = status_fail(why, STATUS_IO, "%s: cannot be renamed to %s: %s", part->name,
                              part->path, strerror(errno));
     if (status == STATUS_OK)
-        sync_folder(part->path);
+        eval_folder_sync(part->path);
     release(part);
     return status;
 }

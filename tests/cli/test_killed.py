@@ -13,7 +13,7 @@ import unittest
 from interrupted import (ASSAY, F16, KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, Run,
                          hellaswag)
 
-N_KILLS = 12
+N_KILLS = 20
 
 
 class Killed(unittest.TestCase):
