@@ -42,7 +42,9 @@ static struct kern_backend *open_cuda(const struct host_device_options *way)
     struct kern_backend *backend;
     struct status_why why = {""};
     struct kern_cuda_options options = {.precision = KERN_PRECISION_EXACT,
-                                        .weight_bytes = 4 << 20,
+                                        .weight_bytes = 400 << 10,
+                                        .panel_size = 64 << 10,
+                                        .n_slots = 4,
                                         .product_tokens = 64,
                                         .product_step = 16};
     if (kern_cuda_open(&backend, host_device_open(way, NULL), &options, &why) != STATUS_OK)
