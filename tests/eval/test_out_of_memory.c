@@ -45,8 +45,8 @@ static void clean_folder(size_t n)
 }
 
 /**
- * n_spared: failures that it gets over, since what they are for is best effort: bringing the name
- * of a new journal to the disk, and the forecast of a scorer's memory.
+ * n_spared: failures that it gets over, since what they are for is best effort: the forecast
+ * of a scorer's memory.
  * Returns how many allocations there are.
  */
 static size_t fail_each(attempt try, size_t n_spared)
@@ -137,7 +137,7 @@ static void what_is_read(void **state)
     static const attempt attempts[] = {parse_winogrande, parse_multiple_choice, parse_requests,
                                        find_difference, keep_journal};
     for (size_t i = 0; i < sizeof attempts / sizeof *attempts; i++)
-        assert_true(fail_each(attempts[i], attempts[i] == keep_journal) > 2);
+        assert_true(fail_each(attempts[i], 0) > 2);
 }
 
 /** Run what is prepared, with a journal; its rows go to the sink. */
@@ -238,8 +238,8 @@ static enum status record_compact(struct status_why *why)
 static void what_is_recorded(void **state)
 {
     (void)state;
-    assert_true(fail_each(record_logits, 4) > 10);
-    assert_true(fail_each(record_compact, 3) > 20);
+    assert_true(fail_each(record_logits, 3) > 10);
+    assert_true(fail_each(record_compact, 2) > 20);
 }
 
 static int prepare(void **state)
