@@ -19,7 +19,7 @@ cd "$(dirname "$0")/.."
 folder=build/gpu
 ready=build/gpu-ready
 programs="assay bench/make_model bench/bench_cuda"
-tests="tests/kernels/test_cuda_decode tests/kernels/test_cuda tests/kernels/test_cuda_score tests/model/test_cuda_model"
+tests="tests/kernels/test_cuda_decode tests/kernels/test_cuda tests/kernels/test_cuda_linear tests/kernels/test_cuda_score tests/model/test_cuda_model"
 
 # configure ARCHITECTURE TESTS
 configure() {

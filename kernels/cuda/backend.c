@@ -35,7 +35,9 @@ enum status kern_cuda_scratch(struct kern_cuda *cuda, void **out, size_t n_bytes
                               struct status_why *why)
 {
     *out = NULL;
+    cuda->scratch_uses++;
     if (n_bytes > cuda->scratch_bytes) {
+        cuda->scratch_uses++; /* what was in it is lost */
         cuda->device->ops->free(cuda->device, cuda->scratch);
         cuda->scratch = NULL;
         cuda->scratch_bytes = 0;

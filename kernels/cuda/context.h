@@ -8,6 +8,14 @@
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/product.h"
 
+/** The tokens that the last product split into halves, in scratch memory. */
+struct kern_cuda_split_tokens {
+    const float *x; /* NULL: none */
+    size_t n_tokens, n_padded, n_cols;
+    struct kern_cuda_operand operand;
+    uint64_t scratch_uses; /* when they were split; with one more, nothing else was there since */
+};
+
 struct kern_cuda {
     struct kern_backend base; /* first: a kern_backend of this kind is a kern_cuda */
     struct kern_clock clock;
@@ -17,6 +25,8 @@ struct kern_cuda {
     struct kern_cuda_products products;
     void *scratch;
     size_t scratch_bytes;
+    uint64_t scratch_uses; /* calls of kern_cuda_scratch(), and times that it gave new memory */
+    struct kern_cuda_split_tokens split;
     char plan[512];          /* for the user: where weights go, how much memory they take */
     char products_name[288]; /* as docs/json.md has it */
 };

@@ -25,13 +25,14 @@ static size_t divide(struct linear *job, void *memory)
     job->panel_rows = kern_cuda_panel_rows(job->cuda, w);
     job->chunk = job->cuda->options.product_tokens;
     job->n_room = kern_cuda_divide_up(job->op->n_tokens, job->chunk) * job->chunk;
-    job->weights =
-        kern_cuda_take(&arena, kern_cuda_operand_bytes(job->cuda, job->panel_rows, w->n_cols));
+    /* Tokens first: a product of the same tokens with another weight has them where they are. */
     if (kern_cuda_uses_halves(job->cuda)) {
         job->tokens =
             kern_cuda_take(&arena, kern_cuda_operand_bytes(job->cuda, job->n_room, w->n_cols));
         job->sums = kern_cuda_take(&arena, job->chunk * job->panel_rows * sizeof(float));
     }
+    job->weights =
+        kern_cuda_take(&arena, kern_cuda_operand_bytes(job->cuda, job->panel_rows, w->n_cols));
     return arena.used;
 }
 
@@ -137,6 +138,38 @@ static enum status prepare(struct linear *job, struct status_why *why)
     return status;
 }
 
+/**
+ * The tokens in halves: those of the product before, if it had the same tokens, padded them as far,
+ * and nothing used scratch memory between its call and ours. Both jobs have n_tokens of n_cols at
+ * the beginning of that memory, so nothing else of ours can lie on them.
+ */
+static enum status split_tokens(const struct linear *job, struct kern_cuda_operand *tokens,
+                                struct status_why *why)
+{
+    struct kern_cuda *cuda = job->cuda;
+    const struct kern_cuda_split_tokens *before = &cuda->split;
+    const struct kern_linear *op = job->op;
+    size_t n_cols = op->weight->n_cols;
+    if (op->same_x && before->x == op->x && before->n_tokens == op->n_tokens &&
+        before->n_cols == n_cols && before->n_padded >= job->n_padded &&
+        before->scratch_uses + 1 == cuda->scratch_uses) {
+        cuda->split.scratch_uses = cuda->scratch_uses;
+        *tokens = before->operand;
+        return STATUS_OK;
+    }
+    enum status status =
+        kern_cuda_split(cuda, op->x, op->n_tokens, job->n_padded, n_cols, job->tokens, tokens, why);
+    cuda->split = (struct kern_cuda_split_tokens){
+        .x = status == STATUS_OK ? op->x : NULL,
+        .n_tokens = op->n_tokens,
+        .n_padded = job->n_padded,
+        .n_cols = n_cols,
+        .operand = *tokens,
+        .scratch_uses = cuda->scratch_uses,
+    };
+    return status;
+}
+
 enum status kern_cuda_linear(struct kern_backend *b, const struct kern_linear *op,
                              struct status_why *why)
 {
@@ -146,8 +179,7 @@ enum status kern_cuda_linear(struct kern_backend *b, const struct kern_linear *o
     const struct kern_weight *w = op->weight;
     enum status status = prepare(&job, why);
     if (status == STATUS_OK && kern_cuda_uses_halves(cuda))
-        status = kern_cuda_split(cuda, op->x, op->n_tokens, job.n_padded, w->n_cols, job.tokens,
-                                 &tokens, why);
+        status = split_tokens(&job, &tokens, why);
     for (size_t row = 0; status == STATUS_OK && row < w->n_rows; row += job.panel_rows) {
         size_t n_rows = kern_cuda_min(w->n_rows - row, job.panel_rows);
         struct kern_cuda_operand weights;

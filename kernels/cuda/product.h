@@ -30,6 +30,13 @@ struct kern_cuda_halves {
     const uint16_t *hi, *lo;
 };
 
+/** Rows of a product, in the form that the precision wants: floats, or halves. */
+struct kern_cuda_operand {
+    const float *floats;            /* exact: [n_rows, n_cols] */
+    struct kern_cuda_halves halves; /* else; lo with high only */
+    const uint32_t *largest;        /* of halves: [n_rows] */
+};
+
 struct kern_cuda;
 
 /**

@@ -4,13 +4,6 @@
 
 #include "kernels/cuda/context.h"
 
-/** Decoded rows, in the form that the precision wants: floats, or halves. */
-struct kern_cuda_operand {
-    const float *floats;            /* exact: [n_rows, n_cols] */
-    struct kern_cuda_halves halves; /* else; lo with high only */
-    const uint32_t *largest;        /* of halves: [n_rows] */
-};
-
 /** Rows of a panel of the weight, when it is taken in panels from row 0 on. */
 size_t kern_cuda_panel_rows(const struct kern_cuda *cuda, const struct kern_weight *weight);
 

@@ -260,7 +260,7 @@ static enum status host_launch(struct kern_cuda_device *device,
             status_fail(why, STATUS_DEVICE, "%zu bytes of shared memory", launch->shared_bytes);
     if (status != STATUS_OK)
         return status;
-    d->log->n_launches++;
+    d->log->n_launches[launch->kernel]++;
     struct work w = {.kind = LAUNCH, .launch = *launch};
     return enqueue(d, KERN_CUDA_COMPUTE, &w, launch->args,
                    kern_cuda_kernel_info(launch->kernel)->args_bytes);

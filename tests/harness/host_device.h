@@ -34,7 +34,7 @@ struct host_device_options {
 /** What a device has seen; must outlive it. */
 struct host_device_log {
     size_t n_calls; /* that can fail */
-    size_t n_launches, n_gemms;
+    size_t n_launches[KERN_CUDA_N_KERNELS], n_gemms;
     size_t n_left; /* allocations that were not freed before close */
     size_t peak_bytes;
 };

@@ -16,6 +16,11 @@ void cuda_pair_use_real_device(void)
     real_device = true;
 }
 
+bool cuda_pair_is_real(void)
+{
+    return real_device;
+}
+
 static struct kern_cuda_device *open_device(struct cuda_pair *p,
                                             const struct host_device_options *options)
 {

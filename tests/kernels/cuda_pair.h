@@ -14,6 +14,8 @@ struct cuda_pair {
 
 /** Pairs opened from now on have the first real device; host_device_options do not matter then. */
 void cuda_pair_use_real_device(void);
+/** Whether they have: its work cannot be counted. */
+bool cuda_pair_is_real(void);
 
 /**
  * Open both; a failure ends the test. Little memory in small panels, so that everything that the

@@ -1,0 +1,73 @@
+#include "tests/kernels/cuda_data.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/harness/compare.h"
+
+float *cuda_data_floats(struct rng *r, size_t n, float size)
+{
+    float *x = malloc((n + 1) * sizeof *x);
+    assert_non_null(x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = size * rng_normal(r);
+    return x;
+}
+
+float *cuda_data_copy(const float *x, size_t n)
+{
+    float *copy = malloc((n + 1) * sizeof *copy);
+    assert_non_null(copy);
+    memcpy(copy, x, n * sizeof *x);
+    return copy;
+}
+
+void cuda_data_assert_same(const float *found, const float *expected, size_t n, const char *what)
+{
+    size_t i = compare_bits(found, expected, n);
+    if (i < n)
+        fail_msg("%s: element %zu of %zu is %a, expected %a", what, i, n, (double)found[i],
+                 (double)expected[i]);
+}
+
+struct kern_weight cuda_data_random_weight(struct rng *r, enum gguf_type type, size_t n_rows,
+                                           size_t n_cols)
+{
+    const struct gguf_type_info *info = gguf_type_info(type);
+    size_t row_bytes = n_cols / info->block_elems * info->block_bytes;
+    row_bytes += rng_below(r, 2) * 5;
+    uint8_t *data = malloc(n_rows * row_bytes);
+    assert_non_null(data);
+    rng_bytes(r, data, n_rows * row_bytes);
+    static uint64_t generation;
+    return (struct kern_weight){.type = type,
+                                .n_rows = n_rows,
+                                .n_cols = n_cols,
+                                .row_bytes = row_bytes,
+                                .data = data,
+                                .scale = 1.0f,
+                                .generation = ++generation};
+}
+
+struct kern_weight cuda_data_float_weight(struct rng *r, size_t n_rows, size_t n_cols)
+{
+    struct kern_weight w = cuda_data_random_weight(r, GGUF_TYPE_F32, n_rows, n_cols);
+    for (size_t i = 0; i < n_rows; i++) {
+        for (size_t k = 0; k < n_cols; k++) {
+            float x = rng_normal(r);
+            memcpy((uint8_t *)(uintptr_t)w.data + i * w.row_bytes + k * sizeof x, &x, sizeof x);
+        }
+    }
+    return w;
+}
+
+void cuda_data_weight_free(struct kern_weight *w)
+{
+    free((void *)(uintptr_t)w->data);
+}

@@ -1,0 +1,207 @@
+/*
+ * The CUDA backend's layer products on a device made of the host's memory and, where there is one,
+ * on a real device: the CPU's bits in `exact`; tokens that are split once for several products.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/quant/registry.h"
+#include "tests/kernels/cuda_data.h"
+#include "tests/kernels/cuda_pair.h"
+
+/** A product on both backends, bits compared. */
+static void check_linear(struct cuda_pair *p, struct rng *r, struct kern_weight *w, size_t n_tokens)
+{
+    size_t y_stride = w->n_rows + rng_below(r, 5), n_y = n_tokens * y_stride;
+    struct kern_weight bias = cuda_data_float_weight(r, 1, w->n_rows);
+    float *x = cuda_data_floats(r, n_tokens * w->n_cols, 1.0f), *y = cuda_data_floats(r, n_y, 1.0f);
+    float *expected = cuda_data_copy(y, n_y), *found = cuda_data_copy(y, n_y);
+    w->scale = rng_below(r, 2) ? 1.0f : 0.75f;
+    float *device_x = cuda_pair_put(p, x, n_tokens * w->n_cols);
+    struct kern_linear op = {.weight = w,
+                             .bias = rng_below(r, 2) ? &bias : NULL,
+                             .x = x,
+                             .y = expected,
+                             .y_stride = y_stride,
+                             .n_tokens = n_tokens,
+                             .accumulate = rng_below(r, 2) == 1};
+    assert_int_equal(kern_linear(p->cpu, &op, NULL), STATUS_OK);
+    op.x = device_x;
+    for (int again = 0; again < 2; again++) {
+        struct status_why why = {""};
+        float *device_y = op.y = cuda_pair_put(p, y, n_y);
+        if (kern_linear(p->cuda, &op, &why) != STATUS_OK)
+            fail_msg("%s", why.text);
+        cuda_pair_take(p, device_y, found, n_y);
+        cuda_data_assert_same(found, expected, n_y, gguf_type_name(w->type));
+    }
+    cuda_pair_take(p, device_x, NULL, 0);
+    free(found);
+    cuda_data_weight_free(&bias);
+    free(x);
+    free(y);
+    free(expected);
+}
+
+/** Every type, random bits (NaN and infinity included), odd sizes. */
+static void test_linear_types(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 1);
+    const struct kern_quant *format;
+    struct cuda_pair p;
+    struct host_device_options way = cuda_pair_way(1);
+    cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+    for (size_t i = 0; (format = kern_quant_at(i)) != NULL; i++) {
+        size_t n_cols = gguf_type_info(format->type)->block_elems == 1 ? 37 : 512;
+        struct kern_weight w =
+            cuda_data_random_weight(&r, format->type, 1 + rng_below(&r, 150), n_cols);
+        check_linear(&p, &r, &w, 1 + rng_below(&r, 60));
+        cuda_data_weight_free(&w);
+    }
+    cuda_pair_close(&p);
+}
+
+/** Weights that do not fit: some stay, the others pass through slots, in every order of work. */
+static void test_linear_streaming(void **state)
+{
+    (void)state;
+    enum { N = 12 };
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+        struct rng r = rng_open(rng_seed(), 2);
+        struct kern_weight weights[N];
+        for (size_t k = 0; k < N; k++)
+            weights[k] = cuda_data_float_weight(&r, 100 + 37 * (k % 3), 256);
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(i);
+        cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+        for (int round = 0; round < 3; round++) {
+            for (size_t k = 0; k < N; k++)
+                check_linear(&p, &r, &weights[k], 1 + rng_below(&r, 20));
+        }
+        cuda_pair_close(&p);
+        for (size_t k = 0; k < N; k++)
+            cuda_data_weight_free(&weights[k]);
+    }
+}
+
+/** A weight whose bytes change, as its generation says. */
+static void test_generation(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 3);
+    struct cuda_pair p;
+    cuda_pair_open(&p, KERN_PRECISION_EXACT, &(struct host_device_options){0});
+    struct kern_weight w = cuda_data_float_weight(&r, 40, 64);
+    check_linear(&p, &r, &w, 5);
+    memset((void *)(uintptr_t)w.data, 0, w.n_rows * w.row_bytes);
+    w.generation++;
+    check_linear(&p, &r, &w, 5);
+    cuda_data_weight_free(&w);
+    cuda_pair_close(&p);
+}
+
+/** A weight of the products that share their tokens, and what is between it and the one before. */
+struct sharing {
+    size_t n_rows;
+    bool bias;  /* of a new weight: decoded in scratch memory */
+    bool other; /* an operation that uses scratch memory comes first */
+};
+
+/** Products of the same tokens, with the hint or without; how often tokens were split. */
+static size_t multiply_sharing(enum kern_precision precision, size_t way, size_t n_tokens,
+                               bool hint, float *y)
+{
+    static const struct sharing products[] = {
+        {60, false, false}, {20, false, false}, {90, false, false}, /* needs more memory */
+        {33, false, false}, {50, true, false},  {20, false, false}, {60, false, true}};
+    enum { N = sizeof products / sizeof *products, COLS = 64 };
+    struct rng r = rng_open(rng_seed(), 8);
+    struct cuda_pair p;
+    struct host_device_options options = cuda_pair_way(way);
+    cuda_pair_open(&p, precision, &options);
+    float *host_x = cuda_data_floats(&r, n_tokens * COLS, 1.0f),
+          *host_y = cuda_data_floats(&r, n_tokens * 100, 1.0f);
+    float *x = cuda_pair_put(&p, host_x, n_tokens * COLS);
+    struct kern_weight weights[2 * N];
+    for (size_t i = 0; i < 2 * N; i++) {
+        const struct sharing *product = &products[i % N];
+        struct kern_weight bias = cuda_data_float_weight(&r, 1, product->n_rows);
+        weights[i] = cuda_data_float_weight(&r, product->n_rows, COLS);
+        if (i == N) { /* other tokens at the same address, as in the next layer */
+            host_x[3] += 1.0f;
+            assert_int_equal(kern_upload(p.cuda, x, host_x, n_tokens * COLS * sizeof *x, NULL), 0);
+        }
+        float *device_y = cuda_pair_put(&p, host_y, n_tokens * 100);
+        if (product->other)
+            assert_int_equal(kern_gather(p.cuda, x, COLS, (const uint32_t[]){0}, 1, device_y, NULL),
+                             STATUS_OK);
+        struct kern_linear op = {.weight = &weights[i],
+                                 .bias = product->bias ? &bias : NULL,
+                                 .x = x,
+                                 .y = device_y,
+                                 .y_stride = 100,
+                                 .n_tokens = n_tokens,
+                                 .same_x = hint && i % N > 0};
+        assert_int_equal(kern_linear(p.cuda, &op, NULL), STATUS_OK);
+        cuda_pair_take(&p, device_y, y + i * n_tokens * 100, n_tokens * 100);
+        cuda_data_weight_free(&bias);
+    }
+    cuda_pair_take(&p, x, NULL, 0);
+    cuda_pair_close(&p);
+    for (size_t i = 0; i < 2 * N; i++)
+        cuda_data_weight_free(&weights[i]);
+    free(host_x);
+    free(host_y);
+    return p.log.n_launches[KERN_CUDA_SPLIT];
+}
+
+/** Tokens are split once for the products that share them; the bits are those without the hint. */
+static void test_same_x(void **state)
+{
+    (void)state;
+    enum { PRODUCTS = 2 * 7, MOST = PRODUCTS * 100 * 120 };
+    float *found = malloc(MOST * sizeof *found), *expected = malloc(MOST * sizeof *expected);
+    assert_true(found && expected);
+    const size_t n_tokens[] = {1, 48, 120};
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+        size_t n = n_tokens[i % 3];
+        enum kern_precision precision = i % 2 ? KERN_PRECISION_HIGH : KERN_PRECISION_FAST;
+        size_t n_without = multiply_sharing(precision, i, n, false, expected);
+        size_t n_with = multiply_sharing(precision, i, n, true, found);
+        cuda_data_assert_same(found, expected, (size_t)PRODUCTS * 100 * n,
+                              "product of the same tokens");
+        if (cuda_pair_is_real())
+            continue;
+        assert_int_equal(n_without, PRODUCTS);
+        /* At first each new shape is tried in scratch memory, but for the one that comes again;
+         * then only what has no hint, a new bias, and a gathering come between. */
+        assert_int_equal(n_with, 6 + 3);
+    }
+    free(found);
+    free(expected);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_linear_types),
+        cmocka_unit_test(test_linear_streaming),
+        cmocka_unit_test(test_generation),
+        cmocka_unit_test(test_same_x),
+    };
+    int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
+    if (kern_cuda_n_devices() == 0) {
+        puts("no CUDA device here: the real device is not tested");
+        return n_failed;
+    }
+    cuda_pair_use_real_device();
+    return n_failed + cmocka_run_group_tests_name("CUDA device", tests, NULL, NULL);
+}
