@@ -218,20 +218,6 @@ enum status cli_place_text(const char **out, const struct cli_place *from, const
     return STATUS_OK;
 }
 
-enum status cli_place_flag(bool *out, const struct cli_place *from, const char *path,
-                           struct status_why *why)
-{
-    struct cli_place place;
-    *out = false;
-    enum status status = cli_place_at(&place, from, path, why);
-    if (status != STATUS_OK)
-        return status;
-    if (!cJSON_IsBool(place.value))
-        return fail_type(&place, "true or false", why);
-    *out = cJSON_IsTrue(place.value);
-    return STATUS_OK;
-}
-
 enum status cli_place_list(struct cli_place *out, size_t *n, const struct cli_place *from,
                            const char *path, struct status_why *why)
 {

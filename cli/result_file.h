@@ -69,8 +69,6 @@ enum status cli_place_count(size_t *out, const struct cli_place *from, const cha
                             struct status_why *why);
 enum status cli_place_text(const char **out, const struct cli_place *from, const char *path,
                            struct status_why *why);
-enum status cli_place_flag(bool *out, const struct cli_place *from, const char *path,
-                           struct status_why *why);
 /** A list; n: its elements. */
 enum status cli_place_list(struct cli_place *out, size_t *n, const struct cli_place *from,
                            const char *path, struct status_why *why);
