@@ -1,19 +1,9 @@
 /* What assay check writes: a table with a line for each token, and the result document. */
-#include <math.h>
-
 #include "cli/checking.h"
 #include "cli/json_parts.h"
 #include "cli/state.h"
+#include "eval/per_token.h"
 #include "eval/spelling.h"
-
-/** A tab and 12 significant digits; NaN without the sign that printf may give it. */
-static void put_number(struct eval_file *file, double value)
-{
-    if (isnan(value))
-        eval_file_printf(file, "\tnan");
-    else
-        eval_file_printf(file, "\t%.12g", value);
-}
 
 static void put_token(const struct cli_checking *c, struct eval_file *file, size_t w, size_t i)
 {
@@ -21,11 +11,11 @@ static void put_token(const struct cli_checking *c, struct eval_file *file, size
     struct eval_check_floor floor = eval_check_floor_of(c->check, w, i);
     for (int k = EVAL_LOG_PROB; k < EVAL_N_COLUMNS; k++)
         for (int t = 0; t < 2; t++)
-            put_number(file, eval_table_row(&c->tables[t], (enum eval_column)k, w)[i]);
+            eval_per_token_number(file, eval_table_row(&c->tables[t], (enum eval_column)k, w)[i]);
     for (size_t k = 0; k < sizeof of_pair / sizeof *of_pair; k++)
-        put_number(file, eval_table_row(&c->tables[1], of_pair[k], w)[i]);
-    put_number(file, floor.kld);
-    put_number(file, floor.nll);
+        eval_per_token_number(file, eval_table_row(&c->tables[1], of_pair[k], w)[i]);
+    eval_per_token_number(file, floor.kld);
+    eval_per_token_number(file, floor.nll);
     eval_file_write(file, "\n", 1);
 }
 

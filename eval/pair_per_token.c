@@ -1,29 +1,28 @@
 #include "eval/pair_per_token.h"
 
-#include <math.h>
-
+#include "eval/per_token.h"
 #include "eval/spelling.h"
 
-/** A column of one of the two tables and how its numbers are written. */
+/** A column of one of the two tables. */
 struct column {
     const char *name;
-    bool of_base, whole;
+    bool of_base;
     enum eval_column column;
 };
 
 static const struct column columns[] = {
-    {"base_logprob", true, false, EVAL_LOG_PROB},
-    {"logprob", false, false, EVAL_LOG_PROB},
-    {"base_rank", true, true, EVAL_RANK},
-    {"rank", false, true, EVAL_RANK},
-    {"base_entropy", true, false, EVAL_ENTROPY},
-    {"entropy", false, false, EVAL_ENTROPY},
-    {"kld", false, false, EVAL_KL},
-    {"reverse_kld", false, false, EVAL_REVERSE_KL},
-    {"js", false, false, EVAL_JS},
-    {"same_top", false, true, EVAL_SAME_TOP},
-    {"common_5", false, true, EVAL_COMMON_5},
-    {"common_10", false, true, EVAL_COMMON_10},
+    {"base_logprob", true, EVAL_LOG_PROB},
+    {"logprob", false, EVAL_LOG_PROB},
+    {"base_rank", true, EVAL_RANK},
+    {"rank", false, EVAL_RANK},
+    {"base_entropy", true, EVAL_ENTROPY},
+    {"entropy", false, EVAL_ENTROPY},
+    {"kld", false, EVAL_KL},
+    {"reverse_kld", false, EVAL_REVERSE_KL},
+    {"js", false, EVAL_JS},
+    {"same_top", false, EVAL_SAME_TOP},
+    {"common_5", false, EVAL_COMMON_5},
+    {"common_10", false, EVAL_COMMON_10},
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 
@@ -39,11 +38,7 @@ static void put_numbers(struct eval_file *file, const struct eval_kld_tables *t,
 {
     for (size_t k = 0; k < N_COLUMNS; k++) {
         const struct eval_table *table = columns[k].of_base ? t->base : t->candidate;
-        double value = eval_table_row(table, columns[k].column, w)[i];
-        if (isnan(value)) /* printf may give it a sign */
-            eval_file_printf(file, "\tnan");
-        else
-            eval_file_printf(file, columns[k].whole ? "\t%.0f" : "\t%.12g", value);
+        eval_per_token_number(file, eval_table_row(table, columns[k].column, w)[i]);
     }
     eval_file_write(file, "\n", 1);
 }

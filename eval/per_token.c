@@ -4,8 +4,7 @@
 
 #include "eval/spelling.h"
 
-/** A tab and 12 significant digits; NaN without the sign that printf may give it. */
-static void put_number(struct eval_file *file, double value)
+void eval_per_token_number(struct eval_file *file, double value)
 {
     if (isnan(value))
         eval_file_printf(file, "\tnan");
@@ -34,9 +33,9 @@ enum status eval_per_token_write(struct eval_file *file, const struct eval_plan 
                 break;
             eval_file_printf(file, "%zu\t%zu\t%d\t", w, position, id);
             eval_file_write(file, spelling.escaped, spelling.n_escaped);
-            put_number(file, log_prob[i]);
-            eval_file_printf(file, "\t%.0f", rank[i]);
-            put_number(file, entropy[i]);
+            eval_per_token_number(file, log_prob[i]);
+            eval_per_token_number(file, rank[i]);
+            eval_per_token_number(file, entropy[i]);
             eval_file_write(file, "\n", 1);
         }
     }

@@ -23,4 +23,10 @@ enum status eval_per_token_write(struct eval_file *file, const struct eval_plan 
                                  const struct eval_stream *stream, const struct eval_table *table,
                                  const struct model_tokenizer *tokenizer, struct status_why *why);
 
+/**
+ * A tab and a number, as every table of tokens has them: 12 significant digits, whole numbers
+ * (ranks, counts) as such, NaN without the sign that printf may give it.
+ */
+void eval_per_token_number(struct eval_file *file, double value);
+
 #endif
