@@ -54,14 +54,6 @@ static enum status tokenize(struct maker *m, size_t n_bytes, struct model_tokens
     return model_tokenize(m->tokenizer, m->text, n_bytes, m->options->parse_special, out, why);
 }
 
-static size_t n_equal(const struct model_tokens *a, const struct model_tokens *b)
-{
-    size_t i = 0;
-    while (i < a->n && i < b->n && a->ids[i] == b->ids[i])
-        i++;
-    return i;
-}
-
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -111,7 +103,7 @@ static enum status make_choice(struct maker *m, const struct eval_question *q,
         status = tokenize(m, begin, &before, why);
     if (!status) {
         c->first = m->options->llama_compat ? smaller(before.n, c->tokens.n)
-                                            : n_equal(&before, &c->tokens);
+                                            : model_tokens_common(&before, &c->tokens);
         c->continuation = larger(1, smaller(before.n, c->tokens.n));
         c->n_chars = count_chars(winogrande ? q->after : text);
         c->log_probs = calloc(c->tokens.n ? c->tokens.n : 1, sizeof *c->log_probs);
@@ -164,8 +156,9 @@ static enum status make_task(struct maker *m, size_t index, struct eval_choice_t
                                  "none to predict; expected 2 or more",
                                  index, q->line, i, c->tokens.n);
         if (!status)
-            t->n_common = smaller(
-                t->n_common, smaller(n_equal(&t->choices[0].tokens, &c->tokens), c->tokens.n - 1));
+            t->n_common =
+                smaller(t->n_common, smaller(model_tokens_common(&t->choices[0].tokens, &c->tokens),
+                                             c->tokens.n - 1));
     }
     if (!status)
         lay_scores(m, t);

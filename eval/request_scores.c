@@ -150,15 +150,6 @@ static enum status add_text(struct maker *m, const struct eval_request *r,
     return status;
 }
 
-/** How many tokens both begin with. */
-static size_t n_equal(const struct model_tokens *a, const struct model_tokens *b)
-{
-    size_t i = 0;
-    while (i < a->n && i < b->n && a->ids[i] == b->ids[i])
-        i++;
-    return i;
-}
-
 /** A text that nothing stands in front of: all of its tokens are scored after the prefix. */
 static enum status tokenize_alone(struct maker *m, struct gguf_string text, size_t *first_scored,
                                   struct status_why *why)
@@ -195,7 +186,7 @@ static enum status tokenize_pair(struct maker *m, const struct eval_request *r,
     if (alone->n < m->whole.n)
         memcpy(m->whole.ids, alone->ids, alone->n * sizeof *alone->ids);
     else
-        *first_scored = n_equal(alone, &m->whole);
+        *first_scored = model_tokens_common(alone, &m->whole);
     return *first_scored ? STATUS_OK : tokenize_alone(m, joined, first_scored, why);
 }
 

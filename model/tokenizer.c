@@ -15,6 +15,14 @@ struct model_tokenizer {
     struct model_special always, on_request; /* without and with parse_special */
 };
 
+size_t model_tokens_common(const struct model_tokens *a, const struct model_tokens *b)
+{
+    size_t i = 0;
+    while (i < a->n && i < b->n && a->ids[i] == b->ids[i])
+        i++;
+    return i;
+}
+
 static enum status open_spm(struct model_tokenizer *t, const struct gguf_file *file,
                             const char *pre, struct status_why *why)
 {

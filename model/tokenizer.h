@@ -25,6 +25,9 @@ struct model_tokens {
     size_t n, capacity;
 };
 
+/** How many tokens both lists begin with. */
+size_t model_tokens_common(const struct model_tokens *a, const struct model_tokens *b);
+
 /**
  * Read and check the vocabulary.
  * pre: overrides tokenizer.ggml.pre (NULL: the file's; the only value that SentencePiece
