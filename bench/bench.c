@@ -40,6 +40,11 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void bench_sort(double *seconds, size_t n)
+{
+    qsort(seconds, n, sizeof *seconds, compare_doubles);
+}
+
 void bench_compare(struct bench_case *cases, size_t n_cases, enum bench_clock clock, double seconds)
 {
     double samples[MAX_CASES][MAX_SAMPLES];
@@ -54,7 +59,7 @@ void bench_compare(struct bench_case *cases, size_t n_cases, enum bench_clock cl
             samples[i][n] = seconds_of(&cases[i], clock, n_calls[i]) / (double)n_calls[i];
     for (size_t i = 0; i < n_cases; i++) {
         double *s = samples[i];
-        qsort(s, n, sizeof s[0], compare_doubles);
+        bench_sort(s, n);
         cases[i].time = (struct bench_time){
             .median = s[n / 2], .fastest = s[0], .spread = (s[n * 9 / 10] - s[n / 10]) / s[n / 2]};
     }

@@ -39,6 +39,9 @@ void bench_compare(struct bench_case *cases, size_t n_cases, enum bench_clock cl
 struct bench_time bench_measure(bench_fn *run, void *context, enum bench_clock clock,
                                 double seconds);
 
+/** Sort n times, ascending. */
+void bench_sort(double *seconds, size_t n);
+
 /** Print the processor and the compiler, on lines that begin with '#'. */
 void bench_print_machine(void);
 

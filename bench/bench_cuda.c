@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/bench.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/quant/registry.h"
 #include "tests/harness/random_blocks.h"
@@ -62,12 +63,6 @@ static float *device_floats(struct bench *bench, size_t n, float size)
     return memory;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /** An operation to time. */
 struct work {
     const char *name, *detail;
@@ -102,7 +97,7 @@ static double time_work(struct bench *bench, const struct work *w, double *sprea
         if (i > 0)
             seconds[i - 1] = (now() - begun) / (double)w->repeats;
     }
-    qsort(seconds, bench->n_runs, sizeof *seconds, by_size);
+    bench_sort(seconds, bench->n_runs);
     double median = seconds[bench->n_runs / 2];
     *spread = (seconds[bench->n_runs - 1] - seconds[0]) / median;
     return median;

@@ -101,6 +101,19 @@ struct eval_kld_figures eval_kld_tally_figures(const struct eval_kld_tally *t)
     return f;
 }
 
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    if (isnan(x) || isnan(y))
+        return isnan(x) - isnan(y);
+    return (x > y) - (x < y);
+}
+
+void eval_sort(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, compare);
+}
+
 double eval_quantile(const double *sorted, size_t n, double f)
 {
     if (n == 0)
@@ -113,15 +126,6 @@ double eval_quantile(const double *sorted, size_t n, double f)
     return (1 - part) * sorted[i] + part * sorted[i + 1];
 }
 
-/** Ascending; what is no number comes last. */
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    if (isnan(x) || isnan(y))
-        return isnan(x) - isnan(y);
-    return (x > y) - (x < y);
-}
-
 /** Room for one double of each scored token. */
 struct sorter {
     double *values;
@@ -130,7 +134,7 @@ struct sorter {
 
 static void fill_quantiles(struct sorter *sorter, double quantiles[EVAL_N_QUANTILES])
 {
-    qsort(sorter->values, sorter->n, sizeof *sorter->values, compare);
+    eval_sort(sorter->values, sorter->n);
     for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
         quantiles[k] = eval_quantile(sorter->values, sorter->n, eval_quantile_levels[k]);
 }
@@ -167,7 +171,7 @@ static struct eval_ranks ranks_of(const struct eval_table *table, struct sorter 
     ranks.mean /= (double)sorter->n;
     ranks.first /= (double)sorter->n;
     ranks.reciprocal /= (double)sorter->n;
-    qsort(sorter->values, sorter->n, sizeof *sorter->values, compare);
+    eval_sort(sorter->values, sorter->n);
     ranks.median = eval_quantile(sorter->values, sorter->n, 0.5);
     return ranks;
 }

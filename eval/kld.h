@@ -103,6 +103,8 @@ enum status eval_kld(struct eval_kld_result *out, const struct eval_kld_tables *
 /** A zero-initialised object is allowed. */
 void eval_kld_free(struct eval_kld_result *result);
 
+/** Sort n values, ascending; what is no number comes last. */
+void eval_sort(double *values, size_t n);
 /** Quantile f of n sorted values: linear interpolation at f * (n - 1); 0 for none. */
 double eval_quantile(const double *sorted, size_t n, double f);
 

@@ -95,12 +95,6 @@ static void compute(struct room *r, const struct eval_pair *p)
     }
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void summarise(struct eval_pair_figure *out, double *differences, size_t n)
 {
     double mean = 0, spread = 0; /* Welford: nothing cancels */
@@ -110,7 +104,7 @@ static void summarise(struct eval_pair_figure *out, double *differences, size_t 
         spread += distance * (differences[r] - mean);
     }
     out->error = n > 1 ? sqrt(spread / (double)(n - 1)) : 0;
-    qsort(differences, n, sizeof *differences, compare);
+    eval_sort(differences, n);
     out->low = eval_quantile(differences, n, 0.025);
     out->high = eval_quantile(differences, n, 0.975);
 }
