@@ -93,7 +93,7 @@ static double time_work(struct bench *bench, const struct work *w, double *sprea
     for (size_t i = 0; i <= bench->n_runs; i++) { /* the first is a warm-up */
         double begun = now();
         if (run_work(bench, w, why) != STATUS_OK)
-            return NAN;
+            return (double)NAN;
         if (i > 0)
             seconds[i - 1] = (now() - begun) / (double)w->repeats;
     }
@@ -124,7 +124,7 @@ static double report(struct bench *bench, const struct work *w)
     if (isnan(seconds)) {
         printf("%-10s %-22s FAILED: %s\n", w->name, w->detail, why.text);
         bench->failed = true;
-        return NAN;
+        return (double)NAN;
     }
     double floor_bytes = bench->copy_rate > 0 ? w->bytes / bench->copy_rate : 0;
     double floor_flops = bench->product_rate > 0 ? w->flops / bench->product_rate : 0;
