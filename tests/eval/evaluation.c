@@ -9,6 +9,14 @@
 
 #include <cmocka.h>
 
+struct setup setup_usual(const char *model, size_t n_ctx, size_t n_windows)
+{
+    return (struct setup){.model = model,
+                          .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
+                          .plan = {.n_ctx = n_ctx, .max_windows = n_windows},
+                          .cpu = {.isa_cap = KERN_ISA_COUNT - 1, .n_threads = 2}};
+}
+
 static void must(enum status status, const struct status_why *why)
 {
     if (status != STATUS_OK)

@@ -25,6 +25,9 @@ struct setup {
     size_t n_backends;
 };
 
+/** Windows of the bundled text on two threads and whatever instructions there are. */
+struct setup setup_usual(const char *model, size_t n_ctx, size_t n_windows);
+
 /** Everything that an evaluation leaves behind; release with evaluation_close. */
 struct evaluation {
     struct model *model;

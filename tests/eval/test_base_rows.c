@@ -72,11 +72,9 @@ static enum status store_check(void *user, size_t first, size_t n_rows,
 
 static struct setup usual(void)
 {
-    return (struct setup){.model = F16,
-                          .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
-                          .want_js = true,
-                          .plan = {.n_ctx = N_CTX, .max_windows = N_WINDOWS},
-                          .cpu = {.isa_cap = KERN_ISA_COUNT - 1, .n_threads = 2}};
+    struct setup setup = setup_usual(F16, N_CTX, N_WINDOWS);
+    setup.want_js = true;
+    return setup;
 }
 
 static struct evaluation live; /* F16 and, compared with it, Q4_K_M */

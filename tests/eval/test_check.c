@@ -48,18 +48,10 @@ static enum status store_rows(void *user, size_t first, size_t n_rows, const voi
     return STATUS_OK;
 }
 
-static struct setup usual(const char *model)
-{
-    return (struct setup){.model = model,
-                          .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
-                          .plan = {.n_ctx = N_CTX, .max_windows = N_WINDOWS},
-                          .cpu = {.isa_cap = KERN_ISA_COUNT - 1, .n_threads = 2}};
-}
-
 static void record(struct store *store, const char *model)
 {
     struct eval_row_sink sink = {.kind = EVAL_ROWS_CODES, .user = store, .write = store_write};
-    struct setup setup = usual(model);
+    struct setup setup = setup_usual(model, N_CTX, N_WINDOWS);
     setup.sink = &sink;
     struct evaluation e;
     evaluation_open(&e, &setup);
@@ -124,7 +116,7 @@ static void scene_run(struct scene *s, size_t batch_tokens, size_t n_worst)
 static void scene_make(struct scene *s, struct store *store, size_t batch_tokens)
 {
     *s = (struct scene){0};
-    struct setup setup = usual(F16);
+    struct setup setup = setup_usual(F16, N_CTX, N_WINDOWS);
     evaluation_open(&s->e, &setup);
     s->source = (struct eval_row_source){.kind = EVAL_ROWS_CODES,
                                          .n_vocab = store->n_vocab,
@@ -266,7 +258,7 @@ static void tables_are_turned_around(void **state)
     (void)state;
     struct scene s;
     scene_make(&s, &other, 4096);
-    struct setup setup = usual(F16);
+    struct setup setup = setup_usual(F16, N_CTX, N_WINDOWS);
     setup.candidates[0] = Q4;
     setup.n_candidates = 1;
     struct evaluation live;
@@ -323,7 +315,7 @@ static void llama_cpp_is_as_far_off_as_known(void **state)
     struct status_why why = {""};
     struct eval_logits_file file;
     struct eval_logits_reading reading;
-    struct setup setup = usual(ASSAY_REFERENCE_DIR "/models/tiny.F16.gguf");
+    struct setup setup = setup_usual(ASSAY_REFERENCE_DIR "/models/tiny.F16.gguf", N_CTX, N_WINDOWS);
     evaluation_open(&s.e, &setup);
     eval_stream_free(&s.e.stream);
     if (eval_logits_open(&file, path, &why) ||

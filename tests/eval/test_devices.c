@@ -20,11 +20,10 @@ enum { N_CTX = 32, N_WINDOWS = 41, MAX_BACKENDS = 3, BATCH = 2 * N_CTX };
 
 static struct setup usual(void)
 {
-    return (struct setup){.model = ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf",
-                          .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
-                          .plan = {.n_ctx = N_CTX, .max_windows = N_WINDOWS},
-                          .cpu = {.isa_cap = KERN_ISA_COUNT - 1, .n_threads = 1},
-                          .run = {.batch_tokens = BATCH}};
+    struct setup setup = setup_usual(ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf", N_CTX, N_WINDOWS);
+    setup.run.batch_tokens = BATCH;
+    setup.cpu.n_threads = 1;
+    return setup;
 }
 
 static struct kern_backend *open_cpu(void)

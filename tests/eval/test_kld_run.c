@@ -20,13 +20,11 @@ enum { N_CTX = 32, N_WINDOWS = 12 };
 
 static struct setup usual(void)
 {
-    return (struct setup){.model = F16,
-                          .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
-                          .candidates = {Q4},
-                          .n_candidates = 1,
-                          .want_js = true,
-                          .plan = {.n_ctx = N_CTX, .max_windows = N_WINDOWS},
-                          .cpu = {.isa_cap = KERN_ISA_COUNT - 1}};
+    struct setup setup = setup_usual(F16, N_CTX, N_WINDOWS);
+    setup.candidates[0] = Q4;
+    setup.n_candidates = 1;
+    setup.want_js = true;
+    return setup;
 }
 
 /** The comparison of F16 and Q4_K_M that others are compared with. */

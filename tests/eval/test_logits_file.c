@@ -28,11 +28,9 @@ static struct eval_table pair_table; /* of Q4_K_M against the whole file */
 
 static struct setup usual(void)
 {
-    return (struct setup){.model = F16,
-                          .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
-                          .plan = {.n_ctx = N_CTX, .max_windows = N_WINDOWS},
-                          .cpu = {.isa_cap = KERN_ISA_COUNT - 1, .n_threads = 2},
-                          .run = {.batch_tokens = 2 * N_CTX}};
+    struct setup setup = setup_usual(F16, N_CTX, N_WINDOWS);
+    setup.run.batch_tokens = 2 * N_CTX;
+    return setup;
 }
 
 static struct eval_logits_recording recording_of(const struct evaluation *e)

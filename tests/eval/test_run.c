@@ -18,10 +18,7 @@ enum { N_CTX = 32, N_WINDOWS = 70 };
 
 static struct setup usual(void)
 {
-    return (struct setup){.model = ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf",
-                          .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
-                          .plan = {.n_ctx = N_CTX, .max_windows = N_WINDOWS},
-                          .cpu = {.isa_cap = KERN_ISA_COUNT - 1}};
+    return setup_usual(ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf", N_CTX, N_WINDOWS);
 }
 
 /** The evaluation that others are compared with. */
