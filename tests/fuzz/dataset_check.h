@@ -2,36 +2,29 @@
 #ifndef TESTS_FUZZ_DATASET_CHECK_H
 #define TESTS_FUZZ_DATASET_CHECK_H
 
-#include <stdlib.h>
-
 #include "eval/dataset.h"
-
-static inline void dataset_require(bool condition)
-{
-    if (!condition)
-        abort();
-}
+#include "tests/harness/require.h"
 
 static inline void dataset_check_string(struct gguf_string s, const char *bytes, size_t n_bytes)
 {
-    dataset_require(s.data >= bytes && s.data <= bytes + n_bytes);
-    dataset_require(s.n_bytes <= (size_t)(bytes + n_bytes - s.data));
+    require(s.data >= bytes && s.data <= bytes + n_bytes);
+    require(s.n_bytes <= (size_t)(bytes + n_bytes - s.data));
 }
 
 /** Abort where the data set contradicts itself, its file or its status; then release it. */
 static inline void dataset_check(struct eval_dataset *d, enum status status,
                                  const struct status_why *why, const char *bytes, size_t n_bytes)
 {
-    dataset_require((status == STATUS_OK) == (why->text[0] == '\0'));
-    dataset_require((status == STATUS_OK) == (d->n_questions > 0));
-    dataset_require(d->n_choices <= n_bytes);
+    require((status == STATUS_OK) == (why->text[0] == '\0'));
+    require((status == STATUS_OK) == (d->n_questions > 0));
+    require(d->n_choices <= n_bytes);
     for (size_t k = 0; k < d->n_questions; k++) {
         const struct eval_question *q = &d->questions[k];
         dataset_check_string(q->text, bytes, n_bytes);
         if (q->after.data)
             dataset_check_string(q->after, bytes, n_bytes);
-        dataset_require(q->n_choices >= 2 && q->answer < q->n_choices);
-        dataset_require(q->first_choice + q->n_choices <= d->n_choices);
+        require(q->n_choices >= 2 && q->answer < q->n_choices);
+        require(q->first_choice + q->n_choices <= d->n_choices);
         for (size_t i = 0; i < q->n_choices; i++)
             dataset_check_string(d->choices[q->first_choice + i], bytes, n_bytes);
     }

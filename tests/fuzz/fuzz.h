@@ -11,6 +11,19 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+#include "tests/harness/require.h"
+
+/** The input in memory of its own, with a sanitizer's fence behind its last byte; free(). */
+static inline void *fuzz_copy(const uint8_t *data, size_t n_bytes)
+{
+    void *copy = malloc(n_bytes ? n_bytes : 1);
+    require(copy != NULL);
+    if (n_bytes)
+        memcpy(copy, data, n_bytes);
+    return copy;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 

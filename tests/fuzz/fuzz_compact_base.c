@@ -10,12 +10,6 @@
 #include "tests/eval/compact_fixture.h"
 #include "tests/fuzz/fuzz.h"
 
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
 static void read_rows(struct eval_compact_file *file)
 {
     struct eval_compact_reading reading;

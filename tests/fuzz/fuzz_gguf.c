@@ -9,12 +9,6 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/gguf/walk.h"
 
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
 static void write_again(const struct gguf_file *file, void **data, size_t *n_bytes)
 {
     struct gguf_writer *w;

@@ -15,15 +15,9 @@
 enum { N_VALUES = 3, MAX_RECORDS = 100 };
 static const char settings[] = "{\"n_ctx\": 512, \"files\": [\"a\", {\"id\": null}]}";
 
-static void check(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 static void put(int fd, const void *bytes, size_t n)
 {
-    check(write(fd, bytes, n) == (ssize_t)n);
+    require(write(fd, bytes, n) == (ssize_t)n);
 }
 
 /** The head of a journal with these settings. */
@@ -36,7 +30,7 @@ static void put_head(int fd, const uint8_t *text, size_t n)
     eval_digest_add(digest, &version, sizeof version);
     eval_digest_add(digest, &n_text, sizeof n_text);
     eval_digest_add(digest, text, n);
-    check(eval_digest_close(digest, hex, NULL) == STATUS_OK);
+    require(eval_digest_close(digest, hex, NULL) == STATUS_OK);
     put(fd, "ASSAYJNL", 8);
     put(fd, &version, sizeof version);
     put(fd, &n_text, sizeof n_text);
@@ -50,13 +44,13 @@ static struct eval_journal *open_and_read(const char *path)
     struct eval_journal *journal;
     struct status_why why = {""};
     enum status status = eval_journal_open(&journal, path, settings, &why);
-    check((status == STATUS_OK) == (journal != NULL));
-    check(journal || strstr(why.text, path));
-    check(status != STATUS_IO); /* then no input would be read */
+    require((status == STATUS_OK) == (journal != NULL));
+    require(journal || strstr(why.text, path));
+    require(status != STATUS_IO); /* then no input would be read */
     bool found = journal != NULL;
     double values[N_VALUES];
     while (found && eval_journal_n(journal) < MAX_RECORDS)
-        check(eval_journal_read(journal, values, N_VALUES, &found, &why) == STATUS_OK);
+        require(eval_journal_read(journal, values, N_VALUES, &found, &why) == STATUS_OK);
     return journal;
 }
 
@@ -64,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     char path[] = "/dev/shm/assay-fuzz-XXXXXX"; /* a name, which a journal must have, in memory */
     int fd = mkostemp(path, O_CLOEXEC);
-    check(fd >= 0);
+    require(fd >= 0);
     if (n_bytes && data[0] == '{')
         put_head(fd, data, n_bytes);
     else
@@ -73,11 +67,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     if (journal) {
         double values[N_VALUES] = {1, 2, 3};
         uint64_t n = eval_journal_n(journal);
-        check(eval_journal_append(journal, values, N_VALUES, NULL) == STATUS_OK);
+        require(eval_journal_append(journal, values, N_VALUES, NULL) == STATUS_OK);
         eval_journal_close(journal);
         journal = open_and_read(path);
-        check(journal && (eval_journal_n(journal) == n + 1 || n == MAX_RECORDS));
-        check(n == MAX_RECORDS || eval_journal_n_behind(journal) == 0);
+        require(journal && (eval_journal_n(journal) == n + 1 || n == MAX_RECORDS));
+        require(n == MAX_RECORDS || eval_journal_n_behind(journal) == 0);
     }
     eval_journal_close(journal);
     close(fd);

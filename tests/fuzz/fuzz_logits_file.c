@@ -1,15 +1,8 @@
 /* Base-logits files: any bytes; what is said to be there must lie in them. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "eval/logits_file.h"
 #include "tests/fuzz/fuzz.h"
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void check_file(const struct eval_logits_file *file, size_t n_bytes)
 {
@@ -32,10 +25,7 @@ static void check_file(const struct eval_logits_file *file, size_t n_bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
-    void *bytes = malloc(n_bytes ? n_bytes : 1); /* aligned, and with a sanitizer's fence behind */
-    if (!bytes)
-        return 0;
-    memcpy(bytes, data, n_bytes);
+    void *bytes = fuzz_copy(data, n_bytes);
     struct eval_logits_file file;
     struct status_why why = {""};
     enum status status = eval_logits_view(&file, "input", bytes, n_bytes, &why);

@@ -6,12 +6,6 @@
 #include "eval/request_scores.h"
 #include "tests/fuzz/fuzz.h"
 
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
 static void check_string(struct gguf_string s, const char *bytes, size_t n_bytes)
 {
     require(s.data >= bytes && s.data <= bytes + n_bytes);
@@ -39,10 +33,7 @@ static void check_handed(struct gguf_string handed)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
-    char *text = malloc(n_bytes ? n_bytes : 1);
-    require(text != NULL);
-    if (n_bytes)
-        memcpy(text, data, n_bytes);
+    char *text = fuzz_copy(data, n_bytes);
     struct eval_requests requests;
     struct status_why why = {""};
     enum status status = eval_requests_read(&requests, text, n_bytes, &why);

@@ -1,6 +1,5 @@
 /* Tasks as JSON lines, of each kind: any text; what is read must lie in it. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "eval/dataset.h"
 #include "tests/fuzz/dataset_check.h"
@@ -10,11 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     eval_dataset_is_jsonl((const char *)data, n_bytes);
     for (int kind = EVAL_HELLASWAG; kind <= EVAL_MULTIPLE_CHOICE; kind++) {
-        char *text = malloc(n_bytes ? n_bytes : 1);
-        if (!text)
-            abort();
-        if (n_bytes)
-            memcpy(text, data, n_bytes);
+        char *text = fuzz_copy(data, n_bytes);
         struct eval_dataset dataset;
         struct status_why why = {""};
         enum status status =

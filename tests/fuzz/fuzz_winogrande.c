@@ -1,6 +1,5 @@
 /* Winogrande: any text, read both ways; what is read must lie in it. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "eval/dataset.h"
 #include "tests/fuzz/dataset_check.h"
@@ -9,11 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     for (int llama_compat = 0; llama_compat < 2; llama_compat++) {
-        char *text = malloc(n_bytes ? n_bytes : 1);
-        if (!text)
-            abort();
-        if (n_bytes)
-            memcpy(text, data, n_bytes);
+        char *text = fuzz_copy(data, n_bytes);
         struct eval_dataset dataset;
         struct status_why why = {""};
         enum status status = eval_dataset_winogrande(&dataset, text, n_bytes, llama_compat, &why);

@@ -3,12 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
 uint8_t input_byte(struct input *in)
 {
     return in->p < in->end ? *in->p++ : 0;

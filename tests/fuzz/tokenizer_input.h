@@ -4,6 +4,7 @@
 
 #include "gguf/write.h"
 #include "model/tokenizer.h"
+#include "tests/harness/require.h"
 
 /** What is left of the input; reading past its end gives zeros and empty strings. */
 struct input {
@@ -13,9 +14,6 @@ struct input {
 uint8_t input_byte(struct input *in);
 /** A length byte modulo limit, then that many bytes. */
 struct gguf_string input_string(struct input *in, size_t limit);
-
-/** Aborts, so that the fuzzer keeps the input. */
-void require(bool condition);
 
 enum { TOKENS_LIMIT = 512 };
 

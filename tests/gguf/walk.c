@@ -3,11 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
+#include "tests/harness/require.h"
 
 static void touch(const void *data, uint64_t n_bytes)
 {
