@@ -6,6 +6,9 @@
 #ifndef KERNELS_PORTABLE_H
 #define KERNELS_PORTABLE_H
 
+#include <stdint.h>
+#include <string.h>
+
 #ifdef __CUDACC__
 #define KERN_INLINE static __device__ __forceinline__
 #define KERN_TABLE  static __device__ const
@@ -13,5 +16,20 @@
 #define KERN_INLINE static inline
 #define KERN_TABLE  static const
 #endif
+
+/** The bits of a float32, and the float32 with these bits. */
+KERN_INLINE uint32_t kern_bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+KERN_INLINE float kern_float_from_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
 
 #endif

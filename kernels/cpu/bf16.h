@@ -18,7 +18,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+#include "kernels/portable.h"
 
 enum {
     KERN_BF16_TILE_LINES = 16,
@@ -43,18 +44,14 @@ static inline size_t kern_bf16_group_size(size_t n_k, unsigned n_parts)
 
 static inline float kern_bf16_to_float(uint16_t b)
 {
-    uint32_t bits = (uint32_t)b << 16;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    return kern_float_from_bits((uint32_t)b << 16);
 }
 
 /** The nearest bfloat16; the definition that the packers of every ISA follow to the bit. */
 static inline uint16_t kern_bf16_round(float x)
 {
     const uint32_t infinity = 0x7f800000u, quiet = 0x00400000u;
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
+    uint32_t bits = kern_bits_of(x);
     uint32_t magnitude = bits & 0x7fffffffu;
     if (magnitude > infinity)
         return (uint16_t)((bits | quiet) >> 16);

@@ -19,20 +19,6 @@
 #include "kernels/cpu/fmath_constants.h"
 #include "kernels/portable.h"
 
-KERN_INLINE uint32_t fmath_bits_f32(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-KERN_INLINE float fmath_from_bits_f32(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 KERN_INLINE uint64_t fmath_bits_f64(double x)
 {
     uint64_t bits;
@@ -65,7 +51,7 @@ KERN_INLINE float fmath_exp_f32(float x)
     p = fmaf(p, r * r, r);
     p = 1.0f + p;
     /* The rounding constant has nine low zero bits, so only n reaches the exponent. */
-    return fmath_from_bits_f32(fmath_bits_f32(p) + (fmath_bits_f32(shifted) << 23));
+    return kern_float_from_bits(kern_bits_of(p) + (kern_bits_of(shifted) << 23));
 }
 
 /** e^x in float64. */

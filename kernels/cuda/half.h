@@ -10,8 +10,6 @@
 #ifndef KERNELS_CUDA_HALF_H
 #define KERNELS_CUDA_HALF_H
 
-#include <string.h>
-
 #ifdef __CUDACC__
 #include <cuda_fp16.h>
 #endif
@@ -19,13 +17,6 @@
 #include "kernels/quant/bytes.h"
 
 enum { KERN_HALF_TARGET = 14 /* log2 of what the largest magnitude is scaled to, or above */ };
-
-KERN_INLINE uint32_t kern_bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
 
 /** The bits of |x|: they order magnitudes as integers, infinity above all, NaN above that. */
 KERN_INLINE uint32_t kern_magnitude_bits(float x)

@@ -13,7 +13,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "kernels/portable.h"
 
@@ -26,14 +25,6 @@ KERN_INLINE uint32_t kern_load_u16(const uint8_t *p)
 KERN_INLINE uint32_t kern_load_u32(const uint8_t *p)
 {
     return kern_load_u16(p) | kern_load_u16(p + 2) << 16;
-}
-
-/** The float32 with these bits. */
-KERN_INLINE float kern_float_from_bits(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
 }
 
 /**

@@ -20,13 +20,6 @@
 static struct kern_table variant;
 static const char *variant_name;
 
-static float from_bits(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 /** hi is one of the two neighbours of a finite x, the nearer one, of equals the even one. */
 static void check_rounding(float x)
 {
@@ -52,7 +45,7 @@ static void test_rounding(void **state)
     static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
     for (uint32_t high = 0; high < 1 << 16; high++) {
         for (size_t i = 0; i < sizeof low / sizeof low[0]; i++) {
-            float x = from_bits(high << 16 | low[i]);
+            float x = kern_float_from_bits(high << 16 | low[i]);
             if (isfinite(x))
                 check_rounding(x);
             else if (isnan(x))
@@ -69,7 +62,7 @@ static void test_two_parts_hold_sixteen_bits(void **state)
     (void)state;
     struct rng r = rng_open(rng_seed(), 1);
     for (int i = 0; i < 1000000; i++) {
-        float x = from_bits((uint32_t)rng_next(&r));
+        float x = kern_float_from_bits((uint32_t)rng_next(&r));
         uint16_t hi = kern_bf16_round(x), lo = kern_bf16_rest(x, hi);
         if (!isfinite(x)) {
             assert_int_equal(lo, 0);
@@ -82,7 +75,7 @@ static void test_two_parts_hold_sixteen_bits(void **state)
         assert_true(fabs((double)x - a) <= 0x1p-8 * magnitude);
         assert_true(fabs((double)x - a - b) <= 0x1p-16 * magnitude);
     }
-    float largest = from_bits(0x7f7fffff);
+    float largest = kern_float_from_bits(0x7f7fffff);
     uint16_t hi = kern_bf16_round(largest);
     assert_true(fabs((double)largest - (double)kern_bf16_to_float(hi) -
                      (double)kern_bf16_to_float(kern_bf16_rest(largest, hi))) <= 0x1p112);
