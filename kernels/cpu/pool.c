@@ -85,7 +85,7 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-static unsigned processor_count(void)
+unsigned kern_pool_processors(void)
 {
     cpu_set_t set; /* too small a set on machines with more than 1024 processors */
     if (sched_getaffinity(0, sizeof set, &set) == 0)
@@ -109,7 +109,7 @@ enum status kern_pool_open(struct kern_pool **out, unsigned n_threads, struct st
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->finished, NULL);
-    pool->n_threads = n_threads ? n_threads : processor_count();
+    pool->n_threads = n_threads ? n_threads : kern_pool_processors();
 
     enum status status = STATUS_OK;
     pool->workers = calloc(pool->n_threads, sizeof *pool->workers);

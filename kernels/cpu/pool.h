@@ -22,6 +22,9 @@ enum { KERN_POOL_MAX_THREADS = 1024 };
 /** One iteration. index: 0 .. n - 1. thread: 0 .. n_threads - 1, to pick scratch memory by. */
 typedef void kern_pool_fn(void *context, size_t index, unsigned thread);
 
+/** Processors that this process may run on; at least 1. */
+unsigned kern_pool_processors(void);
+
 /**
  * Start a pool. n_threads 0: as many as the processors this process may run on.
  * Fails: STATUS_USAGE above KERN_POOL_MAX_THREADS; STATUS_MEMORY; STATUS_DEVICE if the system

@@ -73,7 +73,8 @@ enum status kern_cuda_put(struct kern_cuda *cuda, void *to, const void *from, si
 {
     if (n_bytes == 0)
         return STATUS_OK;
-    return cuda->device->ops->copy_in(cuda->device, KERN_CUDA_COMPUTE, to, from, n_bytes, why);
+    const struct kern_cuda_rows all = {from, 1, n_bytes, n_bytes};
+    return cuda->device->ops->copy_in(cuda->device, KERN_CUDA_COMPUTE, to, &all, why);
 }
 
 static enum status cuda_alloc(struct kern_backend *b, void **out, size_t n_bytes,

@@ -1,7 +1,6 @@
 #include "kernels/cuda/cache.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "kernels/cuda/context.h"
 
@@ -86,7 +85,6 @@ void kern_cuda_cache_close(struct kern_cuda *cuda)
         cuda->device->ops->free(cuda->device, cache->slots[i].memory);
     free(cache->panels);
     free(cache->slots);
-    free(cache->staging);
     *cache = (struct kern_cuda_cache){0};
 }
 
@@ -149,37 +147,15 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
     return STATUS_OK;
 }
 
-/** The panel's rows side by side in host memory: where they lie, or gathered. */
-static enum status host_rows(struct kern_cuda_cache *cache, const struct kern_cuda_panel *panel,
-                             const uint8_t **rows, struct status_why *why)
-{
-    size_t n_bytes = kern_cuda_panel_bytes(panel), row_bytes = n_bytes / panel->n_rows;
-    *rows = panel->data;
-    if (panel->row_bytes == row_bytes)
-        return STATUS_OK;
-    if (n_bytes > cache->staging_bytes) {
-        free(cache->staging);
-        cache->staging_bytes = 0;
-        cache->staging = malloc(n_bytes);
-        if (!cache->staging)
-            return status_fail(why, STATUS_MEMORY, "no memory for %zu bytes of weights", n_bytes);
-        cache->staging_bytes = n_bytes;
-    }
-    for (size_t i = 0; i < panel->n_rows; i++)
-        memcpy(cache->staging + i * row_bytes, panel->data + i * panel->row_bytes, row_bytes);
-    *rows = cache->staging;
-    return STATUS_OK;
-}
-
 static enum status upload(struct kern_cuda *cuda, const struct kern_cuda_panel *panel, void *to,
                           unsigned event, struct status_why *why)
 {
     const struct kern_cuda_device_ops *ops = cuda->device->ops;
-    const uint8_t *rows;
-    enum status status = host_rows(&cuda->cache, panel, &rows, why);
-    if (status == STATUS_OK)
-        status = ops->copy_in(cuda->device, KERN_CUDA_UPLOAD, to, rows,
-                              kern_cuda_panel_bytes(panel), why);
+    const struct kern_cuda_rows rows = {.first = panel->data,
+                                        .n_rows = panel->n_rows,
+                                        .row_bytes = kern_cuda_panel_bytes(panel) / panel->n_rows,
+                                        .stride = panel->row_bytes};
+    enum status status = ops->copy_in(cuda->device, KERN_CUDA_UPLOAD, to, &rows, why);
     if (status == STATUS_OK)
         status = ops->signal(cuda->device, KERN_CUDA_UPLOAD, event, why);
     cuda->cache.n_uploads++;

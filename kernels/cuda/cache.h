@@ -51,8 +51,6 @@ struct kern_cuda_cache {
     size_t last; /* panel used last: index + 1, or 0 */
     size_t held; /* panel whose decoded rows are about to be used: index + 1, or 0 */
     uint64_t n_uses;
-    uint8_t *staging; /* host: rows that have gaps, gathered */
-    size_t staging_bytes;
     size_t n_uploads; /* panels copied to the device so far; for tests */
 };
 

@@ -4,10 +4,10 @@
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "kernels/cuda/cublas.h"
 #include "kernels/cuda/kernels.h"
+#include "kernels/cuda/staging.h"
 
 enum {
     PINNED_BYTES = 16 << 20, /* of a staging buffer: a copy of a third of a millisecond */
@@ -27,6 +27,7 @@ struct device {
     cudaStream_t streams[KERN_CUDA_N_STREAMS];
     cudaEvent_t events[KERN_CUDA_MAX_EVENTS]; /* made when first signalled */
     struct staging staging[KERN_CUDA_N_STREAMS];
+    struct kern_pool *pool; /* fills the staging buffers */
     struct kern_cublas *blas;
 };
 
@@ -95,19 +96,20 @@ static void device_free(struct kern_cuda_device *device, void *memory)
 /** Copy through page-locked memory a piece at a time; waits only while all pieces are on the way.
  */
 static enum status device_copy_in(struct kern_cuda_device *device, enum kern_cuda_stream stream,
-                                  void *to, const void *from, size_t n_bytes,
+                                  void *to, const struct kern_cuda_rows *rows,
                                   struct status_why *why)
 {
     struct device *d = of(device);
     struct staging *s = &d->staging[stream];
     enum status status = select_device(d, why);
+    size_t n_bytes = kern_cuda_rows_total(rows);
     for (size_t done = 0; status == STATUS_OK && done < n_bytes; done += PINNED_BYTES) {
         size_t left = n_bytes - done, n = left < PINNED_BYTES ? left : PINNED_BYTES;
         size_t i = s->next++ % N_PINNED;
         status = check(d, cudaEventSynchronize(s->used[i]), "an earlier operation", why);
         if (status != STATUS_OK)
             return status;
-        memcpy(s->memory[i], (const char *)from + done, n);
+        kern_cuda_rows_gather(d->pool, rows, done, n, s->memory[i]);
         cudaError_t code = cudaMemcpyAsync((char *)to + done, s->memory[i], n,
                                            cudaMemcpyHostToDevice, d->streams[stream]);
         if (code == cudaSuccess)
@@ -235,6 +237,7 @@ static void device_close(struct kern_cuda_device *device)
                 (void)cudaStreamDestroy(d->streams[i]);
         }
     }
+    kern_pool_close(d->pool);
     free(d);
 }
 
@@ -296,7 +299,12 @@ static enum status start(struct device *d, struct status_why *why)
         if (code == cudaSuccess)
             code = staging_open(&d->staging[i]);
     }
-    return status == STATUS_OK ? check(d, code, "starting", why) : status;
+    if (status == STATUS_OK)
+        status = check(d, code, "starting", why);
+    unsigned n_threads = kern_pool_processors();
+    if (n_threads > KERN_CUDA_STAGING_THREADS)
+        n_threads = KERN_CUDA_STAGING_THREADS;
+    return status == STATUS_OK ? kern_pool_open(&d->pool, n_threads, why) : status;
 }
 
 enum status kern_cuda_device_open(struct kern_cuda_device **out, unsigned index,

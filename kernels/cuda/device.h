@@ -65,6 +65,13 @@ struct kern_cuda_gemm {
     bool accumulate;
 };
 
+/** Rows in host memory, at equal distances. */
+struct kern_cuda_rows {
+    const void *first;
+    size_t n_rows, row_bytes;
+    size_t stride; /* bytes from row to row */
+};
+
 struct kern_cuda_device;
 
 struct kern_cuda_device_ops {
@@ -78,9 +85,9 @@ struct kern_cuda_device_ops {
     /** Bytes that could be allocated now, about, and in all. */
     enum status (*memory)(struct kern_cuda_device *d, size_t *free_bytes, size_t *total_bytes,
                           struct status_why *why);
-    /** Host to device. `from` may be changed as soon as the call returns. */
+    /** Host to device, side by side. The rows may be changed as soon as the call returns. */
     enum status (*copy_in)(struct kern_cuda_device *d, enum kern_cuda_stream stream, void *to,
-                           const void *from, size_t n_bytes, struct status_why *why);
+                           const struct kern_cuda_rows *rows, struct status_why *why);
     /** Device to host, after all work of COMPUTE; the bytes are there when the call returns. */
     enum status (*copy_out)(struct kern_cuda_device *d, void *to, const void *from, size_t n_bytes,
                             struct status_why *why);

@@ -155,6 +155,8 @@ static enum status walk_vocabulary(struct kern_cuda_scoring *s,
         status = make_tile(s, row, why);
         if (status == STATUS_OK)
             status = fold(s, row, why);
+        if (status == STATUS_OK && s->first_live > 0)
+            status = kern_cuda_scoring_upload_next(s, row, why);
     }
     return status;
 }

@@ -45,15 +45,17 @@ static enum status upload_codes(struct kern_cuda_scoring *s, size_t vocab_row,
 {
     const struct kern_cuda_device_ops *ops = s->cuda->device->ops;
     const struct kern_recorded *recorded = s->op->heads[0].recorded;
-    size_t i_buffer = buffer_of(s, vocab_row), n = kern_cuda_scoring_rows(s, vocab_row);
-    for (size_t i = 0; i < s->chunk.n_rows; i++) {
-        const uint16_t *record = recorded->records + (s->chunk.first_row + i) * recorded->stride;
-        memcpy(s->host_codes + i * n, record + KERN_CODE_HEADER + vocab_row, n * sizeof *record);
-    }
+    size_t i_buffer = buffer_of(s, vocab_row);
+    const struct kern_cuda_rows rows = {
+        .first = recorded->records + s->chunk.first_row * recorded->stride + KERN_CODE_HEADER +
+                 vocab_row,
+        .n_rows = s->chunk.n_rows,
+        .row_bytes = kern_cuda_scoring_rows(s, vocab_row) * sizeof(uint16_t),
+        .stride = recorded->stride * sizeof(uint16_t),
+    };
     enum status status = ops->wait(s->cuda->device, KERN_CUDA_UPLOAD, free_event(i_buffer), why);
     if (status == STATUS_OK)
-        status = ops->copy_in(s->cuda->device, KERN_CUDA_UPLOAD, s->codes[i_buffer], s->host_codes,
-                              s->chunk.n_rows * n * sizeof(uint16_t), why);
+        status = ops->copy_in(s->cuda->device, KERN_CUDA_UPLOAD, s->codes[i_buffer], &rows, why);
     if (status == STATUS_OK)
         status = ops->signal(s->cuda->device, KERN_CUDA_UPLOAD, ready_event(i_buffer), why);
     return status;
@@ -81,9 +83,14 @@ enum status kern_cuda_scoring_decode(struct kern_cuda_scoring *s, size_t vocab_r
                                &args, why);
     if (status == STATUS_OK)
         status = ops->signal(s->cuda->device, KERN_CUDA_COMPUTE, free_event(i_buffer), why);
-    if (status == STATUS_OK && vocab_row + n < s->walk.n_vocab)
-        status = upload_codes(s, vocab_row + n, why);
     return status;
+}
+
+enum status kern_cuda_scoring_upload_next(struct kern_cuda_scoring *s, size_t vocab_row,
+                                          struct status_why *why)
+{
+    size_t next = vocab_row + kern_cuda_scoring_rows(s, vocab_row);
+    return next < s->walk.n_vocab ? upload_codes(s, next, why) : STATUS_OK;
 }
 
 enum status kern_cuda_scoring_begin_codes(struct kern_cuda_scoring *s, struct status_why *why)

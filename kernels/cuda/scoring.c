@@ -60,9 +60,7 @@ enum status kern_cuda_scoring_open(struct kern_cuda_scoring *s, struct kern_cuda
     s->walk =
         kern_cuda_walk_of(cuda, op->n_rows, op->heads[s->first_live].matrix->n_rows, tile_vocab);
     s->heads = calloc(op->n_heads, sizeof *s->heads);
-    if (s->heads && s->first_live > 0)
-        s->host_codes = malloc(s->walk.max_rows * s->walk.tile_vocab * sizeof(uint16_t));
-    if (!s->heads || (s->first_live > 0 && !s->host_codes))
+    if (!s->heads)
         return status_fail(why, STATUS_MEMORY, "no memory to score under %zu heads", op->n_heads);
     for (size_t h = 0; h < op->n_heads; h++)
         s->heads[h].head = &op->heads[h];
@@ -73,7 +71,6 @@ void kern_cuda_scoring_close(struct kern_cuda_scoring *s)
 {
     kern_score_chunk_close(&s->chunk);
     free(s->heads);
-    free(s->host_codes);
 }
 
 size_t kern_cuda_score_bytes(struct kern_backend *b, const struct kern_score *op)

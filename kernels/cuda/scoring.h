@@ -40,7 +40,6 @@ struct kern_cuda_scoring {
     uint32_t *target_largest;
     struct kern_code_scale *scales;
     uint16_t *codes[KERN_CUDA_CODE_BUFFERS];
-    uint16_t *host_codes; /* a tile's codes, gathered */
 };
 
 /** Vocabulary rows of the tile that begins at vocab_row. */
@@ -71,8 +70,11 @@ enum status kern_cuda_scoring_get(struct kern_cuda_scoring *s, struct status_why
 enum status kern_cuda_scoring_put_scales(struct kern_cuda_scoring *s, struct status_why *why);
 /** A walk begins: the buffers of codes are free once what is queued is done. */
 enum status kern_cuda_scoring_begin_codes(struct kern_cuda_scoring *s, struct status_why *why);
-/** The recorded head's logits of a tile, and the upload of the next tile's codes. */
+/** The recorded head's logits of a tile. */
 enum status kern_cuda_scoring_decode(struct kern_cuda_scoring *s, size_t vocab_row,
                                      struct status_why *why);
+/** Upload the codes of the tile after this one; the device has this one's work meanwhile. */
+enum status kern_cuda_scoring_upload_next(struct kern_cuda_scoring *s, size_t vocab_row,
+                                          struct status_why *why);
 
 #endif

@@ -221,12 +221,22 @@ static enum status host_memory(struct kern_cuda_device *device, size_t *free_byt
 }
 
 static enum status host_copy_in(struct kern_cuda_device *device, enum kern_cuda_stream stream,
-                                void *to, const void *from, size_t n_bytes, struct status_why *why)
+                                void *to, const struct kern_cuda_rows *rows, struct status_why *why)
 {
     struct host_device *d = of(device);
     enum status status = count(d, why);
+    size_t n_bytes = rows->n_rows * rows->row_bytes;
     struct work w = {.kind = COPY, .to = to, .n_bytes = n_bytes};
-    return status == STATUS_OK ? enqueue(d, stream, &w, from, n_bytes) : status;
+    char *bytes = malloc(n_bytes + 1);
+    if (!bytes)
+        abort();
+    for (size_t i = 0; i < rows->n_rows; i++)
+        memcpy(bytes + i * rows->row_bytes, (const char *)rows->first + i * rows->stride,
+               rows->row_bytes);
+    if (status == STATUS_OK)
+        status = enqueue(d, stream, &w, bytes, n_bytes);
+    free(bytes);
+    return status;
 }
 
 static enum status host_copy_out(struct kern_cuda_device *device, void *to, const void *from,

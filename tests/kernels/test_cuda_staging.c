@@ -1,0 +1,64 @@
+/* Rows gathered for a device, by one thread and by several: every byte, none beside them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/cuda/staging.h"
+#include "tests/harness/guard.h"
+#include "tests/harness/rng.h"
+
+/** Some ranges of rows of random bytes against a byte by byte definition. */
+static void check_rows(struct kern_pool *pool, struct rng *r, size_t n_rows, size_t row_bytes,
+                       size_t gap)
+{
+    size_t stride = row_bytes + gap, total = n_rows * row_bytes;
+    /* The last row has no gap behind it: nothing there may be read. */
+    struct guard from = guard_open((n_rows - 1) * stride + row_bytes, 0);
+    rng_bytes(r, from.data, (n_rows - 1) * stride + row_bytes);
+    const struct kern_cuda_rows rows = {from.data, n_rows, row_bytes, stride};
+    assert_int_equal(kern_cuda_rows_total(&rows), total);
+    for (int i = 0; i < 4; i++) {
+        size_t begin = i == 0 ? 0 : rng_below(r, total);
+        size_t n = i == 0 ? total : 1 + rng_below(r, total - begin);
+        struct guard to = guard_open(n, 0);
+        kern_cuda_rows_gather(pool, &rows, begin, n, to.data);
+        const uint8_t *found = to.data, *source = from.data;
+        for (size_t k = 0; k < n; k++) {
+            size_t at = begin + k;
+            if (found[k] != source[at / row_bytes * stride + at % row_bytes])
+                fail_msg("byte %zu of %zu from %zu on differs (rows of %zu, %zu apart)", k, n,
+                         begin, row_bytes, stride);
+        }
+        assert_true(guard_intact(&to));
+        guard_close(&to);
+    }
+    guard_close(&from);
+}
+
+static void test_gather(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 70);
+    for (unsigned n_threads = 0; n_threads <= 4; n_threads += 2) {
+        struct kern_pool *pool = NULL;
+        if (n_threads > 0)
+            assert_int_equal(kern_pool_open(&pool, n_threads, NULL), STATUS_OK);
+        check_rows(pool, &r, 1, 1, 0);
+        check_rows(pool, &r, 300, 7, 3);
+        check_rows(pool, &r, 1, 3 << 20, 0);       /* one row for several threads */
+        check_rows(pool, &r, 200, 8192, 8192 + 8); /* a tile of records */
+        check_rows(pool, &r, 3, 700001, 1);        /* pieces that end within rows */
+        kern_pool_close(pool);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gather)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
