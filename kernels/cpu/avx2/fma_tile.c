@@ -1,84 +1,160 @@
-/* kern_table.fma_tile with AVX2: up to 6 rows of two vectors of 8 tokens in registers. */
+/* kern_table.fma_tile with AVX2: 12 vectors of 8 tokens in registers. */
 #include <immintrin.h>
 
 #include "kernels/cpu/avx2/gemm.h"
 
-enum { WIDTH = 8, MAX_ROWS = 6, COLUMNS = 2 * WIDTH };
+enum {
+    WIDTH = 8,
+    WIDE_ROWS = 3,   /* times four vectors: 32 tokens */
+    NARROW_ROWS = 6, /* times two: 16 */
+    MAX_VECTORS = 4,
+    /* Columns of x that meet all rows before the next ones do: 16 KiB, half of the smallest L1. */
+    BLOCK_K = 128
+};
+
+/** How much a call of multiply() takes in. After inlining all of it is constant. */
+struct extent {
+    size_t n_rows, n_vectors;
+    size_t w_row, w_col; /* one of them is 1 */
+};
 
 /**
- * n_rows rows, beginning with first_row, of the 16 tokens from `lane` on. Each step broadcasts
- * one weight per row: with 6 rows 12 multiply-adds for 8 loads. After inlining n_rows is a
- * constant, so that acc lives in registers, and one of the strides is 1.
+ * One step: a weight per row times 32 or 16 tokens. 32 tokens keep the weights in registers and
+ * take 12 multiply-adds for 7 loads; with 16 tokens it is their vectors that stay, and 8 loads.
  */
-static inline __attribute__((always_inline)) void multiply(const struct kern_fma_tile *op,
-                                                           size_t first_row, size_t n_rows,
-                                                           size_t w_row, size_t w_col, size_t lane)
+static inline __attribute__((always_inline)) void
+step(__m256 acc[NARROW_ROWS][MAX_VECTORS], struct extent e, const float *w, const float *x)
 {
-    const float *w = op->w + first_row * w_row;
-    const float *x = op->x + lane;
-    float *out = op->acc + first_row * KERN_PANEL + lane;
-    __m256 acc[MAX_ROWS][2];
-    for (size_t r = 0; r < n_rows; r++) {
-        for (size_t v = 0; v < 2; v++)
+    if (e.n_vectors == MAX_VECTORS) {
+        __m256 weight[WIDE_ROWS];
+        for (size_t r = 0; r < e.n_rows; r++)
+            weight[r] = _mm256_broadcast_ss(&w[r * e.w_row]);
+        for (size_t v = 0; v < MAX_VECTORS; v++) {
+            __m256 tokens = _mm256_load_ps(x + v * WIDTH);
+            for (size_t r = 0; r < e.n_rows; r++)
+                acc[r][v] = _mm256_fmadd_ps(weight[r], tokens, acc[r][v]);
+        }
+        return;
+    }
+    __m256 x0 = _mm256_load_ps(x), x1 = _mm256_load_ps(x + WIDTH);
+    for (size_t r = 0; r < e.n_rows; r++) {
+        __m256 weight = _mm256_broadcast_ss(&w[r * e.w_row]);
+        acc[r][0] = _mm256_fmadd_ps(weight, x0, acc[r][0]);
+        acc[r][1] = _mm256_fmadd_ps(weight, x1, acc[r][1]);
+    }
+}
+
+/** Rows first_row .. first_row + e.n_rows - 1; e is known when this is inlined. */
+static inline __attribute__((always_inline)) void multiply(const struct kern_fma_tile *op,
+                                                           size_t first_row, struct extent e)
+{
+    const float *w = op->w + first_row * e.w_row;
+    const float *x = op->x;
+    float *out = op->acc + first_row * KERN_PANEL;
+    size_t n_k = op->n_k, k = 0;
+    __m256 acc[NARROW_ROWS][MAX_VECTORS];
+    for (size_t r = 0; r < e.n_rows; r++) {
+        for (size_t v = 0; v < e.n_vectors; v++)
             acc[r][v] =
                 op->resume ? _mm256_load_ps(out + r * KERN_PANEL + v * WIDTH) : _mm256_setzero_ps();
     }
-    for (size_t k = 0; k < op->n_k; k++) {
-        __m256 x0 = _mm256_load_ps(x);
-        __m256 x1 = _mm256_load_ps(x + WIDTH);
-        for (size_t r = 0; r < n_rows; r++) {
-            __m256 weight = _mm256_broadcast_ss(&w[r * w_row]);
-            acc[r][0] = _mm256_fmadd_ps(weight, x0, acc[r][0]);
-            acc[r][1] = _mm256_fmadd_ps(weight, x1, acc[r][1]);
-        }
-        w += w_col;
-        x += KERN_PANEL;
+    for (; k + 2 <= n_k; k += 2) {
+        step(acc, e, w, x);
+        step(acc, e, w + e.w_col, x + KERN_PANEL);
+        w += 2 * e.w_col;
+        x += 2 * KERN_PANEL;
     }
-    for (size_t r = 0; r < n_rows; r++) {
-        for (size_t v = 0; v < 2; v++)
+    if (k < n_k)
+        step(acc, e, w, x);
+    for (size_t r = 0; r < e.n_rows; r++) {
+        for (size_t v = 0; v < e.n_vectors; v++)
             _mm256_store_ps(out + r * KERN_PANEL + v * WIDTH, acc[r][v]);
     }
 }
 
-static inline __attribute__((always_inline)) void multiply_rows(const struct kern_fma_tile *op,
-                                                                size_t first_row, size_t n_rows,
-                                                                size_t w_row, size_t w_col)
+static inline __attribute__((always_inline)) void
+multiply_wide(const struct kern_fma_tile *op, size_t first_row, size_t n_rows, struct extent e)
 {
-    size_t n_lanes = op->narrow ? KERN_NARROW : KERN_PANEL;
-    for (size_t lane = 0; lane < n_lanes; lane += COLUMNS) {
-        switch (n_rows) {
-        case 1:
-            multiply(op, first_row, 1, w_row, w_col, lane);
-            break;
-        case 2:
-            multiply(op, first_row, 2, w_row, w_col, lane);
-            break;
-        case 3:
-            multiply(op, first_row, 3, w_row, w_col, lane);
-            break;
-        case 4:
-            multiply(op, first_row, 4, w_row, w_col, lane);
-            break;
-        case 5:
-            multiply(op, first_row, 5, w_row, w_col, lane);
-            break;
-        default:
-            multiply(op, first_row, MAX_ROWS, w_row, w_col, lane);
-            break;
-        }
+    e.n_vectors = MAX_VECTORS;
+    switch (n_rows) {
+    case 1:
+        e.n_rows = 1;
+        multiply(op, first_row, e);
+        break;
+    case 2:
+        e.n_rows = 2;
+        multiply(op, first_row, e);
+        break;
+    default:
+        e.n_rows = WIDE_ROWS;
+        multiply(op, first_row, e);
+        break;
+    }
+}
+
+static inline __attribute__((always_inline)) void
+multiply_narrow(const struct kern_fma_tile *op, size_t first_row, size_t n_rows, struct extent e)
+{
+    e.n_vectors = 2;
+    switch (n_rows) {
+    case 1:
+        e.n_rows = 1;
+        multiply(op, first_row, e);
+        break;
+    case 2:
+        e.n_rows = 2;
+        multiply(op, first_row, e);
+        break;
+    case 3:
+        e.n_rows = 3;
+        multiply(op, first_row, e);
+        break;
+    case 4:
+        e.n_rows = 4;
+        multiply(op, first_row, e);
+        break;
+    case 5:
+        e.n_rows = 5;
+        multiply(op, first_row, e);
+        break;
+    default:
+        e.n_rows = NARROW_ROWS;
+        multiply(op, first_row, e);
+        break;
+    }
+}
+
+/** All rows times at most BLOCK_K columns. Choose what is constant in the loops. */
+static void multiply_block(const struct kern_fma_tile *op)
+{
+    struct extent in_row = {.w_row = op->w_row, .w_col = 1};
+    struct extent in_column = {.w_row = 1, .w_col = op->w_col};
+    size_t most = op->narrow ? NARROW_ROWS : WIDE_ROWS;
+    /* Groups of nearly the same size: a group of one or two rows would wait on its chains. */
+    size_t n_groups = (op->n_rows + most - 1) / most;
+    for (size_t i = 0, row = 0; i < n_groups; i++) {
+        size_t end = op->n_rows * (i + 1) / n_groups;
+        if (op->narrow && op->w_col == 1)
+            multiply_narrow(op, row, end - row, in_row);
+        else if (op->narrow)
+            multiply_narrow(op, row, end - row, in_column);
+        else if (op->w_col == 1)
+            multiply_wide(op, row, end - row, in_row);
+        else
+            multiply_wide(op, row, end - row, in_column);
+        row = end;
     }
 }
 
 void kern_avx2_fma_tile(const struct kern_fma_tile *op)
 {
-    /* Groups of nearly the same size: a group of one or two rows would wait on its chains. */
-    size_t n_groups = (op->n_rows + MAX_ROWS - 1) / MAX_ROWS;
-    for (size_t i = 0, row = 0; i < n_groups; i++) {
-        size_t end = op->n_rows * (i + 1) / n_groups;
-        if (op->w_col == 1)
-            multiply_rows(op, row, end - row, op->w_row, 1);
-        else
-            multiply_rows(op, row, end - row, 1, op->w_col);
-        row = end;
+    struct kern_fma_tile block = *op;
+    for (size_t k = 0; k < op->n_k || k == 0; k += BLOCK_K) {
+        size_t left = op->n_k - k;
+        block.w = op->w + k * op->w_col;
+        block.x = op->x + k * KERN_PANEL;
+        block.n_k = left < BLOCK_K ? left : BLOCK_K;
+        block.resume = op->resume || k > 0;
+        multiply_block(&block);
     }
 }
