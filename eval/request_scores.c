@@ -23,11 +23,6 @@ static enum status no_memory(struct status_why *why)
     return status_fail(why, STATUS_MEMORY, "no memory for the tokens of the requests");
 }
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 /** Where nothing else does, this token stands in front. */
 static enum status find_prefix(const struct maker *m, int32_t *id, struct status_why *why)
 {
@@ -118,7 +113,8 @@ static enum status add_sequence(struct maker *m, struct eval_request_score *s,
         out->sequences_capacity = wanted;
     }
     all->items[all->n++] = *sequence;
-    out->longest = larger(out->longest, sequence->n_tokens - 1);
+    if (sequence->n_tokens - 1 > out->longest)
+        out->longest = sequence->n_tokens - 1;
     s->n_left++;
     return STATUS_OK;
 }

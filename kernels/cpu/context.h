@@ -40,6 +40,16 @@ static inline struct kern_cpu *kern_cpu_of(struct kern_backend *b)
     return (struct kern_cpu *)b;
 }
 
+static inline size_t kern_cpu_min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline size_t kern_cpu_max(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 /** Whether the caller wants the operation to end. */
 static inline bool kern_cpu_cancelled(const struct kern_cpu *cpu)
 {

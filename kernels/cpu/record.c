@@ -13,18 +13,13 @@ enum {
     GROUPS = KERN_PANEL / KERN_LANES
 };
 
-static size_t smaller_of(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static struct kern_walk_limits choose_limits(const struct kern_record *op)
 {
     size_t n_vocab = op->head.matrix->n_rows;
     size_t n_panels = SLAB_FLOATS / KERN_PANEL / n_vocab;
     size_t n_rows = (n_panels ? n_panels : 1) * KERN_PANEL;
     return (struct kern_walk_limits){
-        .n_rows = smaller_of(smaller_of(n_rows, SLAB_ROWS), op->n_rows), .tile_rows = n_vocab};
+        .n_rows = kern_cpu_min(kern_cpu_min(n_rows, SLAB_ROWS), op->n_rows), .tile_rows = n_vocab};
 }
 
 /** The smallest logit of each lane; NaN is passed over. */
@@ -74,7 +69,7 @@ static void encode_group(void *context, size_t index, unsigned thread)
     kern_score_lanes_init(&sums);
     ops->score_update(&sums, &tile, NULL);
     struct kern_encoded_rows rows = {.n_lanes =
-                                         smaller_of(r->n_rows - index * KERN_LANES, KERN_LANES)};
+                                         kern_cpu_min(r->n_rows - index * KERN_LANES, KERN_LANES)};
     for (size_t lane = 0; lane < rows.n_lanes; lane++) {
         size_t row = r->first_row + index * KERN_LANES + lane;
         uint16_t *record = r->op->records + row * r->op->stride;
@@ -119,7 +114,7 @@ enum status kern_cpu_record(struct kern_backend *b, const struct kern_record *op
     enum status status = kern_walk_open(&r.walk, kern_cpu_of(b), &score, &limits, why);
     r.walk.n_vocab_rows = r.walk.n_vocab;
     for (size_t row = 0; status == STATUS_OK && row < op->n_rows; row += limits.n_rows)
-        status = record_slab(&r, row, smaller_of(op->n_rows - row, limits.n_rows));
+        status = record_slab(&r, row, kern_cpu_min(op->n_rows - row, limits.n_rows));
     kern_walk_close(&r.walk);
     return status;
 }
