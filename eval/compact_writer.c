@@ -14,7 +14,7 @@ struct eval_compact_writer {
     struct eval_compact_layout layout;
     struct eval_compact_places places;
     struct eval_compact_check *checks; /* [n_windows] */
-    size_t n_kept;
+    size_t n_kept;    /* windows from 0 on that the part held, by their checksums */
     uint8_t *encoded; /* [ENCODED_ROWS, row_bytes] */
     /* The window at work: its rows so far. */
     struct eval_digest *digest;
@@ -223,11 +223,6 @@ enum status eval_compact_writer_open(struct eval_compact_writer **out,
 bool eval_compact_writer_is_whole(const struct eval_compact_writer *w)
 {
     return eval_part_is_whole(w->part);
-}
-
-size_t eval_compact_writer_n_kept(const struct eval_compact_writer *w)
-{
-    return w->n_kept;
 }
 
 uint64_t eval_compact_writer_n_bytes(const struct eval_compact_writer *w)

@@ -39,9 +39,6 @@ enum status eval_compact_writer_open(struct eval_compact_writer **out,
 /** Whether PATH was there already, with `resume`: see eval/part_file.h. */
 bool eval_compact_writer_is_whole(const struct eval_compact_writer *writer);
 
-/** Windows from 0 on without a gap that the part held when it was opened, by their checksums. */
-size_t eval_compact_writer_n_kept(const struct eval_compact_writer *writer);
-
 /** Bytes that the file will have. */
 uint64_t eval_compact_writer_n_bytes(const struct eval_compact_writer *writer);
 

@@ -75,10 +75,10 @@ static struct eval_compact_recording recording_of(const struct evaluation *e, ch
 }
 
 /**
- * Record F16, the windows from eval_compact_writer_n_kept up to `until` only. All of them are
- * committed; otherwise the part stays.
+ * Record F16, the windows from `from`, which a part is to have those before, up to `until` only.
+ * Where that is the last one the file is committed; otherwise the part stays.
  */
-static void record(enum eval_compact_kind kind, const char *head_path, bool resume, size_t until)
+static void record(enum eval_compact_kind kind, const char *head_path, size_t from, size_t until)
 {
     struct setup setup = usual();
     struct eval_row_sink sink;
@@ -91,13 +91,13 @@ static void record(enum eval_compact_kind kind, const char *head_path, bool resu
     char id[EVAL_HEX];
     struct eval_compact_recording recording = recording_of(&e, id, kind);
     recording.head_path = head_path;
-    recording.resume = resume;
+    recording.resume = access(part_name, F_OK) == 0;
     struct eval_compact_writer *writer;
     eval_compact_writer_open(&writer, &recording, &why);
     assert_string_equal(why.text, "");
     sink = eval_compact_writer_sink(writer);
     for (size_t w = 0; w < N_WINDOWS; w++)
-        e.table.done[w] = w < eval_compact_writer_n_kept(writer) || w >= until;
+        e.table.done[w] = w < from || w >= until;
     assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_OK);
     char recorded_id[EVAL_HEX], read_id[EVAL_HEX];
     assert_int_equal(eval_compact_writer_id(recorded_id, writer, &why), STATUS_OK);
@@ -163,7 +163,7 @@ static void assert_live(const struct evaluation *e)
 static void float32_gives_the_live_comparison(void **state)
 {
     (void)state;
-    record(EVAL_COMPACT_F32, NULL, false, N_WINDOWS);
+    record(EVAL_COMPACT_F32, NULL, 0, N_WINDOWS);
     for (size_t windows = 1; windows <= 7; windows += 3) {
         struct evaluation e;
         compare(&e, 0, windows * N_CTX);
@@ -175,7 +175,7 @@ static void float32_gives_the_live_comparison(void **state)
 static void a_head_by_path_gives_the_same(void **state)
 {
     (void)state;
-    record(EVAL_COMPACT_F32, F16, false, N_WINDOWS);
+    record(EVAL_COMPACT_F32, F16, 0, N_WINDOWS);
     struct evaluation e;
     compare(&e, 0, 4 * N_CTX);
     assert_live(&e);
@@ -185,7 +185,7 @@ static void a_head_by_path_gives_the_same(void **state)
 static void another_head_is_refused(void **state)
 {
     (void)state;
-    record(EVAL_COMPACT_F32, F16, false, N_WINDOWS);
+    record(EVAL_COMPACT_F32, F16, 0, N_WINDOWS);
     struct status_why why = {""};
     struct eval_compact_file file;
     assert_int_equal(eval_compact_open(&file, target, &why), STATUS_OK);
@@ -204,7 +204,7 @@ static void another_head_is_refused(void **state)
 static void float16_comes_near(void **state)
 {
     (void)state;
-    record(EVAL_COMPACT_F16, NULL, false, N_WINDOWS);
+    record(EVAL_COMPACT_F16, NULL, 0, N_WINDOWS);
     struct status_why why = {""};
     struct eval_compact_file file;
     assert_int_equal(eval_compact_open(&file, target, &why), STATUS_OK);
@@ -237,7 +237,7 @@ static void float16_comes_near(void **state)
 static void windows_from_the_middle_are_found(void **state)
 {
     (void)state;
-    record(EVAL_COMPACT_F32, NULL, false, N_WINDOWS);
+    record(EVAL_COMPACT_F32, NULL, 0, N_WINDOWS);
     struct status_why why = {""};
     struct eval_compact_file file;
     assert_int_equal(eval_compact_open(&file, target, &why), STATUS_OK);
@@ -346,12 +346,12 @@ static void continued_recordings_end_with_the_same_bytes(void **state)
     (void)state;
     for (enum eval_compact_kind kind = EVAL_COMPACT_F32; kind <= EVAL_COMPACT_F16; kind++) {
         size_t n, n_again;
-        record(kind, NULL, false, N_WINDOWS);
+        record(kind, NULL, 0, N_WINDOWS);
         char *whole = all_bytes(target, &n);
         unlink(target);
-        record(kind, NULL, false, 4);
-        record(kind, NULL, true, 9);
-        record(kind, NULL, true, N_WINDOWS);
+        record(kind, NULL, 0, 4);
+        record(kind, NULL, 4, 9);
+        record(kind, NULL, 9, N_WINDOWS);
         char *again = all_bytes(target, &n_again);
         assert_int_equal(n, n_again);
         assert_memory_equal(whole, again, n);
@@ -361,33 +361,74 @@ static void continued_recordings_end_with_the_same_bytes(void **state)
     }
 }
 
+static struct eval_compact_places places_of_target(void)
+{
+    struct status_why why;
+    struct eval_compact_file file;
+    assert_int_equal(eval_compact_open(&file, target, &why), STATUS_OK);
+    struct eval_compact_places places = file.places;
+    eval_compact_close(&file);
+    return places;
+}
+
+/** That a journal finds the windows before n_kept in the part, and no others. checks: of all. */
+static void assert_kept(const char *checks, size_t n_kept)
+{
+    struct setup setup = usual();
+    struct evaluation e;
+    evaluation_open(&e, &setup);
+    char id[EVAL_HEX];
+    struct status_why why = {""};
+    struct eval_compact_recording recording = recording_of(&e, id, EVAL_COMPACT_F16);
+    struct eval_compact_writer *writer;
+    recording.resume = true;
+    assert_int_equal(eval_compact_writer_open(&writer, &recording, &why), STATUS_OK);
+    struct eval_row_sink sink = eval_compact_writer_sink(writer);
+    for (size_t w = 0; w < N_WINDOWS; w++) {
+        struct eval_compact_check check;
+        double state[EVAL_SHA256_DOUBLES];
+        bool same;
+        eval_compact_check_decode(&check, (const uint8_t *)checks + w * EVAL_COMPACT_CHECK_BYTES);
+        memcpy(state, check.sha256, EVAL_SHA256_BYTES);
+        assert_int_equal(sink.restore(sink.user, w, state, &same, &why), STATUS_OK);
+        assert_int_equal(same, w < n_kept);
+    }
+    eval_compact_writer_close(writer, true);
+    evaluation_close(&e);
+}
+
+/** Go on with a part of which the windows before `end` are whole. */
+static void check_part(const char *whole, size_t n, const char *part, size_t n_part, size_t end)
+{
+    struct eval_compact_places places = places_of_target();
+    size_t n_kept = end > places.rows ? (end - places.rows) / places.window_bytes : 0, n_again;
+    unlink(target);
+    temp_write(part_name, part, n_part);
+    assert_kept(whole + places.checks, n_kept);
+    temp_write(part_name, part, n_part);
+    record(EVAL_COMPACT_F16, NULL, n_kept, N_WINDOWS);
+    char *again = all_bytes(target, &n_again);
+    assert_int_equal(n, n_again);
+    assert_memory_equal(whole, again, n);
+    free(again);
+}
+
 /** Wherever a kill cuts the part, what is counted as kept is whole, and the rest is done again. */
 static void a_torn_part_is_continued(void **state)
 {
     (void)state;
-    size_t n, n_again;
-    record(EVAL_COMPACT_F16, NULL, false, N_WINDOWS);
+    size_t n;
+    record(EVAL_COMPACT_F16, NULL, 0, N_WINDOWS);
     char *whole = all_bytes(target, &n);
-    unlink(target);
     const size_t cuts[] = {0, 100, 512, 5000, n - 20000, n - 1};
-    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
-        temp_write(part_name, whole, cuts[i]);
-        record(EVAL_COMPACT_F16, NULL, true, N_WINDOWS);
-        char *again = all_bytes(target, &n_again);
-        assert_int_equal(n, n_again);
-        assert_memory_equal(whole, again, n);
-        free(again);
-        unlink(target);
-    }
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++)
+        check_part(whole, n, whole, cuts[i], cuts[i]);
     /* Of full size, but with a row that never reached the disk. */
     char *torn = malloc(n);
+    size_t hole = n - 10 * 15 * 200;
     memcpy(torn, whole, n);
-    memset(torn + n - 10 * 15 * 200, 0, 100);
-    temp_write(part_name, torn, n);
-    record(EVAL_COMPACT_F16, NULL, true, N_WINDOWS);
-    char *again = all_bytes(target, &n_again);
-    assert_memory_equal(whole, again, n);
-    free(again);
+    memset(torn + hole, 0, 100);
+    check_part(whole, n, torn, n, hole);
     free(torn);
     free(whole);
 }
@@ -395,7 +436,7 @@ static void a_torn_part_is_continued(void **state)
 static void another_recording_is_not_continued(void **state)
 {
     (void)state;
-    record(EVAL_COMPACT_F32, NULL, false, 4);
+    record(EVAL_COMPACT_F32, NULL, 0, 4);
     struct setup setup = usual();
     struct evaluation e;
     evaluation_open(&e, &setup);
