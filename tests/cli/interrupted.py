@@ -5,16 +5,13 @@ import pathlib
 import random
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
 from documents import without_run
+from program import ASSAY, F16, Q4, TEXT
 
 os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
-ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
-DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
-F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
 # Small batches, so that much is to be interrupted.
 SLOWLY = ["-t", "1", "-b", "32", "-q"]
 PERPLEXITY = [ASSAY, "perplexity", "-m", Q4, "-f", TEXT, "-c", "32", "--chunks", "60", *SLOWLY]

@@ -19,19 +19,13 @@ import tempfile
 import unittest
 
 from documents import documented, paths, without_run
+from program import ASSAY, F16, Q4, SOURCE, TEXT, run
 
 os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
-ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
-DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
-F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
 SHARED = SOURCE.parent / "shared"
 KLD = SHARED / "reference" / "kld"
 N_CTX, N_CHUNKS, N_VOCAB = 32, 6, 2048
 WINDOWS = ["-f", TEXT, "-c", str(N_CTX), "--chunks", str(N_CHUNKS)]
-
-
-def run(*words, **more):
-    return subprocess.run([ASSAY, *words], capture_output=True, text=True, **more)
 
 
 def figures(printed):

@@ -13,16 +13,14 @@ import tempfile
 import unittest
 
 from documents import differences
-
-ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
-F16, Q4 = SOURCE / "data" / "tiny.F16.gguf", SOURCE / "data" / "tiny.Q4_K_M.gguf"
+from program import ASSAY, F16, Q4, SOURCE, TEXT
 
 
 def check():
     """(document, lines of the table as dictionaries)"""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        subprocess.run([ASSAY, "perplexity", "-q", "-m", Q4, "-f", SOURCE / "docs" / "handbook.md",
+        subprocess.run([ASSAY, "perplexity", "-q", "-m", Q4, "-f", TEXT,
                         "-c", "32", "--chunks", "3", "--kl-divergence-base", folder / "t.kld"],
                        capture_output=True, check=True)
         subprocess.run([ASSAY, "check", "-q", "-m", F16, "--kl-divergence-base", folder / "t.kld",

@@ -17,18 +17,12 @@ import tempfile
 import unittest
 
 from documents import documented, paths, without_run
+from program import ASSAY, F16, Q4, SOURCE, TEXT, run
 
-ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
-DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
-F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
 SHARED_MODELS = SOURCE.parent / "shared" / "models"
 N_CTX, N_CHUNKS, N_VOCAB, WIDTH, N_SCORED = 32, 6, 2048, 256, 15
 WINDOWS = ["-f", TEXT, "-c", str(N_CTX), "--chunks", str(N_CHUNKS)]
 HEADER, HASH = 512, 32
-
-
-def run(*words, **more):
-    return subprocess.run([ASSAY, *words], capture_output=True, text=True, **more)
 
 
 class CompactBase(unittest.TestCase):

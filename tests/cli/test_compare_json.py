@@ -14,10 +14,8 @@ import tempfile
 import unittest
 
 from documents import documented, paths
+from program import ASSAY, F16, Q4, SOURCE, TEXT
 
-ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
-DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
-F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
 TASKS = SOURCE / "tests" / "data" / "tasks" / "hellaswag.txt"
 
 

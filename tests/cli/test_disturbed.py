@@ -17,9 +17,8 @@ import tempfile
 import time
 import unittest
 
-ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
-DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
-F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
+from program import ASSAY, F16, Q4, TEXT
+
 SMALL = ["-f", TEXT, "-c", "32", "-t", "1", "-q"]
 PERPLEXITY = [ASSAY, "perplexity", "-m", Q4, *SMALL]
 KLD = [ASSAY, "kld", "-m", Q4, "--base", F16, *SMALL]

@@ -16,10 +16,9 @@ import tempfile
 import unittest
 
 from documents import documented, paths, without_run
+from program import ASSAY, DATA, SOURCE, TEXT
 
 os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
-ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
-DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
 COMMON = ["-f", TEXT, "-c", "48", "--chunks", "3", "-q", "--context-curve"]
 
 

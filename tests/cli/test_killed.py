@@ -10,8 +10,8 @@ import sys
 import tempfile
 import unittest
 
-from interrupted import (ASSAY, F16, KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, Run,
-                         hellaswag)
+from interrupted import KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, Run, hellaswag
+from program import ASSAY, F16
 
 N_KILLS = 20
 

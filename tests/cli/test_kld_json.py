@@ -14,11 +14,9 @@ import tempfile
 import unittest
 
 from documents import documented, paths, without_run
+from program import ASSAY, F16, Q4, SOURCE, TEXT
 
 os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
-ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
-DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
-F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
 COMMON = ["--base", F16, "-f", TEXT, "-c", "32", "--chunks", "3", "-q", "--context-curve",
           "--worst", "2", "--js"]
 

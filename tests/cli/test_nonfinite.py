@@ -7,7 +7,6 @@ import json
 import math
 import pathlib
 import re
-import struct
 import subprocess
 import sys
 import tempfile

@@ -18,8 +18,8 @@ import tempfile
 import unittest
 
 from documents import without_run
-from interrupted import (ASSAY, F16, KLD, PERPLEXITY, Q4, RECORD, RECORD_HIDDEN, SOURCE, Run,
-                         hellaswag)
+from interrupted import KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, Run, hellaswag
+from program import ASSAY, F16, Q4, SOURCE
 
 
 class State(unittest.TestCase):

@@ -14,9 +14,8 @@ import sys
 import tempfile
 import unittest
 
-ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
-DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
-F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
+from program import ASSAY, F16, Q4, SOURCE, TEXT
+
 MODELS = SOURCE.parent / "shared" / "models"
 
 
