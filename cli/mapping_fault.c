@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -81,6 +82,14 @@ static void print(const char *text)
     (void)written; /* nobody is left to be told */
 }
 
+/** Threads that read the same file meet the same fault: the first to come here says so. */
+static void wait_unless_first(void)
+{
+    static atomic_flag taken = ATOMIC_FLAG_INIT;
+    while (atomic_flag_test_and_set(&taken))
+        pause(); /* until the first one ends the process */
+}
+
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -92,6 +101,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         signal(number, SIG_DFL); /* the same instruction again, and for good */
         return;
     }
+    wait_unless_first();
     print("assay: ");
     print(path);
     print(": a part that was there cannot be read any more: the file became shorter, or its disk "
