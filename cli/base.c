@@ -128,8 +128,8 @@ enum status cli_base_limit(const struct cli_base *base, struct eval_plan_options
                                                       : base->logits.shape.n_chunks;
     if (plan->skip_windows >= n_windows)
         return status_fail(why, STATUS_USAGE,
-                           "--chunk-from %zu leaves nothing of the %zu windows of %s",
-                           plan->skip_windows, n_windows, base->path);
+                           "--chunk-from %zu leaves nothing of the %zu window%s of %s",
+                           plan->skip_windows, n_windows, status_plural(n_windows), base->path);
     size_t left = n_windows - plan->skip_windows;
     if (plan->max_windows == 0 || plan->max_windows > left)
         plan->max_windows = left;

@@ -11,9 +11,9 @@ void cli_check_print_beginning(const struct cli_checking *c)
 {
     struct eval_task task = eval_check_run_task(c->check);
     fprintf(stderr,
-            "assay: checking %zu windows of %zu tokens, %zu scored in each, batches of %zu "
+            "assay: checking %zu window%s of %zu tokens, %zu scored in each, batches of %zu "
             "tokens\n",
-            c->plan.n_windows, c->plan.window, c->plan.n_scored,
+            c->plan.n_windows, status_plural(c->plan.n_windows), c->plan.window, c->plan.n_scored,
             eval_run_batch_tokens(&task, &c->run_options));
     cli_print_memory(&c->job.memory, 1);
 }
@@ -109,8 +109,9 @@ static void print_limits(const struct cli_checking *c)
 void cli_check_print_end(const struct cli_checking *c)
 {
     const struct eval_kld_result *r = &c->result.kld;
-    printf("%s: %zu tokens scored in %zu of %zu windows\n", r->complete ? "Checked" : "Incomplete",
-           r->n_tokens, r->n_windows, c->plan.n_windows);
+    printf("%s: %zu token%s scored in %zu of %zu window%s\n",
+           r->complete ? "Checked" : "Incomplete", r->n_tokens, status_plural(r->n_tokens),
+           r->n_windows, c->plan.n_windows, status_plural(c->plan.n_windows));
     if (r->n_windows) {
         print_divergence(&c->result);
         print_nll(&c->result);
@@ -122,6 +123,5 @@ void cli_check_print_end(const struct cli_checking *c)
     if (r->n_windows)
         print_limits(c);
     cli_flush();
-    fprintf(stderr, "assay: %zu tokens evaluated in %.1f s\n", c->job.stats.n_inputs,
-            c->job.stats.seconds);
+    cli_job_print_speed(&c->job);
 }

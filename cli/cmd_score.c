@@ -150,9 +150,10 @@ static enum status score(struct cli_scoring *s, struct status_why *why)
         return status_fail(why, run_status, "interrupted: the result is incomplete");
     if (s->n_nonfinite)
         return status_fail(why, STATUS_NONFINITE,
-                           "%zu of %zu requests have a score that is not finite; the first is "
+                           "%zu of %zu request%s %s a score that is not finite; the first is "
                            "line %zu",
-                           s->n_nonfinite, s->n_written, s->first_nonfinite);
+                           s->n_nonfinite, s->n_written, status_plural(s->n_written),
+                           s->n_nonfinite == 1 ? "has" : "have", s->first_nonfinite);
     return STATUS_OK;
 }
 

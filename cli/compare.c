@@ -78,7 +78,7 @@ static enum status choose(struct cli_place *out, const struct cli_compare *c, si
     if (wanted > n || (wanted == 0 && n != 1))
         return status_fail(why, STATUS_USAGE,
                            "%s has %zu model%s; choose one with %s N, N from 1 to %zu", r->file, n,
-                           n == 1 ? "" : "s", option, n);
+                           status_plural(n), option, n);
     struct cli_place item = {0};
     while (cli_place_next(&list, &item) && item.index + 1 < wanted) {
     }

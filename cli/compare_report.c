@@ -42,7 +42,8 @@ static double share(size_t n_right, size_t n)
 static void print_tasks(const struct cli_compare *c)
 {
     char kind[32];
-    printf("%s, %zu tasks\n", cli_printable(kind, sizeof kind, c->task_kind), c->n_tasks);
+    printf("%s, %zu task%s\n", cli_printable(kind, sizeof kind, c->task_kind), c->n_tasks,
+           status_plural(c->n_tasks));
     printf("\n%-9s %9s %9s %21s %7s %7s %10s %11s %10s\n", "", "A %", "B %", "B - A %", "only A",
            "only B", "exact p", "chi-square", "p");
     for (size_t s = 0; s < CLI_N_TASK_SCORES; s++) {
@@ -60,9 +61,9 @@ void cli_compare_print(const struct cli_compare *c)
     bool tasks = c->sides[0].result.kind == CLI_RESULT_TASKS;
     for (size_t side = 0; side < 2; side++)
         if (c->n_only[side])
-            fprintf(stderr, "assay: note: %s has %zu %s that %s lacks; they are left out\n",
-                    c->sides[side].result.file, c->n_only[side], tasks ? "tasks" : "windows",
-                    c->sides[!side].result.file);
+            fprintf(stderr, "assay: note: %s has %zu %s%s that %s lacks, left out here\n",
+                    c->sides[side].result.file, c->n_only[side], tasks ? "task" : "window",
+                    status_plural(c->n_only[side]), c->sides[!side].result.file);
     print_sides(c);
     if (tasks)
         print_tasks(c);

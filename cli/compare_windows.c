@@ -146,8 +146,9 @@ static enum status bootstrap(struct cli_compare *c, const struct windows *w,
 {
     if (w->n < 2 || w->n > UINT32_MAX)
         return status_fail(why, STATUS_USAGE,
-                           "%s and %s have %zu windows in common; an interval takes two or more",
-                           c->sides[0].result.file, c->sides[1].result.file, w->n);
+                           "%s and %s have %zu window%s in common; an interval takes two or more",
+                           c->sides[0].result.file, c->sides[1].result.file, w->n,
+                           status_plural(w->n));
     struct eval_pair pair = {
         .n_windows = w->n,
         .n_tokens = w->n_tokens,

@@ -55,7 +55,7 @@ static void print_name(const char *bytes, size_t n_bytes, int width)
 
 static void print_metadata(const struct gguf_file *file)
 {
-    printf("\nmetadata: %zu keys\n", gguf_n_kv(file));
+    printf("\nmetadata: %zu key%s\n", gguf_n_kv(file), status_plural(gguf_n_kv(file)));
     for (size_t i = 0; i < gguf_n_kv(file); i++) {
         const struct gguf_kv *kv = gguf_kv_at(file, i);
         char type[48];

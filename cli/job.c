@@ -1,6 +1,7 @@
 #include "cli/job.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "cli/interrupt.h"
 #include "eval/batch_size.h"
@@ -77,6 +78,14 @@ void cli_job_catch_interrupts(struct cli_job *job)
 void cli_job_begin(struct cli_job *job)
 {
     cli_progress_begin(&job->progress, job->output->quiet);
+}
+
+void cli_job_print_speed(const struct cli_job *job)
+{
+    size_t n = job->stats.n_inputs;
+    double seconds = job->stats.seconds;
+    fprintf(stderr, "assay: %zu token%s evaluated in %.1f s, %.1f tokens/s\n", n, status_plural(n),
+            seconds, seconds > 0 ? (double)n / seconds : 0);
 }
 
 void cli_job_close(struct cli_job *job)

@@ -56,6 +56,9 @@ void cli_job_catch_interrupts(struct cli_job *job);
 /** The evaluation begins: its progress is shown, unless with --quiet. */
 void cli_job_begin(struct cli_job *job);
 
+/** After the run: how many tokens in how much time, on standard error. */
+void cli_job_print_speed(const struct cli_job *job);
+
 /** Release it, last of all: models live on the backend. A document not written is abandoned. */
 void cli_job_close(struct cli_job *job);
 

@@ -23,7 +23,7 @@ void cli_kld_print_beginning(const struct cli_comparison *c)
     fprintf(stderr,
             "kl_divergence: comparing %zu model%s with the base over %zu chunks, n_ctx=%zu, "
             "batch_size=%zu, n_seq=%zu\n",
-            c->n_candidates, c->n_candidates == 1 ? "" : "s", c->plan.n_windows, c->plan.window,
+            c->n_candidates, status_plural(c->n_candidates), c->plan.n_windows, c->plan.window,
             batch, batch / c->plan.n_inputs);
     cli_print_memory(&c->job.memory, 1 + c->n_candidates);
 }
@@ -204,9 +204,10 @@ static void print_nonfinite(const struct cli_comparison *c, size_t candidate)
     const struct eval_nonfinite *n = &c->results[candidate].nonfinite;
     if (n->n)
         fprintf(stderr,
-                "assay: %s: %zu of %zu divergences are not finite; the first is at window %zu, "
+                "assay: %s: %zu of %zu divergence%s %s not finite; the first is at window %zu, "
                 "position %zu\n",
-                c->candidates[candidate].path, n->n, c->results[candidate].n_tokens, n->window,
+                c->candidates[candidate].path, n->n, c->results[candidate].n_tokens,
+                status_plural(c->results[candidate].n_tokens), n->n == 1 ? "is" : "are", n->window,
                 n->position);
 }
 
@@ -219,7 +220,8 @@ static void print_candidate(const struct cli_comparison *c, size_t i)
         print_rows(c, i);
     }
     if (r->n_windows == 0) {
-        printf("Incomplete: not one of %zu windows\n", c->plan.n_windows);
+        printf("Incomplete: not one of %zu window%s\n", c->plan.n_windows,
+               status_plural(c->plan.n_windows));
         return;
     }
     if (!c->settings->llama_compat || r->n_tokens >= COMPAT_LEAST_TOKENS) {
@@ -235,7 +237,8 @@ static void print_candidate(const struct cli_comparison *c, size_t i)
     printf("\n%s estimate: PPL = %.4lf +/- %.5lf", r->complete ? "Final" : "Incomplete",
            cli_shown(r->figures.ppl.value, 4), cli_shown(r->figures.ppl.error, 5));
     if (!r->complete)
-        printf(" (%zu of %zu windows)", r->n_windows, c->plan.n_windows);
+        printf(" (%zu of %zu window%s)", r->n_windows, c->plan.n_windows,
+               status_plural(c->plan.n_windows));
     putchar('\n');
 }
 
@@ -245,6 +248,8 @@ void cli_kld_print_end(struct cli_comparison *c)
     for (size_t i = 0; i < c->n_candidates; i++)
         print_candidate(c, i);
     cli_flush();
-    fprintf(stderr, "assay: %zu tokens evaluated by %zu models in %.1f s\n", c->job.stats.n_inputs,
-            c->n_candidates + (c->base.kind == CLI_BASE_MODEL), c->job.stats.seconds);
+    size_t n_tokens = c->job.stats.n_inputs;
+    size_t n_models = c->n_candidates + (c->base.kind == CLI_BASE_MODEL);
+    fprintf(stderr, "assay: %zu token%s evaluated by %zu model%s in %.1f s\n", n_tokens,
+            status_plural(n_tokens), n_models, status_plural(n_models), c->job.stats.seconds);
 }

@@ -141,8 +141,9 @@ enum status cli_recording_finish(struct cli_evaluation *e, struct status_why *wh
     }
     enum status status = e->compact ? finish_compact(e, why) : finish_logits(e, why);
     if (status == STATUS_OK)
-        fprintf(stderr, "assay: %s: %zu chunks of %zu tokens recorded, %.1f MB\n", path,
-                e->plan.n_windows, e->plan.window, (double)e->recorded.n_bytes / megabyte);
+        fprintf(stderr, "assay: %s: %zu chunk%s of %zu tokens recorded, %.1f MB\n", path,
+                e->plan.n_windows, status_plural(e->plan.n_windows), e->plan.window,
+                (double)e->recorded.n_bytes / megabyte);
     return status;
 }
 

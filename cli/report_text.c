@@ -54,12 +54,14 @@ static void print_nonfinite(const struct cli_evaluation *e)
                                       n_bytes < sizeof bytes ? n_bytes : sizeof bytes);
     text[n_text] = '\0';
     fprintf(stderr,
-            "assay: %zu of %zu scores are not finite; the first is that of token %" PRId32
+            "assay: %zu of %zu score%s %s not finite; the first is that of token %" PRId32
             " '%s' at window %zu, position %zu\n",
-            n->n, e->result.n_tokens, n->token, text, n->window, n->position);
-    printf("Finite scores alone: exp(mean NLL) %.4lf over %zu of %zu tokens, no perplexity of the "
+            n->n, e->result.n_tokens, status_plural(e->result.n_tokens), n->n == 1 ? "is" : "are",
+            n->token, text, n->window, n->position);
+    printf("Finite scores alone: exp(mean NLL) %.4lf over %zu of %zu token%s, no perplexity of the "
            "text\n",
-           cli_unsigned_nan(e->result.finite_ppl), e->result.n_tokens - n->n, e->result.n_tokens);
+           cli_unsigned_nan(e->result.finite_ppl), e->result.n_tokens - n->n, e->result.n_tokens,
+           status_plural(e->result.n_tokens));
 }
 
 static void print_estimate(FILE *to, const struct cli_evaluation *e)
@@ -69,11 +71,12 @@ static void print_estimate(FILE *to, const struct cli_evaluation *e)
         fprintf(to, "Final estimate: PPL = %.4lf +/- %.5lf\n", cli_unsigned_nan(f->ppl),
                 cli_unsigned_nan(f->ppl_error));
     else if (e->result.n_windows)
-        fprintf(to, "Incomplete estimate: PPL = %.4lf +/- %.5lf (%zu of %zu windows)\n",
+        fprintf(to, "Incomplete estimate: PPL = %.4lf +/- %.5lf (%zu of %zu window%s)\n",
                 cli_unsigned_nan(f->ppl), cli_unsigned_nan(f->ppl_error), e->result.n_windows,
-                e->plan.n_windows);
+                e->plan.n_windows, status_plural(e->plan.n_windows));
     else
-        fprintf(to, "Incomplete: not one of %zu windows\n", e->plan.n_windows);
+        fprintf(to, "Incomplete: not one of %zu window%s\n", e->plan.n_windows,
+                status_plural(e->plan.n_windows));
 }
 
 void cli_report_end(struct cli_evaluation *e)
@@ -85,7 +88,8 @@ void cli_report_end(struct cli_evaluation *e)
         putchar('\n');
     if (e->curve.n_positions)
         print_curve(e);
-    printf("Tokens scored: %zu in %zu windows\n", r->n_tokens, r->n_windows);
+    printf("Tokens scored: %zu in %zu window%s\n", r->n_tokens, r->n_windows,
+           status_plural(r->n_windows));
     if (r->n_bytes > 0)
         printf("Bits per byte: %.6f over %.0f bytes\n", cli_unsigned_nan(r->bits_per_byte),
                r->n_bytes);
@@ -94,9 +98,7 @@ void cli_report_end(struct cli_evaluation *e)
     print_estimate(stdout, e);
     cli_flush();
 
-    fprintf(stderr, "assay: %zu tokens evaluated in %.1f s, %.1f tokens/s\n", e->job.stats.n_inputs,
-            e->job.stats.seconds,
-            e->job.stats.seconds > 0 ? (double)e->job.stats.n_inputs / e->job.stats.seconds : 0);
+    cli_job_print_speed(&e->job);
     if (!cli_same_stream())
         print_estimate(stderr, e);
 }

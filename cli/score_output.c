@@ -49,14 +49,15 @@ static double n_inputs_alone(const struct cli_scoring *s)
 void cli_score_report_beginning(const struct cli_scoring *s)
 {
     fprintf(stderr,
-            "assay: %zu requests, %zu tokens to score, sequences of at most %zu tokens, batches of "
-            "%zu tokens\n",
-            s->requests.n, s->scores.n_scored, s->scores.longest, s->batch_tokens);
+            "assay: %zu request%s, %zu token%s to score, sequences of at most %zu, batches of %zu "
+            "tokens\n",
+            s->requests.n, status_plural(s->requests.n), s->scores.n_scored,
+            status_plural(s->scores.n_scored), s->scores.longest, s->batch_tokens);
     if (s->scores.n_truncated)
         fprintf(stderr,
-                "assay: note: %zu requests are longer than -c %zu; tokens are left out at their "
-                "begin\n",
-                s->scores.n_truncated, s->options.n_ctx);
+                "assay: note: %zu request%s longer than -c %zu, of which the first tokens are left "
+                "out\n",
+                s->scores.n_truncated, status_plural(s->scores.n_truncated), s->options.n_ctx);
     if (s->scores.sequences.n)
         cli_print_memory(&s->job.memory, 1);
 }
@@ -65,9 +66,10 @@ void cli_score_report_end(const struct cli_scoring *s)
 {
     double n_alone = n_inputs_alone(s);
     fprintf(stderr,
-            "assay: %zu of %zu requests; %zu tokens evaluated in %.1f s, %.1f tokens/s; sharing "
+            "assay: %zu of %zu request%s; %zu token%s evaluated in %.1f s, %.1f tokens/s; sharing "
             "beginnings saves %.1f %%\n",
-            s->n_written, s->requests.n, s->job.stats.n_inputs, s->job.stats.seconds,
+            s->n_written, s->requests.n, status_plural(s->requests.n), s->job.stats.n_inputs,
+            status_plural(s->job.stats.n_inputs), s->job.stats.seconds,
             s->job.stats.seconds > 0 ? (double)s->job.stats.n_inputs / s->job.stats.seconds : 0,
             n_alone > 0 && s->n_written == s->requests.n
                 ? 100 * (1 - (double)s->job.stats.n_inputs / n_alone)

@@ -39,8 +39,8 @@ static void print_resumed(const struct eval_journal *journal, size_t n_total, co
     uint64_t n = eval_journal_n(journal), n_behind = eval_journal_n_behind(journal);
     const char *path = eval_journal_path(journal);
     if (n)
-        fprintf(stderr, "assay: %s: %" PRIu64 " of %zu %s were finished before\n", path, n, n_total,
-                unit);
+        fprintf(stderr, "assay: %s: %" PRIu64 " of %zu %s%s %s finished before\n", path, n, n_total,
+                unit, status_plural(n_total), n == 1 ? "was" : "were");
     if (n_behind && n < n_total)
         fprintf(stderr,
                 "assay: note: %s: its last %" PRIu64 " bytes cannot be used and are cut off\n",
@@ -53,7 +53,7 @@ enum status cli_state_resume_windows(const struct eval_resume *resume, struct st
         return STATUS_OK;
     enum status status = eval_resume_windows(resume, why);
     if (status == STATUS_OK)
-        print_resumed(resume->journal, resume->tables[0].n_windows, "windows");
+        print_resumed(resume->journal, resume->tables[0].n_windows, "window");
     return status;
 }
 
@@ -64,7 +64,7 @@ enum status cli_state_resume_tasks(struct eval_journal *journal, struct eval_cho
         return STATUS_OK;
     enum status status = eval_resume_tasks(journal, choices, why);
     if (status == STATUS_OK)
-        print_resumed(journal, choices->n, "tasks");
+        print_resumed(journal, choices->n, "task");
     return status;
 }
 

@@ -234,9 +234,10 @@ static enum status evaluate(struct cli_tasks *t, struct status_why *why)
         return cli_state_interrupted(t->settings->state_file, why);
     if (t->tally.n_nonfinite)
         return status_fail(why, STATUS_NONFINITE,
-                           "%zu of %zu tasks have a score that is not finite; the first is task "
+                           "%zu of %zu task%s %s a score that is not finite; the first is task "
                            "%zu of the file",
-                           t->tally.n_nonfinite, t->tally.n, t->tally.first_nonfinite);
+                           t->tally.n_nonfinite, t->tally.n, status_plural(t->tally.n),
+                           t->tally.n_nonfinite == 1 ? "has" : "have", t->tally.first_nonfinite);
     return STATUS_OK;
 }
 

@@ -27,15 +27,14 @@ void cli_tasks_report_beginning(const struct cli_tasks *t)
             longer = longer || t->choices.tasks[k].choices[i].tokens.n > n_ctx;
         n_longer += longer;
     }
-    fprintf(stderr, "assay: %s: %zu of %zu tasks, at most %zu tokens, batches of %zu tokens\n",
-            titles[t->kind], t->choices.n, t->dataset.n_questions, t->choices.n_tokens_max,
-            t->batch_tokens);
+    fprintf(stderr, "assay: %s: %zu of %zu task%s, at most %zu tokens, batches of %zu tokens\n",
+            titles[t->kind], t->choices.n, t->dataset.n_questions,
+            status_plural(t->dataset.n_questions), t->choices.n_tokens_max, t->batch_tokens);
     cli_print_memory(&t->job.memory, 1);
     if (n_longer)
         fprintf(stderr,
-                "assay: note: %zu tasks are longer than -c %zu; they are evaluated with the "
-                "context that they need\n",
-                n_longer, n_ctx);
+                "assay: note: %zu task%s longer than -c %zu, evaluated with the context needed\n",
+                n_longer, status_plural(n_longer), n_ctx);
     if (t->kind == EVAL_HELLASWAG)
         puts("\ntask\tacc_norm\t95% confidence interval");
     if (t->kind == EVAL_MULTIPLE_CHOICE)
@@ -104,16 +103,15 @@ void cli_tasks_report_end(struct cli_tasks *t)
     const struct eval_choice_tally *c = &t->tally;
     putchar('\n');
     if (c->n < t->choices.n)
-        printf("Incomplete: %zu of %zu tasks\n", c->n, t->choices.n);
+        printf("Incomplete: %zu of %zu task%s\n", c->n, t->choices.n, status_plural(t->choices.n));
     if (c->n_nonfinite)
-        printf("Scores that are not finite: in %zu of %zu tasks\n", c->n_nonfinite, c->n);
+        printf("Scores that are not finite: in %zu of %zu task%s\n", c->n_nonfinite, c->n,
+               status_plural(c->n));
     print_share(stdout, "Harness acc (sum)", c->n_right_sum, c->n);
     print_share(stdout, "Harness acc_norm (per character)", c->n_right_per_char, c->n);
     print_final(stdout, t);
     cli_flush();
-    fprintf(stderr, "assay: %zu tokens evaluated in %.1f s, %.1f tokens/s\n", t->job.stats.n_inputs,
-            t->job.stats.seconds,
-            t->job.stats.seconds > 0 ? (double)t->job.stats.n_inputs / t->job.stats.seconds : 0);
+    cli_job_print_speed(&t->job);
     if (!cli_same_stream())
         print_final(stderr, t);
 }

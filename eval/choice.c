@@ -152,9 +152,9 @@ static enum status make_task(struct maker *m, size_t index, struct eval_choice_t
         status = make_choice(m, q, m->dataset->choices[q->first_choice + i], c, why);
         if (!status && c->tokens.n < 2)
             status = status_fail(why, STATUS_FORMAT,
-                                 "task %zu (line %zu): choice %zu has %zu tokens, which leaves "
+                                 "task %zu (line %zu): choice %zu has %zu token%s, which leaves "
                                  "none to predict; expected 2 or more",
-                                 index, q->line, i, c->tokens.n);
+                                 index, q->line, i, c->tokens.n, status_plural(c->tokens.n));
         if (!status)
             t->n_common =
                 smaller(t->n_common, smaller(model_tokens_common(&t->choices[0].tokens, &c->tokens),

@@ -69,8 +69,9 @@ static enum status truncated(const struct eval_compact_file *file, struct status
     }
     return status_fail(why, STATUS_FORMAT,
                        "has %" PRIu64 " bytes; expected %" PRIu64 ": the file is cut off, %" PRIu64
-                       " of its %" PRIu64 " windows are whole; record it again",
-                       n_bytes, at->end, n_whole, file->layout.n_windows);
+                       " of its %" PRIu64 " window%s whole; record it again",
+                       n_bytes, at->end, n_whole, file->layout.n_windows,
+                       file->layout.n_windows == 1 ? " is" : "s are");
 }
 
 static enum status check_size(const struct eval_compact_file *file, struct status_why *why)

@@ -81,8 +81,8 @@ static enum status read_task(struct eval_dataset *d, struct reader *r, struct st
         return status;
     if (n < 2 || n > (r->n_bytes - r->at) / MIN_CHOICE_BYTES)
         return status_fail(why, STATUS_FORMAT,
-                           "task %zu: %u answers, expected 2 or more that fit the file", r->task,
-                           n);
+                           "task %zu: %u answer%s, expected 2 or more that fit the file", r->task,
+                           n, status_plural(n));
     /* Else tasks that all point to the same bytes could take memory without bounds. */
     if (n > r->n_bytes / MIN_CHOICE_BYTES - d->n_choices)
         return status_fail(why, STATUS_FORMAT, "task %zu: overlaps others", r->task);
@@ -109,8 +109,8 @@ enum status eval_dataset_multiple_choice(struct eval_dataset *out, const char *b
             : read_word(&directory, &n, "the number of tasks", why);
     if (!status && (n == 0 || n > n_bytes / WORD - 1))
         status = status_fail(why, STATUS_FORMAT,
-                             "%u tasks, expected 1 or more whose positions fit in %zu bytes", n,
-                             n_bytes);
+                             "%u task%s, expected 1 or more whose positions fit in %zu bytes", n,
+                             status_plural(n), n_bytes);
     for (uint32_t i = 0; i < n && !status; i++) {
         uint32_t position = 0;
         directory.task = i;

@@ -78,8 +78,8 @@ static enum status read_row(struct reader *r, struct gguf_string fields[N_FIELDS
     }
     if (*n_fields != 0 && n != N_FIELDS)
         return status_fail(why, STATUS_FORMAT,
-                           "line %zu: %zu fields, expected index,sentence,choice,choice,answer",
-                           line, n);
+                           "line %zu: %zu field%s, expected index,sentence,choice,choice,answer",
+                           line, n, status_plural(n));
     return STATUS_OK;
 }
 

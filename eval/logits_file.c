@@ -87,18 +87,19 @@ static enum status check_tokens(struct eval_logits_file *file, struct status_why
     if (n_head > file->n_bytes)
         return status_fail(
             why, STATUS_FORMAT,
-            "%s: ends at byte %zu, within the tokens of its %zu chunks of %zu, which "
+            "%s: ends at byte %zu, within the tokens of its %zu chunk%s of %zu, which "
             "end at byte %" PRIu64 ": no chunk is whole",
-            file->name, file->n_bytes, shape->n_chunks, shape->n_ctx, n_head);
+            file->name, file->n_bytes, shape->n_chunks, status_plural(shape->n_chunks),
+            shape->n_ctx, n_head);
     file->ids = (const int32_t *)(const void *)((const char *)file->bytes + FIXED_BYTES);
     file->records = (const char *)file->bytes + n_head;
     for (size_t i = 0; i < shape->n_chunks * shape->n_ctx; i++)
         if (file->ids[i] < 0 || (size_t)file->ids[i] >= shape->n_vocab)
             return status_fail(why, STATUS_FORMAT,
                                "%s: token %zu of chunk %zu is %" PRId32
-                               "; expected 0 to %zu, as its vocabulary has %zu tokens",
+                               "; expected 0 to %zu, as its vocabulary has %zu token%s",
                                file->name, i % shape->n_ctx, i / shape->n_ctx, file->ids[i],
-                               shape->n_vocab - 1, shape->n_vocab);
+                               shape->n_vocab - 1, shape->n_vocab, status_plural(shape->n_vocab));
     return STATUS_OK;
 }
 
@@ -110,10 +111,11 @@ static enum status count_chunks(struct eval_logits_file *file, struct status_why
     uint64_t n_whole = n_records / chunk;
     if (n_whole > shape->n_chunks || (n_whole == shape->n_chunks && n_records % chunk))
         return status_fail(why, STATUS_FORMAT,
-                           "%s: has %zu bytes; expected %" PRIu64 " for %zu chunks of %zu tokens "
+                           "%s: has %zu bytes; expected %" PRIu64 " for %zu chunk%s of %zu tokens "
                            "and a vocabulary of %zu",
                            file->name, file->n_bytes, eval_logits_file_bytes(shape),
-                           shape->n_chunks, shape->n_ctx, shape->n_vocab);
+                           shape->n_chunks, status_plural(shape->n_chunks), shape->n_ctx,
+                           shape->n_vocab);
     file->n_whole = (size_t)n_whole;
     return STATUS_OK;
 }
@@ -178,14 +180,16 @@ enum status eval_logits_check_chunks(const struct eval_logits_file *file, size_t
 {
     size_t n_chunks = file->shape.n_chunks;
     if (first >= n_chunks || n > n_chunks - first)
-        return status_fail(why, STATUS_USAGE, "%s: has %zu chunks; there is no chunk %zu (from 0)",
-                           file->name, n_chunks, first >= n_chunks ? first : first + n - 1);
+        return status_fail(why, STATUS_USAGE, "%s: has %zu chunk%s; there is no chunk %zu (from 0)",
+                           file->name, n_chunks, status_plural(n_chunks),
+                           first >= n_chunks ? first : first + n - 1);
     if (n <= file->n_whole && first <= file->n_whole - n)
         return STATUS_OK;
     size_t n_left = first < file->n_whole ? file->n_whole - first : 0;
     status_fail(why, STATUS_FORMAT,
-                "%s: ends at byte %zu of %" PRIu64 ": %zu of its %zu chunks are whole", file->name,
-                file->n_bytes, eval_logits_file_bytes(&file->shape), file->n_whole, n_chunks);
+                "%s: ends at byte %zu of %" PRIu64 ": %zu of its %zu chunk%s whole", file->name,
+                file->n_bytes, eval_logits_file_bytes(&file->shape), file->n_whole, n_chunks,
+                n_chunks == 1 ? " is" : "s are");
     if (why && n_left) {
         size_t used = strlen(why->text);
         snprintf(why->text + used, sizeof why->text - used, "; --chunks %zu evaluates those%s",

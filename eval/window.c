@@ -42,10 +42,10 @@ static enum status check_length(struct eval_plan *plan, struct status_why *why)
     size_t n = plan->n_stream;
     size_t least = plan->options.llama_compat ? 2 * plan->window : plan->window;
     if (n < least)
-        return status_fail(why, STATUS_FORMAT,
-                           "the text has %zu tokens; expected at least %zu (%s of %zu%s)", n, least,
-                           plan->options.llama_compat ? "two windows" : "one window", plan->window,
-                           plan->options.llama_compat ? ", as llama.cpp wants" : "");
+        return status_fail(
+            why, STATUS_FORMAT, "the text has %zu token%s; expected at least %zu (%s of %zu%s)", n,
+            status_plural(n), least, plan->options.llama_compat ? "two windows" : "one window",
+            plan->window, plan->options.llama_compat ? ", as llama.cpp wants" : "");
     if (n < 2 * plan->window)
         snprintf(plan->warning, sizeof plan->warning,
                  "the text has %zu tokens, fewer than two windows of %zu: a figure from so "
@@ -113,16 +113,16 @@ static enum status plan_fixed(struct eval_plan *plan, struct status_why *why)
     size_t least = has_bos ? 1 : 2;
     if (plan->n_stream < least)
         return status_fail(why, STATUS_FORMAT,
-                           "the text has %zu tokens; expected at least %zu, so that one can be "
+                           "the text has %zu token%s; expected at least %zu, so that one can be "
                            "scored",
-                           plan->n_stream, least);
+                           plan->n_stream, status_plural(plan->n_stream), least);
     plan->window = plan->options.n_ctx;
     if (plan->n_stream < plan->window) {
         plan->window = plan->n_stream;
         snprintf(plan->warning, sizeof plan->warning,
-                 "the text has %zu tokens, fewer than the window of %zu: it is scored as one "
+                 "the text has %zu token%s, fewer than the window of %zu: it is scored as one "
                  "window of its own length",
-                 plan->n_stream, plan->options.n_ctx);
+                 plan->n_stream, status_plural(plan->n_stream), plan->options.n_ctx);
     }
     plan->step = plan->window;
     plan->n_windows = plan->n_stream / plan->window;
@@ -152,8 +152,8 @@ enum status eval_plan_make(struct eval_plan *out, const struct eval_plan_options
     out->n_scored = out->n_inputs - out->first_scored;
     if (options->skip_windows >= out->n_windows)
         return status_fail(why, STATUS_USAGE,
-                           "%zu windows are to be left out, the text has %zu: none is left",
-                           options->skip_windows, out->n_windows);
+                           "of the text's %zu window%s, %zu should be left out: none is left",
+                           out->n_windows, status_plural(out->n_windows), options->skip_windows);
     out->n_windows -= options->skip_windows;
     if (options->max_windows && out->n_windows > options->max_windows)
         out->n_windows = options->max_windows;

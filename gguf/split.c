@@ -98,9 +98,9 @@ static enum status check_n_tensors(const struct gguf_file *file, struct status_w
             return status;
         if (expected != n_tensors)
             return status_fail(why, STATUS_FORMAT,
-                               "%s: all parts together have %zu tensors, expected %" PRIu32
+                               "%s: all parts together have %zu tensor%s, expected %" PRIu32
                                " (key 'split.tensors.count')",
-                               file->shards[i].path, n_tensors, expected);
+                               file->shards[i].path, n_tensors, status_plural(n_tensors), expected);
     }
     return STATUS_OK;
 }

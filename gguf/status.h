@@ -11,6 +11,7 @@
 #define GGUF_STATUS_H
 
 #include <stdarg.h>
+#include <stdint.h>
 
 enum status {
     STATUS_OK = 0,
@@ -41,6 +42,12 @@ enum status status_fail(struct status_why *why, enum status code, const char *fo
 /** Put "<context>: " in front of the sentence; nothing if why is NULL or empty. */
 void status_context(struct status_why *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/** What a noun ends in behind this number: "1 token", "2 tokens". */
+static inline const char *status_plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
 
 /** A short name of the code ("format", "memory", ...), for logs and tests. Static storage. */
 const char *status_name(enum status code);

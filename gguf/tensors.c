@@ -77,9 +77,10 @@ enum status gguf_tensor_measure(struct gguf_tensor *tensor, uint32_t type_id,
                            type_id, gguf_type_name(type_id));
     if (tensor->ne[0] % type->block_elems != 0)
         return status_fail(why, STATUS_FORMAT,
-                           "has rows of %" PRIu64 " elements of type %s, expected a multiple of "
+                           "has rows of %" PRIu64 " element%s of type %s, expected a multiple of "
                            "its block of %" PRIu32,
-                           tensor->ne[0], type->name, type->block_elems);
+                           tensor->ne[0], status_plural(tensor->ne[0]), type->name,
+                           type->block_elems);
     tensor->type = type;
     tensor->n_rows = tensor->ne[1] * tensor->ne[2] * tensor->ne[3];
     uint64_t n_blocks = tensor->ne[0] / type->block_elems;

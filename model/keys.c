@@ -68,10 +68,10 @@ static enum status read_array(const struct model_keys *keys, const struct gguf_k
                            "%s: key '%s' is an array of %s, expected whole numbers",
                            gguf_path(keys->file), key, gguf_value_type_name(kv->element_type));
     if (kv->count != n_layers)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: key '%s' has %" PRIu64 " elements, expected %" PRIu32
-                           ", one per layer",
-                           gguf_path(keys->file), key, kv->count, n_layers);
+        return status_fail(
+            why, STATUS_FORMAT,
+            "%s: key '%s' has %" PRIu64 " element%s, expected %" PRIu32 ", one per layer",
+            gguf_path(keys->file), key, kv->count, status_plural(kv->count), n_layers);
     for (uint32_t i = 0; i < n_layers; i++) {
         int64_t value = gguf_kv_int(kv, i);
         if (value < range.low || value > range.high)

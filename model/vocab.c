@@ -106,9 +106,10 @@ enum status model_vocab_array(const struct gguf_kv **out, const struct gguf_file
                            gguf_path(file), key, gguf_value_type_name(kv->type));
     if (count > 0 && kv->count != count)
         return status_fail(why, STATUS_FORMAT,
-                           "%s: key %s has %" PRIu64 " entries; expected %zu, as many as "
+                           "%s: key %s has %" PRIu64 " %s; expected %zu, as many as "
                            "tokenizer.ggml.tokens",
-                           gguf_path(file), key, kv->count, count);
+                           gguf_path(file), key, kv->count, kv->count == 1 ? "entry" : "entries",
+                           count);
     *out = kv;
     return STATUS_OK;
 }

@@ -101,7 +101,7 @@ class Run:
                         time.sleep(rng.uniform(0, seconds))
                         process.send_signal(signal.SIGKILL)
                     out, err = process.communicate(timeout=TIMEOUT_S)
-                    resumed += b"were finished before" in err
+                    resumed += b" finished before" in err
                     if process.returncode == 0:
                         break
                     test.assertEqual(process.returncode, -signal.SIGKILL, err)

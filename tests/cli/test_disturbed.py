@@ -177,7 +177,7 @@ class Disturbed(unittest.TestCase):
             self.refused(result, "s: writing failed: File too large")
         result = self.run_in(words)
         self.assertEqual((result.returncode, result.stdout), (0, expected), result.stderr)
-        self.assertIn(b"were finished before", result.stderr)
+        self.assertIn(b" finished before", result.stderr)
 
     def test_read_only_folder(self):
         """As a user who may not write there; root, who always may, becomes nobody for it."""

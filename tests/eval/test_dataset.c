@@ -215,7 +215,7 @@ static void refuses_bad_multiple_choice(void **state)
     refuse(n_bytes, "task 0: the question of 2147483649 bytes at byte 12 leaves the file");
     put_file(1, 8);
     bytes[COUNT] = 1;
-    refuse(n_bytes, "task 0: 1 answers");
+    refuse(n_bytes, "task 0: 1 answer,");
     bytes[COUNT + 2] = 1;
     refuse(n_bytes, "task 0: 65537 answers");
     put_file(1, 8);

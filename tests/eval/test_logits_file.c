@@ -214,7 +214,7 @@ static void hostile_frames(void **state)
          "byte 52: no chunk is whole"},
         {{INT32_MAX, INT32_MAX, INT32_MAX}, 8, 64, "within the tokens of its 2147483647 chunks"},
         {{3, 8, INT32_MAX}, 3, 24, "within the tokens of its 2147483647 chunks"},
-        {{4, 8, 1}, 4, 25, "has 61 bytes; expected 60 for 1 chunks of 4 tokens"},
+        {{4, 8, 1}, 4, 25, "has 61 bytes; expected 60 for 1 chunk of 4 tokens"},
         {{4, 8, 1}, 4, 48, "has 84 bytes; expected 60"},
         {{4, 7, 1}, 4, 26, "has 62 bytes; expected 60"},
     };

@@ -212,12 +212,12 @@ static void refusals(void **state)
          "1023",
          "1024"},
         {{EVAL_PROTOCOL_FIXED, 512, 0, 0, BOS, false, 0, 0}, 0, STATUS_FORMAT, "0 tokens", "1"},
-        {{EVAL_PROTOCOL_FIXED, 512, 0, 0, -1, false, 0, 0}, 1, STATUS_FORMAT, "1 tokens", "2"},
+        {{EVAL_PROTOCOL_FIXED, 512, 0, 0, -1, false, 0, 0}, 1, STATUS_FORMAT, "1 token;", "2"},
         {{.n_ctx = 512, .bos = BOS, .skip_windows = 3},
          1600,
          STATUS_USAGE,
-         "3 windows are",
-         "has 3"},
+         "3 windows, 3 should be",
+         "none is left"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct eval_plan plan;
