@@ -255,7 +255,7 @@ enum status eval_file_commit(struct eval_file *file, struct status_why *why)
 
 void eval_file_abandon(struct eval_file *file)
 {
-    if (file && file->named)
+    if (file && file->temporary && file->named)
         unlink(file->temporary);
     release(file);
 }

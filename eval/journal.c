@@ -188,7 +188,7 @@ static enum status refuse_head(struct eval_journal *j, const char *found, size_t
                            "%s: the journal's head is damaged or cut off; remove it to begin anew",
                            j->path);
     char *made = strndup(found + sizeof head, n);
-    struct eval_difference d;
+    struct eval_difference d = {0};
     status = made ? eval_difference_find(&d, made, settings, why)
                   : status_fail(why, STATUS_MEMORY, "out of memory");
     free(made);
@@ -250,11 +250,8 @@ enum status eval_journal_open(struct eval_journal **out, const char *path, const
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
     j->fd = -1;
     j->path = strdup(path);
-    enum status status = STATUS_OK;
-    if (!j->path)
-        status = status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
-    if (status == STATUS_OK)
-        status = open_file(j, why);
+    enum status status =
+        j->path ? open_file(j, why) : status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
     if (status == STATUS_OK)
         status = open_head(j, settings, why);
     if (status != STATUS_OK) {

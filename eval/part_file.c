@@ -1,7 +1,9 @@
 #include "eval/part_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +83,7 @@ static bool still_named(const struct eval_part *part)
 
 static enum status open_locked(struct eval_part *part, struct status_why *why)
 {
+    assert(part->name);
     int how = part->is_whole ? O_RDONLY : O_RDWR | O_CREAT | O_NOFOLLOW;
     for (;;) {
         part->fd = open(part->name, how | O_CLOEXEC, 0666);
@@ -206,8 +209,9 @@ enum status eval_part_read(struct eval_part *part, uint64_t offset, void *bytes,
         if (n < 0 && errno != EINTR)
             return fail(part, "read", why);
         if (n == 0)
-            return status_fail(why, STATUS_FORMAT, "%s: ends at byte %llu, expected %zu more",
-                               part->name, (unsigned long long)(offset + done), n_bytes - done);
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: ends at byte %" PRIu64 ", expected %zu more", part->name,
+                               offset + done, n_bytes - done);
         done += n > 0 ? (size_t)n : 0;
     }
     return STATUS_OK;

@@ -232,7 +232,7 @@ static enum status evaluate(struct eval_run_worker *w, struct status_why *why)
         .row_scores = w->row_scores,
         .target_scores = w->target_scores,
         .pair_scores = w->pair_scores,
-        .want_js = w->pair_scores && task->want_js,
+        .want_js = w->shared->n_heads > 1 && task->want_js,
     };
     struct eval_scorer_times times = {0};
     enum status status = eval_scorer_run(w->scorer, &batch, &items, &times, why);
