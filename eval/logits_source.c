@@ -39,10 +39,11 @@ static void let_go(const struct eval_logits_reading *r, size_t first, size_t end
         madvise((void *)from, to - from, MADV_DONTNEED); /* a failure costs memory, no more */
 }
 
-/** Ask for what is wanted soon, as far as AHEAD_BYTES go beyond `row`. */
+/** Ask for what is wanted soon: as far as AHEAD_BYTES go beyond `row`, or two calls' rows. */
 static void read_ahead(struct eval_logits_reading *r, size_t row)
 {
     size_t reach = rows_in(r->file, AHEAD_BYTES);
+    reach = reach < 2 * r->n_in ? 2 * r->n_in : reach;
     size_t until = r->end - row < reach ? r->end : row + reach;
     size_t from = r->ahead > row ? r->ahead : row;
     if (until <= from)

@@ -2,9 +2,7 @@
 
 #include <stdlib.h>
 
-/* As many rows as the backend keeps logits of while it records (64 MiB, whole groups of 32
-   rows): in smaller calls, or in odd ones, it would decode the head more often. */
-enum { OUT_BYTES = 32 << 20, ROW_GROUP = 32 };
+enum { OUT_BYTES = 32 << 20 /* of hidden rows that are handed to a sink at once */ };
 
 static size_t smaller_of(size_t a, size_t b)
 {
@@ -17,11 +15,13 @@ static size_t row_bytes(enum eval_row_kind kind, const struct kern_weight *head)
                                    : head->n_cols * sizeof(float);
 }
 
-static size_t out_rows(const struct eval_row_flow_options *options)
+/** Codes: as the backend likes it best. In smaller calls it would decode the head more often. */
+static size_t out_rows(struct kern_backend *backend, const struct eval_row_flow_options *options)
 {
-    size_t n = OUT_BYTES / row_bytes(options->sink->kind, options->head);
-    size_t n_groups = n / ROW_GROUP;
-    return smaller_of((n_groups ? n_groups : 1) * ROW_GROUP, options->max_rows);
+    size_t n = options->sink->kind == EVAL_ROWS_CODES
+                   ? kern_record_rows(backend, options->head)
+                   : OUT_BYTES / row_bytes(options->sink->kind, options->head);
+    return smaller_of(n ? n : 1, options->max_rows);
 }
 
 /** Bytes of the backend's buffer: a source's hidden rows have to be brought there. */
@@ -33,9 +33,11 @@ static size_t hidden_bytes(const struct eval_row_flow_options *options)
                : 0;
 }
 
-static size_t out_bytes(const struct eval_row_flow_options *options)
+static size_t out_bytes(struct kern_backend *backend, const struct eval_row_flow_options *options)
 {
-    return options->sink ? out_rows(options) * row_bytes(options->sink->kind, options->head) : 0;
+    return options->sink
+               ? out_rows(backend, options) * row_bytes(options->sink->kind, options->head)
+               : 0;
 }
 
 double eval_row_flow_bytes(struct kern_backend *backend,
@@ -43,11 +45,12 @@ double eval_row_flow_bytes(struct kern_backend *backend,
 {
     *operation = 0;
     if (options->sink && options->sink->kind == EVAL_ROWS_CODES) {
-        struct kern_record op = {.head.matrix = options->head, .n_rows = out_rows(options)};
+        struct kern_record op = {.head.matrix = options->head,
+                                 .n_rows = out_rows(backend, options)};
         *operation = kern_record_bytes(backend, &op);
     }
     const struct eval_row_source *source = options->source;
-    double n_bytes = (double)hidden_bytes(options) + (double)out_bytes(options);
+    double n_bytes = (double)hidden_bytes(options) + (double)out_bytes(backend, options);
     if (source && source->kind == EVAL_ROWS_CODES) /* resident pages of the file */
         n_bytes += (double)options->max_rows * (double)row_bytes(source->kind, options->head);
     return source ? n_bytes + source->n_bytes : n_bytes;
@@ -64,8 +67,8 @@ enum status eval_row_flow_open(struct eval_row_flow *flow, struct kern_backend *
         status = kern_alloc(backend, &hidden, hidden_bytes(options), why);
     flow->hidden = hidden;
     if (options->sink && status == STATUS_OK) {
-        flow->out_rows = out_rows(options);
-        flow->out = malloc(out_bytes(options));
+        flow->out_rows = out_rows(backend, options);
+        flow->out = malloc(out_bytes(backend, options));
         if (!flow->out)
             status =
                 status_fail(why, STATUS_MEMORY, "no memory to record %zu rows", flow->out_rows);

@@ -58,9 +58,9 @@ static enum status runner_open(struct runner *r, const struct eval_scorer *s,
     enum status status =
         kern_alloc(s->backend, &x, s->options.max_batch * eval_scorer_row_bytes(r->model), why);
     if (!status)
-        status =
-            kern_alloc(s->backend, &hidden,
-                       eval_scorer_slab_rows(&s->options) * eval_scorer_row_bytes(r->model), why);
+        status = kern_alloc(
+            s->backend, &hidden,
+            eval_scorer_slab_rows(&s->options, s->backend) * eval_scorer_row_bytes(r->model), why);
     r->x = x;
     r->hidden = hidden;
     if (!status)
@@ -71,7 +71,7 @@ static enum status runner_open(struct runner *r, const struct eval_scorer *s,
 /** Room for the rows of a slab; that for targets grows with what comes. */
 static enum status slab_open(struct eval_scorer *s, struct status_why *why)
 {
-    size_t n = s->n_heads * eval_scorer_slab_rows(&s->options);
+    size_t n = s->n_heads * eval_scorer_slab_rows(&s->options, s->backend);
     s->slab.rows = calloc(n, sizeof *s->slab.rows);
     s->slab.pairs = calloc(n, sizeof *s->slab.pairs);
     if (!s->slab.rows || !s->slab.pairs)
@@ -99,7 +99,7 @@ enum status eval_scorer_open(struct eval_scorer **out, const struct model *model
         status = status_fail(why, STATUS_MEMORY, "no memory for %zu models", s->n_models);
     else
         status = slab_open(s, why);
-    struct eval_row_flow_options flow = eval_scorer_flow(model, options);
+    struct eval_row_flow_options flow = eval_scorer_flow(model, options, backend);
     if (status == STATUS_OK)
         status = eval_row_flow_open(&s->flow, backend, &flow, why);
     struct model_session_options session = eval_scorer_session(options, backend);
@@ -297,7 +297,7 @@ enum status eval_scorer_run(struct eval_scorer *s, const struct model_batch *bat
     double forwarded = eval_clock_seconds();
     struct place at = {0};
     while (at.row < items->n_rows && !status) {
-        at.n_rows = run_of_rows(items, at.row, eval_scorer_slab_rows(&s->options));
+        at.n_rows = run_of_rows(items, at.row, eval_scorer_slab_rows(&s->options, s->backend));
         status = score_slab(s, items, &at, why);
         at.row += at.n_rows;
         at.target += at.n_targets;

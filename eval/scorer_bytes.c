@@ -31,7 +31,7 @@ static size_t layers_bytes(const struct model *model, struct kern_backend *backe
 static size_t head_bytes(const struct model *model, struct kern_backend *backend,
                          const struct eval_scorer_options *options)
 {
-    size_t n_models = 1 + options->n_candidates, n_rows = eval_scorer_slab_rows(options);
+    size_t n_models = 1 + options->n_candidates, n_rows = eval_scorer_slab_rows(options, backend);
     const struct eval_row_source *base = options->base;
     size_t n_heads = n_models + (base ? 1 : 0);
     struct kern_head *heads = calloc(n_heads, sizeof *heads);
@@ -57,8 +57,8 @@ double eval_scorer_bytes(const struct model *model, struct kern_backend *backend
     struct model_session_options session = eval_scorer_session(options, backend);
     size_t n_tokens =
         session.tile_tokens < session.max_batch ? session.tile_tokens : session.max_batch;
-    double rows = (double)options->max_batch + (double)eval_scorer_slab_rows(options);
-    struct eval_row_flow_options flow = eval_scorer_flow(model, options);
+    double rows = (double)options->max_batch + (double)eval_scorer_slab_rows(options, backend);
+    struct eval_row_flow_options flow = eval_scorer_flow(model, options, backend);
     size_t operation = 0, head = head_bytes(model, backend, options);
     double own = eval_row_flow_bytes(backend, &flow, &operation);
     operation = head > operation ? head : operation;
@@ -71,5 +71,6 @@ double eval_scorer_bytes(const struct model *model, struct kern_backend *backend
     double per_row = sizeof(struct kern_row_score) + sizeof(struct kern_pair_score) +
                      sizeof(struct kern_target_score);
     double n_heads = (double)options->n_candidates + (options->base ? 2 : 1);
-    return own + (double)operation + per_row * n_heads * (double)eval_scorer_slab_rows(options);
+    return own + (double)operation +
+           per_row * n_heads * (double)eval_scorer_slab_rows(options, backend);
 }

@@ -13,12 +13,19 @@ static inline size_t eval_scorer_row_bytes(const struct model *model)
     return (size_t)model_hparams(model)->n_embd * sizeof(float);
 }
 
-/** Rows per call of the head, at most. */
-static inline size_t eval_scorer_slab_rows(const struct eval_scorer_options *options)
+/**
+ * Rows per call of the head, at most. A device wants many at once, and takes records from where
+ * they lie a tile at a time: a source's bound on those, which is there to keep them in a
+ * processor's reach, does not count.
+ */
+static inline size_t eval_scorer_slab_rows(const struct eval_scorer_options *options,
+                                           const struct kern_backend *backend)
 {
+    const struct eval_row_source *base = options->base;
     size_t most = options->max_rows < EVAL_SLAB_ROWS ? options->max_rows : EVAL_SLAB_ROWS;
-    size_t source = options->base ? options->base->max_rows : 0;
-    return source && source < most ? source : most;
+    if (!base || (base->kind == EVAL_ROWS_CODES && kern_describe(backend).own_memory))
+        return most;
+    return base->max_rows && base->max_rows < most ? base->max_rows : most;
 }
 
 /** A model's session, without progress. */
@@ -43,12 +50,13 @@ eval_scorer_model(const struct model *first, const struct eval_scorer_options *o
 
 /** How rows come and go. */
 static inline struct eval_row_flow_options
-eval_scorer_flow(const struct model *model, const struct eval_scorer_options *options)
+eval_scorer_flow(const struct model *model, const struct eval_scorer_options *options,
+                 const struct kern_backend *backend)
 {
     return (struct eval_row_flow_options){.source = options->base,
                                           .sink = options->sink,
                                           .head = model_head(model),
-                                          .max_rows = eval_scorer_slab_rows(options)};
+                                          .max_rows = eval_scorer_slab_rows(options, backend)};
 }
 
 #endif

@@ -317,3 +317,8 @@ size_t kern_record_bytes(struct kern_backend *b, const struct kern_record *op)
 {
     return op->n_rows ? b->ops->record_bytes(b, op) : 0;
 }
+
+size_t kern_record_rows(struct kern_backend *b, const struct kern_weight *matrix)
+{
+    return b->ops->record_rows(b, matrix);
+}

@@ -260,6 +260,7 @@ struct kern_backend_ops {
     size_t (*linear_bytes)(struct kern_backend *b, const struct kern_linear *op);
     size_t (*score_bytes)(struct kern_backend *b, const struct kern_score *op);
     size_t (*record_bytes)(struct kern_backend *b, const struct kern_record *op);
+    size_t (*record_rows)(struct kern_backend *b, const struct kern_weight *matrix);
 };
 
 /** First member of every implementation's own struct. */
@@ -334,6 +335,12 @@ static inline size_t kern_record_codes(size_t n_vocab)
 size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op);
 size_t kern_score_bytes(struct kern_backend *b, const struct kern_score *op);
 size_t kern_record_bytes(struct kern_backend *b, const struct kern_record *op);
+
+/**
+ * Rows that a call of kern_record() takes best: whole numbers of those that share a decoding of
+ * the matrix, and more than that where a device computes some while others reach the host.
+ */
+size_t kern_record_rows(struct kern_backend *b, const struct kern_weight *matrix);
 
 /**
  * Fill a host table for kern_rope: cos and sin of position * frequency[i], computed in

@@ -82,6 +82,7 @@ static const struct kern_backend_ops cpu_ops = {
     .linear_bytes = kern_cpu_linear_bytes,
     .score_bytes = kern_cpu_score_bytes,
     .record_bytes = kern_cpu_record_bytes,
+    .record_rows = kern_cpu_record_rows,
 };
 
 static void choose_products(struct kern_cpu *cpu, const struct kern_cpu_options *options)

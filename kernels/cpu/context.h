@@ -98,5 +98,6 @@ size_t kern_cpu_score_bytes(struct kern_backend *b, const struct kern_score *op)
 enum status kern_cpu_record(struct kern_backend *b, const struct kern_record *op,
                             struct status_why *why);
 size_t kern_cpu_record_bytes(struct kern_backend *b, const struct kern_record *op);
+size_t kern_cpu_record_rows(struct kern_backend *b, const struct kern_weight *matrix);
 
 #endif

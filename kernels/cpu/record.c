@@ -13,13 +13,18 @@ enum {
     GROUPS = KERN_PANEL / KERN_LANES
 };
 
+size_t kern_cpu_record_rows(struct kern_backend *b, const struct kern_weight *matrix)
+{
+    (void)b;
+    size_t n_panels = SLAB_FLOATS / KERN_PANEL / matrix->n_rows;
+    return kern_cpu_min((n_panels ? n_panels : 1) * KERN_PANEL, SLAB_ROWS);
+}
+
 static struct kern_walk_limits choose_limits(const struct kern_record *op)
 {
-    size_t n_vocab = op->head.matrix->n_rows;
-    size_t n_panels = SLAB_FLOATS / KERN_PANEL / n_vocab;
-    size_t n_rows = (n_panels ? n_panels : 1) * KERN_PANEL;
-    return (struct kern_walk_limits){
-        .n_rows = kern_cpu_min(kern_cpu_min(n_rows, SLAB_ROWS), op->n_rows), .tile_rows = n_vocab};
+    size_t n_rows = kern_cpu_record_rows(NULL, op->head.matrix);
+    return (struct kern_walk_limits){.n_rows = kern_cpu_min(n_rows, op->n_rows),
+                                     .tile_rows = op->head.matrix->n_rows};
 }
 
 /** The smallest logit of each lane; NaN is passed over. */

@@ -77,6 +77,12 @@ enum status kern_cuda_put(struct kern_cuda *cuda, void *to, const void *from, si
     return cuda->device->ops->copy_in(cuda->device, KERN_CUDA_COMPUTE, to, &all, why);
 }
 
+enum status kern_cuda_get(struct kern_cuda *cuda, void *to, const void *from, size_t n_bytes,
+                          struct status_why *why)
+{
+    return cuda->device->ops->copy_out(cuda->device, KERN_CUDA_COMPUTE, to, from, n_bytes, why);
+}
+
 static enum status cuda_alloc(struct kern_backend *b, void **out, size_t n_bytes,
                               struct status_why *why)
 {
@@ -98,8 +104,7 @@ static enum status cuda_upload(struct kern_backend *b, void *to, const void *fro
 static enum status cuda_download(struct kern_backend *b, void *to, const void *from, size_t n_bytes,
                                  struct status_why *why)
 {
-    struct kern_cuda *cuda = kern_cuda_of(b);
-    return cuda->device->ops->copy_out(cuda->device, to, from, n_bytes, why);
+    return kern_cuda_get(kern_cuda_of(b), to, from, n_bytes, why);
 }
 
 static void cuda_close(struct kern_backend *b)
@@ -149,6 +154,7 @@ static const struct kern_backend_ops cuda_ops = {
     .linear_bytes = kern_cuda_linear_bytes,
     .score_bytes = kern_cuda_score_bytes,
     .record_bytes = kern_cuda_record_bytes,
+    .record_rows = kern_cuda_record_rows,
 };
 
 /** Fill in what the caller left to us. */

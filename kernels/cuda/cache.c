@@ -155,9 +155,9 @@ static enum status upload(struct kern_cuda *cuda, const struct kern_cuda_panel *
                                         .n_rows = panel->n_rows,
                                         .row_bytes = kern_cuda_panel_bytes(panel) / panel->n_rows,
                                         .stride = panel->row_bytes};
-    enum status status = ops->copy_in(cuda->device, KERN_CUDA_UPLOAD, to, &rows, why);
+    enum status status = ops->copy_in(cuda->device, KERN_CUDA_COPY, to, &rows, why);
     if (status == STATUS_OK)
-        status = ops->signal(cuda->device, KERN_CUDA_UPLOAD, event, why);
+        status = ops->signal(cuda->device, KERN_CUDA_COPY, event, why);
     cuda->cache.n_uploads++;
     return status;
 }
@@ -219,7 +219,7 @@ static enum status stream(struct kern_cuda *cuda, size_t index, struct status_wh
     if (!slot->memory)
         status = kern_cuda_memory(cuda, &slot->memory, cache->slot_bytes, why);
     else
-        status = cuda->device->ops->wait(cuda->device, KERN_CUDA_UPLOAD, free_event(i_slot), why);
+        status = cuda->device->ops->wait(cuda->device, KERN_CUDA_COPY, free_event(i_slot), why);
     if (status != STATUS_OK)
         return status;
     if (slot->panel > 0)

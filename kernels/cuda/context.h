@@ -52,6 +52,13 @@ static inline bool kern_cuda_uses_halves(const struct kern_cuda *cuda)
     return cuda->options.precision != KERN_PRECISION_EXACT;
 }
 
+/* Events: the cache's begin at 0, one and two for each slot; those of scores and recording are the
+ * last ones. */
+enum {
+    KERN_CUDA_EVENT_CODES = KERN_CUDA_MAX_EVENTS - 4, /* two for each of two buffers */
+    KERN_CUDA_EVENT_ENCODED = KERN_CUDA_EVENT_CODES - 1
+};
+
 /** A piece of memory to be divided; without a base only the sizes count. */
 struct kern_cuda_arena {
     char *base;
@@ -83,6 +90,10 @@ enum status kern_cuda_run(struct kern_cuda *cuda, enum kern_cuda_kernel kernel, 
 enum status kern_cuda_put(struct kern_cuda *cuda, void *to, const void *from, size_t n_bytes,
                           struct status_why *why);
 
+/** Device to host, once all that was queued to be computed is. */
+enum status kern_cuda_get(struct kern_cuda *cuda, void *to, const void *from, size_t n_bytes,
+                          struct status_why *why);
+
 /* The operations; arguments as in kernels/backend.h. */
 enum status kern_cuda_embed(struct kern_backend *b, const struct kern_weight *table,
                             const int32_t *tokens, size_t n_tokens, float *x,
@@ -112,5 +123,6 @@ enum status kern_cuda_record(struct kern_backend *b, const struct kern_record *o
 size_t kern_cuda_linear_bytes(struct kern_backend *b, const struct kern_linear *op);
 size_t kern_cuda_score_bytes(struct kern_backend *b, const struct kern_score *op);
 size_t kern_cuda_record_bytes(struct kern_backend *b, const struct kern_record *op);
+size_t kern_cuda_record_rows(struct kern_backend *b, const struct kern_weight *matrix);
 
 #endif

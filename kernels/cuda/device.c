@@ -119,18 +119,62 @@ static enum status device_copy_in(struct kern_cuda_device *device, enum kern_cud
     return status;
 }
 
-static enum status device_copy_out(struct kern_cuda_device *device, void *to, const void *from,
-                                   size_t n_bytes, struct status_why *why)
+/** A piece of copy_out: where it lies in the staging buffer, and where it belongs. */
+struct piece {
+    size_t i_buffer, n_bytes;
+    char *to;
+};
+
+/** Begin to copy a piece into a staging buffer, once the device has read what was in it. */
+static cudaError_t piece_begin(struct device *d, enum kern_cuda_stream stream,
+                               const struct piece *piece, const void *from)
+{
+    struct staging *s = &d->staging[stream];
+    cudaError_t code = cudaEventSynchronize(s->used[piece->i_buffer]);
+    if (code == cudaSuccess)
+        code = cudaMemcpyAsync(s->memory[piece->i_buffer], from, piece->n_bytes,
+                               cudaMemcpyDeviceToHost, d->streams[stream]);
+    return code == cudaSuccess ? cudaEventRecord(s->used[piece->i_buffer], d->streams[stream])
+                               : code;
+}
+
+static cudaError_t piece_end(struct device *d, enum kern_cuda_stream stream,
+                             const struct piece *piece)
+{
+    struct staging *s = &d->staging[stream];
+    cudaError_t code = cudaEventSynchronize(s->used[piece->i_buffer]);
+    const struct kern_cuda_rows all = {s->memory[piece->i_buffer], 1, piece->n_bytes,
+                                       piece->n_bytes};
+    if (code == cudaSuccess)
+        kern_cuda_rows_gather(d->pool, &all, 0, piece->n_bytes, piece->to);
+    return code;
+}
+
+/** Through page-locked memory, too: the next pieces are on the way while one is taken out. */
+static enum status device_copy_out(struct kern_cuda_device *device, enum kern_cuda_stream stream,
+                                   void *to, const void *from, size_t n_bytes,
+                                   struct status_why *why)
 {
     struct device *d = of(device);
+    struct staging *s = &d->staging[stream];
+    struct piece pieces[N_PINNED];
     enum status status = select_device(d, why);
-    if (status != STATUS_OK)
-        return status;
-    cudaStream_t stream = d->streams[KERN_CUDA_COMPUTE];
-    cudaError_t code = cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToHost, stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(stream);
-    return check(d, code, "an earlier operation, or copying from it", why);
+    cudaError_t code = cudaSuccess;
+    size_t n_begun = 0, n_ended = 0, n_pieces = (n_bytes + PINNED_BYTES - 1) / PINNED_BYTES;
+    while (status == STATUS_OK && code == cudaSuccess && n_ended < n_pieces) {
+        if (n_begun < n_pieces && n_begun < n_ended + N_PINNED) {
+            size_t done = n_begun * PINNED_BYTES, left = n_bytes - done;
+            struct piece *piece = &pieces[n_begun++ % N_PINNED];
+            *piece = (struct piece){.i_buffer = s->next++ % N_PINNED,
+                                    .n_bytes = left < PINNED_BYTES ? left : PINNED_BYTES,
+                                    .to = (char *)to + done};
+            code = piece_begin(d, stream, piece, (const char *)from + done);
+        } else {
+            code = piece_end(d, stream, &pieces[n_ended++ % N_PINNED]);
+        }
+    }
+    return status == STATUS_OK ? check(d, code, "an earlier operation, or copying from it", why)
+                               : status;
 }
 
 static enum status device_clear(struct kern_cuda_device *device, void *to, int byte, size_t n_bytes,

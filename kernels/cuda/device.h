@@ -3,8 +3,8 @@
  * order between two streams. A real device is device.c; tests have one made of the host's memory
  * (tests/harness/host_device.h), on which every kernel runs as C.
  *
- * Work is queued on two streams. COMPUTE runs launches, products and copies in order; UPLOAD runs
- * copies to the device that are waited for through events. Nothing is done when a call returns,
+ * Work is queued on two streams. COMPUTE runs launches, products and copies in order; COPY runs
+ * large copies beside it, which are waited for through events. Nothing is done when a call returns,
  * except where that is said; a failure may therefore be reported by a later call.
  */
 #ifndef KERNELS_CUDA_DEVICE_H
@@ -17,7 +17,7 @@
 #include "gguf/status.h"
 #include "gguf/type.h"
 
-enum kern_cuda_stream { KERN_CUDA_COMPUTE, KERN_CUDA_UPLOAD, KERN_CUDA_N_STREAMS };
+enum kern_cuda_stream { KERN_CUDA_COMPUTE, KERN_CUDA_COPY, KERN_CUDA_N_STREAMS };
 
 /** Events are numbers below this; each can be signalled again and again. */
 enum { KERN_CUDA_MAX_EVENTS = 256 };
@@ -88,9 +88,12 @@ struct kern_cuda_device_ops {
     /** Host to device, side by side. The rows may be changed as soon as the call returns. */
     enum status (*copy_in)(struct kern_cuda_device *d, enum kern_cuda_stream stream, void *to,
                            const struct kern_cuda_rows *rows, struct status_why *why);
-    /** Device to host, after all work of COMPUTE; the bytes are there when the call returns. */
-    enum status (*copy_out)(struct kern_cuda_device *d, void *to, const void *from, size_t n_bytes,
-                            struct status_why *why);
+    /**
+     * Device to host, after all work of the stream; the bytes are there when the call returns. The
+     * other stream goes on meanwhile.
+     */
+    enum status (*copy_out)(struct kern_cuda_device *d, enum kern_cuda_stream stream, void *to,
+                            const void *from, size_t n_bytes, struct status_why *why);
     /** Fill with a byte, on COMPUTE. */
     enum status (*clear)(struct kern_cuda_device *d, void *to, int byte, size_t n_bytes,
                          struct status_why *why);

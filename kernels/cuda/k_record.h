@@ -22,7 +22,8 @@ enum {
     KERN_TAKE_THREADS = 128,
     KERN_CODES_THREADS = 256,
     KERN_CODES_SIDE = 32, /* tokens and rows of a block */
-    KERN_LOWEST_THREADS = 512
+    KERN_LOWEST_THREADS = 512,
+    KERN_LOWEST_RUN = 8 /* loads of a thread at a time */
 };
 
 /** A target of the rows at hand. */
@@ -184,7 +185,8 @@ KERN_INLINE void kern_codes_block(const struct kern_codes_args *a, size_t block,
     }
 }
 
-/** The smallest logit of each row, NaN passed over. A block per KERN_LANES rows. */
+/** Lower each row's smallest logit to that of a tile, NaN passed over. A block per KERN_LANES rows.
+ */
 struct kern_lowest_args {
     const float *logits; /* [n_vocab, stride] */
     size_t stride, n_vocab;
@@ -198,18 +200,27 @@ struct kern_lowest_shared {
 KERN_INLINE void kern_lowest_block(const struct kern_lowest_args *a, size_t group, void *shared)
 {
     struct kern_lowest_shared *s = (struct kern_lowest_shared *)shared;
+    const size_t strips = KERN_LOWEST_THREADS / KERN_LANES;
     for (unsigned t = kern_thread_begin(); t < KERN_LOWEST_THREADS;
          t += kern_thread_step(KERN_LOWEST_THREADS)) {
         const float *logits = a->logits + group * KERN_LANES + t % KERN_LANES;
         float lowest = INFINITY;
-        for (size_t v = t / KERN_LANES; v < a->n_vocab; v += KERN_LOWEST_THREADS / KERN_LANES)
-            lowest = logits[v * a->stride] < lowest ? logits[v * a->stride] : lowest;
+        for (size_t v = t / KERN_LANES; v < a->n_vocab; v += KERN_LOWEST_RUN * strips) {
+            float x[KERN_LOWEST_RUN]; /* on their way together */
+            KERN_UNROLL
+            for (unsigned i = 0; i < KERN_LOWEST_RUN; i++)
+                x[i] =
+                    v + i * strips < a->n_vocab ? logits[(v + i * strips) * a->stride] : INFINITY;
+            KERN_UNROLL
+            for (unsigned i = 0; i < KERN_LOWEST_RUN; i++)
+                lowest = x[i] < lowest ? x[i] : lowest;
+        }
         s->lowest[t] = lowest;
     }
     kern_barrier();
     for (unsigned t = kern_thread_begin(); t < KERN_LANES;
          t += kern_thread_step(KERN_LOWEST_THREADS)) {
-        float lowest = INFINITY;
+        float lowest = a->lowest[group * KERN_LANES + t];
         for (unsigned i = t; i < KERN_LOWEST_THREADS; i += KERN_LANES)
             lowest = s->lowest[i] < lowest ? s->lowest[i] : lowest;
         a->lowest[group * KERN_LANES + t] = lowest;

@@ -75,15 +75,14 @@ static enum status read_results(struct kern_cuda *cuda, const struct trial *t, s
 {
     const struct kern_cuda_product *p = t->product;
     if (p->side == KERN_CUDA_TOKENS_B)
-        return cuda->device->ops->copy_out(cuda->device, to, t->c + first * p->n_weights,
-                                           t->n_compared * sizeof(float), why);
+        return kern_cuda_get(cuda, to, t->c + first * p->n_weights, t->n_compared * sizeof(float),
+                             why);
     enum status status = STATUS_OK;
     size_t n_samples = t->n_compared / t->step;
     for (size_t i = 0; status == STATUS_OK && i < n_samples; i++) {
         size_t row = i * (p->n_weights / n_samples);
-        status = cuda->device->ops->copy_out(cuda->device, to + i * t->step,
-                                             t->c + row * n_tokens + first, t->step * sizeof(float),
-                                             why);
+        status = kern_cuda_get(cuda, to + i * t->step, t->c + row * n_tokens + first,
+                               t->step * sizeof(float), why);
     }
     return status;
 }

@@ -81,7 +81,7 @@ enum status kern_cuda_route(struct kern_backend *b, const float *logits, size_t 
         return status_fail(why, STATUS_MEMORY, "no memory to route %zu tokens", n_tokens);
     enum status status = kern_cuda_cancelled(cuda);
     if (status == STATUS_OK)
-        status = cuda->device->ops->copy_out(cuda->device, host, logits, n * sizeof *host, why);
+        status = kern_cuda_get(cuda, host, logits, n * sizeof *host, why);
     for (size_t t = 0; status == STATUS_OK && t < n_tokens; t++)
         kern_scalar_route(host + t * n_experts, n_experts, n_used, experts + t * n_used,
                           shares + t * n_used);

@@ -170,7 +170,7 @@ static enum status second_pass(struct kern_cuda_scoring *s, struct status_why *w
     if (status == STATUS_OK)
         status = walk_vocabulary(s, fold_js, why);
     if (status == STATUS_OK)
-        status = s->cuda->device->ops->copy_out(s->cuda->device, c->js, s->state.js, n_bytes, why);
+        status = kern_cuda_get(s->cuda, c->js, s->state.js, n_bytes, why);
     if (status == STATUS_OK)
         kern_score_chunk_finish_js(c);
     return status;

@@ -4,9 +4,6 @@
 
 #include "kernels/cuda/scoring.h"
 
-/* Events, ready and free for each buffer; the cache's slots have the numbers below. */
-enum { EVENT_CODES = KERN_CUDA_MAX_EVENTS - 2 * KERN_CUDA_CODE_BUFFERS };
-
 static size_t buffer_of(const struct kern_cuda_scoring *s, size_t vocab_row)
 {
     return vocab_row / s->walk.tile_vocab % KERN_CUDA_CODE_BUFFERS;
@@ -14,7 +11,7 @@ static size_t buffer_of(const struct kern_cuda_scoring *s, size_t vocab_row)
 
 static unsigned ready_event(size_t buffer)
 {
-    return EVENT_CODES + 2 * (unsigned)buffer;
+    return KERN_CUDA_EVENT_CODES + 2 * (unsigned)buffer;
 }
 
 static unsigned free_event(size_t buffer)
@@ -53,11 +50,11 @@ static enum status upload_codes(struct kern_cuda_scoring *s, size_t vocab_row,
         .row_bytes = kern_cuda_scoring_rows(s, vocab_row) * sizeof(uint16_t),
         .stride = recorded->stride * sizeof(uint16_t),
     };
-    enum status status = ops->wait(s->cuda->device, KERN_CUDA_UPLOAD, free_event(i_buffer), why);
+    enum status status = ops->wait(s->cuda->device, KERN_CUDA_COPY, free_event(i_buffer), why);
     if (status == STATUS_OK)
-        status = ops->copy_in(s->cuda->device, KERN_CUDA_UPLOAD, s->codes[i_buffer], &rows, why);
+        status = ops->copy_in(s->cuda->device, KERN_CUDA_COPY, s->codes[i_buffer], &rows, why);
     if (status == STATUS_OK)
-        status = ops->signal(s->cuda->device, KERN_CUDA_UPLOAD, ready_event(i_buffer), why);
+        status = ops->signal(s->cuda->device, KERN_CUDA_COPY, ready_event(i_buffer), why);
     return status;
 }
 

@@ -39,8 +39,8 @@ static size_t divide(struct kern_cuda_scoring *s, void *memory, size_t n_slots, 
     s->target_weights = kern_cuda_take(&arena, KERN_CUDA_TARGET_ROWS * n_cols * sizeof(float));
     s->target_largest = kern_cuda_take(&arena, KERN_CUDA_TARGET_ROWS * sizeof(uint32_t));
     if (s->first_live > 0) {
-        s->heads[0].logits =
-            kern_cuda_take(&arena, s->walk.tile_vocab * s->walk.stride * sizeof(float));
+        s->heads[0].logits = kern_cuda_take(
+            &arena, s->walk.tile_vocab * kern_cuda_walk_room(&s->walk) * sizeof(float));
         s->scales = kern_cuda_take(&arena, n_rows * sizeof *s->scales);
         for (size_t i = 0; i < KERN_CUDA_CODE_BUFFERS; i++)
             s->codes[i] = kern_cuda_take(&arena, n_rows * s->walk.tile_vocab * sizeof(uint16_t));
@@ -149,8 +149,7 @@ static enum status get_taken(struct kern_cuda_scoring *s, struct status_why *why
     float *taken = malloc((n + 1) * sizeof *taken);
     if (!taken)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu targets", c->n_targets);
-    enum status status = s->cuda->device->ops->copy_out(s->cuda->device, taken, s->state.taken,
-                                                        n * sizeof *taken, why);
+    enum status status = kern_cuda_get(s->cuda, taken, s->state.taken, n * sizeof *taken, why);
     for (size_t h = s->first_live; status == STATUS_OK && h < s->op->n_heads; h++) {
         for (size_t i = 0; i < c->n_targets; i++) {
             size_t lane = c->targets[i].row % KERN_LANES;
@@ -165,20 +164,17 @@ static enum status get_taken(struct kern_cuda_scoring *s, struct status_why *why
 enum status kern_cuda_scoring_get(struct kern_cuda_scoring *s, struct status_why *why)
 {
     struct kern_score_chunk *c = &s->chunk;
-    const struct kern_cuda_device_ops *ops = s->cuda->device->ops;
     size_t n_heads = s->op->n_heads, n = n_heads * c->n_groups;
-    enum status status =
-        ops->copy_out(s->cuda->device, c->sums, s->state.sums, n * sizeof *c->sums, why);
+    enum status status = kern_cuda_get(s->cuda, c->sums, s->state.sums, n * sizeof *c->sums, why);
     if (status == STATUS_OK && c->n_slots > 0)
-        status = ops->copy_out(s->cuda->device, c->ranks, s->state.ranks,
+        status = kern_cuda_get(s->cuda, c->ranks, s->state.ranks,
                                n_heads * c->n_slots * sizeof *c->ranks, why);
     if (status == STATUS_OK && c->n_slots > 0 && kern_cuda_uses_halves(s->cuda))
         status = get_taken(s, why);
     if (status == STATUS_OK && s->op->pairs)
-        status = ops->copy_out(s->cuda->device, c->tops, s->state.tops, n * sizeof *c->tops, why);
+        status = kern_cuda_get(s->cuda, c->tops, s->state.tops, n * sizeof *c->tops, why);
     if (status == STATUS_OK && s->op->pairs)
-        status =
-            ops->copy_out(s->cuda->device, c->pairs, s->state.pairs, n * sizeof *c->pairs, why);
+        status = kern_cuda_get(s->cuda, c->pairs, s->state.pairs, n * sizeof *c->pairs, why);
     return status;
 }
 

@@ -1,35 +1,49 @@
 #include "kernels/cuda/walk.h"
 
+#include "kernels/cpu/lanes.h"
 #include "kernels/cuda/k_product.h"
 
-enum { ROWS_ALIGNMENT = 128 /* multiple of the lanes of a group, and of what products like */ };
+enum { EXACT_STEP = 128 /* a multiple of the lanes of a group */ };
 
 struct kern_cuda_walk kern_cuda_walk_of(struct kern_cuda *cuda, size_t n_rows, size_t n_vocab,
                                         size_t tile_vocab)
 {
     struct kern_cuda_walk walk = {.cuda = cuda, .n_vocab = n_vocab};
-    walk.max_rows = kern_cuda_min(n_rows, KERN_CUDA_WALK_ROWS);
+    walk.planned = KERN_CUDA_WALK_ROWS;
+    walk.step = EXACT_STEP;
     /* Products of halves are planned for one number of rows, however few there are. */
-    size_t planned = kern_cuda_min(KERN_CUDA_WALK_ROWS, cuda->options.product_tokens);
-    walk.max_rows =
-        kern_cuda_uses_halves(cuda) ? kern_cuda_min(walk.max_rows, planned) : walk.max_rows;
-    walk.stride = kern_cuda_uses_halves(cuda)
-                      ? planned
-                      : kern_cuda_divide_up(walk.max_rows, ROWS_ALIGNMENT) * ROWS_ALIGNMENT;
+    if (kern_cuda_uses_halves(cuda)) {
+        walk.planned = kern_cuda_min(walk.planned, cuda->options.product_tokens);
+        walk.step = 0;
+    }
+    walk.max_rows = kern_cuda_min(n_rows, walk.planned);
     walk.tile_vocab = kern_cuda_min(tile_vocab, n_vocab);
     return walk;
+}
+
+static size_t padded(const struct kern_cuda_walk *walk, size_t n_rows)
+{
+    if (walk->step == 0)
+        return walk->planned;
+    size_t whole_groups = kern_cuda_divide_up(n_rows, KERN_LANES) * KERN_LANES;
+    return kern_cuda_min(kern_cuda_divide_up(whole_groups, walk->step) * walk->step, walk->planned);
+}
+
+size_t kern_cuda_walk_room(const struct kern_cuda_walk *walk)
+{
+    return padded(walk, walk->max_rows);
 }
 
 void kern_cuda_walk_divide(const struct kern_cuda_walk *walk, struct kern_cuda_walk_head *head,
                            size_t n_tiles, struct kern_cuda_arena *arena)
 {
-    size_t n_cols = head->head->matrix->n_cols;
+    size_t n_cols = head->head->matrix->n_cols, room = kern_cuda_walk_room(walk);
     if (kern_cuda_uses_halves(walk->cuda))
         head->hidden_memory =
-            kern_cuda_take(arena, kern_cuda_operand_bytes(walk->cuda, walk->stride, n_cols));
+            kern_cuda_take(arena, kern_cuda_operand_bytes(walk->cuda, room, n_cols));
     head->weights =
         kern_cuda_take(arena, kern_cuda_operand_bytes(walk->cuda, walk->tile_vocab, n_cols));
-    head->logits = kern_cuda_take(arena, n_tiles * walk->tile_vocab * walk->stride * sizeof(float));
+    head->logits = kern_cuda_take(arena, n_tiles * walk->tile_vocab * room * sizeof(float));
 }
 
 static enum status find_product(const struct kern_cuda_walk *walk,
@@ -37,21 +51,30 @@ static enum status find_product(const struct kern_cuda_walk *walk,
                                 const struct kern_cuda_product **product, struct status_why *why)
 {
     return kern_cuda_product_find(walk->cuda, KERN_CUDA_TOKENS_A, n, head->head->matrix->n_cols,
-                                  walk->stride, product, why);
+                                  walk->planned, product, why);
 }
 
-enum status kern_cuda_walk_prepare(const struct kern_cuda_walk *walk,
-                                   struct kern_cuda_walk_head *head, struct status_why *why)
+/** Try the product of a tile of n vocabulary rows, and pad walks as far as it needs. */
+static enum status prepare_product(struct kern_cuda_walk *walk,
+                                   const struct kern_cuda_walk_head *head, size_t n,
+                                   struct status_why *why)
 {
     const struct kern_cuda_product *product;
+    enum status status = find_product(walk, head, n, &product, why);
+    if (status == STATUS_OK && product->step > walk->step)
+        walk->step = product->step;
+    return status;
+}
+
+enum status kern_cuda_walk_prepare(struct kern_cuda_walk *walk, struct kern_cuda_walk_head *head,
+                                   struct status_why *why)
+{
     size_t last = walk->n_vocab % walk->tile_vocab;
     enum status status = kern_cuda_vector(walk->cuda, head->head->bias, &head->bias, why);
     if (status != STATUS_OK || !kern_cuda_uses_halves(walk->cuda))
         return status;
-    status = find_product(walk, head, walk->tile_vocab, &product, why);
-    if (status == STATUS_OK && last > 0)
-        status = find_product(walk, head, last, &product, why);
-    return status;
+    status = prepare_product(walk, head, walk->tile_vocab, why);
+    return status == STATUS_OK && last > 0 ? prepare_product(walk, head, last, why) : status;
 }
 
 enum status kern_cuda_walk_begin(struct kern_cuda_walk *walk, struct kern_cuda_walk_head *head,
@@ -59,6 +82,7 @@ enum status kern_cuda_walk_begin(struct kern_cuda_walk *walk, struct kern_cuda_w
 {
     size_t n_cols = head->head->matrix->n_cols;
     walk->n_rows = n_rows;
+    walk->stride = padded(walk, n_rows);
     head->rows = head->head->hidden + first * n_cols;
     if (!kern_cuda_uses_halves(walk->cuda))
         return STATUS_OK;
@@ -95,7 +119,6 @@ static enum status multiply_halves(const struct kern_cuda_walk *walk,
 {
     const struct kern_cuda_product *product;
     enum status status = find_product(walk, head, n, &product, why);
-    /* All planned rows, so that logits have one stride; a walk is rarely short. */
     if (status == STATUS_OK)
         status = kern_cuda_multiply(walk->cuda, product, &weights->halves, &head->hidden.halves,
                                     walk->stride, logits, why);

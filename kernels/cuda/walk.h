@@ -20,28 +20,36 @@ struct kern_cuda_walk_head {
     struct kern_cuda_operand hidden; /* of the rows at hand, from split */
     const float *rows;               /* device: the rows at hand as floats */
     void *weights;                   /* memory for an operand of a tile */
-    float *logits;                   /* [tile_vocab, stride] */
+    float *logits;                   /* [tile_vocab, stride], in room for more */
 };
 
 struct kern_cuda_walk {
     struct kern_cuda *cuda;
     size_t max_rows; /* of a walk */
-    size_t stride;   /* of logits: max_rows or more, a multiple of 32 */
+    size_t planned;  /* rows that products of halves are planned for */
+    size_t step;     /* walks are padded to a multiple; 0: to `planned`, nothing is known yet */
     size_t n_vocab, tile_vocab;
     size_t n_rows; /* at hand */
+    size_t stride; /* of the logits at hand: n_rows, padded */
 };
 
 /** Sizes for n_rows hidden rows. tile_vocab: of a tile, at most; within a panel of every head. */
 struct kern_cuda_walk kern_cuda_walk_of(struct kern_cuda *cuda, size_t n_rows, size_t n_vocab,
                                         size_t tile_vocab);
 
+/** Rows that arrays of a walk have room for: what `max_rows` are padded to. */
+size_t kern_cuda_walk_room(const struct kern_cuda_walk *walk);
+
 /** Take the head's arrays from the arena; tiles: as many tiles of logits as are held at once. */
 void kern_cuda_walk_divide(const struct kern_cuda_walk *walk, struct kern_cuda_walk_head *head,
                            size_t n_tiles, struct kern_cuda_arena *arena);
 
-/** What may use scratch memory: bias, products. Before the arena is made. */
-enum status kern_cuda_walk_prepare(const struct kern_cuda_walk *walk,
-                                   struct kern_cuda_walk_head *head, struct status_why *why);
+/**
+ * What may use scratch memory: bias, products. Of every head, before the arena is made: what the
+ * products need decides how far walks are padded.
+ */
+enum status kern_cuda_walk_prepare(struct kern_cuda_walk *walk, struct kern_cuda_walk_head *head,
+                                   struct status_why *why);
 
 /** Rows first .. first + n_rows - 1 of the head's hidden rows are at hand now. */
 enum status kern_cuda_walk_begin(struct kern_cuda_walk *walk, struct kern_cuda_walk_head *head,

@@ -115,7 +115,7 @@ static void run_work(struct host_device *d, enum kern_cuda_stream stream, const 
     case WAIT:
         /* No further than the signal: what is behind it may wait for this stream. */
         while (d->done[w->event] < w->signal)
-            step(d, stream == KERN_CUDA_COMPUTE ? KERN_CUDA_UPLOAD : KERN_CUDA_COMPUTE);
+            step(d, stream == KERN_CUDA_COMPUTE ? KERN_CUDA_COPY : KERN_CUDA_COMPUTE);
         return;
     }
 }
@@ -162,7 +162,7 @@ static enum status enqueue(struct host_device *d, enum kern_cuda_stream stream,
     else
         queue->first = own;
     queue->last = own;
-    bool late = (d->options.order == HOST_DEVICE_UPLOADS_LATE && stream == KERN_CUDA_UPLOAD) ||
+    bool late = (d->options.order == HOST_DEVICE_UPLOADS_LATE && stream == KERN_CUDA_COPY) ||
                 (d->options.order == HOST_DEVICE_COMPUTE_LATE && stream == KERN_CUDA_COMPUTE);
     if (!late)
         drain(d, stream);
@@ -198,7 +198,7 @@ static void host_free(struct kern_cuda_device *device, void *memory)
     struct host_device *d = of(device);
     if (!memory)
         return;
-    drain(d, KERN_CUDA_UPLOAD);
+    drain(d, KERN_CUDA_COPY);
     drain(d, KERN_CUDA_COMPUTE);
     size_t i = 0;
     while (i < MAX_BLOCKS && d->blocks[i].memory != memory)
@@ -239,14 +239,14 @@ static enum status host_copy_in(struct kern_cuda_device *device, enum kern_cuda_
     return status;
 }
 
-static enum status host_copy_out(struct kern_cuda_device *device, void *to, const void *from,
-                                 size_t n_bytes, struct status_why *why)
+static enum status host_copy_out(struct kern_cuda_device *device, enum kern_cuda_stream stream,
+                                 void *to, const void *from, size_t n_bytes, struct status_why *why)
 {
     struct host_device *d = of(device);
     enum status status = count(d, why);
     if (status != STATUS_OK)
         return status;
-    drain(d, KERN_CUDA_COMPUTE);
+    drain(d, stream);
     memcpy(to, from, n_bytes);
     return STATUS_OK;
 }
@@ -315,7 +315,7 @@ static enum status host_wait(struct kern_cuda_device *device, enum kern_cuda_str
 static void host_close(struct kern_cuda_device *device)
 {
     struct host_device *d = of(device);
-    drain(d, KERN_CUDA_UPLOAD);
+    drain(d, KERN_CUDA_COPY);
     drain(d, KERN_CUDA_COMPUTE);
     for (size_t i = 0; i < MAX_BLOCKS; i++) {
         d->log->n_left += d->blocks[i].memory != NULL;

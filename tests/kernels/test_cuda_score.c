@@ -169,6 +169,55 @@ static void test_not_finite(void **state)
     cuda_pair_close(&p);
 }
 
+/** Records of n_rows hidden rows of head 0 in calls of `step` rows; hidden: the backend's. */
+static uint16_t *record(struct kern_backend *b, const struct kern_head *head, const float *hidden,
+                        size_t n_rows, size_t step)
+{
+    size_t stride = kern_record_codes(head->matrix->n_rows);
+    uint16_t *records = malloc(n_rows * stride * sizeof *records);
+    assert_non_null(records);
+    memset(records, 0xa5, n_rows * stride * sizeof *records);
+    for (size_t row = 0; row < n_rows; row += step) {
+        struct kern_record op = {.head = *head,
+                                 .n_rows = n_rows - row < step ? n_rows - row : step,
+                                 .records = records + row * stride,
+                                 .stride = stride};
+        struct status_why why = {""};
+        op.head.hidden = hidden + row * head->matrix->n_cols;
+        if (kern_record(b, &op, &why) != STATUS_OK)
+            fail_msg("%s", why.text);
+    }
+    return records;
+}
+
+/** Slabs of rows, one computed while another is copied: the CPU's records, or those of less rows.
+ */
+static void test_record_slabs(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+        enum kern_precision precision = i % 2 ? KERN_PRECISION_EXACT : KERN_PRECISION_HIGH;
+        /* `high` has slabs of the pair's 48 tokens; `exact` of 1024, and these are three. */
+        size_t n_rows = i % 2 ? 2100 : 200, n_vocab = i % 2 ? 33 : 500;
+        struct scene s;
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(i);
+        cuda_pair_open(&p, precision, &way);
+        scene_open(&s, 60 + i, 1, n_rows, n_vocab);
+        const struct kern_head *head = &s.heads[0];
+        float *hidden = cuda_pair_put(&p, head->hidden, n_rows * head->matrix->n_cols);
+        uint16_t *found = record(p.cuda, head, hidden, n_rows, n_rows);
+        uint16_t *expected = i % 2 ? record(p.cpu, head, head->hidden, n_rows, n_rows)
+                                   : record(p.cuda, head, hidden, n_rows, 7);
+        assert_memory_equal(found, expected, n_rows * kern_record_codes(n_vocab) * sizeof *found);
+        free(found);
+        free(expected);
+        cuda_pair_take(&p, hidden, NULL, 0);
+        scene_close(&s);
+        cuda_pair_close(&p);
+    }
+}
+
 /** Head 0 recorded: by either backend to the same bits, then read back. */
 static void test_records(void **state)
 {
@@ -182,19 +231,11 @@ static void test_records(void **state)
         struct host_device_options way = cuda_pair_way(i);
         cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
         scene_open(&s, 40 + i, 3, ROWS, n_vocab);
-        uint16_t *records[2];
-        for (int b = 0; b < 2; b++) {
-            records[b] = malloc(ROWS * stride * sizeof(uint16_t));
-            assert_non_null(records[b]);
-            memset(records[b], 0xa5, ROWS * stride * sizeof(uint16_t));
-            struct kern_record op = {
-                .head = s.heads[0], .n_rows = ROWS, .records = records[b], .stride = stride};
-            if (b)
-                put_hidden(&p, &op.head, ROWS);
-            assert_int_equal(kern_record(b ? p.cuda : p.cpu, &op, NULL), STATUS_OK);
-            if (b)
-                free_hidden(&p, &op.head);
-        }
+        const struct kern_head *head = &s.heads[0];
+        float *hidden = cuda_pair_put(&p, head->hidden, ROWS * head->matrix->n_cols);
+        uint16_t *records[2] = {record(p.cpu, head, head->hidden, ROWS, ROWS),
+                                record(p.cuda, head, hidden, ROWS, ROWS)};
+        cuda_pair_take(&p, hidden, NULL, 0);
         assert_memory_equal(records[0], records[1], ROWS * stride * sizeof(uint16_t));
         struct kern_recorded recorded = {.records = records[0], .stride = stride, .cut = -16.0};
         s.heads[0] = (struct kern_head){.recorded = &recorded};
@@ -239,11 +280,16 @@ static void check_near(const struct results *found, const struct results *expect
 static void test_precisions(void **state)
 {
     (void)state;
-    const enum kern_precision precisions[] = {KERN_PRECISION_HIGH, KERN_PRECISION_FAST};
-    for (size_t i = 0; i < 2; i++) {
+    const enum kern_precision precisions[] = {KERN_PRECISION_HIGH, KERN_PRECISION_FAST,
+                                              KERN_PRECISION_FAST, KERN_PRECISION_HIGH};
+    const enum host_device_gemm gemms[] = {HOST_DEVICE_GEMM_EVEN, HOST_DEVICE_GEMM_EVEN,
+                                           HOST_DEVICE_GEMM_BY_NUMBER,
+                                           HOST_DEVICE_GEMM_PLANNED_ONLY};
+    for (size_t i = 0; i < sizeof gemms / sizeof *gemms; i++) {
         struct scene s;
         struct cuda_pair p;
         struct host_device_options way = cuda_pair_way(1 + i);
+        way.gemm = gemms[i];
         cuda_pair_open(&p, precisions[i], &way);
         scene_open(&s, 50, 3, 100, 900);
         struct results expected = score(p.cpu, s.op, true), found = score_cuda(&p, s.op, true);
@@ -278,9 +324,9 @@ static void test_precisions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_heads),      cmocka_unit_test(test_many_rows),
-        cmocka_unit_test(test_not_finite), cmocka_unit_test(test_records),
-        cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_heads),        cmocka_unit_test(test_many_rows),
+        cmocka_unit_test(test_not_finite),   cmocka_unit_test(test_records),
+        cmocka_unit_test(test_record_slabs), cmocka_unit_test(test_precisions),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (kern_cuda_n_devices() == 0) {
