@@ -180,6 +180,32 @@ static void winogrande_leaves_out_the_choice(void **state)
     eval_choices_free(&c);
 }
 
+/** "paint" ends in other tokens than "painted" has there, so some of the choice's are not its own.
+ */
+static void winogrande_scores_from_where_the_tokens_are_the_sentences(void **state)
+{
+    (void)state;
+    const char row[] =
+        "0,They said that the _ed wall was too large for the small box .,paint,walk,1\n\n";
+    const char before[] = "They said that the paint";
+    struct model_tokens tokens = {0};
+    assert_int_equal(
+        model_tokenize(model_tokenizer(model), before, strlen(before), true, &tokens, NULL),
+        STATUS_OK);
+    size_t n_before = 1 + tokens.n; /* BOS */
+    for (int llama_compat = 0; llama_compat < 2; llama_compat++) {
+        struct eval_choices c;
+        evaluate(&c, row, EVAL_WINOGRANDE, llama_compat, 4096);
+        const struct eval_choice *painted = &c.tasks[0].choices[0];
+        assert_memory_equal(tokens.ids, painted->tokens.ids + 1, (tokens.n - 1) * sizeof(int32_t));
+        assert_int_not_equal(tokens.ids[tokens.n - 1], painted->tokens.ids[n_before - 1]);
+        assert_int_equal(painted->first, llama_compat ? n_before : n_before - 1);
+        check_against_alone(&c.tasks[0]);
+        eval_choices_free(&c);
+    }
+    free(tokens.ids);
+}
+
 /** Scores by hand: tokens 2 and 3 count for the mean, 1 to 3 for the sum. */
 static void scores_and_winners(void **state)
 {
@@ -244,6 +270,7 @@ int main(void)
         cmocka_unit_test(endings_may_be_equal_or_begin_others),
         cmocka_unit_test(winogrande_reads_the_right_row),
         cmocka_unit_test(winogrande_leaves_out_the_choice),
+        cmocka_unit_test(winogrande_scores_from_where_the_tokens_are_the_sentences),
         cmocka_unit_test(scores_and_winners),
         cmocka_unit_test(shares_and_intervals),
     };
