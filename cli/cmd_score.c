@@ -4,16 +4,26 @@
 #include "cli/commands.h"
 #include "cli/outputs.h"
 #include "cli/scoring.h"
+#include "cli/state.h"
+#include "eval/resume.h"
 
-enum { ANY = INT32_MAX, UNKNOWN_CONTEXT = 2048 };
+enum { ANY = INT32_MAX, UNKNOWN_CONTEXT = 2048, N_OUTPUTS = 3 };
+
+static void list_outputs(struct cli_named_file outputs[N_OUTPUTS], const struct cli_score *s)
+{
+    outputs[0] = (struct cli_named_file){"-o", s->out_file};
+    outputs[1] = (struct cli_named_file){"--json", s->output.json_file};
+    outputs[2] = (struct cli_named_file){"--state", s->state_file};
+}
 
 static enum status check_settings(const struct cli_score *s, const char *request_file,
                                   struct status_why *why)
 {
-    const struct cli_named_file outputs[] = {{"-o", s->out_file}, {"--json", s->output.json_file}};
+    struct cli_named_file outputs[N_OUTPUTS];
+    list_outputs(outputs, s);
     const struct cli_named_file inputs[] = {{"-m", s->model}, {"the command", request_file}};
-    enum status status = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs,
-                                           sizeof inputs / sizeof *inputs, why);
+    enum status status =
+        cli_outputs_check(outputs, N_OUTPUTS, inputs, sizeof inputs / sizeof *inputs, why);
     return status == STATUS_OK ? cli_model_check(&s->load, why) : status;
 }
 
@@ -53,10 +63,9 @@ static enum status load(struct cli_scoring *s, struct status_why *why)
 /* The path names one part of a model that is split. */
 static enum status check_parts(const struct cli_scoring *s, struct status_why *why)
 {
-    const struct cli_named_file outputs[] = {{"-o", s->settings->out_file},
-                                             {"--json", s->settings->output.json_file}};
-    return cli_outputs_check_model(outputs, sizeof outputs / sizeof *outputs, "-m", s->model.model,
-                                   why);
+    struct cli_named_file outputs[N_OUTPUTS];
+    list_outputs(outputs, s->settings);
+    return cli_outputs_check_model(outputs, N_OUTPUTS, "-m", s->model.model, why);
 }
 
 static enum status open_all(struct cli_scoring *s, struct status_why *why)
@@ -73,14 +82,16 @@ static enum status open_all(struct cli_scoring *s, struct status_why *why)
     if (status == STATUS_OK)
         status = load(s, why);
     if (status == STATUS_OK)
+        status = cli_output_create(&s->out, settings->out_file, why);
+    if (status == STATUS_OK)
+        status = cli_job_create_document(&s->job, why);
+    if (status == STATUS_OK)
+        status = cli_scoring_open_journal(s, why);
+    if (status == STATUS_OK)
         status = cli_job_choose_batch(&s->job, s->model.model, s->scores.longest,
                                       s->scores.sequences.n, &s->batch_tokens, why);
     if (status == STATUS_OK)
         status = eval_sequences_group(&s->scores.sequences, s->batch_tokens, why);
-    if (status == STATUS_OK)
-        status = cli_output_create(&s->out, settings->out_file, why);
-    if (status == STATUS_OK)
-        status = cli_job_create_document(&s->job, why);
     cli_job_loaded(&s->job);
     return status;
 }
@@ -88,6 +99,7 @@ static enum status open_all(struct cli_scoring *s, struct status_why *why)
 static void close_all(struct cli_scoring *s)
 {
     eval_file_abandon(s->out);
+    eval_journal_close(s->journal);
     eval_request_scores_free(&s->scores);
     eval_requests_free(&s->requests);
     eval_text_free(&s->text);
@@ -95,14 +107,23 @@ static void close_all(struct cli_scoring *s)
     cli_job_close(&s->job);
 }
 
-static enum status on_group(void *user, size_t g, struct status_why *why)
+/* The requests that are finished, up to the first that is not: into the journal and out. */
+static enum status put_finished(struct cli_scoring *s, struct status_why *why)
 {
-    (void)why;
-    struct cli_scoring *s = user;
-    eval_request_scores_take(&s->scores, g);
+    enum status status =
+        s->journal ? eval_resume_keep_requests(s->journal, &s->scores, why) : STATUS_OK;
+    if (status != STATUS_OK)
+        return status;
     cli_progress_clear(&s->job.progress);
     cli_score_write_lines(s);
     return STATUS_OK;
+}
+
+static enum status on_group(void *user, size_t g, struct status_why *why)
+{
+    struct cli_scoring *s = user;
+    eval_request_scores_take(&s->scores, g);
+    return put_finished(s, why);
 }
 
 static void on_progress(void *user, const struct eval_progress *now)
@@ -137,17 +158,20 @@ static enum status score(struct cli_scoring *s, struct status_why *why)
         s->job.memory = eval_sequences_memory(&s->scores.sequences, &run);
     cli_score_report_beginning(s);
     cli_job_begin(&s->job);
-    enum status run_status = eval_sequences_run(&s->scores.sequences, &run, &s->job.stats, why);
+    enum status run_status = put_finished(s, why); /* with nothing to evaluate, or resumed */
+    if (run_status == STATUS_OK)
+        run_status = eval_sequences_run(&s->scores.sequences, &run, &s->job.stats, why);
+    run_status = eval_resume_end(s->journal, run_status, why);
+    s->job.stats.n_resumed = s->n_resumed;
     cli_progress_clear(&s->job.progress);
     if (run_status != STATUS_OK && run_status != STATUS_CANCELLED)
         return run_status;
-    cli_score_write_lines(s); /* those that had nothing to evaluate */
     enum status status = write_outputs(s, run_status == STATUS_OK, why);
     if (status != STATUS_OK)
         return status;
     cli_score_report_end(s);
     if (run_status == STATUS_CANCELLED)
-        return status_fail(why, run_status, "interrupted: the result is incomplete");
+        return cli_state_interrupted(s->settings->state_file, why);
     if (s->n_nonfinite)
         return status_fail(why, STATUS_NONFINITE,
                            "%zu of %zu request%s %s a score that is not finite; the first is "
@@ -210,6 +234,7 @@ static const struct cli_option table[] = {
      "FILE",
      "write the scores here, whole or not at all (default: -, standard output, as they come)",
      AT(out_file)},
+    {.type = CLI_GROUP, .group = cli_state_table, .offset = AT(state_file)},
     {.type = CLI_GROUP, .group = cli_output_table, .offset = AT(output)},
 
     {.type = CLI_GROUP, .group = cli_machine_table, .offset = AT(machine)},

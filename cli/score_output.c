@@ -4,6 +4,7 @@
 
 #include "cli/json_parts.h"
 #include "cli/scoring.h"
+#include "cli/state.h"
 
 static void write_line(struct cli_scoring *s, size_t i)
 {
@@ -107,20 +108,39 @@ static void add_settings(struct cli_json *json, const struct cli_scoring *s)
     cli_json_add_arithmetic(json, o, &s->settings->machine, s->job.backend);
 }
 
+/* What is evaluated and how. */
+static void add_subject(struct cli_json *json, const struct cli_scoring *s)
+{
+    add_settings(json, s);
+    cli_json_add_model(json, json->root, "model", &s->model);
+    cJSON *text = cli_json_object(json, json->root, "text");
+    cli_json_text(json, text, "sha256", s->text.sha256);
+    cli_json_uint(json, text, "n_bytes", s->text.file_bytes);
+    cli_json_uint(json, text, "n_requests", s->requests.n);
+}
+
+enum status cli_scoring_open_journal(struct cli_scoring *s, struct status_why *why)
+{
+    struct cli_json json;
+    cli_state_begin(&json, "score");
+    add_subject(&json, s);
+    enum status status = cli_state_open(&s->journal, s->settings->state_file, &json, why);
+    if (status == STATUS_OK)
+        status = cli_state_resume_requests(s->journal, &s->scores, why);
+    if (status == STATUS_OK && s->journal)
+        s->n_resumed = (size_t)eval_journal_n(s->journal);
+    return status;
+}
+
 enum status cli_score_write_json(const struct cli_scoring *s, struct eval_file *file,
                                  struct status_why *why)
 {
     struct cli_json json;
     cli_json_begin_document(&json, "assay-score");
     add_result(&json, s);
-    add_settings(&json, s);
-    cli_json_add_model(&json, json.root, "model", &s->model);
-    cJSON *text = cli_json_object(&json, json.root, "text");
-    cli_json_text(&json, text, "sha256", s->text.sha256);
-    cli_json_uint(&json, text, "n_bytes", s->text.file_bytes);
-    cli_json_uint(&json, text, "n_requests", s->requests.n);
+    add_subject(&json, s);
     struct cli_text_settings from = {.text_file = s->request_file};
-    cJSON *run = cli_json_add_run(&json, &s->job, &from, NULL);
+    cJSON *run = cli_json_add_run(&json, &s->job, &from, s->journal);
     cli_json_text(&json, run, "model_file", s->model.path);
     return cli_json_end_document(&json, file, why);
 }

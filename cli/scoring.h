@@ -4,13 +4,14 @@
 
 #include "cli/job.h"
 #include "cli/setup.h"
+#include "eval/journal.h"
 #include "eval/request_scores.h"
 
 /** What stands in front of a context: an index into the words of the option. */
 enum cli_score_bos { CLI_SCORE_BOS_AUTO, CLI_SCORE_BOS_ALWAYS, CLI_SCORE_BOS_NEVER };
 
 struct cli_score {
-    const char *model, *out_file;
+    const char *model, *out_file, *state_file;
     int64_t n_ctx; /* 0: as the model was trained */
     int bos;
     bool parse_special;
@@ -28,6 +29,8 @@ struct cli_scoring {
     struct eval_requests requests;
     struct eval_request_options options;
     struct eval_request_scores scores;
+    struct eval_journal *journal; /* of --state, or NULL */
+    size_t n_resumed;             /* requests that it had */
     size_t batch_tokens;
     size_t n_written;                    /* requests whose lines are written: all before it are */
     size_t n_nonfinite, first_nonfinite; /* of those; the line of the first */
@@ -38,6 +41,8 @@ struct cli_scoring {
 
 /** Write the lines of the requests that are finished, up to the first that is not. */
 void cli_score_write_lines(struct cli_scoring *s);
+/** Open the journal of --state, if there is one, and take what it has. As eval_journal_open. */
+enum status cli_scoring_open_journal(struct cli_scoring *s, struct status_why *why);
 /** Before and after the run: what is scored and what it took, on standard error. */
 void cli_score_report_beginning(const struct cli_scoring *s);
 void cli_score_report_end(const struct cli_scoring *s);

@@ -68,6 +68,17 @@ enum status cli_state_resume_tasks(struct eval_journal *journal, struct eval_cho
     return status;
 }
 
+enum status cli_state_resume_requests(struct eval_journal *journal,
+                                      struct eval_request_scores *scores, struct status_why *why)
+{
+    if (!journal)
+        return STATUS_OK;
+    enum status status = eval_resume_requests(journal, scores, why);
+    if (status == STATUS_OK)
+        print_resumed(journal, scores->n, "request");
+    return status;
+}
+
 enum status cli_state_interrupted(const char *path, struct status_why *why)
 {
     if (!path)

@@ -98,6 +98,12 @@ static enum status keep(const struct maker *m, struct eval_request_score *s, siz
     return STATUS_OK;
 }
 
+static void note_length(struct eval_request_scores *scores, const struct eval_sequence *sequence)
+{
+    if (sequence->n_tokens - 1 > scores->longest)
+        scores->longest = sequence->n_tokens - 1;
+}
+
 static enum status add_sequence(struct maker *m, struct eval_request_score *s,
                                 const struct eval_sequence *sequence, struct status_why *why)
 {
@@ -113,8 +119,7 @@ static enum status add_sequence(struct maker *m, struct eval_request_score *s,
         out->sequences_capacity = wanted;
     }
     all->items[all->n++] = *sequence;
-    if (sequence->n_tokens - 1 > out->longest)
-        out->longest = sequence->n_tokens - 1;
+    note_length(out, sequence);
     s->n_left++;
     return STATUS_OK;
 }
@@ -256,6 +261,22 @@ void eval_request_scores_free(struct eval_request_scores *scores)
     free(scores->sequences.items);
     free(scores->sequences.groups);
     *scores = (struct eval_request_scores){0};
+}
+
+void eval_request_scores_skip(struct eval_request_scores *scores, size_t n)
+{
+    struct eval_sequences *all = &scores->sequences;
+    size_t first = 0;
+    while (first < all->n && all->items[first].owner < n)
+        first++;
+    if (first)
+        memmove(all->items, all->items + first, (all->n - first) * sizeof *all->items);
+    all->n -= first;
+    scores->longest = 0;
+    for (size_t i = 0; i < all->n; i++)
+        note_length(scores, &all->items[i]);
+    for (size_t i = 0; i < n; i++)
+        scores->items[i].n_left = 0;
 }
 
 void eval_request_scores_take(struct eval_request_scores *scores, size_t g)

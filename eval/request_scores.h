@@ -33,7 +33,7 @@ struct eval_request_scores {
     size_t sequences_capacity;
     size_t n_scored;    /* of all requests */
     size_t n_truncated; /* requests of which tokens were left out */
-    size_t longest;     /* inputs of the longest sequence; 0 if there is none */
+    size_t longest;     /* inputs of the longest sequence to evaluate; 0 if there is none */
 };
 
 /**
@@ -53,6 +53,12 @@ enum status eval_request_scores_make(struct eval_request_scores *out,
                                      struct status_why *why);
 /** A zero-initialised or failed object is allowed. */
 void eval_request_scores_free(struct eval_request_scores *scores);
+
+/**
+ * The requests before n have their scores already: nothing of them is evaluated any more. Before
+ * the sequences are grouped.
+ */
+void eval_request_scores_skip(struct eval_request_scores *scores, size_t n);
 
 /** Group g of the sequences is evaluated: note it in the requests that it belongs to. */
 void eval_request_scores_take(struct eval_request_scores *scores, size_t g);

@@ -151,6 +151,54 @@ enum status eval_resume_keep_task(struct eval_journal *journal, const struct eva
     return status;
 }
 
+static enum status resume_request(struct eval_journal *journal, struct eval_request_score *score,
+                                  bool *found, struct status_why *why)
+{
+    size_t n = score->n_scored;
+    double *values = allocate(n + 1, why);
+    if (!values)
+        return STATUS_MEMORY;
+    enum status status = eval_journal_read(journal, values, n + 1, found, why);
+    if (*found) {
+        memcpy(score->log_probs, values, n * sizeof *values);
+        score->greedy = values[n] == 1;
+    }
+    free(values);
+    return status;
+}
+
+enum status eval_resume_requests(struct eval_journal *journal, struct eval_request_scores *scores,
+                                 struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    bool found = true;
+    for (size_t k = 0; k < scores->n && found && status == STATUS_OK; k++) {
+        found = false;
+        status = resume_request(journal, &scores->items[k], &found, why);
+    }
+    eval_request_scores_skip(scores, (size_t)eval_journal_n(journal));
+    return status;
+}
+
+enum status eval_resume_keep_requests(struct eval_journal *journal,
+                                      const struct eval_request_scores *scores,
+                                      struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t k = (size_t)eval_journal_n(journal);
+         k < scores->n && scores->items[k].n_left == 0 && status == STATUS_OK; k++) {
+        const struct eval_request_score *score = &scores->items[k];
+        double *values = allocate(score->n_scored + 1, why);
+        if (!values)
+            return STATUS_MEMORY;
+        memcpy(values, score->log_probs, score->n_scored * sizeof *values);
+        values[score->n_scored] = score->greedy;
+        status = eval_journal_append(journal, values, score->n_scored + 1, why);
+        free(values);
+    }
+    return status;
+}
+
 enum status eval_resume_end(struct eval_journal *journal, enum status run_status,
                             struct status_why *why)
 {

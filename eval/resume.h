@@ -1,6 +1,6 @@
 /**
  * Between a journal and what a run fills: a record is what the tables say of a window, or the
- * log-probabilities of a choice task.
+ * log-probabilities of a choice task or a request.
  */
 #ifndef EVAL_RESUME_H
 #define EVAL_RESUME_H
@@ -8,6 +8,7 @@
 #include "eval/base_rows.h"
 #include "eval/choice.h"
 #include "eval/journal.h"
+#include "eval/request_scores.h"
 #include "eval/table.h"
 
 /** What goes on: everything is borrowed. */
@@ -41,6 +42,17 @@ enum status eval_resume_tasks(struct eval_journal *journal, struct eval_choices 
                               struct status_why *why);
 enum status eval_resume_keep_task(struct eval_journal *journal, const struct eval_choice_task *task,
                                   struct status_why *why);
+
+/**
+ * The same for requests, whose sequences are not grouped yet: those that the journal has need no
+ * evaluation any more. Values: the log_probs, then 1 where the request is greedy, else 0.
+ */
+enum status eval_resume_requests(struct eval_journal *journal, struct eval_request_scores *scores,
+                                 struct status_why *why);
+/** Append the finished requests that the journal does not have, up to the first unfinished one. */
+enum status eval_resume_keep_requests(struct eval_journal *journal,
+                                      const struct eval_request_scores *scores,
+                                      struct status_why *why);
 
 /**
  * After a run: wait until the disk has the journal (NULL: none), whatever became of the run.

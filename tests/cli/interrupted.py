@@ -38,6 +38,22 @@ def hellaswag(folder):
     return [ASSAY, "perplexity", "--hellaswag", "-m", Q4, "-f", tasks, *SLOWLY]
 
 
+def requests(folder):
+    """The command line of requests cut from the text: pairs with and without a context in common,
+    and whole texts of several windows, of one and of nothing."""
+    words = TEXT.read_text().split()
+    lines = [{"text": ""}]
+    for i in range(30):
+        text = words[20 * i:20 * i + 20]
+        for n in (4, 8):
+            lines.append({"context": " ".join(text[:10]),
+                          "continuation": " " + " ".join(text[10:10 + n])})
+        lines.append({"text": " ".join(words[30 * i:30 * i + 60] if i % 5 == 0 else text)})
+    path = folder / "requests.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in [*lines, {"text": ""}]) + "\n")
+    return [ASSAY, "score", path, "-m", Q4, "-c", "48", *SLOWLY]
+
+
 class Run:
     """A command line with its outputs: files by name, and standard output."""
 

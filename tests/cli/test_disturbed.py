@@ -38,7 +38,7 @@ OUTPUTS = [(PERPLEXITY + ["--chunks", "20"], "--json"),
            (KLD + ["--chunks", "20"], "--per-token"),
            (KLD + ["--chunks", "20"], "--state"),
            (TASKS, "--json"), (TASKS, "--per-task"), (TASKS, "--state"), (DUMP, "-o"),
-           (SCORE, "-o"), (SCORE, "--json"), (CHECK, "--json"), (CHECK, "--per-token"),
+           (SCORE, "-o"), (SCORE, "--json"), (SCORE, "--state"), (CHECK, "--json"), (CHECK, "--per-token"),
            (CHECK, "--state"), (COMPARE, "--json")]
 # What takes its name when it is whole, and is kept beside it until then.
 RECORDINGS = [(RECORD, "-o"), (RECORD + ["--format", "logits"], "-o"),

@@ -10,7 +10,8 @@ import sys
 import tempfile
 import unittest
 
-from interrupted import KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, Run, hellaswag
+from interrupted import (KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, Run, hellaswag,
+                         requests)
 from program import ASSAY, F16
 
 N_KILLS = 20
@@ -39,6 +40,13 @@ class Killed(unittest.TestCase):
     def test_killed_tasks(self):
         Run([*self.hellaswag, "--json", "r.json", "--per-task", "t.tsv"],
             ["r.json", "t.tsv"]).killed(N_KILLS, self, "--state", "s.journal")
+
+    def test_killed_requests(self):
+        words = requests(self.path)
+        Run([*words, "--json", "r.json"], ["r.json"]).killed(
+            N_KILLS // 2, self, "--state", "s.journal")
+        Run([*words, "--json", "r.json", "-o", "r.jsonl"], ["r.json", "r.jsonl"]).killed(
+            N_KILLS // 2, self, "--state", "s.journal")
 
     def test_killed_recording(self):
         Run([*RECORD, "--json", "r.json"], ["base.kld", "r.json"]).killed(

@@ -18,7 +18,7 @@ import tempfile
 import unittest
 
 from documents import without_run
-from interrupted import KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, Run, hellaswag
+from interrupted import KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, Run, hellaswag, requests
 from program import ASSAY, F16, Q4, SOURCE
 
 
@@ -28,6 +28,7 @@ class State(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory(prefix="assay-state-")
         cls.path = pathlib.Path(cls.folder.name)
         cls.hellaswag = hellaswag(cls.path)
+        cls.requests = requests(cls.path)
 
     @classmethod
     def tearDownClass(cls):
@@ -109,7 +110,7 @@ class State(unittest.TestCase):
 
     def test_finished_journal_gives_the_results_again(self):
         """All of it, though nothing is evaluated; other batches, threads, outputs do not matter."""
-        for words in (PERPLEXITY, KLD, self.hellaswag):
+        for words in (PERPLEXITY, KLD, self.hellaswag, self.requests):
             with self.subTest(words=words), tempfile.TemporaryDirectory() as folder:
                 first = self.run_in(folder, *words, "--state", "s", "--json", "a.json")
                 self.assertEqual(first.returncode, 0, first.stderr)
@@ -127,7 +128,7 @@ class State(unittest.TestCase):
     def test_interrupted_run_goes_on(self):
         """Ctrl-C keeps the journal as a kill does, and what was finished is reported at once."""
         alone = KLD[:4] + KLD[6:]  # only then are there lines on the way
-        for words in (PERPLEXITY, alone, self.hellaswag):
+        for words in (PERPLEXITY, alone, self.hellaswag, self.requests):
             with self.subTest(words=words), tempfile.TemporaryDirectory() as folder:
                 expected = self.run_in(folder, *words).stdout
                 code, _out, err = Run([*words, "--state", "s"], []).stopped(folder, signal.SIGINT)
@@ -152,7 +153,7 @@ class State(unittest.TestCase):
     def test_layout_is_the_documented_one(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "s"
-            for words in (PERPLEXITY, KLD, self.hellaswag):
+            for words in (PERPLEXITY, KLD, self.hellaswag, self.requests):
                 path.unlink(missing_ok=True)
                 self.run_in(folder, *words, "--state", "s")
                 journal = path.read_bytes()
@@ -168,12 +169,13 @@ class State(unittest.TestCase):
         """Numbers that no model gives, under right checksums: figures of them, or exit code 1."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "s"
-            for words in (PERPLEXITY, KLD, self.hellaswag):
+            for words in (PERPLEXITY, KLD, self.hellaswag, self.requests):
                 path.unlink(missing_ok=True)
                 self.run_in(folder, *words, "--state", "s")
                 journal = path.read_bytes()
                 more = {"kld": ["--worst", "3", "--context-curve", "--per-token", "t.tsv"],
-                        "perplexity": ["--context-curve", "--per-token", "t.tsv"]}[words[1]]
+                        "perplexity": ["--context-curve", "--per-token", "t.tsv"],
+                        "score": ["-o", "t.jsonl"]}[words[1]]
                 if words is self.hellaswag:
                     more = ["--per-task", "t.tsv"]
                 for value in (math.nan, math.inf, -math.inf, 1e308, -1e308, 7.5, 0.0, -0.0):
@@ -213,6 +215,18 @@ class State(unittest.TestCase):
                                  r"assay: s was made with " + difference)
             self.refuses(folder, KLD, r"made with evaluator perplexity, this run has kld;")
             self.refuses(folder, self.hellaswag, r"evaluator perplexity, this run has hellaswag;")
+
+    def test_refuses_other_requests(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_in(folder, *self.requests, "--state", "s")
+            for words, difference in ((["-c", "64"], r"settings\.n_ctx 48, this run has 64;"),
+                                      (["--bos", "never"], r"settings\.bos true, .* false;"),
+                                      (["-m", F16], r"model\.id ")):
+                with self.subTest(words=words):
+                    self.refuses(folder, [*self.requests, *words], r"made with " + difference)
+            other = pathlib.Path(folder) / "other.jsonl"
+            other.write_text(pathlib.Path(self.requests[2]).read_text().replace(" the ", " a "))
+            self.refuses(folder, [ASSAY, "score", other, *self.requests[3:]], r"text\.sha256 ")
 
     def test_refuses_other_candidates(self):
         with tempfile.TemporaryDirectory() as folder:
