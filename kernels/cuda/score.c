@@ -21,6 +21,7 @@ static enum status target_logits(struct kern_cuda_scoring *s, size_t h, size_t f
                               rounded ? s->target_largest : NULL, why);
     struct kern_target_args args = {
         .targets = s->state.targets + first,
+        .n_targets = n,
         .hidden = head->rows,
         .weights = s->target_weights,
         .hidden_largest = rounded ? head->hidden.largest : NULL,
@@ -31,8 +32,8 @@ static enum status target_logits(struct kern_cuda_scoring *s, size_t h, size_t f
         .ranks = kern_cuda_scoring_ranks(s, h),
     };
     if (status == STATUS_OK)
-        status = kern_cuda_run(s->cuda, KERN_CUDA_TARGET, n, sizeof(struct kern_target_shared),
-                               &args, why);
+        status = kern_cuda_run(s->cuda, KERN_CUDA_TARGET, kern_cuda_divide_up(n, KERN_TARGET_SIDE),
+                               sizeof(struct kern_target_shared), &args, why);
     return status;
 }
 

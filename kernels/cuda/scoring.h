@@ -12,7 +12,7 @@
 
 enum {
     KERN_CUDA_CODE_BUFFERS = 2, /* of recorded rows: one is uploaded while the other is used */
-    KERN_CUDA_TARGET_ROWS = 512 /* targets whose weights are decoded at a time */
+    KERN_CUDA_TARGET_ROWS = 2048 /* targets whose weights are decoded at a time */
 };
 
 /** The arrays of struct kern_score_chunk on the device. */

@@ -17,6 +17,9 @@ struct kern_cuda_walk kern_cuda_walk_of(struct kern_cuda *cuda, size_t n_rows, s
         walk.step = 0;
     }
     walk.max_rows = kern_cuda_min(n_rows, walk.planned);
+    /* Whole score blocks, so that their sums are those of any other tile. */
+    if (tile_vocab > KERN_SCORE_BLOCK)
+        tile_vocab = tile_vocab / KERN_SCORE_BLOCK * KERN_SCORE_BLOCK;
     walk.tile_vocab = kern_cuda_min(tile_vocab, n_vocab);
     return walk;
 }

@@ -56,7 +56,13 @@ void scene_define_logits(struct scene *s, size_t h)
 
 void scene_open(struct scene *s, uint64_t stream, size_t n_heads, size_t n_rows, size_t n_vocab)
 {
-    static const size_t widths[SCENE_HEADS] = {40, 33, 64};
+    scene_open_wide(s, stream, &(struct scene_size){n_heads, n_rows, n_vocab, 1});
+}
+
+void scene_open_wide(struct scene *s, uint64_t stream, const struct scene_size *size)
+{
+    const size_t widths[SCENE_HEADS] = {40 * size->times, 33 * size->times, 64 * size->times};
+    size_t n_heads = size->n_heads, n_rows = size->n_rows, n_vocab = size->n_vocab;
     struct rng r = rng_open(rng_seed(), stream);
     s->n_vocab = n_vocab;
     s->op = (struct kern_score){.n_heads = n_heads,

@@ -21,8 +21,15 @@ struct scene {
     struct kern_score op;
 };
 
+struct scene_size {
+    size_t n_heads, n_rows, n_vocab;
+    size_t times; /* as wide */
+};
+
 /** Rows of a vocabulary; their widths, scales and biases differ between the heads. */
 void scene_open(struct scene *s, uint64_t stream, size_t n_heads, size_t n_rows, size_t n_vocab);
+/** The same, the widths a multiple of what they are there. */
+void scene_open_wide(struct scene *s, uint64_t stream, const struct scene_size *size);
 void scene_close(struct scene *s);
 
 /** Recompute the logits of a head from what its buffers hold. */

@@ -137,6 +137,22 @@ static void test_heads(void **state)
     }
 }
 
+/** Rows of more columns than a kernel has at hand at a time, in several widths. */
+static void test_wide_rows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+        struct scene s;
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(i);
+        cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+        scene_open_wide(&s, 32 + i, &(struct scene_size){3, 30, 90, 3 + 2 * (i % 3)});
+        check_scene(&p, &s.op, true);
+        scene_close(&s);
+        cuda_pair_close(&p);
+    }
+}
+
 /** More rows than a walk takes. */
 static void test_many_rows(void **state)
 {
@@ -324,9 +340,10 @@ static void test_precisions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_heads),        cmocka_unit_test(test_many_rows),
-        cmocka_unit_test(test_not_finite),   cmocka_unit_test(test_records),
-        cmocka_unit_test(test_record_slabs), cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_heads),      cmocka_unit_test(test_wide_rows),
+        cmocka_unit_test(test_many_rows),  cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_records),    cmocka_unit_test(test_record_slabs),
+        cmocka_unit_test(test_precisions),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (kern_cuda_n_devices() == 0) {
