@@ -89,22 +89,6 @@ static enum status read_value(struct gguf_span *span, struct gguf_kv *kv, struct
     return skip_values(span, kv->element_type, kv->count, why);
 }
 
-static enum status read_key(struct gguf_span *span, struct gguf_string *key, struct status_why *why)
-{
-    uint64_t at = span->at;
-    enum status status = gguf_span_string(span, key, "the key", why);
-    if (status == STATUS_OK && key->n_bytes == 0)
-        status = status_fail(why, STATUS_FORMAT,
-                             "the key at byte %" PRIu64 " is empty, expected a name", at);
-    if (status == STATUS_OK && memchr(key->data, '\0', key->n_bytes)) {
-        struct gguf_quoted shown;
-        status = status_fail(why, STATUS_FORMAT,
-                             "the key %s at byte %" PRIu64 " has a NUL byte, expected none",
-                             gguf_quote(&shown, *key), at);
-    }
-    return status;
-}
-
 enum status gguf_pairs_append(struct gguf_shard *shard, const struct gguf_kv *kv,
                               struct status_why *why)
 {
@@ -133,7 +117,7 @@ enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_span *span, ui
 {
     for (uint64_t i = 0; i < n_pairs; i++) {
         struct gguf_kv kv = {0};
-        enum status status = read_key(span, &kv.key, why);
+        enum status status = gguf_span_name(span, &kv.key, "the key", why);
         if (status != STATUS_OK) {
             status_context(why, "key/value pair %" PRIu64 " of %" PRIu64, i + 1, n_pairs);
             return status;

@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "gguf/quote.h"
+
 enum status gguf_span_take(struct gguf_span *span, uint64_t n_bytes, const uint8_t **bytes,
                            const char *what, struct status_why *why)
 {
@@ -52,4 +54,20 @@ enum status gguf_span_string(struct gguf_span *span, struct gguf_string *value, 
     value->n_bytes = (size_t)n_bytes;
     span->at = next.at + n_bytes;
     return STATUS_OK;
+}
+
+enum status gguf_span_name(struct gguf_span *span, struct gguf_string *name, const char *what,
+                           struct status_why *why)
+{
+    uint64_t at = span->at;
+    struct gguf_quoted shown;
+    enum status status = gguf_span_string(span, name, what, why);
+    if (status == STATUS_OK && name->n_bytes == 0)
+        status = status_fail(why, STATUS_FORMAT, "%s at byte %" PRIu64 " is empty, expected a name",
+                             what, at);
+    if (status == STATUS_OK && memchr(name->data, '\0', name->n_bytes))
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s %s at byte %" PRIu64 " has a NUL byte, expected none", what,
+                             gguf_quote(&shown, *name), at);
+    return status;
 }

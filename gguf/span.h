@@ -65,4 +65,8 @@ enum status gguf_span_u64(struct gguf_span *span, uint64_t *value, const char *w
 enum status gguf_span_string(struct gguf_span *span, struct gguf_string *value, const char *what,
                              struct status_why *why);
 
+/** The same, of at least one byte and without NUL. */
+enum status gguf_span_name(struct gguf_span *span, struct gguf_string *name, const char *what,
+                           struct status_why *why);
+
 #endif

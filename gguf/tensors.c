@@ -5,23 +5,6 @@
 #include "gguf/file_impl.h"
 #include "gguf/quote.h"
 
-static enum status read_name(struct gguf_span *span, struct gguf_string *name,
-                             struct status_why *why)
-{
-    uint64_t at = span->at;
-    enum status status = gguf_span_string(span, name, "the name", why);
-    if (status == STATUS_OK && name->n_bytes == 0)
-        status = status_fail(why, STATUS_FORMAT,
-                             "the name at byte %" PRIu64 " is empty, expected a name", at);
-    if (status == STATUS_OK && memchr(name->data, '\0', name->n_bytes)) {
-        struct gguf_quoted shown;
-        status = status_fail(why, STATUS_FORMAT,
-                             "the name %s at byte %" PRIu64 " has a NUL byte, expected none",
-                             gguf_quote(&shown, *name), at);
-    }
-    return status;
-}
-
 static enum status check_n_dims(uint32_t n_dims, struct status_why *why)
 {
     if (n_dims >= 1 && n_dims <= GGUF_MAX_DIMS)
@@ -136,7 +119,7 @@ enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_
     for (uint64_t i = 0; i < n_tensors; i++) {
         struct gguf_tensor tensor = {.shard = shard};
         struct gguf_string name;
-        enum status status = read_name(span, &name, why);
+        enum status status = gguf_span_name(span, &name, "the name", why);
         if (status != STATUS_OK) {
             status_context(why, "tensor %" PRIu64 " of %" PRIu64, i + 1, n_tensors);
             return status;
