@@ -83,7 +83,6 @@ static void add_result(struct cli_json *json, const struct cli_checking *c)
 
 static void add_worst(struct cli_json *json, const struct cli_checking *c)
 {
-    struct eval_spelling spelling = {0};
     cJSON *list = cli_json_list(json, json->root, "worst");
     for (size_t k = 0; k < c->result.kld.n_worst; k++) {
         size_t w = c->result.kld.worst[k].window, i = c->result.kld.worst[k].index;
@@ -93,18 +92,13 @@ static void add_worst(struct cli_json *json, const struct cli_checking *c)
         cli_json_uint(json, o, "window", w);
         cli_json_uint(json, o, "position", position);
         cli_json_int(json, o, "token_id", id);
-        struct status_why why;
-        if (eval_spell(&spelling, model_tokenizer(c->model.model), id, &why) != STATUS_OK)
-            json->failed = true;
-        else
-            cli_json_text(json, o, "token", spelling.escaped);
+        cli_json_add_tokens(json, o, "token", model_tokenizer(c->model.model), &id, 1);
         cli_json_real(json, o, "kld", eval_table_row(&c->tables[1], EVAL_KL, w)[i]);
         cli_json_real(json, o, "file_kld", eval_check_floor_of(c->check, w, i).kld);
         cli_json_real(json, o, "logprob", eval_table_row(&c->tables[0], EVAL_LOG_PROB, w)[i]);
         cli_json_real(json, o, "recorded_logprob",
                       eval_table_row(&c->tables[1], EVAL_LOG_PROB, w)[i]);
     }
-    eval_spelling_free(&spelling);
 }
 
 /* limits: also what the figures are held against, which changes none of them. */

@@ -2,11 +2,13 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "cli/quantisation.h"
 #include "cli/versions.h"
+#include "eval/spelling.h"
 
 static const char *const bos_names[] = {
     [EVAL_BOS_NONE] = "none",
@@ -251,6 +253,17 @@ cJSON *cli_json_add_nonfinite(struct cli_json *json, cJSON *parent,
         cli_json_int(json, o, "first_token_id", nonfinite->token);
     }
     return o;
+}
+
+void cli_json_add_tokens(struct cli_json *json, cJSON *parent, const char *key,
+                         const struct model_tokenizer *tokenizer, const int32_t *ids, size_t n)
+{
+    char *text;
+    if (eval_spell_all(&text, tokenizer, ids, n, NULL) == STATUS_OK)
+        cli_json_text(json, parent, key, text);
+    else
+        json->failed = true;
+    free(text);
 }
 
 void cli_json_estimate(struct cli_json *json, cJSON *parent, const char *key,

@@ -46,6 +46,10 @@ cJSON *cli_json_add_text(struct cli_json *json, const struct eval_text *text,
 cJSON *cli_json_add_nonfinite(struct cli_json *json, cJSON *parent,
                               const struct eval_nonfinite *nonfinite);
 
+/** Tokens as the text that they spell, escaped. */
+void cli_json_add_tokens(struct cli_json *json, cJSON *parent, const char *key,
+                         const struct model_tokenizer *tokenizer, const int32_t *ids, size_t n);
+
 /** A figure, and its standard error as KEY_error. */
 void cli_json_estimate(struct cli_json *json, cJSON *parent, const char *key,
                        struct eval_estimate estimate);

@@ -3,12 +3,10 @@
  * text and the settings; an element of `candidates` also of no other candidate.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "cli/comparison.h"
 #include "cli/json_parts.h"
 #include "cli/state.h"
-#include "eval/spelling.h"
 
 static void add_ranks(struct cli_json *json, cJSON *parent, const char *key,
                       const struct eval_ranks *ranks)
@@ -55,25 +53,12 @@ static void add_windows(struct cli_json *json, cJSON *parent, const struct cli_c
     }
 }
 
-/* The text of tokens first .. end - 1 of the stream. */
-static void add_text(struct cli_json *json, cJSON *o, const char *key,
-                     const struct cli_comparison *c, size_t first, size_t end)
-{
-    char *text;
-    struct status_why why;
-    if (eval_spell_all(&text, model_tokenizer(cli_comparison_reader(c)), c->stream.ids + first,
-                       end - first, &why) == STATUS_OK)
-        cli_json_text(json, o, key, text);
-    else
-        json->failed = true;
-    free(text);
-}
-
 static void add_worst(struct cli_json *json, cJSON *parent, const struct cli_comparison *c,
                       size_t candidate)
 {
     const struct eval_kld_result *r = &c->results[candidate];
     struct eval_kld_tables t = cli_comparison_tables(c, candidate);
+    const struct model_tokenizer *tokenizer = model_tokenizer(cli_comparison_reader(c));
     cJSON *list = cli_json_list(json, parent, "worst");
     for (size_t k = 0; k < r->n_worst; k++) {
         size_t w = r->worst[k].window, i = r->worst[k].index;
@@ -83,8 +68,9 @@ static void add_worst(struct cli_json *json, cJSON *parent, const struct cli_com
         cli_json_uint(json, o, "window", w);
         cli_json_uint(json, o, "position", position);
         cli_json_int(json, o, "token_id", c->stream.ids[target]);
-        add_text(json, o, "token", c, target, target + 1);
-        add_text(json, o, "context", c, eval_plan_context(&c->plan, w, target), target);
+        size_t from = eval_plan_context(&c->plan, w, target);
+        cli_json_add_tokens(json, o, "token", tokenizer, c->stream.ids + target, 1);
+        cli_json_add_tokens(json, o, "context", tokenizer, c->stream.ids + from, target - from);
         cli_json_real(json, o, "kld", eval_table_row(t.candidate, EVAL_KL, w)[i]);
         cli_json_real(json, o, "base_logprob", eval_table_row(t.base, EVAL_LOG_PROB, w)[i]);
         cli_json_real(json, o, "logprob", eval_table_row(t.candidate, EVAL_LOG_PROB, w)[i]);
