@@ -20,20 +20,27 @@ static struct gguf_writer *new_writer(void)
     return w;
 }
 
-/* All pairs and tensors of a file, through a writer, are the file again. */
-static void test_copy_is_identical(void **state)
+/* A writer that has all pairs and tensors of a file. */
+static struct gguf_writer *copied(const struct gguf_file *file)
 {
-    (void)state;
-    struct sample sample = sample_make();
-    struct gguf_file *file = sample_open(&sample);
     struct gguf_writer *w = new_writer();
-    struct status_why why = {0};
     for (size_t i = 0; i < gguf_n_kv(file); i++)
         gguf_writer_copy(w, gguf_kv_at(file, i));
     for (size_t i = 0; i < gguf_n_tensors(file); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(file, i);
         gguf_writer_tensor(w, t->name, t->type->type, t->ne, t->n_dims, t->data);
     }
+    return w;
+}
+
+/* All pairs and tensors of a file, through a writer, are the file again. */
+static void test_copy_is_identical(void **state)
+{
+    (void)state;
+    struct sample sample = sample_make();
+    struct gguf_file *file = sample_open(&sample);
+    struct status_why why = {0};
+    struct gguf_writer *w = copied(file);
     void *data;
     size_t n_bytes;
     assert_int_equal(gguf_writer_finish_memory(w, &data, &n_bytes, &why), STATUS_OK);
@@ -52,13 +59,7 @@ static void test_copy_of_foreign_file(void **state)
     struct status_why why = {0};
     if (gguf_open(&file, ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf", &why) != STATUS_OK)
         fail_msg("%s", why.text);
-    struct gguf_writer *w = new_writer();
-    for (size_t i = 0; i < gguf_n_kv(file); i++)
-        gguf_writer_copy(w, gguf_kv_at(file, i));
-    for (size_t i = 0; i < gguf_n_tensors(file); i++) {
-        const struct gguf_tensor *t = gguf_tensor_at(file, i);
-        gguf_writer_tensor(w, t->name, t->type->type, t->ne, t->n_dims, t->data);
-    }
+    struct gguf_writer *w = copied(file);
     void *data;
     size_t n_bytes;
     uint64_t n_original, data_offset;
