@@ -39,10 +39,11 @@ struct functions {
                              cudaStream_t);
 };
 
-/** The algorithm of a planned shape. */
-struct algorithm {
+/** The algorithms for a planned shape, in the library's order. */
+struct plan {
     size_t n_a, n_b, n_k;
-    cublasLtMatmulAlgo_t algo;
+    cublasLtMatmulAlgo_t algorithms[KERN_CUDA_MAX_ALGORITHMS];
+    size_t n_algorithms;
 };
 
 struct kern_cublas {
@@ -50,8 +51,8 @@ struct kern_cublas {
     struct functions f;
     cublasLtHandle_t handle;
     cublasLtMatmulDesc_t desc;
-    struct algorithm *algorithms;
-    size_t n_algorithms, capacity;
+    struct plan *plans;
+    size_t n_plans, capacity;
 };
 
 /** Layouts of a product: c is column-major [n_a, n_b] = a^T b. */
@@ -151,7 +152,7 @@ void kern_cublas_close(struct kern_cublas *blas)
         blas->f.destroy(blas->handle);
     if (blas->library)
         dlclose(blas->library);
-    free(blas->algorithms);
+    free(blas->plans);
     free(blas);
 }
 
@@ -192,17 +193,17 @@ static bool never_splits(const struct kern_cublas *blas, const cublasLtMatmulAlg
            n_splits <= 1 && reduction == CUBLASLT_REDUCTION_SCHEME_NONE;
 }
 
-/** The library's first proposal that needs no workspace and never splits a sum. */
-static enum status choose(const struct kern_cublas *blas, const struct kern_cuda_gemm *gemm,
-                          cublasLtMatmulAlgo_t *algo, struct status_why *why)
+/** The library's first proposals that need no workspace and never split a sum. */
+static enum status make_plan(const struct kern_cublas *blas, struct plan *plan,
+                             struct status_why *why)
 {
     struct layouts l;
-    enum status status = layouts_open(blas, &l, gemm->plan_a, gemm->plan_b, gemm->n_k, why);
+    enum status status = layouts_open(blas, &l, plan->n_a, plan->n_b, plan->n_k, why);
     if (status != STATUS_OK)
         return status;
     cublasLtMatmulPreference_t preference = NULL;
     cublasLtMatmulHeuristicResult_t results[CANDIDATES];
-    int n = 0, i = 0;
+    int n = 0;
     const uint64_t workspace = 0;
     const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE;
     cublasStatus_t code = blas->f.preference_create(&preference);
@@ -218,53 +219,60 @@ static enum status choose(const struct kern_cublas *blas, const struct kern_cuda
     if (preference)
         blas->f.preference_destroy(preference);
     layouts_close(blas, &l);
-    while (code == CUBLAS_STATUS_SUCCESS && i < n &&
-           (results[i].state != CUBLAS_STATUS_SUCCESS || !never_splits(blas, &results[i].algo)))
-        i++;
-    if (code != CUBLAS_STATUS_SUCCESS || i == n)
+    plan->n_algorithms = 0;
+    for (int i = 0; code == CUBLAS_STATUS_SUCCESS && i < n; i++) {
+        if (results[i].state == CUBLAS_STATUS_SUCCESS && results[i].workspaceSize == 0 &&
+            never_splits(blas, &results[i].algo) && plan->n_algorithms < KERN_CUDA_MAX_ALGORITHMS)
+            plan->algorithms[plan->n_algorithms++] = results[i].algo;
+    }
+    if (plan->n_algorithms == 0)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "cuBLASLt has no algorithm for a product of %zu x %zu x %zu halves that "
                            "adds in one piece (%s); --precision exact does without cuBLAS",
-                           gemm->plan_a, gemm->plan_b, gemm->n_k, blas->f.status_name(code));
-    *algo = results[i].algo;
+                           plan->n_a, plan->n_b, plan->n_k, blas->f.status_name(code));
     return STATUS_OK;
 }
 
 static enum status find(struct kern_cublas *blas, const struct kern_cuda_gemm *gemm,
-                        const cublasLtMatmulAlgo_t **algo, struct status_why *why)
+                        const struct plan **plan, struct status_why *why)
 {
-    for (size_t i = 0; i < blas->n_algorithms; i++) {
-        const struct algorithm *a = &blas->algorithms[i];
-        *algo = &a->algo;
-        if (a->n_a == gemm->plan_a && a->n_b == gemm->plan_b && a->n_k == gemm->n_k)
+    for (size_t i = 0; i < blas->n_plans; i++) {
+        *plan = &blas->plans[i];
+        if ((*plan)->n_a == gemm->plan_a && (*plan)->n_b == gemm->plan_b &&
+            (*plan)->n_k == gemm->n_k)
             return STATUS_OK;
     }
-    if (blas->n_algorithms == blas->capacity) {
+    if (blas->n_plans == blas->capacity) {
         size_t capacity = 2 * blas->capacity + 16;
-        struct algorithm *algorithms = realloc(blas->algorithms, capacity * sizeof *algorithms);
-        if (!algorithms)
+        struct plan *plans = realloc(blas->plans, capacity * sizeof *plans);
+        if (!plans)
             return status_fail(why, STATUS_MEMORY, "no memory for %zu products", capacity);
-        blas->algorithms = algorithms;
+        blas->plans = plans;
         blas->capacity = capacity;
     }
-    struct algorithm *a = &blas->algorithms[blas->n_algorithms];
-    *a = (struct algorithm){.n_a = gemm->plan_a, .n_b = gemm->plan_b, .n_k = gemm->n_k};
-    enum status status = choose(blas, gemm, &a->algo, why);
-    blas->n_algorithms += status == STATUS_OK;
-    *algo = &a->algo;
+    struct plan *new = &blas->plans[blas->n_plans];
+    *new = (struct plan){.n_a = gemm->plan_a, .n_b = gemm->plan_b, .n_k = gemm->n_k};
+    enum status status = make_plan(blas, new, why);
+    blas->n_plans += status == STATUS_OK;
+    *plan = new;
     return status;
 }
 
 enum status kern_cublas_multiply(struct kern_cublas *blas, const struct kern_cuda_gemm *gemm,
                                  void *stream, struct status_why *why)
 {
-    const cublasLtMatmulAlgo_t *algo = NULL;
+    const struct plan *plan = NULL;
     struct layouts l;
-    enum status status = find(blas, gemm, &algo, why);
+    enum status status = find(blas, gemm, &plan, why);
+    if (status == STATUS_OK && gemm->algorithm >= plan->n_algorithms)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "cuBLASLt has %zu algorithms of %zu x %zu x %zu", plan->n_algorithms,
+                           plan->n_a, plan->n_b, plan->n_k);
     if (status == STATUS_OK)
         status = layouts_open(blas, &l, gemm->n_a, gemm->n_b, gemm->n_k, why);
     if (status != STATUS_OK)
         return status;
+    const cublasLtMatmulAlgo_t *algo = &plan->algorithms[gemm->algorithm];
     cublasLtMatmulHeuristicResult_t checked;
     cublasStatus_t code =
         blas->f.check(blas->handle, blas->desc, l.a, l.b, l.c, l.c, algo, &checked);

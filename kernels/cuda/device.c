@@ -26,6 +26,7 @@ struct device {
     int index;
     cudaStream_t streams[KERN_CUDA_N_STREAMS];
     cudaEvent_t events[KERN_CUDA_MAX_EVENTS]; /* made when first signalled */
+    cudaEvent_t marks[KERN_CUDA_MAX_MARKS];   /* likewise */
     struct staging staging[KERN_CUDA_N_STREAMS];
     struct kern_pool *pool; /* fills the staging buffers */
     struct kern_cublas *blas;
@@ -255,11 +256,47 @@ static enum status device_wait(struct kern_cuda_device *device, enum kern_cuda_s
                  "waiting for an event", why);
 }
 
+static enum status device_mark(struct kern_cuda_device *device, unsigned mark,
+                               struct status_why *why)
+{
+    struct device *d = of(device);
+    enum status status = select_device(d, why);
+    cudaError_t code = cudaSuccess;
+    if (status == STATUS_OK && !d->marks[mark])
+        code = cudaEventCreate(&d->marks[mark]);
+    if (status == STATUS_OK && code == cudaSuccess)
+        code = cudaEventRecord(d->marks[mark], d->streams[KERN_CUDA_COMPUTE]);
+    return status == STATUS_OK ? check(d, code, "noting the time", why) : status;
+}
+
+static enum status device_elapsed(struct kern_cuda_device *device, unsigned from, unsigned to,
+                                  double *seconds, struct status_why *why)
+{
+    struct device *d = of(device);
+    float milliseconds = 0.0f;
+    enum status status = select_device(d, why);
+    if (status != STATUS_OK)
+        return status;
+    cudaError_t code = cudaEventSynchronize(d->marks[to]);
+    if (code == cudaSuccess)
+        code = cudaEventElapsedTime(&milliseconds, d->marks[from], d->marks[to]);
+    *seconds = 1e-3 * (double)milliseconds;
+    return check(d, code, "an earlier operation, or reading the time", why);
+}
+
+/** NULL are passed over. */
+static void events_close(cudaEvent_t *events, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (events[i])
+            (void)cudaEventDestroy(events[i]);
+    }
+}
+
 static void staging_close(struct staging *s)
 {
+    events_close(s->used, N_PINNED);
     for (size_t i = 0; i < N_PINNED; i++) {
-        if (s->used[i])
-            (void)cudaEventDestroy(s->used[i]);
         if (s->memory[i])
             (void)cudaFreeHost(s->memory[i]);
     }
@@ -271,10 +308,8 @@ static void device_close(struct kern_cuda_device *device)
     if (select_device(d, NULL) == STATUS_OK) {
         (void)cudaDeviceSynchronize();
         kern_cublas_close(d->blas);
-        for (size_t i = 0; i < KERN_CUDA_MAX_EVENTS; i++) {
-            if (d->events[i])
-                (void)cudaEventDestroy(d->events[i]);
-        }
+        events_close(d->events, KERN_CUDA_MAX_EVENTS);
+        events_close(d->marks, KERN_CUDA_MAX_MARKS);
         for (size_t i = 0; i < KERN_CUDA_N_STREAMS; i++) {
             staging_close(&d->staging[i]);
             if (d->streams[i])
@@ -297,6 +332,8 @@ static const struct kern_cuda_device_ops device_ops = {
     .gemm = device_gemm,
     .signal = device_signal,
     .wait = device_wait,
+    .mark = device_mark,
+    .elapsed = device_elapsed,
 };
 
 static cudaError_t staging_open(struct staging *s)

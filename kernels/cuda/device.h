@@ -19,8 +19,8 @@
 
 enum kern_cuda_stream { KERN_CUDA_COMPUTE, KERN_CUDA_COPY, KERN_CUDA_N_STREAMS };
 
-/** Events are numbers below this; each can be signalled again and again. */
-enum { KERN_CUDA_MAX_EVENTS = 256 };
+/** Events are numbers below this; each can be signalled again and again. So are marks. */
+enum { KERN_CUDA_MAX_EVENTS = 256, KERN_CUDA_MAX_MARKS = 1024 };
 
 /** The kernels; k_*.h have their arguments. */
 enum kern_cuda_kernel {
@@ -33,6 +33,7 @@ enum kern_cuda_kernel {
     KERN_CUDA_FINISH,
     KERN_CUDA_EXACT,
     KERN_CUDA_FILL,
+    KERN_CUDA_DIGEST,
     KERN_CUDA_ATTENTION,
     KERN_CUDA_FOLD,
     KERN_CUDA_PAIR,
@@ -52,16 +53,21 @@ struct kern_cuda_launch {
     const void *args;    /* the kernel's struct; read before the call returns */
 };
 
+/** Algorithms of the library that may be asked for. */
+enum { KERN_CUDA_MAX_ALGORITHMS = 8 };
+
 /**
- * c[j][i] = sum_k a[i][k] b[j][k] (+ c[j][i]), halves in, float32 sums. The algorithm is chosen
- * for a product of plan_a by plan_b rows and never splits k; with fewer rows the same algorithm
- * serves. STATUS_UNSUPPORTED if it does not, or if there is none.
+ * c[j][i] = sum_k a[i][k] b[j][k] (+ c[j][i]), halves in, float32 sums. The library proposes
+ * algorithms for a product of plan_a by plan_b rows, of which those count that never split k;
+ * with fewer rows the same algorithm serves. STATUS_UNSUPPORTED if it does not, or if there are
+ * not so many.
  */
 struct kern_cuda_gemm {
     const uint16_t *a, *b; /* [n_a, n_k], [n_b, n_k] */
     float *c;              /* [n_b, n_a] */
     size_t n_a, n_b, n_k;
     size_t plan_a, plan_b;
+    unsigned algorithm; /* which of them, in the library's order, from 0 */
     bool accumulate;
 };
 
@@ -106,6 +112,11 @@ struct kern_cuda_device_ops {
                           struct status_why *why);
     enum status (*wait)(struct kern_cuda_device *d, enum kern_cuda_stream stream, unsigned event,
                         struct status_why *why);
+    /** Note the time when COMPUTE gets here. */
+    enum status (*mark)(struct kern_cuda_device *d, unsigned mark, struct status_why *why);
+    /** Seconds from one mark to another, which is waited for. */
+    enum status (*elapsed)(struct kern_cuda_device *d, unsigned from, unsigned to, double *seconds,
+                           struct status_why *why);
 };
 
 /** First member of every implementation's own struct. */

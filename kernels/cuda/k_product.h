@@ -7,6 +7,7 @@
  *   exact   2 T R K operations in float32, one chain of fused multiply-adds per output in the
  *           order of the columns: the bits of the CPU's products
  *   fill    test operands for the library, pseudo-random halves
+ *   digest  whether two products have the same bits: 4 bytes per result
  */
 #ifndef KERNELS_CUDA_K_PRODUCT_H
 #define KERNELS_CUDA_K_PRODUCT_H
@@ -231,6 +232,14 @@ KERN_INLINE void kern_exact_block(const struct kern_exact_args *a, size_t block,
         kern_exact_store(a, a0, b0, t, sums[kern_slot(t)]);
 }
 
+/** A number in which every bit depends on every bit of z. */
+KERN_INLINE uint64_t kern_mixed(uint64_t z)
+{
+    z = (z ^ z >> 31) * 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 29) * 0xbf58476d1ce4e5b9u;
+    return z ^ z >> 32;
+}
+
 /**
  * Rows of pseudo-random halves between -2 and 2; row r has the numbers of row r % period, so that
  * a product can be asked whether it treats equal rows equally.
@@ -250,14 +259,43 @@ KERN_INLINE void kern_fill_block(const struct kern_fill_args *a, size_t block, v
             size_t i = block * KERN_FILL_ELEMS + k;
             if (i >= a->n_elems)
                 continue;
-            uint64_t z = i % (a->period * a->n_cols) + a->seed;
-            z = (z ^ z >> 31) * 0x9e3779b97f4a7c15u;
-            z = (z ^ z >> 29) * 0xbf58476d1ce4e5b9u;
-            z ^= z >> 32;
+            uint64_t z = kern_mixed(i % (a->period * a->n_cols) + a->seed);
             float uniform = (float)(z & 0xffffffu) * 0x1p-22f - 2.0f;
             a->to[i] = kern_half_from_float(uniform);
         }
     }
+}
+
+/** Two sums over all floats that depend on every bit and its place, to be added to. */
+struct kern_digest_args {
+    const float *x;
+    size_t n;
+    uint32_t *digest; /* [2] */
+};
+
+KERN_INLINE void kern_digest_block(const struct kern_digest_args *a, size_t block, void *shared)
+{
+    uint32_t *sums = (uint32_t *)shared;
+    for (unsigned t = kern_thread_begin(); t < 2; t += kern_thread_step(KERN_FILL_THREADS))
+        sums[t] = 0;
+    kern_barrier();
+    for (unsigned t = kern_thread_begin(); t < KERN_FILL_THREADS;
+         t += kern_thread_step(KERN_FILL_THREADS)) {
+        uint32_t low = 0, high = 0;
+        for (unsigned k = t; k < KERN_FILL_ELEMS; k += KERN_FILL_THREADS) {
+            size_t i = block * KERN_FILL_ELEMS + k;
+            if (i >= a->n)
+                continue;
+            uint64_t z = kern_mixed((uint64_t)i << 32 | kern_bits_of(a->x[i]));
+            low += (uint32_t)z;
+            high += (uint32_t)(z >> 32);
+        }
+        kern_atomic_add(&sums[0], low);
+        kern_atomic_add(&sums[1], high);
+    }
+    kern_barrier();
+    for (unsigned t = kern_thread_begin(); t < 2; t += kern_thread_step(KERN_FILL_THREADS))
+        kern_atomic_add(&a->digest[t], sums[t]);
 }
 
 #endif

@@ -17,6 +17,7 @@ static const struct kern_cuda_kernel_info kernels[KERN_CUDA_N_KERNELS] = {
     [KERN_CUDA_FINISH] = {"finish", KERN_FINISH_THREADS, sizeof(struct kern_finish_args)},
     [KERN_CUDA_EXACT] = {"exact", KERN_EXACT_THREADS, sizeof(struct kern_exact_args)},
     [KERN_CUDA_FILL] = {"fill", KERN_FILL_THREADS, sizeof(struct kern_fill_args)},
+    [KERN_CUDA_DIGEST] = {"digest", KERN_FILL_THREADS, sizeof(struct kern_digest_args)},
     [KERN_CUDA_ATTENTION] = {"attention", KERN_ATTENTION_THREADS,
                              sizeof(struct kern_attention_args)},
     [KERN_CUDA_FOLD] = {"fold", KERN_SCORE_THREADS, sizeof(struct kern_fold_args)},

@@ -52,6 +52,12 @@ __global__ void __launch_bounds__(KERN_FILL_THREADS) run_fill(struct kern_fill_a
     kern_fill_block(&args, blockIdx.x, nullptr);
 }
 
+__global__ void __launch_bounds__(KERN_FILL_THREADS) run_digest(struct kern_digest_args args)
+{
+    extern __shared__ __align__(16) unsigned char shared[];
+    kern_digest_block(&args, blockIdx.x, shared);
+}
+
 __global__ void __launch_bounds__(KERN_ATTENTION_THREADS)
     run_attention(struct kern_attention_args args)
 {
@@ -123,6 +129,8 @@ const void *kern_cuda_function(enum kern_cuda_kernel kernel, enum gguf_type type
         return (const void *)run_exact;
     case KERN_CUDA_FILL:
         return (const void *)run_fill;
+    case KERN_CUDA_DIGEST:
+        return (const void *)run_digest;
     case KERN_CUDA_ATTENTION:
         return (const void *)run_attention;
     case KERN_CUDA_FOLD:

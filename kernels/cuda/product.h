@@ -16,8 +16,9 @@ struct kern_cuda_product {
     enum kern_cuda_side side;
     size_t n_weights; /* rows of the weight */
     size_t n_k;
-    size_t n_tokens; /* planned */
-    size_t step;     /* padding to multiples of this gives the bits of n_tokens */
+    size_t n_tokens;    /* planned */
+    size_t step;        /* padding to multiples of this gives the bits of n_tokens */
+    unsigned algorithm; /* of the library's */
 };
 
 struct kern_cuda_products {
@@ -41,13 +42,23 @@ struct kern_cuda;
 
 /**
  * The shape of a product of n_weights rows of n_k columns with up to n_tokens tokens. On its first
- * use the library is tried, in scratch memory: equal rows at different places, and smaller
- * numbers of tokens, must give equal bits.
+ * use the library is tried (trial.c), in scratch memory: of the algorithms with the bits of its
+ * first one the fastest is taken; equal rows at different places, and smaller numbers of tokens,
+ * must give equal bits.
  * Fails: STATUS_UNSUPPORTED (no algorithm for it), STATUS_DEVICE (the place shows), STATUS_MEMORY.
  */
 enum status kern_cuda_product_find(struct kern_cuda *cuda, enum kern_cuda_side side,
                                    size_t n_weights, size_t n_k, size_t n_tokens,
                                    const struct kern_cuda_product **out, struct status_why *why);
+
+/** That trial: sets algorithm and step. */
+enum status kern_cuda_product_try(struct kern_cuda *cuda, struct kern_cuda_product *product,
+                                  struct status_why *why);
+
+/** One product of halves of a shape, of as many tokens as are asked for. */
+enum status kern_cuda_product_once(struct kern_cuda *cuda, const struct kern_cuda_product *product,
+                                   const uint16_t *weights, const uint16_t *tokens, size_t n_tokens,
+                                   float *c, bool accumulate, struct status_why *why);
 
 /** Tokens to compute for n_tokens of them. */
 size_t kern_cuda_product_padded(const struct kern_cuda_product *product, size_t n_tokens);

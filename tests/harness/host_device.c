@@ -7,9 +7,9 @@
 #include "kernels/quant/bytes.h"
 #include "tests/harness/run_kernel.h"
 
-enum { MAX_BLOCKS = 4096, ALIGNMENT = 256, SHARED_BYTES = 99 << 10 };
+enum { MAX_BLOCKS = 4096, N_ALGORITHMS = 5, ALIGNMENT = 256, SHARED_BYTES = 99 << 10 };
 
-enum kind { COPY, CLEAR, LAUNCH, GEMM, SIGNAL, WAIT };
+enum kind { COPY, CLEAR, LAUNCH, GEMM, SIGNAL, WAIT, MARK };
 
 /** A piece of queued work. */
 struct work {
@@ -41,6 +41,7 @@ struct host_device {
     struct queue queues[KERN_CUDA_N_STREAMS];
     struct allocation blocks[MAX_BLOCKS];
     size_t used_bytes, n_signals;
+    double now, marks[KERN_CUDA_MAX_MARKS]; /* what work would have taken so far */
     size_t queued[KERN_CUDA_MAX_EVENTS], done[KERN_CUDA_MAX_EVENTS]; /* last signals */
 };
 
@@ -77,7 +78,7 @@ static float dot(const uint16_t *a, const uint16_t *b, size_t n)
     return sum;
 }
 
-static void run_gemm(const struct host_device *d, const struct kern_cuda_gemm *g)
+static void run_gemm(struct host_device *d, const struct kern_cuda_gemm *g)
 {
     for (size_t j = 0; j < g->n_b; j++) {
         for (size_t i = 0; i < g->n_a; i++) {
@@ -87,9 +88,13 @@ static void run_gemm(const struct host_device *d, const struct kern_cuda_gemm *g
                 sum *= 1.0f + 0x1p-22f * (float)(g->n_a + g->n_b);
             if (d->options.gemm == HOST_DEVICE_GEMM_BY_PLACE)
                 sum *= 1.0f + 0x1p-22f * (float)(i + j);
+            if (g->algorithm % 2 == 1)
+                sum *= 1.0f + 0x1p-22f;
             *c = g->accumulate ? *c + sum : sum;
         }
     }
+    d->now += d->options.gemm == HOST_DEVICE_GEMM_FASTER ? 1.0 / (1.0 + g->algorithm)
+                                                         : 1.0 + g->algorithm;
 }
 
 static void step(struct host_device *d, enum kern_cuda_stream stream);
@@ -108,6 +113,9 @@ static void run_work(struct host_device *d, enum kern_cuda_stream stream, const 
         return;
     case GEMM:
         run_gemm(d, &w->gemm);
+        return;
+    case MARK:
+        d->marks[w->event] = d->now;
         return;
     case SIGNAL:
         d->done[w->event] = w->signal;
@@ -286,7 +294,12 @@ static enum status host_gemm(struct kern_cuda_device *device, const struct kern_
     if (d->options.gemm == HOST_DEVICE_GEMM_PLANNED_ONLY &&
         (gemm->n_a < gemm->plan_a || gemm->n_b < gemm->plan_b))
         return status_fail(why, STATUS_UNSUPPORTED, "fewer rows than planned");
+    bool several =
+        d->options.gemm == HOST_DEVICE_GEMM_FASTER || d->options.gemm == HOST_DEVICE_GEMM_SLOWER;
+    if (gemm->algorithm >= (several ? N_ALGORITHMS : 1))
+        return status_fail(why, STATUS_UNSUPPORTED, "no such algorithm");
     d->log->n_gemms++;
+    d->log->last_algorithm = gemm->algorithm;
     struct work w = {.kind = GEMM, .gemm = *gemm};
     return enqueue(d, KERN_CUDA_COMPUTE, &w, NULL, 0);
 }
@@ -310,6 +323,23 @@ static enum status host_wait(struct kern_cuda_device *device, enum kern_cuda_str
     enum status status = count(d, why);
     struct work w = {.kind = WAIT, .event = event, .signal = d->queued[event]};
     return status == STATUS_OK ? enqueue(d, stream, &w, NULL, 0) : status;
+}
+
+static enum status host_mark(struct kern_cuda_device *device, unsigned mark, struct status_why *why)
+{
+    struct host_device *d = of(device);
+    enum status status = count(d, why);
+    struct work w = {.kind = MARK, .event = mark};
+    return status == STATUS_OK ? enqueue(d, KERN_CUDA_COMPUTE, &w, NULL, 0) : status;
+}
+
+static enum status host_elapsed(struct kern_cuda_device *device, unsigned from, unsigned to,
+                                double *seconds, struct status_why *why)
+{
+    struct host_device *d = of(device);
+    drain(d, KERN_CUDA_COMPUTE);
+    *seconds = d->marks[to] - d->marks[from];
+    return count(d, why);
 }
 
 static void host_close(struct kern_cuda_device *device)
@@ -336,6 +366,8 @@ static const struct kern_cuda_device_ops host_ops = {
     .gemm = host_gemm,
     .signal = host_signal,
     .wait = host_wait,
+    .mark = host_mark,
+    .elapsed = host_elapsed,
 };
 
 struct kern_cuda_device *host_device_open(const struct host_device_options *options,

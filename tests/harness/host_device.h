@@ -20,7 +20,10 @@ enum host_device_gemm {
     HOST_DEVICE_GEMM_EVEN,         /* a row's bits are the same wherever it is */
     HOST_DEVICE_GEMM_BY_NUMBER,    /* they depend on the numbers of rows */
     HOST_DEVICE_GEMM_PLANNED_ONLY, /* fewer rows than planned are not supported */
-    HOST_DEVICE_GEMM_BY_PLACE      /* they depend on the row's number */
+    HOST_DEVICE_GEMM_BY_PLACE,     /* they depend on the row's number */
+    /* Five algorithms, of which the odd ones have other bits; the later the faster, or slower. */
+    HOST_DEVICE_GEMM_FASTER,
+    HOST_DEVICE_GEMM_SLOWER
 };
 
 struct host_device_options {
@@ -35,7 +38,8 @@ struct host_device_options {
 struct host_device_log {
     size_t n_calls; /* that can fail */
     size_t n_launches[KERN_CUDA_N_KERNELS], n_gemms;
-    size_t n_left; /* allocations that were not freed before close */
+    unsigned last_algorithm; /* of a product */
+    size_t n_left;           /* allocations that were not freed before close */
     size_t peak_bytes;
 };
 

@@ -35,6 +35,9 @@ void run_kernel_block(const struct kern_cuda_launch *launch, size_t block, void 
     case KERN_CUDA_EXACT:
         kern_exact_block(args, block, shared);
         return;
+    case KERN_CUDA_DIGEST:
+        kern_digest_block(args, block, shared);
+        return;
     case KERN_CUDA_FILL:
         kern_fill_block(args, block, shared);
         return;

@@ -1,0 +1,195 @@
+/*
+ * The trial of a shape of products on its first use: which of the library's algorithms is fastest,
+ * and to what multiples tokens must be padded, so that neither shows in a bit.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cuda/context.h"
+#include "kernels/cuda/k_product.h"
+
+enum {
+    SAMPLES = 16, /* rows of weights whose results are compared, where weights are slow */
+    RUNS = 3      /* that an algorithm is timed for */
+};
+
+/** The trial of a shape: its operands and results. */
+struct trial {
+    const struct kern_cuda_product *product;
+    size_t step;
+    uint16_t *weights, *tokens;
+    float *c;
+    uint32_t *digest;        /* [2] */
+    float *found, *expected; /* host: results of `step` tokens for some weights */
+    size_t n_compared;       /* floats */
+};
+
+static enum status fill(struct kern_cuda *cuda, uint16_t *to, size_t n_rows, size_t n_k,
+                        size_t period, struct status_why *why)
+{
+    struct kern_fill_args args = {
+        .to = to, .n_elems = n_rows * n_k, .n_cols = n_k, .period = period, .seed = period};
+    return kern_cuda_run(cuda, KERN_CUDA_FILL, kern_cuda_divide_up(args.n_elems, KERN_FILL_ELEMS),
+                         0, &args, why);
+}
+
+/** The results of the tokens first .. first + step - 1 of a product of n_tokens. */
+static enum status read_results(struct kern_cuda *cuda, const struct trial *t, size_t n_tokens,
+                                size_t first, float *to, struct status_why *why)
+{
+    const struct kern_cuda_product *p = t->product;
+    if (p->side == KERN_CUDA_TOKENS_B)
+        return kern_cuda_get(cuda, to, t->c + first * p->n_weights, t->n_compared * sizeof(float),
+                             why);
+    enum status status = STATUS_OK;
+    size_t n_samples = t->n_compared / t->step;
+    for (size_t i = 0; status == STATUS_OK && i < n_samples; i++) {
+        size_t row = i * (p->n_weights / n_samples);
+        status = kern_cuda_get(cuda, to + i * t->step, t->c + row * n_tokens + first,
+                               t->step * sizeof(float), why);
+    }
+    return status;
+}
+
+/** Whether equal tokens have equal results wherever they stand, and among fewer of them. */
+static enum status compare(struct kern_cuda *cuda, const struct trial *t, bool *same_places,
+                           bool *same_numbers, struct status_why *why)
+{
+    const struct kern_cuda_product *p = t->product;
+    size_t n_bytes = t->n_compared * sizeof(float), last = p->n_tokens - t->step;
+    last = last / t->step * t->step;
+    *same_numbers = false;
+    enum status status =
+        kern_cuda_product_once(cuda, p, t->weights, t->tokens, p->n_tokens, t->c, false, why);
+    if (status == STATUS_OK)
+        status = read_results(cuda, t, p->n_tokens, 0, t->expected, why);
+    if (status == STATUS_OK)
+        status = read_results(cuda, t, p->n_tokens, last, t->found, why);
+    *same_places = status == STATUS_OK && memcmp(t->found, t->expected, n_bytes) == 0;
+    if (status != STATUS_OK || !*same_places)
+        return status;
+    struct status_why why_not = {""};
+    status = kern_cuda_product_once(cuda, p, t->weights, t->tokens, t->step, t->c, false, &why_not);
+    if (status == STATUS_UNSUPPORTED)
+        return STATUS_OK;
+    if (status != STATUS_OK)
+        (void)status_fail(why, status, "%s", why_not.text);
+    else
+        status = read_results(cuda, t, t->step, 0, t->found, why);
+    *same_numbers = status == STATUS_OK && memcmp(t->found, t->expected, n_bytes) == 0;
+    return status;
+}
+
+/** Divide scratch memory and fill the operands. */
+static enum status trial_open(struct kern_cuda *cuda, struct trial *t, struct status_why *why)
+{
+    const struct kern_cuda_product *p = t->product;
+    struct kern_cuda_arena arena = {0};
+    void *memory = NULL;
+    for (int pass = 0; pass < 2; pass++) {
+        arena.used = 0;
+        t->weights = kern_cuda_take(&arena, p->n_weights * p->n_k * sizeof(uint16_t));
+        t->tokens = kern_cuda_take(&arena, p->n_tokens * p->n_k * sizeof(uint16_t));
+        t->c = kern_cuda_take(&arena, p->n_weights * p->n_tokens * sizeof(float));
+        t->digest = kern_cuda_take(&arena, 2 * sizeof *t->digest);
+        enum status status =
+            pass == 0 ? kern_cuda_scratch(cuda, &memory, arena.used, why) : STATUS_OK;
+        if (status != STATUS_OK)
+            return status;
+        arena.base = memory;
+    }
+    size_t n_weights =
+        p->side == KERN_CUDA_TOKENS_B ? p->n_weights : kern_cuda_min(p->n_weights, SAMPLES);
+    t->n_compared = n_weights * t->step;
+    t->found = malloc(t->n_compared * sizeof(float));
+    t->expected = malloc(t->n_compared * sizeof(float));
+    if (!t->found || !t->expected)
+        return status_fail(why, STATUS_MEMORY, "no memory to try a product");
+    enum status status = fill(cuda, t->weights, p->n_weights, p->n_k, p->n_weights, why);
+    return status == STATUS_OK ? fill(cuda, t->tokens, p->n_tokens, p->n_k, t->step, why) : status;
+}
+
+/** Seconds of a product of all tokens by an algorithm, the least of some, and its digest. */
+static enum status run_algorithm(struct kern_cuda *cuda, const struct trial *t,
+                                 const struct kern_cuda_product *product, double *seconds,
+                                 uint32_t digest[2], struct status_why *why)
+{
+    const struct kern_cuda_device_ops *ops = cuda->device->ops;
+    struct kern_digest_args args = {
+        .x = t->c, .n = product->n_weights * product->n_tokens, .digest = t->digest};
+    enum status status = STATUS_OK;
+    *seconds = 1e9;
+    for (int run = 0; status == STATUS_OK && run <= RUNS; run++) { /* the first warms up */
+        double now = 0.0;
+        status = ops->mark(cuda->device, 0, why);
+        if (status == STATUS_OK)
+            status = kern_cuda_product_once(cuda, product, t->weights, t->tokens, product->n_tokens,
+                                            t->c, false, why);
+        if (status == STATUS_OK)
+            status = ops->mark(cuda->device, 1, why);
+        if (status == STATUS_OK && run > 0)
+            status = ops->elapsed(cuda->device, 0, 1, &now, why);
+        *seconds = run > 0 && now < *seconds ? now : *seconds;
+    }
+    if (status == STATUS_OK)
+        status = ops->clear(cuda->device, t->digest, 0, 2 * sizeof *t->digest, why);
+    if (status == STATUS_OK)
+        status = kern_cuda_run(cuda, KERN_CUDA_DIGEST, kern_cuda_divide_up(args.n, KERN_FILL_ELEMS),
+                               2 * sizeof(uint32_t), &args, why);
+    return status == STATUS_OK ? kern_cuda_get(cuda, digest, t->digest, 2 * sizeof *digest, why)
+                               : status;
+}
+
+/**
+ * The fastest algorithm among those that give, in every result, the bits of the first one: the
+ * bits are the first one's whatever the times are.
+ */
+static enum status choose_algorithm(struct kern_cuda *cuda, const struct trial *t,
+                                    struct kern_cuda_product *product, struct status_why *why)
+{
+    double least = 0.0;
+    uint32_t expected[2] = {0, 0};
+    unsigned best = 0;
+    for (product->algorithm = 0; product->algorithm < KERN_CUDA_MAX_ALGORITHMS;
+         product->algorithm++) {
+        struct status_why why_not = {""};
+        double seconds = 0.0;
+        uint32_t found[2] = {0, 0};
+        enum status status = run_algorithm(cuda, t, product, &seconds, found, &why_not);
+        if (status == STATUS_UNSUPPORTED && product->algorithm > 0)
+            break;
+        if (status != STATUS_OK)
+            return status_fail(why, status, "%s", why_not.text);
+        if (product->algorithm == 0)
+            memcpy(expected, found, sizeof expected);
+        if (memcmp(found, expected, sizeof found) != 0 ||
+            (product->algorithm > 0 && seconds >= least))
+            continue;
+        least = seconds;
+        best = product->algorithm;
+    }
+    product->algorithm = best;
+    return STATUS_OK;
+}
+
+enum status kern_cuda_product_try(struct kern_cuda *cuda, struct kern_cuda_product *product,
+                                  struct status_why *why)
+{
+    struct trial t = {.product = product,
+                      .step = kern_cuda_min(cuda->options.product_step, product->n_tokens)};
+    bool same_places = false, same_numbers = false;
+    enum status status = trial_open(cuda, &t, why);
+    if (status == STATUS_OK)
+        status = choose_algorithm(cuda, &t, product, why);
+    if (status == STATUS_OK)
+        status = compare(cuda, &t, &same_places, &same_numbers, why);
+    free(t.found);
+    free(t.expected);
+    if (status == STATUS_OK && !same_places)
+        return status_fail(why, STATUS_DEVICE,
+                           "cuBLAS gives equal tokens different bits at different places in a "
+                           "product of %zu x %zu; --precision exact does without cuBLAS",
+                           product->n_weights, product->n_k);
+    product->step = same_numbers ? t.step : product->n_tokens;
+    return status;
+}
