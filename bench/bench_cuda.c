@@ -292,12 +292,13 @@ static enum status run_attention(struct bench *bench, void *context, struct stat
     return kern_attention(bench->b, context, why);
 }
 
-static void bench_attention(struct bench *bench)
+/** Windows of n_ctx tokens, as many as there are tokens for; products: added for two numbers. */
+static void bench_attention(struct bench *bench, const char *name, double products, size_t n_ctx)
 {
-    size_t n_spans = bench->n_tokens / CONTEXT;
+    size_t n_spans = bench->n_tokens / n_ctx;
     struct kern_span *spans = calloc(n_spans, sizeof *spans);
     for (size_t i = 0; i < n_spans; i++)
-        spans[i] = (struct kern_span){.q_row = i * CONTEXT, .n_q = CONTEXT, .kv_row = i * CONTEXT};
+        spans[i] = (struct kern_span){.q_row = i * n_ctx, .n_q = n_ctx, .kv_row = i * n_ctx};
     float *q = device_floats(bench, bench->n_tokens * H * HEAD, 1);
     float *k = device_floats(bench, bench->n_tokens * G * HEAD, 1);
     float *v = device_floats(bench, bench->n_tokens * G * HEAD, 1);
@@ -312,14 +313,16 @@ static void bench_attention(struct bench *bench)
                                 .scale = 0.0883883476f,
                                 .spans = spans,
                                 .n_spans = n_spans};
-    double pairs = (double)n_spans * CONTEXT * (CONTEXT + 1) / 2 * H;
+    double pairs = (double)n_spans * (double)n_ctx * (double)(n_ctx + 1) / 2 * H;
+    char detail[64];
+    snprintf(detail, sizeof detail, "%s, windows of %zu", name, n_ctx);
     struct work w = {"attention",
-                     "512 tokens of context",
+                     detail,
                      run_attention,
                      &op,
                      out,
                      (double)bench->n_tokens * (8.0 * H + 8.0 * G) * HEAD,
-                     4.0 * HEAD * pairs,
+                     4.0 * products * HEAD * pairs,
                      4};
     report(bench, &w);
     float *const all[] = {q, k, v, out};
@@ -376,6 +379,7 @@ static void backend_open(struct bench *bench, unsigned index, enum kern_precisio
 static void bench_precision(struct bench *bench, unsigned index, enum kern_precision precision)
 {
     static const char *const names[] = {"exact", "high", "fast"};
+    static const double attention_products[] = {1, 6, 3}; /* see kernels/cuda/k_flash.h */
     double products = precision == KERN_PRECISION_HIGH ? 3 : 1;
     backend_open(bench, index, precision);
     if (precision == KERN_PRECISION_FAST) {
@@ -383,8 +387,9 @@ static void bench_precision(struct bench *bench, unsigned index, enum kern_preci
         bench_linear(bench, "ceiling", GGUF_TYPE_F16, 1, true);
         bench_embed(bench);
         bench_rows(bench);
-        bench_attention(bench);
     }
+    bench_attention(bench, names[precision], attention_products[precision], CONTEXT);
+    bench_attention(bench, names[precision], attention_products[precision], bench->n_tokens);
     bench_linear(bench, names[precision], GGUF_TYPE_Q4_K, products, false);
     if (precision != KERN_PRECISION_EXACT) {
         bench_score(bench, products, 1);

@@ -19,7 +19,7 @@ cd "$(dirname "$0")/.."
 folder=build/gpu
 ready=build/gpu-ready
 programs="assay bench/make_model bench/bench_cuda"
-tests="tests/kernels/test_cuda_decode tests/kernels/test_cuda tests/kernels/test_cuda_linear tests/kernels/test_cuda_score tests/model/test_cuda_model"
+tests="tests/kernels/test_cuda_decode tests/kernels/test_cuda tests/kernels/test_cuda_attention tests/kernels/test_cuda_linear tests/kernels/test_cuda_score tests/model/test_cuda_model"
 
 # configure ARCHITECTURE TESTS
 configure() {
@@ -179,16 +179,18 @@ same "winogrande" perplexity -m data/tiny.F16.gguf -f $tasks/winogrande.csv --wi
 record cpu && record cuda && step "record, same" 10 cmp "$folder/cpu.base" "$folder/cuda.base"
 [ ! -e "$folder/cpu.base" ] || same "kld of a recording" kld -m data/tiny.Q4_K_M.gguf --base "$folder/cpu.base"
 
-# sanitize NAME TOOL ARGS...: where the machine permits it; refused is no failure
+# sanitize NAME TOOL KERNELS ARGS...: where the machine permits it; refused is no failure.
+# KERNELS: what the names of those that are watched contain, or "" for all
 sanitize() {
-    local name="$1 $2" tool=$2 log code=0
+    local name="$1 $2" tool=$2 filter=() log code=0
+    [ -z "$3" ] || filter=(--kernel-name "kns=$3")
     log=$(log_of "$name")
-    shift 2
+    shift 3
     if [ "$(left)" -lt 60 ]; then
         note "$name" "left out"
         return
     fi
-    timeout -k 10 60 compute-sanitizer --tool "$tool" --error-exitcode 9 "$assay" "$@" --device cuda -q >"$log" 2>&1 || code=$?
+    timeout -k 10 60 compute-sanitizer --tool "$tool" "${filter[@]}" --error-exitcode 9 "$assay" "$@" --device cuda -q >"$log" 2>&1 || code=$?
     if [ "$code" -eq 0 ]; then
         note "$name" ok
     elif grep -Eq 'SUMMARY: [1-9]' "$log"; then
@@ -199,8 +201,9 @@ sanitize() {
     fi
 }
 if command -v compute-sanitizer >/dev/null; then
-    sanitize "sanitizer" memcheck perplexity -m data/tiny.Q4_K_M.gguf -f $text -c 32 --chunks 1
-    sanitize "sanitizer" racecheck kld -m data/tiny.Q4_K_M.gguf --base data/tiny.F16.gguf -f $text -c 32 --chunks 1 --js --precision exact
+    sanitize "sanitizer" memcheck "" perplexity -m data/tiny.Q4_K_M.gguf -f $text -c 32 --chunks 1
+    sanitize "sanitizer" racecheck "" kld -m data/tiny.Q4_K_M.gguf --base data/tiny.F16.gguf -f $text -c 32 --chunks 1 --js --precision exact
+    sanitize "sanitizer of attention" racecheck run_flash perplexity -m data/tiny.Q4_K_M.gguf -f $text -c 150 --chunks 1 --precision fast
 else
     note "compute-sanitizer" "not here"
 fi

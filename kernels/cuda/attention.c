@@ -1,30 +1,69 @@
-/* Attention: the host's part of k_attention.h. */
+/* Attention: the host's part of k_attention.h and k_flash.h. */
 #include "kernels/cuda/k_attention.h"
+#include "kernels/cuda/k_flash.h"
 
 #include <stdlib.h>
 
 #include "kernels/cuda/context.h"
 
-/** Spans and the tasks that they make, in host memory; free(*out). */
-static enum status make_tasks(const struct kern_attention *op, struct kern_attention_task **out,
-                              size_t *n_tasks, struct status_why *why)
+/** Which kernel attends to an operation's heads, with how many queries per block. */
+struct choice {
+    enum kern_cuda_kernel kernel;
+    size_t shared_bytes, n_queries;
+};
+
+/**
+ * `exact` has the CPU's chains; elsewhere tensor cores serve, if the device has the shared memory.
+ * Numbers of two parts are short of what `high` promises, those of one of what a score needs.
+ */
+static struct choice choose(const struct kern_cuda *cuda, size_t head_size)
+{
+    static const struct {
+        enum kern_precision precision;
+        enum kern_cuda_kernel kernel;
+        size_t dims, parts;
+    } flash[] = {
+        {KERN_PRECISION_FAST, KERN_CUDA_FLASH2_64, 64, 2},
+        {KERN_PRECISION_FAST, KERN_CUDA_FLASH2_128, 128, 2},
+        {KERN_PRECISION_FAST, KERN_CUDA_FLASH2_256, 256, 2},
+        {KERN_PRECISION_HIGH, KERN_CUDA_FLASH3_64, 64, 3},
+        {KERN_PRECISION_HIGH, KERN_CUDA_FLASH3_128, 128, 3},
+        {KERN_PRECISION_HIGH, KERN_CUDA_FLASH3_256, 256, 3},
+    };
+    for (size_t i = 0; i < sizeof flash / sizeof *flash; i++) {
+        size_t shared_bytes = kern_cuda_flash_shared(flash[i].dims, flash[i].parts);
+        if (cuda->options.precision == flash[i].precision && head_size <= flash[i].dims &&
+            shared_bytes <= cuda->device->shared_bytes)
+            return (struct choice){flash[i].kernel, shared_bytes, KERN_FLASH_QUERIES};
+    }
+    return (struct choice){KERN_CUDA_ATTENTION, kern_cuda_attention_shared(head_size),
+                           KERN_ATTENTION_QUERIES};
+}
+
+/**
+ * The tasks that spans make, in host memory; free(*out). The last queries of a span see the most
+ * keys, so they come first.
+ */
+static enum status make_tasks(const struct kern_attention *op, size_t n_queries,
+                              struct kern_attention_task **out, size_t *n_tasks,
+                              struct status_why *why)
 {
     *n_tasks = 0;
     for (size_t i = 0; i < op->n_spans; i++)
-        *n_tasks += kern_cuda_divide_up(op->spans[i].n_q, KERN_ATTENTION_QUERIES);
+        *n_tasks += kern_cuda_divide_up(op->spans[i].n_q, n_queries);
     struct kern_attention_task *task = *out = malloc((*n_tasks + 1) * sizeof **out);
     if (!task || op->n_spans > UINT32_MAX)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu spans", op->n_spans);
     for (size_t i = 0; i < op->n_spans; i++) {
-        for (size_t first = 0; first < op->spans[i].n_q; first += KERN_ATTENTION_QUERIES)
-            *task++ = (struct kern_attention_task){(uint32_t)i, (uint32_t)first};
+        for (size_t k = kern_cuda_divide_up(op->spans[i].n_q, n_queries); k > 0; k--)
+            *task++ = (struct kern_attention_task){(uint32_t)i, (uint32_t)((k - 1) * n_queries)};
     }
     return STATUS_OK;
 }
 
 static enum status launch(struct kern_cuda *cuda, const struct kern_attention *op,
-                          const struct kern_attention_task *tasks, size_t n_tasks,
-                          struct status_why *why)
+                          const struct choice *choice, const struct kern_attention_task *tasks,
+                          size_t n_tasks, struct status_why *why)
 {
     struct kern_cuda_arena arena = {0};
     size_t span_bytes = op->n_spans * sizeof *op->spans, task_bytes = n_tasks * sizeof *tasks;
@@ -56,25 +95,26 @@ static enum status launch(struct kern_cuda *cuda, const struct kern_attention *o
         .spans = spans,
         .tasks = to_tasks,
     };
-    return kern_cuda_run(cuda, KERN_CUDA_ATTENTION, n_tasks * op->n_heads,
-                         kern_cuda_attention_shared(op->head_size), &args, why);
+    return kern_cuda_run(cuda, choice->kernel, n_tasks * op->n_heads, choice->shared_bytes, &args,
+                         why);
 }
 
 enum status kern_cuda_attention(struct kern_backend *b, const struct kern_attention *op,
                                 struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
+    struct choice choice = choose(cuda, op->head_size);
     if (op->head_size > KERN_ATTENTION_DIMS * KERN_ATTENTION_CHUNKS ||
-        kern_cuda_attention_shared(op->head_size) > cuda->device->shared_bytes)
+        choice.shared_bytes > cuda->device->shared_bytes)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "heads of %zu elements do not fit this device's attention, which takes "
                            "up to %d; --device cpu takes any",
                            op->head_size, KERN_ATTENTION_DIMS * KERN_ATTENTION_CHUNKS);
     struct kern_attention_task *tasks;
     size_t n_tasks;
-    enum status status = make_tasks(op, &tasks, &n_tasks, why);
+    enum status status = make_tasks(op, choice.n_queries, &tasks, &n_tasks, why);
     if (status == STATUS_OK)
-        status = launch(cuda, op, tasks, n_tasks, why);
+        status = launch(cuda, op, &choice, tasks, n_tasks, why);
     free(tasks);
     return status;
 }

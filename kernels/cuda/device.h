@@ -35,6 +35,12 @@ enum kern_cuda_kernel {
     KERN_CUDA_FILL,
     KERN_CUDA_DIGEST,
     KERN_CUDA_ATTENTION,
+    KERN_CUDA_FLASH2_64, /* attention on tensor cores: parts, elements of a head at most */
+    KERN_CUDA_FLASH2_128,
+    KERN_CUDA_FLASH2_256,
+    KERN_CUDA_FLASH3_64,
+    KERN_CUDA_FLASH3_128,
+    KERN_CUDA_FLASH3_256,
     KERN_CUDA_FOLD,
     KERN_CUDA_PAIR,
     KERN_CUDA_JS,

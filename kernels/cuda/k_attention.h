@@ -17,11 +17,9 @@
 #define KERNELS_CUDA_K_ATTENTION_H
 
 #include <math.h>
-#include <stdbool.h>
 
-#include "kernels/backend.h"
 #include "kernels/cpu/fmath.h"
-#include "kernels/cuda/thread.h"
+#include "kernels/cuda/k_attention_view.h"
 
 enum {
     KERN_ATTENTION_THREADS = 128,
@@ -30,21 +28,6 @@ enum {
     KERN_ATTENTION_CHUNKS = 4, /* of those: heads of up to 256 elements */
     KERN_ATTENTION_PITCH = 64 + 4,
     KERN_ATTENTION_Q_PITCH = KERN_ATTENTION_QUERIES + 4
-};
-
-/** Queries first .. of a span. */
-struct kern_attention_task {
-    uint32_t span, first;
-};
-
-struct kern_attention_args {
-    const float *q, *k, *v;
-    float *out;
-    size_t n_heads, n_kv_heads, head_size;
-    float scale;
-    size_t sliding_window;
-    const struct kern_span *spans;
-    const struct kern_attention_task *tasks; /* a block for each, and for each head: fastest */
 };
 
 /**
@@ -62,11 +45,9 @@ struct kern_attention_shared {
 
 /** What all threads of a block know. */
 struct kern_attention_block {
-    const struct kern_attention_args *a;
+    struct kern_attention_view view;
     struct kern_attention_shared *s;
     float *q;
-    struct kern_span span;
-    size_t first, n_queries, head, kv_head, key_begin, key_end;
     bool careful;
 };
 
@@ -75,46 +56,16 @@ struct kern_attention_sums {
     float out[KERN_ATTENTION_CHUNKS][4][4];
 };
 
-KERN_INLINE size_t kern_attention_window_begin(const struct kern_attention_args *a, size_t query)
-{
-    size_t w = a->sliding_window;
-    return w > 0 && query + 1 > w ? query + 1 - w : 0;
-}
-
-/** Index of the own key of the block's i-th query. */
-KERN_INLINE size_t kern_attention_key(const struct kern_attention_block *b, size_t i)
-{
-    return b->span.n_parent + b->span.q_offset + b->first + i;
-}
-
-KERN_INLINE bool kern_attention_sees(const struct kern_attention_block *b, size_t i, size_t key)
-{
-    size_t query = kern_attention_key(b, i);
-    return i < b->n_queries && key <= query && key >= kern_attention_window_begin(b->a, query);
-}
-
-/** Where the row of a key begins in k and v. */
-KERN_INLINE size_t kern_attention_offset(const struct kern_attention_block *b, size_t key)
-{
-    const struct kern_attention_args *a = b->a;
-    size_t row = key < b->span.n_parent ? b->span.parent_kv_row + key
-                                        : b->span.kv_row + key - b->span.n_parent;
-    return (row * a->n_kv_heads + b->kv_head) * a->head_size;
-}
-
-KERN_INLINE size_t kern_attention_query_offset(const struct kern_attention_block *b, size_t i)
-{
-    return ((b->span.q_row + b->first + i) * b->a->n_heads + b->head) * b->a->head_size;
-}
-
 KERN_INLINE void kern_attention_load_queries(const struct kern_attention_block *b)
 {
-    unsigned d = (unsigned)b->a->head_size;
+    unsigned d = (unsigned)b->view.a->head_size;
     for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
          t += kern_thread_step(KERN_ATTENTION_THREADS)) {
         for (unsigned i = t; i < KERN_ATTENTION_QUERIES * d; i += KERN_ATTENTION_THREADS) {
             unsigned query = i / d, e = i % d;
-            float q = query < b->n_queries ? b->a->q[kern_attention_query_offset(b, query) + e] : 0;
+            float q = query < b->view.n_queries
+                          ? b->view.a->q[kern_attention_query_offset(&b->view, query) + e]
+                          : 0;
             b->q[e * KERN_ATTENTION_Q_PITCH + query] = q;
         }
     }
@@ -127,7 +78,7 @@ KERN_INLINE void kern_attention_load_queries(const struct kern_attention_block *
 KERN_INLINE void kern_attention_load(const struct kern_attention_block *b, const float *rows,
                                      size_t key, size_t n_keys, size_t from, bool turned)
 {
-    size_t left = b->a->head_size - from;
+    size_t left = b->view.a->head_size - from;
     unsigned n = left < KERN_ATTENTION_DIMS ? (unsigned)left : KERN_ATTENTION_DIMS;
     for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
          t += kern_thread_step(KERN_ATTENTION_THREADS)) {
@@ -135,7 +86,7 @@ KERN_INLINE void kern_attention_load(const struct kern_attention_block *b, const
         for (unsigned j = t / KERN_ATTENTION_DIMS; j < KERN_KEY_BLOCK;
              j += KERN_ATTENTION_THREADS / KERN_ATTENTION_DIMS) {
             bool real = j < n_keys && e < n;
-            float x = real ? rows[kern_attention_offset(b, key + j) + from + e] : 0.0f;
+            float x = real ? rows[kern_attention_offset(&b->view, key + j) + from + e] : 0.0f;
             b->s->kv[turned ? e * KERN_ATTENTION_PITCH + j : j * KERN_ATTENTION_PITCH + e] = x;
         }
     }
@@ -147,7 +98,7 @@ KERN_INLINE void kern_attention_scores(const struct kern_attention_block *b, siz
 {
     float sums[KERN_SLOTS(KERN_ATTENTION_THREADS)][4][4];
     struct kern_attention_shared *s = b->s;
-    size_t d = b->a->head_size;
+    size_t d = b->view.a->head_size;
     for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
          t += kern_thread_step(KERN_ATTENTION_THREADS)) {
         for (unsigned i = 0; i < 16; i++)
@@ -155,7 +106,7 @@ KERN_INLINE void kern_attention_scores(const struct kern_attention_block *b, siz
     }
     for (size_t from = 0; from < d; from += KERN_ATTENTION_DIMS) {
         unsigned n = d - from < KERN_ATTENTION_DIMS ? (unsigned)(d - from) : KERN_ATTENTION_DIMS;
-        kern_attention_load(b, b->a->k, key, n_keys, from, true);
+        kern_attention_load(b, b->view.a->k, key, n_keys, from, true);
         kern_barrier();
         for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
              t += kern_thread_step(KERN_ATTENTION_THREADS)) {
@@ -175,7 +126,7 @@ KERN_INLINE void kern_attention_scores(const struct kern_attention_block *b, siz
          t += kern_thread_step(KERN_ATTENTION_THREADS)) {
         for (unsigned i = 0; i < 16; i++)
             s->s[(t % 16 * 4 + i % 4) * KERN_ATTENTION_Q_PITCH + t / 16 * 4 + i / 4] =
-                sums[kern_slot(t)][i / 4][i % 4] * b->a->scale;
+                sums[kern_slot(t)][i / 4][i % 4] * b->view.a->scale;
     }
     kern_barrier();
 }
@@ -191,7 +142,7 @@ KERN_INLINE void kern_attention_softmax(const struct kern_attention_block *b, si
         float max = -INFINITY;
         for (unsigned j = 16 * part; j < 16 * part + 16 && j < n_keys; j++) {
             float x = s->s[j * KERN_ATTENTION_Q_PITCH + query];
-            if (kern_attention_sees(b, query, key + j) && x > max)
+            if (kern_attention_sees(&b->view, query, key + j) && x > max)
                 max = x;
         }
         s->part[part][query] = max;
@@ -213,7 +164,7 @@ KERN_INLINE void kern_attention_softmax(const struct kern_attention_block *b, si
         for (unsigned j = 16 * part; j < 16 * part + 16 && j < n_keys; j++) {
             float *x = &s->s[j * KERN_ATTENTION_Q_PITCH + query];
             float p = fmath_exp_f32(*x - s->reference[query]);
-            *x = kern_attention_sees(b, query, key + j) ? p : 0.0f;
+            *x = kern_attention_sees(&b->view, query, key + j) ? p : 0.0f;
         }
     }
     kern_barrier();
@@ -235,7 +186,7 @@ KERN_INLINE void kern_attention_add(const struct kern_attention_block *b, size_t
         out[i / 4][i % 4] *= b->s->rescale[t / 16 * 4 + i / 4];
     for (unsigned j = 0; j < n_keys; j++) {
         for (unsigned i = 0; i < 16; i++) {
-            if (b->careful && !kern_attention_sees(b, t / 16 * 4 + i / 4, key + j))
+            if (b->careful && !kern_attention_sees(&b->view, t / 16 * 4 + i / 4, key + j))
                 continue;
             out[i / 4][i % 4] = fmaf(v[j * KERN_ATTENTION_PITCH + i % 4],
                                      p[j * KERN_ATTENTION_Q_PITCH + i / 4], out[i / 4][i % 4]);
@@ -249,9 +200,9 @@ KERN_INLINE void kern_attention_values(const struct kern_attention_block *b, siz
     KERN_UNROLL
     for (unsigned chunk = 0; chunk < KERN_ATTENTION_CHUNKS; chunk++) {
         size_t from = (size_t)chunk * KERN_ATTENTION_DIMS;
-        if (from >= b->a->head_size)
+        if (from >= b->view.a->head_size)
             break;
-        kern_attention_load(b, b->a->v, key, n_keys, from, false);
+        kern_attention_load(b, b->view.a->v, key, n_keys, from, false);
         kern_barrier();
         for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
              t += kern_thread_step(KERN_ATTENTION_THREADS))
@@ -270,7 +221,7 @@ KERN_INLINE size_t kern_attention_element(unsigned t, unsigned chunk, unsigned i
 KERN_INLINE void kern_attention_finish(const struct kern_attention_block *b,
                                        struct kern_attention_sums *sums)
 {
-    size_t d = b->a->head_size;
+    size_t d = b->view.a->head_size;
     for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
          t += kern_thread_step(KERN_ATTENTION_THREADS)) {
         KERN_UNROLL
@@ -278,10 +229,10 @@ KERN_INLINE void kern_attention_finish(const struct kern_attention_block *b,
             for (unsigned i = 0; i < 16; i++) {
                 unsigned query = t / 16 * 4 + i / 4;
                 size_t e = kern_attention_element(t, chunk, i);
-                if (query >= b->n_queries || e >= d)
+                if (query >= b->view.n_queries || e >= d)
                     continue;
                 float x = sums[kern_slot(t)].out[chunk][i / 4][i % 4] * (1.0f / b->s->sum[query]);
-                b->a->out[kern_attention_query_offset(b, query) + e] = x;
+                b->view.a->out[kern_attention_query_offset(&b->view, query) + e] = x;
                 if (!(fabsf(x) < INFINITY))
                     kern_atomic_max(&b->s->not_finite, 1);
             }
@@ -305,8 +256,8 @@ KERN_INLINE void kern_attention_walk(const struct kern_attention_block *b)
             b->s->not_finite = 0;
     }
     kern_barrier();
-    for (size_t key = b->key_begin; key < b->key_end; key += KERN_KEY_BLOCK) {
-        size_t left = b->key_end - key, n_keys = left < KERN_KEY_BLOCK ? left : KERN_KEY_BLOCK;
+    for (size_t key = b->view.key_begin; key < b->view.key_end; key += KERN_KEY_BLOCK) {
+        size_t left = b->view.key_end - key, n_keys = left < KERN_KEY_BLOCK ? left : KERN_KEY_BLOCK;
         kern_attention_scores(b, key, n_keys);
         kern_attention_softmax(b, key, n_keys);
         kern_attention_values(b, key, n_keys, sums);
@@ -316,20 +267,10 @@ KERN_INLINE void kern_attention_walk(const struct kern_attention_block *b)
 
 KERN_INLINE void kern_attend_block(const struct kern_attention_args *a, size_t block, void *shared)
 {
-    struct kern_attention_task task = a->tasks[block / a->n_heads];
     struct kern_attention_block b;
-    b.a = a;
+    b.view = kern_attention_view_of(a, block, KERN_ATTENTION_QUERIES, KERN_KEY_BLOCK);
     b.s = (struct kern_attention_shared *)shared;
     b.q = (float *)(b.s + 1);
-    b.span = a->spans[task.span];
-    b.first = task.first;
-    b.head = block % a->n_heads;
-    b.kv_head = b.head / (a->n_heads / a->n_kv_heads);
-    size_t left = b.span.n_q - b.first;
-    b.n_queries = left < KERN_ATTENTION_QUERIES ? left : KERN_ATTENTION_QUERIES;
-    size_t begin = kern_attention_window_begin(a, kern_attention_key(&b, 0));
-    b.key_begin = begin / KERN_KEY_BLOCK * KERN_KEY_BLOCK;
-    b.key_end = kern_attention_key(&b, b.n_queries - 1) + 1;
     kern_attention_load_queries(&b);
     b.careful = false;
     kern_attention_walk(&b);

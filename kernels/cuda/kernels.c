@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/k_attention.h"
 #include "kernels/cuda/k_decode.h"
+#include "kernels/cuda/k_flash.h"
 #include "kernels/cuda/k_product.h"
 #include "kernels/cuda/k_record.h"
 #include "kernels/cuda/k_rows.h"
@@ -20,6 +21,12 @@ static const struct kern_cuda_kernel_info kernels[KERN_CUDA_N_KERNELS] = {
     [KERN_CUDA_DIGEST] = {"digest", KERN_FILL_THREADS, sizeof(struct kern_digest_args)},
     [KERN_CUDA_ATTENTION] = {"attention", KERN_ATTENTION_THREADS,
                              sizeof(struct kern_attention_args)},
+    [KERN_CUDA_FLASH2_64] = {"attention", KERN_FLASH_THREADS, sizeof(struct kern_attention_args)},
+    [KERN_CUDA_FLASH2_128] = {"attention", KERN_FLASH_THREADS, sizeof(struct kern_attention_args)},
+    [KERN_CUDA_FLASH2_256] = {"attention", KERN_FLASH_THREADS, sizeof(struct kern_attention_args)},
+    [KERN_CUDA_FLASH3_64] = {"attention", KERN_FLASH_THREADS, sizeof(struct kern_attention_args)},
+    [KERN_CUDA_FLASH3_128] = {"attention", KERN_FLASH_THREADS, sizeof(struct kern_attention_args)},
+    [KERN_CUDA_FLASH3_256] = {"attention", KERN_FLASH_THREADS, sizeof(struct kern_attention_args)},
     [KERN_CUDA_FOLD] = {"fold", KERN_SCORE_THREADS, sizeof(struct kern_fold_args)},
     [KERN_CUDA_PAIR] = {"pair", KERN_SCORE_THREADS, sizeof(struct kern_pair_args)},
     [KERN_CUDA_JS] = {"js", KERN_SCORE_THREADS, sizeof(struct kern_js_args)},
@@ -45,4 +52,10 @@ size_t kern_cuda_attention_shared(size_t head_size)
 {
     return sizeof(struct kern_attention_shared) +
            head_size * KERN_ATTENTION_Q_PITCH * sizeof(float);
+}
+
+size_t kern_cuda_flash_shared(size_t dims, size_t parts)
+{
+    size_t numbers = dims * (kern_flash_keys((unsigned)dims) + KERN_FLASH_QUERIES) * parts;
+    return sizeof(struct kern_mma_a) + numbers * sizeof(uint16_t);
 }

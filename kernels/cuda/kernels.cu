@@ -1,5 +1,6 @@
 /* The kernels but decoding: each a thin shell around the function that k_*.h define. */
 #include "kernels/cuda/k_attention.h"
+#include "kernels/cuda/k_flash.h"
 #include "kernels/cuda/k_product.h"
 #include "kernels/cuda/k_record.h"
 #include "kernels/cuda/k_rows.h"
@@ -63,6 +64,15 @@ __global__ void __launch_bounds__(KERN_ATTENTION_THREADS)
 {
     extern __shared__ __align__(16) unsigned char shared[];
     kern_attend_block(&args, blockIdx.x, shared);
+}
+
+/* BLOCKS that a multiprocessor shall hold at a time bound a thread's registers, to 512 / BLOCKS. */
+template <unsigned DIMS, unsigned PARTS, unsigned BLOCKS>
+__global__ void __launch_bounds__(KERN_FLASH_THREADS, BLOCKS)
+    run_flash(struct kern_attention_args args)
+{
+    extern __shared__ __align__(16) unsigned char shared[];
+    kern_flash_attend(&args, blockIdx.x, shared, DIMS, PARTS);
 }
 
 __global__ void __launch_bounds__(KERN_SCORE_THREADS) run_fold(struct kern_fold_args args)
@@ -133,6 +143,18 @@ const void *kern_cuda_function(enum kern_cuda_kernel kernel, enum gguf_type type
         return (const void *)run_digest;
     case KERN_CUDA_ATTENTION:
         return (const void *)run_attention;
+    case KERN_CUDA_FLASH2_64:
+        return (const void *)run_flash<64, 2, 3>;
+    case KERN_CUDA_FLASH2_128:
+        return (const void *)run_flash<128, 2, 3>;
+    case KERN_CUDA_FLASH2_256:
+        return (const void *)run_flash<256, 2, 2>;
+    case KERN_CUDA_FLASH3_64:
+        return (const void *)run_flash<64, 3, 3>;
+    case KERN_CUDA_FLASH3_128:
+        return (const void *)run_flash<128, 3, 2>;
+    case KERN_CUDA_FLASH3_256:
+        return (const void *)run_flash<256, 3, 1>;
     case KERN_CUDA_FOLD:
         return (const void *)run_fold;
     case KERN_CUDA_PAIR:

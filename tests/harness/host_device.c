@@ -378,7 +378,7 @@ struct kern_cuda_device *host_device_open(const struct host_device_options *opti
         return NULL;
     d->base.ops = &host_ops;
     memcpy(d->base.name, "host", sizeof "host");
-    d->base.shared_bytes = SHARED_BYTES;
+    d->base.shared_bytes = options->shared_bytes ? options->shared_bytes : SHARED_BYTES;
     d->options = *options;
     if (d->options.memory_bytes == 0)
         d->options.memory_bytes = (size_t)1 << 30;

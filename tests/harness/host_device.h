@@ -28,6 +28,7 @@ enum host_device_gemm {
 
 struct host_device_options {
     size_t memory_bytes; /* 0: 1 GiB */
+    size_t shared_bytes; /* of a block, at most; 0: 99 KiB */
     enum host_device_order order;
     enum host_device_gemm gemm;
     bool backwards; /* blocks of a launch run from the last to the first */

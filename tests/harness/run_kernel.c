@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/k_attention.h"
 #include "kernels/cuda/k_decode.h"
+#include "kernels/cuda/k_flash.h"
 #include "kernels/cuda/k_product.h"
 #include "kernels/cuda/k_record.h"
 #include "kernels/cuda/k_rows.h"
@@ -43,6 +44,24 @@ void run_kernel_block(const struct kern_cuda_launch *launch, size_t block, void 
         return;
     case KERN_CUDA_ATTENTION:
         kern_attend_block(args, block, shared);
+        return;
+    case KERN_CUDA_FLASH2_64:
+        kern_flash_attend(args, block, shared, 64, 2);
+        return;
+    case KERN_CUDA_FLASH2_128:
+        kern_flash_attend(args, block, shared, 128, 2);
+        return;
+    case KERN_CUDA_FLASH2_256:
+        kern_flash_attend(args, block, shared, 256, 2);
+        return;
+    case KERN_CUDA_FLASH3_64:
+        kern_flash_attend(args, block, shared, 64, 3);
+        return;
+    case KERN_CUDA_FLASH3_128:
+        kern_flash_attend(args, block, shared, 128, 3);
+        return;
+    case KERN_CUDA_FLASH3_256:
+        kern_flash_attend(args, block, shared, 256, 3);
         return;
     case KERN_CUDA_FOLD:
         kern_fold_block(args, block, shared);

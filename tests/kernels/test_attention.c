@@ -17,8 +17,7 @@
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"
-
-enum { MAX_KEYS = 400 };
+#include "tests/kernels/attention_truth.h"
 
 struct scene {
     struct kern_attention op;
@@ -85,83 +84,15 @@ static void run(enum kern_isa isa, unsigned n_threads, const struct kern_attenti
     kern_close(b);
 }
 
-/** One query under one head in float64. */
-struct truth {
-    double *out;   /* [d] */
-    double *bound; /* [d]: how far a float32 evaluation may be off */
-};
-
-/*
- * With u = 2^-24 and n keys in m blocks: a score q k, d products in a chain and a scaling, is
- * off by at most e = (d + 2) u sum|q k| scale; subtracting the maximum adds u |s - max|. So a
- * term exp(s - max) is off relatively by at most 2 e + 2 u |s|max (its own score's and the
- * maximum's error), plus 3 u for exp and its result's rounding, plus 4 u per block for being
- * rescaled. Sums of n terms add n u above and n u below the fraction, the division 3 u.
- * Products in triples add 3 * 2^-16 of the sum of magnitudes, to scores and to values.
- */
-static void evaluate(const struct kern_attention *op, const struct kern_span *span, size_t query,
-                     size_t head, const struct truth *truth)
-{
-    const double u = 0x1p-24, triples = precision == KERN_PRECISION_EXACT ? 0 : 3 * 0x1p-16;
-    size_t d = op->head_size, kv_head = head / (op->n_heads / op->n_kv_heads);
-    size_t last = span->n_parent + span->q_offset + query;
-    size_t w = op->sliding_window, first = w && last + 1 > w ? last + 1 - w : 0;
-    const float *q = op->q + (span->q_row + query) * op->n_heads * d + head * d;
-    double s[MAX_KEYS], max = -HUGE_VAL, max_abs = 0.0, score_error = 0.0, sum = 0.0;
-    const float *values[MAX_KEYS];
-    for (size_t key = first; key <= last; key++) {
-        size_t row =
-            key < span->n_parent ? span->parent_kv_row + key : span->kv_row + key - span->n_parent;
-        const float *k = op->k + (row * op->n_kv_heads + kv_head) * d;
-        values[key] = op->v + (row * op->n_kv_heads + kv_head) * d;
-        double dot = 0.0, magnitude = 0.0;
-        for (size_t i = 0; i < d; i++) {
-            dot += (double)q[i] * (double)k[i];
-            magnitude += fabs((double)q[i] * (double)k[i]);
-        }
-        s[key] = dot * (double)op->scale;
-        max = fmax(max, s[key]);
-        max_abs = fmax(max_abs, fabs(s[key]));
-        double product_error = (double)(d + 2) * u + triples;
-        score_error = fmax(score_error, product_error * magnitude * (double)op->scale);
-    }
-    for (size_t key = first; key <= last; key++)
-        sum += exp(s[key] - max);
-    size_t n = last + 1 - first, n_blocks = n / KERN_KEY_BLOCK + 2;
-    double relative =
-        2.0 * score_error + 4.0 * u * max_abs + (double)(2 * n + 4 * n_blocks + 6) * u + triples;
-    for (size_t i = 0; i < d; i++) {
-        double value = 0.0, magnitude = 0.0;
-        for (size_t key = first; key <= last; key++) {
-            double term = exp(s[key] - max) / sum * (double)values[key][i];
-            value += term;
-            magnitude += fabs(term);
-        }
-        truth->out[i] = value;
-        truth->bound[i] = 1.01 * relative * magnitude; /* for the products of small errors */
-    }
-}
-
+/** Products in triples add 3 * 2^-16 of the sum of magnitudes, to scores and to values. */
 static void check_against_truth(const struct kern_attention *op)
 {
-    size_t d = op->head_size;
-    struct truth truth = {malloc(d * sizeof(double)), malloc(d * sizeof(double))};
-    for (size_t i = 0; i < op->n_spans; i++) {
-        const struct kern_span *span = &op->spans[i];
-        for (size_t query = 0; query < span->n_q; query++) {
-            for (size_t head = 0; head < op->n_heads; head++) {
-                evaluate(op, span, query, head, &truth);
-                const float *out = op->out + ((span->q_row + query) * op->n_heads + head) * d;
-                for (size_t c = 0; c < d; c++) {
-                    if (!(fabs((double)out[c] - truth.out[c]) <= truth.bound[c]))
-                        fail_msg("span %zu query %zu head %zu: %.9g, expected %.9g +- %.2g", i,
-                                 query, head, (double)out[c], truth.out[c], truth.bound[c]);
-                }
-            }
-        }
-    }
-    free(truth.out);
-    free(truth.bound);
+    const struct attention_rounding rounding = {
+        .product = precision == KERN_PRECISION_EXACT ? 0 : 3 * 0x1p-16,
+        .unit = 0x1p-24,
+        .n_products = 1,
+        .key_block = KERN_KEY_BLOCK};
+    (void)attention_truth_check(op, &rounding);
 }
 
 static void assert_same(const float *found, const float *expected, size_t n, const char *what)

@@ -1,0 +1,119 @@
+#include "tests/kernels/attention_truth.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/** One query under one head in float64. */
+struct truth {
+    const struct kern_attention *op;
+    const struct attention_rounding *rounding;
+    double *out;   /* [d] */
+    double *bound; /* [d] */
+};
+
+/** What a query sees: scores, where values begin, and how far off a score may be. */
+struct seen {
+    size_t first, last;
+    double scores[ATTENTION_TRUTH_MAX_KEYS];
+    const float *values[ATTENTION_TRUTH_MAX_KEYS];
+    double max, max_abs, score_error;
+};
+
+static void find_seen(const struct truth *truth, const struct kern_span *span, size_t query,
+                      size_t head, struct seen *seen)
+{
+    const struct kern_attention *op = truth->op;
+    const struct attention_rounding *rounding = truth->rounding;
+    size_t d = op->head_size, kv_head = head / (op->n_heads / op->n_kv_heads);
+    size_t last = span->n_parent + span->q_offset + query, w = op->sliding_window;
+    const float *q = op->q + (span->q_row + query) * op->n_heads * d + head * d;
+    double product_error =
+        (double)(d * rounding->n_products + 2) * rounding->unit + rounding->product;
+    seen->first = w && last + 1 > w ? last + 1 - w : 0;
+    seen->last = last;
+    seen->max = -HUGE_VAL;
+    seen->max_abs = seen->score_error = 0.0;
+    for (size_t key = seen->first; key <= last; key++) {
+        size_t row =
+            key < span->n_parent ? span->parent_kv_row + key : span->kv_row + key - span->n_parent;
+        const float *k = op->k + (row * op->n_kv_heads + kv_head) * d;
+        double dot = 0.0, magnitude = 0.0;
+        for (size_t i = 0; i < d; i++) {
+            dot += (double)q[i] * (double)k[i];
+            magnitude += fabs((double)q[i] * (double)k[i]);
+        }
+        double s = dot * (double)op->scale;
+        seen->values[key] = op->v + (row * op->n_kv_heads + kv_head) * d;
+        seen->scores[key] = s;
+        seen->max = fmax(seen->max, s);
+        seen->max_abs = fmax(seen->max_abs, fabs(s));
+        seen->score_error =
+            fmax(seen->score_error, product_error * magnitude * fabs((double)op->scale));
+    }
+}
+
+/*
+ * With u the unit of rounding, n keys in m blocks, and p products added for two numbers, each off
+ * by r: a score q k, d p sums in a chain and a scaling, is off by at most
+ * e = ((d p + 2) u + r) sum|q k| scale; subtracting the maximum adds u |s - max|. So a term
+ * exp(s - max) is off relatively by at most 2 e + 2 u |s|max (its own score's and the maximum's
+ * error), plus 3 u for exp and its result's rounding, plus 4 u per block for being rescaled. Sums
+ * of n terms add n p u + r above and n u below the fraction, the division 3 u.
+ */
+static void evaluate(const struct truth *truth, const struct kern_span *span, size_t query,
+                     size_t head)
+{
+    struct seen seen;
+    find_seen(truth, span, query, head, &seen);
+    const struct attention_rounding *rounding = truth->rounding;
+    double sum = 0.0;
+    for (size_t key = seen.first; key <= seen.last; key++)
+        sum += exp(seen.scores[key] - seen.max);
+    size_t n = seen.last + 1 - seen.first, n_blocks = n / rounding->key_block + 2;
+    size_t n_sums = n * rounding->n_products + n + 4 * n_blocks + 6;
+    double relative = 2.0 * seen.score_error + 4.0 * rounding->unit * seen.max_abs +
+                      (double)n_sums * rounding->unit + rounding->product;
+    for (size_t i = 0; i < truth->op->head_size; i++) {
+        double value = 0.0, magnitude = 0.0;
+        for (size_t key = seen.first; key <= seen.last; key++) {
+            double term = exp(seen.scores[key] - seen.max) / sum * (double)seen.values[key][i];
+            value += term;
+            magnitude += fabs(term);
+        }
+        truth->out[i] = value;
+        truth->bound[i] = 1.01 * relative * magnitude; /* for the products of small errors */
+    }
+}
+
+double attention_truth_check(const struct kern_attention *op,
+                             const struct attention_rounding *rounding)
+{
+    size_t d = op->head_size;
+    struct truth truth = {op, rounding, malloc(d * sizeof(double)), malloc(d * sizeof(double))};
+    double errors = 0.0, squares = 0.0;
+    for (size_t i = 0; i < op->n_spans; i++) {
+        const struct kern_span *span = &op->spans[i];
+        for (size_t j = 0; j < span->n_q * op->n_heads; j++) {
+            size_t query = j / op->n_heads, head = j % op->n_heads;
+            evaluate(&truth, span, query, head);
+            const float *out = op->out + (span->q_row * op->n_heads + j) * d;
+            for (size_t c = 0; c < d; c++) {
+                double error = (double)out[c] - truth.out[c];
+                if (!(fabs(error) <= truth.bound[c]))
+                    fail_msg("span %zu query %zu head %zu: %.9g, expected %.9g +- %.2g", i, query,
+                             head, (double)out[c], truth.out[c], truth.bound[c]);
+                errors += error * error;
+                squares += truth.out[c] * truth.out[c];
+            }
+        }
+    }
+    free(truth.out);
+    free(truth.bound);
+    return sqrt(errors / squares);
+}

@@ -1,0 +1,406 @@
+/*
+ * The CUDA backend's attention on tensor cores, in `high` and `fast`, on a device made of the
+ * host's memory and, where there is one, on a real device: against float64 within a derived bound,
+ * and to the bit for any grouping of the queries. That of `exact` is in test_cuda.c.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/harness/compare.h"
+#include "tests/harness/rng.h"
+#include "tests/kernels/attention_truth.h"
+#include "tests/kernels/cuda_data.h"
+#include "tests/kernels/cuda_pair.h"
+
+enum { SHARED_BYTES = 160 << 10 /* heads of 256 elements in three parts take 145 KiB */ };
+
+static const enum kern_precision precisions[] = {KERN_PRECISION_HIGH, KERN_PRECISION_FAST};
+
+struct shape {
+    size_t n_heads, n_kv_heads, head_size, sliding_window;
+};
+
+/** An operation on the host: q, k, v, and out as the device left it. */
+struct scene {
+    struct kern_attention op;
+    float *q, *k, *v, *out;
+    size_t n_tokens;
+};
+
+static void scene_open(struct scene *s, struct rng *r, struct shape shape, size_t n_tokens)
+{
+    size_t d = shape.head_size, width = shape.n_heads * d, kv_width = shape.n_kv_heads * d;
+    *s = (struct scene){.n_tokens = n_tokens};
+    s->q = cuda_data_floats(r, n_tokens * width, 1.5f);
+    s->k = cuda_data_floats(r, n_tokens * kv_width, 1.5f);
+    s->v = cuda_data_floats(r, n_tokens * kv_width, 1.5f);
+    s->out = cuda_data_floats(r, n_tokens * width, 1.5f);
+    s->op = (struct kern_attention){.q = s->q,
+                                    .k = s->k,
+                                    .v = s->v,
+                                    .out = s->out,
+                                    .n_heads = shape.n_heads,
+                                    .n_kv_heads = shape.n_kv_heads,
+                                    .head_size = d,
+                                    .scale = 1.0f / sqrtf((float)d),
+                                    .sliding_window = shape.sliding_window};
+}
+
+static void scene_close(struct scene *s)
+{
+    free(s->q);
+    free(s->k);
+    free(s->v);
+    free(s->out);
+}
+
+static void pair_open(struct cuda_pair *p, enum kern_precision precision, size_t way)
+{
+    struct host_device_options options = cuda_pair_way(way % CUDA_PAIR_N_WAYS);
+    options.shared_bytes = SHARED_BYTES;
+    cuda_pair_open(p, precision, &options);
+}
+
+/** The operation on the device, where each array begins `skew` floats behind an aligned address. */
+static void run_skewed(struct cuda_pair *p, struct scene *s, size_t skew)
+{
+    struct kern_attention op = s->op;
+    size_t width = op.n_heads * op.head_size * s->n_tokens;
+    size_t kv_width = op.n_kv_heads * op.head_size * s->n_tokens;
+    const float *from[] = {s->q, s->k, s->v, s->out};
+    size_t sizes[] = {width, kv_width, kv_width, width};
+    float *copies[4], *all = calloc(width + skew, sizeof *all);
+    assert_non_null(all);
+    for (size_t i = 0; i < 4; i++) {
+        memcpy(all + skew, from[i], sizes[i] * sizeof *all);
+        copies[i] = cuda_pair_put(p, all, sizes[i] + skew);
+    }
+    op.q = copies[0] + skew;
+    op.k = copies[1] + skew;
+    op.v = copies[2] + skew;
+    op.out = copies[3] + skew;
+    struct status_why why = {""};
+    if (kern_attention(p->cuda, &op, &why) != STATUS_OK)
+        fail_msg("%s", why.text);
+    for (size_t i = 0; i < 3; i++)
+        cuda_pair_take(p, copies[i], NULL, 0);
+    cuda_pair_take(p, copies[3], all, width + skew);
+    memcpy(s->out, all + skew, width * sizeof *all);
+    free(all);
+}
+
+static void run(struct cuda_pair *p, struct scene *s)
+{
+    run_skewed(p, s, 0);
+}
+
+/**
+ * Numbers in n parts: see kernels/cuda/mma.h. Tensor cores are not said to round to the nearest;
+ * that they keep two bits less than float32 is more than was ever seen of them.
+ */
+static double check_against_truth(const struct scene *s, enum kern_precision precision)
+{
+    const bool high = precision == KERN_PRECISION_HIGH;
+    const struct attention_rounding rounding = {.product = high ? 4 * 0x1p-24 : 3 * 0x1p-16,
+                                                .unit = 0x1p-22,
+                                                .n_products = high ? 6 : 3,
+                                                .key_block = 32};
+    return attention_truth_check(&s->op, &rounding);
+}
+
+/** Some queries one at a time, then all, shifted by one within their blocks: the same bits. */
+static void check_grouping(struct cuda_pair *p, struct scene *s)
+{
+    const struct kern_span *spans = s->op.spans;
+    size_t n_spans = s->op.n_spans, n = s->n_tokens * s->op.n_heads * s->op.head_size;
+    struct kern_span *cut = malloc((2 * n_spans + s->n_tokens / 9 + 1) * sizeof *cut);
+    float *expected = cuda_data_copy(s->out, n);
+    assert_non_null(cut);
+    size_t n_cut = 0;
+    for (size_t i = 0; i < n_spans; i++) {
+        size_t from = 0;
+        for (size_t next = 1; from < spans[i].n_q; from = next, next += 9 + 60 * (next % 2)) {
+            struct kern_span part = spans[i];
+            part.q_row += from;
+            part.q_offset += from;
+            part.n_q = next < part.n_q ? next - from : part.n_q - from;
+            cut[n_cut++] = part;
+        }
+    }
+    s->op.spans = cut;
+    s->op.n_spans = n_cut;
+    run(p, s);
+    cuda_data_assert_same(s->out, expected, n, "queries grouped otherwise");
+    s->op.spans = spans;
+    s->op.n_spans = n_spans;
+    free(cut);
+    free(expected);
+}
+
+/* Segments of awkward lengths, endings of one of them, and the tail of another. */
+static const struct kern_span many_spans[] = {
+    {.q_row = 0, .n_q = 1, .kv_row = 0},
+    {.q_row = 1, .n_q = 2, .kv_row = 1},
+    {.q_row = 3, .n_q = 31, .kv_row = 3},
+    {.q_row = 34, .n_q = 65, .kv_row = 34},
+    {.q_row = 99, .n_q = 20, .kv_row = 99, .parent_kv_row = 34, .n_parent = 65},
+    {.q_row = 119, .n_q = 1, .kv_row = 119, .parent_kv_row = 34, .n_parent = 50},
+    {.q_row = 120, .n_q = 150, .kv_row = 120},
+    {.q_row = 270, .n_q = 40, .q_offset = 30, .kv_row = 160},
+};
+enum { MANY_TOKENS = 310, N_MANY = sizeof many_spans / sizeof *many_spans };
+
+static const struct shape shapes[] = {
+    {2, 1, 1, 0},    {2, 2, 7, 5},   {4, 2, 16, 0},   {2, 1, 33, 64},  {2, 1, 64, 0}, {2, 1, 64, 1},
+    {4, 1, 80, 100}, {2, 1, 128, 0}, {1, 1, 128, 50}, {1, 1, 192, 70}, {2, 1, 256, 0}};
+enum { N_SHAPES = sizeof shapes / sizeof *shapes };
+
+/**
+ * Beside the bound, which is for the worst case, the usual error. Random errors of numbers in n
+ * parts are some 2^-8n of the scores' spread, which is 2; one part less would be 2^8 times that.
+ */
+static void test_truth(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * N_SHAPES; i++) {
+        enum kern_precision precision = precisions[i % 2];
+        struct rng r = rng_open(rng_seed(), i);
+        struct cuda_pair p;
+        struct scene s;
+        pair_open(&p, precision, i);
+        scene_open(&s, &r, shapes[i / 2], MANY_TOKENS);
+        s.op.spans = many_spans;
+        s.op.n_spans = N_MANY;
+        run(&p, &s);
+        double error = check_against_truth(&s, precision);
+        print_message("heads of %zu, %s: error 2^%.1f\n", s.op.head_size, i % 2 ? "fast" : "high",
+                      log2(error));
+        assert_true(error < (precision == KERN_PRECISION_HIGH ? 0x1p-18 : 0x1p-14));
+        check_grouping(&p, &s);
+        scene_close(&s);
+        cuda_pair_close(&p);
+    }
+}
+
+/** Rows that no load of 16 bytes could take give the bits of those that one can. */
+static void test_alignment(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {64, 100, 256};
+    for (size_t i = 0; i < 3; i++) {
+        struct rng r = rng_open(rng_seed(), 100 + i);
+        struct cuda_pair p;
+        struct scene s;
+        pair_open(&p, precisions[i % 2], i);
+        scene_open(&s, &r, (struct shape){2, 1, sizes[i], 0}, 70);
+        s.op.spans = &(struct kern_span){.n_q = 70};
+        s.op.n_spans = 1;
+        run(&p, &s);
+        size_t n = 70 * 2 * sizes[i];
+        float *expected = cuda_data_copy(s.out, n);
+        for (size_t skew = 1; skew < 4; skew++) {
+            run_skewed(&p, &s, skew);
+            cuda_data_assert_same(s.out, expected, n, "skewed");
+        }
+        free(expected);
+        scene_close(&s);
+        cuda_pair_close(&p);
+    }
+}
+
+static void copy_row(struct scene *s, size_t from, size_t to)
+{
+    size_t width = s->op.n_heads * s->op.head_size, kv_width = s->op.n_kv_heads * s->op.head_size;
+    memcpy(s->q + to * width, s->q + from * width, width * sizeof(float));
+    memcpy(s->k + to * kv_width, s->k + from * kv_width, kv_width * sizeof(float));
+    memcpy(s->v + to * kv_width, s->v + from * kv_width, kv_width * sizeof(float));
+}
+
+/** A prefix and an ending that shares it, and the same text written out: the same bits. */
+static void test_shared_prefix(void **state)
+{
+    (void)state;
+    enum { PREFIX = 77, ENDING = 40, WHOLE = PREFIX + ENDING };
+    for (size_t i = 0; i < 2; i++) {
+        struct rng r = rng_open(rng_seed(), 200 + i);
+        struct cuda_pair p;
+        struct scene s;
+        pair_open(&p, precisions[i], i);
+        scene_open(&s, &r, (struct shape){4, 2, 96, i ? 50 : 0}, 2 * WHOLE);
+        for (size_t t = 0; t < WHOLE; t++)
+            copy_row(&s, t, WHOLE + t);
+        const struct kern_span spans[] = {
+            {.q_row = 0, .n_q = PREFIX, .kv_row = 0},
+            {.q_row = PREFIX, .n_q = ENDING, .kv_row = PREFIX, .n_parent = PREFIX},
+            {.q_row = WHOLE, .n_q = WHOLE, .kv_row = WHOLE},
+        };
+        s.op.spans = spans;
+        s.op.n_spans = 3;
+        run(&p, &s);
+        size_t n = WHOLE * s.op.n_heads * s.op.head_size;
+        cuda_data_assert_same(s.out, s.out + n, n, "prefix and ending");
+        scene_close(&s);
+        cuda_pair_close(&p);
+    }
+}
+
+/**
+ * A value that is not finite shows in its element of the queries that see it, and nowhere else;
+ * as a key, in those queries. Nor does it matter how queries are grouped.
+ */
+static void check_bad_token(struct cuda_pair *p, struct scene *s, float bad, bool in_keys)
+{
+    enum { BAD = 70, ELEMENT = 3 };
+    size_t d = s->op.head_size, row = s->op.n_heads * d, n = s->n_tokens * row;
+    size_t window = s->op.sliding_window, end = window ? BAD + window : s->n_tokens;
+    s->op.spans = &(struct kern_span){.n_q = s->n_tokens};
+    s->op.n_spans = 1;
+    run(p, s);
+    float *good = cuda_data_copy(s->out, n);
+    float *at = (in_keys ? s->k : s->v) + BAD * s->op.n_kv_heads * d + ELEMENT, before = *at;
+    *at = bad;
+    run(p, s);
+    for (size_t i = 0; i < n; i++) {
+        size_t query = i / row, head = i / d % s->op.n_heads;
+        bool sees = query >= BAD && query < end && head < s->op.n_heads / s->op.n_kv_heads;
+        if (sees && (in_keys || i % d == ELEMENT))
+            assert_false(isfinite(s->out[i]));
+        else
+            cuda_data_assert_same(s->out + i, good + i, 1, "away from the bad token");
+    }
+    check_grouping(p, s);
+    *at = before;
+    free(good);
+}
+
+static void test_bad_tokens(void **state)
+{
+    (void)state;
+    static const float bad[] = {NAN, INFINITY, -INFINITY, 0x1.ffp127f};
+    for (size_t i = 0; i < 8; i++) {
+        struct rng r = rng_open(rng_seed(), 300 + i);
+        struct cuda_pair p;
+        struct scene s;
+        pair_open(&p, precisions[i % 2], i);
+        scene_open(&s, &r, (struct shape){4, 2, i % 3 ? 64 : 128, i / 4 ? 20 : 0}, 140);
+        check_bad_token(&p, &s, bad[i % 4], false);
+        check_bad_token(&p, &s, i % 4 == 1 ? NAN : bad[i % 4], true);
+        scene_close(&s);
+        cuda_pair_close(&p);
+    }
+}
+
+/** Scores that only the maximum's subtraction keeps finite; none that differ. */
+static void test_scales(void **state)
+{
+    (void)state;
+    static const float scales[] = {1000.0f, 0.0f, -0.125f};
+    for (size_t i = 0; i < 3; i++) {
+        struct rng r = rng_open(rng_seed(), 400 + i);
+        struct cuda_pair p;
+        struct scene s;
+        pair_open(&p, precisions[i % 2], i);
+        scene_open(&s, &r, (struct shape){1, 1, 8, 0}, 130);
+        s.op.scale = scales[i];
+        s.op.spans = &(struct kern_span){.n_q = 130};
+        s.op.n_spans = 1;
+        run(&p, &s);
+        (void)check_against_truth(&s, precisions[i % 2]);
+        check_grouping(&p, &s);
+        scene_close(&s);
+        cuda_pair_close(&p);
+    }
+}
+
+/**
+ * A sum that is rescaled to -0 is +0 once a block of keys follows that the query does not see:
+ * whether one follows depends on the queries beside it, and must not show.
+ */
+static void test_sign_of_zero(void **state)
+{
+    (void)state;
+    enum { T = 140, BEFORE = 120, QUERY = 127, D = 16 };
+    struct rng r = rng_open(rng_seed(), 450);
+    struct cuda_pair p;
+    struct scene s;
+    pair_open(&p, KERN_PRECISION_HIGH, 0);
+    scene_open(&s, &r, (struct shape){1, 1, D, 0}, T);
+    for (size_t i = 0; i < T * D; i++) {
+        s.q[i] = 1.0f;
+        s.k[i] = i / D < 64 ? 0.0f : 200.0f;
+        s.v[i] = i / D == 0 ? -0x1p-130f : i / D <= QUERY ? -0x1p-149f : 1.0f;
+    }
+    s.op.spans = &(struct kern_span){.q_row = QUERY, .n_q = 1, .q_offset = QUERY};
+    s.op.n_spans = 1;
+    run(&p, &s);
+    float alone[D];
+    memcpy(alone, s.out + QUERY * D, sizeof alone);
+    s.op.spans = &(struct kern_span){.q_row = BEFORE, .n_q = T - BEFORE, .q_offset = BEFORE};
+    run(&p, &s);
+    cuda_data_assert_same(s.out + QUERY * D, alone, D, "beside others");
+    scene_close(&s);
+    cuda_pair_close(&p);
+}
+
+/** Which kernel serves: each precision has its own, and little shared memory that of `exact`. */
+static void test_choice(void **state)
+{
+    (void)state;
+    static const struct {
+        enum kern_precision precision;
+        size_t shared_bytes;
+        bool exact; /* the bits of `exact` */
+    } rows[] = {
+        {KERN_PRECISION_EXACT, SHARED_BYTES, true}, {KERN_PRECISION_HIGH, SHARED_BYTES, false},
+        {KERN_PRECISION_FAST, SHARED_BYTES, false}, {KERN_PRECISION_HIGH, 99 << 10, true},
+        {KERN_PRECISION_FAST, 99 << 10, false},     {KERN_PRECISION_FAST, 90 << 10, true}};
+    enum { D = 256, T = 70 };
+    struct rng r = rng_open(rng_seed(), 500);
+    struct scene s;
+    scene_open(&s, &r, (struct shape){1, 1, D, 0}, T);
+    s.op.spans = &(struct kern_span){.n_q = T};
+    s.op.n_spans = 1;
+    float *results[sizeof rows / sizeof *rows];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct cuda_pair p;
+        struct host_device_options options = {.shared_bytes = rows[i].shared_bytes};
+        cuda_pair_open(&p, rows[i].precision, &options);
+        run(&p, &s);
+        cuda_pair_close(&p);
+        results[i] = cuda_data_copy(s.out, T * D);
+        assert_int_equal(compare_bits(results[i], results[0], T * D) == T * D, rows[i].exact);
+    }
+    assert_true(compare_bits(results[1], results[2], T * D) < T * D);
+    cuda_data_assert_same(results[4], results[2], T * D, "fast in less shared memory");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        free(results[i]);
+    scene_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_truth),         cmocka_unit_test(test_alignment),
+        cmocka_unit_test(test_shared_prefix), cmocka_unit_test(test_bad_tokens),
+        cmocka_unit_test(test_scales),        cmocka_unit_test(test_sign_of_zero),
+        cmocka_unit_test(test_choice),
+    };
+    int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
+    if (kern_cuda_n_devices() == 0) {
+        puts("no CUDA device here: the real device is not tested");
+        return n_failed;
+    }
+    cuda_pair_use_real_device();
+    enum { N_ON_DEVICE = sizeof tests / sizeof *tests - 1 }; /* whose shared memory is what it is */
+    struct CMUnitTest on_device[N_ON_DEVICE];
+    memcpy(on_device, tests, sizeof on_device);
+    return n_failed + cmocka_run_group_tests_name("CUDA device", on_device, NULL, NULL);
+}
