@@ -5,6 +5,7 @@
 
 enum {
     WIDTH = 8,
+    LINE = 16,       /* floats of a cache line */
     WIDE_ROWS = 3,   /* times four vectors: 32 tokens */
     NARROW_ROWS = 6, /* times two: 16 */
     MAX_VECTORS = 4,
@@ -124,7 +125,17 @@ multiply_narrow(const struct kern_fma_tile *op, size_t first_row, size_t n_rows,
     }
 }
 
-/** All rows times at most BLOCK_K columns. Choose what is constant in the loops. */
+/** Have lines [first, end) of what begins at `ahead` brought to L2. */
+static void fetch(const float *ahead, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++)
+        _mm_prefetch((const char *)(ahead + i * LINE), _MM_HINT_T1);
+}
+
+/**
+ * All rows times at most BLOCK_K columns, while these columns of the next panel are fetched.
+ * Choose what is constant in the loops.
+ */
 static void multiply_block(const struct kern_fma_tile *op)
 {
     struct extent in_row = {.w_row = op->w_row, .w_col = 1};
@@ -132,8 +143,10 @@ static void multiply_block(const struct kern_fma_tile *op)
     size_t most = op->narrow ? NARROW_ROWS : WIDE_ROWS;
     /* Groups of nearly the same size: a group of one or two rows would wait on its chains. */
     size_t n_groups = (op->n_rows + most - 1) / most;
+    size_t n_lines = op->next_x ? op->n_k * KERN_PANEL / LINE : 0;
     for (size_t i = 0, row = 0; i < n_groups; i++) {
         size_t end = op->n_rows * (i + 1) / n_groups;
+        fetch(op->next_x, n_lines * i / n_groups, n_lines * (i + 1) / n_groups);
         if (op->narrow && op->w_col == 1)
             multiply_narrow(op, row, end - row, in_row);
         else if (op->narrow)
@@ -153,6 +166,7 @@ void kern_avx2_fma_tile(const struct kern_fma_tile *op)
         size_t left = op->n_k - k;
         block.w = op->w + k * op->w_col;
         block.x = op->x + k * KERN_PANEL;
+        block.next_x = op->next_x ? op->next_x + k * KERN_PANEL : NULL;
         block.n_k = left < BLOCK_K ? left : BLOCK_K;
         block.resume = op->resume || k > 0;
         multiply_block(&block);
