@@ -27,16 +27,29 @@ void kern_set_cancel(struct kern_backend *b, const atomic_bool *flag)
     b->cancel = flag;
 }
 
-void kern_times_read(const struct kern_backend *b, struct kern_times *out)
+void kern_times_read(struct kern_backend *b, struct kern_times *out)
 {
+    if (b->ops->collect_times)
+        b->ops->collect_times(b);
     kern_clock_read(b->clock, out);
+}
+
+/** An operation begins: when, on the host's clock. */
+static uint64_t begin(struct kern_backend *b)
+{
+    if (b->ops->begin_phase)
+        b->ops->begin_phase(b);
+    return kern_clock_now();
 }
 
 /** The end of an operation that began at `begun`: passes its status on. */
 static enum status counted(struct kern_backend *b, enum kern_phase phase, uint64_t begun,
                            enum status status)
 {
-    kern_clock_count(b->clock, phase, begun);
+    if (b->ops->end_phase)
+        b->ops->end_phase(b, phase);
+    else
+        kern_clock_count(b->clock, phase, kern_clock_now() - begun);
     return status;
 }
 
@@ -114,7 +127,7 @@ enum status kern_embed(struct kern_backend *b, const struct kern_weight *table,
                                "embed: token %" PRId32 " at %zu; the table has %zu rows", tokens[i],
                                i, table->n_rows);
     }
-    uint64_t begun = kern_clock_now();
+    uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_OTHER, begun, b->ops->embed(b, table, tokens, n_tokens, x, why));
 }
 
@@ -125,7 +138,7 @@ enum status kern_rmsnorm(struct kern_backend *b, const struct kern_weight *gain,
     assert((x && y) || n_tokens == 0);
     if (status != STATUS_OK || n_tokens == 0)
         return status;
-    uint64_t begun = kern_clock_now();
+    uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_NORM, begun, b->ops->rmsnorm(b, gain, eps, x, n_tokens, y, why));
 }
 
@@ -138,7 +151,7 @@ enum status kern_linear(struct kern_backend *b, const struct kern_linear *op,
     if (status != STATUS_OK || op->n_tokens == 0)
         return status;
     assert(op->y_stride >= op->weight->n_rows && op->x != op->y);
-    uint64_t begun = kern_clock_now();
+    uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_LINEAR, begun, b->ops->linear(b, op, why));
 }
 
@@ -154,7 +167,7 @@ enum status kern_rope(struct kern_backend *b, const struct kern_rope *op, struct
     }
     if (op->n_tokens == 0 || op->n_pairs == 0)
         return STATUS_OK;
-    uint64_t begun = kern_clock_now();
+    uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_ROPE, begun, b->ops->rope(b, op, why));
 }
 
@@ -168,7 +181,7 @@ enum status kern_attention(struct kern_backend *b, const struct kern_attention *
                            op->n_kv_heads);
     if (op->n_spans == 0)
         return STATUS_OK;
-    uint64_t begun = kern_clock_now();
+    uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->attention(b, op, why));
 }
 
@@ -178,7 +191,7 @@ enum status kern_gate(struct kern_backend *b, float *gate, const float *up, size
     assert((gate && up) || n == 0);
     if (n == 0)
         return STATUS_OK;
-    uint64_t begun = kern_clock_now();
+    uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_GATE, begun, b->ops->gate(b, gate, up, n, why));
 }
 
@@ -191,7 +204,7 @@ enum status kern_route(struct kern_backend *b, const float *logits, size_t n_tok
     assert(n_experts <= INT32_MAX && ((logits && experts && shares) || n_tokens == 0));
     if (n_tokens == 0)
         return STATUS_OK;
-    uint64_t begun = kern_clock_now();
+    uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_OTHER, begun,
                    b->ops->route(b, logits, n_tokens, n_experts, n_used, experts, shares, why));
 }
@@ -202,7 +215,7 @@ enum status kern_gather(struct kern_backend *b, const float *x, size_t width, co
     assert((x && rows && y) || n_rows == 0);
     if (n_rows == 0)
         return STATUS_OK;
-    uint64_t begun = kern_clock_now();
+    uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_OTHER, begun, b->ops->gather(b, x, width, rows, n_rows, y, why));
 }
 
@@ -213,7 +226,7 @@ enum status kern_scatter_add(struct kern_backend *b, const float *x, size_t widt
     assert((x && rows && shares && y) || n_rows == 0);
     if (n_rows == 0)
         return STATUS_OK;
-    uint64_t begun = kern_clock_now();
+    uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_OTHER, begun,
                    b->ops->scatter_add(b, x, width, rows, shares, n_rows, y, why));
 }
@@ -282,7 +295,7 @@ enum status kern_score(struct kern_backend *b, const struct kern_score *op, stru
         status = targets_check(op, n_vocab, why);
     if (status != STATUS_OK || op->n_rows == 0)
         return status;
-    uint64_t begun = kern_clock_now();
+    uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_SCORE, begun, b->ops->score(b, op, why));
 }
 
@@ -298,7 +311,7 @@ enum status kern_record(struct kern_backend *b, const struct kern_record *op,
         status = stride_check(op->stride, n_vocab, "record", why);
     if (status != STATUS_OK || op->n_rows == 0)
         return status;
-    uint64_t begun = kern_clock_now();
+    uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_SCORE, begun, b->ops->record(b, op, why));
 }
 

@@ -261,6 +261,11 @@ struct kern_backend_ops {
     size_t (*score_bytes)(struct kern_backend *b, const struct kern_score *op);
     size_t (*record_bytes)(struct kern_backend *b, const struct kern_record *op);
     size_t (*record_rows)(struct kern_backend *b, const struct kern_weight *matrix);
+    /* NULL where operations end when their calls return. Else: an operation begins, it ends (it may
+     * have failed), and those that ended are to be counted into the clock. */
+    void (*begin_phase)(struct kern_backend *b);
+    void (*end_phase)(struct kern_backend *b, enum kern_phase phase);
+    void (*collect_times)(struct kern_backend *b);
 };
 
 /** First member of every implementation's own struct. */
@@ -276,8 +281,8 @@ void kern_close(struct kern_backend *b);
 struct kern_description kern_describe(const struct kern_backend *b);
 /** From now on operations end with STATUS_CANCELLED once *flag is true. NULL: never. */
 void kern_set_cancel(struct kern_backend *b, const atomic_bool *flag);
-/** Where the time of the operations so far went. */
-void kern_times_read(const struct kern_backend *b, struct kern_times *out);
+/** Where the time of the operations so far went; waits for those of a device. */
+void kern_times_read(struct kern_backend *b, struct kern_times *out);
 
 /** Backend memory of at least n_bytes, aligned to 64; contents undefined. *out = NULL first. */
 enum status kern_alloc(struct kern_backend *b, void **out, size_t n_bytes, struct status_why *why);

@@ -21,10 +21,9 @@ uint64_t kern_clock_now(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-void kern_clock_count(struct kern_clock *clock, enum kern_phase phase, uint64_t begun)
+void kern_clock_count(struct kern_clock *clock, enum kern_phase phase, uint64_t nanoseconds)
 {
-    atomic_fetch_add_explicit(&clock->nanoseconds[phase], kern_clock_now() - begun,
-                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&clock->nanoseconds[phase], nanoseconds, memory_order_relaxed);
 }
 
 void kern_clock_read(const struct kern_clock *clock, struct kern_times *out)

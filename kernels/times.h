@@ -2,7 +2,8 @@
  * Where a backend's time goes: one clock per phase, a few dozen nanoseconds per reading.
  *
  * The first phases are operations: kernels/backend.c times each call, so they never overlap and
- * their sum is what a run spends in the backend. The others are parts of them that all threads
+ * their sum is what a run spends in the backend; on a device, what it spends between the beginning
+ * and the end of their work. The others are parts of them that all threads
  * work on: what every thread spends is added up and divided by their number, so a part is at most
  * the operations that it belongs to.
  */
@@ -44,8 +45,8 @@ const char *kern_phase_name(enum kern_phase phase);
 /** Nanoseconds on a clock that never jumps; only differences mean something. */
 uint64_t kern_clock_now(void);
 
-/** Count the time since `begun`, a kern_clock_now(). Any thread. */
-void kern_clock_count(struct kern_clock *clock, enum kern_phase phase, uint64_t begun);
+/** Count nanoseconds. Any thread. */
+void kern_clock_count(struct kern_clock *clock, enum kern_phase phase, uint64_t nanoseconds);
 
 /** The times so far; exact while no operation runs. */
 void kern_clock_read(const struct kern_clock *clock, struct kern_times *out);

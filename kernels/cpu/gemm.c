@@ -106,7 +106,7 @@ static void pack_one(void *context, size_t index, unsigned thread)
                                                          .out = (uint16_t *)(void *)out});
     else
         table->panel_pack(x, p->n_k, n_lanes, p->n_k, out);
-    kern_clock_count(p->cpu->base.clock, KERN_PHASE_PACK, begun);
+    kern_clock_count(p->cpu->base.clock, KERN_PHASE_PACK, kern_clock_now() - begun);
 }
 
 enum status kern_panels_pack(struct kern_cpu *cpu, const float *x, size_t n_tokens, size_t n_k,
@@ -147,7 +147,7 @@ static void decode_tile(const struct kern_gemm_rows *g, size_t k, size_t n_k)
         for (size_t r = g->n_rows; r % KERN_BF16_TILE_LINES; r++)
             pack_row(g, row, n_k, r);
     }
-    kern_clock_count(g->cpu->base.clock, KERN_PHASE_DECODE, begun);
+    kern_clock_count(g->cpu->base.clock, KERN_PHASE_DECODE, kern_clock_now() - begun);
 }
 
 /** Columns [k, k + n_k), decoded in the tile, times all panels of the task. */

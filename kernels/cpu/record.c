@@ -81,7 +81,7 @@ static void encode_group(void *context, size_t index, unsigned thread)
         begin_record(record, walk->n_vocab, &rows, lane, min[lane], &sums);
     }
     ops->encode_codes(&rows, &tile);
-    kern_clock_count(walk->cpu->base.clock, KERN_PHASE_FOLD, begun);
+    kern_clock_count(walk->cpu->base.clock, KERN_PHASE_FOLD, kern_clock_now() - begun);
 }
 
 static enum status record_slab(struct recording *r, size_t first_row, size_t n_rows)

@@ -121,7 +121,7 @@ static void fold_group(void *context, size_t index, unsigned thread)
     group_open(&g, walk, index);
     for (size_t row = 0; row < walk->n_vocab_rows; row += KERN_SCORE_BLOCK)
         fold_block(&g, row);
-    kern_clock_count(walk->cpu->base.clock, KERN_PHASE_FOLD, begun);
+    kern_clock_count(walk->cpu->base.clock, KERN_PHASE_FOLD, kern_clock_now() - begun);
 }
 
 /** The second pass: add the tile's terms of the Jensen-Shannon divergences. */
@@ -140,7 +140,7 @@ static void fold_js(void *context, size_t index, unsigned thread)
                                           &other);
         }
     }
-    kern_clock_count(walk->cpu->base.clock, KERN_PHASE_FOLD, begun);
+    kern_clock_count(walk->cpu->base.clock, KERN_PHASE_FOLD, kern_clock_now() - begun);
 }
 
 static enum status walk_vocabulary(struct kern_walk *walk, kern_pool_fn *fold)

@@ -155,6 +155,9 @@ static const struct kern_backend_ops cuda_ops = {
     .score_bytes = kern_cuda_score_bytes,
     .record_bytes = kern_cuda_record_bytes,
     .record_rows = kern_cuda_record_rows,
+    .begin_phase = kern_cuda_begin_phase,
+    .end_phase = kern_cuda_end_phase,
+    .collect_times = kern_cuda_collect_times,
 };
 
 /** Fill in what the caller left to us. */

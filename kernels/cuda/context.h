@@ -16,9 +16,20 @@ struct kern_cuda_split_tokens {
     uint64_t scratch_uses; /* when they were split; with one more, nothing else was there since */
 };
 
+/* Marks: two of trials, then two for each operation whose time is not known yet. */
+enum { KERN_CUDA_MARK_TRIAL = 0, KERN_CUDA_MARK_PHASES = 2, KERN_CUDA_N_TIMED = 500 };
+
+/** Operations that are timed on the device: a ring, of which the first that began is the oldest. */
+struct kern_cuda_phases {
+    enum kern_phase phase[KERN_CUDA_N_TIMED];
+    bool marked[KERN_CUDA_N_TIMED];
+    size_t n_begun, n_counted;
+};
+
 struct kern_cuda {
     struct kern_backend base; /* first: a kern_backend of this kind is a kern_cuda */
     struct kern_clock clock;
+    struct kern_cuda_phases phases;
     struct kern_cuda_device *device;
     struct kern_cuda_options options; /* nothing in it is 0 */
     struct kern_cuda_cache cache;
@@ -93,6 +104,11 @@ enum status kern_cuda_put(struct kern_cuda *cuda, void *to, const void *from, si
 /** Device to host, once all that was queued to be computed is. */
 enum status kern_cuda_get(struct kern_cuda *cuda, void *to, const void *from, size_t n_bytes,
                           struct status_why *why);
+
+/* Where the device's time goes: what kernels/backend.h calls around operations. */
+void kern_cuda_begin_phase(struct kern_backend *b);
+void kern_cuda_end_phase(struct kern_backend *b, enum kern_phase phase);
+void kern_cuda_collect_times(struct kern_backend *b);
 
 /* The operations; arguments as in kernels/backend.h. */
 enum status kern_cuda_embed(struct kern_backend *b, const struct kern_weight *table,

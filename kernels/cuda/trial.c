@@ -121,14 +121,15 @@ static enum status run_algorithm(struct kern_cuda *cuda, const struct trial *t,
     *seconds = 1e9;
     for (int run = 0; status == STATUS_OK && run <= RUNS; run++) { /* the first warms up */
         double now = 0.0;
-        status = ops->mark(cuda->device, 0, why);
+        status = ops->mark(cuda->device, KERN_CUDA_MARK_TRIAL, why);
         if (status == STATUS_OK)
             status = kern_cuda_product_once(cuda, product, t->weights, t->tokens, product->n_tokens,
                                             t->c, false, why);
         if (status == STATUS_OK)
-            status = ops->mark(cuda->device, 1, why);
+            status = ops->mark(cuda->device, KERN_CUDA_MARK_TRIAL + 1, why);
         if (status == STATUS_OK && run > 0)
-            status = ops->elapsed(cuda->device, 0, 1, &now, why);
+            status = ops->elapsed(cuda->device, KERN_CUDA_MARK_TRIAL, KERN_CUDA_MARK_TRIAL + 1,
+                                  &now, why);
         *seconds = run > 0 && now < *seconds ? now : *seconds;
     }
     if (status == STATUS_OK)

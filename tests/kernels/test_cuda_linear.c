@@ -2,6 +2,7 @@
  * The CUDA backend's layer products on a device made of the host's memory and, where there is one,
  * on a real device: the CPU's bits in `exact`; tokens that are split once for several products.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -189,13 +190,47 @@ static void test_same_x(void **state)
     free(expected);
 }
 
+/**
+ * An operation takes the time of its work on the device, whenever that is done: here a product of
+ * halves takes a second, and everything else nothing. More operations than are timed at once.
+ */
+static void test_times(void **state)
+{
+    (void)state;
+    enum { N = 1200, COLS = 32 };
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS && !cuda_pair_is_real(); i++) {
+        struct rng r = rng_open(rng_seed(), 9);
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(i);
+        cuda_pair_open(&p, KERN_PRECISION_HIGH, &way);
+        struct kern_weight w = cuda_data_float_weight(&r, 5, COLS);
+        float *x = cuda_pair_put(&p, (const float[COLS]){1.0f}, COLS);
+        float *y = cuda_pair_put(&p, (const float[COLS]){0}, COLS);
+        struct kern_linear op = {.weight = &w, .x = x, .y = y, .y_stride = 5, .n_tokens = 1};
+        struct kern_times times;
+        for (size_t k = 0; k < N; k++) {
+            assert_int_equal(kern_linear(p.cuda, &op, NULL), STATUS_OK);
+            assert_int_equal(kern_gate(p.cuda, y, x, 5, NULL), STATUS_OK);
+        }
+        kern_times_read(p.cuda, &times);
+        for (int phase = 0; phase < KERN_N_PHASES; phase++) {
+            double expected = phase == KERN_PHASE_LINEAR ? (double)p.log.n_gemms : 0.0;
+            assert_true(fabs(times.seconds[phase] - expected) < 1e-3);
+        }
+        assert_true(p.log.n_gemms >= 3 * N);
+        cuda_pair_take(&p, x, NULL, 0);
+        cuda_pair_take(&p, y, NULL, 0);
+        cuda_pair_close(&p);
+        cuda_data_weight_free(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_linear_types),
-        cmocka_unit_test(test_linear_streaming),
-        cmocka_unit_test(test_generation),
-        cmocka_unit_test(test_same_x),
+        cmocka_unit_test(test_linear_types), cmocka_unit_test(test_linear_streaming),
+        cmocka_unit_test(test_generation),   cmocka_unit_test(test_same_x),
+        cmocka_unit_test(test_times),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (kern_cuda_n_devices() == 0) {
