@@ -3,11 +3,12 @@
  * under one head, a block KERN_FLASH_WARPS times as many, and walks their keys 64 (32 for heads
  * above 128) at a time: scores, online softmax, values. Scores never leave the registers.
  *
- * Both products are of bfloat16 in two parts or three (mma.h), sums in float32: a score is off by
- * at most 3 2^-16, or 4 2^-24, of the sum of its products' magnitudes, and an output by as much of
- * its own, next to the rounding of sums and to what the scores' errors do to it. Two parts are
- * for `fast`: a score is an exponent, one part would not do. Three are faithful to float32.
- * Everything else is as in the float32 kernel (k_attention.h).
+ * Both products are of bfloat16 in two parts or three (mma.h): a score is off by at most 3 2^-16,
+ * or 4 2^-24, of the sum of its products' magnitudes, and an output by as much of its own, next to
+ * the rounding of sums and to what the scores' errors do to it. Two parts are for `fast`: a score
+ * is an exponent, one part would not do. Three are as faithful as float32, if sums are: so the
+ * largest products come last, and the sums of one block of keys and the next are added outside of
+ * the tensor cores. Everything else is as in the float32 kernel (k_attention.h).
  *
  * Per token and layer it must do three or six times 4 d H operations in bfloat16 for each key
  * that a query sees, and read and write what the float32 kernel does. Of 64 queries and 64 keys
@@ -29,13 +30,33 @@
 #include "kernels/cpu/fmath.h"
 #include "kernels/cuda/k_flash_load.h"
 
-/** What a warp keeps: sums, scores or probabilities in tiles, and of each lane's two rows ... */
+/** What a warp keeps: sums in tiles, probabilities of the keys at hand, of a lane's two rows ... */
 struct kern_flash_warp {
     struct kern_mma_c out[KERN_FLASH_MAX_DIMS / KERN_MMA_COLUMNS][KERN_WARP_SLOTS];
-    struct kern_mma_c s[KERN_FLASH_MAX_KEYS / KERN_MMA_COLUMNS][KERN_WARP_SLOTS];
+    struct kern_parts_a p[KERN_FLASH_MAX_KEYS / KERN_MMA_DEPTH];
     float max[2][KERN_WARP_SLOTS];
-    float sum[2][KERN_WARP_SLOTS]; /* of the lane's own columns */
+    float sum[2][KERN_WARP_SLOTS];     /* of the lane's own columns */
+    float rescale[2][KERN_WARP_SLOTS]; /* what out is yet to be multiplied with */
 };
+
+/** Scores of the keys at hand, which become probabilities, in tiles. */
+struct kern_flash_scores {
+    struct kern_mma_c s[KERN_FLASH_MAX_KEYS / KERN_MMA_COLUMNS][KERN_WARP_SLOTS];
+};
+
+/**
+ * Products are added in passes over the whole depth: one of all products, or with three parts one
+ * of all but the largest, and one of the largest, so that few sums are rounded at full size.
+ */
+KERN_INLINE struct kern_parts_orders kern_flash_pass(const struct kern_flash_block *b,
+                                                     unsigned pass)
+{
+    struct kern_parts_orders orders;
+    orders.n_parts = b->parts;
+    orders.least = b->parts - 2 - pass;
+    orders.end = pass == 0 ? b->parts : orders.least + 1;
+    return orders;
+}
 
 /** Whether any query of the warp sees any of the keys. */
 KERN_INLINE bool kern_flash_any_seen(const struct kern_flash_block *b, unsigned w, size_t key)
@@ -57,7 +78,7 @@ KERN_INLINE bool kern_flash_all_seen(const struct kern_flash_block *b, unsigned 
 
 /** Minus infinity for the scores of what is not seen: their probability will be 0. */
 KERN_INLINE void kern_flash_mask(const struct kern_flash_block *b, unsigned w, size_t key,
-                                 struct kern_flash_warp *state)
+                                 struct kern_flash_scores *scores)
 {
     for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
         KERN_UNROLL
@@ -74,113 +95,142 @@ KERN_INLINE void kern_flash_mask(const struct kern_flash_block *b, unsigned w, s
                 for (unsigned i = 0; i < 2; i++) {
                     unsigned j = n * KERN_MMA_COLUMNS + lane % KERN_QUAD * 2 + i;
                     if (j < begin || j >= end)
-                        state->s[n][kern_slot(lane)].v[2 * r + i] = -INFINITY;
+                        scores->s[n][kern_slot(lane)].v[2 * r + i] = -INFINITY;
                 }
             }
         }
     }
 }
 
+/** The parts of a tile of queries that a pass wants. */
+KERN_INLINE void kern_flash_get_queries(const struct kern_flash_block *b, unsigned tile,
+                                        unsigned n_parts, struct kern_parts_a *q)
+{
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
+        KERN_UNROLL
+        for (unsigned p = 0; p < n_parts; p++)
+            q->part[p][kern_slot(lane)] = b->q[(size_t)(tile * b->parts + p) * KERN_WARP + lane];
+    }
+}
+
 /** s = q k^T scale, one warp's. */
-KERN_INLINE void kern_flash_scores(const struct kern_flash_block *b, unsigned w,
-                                   struct kern_flash_warp *state)
+KERN_INLINE void kern_flash_score(const struct kern_flash_block *b, unsigned w,
+                                  struct kern_flash_scores *scores)
 {
     unsigned n_tiles = b->keys / KERN_MMA_COLUMNS, depth = b->dims / KERN_MMA_DEPTH;
     for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
         KERN_UNROLL
         for (unsigned i = 0; i < n_tiles * 4; i++)
-            state->s[i / 4][kern_slot(lane)].v[i % 4] = 0.0f;
+            scores->s[i / 4][kern_slot(lane)].v[i % 4] = 0.0f;
     }
     KERN_UNROLL
-    for (unsigned k = 0; k < depth; k++) {
+    for (unsigned i = 0; i < (b->parts - 1) * depth; i++) {
+        unsigned k = i % depth;
+        struct kern_parts_orders orders = kern_flash_pass(b, i / depth);
         struct kern_parts_a q;
-        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
-            KERN_UNROLL
-            for (unsigned p = 0; p < b->parts; p++)
-                q.part[p][kern_slot(lane)] =
-                    b->q[(size_t)((w * depth + k) * b->parts + p) * KERN_WARP + lane];
-        }
+        kern_flash_get_queries(b, w * depth + k, orders.end, &q);
         KERN_UNROLL
         for (unsigned n = 0; n < n_tiles; n += KERN_MMA_GROUP)
-            kern_parts_multiply(state->s + n, &q, kern_flash_tile(b, k, n_tiles, n), b->parts);
+            kern_parts_multiply(scores->s + n, &q, kern_flash_tile(b, k, n_tiles, n), orders);
     }
     for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
         KERN_UNROLL
         for (unsigned i = 0; i < n_tiles * 4; i++)
-            state->s[i / 4][kern_slot(lane)].v[i % 4] *= b->view.a->scale;
+            scores->s[i / 4][kern_slot(lane)].v[i % 4] *= b->view.a->scale;
     }
 }
 
-/** Of a lane's r-th row: the scores that it has become probabilities; returns their sum. */
+/** Of a lane's r-th row: the scores become probabilities; returns their sum. */
 KERN_INLINE float kern_flash_exponentials(const struct kern_flash_block *b, unsigned slot,
                                           unsigned r, float reference,
-                                          struct kern_flash_warp *state)
+                                          struct kern_flash_scores *scores)
 {
     float sum = 0.0f;
     KERN_UNROLL
-    for (unsigned n = 0; n < b->keys / KERN_MMA_COLUMNS; n++) {
-        KERN_UNROLL
-        for (unsigned i = 0; i < 2; i++) {
-            float *x = &state->s[n][slot].v[2 * r + i];
-            *x = fmath_exp_f32(*x - reference);
-            sum += *x;
-        }
+    for (unsigned i = 0; i < b->keys / 4; i++) {
+        float *x = &scores->s[i / 2][slot].v[2 * r + i % 2];
+        *x = fmath_exp_f32(*x - reference);
+        sum += *x;
     }
     return sum;
 }
 
-/** Online softmax: what was summed before is brought to the new maximum. */
-KERN_INLINE void kern_flash_softmax(const struct kern_flash_block *b, struct kern_flash_warp *state)
+/** The probabilities in parts. What a lane has of two tiles of scores is its fragment of one. */
+KERN_INLINE void kern_flash_split(const struct kern_flash_block *b,
+                                  const struct kern_flash_scores *scores,
+                                  struct kern_flash_warp *state)
 {
-    float max[2][KERN_WARP_SLOTS];
-    KERN_UNROLL
-    for (unsigned r = 0; r < 2; r++) {
-        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
-            unsigned slot = kern_slot(lane);
-            max[r][slot] = state->max[r][slot];
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
+        unsigned slot = kern_slot(lane);
+        KERN_UNROLL
+        for (unsigned i = 0; i < b->keys / 4; i++) {
+            const float *x = scores->s[i / 2][slot].v + i % 2 * 2;
+            uint32_t words[KERN_MAX_PARTS];
+            kern_parts_of(x[0], x[1], b->parts, words);
             KERN_UNROLL
-            for (unsigned i = 0; i < b->keys / 4; i++) {
-                float x = state->s[i / 2][slot].v[2 * r + i % 2];
-                max[r][slot] = x > max[r][slot] ? x : max[r][slot];
-            }
-        }
-        kern_quad_max(max[r]);
-        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
-            unsigned slot = kern_slot(lane);
-            float old = state->max[r][slot], now = max[r][slot];
-            float rescale = old == -INFINITY ? 1.0f : fmath_exp_f32(old - now);
-            float sum = kern_flash_exponentials(b, slot, r, now == -INFINITY ? 0.0f : now, state);
-            state->sum[r][slot] = fmaf(state->sum[r][slot], rescale, sum);
-            state->max[r][slot] = now;
-            KERN_UNROLL
-            for (unsigned i = 0; i < b->dims / 4; i++)
-                state->out[i / 2][slot].v[2 * r + i % 2] *= rescale;
+            for (unsigned part = 0; part < b->parts; part++)
+                state->p[i / 4].part[part][slot].v[i % 4] = words[part];
         }
     }
 }
 
-/** out += p v, one warp's. What a lane has of two tiles of scores is its fragment of p. */
+/** Online softmax: what was summed before is brought to the new maximum. */
+KERN_INLINE void kern_flash_softmax(const struct kern_flash_block *b,
+                                    struct kern_flash_scores *scores, struct kern_flash_warp *state)
+{
+    KERN_UNROLL
+    for (unsigned r = 0; r < 2; r++) {
+        float max[KERN_WARP_SLOTS];
+        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
+            unsigned slot = kern_slot(lane);
+            max[slot] = state->max[r][slot];
+            KERN_UNROLL
+            for (unsigned i = 0; i < b->keys / 4; i++) {
+                float x = scores->s[i / 2][slot].v[2 * r + i % 2];
+                max[slot] = x > max[slot] ? x : max[slot];
+            }
+        }
+        kern_quad_max(max);
+        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
+            unsigned slot = kern_slot(lane);
+            float old = state->max[r][slot], now = max[slot];
+            float rescale = old == -INFINITY ? 1.0f : fmath_exp_f32(old - now);
+            float sum = kern_flash_exponentials(b, slot, r, now == -INFINITY ? 0.0f : now, scores);
+            state->sum[r][slot] = fmaf(state->sum[r][slot], rescale, sum);
+            state->max[r][slot] = now;
+            state->rescale[r][slot] = rescale;
+        }
+    }
+    kern_flash_split(b, scores, state);
+}
+
+/**
+ * out = out rescale + p v, one warp's. Tensor cores add up no more than the keys at hand, float32
+ * the rest.
+ */
 KERN_INLINE void kern_flash_values(const struct kern_flash_block *b, struct kern_flash_warp *state)
 {
-    unsigned n_tiles = b->dims / KERN_MMA_COLUMNS;
+    unsigned n_tiles = b->dims / KERN_MMA_COLUMNS, depth = b->keys / KERN_MMA_DEPTH;
     KERN_UNROLL
-    for (unsigned k = 0; k < b->keys / KERN_MMA_DEPTH; k++) {
-        struct kern_parts_a p;
+    for (unsigned n = 0; n < n_tiles; n += KERN_MMA_GROUP) {
+        struct kern_mma_c c[KERN_MMA_GROUP][KERN_WARP_SLOTS];
+        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
+            KERN_UNROLL
+            for (unsigned i = 0; i < KERN_MMA_GROUP * 4; i++)
+                c[i / 4][kern_slot(lane)].v[i % 4] = 0.0f;
+        }
+        KERN_UNROLL
+        for (unsigned i = 0; i < (b->parts - 1) * depth; i++)
+            kern_parts_multiply(c, &state->p[i % depth], kern_flash_tile(b, i % depth, n_tiles, n),
+                                kern_flash_pass(b, i / depth));
         for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
             unsigned slot = kern_slot(lane);
             KERN_UNROLL
-            for (unsigned i = 0; i < 4; i++) {
-                const float *x = state->s[2 * k + i / 2][slot].v + i % 2 * 2;
-                uint32_t words[KERN_MAX_PARTS];
-                kern_parts_of(x[0], x[1], b->parts, words);
-                KERN_UNROLL
-                for (unsigned part = 0; part < b->parts; part++)
-                    p.part[part][slot].v[i] = words[part];
+            for (unsigned i = 0; i < KERN_MMA_GROUP * 4; i++) {
+                float *out = &state->out[n + i / 4][slot].v[i % 4];
+                *out = fmaf(*out, state->rescale[i % 4 / 2][slot], c[i / 4][slot].v[i % 4]);
             }
         }
-        KERN_UNROLL
-        for (unsigned n = 0; n < n_tiles; n += KERN_MMA_GROUP)
-            kern_parts_multiply(state->out + n, &p, kern_flash_tile(b, k, n_tiles, n), b->parts);
     }
 }
 
@@ -272,6 +322,17 @@ KERN_INLINE void kern_flash_begin(const struct kern_flash_block *b, struct kern_
     }
 }
 
+/** Scores and probabilities of the keys at hand, one warp's. */
+KERN_INLINE void kern_flash_attend_keys(const struct kern_flash_block *b, unsigned w, size_t key,
+                                        struct kern_flash_warp *state)
+{
+    struct kern_flash_scores scores;
+    kern_flash_score(b, w, &scores);
+    if (!kern_flash_all_seen(b, w, key))
+        kern_flash_mask(b, w, key, &scores);
+    kern_flash_softmax(b, &scores, state);
+}
+
 KERN_INLINE void kern_flash_walk(const struct kern_flash_block *b)
 {
     struct kern_flash_warp state[KERN_SLOTS(KERN_FLASH_WARPS)];
@@ -285,12 +346,8 @@ KERN_INLINE void kern_flash_walk(const struct kern_flash_block *b)
         kern_barrier();
         for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;
              w += kern_warp_step(KERN_FLASH_WARPS)) {
-            if (!kern_flash_any_seen(b, w, key))
-                continue;
-            kern_flash_scores(b, w, &state[kern_slot(w)]);
-            if (!kern_flash_all_seen(b, w, key))
-                kern_flash_mask(b, w, key, &state[kern_slot(w)]);
-            kern_flash_softmax(b, &state[kern_slot(w)]);
+            if (kern_flash_any_seen(b, w, key))
+                kern_flash_attend_keys(b, w, key, &state[kern_slot(w)]);
         }
         kern_barrier();
         kern_flash_load_values(b, key, n_keys);

@@ -19,13 +19,16 @@
  *     a.v[r + 2 h]        row g + 8 r, columns 8 h + 2 q and 8 h + 2 q + 1, as a pair of 16 bits
  *     b.v[h]              rows 8 h + 2 q and 8 h + 2 q + 1, column g        (the lower half first)
  *
- * Products of two bfloat16 are exact; how the instruction adds and rounds, its maker does not
- * say, but that it is the same for every row, column and lane. The host adds in the order of k,
- * each sum rounded to float32.
+ * Products of two bfloat16 are exact. How the instruction adds, its maker does not say; what was
+ * found is that it rounds towards zero (Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of
+ * NVIDIA tensor cores", 2021), once for 8 or 16 products. So long chains lose: sums that are to be
+ * as good as float32's must be kept short, and large terms come last. The host adds 16 products
+ * to c in float64, and rounds towards zero.
  */
 #ifndef KERNELS_CUDA_MMA_H
 #define KERNELS_CUDA_MMA_H
 
+#include <math.h>
 #include <stdbool.h>
 
 #include "kernels/cuda/half.h"
@@ -58,6 +61,13 @@ static inline float kern_mma_number(uint32_t pair, unsigned which)
     return kern_float_from_bits(which ? pair & 0xffff0000u : pair << 16);
 }
 
+static inline float kern_mma_towards_zero(double x)
+{
+    float rounded = (float)x;
+    bool larger = fabs((double)rounded) > fabs(x);
+    return larger ? kern_float_from_bits(kern_bits_of(rounded) - 1) : rounded;
+}
+
 static inline void kern_mma_on_host(struct kern_mma_c *c, const struct kern_mma_a *a,
                                     const struct kern_mma_b *b)
 {
@@ -71,15 +81,15 @@ static inline void kern_mma_on_host(struct kern_mma_c *c, const struct kern_mma_
             y[i / 2 * 8 + 2 * q + i % 2][g] = kern_mma_number(b[lane].v[i / 2], i % 2);
     }
     for (unsigned row = 0; row < KERN_MMA_ROWS; row++) {
-        float sums[KERN_MMA_COLUMNS];
+        double sums[KERN_MMA_COLUMNS];
         for (unsigned i = 0; i < KERN_MMA_COLUMNS; i++)
-            sums[i] = c[row % 8 * KERN_QUAD + i / 2].v[row / 8 * 2 + i % 2];
+            sums[i] = (double)c[row % 8 * KERN_QUAD + i / 2].v[row / 8 * 2 + i % 2];
         for (unsigned k = 0; k < KERN_MMA_DEPTH; k++) {
             for (unsigned i = 0; i < KERN_MMA_COLUMNS; i++)
-                sums[i] += x[row][k] * y[k][i];
+                sums[i] += (double)(x[row][k] * y[k][i]);
         }
         for (unsigned i = 0; i < KERN_MMA_COLUMNS; i++)
-            c[row % 8 * KERN_QUAD + i / 2].v[row / 8 * 2 + i % 2] = sums[i];
+            c[row % 8 * KERN_QUAD + i / 2].v[row / 8 * 2 + i % 2] = kern_mma_towards_zero(sums[i]);
     }
 }
 
@@ -154,6 +164,12 @@ struct kern_parts_a {
     struct kern_mma_a part[KERN_MAX_PARTS][KERN_WARP_SLOTS];
 };
 
+/** Which products of parts i and j: those with least <= i + j < end, the smallest products first.
+ */
+struct kern_parts_orders {
+    unsigned n_parts, least, end;
+};
+
 /**
  * c[i] += a b[i] for KERN_MMA_GROUP tiles side by side, whose fragments are b[i][part][lane], as
  * kern_parts_store_b() has them. Tiles take turns, so that an instruction need not wait for the
@@ -161,17 +177,19 @@ struct kern_parts_a {
  */
 KERN_INLINE void kern_parts_multiply(struct kern_mma_c (*c)[KERN_WARP_SLOTS],
                                      const struct kern_parts_a *a, const struct kern_mma_b *b,
-                                     unsigned n_parts)
+                                     struct kern_parts_orders orders)
 {
     struct kern_mma_b at_hand[KERN_MMA_GROUP][KERN_MAX_PARTS][KERN_WARP_SLOTS];
     KERN_UNROLL
-    for (unsigned i = 0; i < KERN_MMA_GROUP * n_parts; i++) {
+    for (unsigned i = 0; i < KERN_MMA_GROUP * orders.end; i++) {
+        unsigned tile = i / orders.end, part = i % orders.end;
         for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step())
-            at_hand[i / n_parts][i % n_parts][kern_slot(lane)] = b[i * KERN_WARP + lane];
+            at_hand[tile][part][kern_slot(lane)] =
+                b[(tile * orders.n_parts + part) * KERN_WARP + lane];
     }
     KERN_UNROLL
-    for (unsigned order = 0; order < n_parts; order++) {
-        unsigned sum = n_parts - 1 - order;
+    for (unsigned n = 0; n < orders.end - orders.least; n++) {
+        unsigned sum = orders.end - 1 - n;
         KERN_UNROLL
         for (unsigned j = 0; j <= sum; j++) {
             KERN_UNROLL

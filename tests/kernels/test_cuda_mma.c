@@ -222,7 +222,7 @@ static void test_parts_multiply(void **state)
                 column.v[k] = y[i / KERN_WARP][b_row(lane, k)][lane >> 2];
             kern_parts_store_b(column, n, b + i / KERN_WARP * n * KERN_WARP + lane);
         }
-        kern_parts_multiply(c, &a, b, n);
+        kern_parts_multiply(c, &a, b, (struct kern_parts_orders){n, 0, n});
         for (unsigned i = 0; i < TILES * KERN_WARP * 4; i++) {
             unsigned tile = i / 4 / KERN_WARP, lane = i / 4 % KERN_WARP;
             double sum = 0, magnitude = 0;
