@@ -3,11 +3,11 @@
  *
  * usage: bench_cuda [--device N] [--tokens 4096] [--runs 7] [--json FILE]
  *
- * First the ceilings: a large copy within the device (bytes read plus bytes written), and the
- * largest product of halves of the layer shapes. Then each operation at the shapes of an 8B model
- * on random data, through the backend's interface: median seconds, spread, bytes and operations
- * that it must move and do, and the share of the ceiling that binds it. Exits with 3 where there
- * is no device.
+ * First the ceilings: the library's best product of halves by itself (cuda_ceiling.h), and a large
+ * copy within the device (bytes read plus bytes written). Then each operation at the shapes of an
+ * 8B model on random data, through the backend's interface: median seconds, spread, bytes and
+ * operations that it must move and do, and the share of the ceiling that binds it. Exits with 3
+ * where there is no device.
  */
 #include <getopt.h>
 #include <math.h>
@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "bench/bench.h"
+#include "bench/cuda_ceiling.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/quant/registry.h"
 #include "tests/harness/random_blocks.h"
@@ -116,6 +117,18 @@ static void report_json(struct bench *bench, const struct work *w, double second
     bench->any = true;
 }
 
+static void write_row(struct bench *bench, const struct work *w, double seconds, double spread)
+{
+    double floor_bytes = bench->copy_rate > 0 ? w->bytes / bench->copy_rate : 0;
+    double floor_flops = bench->product_rate > 0 ? w->flops / bench->product_rate : 0;
+    double floor = floor_bytes > floor_flops ? floor_bytes : floor_flops;
+    printf("%-10s %-22s %10.3f ms  +- %4.1f%%  %8.1f GB/s  %8.2f TFLOP/s  %5.1f%% of floor\n",
+           w->name, w->detail, 1e3 * seconds, 50 * spread, 1e-9 * w->bytes / seconds,
+           1e-12 * w->flops / seconds, 100 * floor / seconds);
+    report_json(bench, w, seconds, spread, floor);
+    fflush(stdout); /* who ends us for taking too long still has what there is */
+}
+
 /** Time it and write a row; the seconds, or NAN if it failed, which does not stop the others. */
 static double report(struct bench *bench, const struct work *w)
 {
@@ -126,14 +139,7 @@ static double report(struct bench *bench, const struct work *w)
         bench->failed = true;
         return (double)NAN;
     }
-    double floor_bytes = bench->copy_rate > 0 ? w->bytes / bench->copy_rate : 0;
-    double floor_flops = bench->product_rate > 0 ? w->flops / bench->product_rate : 0;
-    double floor = floor_bytes > floor_flops ? floor_bytes : floor_flops;
-    printf("%-10s %-22s %10.3f ms  +- %4.1f%%  %8.1f GB/s  %8.2f TFLOP/s  %5.1f%% of floor\n",
-           w->name, w->detail, 1e3 * seconds, 50 * spread, 1e-9 * w->bytes / seconds,
-           1e-12 * w->flops / seconds, 100 * floor / seconds);
-    report_json(bench, w, seconds, spread, floor);
-    fflush(stdout); /* who ends us for taking too long still has what there is */
+    write_row(bench, w, seconds, spread);
     return seconds;
 }
 
@@ -195,9 +201,9 @@ static enum status run_linear(struct bench *bench, void *context, struct status_
     return kern_linear(bench->b, context, why);
 }
 
-/** A product of an 8B model's shapes; with `ceiling` the best of them becomes the ceiling. */
+/** Products of an 8B model's shapes, with all that is around them. */
 static void bench_linear(struct bench *bench, const char *name, enum gguf_type type,
-                         double products, bool ceiling)
+                         double products)
 {
     static const size_t shapes[][2] = {{D, D}, {G * HEAD, D}, {F, D}, {D, F}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -215,9 +221,7 @@ static void bench_linear(struct bench *bench, const char *name, enum gguf_type t
         double flops =
             2 * products * (double)bench->n_tokens * (double)weight.n_rows * (double)weight.n_cols;
         struct work w = {name, detail, run_linear, &op, y, 0, flops, 8};
-        double rate = flops / report(bench, &w);
-        if (ceiling && rate > bench->product_rate)
-            bench->product_rate = rate;
+        report(bench, &w);
         kern_free(bench->b, x);
         kern_free(bench->b, y);
         free((void *)(uintptr_t)weight.data);
@@ -375,7 +379,21 @@ static void backend_open(struct bench *bench, unsigned index, enum kern_precisio
          &why);
 }
 
-/** Everything at one precision; the ceilings come from `fast`, which is first. */
+static void measure_ceiling(struct bench *bench, unsigned index)
+{
+    struct cuda_ceiling ceiling;
+    struct status_why why = {""};
+    if (cuda_ceiling_measure(&ceiling, index, bench->n_runs, &why) != STATUS_OK) {
+        printf("%-10s FAILED: %s\n", "ceiling", why.text);
+        bench->failed = true;
+        return;
+    }
+    bench->product_rate = ceiling.rate;
+    struct work w = {.name = "ceiling", .detail = ceiling.detail, .flops = ceiling.flops};
+    write_row(bench, &w, ceiling.seconds, ceiling.spread);
+}
+
+/** Everything at one precision; that of copies comes from `fast`, which is first. */
 static void bench_precision(struct bench *bench, unsigned index, enum kern_precision precision)
 {
     static const char *const names[] = {"exact", "high", "fast"};
@@ -384,13 +402,13 @@ static void bench_precision(struct bench *bench, unsigned index, enum kern_preci
     backend_open(bench, index, precision);
     if (precision == KERN_PRECISION_FAST) {
         measure_copy(bench);
-        bench_linear(bench, "ceiling", GGUF_TYPE_F16, 1, true);
+        bench_linear(bench, "fast", GGUF_TYPE_F16, 1);
         bench_embed(bench);
         bench_rows(bench);
     }
     bench_attention(bench, names[precision], attention_products[precision], CONTEXT);
     bench_attention(bench, names[precision], attention_products[precision], bench->n_tokens);
-    bench_linear(bench, names[precision], GGUF_TYPE_Q4_K, products, false);
+    bench_linear(bench, names[precision], GGUF_TYPE_Q4_K, products);
     if (precision != KERN_PRECISION_EXACT) {
         bench_score(bench, products, 1);
         bench_score(bench, products, 2);
@@ -428,6 +446,7 @@ int main(int argc, char **argv)
     }
     if (bench.json)
         fputs("[", bench.json);
+    measure_ceiling(&bench, index);
     bench_precision(&bench, index, KERN_PRECISION_FAST);
     bench_precision(&bench, index, KERN_PRECISION_HIGH);
     bench_precision(&bench, index, KERN_PRECISION_EXACT);

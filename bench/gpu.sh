@@ -5,7 +5,11 @@
 #
 # usage: [PEER=path/to/llama-perplexity] bash bench/gpu.sh [OUTPUT.json]
 #   SHAPES="8b 1b"  TYPES="Q4_K_M F16 IQ4_XS"  CHUNKS=64  ROUNDS=3  CTX=512  BUDGET=520 (seconds)
-#   MODELS=folder for synthetic models (up to 17 GB; default: memory if there is enough)
+#   COMPARED=Q4_K_M, of TYPES: the model that is recorded and compared, too; none leaves that out
+#   PEER_SIZES="2048 4096": PEER's -b and -ub, of which the better one counts
+#   SKIP_TESTS=1: only what is timed
+#   MODELS=folder for synthetic models (up to 17 GB, and 8 for recordings; default: memory if there
+#   is enough)
 #
 #        bash bench/gpu.sh --prepare [ARCHITECTURE]     (default: 90a)
 # On a machine with nvcc and assay's libraries, but without a GPU: build everything and put it,
@@ -13,7 +17,9 @@
 # none of the libraries), that folder is used instead.
 #
 # A step that fails does not stop the others; the exit code says whether one did. What does not fit
-# into BUDGET is left out and listed. PEER runs beside assay on the same models, in turn.
+# into BUDGET is left out and listed. PEER runs beside assay on the same models, in turn;
+# bench/build_peer.sh builds it. Everything together takes longer than one budget: SHAPES, TYPES and
+# SKIP_TESTS divide it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 folder=build/gpu
@@ -62,7 +68,8 @@ mkdir -p "$folder" "$(dirname "$output")"
 logs=$folder/logs
 rm -rf "$logs" && mkdir -p "$logs"
 
-left() { echo $((budget - SECONDS)); }
+skipping= # not empty: there is no time for what comes
+left() { [ -n "$skipping" ] && echo 0 || echo $((budget - SECONDS)); }
 
 # note NAME RESULT [DETAIL]: a row of the JSON's steps
 note() {
@@ -138,6 +145,7 @@ fi
 assay=$bin/assay
 
 # Tests: kernels and models on the device against the CPU; then the program.
+skipping=${SKIP_TESTS:-}
 for test in $tests; do
     name=$(basename "$test")
     [ -e "$bin/$test" ] && step "$name" 120 "$bin/$test" || continue
@@ -208,6 +216,7 @@ else
     note "compute-sanitizer" "not here"
 fi
 
+skipping=
 step "kernels" 120 "$bin/bench/bench_cuda" --json "$logs/kernels.json"
 cat "$(log_of kernels)" 2>/dev/null
 
@@ -217,26 +226,65 @@ if [ -z "${MODELS:-}" ]; then
     [ "$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1)" -lt 40000000 ] 2>/dev/null || MODELS=/dev/shm
 fi
 ctx=${CTX:-512} chunks=${CHUNKS:-64}
-whole_run() {
-    local model=$1 name=$2 precision=$3
-    step "$name $precision" 60 "$assay" perplexity -m "$model" -f $text -c "$ctx" --chunks "$chunks" \
-        --device cuda --precision "$precision" -q --json "$folder/run.json" &&
-        python3 bench/gpu_report.py run "$folder/run.json" "$name $precision" >>"$logs/runs.jsonl"
+windows="-f $text -c $ctx --chunks $chunks"
+
+# own_run NAME ARGS...: a row about an evaluation of assay
+own_run() {
+    local name=$1
+    shift
+    step "$name" 60 "$assay" "$@" --device cuda -q --json "$folder/run.json" &&
+        python3 bench/gpu_report.py run "$folder/run.json" "$name" >>"$logs/runs.jsonl"
 }
+
+# peer_run NAME ARGS...: a row about one of PEER, with each of its batch sizes; nothing without PEER
 peer_run() {
-    local model=$1 name=$2 begun
-    begun=$(date +%s.%N)
-    step "$name peer" 120 "$PEER" -m "$model" -f $text -c "$ctx" --chunks "$chunks" -ngl 99 -b 2048 -ub 2048 &&
-        python3 bench/gpu_report.py peer "$(log_of "$name peer")" "$name peer" "$begun" $((ctx * chunks)) >>"$logs/runs.jsonl"
+    local name=$1 size begun
+    shift
+    [ -n "${PEER:-}" ] || return 0
+    for size in ${PEER_SIZES:-2048 4096}; do
+        begun=$(date +%s.%N)
+        # shellcheck disable=SC2086
+        step "$name -b $size" 120 "$PEER" "$@" -ngl 99 -b "$size" -ub "$size" &&
+            python3 bench/gpu_report.py peer "$(log_of "$name -b $size")" "$name -b $size" "$begun" "$(date +%s.%N)" \
+                $((ctx * chunks)) >>"$logs/runs.jsonl"
+    done
 }
+
+# plain MODEL NAME: perplexity
+plain() {
+    local model=$1 name=$2
+    # shellcheck disable=SC2086
+    {
+        own_run "$name perplexity fast" perplexity -m "$model" $windows --precision fast
+        own_run "$name perplexity high" perplexity -m "$model" $windows --precision high
+        peer_run "$name perplexity peer" -m "$model" $windows
+    }
+}
+
+# compared MODEL NAME: recording, and the divergence from the recordings and from the model itself
+compared() {
+    local model=$1 name=$2 base=$MODELS/assay.$$.base peer_base=$MODELS/assay.$$.peer-base
+    # shellcheck disable=SC2086
+    {
+        own_run "$name record-logits fast" record -m "$model" $windows --format logits -o "$base" --force --precision fast
+        own_run "$name kld-logits fast" kld -m "$model" --base "$base" --precision fast
+        peer_run "$name record-logits peer" -m "$model" $windows --kl-divergence-base "$peer_base"
+        [ ! -e "$peer_base" ] || peer_run "$name kld-logits peer" -m "$model" $windows --kl-divergence-base "$peer_base" --kl-divergence
+        rm -f "$base" "$peer_base"
+        own_run "$name record-compact fast" record -m "$model" $windows -o "$base" --head-by-path --force --precision fast
+        own_run "$name kld-compact fast" kld -m "$model" --base "$base" --precision fast
+        rm -f "$base"
+        own_run "$name kld-live fast" kld -m "$model" --base "$model" $windows --precision fast
+    }
+}
+
 for shape in ${SHAPES:-8b 1b}; do
     for type in ${TYPES:-Q4_K_M F16 IQ4_XS}; do
         model=$MODELS/assay.$$.$shape.$type.gguf
         if step "make $shape $type" 100 "$bin/bench/make_model" --shape "$shape" --vocab 128256 --type "$type" -o "$model"; then
             for ((round = 0; round < ${ROUNDS:-3}; round++)); do
-                whole_run "$model" "$shape $type" fast
-                whole_run "$model" "$shape $type" high
-                [ -z "${PEER:-}" ] || peer_run "$model" "$shape $type"
+                plain "$model" "$shape $type"
+                [ "$type" != "${COMPARED:-Q4_K_M}" ] || compared "$model" "$shape $type"
             done
         fi
         rm -f "$model"

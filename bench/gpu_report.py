@@ -6,7 +6,7 @@ usage: gpu_report.py note NAME RESULT DETAIL SECOND     a row about a step
        gpu_report.py same A.json B.json                 documents equal but for `run`?
        gpu_report.py near A.json B.json                 estimates within 2e-4 of each other?
        gpu_report.py run RUN.json NAME                  a row about a run of assay
-       gpu_report.py peer LOG NAME BEGUN N_INPUTS       a row about a run of llama-perplexity
+       gpu_report.py peer LOG NAME BEGUN ENDED N_INPUTS a row about a run of llama-perplexity
        gpu_report.py document LOGS OUTPUT.json          everything; prints the table
 """
 import collections
@@ -19,7 +19,6 @@ import re
 import site
 import statistics
 import sys
-import time
 
 
 def note(name, result, detail, second):
@@ -71,20 +70,91 @@ def near(path_a, path_b):
 
 
 def run(path, name):
-    document = documents(path)[0]["run"]
+    document = documents(path)[0]
     keep = ("seconds_to_load", "seconds", "seconds_forward", "seconds_head", "n_inputs",
             "tokens_per_second", "memory_peak_bytes", "phases")
-    print(json.dumps({"name": name, **{key: document.get(key) for key in keep}}))
+    row = {"name": name, **{key: document["run"].get(key) for key in keep}}
+    windows = document.get("windows") or {}
+    row.update(n_ctx=windows.get("n_tokens"), n_scored=document.get("result", {}).get("n_tokens"))
+    print(json.dumps(row))
 
 
-def peer(log, name, begun, n_inputs):
-    """What the peer says about loading is taken off, as it is for assay."""
-    seconds = time.time() - float(begun)
-    load = re.search(r"load time = +([0-9.]+) ms", pathlib.Path(log).read_text(errors="replace"))
-    evaluation = seconds - (float(load.group(1)) / 1000 if load else 0)
-    print(json.dumps({"name": name, "seconds": evaluation, "n_inputs": int(n_inputs),
-                      "tokens_per_second": int(n_inputs) / evaluation,
-                      "seconds_with_load": seconds}))
+def stamp(log, pattern):
+    """Seconds from the peer's start to the line, as it stamps them (minutes.seconds.ms.us)."""
+    match = re.search(r"^(\d+)\.(\d\d)\.(\d{3})\.(\d{3}) .*" + pattern, log, re.MULTILINE)
+    if not match:
+        return None
+    minutes, seconds, milliseconds, microseconds = map(int, match.groups())
+    return 60 * minutes + seconds + 1e-3 * milliseconds + 1e-6 * microseconds
+
+
+def peer(log, name, begun, ended, n_inputs):
+    """The evaluation, without loading and tokenising, as for assay; to the estimate or the end."""
+    whole = float(ended) - float(begun)
+    text = pathlib.Path(log).read_text(errors="replace")
+    start, end = stamp(text, "(?:calculating|computing) .*over"), stamp(text, "Final estimate")
+    seconds = (whole if end is None else end) - (start or 0)
+    print(json.dumps({"name": name, "seconds": seconds, "n_inputs": int(n_inputs),
+                      "tokens_per_second": int(n_inputs) / seconds, "seconds_with_load": whole,
+                      "without_load": start is not None}))
+
+
+# Layers, width, feed-forward width, width of keys and values, vocabulary: bench/synthetic.c's.
+SHAPES = {"1b": (22, 2048, 5632, 256, 128256), "8b": (32, 4096, 14336, 1024, 128256)}
+OPERATIONS = ("linear", "attention", "score", "norm", "rope", "gate", "other")
+
+
+def arithmetic(row):
+    """Operations of the products and of attention in a run that evaluates one model."""
+    n_layers, width, n_ff, n_kv, n_vocab = SHAPES[row["name"].split()[0]]
+    layer = 2 * width * (2 * width + 2 * n_kv + 3 * n_ff) + 2 * width * row["n_ctx"]
+    return row["n_inputs"] * n_layers * layer + 2 * row["n_scored"] * width * n_vocab
+
+
+def share_of_ceiling(row, ceiling):
+    """Of `fast` runs; `high` has three products, its ceiling is a third. None for what has more."""
+    words = row["name"].split()
+    if not ceiling or "perplexity" not in words or words[-1] not in ("fast", "high"):
+        return None
+    products = 3 if words[-1] == "high" else 1
+    return products * arithmetic(row) / ceiling / row["seconds"]
+
+
+def summary(runs, kernels):
+    """A line for each kind of run: medians, shares, and how it stands to the peer's better size."""
+    ceiling = max((k["flops"] / k["seconds"] for k in kernels or () if k["name"] == "ceiling"),
+                  default=None)
+    rows = collections.defaultdict(list)
+    for row in runs:
+        rows[row["name"]].append(row)
+    rates = {name: statistics.median(r["tokens_per_second"] for r in group)
+             for name, group in rows.items()}
+    lines = []
+    for name, group in rows.items():
+        task, plain = " ".join(name.split()[:3]), " ".join(name.split()[:2]) + " perplexity fast"
+        peers = [rate for other, rate in rates.items() if other.startswith(task + " peer")]
+        shares = [share_of_ceiling(row, ceiling) for row in group]
+        busy = [sum(row["phases"][p] for p in OPERATIONS) / row["seconds"]
+                for row in group if row.get("phases")]
+        lines.append({
+            "name": name, "tokens_per_second": rates[name],
+            "all": [round(row["tokens_per_second"], 1) for row in group],
+            "share_of_ceiling": None if None in shares else statistics.median(shares),
+            "device_in_operations": statistics.median(busy) if busy else None,
+            "times_peer": rates[name] / max(peers) if peers and " peer" not in name else None,
+            "of_perplexity": rates[plain] / rates[name] if plain in rates else None})
+    return lines
+
+
+def print_summary(lines):
+    print(f"\n{'run':36} {'tokens/s':>10} {'of ceiling':>10} {'in ops':>7} {'x peer':>7} {'x time':>7}  all")
+    for line in lines:
+        cells = [f"{100 * line[key]:.1f} %" if line[key] is not None else "-"
+                 for key in ("share_of_ceiling", "device_in_operations")]
+        times, longer = (f"{line[key]:.2f}" if line[key] else "-"
+                         for key in ("times_peer", "of_perplexity"))
+        print(f"{line['name']:36} {line['tokens_per_second']:10.1f} {cells[0]:>10} {cells[1]:>7} "
+              f"{times:>7} {longer:>7}  " + " ".join(f"{v:.1f}" for v in line["all"]))
 
 
 def read_lines(path):
@@ -99,15 +169,11 @@ def document(logs, output):
         kernels = documents(logs / "kernels.json")[0]
     except (OSError, ValueError):
         kernels = None
-    result.update(steps=read_lines(logs / "steps.jsonl"), kernels=kernels,
-                  runs=read_lines(logs / "runs.jsonl"))
+    runs = read_lines(logs / "runs.jsonl")
+    result.update(steps=read_lines(logs / "steps.jsonl"), kernels=kernels, runs=runs,
+                  summary=summary(runs, kernels))
     pathlib.Path(output).write_text(json.dumps(result, indent=1) + "\n")
-    rates = collections.defaultdict(list)
-    for row in result["runs"]:
-        rates[row["name"]].append(row["tokens_per_second"])
-    print(f"\n{'run':28} {'median tokens/s':>16}  all")
-    for name, values in rates.items():
-        print(f"{name:28} {statistics.median(values):16.1f}  " + " ".join(f"{v:.1f}" for v in values))
+    print_summary(result["summary"])
     for row in result["steps"]:
         if row["result"] == "FAILED":
             print(f"FAILED: {row['name']}: {row['detail']}")
