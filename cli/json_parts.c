@@ -225,7 +225,7 @@ cJSON *cli_json_add_run(struct cli_json *json, const struct cli_job *job,
     cli_json_text(json, run, "state_file", journal ? eval_journal_path(journal) : NULL);
     cli_json_uint(json, run, "n_resumed", job->stats.n_resumed);
     cli_json_text(json, run, "started", started);
-    cli_json_real(json, run, "seconds_to_load", job->seconds_to_load);
+    cli_json_real(json, run, "seconds_to_load", job->seconds_to_load + job->stats.seconds_to_open);
     cli_json_real(json, run, "seconds", job->stats.seconds);
     cli_json_real(json, run, "seconds_forward", job->stats.times.forward);
     cli_json_real(json, run, "seconds_head", job->stats.times.head);

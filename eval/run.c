@@ -138,6 +138,9 @@ static enum status run(struct eval_run_shared *s, struct eval_run_worker *worker
         status = eval_run_worker_open(&workers[i], s, i, &scorer, why);
     if (status)
         return status;
+    double now = eval_clock_seconds();
+    s->stats->seconds_to_open = now - s->started;
+    s->started = now;
     report_resumed(s);
     return work(s, workers, why);
 }

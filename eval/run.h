@@ -55,7 +55,8 @@ struct eval_run_stats {
     size_t n_batches, n_windows, n_inputs; /* evaluated in this run */
     size_t n_resumed;                      /* windows that the journal had */
     size_t max_batch_tokens;               /* of the largest batch that the run may form */
-    double seconds;
+    double seconds_to_open; /* before the first batch: memory, weights on their way to a device */
+    double seconds;         /* from there on */
     struct eval_scorer_times times; /* sums over the backends */
 };
 

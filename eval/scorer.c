@@ -65,6 +65,8 @@ static enum status runner_open(struct runner *r, const struct eval_scorer *s,
     r->hidden = hidden;
     if (!status)
         status = model_session_open(&r->session, r->model, s->backend, session, why);
+    if (!status)
+        status = kern_preload(s->backend, model_head(r->model), KERN_USE_HEAD, why);
     return status;
 }
 

@@ -115,6 +115,15 @@ static enum status vector_check(const struct kern_weight *w, size_t n, const cha
     return weight_check(w, role, why);
 }
 
+enum status kern_preload(struct kern_backend *b, const struct kern_weight *weight,
+                         enum kern_use use, struct status_why *why)
+{
+    enum status status = weight_check(weight, "preload: weight", why);
+    if (status != STATUS_OK || !b->ops->preload)
+        return status;
+    return b->ops->preload(b, weight, use, why);
+}
+
 enum status kern_embed(struct kern_backend *b, const struct kern_weight *table,
                        const int32_t *tokens, size_t n_tokens, float *x, struct status_why *why)
 {

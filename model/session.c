@@ -95,6 +95,27 @@ static enum status alloc_host(struct model_session *s, struct status_why *why)
     return STATUS_OK;
 }
 
+/** The weights of the layers, in the order of their use. */
+static enum status preload(struct model_session *s, struct status_why *why)
+{
+    const struct model_hparams *h = &s->model->hparams;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < h->n_layers; i++) {
+        const struct model_layer *layer = model_layer(s->model, i);
+        const struct kern_weight *const attention[] = {&layer->q, &layer->k, &layer->v,
+                                                       &layer->output};
+        for (size_t k = 0; status == STATUS_OK && k < 4; k++)
+            status = kern_preload(s->backend, attention[k], KERN_USE_LINEAR, why);
+        for (size_t e = 0; e < max_size(h->n_experts, 1); e++) {
+            const struct model_ffn *ffn = &layer->ffn[e];
+            const struct kern_weight *const inner[] = {&ffn->gate, &ffn->up, &ffn->down};
+            for (size_t k = 0; status == STATUS_OK && k < 3; k++)
+                status = kern_preload(s->backend, inner[k], KERN_USE_LINEAR, why);
+        }
+    }
+    return status;
+}
+
 enum status model_session_open(struct model_session **out, const struct model *model,
                                struct kern_backend *backend,
                                const struct model_session_options *options, struct status_why *why)
@@ -115,6 +136,8 @@ enum status model_session_open(struct model_session **out, const struct model *m
     enum status status = alloc_host(s, why);
     if (status == STATUS_OK)
         status = alloc_backend(s, why);
+    if (status == STATUS_OK)
+        status = preload(s, why);
     if (status != STATUS_OK) {
         model_session_close(s);
         return status;

@@ -139,6 +139,7 @@ static const struct kern_backend_ops cuda_ops = {
     .free = cuda_free,
     .upload = cuda_upload,
     .download = cuda_download,
+    .preload = kern_cuda_preload,
     .embed = kern_cuda_embed,
     .rmsnorm = kern_cuda_rmsnorm,
     .linear = kern_cuda_linear,

@@ -193,6 +193,19 @@ static enum status settle(struct kern_cuda *cuda, struct kern_cuda_panel *panel,
     return status;
 }
 
+enum status kern_cuda_cache_settle(struct kern_cuda *cuda, size_t index, bool *stays,
+                                   struct status_why *why)
+{
+    struct kern_cuda_panel *panel = &cuda->cache.panels[index];
+    struct status_why why_not = {""};
+    enum status status =
+        panel->packed || panel->decoded ? STATUS_OK : settle(cuda, panel, &why_not);
+    *stays = status == STATUS_OK;
+    if (status == STATUS_OK || status == STATUS_MEMORY)
+        return STATUS_OK;
+    return status_fail(why, status, "%s", why_not.text);
+}
+
 /** The slot that has not been used for longest. */
 static size_t oldest_slot(const struct kern_cuda_cache *cache)
 {

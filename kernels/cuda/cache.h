@@ -70,6 +70,10 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
 /** Bytes of the packed panel. */
 size_t kern_cuda_panel_bytes(const struct kern_cuda_panel *panel);
 
+/** Upload the panel if there is room for it to stay; *stays says whether it is there now. */
+enum status kern_cuda_cache_settle(struct kern_cuda *cuda, size_t index, bool *stays,
+                                   struct status_why *why);
+
 /**
  * The packed panel on the device, ready for what is queued on the compute stream next. It stays
  * until kern_cuda_cache_done(), which follows when all that reads it is queued; between the two

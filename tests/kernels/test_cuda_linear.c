@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/cuda/context.h"
 #include "kernels/quant/registry.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"
@@ -83,6 +84,8 @@ static void test_linear_streaming(void **state)
         struct cuda_pair p;
         struct host_device_options way = cuda_pair_way(i);
         cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+        for (size_t k = 0; i % 2 && k < N; k++) /* more than there is room for */
+            assert_int_equal(kern_preload(p.cuda, &weights[k], KERN_USE_LINEAR, NULL), STATUS_OK);
         for (int round = 0; round < 3; round++) {
             for (size_t k = 0; k < N; k++)
                 check_linear(&p, &r, &weights[k], 1 + rng_below(&r, 20));
@@ -190,6 +193,45 @@ static void test_same_x(void **state)
     free(expected);
 }
 
+/** What is preloaded is there: its use uploads and tries nothing more, and has the same bits. */
+static void test_preload(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+        enum kern_precision precision = i % 2 ? KERN_PRECISION_EXACT : KERN_PRECISION_HIGH;
+        struct rng r = rng_open(rng_seed(), 10 + i);
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(i);
+        cuda_pair_open(&p, precision, &way);
+        struct kern_weight w = cuda_data_float_weight(&r, 300, 256); /* panels of 64 */
+        float *x = cuda_data_floats(&r, 256, 1.0f), *y = cuda_data_floats(&r, 300, 1.0f);
+        float *device_x = cuda_pair_put(&p, x, 256), *device_y = cuda_pair_put(&p, y, 300);
+        assert_int_equal(kern_preload(p.cuda, &w, KERN_USE_LINEAR, NULL), STATUS_OK);
+        size_t n_uploads = kern_cuda_of(p.cuda)->cache.n_uploads, n_gemms = p.log.n_gemms;
+        assert_int_equal(n_uploads, 5);
+        struct kern_linear op = {
+            .weight = &w, .x = device_x, .y = device_y, .y_stride = 300, .n_tokens = 1};
+        assert_int_equal(kern_linear(p.cuda, &op, NULL), STATUS_OK);
+        cuda_pair_take(&p, device_y, y, 300);
+        assert_int_equal(kern_cuda_of(p.cuda)->cache.n_uploads, n_uploads);
+        if (!cuda_pair_is_real())
+            assert_int_equal(p.log.n_gemms - n_gemms, i % 2 ? 0 : 3 * 5);
+        if (i % 2) {
+            float *expected = cuda_data_floats(&r, 300, 1.0f);
+            op.x = x;
+            op.y = expected;
+            assert_int_equal(kern_linear(p.cpu, &op, NULL), STATUS_OK);
+            cuda_data_assert_same(y, expected, 300, "product of a preloaded weight");
+            free(expected);
+        }
+        cuda_pair_take(&p, device_x, NULL, 0);
+        cuda_pair_close(&p);
+        cuda_data_weight_free(&w);
+        free(x);
+        free(y);
+    }
+}
+
 /**
  * An operation takes the time of its work on the device, whenever that is done: here a product of
  * halves takes a second, and everything else nothing. More operations than are timed at once.
@@ -230,7 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_linear_types), cmocka_unit_test(test_linear_streaming),
         cmocka_unit_test(test_generation),   cmocka_unit_test(test_same_x),
-        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_preload),      cmocka_unit_test(test_times),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (kern_cuda_n_devices() == 0) {

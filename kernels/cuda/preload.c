@@ -1,0 +1,54 @@
+/* What the first use of a weight would do: its panels to the device, the trials of its products. */
+#include "kernels/cuda/walk.h"
+
+/** Panels of panel_rows rows, until one finds no room: what is streamed is uploaded when used. */
+static enum status upload_panels(struct kern_cuda *cuda, const struct kern_weight *weight,
+                                 size_t panel_rows, struct status_why *why)
+{
+    bool stays = true;
+    enum status status = STATUS_OK;
+    for (size_t row = 0; status == STATUS_OK && stays && row < weight->n_rows; row += panel_rows) {
+        size_t index, n_rows = kern_cuda_min(weight->n_rows - row, panel_rows);
+        status = kern_cuda_cancelled(cuda);
+        if (status == STATUS_OK)
+            status = kern_cuda_cache_find(cuda, weight, row, n_rows, &index, why);
+        if (status == STATUS_OK)
+            status = kern_cuda_cache_settle(cuda, index, &stays, why);
+    }
+    return status;
+}
+
+static enum status try_linear(struct kern_cuda *cuda, const struct kern_weight *weight,
+                              size_t panel_rows, struct status_why *why)
+{
+    const struct kern_cuda_product *product;
+    size_t n_tokens = cuda->options.product_tokens, last = weight->n_rows % panel_rows;
+    if (!kern_cuda_uses_halves(cuda))
+        return STATUS_OK;
+    enum status status = kern_cuda_product_find(cuda, KERN_CUDA_TOKENS_B, panel_rows,
+                                                weight->n_cols, n_tokens, &product, why);
+    if (status == STATUS_OK && last > 0)
+        status = kern_cuda_product_find(cuda, KERN_CUDA_TOKENS_B, last, weight->n_cols, n_tokens,
+                                        &product, why);
+    return status;
+}
+
+enum status kern_cuda_preload(struct kern_backend *b, const struct kern_weight *weight,
+                              enum kern_use use, struct status_why *why)
+{
+    struct kern_cuda *cuda = kern_cuda_of(b);
+    size_t panel_rows = kern_cuda_panel_rows(cuda, weight);
+    enum status status;
+    if (use == KERN_USE_LINEAR) {
+        status = try_linear(cuda, weight, panel_rows, why);
+    } else {
+        const struct kern_head head = {.matrix = weight};
+        struct kern_cuda_walk_head walk_head = {.head = &head};
+        struct kern_cuda_walk walk =
+            kern_cuda_walk_of(cuda, KERN_CUDA_WALK_ROWS, weight->n_rows,
+                              kern_cuda_min(KERN_CUDA_WALK_VOCAB, panel_rows));
+        panel_rows = walk.tile_vocab;
+        status = kern_cuda_walk_prepare(&walk, &walk_head, why);
+    }
+    return status == STATUS_OK ? upload_panels(cuda, weight, panel_rows, why) : status;
+}
