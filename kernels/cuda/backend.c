@@ -73,7 +73,7 @@ enum status kern_cuda_put(struct kern_cuda *cuda, void *to, const void *from, si
 {
     if (n_bytes == 0)
         return STATUS_OK;
-    const struct kern_cuda_rows all = {from, 1, n_bytes, n_bytes};
+    const struct kern_cuda_rows all = {from, 1, n_bytes, n_bytes, NULL};
     return cuda->device->ops->copy_in(cuda->device, KERN_CUDA_COMPUTE, to, &all, why);
 }
 

@@ -145,7 +145,7 @@ static cudaError_t piece_end(struct device *d, enum kern_cuda_stream stream,
     struct staging *s = &d->staging[stream];
     cudaError_t code = cudaEventSynchronize(s->used[piece->i_buffer]);
     const struct kern_cuda_rows all = {s->memory[piece->i_buffer], 1, piece->n_bytes,
-                                       piece->n_bytes};
+                                       piece->n_bytes, NULL};
     if (code == cudaSuccess)
         kern_cuda_rows_gather(d->pool, &all, 0, piece->n_bytes, piece->to);
     return code;

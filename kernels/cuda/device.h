@@ -77,11 +77,12 @@ struct kern_cuda_gemm {
     bool accumulate;
 };
 
-/** Rows in host memory, at equal distances. */
+/** Rows in host memory, at equal distances; with `which` some of them, in any order. */
 struct kern_cuda_rows {
     const void *first;
     size_t n_rows, row_bytes;
-    size_t stride; /* bytes from row to row */
+    size_t stride;        /* bytes from row to row */
+    const int32_t *which; /* [n_rows], numbers of rows; or NULL: all in their order */
 };
 
 struct kern_cuda_device;

@@ -19,6 +19,7 @@ static void gather(const struct kern_cuda_rows *rows, size_t begin, size_t end, 
     while (begin < end) {
         size_t row = begin / rows->row_bytes, at = begin % rows->row_bytes;
         size_t left = rows->row_bytes - at, n = end - begin < left ? end - begin : left;
+        row = rows->which ? (size_t)rows->which[row] : row;
         memcpy(to, (const char *)rows->first + row * rows->stride + at, n);
         to += n;
         begin += n;

@@ -1,8 +1,5 @@
 #include "kernels/cuda/weights.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "kernels/cuda/k_decode.h"
 #include "kernels/cuda/k_product.h"
 
@@ -188,14 +185,13 @@ enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_weig
                                   uint32_t *largest, struct status_why *why)
 {
     size_t row_bytes = packed_row(weight);
-    uint8_t *packed = malloc(n_rows * row_bytes);
-    if (!packed)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu rows of a weight", n_rows);
-    for (size_t i = 0; i < n_rows; i++)
-        memcpy(packed + i * row_bytes,
-               (const uint8_t *)weight->data + (size_t)rows[i] * weight->row_bytes, row_bytes);
-    enum status status = kern_cuda_put(cuda, memory, packed, n_rows * row_bytes, why);
-    free(packed);
+    const struct kern_cuda_rows packed = {.first = weight->data,
+                                          .n_rows = n_rows,
+                                          .row_bytes = row_bytes,
+                                          .stride = weight->row_bytes,
+                                          .which = rows};
+    enum status status =
+        cuda->device->ops->copy_in(cuda->device, KERN_CUDA_COMPUTE, memory, &packed, why);
     struct kern_decode_args args = decode_args(weight->type, memory, n_rows, weight->n_cols);
     args.y = y;
     if (status == STATUS_OK)

@@ -14,13 +14,17 @@
 
 /** Some ranges of rows of random bytes against a byte by byte definition. */
 static void check_rows(struct kern_pool *pool, struct rng *r, size_t n_rows, size_t row_bytes,
-                       size_t gap)
+                       size_t gap, bool shuffled)
 {
     size_t stride = row_bytes + gap, total = n_rows * row_bytes;
     /* The last row has no gap behind it: nothing there may be read. */
     struct guard from = guard_open((n_rows - 1) * stride + row_bytes, 0);
     rng_bytes(r, from.data, (n_rows - 1) * stride + row_bytes);
-    const struct kern_cuda_rows rows = {from.data, n_rows, row_bytes, stride};
+    int32_t *which = shuffled ? malloc(n_rows * sizeof *which) : NULL;
+    assert_true(which || !shuffled);
+    for (size_t i = 0; shuffled && i < n_rows; i++) /* some twice, some never */
+        which[i] = (int32_t)rng_below(r, n_rows);
+    const struct kern_cuda_rows rows = {from.data, n_rows, row_bytes, stride, which};
     assert_int_equal(kern_cuda_rows_total(&rows), total);
     for (int i = 0; i < 4; i++) {
         size_t begin = i == 0 ? 0 : rng_below(r, total);
@@ -30,13 +34,15 @@ static void check_rows(struct kern_pool *pool, struct rng *r, size_t n_rows, siz
         const uint8_t *found = to.data, *source = from.data;
         for (size_t k = 0; k < n; k++) {
             size_t at = begin + k;
-            if (found[k] != source[at / row_bytes * stride + at % row_bytes])
+            size_t row = which ? (size_t)which[at / row_bytes] : at / row_bytes;
+            if (found[k] != source[row * stride + at % row_bytes])
                 fail_msg("byte %zu of %zu from %zu on differs (rows of %zu, %zu apart)", k, n,
                          begin, row_bytes, stride);
         }
         assert_true(guard_intact(&to));
         guard_close(&to);
     }
+    free(which);
     guard_close(&from);
 }
 
@@ -48,11 +54,13 @@ static void test_gather(void **state)
         struct kern_pool *pool = NULL;
         if (n_threads > 0)
             assert_int_equal(kern_pool_open(&pool, n_threads, NULL), STATUS_OK);
-        check_rows(pool, &r, 1, 1, 0);
-        check_rows(pool, &r, 300, 7, 3);
-        check_rows(pool, &r, 1, 3 << 20, 0);       /* one row for several threads */
-        check_rows(pool, &r, 200, 8192, 8192 + 8); /* a tile of records */
-        check_rows(pool, &r, 3, 700001, 1);        /* pieces that end within rows */
+        for (int shuffled = 0; shuffled < 2; shuffled++) {
+            check_rows(pool, &r, 1, 1, 0, shuffled);
+            check_rows(pool, &r, 300, 7, 3, shuffled);
+            check_rows(pool, &r, 1, 3 << 20, 0, shuffled);       /* one row for several threads */
+            check_rows(pool, &r, 200, 8192, 8192 + 8, shuffled); /* a tile of records */
+            check_rows(pool, &r, 3, 700001, 1, shuffled);        /* pieces that end within rows */
+        }
         kern_pool_close(pool);
     }
 }
