@@ -33,12 +33,12 @@ KERN_INLINE double fmath_from_bits_f64(uint64_t bits)
     return x;
 }
 
-/** e^x in float32. */
+/**
+ * e^x in float32. Where x is out of range, something is computed and not used: a branch would
+ * keep a GPU from having several of these under way.
+ */
 KERN_INLINE float fmath_exp_f32(float x)
 {
-    if (!(x >= FMATH_EXP_F32_MIN && x <= FMATH_EXP_F32_MAX)) {
-        return x > FMATH_EXP_F32_MAX ? INFINITY : x < FMATH_EXP_F32_MIN ? 0.0f : x;
-    }
     float shifted = fmaf(x, FMATH_LOG2E_F32, FMATH_ROUND_F32);
     float n = shifted - FMATH_ROUND_F32;
     float r = fmaf(n, -FMATH_LN2_HIGH_F32, x);
@@ -51,7 +51,10 @@ KERN_INLINE float fmath_exp_f32(float x)
     p = fmaf(p, r * r, r);
     p = 1.0f + p;
     /* The rounding constant has nine low zero bits, so only n reaches the exponent. */
-    return kern_float_from_bits(kern_bits_of(p) + (kern_bits_of(shifted) << 23));
+    float y = kern_float_from_bits(kern_bits_of(p) + (kern_bits_of(shifted) << 23));
+    y = x > FMATH_EXP_F32_MAX ? INFINITY : y;
+    y = x < FMATH_EXP_F32_MIN ? 0.0f : y;
+    return isnan(x) ? x : y;
 }
 
 /** e^x in float64. */

@@ -61,34 +61,40 @@ KERN_INLINE struct kern_parts_orders kern_flash_pass(const struct kern_flash_blo
 /** Whether any query of the warp sees any of the keys. */
 KERN_INLINE bool kern_flash_any_seen(const struct kern_flash_block *b, unsigned w, size_t key)
 {
+    struct kern_attention_view view = kern_flash_view(b);
     size_t first = (size_t)w * KERN_MMA_ROWS;
-    return first < b->view.n_queries &&
-           key <= kern_attention_key(&b->view, first + KERN_MMA_ROWS - 1) &&
-           key + b->keys >
-               kern_attention_window_begin(&b->view, kern_attention_key(&b->view, first));
+    return first < view.n_queries && key <= kern_attention_key(&view, first + KERN_MMA_ROWS - 1) &&
+           key + b->keys > kern_attention_window_begin(&view, kern_attention_key(&view, first));
 }
 
 /** Whether every query of the warp sees all of the keys. */
 KERN_INLINE bool kern_flash_all_seen(const struct kern_flash_block *b, unsigned w, size_t key)
 {
-    size_t first = kern_attention_key(&b->view, (size_t)w * KERN_MMA_ROWS);
+    struct kern_attention_view view = kern_flash_view(b);
+    size_t first = kern_attention_key(&view, (size_t)w * KERN_MMA_ROWS);
     return key + b->keys <= first + 1 &&
-           key >= kern_attention_window_begin(&b->view, first + KERN_MMA_ROWS - 1);
+           key >= kern_attention_window_begin(&view, first + KERN_MMA_ROWS - 1);
+}
+
+/** How many of the keys at hand come before the one with this index. */
+KERN_INLINE unsigned kern_flash_nth_key(const struct kern_flash_block *b, size_t key, size_t index)
+{
+    size_t n = index > key ? index - key : 0;
+    return n < b->keys ? (unsigned)n : b->keys;
 }
 
 /** Minus infinity for the scores of what is not seen: their probability will be 0. */
 KERN_INLINE void kern_flash_mask(const struct kern_flash_block *b, unsigned w, size_t key,
                                  struct kern_flash_scores *scores)
 {
-    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
+    struct kern_attention_view view = kern_flash_view(b);
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         KERN_UNROLL
         for (unsigned r = 0; r < 2; r++) {
             unsigned query = kern_flash_query(w, lane, r);
-            size_t own = kern_attention_key(&b->view, query);
-            size_t begin = kern_attention_window_begin(&b->view, own);
-            size_t end = query < b->view.n_queries ? own + 1 : 0;
-            begin = begin > key ? begin - key : 0;
-            end = end > key ? end - key : 0;
+            size_t own = kern_attention_key(&view, query);
+            unsigned begin = kern_flash_nth_key(b, key, kern_attention_window_begin(&view, own));
+            unsigned end = kern_flash_nth_key(b, key, query < view.n_queries ? own + 1 : 0);
             KERN_UNROLL
             for (unsigned n = 0; n < b->keys / KERN_MMA_COLUMNS; n++) {
                 KERN_UNROLL
@@ -106,10 +112,13 @@ KERN_INLINE void kern_flash_mask(const struct kern_flash_block *b, unsigned w, s
 KERN_INLINE void kern_flash_get_queries(const struct kern_flash_block *b, unsigned tile,
                                         unsigned n_parts, struct kern_parts_a *q)
 {
-    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         KERN_UNROLL
-        for (unsigned p = 0; p < n_parts; p++)
-            q->part[p][kern_slot(lane)] = b->q[(size_t)(tile * b->parts + p) * KERN_WARP + lane];
+        for (unsigned p = 0; p < KERN_MAX_PARTS; p++) {
+            if (p < n_parts)
+                q->part[p][kern_slot(lane)] =
+                    b->q[(size_t)(tile * b->parts + p) * KERN_WARP + lane];
+        }
     }
 }
 
@@ -118,25 +127,27 @@ KERN_INLINE void kern_flash_score(const struct kern_flash_block *b, unsigned w,
                                   struct kern_flash_scores *scores)
 {
     unsigned n_tiles = b->keys / KERN_MMA_COLUMNS, depth = b->dims / KERN_MMA_DEPTH;
-    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         KERN_UNROLL
         for (unsigned i = 0; i < n_tiles * 4; i++)
             scores->s[i / 4][kern_slot(lane)].v[i % 4] = 0.0f;
     }
     KERN_UNROLL
-    for (unsigned i = 0; i < (b->parts - 1) * depth; i++) {
-        unsigned k = i % depth;
-        struct kern_parts_orders orders = kern_flash_pass(b, i / depth);
-        struct kern_parts_a q;
-        kern_flash_get_queries(b, w * depth + k, orders.end, &q);
-        KERN_UNROLL
-        for (unsigned n = 0; n < n_tiles; n += KERN_MMA_GROUP)
-            kern_parts_multiply(scores->s + n, &q, kern_flash_tile(b, k, n_tiles, n), orders);
+    for (unsigned pass = 0; pass < b->parts - 1; pass++) {
+        struct kern_parts_orders orders = kern_flash_pass(b, pass);
+        KERN_ROLLED
+        for (unsigned k = 0; k < depth; k++) {
+            struct kern_parts_a q;
+            kern_flash_get_queries(b, w * depth + k, orders.end, &q);
+            KERN_UNROLL
+            for (unsigned n = 0; n < n_tiles; n += KERN_MMA_GROUP)
+                kern_parts_multiply(scores->s + n, &q, kern_flash_tile(b, k, n_tiles, n), orders);
+        }
     }
-    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         KERN_UNROLL
         for (unsigned i = 0; i < n_tiles * 4; i++)
-            scores->s[i / 4][kern_slot(lane)].v[i % 4] *= b->view.a->scale;
+            scores->s[i / 4][kern_slot(lane)].v[i % 4] *= b->a->scale;
     }
 }
 
@@ -160,7 +171,7 @@ KERN_INLINE void kern_flash_split(const struct kern_flash_block *b,
                                   const struct kern_flash_scores *scores,
                                   struct kern_flash_warp *state)
 {
-    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         unsigned slot = kern_slot(lane);
         KERN_UNROLL
         for (unsigned i = 0; i < b->keys / 4; i++) {
@@ -181,7 +192,7 @@ KERN_INLINE void kern_flash_softmax(const struct kern_flash_block *b,
     KERN_UNROLL
     for (unsigned r = 0; r < 2; r++) {
         float max[KERN_WARP_SLOTS];
-        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
+        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
             unsigned slot = kern_slot(lane);
             max[slot] = state->max[r][slot];
             KERN_UNROLL
@@ -191,7 +202,7 @@ KERN_INLINE void kern_flash_softmax(const struct kern_flash_block *b,
             }
         }
         kern_quad_max(max);
-        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
+        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
             unsigned slot = kern_slot(lane);
             float old = state->max[r][slot], now = max[slot];
             float rescale = old == -INFINITY ? 1.0f : fmath_exp_f32(old - now);
@@ -214,7 +225,7 @@ KERN_INLINE void kern_flash_values(const struct kern_flash_block *b, struct kern
     KERN_UNROLL
     for (unsigned n = 0; n < n_tiles; n += KERN_MMA_GROUP) {
         struct kern_mma_c c[KERN_MMA_GROUP][KERN_WARP_SLOTS];
-        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
+        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
             KERN_UNROLL
             for (unsigned i = 0; i < KERN_MMA_GROUP * 4; i++)
                 c[i / 4][kern_slot(lane)].v[i % 4] = 0.0f;
@@ -223,7 +234,7 @@ KERN_INLINE void kern_flash_values(const struct kern_flash_block *b, struct kern
         for (unsigned i = 0; i < (b->parts - 1) * depth; i++)
             kern_parts_multiply(c, &state->p[i % depth], kern_flash_tile(b, i % depth, n_tiles, n),
                                 kern_flash_pass(b, i / depth));
-        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
+        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
             unsigned slot = kern_slot(lane);
             KERN_UNROLL
             for (unsigned i = 0; i < KERN_MMA_GROUP * 4; i++) {
@@ -237,9 +248,10 @@ KERN_INLINE void kern_flash_values(const struct kern_flash_block *b, struct kern
 /** Whether a query sees a value that counts as infinite or NaN; slow, and rarely asked. */
 KERN_INLINE bool kern_flash_meets(const struct kern_flash_block *b, unsigned query, unsigned e)
 {
-    for (size_t key = b->view.key_begin; key < b->view.key_end; key++) {
-        if (kern_attention_sees(&b->view, query, key) &&
-            !kern_bf16_holds(b->view.a->v[kern_attention_offset(&b->view, key) + e]))
+    struct kern_attention_view view = kern_flash_view(b);
+    for (size_t key = view.key_begin; key < view.key_end; key++) {
+        if (kern_attention_sees(&view, query, key) &&
+            !kern_bf16_holds(b->a->v[kern_attention_offset(&view, key) + e]))
             return true;
     }
     return false;
@@ -249,7 +261,7 @@ KERN_INLINE bool kern_flash_meets(const struct kern_flash_block *b, unsigned que
 KERN_INLINE void kern_flash_spoil(const struct kern_flash_block *b, unsigned query, unsigned e,
                                   const float *first, struct kern_vec4 *x)
 {
-    for (unsigned i = 0; i < 4 && e + i < b->view.a->head_size; i++) {
+    for (unsigned i = 0; i < 4 && e + i < b->a->head_size; i++) {
         if (!(fabsf(first[i]) < INFINITY) && kern_flash_meets(b, query, e + i))
             x->v[i] = NAN;
     }
@@ -259,10 +271,11 @@ KERN_INLINE void kern_flash_spoil(const struct kern_flash_block *b, unsigned que
 KERN_INLINE void kern_flash_store(const struct kern_flash_block *b, unsigned query, unsigned e,
                                   struct kern_vec4 x)
 {
-    unsigned d = (unsigned)b->view.a->head_size;
+    struct kern_attention_view view = kern_flash_view(b);
+    unsigned d = (unsigned)b->a->head_size;
     if (e >= d)
         return;
-    float *out = b->view.a->out + kern_attention_query_offset(&b->view, query) + e;
+    float *out = b->a->out + kern_attention_query_offset(&view, query) + e;
     if (b->careful)
         kern_flash_spoil(b, query, e, out, &x);
     bool finite = true;
@@ -270,7 +283,7 @@ KERN_INLINE void kern_flash_store(const struct kern_flash_block *b, unsigned que
     for (unsigned i = 0; i < 4; i++)
         finite = finite && (e + i >= d || fabsf(x.v[i]) < INFINITY);
     if (!finite)
-        kern_atomic_max(b->not_finite, 1);
+        kern_atomic_max(&b->s->not_finite, 1);
     if (b->aligned) {
         *(struct kern_vec4 *)(void *)out = x;
         return;
@@ -283,12 +296,13 @@ KERN_INLINE void kern_flash_store(const struct kern_flash_block *b, unsigned que
 KERN_INLINE void kern_flash_finish(const struct kern_flash_block *b, unsigned w,
                                    struct kern_flash_warp *state)
 {
+    struct kern_attention_view view = kern_flash_view(b);
     KERN_UNROLL
     for (unsigned r = 0; r < 2; r++) {
         kern_quad_sum(state->sum[r]);
-        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
+        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
             unsigned query = kern_flash_query(w, lane, r), slot = kern_slot(lane);
-            if (query >= b->view.n_queries)
+            if (query >= view.n_queries)
                 continue;
             float inverse = 1.0f / state->sum[r][slot];
             KERN_UNROLL
@@ -309,7 +323,7 @@ KERN_INLINE void kern_flash_finish(const struct kern_flash_block *b, unsigned w,
 
 KERN_INLINE void kern_flash_begin(const struct kern_flash_block *b, struct kern_flash_warp *state)
 {
-    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step()) {
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         unsigned slot = kern_slot(lane);
         KERN_UNROLL
         for (unsigned i = 0; i < b->dims / 2; i++)
@@ -335,17 +349,18 @@ KERN_INLINE void kern_flash_attend_keys(const struct kern_flash_block *b, unsign
 
 KERN_INLINE void kern_flash_walk(const struct kern_flash_block *b)
 {
+    struct kern_attention_view view = kern_flash_view(b);
     struct kern_flash_warp state[KERN_SLOTS(KERN_FLASH_WARPS)];
     for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;
-         w += kern_warp_step(KERN_FLASH_WARPS))
+         w = kern_warp_next(w, KERN_FLASH_WARPS))
         kern_flash_begin(b, &state[kern_slot(w)]);
-    for (size_t key = b->view.key_begin; key < b->view.key_end; key += b->keys) {
-        size_t left = b->view.key_end - key;
+    for (size_t key = view.key_begin; key < view.key_end; key += b->keys) {
+        size_t left = view.key_end - key;
         unsigned n_keys = left < b->keys ? (unsigned)left : b->keys;
         kern_flash_load_keys(b, key, n_keys);
         kern_barrier();
         for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;
-             w += kern_warp_step(KERN_FLASH_WARPS)) {
+             w = kern_warp_next(w, KERN_FLASH_WARPS)) {
             if (kern_flash_any_seen(b, w, key))
                 kern_flash_attend_keys(b, w, key, &state[kern_slot(w)]);
         }
@@ -353,14 +368,14 @@ KERN_INLINE void kern_flash_walk(const struct kern_flash_block *b)
         kern_flash_load_values(b, key, n_keys);
         kern_barrier();
         for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;
-             w += kern_warp_step(KERN_FLASH_WARPS)) {
+             w = kern_warp_next(w, KERN_FLASH_WARPS)) {
             if (kern_flash_any_seen(b, w, key))
                 kern_flash_values(b, &state[kern_slot(w)]);
         }
         kern_barrier();
     }
     for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;
-         w += kern_warp_step(KERN_FLASH_WARPS))
+         w = kern_warp_next(w, KERN_FLASH_WARPS))
         kern_flash_finish(b, w, &state[kern_slot(w)]);
 }
 
@@ -372,20 +387,26 @@ KERN_INLINE void kern_flash_attend(const struct kern_attention_args *a, size_t b
     b.dims = dims;
     b.parts = parts;
     b.keys = kern_flash_keys(dims);
-    b.view = kern_attention_view_of(a, block, KERN_FLASH_QUERIES, b.keys);
-    b.not_finite = (uint32_t *)shared;
-    b.q = (struct kern_mma_a *)shared + 1;
+    b.s = (struct kern_flash_shared *)shared;
+    b.a = a;
+    b.q = (struct kern_mma_a *)(b.s + 1);
     b.kv = (struct kern_mma_b *)(b.q + KERN_FLASH_QUERIES * dims / 8 * parts);
     uintptr_t addresses = (uintptr_t)a->q | (uintptr_t)a->k | (uintptr_t)a->v | (uintptr_t)a->out;
     b.aligned = a->head_size % 4 == 0 && addresses % 16 == 0;
-    for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_FLASH_THREADS))
-        *b.not_finite = 0;
+    for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_FLASH_THREADS)) {
+        struct kern_attention_view view =
+            kern_attention_view_of(a, block, KERN_FLASH_QUERIES, b.keys);
+        view.a = NULL; /* kept in memory, it would keep the arguments from being constants */
+        b.s->view = view;
+        b.s->not_finite = 0;
+    }
+    kern_barrier();
     kern_flash_load_queries(&b);
     for (unsigned walk = 0; walk < 2; walk++) {
         b.careful = walk > 0;
         kern_flash_walk(&b);
         kern_barrier();
-        if (!*b.not_finite)
+        if (!b.s->not_finite)
             break;
     }
 }

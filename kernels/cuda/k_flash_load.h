@@ -32,16 +32,29 @@ KERN_INLINE unsigned kern_flash_keys(unsigned dims)
     return dims <= 128 ? 64 : 32;
 }
 
+/** In shared memory, followed by the fragments of queries, and of keys or values. */
+struct kern_flash_shared {
+    struct kern_attention_view view; /* but for `a`; here, since registers are short */
+    uint32_t not_finite;
+} __attribute__((aligned(16)));
+
 /** What all threads of a block know. dims, keys and parts are constants once all is inlined. */
 struct kern_flash_block {
-    struct kern_attention_view view;
+    const struct kern_attention_args *a;
+    struct kern_flash_shared *s;
     unsigned dims, keys, parts;
-    uint32_t *not_finite;
     struct kern_mma_b *kv; /* fragments of keys or values: [k][n][part][lane] in tiles */
     struct kern_mma_a *q;  /* of queries: [warp][k][part][lane] */
     bool aligned;          /* rows, to 16 bytes */
     bool careful;          /* zeros for values that are not finite */
 };
+
+KERN_INLINE struct kern_attention_view kern_flash_view(const struct kern_flash_block *b)
+{
+    struct kern_attention_view view = b->s->view;
+    view.a = b->a;
+    return view;
+}
 
 /**
  * Elements from .. from + 3 of a row; zeros where there are none. A row that is not real is one
@@ -51,7 +64,7 @@ struct kern_flash_block {
 KERN_INLINE struct kern_vec4 kern_flash_load(const struct kern_flash_block *b, const float *row,
                                              bool real, unsigned from, bool aligned)
 {
-    unsigned d = (unsigned)b->view.a->head_size;
+    unsigned d = (unsigned)b->a->head_size;
     struct kern_vec4 x;
     if (aligned) {
         x = *(const struct kern_vec4 *)(const void *)(row + (from < d ? from : 0));
@@ -91,6 +104,7 @@ KERN_INLINE void kern_flash_store_queries(const struct kern_vec4 *rows, unsigned
 /** Each lane writes, and later reads, its own fragments only: no barrier. */
 KERN_INLINE void kern_flash_load_queries(const struct kern_flash_block *b)
 {
+    struct kern_attention_view view = kern_flash_view(b);
     unsigned depth = b->dims / KERN_MMA_DEPTH;
     for (unsigned t = kern_thread_begin(); t < KERN_FLASH_THREADS;
          t += kern_thread_step(KERN_FLASH_THREADS)) {
@@ -100,9 +114,9 @@ KERN_INLINE void kern_flash_load_queries(const struct kern_flash_block *b)
             KERN_UNROLL
             for (unsigned r = 0; r < 2; r++) {
                 unsigned query = kern_flash_query(w, lane, r);
-                bool real = query < b->view.n_queries;
-                size_t offset = kern_attention_query_offset(&b->view, real ? query : 0);
-                rows[r] = kern_flash_load(b, b->view.a->q + offset, real,
+                bool real = query < view.n_queries;
+                size_t offset = kern_attention_query_offset(&view, real ? query : 0);
+                rows[r] = kern_flash_load(b, b->a->q + offset, real,
                                           k * KERN_MMA_DEPTH + lane % KERN_QUAD * 4, b->aligned);
             }
             kern_flash_store_queries(rows, b->parts,
@@ -122,7 +136,8 @@ KERN_INLINE struct kern_mma_b *kern_flash_tile(const struct kern_flash_block *b,
 KERN_INLINE const float *kern_flash_row(const struct kern_flash_block *b, const float *rows,
                                         size_t key, unsigned j, unsigned n_keys)
 {
-    return rows + kern_attention_offset(&b->view, key + (j < n_keys ? j : 0));
+    struct kern_attention_view view = kern_flash_view(b);
+    return rows + kern_attention_offset(&view, key + (j < n_keys ? j : 0));
 }
 
 /** A thread's part of the keys: first all loads of some tiles, then the rest of their way. */
@@ -132,7 +147,7 @@ KERN_INLINE void kern_flash_take_keys(const struct kern_flash_block *b, size_t k
     unsigned n_tiles = b->keys / KERN_MMA_COLUMNS, lane = t % KERN_WARP;
     for (unsigned n = t / KERN_WARP; n < n_tiles; n += KERN_FLASH_WARPS) {
         unsigned j = n * KERN_MMA_COLUMNS + lane / KERN_QUAD;
-        const float *row = kern_flash_row(b, b->view.a->k, key, j, n_keys);
+        const float *row = kern_flash_row(b, b->a->k, key, j, n_keys);
         KERN_UNROLL
         for (unsigned k = 0; k < b->dims / KERN_MMA_DEPTH; k += KERN_FLASH_LOADS) {
             struct kern_vec4 x[KERN_FLASH_LOADS];
@@ -185,7 +200,7 @@ KERN_INLINE void kern_flash_take_values(const struct kern_flash_block *b, size_t
     for (unsigned i = 0; i < 4; i++) {
         unsigned j = k * KERN_MMA_DEPTH + lane % KERN_QUAD * 2 + i / 2 * 8 + i % 2;
         real[i] = j < n_keys;
-        rows[i] = kern_flash_row(b, b->view.a->v, key, j, n_keys);
+        rows[i] = kern_flash_row(b, b->a->v, key, j, n_keys);
     }
     for (unsigned group = w / depth; group < b->dims / KERN_FLASH_GROUP; group += 2 * step) {
         struct kern_vec4 x[2][4];

@@ -57,5 +57,5 @@ size_t kern_cuda_attention_shared(size_t head_size)
 size_t kern_cuda_flash_shared(size_t dims, size_t parts)
 {
     size_t numbers = dims * (kern_flash_keys((unsigned)dims) + KERN_FLASH_QUERIES) * parts;
-    return sizeof(struct kern_mma_a) + numbers * sizeof(uint16_t);
+    return sizeof(struct kern_flash_shared) + numbers * sizeof(uint16_t);
 }

@@ -150,7 +150,7 @@ const void *kern_cuda_function(enum kern_cuda_kernel kernel, enum gguf_type type
     case KERN_CUDA_FLASH2_256:
         return (const void *)run_flash<256, 2, 2>;
     case KERN_CUDA_FLASH3_64:
-        return (const void *)run_flash<64, 3, 3>;
+        return (const void *)run_flash<64, 3, 2>;
     case KERN_CUDA_FLASH3_128:
         return (const void *)run_flash<128, 3, 2>;
     case KERN_CUDA_FLASH3_256:

@@ -179,23 +179,25 @@ KERN_INLINE void kern_parts_multiply(struct kern_mma_c (*c)[KERN_WARP_SLOTS],
                                      const struct kern_parts_a *a, const struct kern_mma_b *b,
                                      struct kern_parts_orders orders)
 {
+    /* Bounds that are plain numbers: whatever surrounds these loops, they are unrolled first. */
     struct kern_mma_b at_hand[KERN_MMA_GROUP][KERN_MAX_PARTS][KERN_WARP_SLOTS];
     KERN_UNROLL
-    for (unsigned i = 0; i < KERN_MMA_GROUP * orders.end; i++) {
-        unsigned tile = i / orders.end, part = i % orders.end;
-        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step())
+    for (unsigned i = 0; i < KERN_MMA_GROUP * KERN_MAX_PARTS; i++) {
+        unsigned tile = i / KERN_MAX_PARTS, part = i % KERN_MAX_PARTS;
+        if (part >= orders.end)
+            continue;
+        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane))
             at_hand[tile][part][kern_slot(lane)] =
                 b[(tile * orders.n_parts + part) * KERN_WARP + lane];
     }
     KERN_UNROLL
-    for (unsigned n = 0; n < orders.end - orders.least; n++) {
-        unsigned sum = orders.end - 1 - n;
+    for (unsigned n = 0; n < KERN_MAX_PARTS * KERN_MAX_PARTS; n++) {
+        unsigned sum = KERN_MAX_PARTS - 1 - n / KERN_MAX_PARTS, j = n % KERN_MAX_PARTS;
+        if (sum < orders.least || sum >= orders.end || j > sum)
+            continue;
         KERN_UNROLL
-        for (unsigned j = 0; j <= sum; j++) {
-            KERN_UNROLL
-            for (unsigned i = 0; i < KERN_MMA_GROUP; i++)
-                kern_mma_bf16(c[i], a->part[sum - j], at_hand[i][j]);
-        }
+        for (unsigned i = 0; i < KERN_MMA_GROUP; i++)
+            kern_mma_bf16(c[i], a->part[sum - j], at_hand[i][j]);
     }
 }
 

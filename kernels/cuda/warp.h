@@ -5,8 +5,8 @@
  * A kernel of warps is a loop over the block's warps. Within it, what a lane does alone stands in
  * a loop over the lanes, and between such loops stand operations of the whole warp:
  *
- *     for (unsigned w = kern_warp_begin(); w < WARPS; w += kern_warp_step(WARPS)) {
- *         for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane += kern_lane_step())
+ *     for (unsigned w = kern_warp_begin(); w < WARPS; w = kern_warp_next(w, WARPS)) {
+ *         for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane))
  *             x[kern_slot(lane)] = ... what this lane does ...
  *         kern_quad_max(x);
  *     }
@@ -33,9 +33,16 @@ KERN_INLINE unsigned kern_warp_begin(void)
     return kern_thread_begin() / KERN_WARP;
 }
 
-KERN_INLINE unsigned kern_warp_step(unsigned n_warps)
+/** The next of n_warps that this thread plays; n_warps if there is none. */
+KERN_INLINE unsigned kern_warp_next(unsigned w, unsigned n_warps)
 {
-    return kern_thread_step(n_warps);
+#ifdef __CUDACC__
+    (void)w;
+    return n_warps; /* a constant, so that the compiler sees that there is no second round */
+#else
+    (void)n_warps;
+    return w + 1;
+#endif
 }
 
 KERN_INLINE unsigned kern_lane_begin(void)
@@ -43,9 +50,10 @@ KERN_INLINE unsigned kern_lane_begin(void)
     return kern_thread_begin() % KERN_WARP;
 }
 
-KERN_INLINE unsigned kern_lane_step(void)
+/** The next lane that this thread plays; KERN_WARP if there is none. */
+KERN_INLINE unsigned kern_lane_next(unsigned lane)
 {
-    return kern_thread_step(KERN_WARP);
+    return kern_warp_next(lane, KERN_WARP);
 }
 
 /** x: the largest of each quad, in all of its lanes. No NaN. */
