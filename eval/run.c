@@ -138,6 +138,8 @@ static enum status run(struct eval_run_shared *s, struct eval_run_worker *worker
         status = eval_run_worker_open(&workers[i], s, i, &scorer, why);
     if (status)
         return status;
+    for (size_t i = 0; i < s->task->n_backends; i++)
+        eval_run_worker_heed_others(&workers[i]);
     double now = eval_clock_seconds();
     s->stats->seconds_to_open = now - s->started;
     s->started = now;

@@ -47,7 +47,7 @@ struct eval_run_shared {
 struct eval_run_worker {
     struct eval_run_shared *shared;
     struct kern_backend *backend;
-    const atomic_bool *cancel; /* the caller's flag, if several backends run */
+    const atomic_bool *cancel; /* the caller's flag */
     struct eval_scorer *scorer;
     struct eval_row_source source; /* what the scorer sees of the task's */
     struct eval_row_sink sink;
@@ -98,9 +98,17 @@ void eval_run_on_fraction(void *worker, double fraction);
 /** Bytes of a worker's arrays. */
 double eval_run_worker_bytes(const struct eval_task *task, size_t n_windows);
 
-/** Allocate the arrays, open the scorer. Close it in any case. Fails: as eval_scorer_open. */
+/**
+ * Allocate the arrays, open the scorer, which may take long: the caller's flag ends that, too.
+ * Close it in any case. Fails: as eval_scorer_open.
+ */
 enum status eval_run_worker_open(struct eval_run_worker *w, struct eval_run_shared *s, size_t i,
                                  const struct eval_scorer_options *scorer, struct status_why *why);
+/**
+ * From now on, if there are several backends, this one ends with the others: it is cancelled by
+ * the run's flag, to which the caller's is carried by eval_run_on_fraction.
+ */
+void eval_run_worker_heed_others(struct eval_run_worker *w);
 void eval_run_worker_close(struct eval_run_worker *w);
 
 /** Evaluate batches until there are none, or somebody failed; a pthread's function. */

@@ -110,10 +110,7 @@ enum status eval_run_worker_open(struct eval_run_worker *w, struct eval_run_shar
                                  const struct eval_scorer_options *scorer, struct status_why *why)
 {
     *w = (struct eval_run_worker){.shared = s, .backend = s->task->backends[i]};
-    if (s->task->n_backends > 1) {
-        w->cancel = w->backend->cancel;
-        kern_set_cancel(w->backend, &s->stop);
-    }
+    w->cancel = w->backend->cancel;
     struct eval_scorer_options options = *scorer;
     options.progress = eval_run_on_fraction;
     options.progress_user = w;
@@ -124,13 +121,18 @@ enum status eval_run_worker_open(struct eval_run_worker *w, struct eval_run_shar
     return status;
 }
 
+void eval_run_worker_heed_others(struct eval_run_worker *w)
+{
+    if (w->shared->task->n_backends > 1)
+        kern_set_cancel(w->backend, &w->shared->stop);
+}
+
 void eval_run_worker_close(struct eval_run_worker *w)
 {
     if (!w->shared)
         return; /* never opened */
     eval_scorer_close(w->scorer);
-    if (w->shared->task->n_backends > 1)
-        kern_set_cancel(w->backend, w->cancel);
+    kern_set_cancel(w->backend, w->cancel);
     free(w->windows);
     free(w->segments);
     free(w->tokens);

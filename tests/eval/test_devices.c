@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "evaluation.h"
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/context.h"
 #include "tests/harness/host_device.h"
 
 enum { N_CTX = 32, N_WINDOWS = 41, MAX_BACKENDS = 3, BATCH = 2 * N_CTX };
@@ -322,12 +322,41 @@ static void an_interruption_ends_all(void **state)
     evaluation_close(&one);
 }
 
+/** A flag that is raised before a run ends it before weights are on their way to the devices. */
+static void an_interruption_while_opening(void **state)
+{
+    (void)state;
+    struct evaluation e;
+    struct setup setup = usual();
+    setup.plan.max_windows = 4;
+    struct host_device_options way = {0};
+    struct kern_backend *backends[] = {open_cuda(&way), open_cuda(&way)};
+    atomic_bool cancel = true;
+    for (size_t i = 0; i < 2; i++)
+        kern_set_cancel(backends[i], &cancel);
+    setup.backends = backends;
+    setup.n_backends = 2;
+    evaluation_open(&e, &setup);
+    struct status_why why = {""};
+    assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_CANCELLED);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(kern_cuda_of(backends[i])->cache.n_uploads, 0);
+        assert_ptr_equal(backends[i]->cancel, &cancel);
+    }
+    atomic_store(&cancel, false);
+    assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_OK);
+    for (size_t i = 0; i < 2; i++)
+        assert_true(kern_cuda_of(backends[i])->cache.n_uploads > 0);
+    evaluation_close(&e);
+    close_all(backends, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cpus_share_a_run),         cmocka_unit_test(rows_come_and_go_in_order),
         cmocka_unit_test(an_interruption_ends_all), cmocka_unit_test(a_device_twice),
-        cmocka_unit_test(a_device_fails),
+        cmocka_unit_test(a_device_fails),           cmocka_unit_test(an_interruption_while_opening),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
