@@ -349,6 +349,9 @@ enum status eval_sequences_run(struct eval_sequences *sequences,
         status = allocate(&r, why);
     if (!status)
         status = open_scorer(&r, why);
+    double now = eval_clock_seconds();
+    stats->seconds_to_open = now - r.started;
+    r.started = now;
     struct sizes size;
     for (size_t from = 0, end; from < sequences->n_groups && !status; from = end) {
         end = batch_end(&r, from, &size);

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "bundled.h"
+#include "eval/clock.h"
 #include "eval/request_scores.h"
 #include "tests/harness/rng.h"
 #include "tests/model/float64.h"
@@ -53,6 +54,7 @@ static struct eval_run_stats evaluate(struct scene *s, size_t batch_tokens)
 {
     struct status_why why = {""};
     struct eval_run_stats stats;
+    double started = eval_clock_seconds();
     struct eval_sequences_run run = {.model = model,
                                      .backend = backend,
                                      .batch_tokens = batch_tokens,
@@ -61,6 +63,9 @@ static struct eval_run_stats evaluate(struct scene *s, size_t batch_tokens)
     if (eval_sequences_group(&s->scores.sequences, batch_tokens, &why) ||
         eval_sequences_run(&s->scores.sequences, &run, &stats, &why))
         fail_msg("%s", why.text);
+    /* Opening and evaluating are two parts of the time that it took. */
+    assert_true(stats.seconds_to_open > 0 && stats.seconds > 0);
+    assert_true(stats.seconds_to_open + stats.seconds <= eval_clock_seconds() - started + 1e-6);
     for (size_t i = 0; i < s->scores.n; i++)
         assert_int_equal(s->scores.items[i].n_left, 0);
     return stats;
