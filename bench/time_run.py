@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-BEGIN, END = b"calculating perplexity", re.compile(rb"Final estimate: PPL = ([0-9.]+)")
+BEGIN, END = b"calculating perplexity", re.compile(rb"Final estimate: PPL.* = ([0-9.]+)")
 
 
 def cpu_seconds(pid):
