@@ -59,14 +59,22 @@ static inline __attribute__((always_inline)) void multiply(const struct kern_fma
             acc[r][v] =
                 op->resume ? _mm256_load_ps(out + r * KERN_PANEL + v * WIDTH) : _mm256_setzero_ps();
     }
-    for (; k + 2 <= n_k; k += 2) {
-        step(acc, e, w, x);
-        step(acc, e, w + e.w_col, x + KERN_PANEL);
-        w += 2 * e.w_col;
-        x += 2 * KERN_PANEL;
+    for (; k + LINE <= n_k; k += LINE) {
+        /* The processor's own prefetching does not see that the next rows follow these. */
+        for (size_t r = e.n_rows; e.w_col == 1 && r < 2 * e.n_rows; r++)
+            _mm_prefetch((const char *)(w + r * e.w_row), _MM_HINT_T0);
+        for (size_t i = 0; i < LINE; i += 2) {
+            step(acc, e, w, x);
+            step(acc, e, w + e.w_col, x + KERN_PANEL);
+            w += 2 * e.w_col;
+            x += 2 * KERN_PANEL;
+        }
     }
-    if (k < n_k)
+    for (; k < n_k; k++) {
         step(acc, e, w, x);
+        w += e.w_col;
+        x += KERN_PANEL;
+    }
     for (size_t r = 0; r < e.n_rows; r++) {
         for (size_t v = 0; v < e.n_vectors; v++)
             _mm256_store_ps(out + r * KERN_PANEL + v * WIDTH, acc[r][v]);
