@@ -10,9 +10,10 @@ size_t kern_cuda_product_padded(const struct kern_cuda_product *product, size_t 
                          product->n_tokens);
 }
 
-enum status kern_cuda_product_once(struct kern_cuda *cuda, const struct kern_cuda_product *product,
-                                   const uint16_t *weights, const uint16_t *tokens, size_t n_tokens,
-                                   float *c, bool accumulate, struct status_why *why)
+/** One product of halves of a shape, of as many tokens as are asked for. */
+static enum status multiply_once(struct kern_cuda *cuda, const struct kern_cuda_product *product,
+                                 const uint16_t *weights, const uint16_t *tokens, size_t n_tokens,
+                                 float *c, bool accumulate, struct status_why *why)
 {
     bool at_a = product->side == KERN_CUDA_TOKENS_A;
     struct kern_cuda_gemm gemm = {
@@ -38,14 +39,11 @@ enum status kern_cuda_multiply(struct kern_cuda *cuda, const struct kern_cuda_pr
     enum status status = kern_cuda_cancelled(cuda);
     bool split = weights->lo != NULL;
     if (status == STATUS_OK && split)
-        status =
-            kern_cuda_product_once(cuda, product, weights->lo, tokens->hi, n_tokens, c, false, why);
+        status = multiply_once(cuda, product, weights->lo, tokens->hi, n_tokens, c, false, why);
     if (status == STATUS_OK && split)
-        status =
-            kern_cuda_product_once(cuda, product, weights->hi, tokens->lo, n_tokens, c, true, why);
+        status = multiply_once(cuda, product, weights->hi, tokens->lo, n_tokens, c, true, why);
     if (status == STATUS_OK)
-        status =
-            kern_cuda_product_once(cuda, product, weights->hi, tokens->hi, n_tokens, c, split, why);
+        status = multiply_once(cuda, product, weights->hi, tokens->hi, n_tokens, c, split, why);
     return status;
 }
 

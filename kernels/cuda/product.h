@@ -55,11 +55,6 @@ enum status kern_cuda_product_find(struct kern_cuda *cuda, enum kern_cuda_side s
 enum status kern_cuda_product_try(struct kern_cuda *cuda, struct kern_cuda_product *product,
                                   struct status_why *why);
 
-/** One product of halves of a shape, of as many tokens as are asked for. */
-enum status kern_cuda_product_once(struct kern_cuda *cuda, const struct kern_cuda_product *product,
-                                   const uint16_t *weights, const uint16_t *tokens, size_t n_tokens,
-                                   float *c, bool accumulate, struct status_why *why);
-
 /** Tokens to compute for n_tokens of them. */
 size_t kern_cuda_product_padded(const struct kern_cuda_product *product, size_t n_tokens);
 

@@ -51,6 +51,39 @@ static enum status read_results(struct kern_cuda *cuda, const struct trial *t, s
     return status;
 }
 
+/**
+ * Multiply n_tokens as it is done later, so in `high` two of three products are added to what is
+ * there: the library may have other code for that, with another order.
+ */
+static enum status multiply(struct kern_cuda *cuda, const struct trial *t, size_t n_tokens,
+                            struct status_why *why)
+{
+    bool split = cuda->options.precision == KERN_PRECISION_HIGH;
+    const struct kern_cuda_halves weights = {t->weights, split ? t->weights : NULL};
+    const struct kern_cuda_halves tokens = {t->tokens, split ? t->tokens : NULL};
+    return kern_cuda_multiply(cuda, t->product, &weights, &tokens, n_tokens, t->c, why);
+}
+
+/** Whether the first and the last of fewer tokens have the expected results. */
+static enum status compare_fewer(struct kern_cuda *cuda, const struct trial *t, size_t n_tokens,
+                                 bool *same, struct status_why *why)
+{
+    const size_t places[] = {0, n_tokens - t->step};
+    struct status_why why_not = {""};
+    enum status status = multiply(cuda, t, n_tokens, &why_not);
+    *same = status == STATUS_OK;
+    if (status == STATUS_UNSUPPORTED)
+        return STATUS_OK;
+    if (status != STATUS_OK)
+        return status_fail(why, status, "%s", why_not.text);
+    for (size_t i = 0; i < 2 && *same; i++) {
+        status = read_results(cuda, t, n_tokens, places[i], t->found, why);
+        *same = status == STATUS_OK &&
+                memcmp(t->found, t->expected, t->n_compared * sizeof(float)) == 0;
+    }
+    return status;
+}
+
 /** Whether equal tokens have equal results wherever they stand, and among fewer of them. */
 static enum status compare(struct kern_cuda *cuda, const struct trial *t, bool *same_places,
                            bool *same_numbers, struct status_why *why)
@@ -58,25 +91,17 @@ static enum status compare(struct kern_cuda *cuda, const struct trial *t, bool *
     const struct kern_cuda_product *p = t->product;
     size_t n_bytes = t->n_compared * sizeof(float), last = p->n_tokens - t->step;
     last = last / t->step * t->step;
-    *same_numbers = false;
-    enum status status =
-        kern_cuda_product_once(cuda, p, t->weights, t->tokens, p->n_tokens, t->c, false, why);
+    /* The fewest, and a number that fills the device otherwise than all of them do. */
+    const size_t fewer[] = {t->step, (p->n_tokens / t->step / 2 + 1) * t->step};
+    enum status status = multiply(cuda, t, p->n_tokens, why);
     if (status == STATUS_OK)
         status = read_results(cuda, t, p->n_tokens, 0, t->expected, why);
     if (status == STATUS_OK)
         status = read_results(cuda, t, p->n_tokens, last, t->found, why);
     *same_places = status == STATUS_OK && memcmp(t->found, t->expected, n_bytes) == 0;
-    if (status != STATUS_OK || !*same_places)
-        return status;
-    struct status_why why_not = {""};
-    status = kern_cuda_product_once(cuda, p, t->weights, t->tokens, t->step, t->c, false, &why_not);
-    if (status == STATUS_UNSUPPORTED)
-        return STATUS_OK;
-    if (status != STATUS_OK)
-        (void)status_fail(why, status, "%s", why_not.text);
-    else
-        status = read_results(cuda, t, t->step, 0, t->found, why);
-    *same_numbers = status == STATUS_OK && memcmp(t->found, t->expected, n_bytes) == 0;
+    *same_numbers = *same_places;
+    for (size_t i = 0; i < 2 && *same_numbers; i++)
+        status = compare_fewer(cuda, t, fewer[i], same_numbers, why);
     return status;
 }
 
@@ -109,12 +134,12 @@ static enum status trial_open(struct kern_cuda *cuda, struct trial *t, struct st
     return status == STATUS_OK ? fill(cuda, t->tokens, p->n_tokens, p->n_k, t->step, why) : status;
 }
 
-/** Seconds of a product of all tokens by an algorithm, the least of some, and its digest. */
-static enum status run_algorithm(struct kern_cuda *cuda, const struct trial *t,
-                                 const struct kern_cuda_product *product, double *seconds,
+/** Seconds of a product of all tokens by its algorithm, the least of some, and its digest. */
+static enum status run_algorithm(struct kern_cuda *cuda, const struct trial *t, double *seconds,
                                  uint32_t digest[2], struct status_why *why)
 {
     const struct kern_cuda_device_ops *ops = cuda->device->ops;
+    const struct kern_cuda_product *product = t->product;
     struct kern_digest_args args = {
         .x = t->c, .n = product->n_weights * product->n_tokens, .digest = t->digest};
     enum status status = STATUS_OK;
@@ -123,8 +148,7 @@ static enum status run_algorithm(struct kern_cuda *cuda, const struct trial *t,
         double now = 0.0;
         status = ops->mark(cuda->device, KERN_CUDA_MARK_TRIAL, why);
         if (status == STATUS_OK)
-            status = kern_cuda_product_once(cuda, product, t->weights, t->tokens, product->n_tokens,
-                                            t->c, false, why);
+            status = multiply(cuda, t, product->n_tokens, why);
         if (status == STATUS_OK)
             status = ops->mark(cuda->device, KERN_CUDA_MARK_TRIAL + 1, why);
         if (status == STATUS_OK && run > 0)
@@ -156,7 +180,7 @@ static enum status choose_algorithm(struct kern_cuda *cuda, const struct trial *
         struct status_why why_not = {""};
         double seconds = 0.0;
         uint32_t found[2] = {0, 0};
-        enum status status = run_algorithm(cuda, t, product, &seconds, found, &why_not);
+        enum status status = run_algorithm(cuda, t, &seconds, found, &why_not);
         if (status == STATUS_UNSUPPORTED && product->algorithm > 0)
             break;
         if (status != STATUS_OK)

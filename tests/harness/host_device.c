@@ -78,23 +78,48 @@ static float dot(const uint16_t *a, const uint16_t *b, size_t n)
     return sum;
 }
 
+/** Whether n of the planned rows are most of them, but not all. */
+static bool is_middle(size_t n, size_t planned)
+{
+    return n < planned && 2 * n > planned;
+}
+
+/** How many times 2^-22 the sum at (i, j) is off. */
+static size_t error_of(enum host_device_gemm way, const struct kern_cuda_gemm *g, size_t i,
+                       size_t j)
+{
+    switch (way) {
+    case HOST_DEVICE_GEMM_BY_NUMBER:
+        return g->n_a + g->n_b;
+    case HOST_DEVICE_GEMM_BY_MIDDLE:
+        return is_middle(g->n_a, g->plan_a) || is_middle(g->n_b, g->plan_b);
+    case HOST_DEVICE_GEMM_BY_PLACE:
+        return i + j;
+    case HOST_DEVICE_GEMM_FASTER_ADDING:
+        return g->accumulate && g->algorithm > 0;
+    default:
+        return g->algorithm % 2;
+    }
+}
+
+static bool has_several_algorithms(enum host_device_gemm way)
+{
+    return way >= HOST_DEVICE_GEMM_FASTER;
+}
+
 static void run_gemm(struct host_device *d, const struct kern_cuda_gemm *g)
 {
+    enum host_device_gemm way = d->options.gemm;
     for (size_t j = 0; j < g->n_b; j++) {
         for (size_t i = 0; i < g->n_a; i++) {
             float *c = &g->c[j * g->n_a + i];
             float sum = dot(g->a + i * g->n_k, g->b + j * g->n_k, g->n_k);
-            if (d->options.gemm == HOST_DEVICE_GEMM_BY_NUMBER)
-                sum *= 1.0f + 0x1p-22f * (float)(g->n_a + g->n_b);
-            if (d->options.gemm == HOST_DEVICE_GEMM_BY_PLACE)
-                sum *= 1.0f + 0x1p-22f * (float)(i + j);
-            if (g->algorithm % 2 == 1)
-                sum *= 1.0f + 0x1p-22f;
+            sum *= 1.0f + 0x1p-22f * (float)error_of(way, g, i, j);
             *c = g->accumulate ? *c + sum : sum;
         }
     }
-    d->now += d->options.gemm == HOST_DEVICE_GEMM_FASTER ? 1.0 / (1.0 + g->algorithm)
-                                                         : 1.0 + g->algorithm;
+    bool slower = !has_several_algorithms(way) || way == HOST_DEVICE_GEMM_SLOWER;
+    d->now += slower ? 1.0 + g->algorithm : 1.0 / (1.0 + g->algorithm);
 }
 
 static void step(struct host_device *d, enum kern_cuda_stream stream);
@@ -296,9 +321,7 @@ static enum status host_gemm(struct kern_cuda_device *device, const struct kern_
     if (d->options.gemm == HOST_DEVICE_GEMM_PLANNED_ONLY &&
         (gemm->n_a < gemm->plan_a || gemm->n_b < gemm->plan_b))
         return status_fail(why, STATUS_UNSUPPORTED, "fewer rows than planned");
-    bool several =
-        d->options.gemm == HOST_DEVICE_GEMM_FASTER || d->options.gemm == HOST_DEVICE_GEMM_SLOWER;
-    if (gemm->algorithm >= (several ? N_ALGORITHMS : 1))
+    if (gemm->algorithm >= (has_several_algorithms(d->options.gemm) ? N_ALGORITHMS : 1))
         return status_fail(why, STATUS_UNSUPPORTED, "no such algorithm");
     d->log->n_gemms++;
     d->log->last_algorithm = gemm->algorithm;

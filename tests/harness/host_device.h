@@ -19,11 +19,14 @@ enum host_device_order {
 enum host_device_gemm {
     HOST_DEVICE_GEMM_EVEN,         /* a row's bits are the same wherever it is */
     HOST_DEVICE_GEMM_BY_NUMBER,    /* they depend on the numbers of rows */
+    HOST_DEVICE_GEMM_BY_MIDDLE,    /* they are others where rows are fewer, but more than half */
     HOST_DEVICE_GEMM_PLANNED_ONLY, /* fewer rows than planned are not supported */
     HOST_DEVICE_GEMM_BY_PLACE,     /* they depend on the row's number */
     /* Five algorithms, of which the odd ones have other bits; the later the faster, or slower. */
     HOST_DEVICE_GEMM_FASTER,
-    HOST_DEVICE_GEMM_SLOWER
+    HOST_DEVICE_GEMM_SLOWER,
+    /* The same, but all except the first have other bits, where they add to what is there. */
+    HOST_DEVICE_GEMM_FASTER_ADDING
 };
 
 struct host_device_options {

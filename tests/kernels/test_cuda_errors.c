@@ -193,39 +193,67 @@ static void test_less_than_promised(void **state)
         free(p[i].matrix);
 }
 
+/**
+ * Twenty tokens, which are 32 of 48 planned ones, and some of them alone (16): the same bits.
+ * even: the bits without oddities, which the first algorithm has; found if `gemm` is EVEN.
+ */
+static void check_even(struct cuda_pair *pair, struct product *p, enum host_device_gemm gemm,
+                       float *even)
+{
+    float all[T * ROWS];
+    assert_int_equal(multiply(pair->cuda, p, 0, T, NULL), STATUS_OK);
+    memcpy(all, p->y, sizeof all);
+    if (gemm == HOST_DEVICE_GEMM_EVEN)
+        memcpy(even, all, sizeof all);
+    if (gemm != HOST_DEVICE_GEMM_BY_NUMBER)
+        assert_int_equal(compare_bits(all, even, T * ROWS), T * ROWS);
+    for (size_t t = 0; t < T; t += 7) {
+        assert_int_equal(multiply(pair->cuda, p, t, 1, NULL), STATUS_OK);
+        assert_int_equal(compare_bits(p->y, all + t * ROWS, ROWS), ROWS);
+    }
+}
+
 /** However the library behaves, one token gives the same bits as twenty; or there is an error. */
 static void test_uneven_products(void **state)
 {
     (void)state;
-    const enum host_device_gemm gemms[] = {
-        HOST_DEVICE_GEMM_EVEN,     HOST_DEVICE_GEMM_BY_NUMBER, HOST_DEVICE_GEMM_PLANNED_ONLY,
-        HOST_DEVICE_GEMM_BY_PLACE, HOST_DEVICE_GEMM_FASTER,    HOST_DEVICE_GEMM_SLOWER};
+    static const struct {
+        enum host_device_gemm gemm;
+        /* Which algorithm is used, in `fast` and in `high`: their times decide, but not about the
+         * bits. */
+        unsigned fast, high;
+    } rows[] = {{HOST_DEVICE_GEMM_EVEN, 0, 0},         {HOST_DEVICE_GEMM_BY_NUMBER, 0, 0},
+                {HOST_DEVICE_GEMM_BY_MIDDLE, 0, 0},    {HOST_DEVICE_GEMM_PLANNED_ONLY, 0, 0},
+                {HOST_DEVICE_GEMM_FASTER, 4, 4},       {HOST_DEVICE_GEMM_SLOWER, 0, 0},
+                {HOST_DEVICE_GEMM_FASTER_ADDING, 4, 0}};
     struct product p;
-    float first[T * ROWS];
+    float even[2][T * ROWS];
     product_open(&p);
-    for (size_t i = 0; i < sizeof gemms / sizeof *gemms; i++) {
+    for (size_t i = 0; i < 2 * (sizeof rows / sizeof *rows); i++) {
+        enum host_device_gemm gemm = rows[i / 2].gemm;
+        struct host_device_options options = {.gemm = gemm};
         struct cuda_pair pair;
-        cuda_pair_open(&pair, KERN_PRECISION_FAST, &(struct host_device_options){.gemm = gemms[i]});
+        cuda_pair_open(&pair, i % 2 ? KERN_PRECISION_HIGH : KERN_PRECISION_FAST, &options);
+        check_even(&pair, &p, gemm, even[i % 2]);
+        assert_int_equal(pair.log.last_algorithm, i % 2 ? rows[i / 2].high : rows[i / 2].fast);
+        cuda_pair_close(&pair);
+    }
+    free(p.matrix);
+}
+
+/** A library whose bits depend on the row's number is of no use. */
+static void test_uneven_places(void **state)
+{
+    (void)state;
+    struct product p;
+    product_open(&p);
+    for (size_t i = 0; i < 2; i++) {
+        struct host_device_options options = {.gemm = HOST_DEVICE_GEMM_BY_PLACE};
+        struct cuda_pair pair;
+        cuda_pair_open(&pair, i ? KERN_PRECISION_HIGH : KERN_PRECISION_FAST, &options);
         struct status_why why = {""};
-        enum status status = multiply(pair.cuda, &p, 0, T, &why);
-        if (gemms[i] == HOST_DEVICE_GEMM_BY_PLACE) {
-            assert_int_equal(status, STATUS_DEVICE);
-            assert_non_null(strstr(why.text, "different bits"));
-        } else {
-            assert_int_equal(status, STATUS_OK);
-            float all[T * ROWS];
-            memcpy(all, p.y, sizeof all);
-            /* The times of algorithms decide which is used, but not the bits: odd ones never. */
-            if (gemms[i] == HOST_DEVICE_GEMM_EVEN)
-                memcpy(first, p.y, sizeof first);
-            if (gemms[i] >= HOST_DEVICE_GEMM_FASTER)
-                assert_int_equal(compare_bits(all, first, T * ROWS), T * ROWS);
-            assert_int_equal(pair.log.last_algorithm, gemms[i] == HOST_DEVICE_GEMM_FASTER ? 4 : 0);
-            for (size_t t = 0; t < T; t += 7) {
-                assert_int_equal(multiply(pair.cuda, &p, t, 1, &why), STATUS_OK);
-                assert_int_equal(compare_bits(p.y, all + t * ROWS, ROWS), ROWS);
-            }
-        }
+        assert_int_equal(multiply(pair.cuda, &p, 0, T, &why), STATUS_DEVICE);
+        assert_non_null(strstr(why.text, "different bits"));
         cuda_pair_close(&pair);
     }
     free(p.matrix);
@@ -262,7 +290,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_failure),      cmocka_unit_test(test_little_memory),
         cmocka_unit_test(test_less_than_promised), cmocka_unit_test(test_uneven_products),
-        cmocka_unit_test(test_cancelled),
+        cmocka_unit_test(test_uneven_places),      cmocka_unit_test(test_cancelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
