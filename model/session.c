@@ -95,24 +95,39 @@ static enum status alloc_host(struct model_session *s, struct status_why *why)
     return STATUS_OK;
 }
 
-/** The weights of the layers, in the order of their use. */
-static enum status preload(struct model_session *s, struct status_why *why)
+/** n weights of products, of which those without data are not in the model. */
+static enum status preload_products(const struct model_session *s,
+                                    const struct kern_weight *const *weights, size_t n,
+                                    struct status_why *why)
 {
-    const struct model_hparams *h = &s->model->hparams;
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < h->n_layers; i++) {
-        const struct model_layer *layer = model_layer(s->model, i);
-        const struct kern_weight *const attention[] = {&layer->q, &layer->k, &layer->v,
-                                                       &layer->output};
-        for (size_t k = 0; status == STATUS_OK && k < 4; k++)
-            status = kern_preload(s->backend, attention[k], KERN_USE_LINEAR, why);
-        for (size_t e = 0; e < max_size(h->n_experts, 1); e++) {
-            const struct model_ffn *ffn = &layer->ffn[e];
-            const struct kern_weight *const inner[] = {&ffn->gate, &ffn->up, &ffn->down};
-            for (size_t k = 0; status == STATUS_OK && k < 3; k++)
-                status = kern_preload(s->backend, inner[k], KERN_USE_LINEAR, why);
-        }
+    for (size_t i = 0; status == STATUS_OK && i < n; i++) {
+        if (weights[i]->data)
+            status = kern_preload(s->backend, weights[i], KERN_USE_LINEAR, why);
     }
+    return status;
+}
+
+/** A layer's weights, in the order of their use. */
+static enum status preload_layer(const struct model_session *s, const struct model_layer *layer,
+                                 struct status_why *why)
+{
+    const struct kern_weight *const first[] = {&layer->q, &layer->k, &layer->v, &layer->output,
+                                               &layer->router};
+    enum status status = preload_products(s, first, sizeof first / sizeof *first, why);
+    for (size_t e = 0; status == STATUS_OK && e < max_size(s->model->hparams.n_experts, 1); e++) {
+        const struct model_ffn *ffn = &layer->ffn[e];
+        const struct kern_weight *const inner[] = {&ffn->gate, &ffn->up, &ffn->down};
+        status = preload_products(s, inner, sizeof inner / sizeof *inner, why);
+    }
+    return status;
+}
+
+static enum status preload(const struct model_session *s, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; status == STATUS_OK && i < s->model->hparams.n_layers; i++)
+        status = preload_layer(s, model_layer(s->model, i), why);
     return status;
 }
 

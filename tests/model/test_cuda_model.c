@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/context.h"
 #include "kernels/quant/registry.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/host_device.h"
@@ -135,6 +135,30 @@ static void test_features(void **state)
         check_exact(&models[i], 50, i);
 }
 
+/** A session brings a layer's weights to the device; the forward pass brings none. */
+static void test_session_preloads(void **state)
+{
+    (void)state;
+    enum { EXPERTS = 3, WEIGHTS = 4 + 1 + 3 * EXPERTS /* attention, router, experts */ };
+    struct fixture f = fixture_open(&(struct tiny_model_options){
+        .n_layers = 1, .n_ff = 32, .n_experts = EXPERTS, .n_experts_used = 2});
+    struct host_device_log log = {0};
+    use_cuda(&f, KERN_PRECISION_EXACT, &(struct host_device_options){0}, &log);
+    const size_t *n_uploads = &kern_cuda_of(f.backend)->cache.n_uploads;
+    struct model_session_options options = {.max_batch = WINDOW, .max_segment = WINDOW};
+    struct model_session *session;
+    assert_int_equal(model_session_open(&session, f.model, f.backend, &options, NULL), STATUS_OK);
+    model_session_close(session);
+    assert_int_equal(*n_uploads, WEIGHTS);
+    int32_t *tokens = fixture_tokens(&f, 9, WINDOW);
+    struct model_segment segment;
+    struct model_batch batch = fixture_window(tokens, WINDOW, &segment);
+    free(fixture_hidden(&f, &batch, (struct fixture_run){0}));
+    assert_int_equal(*n_uploads, WEIGHTS);
+    free(tokens);
+    fixture_close(&f);
+}
+
 /** ln p of the tokens after the first of the window, in double; unit: of simulated rounding. */
 static void evaluate_truth(const struct fixture *f, const int32_t *tokens, double unit,
                            double *log_probs)
@@ -246,6 +270,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_features),
+        cmocka_unit_test(test_session_preloads),
         cmocka_unit_test(test_precisions),
         cmocka_unit_test(test_huge_weights),
     };
