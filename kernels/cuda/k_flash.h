@@ -262,7 +262,8 @@ KERN_INLINE void kern_flash_spoil(const struct kern_flash_block *b, unsigned que
                                   const float *first, struct kern_vec4 *x)
 {
     for (unsigned i = 0; i < 4 && e + i < b->a->head_size; i++) {
-        if (!(fabsf(first[i]) < INFINITY) && kern_flash_meets(b, query, e + i))
+        /* What is NaN even so has it from the scores: there is nothing to ask. */
+        if (!isnan(x->v[i]) && !(fabsf(first[i]) < INFINITY) && kern_flash_meets(b, query, e + i))
             x->v[i] = NAN;
     }
 }
