@@ -29,7 +29,8 @@ enum status kern_cuda_vector(struct kern_cuda *cuda, const struct kern_weight *w
 size_t kern_cuda_rows_bytes(const struct kern_weight *weight, size_t n_rows);
 
 /**
- * Decode single rows of a weight that need not be on the device: they are uploaded packed.   rows: host, each below weight->n_rows.   memory: kern_cuda_rows_bytes().
+ * Decode single rows of a weight that need not be on the device: they are uploaded packed.
+ * rows: host, each below weight->n_rows.   memory: kern_cuda_rows_bytes().
  * y: device, [n_rows, n_cols].   largest: device, [n_rows], each row's largest magnitude; or NULL.
  */
 enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_weight *weight,
