@@ -186,7 +186,7 @@ static enum status check(struct cli_checking *c, struct status_why *why)
     if (status != STATUS_OK)
         return status;
     cli_check_print_beginning(c);
-    cli_job_begin(&c->job);
+    cli_job_begin(&c->job, true);
     c->run_options.window_done = on_window;
     c->run_options.progress = on_progress;
     c->run_options.user = c;

@@ -144,7 +144,7 @@ static enum status compare(struct cli_comparison *c, struct status_why *why)
     if (status != STATUS_OK)
         return status;
     cli_kld_print_beginning(c);
-    cli_job_begin(&c->job);
+    cli_job_begin(&c->job, true);
     c->run_options.window_done = on_window;
     c->run_options.progress = on_progress;
     c->run_options.user = c;

@@ -148,7 +148,7 @@ static enum status evaluate(struct cli_evaluation *e, struct status_why *why)
     if (status != STATUS_OK)
         return status;
     cli_report_beginning(e);
-    cli_job_begin(&e->job);
+    cli_job_begin(&e->job, true);
     e->run_options.window_done = on_window;
     e->run_options.progress = on_progress;
     e->run_options.user = e;

@@ -157,7 +157,7 @@ static enum status score(struct cli_scoring *s, struct status_why *why)
     if (s->scores.sequences.n)
         s->job.memory = eval_sequences_memory(&s->scores.sequences, &run);
     cli_score_report_beginning(s);
-    cli_job_begin(&s->job);
+    cli_job_begin(&s->job, s->scores.sequences.n > 0);
     enum status run_status = put_finished(s, why); /* with nothing to evaluate, or resumed */
     if (run_status == STATUS_OK)
         run_status = eval_sequences_run(&s->scores.sequences, &run, &s->job.stats, why);

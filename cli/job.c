@@ -75,8 +75,14 @@ void cli_job_catch_interrupts(struct cli_job *job)
         kern_set_cancel(job->backends.items[i], flag);
 }
 
-void cli_job_begin(struct cli_job *job)
+void cli_job_begin(struct cli_job *job, bool anything_left)
 {
+    size_t n_devices = 0;
+    for (size_t i = 0; i < job->backends.n; i++)
+        n_devices += kern_describe(job->backends.items[i]).own_memory;
+    if (n_devices && anything_left && !job->output->quiet)
+        fprintf(stderr, "assay: bringing the weights to the device%s ...\n",
+                status_plural(n_devices));
     cli_progress_begin(&job->progress, job->output->quiet);
 }
 

@@ -53,8 +53,11 @@ enum status cli_job_create_document(struct cli_job *job, struct status_why *why)
 /** From now on the first Ctrl-C ends the evaluation in an orderly manner: cli/interrupt.h. */
 void cli_job_catch_interrupts(struct cli_job *job);
 
-/** The evaluation begins: its progress is shown, unless with --quiet. */
-void cli_job_begin(struct cli_job *job);
+/**
+ * The evaluation begins: its progress is shown, unless with --quiet, and before that a line, if
+ * weights must be brought to a device. anything_left: whether there is something to evaluate.
+ */
+void cli_job_begin(struct cli_job *job, bool anything_left);
 
 /** After the run: how many tokens in how much time, on standard error. */
 void cli_job_print_speed(const struct cli_job *job);

@@ -221,7 +221,8 @@ static enum status evaluate(struct cli_tasks *t, struct status_why *why)
     if (status != STATUS_OK)
         return status;
     cli_tasks_report_beginning(t);
-    cli_job_begin(&t->job);
+    bool anything_left = !t->journal || eval_journal_n(t->journal) < t->choices.n;
+    cli_job_begin(&t->job, anything_left);
     enum status run_status = eval_choices_run(&t->choices, &run, &t->job.stats, why);
     cli_progress_clear(&t->job.progress);
     if (run_status != STATUS_OK && run_status != STATUS_CANCELLED)
