@@ -65,8 +65,6 @@ static enum status runner_open(struct runner *r, const struct eval_scorer *s,
     r->hidden = hidden;
     if (!status)
         status = model_session_open(&r->session, r->model, s->backend, session, why);
-    if (!status)
-        status = kern_preload(s->backend, model_head(r->model), KERN_USE_HEAD, why);
     return status;
 }
 
@@ -79,6 +77,27 @@ static enum status slab_open(struct eval_scorer *s, struct status_why *why)
     if (!s->slab.rows || !s->slab.pairs)
         return status_fail(why, STATUS_MEMORY, "no memory for the scores of %zu rows", n);
     return STATUS_OK;
+}
+
+/** Sessions of all models, and their heads: with them known, these are brought to the device. */
+static enum status runners_open(struct eval_scorer *s, const struct model *model,
+                                const struct eval_scorer_options *options, struct status_why *why)
+{
+    struct model_session_options session = eval_scorer_session(options, s->backend);
+    session.progress = on_tile;
+    session.progress_user = s;
+    if (options->base && options->base->kind == EVAL_ROWS_HIDDEN)
+        s->heads[0].matrix = options->base->head;
+    for (size_t i = 0; i < s->n_models; i++) {
+        struct runner *r = &s->runners[i];
+        r->model = eval_scorer_model(model, options, i);
+        enum status status = runner_open(r, s, &session, why);
+        if (status != STATUS_OK)
+            return status;
+        s->heads[s->n_heads - s->n_models + i] =
+            (struct kern_head){.hidden = r->hidden, .matrix = model_head(r->model)};
+    }
+    return kern_preload_heads(s->backend, s->heads, s->n_heads, why);
 }
 
 enum status eval_scorer_open(struct eval_scorer **out, const struct model *model,
@@ -104,16 +123,8 @@ enum status eval_scorer_open(struct eval_scorer **out, const struct model *model
     struct eval_row_flow_options flow = eval_scorer_flow(model, options, backend);
     if (status == STATUS_OK)
         status = eval_row_flow_open(&s->flow, backend, &flow, why);
-    struct model_session_options session = eval_scorer_session(options, backend);
-    session.progress = on_tile;
-    session.progress_user = s;
-    for (size_t i = 0; i < s->n_models && !status; i++) {
-        struct runner *r = &s->runners[i];
-        r->model = eval_scorer_model(model, options, i);
-        status = runner_open(r, s, &session, why);
-        s->heads[s->n_heads - s->n_models + i] =
-            (struct kern_head){.hidden = r->hidden, .matrix = model_head(r->model)};
-    }
+    if (status == STATUS_OK)
+        status = runners_open(s, model, options, why);
     if (status) {
         eval_scorer_close(s);
         return status;

@@ -116,12 +116,25 @@ static enum status vector_check(const struct kern_weight *w, size_t n, const cha
 }
 
 enum status kern_preload(struct kern_backend *b, const struct kern_weight *weight,
-                         enum kern_use use, struct status_why *why)
+                         struct status_why *why)
 {
     enum status status = weight_check(weight, "preload: weight", why);
     if (status != STATUS_OK || !b->ops->preload)
         return status;
-    return b->ops->preload(b, weight, use, why);
+    return b->ops->preload(b, weight, why);
+}
+
+enum status kern_preload_heads(struct kern_backend *b, const struct kern_head *heads,
+                               size_t n_heads, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t h = 0; status == STATUS_OK && h < n_heads; h++) {
+        if (heads[h].matrix)
+            status = weight_check(heads[h].matrix, "preload: a head", why);
+    }
+    if (status != STATUS_OK || !b->ops->preload_heads)
+        return status;
+    return b->ops->preload_heads(b, heads, n_heads, why);
 }
 
 enum status kern_embed(struct kern_backend *b, const struct kern_weight *table,

@@ -208,9 +208,6 @@ struct kern_record {
  */
 uint64_t kern_next_generation(void);
 
-/** What a weight will be used for. */
-enum kern_use { KERN_USE_LINEAR, KERN_USE_HEAD };
-
 struct kern_backend;
 
 /** What computes, for results, and how it wants to be used. */
@@ -236,8 +233,11 @@ struct kern_backend_ops {
                           struct status_why *why);
     enum status (*download)(struct kern_backend *b, void *to, const void *from, size_t n_bytes,
                             struct status_why *why);
+    /* These two are NULL where there is nothing to do. */
     enum status (*preload)(struct kern_backend *b, const struct kern_weight *weight,
-                           enum kern_use use, struct status_why *why); /* NULL: nothing to do */
+                           struct status_why *why);
+    enum status (*preload_heads)(struct kern_backend *b, const struct kern_head *heads,
+                                 size_t n_heads, struct status_why *why);
     enum status (*embed)(struct kern_backend *b, const struct kern_weight *table,
                          const int32_t *tokens, size_t n_tokens, float *x, struct status_why *why);
     enum status (*rmsnorm)(struct kern_backend *b, const struct kern_weight *gain, float eps,
@@ -300,11 +300,15 @@ enum status kern_download(struct kern_backend *b, void *to, const void *from, si
                           struct status_why *why);
 
 /**
- * Do what the first use of a weight would do, so that a run does not begin with it: copy it to the
- * device as long as there is room for it to stay, try the library's products. Nothing on a CPU.
+ * Do what the first kern_linear() of a weight would do, so that a run does not begin with it: copy
+ * it to the device as long as there is room for it to stay, try the library's products. Nothing on
+ * a CPU.
  */
 enum status kern_preload(struct kern_backend *b, const struct kern_weight *weight,
-                         enum kern_use use, struct status_why *why);
+                         struct status_why *why);
+/** The same for the first kern_score() of these heads; those without a matrix do not count. */
+enum status kern_preload_heads(struct kern_backend *b, const struct kern_head *heads,
+                               size_t n_heads, struct status_why *why);
 
 /** x[t] = row tokens[t] of the table, decoded. tokens: host, each below table->n_rows. */
 enum status kern_embed(struct kern_backend *b, const struct kern_weight *table,

@@ -103,7 +103,7 @@ static enum status preload_products(const struct model_session *s,
     enum status status = STATUS_OK;
     for (size_t i = 0; status == STATUS_OK && i < n; i++) {
         if (weights[i]->data)
-            status = kern_preload(s->backend, weights[i], KERN_USE_LINEAR, why);
+            status = kern_preload(s->backend, weights[i], why);
     }
     return status;
 }

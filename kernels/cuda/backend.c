@@ -140,6 +140,7 @@ static const struct kern_backend_ops cuda_ops = {
     .upload = cuda_upload,
     .download = cuda_download,
     .preload = kern_cuda_preload,
+    .preload_heads = kern_cuda_preload_heads,
     .embed = kern_cuda_embed,
     .rmsnorm = kern_cuda_rmsnorm,
     .linear = kern_cuda_linear,

@@ -112,7 +112,9 @@ void kern_cuda_collect_times(struct kern_backend *b);
 
 /* The operations; arguments as in kernels/backend.h. */
 enum status kern_cuda_preload(struct kern_backend *b, const struct kern_weight *weight,
-                              enum kern_use use, struct status_why *why);
+                              struct status_why *why);
+enum status kern_cuda_preload_heads(struct kern_backend *b, const struct kern_head *heads,
+                                    size_t n_heads, struct status_why *why);
 enum status kern_cuda_embed(struct kern_backend *b, const struct kern_weight *table,
                             const int32_t *tokens, size_t n_tokens, float *x,
                             struct status_why *why);

@@ -34,21 +34,28 @@ static enum status try_linear(struct kern_cuda *cuda, const struct kern_weight *
 }
 
 enum status kern_cuda_preload(struct kern_backend *b, const struct kern_weight *weight,
-                              enum kern_use use, struct status_why *why)
+                              struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
     size_t panel_rows = kern_cuda_panel_rows(cuda, weight);
-    enum status status;
-    if (use == KERN_USE_LINEAR) {
-        status = try_linear(cuda, weight, panel_rows, why);
-    } else {
-        const struct kern_head head = {.matrix = weight};
-        struct kern_cuda_walk_head walk_head = {.head = &head};
-        struct kern_cuda_walk walk =
-            kern_cuda_walk_of(cuda, KERN_CUDA_WALK_ROWS, weight->n_rows,
-                              kern_cuda_min(KERN_CUDA_WALK_VOCAB, panel_rows));
-        panel_rows = walk.tile_vocab;
-        status = kern_cuda_walk_prepare(&walk, &walk_head, why);
-    }
+    enum status status = try_linear(cuda, weight, panel_rows, why);
     return status == STATUS_OK ? upload_panels(cuda, weight, panel_rows, why) : status;
+}
+
+/** Walked together, heads are cut into tiles of the same rows: the panels that are uploaded. */
+enum status kern_cuda_preload_heads(struct kern_backend *b, const struct kern_head *heads,
+                                    size_t n_heads, struct status_why *why)
+{
+    struct kern_cuda *cuda = kern_cuda_of(b);
+    struct kern_cuda_walk walk = kern_cuda_walk_of(cuda, KERN_CUDA_WALK_ROWS, heads, n_heads);
+    enum status status = STATUS_OK;
+    for (size_t h = 0; status == STATUS_OK && h < n_heads; h++) {
+        struct kern_cuda_walk_head walk_head = {.head = &heads[h]};
+        if (!heads[h].matrix)
+            continue;
+        status = kern_cuda_walk_prepare(&walk, &walk_head, why);
+        if (status == STATUS_OK)
+            status = upload_panels(cuda, heads[h].matrix, walk.tile_vocab, why);
+    }
+    return status;
 }

@@ -68,10 +68,7 @@ static struct recording recording_of(struct kern_cuda *cuda, const struct kern_r
 {
     struct recording r = {.cuda = cuda, .op = op, .head = {.head = &op->head}};
     size_t n_vocab = op->head.matrix->n_rows;
-    size_t tile_vocab =
-        kern_cuda_min(KERN_CUDA_WALK_VOCAB, kern_cuda_panel_rows(cuda, op->head.matrix));
-    r.walk =
-        kern_cuda_walk_of(cuda, kern_cuda_min(slab_rows(n_vocab), op->n_rows), n_vocab, tile_vocab);
+    r.walk = kern_cuda_walk_of(cuda, kern_cuda_min(slab_rows(n_vocab), op->n_rows), &op->head, 1);
     r.slab = r.walk.max_rows;
     r.n_tiles = kern_cuda_divide_up(n_vocab, r.walk.tile_vocab);
     return r;

@@ -54,11 +54,8 @@ enum status kern_cuda_scoring_open(struct kern_cuda_scoring *s, struct kern_cuda
 {
     *s = (struct kern_cuda_scoring){
         .cuda = cuda, .op = op, .first_live = op->heads[0].recorded ? 1 : 0};
-    size_t tile_vocab = KERN_CUDA_WALK_VOCAB;
-    for (size_t h = s->first_live; h < op->n_heads; h++)
-        tile_vocab = kern_cuda_min(tile_vocab, kern_cuda_panel_rows(cuda, op->heads[h].matrix));
     s->walk =
-        kern_cuda_walk_of(cuda, op->n_rows, op->heads[s->first_live].matrix->n_rows, tile_vocab);
+        kern_cuda_walk_of(cuda, op->n_rows, op->heads + s->first_live, op->n_heads - s->first_live);
     s->heads = calloc(op->n_heads, sizeof *s->heads);
     if (!s->heads)
         return status_fail(why, STATUS_MEMORY, "no memory to score under %zu heads", op->n_heads);

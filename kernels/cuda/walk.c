@@ -5,10 +5,29 @@
 
 enum { EXACT_STEP = 128 /* a multiple of the lanes of a group */ };
 
-struct kern_cuda_walk kern_cuda_walk_of(struct kern_cuda *cuda, size_t n_rows, size_t n_vocab,
-                                        size_t tile_vocab)
+/** Vocabulary rows of a tile, and of all, into the walk. */
+static void cut_vocabulary(struct kern_cuda_walk *walk, const struct kern_head *heads,
+                           size_t n_heads)
 {
-    struct kern_cuda_walk walk = {.cuda = cuda, .n_vocab = n_vocab};
+    size_t tile = KERN_CUDA_WALK_VOCAB;
+    for (size_t h = 0; h < n_heads; h++) {
+        const struct kern_weight *matrix = heads[h].matrix;
+        if (!matrix)
+            continue;
+        walk->n_vocab = matrix->n_rows;
+        tile = kern_cuda_min(tile, kern_cuda_panel_rows(walk->cuda, matrix));
+    }
+    /* Whole score blocks, so that their sums are those of any other tile. */
+    if (tile > KERN_SCORE_BLOCK)
+        tile = tile / KERN_SCORE_BLOCK * KERN_SCORE_BLOCK;
+    walk->tile_vocab = kern_cuda_min(tile, walk->n_vocab);
+}
+
+struct kern_cuda_walk kern_cuda_walk_of(struct kern_cuda *cuda, size_t n_rows,
+                                        const struct kern_head *heads, size_t n_heads)
+{
+    struct kern_cuda_walk walk = {.cuda = cuda};
+    cut_vocabulary(&walk, heads, n_heads);
     walk.planned = KERN_CUDA_WALK_ROWS;
     walk.step = EXACT_STEP;
     /* Products of halves are planned for one number of rows, however few there are. */
@@ -17,10 +36,6 @@ struct kern_cuda_walk kern_cuda_walk_of(struct kern_cuda *cuda, size_t n_rows, s
         walk.step = 0;
     }
     walk.max_rows = kern_cuda_min(n_rows, walk.planned);
-    /* Whole score blocks, so that their sums are those of any other tile. */
-    if (tile_vocab > KERN_SCORE_BLOCK)
-        tile_vocab = tile_vocab / KERN_SCORE_BLOCK * KERN_SCORE_BLOCK;
-    walk.tile_vocab = kern_cuda_min(tile_vocab, n_vocab);
     return walk;
 }
 

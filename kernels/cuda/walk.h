@@ -33,9 +33,12 @@ struct kern_cuda_walk {
     size_t stride; /* of the logits at hand: n_rows, padded */
 };
 
-/** Sizes for n_rows hidden rows. tile_vocab: of a tile, at most; within a panel of every head. */
-struct kern_cuda_walk kern_cuda_walk_of(struct kern_cuda *cuda, size_t n_rows, size_t n_vocab,
-                                        size_t tile_vocab);
+/**
+ * Sizes for n_rows hidden rows of heads that are walked together: a tile is within a panel of each.
+ * Heads without a matrix do not count; one must have it.
+ */
+struct kern_cuda_walk kern_cuda_walk_of(struct kern_cuda *cuda, size_t n_rows,
+                                        const struct kern_head *heads, size_t n_heads);
 
 /** Rows that arrays of a walk have room for: what `max_rows` are padded to. */
 size_t kern_cuda_walk_room(const struct kern_cuda_walk *walk);

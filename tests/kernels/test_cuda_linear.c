@@ -85,7 +85,7 @@ static void test_linear_streaming(void **state)
         struct host_device_options way = cuda_pair_way(i);
         cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
         for (size_t k = 0; i % 2 && k < N; k++) /* more than there is room for */
-            assert_int_equal(kern_preload(p.cuda, &weights[k], KERN_USE_LINEAR, NULL), STATUS_OK);
+            assert_int_equal(kern_preload(p.cuda, &weights[k], NULL), STATUS_OK);
         for (int round = 0; round < 3; round++) {
             for (size_t k = 0; k < N; k++)
                 check_linear(&p, &r, &weights[k], 1 + rng_below(&r, 20));
@@ -206,7 +206,7 @@ static void test_preload(void **state)
         struct kern_weight w = cuda_data_float_weight(&r, 300, 256); /* panels of 64 */
         float *x = cuda_data_floats(&r, 256, 1.0f), *y = cuda_data_floats(&r, 300, 1.0f);
         float *device_x = cuda_pair_put(&p, x, 256), *device_y = cuda_pair_put(&p, y, 300);
-        assert_int_equal(kern_preload(p.cuda, &w, KERN_USE_LINEAR, NULL), STATUS_OK);
+        assert_int_equal(kern_preload(p.cuda, &w, NULL), STATUS_OK);
         size_t n_uploads = kern_cuda_of(p.cuda)->cache.n_uploads, n_gemms = p.log.n_gemms;
         assert_int_equal(n_uploads, 5);
         struct kern_linear op = {

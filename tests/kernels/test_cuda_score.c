@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/cuda/context.h"
 #include "tests/kernels/cuda_pair.h"
 #include "tests/kernels/score_scene.h"
 
@@ -164,6 +165,26 @@ static void test_many_rows(void **state)
     check_scene(&p, &s.op, true);
     scene_close(&s);
     cuda_pair_close(&p);
+}
+
+/** Heads whose panels differ are preloaded as they are used together. */
+static void test_preload(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+        struct scene s;
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(i);
+        cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+        scene_open(&s, 70 + i, 3, 17, 500); /* panels of 384, 384 and 256 rows */
+        const size_t *n_uploads = &kern_cuda_of(p.cuda)->cache.n_uploads;
+        assert_int_equal(kern_preload_heads(p.cuda, s.heads, 3, NULL), STATUS_OK);
+        assert_int_equal(*n_uploads, 3 * 2);
+        check_scene(&p, &s.op, true);
+        assert_int_equal(*n_uploads, 3 * 2);
+        scene_close(&s);
+        cuda_pair_close(&p);
+    }
 }
 
 /** NaN, infinities and rows without any finite logit, in the bias and the hidden rows. */
@@ -343,7 +364,7 @@ int main(void)
         cmocka_unit_test(test_heads),      cmocka_unit_test(test_wide_rows),
         cmocka_unit_test(test_many_rows),  cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_records),    cmocka_unit_test(test_record_slabs),
-        cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_precisions), cmocka_unit_test(test_preload),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (kern_cuda_n_devices() == 0) {
