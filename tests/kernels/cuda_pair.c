@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -11,9 +12,12 @@
 
 static bool real_device;
 
-void cuda_pair_use_real_device(void)
+bool cuda_pair_use_real_device(void)
 {
-    real_device = true;
+    real_device = kern_cuda_n_devices() > 0;
+    if (!real_device)
+        puts("no CUDA device here: the real device is not tested");
+    return real_device;
 }
 
 bool cuda_pair_is_real(void)

@@ -3,6 +3,8 @@
 #ifndef TESTS_KERNELS_CUDA_PAIR_H
 #define TESTS_KERNELS_CUDA_PAIR_H
 
+#include <stdbool.h>
+
 #include "kernels/backend.h"
 #include "kernels/cuda/cuda.h"
 #include "tests/harness/host_device.h"
@@ -12,8 +14,11 @@ struct cuda_pair {
     struct host_device_log log;
 };
 
-/** Pairs opened from now on have the first real device; host_device_options do not matter then. */
-void cuda_pair_use_real_device(void);
+/**
+ * Pairs opened from now on have the first real device; host_device_options do not matter then.
+ * false, said on standard output: there is none.
+ */
+bool cuda_pair_use_real_device(void);
 /** Whether they have: its work cannot be counted. */
 bool cuda_pair_is_real(void);
 
