@@ -126,14 +126,20 @@ cJSON *cli_json_add_model(struct cli_json *json, cJSON *parent, const char *key,
     return o;
 }
 
+cJSON *cli_json_add_input(struct cli_json *json, const struct eval_text *input)
+{
+    cJSON *o = cli_json_object(json, json->root, "text");
+    cli_json_text(json, o, "sha256", input->sha256);
+    cli_json_uint(json, o, "n_bytes", input->file_bytes);
+    return o;
+}
+
 cJSON *cli_json_add_text(struct cli_json *json, const struct eval_text *text,
                          const struct eval_stream *stream, const struct eval_plan *plan,
                          const struct model_tokenizer *tokenizer)
 {
     if (*text->sha256) {
-        cJSON *o = cli_json_object(json, json->root, "text");
-        cli_json_text(json, o, "sha256", text->sha256);
-        cli_json_uint(json, o, "n_bytes", text->file_bytes);
+        cJSON *o = cli_json_add_input(json, text);
         cli_json_flag(json, o, "newline_dropped", text->newline_dropped);
     } else
         cli_json_text(json, json->root, "text", NULL);

@@ -34,6 +34,9 @@ void cli_json_add_arithmetic(struct cli_json *json, cJSON *settings,
 cJSON *cli_json_add_model(struct cli_json *json, cJSON *parent, const char *key,
                           const struct cli_model *model);
 
+/** "text": digest and size of the file that is evaluated; the object, for what else is known. */
+cJSON *cli_json_add_input(struct cli_json *json, const struct eval_text *input);
+
 /**
  * Objects `text` (null where there was none: sha256 is ""), `tokens` and, without their sums, the
  * numbers of `windows`, which is returned.

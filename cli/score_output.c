@@ -113,9 +113,7 @@ static void add_subject(struct cli_json *json, const struct cli_scoring *s)
 {
     add_settings(json, s);
     cli_json_add_model(json, json->root, "model", &s->model);
-    cJSON *text = cli_json_object(json, json->root, "text");
-    cli_json_text(json, text, "sha256", s->text.sha256);
-    cli_json_uint(json, text, "n_bytes", s->text.file_bytes);
+    cJSON *text = cli_json_add_input(json, &s->text);
     cli_json_uint(json, text, "n_requests", s->requests.n);
 }
 

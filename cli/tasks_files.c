@@ -90,9 +90,7 @@ static void add_subject(struct cli_json *json, const struct cli_tasks *t)
     cli_json_add_model_settings(json, settings, &s->load);
     cli_json_add_arithmetic(json, settings, &s->machine, t->job.backend);
     cli_json_add_model(json, json->root, "model", &t->model);
-    cJSON *text = cli_json_object(json, json->root, "text");
-    cli_json_text(json, text, "sha256", t->text.sha256);
-    cli_json_uint(json, text, "n_bytes", t->text.file_bytes);
+    cJSON *text = cli_json_add_input(json, &t->text);
     cli_json_uint(json, text, "n_tasks", t->dataset.n_questions);
 }
 
