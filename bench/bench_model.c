@@ -22,13 +22,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "bench/bench.h"
 #include "bench/synthetic.h"
-#include "eval/batch_size.h"
-#include "eval/clock.h"
-#include "eval/cost.h"
-#include "eval/perplexity.h"
-#include "eval/run.h"
+#include "eval/metrics/perplexity.h"
+#include "eval/run/batch_size.h"
+#include "eval/run/cost.h"
+#include "eval/run/run.h"
 #include "kernels/cpu/cpu.h"
 #include "tests/harness/rng.h"
 
@@ -160,7 +160,7 @@ static void run_once(const struct settings *s, struct bench *b, bool first)
     struct status_why why = {""};
     if (s->cold)
         drop_from_cache(b->path);
-    double started = eval_clock_seconds(), cpu_started = cpu_seconds();
+    double started = base_clock_seconds(), cpu_started = cpu_seconds();
     struct kern_backend *backend;
     must(kern_cpu_open(&backend, &s->cpu, &why), &why);
     struct gguf_file *file;
@@ -168,9 +168,9 @@ static void run_once(const struct settings *s, struct bench *b, bool first)
     struct model *model;
     struct model_options model_options = {0};
     must(model_open(&model, file, &model_options, &why), &why);
-    struct times times = {.load = eval_clock_seconds() - started};
+    struct times times = {.load = base_clock_seconds() - started};
     double nll = evaluate(s, b, backend, model);
-    times.total = eval_clock_seconds() - started;
+    times.total = base_clock_seconds() - started;
     times.cpu = cpu_seconds() - cpu_started;
     kern_times_read(backend, &times.phases);
     snprintf(b->products, sizeof b->products, "%s, %s", kern_cpu_isa_name(backend),

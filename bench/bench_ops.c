@@ -18,7 +18,7 @@
 
 #include "bench/bench.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/cpu/ops.h"
+#include "kernels/numerics/ops.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/rng.h"
 

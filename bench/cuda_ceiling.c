@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "kernels/cuda/device.h"
-#include "kernels/cuda/k_product.h"
+#include "kernels/cuda/device/device.h"
+#include "kernels/cuda/kernels/product.h"
 
 enum { MOST = 8192 * 14336, REPEATS = 6 };
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "gguf/status.h"
+#include "base/status.h"
 
 struct cuda_ceiling {
     double rate;            /* operations a second, the median of some runs */

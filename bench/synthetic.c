@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "gguf/write.h"
+#include "tests/harness/gguf_writer.h"
 #include "tests/harness/random_blocks.h"
 
 enum {
@@ -157,7 +157,7 @@ static bool add_vocabulary(struct maker *m)
     enum { WORD = 16, N_SPECIAL = 3, N_BYTES = 256 };
     uint32_t n = m->shape.n_vocab;
     char(*words)[WORD] = malloc((size_t)n * WORD);
-    struct gguf_string *tokens = malloc(n * sizeof *tokens);
+    struct base_string *tokens = malloc(n * sizeof *tokens);
     float *scores = malloc(n * sizeof *scores);
     int32_t *types = malloc(n * sizeof *types);
     bool ok = words && tokens && scores && types;
@@ -171,7 +171,7 @@ static bool add_vocabulary(struct maker *m)
             snprintf(words[i], WORD, "%c", 'a' + (int)(i - N_SPECIAL - N_BYTES));
         else
             snprintf(words[i], WORD, "#%u", i);
-        tokens[i] = (struct gguf_string){words[i], 0};
+        tokens[i] = (struct base_string){words[i], 0};
         while (words[i][tokens[i].n_bytes])
             tokens[i].n_bytes++;
         scores[i] = -(float)i;

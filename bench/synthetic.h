@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "gguf/status.h"
+#include "base/status.h"
 
 struct synthetic {
     const char *shape; /* "tiny"; "1b", "8b": those of TinyLlama 1.1B and Llama 3 8B */

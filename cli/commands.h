@@ -2,7 +2,7 @@
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
-#include "cli/args.h"
+#include "cli/options/args.h"
 
 extern const struct cli_command cli_command_check;
 extern const struct cli_command cli_command_compare;

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/interrupt.h"
-#include "cli/mapping_fault.h"
+#include "cli/session/interrupt.h"
+#include "cli/session/mapping_fault.h"
 
 int cli_exit_code(enum status status)
 {

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "cli/args.h"
+#include "cli/options/args.h"
 
 /** Exit codes, the same for every command; docs/assay.1 lists them. */
 enum {

@@ -1,8 +1,8 @@
 /* One GGUF file from its first byte to the end of its directory. */
 #include <inttypes.h>
 
+#include "base/text/quote.h"
 #include "gguf/file_impl.h"
-#include "gguf/quote.h"
 
 enum {
     PAIR_BYTES_MIN = 14, /* a key of one byte, a type, a value of one byte */
@@ -45,31 +45,31 @@ static enum status check_count(uint64_t count, uint64_t bytes_each, uint64_t n_l
                        count, what, n_left / bytes_each, n_left);
 }
 
-static enum status read_header(struct gguf_span *span, struct header *header,
+static enum status read_header(struct gguf_cursor *span, struct header *header,
                                struct status_why *why)
 {
     static const char magic[4] = {'G', 'G', 'U', 'F'};
     size_t n_shown = span->n_bytes < sizeof magic ? (size_t)span->n_bytes : sizeof magic;
     if (n_shown < sizeof magic || memcmp(span->data, magic, sizeof magic) != 0) {
-        struct gguf_quoted shown;
-        struct gguf_string start = {(const char *)span->data, n_shown};
+        struct base_quoted shown;
+        struct base_string start = {(const char *)span->data, n_shown};
         return status_fail(why, STATUS_FORMAT,
                            "is not a GGUF file: begins with %s, expected 'GGUF'",
-                           gguf_quote(&shown, start));
+                           base_quote(&shown, start));
     }
     span->at = sizeof magic;
-    enum status status = gguf_span_u32(span, &header->version, "the version", why);
+    enum status status = gguf_cursor_u32(span, &header->version, "the version", why);
     if (status == STATUS_OK)
         status = check_version(header->version, why);
     if (status == STATUS_OK)
-        status = gguf_span_u64(span, &header->n_tensors, "the number of tensors", why);
+        status = gguf_cursor_u64(span, &header->n_tensors, "the number of tensors", why);
     if (status == STATUS_OK)
-        status = gguf_span_u64(span, &header->n_pairs, "the number of key/value pairs", why);
+        status = gguf_cursor_u64(span, &header->n_pairs, "the number of key/value pairs", why);
     if (status == STATUS_OK)
         status =
-            check_count(header->n_tensors, ENTRY_BYTES_MIN, gguf_span_left(span), "tensors", why);
+            check_count(header->n_tensors, ENTRY_BYTES_MIN, gguf_cursor_left(span), "tensors", why);
     if (status == STATUS_OK)
-        status = check_count(header->n_pairs, PAIR_BYTES_MIN, gguf_span_left(span),
+        status = check_count(header->n_pairs, PAIR_BYTES_MIN, gguf_cursor_left(span),
                              "key/value pairs", why);
     return status;
 }
@@ -111,7 +111,7 @@ static enum status set_data_offset(struct gguf_shard *shard, uint64_t directory_
 static enum status read_shard(struct gguf_file *file, size_t i_shard, struct status_why *why)
 {
     struct gguf_shard *shard = &file->shards[i_shard];
-    struct gguf_span span = {shard->data, shard->n_bytes, 0};
+    struct gguf_cursor span = {shard->data, shard->n_bytes, 0};
     struct header header = {0};
     size_t first = file->tensor_names.n_entries;
     enum status status = read_header(&span, &header, why);

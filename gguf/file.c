@@ -40,7 +40,7 @@ enum status gguf_file_map_shard(struct gguf_file *file, size_t i_shard, const ch
 
 enum status gguf_file_copy_names(struct gguf_file *file, struct status_why *why)
 {
-    const struct gguf_name *names = file->tensor_names.entries;
+    const struct base_name *names = file->tensor_names.entries;
     size_t n = file->tensor_names.n_entries;
     size_t n_bytes = 1;
     for (size_t i = 0; i < n; i++)
@@ -125,7 +125,7 @@ void gguf_close(struct gguf_file *file)
         struct gguf_shard *shard = &file->shards[i];
         free(shard->path);
         free(shard->kv);
-        gguf_names_free(&shard->kv_names);
+        base_names_free(&shard->kv_names);
         gguf_map_close(&shard->map);
     }
     while (file->overrides) {
@@ -136,7 +136,7 @@ void gguf_close(struct gguf_file *file)
     free(file->path);
     free(file->shards);
     free(file->tensors);
-    gguf_names_free(&file->tensor_names);
+    base_names_free(&file->tensor_names);
     free(file->name_bytes);
     free(file);
 }
@@ -163,8 +163,8 @@ const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t i)
 
 const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const char *name)
 {
-    size_t i = gguf_names_find(&file->tensor_names, (struct gguf_string){name, strlen(name)});
-    return i == GGUF_NAMES_NONE ? NULL : &file->tensors[i];
+    size_t i = base_names_find(&file->tensor_names, (struct base_string){name, strlen(name)});
+    return i == BASE_NAMES_NONE ? NULL : &file->tensors[i];
 }
 
 size_t gguf_n_shards(const struct gguf_file *file)

@@ -12,16 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gguf/status.h"
+#include "base/status.h"
+#include "base/text/string.h"
 #include "gguf/type.h"
 
 struct gguf_file;
-
-/** Bytes of a string in the mapping; not NUL-terminated, may hold any byte. */
-struct gguf_string {
-    const char *data;
-    size_t n_bytes;
-};
 
 /** One tensor of the directory. */
 struct gguf_tensor {

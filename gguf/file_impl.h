@@ -7,10 +7,10 @@
 #ifndef GGUF_FILE_IMPL_H
 #define GGUF_FILE_IMPL_H
 
+#include "base/text/names.h"
+#include "gguf/cursor.h"
 #include "gguf/map.h"
 #include "gguf/meta.h"
-#include "gguf/names.h"
-#include "gguf/span.h"
 
 enum { GGUF_MAX_DIMS = 4, GGUF_DEFAULT_ALIGNMENT = 32 };
 
@@ -23,7 +23,7 @@ struct gguf_shard {
     uint32_t version;
     struct gguf_kv *kv; /* [kv_names.n_entries] */
     size_t kv_capacity;
-    struct gguf_names kv_names;
+    struct base_names kv_names;
     uint64_t alignment;
     uint64_t data_offset; /* where tensor data starts; without tensors, where the directory ends */
 };
@@ -40,7 +40,7 @@ struct gguf_file {
     size_t n_shards;
     struct gguf_tensor *tensors; /* [tensor_names.n_entries] */
     size_t tensor_capacity;
-    struct gguf_names tensor_names;
+    struct base_names tensor_names;
     char *name_bytes; /* the NUL-terminated copies of the names */
     struct gguf_override *overrides;
 };
@@ -73,7 +73,7 @@ enum status gguf_split_count(const struct gguf_shard *shard, uint32_t *count,
 enum status gguf_directory_read(struct gguf_file *file, size_t shard, struct status_why *why);
 
 /** The key/value section: n_pairs pairs from the cursor on, into shard->kv. */
-enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_span *span, uint64_t n_pairs,
+enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_cursor *span, uint64_t n_pairs,
                             struct status_why *why);
 
 /** Add one pair, whose key and bytes must outlive the shard.   Fails: also on a known key. */
@@ -81,7 +81,7 @@ enum status gguf_pairs_append(struct gguf_shard *shard, const struct gguf_kv *kv
                               struct status_why *why);
 
 /** The tensor section: n_tensors entries from the cursor on; where data lies is not checked. */
-enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_span *span,
+enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_cursor *span,
                               uint64_t n_tensors, struct status_why *why);
 
 /** Check where the data of tensors [first, all) of a shard lie, and point them at it. */

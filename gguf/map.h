@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "gguf/status.h"
+#include "base/status.h"
 
 /** Zero-initialised is a valid, empty object. */
 struct gguf_map {
@@ -17,7 +17,7 @@ struct gguf_map {
  * Map the file at `path`.
  * Pages are read from the disk when they are touched, and shared with other processes.
  * The file must not shrink while it is mapped: touching the lost part raises SIGBUS, which the
- * program turns into a sentence (cli/mapping_fault.h).
+ * program turns into a sentence (cli/session/mapping_fault.h).
  * Fails: STATUS_IO (missing, unreadable, a directory, not a regular file, empty). The
  *        sentence begins with the path.
  */

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/text/quote.h"
 #include "gguf/file_impl.h"
-#include "gguf/quote.h"
 
 static const struct {
     const char *name;
@@ -63,8 +63,8 @@ const struct gguf_kv *gguf_kv_at(const struct gguf_file *file, size_t i)
 
 const struct gguf_kv *gguf_shard_find(const struct gguf_shard *shard, const char *key)
 {
-    size_t i = gguf_names_find(&shard->kv_names, (struct gguf_string){key, strlen(key)});
-    return i == GGUF_NAMES_NONE ? NULL : &shard->kv[i];
+    size_t i = base_names_find(&shard->kv_names, (struct base_string){key, strlen(key)});
+    return i == BASE_NAMES_NONE ? NULL : &shard->kv[i];
 }
 
 const struct gguf_kv *gguf_kv_find(const struct gguf_file *file, const char *key)
@@ -113,10 +113,10 @@ double gguf_kv_float(const struct gguf_kv *kv, uint64_t i)
 /* "key 'x' is an array of i32" and what was wanted instead. */
 static enum status fail_type(const struct gguf_kv *kv, const char *expected, struct status_why *why)
 {
-    struct gguf_quoted key;
+    struct base_quoted key;
     bool is_array = kv->type == GGUF_VALUE_ARRAY;
     return status_fail(why, STATUS_FORMAT, "key %s is of type %s%s, expected %s",
-                       gguf_quote(&key, kv->key), is_array ? "array of " : "",
+                       base_quote(&key, kv->key), is_array ? "array of " : "",
                        gguf_value_type_name(kv->element_type), expected);
 }
 
@@ -124,16 +124,16 @@ enum status gguf_kv_u32(const struct gguf_kv *kv, uint32_t *value, struct status
 {
     if (!gguf_value_is_int(kv->type))
         return fail_type(kv, "an integer", why);
-    struct gguf_quoted key;
+    struct base_quoted key;
     if (kv->type == GGUF_VALUE_U64 && gguf_load_u64(kv->data) > UINT32_MAX)
         return status_fail(why, STATUS_FORMAT,
                            "key %s is %" PRIu64 ", expected an integer from 0 to %" PRIu32,
-                           gguf_quote(&key, kv->key), gguf_load_u64(kv->data), UINT32_MAX);
+                           base_quote(&key, kv->key), gguf_load_u64(kv->data), UINT32_MAX);
     int64_t found = gguf_kv_int(kv, 0);
     if (found < 0 || found > UINT32_MAX)
         return status_fail(why, STATUS_FORMAT,
                            "key %s is %" PRId64 ", expected an integer from 0 to %" PRIu32,
-                           gguf_quote(&key, kv->key), found, UINT32_MAX);
+                           base_quote(&key, kv->key), found, UINT32_MAX);
     *value = (uint32_t)found;
     return STATUS_OK;
 }
@@ -199,7 +199,7 @@ enum status gguf_get_bool(const struct gguf_file *file, const char *key, bool *v
 }
 
 enum status gguf_get_string(const struct gguf_file *file, const char *key,
-                            struct gguf_string *value, bool *found, struct status_why *why)
+                            struct base_string *value, bool *found, struct status_why *why)
 {
     const struct gguf_kv *kv;
     enum status status = look_up(file, key, &kv, found, why);
@@ -214,28 +214,28 @@ enum status gguf_get_string(const struct gguf_file *file, const char *key,
     return STATUS_OK;
 }
 
-static struct gguf_string string_at(const uint8_t *at)
+static struct base_string string_at(const uint8_t *at)
 {
-    return (struct gguf_string){.data = (const char *)at + sizeof(uint64_t),
+    return (struct base_string){.data = (const char *)at + sizeof(uint64_t),
                                 .n_bytes = (size_t)gguf_load_u64(at)};
 }
 
-struct gguf_string gguf_kv_string(const struct gguf_kv *kv, uint64_t i)
+struct base_string gguf_kv_string(const struct gguf_kv *kv, uint64_t i)
 {
-    struct gguf_string string = string_at(kv->data);
+    struct base_string string = string_at(kv->data);
     for (; i > 0; i--)
         string = string_at((const uint8_t *)string.data + string.n_bytes);
     return string;
 }
 
-enum status gguf_kv_strings(const struct gguf_kv *kv, struct gguf_string **out,
+enum status gguf_kv_strings(const struct gguf_kv *kv, struct base_string **out,
                             struct status_why *why)
 {
     *out = NULL;
     if (kv->element_type != GGUF_VALUE_STRING)
         return fail_type(kv, "array of string", why);
     /* The reader has seen that many strings in the file: the count is not just a claim. */
-    struct gguf_string *strings = malloc((size_t)kv->count * sizeof *strings + 1);
+    struct base_string *strings = malloc((size_t)kv->count * sizeof *strings + 1);
     if (!strings)
         return status_fail(why, STATUS_MEMORY, "out of memory for %" PRIu64 " strings", kv->count);
     const uint8_t *at = kv->data;

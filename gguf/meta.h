@@ -28,7 +28,7 @@ enum gguf_value_type {
 
 /** One key/value pair. */
 struct gguf_kv {
-    struct gguf_string key;
+    struct base_string key;
     enum gguf_value_type type;
     enum gguf_value_type element_type; /* of an array; = type otherwise */
     uint64_t count;                    /* elements of an array; 1 otherwise */
@@ -66,7 +66,7 @@ enum status gguf_get_f32(const struct gguf_file *file, const char *key, float *v
 enum status gguf_get_bool(const struct gguf_file *file, const char *key, bool *value, bool *found,
                           struct status_why *why);
 enum status gguf_get_string(const struct gguf_file *file, const char *key,
-                            struct gguf_string *value, bool *found, struct status_why *why);
+                            struct base_string *value, bool *found, struct status_why *why);
 
 /**
  * An array of u32/i32/... as int64, element i; a scalar counts as an array of one.
@@ -79,13 +79,13 @@ bool gguf_value_is_int(enum gguf_value_type type);
 bool gguf_value_is_float(enum gguf_value_type type);
 
 /** String i of a string array, or of a scalar (i is 0). Cost: steps over those before it. */
-struct gguf_string gguf_kv_string(const struct gguf_kv *kv, uint64_t i);
+struct base_string gguf_kv_string(const struct gguf_kv *kv, uint64_t i);
 
 /**
  * All strings of a string array, in one pass.
  * out: array of kv->count strings (bytes in the mapping); the caller frees it with free().
  */
-enum status gguf_kv_strings(const struct gguf_kv *kv, struct gguf_string **out,
+enum status gguf_kv_strings(const struct gguf_kv *kv, struct base_string **out,
                             struct status_why *why);
 
 #endif

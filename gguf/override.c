@@ -29,8 +29,8 @@ enum status gguf_override(struct gguf_file *file, const struct gguf_kv *pair,
     own.element_type = own.type;
     own.count = 1;
     struct gguf_shard *shard = &file->shards[0];
-    size_t i = gguf_names_find(&shard->kv_names, pair->key);
-    if (i == GGUF_NAMES_NONE)
+    size_t i = base_names_find(&shard->kv_names, pair->key);
+    if (i == BASE_NAMES_NONE)
         return gguf_pairs_append(shard, &own, why);
     shard->kv[i] = own;
     return STATUS_OK;

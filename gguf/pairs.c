@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/text/quote.h"
 #include "gguf/file_impl.h"
-#include "gguf/quote.h"
 
 static enum status check_value_type(uint32_t type, const char *what, struct status_why *why)
 {
@@ -24,20 +24,20 @@ static enum status check_bools(const uint8_t *values, uint64_t count, struct sta
 }
 
 /* Step over `count` values of one type that is not an array. */
-static enum status skip_values(struct gguf_span *span, uint32_t type, uint64_t count,
+static enum status skip_values(struct gguf_cursor *span, uint32_t type, uint64_t count,
                                struct status_why *why)
 {
     size_t size = gguf_value_size(type);
     if (size != 0) {
         const uint8_t *values; /* the product cannot wrap: read_array_head checked count */
-        enum status status = gguf_span_take(span, count * size, &values, "the value", why);
+        enum status status = gguf_cursor_take(span, count * size, &values, "the value", why);
         if (status == STATUS_OK && type == GGUF_VALUE_BOOL)
             status = check_bools(values, count, why);
         return status;
     }
     for (uint64_t i = 0; i < count; i++) {
-        struct gguf_string skipped;
-        enum status status = gguf_span_string(span, &skipped, "a string", why);
+        struct base_string skipped;
+        enum status status = gguf_cursor_string(span, &skipped, "a string", why);
         if (status != STATUS_OK)
             return status;
     }
@@ -45,15 +45,15 @@ static enum status skip_values(struct gguf_span *span, uint32_t type, uint64_t c
 }
 
 /* The head of an array: element type and count, both checked. */
-static enum status read_array_head(struct gguf_span *span, struct gguf_kv *kv,
+static enum status read_array_head(struct gguf_cursor *span, struct gguf_kv *kv,
                                    struct status_why *why)
 {
     uint32_t type;
-    enum status status = gguf_span_u32(span, &type, "the array's element type", why);
+    enum status status = gguf_cursor_u32(span, &type, "the array's element type", why);
     if (status == STATUS_OK)
         status = check_value_type(type, "the array's element type", why);
     if (status == STATUS_OK)
-        status = gguf_span_u64(span, &kv->count, "the array's count", why);
+        status = gguf_cursor_u64(span, &kv->count, "the array's count", why);
     if (status != STATUS_OK)
         return status;
     if (type == GGUF_VALUE_ARRAY)
@@ -62,19 +62,19 @@ static enum status read_array_head(struct gguf_span *span, struct gguf_kv *kv,
     kv->element_type = (enum gguf_value_type)type;
     uint64_t size = gguf_value_size(type);
     uint64_t least = size ? size : sizeof(uint64_t); /* a string is at least its length */
-    if (kv->count > gguf_span_left(span) / least)
+    if (kv->count > gguf_cursor_left(span) / least)
         return status_fail(why, STATUS_FORMAT,
                            "is an array of %" PRIu64 " elements of type %s, expected at most "
                            "%" PRIu64 ": only %" PRIu64 " bytes follow",
                            kv->count, gguf_value_type_name(kv->element_type),
-                           gguf_span_left(span) / least, gguf_span_left(span));
+                           gguf_cursor_left(span) / least, gguf_cursor_left(span));
     return STATUS_OK;
 }
 
-static enum status read_value(struct gguf_span *span, struct gguf_kv *kv, struct status_why *why)
+static enum status read_value(struct gguf_cursor *span, struct gguf_kv *kv, struct status_why *why)
 {
     uint32_t type;
-    enum status status = gguf_span_u32(span, &type, "the value's type", why);
+    enum status status = gguf_cursor_u32(span, &type, "the value's type", why);
     if (status == STATUS_OK)
         status = check_value_type(type, "the value's type", why);
     if (status != STATUS_OK)
@@ -103,7 +103,7 @@ enum status gguf_pairs_append(struct gguf_shard *shard, const struct gguf_kv *kv
         shard->kv_capacity = capacity;
     }
     bool added;
-    enum status status = gguf_names_add(&shard->kv_names, kv->key, &added, why);
+    enum status status = base_names_add(&shard->kv_names, kv->key, &added, why);
     if (status != STATUS_OK)
         return status;
     if (!added)
@@ -112,12 +112,12 @@ enum status gguf_pairs_append(struct gguf_shard *shard, const struct gguf_kv *kv
     return STATUS_OK;
 }
 
-enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_span *span, uint64_t n_pairs,
+enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_cursor *span, uint64_t n_pairs,
                             struct status_why *why)
 {
     for (uint64_t i = 0; i < n_pairs; i++) {
         struct gguf_kv kv = {0};
-        enum status status = gguf_span_name(span, &kv.key, "the key", why);
+        enum status status = gguf_cursor_name(span, &kv.key, "the key", why);
         if (status != STATUS_OK) {
             status_context(why, "key/value pair %" PRIu64 " of %" PRIu64, i + 1, n_pairs);
             return status;
@@ -126,8 +126,8 @@ enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_span *span, ui
         if (status == STATUS_OK)
             status = gguf_pairs_append(shard, &kv, why);
         if (status != STATUS_OK) {
-            struct gguf_quoted key;
-            status_context(why, "key %s", gguf_quote(&key, kv.key));
+            struct base_quoted key;
+            status_context(why, "key %s", base_quote(&key, kv.key));
             return status;
         }
     }

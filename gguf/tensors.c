@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/text/quote.h"
 #include "gguf/file_impl.h"
-#include "gguf/quote.h"
 
 static enum status check_n_dims(uint32_t n_dims, struct status_why *why)
 {
@@ -14,16 +14,16 @@ static enum status check_n_dims(uint32_t n_dims, struct status_why *why)
 }
 
 /* The dimensions as the file gives them; the ones past n_dims are 1. */
-static enum status read_shape(struct gguf_span *span, struct gguf_tensor *tensor,
+static enum status read_shape(struct gguf_cursor *span, struct gguf_tensor *tensor,
                               struct status_why *why)
 {
-    enum status status = gguf_span_u32(span, &tensor->n_dims, "the number of dimensions", why);
+    enum status status = gguf_cursor_u32(span, &tensor->n_dims, "the number of dimensions", why);
     if (status == STATUS_OK)
         status = check_n_dims(tensor->n_dims, why);
     for (uint32_t i = 0; i < GGUF_MAX_DIMS && status == STATUS_OK; i++) {
         tensor->ne[i] = 1;
         if (i < tensor->n_dims)
-            status = gguf_span_u64(span, &tensor->ne[i], "a dimension", why);
+            status = gguf_cursor_u64(span, &tensor->ne[i], "a dimension", why);
     }
     return status;
 }
@@ -77,21 +77,21 @@ enum status gguf_tensor_measure(struct gguf_tensor *tensor, uint32_t type_id,
 }
 
 /* What follows the name: shape, type and offset. */
-static enum status read_entry(struct gguf_span *span, struct gguf_tensor *tensor,
+static enum status read_entry(struct gguf_cursor *span, struct gguf_tensor *tensor,
                               struct status_why *why)
 {
     uint32_t type;
     enum status status = read_shape(span, tensor, why);
     if (status == STATUS_OK)
-        status = gguf_span_u32(span, &type, "the type", why);
+        status = gguf_cursor_u32(span, &type, "the type", why);
     if (status == STATUS_OK)
-        status = gguf_span_u64(span, &tensor->offset, "the offset", why);
+        status = gguf_cursor_u64(span, &tensor->offset, "the offset", why);
     if (status == STATUS_OK)
         status = gguf_tensor_measure(tensor, type, why);
     return status;
 }
 
-static enum status append(struct gguf_file *file, struct gguf_string name,
+static enum status append(struct gguf_file *file, struct base_string name,
                           const struct gguf_tensor *tensor, struct status_why *why)
 {
     size_t n = file->tensor_names.n_entries;
@@ -104,7 +104,7 @@ static enum status append(struct gguf_file *file, struct gguf_string name,
         file->tensor_capacity = capacity;
     }
     bool added;
-    enum status status = gguf_names_add(&file->tensor_names, name, &added, why);
+    enum status status = base_names_add(&file->tensor_names, name, &added, why);
     if (status != STATUS_OK)
         return status;
     if (!added)
@@ -113,13 +113,13 @@ static enum status append(struct gguf_file *file, struct gguf_string name,
     return STATUS_OK;
 }
 
-enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_span *span,
+enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_cursor *span,
                               uint64_t n_tensors, struct status_why *why)
 {
     for (uint64_t i = 0; i < n_tensors; i++) {
         struct gguf_tensor tensor = {.shard = shard};
-        struct gguf_string name;
-        enum status status = gguf_span_name(span, &name, "the name", why);
+        struct base_string name;
+        enum status status = gguf_cursor_name(span, &name, "the name", why);
         if (status != STATUS_OK) {
             status_context(why, "tensor %" PRIu64 " of %" PRIu64, i + 1, n_tensors);
             return status;
@@ -128,8 +128,8 @@ enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_
         if (status == STATUS_OK)
             status = append(file, name, &tensor, why);
         if (status != STATUS_OK) {
-            struct gguf_quoted shown;
-            status_context(why, "tensor %s", gguf_quote(&shown, name));
+            struct base_quoted shown;
+            status_context(why, "tensor %s", base_quote(&shown, name));
             return status;
         }
     }
@@ -187,13 +187,13 @@ static enum status check_overlap(const struct gguf_file *file, size_t first, str
         const struct extent *low = &sorted[i - 1], *high = &sorted[i];
         if (high->start >= low->end)
             continue;
-        const struct gguf_name *names = file->tensor_names.entries;
-        struct gguf_quoted low_name, high_name;
+        const struct base_name *names = file->tensor_names.entries;
+        struct base_quoted low_name, high_name;
         status = status_fail(why, STATUS_FORMAT,
                              "tensor %s starts at byte %" PRIu64
                              ", within tensor %s, expected it at byte %" PRIu64 " or later",
-                             gguf_quote(&high_name, names[high->tensor].string), high->start,
-                             gguf_quote(&low_name, names[low->tensor].string), low->end);
+                             base_quote(&high_name, names[high->tensor].string), high->start,
+                             base_quote(&low_name, names[low->tensor].string), low->end);
     }
     free(sorted);
     return status;
@@ -205,9 +205,9 @@ enum status gguf_tensors_place(struct gguf_file *file, size_t shard, size_t firs
     for (size_t i = first; i < file->tensor_names.n_entries; i++) {
         enum status status = place(&file->shards[shard], &file->tensors[i], why);
         if (status != STATUS_OK) {
-            struct gguf_quoted name;
+            struct base_quoted name;
             status_context(why, "tensor %s",
-                           gguf_quote(&name, file->tensor_names.entries[i].string));
+                           base_quote(&name, file->tensor_names.entries[i].string));
             return status;
         }
     }

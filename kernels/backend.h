@@ -13,7 +13,7 @@
  * Determinism: an output element is a fixed sequence of float32 operations that depends on
  * the operation's own inputs only, never on the number of tokens in the call, on blocking,
  * threads or the ISA (except that products on AMX tiles, where they are asked for, are sums of
- * their own kind; kernels/cpu/product.h). tests/kernels checks that for every operation.
+ * their own kind; kernels/cpu/gemm/product.h). tests/kernels checks that for every operation.
  *
  * Every operation returns STATUS_CANCELLED soon after the cancel flag is set.
  */
@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gguf/status.h"
+#include "base/status.h"
 #include "gguf/type.h"
 #include "kernels/atomic.h"
 #include "kernels/precision.h"

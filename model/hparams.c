@@ -21,7 +21,7 @@ static const struct model_range positions_range = {1, INT32_MAX};
 static enum status read_name(struct model_hparams *h, const struct gguf_file *file,
                              struct status_why *why)
 {
-    struct gguf_string text = {0};
+    struct base_string text = {0};
     bool found = false;
     enum status status = gguf_get_string(file, "general.name", &text, &found, why);
     if (status != STATUS_OK || !found)

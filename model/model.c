@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gguf/quote.h"
+#include "base/text/quote.h"
 #include "model/overrides.h"
 #include "model/rope.h"
 #include "model/state.h"
@@ -28,7 +28,7 @@ static void list_architectures(char *text, size_t n_bytes)
 
 static enum status find_architecture(struct model *m, struct status_why *why)
 {
-    struct gguf_string name = {0};
+    struct base_string name = {0};
     enum status status = gguf_get_string(m->file, "general.architecture", &name, NULL, why);
     if (status != STATUS_OK)
         return status;
@@ -39,11 +39,11 @@ static enum status find_architecture(struct model *m, struct status_why *why)
     if (m->arch)
         return STATUS_OK;
     char supported[256];
-    struct gguf_quoted shown;
+    struct base_quoted shown;
     list_architectures(supported, sizeof supported);
     return status_fail(why, STATUS_UNSUPPORTED,
                        "%s: key 'general.architecture' is %s, supported: %s", gguf_path(m->file),
-                       gguf_quote(&shown, name), supported);
+                       base_quote(&shown, name), supported);
 }
 
 static enum status list_tensors(struct model *m, struct status_why *why)
@@ -64,13 +64,13 @@ static enum status list_tensors(struct model *m, struct status_why *why)
     return STATUS_OK;
 }
 
-static bool is_understood(const struct model *m, struct gguf_string key)
+static bool is_understood(const struct model *m, struct base_string key)
 {
     size_t n_prefix = strlen(m->arch->name);
     if (key.n_bytes <= n_prefix || memcmp(key.data, m->arch->name, n_prefix) != 0 ||
         key.data[n_prefix] != '.')
         return true; /* of something else: no business of the forward pass */
-    struct gguf_string suffix = {key.data + n_prefix + 1, key.n_bytes - n_prefix - 1};
+    struct base_string suffix = {key.data + n_prefix + 1, key.n_bytes - n_prefix - 1};
     for (const char *const *known = m->arch->key_suffixes; *known; known++)
         if (strlen(*known) == suffix.n_bytes && memcmp(*known, suffix.data, suffix.n_bytes) == 0)
             return true;
@@ -80,11 +80,11 @@ static bool is_understood(const struct model *m, struct gguf_string key)
 static enum status check_keys(struct model *m, bool allow_unknown, struct status_why *why)
 {
     for (size_t i = 0; i < gguf_n_kv(m->file); i++) {
-        struct gguf_string key = gguf_kv_at(m->file, i)->key;
-        struct gguf_quoted shown;
+        struct base_string key = gguf_kv_at(m->file, i)->key;
+        struct base_quoted shown;
         if (is_understood(m, key))
             continue;
-        gguf_quote(&shown, key);
+        base_quote(&shown, key);
         if (!allow_unknown)
             return status_fail(why, STATUS_FORMAT,
                                "%s: key %s is not understood by architecture %s, and results "

@@ -7,7 +7,7 @@
 
 #include "gguf/meta.h"
 #include "kernels/backend.h"
-#include "model/tokenizer.h"
+#include "model/tokenizer/tokenizer.h"
 
 enum model_rope_scaling { MODEL_ROPE_NONE, MODEL_ROPE_LINEAR, MODEL_ROPE_YARN };
 
@@ -93,16 +93,5 @@ const char *model_remarks(const struct model *m);
 const double *model_rope_frequency(const struct model *m);
 /** What cos and sin are multiplied by. */
 double model_rope_magnitude(const struct model *m);
-
-/**
- * Point one tensor at other bytes of the same shape (any type): every later operation sees
- * them, also in sessions that are open. name: as in the file. The bytes must outlive the model.
- * Handles keep their addresses; their generation rises. Not while a forward pass is running.
- * Fails: STATUS_USAGE (no such tensor, rows that are no whole blocks), STATUS_UNSUPPORTED (type),
- *        STATUS_FORMAT (values that the tensor cannot have); the model is then as before.
- * Cost: O(tensors).
- */
-enum status model_replace_weight(struct model *m, const char *name, enum gguf_type type,
-                                 const void *data, struct status_why *why);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef MODEL_REMARKS_H
 #define MODEL_REMARKS_H
 
-#include "gguf/status.h"
+#include "base/status.h"
 
 #include <stddef.h>
 

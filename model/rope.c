@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "gguf/quote.h"
+#include "base/text/quote.h"
 
 /** M_PI is not in C17. */
 static const double pi = 3.14159265358979323846;
@@ -36,14 +36,14 @@ static enum status read_scaling(int *scaling, const struct model_keys *keys,
     }
     char key[MODEL_KEY_BYTES];
     model_key_name(keys, "rope.scaling.type", key);
-    struct gguf_string text = {0};
+    struct base_string text = {0};
     bool found = false;
     enum status status = gguf_get_string(keys->file, key, &text, &found, why);
-    struct gguf_quoted shown;
+    struct base_quoted shown;
     if (status == STATUS_OK && found && !parse_scaling(text.data, text.n_bytes, scaling))
         status = status_fail(why, STATUS_UNSUPPORTED,
                              "%s: key '%s' is %s, supported are none, linear and yarn",
-                             gguf_path(keys->file), key, gguf_quote(&shown, text));
+                             gguf_path(keys->file), key, base_quote(&shown, text));
     return status;
 }
 

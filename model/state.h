@@ -2,7 +2,7 @@
 #ifndef MODEL_STATE_H
 #define MODEL_STATE_H
 
-#include "model/arch.h"
+#include "model/arch/arch.h"
 #include "model/model.h"
 #include "model/remarks.h"
 
@@ -24,8 +24,8 @@ struct model {
     struct model_tensor *tensors; /* as in the file's directory */
     struct model_layer *layers;
     struct kern_weight embedding, output_norm, head;
-    float *rope_factors;    /* [n_rot / 2]; all 1 where the file has none */
-    double *rope_frequency; /* [n_rot / 2] */
+    float *rope_factors;      /* [n_rot / 2]; all 1 where the file has none */
+    double *rope_frequency;   /* [n_rot / 2] */
     uint64_t rope_generation; /* of the factors in it: sessions keep tables of it */
     struct model_remarks remarks;
 };

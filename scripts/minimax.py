@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Derive the polynomial coefficients of kernels/cpu/fmath_constants.h.
+"""Derive the polynomial coefficients of kernels/numerics/fmath_constants.h.
 
 Each function is fitted by Remez' exchange in 60-digit decimal arithmetic: the polynomial
 of least maximal weighted error on the interval. The coefficients are then rounded to the

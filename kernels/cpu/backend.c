@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernels/cpu/blas.h"
+#include "kernels/cpu/gemm/blas.h"
 #include "kernels/cpu/memory.h"
 
 enum {
@@ -44,7 +44,7 @@ static enum status cpu_copy(struct kern_backend *b, void *to, const void *from, 
 static void cpu_close(struct kern_backend *b)
 {
     struct kern_cpu *cpu = kern_cpu_of(b);
-    kern_pool_close(cpu->pool);
+    base_pool_close(cpu->pool);
     kern_memory_free(cpu->scratch);
     free(cpu);
 }
@@ -109,12 +109,12 @@ enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_optio
     cpu->l2_bytes = l2_bytes();
     cpu->isa = kern_table_build(&cpu->table, options->isa_cap);
     choose_products(cpu, options);
-    enum status status = kern_pool_open(&cpu->pool, options->n_threads, why);
+    enum status status = base_pool_open(&cpu->pool, options->n_threads, why);
     if (status != STATUS_OK) {
         kern_close(&cpu->base);
         return status;
     }
-    cpu->clock.n_threads = kern_pool_n_threads(cpu->pool);
+    cpu->clock.n_threads = base_pool_n_threads(cpu->pool);
     *out = &cpu->base;
     return STATUS_OK;
 }
@@ -146,12 +146,12 @@ const char *kern_cpu_remarks(const struct kern_backend *b)
 
 unsigned kern_cpu_n_threads(const struct kern_backend *b)
 {
-    return kern_pool_n_threads(((const struct kern_cpu *)b)->pool);
+    return base_pool_n_threads(((const struct kern_cpu *)b)->pool);
 }
 
-enum status kern_cpu_run(struct kern_cpu *cpu, size_t n, kern_pool_fn *fn, void *context)
+enum status kern_cpu_run(struct kern_cpu *cpu, size_t n, base_pool_fn *fn, void *context)
 {
-    return kern_pool_run(cpu->pool, n, fn, context, cpu->base.cancel);
+    return base_pool_run(cpu->pool, n, fn, context, cpu->base.cancel);
 }
 
 enum status kern_cpu_scratch(struct kern_cpu *cpu, void **out, size_t n_bytes,

@@ -2,10 +2,10 @@
 #ifndef KERNELS_CPU_CONTEXT_H
 #define KERNELS_CPU_CONTEXT_H
 
+#include "base/pool.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/cpu/pool.h"
-#include "kernels/cpu/product.h"
+#include "kernels/cpu/gemm/product.h"
 #include "kernels/cpu/table.h"
 
 /** A foreign matrix multiplication; see blas.h. */
@@ -21,7 +21,7 @@ struct kern_packed {
 
 struct kern_cpu {
     struct kern_backend base; /* first: a kern_backend of this kind is a kern_cpu */
-    struct kern_pool *pool;
+    struct base_pool *pool;
     struct kern_table table;
     enum kern_isa isa;
     struct kern_product product;           /* how our own products are computed */
@@ -57,8 +57,8 @@ static inline bool kern_cpu_cancelled(const struct kern_cpu *cpu)
     return cancel && atomic_load_explicit(cancel, memory_order_relaxed);
 }
 
-/** kern_pool_run() on the backend's pool and cancel flag. */
-enum status kern_cpu_run(struct kern_cpu *cpu, size_t n, kern_pool_fn *fn, void *context);
+/** base_pool_run() on the backend's pool and cancel flag. */
+enum status kern_cpu_run(struct kern_cpu *cpu, size_t n, base_pool_fn *fn, void *context);
 
 /**
  * Working memory for the operation at hand: at least n_bytes, aligned to 64, contents

@@ -1,5 +1,5 @@
 /* Rows of the embedding table, decoded. */
-#include "kernels/cpu/gemm.h"
+#include "kernels/cpu/gemm/gemm.h"
 
 enum { TOKENS_PER_TASK = 64 };
 

@@ -1,15 +1,5 @@
-/* The gate of the feed-forward block: the scalar reference and the operation. */
+/* The gate of the feed-forward block. */
 #include "kernels/cpu/context.h"
-#include "kernels/cpu/fmath.h"
-#include "kernels/cpu/ops_scalar.h"
-
-void kern_scalar_gate(float *gate, const float *up, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        float z = gate[i];
-        gate[i] = z / (1.0f + fmath_exp_f32(-z)) * up[i];
-    }
-}
 
 enum { GATE_ELEMENTS = 8192 }; /* per iteration of the pool */
 

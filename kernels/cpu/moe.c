@@ -1,17 +1,8 @@
 /* Mixture of experts: choosing them, and moving rows to them and back. */
-#include <math.h>
 #include <string.h>
 
 #include "kernels/cpu/context.h"
-#include "kernels/cpu/fmath.h"
-#include "kernels/cpu/ops_scalar.h"
-
-void kern_scalar_add_scaled(float *y, const float *x, float share, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        y[i] = fmaf(share, x[i], y[i]);
-    }
-}
+#include "kernels/numerics/ops_scalar.h"
 
 enum { MOE_ROWS = 8 }; /* per iteration of the pool */
 
@@ -32,60 +23,6 @@ struct route_job {
     int32_t *experts;
     float *shares;
 };
-
-/* The largest logit that comes after expert `last` in the order (larger first, lower id first). */
-static size_t next_best(const float *logits, size_t n, size_t last)
-{
-    size_t best = n;
-    for (size_t i = 0; i < n; i++) {
-        bool behind =
-            last == n || logits[i] < logits[last] || (logits[i] == logits[last] && i > last);
-        if (behind && (best == n || logits[i] > logits[best])) {
-            best = i;
-        }
-    }
-    return best;
-}
-
-/* Whether the logits define a distribution: no NaN, no +infinity, one at least finite. */
-static bool is_distribution(const float *logits, size_t n)
-{
-    bool any = false;
-    for (size_t i = 0; i < n; i++) {
-        if (!(logits[i] < INFINITY)) {
-            return false;
-        }
-        any = any || logits[i] > -INFINITY;
-    }
-    return any;
-}
-
-/*
- * The sum of the softmax over all experts cancels when the chosen ones are renormalised, so
- * only their exponentials are taken. Without a distribution: the first experts, shares NaN.
- */
-void kern_scalar_route(const float *logits, size_t n_experts, size_t n_used, int32_t *experts,
-                       float *shares)
-{
-    if (!is_distribution(logits, n_experts)) {
-        for (size_t j = 0; j < n_used; j++) {
-            experts[j] = (int32_t)j;
-            shares[j] = NAN;
-        }
-        return;
-    }
-    size_t last = n_experts;
-    double sum = 0.0;
-    for (size_t j = 0; j < n_used; j++) {
-        last = next_best(logits, n_experts, last);
-        experts[j] = (int32_t)last;
-        sum += fmath_exp_f64((double)logits[last] - (double)logits[experts[0]]);
-    }
-    for (size_t j = 0; j < n_used; j++) {
-        double gap = (double)logits[experts[j]] - (double)logits[experts[0]];
-        shares[j] = (float)(fmath_exp_f64(gap) / sum);
-    }
-}
 
 static void route_tokens(void *context, size_t index, unsigned thread)
 {

@@ -20,9 +20,9 @@
 #include <stdint.h>
 
 #include "gguf/type.h"
-#include "kernels/cpu/bf16.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/cpu/ops.h"
+#include "kernels/numerics/bf16.h"
+#include "kernels/numerics/ops.h"
 #include "kernels/quant/registry.h"
 
 enum { KERN_PANEL = 32, KERN_NARROW = 16 };
@@ -75,7 +75,7 @@ typedef void kern_panel_unpack_fn(const struct kern_panel_unpack *op);
 /** acc[r][l] *= factor[l]. acc: panel array [n_rows]; factor: panel array [1]. */
 typedef void kern_panel_scale_fn(float *acc, size_t n_rows, const float *factor);
 
-/** Operands of products in bfloat16: split and packed as kernels/cpu/bf16.h has it. */
+/** Operands of products in bfloat16: split and packed as kernels/numerics/bf16.h has it. */
 typedef void kern_bf16_pack_row_fn(const float *w, size_t n_k, unsigned n_parts, size_t row,
                                    uint16_t *out);
 typedef void kern_bf16_pack_panel_fn(const struct kern_bf16_panel *op);

@@ -1,6 +1,6 @@
 /* Attention: the host's part of k_attention.h and k_flash.h. */
-#include "kernels/cuda/k_attention.h"
-#include "kernels/cuda/k_flash.h"
+#include "kernels/cuda/kernels/attention.h"
+#include "kernels/cuda/kernels/flash.h"
 
 #include <stdlib.h>
 

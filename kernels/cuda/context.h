@@ -3,10 +3,10 @@
 #define KERNELS_CUDA_CONTEXT_H
 
 #include "kernels/backend.h"
-#include "kernels/cuda/cache.h"
 #include "kernels/cuda/cuda.h"
-#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/device/kernels.h"
 #include "kernels/cuda/product.h"
+#include "kernels/cuda/weights/cache.h"
 
 /** The tokens that the last product split into halves, in scratch memory. */
 struct kern_cuda_split_tokens {

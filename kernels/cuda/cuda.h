@@ -3,7 +3,7 @@
 #define KERNELS_CUDA_CUDA_H
 
 #include "kernels/backend.h"
-#include "kernels/cuda/device.h"
+#include "kernels/cuda/device/device.h"
 
 struct kern_cuda_options {
     enum kern_precision precision;

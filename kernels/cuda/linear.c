@@ -2,8 +2,8 @@
  * y = W x: a panel of the weight is decoded once and meets all tokens, some thousand at a time.
  * Exact products are a kernel of our own; the others are the library's, on halves.
  */
-#include "kernels/cuda/k_product.h"
-#include "kernels/cuda/weights.h"
+#include "kernels/cuda/kernels/product.h"
+#include "kernels/cuda/weights/weights.h"
 
 /** A product, its sizes and its part of scratch memory. */
 struct linear {

@@ -6,7 +6,7 @@
 #ifndef KERNELS_CUDA_PRODUCT_H
 #define KERNELS_CUDA_PRODUCT_H
 
-#include "kernels/cuda/device.h"
+#include "kernels/cuda/device/device.h"
 
 /** Where the tokens are in c[j][i] = sum_k a[i][k] b[j][k]. */
 enum kern_cuda_side { KERN_CUDA_TOKENS_A, KERN_CUDA_TOKENS_B };

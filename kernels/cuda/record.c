@@ -6,11 +6,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/cpu/fmath.h"
-#include "kernels/cpu/record_scale.h"
-#include "kernels/cuda/k_record.h"
-#include "kernels/cuda/k_score.h"
+#include "kernels/cuda/kernels/record.h"
+#include "kernels/cuda/kernels/score.h"
 #include "kernels/cuda/walk.h"
+#include "kernels/numerics/fmath.h"
+#include "kernels/numerics/record_scale.h"
 
 enum {
     LOGITS_BYTES = 512 << 20, /* of a slab, if that holds a group of lanes */

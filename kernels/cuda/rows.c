@@ -1,10 +1,10 @@
 /* The operations that go through rows once: host side of k_rows.h. */
-#include "kernels/cuda/k_rows.h"
+#include "kernels/cuda/kernels/rows.h"
 
 #include <stdlib.h>
 
-#include "kernels/cpu/ops_scalar.h"
-#include "kernels/cuda/weights.h"
+#include "kernels/cuda/weights/weights.h"
+#include "kernels/numerics/ops_scalar.h"
 
 enum { EMBED_ROWS = 4096 /* gathered at a time: 16 MB of Q4_K rows of 8192 */ };
 

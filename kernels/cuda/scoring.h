@@ -1,17 +1,17 @@
 /**
  * One call of score: its memory and the steps that are in files of their own. Running sums have
- * the CPU backend's layout (kernels/cpu/score_chunk.h) and are finished by its code.
+ * the CPU backend's layout (kernels/numerics/score_chunk.h) and are finished by its code.
  */
 #ifndef KERNELS_CUDA_SCORING_H
 #define KERNELS_CUDA_SCORING_H
 
-#include "kernels/cpu/score_chunk.h"
-#include "kernels/cuda/k_record.h"
-#include "kernels/cuda/k_score.h"
+#include "kernels/cuda/kernels/record.h"
+#include "kernels/cuda/kernels/score.h"
 #include "kernels/cuda/walk.h"
+#include "kernels/numerics/score_chunk.h"
 
 enum {
-    KERN_CUDA_CODE_BUFFERS = 2, /* of recorded rows: one is uploaded while the other is used */
+    KERN_CUDA_CODE_BUFFERS = 2,  /* of recorded rows: one is uploaded while the other is used */
     KERN_CUDA_TARGET_ROWS = 2048 /* targets whose weights are decoded at a time */
 };
 

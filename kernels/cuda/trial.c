@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kernels/cuda/context.h"
-#include "kernels/cuda/k_product.h"
+#include "kernels/cuda/kernels/product.h"
 
 enum {
     SAMPLES = 16, /* rows of weights whose results are compared, where weights are slow */

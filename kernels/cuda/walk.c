@@ -1,7 +1,7 @@
 #include "kernels/cuda/walk.h"
 
-#include "kernels/cpu/lanes.h"
-#include "kernels/cuda/k_product.h"
+#include "kernels/cuda/kernels/product.h"
+#include "kernels/numerics/lanes.h"
 
 enum { EXACT_STEP = 128 /* a multiple of the lanes of a group */ };
 

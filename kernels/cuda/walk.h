@@ -5,7 +5,7 @@
 #ifndef KERNELS_CUDA_WALK_H
 #define KERNELS_CUDA_WALK_H
 
-#include "kernels/cuda/weights.h"
+#include "kernels/cuda/weights/weights.h"
 
 enum {
     KERN_CUDA_WALK_ROWS = 2048, /* hidden rows that share a walk */

@@ -1,4 +1,4 @@
-/* cli/args.h: how the option tables are read. */
+/* cli/options/args.h: how the option tables are read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/options_perplexity.h"
-#include "cli/words.h"
+#include "cli/options/words.h"
+#include "cli/perplexity/options.h"
 
 static const struct cli_command perplexity = {
     .name = "perplexity",

@@ -1,4 +1,4 @@
-/* cli/progress.h: when progress is shown, and what it says. */
+/* cli/session/progress.h: when progress is shown, and what it says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/progress.h"
+#include "cli/session/progress.h"
 
 static struct eval_progress at(double fraction, double seconds)
 {

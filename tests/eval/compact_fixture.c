@@ -5,19 +5,19 @@
 
 enum { N_CTX = 8, N_SCORED = 3, N_WINDOWS = 3, WIDTH = 32, N_VOCAB = 16, N_TOKENS = 26 };
 
-static void sha256(uint8_t out[EVAL_SHA256_BYTES], const void *a, size_t n_a, const void *b,
+static void sha256(uint8_t out[BASE_SHA256_BYTES], const void *a, size_t n_a, const void *b,
                    size_t n_b)
 {
-    struct eval_digest *digest = eval_digest_open();
-    eval_digest_add(digest, a, n_a);
-    eval_digest_add(digest, b, n_b);
-    if (eval_digest_close_bytes(digest, out, NULL) != STATUS_OK)
+    struct base_digest *digest = base_digest_open();
+    base_digest_add(digest, a, n_a);
+    base_digest_add(digest, b, n_b);
+    if (base_digest_close_bytes(digest, out, NULL) != STATUS_OK)
         abort();
 }
 
 void compact_seal(uint8_t *header)
 {
-    size_t covered = EVAL_COMPACT_HEADER_BYTES - EVAL_SHA256_BYTES;
+    size_t covered = EVAL_COMPACT_HEADER_BYTES - BASE_SHA256_BYTES;
     sha256(header + covered, header, covered, NULL, 0);
 }
 

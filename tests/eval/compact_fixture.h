@@ -2,7 +2,7 @@
 #ifndef TESTS_EVAL_COMPACT_FIXTURE_H
 #define TESTS_EVAL_COMPACT_FIXTURE_H
 
-#include "eval/compact_file.h"
+#include "eval/reference/compact_file.h"
 
 /** free(data). */
 struct compact_bytes {

@@ -1,6 +1,6 @@
 #include "evaluation.h"
 
-#include "eval/batch_size.h"
+#include "eval/run/batch_size.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

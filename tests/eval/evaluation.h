@@ -2,8 +2,8 @@
 #ifndef TESTS_EVAL_EVALUATION_H
 #define TESTS_EVAL_EVALUATION_H
 
-#include "eval/kld.h"
-#include "eval/run.h"
+#include "eval/metrics/kld.h"
+#include "eval/run/run.h"
 #include "kernels/cpu/cpu.h"
 
 enum { MAX_CANDIDATES = 36 };

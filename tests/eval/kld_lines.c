@@ -28,7 +28,7 @@ enum {
 };
 enum { N_KLD_QUANTILES = EVAL_N_QUANTILES - 2 };
 
-static struct kld_figure figure(const char *label, struct eval_estimate e, double scale)
+static struct kld_figure figure(const char *label, struct base_estimate e, double scale)
 {
     struct kld_figure f = {.found = scale * e.value, .error = scale * e.error};
     snprintf(f.label, sizeof f.label, "%s", label);
@@ -45,7 +45,7 @@ static void fill(struct kld_figure *out, const struct eval_kld_result *r)
     out[RATIO] = figure("Mean PPL(Q)/PPL(base)         :", f->ratio, 1);
     out[DIFFERENCE] = figure("Mean PPL(Q)-PPL(base)         :", f->difference, 1);
     out[CORRELATION] = figure(
-        "Cor(ln(PPL(Q)), ln(PPL(base))):", (struct eval_estimate){f->correlation, none}, 100);
+        "Cor(ln(PPL(Q)), ln(PPL(base))):", (struct base_estimate){f->correlation, none}, 100);
     out[MEAN_KLD] = figure("Mean    KLD:", f->kld, 1);
     out[MEAN_DP] = figure("Mean    Δp:", f->dp, 100);
     out[RMS_DP] = figure("RMS Δp    :", f->rms_dp, 100);
@@ -55,11 +55,11 @@ static void fill(struct kld_figure *out, const struct eval_kld_result *r)
     for (size_t k = 0; k < EVAL_N_QUANTILES; k++) {
         snprintf(label, sizeof label, "%s KLD:", levels[k]);
         if (k != 5 && k != 7)
-            *next++ = figure(label, (struct eval_estimate){r->kld_quantiles[k], none}, 1);
+            *next++ = figure(label, (struct base_estimate){r->kld_quantiles[k], none}, 1);
     }
     for (size_t k = 0; k < EVAL_N_QUANTILES; k++) {
         snprintf(label, sizeof label, "%s Δp:", levels[k]);
-        *next++ = figure(label, (struct eval_estimate){r->dp_quantiles[k], none}, 100);
+        *next++ = figure(label, (struct base_estimate){r->dp_quantiles[k], none}, 100);
     }
     assert_int_equal(next - out, KLD_FIGURES);
 }

@@ -5,7 +5,7 @@
 #ifndef TESTS_EVAL_KLD_LINES_H
 #define TESTS_EVAL_KLD_LINES_H
 
-#include "eval/kld.h"
+#include "eval/metrics/kld.h"
 
 /** A figure in the unit in which it is printed: Δp in percentage points. */
 struct kld_figure {
@@ -41,8 +41,9 @@ void kld_row_figures(struct kld_figure out[KLD_ROW_FIGURES], const struct eval_k
  * Our figures, with tolerances for llama-perplexity with weights and cache in float32, where all
  * that it rounds is the base's log-probabilities: to half a code of 16 bits, 16 / 65535 / 2 =
  * 1.2e-4, and those below the maximum less 16 to that. So a KLD is off by 1.2e-4 at most and a Δp
- * by 0.012 points, means by the hundredth part, and its float32 sums by 2e-5 of their value; PPL(Q) knows no rounding, and PPL(base) is too low
- * where a token was less likely than the clamp allows (0.11 % here, by one token).
+ * by 0.012 points, means by the hundredth part, and its float32 sums by 2e-5 of their value; PPL(Q)
+ * knows no rounding, and PPL(base) is too low where a token was less likely than the clamp allows
+ * (0.11 % here, by one token).
  */
 void kld_figures_float32(struct kld_figure out[KLD_FIGURES], const struct eval_kld_result *r);
 

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "eval/check.h"
-#include "eval/logits_source.h"
+#include "eval/metrics/check.h"
+#include "eval/reference/logits_source.h"
 #include "evaluation.h"
 #include "tests/model/float64.h"
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "bundled.h"
-#include "eval/choice.h"
+#include "eval/units/choice.h"
 
 /** Load, evaluate in batches of that many tokens. */
 static void evaluate(struct eval_choices *c, const char *text, enum eval_choice_kind kind,

@@ -11,11 +11,11 @@
 
 #include <cmocka.h>
 
-#include "eval/compact_source.h"
-#include "eval/compact_writer.h"
-#include "eval/identity.h"
+#include "eval/reference/compact_source.h"
+#include "eval/reference/compact_writer.h"
+#include "eval/reference/identity.h"
 #include "evaluation.h"
-#include "tests/eval/temp.h"
+#include "tests/harness/temp.h"
 #include "tests/harness/tiny_model.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"
@@ -60,7 +60,7 @@ static int remove_files(void **state)
     return 0;
 }
 
-static struct eval_compact_recording recording_of(const struct evaluation *e, char id[EVAL_HEX],
+static struct eval_compact_recording recording_of(const struct evaluation *e, char id[BASE_HEX],
                                                   enum eval_compact_kind kind)
 {
     struct status_why why;
@@ -88,7 +88,7 @@ static void record(enum eval_compact_kind kind, const char *head_path, size_t fr
     struct evaluation e;
     evaluation_open(&e, &setup);
     struct status_why why = {""};
-    char id[EVAL_HEX];
+    char id[BASE_HEX];
     struct eval_compact_recording recording = recording_of(&e, id, kind);
     recording.head_path = head_path;
     recording.resume = access(part_name, F_OK) == 0;
@@ -99,7 +99,7 @@ static void record(enum eval_compact_kind kind, const char *head_path, size_t fr
     for (size_t w = 0; w < N_WINDOWS; w++)
         e.table.done[w] = w < from || w >= until;
     assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_OK);
-    char recorded_id[EVAL_HEX], read_id[EVAL_HEX];
+    char recorded_id[BASE_HEX], read_id[BASE_HEX];
     assert_int_equal(eval_compact_writer_id(recorded_id, writer, &why), STATUS_OK);
     if (until < N_WINDOWS)
         eval_compact_writer_close(writer, true);
@@ -124,8 +124,8 @@ static void compare(struct evaluation *e, size_t first, size_t batch_tokens)
     assert_string_equal(why.text, "");
     if (file.layout.by_path) {
         assert_string_equal(file.head_path, F16);
-        char id[EVAL_HEX];
-        eval_digest_hex(id, file.layout.model);
+        char id[BASE_HEX];
+        base_digest_hex(id, file.layout.model);
         assert_int_equal(eval_compact_take_head(&file, live.model, id, &why), STATUS_OK);
     }
     struct eval_stream stream;
@@ -189,12 +189,12 @@ static void another_head_is_refused(void **state)
     struct status_why why = {""};
     struct eval_compact_file file;
     assert_int_equal(eval_compact_open(&file, target, &why), STATUS_OK);
-    char id[EVAL_HEX];
+    char id[BASE_HEX];
     const struct model *q4 = live.candidates[0];
     assert_int_equal(eval_model_id(id, model_file(q4), &why), STATUS_OK);
     assert_int_equal(eval_compact_take_head(&file, q4, id, &why), STATUS_FORMAT);
     assert_non_null(strstr(why.text, "another model than the one whose head"));
-    eval_digest_hex(id, file.layout.model); /* a lie, found out by the head itself */
+    base_digest_hex(id, file.layout.model); /* a lie, found out by the head itself */
     assert_int_equal(eval_compact_take_head(&file, q4, id, &why), STATUS_FORMAT);
     assert_non_null(strstr(why.text, "the head is not the one that"));
     eval_compact_close(&file);
@@ -270,7 +270,7 @@ static void record_model(const char *model)
     setup.sink = &sink;
     struct evaluation e;
     evaluation_open(&e, &setup);
-    char id[EVAL_HEX];
+    char id[BASE_HEX];
     struct status_why why = {""};
     struct eval_compact_recording recording = recording_of(&e, id, EVAL_COMPACT_F32);
     struct eval_compact_writer *writer;
@@ -377,7 +377,7 @@ static void assert_kept(const char *checks, size_t n_kept)
     struct setup setup = usual();
     struct evaluation e;
     evaluation_open(&e, &setup);
-    char id[EVAL_HEX];
+    char id[BASE_HEX];
     struct status_why why = {""};
     struct eval_compact_recording recording = recording_of(&e, id, EVAL_COMPACT_F16);
     struct eval_compact_writer *writer;
@@ -386,10 +386,10 @@ static void assert_kept(const char *checks, size_t n_kept)
     struct eval_row_sink sink = eval_compact_writer_sink(writer);
     for (size_t w = 0; w < N_WINDOWS; w++) {
         struct eval_compact_check check;
-        double state[EVAL_SHA256_DOUBLES];
+        double state[BASE_SHA256_DOUBLES];
         bool same;
         eval_compact_check_decode(&check, (const uint8_t *)checks + w * EVAL_COMPACT_CHECK_BYTES);
-        memcpy(state, check.sha256, EVAL_SHA256_BYTES);
+        memcpy(state, check.sha256, BASE_SHA256_BYTES);
         assert_int_equal(sink.restore(sink.user, w, state, &same, &why), STATUS_OK);
         assert_int_equal(same, w < n_kept);
     }
@@ -440,7 +440,7 @@ static void another_recording_is_not_continued(void **state)
     struct setup setup = usual();
     struct evaluation e;
     evaluation_open(&e, &setup);
-    char id[EVAL_HEX];
+    char id[BASE_HEX];
     struct status_why why = {""};
     struct eval_compact_recording recording = recording_of(&e, id, EVAL_COMPACT_F16);
     struct eval_compact_writer *writer;

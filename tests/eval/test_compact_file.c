@@ -1,6 +1,6 @@
 /*
- * eval/compact_file.h and what it stands on: rows as they are stored, and a reader that believes
- * no field.
+ * eval/reference/compact_file.h and what it stands on: rows as they are stored, and a reader that
+ * believes no field.
  */
 #include <float.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "compact_fixture.h"
-#include "eval/compact_source.h"
+#include "eval/reference/compact_source.h"
 #include "kernels/quant/bytes.h"
 #include "tests/harness/rng.h"
 

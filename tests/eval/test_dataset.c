@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "eval/dataset.h"
+#include "eval/input/dataset.h"
 
 /* The binary file under construction. */
 static char bytes[512];
@@ -28,7 +28,7 @@ static void put_string(const char *s)
     n_bytes += strlen(s);
 }
 
-static void assert_text(struct gguf_string s, const char *expected)
+static void assert_text(struct base_string s, const char *expected)
 {
     assert_int_equal(s.n_bytes, strlen(expected));
     assert_memory_equal(s.data, expected, s.n_bytes);

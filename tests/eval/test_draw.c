@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "eval/draw.h"
+#include "eval/input/draw.h"
 
 static void generator_is_the_standard_one(void **state)
 {

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "eval/identity.h"
-#include "eval/memory.h"
+#include "eval/reference/identity.h"
+#include "eval/run/memory.h"
 
 static const struct {
     const char *path, *id, *hash;
@@ -30,7 +30,7 @@ static void identities(void **state)
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         struct gguf_file *file;
         struct status_why why = {0};
-        char hex[EVAL_HEX];
+        char hex[BASE_HEX];
         if (gguf_open(&file, models[i].path, &why) != STATUS_OK)
             fail_msg("%s", why.text);
         assert_int_equal(eval_model_id(hex, file, NULL), STATUS_OK);
@@ -46,7 +46,7 @@ static void present_memory(void **state)
 {
     (void)state;
     struct gguf_file *file;
-    char hex[EVAL_HEX];
+    char hex[BASE_HEX];
     assert_int_equal(gguf_open(&file, models[1].path, NULL), STATUS_OK);
     double before = eval_memory_present(file);
     assert_true(before > 100e3);

@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
-#include "eval/difference.h"
-#include "eval/journal.h"
-#include "tests/eval/temp.h"
+#include "eval/run/difference.h"
+#include "eval/run/journal.h"
+#include "tests/harness/temp.h"
 
 static const char settings[] = "{\"n_ctx\": 512, \"model\": {\"id\": \"abc\"}, \"files\": [1, 2]}";
 

@@ -1,4 +1,5 @@
-/* eval/kld.h on tables made by hand: the formulas as they are written down, the edges, order. */
+/* eval/metrics/kld.h on tables made by hand: the formulas as they are written down, the edges,
+ * order. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "eval/kld.h"
+#include "eval/metrics/kld.h"
 #include "tests/harness/rng.h"
 
 enum { N_WINDOWS = 5, N_CTX = 16, N_SCORED = 7, N_STREAM = N_WINDOWS * N_CTX };
@@ -235,8 +236,8 @@ static void sorts_tokens_by_confidence_position_and_divergence(void **state)
     for (size_t i = 0; i < EVAL_N_BUCKETS; i++) /* 0.05, 0.15, ... 0.65 */
         assert_int_equal(r.buckets[i].kld.n, i < N_SCORED ? N_WINDOWS : 0);
     assert_int_equal(r.positions[3].n, N_WINDOWS);
-    assert_true(eval_moments_mean(&r.positions[3]) > 9.0 / N_WINDOWS);
-    assert_true(eval_moments_mean(&r.positions[2]) < 0.01);
+    assert_true(base_moments_mean(&r.positions[3]) > 9.0 / N_WINDOWS);
+    assert_true(base_moments_mean(&r.positions[2]) < 0.01);
     eval_kld_free(&r);
     pair_close(&p);
 }

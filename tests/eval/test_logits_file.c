@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "eval/logits_source.h"
-#include "eval/logits_writer.h"
+#include "eval/reference/logits_source.h"
+#include "eval/reference/logits_writer.h"
 #include "evaluation.h"
-#include "temp.h"
+#include "tests/harness/temp.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"
 #define Q4  ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf"
@@ -129,7 +129,7 @@ static void a_recording_is_read(void **state)
     uint64_t n_record = 2 * kern_record_codes(file.shape.n_vocab);
     assert_int_equal(n_whole, 20 + 4 * N_WINDOWS * N_CTX + N_ROWS * n_record);
     assert_int_equal(eval_logits_file_bytes(&file.shape), n_whole);
-    char id[EVAL_HEX], again[EVAL_HEX];
+    char id[BASE_HEX], again[BASE_HEX];
     assert_int_equal(eval_logits_id(id, &file, &why), STATUS_OK);
     assert_int_equal(strlen(id), 64);
     double reach = EVAL_LOGITS_MAX_CODE * eval_logits_step(&file);

@@ -14,12 +14,12 @@
 
 #include <cmocka.h>
 
-#include "eval/choice.h"
-#include "eval/identity.h"
-#include "eval/logits_source.h"
-#include "eval/memory.h"
+#include "eval/reference/identity.h"
+#include "eval/reference/logits_source.h"
+#include "eval/run/memory.h"
+#include "eval/units/choice.h"
 #include "evaluation.h"
-#include "temp.h"
+#include "tests/harness/temp.h"
 
 static const char *wide_model;
 
@@ -58,7 +58,7 @@ static struct eval_memory check_run(struct setup *setup)
     watch.file = model_file(e.model);
     watch.evaluation = &e;
     /* Pages of the models that are resident beforehand must not count twice. */
-    char hash[EVAL_HEX];
+    char hash[BASE_HEX];
     for (size_t i = 0; i < e.n_candidates; i++)
         assert_int_equal(eval_file_hash(hash, model_file(e.candidates[i]), NULL), STATUS_OK);
     if (evaluation_run(&e, setup, &why) != STATUS_OK)

@@ -13,17 +13,17 @@
 
 #include <cmocka.h>
 
-#include "eval/compact_source.h"
-#include "eval/compact_writer.h"
-#include "eval/dataset.h"
-#include "eval/difference.h"
-#include "eval/journal.h"
-#include "eval/logits_source.h"
-#include "eval/logits_writer.h"
-#include "eval/requests.h"
+#include "eval/input/dataset.h"
+#include "eval/input/requests.h"
+#include "eval/reference/compact_source.h"
+#include "eval/reference/compact_writer.h"
+#include "eval/reference/logits_source.h"
+#include "eval/reference/logits_writer.h"
+#include "eval/run/difference.h"
+#include "eval/run/journal.h"
 #include "evaluation.h"
-#include "temp.h"
 #include "tests/harness/failing_alloc.h"
+#include "tests/harness/temp.h"
 
 #define Q4 ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf"
 enum { N_CTX = 32, N_WINDOWS = 2 };
@@ -172,7 +172,7 @@ static enum status record_logits(struct status_why *why)
     }
     status = eval_logits_writer_commit(writer, why);
     struct eval_logits_file file = {0};
-    char id[EVAL_HEX];
+    char id[BASE_HEX];
     if (status == STATUS_OK)
         status = eval_logits_open(&file, path, why);
     if (status == STATUS_OK)
@@ -189,7 +189,7 @@ static enum status use_compact(struct status_why *why)
     struct eval_compact_reading reading = {0};
     struct eval_row_source source;
     struct eval_stream stream = {0};
-    char id[EVAL_HEX];
+    char id[BASE_HEX];
     enum status status = eval_compact_open(&file, path, why);
     if (status == STATUS_OK)
         status = eval_compact_stream(&stream, &file, why);
@@ -209,7 +209,7 @@ static enum status use_compact(struct status_why *why)
 
 static enum status record_compact(struct status_why *why)
 {
-    static const char id[EVAL_HEX] =
+    static const char id[BASE_HEX] =
         "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
     struct eval_compact_recording recording = {.path = path,
                                                .model = prepared.model,

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "eval/paired.h"
+#include "eval/metrics/paired.h"
 
 static void assert_near(double found, double expected, double relative)
 {

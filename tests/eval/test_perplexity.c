@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "eval/curve.h"
-#include "eval/perplexity.h"
+#include "eval/metrics/curve.h"
+#include "eval/metrics/perplexity.h"
 
 enum { N_WINDOWS = 3, N_SCORED = 3, N_CTX = 7 };
 

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "eval/choice.h"
-#include "eval/text.h"
+#include "eval/input/text.h"
+#include "eval/units/choice.h"
 #include "kernels/cpu/cpu.h"
 
 static const char *part; /* names the reference */

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "bundled.h"
-#include "eval/clock.h"
-#include "eval/request_scores.h"
+#include "eval/units/request_scores.h"
 #include "tests/harness/rng.h"
 #include "tests/model/float64.h"
 
@@ -54,7 +54,7 @@ static struct eval_run_stats evaluate(struct scene *s, size_t batch_tokens)
 {
     struct status_why why = {""};
     struct eval_run_stats stats;
-    double started = eval_clock_seconds();
+    double started = base_clock_seconds();
     struct eval_sequences_run run = {.model = model,
                                      .backend = backend,
                                      .batch_tokens = batch_tokens,
@@ -65,7 +65,7 @@ static struct eval_run_stats evaluate(struct scene *s, size_t batch_tokens)
         fail_msg("%s", why.text);
     /* Opening and evaluating are two parts of the time that it took. */
     assert_true(stats.seconds_to_open > 0 && stats.seconds > 0);
-    assert_true(stats.seconds_to_open + stats.seconds <= eval_clock_seconds() - started + 1e-6);
+    assert_true(stats.seconds_to_open + stats.seconds <= base_clock_seconds() - started + 1e-6);
     for (size_t i = 0; i < s->scores.n; i++)
         assert_int_equal(s->scores.items[i].n_left, 0);
     return stats;

@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "eval/request_scores.h"
-#include "eval/requests.h"
+#include "eval/input/requests.h"
+#include "eval/units/request_scores.h"
 
-static void assert_text(struct gguf_string s, const char *expected)
+static void assert_text(struct base_string s, const char *expected)
 {
     if (s.n_bytes != strlen(expected) || memcmp(s.data, expected, s.n_bytes) != 0)
         fail_msg("'%.*s', expected '%s'", (int)s.n_bytes, s.data, expected);
@@ -132,7 +132,7 @@ static void knows_trailing_blanks(void **state)
         {"\x80 ", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct gguf_string s = {cases[i].text, strlen(cases[i].text)};
+        struct base_string s = {cases[i].text, strlen(cases[i].text)};
         if (eval_trailing_blanks(s) != cases[i].n)
             fail_msg("'%s': %zu, expected %zu", cases[i].text, eval_trailing_blanks(s), cases[i].n);
     }

@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-#include "eval/compact_writer.h"
-#include "eval/logits_writer.h"
-#include "eval/resume.h"
+#include "eval/reference/compact_writer.h"
+#include "eval/reference/logits_writer.h"
+#include "eval/run/resume.h"
 #include "evaluation.h"
-#include "temp.h"
+#include "tests/harness/temp.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"
 #define Q4  ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf"

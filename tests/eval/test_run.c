@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "eval/memory.h"
+#include "eval/run/memory.h"
 #include "evaluation.h"
 
 enum { N_CTX = 32, N_WINDOWS = 70 };

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "eval/per_token.h"
-#include "temp.h"
+#include "eval/metrics/per_token.h"
+#include "tests/harness/temp.h"
 
 static struct gguf_file *file;
 static struct model_tokenizer *tokenizer;
@@ -98,8 +98,8 @@ static void adds_what_was_asked_for(void **state)
     assert_int_equal(with.n, without.n + 1);
     assert_memory_equal(with.ids + 1, without.ids, without.n * sizeof *without.ids);
     assert_int_not_equal(without.ids[without.n - 1], model_token_eos(tokenizer));
-    char hex[EVAL_HEX];
-    assert_int_equal(eval_sha256_ids(hex, with.ids, with.n, NULL), STATUS_OK);
+    char hex[BASE_HEX];
+    assert_int_equal(base_sha256_ids(hex, with.ids, with.n, NULL), STATUS_OK);
     assert_string_equal(hex, with.sha256);
     eval_stream_free(&with);
     eval_stream_free(&without);
@@ -180,12 +180,12 @@ static void per_token_lines(void **state)
     static const char *const lines[] = {"0\t1\t12\t\\t\t-0.333333333333\t1\t6.66666666667e-06\n",
                                         "1\t1\t263\t the\t-inf\t32000\tnan\n"};
     for (size_t n_done = 1; n_done <= 2; n_done++) {
-        struct eval_file *out;
+        struct base_file *out;
         table.done[1] = n_done == 2;
-        assert_int_equal(eval_file_create(&out, path, NULL), STATUS_OK);
+        assert_int_equal(base_file_create(&out, path, NULL), STATUS_OK);
         assert_int_equal(eval_per_token_write(out, &plan, &stream, &table, tokenizer, NULL),
                          STATUS_OK);
-        assert_int_equal(eval_file_commit(out, NULL), STATUS_OK);
+        assert_int_equal(base_file_commit(out, NULL), STATUS_OK);
         char expected[256], *found = temp_read(path);
         snprintf(expected, sizeof expected, "%s%s%s", header, lines[0],
                  n_done == 2 ? lines[1] : "");

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "eval/text.h"
-#include "temp.h"
+#include "eval/input/text.h"
+#include "tests/harness/temp.h"
 
 static char folder[64], path[128];
 

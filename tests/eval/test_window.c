@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "eval/window.h"
+#include "eval/input/window.h"
 
 enum { BOS = 1 };
 

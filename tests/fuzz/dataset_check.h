@@ -2,10 +2,10 @@
 #ifndef TESTS_FUZZ_DATASET_CHECK_H
 #define TESTS_FUZZ_DATASET_CHECK_H
 
-#include "eval/dataset.h"
+#include "eval/input/dataset.h"
 #include "tests/harness/require.h"
 
-static inline void dataset_check_string(struct gguf_string s, const char *bytes, size_t n_bytes)
+static inline void dataset_check_string(struct base_string s, const char *bytes, size_t n_bytes)
 {
     require(s.data >= bytes && s.data <= bytes + n_bytes);
     require(s.n_bytes <= (size_t)(bytes + n_bytes - s.data));

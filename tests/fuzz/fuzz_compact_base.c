@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/compact_source.h"
+#include "eval/reference/compact_source.h"
 #include "tests/eval/compact_fixture.h"
 #include "tests/fuzz/fuzz.h"
 

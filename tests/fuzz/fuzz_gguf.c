@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gguf/write.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/gguf/walk.h"
+#include "tests/harness/gguf_writer.h"
 
 static void write_again(const struct gguf_file *file, void **data, size_t *n_bytes)
 {

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "eval/digest.h"
-#include "eval/journal.h"
+#include "base/digest.h"
+#include "eval/run/journal.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { N_VALUES = 3, MAX_RECORDS = 100 };
@@ -24,18 +24,18 @@ static void put(int fd, const void *bytes, size_t n)
 static void put_head(int fd, const uint8_t *text, size_t n)
 {
     uint32_t version = 1, n_text = (uint32_t)n;
-    char hex[EVAL_HEX];
-    struct eval_digest *digest = eval_digest_open();
-    eval_digest_add(digest, "ASSAYJNL", 8);
-    eval_digest_add(digest, &version, sizeof version);
-    eval_digest_add(digest, &n_text, sizeof n_text);
-    eval_digest_add(digest, text, n);
-    require(eval_digest_close(digest, hex, NULL) == STATUS_OK);
+    char hex[BASE_HEX];
+    struct base_digest *digest = base_digest_open();
+    base_digest_add(digest, "ASSAYJNL", 8);
+    base_digest_add(digest, &version, sizeof version);
+    base_digest_add(digest, &n_text, sizeof n_text);
+    base_digest_add(digest, text, n);
+    require(base_digest_close(digest, hex, NULL) == STATUS_OK);
     put(fd, "ASSAYJNL", 8);
     put(fd, &version, sizeof version);
     put(fd, &n_text, sizeof n_text);
     put(fd, text, n);
-    put(fd, hex, EVAL_HEX - 1);
+    put(fd, hex, BASE_HEX - 1);
 }
 
 /** Open and read to the end. NULL: refused, with a sentence. */

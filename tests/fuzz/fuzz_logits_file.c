@@ -1,7 +1,7 @@
 /* Base-logits files: any bytes; what is said to be there must lie in them. */
 #include <stdlib.h>
 
-#include "eval/logits_file.h"
+#include "eval/reference/logits_file.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_file(const struct eval_logits_file *file, size_t n_bytes)
@@ -15,7 +15,7 @@ static void check_file(const struct eval_logits_file *file, size_t n_bytes)
     for (size_t i = 0; i < shape->n_chunks * shape->n_ctx; i++)
         require(file->ids[i] >= 0 && (size_t)file->ids[i] < shape->n_vocab);
     struct status_why why;
-    char id[EVAL_HEX];
+    char id[BASE_HEX];
     require(eval_logits_id(id, file, &why) == STATUS_OK);
     for (size_t first = 0; first < 3; first++)
         for (size_t n = 1; n < 3; n++)

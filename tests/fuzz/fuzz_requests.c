@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/request_scores.h"
+#include "eval/units/request_scores.h"
 #include "tests/fuzz/fuzz.h"
 
-static void check_string(struct gguf_string s, const char *bytes, size_t n_bytes)
+static void check_string(struct base_string s, const char *bytes, size_t n_bytes)
 {
     require(s.data >= bytes && s.data <= bytes + n_bytes);
     require(s.n_bytes <= (size_t)(bytes + n_bytes - s.data));
@@ -14,7 +14,7 @@ static void check_string(struct gguf_string s, const char *bytes, size_t n_bytes
 }
 
 /** The members that are handed through are those of an object, and none that a result has. */
-static void check_handed(struct gguf_string handed)
+static void check_handed(struct base_string handed)
 {
     char *text = malloc(handed.n_bytes + 2);
     require(text != NULL);

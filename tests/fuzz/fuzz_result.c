@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/compare.h"
-#include "cli/table.h"
+#include "cli/results/compare.h"
+#include "cli/results/table.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(enum status status, const struct status_why *why)

@@ -2,14 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/pretokenizer.h"
-#include "model/utf8.h"
+#include "base/text/utf8.h"
+#include "model/tokenizer/pretokenizer.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/tokenizer_input.h"
 
 enum { AS_FILE = 128, STAND_INS = 256 };
 
-static bool is_ascii(struct gguf_string s)
+static bool is_ascii(struct base_string s)
 {
     for (size_t i = 0; i < s.n_bytes; i++)
         if (s.data[i] & 0x80)
@@ -23,30 +23,30 @@ static void add_stand_ins(struct tokens *t)
     for (uint32_t b = 0; b < STAND_INS; b++) {
         bool printable = (b > 0x20 && b < 0x7F) || (b > 0xA0 && b != 0xAD);
         char text[4];
-        size_t n = model_utf8_encode(printable ? b : next++, text);
-        tokens_add(t, (struct gguf_string){text, n}, 0, MODEL_TOKEN_NORMAL);
+        size_t n = base_utf8_encode(printable ? b : next++, text);
+        tokens_add(t, (struct base_string){text, n}, 0, MODEL_TOKEN_NORMAL);
     }
 }
 
 /* Join two tokens picked by the input; returns the merge in `out`, empty if there is none. */
-static struct gguf_string make_merge(struct tokens *t, struct input *in, char out[128])
+static struct base_string make_merge(struct tokens *t, struct input *in, char out[128])
 {
     size_t left = (input_byte(in) | (size_t)input_byte(in) << 8) % t->n;
     size_t right = (input_byte(in) | (size_t)input_byte(in) << 8) % t->n;
-    struct gguf_string l = t->text[left], r = t->text[right];
+    struct base_string l = t->text[left], r = t->text[right];
     if (l.n_bytes + r.n_bytes > 48)
-        return (struct gguf_string){0};
+        return (struct base_string){0};
     memcpy(out, l.data, l.n_bytes);
     memcpy(out + l.n_bytes, r.data, r.n_bytes);
-    struct gguf_string joined = {out, l.n_bytes + r.n_bytes};
+    struct base_string joined = {out, l.n_bytes + r.n_bytes};
     if (tokens_add(t, joined, 0, MODEL_TOKEN_NORMAL) < 0 && tokens_find(t, joined) < 0)
-        return (struct gguf_string){0};
+        return (struct base_string){0};
     memmove(out + l.n_bytes + 1, out + l.n_bytes, r.n_bytes);
     out[l.n_bytes] = ' ';
-    return (struct gguf_string){out, l.n_bytes + 1 + r.n_bytes};
+    return (struct base_string){out, l.n_bytes + 1 + r.n_bytes};
 }
 
-static size_t make_merges(struct tokens *t, struct input *in, struct gguf_string *merges,
+static size_t make_merges(struct tokens *t, struct input *in, struct base_string *merges,
                           char (*bytes)[128])
 {
     size_t n = 0;
@@ -72,7 +72,7 @@ static void check(const struct model_tokenizer *tokenizer, struct input in)
     for (int parse = 0; parse < 2; parse++) {
         struct model_tokens ids = input_tokenize(tokenizer, in, parse);
         /* What is invalid is replaced, and special tokens that are ASCII cut no character. */
-        if (n_bytes > 0 && model_utf8_first_bad(text, n_bytes) == n_bytes) {
+        if (n_bytes > 0 && base_utf8_first_bad(text, n_bytes) == n_bytes) {
             size_t n_spelled;
             char *spelled = input_spelled(tokenizer, &ids, &n_spelled);
             require(n_spelled == n_bytes && memcmp(spelled, text, n_bytes) == 0);
@@ -93,11 +93,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct tokens *t = calloc(1, sizeof *t);
     require(t != NULL);
     add_stand_ins(t);
-    struct gguf_string merges[64];
+    struct base_string merges[64];
     char bytes[64][128];
     size_t n_merges = make_merges(t, &in, merges, bytes);
     for (size_t n = input_byte(&in) % 8; n > 0; n--) {
-        struct gguf_string special = input_string(&in, 8);
+        struct base_string special = input_string(&in, 8);
         if (is_ascii(special))
             tokens_add(t, special, 0, n % 2 ? MODEL_TOKEN_USER_DEFINED : MODEL_TOKEN_CONTROL);
     }

@@ -12,12 +12,12 @@ static void make_vocabulary(struct tokens *t, struct input *in, bool user_define
 {
     static const char *const first[] = {"<unk>", "<s>", "</s>"};
     for (size_t i = 0; i < 3; i++)
-        tokens_add(t, (struct gguf_string){first[i], strlen(first[i])}, 0,
+        tokens_add(t, (struct base_string){first[i], strlen(first[i])}, 0,
                    i ? MODEL_TOKEN_CONTROL : MODEL_TOKEN_UNKNOWN);
     for (unsigned b = 0; b < 256; b++) {
         char name[8];
         snprintf(name, sizeof name, "<0x%02X>", b);
-        tokens_add(t, (struct gguf_string){name, 6}, 0, MODEL_TOKEN_BYTE);
+        tokens_add(t, (struct base_string){name, 6}, 0, MODEL_TOKEN_BYTE);
     }
     for (size_t n = input_byte(in) % 64; n > 0; n--) {
         float score = -(float)(input_byte(in) % 8);

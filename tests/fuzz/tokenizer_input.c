@@ -8,16 +8,16 @@ uint8_t input_byte(struct input *in)
     return in->p < in->end ? *in->p++ : 0;
 }
 
-struct gguf_string input_string(struct input *in, size_t limit)
+struct base_string input_string(struct input *in, size_t limit)
 {
     size_t n = input_byte(in) % limit, left = (size_t)(in->end - in->p);
     n = n < left ? n : left;
-    struct gguf_string s = {(const char *)in->p, n};
+    struct base_string s = {(const char *)in->p, n};
     in->p += n;
     return s;
 }
 
-static uint8_t look(struct gguf_string text)
+static uint8_t look(struct base_string text)
 {
     unsigned sum = 0;
     for (size_t i = 0; i < text.n_bytes; i++)
@@ -25,7 +25,7 @@ static uint8_t look(struct gguf_string text)
     return (uint8_t)sum;
 }
 
-int32_t tokens_find(const struct tokens *t, struct gguf_string text)
+int32_t tokens_find(const struct tokens *t, struct base_string text)
 {
     for (size_t i = t->first[look(text)]; i > 0; i = t->next[i - 1])
         if (t->text[i - 1].n_bytes == text.n_bytes &&
@@ -34,14 +34,14 @@ int32_t tokens_find(const struct tokens *t, struct gguf_string text)
     return -1;
 }
 
-int32_t tokens_add(struct tokens *t, struct gguf_string text, float score,
+int32_t tokens_add(struct tokens *t, struct base_string text, float score,
                    enum model_token_type type)
 {
     if (text.n_bytes == 0 || t->n == TOKENS_LIMIT || text.n_bytes > sizeof t->bytes - t->n_bytes ||
         tokens_find(t, text) >= 0)
         return -1;
     memcpy(t->bytes + t->n_bytes, text.data, text.n_bytes);
-    t->text[t->n] = (struct gguf_string){t->bytes + t->n_bytes, text.n_bytes};
+    t->text[t->n] = (struct base_string){t->bytes + t->n_bytes, text.n_bytes};
     t->n_bytes += text.n_bytes;
     t->scores[t->n] = score;
     t->types[t->n] = (int32_t)type;

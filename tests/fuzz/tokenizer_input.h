@@ -2,8 +2,8 @@
 #ifndef TESTS_FUZZ_TOKENIZER_INPUT_H
 #define TESTS_FUZZ_TOKENIZER_INPUT_H
 
-#include "gguf/write.h"
-#include "model/tokenizer.h"
+#include "model/tokenizer/tokenizer.h"
+#include "tests/harness/gguf_writer.h"
 #include "tests/harness/require.h"
 
 /** What is left of the input; reading past its end gives zeros and empty strings. */
@@ -13,13 +13,13 @@ struct input {
 
 uint8_t input_byte(struct input *in);
 /** A length byte modulo limit, then that many bytes. */
-struct gguf_string input_string(struct input *in, size_t limit);
+struct base_string input_string(struct input *in, size_t limit);
 
 enum { TOKENS_LIMIT = 512 };
 
 /** A vocabulary in the making; no two tokens are equal. */
 struct tokens {
-    struct gguf_string text[TOKENS_LIMIT];
+    struct base_string text[TOKENS_LIMIT];
     float scores[TOKENS_LIMIT];
     int32_t types[TOKENS_LIMIT];
     size_t n;
@@ -29,9 +29,9 @@ struct tokens {
 };
 
 /** Add a token unless it is empty, there already, or beyond the limits; returns its id or -1. */
-int32_t tokens_add(struct tokens *t, struct gguf_string text, float score,
+int32_t tokens_add(struct tokens *t, struct base_string text, float score,
                    enum model_token_type type);
-int32_t tokens_find(const struct tokens *t, struct gguf_string text);
+int32_t tokens_find(const struct tokens *t, struct base_string text);
 void tokens_write(const struct tokens *t, struct gguf_writer *w);
 
 /** Finish the file and open a tokenizer on it; *data and *file are the caller's to release. */

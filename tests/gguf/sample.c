@@ -44,7 +44,7 @@ static void put_pairs(struct gguf_writer *w)
     put_scalar(w, "t.u64", GGUF_VALUE_U64, &(uint64_t){UINT64_MAX});
     put_scalar(w, "t.i64", GGUF_VALUE_I64, &(int64_t){INT64_MIN});
     put_scalar(w, "t.f64", GGUF_VALUE_F64, &(double){0.1});
-    struct gguf_string strings[] = {{"one", 3}, {"", 0}, {"three", 5}};
+    struct base_string strings[] = {{"one", 3}, {"", 0}, {"three", 5}};
     gguf_writer_strings(w, "t.strings", strings, 3);
     gguf_writer_i32s(w, "t.i32s", (int32_t[]){1, -2, 3}, 3);
     gguf_writer_f32s(w, "t.f32s", (float[]){0.5f, -0.25f}, 2);

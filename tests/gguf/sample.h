@@ -2,7 +2,7 @@
 #ifndef TESTS_GGUF_SAMPLE_H
 #define TESTS_GGUF_SAMPLE_H
 
-#include "gguf/write.h"
+#include "tests/harness/gguf_writer.h"
 
 /** Bytes that the owner may change; release with free(data). */
 struct sample {

@@ -67,7 +67,7 @@ static void test_bundled_models(void **state)
         assert_memory_equal(a->ne, b->ne, sizeof a->ne);
         assert_true(a->n_bytes >= b->n_bytes);
     }
-    struct gguf_string architecture;
+    struct base_string architecture;
     assert_int_equal(gguf_get_string(q4, "general.architecture", &architecture, NULL, NULL),
                      STATUS_OK);
     assert_int_equal(architecture.n_bytes, 5);

@@ -70,7 +70,7 @@ static void test_other_scalars(void **state)
     (void)state;
     float real;
     bool truth = false;
-    struct gguf_string string;
+    struct base_string string;
     assert_int_equal(gguf_get_f32(file, "t.f32", &real, NULL, NULL), STATUS_OK);
     assert_true(real == 0.15625f);
     assert_int_equal(gguf_get_f32(file, "t.f64", &real, NULL, NULL), STATUS_OK);
@@ -100,14 +100,14 @@ static void test_arrays(void **state)
     assert_true(gguf_kv_float(kv, 0) == 0.5 && gguf_kv_float(kv, 1) == -0.25);
 
     static const char *const expected[] = {"one", "", "three"};
-    struct gguf_string *strings;
+    struct base_string *strings;
     kv = gguf_kv_find(file, "t.strings");
     assert_int_equal(gguf_kv_strings(kv, &strings, &why), STATUS_OK);
     assert_int_equal(kv->count, 3);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(strings[i].n_bytes, strlen(expected[i]));
         assert_memory_equal(strings[i].data, expected[i], strings[i].n_bytes);
-        struct gguf_string alone = gguf_kv_string(kv, i);
+        struct base_string alone = gguf_kv_string(kv, i);
         assert_ptr_equal(alone.data, strings[i].data);
         assert_int_equal(alone.n_bytes, strings[i].n_bytes);
     }
@@ -129,7 +129,7 @@ static void test_wrong_types(void **state)
     uint32_t number;
     float real;
     bool truth;
-    struct gguf_string string, *strings;
+    struct base_string string, *strings;
     assert_int_equal(gguf_get_u32(file, "t.f32", &number, NULL, &why), STATUS_FORMAT);
     assert_string_equal(why.text, "sample: key 't.f32' is of type f32, expected an integer");
     assert_int_equal(gguf_get_u32(file, "t.bool", &number, NULL, &why), STATUS_FORMAT);
@@ -175,7 +175,7 @@ static void test_override(void **state)
     struct gguf_kv text = {
         {"new", 3}, .type = GGUF_VALUE_STRING, .data = (const uint8_t *)"\2\0\0\0\0\0\0\0ab"};
     uint32_t value = 0;
-    struct gguf_string string;
+    struct base_string string;
     size_t n = gguf_n_kv(own);
     assert_int_equal(gguf_override(own, &number, NULL), STATUS_OK);
     assert_int_equal(gguf_get_u32(own, "t.f32", &value, NULL, NULL), STATUS_OK);

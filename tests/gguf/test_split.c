@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gguf/write.h"
+#include "tests/harness/gguf_writer.h"
 
 static char folder[] = "/tmp/assay-test-XXXXXX";
 

@@ -16,7 +16,7 @@ static void touch(const void *data, uint64_t n_bytes)
 
 static void walk_strings(const struct gguf_kv *kv)
 {
-    struct gguf_string *strings;
+    struct base_string *strings;
     struct status_why why;
     if (gguf_kv_strings(kv, &strings, &why) != STATUS_OK)
         return;
@@ -32,7 +32,7 @@ static void walk_look_ups(const struct gguf_file *file, const char *key)
     float real;
     bool truth;
     bool found = false;
-    struct gguf_string string;
+    struct base_string string;
     gguf_get_u32(file, key, &number, &found, &why);
     require(found);
     gguf_get_f32(file, key, &real, &found, &why);

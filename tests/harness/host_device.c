@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/device/kernels.h"
 #include "kernels/quant/bytes.h"
 #include "tests/harness/run_kernel.h"
 

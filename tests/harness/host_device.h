@@ -6,7 +6,7 @@
 #ifndef TESTS_HARNESS_HOST_DEVICE_H
 #define TESTS_HARNESS_HOST_DEVICE_H
 
-#include "kernels/cuda/device.h"
+#include "kernels/cuda/device/device.h"
 
 /** When queued work is done. */
 enum host_device_order {

@@ -1,12 +1,12 @@
 #include "tests/harness/run_kernel.h"
 
-#include "kernels/cuda/k_attention.h"
-#include "kernels/cuda/k_decode.h"
-#include "kernels/cuda/k_flash.h"
-#include "kernels/cuda/k_product.h"
-#include "kernels/cuda/k_record.h"
-#include "kernels/cuda/k_rows.h"
-#include "kernels/cuda/k_score.h"
+#include "kernels/cuda/kernels/attention.h"
+#include "kernels/cuda/kernels/decode.h"
+#include "kernels/cuda/kernels/flash.h"
+#include "kernels/cuda/kernels/product.h"
+#include "kernels/cuda/kernels/record.h"
+#include "kernels/cuda/kernels/rows.h"
+#include "kernels/cuda/kernels/score.h"
 
 void run_kernel_block(const struct kern_cuda_launch *launch, size_t block, void *shared)
 {

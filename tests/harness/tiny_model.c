@@ -255,7 +255,7 @@ static void put_vocabulary(struct build *b)
 {
     size_t n = b->o.n_vocab;
     char(*texts)[32] = must(calloc(n, sizeof *texts));
-    struct gguf_string *tokens = must(calloc(n, sizeof *tokens));
+    struct base_string *tokens = must(calloc(n, sizeof *tokens));
     float *scores = must(calloc(n, sizeof *scores));
     int32_t *types = must(calloc(n, sizeof *types));
     static const char *const special[N_SPECIAL] = {"<unk>", "<s>", "</s>"};
@@ -268,7 +268,7 @@ static void put_vocabulary(struct build *b)
             snprintf(texts[i], sizeof texts[i], "w%zu", i);
         types[i] = i == 0 ? 2 : i < N_SPECIAL ? 3 : i < N_SPECIAL + N_BYTE_TOKENS ? 6 : 1;
         scores[i] = -(float)i;
-        tokens[i] = (struct gguf_string){texts[i], strlen(texts[i])};
+        tokens[i] = (struct base_string){texts[i], strlen(texts[i])};
     }
     gguf_writer_string(b->writer, "tokenizer.ggml.model", "llama");
     gguf_writer_strings(b->writer, "tokenizer.ggml.tokens", tokens, n);

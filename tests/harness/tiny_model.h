@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "gguf/type.h"
-#include "gguf/write.h"
+#include "tests/harness/gguf_writer.h"
 
 /** Zero means: as in the comment, or without. The letters are those of kernels/backend.h. */
 struct tiny_model_options {

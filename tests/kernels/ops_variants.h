@@ -1,4 +1,4 @@
-/** The variants of the kernels in kernels/cpu/ops.h that this machine can run. */
+/** The variants of the kernels in kernels/numerics/ops.h that this machine can run. */
 #ifndef TESTS_KERNELS_OPS_VARIANTS_H
 #define TESTS_KERNELS_OPS_VARIANTS_H
 
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kernels/cpu/isa.h"
-#include "kernels/cpu/ops.h"
+#include "kernels/numerics/ops.h"
 #include "tests/harness/rng.h"
 
 /** The i-th SIMD variant, NULL where there is none or this machine lacks the ISA. */

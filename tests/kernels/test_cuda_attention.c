@@ -101,7 +101,7 @@ static void run(struct cuda_pair *p, struct scene *s)
     run_skewed(p, s, 0);
 }
 
-/** Numbers in n parts, and sums that are rounded towards zero: see kernels/cuda/mma.h. */
+/** Numbers in n parts, and sums that are rounded towards zero: see kernels/cuda/kernels/mma.h. */
 static double check_against_truth(const struct scene *s, enum kern_precision precision)
 {
     const bool high = precision == KERN_PRECISION_HIGH;

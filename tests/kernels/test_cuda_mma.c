@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/cuda/mma.h"
+#include "kernels/cuda/kernels/mma.h"
 #include "tests/harness/rng.h"
 
 enum { M = 16, N = 8, K = 16 };

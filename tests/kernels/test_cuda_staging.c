@@ -8,12 +8,12 @@
 
 #include <cmocka.h>
 
-#include "kernels/cuda/staging.h"
+#include "kernels/cuda/device/staging.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"
 
 /** Some ranges of rows of random bytes against a byte by byte definition. */
-static void check_rows(struct kern_pool *pool, struct rng *r, size_t n_rows, size_t row_bytes,
+static void check_rows(struct base_pool *pool, struct rng *r, size_t n_rows, size_t row_bytes,
                        size_t gap, bool shuffled)
 {
     size_t stride = row_bytes + gap, total = n_rows * row_bytes;
@@ -51,9 +51,9 @@ static void test_gather(void **state)
     (void)state;
     struct rng r = rng_open(rng_seed(), 70);
     for (unsigned n_threads = 0; n_threads <= 4; n_threads += 2) {
-        struct kern_pool *pool = NULL;
+        struct base_pool *pool = NULL;
         if (n_threads > 0)
-            assert_int_equal(kern_pool_open(&pool, n_threads, NULL), STATUS_OK);
+            assert_int_equal(base_pool_open(&pool, n_threads, NULL), STATUS_OK);
         for (int shuffled = 0; shuffled < 2; shuffled++) {
             check_rows(pool, &r, 1, 1, 0, shuffled);
             check_rows(pool, &r, 300, 7, 3, shuffled);
@@ -61,7 +61,7 @@ static void test_gather(void **state)
             check_rows(pool, &r, 200, 8192, 8192 + 8, shuffled); /* a tile of records */
             check_rows(pool, &r, 3, 700001, 1, shuffled);        /* pieces that end within rows */
         }
-        kern_pool_close(pool);
+        base_pool_close(pool);
     }
 }
 

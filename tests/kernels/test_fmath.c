@@ -1,5 +1,5 @@
 /*
- * The elementary functions of kernels/cpu/fmath.h against the C library in long double: the
+ * The elementary functions of kernels/numerics/fmath.h against the C library in long double: the
  * bounds that the header states, over the whole range, and the values at the edges.
  */
 #include <float.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/cpu/fmath.h"
+#include "kernels/numerics/fmath.h"
 #include "tests/harness/rng.h"
 
 /* The size of the last place of a number of this magnitude with `digits` bits. */

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/cpu/fmath_constants.h"
+#include "kernels/numerics/fmath_constants.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/kernels/ops_variants.h"

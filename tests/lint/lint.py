@@ -2,7 +2,7 @@
 """Rules of the source tree that a compiler does not check.
 
 usage: lint.py RULE SOURCE_DIR [BUILD_DIR]
-RULE:  layers   includes follow gguf -> kernels -> model -> eval -> cli, never back
+RULE:  layers   includes follow base -> gguf -> kernels -> model -> eval -> cli, never back
        banned   functions that are not to be used
        size     no source file beyond 500 lines
        symbols  every global symbol of a layer's library begins with the layer's prefix
@@ -12,9 +12,10 @@ import re
 import subprocess
 import sys
 
-LAYERS = ["gguf", "kernels", "model", "eval", "cli"]
+LAYERS = ["base", "gguf", "kernels", "model", "eval", "cli"]
 PREFIXES = {
-    "gguf": ("gguf_", "status_"),
+    "base": ("base_", "status_"),
+    "gguf": ("gguf_",),
     "kernels": ("kern_",),
     "model": ("model_",),
     "eval": ("eval_",),

@@ -3,7 +3,7 @@
 #define TESTS_MODEL_FIXTURE_H
 
 #include "kernels/cpu/cpu.h"
-#include "model/forward.h"
+#include "model/forward/forward.h"
 #include "tests/harness/tiny_model.h"
 
 struct fixture {

@@ -179,7 +179,7 @@ static void load_layer(struct float64_model *m, size_t i)
 static void set_rope(struct float64_model *m)
 {
     const struct gguf_file *f = m->file;
-    struct gguf_string scaling = {"", 0};
+    struct base_string scaling = {"", 0};
     gguf_get_string(f, "llama.rope.scaling.type", &scaling, &(bool){false}, NULL);
     double base = key_f32(f, "llama.rope.freq_base", 10000);
     double factor = key_f32(f, "llama.rope.scaling.factor", 1);

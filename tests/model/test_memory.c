@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "kernels/cpu/cpu.h"
-#include "model/forward.h"
+#include "model/forward/forward.h"
 #include "tests/harness/tiny_model.h"
 
 /* The linker sends allocations through these (CMakeLists.txt). */

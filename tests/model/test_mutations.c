@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "kernels/cpu/cpu.h"
-#include "model/forward.h"
+#include "model/forward/forward.h"
 #include "tests/harness/tiny_model.h"
 
 enum { N_TOKENS = 5 };
@@ -150,7 +150,7 @@ static void test_keys(void **state)
         assert_int_equal(gguf_open_memory(&file, bytes.data, bytes.n_bytes, "x", NULL), STATUS_OK);
         for (size_t i = 0; i < gguf_n_kv(file); i++)
             for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
-                struct gguf_string key = gguf_kv_at(file, i)->key;
+                struct base_string key = gguf_kv_at(file, i)->key;
                 char line[256];
                 snprintf(line, sizeof line, "%.*s=%s", (int)key.n_bytes, key.data, values[k]);
                 const char *const lines[] = {line};

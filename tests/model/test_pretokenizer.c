@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/pretokenizer.h"
+#include "model/tokenizer/pretokenizer.h"
 
 struct pieces {
     const char *text;
@@ -44,7 +44,7 @@ static struct model_pretokenizer compiled(const char *name)
 {
     struct model_pretokenizer p;
     struct status_why why = {0};
-    if (model_pretokenizer_init(&p, (struct gguf_string){name, strlen(name)}, &why))
+    if (model_pretokenizer_init(&p, (struct base_string){name, strlen(name)}, &why))
         fail_msg("%s", why.text);
     return p;
 }
@@ -129,7 +129,7 @@ static void unknown_name(void **state)
     (void)state;
     struct model_pretokenizer p;
     struct status_why why = {0};
-    assert_int_equal(model_pretokenizer_init(&p, (struct gguf_string){"no\nsuch", 7}, &why),
+    assert_int_equal(model_pretokenizer_init(&p, (struct base_string){"no\nsuch", 7}, &why),
                      STATUS_UNSUPPORTED);
     assert_null(strchr(why.text, '\n'));
     const struct model_pretokenizer_row *row;

@@ -14,6 +14,7 @@
 
 #include "tests/harness/compare.h"
 #include "tests/model/fixture.h"
+#include "tests/model/replace.h"
 
 enum { N = 80 };
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "model/tile.h"
+#include "model/forward/tile.h"
 #include "tests/harness/rng.h"
 
 enum { MAX_SEGMENTS = 64, MAX_TOKENS = 4096, NO_TOKEN = -1 };

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/tok_cache.h"
+#include "model/tokenizer/cache.h"
 #include "tests/harness/rng.h"
 #include "tests/model/vocabulary.h"
 
@@ -207,7 +207,7 @@ enum { TEXT_LIMIT = 128 };
 
 static size_t rank_of(int32_t left, int32_t right)
 {
-    struct gguf_string l = v.tokens[left], r = v.tokens[right];
+    struct base_string l = v.tokens[left], r = v.tokens[right];
     for (size_t i = 0; i < v.n_merges; i++)
         if (v.merges[i].n_bytes == l.n_bytes + 1 + r.n_bytes &&
             memcmp(v.merges[i].data, l.data, l.n_bytes) == 0 &&
@@ -232,7 +232,7 @@ static size_t oracle(const char *text, size_t n, int32_t *ids)
         }
         if (lowest == v.n_merges)
             return n;
-        struct gguf_string l = v.tokens[ids[best]], r = v.tokens[ids[best + 1]];
+        struct base_string l = v.tokens[ids[best]], r = v.tokens[ids[best + 1]];
         char joined[TEXT_LIMIT * 2];
         memcpy(joined, l.data, l.n_bytes);
         memcpy(joined + l.n_bytes, r.data, r.n_bytes);
@@ -252,7 +252,7 @@ static void oracle_agrees(void **state)
             char half[2][64];
             for (size_t h = 0; h < 2; h++) {
                 size_t pick = rng_below(&r, 3 + v.n_tokens - 256);
-                struct gguf_string t = pick < 3 ? v.tokens['a' + pick] : v.tokens[256 + pick - 3];
+                struct base_string t = pick < 3 ? v.tokens['a' + pick] : v.tokens[256 + pick - 3];
                 snprintf(half[h], sizeof half[h], "%.*s", (int)t.n_bytes, t.data);
             }
             if (strlen(half[0]) + strlen(half[1]) < 24)

@@ -28,7 +28,7 @@ static void spm_defaults(void **state)
     assert_true(model_adds_bos(o.tokenizer));
     assert_false(model_adds_eos(o.tokenizer));
     assert_int_equal(model_token_type(o.tokenizer, 3), MODEL_TOKEN_BYTE);
-    struct gguf_string text = model_token_text(o.tokenizer, 1);
+    struct base_string text = model_token_text(o.tokenizer, 1);
     assert_int_equal(text.n_bytes, 3);
     assert_memory_equal(text.data, "<s>", 3);
     opened_close(&o);
@@ -182,7 +182,7 @@ static void refused_bpe_keys(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         vocabulary_bpe(&v);
         vocabulary_merge(&v, "a", "b");
-        v.merges[v.n_merges++] = (struct gguf_string){rows[i].merge, strlen(rows[i].merge)};
+        v.merges[v.n_merges++] = (struct base_string){rows[i].merge, strlen(rows[i].merge)};
         refused(STATUS_FORMAT, NULL, "tokenizer.ggml.merges: entry 1 is", rows[i].part);
     }
 }

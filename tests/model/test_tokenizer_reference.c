@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/tokenizer.h"
+#include "model/tokenizer/tokenizer.h"
 
 static const char folder[] = ASSAY_REFERENCE_DIR "/reference/tokenizers";
 

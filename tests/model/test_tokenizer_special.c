@@ -92,7 +92,7 @@ static void types_and_names(void **state)
     /* A name that ends a turn makes a control token, whatever its type. */
     EXPECT(o, "</s><|im_end|><end_of_turn><|eot_id|>", true, end, im_end, turn, eot);
     EXPECT(o, "</s>", false, '<', '/', 's', '>');
-    struct gguf_string s = v.tokens[sentence];
+    struct base_string s = v.tokens[sentence];
     opened_expect(&o, s.data, s.n_bytes, true, &sentence, 1);
     struct model_tokens ids = opened_encode(&o, s.data, s.n_bytes, false);
     assert_int_equal(ids.n, s.n_bytes);

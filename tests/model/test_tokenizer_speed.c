@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "model/tokenizer.h"
+#include "model/tokenizer/tokenizer.h"
 
 enum { MB = 1000000 };
 

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct gguf_string keep(struct vocabulary *v, const char *bytes, size_t n_bytes)
+static struct base_string keep(struct vocabulary *v, const char *bytes, size_t n_bytes)
 {
     assert_true(n_bytes <= sizeof v->bytes - v->n_bytes);
-    struct gguf_string s = {v->bytes + v->n_bytes, n_bytes};
+    struct base_string s = {v->bytes + v->n_bytes, n_bytes};
     memcpy(v->bytes + v->n_bytes, bytes, n_bytes);
     v->n_bytes += n_bytes;
     return s;

@@ -2,20 +2,20 @@
 #ifndef TESTS_MODEL_VOCABULARY_H
 #define TESTS_MODEL_VOCABULARY_H
 
-#include "gguf/write.h"
-#include "model/tokenizer.h"
+#include "model/tokenizer/tokenizer.h"
+#include "tests/harness/gguf_writer.h"
 
 enum { VOCABULARY_LIMIT = 1024, VOCABULARY_ABSENT = -1, VOCABULARY_BYTES = 1 << 16 };
 
 /** What will become the tokenizer.ggml.* keys; change the fields freely before opening. */
 struct vocabulary {
     const char *model, *pre, *name; /* NULL: no such key */
-    struct gguf_string tokens[VOCABULARY_LIMIT];
+    struct base_string tokens[VOCABULARY_LIMIT];
     float scores[VOCABULARY_LIMIT];
     int32_t types[VOCABULARY_LIMIT];
     size_t n_tokens;
     size_t n_scores, n_types; /* as written; follow n_tokens unless changed */
-    struct gguf_string merges[VOCABULARY_LIMIT];
+    struct base_string merges[VOCABULARY_LIMIT];
     size_t n_merges;
     bool has_merges;                        /* the key exists, be it empty */
     int bos, eos, unknown;                  /* VOCABULARY_ABSENT: no such key */

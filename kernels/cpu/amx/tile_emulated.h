@@ -10,7 +10,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "kernels/cpu/bf16.h"
+#include "kernels/numerics/bf16.h"
 
 enum { N_TILES = 8, LINE_BYTES = 64, LINE_FLOATS = 16 };
 

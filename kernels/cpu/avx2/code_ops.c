@@ -2,7 +2,7 @@
 #include <immintrin.h>
 
 #include "kernels/cpu/avx2/ops_avx2.h"
-#include "kernels/cpu/ops_scalar.h"
+#include "kernels/numerics/ops_scalar.h"
 
 enum { SQUARE = 8 };
 

@@ -1,11 +1,12 @@
-/** exp and log of kernels/cpu/fmath.h for vectors of AVX2: the same operations, the same bits. */
+/** exp and log of kernels/numerics/fmath.h for vectors of AVX2: the same operations, the same bits.
+ */
 #ifndef KERNELS_CPU_AVX2_FMATH_H
 #define KERNELS_CPU_AVX2_FMATH_H
 
 #include <immintrin.h>
 #include <math.h>
 
-#include "kernels/cpu/fmath_constants.h"
+#include "kernels/numerics/fmath_constants.h"
 
 static inline __m256 fmath_exp_8xf32(__m256 x)
 {

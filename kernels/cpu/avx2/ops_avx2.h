@@ -2,7 +2,7 @@
 #ifndef KERNELS_CPU_AVX2_OPS_AVX2_H
 #define KERNELS_CPU_AVX2_OPS_AVX2_H
 
-#include "kernels/cpu/ops.h"
+#include "kernels/numerics/ops.h"
 
 void kern_avx2_rmsnorm(float *y, const float *x, const float *gain, float eps, size_t n);
 void kern_avx2_rope_adjacent(float *x, const float *angles, size_t n_pairs);

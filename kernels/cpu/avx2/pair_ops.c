@@ -1,10 +1,10 @@
-/* Two models' logits and the most likely tokens with AVX2; kernels/cpu/pair_lanes.h. */
+/* Two models' logits and the most likely tokens with AVX2; kernels/numerics/pair_lanes.h. */
 #include <assert.h>
 #include <immintrin.h>
 
 #include "kernels/cpu/avx2/fmath.h"
 #include "kernels/cpu/avx2/ops_avx2.h"
-#include "kernels/cpu/ops_scalar.h"
+#include "kernels/numerics/ops_scalar.h"
 
 enum { GROUP = 4 }; /* lanes that a vector of doubles holds */
 

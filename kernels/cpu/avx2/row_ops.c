@@ -1,4 +1,4 @@
-/* RMSNorm, rotary embedding, gate and scaled addition with AVX2; kernels/cpu/ops.h. */
+/* RMSNorm, rotary embedding, gate and scaled addition with AVX2; kernels/numerics/ops.h. */
 #include <immintrin.h>
 #include <string.h>
 

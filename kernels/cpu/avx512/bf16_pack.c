@@ -1,4 +1,4 @@
-/* Splitting into bfloat16 and packing for tile instructions; kernels/cpu/bf16.h defines it. */
+/* Splitting into bfloat16 and packing for tile instructions; kernels/numerics/bf16.h defines it. */
 #include <immintrin.h>
 
 #include "kernels/cpu/avx512/gemm.h"

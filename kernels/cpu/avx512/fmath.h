@@ -1,6 +1,7 @@
 /**
- * exp and log of kernels/cpu/fmath.h for vectors of AVX-512: the same operations, the same bits.
- * The power of two is multiplied on by an instruction of its own, which knows of overflow and NaN.
+ * exp and log of kernels/numerics/fmath.h for vectors of AVX-512: the same operations, the same
+ * bits. The power of two is multiplied on by an instruction of its own, which knows of overflow and
+ * NaN.
  */
 #ifndef KERNELS_CPU_AVX512_FMATH_H
 #define KERNELS_CPU_AVX512_FMATH_H
@@ -8,7 +9,7 @@
 #include <immintrin.h>
 #include <math.h>
 
-#include "kernels/cpu/fmath_constants.h"
+#include "kernels/numerics/fmath_constants.h"
 
 static inline __m512 fmath_exp_16xf32(__m512 x)
 {

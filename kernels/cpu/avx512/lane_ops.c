@@ -1,4 +1,5 @@
-/* Attention's softmax and the reductions over the vocabulary with AVX-512; kernels/cpu/lanes.h. */
+/* Attention's softmax and the reductions over the vocabulary with AVX-512;
+ * kernels/numerics/lanes.h. */
 #include <assert.h>
 #include <immintrin.h>
 

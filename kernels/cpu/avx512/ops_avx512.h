@@ -2,7 +2,7 @@
 #ifndef KERNELS_CPU_AVX512_OPS_AVX512_H
 #define KERNELS_CPU_AVX512_OPS_AVX512_H
 
-#include "kernels/cpu/ops.h"
+#include "kernels/numerics/ops.h"
 
 void kern_avx512_rmsnorm(float *y, const float *x, const float *gain, float eps, size_t n);
 void kern_avx512_rope_adjacent(float *x, const float *angles, size_t n_pairs);

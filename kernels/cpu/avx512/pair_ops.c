@@ -1,4 +1,4 @@
-/* Two models' logits with AVX-512; kernels/cpu/pair_lanes.h. */
+/* Two models' logits with AVX-512; kernels/numerics/pair_lanes.h. */
 #include <assert.h>
 #include <immintrin.h>
 

@@ -1,4 +1,4 @@
-/* RMSNorm, rotary embedding, gate and scaled addition with AVX-512; kernels/cpu/ops.h. */
+/* RMSNorm, rotary embedding, gate and scaled addition with AVX-512; kernels/numerics/ops.h. */
 #include <immintrin.h>
 
 #include "kernels/cpu/avx512/fmath.h"

@@ -1,0 +1,49 @@
+/**
+ * A file that appears whole or not at all.
+ *
+ * What is written goes into a temporary file beside the target; committing flushes it to
+ * the disk and renames it over the target. Until then whatever lay there before stays as
+ * it was, and abandoning removes the temporary. Where the file system allows it, the temporary
+ * has no name before the commit, so that nothing is left of it when the process is killed. Where a
+ * rename would make no sense (character devices such as /dev/stdout, pipes, and "-", which is
+ * standard output) the bytes are written directly.
+ *
+ * Errors stick: after a failed write later ones do nothing, and the commit reports the
+ * first failure. So the writes need not be checked one by one.
+ */
+#ifndef BASE_FILE_ATOMIC_FILE_H
+#define BASE_FILE_ATOMIC_FILE_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+struct base_file;
+
+/**
+ * Begin a file. It is created at once, so that an unwritable place is told before hours of
+ * computation and not after.
+ * out: owned by the caller until commit or abandon; NULL on failure.   path: copied.
+ * A symbolic link is followed; an existing file's permissions are kept.
+ * Fails: STATUS_IO (a directory, no such folder, not writable), STATUS_MEMORY.
+ */
+enum status base_file_create(struct base_file **out, const char *path, struct status_why *why);
+
+/** Append bytes, or formatted text. Buffered; a failure is remembered for the commit. */
+void base_file_write(struct base_file *file, const void *bytes, size_t n_bytes);
+void base_file_printf(struct base_file *file, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/** Write out what is buffered, for whoever reads along at the other end of a pipe. */
+void base_file_flush(struct base_file *file);
+
+/**
+ * Write out the rest, put the file in its place and free the object, whatever the outcome.
+ * Fails: STATUS_IO (naming path and reason: disk full, ...); the target is then untouched.
+ */
+enum status base_file_commit(struct base_file *file, struct status_why *why);
+
+/** Remove the temporary and free the object; what went out directly stays. NULL is allowed. */
+void base_file_abandon(struct base_file *file);
+
+#endif

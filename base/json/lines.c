@@ -1,0 +1,65 @@
+#include "base/json/lines.h"
+
+#include <string.h>
+
+bool base_json_is_blank(char c)
+{
+    return (unsigned char)c <= ' ';
+}
+
+static bool only_blanks(const char *at, const char *end)
+{
+    while (at < end && base_json_is_blank(*at))
+        at++;
+    return at == end;
+}
+
+/** As a byte, or as the escape \u0000. */
+static bool has_nul(const struct base_json_line *l)
+{
+    if (memchr(l->from, '\0', (size_t)(l->end - l->from)))
+        return true;
+    for (const char *at = l->from; at < l->end; at++) {
+        if (*at != '\\')
+            continue;
+        at++; /* to the character that is escaped */
+        if (l->end - at > 4 && memcmp(at, "u0000", 5) == 0)
+            return true;
+    }
+    return false;
+}
+
+static enum status read_line(const struct base_json_line *l, base_json_line_reader *read,
+                             void *user, struct status_why *why)
+{
+    if (has_nul(l))
+        return status_fail(why, STATUS_FORMAT, "line %zu: has the character U+0000", l->number);
+    cJSON *object;
+    size_t n_read;
+    enum status status =
+        base_json_parse(&object, l->from, (size_t)(l->end - l->from), &n_read, why);
+    if (status == STATUS_MEMORY)
+        status_context(why, "line %zu", l->number);
+    else if (!cJSON_IsObject(object) || !only_blanks(l->from + n_read, l->end))
+        status = status_fail(why, STATUS_FORMAT, "line %zu: no JSON object", l->number);
+    else
+        status = read(user, l, object, why);
+    cJSON_Delete(object);
+    return status;
+}
+
+enum status base_json_lines_read(char *bytes, size_t n_bytes, base_json_line_reader *read,
+                                 void *user, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    char *end = bytes + n_bytes, *next;
+    size_t number = 1;
+    for (char *at = bytes; at < end && !status; at = next, number++) {
+        char *newline = memchr(at, '\n', (size_t)(end - at));
+        struct base_json_line line = {at, newline ? newline : end, number};
+        next = newline ? newline + 1 : end;
+        if (!only_blanks(line.from, line.end))
+            status = read_line(&line, read, user, why);
+    }
+    return status;
+}

@@ -1,0 +1,36 @@
+#include "base/json/parse.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* cJSON gives NULL for either, so its allocations are watched; of this thread, from here only. */
+static _Thread_local bool ran_out;
+static pthread_once_t watched = PTHREAD_ONCE_INIT;
+
+static void *allocate(size_t n_bytes)
+{
+    void *memory = malloc(n_bytes);
+    ran_out |= !memory;
+    return memory;
+}
+
+static void watch(void)
+{
+    cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = allocate, .free_fn = free});
+}
+
+enum status base_json_parse(cJSON **out, const char *bytes, size_t n_bytes, size_t *n_read,
+                            struct status_why *why)
+{
+    const char *end = NULL;
+    pthread_once(&watched, watch);
+    ran_out = false;
+    *out = cJSON_ParseWithLengthOpts(bytes, n_bytes, &end, false);
+    if (n_read)
+        *n_read = end ? (size_t)(end - bytes) : 0;
+    if (*out)
+        return STATUS_OK;
+    return ran_out ? status_fail(why, STATUS_MEMORY, "no memory for %zu bytes of JSON", n_bytes)
+                   : STATUS_FORMAT;
+}

@@ -1,0 +1,21 @@
+/** JSON from outside: what is no JSON, told apart from a machine that has no memory for it. */
+#ifndef BASE_JSON_PARSE_H
+#define BASE_JSON_PARSE_H
+
+#include <cjson/cJSON.h>
+#include <stddef.h>
+
+#include "base/status.h"
+
+/**
+ * Parse the JSON value that n_bytes bytes begin with.
+ * out: freed by the caller with cJSON_Delete; NULL unless this succeeds.
+ * n_read: bytes of the value, blanks before it included; where there is none, those before the
+ *         place where the parser gave up. May be NULL.
+ * Fails: STATUS_MEMORY, with a sentence; STATUS_FORMAT, without one: what was expected instead is
+ *        the caller's to say.
+ */
+enum status base_json_parse(cJSON **out, const char *bytes, size_t n_bytes, size_t *n_read,
+                            struct status_why *why);
+
+#endif

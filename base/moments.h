@@ -1,0 +1,33 @@
+/** Means and their standard errors, summed in the order in which values come. */
+#ifndef BASE_MOMENTS_H
+#define BASE_MOMENTS_H
+
+#include <stddef.h>
+
+/** A figure and its uncertainty (one standard error). */
+struct base_estimate {
+    double value, error;
+};
+
+/** Running mean of a quantity. Zero-initialise. */
+struct base_moments {
+    size_t n;
+    double sum;
+    double mean, spread; /* Welford: mean so far, sum of squared distances from the mean */
+};
+
+void base_moments_add(struct base_moments *m, double x);
+
+/** sum / n; 0 for none. */
+double base_moments_mean(const struct base_moments *m);
+
+/**
+ * Variance of the mean: (mean(x^2) - mean(x)^2) / (n - 1), or 0 for 10 values and fewer, whose
+ * spread says too little (as llama-perplexity has it).
+ */
+double base_moments_variance(const struct base_moments *m);
+
+/** Mean and the square root of its variance. */
+struct base_estimate base_moments_estimate(const struct base_moments *m);
+
+#endif

@@ -1,0 +1,85 @@
+#include "base/text/utf8.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static bool continues(char c)
+{
+    return ((uint8_t)c & 0xC0) == 0x80;
+}
+
+size_t base_utf8_decode(const char *p, size_t n_bytes, uint32_t *code_point)
+{
+    static const uint32_t smallest[5] = {0, 0, 0x80, 0x800, 0x10000};
+    static const uint8_t payload[5] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+    uint8_t lead = (uint8_t)p[0];
+    size_t n = base_utf8_announced(p[0]);
+    if (n > n_bytes || (lead >= 0x80 && lead < 0xC0) || lead >= 0xF8)
+        return 0;
+    uint32_t cp = lead & payload[n];
+    for (size_t i = 1; i < n; i++) {
+        if (!continues(p[i]))
+            return 0;
+        cp = cp << 6 | ((uint8_t)p[i] & 0x3F);
+    }
+    if (cp < smallest[n] || cp > 0x10FFFF || (cp >= 0xD800 && cp < 0xE000))
+        return 0;
+    if (code_point)
+        *code_point = cp;
+    return n;
+}
+
+size_t base_utf8_encode(uint32_t cp, char out[4])
+{
+    if (cp < 0x80) {
+        out[0] = (char)cp;
+        return 1;
+    }
+    size_t n = cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
+    for (size_t i = n; i-- > 1; cp >>= 6)
+        out[i] = (char)(0x80 | (cp & 0x3F));
+    static const uint8_t lead[5] = {0, 0, 0xC0, 0xE0, 0xF0};
+    out[0] = (char)(lead[n] | cp);
+    return n;
+}
+
+size_t base_utf8_first_bad(const char *text, size_t n_bytes)
+{
+    size_t i = 0;
+    while (i < n_bytes) {
+        uint64_t eight;
+        if (n_bytes - i >= 8) { /* most text is ASCII, eight bytes at a time */
+            memcpy(&eight, text + i, 8);
+            if (!(eight & UINT64_C(0x8080808080808080))) {
+                i += 8;
+                continue;
+            }
+        }
+        size_t n = base_utf8_decode(text + i, n_bytes - i, NULL);
+        if (n == 0)
+            return i;
+        i += n;
+    }
+    return n_bytes;
+}
+
+size_t base_utf8_repair(const char *text, size_t n_bytes, char *out)
+{
+    size_t n_out = 0;
+    while (n_bytes > 0) {
+        size_t good = base_utf8_first_bad(text, n_bytes);
+        if (out)
+            memcpy(out + n_out, text, good);
+        n_out += good;
+        text += good;
+        n_bytes -= good;
+        if (n_bytes == 0)
+            break;
+        if (out)
+            memcpy(out + n_out, "\xEF\xBF\xBD", 3);
+        n_out += 3;
+        text++;
+        n_bytes--;
+    }
+    return n_out;
+}

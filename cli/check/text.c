@@ -1,0 +1,127 @@
+/* The lines of assay check. */
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/check/check.h"
+#include "cli/check/passage.h"
+#include "cli/output/printable.h"
+#include "cli/run.h"
+
+void cli_check_print_beginning(const struct cli_checking *c)
+{
+    struct eval_task task = eval_check_run_task(c->check);
+    fprintf(stderr,
+            "assay: checking %zu window%s of %zu tokens, %zu scored in each, batches of %zu "
+            "tokens\n",
+            c->plan.n_windows, status_plural(c->plan.n_windows), c->plan.window, c->plan.n_scored,
+            eval_run_batch_tokens(&task, &c->run_options));
+    cli_print_memory(&c->job.memory, 1);
+}
+
+static void print_estimate(const char *label, struct base_estimate x)
+{
+    printf("%s: %11.4e ± %.1e\n", label, cli_unsigned_nan(x.value), cli_unsigned_nan(x.error));
+}
+
+static void print_number(const char *label, double x)
+{
+    printf("%s: %11.4e\n", label, cli_unsigned_nan(x));
+}
+
+static void print_divergence(const struct eval_check_result *r)
+{
+    static const struct {
+        const char *label;
+        size_t level; /* of eval_quantile_levels */
+    } lines[] = {{"Maximum         ", 0}, {"99.9%           ", 1}, {"99.0%           ", 2},
+                 {"95.0%           ", 3}, {"90.0%           ", 4}, {"Median          ", 6}};
+    puts("\n====== KL(exact || recorded), nats ======");
+    print_estimate("Mean            ", r->kld.figures.kld);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        print_number(lines[i].label, r->kld.kld_quantiles[lines[i].level]);
+    printf("The file's share: %11.4e ± %.1e, %.2f %% of the mean\n",
+           cli_unsigned_nan(r->floor.value), cli_unsigned_nan(r->floor.error),
+           100 * cli_unsigned_nan(r->share));
+    print_number("Beyond the file ", r->beyond);
+}
+
+static void print_nll(const struct eval_check_result *r)
+{
+    const struct eval_kld_figures *f = &r->kld.figures;
+    puts("\n====== NLL(recorded) - NLL(exact) of the right token, nats ======");
+    print_estimate("Mean            ", f->log_ratio);
+    print_number("RMS             ", r->nll.rms);
+    print_number("Largest         ", r->nll.max);
+    printf("The file's share: %11.4e RMS, %.4e largest\n", cli_unsigned_nan(r->floor_nll.rms),
+           cli_unsigned_nan(r->floor_nll.max));
+
+    puts("\n====== As people compare it ======");
+    printf("PPL, exact      : %11.6f ± %.6f\n", cli_unsigned_nan(f->base_ppl.value),
+           cli_unsigned_nan(f->base_ppl.error));
+    printf("PPL, recorded   : %11.6f ± %.6f\n", cli_unsigned_nan(f->ppl.value),
+           cli_unsigned_nan(f->ppl.error));
+    printf("RMS Δp          : %11.6f %%\n", 100 * cli_unsigned_nan(f->rms_dp.value));
+    printf("Same top p      : %11.3f ± %.3f %%\n", 100 * cli_unsigned_nan(f->same_top.value),
+           100 * cli_unsigned_nan(f->same_top.error));
+}
+
+static void print_curve(const struct cli_checking *c)
+{
+    puts("\nposition\tkld\terror");
+    for (size_t i = 0; i < c->plan.n_scored; i++) {
+        struct base_estimate kld = base_moments_estimate(&c->result.kld.positions[i]);
+        printf("%zu\t%.4e\t%.1e\n", c->plan.first_scored + i, cli_unsigned_nan(kld.value),
+               cli_unsigned_nan(kld.error));
+    }
+}
+
+/* A line each: the figures, then the text before the token and the token in angle brackets. */
+static void print_worst(const struct cli_checking *c)
+{
+    struct cli_passages passages = {
+        .tokenizer = model_tokenizer(c->model.model), .stream = &c->stream, .plan = &c->plan};
+    puts("\nwindow\tposition\tkld\tof the file\tp exact\tp recorded\ttext");
+    for (size_t k = 0; k < c->result.kld.n_worst; k++) {
+        size_t w = c->result.kld.worst[k].window, i = c->result.kld.worst[k].index;
+        size_t position = c->plan.first_scored + i;
+        printf("%zu\t%zu\t%.4e\t%.4e\t%.6f\t%.6f\t", w, position,
+               cli_unsigned_nan(eval_table_row(&c->tables[1], EVAL_KL, w)[i]),
+               cli_unsigned_nan(eval_check_floor_of(c->check, w, i).kld),
+               exp(eval_table_row(&c->tables[0], EVAL_LOG_PROB, w)[i]),
+               exp(eval_table_row(&c->tables[1], EVAL_LOG_PROB, w)[i]));
+        cli_print_passage(&passages, w, position);
+    }
+    eval_spelling_free(&passages.spelling);
+}
+
+static void print_limits(const struct cli_checking *c)
+{
+    struct cli_check_limit limits[CLI_CHECK_LIMITS];
+    cli_check_limits(c, limits);
+    for (size_t i = 0; i < CLI_CHECK_LIMITS; i++)
+        if (!isnan(limits[i].limit))
+            printf("\n%s: %s is %.4e, %s %g\n",
+                   limits[i].found <= limits[i].limit ? "Within the limit" : "Above the limit",
+                   limits[i].what, cli_unsigned_nan(limits[i].found), limits[i].option,
+                   limits[i].limit);
+}
+
+void cli_check_print_end(const struct cli_checking *c)
+{
+    const struct eval_kld_result *r = &c->result.kld;
+    printf("%s: %zu token%s scored in %zu of %zu window%s\n",
+           r->complete ? "Checked" : "Incomplete", r->n_tokens, status_plural(r->n_tokens),
+           r->n_windows, c->plan.n_windows, status_plural(c->plan.n_windows));
+    if (r->n_windows) {
+        print_divergence(&c->result);
+        print_nll(&c->result);
+        if (c->settings->divergence.context_curve)
+            print_curve(c);
+        if (r->n_worst)
+            print_worst(c);
+    }
+    if (r->n_windows)
+        print_limits(c);
+    cli_flush();
+    cli_job_print_speed(&c->job);
+}

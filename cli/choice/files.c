@@ -1,0 +1,120 @@
+/* What choice tasks write: a table with a line for each task, and the result document. */
+#include <math.h>
+
+#include "cli/choice/choice.h"
+#include "cli/output/json_parts.h"
+#include "cli/session/state.h"
+
+void cli_tasks_write_table(const struct cli_tasks *t, struct base_file *file)
+{
+    base_file_printf(file, "task\tanswer\tchoice\tscores\n");
+    for (size_t k = 0; k < t->choices.n; k++) {
+        const struct eval_choice_task *task = &t->choices.tasks[k];
+        if (!task->done)
+            continue;
+        struct eval_choice_winners w = eval_choice_winners(task, cli_tasks_last_wins(t));
+        base_file_printf(file, "%zu\t%zu\t%zu\t", task->index, task->answer, w.mean);
+        for (size_t i = 0; i < task->n_choices; i++) {
+            double mean = eval_choice_score(&task->choices[i]).mean;
+            if (isnan(mean))
+                base_file_printf(file, "%snan", i ? "," : "");
+            else
+                base_file_printf(file, "%s%.12g", i ? "," : "", mean);
+        }
+        base_file_printf(file, "\n");
+    }
+}
+
+static void add_share(struct base_json *json, cJSON *result, const char *key, size_t n_right,
+                      size_t n)
+{
+    double f = n ? (double)n_right / (double)n : (double)NAN;
+    cJSON *o = base_json_object(json, result, key);
+    base_json_uint(json, o, "n_right", n_right);
+    base_json_real(json, o, "share", f);
+    base_json_real(json, o, "error", eval_share_error(f, n));
+}
+
+static void add_result(struct base_json *json, const struct cli_tasks *t)
+{
+    const struct eval_choice_tally *c = &t->tally;
+    cJSON *o = base_json_object(json, json->root, "result");
+    double low = (double)NAN, high = (double)NAN;
+    if (c->n)
+        eval_share_interval((double)c->n_right / (double)c->n, c->n, &low, &high);
+    base_json_flag(json, o, "complete", c->n == t->choices.n);
+    base_json_uint(json, o, "n_tasks", c->n);
+    add_share(json, o, "score", c->n_right, c->n);
+    base_json_real(json, o, "score_low", low);
+    base_json_real(json, o, "score_high", high);
+    add_share(json, o, "acc", c->n_right_sum, c->n);
+    add_share(json, o, "acc_norm", c->n_right_per_char, c->n);
+    base_json_real(json, o, "chance", c->n ? c->chance / (double)c->n : (double)NAN);
+    base_json_uint(json, o, "n_nonfinite", c->n_nonfinite);
+}
+
+static void add_tasks(struct base_json *json, const struct cli_tasks *t)
+{
+    cJSON *list = base_json_list(json, json->root, "tasks");
+    for (size_t k = 0; k < t->choices.n; k++) {
+        const struct eval_choice_task *task = &t->choices.tasks[k];
+        if (!task->done)
+            continue;
+        struct eval_choice_winners w = eval_choice_winners(task, cli_tasks_last_wins(t));
+        cJSON *o = base_json_object(json, list, NULL);
+        base_json_uint(json, o, "task", task->index);
+        base_json_uint(json, o, "answer", task->answer);
+        base_json_uint(json, o, "choice", w.mean);
+        base_json_uint(json, o, "choice_acc", w.sum);
+        base_json_uint(json, o, "choice_acc_norm", w.per_char);
+        cJSON *scores = base_json_list(json, o, "scores");
+        cJSON *sums = base_json_list(json, o, "sums");
+        cJSON *n_chars = base_json_list(json, o, "n_chars");
+        for (size_t i = 0; i < task->n_choices; i++) {
+            struct eval_choice_score s = eval_choice_score(&task->choices[i]);
+            base_json_real(json, scores, NULL, s.mean);
+            base_json_real(json, sums, NULL, s.sum);
+            base_json_uint(json, n_chars, NULL, task->choices[i].n_chars);
+        }
+    }
+}
+
+/* What was evaluated and how. */
+static void add_subject(struct base_json *json, const struct cli_tasks *t)
+{
+    const struct cli_perplexity *s = t->settings;
+    cJSON *settings = base_json_object(json, json->root, "settings");
+    base_json_uint(json, settings, "n_tasks", t->choices.n);
+    base_json_flag(json, settings, "llama_compat", s->llama_compat);
+    cli_json_add_text_settings(json, settings, &s->text);
+    cli_json_add_model_settings(json, settings, &s->load);
+    cli_json_add_arithmetic(json, settings, &s->machine, t->job.backend);
+    cli_json_add_model(json, json->root, "model", &t->model);
+    cJSON *text = cli_json_add_input(json, &t->text);
+    base_json_uint(json, text, "n_tasks", t->dataset.n_questions);
+}
+
+enum status cli_tasks_open_journal(struct cli_tasks *t, struct status_why *why)
+{
+    struct base_json json;
+    cli_state_begin(&json, cli_tasks_name(t->kind));
+    add_subject(&json, t);
+    enum status status = cli_state_open(&t->journal, t->settings->state_file, &json, why);
+    if (status == STATUS_OK)
+        status = cli_state_resume_tasks(t->journal, &t->choices, why);
+    return status;
+}
+
+enum status cli_tasks_write_json(const struct cli_tasks *t, struct base_file *file,
+                                 struct status_why *why)
+{
+    struct base_json json;
+    base_json_begin_document(&json, "assay-tasks");
+    base_json_text(&json, json.root, "kind", cli_tasks_name(t->kind));
+    add_result(&json, t);
+    add_subject(&json, t);
+    add_tasks(&json, t);
+    cJSON *run = cli_json_add_run(&json, &t->job, &t->settings->text, t->journal);
+    base_json_text(&json, run, "model_file", t->model.path);
+    return cli_json_end_document(&json, file, why);
+}

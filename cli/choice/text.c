@@ -1,0 +1,117 @@
+/* The lines of choice tasks. Their formats are llama-perplexity's, because scripts read them. */
+#include <stdio.h>
+
+#include "cli/choice/choice.h"
+#include "cli/output/printable.h"
+#include "cli/run.h"
+
+enum {
+    DEFAULT_CONTEXT = 512,
+    LLAMA_LEAST_TASKS = 100 /* fewer, and it prints no Winogrande score */
+};
+
+static const char *const titles[] = {
+    [EVAL_HELLASWAG] = "HellaSwag",
+    [EVAL_WINOGRANDE] = "Winogrande",
+    [EVAL_MULTIPLE_CHOICE] = "multiple choice",
+};
+
+void cli_tasks_report_beginning(const struct cli_tasks *t)
+{
+    size_t n_ctx =
+               t->settings->windows.n_ctx ? (size_t)t->settings->windows.n_ctx : DEFAULT_CONTEXT,
+           n_longer = 0;
+    for (size_t k = 0; k < t->choices.n; k++) {
+        bool longer = false;
+        for (size_t i = 0; i < t->choices.tasks[k].n_choices; i++)
+            longer = longer || t->choices.tasks[k].choices[i].tokens.n > n_ctx;
+        n_longer += longer;
+    }
+    fprintf(stderr, "assay: %s: %zu of %zu task%s, at most %zu tokens, batches of %zu tokens\n",
+            titles[t->kind], t->choices.n, t->dataset.n_questions,
+            status_plural(t->dataset.n_questions), t->choices.n_tokens_max, t->batch_tokens);
+    cli_print_memory(&t->job.memory, 1);
+    if (n_longer)
+        fprintf(stderr,
+                "assay: note: %zu task%s longer than -c %zu, evaluated with the context needed\n",
+                n_longer, status_plural(n_longer), n_ctx);
+    if (t->kind == EVAL_HELLASWAG)
+        puts("\ntask\tacc_norm\t95% confidence interval");
+    if (t->kind == EVAL_MULTIPLE_CHOICE)
+        puts("\ntask\tacc_norm");
+}
+
+static double percent(size_t part, size_t n)
+{
+    return n ? 100 * ((double)part / (double)n) : 0;
+}
+
+static double percent_error(size_t part, size_t n)
+{
+    return n ? 100 * eval_share_error((double)part / (double)n, n) : 0;
+}
+
+void cli_tasks_report_task(struct cli_tasks *t, size_t i)
+{
+    const struct eval_choice_task *task = &t->choices.tasks[i];
+    struct eval_choice_winners w = eval_choice_tally_add(&t->tally, task, cli_tasks_last_wins(t));
+    size_t n = t->tally.n;
+    double share = percent(t->tally.n_right, n), low, high;
+    cli_progress_clear(&t->job.progress);
+    switch (t->kind) {
+    case EVAL_HELLASWAG:
+        eval_share_interval((double)t->tally.n_right / (double)n, n, &low, &high);
+        printf("%zu\t%3.8lf%%\t[%3.4lf%%, %3.4lf%%]\n", n, share, 100 * low, 100 * high);
+        break;
+    case EVAL_WINOGRANDE:
+        printf("%zu\t%.4lf\t%10.6f  %10.6f  %zu  %zu\n", n, share,
+               cli_unsigned_nan(eval_choice_score(&task->choices[0]).mean),
+               cli_unsigned_nan(eval_choice_score(&task->choices[1]).mean), w.mean + 1,
+               task->answer + 1);
+        break;
+    case EVAL_MULTIPLE_CHOICE:
+        printf("%zu\t%.8lf\n", n, share);
+        break;
+    }
+    cli_flush();
+}
+
+static void print_share(FILE *to, const char *label, size_t n_right, size_t n)
+{
+    fprintf(to, "%s: %.4f +/- %.4f\n", label, percent(n_right, n), percent_error(n_right, n));
+}
+
+/* What llama-perplexity says at the end. */
+static void print_final(FILE *to, const struct cli_tasks *t)
+{
+    const struct eval_choice_tally *c = &t->tally;
+    if (t->kind == EVAL_WINOGRANDE && (c->n >= LLAMA_LEAST_TASKS || !t->settings->llama_compat))
+        fprintf(to, "Final Winogrande score(%zu tasks): %.4lf +/- %.4lf\n", c->n,
+                percent(c->n_right, c->n), percent_error(c->n_right, c->n));
+    if (t->kind != EVAL_MULTIPLE_CHOICE || c->n == 0)
+        return;
+    print_share(to, "Final result", c->n_right, c->n);
+    /* One right answer a task: tasks / answers, which is 1 / mean(answers). */
+    double chance = (double)c->n / (double)c->n_choices;
+    fprintf(to, "Random chance: %.4f +/- %.4f\n", 100 * chance,
+            100 * eval_share_error(chance, c->n));
+    fprintf(to, "Chance by task, mean of 1/answers: %.4f\n", 100 * c->chance / (double)c->n);
+}
+
+void cli_tasks_report_end(struct cli_tasks *t)
+{
+    const struct eval_choice_tally *c = &t->tally;
+    putchar('\n');
+    if (c->n < t->choices.n)
+        printf("Incomplete: %zu of %zu task%s\n", c->n, t->choices.n, status_plural(t->choices.n));
+    if (c->n_nonfinite)
+        printf("Scores that are not finite: in %zu of %zu task%s\n", c->n_nonfinite, c->n,
+               status_plural(c->n));
+    print_share(stdout, "Harness acc (sum)", c->n_right_sum, c->n);
+    print_share(stdout, "Harness acc_norm (per character)", c->n_right_per_char, c->n);
+    print_final(stdout, t);
+    cli_flush();
+    cli_job_print_speed(&t->job);
+    if (!cli_same_stream())
+        print_final(stderr, t);
+}

@@ -1,0 +1,36 @@
+/* assay version: everything that a bug report should say about the program. */
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "cli/inspect/versions.h"
+#include "kernels/cpu/amx/amx.h"
+
+static enum status run_version(const void *settings, const struct cli_args *args,
+                               struct status_why *why)
+{
+    (void)settings, (void)args, (void)why;
+
+    struct cli_versions versions;
+    cli_versions_read(&versions);
+    printf("assay     %s\n", versions.assay);
+    printf("compiler  %s\n", versions.compiler);
+    printf("build     %s\n", versions.build);
+    printf("isa       %s (the best that this processor and this build have)\n",
+           kern_amx_detect() ? "amx" : kern_isa_name(kern_isa_detect()));
+    printf("pcre2     %s\n", versions.pcre2);
+    printf("cjson     %s\n", versions.cjson);
+    printf("openssl   %s\n", versions.openssl);
+    printf("openblas  %s\n", *versions.openblas ? versions.openblas : "not built in");
+    return STATUS_OK;
+}
+
+static const struct cli_option table[] = {{0}};
+
+const struct cli_command cli_command_version = {
+    .name = "version",
+    .usage = "[options]",
+    .summary = "Print the versions of the program and its parts, and the instruction set.",
+    .description = "",
+    .table = table,
+    .run = run_version,
+};

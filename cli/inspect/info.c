@@ -1,0 +1,166 @@
+#include "cli/inspect/info.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/escape.h"
+
+/* Keys of hyper-parameters; %s is the architecture's name. */
+static const struct {
+    const char *label, *name, *key;
+} known[] = {
+    {"layers", "n_layers", "%s.block_count"},
+    {"width", "n_embd", "%s.embedding_length"},
+    {"feed-forward width", "n_ff", "%s.feed_forward_length"},
+    {"heads", "n_heads", "%s.attention.head_count"},
+    {"key/value heads", "n_kv_heads", "%s.attention.head_count_kv"},
+    {"head size", "head_size", "%s.attention.key_length"},
+    {"experts", "n_experts", "%s.expert_count"},
+    {"experts used", "n_experts_used", "%s.expert_used_count"},
+    {"context", "n_ctx_train", "%s.context_length"},
+    {"sliding window", "sliding_window", "%s.attention.sliding_window"},
+    {"norm epsilon", "rms_eps", "%s.attention.layer_norm_rms_epsilon"},
+    {"rotated elements", "n_rot", "%s.rope.dimension_count"},
+    {"rope base", "rope_freq_base", "%s.rope.freq_base"},
+    {"rope scaling", "rope_scaling", "%s.rope.scaling.type"},
+    {"rope factor", "rope_factor", "%s.rope.scaling.factor"},
+    {"vocabulary", "n_vocab", "%s.vocab_size"},
+};
+_Static_assert(sizeof known / sizeof known[0] <= CLI_N_HPARAMS, "the table outgrew its room");
+
+double cli_bits_per_weight(const struct cli_type_total *total)
+{
+    return total->n_elements ? 8.0 * (double)total->n_bytes / (double)total->n_elements : 0;
+}
+
+static void count_tensor(struct cli_type_total *total, const struct gguf_tensor *tensor)
+{
+    total->n_tensors++;
+    total->n_elements += tensor->n_rows * tensor->ne[0];
+    total->n_bytes += tensor->n_bytes;
+}
+
+static struct cli_type_total *total_of(struct cli_info *info, const struct gguf_type_info *type)
+{
+    for (size_t i = 0; i < info->n_types; i++)
+        if (info->types[i].type == type)
+            return &info->types[i];
+    info->types[info->n_types].type = type;
+    return &info->types[info->n_types++];
+}
+
+/* A scalar integer of a pair, or 0. */
+static int64_t scalar(const struct gguf_kv *kv)
+{
+    return kv && gguf_value_is_int(kv->type) ? gguf_kv_int(kv, 0) : 0;
+}
+
+static int64_t scalar_of(const struct cli_hparam *all, const char *name)
+{
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].name, name) == 0)
+            return scalar(all[i].kv);
+    return 0;
+}
+
+/* What the format says of an absent key, where that follows from others. */
+static int64_t derive(const struct cli_info *info, const struct cli_hparam *all, const char *name)
+{
+    int64_t n_heads = scalar_of(all, "n_heads");
+    if (strcmp(name, "n_kv_heads") == 0)
+        return n_heads;
+    if (strcmp(name, "head_size") == 0)
+        return n_heads > 0 ? scalar_of(all, "n_embd") / n_heads : 0;
+    if (strcmp(name, "n_vocab") == 0) {
+        const struct gguf_kv *tokens = gguf_kv_find(info->file, "tokenizer.ggml.tokens");
+        return tokens ? (int64_t)tokens->count : 0;
+    }
+    return 0;
+}
+
+static void read_hparams(struct cli_info *info)
+{
+    struct base_string architecture;
+    const struct gguf_kv *kv = gguf_kv_find(info->file, "general.architecture");
+    if (!kv || kv->type != GGUF_VALUE_STRING ||
+        gguf_get_string(info->file, "general.architecture", &architecture, NULL, NULL) != STATUS_OK)
+        return;
+
+    struct cli_hparam all[CLI_N_HPARAMS] = {{0}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        char key[256];
+        snprintf(key, sizeof key, "%.*s%s",
+                 architecture.n_bytes < 128 ? (int)architecture.n_bytes : 128, architecture.data,
+                 known[i].key + 2);
+        all[i] =
+            (struct cli_hparam){known[i].label, known[i].name, gguf_kv_find(info->file, key), 0};
+    }
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (!all[i].kv)
+            all[i].derived = derive(info, all, all[i].name);
+        if (all[i].kv || all[i].derived)
+            info->hparams[info->n_hparams++] = all[i];
+    }
+}
+
+enum status cli_info_read(struct cli_info *info, const struct gguf_file *file,
+                          struct status_why *why)
+{
+    *info = (struct cli_info){.file = file};
+    for (size_t i = 0; i < gguf_n_shards(file); i++) {
+        uint64_t n_bytes, data_offset;
+        gguf_shard_data(file, i, &n_bytes, &data_offset);
+        info->file_bytes += n_bytes;
+    }
+    for (size_t i = 0; i < gguf_n_tensors(file); i++) {
+        const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
+        count_tensor(&info->total, tensor);
+        count_tensor(total_of(info, tensor->type), tensor);
+    }
+    read_hparams(info);
+    return eval_model_id(info->model_id, file, why);
+}
+
+/* A string of a pair, escaped and cut to what fits. */
+static size_t string_text(char *out, size_t capacity, const struct gguf_kv *kv, uint64_t i)
+{
+    struct base_string string = gguf_kv_string(kv, i);
+    size_t n = base_escape(out, capacity - 1, string.data, string.n_bytes);
+    out[n < capacity ? n : capacity - 1] = '\0';
+    return n;
+}
+
+/* The fewest digits that are read back as the same number: 1e-05, not 9.99999975e-06. */
+static int real_text(char *out, size_t capacity, double value, bool is_float)
+{
+    char digits[40];
+    for (int n_digits = 1; n_digits <= 17; n_digits++) {
+        snprintf(digits, sizeof digits, "%.*g", n_digits, value);
+        double read = is_float ? (double)strtof(digits, NULL) : strtod(digits, NULL);
+        if (read == value)
+            break;
+    }
+    return snprintf(out, capacity, "%s", digits);
+}
+
+size_t cli_kv_text(char *out, size_t capacity, const struct gguf_kv *kv, uint64_t i)
+{
+    enum gguf_value_type type = kv->element_type;
+    int n;
+    if (type == GGUF_VALUE_STRING)
+        return string_text(out, capacity, kv, i);
+    if (type == GGUF_VALUE_BOOL) {
+        n = snprintf(out, capacity, "%s", gguf_kv_int(kv, i) ? "true" : "false");
+    } else if (type == GGUF_VALUE_U64) {
+        uint64_t value;
+        memcpy(&value, kv->data + 8 * i, sizeof value);
+        n = snprintf(out, capacity, "%" PRIu64, value);
+    } else if (gguf_value_is_int(type)) {
+        n = snprintf(out, capacity, "%" PRId64, gguf_kv_int(kv, i));
+    } else {
+        n = real_text(out, capacity, gguf_kv_float(kv, i), type == GGUF_VALUE_F32);
+    }
+    return (size_t)n;
+}

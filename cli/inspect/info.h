@@ -1,0 +1,56 @@
+/** What assay info tells of a file, gathered once and printed as text or as JSON. */
+#ifndef CLI_INSPECT_INFO_H
+#define CLI_INSPECT_INFO_H
+
+#include "eval/reference/identity.h"
+#include "gguf/meta.h"
+
+/** All tensors of one type together. */
+struct cli_type_total {
+    const struct gguf_type_info *type;
+    uint64_t n_tensors, n_elements, n_bytes;
+};
+
+/** A hyper-parameter: as the file says, or what its absence means. */
+struct cli_hparam {
+    const char *label;        /* for people */
+    const char *name;         /* in JSON */
+    const struct gguf_kv *kv; /* NULL: absent */
+    int64_t derived;          /* where kv is NULL: what follows from others; 0: nothing */
+};
+enum { CLI_N_HPARAMS = 20 };
+
+struct cli_info {
+    const struct gguf_file *file;
+    char model_id[BASE_HEX];
+    uint64_t file_bytes; /* of all parts */
+    struct cli_type_total total;
+    struct cli_type_total types[GGUF_TYPE_LIMIT]; /* the first n_types, in order of first use */
+    size_t n_types;
+    struct cli_hparam hparams[CLI_N_HPARAMS]; /* the first n_hparams; only known ones */
+    size_t n_hparams;
+};
+
+/** Gather everything. file must outlive the result. Fails: STATUS_MEMORY. */
+enum status cli_info_read(struct cli_info *info, const struct gguf_file *file,
+                          struct status_why *why);
+
+/** 8 * bytes / elements. */
+double cli_bits_per_weight(const struct cli_type_total *total);
+
+/**
+ * Element i of a pair's value as text: numbers with all their digits, strings escaped.
+ * Returns how many bytes there are; writes at most `capacity`, NUL included (as snprintf).
+ */
+size_t cli_kv_text(char *out, size_t capacity, const struct gguf_kv *kv, uint64_t i);
+
+/** Print to standard output. tensors: also one line per tensor. */
+void cli_info_print(const struct cli_info *info, bool tensors);
+
+/**
+ * Write as JSON. tensors: also one object per tensor.
+ * Fails: STATUS_MEMORY, STATUS_IO.
+ */
+enum status cli_info_write_json(const struct cli_info *info, bool tensors, struct status_why *why);
+
+#endif

@@ -1,0 +1,136 @@
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/inspect/info.h"
+#include "cli/output/json_parts.h"
+
+enum { WHOLE_ARRAY = 64 }; /* longer arrays are told by their length and first elements */
+
+/* Element i of a value; `string` is it where the elements are strings. */
+static void add_element(struct base_json *json, cJSON *parent, const char *key,
+                        const struct gguf_kv *kv, uint64_t i, const struct base_string *string)
+{
+    enum gguf_value_type type = kv->element_type;
+    assert(type != GGUF_VALUE_STRING || string);
+    if (type == GGUF_VALUE_STRING)
+        base_json_bytes(json, parent, key, string->data, string->n_bytes);
+    else if (type == GGUF_VALUE_BOOL)
+        base_json_flag(json, parent, key, gguf_kv_int(kv, i) != 0);
+    else if (gguf_value_is_float(type))
+        base_json_real(json, parent, key, gguf_kv_float(kv, i));
+    else if (type == GGUF_VALUE_U64) {
+        uint64_t value;
+        memcpy(&value, kv->data + 8 * i, sizeof value);
+        base_json_uint(json, parent, key, value);
+    } else
+        base_json_int(json, parent, key, gguf_kv_int(kv, i));
+}
+
+/* A value under `key`: a scalar as it is, an array as a list of at most WHOLE_ARRAY elements. */
+static void add_value(struct base_json *json, cJSON *parent, const char *key,
+                      const struct gguf_kv *kv)
+{
+    struct gguf_kv head = *kv;
+    if (head.count > WHOLE_ARRAY)
+        head.count = WHOLE_ARRAY;
+    struct base_string *strings = NULL;
+    if (kv->element_type == GGUF_VALUE_STRING &&
+        gguf_kv_strings(&head, &strings, NULL) != STATUS_OK) {
+        json->failed = true;
+        return;
+    }
+    if (kv->type != GGUF_VALUE_ARRAY) {
+        add_element(json, parent, key, kv, 0, strings);
+    } else {
+        cJSON *list = base_json_list(json, parent, key);
+        for (uint64_t i = 0; i < head.count; i++)
+            add_element(json, list, NULL, kv, i, strings ? &strings[i] : NULL);
+    }
+    free(strings);
+}
+
+static void add_metadata(struct base_json *json, const struct gguf_file *file)
+{
+    cJSON *list = base_json_list(json, json->root, "metadata");
+    for (size_t i = 0; i < gguf_n_kv(file); i++) {
+        const struct gguf_kv *kv = gguf_kv_at(file, i);
+        cJSON *pair = base_json_object(json, list, NULL);
+        base_json_bytes(json, pair, "key", kv->key.data, kv->key.n_bytes);
+        base_json_text(json, pair, "type", gguf_value_type_name(kv->type));
+        if (kv->type == GGUF_VALUE_ARRAY) {
+            base_json_text(json, pair, "element_type", gguf_value_type_name(kv->element_type));
+            base_json_uint(json, pair, "count", kv->count);
+        }
+        add_value(json, pair, kv->count > WHOLE_ARRAY ? "first" : "value", kv);
+    }
+}
+
+static void add_total(struct base_json *json, cJSON *object, const struct cli_type_total *total)
+{
+    base_json_uint(json, object, "n_tensors", total->n_tensors);
+    base_json_uint(json, object, "n_weights", total->n_elements);
+    base_json_uint(json, object, "n_bytes", total->n_bytes);
+    base_json_real(json, object, "bits_per_weight", cli_bits_per_weight(total));
+}
+
+static void add_tensors(struct base_json *json, const struct gguf_file *file)
+{
+    cJSON *list = base_json_list(json, json->root, "tensors");
+    for (size_t i = 0; i < gguf_n_tensors(file); i++) {
+        const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
+        struct cli_type_total total = {tensor->type, 1, tensor->n_rows * tensor->ne[0],
+                                       tensor->n_bytes};
+        cJSON *object = base_json_object(json, list, NULL);
+        base_json_text(json, object, "name", tensor->name);
+        base_json_text(json, object, "type", tensor->type->name);
+        cJSON *shape = base_json_list(json, object, "ne");
+        for (uint32_t d = 0; d < tensor->n_dims; d++)
+            base_json_uint(json, shape, NULL, tensor->ne[d]);
+        base_json_uint(json, object, "n_bytes", tensor->n_bytes);
+        base_json_real(json, object, "bits_per_weight", cli_bits_per_weight(&total));
+        base_json_uint(json, object, "part", tensor->shard);
+        base_json_uint(json, object, "offset", tensor->offset);
+    }
+}
+
+enum status cli_info_write_json(const struct cli_info *info, bool tensors, struct status_why *why)
+{
+    struct base_json json;
+    base_json_begin_document(&json, "assay-info");
+    base_json_text(&json, json.root, "file", gguf_path(info->file));
+    base_json_uint(&json, json.root, "gguf_version", gguf_version(info->file));
+    base_json_uint(&json, json.root, "n_parts", gguf_n_shards(info->file));
+    base_json_uint(&json, json.root, "file_bytes", info->file_bytes);
+    base_json_text(&json, json.root, "model_id", info->model_id);
+
+    cJSON *hparams = base_json_object(&json, json.root, "hyperparameters");
+    for (size_t i = 0; i < info->n_hparams; i++) {
+        if (info->hparams[i].kv)
+            add_value(&json, hparams, info->hparams[i].name, info->hparams[i].kv);
+        else
+            base_json_int(&json, hparams, info->hparams[i].name, info->hparams[i].derived);
+    }
+    add_metadata(&json, info->file);
+
+    cJSON *types = base_json_list(&json, json.root, "types");
+    for (size_t i = 0; i < info->n_types; i++) {
+        cJSON *type = base_json_object(&json, types, NULL);
+        base_json_text(&json, type, "type", info->types[i].type->name);
+        add_total(&json, type, &info->types[i]);
+    }
+    add_total(&json, base_json_object(&json, json.root, "total"), &info->total);
+    if (tensors)
+        add_tensors(&json, info->file);
+
+    struct base_file *file;
+    enum status status = base_file_create(&file, "-", why);
+    if (status == STATUS_OK)
+        status = base_json_write(&json, file, why);
+    if (status == STATUS_OK)
+        status = base_file_commit(file, why);
+    else
+        base_file_abandon(file);
+    base_json_free(&json);
+    return status;
+}

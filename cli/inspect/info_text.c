@@ -1,0 +1,131 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text/escape.h"
+#include "cli/inspect/info.h"
+
+enum {
+    VALUE_WIDTH = 72,   /* a longer value is cut */
+    LISTED_ELEMENTS = 8 /* of an array */
+};
+
+/* An escaped text, cut where it is too long for a line; never inside a character. */
+static void print_cut(const char *text, size_t n_bytes)
+{
+    size_t n = n_bytes;
+    if (n > VALUE_WIDTH) {
+        n = VALUE_WIDTH;
+        while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
+            n--;
+    }
+    printf("%.*s%s", (int)n, text, n < n_bytes ? "..." : "");
+}
+
+static void print_value(const struct gguf_kv *kv)
+{
+    char text[512];
+    if (kv->type != GGUF_VALUE_ARRAY) {
+        size_t n = cli_kv_text(text, sizeof text, kv, 0);
+        print_cut(text, n < sizeof text ? n : sizeof text - 1);
+        return;
+    }
+    size_t used = 0;
+    uint64_t i = 0;
+    for (; i < kv->count && i < LISTED_ELEMENTS && used < VALUE_WIDTH; i++) {
+        char element[160];
+        size_t n = cli_kv_text(element, sizeof element, kv, i);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%s", i ? ", " : "", element,
+                                 n >= sizeof element ? "..." : "");
+    }
+    text[used] = '\0';
+    printf("[");
+    print_cut(text, used);
+    printf("%s]", i < kv->count ? ", ..." : "");
+}
+
+/* A name of the file, which may hold anything, in a column. */
+static void print_name(const char *bytes, size_t n_bytes, int width)
+{
+    char text[300];
+    size_t n = base_escape(text, sizeof text - 1, bytes, n_bytes);
+    text[n < sizeof text ? n : sizeof text - 1] = '\0';
+    printf("  %-*s", width, text);
+}
+
+static void print_metadata(const struct gguf_file *file)
+{
+    printf("\nmetadata: %zu key%s\n", gguf_n_kv(file), status_plural(gguf_n_kv(file)));
+    for (size_t i = 0; i < gguf_n_kv(file); i++) {
+        const struct gguf_kv *kv = gguf_kv_at(file, i);
+        char type[48];
+        if (kv->type == GGUF_VALUE_ARRAY)
+            snprintf(type, sizeof type, "%s[%" PRIu64 "]", gguf_value_type_name(kv->element_type),
+                     kv->count);
+        else
+            snprintf(type, sizeof type, "%s", gguf_value_type_name(kv->type));
+        print_name(kv->key.data, kv->key.n_bytes, 42);
+        printf(" %-15s ", type);
+        print_value(kv);
+        putchar('\n');
+    }
+}
+
+static void print_total(const char *name, const struct cli_type_total *total)
+{
+    printf("  %-8s %7" PRIu64 " %15" PRIu64 " %15" PRIu64 " %12.4f\n", name, total->n_tensors,
+           total->n_elements, total->n_bytes, cli_bits_per_weight(total));
+}
+
+static void print_types(const struct cli_info *info)
+{
+    printf("\n  %-8s %7s %15s %15s %12s\n", "type", "tensors", "weights", "bytes", "bits/weight");
+    for (size_t i = 0; i < info->n_types; i++)
+        print_total(info->types[i].type->name, &info->types[i]);
+    print_total("all", &info->total);
+}
+
+static void print_tensors(const struct gguf_file *file)
+{
+    printf("\n  %-42s %-8s %-26s %15s %12s\n", "tensor", "type", "shape", "bytes", "bits/weight");
+    for (size_t i = 0; i < gguf_n_tensors(file); i++) {
+        const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
+        char shape[100] = "";
+        size_t used = 0;
+        for (uint32_t d = 0; d < tensor->n_dims; d++)
+            used += (size_t)snprintf(shape + used, sizeof shape - used, "%s%" PRIu64,
+                                     d ? " x " : "", tensor->ne[d]);
+        struct cli_type_total total = {tensor->type, 1, tensor->n_rows * tensor->ne[0],
+                                       tensor->n_bytes};
+        print_name(tensor->name, strlen(tensor->name), 42);
+        printf(" %-8s %-26s %15" PRIu64 " %12.4f\n", tensor->type->name, shape, tensor->n_bytes,
+               cli_bits_per_weight(&total));
+    }
+}
+
+void cli_info_print(const struct cli_info *info, bool tensors)
+{
+    size_t n_shards = gguf_n_shards(info->file);
+    printf("file      %s\n", gguf_path(info->file));
+    printf("format    GGUF v%" PRIu32 ", %" PRIu64 " bytes", gguf_version(info->file),
+           info->file_bytes);
+    if (n_shards > 1)
+        printf(" in %zu parts", n_shards);
+    printf("\nmodel id  %s\n", info->model_id);
+
+    if (info->n_hparams)
+        printf("\nhyper-parameters\n");
+    for (size_t i = 0; i < info->n_hparams; i++) {
+        const struct cli_hparam *hparam = &info->hparams[i];
+        printf("  %-20s ", hparam->label);
+        if (hparam->kv)
+            print_value(hparam->kv);
+        else
+            printf("%" PRId64 " (not stored; follows from the others)", hparam->derived);
+        putchar('\n');
+    }
+    print_metadata(info->file);
+    print_types(info);
+    if (tensors)
+        print_tensors(info->file);
+}

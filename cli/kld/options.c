@@ -1,0 +1,66 @@
+/* The options of assay kld. */
+#include "cli/kld/options.h"
+
+/* Where a row's setting lives. */
+#define AT(member) offsetof(struct cli_kld, member)
+
+void cli_kld_defaults(void *settings)
+{
+    struct cli_kld *s = settings;
+    *s = (struct cli_kld){0};
+    cli_window_defaults(&s->windows);
+    cli_model_defaults(&s->load);
+    cli_machine_defaults(&s->machine);
+}
+
+const struct cli_option cli_kld_table[] = {
+    {.type = CLI_HEADING, .help = "Input"},
+    {.names = "-m --model",
+     CLI_EACH,
+     "FILE",
+     "a model to compare with the base: a GGUF file, any part of a split one; again for more, "
+     "which share the base's evaluation",
+     AT(models),
+     .required = true},
+    {.names = "--base",
+     CLI_TEXT,
+     "FILE",
+     "what is taken as the truth: a model, or a file that assay record, assay perplexity "
+     "--kl-divergence-base or llama-perplexity wrote, which needs no -f",
+     AT(base),
+     .required = true},
+    {.type = CLI_GROUP, .group = cli_text_table, .offset = AT(text)},
+
+    {.type = CLI_HEADING, .help = "Evaluation"},
+    {.type = CLI_GROUP,
+     .group = cli_window_table,
+     .offset = AT(windows),
+     .help = ", of which the second half is scored (default: 512, or the base file's)"},
+    {.type = CLI_GROUP, .group = cli_chunk_from_table, .offset = AT(windows)},
+    {.names = "--js",
+     CLI_ON,
+     NULL,
+     "also the Jensen-Shannon divergence, which takes a second pass over the vocabulary",
+     AT(js)},
+    {.names = "--llama-compat",
+     CLI_ON,
+     NULL,
+     "with a base-logits file: leave out tokens of the base with ln p <= -16, and the summary of "
+     "fewer than 100 tokens, as llama-perplexity does",
+     AT(llama_compat)},
+
+    {.type = CLI_GROUP, .group = cli_model_table, .offset = AT(load)},
+
+    {.type = CLI_HEADING, .help = "Output"},
+    {.type = CLI_GROUP,
+     .group = cli_per_token_table,
+     .offset = AT(per_token_file),
+     .help = " and model"},
+    {.type = CLI_GROUP, .group = cli_divergence_table, .offset = AT(divergence)},
+    {.type = CLI_GROUP, .group = cli_state_table, .offset = AT(state_file)},
+    {.type = CLI_GROUP, .group = cli_output_table, .offset = AT(output)},
+
+    {.type = CLI_GROUP, .group = cli_machine_table, .offset = AT(machine)},
+    {.type = CLI_GROUP, .group = cli_foreign_table},
+    {0},
+};

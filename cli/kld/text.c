@@ -1,0 +1,255 @@
+/* The lines of assay kld. Those of llama-perplexity have its formats, because scripts read them. */
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/check/passage.h"
+#include "cli/kld/kld.h"
+#include "cli/output/printable.h"
+#include "cli/run.h"
+
+static const double gibibyte = 1073741824.0;
+enum { COMPAT_LEAST_TOKENS = 100 }; /* llama.cpp has no summary of fewer */
+
+/* The mean divergence. From 16-bit codes it can be below 0, which no script expects. */
+static double shown_mean(double kld, int n_decimals)
+{
+    return cli_shown(kld < 0 ? 0 : kld, n_decimals);
+}
+
+void cli_kld_print_beginning(const struct cli_comparison *c)
+{
+    struct eval_task task = cli_comparison_task(c);
+    size_t batch = eval_run_batch_tokens(&task, &c->run_options);
+    fprintf(stderr,
+            "kl_divergence: comparing %zu model%s with the base over %zu chunks, n_ctx=%zu, "
+            "batch_size=%zu, n_seq=%zu\n",
+            c->n_candidates, status_plural(c->n_candidates), c->plan.n_windows, c->plan.window,
+            batch, batch / c->plan.n_inputs);
+    cli_print_memory(&c->job.memory, 1 + c->n_candidates);
+}
+
+static void print_header(void)
+{
+    puts("\nchunk             PPL               ln(PPL(Q)/PPL(base))          KL Divergence"
+         "              Δp RMS            Same top p");
+}
+
+static void print_row(const struct eval_kld_tally *tally, size_t w)
+{
+    struct eval_kld_figures f = eval_kld_tally_figures(tally);
+    printf("%4zu    %9.4lf ± %9.4lf    %10.5lf ± %10.5lf    %10.5lf ± %10.5lf    %6.3lf ± %6.3lf "
+           "%%    %6.3lf ± %6.3lf %%\n",
+           w + 1, cli_shown(f.ppl.value, 4), cli_shown(f.ppl.error, 4),
+           cli_shown(f.log_ratio.value, 5), cli_shown(f.log_ratio.error, 5),
+           shown_mean(f.kld.value, 5), cli_shown(f.kld.error, 5),
+           cli_shown(100 * f.rms_dp.value, 3), cli_shown(100 * f.rms_dp.error, 3),
+           cli_shown(100 * f.same_top.value, 3), cli_shown(100 * f.same_top.error, 3));
+}
+
+void cli_kld_print_window(struct cli_comparison *c, size_t w)
+{
+    if (c->n_candidates > 1)
+        return;
+    cli_progress_clear(&c->job.progress);
+    struct eval_kld_tables tables = cli_comparison_tables(c, 0);
+    if (c->tally.n_windows == 0)
+        print_header();
+    eval_kld_tally_add(&c->tally, &tables, w);
+    print_row(&c->tally, w);
+    cli_flush();
+}
+
+/* What cli_kld_print_window prints, after the run. */
+static void print_rows(const struct cli_comparison *c, size_t candidate)
+{
+    struct eval_kld_tables tables = cli_comparison_tables(c, candidate);
+    struct eval_kld_tally tally = {0};
+    print_header();
+    for (size_t w = 0; w < c->plan.n_windows; w++) {
+        if (!tables.base->done[w])
+            continue;
+        eval_kld_tally_add(&tally, &tables, w);
+        print_row(&tally, w);
+    }
+}
+
+static void print_perplexity_block(const struct eval_kld_figures *f)
+{
+    const struct {
+        const char *label;
+        struct base_estimate estimate;
+    } above[] = {{"Mean PPL(Q)                   ", f->ppl},
+                 {"Mean PPL(base)                ", f->base_ppl}},
+      below[] = {{"Mean ln(PPL(Q)/PPL(base))     ", f->log_ratio},
+                 {"Mean PPL(Q)/PPL(base)         ", f->ratio},
+                 {"Mean PPL(Q)-PPL(base)         ", f->difference}};
+    puts("\n====== Perplexity statistics ======");
+    for (size_t i = 0; i < sizeof above / sizeof *above; i++)
+        printf("%s: %10.6lf ± %10.6lf\n", above[i].label, cli_shown(above[i].estimate.value, 6),
+               cli_shown(above[i].estimate.error, 6));
+    printf("Cor(ln(PPL(Q)), ln(PPL(base))): %6.2lf%%\n", cli_shown(100 * f->correlation, 2));
+    for (size_t i = 0; i < sizeof below / sizeof *below; i++)
+        printf("%s: %10.6lf ± %10.6lf\n", below[i].label, cli_shown(below[i].estimate.value, 6),
+               cli_shown(below[i].estimate.error, 6));
+}
+
+/* Indices into eval_quantile_levels; KLD has no lines for the quartiles. */
+enum { UPPER_QUARTILE = 5, LOWER_QUARTILE = 7 };
+static const char *const quantile_names[EVAL_N_QUANTILES] = {
+    "Maximum", "99.9%  ", "99.0%  ", "95.0%  ", "90.0%  ", "75.0%  ", "Median ",
+    "25.0%  ", "10.0%  ", " 5.0%  ", " 1.0%  ", " 0.1%  ", "Minimum"};
+
+static void print_divergence_blocks(const struct eval_kld_result *r)
+{
+    const struct eval_kld_figures *f = &r->figures;
+    puts("\n====== KL divergence statistics ======");
+    printf("Mean    KLD: %10.6lf ± %10.6lf\n", shown_mean(f->kld.value, 6),
+           cli_shown(f->kld.error, 6));
+    for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
+        if (k != UPPER_QUARTILE && k != LOWER_QUARTILE)
+            printf("%s KLD: %10.6f\n", quantile_names[k], cli_shown(r->kld_quantiles[k], 6));
+
+    puts("\n====== Token probability statistics ======");
+    printf("Mean    Δp: %6.3lf ± %5.3lf %%\n", cli_shown(100 * f->dp.value, 3),
+           cli_shown(100 * f->dp.error, 3));
+    for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
+        printf("%s Δp: %6.3lf%%\n", quantile_names[k], cli_shown(100 * r->dp_quantiles[k], 3));
+    printf("RMS Δp    : %6.3lf ± %5.3lf %%\n", cli_shown(100 * f->rms_dp.value, 3),
+           cli_shown(100 * f->rms_dp.error, 3));
+    printf("Same top p: %6.3lf ± %5.3lf %%\n", cli_shown(100 * f->same_top.value, 3),
+           cli_shown(100 * f->same_top.error, 3));
+}
+
+static void print_ranks(const char *whose, const struct eval_ranks *ranks)
+{
+    printf("Right token, %s: rank 1 for %.3lf %%, median rank %.1lf, mean rank %.3lf, mean 1/rank "
+           "%.6lf\n",
+           whose, 100 * ranks->first, ranks->median, ranks->mean, ranks->reciprocal);
+}
+
+static void print_size(const char *whose, struct cli_model_size size)
+{
+    if (!size.n_weights)
+        return;
+    printf("Size, %s: %.4lf GiB, %.4lf bits per weight\n", whose, (double)size.n_bytes / gibibyte,
+           size.bits_per_weight);
+}
+
+/* What llama-perplexity does not have. No line of it holds both "Mean" and "KLD": scripts count
+ * on there being one. */
+static void print_more(const struct cli_comparison *c, size_t candidate)
+{
+    const struct eval_kld_result *r = &c->results[candidate];
+    puts("\n====== Further statistics ======");
+    printf("KL(Q || base)  : %10.6lf ± %10.6lf\n", cli_shown(r->reverse_kld.value, 6),
+           cli_shown(r->reverse_kld.error, 6));
+    if (c->settings->js)
+        printf("Jensen-Shannon : %10.6lf ± %10.6lf\n", cli_shown(r->js.value, 6),
+               cli_shown(r->js.error, 6));
+    printf("Common top 5   : %6.3lf ± %5.3lf %%\n", 100 * r->common_5.value,
+           100 * r->common_5.error);
+    printf("Common top 10  : %6.3lf ± %5.3lf %%\n", 100 * r->common_10.value,
+           100 * r->common_10.error);
+    print_ranks("Q", &r->ranks);
+    print_ranks("base", &r->base_ranks);
+    if (!isnan(r->bits_per_byte))
+        printf("Bits per byte: %.6lf, base %.6lf\n", r->bits_per_byte, r->base_bits_per_byte);
+    print_size("Q", cli_model_size(&c->candidates[candidate]));
+    print_size("base", cli_base_size(&c->base));
+    puts("Base's top p    tokens   divergence    RMS Δp   same top");
+    for (size_t i = 0; i < EVAL_N_BUCKETS; i++) {
+        const struct eval_kld_bucket *b = &r->buckets[i];
+        if (b->kld.n)
+            printf("%3zu %% - %3zu %%  %8zu   %10.6lf  %6.3lf %%  %7.3lf %%\n",
+                   100 / EVAL_N_BUCKETS * i, 100 / EVAL_N_BUCKETS * (i + 1), b->kld.n,
+                   cli_shown(base_moments_mean(&b->kld), 6),
+                   100 * sqrt(base_moments_mean(&b->dp_squared)),
+                   100 * base_moments_mean(&b->same_top));
+    }
+}
+
+static void print_curve(const struct cli_comparison *c, const struct eval_kld_result *r)
+{
+    puts("\nposition\tkld\tkld_error");
+    for (size_t i = 0; i < c->plan.n_scored; i++) {
+        struct base_estimate kld = base_moments_estimate(&r->positions[i]);
+        printf("%zu\t%.9f\t%.9f\n", c->plan.first_scored + i, cli_shown(kld.value, 9),
+               cli_shown(kld.error, 9));
+    }
+}
+
+/* A line each: the figures, then the text before the token and the token in angle brackets. */
+static void print_worst(const struct cli_comparison *c, size_t candidate)
+{
+    const struct eval_kld_result *r = &c->results[candidate];
+    struct eval_kld_tables t = cli_comparison_tables(c, candidate);
+    struct cli_passages passages = {.tokenizer = model_tokenizer(cli_comparison_reader(c)),
+                                    .stream = &c->stream,
+                                    .plan = &c->plan};
+    puts("\nwindow\tposition\tkld\tp_base\tp\ttext");
+    for (size_t k = 0; k < r->n_worst; k++) {
+        size_t w = r->worst[k].window, i = r->worst[k].index;
+        size_t position = c->plan.first_scored + i;
+        printf("%zu\t%zu\t%.6f\t%.6f\t%.6f\t", w, position,
+               eval_table_row(t.candidate, EVAL_KL, w)[i],
+               exp(eval_table_row(t.base, EVAL_LOG_PROB, w)[i]),
+               exp(eval_table_row(t.candidate, EVAL_LOG_PROB, w)[i]));
+        cli_print_passage(&passages, w, position);
+    }
+    eval_spelling_free(&passages.spelling);
+}
+
+static void print_nonfinite(const struct cli_comparison *c, size_t candidate)
+{
+    const struct eval_nonfinite *n = &c->results[candidate].nonfinite;
+    if (n->n)
+        fprintf(stderr,
+                "assay: %s: %zu of %zu divergence%s %s not finite; the first is at window %zu, "
+                "position %zu\n",
+                c->candidates[candidate].path, n->n, c->results[candidate].n_tokens,
+                status_plural(c->results[candidate].n_tokens), n->n == 1 ? "is" : "are", n->window,
+                n->position);
+}
+
+static void print_candidate(const struct cli_comparison *c, size_t i)
+{
+    const struct eval_kld_result *r = &c->results[i];
+    if (c->n_candidates > 1) {
+        printf("%sModel %zu of %zu: %s\n", i ? "\n" : "", i + 1, c->n_candidates,
+               c->candidates[i].path);
+        print_rows(c, i);
+    }
+    if (r->n_windows == 0) {
+        printf("Incomplete: not one of %zu window%s\n", c->plan.n_windows,
+               status_plural(c->plan.n_windows));
+        return;
+    }
+    if (!c->settings->llama_compat || r->n_tokens >= COMPAT_LEAST_TOKENS) {
+        print_perplexity_block(&r->figures);
+        print_divergence_blocks(r);
+    }
+    print_more(c, i);
+    if (c->settings->divergence.context_curve)
+        print_curve(c, r);
+    if (r->n_worst)
+        print_worst(c, i);
+    print_nonfinite(c, i);
+    printf("\n%s estimate: PPL = %.4lf +/- %.5lf", r->complete ? "Final" : "Incomplete",
+           cli_shown(r->figures.ppl.value, 4), cli_shown(r->figures.ppl.error, 5));
+    if (!r->complete)
+        printf(" (%zu of %zu window%s)", r->n_windows, c->plan.n_windows,
+               status_plural(c->plan.n_windows));
+    putchar('\n');
+}
+
+void cli_kld_print_end(struct cli_comparison *c)
+{
+    cli_progress_clear(&c->job.progress);
+    for (size_t i = 0; i < c->n_candidates; i++)
+        print_candidate(c, i);
+    cli_flush();
+    size_t n_tokens = c->job.stats.n_inputs;
+    size_t n_models = c->n_candidates + (c->base.kind == CLI_BASE_MODEL);
+    fprintf(stderr, "assay: %zu token%s evaluated by %zu model%s in %.1f s\n", n_tokens,
+            status_plural(n_tokens), n_models, status_plural(n_models), c->job.stats.seconds);
+}

@@ -1,0 +1,228 @@
+#include "cli/options/args.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/options/setting.h"
+#include "cli/options/words.h"
+
+static bool ends_table(const struct cli_option *row)
+{
+    return !row->names && !row->help;
+}
+
+const struct cli_option *cli_rows_next(struct cli_rows *rows)
+{
+    rows->more = "";
+    for (;;) {
+        const struct cli_option *row = rows->next;
+        if (row->type == CLI_GROUP) {
+            assert(rows->depth < CLI_GROUP_DEPTH);
+            rows->outer[rows->depth].behind = row + 1;
+            rows->outer[rows->depth++].base = rows->base;
+            rows->next = row->group;
+            rows->base += row->offset;
+            if (row->help)
+                rows->more = row->help;
+        } else if (!ends_table(row)) {
+            rows->next++;
+            return row;
+        } else if (rows->depth) {
+            rows->next = rows->outer[--rows->depth].behind;
+            rows->base = rows->outer[rows->depth].base;
+        } else {
+            return NULL;
+        }
+    }
+}
+
+static bool is_list(const struct cli_option *row)
+{
+    return row->type == CLI_LIST || row->type == CLI_EACH || row->type == CLI_OPERANDS;
+}
+
+void cli_args_release(const struct cli_command *command, void *settings)
+{
+    struct cli_rows rows = {.next = command->table};
+    for (const struct cli_option *row; (row = cli_rows_next(&rows));)
+        if (is_list(row))
+            cli_list_clear((struct cli_list *)((char *)settings + rows.base + row->offset));
+}
+
+/* The row of an option, and where its setting lives. */
+static const struct cli_option *find_option(const struct cli_command *command, const char *name,
+                                            void *settings, void **target)
+{
+    struct cli_rows rows = {.next = command->table};
+    const struct cli_option *row;
+    while ((row = cli_rows_next(&rows)))
+        if (row->names && cli_words_index(row->names, name) >= 0)
+            break;
+    if (row)
+        *target = (char *)settings + rows.base + row->offset;
+    return row;
+}
+
+/* A switch in the environment: set by a word for yes, left alone by a word for no. */
+static enum status switch_from_environment(const char *name, const char *value, bool *on,
+                                           struct status_why *why)
+{
+    *on = cli_words_index("1 on true enabled", value) >= 0;
+    if (*on || cli_words_index("0 off false disabled", value) >= 0)
+        return STATUS_OK;
+    return status_fail(why, STATUS_USAGE, "%s: '%s' is neither on nor off", name, value);
+}
+
+static enum status read_environment(const struct cli_command *command, void *settings,
+                                    struct cli_args *args, struct status_why *why)
+{
+    struct cli_rows rows = {.next = command->table};
+    for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
+        const char *value = row->env ? getenv(row->env) : NULL;
+        if (!value || !*value)
+            continue;
+        bool on = true;
+        enum status status = STATUS_OK;
+        if (!row->value)
+            status = switch_from_environment(row->env, value, &on, why);
+        if (status == STATUS_OK && on) {
+            struct cli_setting s = {row, row->env, value,
+                                    (char *)settings + rows.base + row->offset};
+            status = cli_setting_apply(&s, args, why);
+        }
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+static enum status fail_unknown(const struct cli_command *command, const char *name,
+                                struct status_why *why)
+{
+    char nearest[64] = "";
+    size_t distance = strlen(name) / 3 + 2;
+    struct cli_rows rows = {.next = command->table};
+    for (const struct cli_option *row; (row = cli_rows_next(&rows));)
+        if (row->names && row->type != CLI_REFUSED)
+            cli_nearest_name(name, row->names, nearest, sizeof nearest, &distance);
+    if (*nearest)
+        return status_fail(why, STATUS_USAGE, "unknown option %s; did you mean %s?", name, nearest);
+    return status_fail(why, STATUS_USAGE, "unknown option %s; see assay help %s", name,
+                       command->name);
+}
+
+/* The name of the option in `arg`, `_` made `-`, and what follows its `=` (NULL: no `=`). */
+static const char *split_option(const char *arg, char *name, size_t capacity)
+{
+    snprintf(name, capacity, "%s", arg);
+    if (strncmp(arg, "--", 2) != 0)
+        return NULL;
+    const char *equals = strchr(arg, '=');
+    if (equals && (size_t)(equals - arg) < capacity)
+        name[equals - arg] = '\0';
+    for (char *c = name; *c; c++)
+        if (*c == '_')
+            *c = '-';
+    return equals ? equals + 1 : NULL;
+}
+
+/* Handle the option at argv[*i] and step over the arguments that it takes. */
+static enum status parse_option(const struct cli_command *command, int argc, char **argv, int *i,
+                                void *settings, struct cli_args *args, struct status_why *why)
+{
+    char name[64];
+    const char *value = split_option(argv[*i], name, sizeof name);
+    if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "--usage") == 0) {
+        args->help = true;
+        return STATUS_OK;
+    }
+    void *target = NULL;
+    const struct cli_option *row = find_option(command, name, settings, &target);
+    if (!row)
+        return fail_unknown(command, name, why);
+    if (value && !row->value)
+        return status_fail(why, STATUS_USAGE, "%s takes no value, found '%s'", name, value);
+    int n_values = row->n_values ? (int)row->n_values : row->value != NULL;
+    if (value)
+        n_values--;
+    else if (row->type == CLI_IGNORED && row->choices) /* older versions took it without */
+        n_values = *i + 1 < argc && cli_words_index(row->choices, argv[*i + 1]) >= 0;
+    if (row->type != CLI_REFUSED && *i + n_values >= argc)
+        return status_fail(why, STATUS_USAGE, "%s needs a value: %s %s", name, name, row->value);
+    if (!value && n_values > 0 && *i + 1 < argc)
+        value = argv[*i + 1];
+    *i += n_values;
+    struct cli_setting s = {row, name, value, target};
+    return cli_setting_apply(&s, args, why);
+}
+
+static enum status fail_operand(const struct cli_command *command, struct status_why *why)
+{
+    return status_fail(why, STATUS_USAGE, "an argument is missing: assay %s %s", command->name,
+                       command->usage);
+}
+
+/* target: the setting of a row of type CLI_TEXT or of a list. */
+static bool is_given(const struct cli_option *row, const void *target)
+{
+    if (is_list(row))
+        return ((const struct cli_list *)target)->n > 0;
+    return *(const char *const *)target != NULL;
+}
+
+static enum status check_required(const struct cli_command *command, const void *settings,
+                                  struct status_why *why)
+{
+    struct cli_rows rows = {.next = command->table};
+    for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
+        const char *target = (const char *)settings + rows.base + row->offset;
+        if (!row->required || is_given(row, target))
+            continue;
+        if (row->type == CLI_OPERANDS)
+            return fail_operand(command, why);
+        return status_fail(why, STATUS_USAGE, "%.*s is missing; see assay help %s",
+                           (int)strcspn(row->names, " "), row->names, command->name);
+    }
+    return STATUS_OK;
+}
+
+/* Where a command takes any number of operands, the list that they go to; else NULL. */
+static struct cli_list *operand_list(const struct cli_command *command, void *settings)
+{
+    struct cli_rows rows = {.next = command->table};
+    for (const struct cli_option *row; (row = cli_rows_next(&rows));)
+        if (row->type == CLI_OPERANDS)
+            return (struct cli_list *)((char *)settings + rows.base + row->offset);
+    return NULL;
+}
+
+enum status cli_args_parse(const struct cli_command *command, int argc, char **argv, void *settings,
+                           struct cli_args *args, struct status_why *why)
+{
+    *args = (struct cli_args){0};
+    enum status status = read_environment(command, settings, args, why);
+    size_t n_operands = 0;
+    bool only_operands = false;
+    struct cli_list *list = operand_list(command, settings);
+    for (int i = 1; i < argc && status == STATUS_OK && !args->help; i++) {
+        bool is_option = argv[i][0] == '-' && argv[i][1] && !only_operands;
+        if (is_option && strcmp(argv[i], "--") == 0)
+            only_operands = true;
+        else if (is_option)
+            status = parse_option(command, argc, argv, &i, settings, args, why);
+        else if (n_operands < command->n_operands)
+            args->operands[n_operands++] = argv[i];
+        else if (list)
+            status = cli_list_append(list, argv[i], strlen(argv[i]), why);
+        else
+            status = status_fail(why, STATUS_USAGE, "unexpected argument '%s'; see assay help %s",
+                                 argv[i], command->name);
+    }
+    if (status == STATUS_OK && !args->help && n_operands < command->n_operands)
+        status = fail_operand(command, why);
+    if (status == STATUS_OK && !args->help)
+        status = check_required(command, settings, why);
+    return status;
+}

@@ -1,0 +1,120 @@
+/**
+ * Command-line options, driven by a table: one row says how an option is spelled, what it
+ * sets, what help says of it and which environment variable stands in for it.
+ *
+ * A row's setting lives at an offset in the command's settings struct, which the caller
+ * fills with defaults first. Order of precedence: command line, environment, default.
+ */
+#ifndef CLI_OPTIONS_ARGS_H
+#define CLI_OPTIONS_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum cli_option_type {
+    CLI_HEADING,  /* no option: `help` is a line above the rows that follow */
+    CLI_GROUP,    /* no option: the rows of another table, whose settings live at `offset`. Its
+                     own `help` is added to that of the first row: a command's default, say */
+    CLI_ON,       /* bool: true */
+    CLI_OFF,      /* bool: false */
+    CLI_TEXT,     /* const char *: the argument as it stands */
+    CLI_COUNT,    /* int64_t in [min, max] */
+    CLI_NUMBER,   /* double, finite */
+    CLI_CHOICE,   /* int: index into `choices` */
+    CLI_LIST,     /* struct cli_list: comma-separated, may be given again; "a,b" quotes commas */
+    CLI_EACH,     /* struct cli_list: the argument as it stands, may be given again */
+    CLI_OPERANDS, /* no option, struct cli_list: every argument that is none; not listed */
+    CLI_IGNORED,  /* nothing: accepted, because it can change no number here. With `choices`
+                     it takes a value only where the next argument is one of them. */
+    CLI_REFUSED   /* nothing: an error, because it could change a number; `help` says why.
+                     A value that is one of `choices` is what happens anyway: accepted. */
+};
+
+struct cli_option {
+    const char *names; /* every spelling, separated by single blanks */
+    enum cli_option_type type;
+    const char *value;              /* what help calls its argument; NULL: takes none */
+    const char *help;               /* NULL: not listed */
+    size_t offset;                  /* of the setting, in the settings struct */
+    int64_t min, max;               /* CLI_COUNT */
+    const char *choices;            /* words, separated by single blanks; see the types */
+    const char *env;                /* environment variable, or NULL */
+    bool required;                  /* an error where it is not given; of text and lists */
+    size_t n_values;                /* arguments taken, where that is not 1 for a `value` */
+    const struct cli_option *group; /* CLI_GROUP: ends as a command's table does */
+};
+
+/** Strings that CLI_LIST or CLI_EACH collected; cli_args_release() releases them. */
+struct cli_list {
+    char **items;
+    size_t n;
+};
+
+struct cli_args;
+
+/** A command of the program. */
+struct cli_command {
+    const char *name;
+    const char *usage;                /* what follows the name: "FILE [options]" */
+    size_t n_operands;                /* how many it takes, all of them required */
+    const char *summary;              /* one line */
+    const char *description;          /* paragraphs below the usage line; may be "" */
+    const struct cli_option *table;   /* ends with a row whose names and help are NULL */
+    size_t settings_bytes;            /* of the struct that the table fills; 0: none */
+    void (*defaults)(void *settings); /* fills it beforehand; NULL: all zero */
+    enum status (*run)(const void *settings, const struct cli_args *args, struct status_why *why);
+};
+
+enum { CLI_GROUP_DEPTH = 4 };
+
+/** A walk over a table and its groups. Zero-initialise but for `next`, the first row. */
+struct cli_rows {
+    const struct cli_option *next;
+    const char *more; /* of the row returned last: what its group adds to the help; "" or text */
+    size_t base;      /* what the offset of that row counts from */
+    size_t depth;     /* in how many groups `next` is */
+    struct {
+        const struct cli_option *behind; /* the row behind the group */
+        size_t base;
+    } outer[CLI_GROUP_DEPTH];
+};
+
+/** The next row that is no group, or NULL at the end. */
+const struct cli_option *cli_rows_next(struct cli_rows *rows);
+
+/** What parsing found besides the settings. */
+struct cli_args {
+    bool help;               /* -h, --help: nothing else was looked at after it */
+    const char *operands[2]; /* the first n_operands of the command */
+    char ignored[512];       /* options that were accepted and ignored, ", " between them */
+};
+
+/**
+ * Read the environment, then argv[1..], into `settings`.
+ * In long options `_` counts as `-`; `--name=value` is `--name value`; `--` ends options.
+ * The strings of CLI_TEXT and the operands point into argv or the environment.
+ * Fails: STATUS_USAGE (unknown option: the nearest one is named; missing or malformed
+ *        value; refused option; required option or operand that is missing; one operand too
+ *        many), STATUS_MEMORY.
+ */
+enum status cli_args_parse(const struct cli_command *command, int argc, char **argv, void *settings,
+                           struct cli_args *args, struct status_why *why);
+
+/** Release the lists that parsing made, also after a failure. */
+void cli_args_release(const struct cli_command *command, void *settings);
+
+/** Print the help of a command, made from its table, to standard output. */
+void cli_args_help(const struct cli_command *command);
+
+/**
+ * The candidate that `word` most likely was meant to be, or NULL if none is near.
+ * candidates: separated by single blanks. nearest: receives it; `capacity` bytes.
+ * distance: in: only nearer ones are taken; out: that of the result, in edited letters.
+ */
+const char *cli_nearest_name(const char *word, const char *candidates, char *nearest,
+                             size_t capacity, size_t *distance);
+
+#endif

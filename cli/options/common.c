@@ -1,0 +1,151 @@
+/*
+ * Options that several commands share. llama-perplexity's keep its meaning and all of its
+ * spellings, in three kinds: implemented; unable to change a number here, therefore
+ * accepted and ignored; able to, and not implemented, therefore refused.
+ */
+#include "cli/options/common.h"
+
+enum { ANY = INT32_MAX };
+
+#define TEXT(member)    offsetof(struct cli_text_settings, member)
+#define OUTPUT(member)  offsetof(struct cli_output_settings, member)
+#define MACHINE(member) offsetof(struct cli_machine_settings, member)
+
+void cli_machine_defaults(struct cli_machine_settings *settings)
+{
+    *settings = (struct cli_machine_settings){.isa = CLI_ISA_AUTO};
+}
+
+const char *cli_precision_name(int precision)
+{
+    static const char *const names[] = {
+        [CLI_PRECISION_HIGH] = "high",
+        [CLI_PRECISION_EXACT] = "exact",
+        [CLI_PRECISION_FAST] = "fast",
+    };
+    return names[precision];
+}
+
+const struct cli_option cli_special_table[] = {
+    {.names = "--parse-special",
+     CLI_ON,
+     NULL,
+     "take names of control tokens in the text as those tokens (default: as plain text)"},
+    {0},
+};
+
+const struct cli_option cli_text_table[] = {
+    {.names = "-f --file",
+     CLI_TEXT,
+     "FILE",
+     "the text, without its last newline if it ends with one; - reads standard input",
+     TEXT(text_file)},
+    {.names = "-bf --binary-file",
+     CLI_TEXT,
+     "FILE",
+     "the text, its last newline included",
+     TEXT(binary_file)},
+    {.names = "-p --prompt", CLI_TEXT, "TEXT", "the text itself", TEXT(prompt)},
+    {.type = CLI_GROUP, .group = cli_special_table, .offset = TEXT(parse_special)},
+    {.names = "-e --escape",
+     CLI_ON,
+     NULL,
+     "take \\n, \\r, \\t, \\', \\\", \\\\ and \\xHH in the text for what they mean",
+     TEXT(escape)},
+    {.names = "--no-escape", CLI_OFF, NULL, "leave them as they are (default)", TEXT(escape)},
+    {0},
+};
+
+const struct cli_option cli_json_table[] = {
+    {.names = "--json",
+     CLI_TEXT,
+     "FILE",
+     "write the result, with every setting, as JSON; - is standard output, and the lines then go "
+     "to standard error"},
+    {0},
+};
+
+const struct cli_option cli_output_table[] = {
+    {.type = CLI_GROUP, .group = cli_json_table, .offset = OUTPUT(json_file)},
+    {.names = "--hash-model",
+     CLI_ON,
+     NULL,
+     "name the model in the result by the SHA-256 of all of its bytes, not only of its header and "
+     "the beginnings of its tensors",
+     OUTPUT(hash_model)},
+    {.names = "-q --quiet", CLI_ON, NULL, "no progress on standard error", OUTPUT(quiet)},
+    {0},
+};
+
+const struct cli_option cli_machine_table[] = {
+    {.type = CLI_HEADING,
+     .help =
+         "Machine (of these, only --device, -ngl, --gemm and --precision can change a result, and "
+         "--isa where there is AMX)"},
+    {.names = "-b --batch-size",
+     CLI_COUNT,
+     "N",
+     "tokens evaluated together, rounded up to whole windows (default: as many as take about "
+     "ten seconds)",
+     MACHINE(n_batch),
+     1,
+     ANY,
+     .env = "LLAMA_ARG_BATCH"},
+    {.names = "-dev --device",
+     CLI_TEXT,
+     "NAME",
+     "what computes: cpu (default), cuda or cuda:N, auto (CUDA if there is a device, else the "
+     "CPU); "
+     "several, with commas (cuda:0,cuda:1), share the windows out: the same bits, each with its "
+     "own "
+     "copy of the weights; not for choice tasks, score and check",
+     MACHINE(device),
+     .env = "LLAMA_ARG_DEVICE"},
+    {.names = "-ngl --gpu-layers --n-gpu-layers",
+     CLI_TEXT,
+     "N",
+     "0: --device cpu; any other number, auto, all: --device auto, all layers (--device wins)",
+     MACHINE(gpu_layers),
+     .env = "LLAMA_ARG_N_GPU_LAYERS"},
+    {.names = "-t --threads",
+     CLI_COUNT,
+     "N",
+     "threads, of each device that is a CPU (default: one for each processor)",
+     MACHINE(n_threads),
+     -ANY,
+     ANY,
+     .env = "LLAMA_ARG_THREADS"},
+    {.names = "-tb --threads-batch",
+     CLI_COUNT,
+     "N",
+     "the same; wins over -t",
+     MACHINE(n_threads_batch),
+     -ANY,
+     ANY},
+    {.names = "--isa",
+     CLI_CHOICE,
+     "NAME",
+     "use no instruction set above this one: scalar, avx2, avx512, amx or auto (default)",
+     MACHINE(isa),
+     .choices = "scalar avx2 avx512 amx auto",
+     .env = "ASSAY_ISA"},
+    {.names = "--gemm",
+     CLI_CHOICE,
+     "NAME",
+     "own: matrix products with the same bits everywhere (default); openblas: OpenBLAS's, whose "
+     "bits depend on its version, the threads and the batch",
+     MACHINE(gemm),
+     .choices = "own openblas"},
+    {.names = "--precision",
+     CLI_CHOICE,
+     "NAME",
+     "of matrix products. high: as faithful as float32, with AMX from triples of bfloat16 "
+     "(default); exact: float32, the same bits on every machine; fast: with AMX one bfloat16 "
+     "product. Without AMX all three are exact on the CPU. With CUDA: three products of halves, "
+     "float32, one product of halves",
+     MACHINE(precision),
+     .choices = "high exact fast",
+     .env = "ASSAY_PRECISION"},
+
+    {0},
+};

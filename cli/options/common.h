@@ -1,0 +1,104 @@
+/**
+ * The options that commands share, in groups: settings with the table that fills them. A
+ * command's own table names a group in a row of type CLI_GROUP, so that an option's spelling,
+ * variable, range and help stand in one place. Groups of a single option fill what their comment
+ * names.
+ */
+#ifndef CLI_OPTIONS_COMMON_H
+#define CLI_OPTIONS_COMMON_H
+
+#include "cli/options/args.h"
+
+/** Indices into the words of the tables' choices. */
+enum cli_isa { CLI_ISA_SCALAR, CLI_ISA_AVX2, CLI_ISA_AVX512, CLI_ISA_AMX, CLI_ISA_AUTO };
+enum cli_gemm { CLI_GEMM_OWN, CLI_GEMM_OPENBLAS };
+enum cli_precision { CLI_PRECISION_HIGH, CLI_PRECISION_EXACT, CLI_PRECISION_FAST };
+
+/* options_common.c: rows of "Input" without heading, "Output" without heading, "Machine". */
+
+/** Which text, and how it becomes tokens. */
+struct cli_text_settings {
+    const char *text_file;   /* -f: one final newline is dropped */
+    const char *binary_file; /* -bf: as it stands */
+    const char *prompt;      /* -p: the text itself */
+    bool parse_special;
+    bool escape; /* -e: escapes in it are what they mean */
+};
+extern const struct cli_option cli_text_table[];
+extern const struct cli_option cli_special_table[]; /* bool: of them, --parse-special alone */
+
+/** What is written beside the lines. Defaults: all zero. */
+struct cli_output_settings {
+    const char *json_file;
+    bool hash_model, quiet;
+};
+extern const struct cli_option cli_output_table[];
+extern const struct cli_option cli_json_table[]; /* const char *: of them, --json alone */
+
+/** What computes. */
+struct cli_machine_settings {
+    int64_t n_batch;                    /* tokens; 0: chosen by the speed */
+    int64_t n_threads, n_threads_batch; /* 0 and below: all processors; the latter wins */
+    int isa, gemm, precision;
+    const char *device;     /* NULL: by gpu_layers */
+    const char *gpu_layers; /* -ngl: 0 or NULL is the CPU, anything else a GPU if there is one */
+};
+extern const struct cli_option cli_machine_table[];
+void cli_machine_defaults(struct cli_machine_settings *settings);
+/** The word of --precision. */
+const char *cli_precision_name(int precision);
+
+/* options_model.c: -m, of "Input", and "Model". */
+
+extern const struct cli_option cli_model_file_table[]; /* const char *: -m, required */
+
+/** How a model is opened. */
+struct cli_model_settings {
+    const char *tokenizer_pre;
+    bool allow_unknown;
+    struct cli_list overrides;
+    int rope_scaling; /* -1: as the file says; else none, linear, yarn */
+    double rope_scale, rope_freq_base, rope_freq_scale; /* NaN: as the file says */
+    int64_t yarn_original_ctx;
+    /* NaN or negative: as the file says. */
+    double yarn_ext_factor, yarn_attn_factor, yarn_beta_fast, yarn_beta_slow;
+};
+extern const struct cli_option cli_model_table[];
+/** const char *: of them, --tokenizer-pre alone. */
+extern const struct cli_option cli_pretokenizer_table[];
+void cli_model_defaults(struct cli_model_settings *settings);
+
+/* options_windows.c: rows of "Evaluation" and of "Output". */
+
+/** Which windows of a text. */
+struct cli_window_settings {
+    int64_t n_ctx;      /* 0: not given */
+    int64_t n_chunks;   /* -1: all */
+    int64_t chunk_from; /* left out at the beginning */
+};
+extern const struct cli_option cli_window_table[];     /* -c, --chunks */
+extern const struct cli_option cli_chunk_from_table[]; /* --chunk-from of the same settings */
+void cli_window_defaults(struct cli_window_settings *settings);
+/** What the tables cannot say. Fails: STATUS_USAGE. */
+enum status cli_window_check(const struct cli_window_settings *settings, struct status_why *why);
+
+/** What is printed of divergences beyond the usual. Defaults: all zero. */
+struct cli_divergence_settings {
+    bool context_curve;
+    int64_t n_worst;
+};
+extern const struct cli_option cli_divergence_table[];
+
+extern const struct cli_option cli_per_token_table[]; /* const char *: --per-token */
+extern const struct cli_option cli_state_table[];     /* const char *: --state */
+extern const struct cli_option cli_force_table[];     /* bool: --force */
+
+/* options_foreign.c */
+
+/**
+ * llama-perplexity's options that mean nothing here: those that can change no number are
+ * ignored, the others refused. No settings: the group's offset does not matter.
+ */
+extern const struct cli_option cli_foreign_table[];
+
+#endif

@@ -1,0 +1,111 @@
+/* The options that name a model and say how it is opened. */
+#include <math.h>
+
+#include "cli/options/common.h"
+
+enum { ANY = INT32_MAX };
+
+#define MODEL(member) offsetof(struct cli_model_settings, member)
+
+void cli_model_defaults(struct cli_model_settings *settings)
+{
+    const double not_given = (double)NAN;
+    *settings = (struct cli_model_settings){
+        .rope_scaling = -1,
+        .rope_scale = not_given,
+        .rope_freq_base = not_given,
+        .rope_freq_scale = not_given,
+        .yarn_ext_factor = not_given,
+        .yarn_attn_factor = not_given,
+        .yarn_beta_fast = not_given,
+        .yarn_beta_slow = not_given,
+    };
+}
+
+const struct cli_option cli_model_file_table[] = {
+    {.names = "-m --model",
+     CLI_TEXT,
+     "FILE",
+     "the model: a GGUF file, any part of a split one",
+     .env = "LLAMA_ARG_MODEL",
+     .required = true},
+    {0},
+};
+
+const struct cli_option cli_pretokenizer_table[] = {
+    {.names = "--tokenizer-pre", CLI_TEXT, "NAME", "use this pre-tokeniser instead of the file's"},
+    {0},
+};
+
+const struct cli_option cli_model_table[] = {
+    {.type = CLI_HEADING, .help = "Model"},
+    {.type = CLI_GROUP, .group = cli_pretokenizer_table, .offset = MODEL(tokenizer_pre)},
+    {.names = "--allow-unknown",
+     CLI_ON,
+     NULL,
+     "go on although the file has tensors or keys that are not understood",
+     MODEL(allow_unknown)},
+    {.names = "--override-kv",
+     CLI_LIST,
+     "KEY=TYPE:VALUE,...",
+     "replace metadata; TYPE is int, float, bool or str",
+     MODEL(overrides)},
+    {.names = "--rope-scaling",
+     CLI_CHOICE,
+     "NAME",
+     "none, linear or yarn (default: the file's)",
+     MODEL(rope_scaling),
+     .choices = "none linear yarn",
+     .env = "LLAMA_ARG_ROPE_SCALING_TYPE"},
+    {.names = "--rope-scale",
+     CLI_NUMBER,
+     "X",
+     "stretch the context by this factor",
+     MODEL(rope_scale),
+     .env = "LLAMA_ARG_ROPE_SCALE"},
+    {.names = "--rope-freq-base",
+     CLI_NUMBER,
+     "X",
+     "base of the rotary frequencies (default: the file's)",
+     MODEL(rope_freq_base),
+     .env = "LLAMA_ARG_ROPE_FREQ_BASE"},
+    {.names = "--rope-freq-scale",
+     CLI_NUMBER,
+     "X",
+     "stretch the context by 1/X",
+     MODEL(rope_freq_scale),
+     .env = "LLAMA_ARG_ROPE_FREQ_SCALE"},
+    {.names = "--yarn-orig-ctx",
+     CLI_COUNT,
+     "N",
+     "YaRN: context of the training (default: 0, the file's)",
+     MODEL(yarn_original_ctx),
+     0,
+     ANY,
+     .env = "LLAMA_ARG_YARN_ORIG_CTX"},
+    {.names = "--yarn-ext-factor",
+     CLI_NUMBER,
+     "X",
+     "YaRN: extrapolation mix (default: -1, the file's)",
+     MODEL(yarn_ext_factor),
+     .env = "LLAMA_ARG_YARN_EXT_FACTOR"},
+    {.names = "--yarn-attn-factor",
+     CLI_NUMBER,
+     "X",
+     "YaRN: attention magnitude (default: the file's)",
+     MODEL(yarn_attn_factor),
+     .env = "LLAMA_ARG_YARN_ATTN_FACTOR"},
+    {.names = "--yarn-beta-slow",
+     CLI_NUMBER,
+     "X",
+     "YaRN: high correction dimension (default: the file's)",
+     MODEL(yarn_beta_slow),
+     .env = "LLAMA_ARG_YARN_BETA_SLOW"},
+    {.names = "--yarn-beta-fast",
+     CLI_NUMBER,
+     "X",
+     "YaRN: low correction dimension (default: the file's)",
+     MODEL(yarn_beta_fast),
+     .env = "LLAMA_ARG_YARN_BETA_FAST"},
+    {0},
+};

@@ -1,0 +1,86 @@
+/* The options of runs over the windows of a text: which windows, and what is kept of them. */
+#include "cli/options/common.h"
+
+enum { ANY = INT32_MAX, MOST_WORST = 100000 };
+
+#define WINDOWS(member)    offsetof(struct cli_window_settings, member)
+#define DIVERGENCE(member) offsetof(struct cli_divergence_settings, member)
+
+void cli_window_defaults(struct cli_window_settings *settings)
+{
+    *settings = (struct cli_window_settings){.n_chunks = -1};
+}
+
+enum status cli_window_check(const struct cli_window_settings *s, struct status_why *why)
+{
+    if (s->n_chunks == 0)
+        return status_fail(why, STATUS_USAGE, "--chunks: 0 leaves nothing to evaluate; -1 is all");
+    return STATUS_OK;
+}
+
+const struct cli_option cli_window_table[] = {
+    {.names = "-c --ctx-size",
+     CLI_COUNT,
+     "N",
+     "tokens per window",
+     WINDOWS(n_ctx),
+     1,
+     ANY,
+     .env = "LLAMA_ARG_CTX_SIZE"},
+    {.names = "--chunks",
+     CLI_COUNT,
+     "N",
+     "evaluate the first N windows only (default: -1, all)",
+     WINDOWS(n_chunks),
+     -1,
+     ANY},
+    {0},
+};
+
+const struct cli_option cli_chunk_from_table[] = {
+    {.names = "--chunk-from",
+     CLI_COUNT,
+     "N",
+     "leave out the first N windows (default: 0)",
+     WINDOWS(chunk_from),
+     0,
+     ANY},
+    {0},
+};
+
+const struct cli_option cli_per_token_table[] = {
+    {.names = "--per-token",
+     CLI_TEXT,
+     "FILE",
+     "write a table (TSV) with a line for each scored token"},
+    {0},
+};
+
+const struct cli_option cli_divergence_table[] = {
+    {.names = "--context-curve",
+     CLI_ON,
+     NULL,
+     "print the mean divergence by position",
+     DIVERGENCE(context_curve)},
+    {.names = "--worst",
+     CLI_COUNT,
+     "N",
+     "print the N tokens of the largest divergence, with the text before them (default: 0)",
+     DIVERGENCE(n_worst),
+     0,
+     MOST_WORST},
+    {0},
+};
+
+const struct cli_option cli_state_table[] = {
+    {.names = "--state",
+     CLI_TEXT,
+     "FILE",
+     "keep a journal of what is finished; the same command goes on where a killed run stopped"},
+    {0},
+};
+
+const struct cli_option cli_force_table[] = {
+    {.names = "--force", CLI_ON, NULL, "the file to be recorded may replace one"},
+    {0},
+};

@@ -1,0 +1,16 @@
+/** Lists of words in one string, separated by single blanks: how the option tables hold names. */
+#ifndef CLI_OPTIONS_WORDS_H
+#define CLI_OPTIONS_WORDS_H
+
+#include <stddef.h>
+
+/** Index of `word` among the words, or -1. */
+int cli_words_index(const char *words, const char *word);
+
+/**
+ * Step through the words: sets *word and *length to the next one and returns what follows
+ * it; NULL when there is none left.
+ */
+const char *cli_words_next(const char *words, const char **word, size_t *length);
+
+#endif

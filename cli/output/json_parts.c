@@ -1,0 +1,308 @@
+#include "cli/output/json_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "cli/inspect/versions.h"
+#include "cli/results/quantisation.h"
+#include "eval/input/spelling.h"
+
+static const char *const bos_names[] = {
+    [EVAL_BOS_NONE] = "none",
+    [EVAL_BOS_REPLACES] = "replaces",
+    [EVAL_BOS_IN_FRONT] = "in-front",
+};
+
+void base_json_begin_document(struct base_json *json, const char *schema)
+{
+    base_json_begin(json);
+    base_json_text(json, json->root, "schema", schema);
+    base_json_int(json, json->root, "schema_version", CLI_SCHEMA_VERSION);
+}
+
+enum status cli_json_end_document(struct base_json *json, struct base_file *file,
+                                  struct status_why *why)
+{
+    enum status status = base_json_write(json, file, why);
+    base_json_free(json);
+    return status;
+}
+
+/* A number of the command line; null where the file's is used. */
+static void add_forced(struct base_json *json, cJSON *object, const char *key, double value)
+{
+    base_json_real(json, object, key, value >= 0 ? value : (double)NAN);
+}
+
+static void add_list(struct base_json *json, cJSON *object, const char *key,
+                     const struct cli_list *items)
+{
+    cJSON *list = base_json_list(json, object, key);
+    for (size_t i = 0; i < items->n; i++)
+        base_json_text(json, list, NULL, items->items[i]);
+}
+
+void cli_json_add_window_settings(struct base_json *json, cJSON *o,
+                                  const struct cli_window_settings *s, const struct eval_plan *plan)
+{
+    base_json_uint(json, o, "n_ctx", plan->options.n_ctx);
+    base_json_int(json, o, "chunks", s->n_chunks);
+    base_json_int(json, o, "chunk_from", s->chunk_from);
+}
+
+void cli_json_add_text_settings(struct base_json *json, cJSON *o,
+                                const struct cli_text_settings *text)
+{
+    base_json_flag(json, o, "parse_special", text->parse_special);
+    base_json_flag(json, o, "escape", text->escape);
+}
+
+void cli_json_add_model_settings(struct base_json *json, cJSON *o,
+                                 const struct cli_model_settings *s)
+{
+    static const char *const scalings[] = {"none", "linear", "yarn"};
+    base_json_text(json, o, "tokenizer_pre", s->tokenizer_pre);
+    base_json_flag(json, o, "allow_unknown", s->allow_unknown);
+    add_list(json, o, "override_kv", &s->overrides);
+    base_json_text(json, o, "rope_scaling",
+                   s->rope_scaling >= 0 ? scalings[s->rope_scaling] : NULL);
+    add_forced(json, o, "rope_scale", s->rope_scale);
+    add_forced(json, o, "rope_freq_base", s->rope_freq_base);
+    add_forced(json, o, "rope_freq_scale", s->rope_freq_scale);
+    add_forced(json, o, "yarn_orig_ctx",
+               s->yarn_original_ctx ? (double)s->yarn_original_ctx : (double)NAN);
+    add_forced(json, o, "yarn_ext_factor", s->yarn_ext_factor);
+    add_forced(json, o, "yarn_attn_factor", s->yarn_attn_factor);
+    add_forced(json, o, "yarn_beta_fast", s->yarn_beta_fast);
+    add_forced(json, o, "yarn_beta_slow", s->yarn_beta_slow);
+}
+
+void cli_json_add_arithmetic(struct base_json *json, cJSON *o, const struct cli_machine_settings *s,
+                             const struct kern_backend *backend)
+{
+    base_json_text(json, o, "precision", cli_precision_name(s->precision));
+    base_json_text(json, o, "gemm", s->gemm == CLI_GEMM_OPENBLAS ? "openblas" : "own");
+    base_json_text(json, o, "products", kern_describe(backend).products);
+    base_json_flag(json, o, "bit_stable", s->gemm == CLI_GEMM_OWN);
+}
+
+/* A text of the file's metadata, or null. */
+static void add_metadata(struct base_json *json, cJSON *object, const char *key,
+                         const struct gguf_file *file, const char *metadata_key)
+{
+    struct base_string text;
+    if (cli_quantisation_text(&text, file, metadata_key))
+        base_json_bytes(json, object, key, text.data, text.n_bytes);
+    else
+        base_json_text(json, object, key, NULL);
+}
+
+cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key,
+                          const struct cli_model *model)
+{
+    const struct model_hparams *hparams = model_hparams(model->model);
+    struct cli_model_size size = cli_model_size(model);
+    cJSON *o = base_json_object(json, parent, key);
+    base_json_text(json, o, "id", model->id);
+    base_json_text(json, o, "sha256", *model->sha256 ? model->sha256 : NULL);
+    base_json_text(json, o, "architecture", hparams->architecture);
+    base_json_text(json, o, "name", hparams->name);
+    const struct gguf_file *file = model_file(model->model);
+    base_json_text(json, o, "quantisation", cli_quantisation(file));
+    add_metadata(json, o, "imatrix_file", file, "quantize.imatrix.file");
+    add_metadata(json, o, "imatrix_dataset", file, "quantize.imatrix.dataset");
+    base_json_uint(json, o, "n_weights", size.n_weights);
+    base_json_uint(json, o, "n_bytes", size.n_bytes);
+    base_json_real(json, o, "bits_per_weight", size.bits_per_weight);
+    base_json_uint(json, o, "n_vocab", hparams->n_vocab);
+    cJSON *remarks = base_json_list(json, o, "remarks");
+    for (const char *line = model_remarks(model->model); *line;) {
+        size_t n = strcspn(line, "\n");
+        base_json_bytes(json, remarks, NULL, line, n);
+        line += n + (line[n] == '\n');
+    }
+    return o;
+}
+
+cJSON *cli_json_add_input(struct base_json *json, const struct eval_text *input)
+{
+    cJSON *o = base_json_object(json, json->root, "text");
+    base_json_text(json, o, "sha256", input->sha256);
+    base_json_uint(json, o, "n_bytes", input->file_bytes);
+    return o;
+}
+
+cJSON *cli_json_add_text(struct base_json *json, const struct eval_text *text,
+                         const struct eval_stream *stream, const struct eval_plan *plan,
+                         const struct model_tokenizer *tokenizer)
+{
+    if (*text->sha256) {
+        cJSON *o = cli_json_add_input(json, text);
+        base_json_flag(json, o, "newline_dropped", text->newline_dropped);
+    } else
+        base_json_text(json, json->root, "text", NULL);
+
+    cJSON *tokens = base_json_object(json, json->root, "tokens");
+    base_json_text(json, tokens, "sha256", stream->sha256);
+    base_json_uint(json, tokens, "n", stream->n);
+    base_json_text(json, tokens, "tokenizer", model_tokenizer_kind(tokenizer));
+    base_json_text(json, tokens, "pre", model_tokenizer_pre(tokenizer));
+    base_json_int(json, tokens, "bos", plan->options.bos);
+    base_json_flag(json, tokens, "bos_before_text", stream->has_bos);
+    base_json_text(json, tokens, "bos_in_windows", bos_names[plan->bos_use]);
+
+    cJSON *windows = base_json_object(json, json->root, "windows");
+    base_json_uint(json, windows, "n", plan->n_windows);
+    base_json_uint(json, windows, "first", plan->options.skip_windows);
+    base_json_uint(json, windows, "n_tokens", plan->window);
+    base_json_uint(json, windows, "step", plan->step);
+    base_json_uint(json, windows, "n_inputs", plan->n_inputs);
+    base_json_uint(json, windows, "first_scored", plan->first_scored);
+    return windows;
+}
+
+static void add_versions(struct base_json *json, cJSON *run)
+{
+    struct cli_versions versions;
+    cli_versions_read(&versions);
+    cJSON *o = base_json_object(json, run, "versions");
+    base_json_text(json, o, "assay", versions.assay);
+    base_json_text(json, o, "compiler", versions.compiler);
+    base_json_text(json, o, "build", versions.build);
+    base_json_text(json, o, "pcre2", versions.pcre2);
+    base_json_text(json, o, "cjson", versions.cjson);
+    base_json_text(json, o, "openssl", versions.openssl);
+    base_json_text(json, o, "openblas", *versions.openblas ? versions.openblas : NULL);
+}
+
+/* The sums over all devices. */
+static void add_phases(struct base_json *json, cJSON *run, const struct cli_backends *backends)
+{
+    double seconds[KERN_N_PHASES] = {0};
+    for (size_t k = 0; k < backends->n; k++) {
+        struct kern_times times;
+        kern_times_read(backends->items[k], &times);
+        for (int i = 0; i < KERN_N_PHASES; i++)
+            seconds[i] += times.seconds[i];
+    }
+    cJSON *o = base_json_object(json, run, "phases");
+    for (int i = 0; i < KERN_N_PHASES; i++)
+        base_json_real(json, o, kern_phase_name((enum kern_phase)i), seconds[i]);
+}
+
+static void add_devices(struct base_json *json, cJSON *run, const struct cli_backends *backends)
+{
+    struct kern_description first = kern_describe(backends->items[0]);
+    base_json_text(json, run, "device", first.device);
+    cJSON *devices = base_json_list(json, run, "devices");
+    for (size_t i = 0; i < backends->n; i++)
+        base_json_text(json, devices, NULL, kern_describe(backends->items[i]).device);
+    base_json_text(json, run, "isa", first.isa);
+    base_json_uint(json, run, "n_threads", first.n_threads);
+}
+
+/* What the command line asked for, beside what became of it. */
+static void add_asked(struct base_json *json, cJSON *run, const struct cli_machine_settings *s)
+{
+    static const char *const isas[] = {
+        [CLI_ISA_SCALAR] = "scalar", [CLI_ISA_AVX2] = "avx2", [CLI_ISA_AVX512] = "avx512",
+        [CLI_ISA_AMX] = "amx",       [CLI_ISA_AUTO] = "auto",
+    };
+    base_json_int(json, run, "asked_batch_tokens", s->n_batch);
+    base_json_int(json, run, "asked_threads",
+                  s->n_threads_batch ? s->n_threads_batch : s->n_threads);
+    base_json_text(json, run, "asked_isa", isas[s->isa]);
+}
+
+cJSON *cli_json_add_run(struct base_json *json, const struct cli_job *job,
+                        const struct cli_text_settings *text, const struct eval_journal *journal)
+{
+    char started[32] = "";
+    struct tm utc;
+    if (gmtime_r(&job->started, &utc))
+        strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    struct rusage usage = {0};
+    getrusage(RUSAGE_SELF, &usage);
+
+    cJSON *run = base_json_object(json, json->root, "run");
+    base_json_text(json, run, "text_file", text->binary_file ? text->binary_file : text->text_file);
+    base_json_text(json, run, "state_file", journal ? eval_journal_path(journal) : NULL);
+    base_json_uint(json, run, "n_resumed", job->stats.n_resumed);
+    base_json_text(json, run, "started", started);
+    base_json_real(json, run, "seconds_to_load", job->seconds_to_load + job->stats.seconds_to_open);
+    base_json_real(json, run, "seconds", job->stats.seconds);
+    base_json_real(json, run, "seconds_forward", job->stats.times.forward);
+    base_json_real(json, run, "seconds_head", job->stats.times.head);
+    add_phases(json, run, &job->backends);
+    base_json_uint(json, run, "n_inputs", job->stats.n_inputs);
+    base_json_real(json, run, "tokens_per_second",
+                   (double)job->stats.n_inputs / job->stats.seconds);
+    base_json_uint(json, run, "n_batches", job->stats.n_batches);
+    add_asked(json, run, job->machine);
+    base_json_uint(json, run, "max_batch_tokens", job->stats.max_batch_tokens);
+    add_devices(json, run, &job->backends);
+    base_json_real(json, run, "memory_bound_bytes", job->memory.total);
+    base_json_int(json, run, "memory_peak_bytes", usage.ru_maxrss * INT64_C(1024));
+    add_versions(json, run);
+    return run;
+}
+
+cJSON *cli_json_add_nonfinite(struct base_json *json, cJSON *parent,
+                              const struct eval_nonfinite *nonfinite)
+{
+    cJSON *o = base_json_object(json, parent, "nonfinite");
+    base_json_uint(json, o, "n", nonfinite->n);
+    if (nonfinite->n) {
+        base_json_uint(json, o, "first_window", nonfinite->window);
+        base_json_uint(json, o, "first_position", nonfinite->position);
+        base_json_int(json, o, "first_token_id", nonfinite->token);
+    }
+    return o;
+}
+
+void cli_json_add_tokens(struct base_json *json, cJSON *parent, const char *key,
+                         const struct model_tokenizer *tokenizer, const int32_t *ids, size_t n)
+{
+    char *text;
+    if (eval_spell_all(&text, tokenizer, ids, n, NULL) == STATUS_OK)
+        base_json_text(json, parent, key, text);
+    else
+        json->failed = true;
+    free(text);
+}
+
+void cli_json_estimate(struct base_json *json, cJSON *parent, const char *key,
+                       struct base_estimate estimate)
+{
+    char error_key[64];
+    snprintf(error_key, sizeof error_key, "%s_error", key);
+    base_json_real(json, parent, key, estimate.value);
+    base_json_real(json, parent, error_key, estimate.error);
+}
+
+cJSON *cli_json_distribution(struct base_json *json, cJSON *parent, const char *key,
+                             struct base_estimate mean, const double quantiles[EVAL_N_QUANTILES])
+{
+    static const char *const keys[EVAL_N_QUANTILES] = {"max", "p99_9",  "p99", "p95", "p90",
+                                                       "p75", "median", "p25", "p10", "p5",
+                                                       "p1",  "p0_1",   "min"};
+    cJSON *o = base_json_object(json, parent, key);
+    cli_json_estimate(json, o, "mean", mean);
+    for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
+        base_json_real(json, o, keys[k], quantiles[k]);
+    return o;
+}
+
+void cli_json_add_curve(struct base_json *json, cJSON *parent, const struct eval_plan *plan,
+                        const struct base_moments *positions)
+{
+    cJSON *list = base_json_list(json, parent, "context_curve");
+    for (size_t i = 0; i < plan->n_scored; i++) {
+        cJSON *o = base_json_object(json, list, NULL);
+        base_json_uint(json, o, "position", plan->first_scored + i);
+        cli_json_estimate(json, o, "kld", base_moments_estimate(&positions[i]));
+    }
+}

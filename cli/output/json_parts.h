@@ -1,0 +1,73 @@
+/** Parts of a result document that every evaluator's has; docs/json.md describes them. */
+#ifndef CLI_OUTPUT_JSON_PARTS_H
+#define CLI_OUTPUT_JSON_PARTS_H
+
+#include "base/json/build.h"
+#include "cli/session/job.h"
+#include "cli/session/setup.h"
+#include "eval/metrics/kld.h"
+#include "eval/run/run.h"
+
+/** The version of all documents: `schema_version`. */
+enum { CLI_SCHEMA_VERSION = 1 };
+
+/** Begin a document of this schema, at this version. */
+void base_json_begin_document(struct base_json *json, const char *schema);
+/** Write it and release it. Fails: as base_json_write. */
+enum status cli_json_end_document(struct base_json *json, struct base_file *file,
+                                  struct status_why *why);
+
+/** Members of `settings` about the windows, the text, the model and the arithmetic. */
+void cli_json_add_window_settings(struct base_json *json, cJSON *settings,
+                                  const struct cli_window_settings *windows,
+                                  const struct eval_plan *plan);
+void cli_json_add_text_settings(struct base_json *json, cJSON *settings,
+                                const struct cli_text_settings *text);
+void cli_json_add_model_settings(struct base_json *json, cJSON *settings,
+                                 const struct cli_model_settings *model);
+/** What the bits of a result depend on: what was asked for, and what products are made of. */
+void cli_json_add_arithmetic(struct base_json *json, cJSON *settings,
+                             const struct cli_machine_settings *machine,
+                             const struct kern_backend *backend);
+
+/** An object about a model: identity, size, remarks. Returns it. */
+cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key,
+                          const struct cli_model *model);
+
+/** "text": digest and size of the file that is evaluated; the object, for what else is known. */
+cJSON *cli_json_add_input(struct base_json *json, const struct eval_text *input);
+
+/**
+ * Objects `text` (null where there was none: sha256 is ""), `tokens` and, without their sums, the
+ * numbers of `windows`, which is returned.
+ */
+cJSON *cli_json_add_text(struct base_json *json, const struct eval_text *text,
+                         const struct eval_stream *stream, const struct eval_plan *plan,
+                         const struct model_tokenizer *tokenizer);
+
+/** The object `nonfinite`: how many scores are not finite, and which is the first. Returns it. */
+cJSON *cli_json_add_nonfinite(struct base_json *json, cJSON *parent,
+                              const struct eval_nonfinite *nonfinite);
+
+/** Tokens as the text that they spell, escaped. */
+void cli_json_add_tokens(struct base_json *json, cJSON *parent, const char *key,
+                         const struct model_tokenizer *tokenizer, const int32_t *ids, size_t n);
+
+/** A figure, and its standard error as KEY_error. */
+void cli_json_estimate(struct base_json *json, cJSON *parent, const char *key,
+                       struct base_estimate estimate);
+/** The object KEY of a quantity over tokens: its mean and its quantiles. Returns it. */
+cJSON *cli_json_distribution(struct base_json *json, cJSON *parent, const char *key,
+                             struct base_estimate mean, const double quantiles[EVAL_N_QUANTILES]);
+/** The list `context_curve`: mean divergence by position, from [n_scored of the plan]. */
+void cli_json_add_curve(struct base_json *json, cJSON *parent, const struct eval_plan *plan,
+                        const struct base_moments *positions);
+
+/**
+ * The object `run`: whatever may differ from run to run and machine to machine. Returns it.
+ * journal: of --state, or NULL.
+ */
+cJSON *cli_json_add_run(struct base_json *json, const struct cli_job *job,
+                        const struct cli_text_settings *text, const struct eval_journal *journal);
+
+#endif

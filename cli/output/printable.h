@@ -1,0 +1,18 @@
+/** Numbers and texts on their way to a terminal or into a table. */
+#ifndef CLI_OUTPUT_PRINTABLE_H
+#define CLI_OUTPUT_PRINTABLE_H
+
+#include <stddef.h>
+
+/**
+ * A copy of a text in which control characters are blanks; cut at the buffer's end, between
+ * characters of UTF-8. Returns `out`.
+ */
+const char *cli_printable(char *out, size_t capacity, const char *text);
+
+/** What printf would give a sign that means nothing: NaN without it. */
+double cli_unsigned_nan(double x);
+/** The same, and 0 for what n decimals round to zero. */
+double cli_shown(double x, int n_decimals);
+
+#endif

@@ -1,0 +1,45 @@
+/** The settings of assay perplexity and the table of its options. */
+#ifndef CLI_PERPLEXITY_OPTIONS_H
+#define CLI_PERPLEXITY_OPTIONS_H
+
+#include "cli/options/common.h"
+#include "eval/reference/compact_rows.h"
+
+/** Index into the words of the table's choice. */
+enum cli_protocol { CLI_PROTOCOL_DEFAULT, CLI_PROTOCOL_FIXED };
+
+enum cli_record_format { CLI_RECORD_LOGITS, CLI_RECORD_COMPACT };
+
+struct cli_perplexity {
+    const char *model;
+    struct cli_text_settings text;
+    /* evaluation */
+    int protocol;
+    struct cli_window_settings windows; /* n_ctx 0: the protocol's default */
+    int64_t stride;
+    bool kl_divergence;    /* compare with base_file, else record it */
+    const char *base_file; /* NULL: neither */
+    /* assay record: what base_file is to be; others record CLI_RECORD_LOGITS */
+    int record_format;
+    int hidden; /* enum eval_compact_kind */
+    bool head_by_path;
+    bool force; /* base_file may exist */
+    bool split_lines, llama_compat;
+    bool hellaswag, winogrande, multiple_choice;
+    int64_t hellaswag_tasks, winogrande_tasks, multiple_choice_tasks; /* -1: not given; 0: all */
+    struct cli_model_settings load;
+    /* output */
+    int64_t output_type;
+    const char *per_token_file, *per_task_file, *state_file;
+    bool context_curve;
+    struct cli_output_settings output;
+    struct cli_machine_settings machine;
+};
+
+/** As if no option had been given. settings: a struct cli_perplexity. */
+void cli_perplexity_defaults(void *settings);
+
+/** Ends with an empty row. */
+extern const struct cli_option cli_perplexity_table[];
+
+#endif

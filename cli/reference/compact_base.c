@@ -1,0 +1,108 @@
+/* A compact base as what models are compared with. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/output/json_parts.h"
+#include "cli/reference/base.h"
+#include "eval/reference/same_vocab.h"
+
+/* The head that was left in the model's file. */
+static enum status open_head(struct cli_base *base, const struct cli_base_options *options,
+                             struct status_why *why)
+{
+    struct eval_compact_file *file = &base->compact;
+    enum status status =
+        cli_model_open(&base->head, file->head_path, options->load, false, false, why);
+    if (status != STATUS_OK) {
+        status_context(why, "%s: its head is elsewhere", file->name);
+        return status;
+    }
+    return eval_compact_take_head(file, base->head.model, base->head.id, why);
+}
+
+enum status cli_compact_open(struct cli_base *base, const struct cli_base_options *options,
+                             struct status_why *why)
+{
+    struct eval_compact_file *file = &base->compact;
+    enum status status = eval_compact_open(file, base->path, why);
+    if (status == STATUS_OK) {
+        status = cli_description_parse(&base->description, file->description,
+                                       (size_t)file->layout.n_description, why);
+        if (status != STATUS_OK)
+            status_context(why, "%s", base->path);
+    }
+    if (status == STATUS_OK)
+        status = eval_compact_id(base->id, file, why);
+    if (status == STATUS_OK && options->hash)
+        status = base_sha256(base->sha256, file->bytes, file->n_bytes, why);
+    if (status == STATUS_OK && file->layout.by_path)
+        status = open_head(base, options, why);
+    return status;
+}
+
+enum status cli_compact_check(const struct cli_base *base, const struct model *candidate,
+                              struct status_why *why)
+{
+    /* The model that the head is in can name the first token that differs; the file cannot. */
+    enum status status = STATUS_OK;
+    if (base->head.model)
+        status = eval_check_same_vocab(base->head.model, candidate, why);
+    if (status == STATUS_OK)
+        status = eval_compact_check_vocab(&base->compact, candidate, why);
+    return status;
+}
+
+enum status cli_compact_place(struct cli_base *base, const struct eval_plan *plan,
+                              struct status_why *why)
+{
+    return eval_compact_source_open(&base->source, &base->compact_reading, &base->compact,
+                                    plan->options.skip_windows, why);
+}
+
+/* What storing lost, over all windows. */
+static struct eval_compact_error error_of(const struct eval_compact_file *file)
+{
+    struct eval_compact_error sum = {0};
+    for (size_t w = 0; w < file->layout.n_windows; w++) {
+        struct eval_compact_check check = eval_compact_check_of(file, w);
+        eval_compact_error_add(&sum, &check.error);
+    }
+    return sum;
+}
+
+void cli_compact_add_json(struct base_json *json, cJSON *o, const struct cli_base *base)
+{
+    const struct eval_compact_layout *l = &base->compact.layout;
+    struct eval_compact_error error = error_of(&base->compact);
+    base_json_uint(json, o, "n_ctx", l->n_ctx);
+    base_json_uint(json, o, "n_vocab", l->n_vocab);
+    base_json_uint(json, o, "n_chunks", l->n_windows);
+    base_json_uint(json, o, "width", l->width);
+    base_json_text(json, o, "rows", eval_compact_kind_name(l->kind));
+    base_json_real(json, o, "error_rms", eval_compact_error_rms(&error));
+    base_json_real(json, o, "error_max", error.largest);
+    base_json_flag(json, o, "head_by_path", l->by_path);
+    base_json_text(json, o, "precision", cli_description_precision(&base->description));
+    cli_description_add_model(json, o, &base->description);
+}
+
+void cli_compact_print_floor(const struct cli_base *base,
+                             const struct cli_machine_settings *machine)
+{
+    const char *recorded = cli_description_precision(&base->description);
+    const char *used = cli_precision_name(machine->precision);
+    if (recorded && strcmp(recorded, used) != 0)
+        fprintf(stderr,
+                "assay: note: %s was recorded with --precision %s, the models are evaluated with "
+                "%s: the difference is part of the divergence\n",
+                base->path, recorded, used);
+    if (base->compact.layout.kind == EVAL_COMPACT_F32)
+        return;
+    struct eval_compact_error error = error_of(&base->compact);
+    fprintf(stderr,
+            "assay: note: %s has hidden states in float16: they are off by %.2g of their size, "
+            "by %.2g in the worst row\n",
+            base->path, eval_compact_error_rms(&error), error.largest);
+}

@@ -1,0 +1,117 @@
+#include "cli/reference/description.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json/parse.h"
+#include "cli/output/json_parts.h"
+
+enum status cli_description_make(char **out, const struct cli_evaluation *e, struct status_why *why)
+{
+    const struct cli_perplexity *s = e->settings;
+    struct base_json json;
+    base_json_begin_document(&json, "assay-base");
+    cli_json_add_model(&json, json.root, "base", &e->model);
+    cJSON *settings = base_json_object(&json, json.root, "settings");
+    cli_json_add_text_settings(&json, settings, &s->text);
+    cli_json_add_model_settings(&json, settings, &s->load);
+    cli_json_add_arithmetic(&json, settings, &s->machine, e->job.backend);
+    cli_json_add_text(&json, &e->text, &e->stream, &e->plan, model_tokenizer(e->model.model));
+    enum status status = base_json_text_of(&json, out, why);
+    base_json_free(&json);
+    return status;
+}
+
+enum status cli_description_parse(struct cli_description *out, const char *bytes, size_t n,
+                                  struct status_why *why)
+{
+    enum status status = base_json_parse(&out->root, bytes, n, NULL, why);
+    if (status == STATUS_MEMORY || cJSON_IsObject(out->root))
+        return status;
+    cli_description_free(out);
+    return status_fail(why, STATUS_FORMAT, "the description is no JSON object");
+}
+
+void cli_description_free(struct cli_description *description)
+{
+    cJSON_Delete(description->root);
+    *description = (struct cli_description){0};
+}
+
+/** A member that was not written by us can be of any kind: NULL where it is not of this one. */
+static const cJSON *object_of(const struct cli_description *description, const char *key)
+{
+    const cJSON *o = cJSON_GetObjectItemCaseSensitive(description->root, key);
+    return cJSON_IsObject(o) ? o : NULL;
+}
+
+static const char *text_of(const cJSON *object, const char *key)
+{
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+/** A count, 0 where there is none. */
+static uint64_t count_of(const cJSON *object, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    bool is_count = cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 0x1p53;
+    return is_count ? (uint64_t)item->valuedouble : 0;
+}
+
+struct eval_text cli_description_text(const struct cli_description *description)
+{
+    const cJSON *o = object_of(description, "text");
+    const char *sha256 = text_of(o, "sha256");
+    struct eval_text text = {.file_bytes = (size_t)count_of(o, "n_bytes")};
+    text.newline_dropped = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "newline_dropped"));
+    if (sha256)
+        snprintf(text.sha256, sizeof text.sha256, "%s", sha256);
+    return text;
+}
+
+struct cli_model_size cli_description_size(const struct cli_description *description)
+{
+    const cJSON *o = object_of(description, "base");
+    struct cli_model_size size = {.n_weights = count_of(o, "n_weights"),
+                                  .n_bytes = count_of(o, "n_bytes")};
+    if (size.n_weights)
+        size.bits_per_weight = 8 * (double)size.n_bytes / (double)size.n_weights;
+    return size;
+}
+
+const char *cli_description_precision(const struct cli_description *description)
+{
+    return text_of(object_of(description, "settings"), "precision");
+}
+
+static void add_count(struct base_json *json, cJSON *o, const cJSON *from, const char *key)
+{
+    if (cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(from, key)))
+        base_json_uint(json, o, key, count_of(from, key));
+    else
+        base_json_text(json, o, key, NULL);
+}
+
+void cli_description_add_model(struct base_json *json, cJSON *parent,
+                               const struct cli_description *description)
+{
+    const cJSON *from = object_of(description, "base");
+    struct cli_model_size size = cli_description_size(description);
+    cJSON *o = base_json_object(json, parent, "model");
+    base_json_text(json, o, "id", text_of(from, "id"));
+    base_json_text(json, o, "sha256", text_of(from, "sha256"));
+    base_json_text(json, o, "architecture", text_of(from, "architecture"));
+    base_json_text(json, o, "name", text_of(from, "name"));
+    add_count(json, o, from, "n_weights");
+    add_count(json, o, from, "n_bytes");
+    base_json_real(json, o, "bits_per_weight", size.n_weights ? size.bits_per_weight : (double)NAN);
+    add_count(json, o, from, "n_vocab");
+    cJSON *remarks = base_json_list(json, o, "remarks");
+    const cJSON *remark;
+    cJSON_ArrayForEach(remark, cJSON_GetObjectItemCaseSensitive(from, "remarks"))
+    {
+        if (cJSON_IsString(remark))
+            base_json_text(json, remarks, NULL, remark->valuestring);
+    }
+}

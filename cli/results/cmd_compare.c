@@ -1,0 +1,85 @@
+/* assay compare: whether two results on the same inputs differ by more than chance. */
+#include "cli/commands.h"
+#include "cli/results/compare.h"
+#include "cli/session/outputs.h"
+#include "cli/session/setup.h"
+
+enum { MOST_MODELS = 1000000, MOST_RESAMPLES = 1000000 };
+
+static void defaults(void *settings)
+{
+    *(struct cli_compare_settings *)settings =
+        (struct cli_compare_settings){.n_resamples = 10000, .seed = 1};
+}
+
+static enum status run_compare(const void *settings, const struct cli_args *args,
+                               struct status_why *why)
+{
+    struct cli_compare c = {.settings = *(const struct cli_compare_settings *)settings};
+    const struct cli_named_file output = {"--json", c.settings.json_file};
+    const struct cli_named_file inputs[] = {{"A", args->operands[0]}, {"B", args->operands[1]}};
+    struct base_file *json_file = NULL;
+    enum status status = cli_outputs_check(&output, 1, inputs, 2, why);
+    for (size_t side = 0; side < 2 && status == STATUS_OK; side++)
+        status = cli_result_read(&c.sides[side].result, args->operands[side], why);
+    if (status == STATUS_OK)
+        status = cli_compare_make(&c, why);
+    if (status == STATUS_OK)
+        status = cli_output_create(&json_file, c.settings.json_file, why);
+    if (status == STATUS_OK) {
+        cli_compare_print(&c);
+        if (json_file)
+            status = cli_output_commit(&json_file, cli_compare_write_json(&c, json_file, why), why);
+    }
+    cli_compare_close(&c);
+    return status;
+}
+
+static const struct cli_option table[] = {
+    {.names = "--candidate-a",
+     CLI_COUNT,
+     "N",
+     "which model of A, a result of assay kld of several, from 1",
+     offsetof(struct cli_compare_settings, candidates[0]),
+     1,
+     MOST_MODELS},
+    {.names = "--candidate-b",
+     CLI_COUNT,
+     "N",
+     "which model of B; A and B may be the same file",
+     offsetof(struct cli_compare_settings, candidates[1]),
+     1,
+     MOST_MODELS},
+    {.names = "--resamples",
+     CLI_COUNT,
+     "N",
+     "resamples of the block bootstrap over windows (default: 10000)",
+     offsetof(struct cli_compare_settings, n_resamples),
+     1,
+     MOST_RESAMPLES},
+    {.names = "--seed",
+     CLI_COUNT,
+     "N",
+     "seed of its generator; the same seed gives the same intervals (default: 1)",
+     offsetof(struct cli_compare_settings, seed),
+     0,
+     UINT32_MAX},
+    {.type = CLI_GROUP,
+     .group = cli_json_table,
+     .offset = offsetof(struct cli_compare_settings, json_file)},
+    {0},
+};
+
+const struct cli_command cli_command_compare = {
+    .name = "compare",
+    .usage = "A.json B.json [options]",
+    .n_operands = 2,
+    .summary = "Tell whether two results differ by more than chance.",
+    .description = "A and B are what --json wrote: two results of the same evaluator on the same "
+                   "inputs; others are\nrefused. Choice tasks: McNemar's test. Perplexity and KL "
+                   "divergence: a block bootstrap over windows.",
+    .table = table,
+    .settings_bytes = sizeof(struct cli_compare_settings),
+    .defaults = defaults,
+    .run = run_compare,
+};

@@ -1,0 +1,91 @@
+/* assay table: a scoreboard of results. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/commands.h"
+#include "cli/results/table.h"
+
+struct settings {
+    struct cli_list files;
+    bool csv, by_metric;
+};
+
+/* Rows of other texts or windows may stand beside each other, but not unsaid. */
+static enum status note_differences(const struct cli_result *first, const struct cli_result *other,
+                                    struct status_why *why)
+{
+    static const char *const paths[] = {"tokens.sha256", "windows.n_tokens", "result.n_windows"};
+    struct cli_place a = cli_result_root(first), b = cli_result_root(other);
+    struct status_why difference = {""};
+    enum status status = cli_places_same_text(&a, &b, &difference);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths && status == STATUS_OK; i++)
+        status = cli_places_equal(&a, &b, paths[i], NULL, &difference);
+    if (status != STATUS_USAGE)
+        return status == STATUS_OK ? status : status_fail(why, status, "%s", difference.text);
+    fprintf(stderr, "assay: note: %s\n", difference.text);
+    return STATUS_OK;
+}
+
+static enum status read_all(struct cli_table *table, struct cli_result *results,
+                            const struct cli_list *files, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < files->n && status == STATUS_OK; i++) {
+        status = cli_result_read(&results[i], files->items[i], why);
+        if (status == STATUS_OK)
+            status = cli_table_add(table, &results[i], why);
+        if (status == STATUS_OK)
+            status = note_differences(&results[0], &results[i], why);
+    }
+    return status;
+}
+
+static enum status run_table(const void *opaque, const struct cli_args *args,
+                             struct status_why *why)
+{
+    (void)args;
+    const struct settings *s = opaque;
+    struct cli_result *results = calloc(s->files.n, sizeof *results);
+    if (!results)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu results", s->files.n);
+    struct cli_table table = {0};
+    enum status status = read_all(&table, results, &s->files, why);
+    if (status == STATUS_OK) {
+        cli_table_sort(&table);
+        status = cli_table_print(&table, s->csv, s->by_metric, why);
+    }
+    cli_table_free(&table);
+    for (size_t i = 0; i < s->files.n; i++)
+        cli_result_free(&results[i]);
+    free(results);
+    return status;
+}
+
+static const struct cli_option table_options[] = {
+    {.names = "--csv",
+     CLI_ON,
+     NULL,
+     "CSV with all digits, errors in columns of their own (default: Markdown)",
+     offsetof(struct settings, csv)},
+    {.names = "--by-metric",
+     CLI_ON,
+     NULL,
+     "every statistic as a row, the runs as columns",
+     offsetof(struct settings, by_metric)},
+    {.type = CLI_OPERANDS,
+     .help = "the results",
+     .offset = offsetof(struct settings, files),
+     .required = true},
+    {0},
+};
+
+const struct cli_command cli_command_table = {
+    .name = "table",
+    .usage = "RESULT.json ... [options]",
+    .summary = "Print a scoreboard of results: size, perplexity, divergence.",
+    .description = "Takes what --json wrote, of assay kld and of perplexities: a row for each "
+                   "model, sorted by mean\nKL divergence, bases first.",
+    .table = table_options,
+    .settings_bytes = sizeof(struct settings),
+    .run = run_table,
+};

@@ -1,0 +1,94 @@
+/**
+ * Reading result documents back: those that assay wrote, or that someone says it wrote.
+ *
+ * A document is taken as hostile. Each look-up checks presence and type, and its failure says
+ * which file, which field, what was found and what was expected.
+ */
+#ifndef CLI_RESULTS_RESULT_FILE_H
+#define CLI_RESULTS_RESULT_FILE_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum cli_result_kind { CLI_RESULT_PERPLEXITY, CLI_RESULT_TASKS, CLI_RESULT_KLD };
+
+/** An open document. Zero-initialise; release with cli_result_free. */
+struct cli_result {
+    const char *file; /* its name, for errors; borrowed */
+    cJSON *root;
+    enum cli_result_kind kind;
+};
+
+/**
+ * Parse a document. file: its name, borrowed.
+ * Fails: STATUS_FORMAT (no JSON: the byte is named; no result document, another schema or
+ *        version), STATUS_MEMORY.
+ */
+enum status cli_result_parse(struct cli_result *out, const char *file, const char *bytes,
+                             size_t n_bytes, struct status_why *why);
+/** The same from a file, or "-" for standard input. Fails: also as eval_text_read_whole. */
+enum status cli_result_read(struct cli_result *out, const char *file, struct status_why *why);
+void cli_result_free(struct cli_result *result);
+
+/** The schema's name of a kind, as documents have it. */
+const char *cli_result_schema(enum cli_result_kind kind);
+
+/** A value inside a document, and what leads to it: "candidates[2].kld". */
+struct cli_place {
+    const char *file;
+    const cJSON *value;
+    size_t index; /* in its list, where cli_place_next found it */
+    char name[96];
+};
+
+/** The document itself. */
+struct cli_place cli_result_root(const struct cli_result *result);
+
+/**
+ * Look up `path`, members with dots between them, below a place. Optional values are looked up
+ * by cli_place_find, which returns false where a member is missing, or null.
+ * Fails: STATUS_FORMAT (a member that is missing, or below something that is no object).
+ */
+enum status cli_place_at(struct cli_place *out, const struct cli_place *from, const char *path,
+                         struct status_why *why);
+bool cli_place_find(struct cli_place *out, const struct cli_place *from, const char *path);
+
+/**
+ * Typed look-up of a path. Fails: as cli_place_at; STATUS_FORMAT (another type, a count that is
+ * no whole number from 0 to 2^53).
+ * real: null, which stands for what is not finite, becomes NaN.
+ * text: points into the document.
+ */
+enum status cli_place_real(double *out, const struct cli_place *from, const char *path,
+                           struct status_why *why);
+enum status cli_place_count(size_t *out, const struct cli_place *from, const char *path,
+                            struct status_why *why);
+enum status cli_place_text(const char **out, const struct cli_place *from, const char *path,
+                           struct status_why *why);
+/** A list; n: its elements. */
+enum status cli_place_list(struct cli_place *out, size_t *n, const struct cli_place *from,
+                           const char *path, struct status_why *why);
+
+/** Step through a list: item->value is NULL before the first. False behind the last. */
+bool cli_place_next(const struct cli_place *list, struct cli_place *item);
+
+/**
+ * Two documents must have the same value at `path`; objects and lists are compared whole, but
+ * for the members of `but` (names, separated by single blanks, or NULL).
+ * Fails: STATUS_USAGE, naming the first difference and both values; as cli_place_at.
+ */
+enum status cli_places_equal(const struct cli_place *a, const struct cli_place *b, const char *path,
+                             const char *but, struct status_why *why);
+
+/**
+ * The text's hash must be the same, if both documents have one: `text` is null where the tokens
+ * come from a base's file. Fails: as cli_places_equal.
+ */
+enum status cli_places_same_text(const struct cli_place *a, const struct cli_place *b,
+                                 struct status_why *why);
+
+#endif

@@ -1,0 +1,71 @@
+#include "cli/session/outputs.h"
+
+#include <libgen.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/** Whether two paths lead to one regular file; false where either does not exist. */
+static bool same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino && S_ISREG(of_a.st_mode);
+}
+
+/** Whether two names that nothing has yet are one: the same last part, in the same folder. */
+static bool same_place(const char *a, const char *b)
+{
+    char *folder_a = strdup(a), *folder_b = strdup(b), *last_a = strdup(a), *last_b = strdup(b);
+    struct stat of_a, of_b;
+    bool same = folder_a && folder_b && last_a && last_b && stat(dirname(folder_a), &of_a) == 0 &&
+                stat(dirname(folder_b), &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+                of_a.st_ino == of_b.st_ino && strcmp(basename(last_a), basename(last_b)) == 0;
+    struct stat there;
+    same = same && stat(a, &there) != 0; /* a device may well be written to twice */
+    free(folder_a);
+    free(folder_b);
+    free(last_a);
+    free(last_b);
+    return same;
+}
+
+/** Whether two outputs would be one file. */
+static bool same_output(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0 || same_file(a, b) || same_place(a, b);
+}
+
+enum status cli_outputs_check(const struct cli_named_file *outputs, size_t n_outputs,
+                              const struct cli_named_file *inputs, size_t n_inputs,
+                              struct status_why *why)
+{
+    for (size_t i = 0; i < n_outputs; i++) {
+        const struct cli_named_file *out = &outputs[i];
+        if (!out->path)
+            continue;
+        for (size_t j = 0; j < n_inputs; j++)
+            if (inputs[j].path && same_file(out->path, inputs[j].path))
+                return status_fail(why, STATUS_USAGE, "%s %s would replace the file that %s reads",
+                                   out->option, out->path, inputs[j].option);
+        for (size_t j = 0; j < i; j++)
+            if (outputs[j].path && same_output(out->path, outputs[j].path))
+                return status_fail(why, STATUS_USAGE, "%s and %s both write to %s",
+                                   outputs[j].option, out->option, out->path);
+    }
+    return STATUS_OK;
+}
+
+enum status cli_outputs_check_model(const struct cli_named_file *outputs, size_t n_outputs,
+                                    const char *option, const struct model *model,
+                                    struct status_why *why)
+{
+    const struct gguf_file *file = model_file(model);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < gguf_n_shards(file) && status == STATUS_OK; i++) {
+        const struct cli_named_file part = {option, gguf_shard_path(file, i)};
+        status = cli_outputs_check(outputs, n_outputs, &part, 1, why);
+    }
+    return status;
+}

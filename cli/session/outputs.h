@@ -1,0 +1,33 @@
+/** Guarding files: what a command writes must be none of the files that it reads. */
+#ifndef CLI_SESSION_OUTPUTS_H
+#define CLI_SESSION_OUTPUTS_H
+
+#include <stddef.h>
+
+#include "model/model.h"
+
+/** A file and the option that names it. path NULL: the option was not given. */
+struct cli_named_file {
+    const char *option;
+    const char *path;
+};
+
+/**
+ * Compare each output with every input and with the outputs before it. The same regular file
+ * under two names counts, and so do two names of one file that is yet to be and one name given
+ * twice ("-" included).
+ * Fails: STATUS_USAGE, naming both options.
+ */
+enum status cli_outputs_check(const struct cli_named_file *outputs, size_t n_outputs,
+                              const struct cli_named_file *inputs, size_t n_inputs,
+                              struct status_why *why);
+
+/**
+ * The same with every file of an open model, whose path names only one of its parts, or which
+ * was not named at all.   option: what reads it, for the sentence.
+ */
+enum status cli_outputs_check_model(const struct cli_named_file *outputs, size_t n_outputs,
+                                    const char *option, const struct model *model,
+                                    struct status_why *why);
+
+#endif

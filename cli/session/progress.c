@@ -1,0 +1,90 @@
+#include "cli/session/progress.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/run.h"
+
+enum { BAR_CELLS = 30 };
+static const double bar_interval = 0.1;     /* seconds between two drawings of the bar */
+static const double line_interval = 2;      /* least time between two lines */
+static const double line_interval_max = 60; /* a line even where no tenth was completed */
+
+void cli_progress_begin(struct cli_progress *progress, bool quiet)
+{
+    *progress = (struct cli_progress){
+        .quiet = quiet,
+        .bar = isatty(STDERR_FILENO),
+    };
+    progress->shared = progress->bar && isatty(STDOUT_FILENO);
+}
+
+/* "1:02:03" or "2:03"; "?" while nothing is known. */
+static void format_duration(char *out, size_t capacity, double seconds)
+{
+    if (!isfinite(seconds) || seconds > 1e8) {
+        snprintf(out, capacity, "?");
+        return;
+    }
+    unsigned total = (unsigned)(seconds + 0.5);
+    unsigned hours = total / 3600, minutes = total / 60 % 60;
+    if (hours)
+        snprintf(out, capacity, "%u:%02u:%02u", hours, minutes, total % 60);
+    else
+        snprintf(out, capacity, "%u:%02u", minutes, total % 60);
+}
+
+int cli_progress_text(char *out, size_t capacity, const struct eval_progress *now, bool bar)
+{
+    char left[32];
+    format_duration(left, sizeof left, now->seconds_left);
+    int percent = (int)(now->fraction * 100);
+    if (!bar)
+        return snprintf(out, capacity, "assay: %d %% done, %s left", percent, left);
+    char cells[BAR_CELLS + 1];
+    for (int i = 0; i < BAR_CELLS; i++)
+        cells[i] = i < (int)(now->fraction * BAR_CELLS) ? '#' : '.';
+    cells[BAR_CELLS] = '\0';
+    return snprintf(out, capacity, "[%s] %3d %%  %zu of %zu window%s  %s left", cells, percent,
+                    now->n_windows_done, now->n_windows, status_plural(now->n_windows), left);
+}
+
+void cli_progress_update(struct cli_progress *progress, const struct eval_progress *now)
+{
+    double since = now->seconds - progress->shown;
+    int tenth = (int)(now->fraction * 10);
+    bool due = progress->bar ? since >= bar_interval
+                             : since >= line_interval_max ||
+                                   (tenth > progress->tenth && since >= line_interval);
+    if (progress->quiet || !due || now->fraction >= 1)
+        return;
+    progress->shown = now->seconds;
+    progress->tenth = tenth;
+
+    char text[160];
+    cli_progress_text(text, sizeof text, now, progress->bar);
+    if (!progress->bar) {
+        fprintf(stderr, "%s\n", text);
+        return;
+    }
+    if (progress->line_open) { /* the bar gets a line of its own below it */
+        putchar('\n');
+        cli_flush();
+        progress->line_open = false;
+    }
+    fprintf(stderr, "\r%s\033[K", text);
+    progress->drawn = true;
+}
+
+void cli_progress_clear(struct cli_progress *progress)
+{
+    if (progress->drawn)
+        fputs("\r\033[K", stderr);
+    progress->drawn = false;
+}
+
+void cli_progress_line_open(struct cli_progress *progress)
+{
+    progress->line_open = progress->shared;
+}

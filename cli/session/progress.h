@@ -1,0 +1,36 @@
+/**
+ * How far a run is, on standard error: a bar on a terminal, now and then a line elsewhere,
+ * nothing with --quiet.
+ */
+#ifndef CLI_SESSION_PROGRESS_H
+#define CLI_SESSION_PROGRESS_H
+
+#include <stdbool.h>
+
+#include "eval/run/run.h"
+
+struct cli_progress {
+    bool quiet;
+    bool bar;       /* standard error is a terminal */
+    bool shared;    /* and standard output is one too */
+    bool drawn;     /* the bar stands in the last line */
+    bool line_open; /* standard output's last line on the terminal has no end yet */
+    double shown;   /* seconds of the run at which it was shown last */
+    int tenth;      /* of the run that was shown last */
+};
+
+void cli_progress_begin(struct cli_progress *progress, bool quiet);
+
+/** Show where the run stands, if it is time to. Cheap: call it as often as you like. */
+void cli_progress_update(struct cli_progress *progress, const struct eval_progress *now);
+
+/** Take the bar away: call it before anything else is printed. */
+void cli_progress_clear(struct cli_progress *progress);
+
+/** Something was printed on standard output without an end of line. */
+void cli_progress_line_open(struct cli_progress *progress);
+
+/** The line of a bar or the plain line, without its end; for tests and for the above. */
+int cli_progress_text(char *out, size_t capacity, const struct eval_progress *now, bool bar);
+
+#endif

@@ -1,0 +1,93 @@
+/**
+ * Files of choice tasks: HellaSwag, Winogrande and multiple choice in llama-perplexity's formats
+ * and as JSON lines.
+ *
+ * Every file is taken as hostile: each size, count, offset and label is checked before it is
+ * used, and an error names the line, or the task where a file has no lines. Strings point into
+ * the bytes that were read, which must outlive the data set.
+ */
+#ifndef EVAL_INPUT_DATASET_H
+#define EVAL_INPUT_DATASET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "gguf/file.h"
+
+enum eval_choice_kind { EVAL_HELLASWAG, EVAL_WINOGRANDE, EVAL_MULTIPLE_CHOICE };
+
+/** One task. */
+struct eval_question {
+    size_t line;              /* where it begins, from 1; 0 where the file has no lines */
+    struct base_string text;  /* the context, the question, or the sentence before its blank */
+    struct base_string after; /* Winogrande: the sentence behind its blank; else empty */
+    size_t first_choice, n_choices; /* in the data set's choices; n_choices is 2 or more */
+    size_t answer;                  /* index of the right choice, from 0 */
+};
+
+/** Zero-initialise; release with eval_dataset_free. */
+struct eval_dataset {
+    struct eval_question *questions; /* in the order of the file */
+    size_t n_questions, questions_capacity;
+    struct base_string *choices;
+    size_t n_choices, choices_capacity;
+};
+
+/**
+ * HellaSwag: six lines a task: context, index of the right ending (0 to 3), four endings.
+ * A carriage return before a newline is no part of a line, empty lines at the end are none.
+ * Fails: STATUS_FORMAT (lines not a multiple of six, an index that is none, an empty line),
+ *        STATUS_MEMORY.
+ */
+enum status eval_dataset_hellaswag(struct eval_dataset *out, const char *bytes, size_t n_bytes,
+                                   struct status_why *why);
+
+/**
+ * Winogrande: CSV with index, sentence with a blank `_`, choice 1, choice 2, answer 1 or 2; a
+ * field may be quoted (RFC 4180: doubled quotes, commas and newlines inside). The first `_` is
+ * the blank. Empty lines are skipped; so is a first row that names its last field "answer"; the
+ * last row needs no newline.
+ * bytes: quoted fields are unquoted in place.
+ * llama_compat: as llama-perplexity reads it: the row that ends with the text (without its one
+ *               final newline) is not seen, doubled quotes stay doubled, choices keep their quotes.
+ * Fails: STATUS_FORMAT (not five fields, a quote that does not end, no blank, an answer that is
+ *        neither 1 nor 2), STATUS_MEMORY.
+ */
+enum status eval_dataset_winogrande(struct eval_dataset *out, char *bytes, size_t n_bytes,
+                                    bool llama_compat, struct status_why *why);
+
+/**
+ * Multiple choice: llama-perplexity's binary file. u32 n; u32 position of each task from the
+ * file's begin; a task: string question, mc1, mc2; string: u32 length, bytes; mc: u32 count,
+ * strings, i32 labels[count]. mc1 has one right answer and is the one kept.
+ * Fails: STATUS_FORMAT (anything that leaves the file, tasks that overlap, fewer than two
+ *        answers, an empty answer, not exactly one label of 1), STATUS_MEMORY.
+ */
+enum status eval_dataset_multiple_choice(struct eval_dataset *out, const char *bytes,
+                                         size_t n_bytes, struct status_why *why);
+
+/** Whether a file is one of JSON lines: its first line is an object, or too long to find out. */
+bool eval_dataset_is_jsonl(const char *bytes, size_t n_bytes);
+
+/**
+ * Tasks as JSON lines, an object each; other members are passed over. HellaSwag: ctx, endings
+ * (four), label from 0. Winogrande: sentence with a blank `_`, option1, option2, answer 1 or 2.
+ * Multiple choice: question, choices (two or more), answer from 0; or as ARC is published,
+ * choices {text: [...], label: [...]}, answerKey one of the labels. An answer may be a string.
+ * bytes: strings are unescaped in place.
+ * Fails: STATUS_FORMAT (a line that is no object, a member that is missing or empty, an answer
+ *        that is none), STATUS_MEMORY.
+ */
+enum status eval_dataset_jsonl(struct eval_dataset *out, enum eval_choice_kind kind, char *bytes,
+                               size_t n_bytes, struct status_why *why);
+
+/** Append a question without choices, or a choice of the last question. For the loaders. */
+enum status eval_dataset_add(struct eval_dataset *dataset, const struct eval_question *question,
+                             struct status_why *why);
+enum status eval_dataset_add_choice(struct eval_dataset *dataset, struct base_string choice,
+                                    struct status_why *why);
+
+/** NULL is not allowed; a zero-initialised or failed object is. */
+void eval_dataset_free(struct eval_dataset *dataset);
+
+#endif

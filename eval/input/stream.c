@@ -1,0 +1,144 @@
+#include "eval/input/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** Leading bytes of a token that are compared with the text; more than tokens have. */
+enum { COMPARED_BYTES = 256 };
+
+/** A stream under construction: ids and lengths grow together. */
+struct builder {
+    const struct model_tokenizer *tokenizer;
+    bool parse_special;
+    struct model_tokens tokens;
+    uint32_t *n_text_bytes;
+    size_t capacity; /* of n_text_bytes */
+};
+
+/** Room for a length beside every id. */
+static enum status size_lengths(struct builder *b, struct status_why *why)
+{
+    if (b->tokens.n <= b->capacity)
+        return STATUS_OK;
+    size_t wanted = b->tokens.n > 2 * b->capacity ? b->tokens.n : 2 * b->capacity;
+    uint32_t *lengths = realloc(b->n_text_bytes, wanted * sizeof *lengths);
+    if (!lengths)
+        return status_fail(why, STATUS_MEMORY, "no memory for the lengths of %zu tokens", wanted);
+    b->n_text_bytes = lengths;
+    b->capacity = wanted;
+    return STATUS_OK;
+}
+
+/** Whether the text goes on with these bytes. */
+static bool goes_on(const char *text, size_t n_left, const char *bytes, size_t n)
+{
+    return n <= n_left && memcmp(text, bytes, n) == 0;
+}
+
+/**
+ * The bytes of the text that a token stands for: as many as its own, but for a space that
+ * the vocabulary has put in front of the text or of what follows a control token.
+ */
+static size_t text_length(const struct builder *b, int32_t id, const char *text, size_t n_left)
+{
+    char bytes[COMPARED_BYTES];
+    size_t n = model_token_bytes(b->tokenizer, id, bytes, sizeof bytes);
+    size_t n_compared = n < sizeof bytes ? n : sizeof bytes;
+    if (n == 0 || bytes[0] != ' ' || goes_on(text, n_left, bytes, n_compared))
+        return n;
+    return goes_on(text, n_left, bytes + 1, n_compared - 1) ? n - 1 : n;
+}
+
+/** Append the ids of one piece of text and the bytes that each of them stands for. */
+static enum status add_piece(struct builder *b, const char *text, size_t n_bytes,
+                             struct status_why *why)
+{
+    size_t from = b->tokens.n;
+    enum status status =
+        model_tokenize(b->tokenizer, text, n_bytes, b->parse_special, &b->tokens, why);
+    if (!status)
+        status = size_lengths(b, why);
+    if (status)
+        return status;
+    size_t at = 0;
+    for (size_t i = from; i < b->tokens.n; i++) {
+        size_t n = text_length(b, b->tokens.ids[i], text + at, n_bytes - at);
+        b->n_text_bytes[i] = (uint32_t)n;
+        at = n < n_bytes - at ? at + n : n_bytes;
+    }
+    return STATUS_OK;
+}
+
+static enum status add_bos(struct builder *b, struct status_why *why)
+{
+    b->tokens.ids = malloc(sizeof *b->tokens.ids);
+    b->n_text_bytes = malloc(sizeof *b->n_text_bytes);
+    if (!b->tokens.ids || !b->n_text_bytes)
+        return status_fail(why, STATUS_MEMORY, "no memory for the tokens of the text");
+    b->tokens.ids[0] = model_token_bos(b->tokenizer);
+    b->n_text_bytes[0] = 0;
+    b->tokens.n = b->tokens.capacity = b->capacity = 1;
+    return STATUS_OK;
+}
+
+/** Each line with its newline; the last may lack one. */
+static enum status add_lines(struct builder *b, const struct eval_text *text,
+                             struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    size_t n = 0;
+    for (size_t at = 0; at < text->n_bytes && !status; at += n) {
+        const char *newline = memchr(text->data + at, '\n', text->n_bytes - at);
+        n = newline ? (size_t)(newline - text->data) + 1 - at : text->n_bytes - at;
+        status = add_piece(b, text->data + at, n, why);
+    }
+    return status;
+}
+
+enum status eval_stream_make(struct eval_stream *out, const struct model_tokenizer *tokenizer,
+                             const struct eval_text *text,
+                             const struct eval_stream_options *options, struct status_why *why)
+{
+    *out = (struct eval_stream){0};
+    struct builder b = {.tokenizer = tokenizer, .parse_special = options->parse_special};
+    enum status status = STATUS_OK;
+    out->has_bos = options->bos_in_front && model_adds_bos(tokenizer);
+    if (out->has_bos)
+        status = add_bos(&b, why);
+    if (!status)
+        status = options->split_lines ? add_lines(&b, text, why)
+                                      : add_piece(&b, text->data, text->n_bytes, why);
+    out->ids = b.tokens.ids;
+    out->n = b.tokens.n;
+    out->n_text_bytes = b.n_text_bytes;
+    if (!status)
+        status = base_sha256_ids(out->sha256, out->ids, out->n, why);
+    if (status)
+        eval_stream_free(out);
+    return status;
+}
+
+enum status eval_stream_of_ids(struct eval_stream *out, const int32_t *ids, size_t n,
+                               struct status_why *why)
+{
+    *out = (struct eval_stream){.ids = malloc((n + 1) * sizeof *out->ids),
+                                .n_text_bytes = calloc(n + 1, sizeof *out->n_text_bytes),
+                                .n = n};
+    enum status status = STATUS_OK;
+    if (!out->ids || !out->n_text_bytes)
+        status = status_fail(why, STATUS_MEMORY, "no memory for %zu tokens", n);
+    if (!status && n)
+        memcpy(out->ids, ids, n * sizeof *ids);
+    if (!status)
+        status = base_sha256_ids(out->sha256, out->ids, out->n, why);
+    if (status)
+        eval_stream_free(out);
+    return status;
+}
+
+void eval_stream_free(struct eval_stream *stream)
+{
+    free(stream->ids);
+    free(stream->n_text_bytes);
+    *stream = (struct eval_stream){0};
+}

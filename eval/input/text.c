@@ -1,0 +1,152 @@
+#include "eval/input/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/** Bytes asked for at first; doubled whenever they are full. */
+enum { FIRST_CAPACITY = 1 << 16 };
+
+static const char *shown_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
+/** Room for at least one byte more, but never for more than max_bytes + 1. */
+static enum status grow(struct eval_text *text, size_t *capacity, size_t max_bytes,
+                        const char *name, struct status_why *why)
+{
+    if (text->n_bytes < *capacity)
+        return STATUS_OK;
+    size_t wanted = *capacity ? *capacity * 2 : FIRST_CAPACITY;
+    if (wanted > max_bytes + 1)
+        wanted = max_bytes + 1;
+    char *data = realloc(text->data, wanted);
+    if (!data)
+        return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu bytes of text", name, wanted);
+    text->data = data;
+    *capacity = wanted;
+    return STATUS_OK;
+}
+
+/** Append everything that fd gives. */
+static enum status read_all(struct eval_text *text, int fd, size_t max_bytes, const char *name,
+                            struct status_why *why)
+{
+    size_t capacity = 0;
+    for (;;) {
+        enum status status = grow(text, &capacity, max_bytes, name, why);
+        if (status)
+            return status;
+        ssize_t n = read(fd, text->data + text->n_bytes, capacity - text->n_bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return status_fail(why, STATUS_IO, "%s: cannot be read: %s", name, strerror(errno));
+        if (n == 0)
+            return STATUS_OK;
+        text->n_bytes += (size_t)n;
+        if (text->n_bytes > max_bytes)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: goes on after %zu bytes; expected at most that many", name,
+                               max_bytes);
+    }
+}
+
+static enum status finish(struct eval_text *text, const char *name, bool drop_newline,
+                          struct status_why *why)
+{
+    text->file_bytes = text->n_bytes;
+    enum status status = base_sha256(text->sha256, text->data, text->n_bytes, why);
+    if (status)
+        return status;
+    if (drop_newline && text->n_bytes && text->data[text->n_bytes - 1] == '\n') {
+        text->n_bytes--;
+        text->newline_dropped = true;
+    }
+    if (text->n_bytes == 0)
+        return status_fail(why, STATUS_FORMAT, "%s: is empty (of %zu bytes)", name,
+                           text->file_bytes);
+    return STATUS_OK;
+}
+
+static enum status read_file(struct eval_text *out, const char *path, size_t max_bytes,
+                             bool drop_newline, struct status_why *why)
+{
+    *out = (struct eval_text){0};
+    const char *name = shown_name(path);
+    bool standard_input = strcmp(path, "-") == 0;
+    int fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return status_fail(why, STATUS_IO, "%s: cannot be opened: %s", name, strerror(errno));
+    enum status status = read_all(out, fd, max_bytes, name, why);
+    if (!standard_input)
+        close(fd);
+    if (!status)
+        status = finish(out, name, drop_newline, why);
+    if (status)
+        eval_text_free(out);
+    return status;
+}
+
+enum status eval_text_read(struct eval_text *out, const char *path, size_t max_bytes,
+                           struct status_why *why)
+{
+    return read_file(out, path, max_bytes, true, why);
+}
+
+enum status eval_text_read_whole(struct eval_text *out, const char *path, size_t max_bytes,
+                                 struct status_why *why)
+{
+    return read_file(out, path, max_bytes, false, why);
+}
+
+enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_bytes,
+                           struct status_why *why)
+{
+    *out = (struct eval_text){.data = malloc(n_bytes + 1), .n_bytes = n_bytes};
+    if (!out->data)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu bytes of text", n_bytes);
+    memcpy(out->data, bytes, n_bytes);
+    enum status status = finish(out, "the text given", false, why);
+    if (status)
+        eval_text_free(out);
+    return status;
+}
+
+/** The value of a hexadecimal digit, or -1. */
+static int digit(char c)
+{
+    const char *digits = "0123456789abcdef";
+    const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+void eval_text_unescape(struct eval_text *text)
+{
+    static const char letters[] = "nrt'\"\\", meant[] = "\n\r\t'\"\\";
+    char *to = text->data;
+    const char *from = text->data, *end = from + text->n_bytes;
+    while (from < end) {
+        const char *letter =
+            *from == '\\' && end - from >= 2 && from[1] ? strchr(letters, from[1]) : NULL;
+        bool hexadecimal = *from == '\\' && end - from >= 4 && from[1] == 'x' &&
+                           digit(from[2]) >= 0 && digit(from[3]) >= 0;
+        if (letter)
+            *to++ = meant[letter - letters];
+        else if (hexadecimal)
+            *to++ = (char)(16 * digit(from[2]) + digit(from[3]));
+        else
+            *to++ = *from;
+        from += letter ? 2 : hexadecimal ? 4 : 1;
+    }
+    text->n_bytes = (size_t)(to - text->data);
+}
+
+void eval_text_free(struct eval_text *text)
+{
+    free(text->data);
+    *text = (struct eval_text){0};
+}

@@ -1,0 +1,51 @@
+/** The text of an evaluation: a whole file or standard input, in memory. */
+#ifndef EVAL_INPUT_TEXT_H
+#define EVAL_INPUT_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/digest.h"
+#include "base/status.h"
+
+/** The limit that commands pass to eval_text_read: 4 GiB, thousands of standard texts. */
+#define EVAL_TEXT_MAX_BYTES ((size_t)4 << 30)
+
+/** Any bytes: invalid UTF-8 and NUL are kept. Zero-initialise; release with eval_text_free. */
+struct eval_text {
+    char *data; /* what is evaluated: the file without one final newline */
+    size_t n_bytes;
+    size_t file_bytes;     /* of the file as it was read */
+    char sha256[BASE_HEX]; /* of the file as it was read */
+    bool newline_dropped;  /* the file ended with a newline */
+};
+
+/**
+ * Read a file, or standard input for "-", until its end; then drop one final newline, as
+ * llama-perplexity does with -f.
+ * Fails: STATUS_IO (open or read; a directory), STATUS_FORMAT (no text, or more than
+ *        max_bytes), STATUS_MEMORY.
+ * Cost: O(bytes); never reads more than max_bytes + 1 bytes, so that endless devices end.
+ */
+enum status eval_text_read(struct eval_text *out, const char *path, size_t max_bytes,
+                           struct status_why *why);
+
+/** As eval_text_read, but every byte is kept: llama-perplexity's -bf, and `tokenize`. */
+enum status eval_text_read_whole(struct eval_text *out, const char *path, size_t max_bytes,
+                                 struct status_why *why);
+
+/** A text given as it is, copied. Fails: STATUS_FORMAT (empty), STATUS_MEMORY. */
+enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_bytes,
+                           struct status_why *why);
+
+/**
+ * Replace escapes in the text, in place, as llama-perplexity does with -e: \n \r \t \' \" \\ and
+ * \x with two hexadecimal digits. A backslash before anything else stays. The hash is not changed:
+ * it is that of the file.
+ */
+void eval_text_unescape(struct eval_text *text);
+
+/** NULL is not allowed; a zero-initialised or failed object is. */
+void eval_text_free(struct eval_text *text);
+
+#endif

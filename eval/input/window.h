@@ -1,0 +1,89 @@
+/**
+ * Windows: how a protocol cuts a token stream and which positions it scores.
+ *
+ * All windows of a plan have the same shape, so a plan is a handful of numbers and window w
+ * is arithmetic. The stream's token that input position p of window w holds, and the token
+ * that p is scored against (its target, the next token of the stream), come from
+ * eval_plan_input and eval_plan_target. docs/protocols.md has the procedures in words.
+ */
+#ifndef EVAL_INPUT_WINDOW_H
+#define EVAL_INPUT_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "eval/input/stream.h"
+
+enum eval_protocol {
+    EVAL_PROTOCOL_DEFAULT, /* disjoint windows; the second half of each is scored */
+    EVAL_PROTOCOL_STRIDED, /* windows that overlap; the last `stride` targets are scored */
+    EVAL_PROTOCOL_FIXED    /* disjoint windows; every token is scored */
+};
+
+/** What happens to BOS in each window. */
+enum eval_bos {
+    EVAL_BOS_NONE,
+    EVAL_BOS_REPLACES, /* the window's first token gives way to it */
+    EVAL_BOS_IN_FRONT  /* it stands before the window's tokens, at position 0 */
+};
+
+struct eval_plan_options {
+    enum eval_protocol protocol;
+    size_t n_ctx;        /* tokens of a window: -c */
+    size_t stride;       /* strided only: tokens from one window to the next */
+    size_t max_windows;  /* --chunks, of those that remain; 0: all */
+    int32_t bos;         /* the BOS id where the vocabulary asks for it, else -1 */
+    bool llama_compat;   /* llama.cpp's windows and refusals, see docs/peer-defects.md */
+    size_t compat_batch; /* llama.cpp's -b (its default: 2048); only eval_plan_offset uses it */
+    size_t skip_windows; /* --chunk-from: that many at the text's beginning are left out */
+};
+
+struct eval_plan {
+    struct eval_plan_options options;
+    enum eval_bos bos_use;
+    size_t n_stream;     /* tokens of the stream */
+    size_t window;       /* tokens of the stream that a window covers */
+    size_t step;         /* from the first token of a window to that of the next */
+    size_t n_windows;    /* without those that are skipped */
+    size_t n_inputs;     /* positions evaluated in each window: 0 .. n_inputs-1 */
+    size_t first_scored; /* positions first_scored .. n_inputs-1 are scored */
+    size_t n_scored;     /* n_inputs - first_scored */
+    char warning[256];   /* a sentence for the user, "" if there is nothing to say */
+};
+
+/** The name of a protocol in options and results: "default", "strided", "fixed". */
+const char *eval_protocol_name(enum eval_protocol protocol);
+/** False if there is no protocol of that name. */
+bool eval_protocol_parse(const char *name, enum eval_protocol *protocol);
+
+/**
+ * Lay windows over a stream of n_stream tokens.
+ * Fails: STATUS_USAGE (n_ctx or stride that leave nothing to score), STATUS_FORMAT (fewer
+ *        tokens than one window; the sentence has both numbers; no window left).
+ */
+enum status eval_plan_make(struct eval_plan *out, const struct eval_plan_options *options,
+                           size_t n_stream, struct status_why *why);
+
+/** Stream index of the first token of window w. */
+size_t eval_plan_first(const struct eval_plan *plan, size_t w);
+/** The id at input position p of window w: the stream's, or BOS. */
+int32_t eval_plan_input(const struct eval_plan *plan, const struct eval_stream *stream, size_t w,
+                        size_t p);
+/** Stream index of the token that position p of window w is scored against. */
+size_t eval_plan_target(const struct eval_plan *plan, size_t w, size_t p);
+
+/**
+ * Stream index of the first token that is shown in front of the one at `target`, a token of
+ * window w that is singled out: EVAL_CONTEXT_TOKENS before it, or the window's first.
+ */
+enum { EVAL_CONTEXT_TOKENS = 12 };
+size_t eval_plan_context(const struct eval_plan *plan, size_t w, size_t target);
+
+/**
+ * The token index that `--ppl-output-type 1` prints for window w: its first token's. Under
+ * llama_compat the first token of the first window of its batch, as llama.cpp prints.
+ */
+size_t eval_plan_offset(const struct eval_plan *plan, size_t w);
+
+#endif

@@ -1,0 +1,79 @@
+/**
+ * Validating another program: the rows that it recorded in a base-logits file against the exact
+ * ones of the same model.
+ *
+ * p is the exact distribution after a token, r the recorded one, divided by the sum of its
+ * probabilities. Of what KL(p || r) shows, part is the file's: its 16 bits and the floor under
+ * its probabilities. How much is measured, not estimated: each exact row is recorded, too, and
+ * compared with itself; docs/validating.md derives what that is worth.
+ *
+ * A check stands between a source of recorded rows and eval_run: pass its source and its sink on,
+ * and hand it each finished window.
+ */
+#ifndef EVAL_METRICS_CHECK_H
+#define EVAL_METRICS_CHECK_H
+
+#include "eval/metrics/kld.h"
+#include "eval/run/run.h"
+
+/** What is checked; everything is borrowed and must outlive the check. */
+struct eval_check_task {
+    const struct model *model;
+    struct kern_backend *backend;
+    const struct eval_plan *plan;
+    const struct eval_stream *stream;
+    const struct eval_row_source *recorded; /* of kind EVAL_ROWS_CODES, without a cut */
+};
+
+struct eval_check;
+
+/**
+ * Fails: STATUS_MEMORY, STATUS_DEVICE.
+ * Cost: the head is evaluated three times for each row: to compare, to record, and to compare
+ * with what was recorded.
+ */
+enum status eval_check_open(struct eval_check **out, const struct eval_check_task *task,
+                            struct status_why *why);
+/** NULL is allowed. */
+void eval_check_close(struct eval_check *check);
+
+/** The task for eval_run; its tables: [2], the second one of pairs. */
+struct eval_task eval_check_run_task(const struct eval_check *check);
+
+/**
+ * Window w is done: turn the tables around. Afterwards the first has the exact scores, the second
+ * those of r, with EVAL_KL = KL(p || r), EVAL_REVERSE_KL = KL(r || p) and EVAL_BASE_TOP of p; so
+ * that eval_kld takes them as base and candidate. Call it once for each window.
+ */
+void eval_check_window(const struct eval_check *check, struct eval_table tables[2], size_t w);
+
+/** Mean square and largest absolute value of a difference between two NLLs. */
+struct eval_check_nll {
+    double rms, max;
+};
+
+/** What a check has to say; release with eval_check_result_free. */
+struct eval_check_result {
+    struct eval_kld_result kld; /* of r from p; log_ratio is the mean of NLL(r) - NLL(p) */
+    struct eval_check_nll nll;  /* of NLL(r) - NLL(p) */
+    struct base_estimate floor; /* KL(p || p as recorded): what the file's 16 bits make */
+    double floor_max;           /* the largest of a token */
+    struct eval_check_nll floor_nll;
+    double beyond; /* mean KL(p || r) less the floor's mean */
+    double share;  /* the floor's mean over the mean KL(p || r); NaN where that is 0 */
+};
+
+/** Over the finished windows, tables as eval_check_window leaves them. As eval_kld. */
+enum status eval_check_summarise(struct eval_check_result *out, const struct eval_check *check,
+                                 const struct eval_table tables[2], size_t n_worst,
+                                 struct status_why *why);
+/** A zero-initialised object is allowed. */
+void eval_check_result_free(struct eval_check_result *result);
+
+/** Of scored token i of window w: KL(p || p as recorded), and what recording adds to its NLL. */
+struct eval_check_floor {
+    double kld, nll;
+};
+struct eval_check_floor eval_check_floor_of(const struct eval_check *check, size_t w, size_t i);
+
+#endif

@@ -1,0 +1,72 @@
+/* From the log-probabilities of tokens to scores, choices and shares. */
+#include <math.h>
+
+#include "eval/units/choice.h"
+
+struct eval_choice_score eval_choice_score(const struct eval_choice *c)
+{
+    struct eval_choice_score s = {0};
+    for (size_t i = c->first; i < c->end; i++)
+        s.mean += c->log_probs[i];
+    s.mean /= (double)(c->end - c->first);
+    for (size_t i = c->continuation; i < c->tokens.n; i++)
+        s.sum += c->log_probs[i];
+    s.per_char = s.sum / (double)c->n_chars;
+    return s;
+}
+
+struct eval_choice_winners eval_choice_winners(const struct eval_choice_task *task, bool last_wins)
+{
+    struct eval_choice_winners w = {.finite = true};
+    struct eval_choice_score best = eval_choice_score(&task->choices[0]);
+    w.finite = isfinite(best.mean) && isfinite(best.sum);
+    double mean = best.mean, sum = best.sum, per_char = best.per_char;
+    for (size_t i = 1; i < task->n_choices; i++) {
+        struct eval_choice_score s = eval_choice_score(&task->choices[i]);
+        w.finite = w.finite && isfinite(s.mean) && isfinite(s.sum);
+        if (s.mean > mean || (last_wins && s.mean == mean)) {
+            w.mean = i;
+            mean = s.mean;
+        }
+        if (s.sum > sum) {
+            w.sum = i;
+            sum = s.sum;
+        }
+        if (s.per_char > per_char) {
+            w.per_char = i;
+            per_char = s.per_char;
+        }
+    }
+    return w;
+}
+
+struct eval_choice_winners eval_choice_tally_add(struct eval_choice_tally *tally,
+                                                 const struct eval_choice_task *task,
+                                                 bool last_wins)
+{
+    struct eval_choice_winners w = eval_choice_winners(task, last_wins);
+    if (!w.finite && tally->n_nonfinite++ == 0)
+        tally->first_nonfinite = task->index;
+    tally->n++;
+    tally->n_choices += task->n_choices;
+    tally->chance += 1 / (double)task->n_choices;
+    tally->n_right += w.mean == task->answer;
+    tally->n_right_sum += w.sum == task->answer;
+    tally->n_right_per_char += w.per_char == task->answer;
+    return w;
+}
+
+double eval_share_error(double f, size_t n)
+{
+    return n > 1 ? sqrt(f * (1 - f) / (double)(n - 1)) : 0;
+}
+
+void eval_share_interval(double f, size_t n, double *low, double *high)
+{
+    const double z = 1.95996398454;
+    double z2 = z * z, m = (double)n;
+    double middle = f + z2 / (2 * m);
+    double half = z * sqrt(f * (1 - f) / m + z2 / (4 * m * m));
+    *low = fmax(0, (middle - half) / (1 + z2 / m));
+    *high = fmin(1, (middle + half) / (1 + z2 / m));
+}

@@ -1,0 +1,304 @@
+#include "eval/metrics/kld.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+const double eval_quantile_levels[EVAL_N_QUANTILES] = {1,    0.999, 0.99, 0.95, 0.9,   0.75, 0.5,
+                                                       0.25, 0.1,   0.05, 0.01, 0.001, 0};
+
+static const double *row(const struct eval_table *table, enum eval_column column, size_t w)
+{
+    return eval_table_row(table, column, w);
+}
+
+static double square(double x)
+{
+    return x * x;
+}
+
+/** q - p of the right token. */
+static double delta_p(const struct eval_kld_tables *t, size_t w, size_t i)
+{
+    return exp(row(t->candidate, EVAL_LOG_PROB, w)[i]) - exp(row(t->base, EVAL_LOG_PROB, w)[i]);
+}
+
+void eval_kld_tally_add(struct eval_kld_tally *tally, const struct eval_kld_tables *t, size_t w)
+{
+    const double *log_q = row(t->candidate, EVAL_LOG_PROB, w);
+    const double *log_p = row(t->base, EVAL_LOG_PROB, w);
+    for (size_t i = 0; i < t->base->n_scored; i++) {
+        double dp = delta_p(t, w, i), from_mean = -log_q[i] - tally->nll.mean;
+        base_moments_add(&tally->nll, -log_q[i]);
+        base_moments_add(&tally->base_nll, -log_p[i]);
+        tally->cross += from_mean * (-log_p[i] - tally->base_nll.mean);
+        base_moments_add(&tally->log_ratio, log_p[i] - log_q[i]);
+        base_moments_add(&tally->kld, row(t->candidate, EVAL_KL, w)[i]);
+        base_moments_add(&tally->dp, dp);
+        base_moments_add(&tally->dp_squared, square(dp));
+        base_moments_add(&tally->same_top, row(t->candidate, EVAL_SAME_TOP, w)[i]);
+    }
+    tally->n_windows++;
+}
+
+struct eval_kld_sums eval_kld_window_sums(const struct eval_kld_tables *t, size_t w)
+{
+    struct eval_kld_sums s = {.n_tokens = t->base->n_scored};
+    for (size_t i = 0; i < s.n_tokens; i++) {
+        double dp = delta_p(t, w, i);
+        s.nll -= row(t->candidate, EVAL_LOG_PROB, w)[i];
+        s.kld += row(t->candidate, EVAL_KL, w)[i];
+        s.dp += dp;
+        s.dp_squared += square(dp);
+        s.same_top += row(t->candidate, EVAL_SAME_TOP, w)[i];
+    }
+    return s;
+}
+
+static struct base_estimate exp_of(struct base_estimate x)
+{
+    double value = exp(x.value);
+    return (struct base_estimate){value, value * x.error};
+}
+
+/** A root of what rounding may leave below 0; NaN stays. */
+static double root(double x)
+{
+    return x < 0 ? 0 : sqrt(x);
+}
+
+/** The share of ones and sqrt(f (1 - f) / (n - 1)). */
+static struct base_estimate share_of(const struct base_moments *m)
+{
+    double f = base_moments_mean(m);
+    return (struct base_estimate){f, m->n > 1 ? root(f * (1 - f) / (double)(m->n - 1)) : 0};
+}
+
+struct eval_kld_figures eval_kld_tally_figures(const struct eval_kld_tally *t)
+{
+    struct eval_kld_figures f = {
+        .ppl = exp_of(base_moments_estimate(&t->nll)),
+        .base_ppl = exp_of(base_moments_estimate(&t->base_nll)),
+        .log_ratio = base_moments_estimate(&t->log_ratio),
+        .kld = base_moments_estimate(&t->kld),
+        .dp = base_moments_estimate(&t->dp),
+        .same_top = share_of(&t->same_top),
+        .correlation = 1,
+    };
+    f.ratio = exp_of(f.log_ratio);
+    double n = (double)t->nll.n;
+    double q = base_moments_variance(&t->nll), p = base_moments_variance(&t->base_nll);
+    double covariance = q > 0 || p > 0 ? t->cross / n / (n - 1) : 0;
+    if (q > 0 && p > 0)
+        f.correlation = covariance / sqrt(q * p);
+    else if (!(q == 0 && p == 0)) /* one of them does not vary, or is no number */
+        f.correlation = q == 0 || p == 0 ? 0 : (double)NAN;
+    f.difference.value = f.ppl.value - f.base_ppl.value;
+    f.difference.error = root(square(f.ppl.value) * q + square(f.base_ppl.value) * p -
+                              2 * (f.ppl.value * f.base_ppl.value) * covariance);
+    struct base_estimate squared = base_moments_estimate(&t->dp_squared);
+    f.rms_dp.value = sqrt(squared.value);
+    f.rms_dp.error = squared.error == 0 ? 0 : 0.5 / f.rms_dp.value * squared.error;
+    return f;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    if (isnan(x) || isnan(y))
+        return isnan(x) - isnan(y);
+    return (x > y) - (x < y);
+}
+
+void eval_sort(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, compare);
+}
+
+double eval_quantile(const double *sorted, size_t n, double f)
+{
+    if (n == 0)
+        return 0;
+    double at = f * (double)(n - 1);
+    size_t i = (size_t)at;
+    double part = at - (double)i;
+    if (i + 1 >= n || part == 0)
+        return sorted[i];
+    return (1 - part) * sorted[i] + part * sorted[i + 1];
+}
+
+/** Room for one double of each scored token. */
+struct sorter {
+    double *values;
+    size_t n;
+};
+
+static void fill_quantiles(struct sorter *sorter, double quantiles[EVAL_N_QUANTILES])
+{
+    eval_sort(sorter->values, sorter->n);
+    for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
+        quantiles[k] = eval_quantile(sorter->values, sorter->n, eval_quantile_levels[k]);
+}
+
+/** The quantiles of KLD and delta p. */
+static void add_quantiles(struct eval_kld_result *out, const struct eval_kld_tables *t,
+                          struct sorter *sorter)
+{
+    for (int k = 0; k < 2; k++) {
+        sorter->n = 0;
+        for (size_t w = 0; w < t->base->n_windows; w++)
+            for (size_t i = 0; t->base->done[w] && i < t->base->n_scored; i++)
+                sorter->values[sorter->n++] =
+                    k ? delta_p(t, w, i) : row(t->candidate, EVAL_KL, w)[i];
+        fill_quantiles(sorter, k ? out->dp_quantiles : out->kld_quantiles);
+    }
+}
+
+static struct eval_ranks ranks_of(const struct eval_table *table, struct sorter *sorter)
+{
+    struct eval_ranks ranks = {0};
+    sorter->n = 0;
+    for (size_t w = 0; w < table->n_windows; w++) {
+        const double *rank = row(table, EVAL_RANK, w);
+        for (size_t i = 0; table->done[w] && i < table->n_scored; i++) {
+            ranks.mean += rank[i];
+            ranks.first += rank[i] == 1;
+            ranks.reciprocal += 1 / rank[i];
+            sorter->values[sorter->n++] = rank[i];
+        }
+    }
+    if (sorter->n == 0)
+        return ranks;
+    ranks.mean /= (double)sorter->n;
+    ranks.first /= (double)sorter->n;
+    ranks.reciprocal /= (double)sorter->n;
+    eval_sort(sorter->values, sorter->n);
+    ranks.median = eval_quantile(sorter->values, sorter->n, 0.5);
+    return ranks;
+}
+
+static struct eval_kld_bucket *bucket_of(struct eval_kld_result *out, double log_top)
+{
+    double at = exp(log_top) * EVAL_N_BUCKETS, last = EVAL_N_BUCKETS - 1;
+    return &out->buckets[at > 0 ? (size_t)(at < last ? at : last) : 0]; /* 0 for NaN, too */
+}
+
+/** Sums of what a window adds beside the tally. */
+struct extras {
+    struct base_moments reverse_kld, js, common_5, common_10;
+};
+
+static void add_extras(struct eval_kld_result *out, struct extras *sums,
+                       const struct eval_kld_tables *t, size_t w)
+{
+    const double *kl = row(t->candidate, EVAL_KL, w);
+    const double *same_top = row(t->candidate, EVAL_SAME_TOP, w);
+    for (size_t i = 0; i < t->base->n_scored; i++) {
+        base_moments_add(&sums->reverse_kld, row(t->candidate, EVAL_REVERSE_KL, w)[i]);
+        base_moments_add(&sums->js, row(t->candidate, EVAL_JS, w)[i]);
+        base_moments_add(&sums->common_5, row(t->candidate, EVAL_COMMON_5, w)[i] / 5);
+        base_moments_add(&sums->common_10, row(t->candidate, EVAL_COMMON_10, w)[i] / 10);
+        struct eval_kld_bucket *bucket = bucket_of(out, row(t->candidate, EVAL_BASE_TOP, w)[i]);
+        base_moments_add(&bucket->kld, kl[i]);
+        base_moments_add(&bucket->dp_squared, square(delta_p(t, w, i)));
+        base_moments_add(&bucket->same_top, same_top[i]);
+        base_moments_add(&out->positions[i], kl[i]);
+        if (!isfinite(kl[i]) && out->nonfinite.n++ == 0) {
+            out->nonfinite.window = w;
+            out->nonfinite.position = t->plan->first_scored + i;
+            size_t target = eval_plan_target(t->plan, w, t->plan->first_scored + i);
+            out->nonfinite.token = t->stream->ids[target];
+        }
+    }
+}
+
+/** Put a token into the list of the worst where it belongs; `capacity` is its length. */
+static void offer_worst(struct eval_kld_result *out, const struct eval_table *table,
+                        struct eval_place place, size_t capacity)
+{
+    double kl = row(table, EVAL_KL, place.window)[place.index];
+    size_t at = out->n_worst;
+    while (at > 0) {
+        const struct eval_place *other = &out->worst[at - 1];
+        if (!(kl > row(table, EVAL_KL, other->window)[other->index]))
+            break;
+        at--;
+    }
+    if (at == capacity)
+        return;
+    if (out->n_worst < capacity)
+        out->n_worst++;
+    for (size_t k = out->n_worst - 1; k > at; k--)
+        out->worst[k] = out->worst[k - 1];
+    out->worst[at] = place;
+}
+
+static void find_worst(struct eval_kld_result *out, const struct eval_table *table, size_t n_worst)
+{
+    for (size_t w = 0; w < table->n_windows; w++)
+        for (size_t i = 0; table->done[w] && i < table->n_scored; i++)
+            offer_worst(out, table, (struct eval_place){w, i}, n_worst);
+}
+
+static size_t count_done(const struct eval_table *table)
+{
+    size_t n = 0;
+    for (size_t w = 0; w < table->n_windows; w++)
+        n += table->done[w];
+    return n;
+}
+
+/** Everything, once there is room for it. */
+static void fill(struct eval_kld_result *out, const struct eval_kld_tables *t,
+                 struct sorter *sorter)
+{
+    struct eval_kld_tally tally = {0};
+    struct extras sums = {0};
+    for (size_t w = 0; w < t->base->n_windows; w++) {
+        if (!t->base->done[w])
+            continue;
+        eval_kld_tally_add(&tally, t, w);
+        add_extras(out, &sums, t, w);
+    }
+    out->figures = eval_kld_tally_figures(&tally);
+    out->reverse_kld = base_moments_estimate(&sums.reverse_kld);
+    out->js = base_moments_estimate(&sums.js);
+    out->common_5 = base_moments_estimate(&sums.common_5);
+    out->common_10 = base_moments_estimate(&sums.common_10);
+    add_quantiles(out, t, sorter);
+    out->ranks = ranks_of(t->candidate, sorter);
+    out->base_ranks = ranks_of(t->base, sorter);
+    struct eval_perplexity_result of_one;
+    eval_perplexity(&of_one, t->plan, t->stream, t->base);
+    out->base_bits_per_byte = of_one.bits_per_byte;
+    eval_perplexity(&of_one, t->plan, t->stream, t->candidate);
+    out->bits_per_byte = of_one.bits_per_byte;
+}
+
+enum status eval_kld(struct eval_kld_result *out, const struct eval_kld_tables *t, size_t n_worst,
+                     struct status_why *why)
+{
+    size_t n_done = count_done(t->base), n_scored = t->base->n_scored, n = n_done * n_scored;
+    n_worst = n_worst < n ? n_worst : n;
+    *out = (struct eval_kld_result){
+        .complete = n_done == t->plan->n_windows, .n_windows = n_done, .n_tokens = n};
+    struct sorter sorter = {.values = calloc(n + 1, sizeof *sorter.values)};
+    out->positions = calloc(n_scored, sizeof *out->positions);
+    out->worst = calloc(n_worst + 1, sizeof *out->worst);
+    if (!sorter.values || !out->positions || !out->worst) {
+        free(sorter.values);
+        eval_kld_free(out);
+        return status_fail(why, STATUS_MEMORY, "no memory for the statistics of %zu tokens", n);
+    }
+    fill(out, t, &sorter);
+    if (n_worst)
+        find_worst(out, t->candidate, n_worst);
+    free(sorter.values);
+    return STATUS_OK;
+}
+
+void eval_kld_free(struct eval_kld_result *result)
+{
+    free(result->positions);
+    free(result->worst);
+    *result = (struct eval_kld_result){0};
+}

@@ -1,0 +1,111 @@
+/**
+ * How far a model's predictions are from a base model's: pure functions of the tables of both,
+ * in index order. docs/divergence.md derives the formulas; the main ones are llama-perplexity's.
+ *
+ * p is the base's distribution after a token, q the candidate's; natural logarithms.
+ */
+#ifndef EVAL_METRICS_KLD_H
+#define EVAL_METRICS_KLD_H
+
+#include "base/moments.h"
+#include "eval/metrics/perplexity.h"
+
+/**
+ * A running comparison: add finished windows in index order, ask after any of them.
+ * Zero-initialise.
+ */
+struct eval_kld_tally {
+    size_t n_windows;
+    struct base_moments nll, base_nll, log_ratio; /* of q, of p, and their difference */
+    struct base_moments kld, dp, dp_squared, same_top;
+    double cross; /* sum of products of the distances of nll and base_nll from their means */
+};
+
+/** The figures of llama-perplexity's line for a window and of its summary. */
+struct eval_kld_figures {
+    struct base_estimate ppl, base_ppl;
+    struct base_estimate log_ratio;  /* ln(PPL(q) / PPL(p)) */
+    struct base_estimate ratio;      /* PPL(q) / PPL(p) */
+    struct base_estimate difference; /* PPL(q) - PPL(p) */
+    double correlation;              /* of the NLLs, -1 to 1; 1 where neither varies */
+    struct base_estimate kld;        /* KL(p || q), nats */
+    struct base_estimate dp;         /* q - p of the right token */
+    struct base_estimate rms_dp;     /* sqrt(mean of its square) */
+    struct base_estimate same_top;   /* share of tokens with the same most likely one */
+};
+
+/** Quantiles, from the maximum down to the minimum. */
+enum { EVAL_N_QUANTILES = 13 };
+extern const double eval_quantile_levels[EVAL_N_QUANTILES];
+
+/** How well the right token is placed. */
+struct eval_ranks {
+    double mean, median;
+    double first;      /* share of tokens that are the most likely ones */
+    double reciprocal; /* mean of 1 / rank */
+};
+
+/** Tokens whose most likely alternative has a probability in [i / 10, (i + 1) / 10) in the base. */
+enum { EVAL_N_BUCKETS = 10 };
+struct eval_kld_bucket {
+    struct base_moments kld, dp_squared, same_top;
+};
+
+/** A scored token. */
+struct eval_place {
+    size_t window, index; /* position first_scored + index of the plan */
+};
+
+/** Everything that a comparison has to say; release with eval_kld_free. */
+struct eval_kld_result {
+    bool complete; /* all windows of the plan are in it */
+    size_t n_windows, n_tokens;
+    struct eval_kld_figures figures;
+    double kld_quantiles[EVAL_N_QUANTILES], dp_quantiles[EVAL_N_QUANTILES];
+    struct base_estimate reverse_kld, js;
+    struct base_estimate common_5, common_10; /* share of the base's 5 and 10 that q has, too */
+    struct eval_ranks ranks, base_ranks;      /* of the right token */
+    struct eval_kld_bucket buckets[EVAL_N_BUCKETS];
+    struct base_moments *positions; /* [n_scored of the plan] KLD by position */
+    struct eval_place *worst;       /* the tokens of the largest KLD, first of equals first */
+    size_t n_worst;
+    double bits_per_byte, base_bits_per_byte; /* NaN without bytes */
+    struct eval_nonfinite nonfinite;          /* scores of either, or comparisons, that are not */
+};
+
+/** Tables of the two models, from one eval_run. */
+struct eval_kld_tables {
+    const struct eval_plan *plan;
+    const struct eval_stream *stream;
+    const struct eval_table *base, *candidate;
+};
+
+/** Add window w, which must be done and follow the ones added before. Cost: O(n_scored). */
+void eval_kld_tally_add(struct eval_kld_tally *tally, const struct eval_kld_tables *tables,
+                        size_t w);
+
+/** The figures after the windows added so far. */
+struct eval_kld_figures eval_kld_tally_figures(const struct eval_kld_tally *tally);
+
+/** Sums over the tokens of one window, for whoever resamples windows. */
+struct eval_kld_sums {
+    size_t n_tokens;
+    double nll, kld, dp, dp_squared, same_top;
+};
+struct eval_kld_sums eval_kld_window_sums(const struct eval_kld_tables *tables, size_t w);
+
+/**
+ * The result over all finished windows. n_worst: how many of the worst tokens to name.
+ * Fails: STATUS_MEMORY.   Cost: O(n log n) of the scored tokens.
+ */
+enum status eval_kld(struct eval_kld_result *out, const struct eval_kld_tables *tables,
+                     size_t n_worst, struct status_why *why);
+/** A zero-initialised object is allowed. */
+void eval_kld_free(struct eval_kld_result *result);
+
+/** Sort n values, ascending; what is no number comes last. */
+void eval_sort(double *values, size_t n);
+/** Quantile f of n sorted values: linear interpolation at f * (n - 1); 0 for none. */
+double eval_quantile(const double *sorted, size_t n, double f);
+
+#endif

@@ -1,0 +1,66 @@
+/**
+ * Paired comparison: whether two results on the same inputs differ by more than chance.
+ *
+ * Both saw the same tasks or windows, so what these have in common cancels, and far smaller
+ * differences show than the two uncertainties suggest. docs/comparing.md has the formulas.
+ */
+#ifndef EVAL_METRICS_PAIRED_H
+#define EVAL_METRICS_PAIRED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/** Tasks by who was right. */
+struct eval_pair_counts {
+    size_t both, only_a, only_b, neither;
+};
+
+/** McNemar's test of tasks that only one was right about, and the difference of the shares. */
+struct eval_mcnemar {
+    double difference, error; /* share(B) - share(A), and its paired standard error */
+    double exact_p;           /* two-sided, binomial: only_a of only_a + only_b at 1/2 */
+    double chi_square;        /* max(0, |only_a - only_b| - 1)^2 / (only_a + only_b) */
+    double chi_square_p;      /* of that and more, with one degree of freedom */
+};
+
+/**
+ * Without a task that only one was right about, both p are 1.
+ * error: sqrt((mean(d^2) - mean(d)^2) / (n - 1)) of d = right(B) - right(A); 0 for n < 2.
+ */
+struct eval_mcnemar eval_mcnemar(const struct eval_pair_counts *counts);
+
+/** Two results over the same windows, to be compared by a block bootstrap. */
+struct eval_pair {
+    size_t n_windows;       /* 2 or more, at most 2^32 - 1 */
+    const double *n_tokens; /* [n_windows] */
+    size_t n_sums;
+    const double *sums[2]; /* of A and B: [n_windows][n_sums], each over the window's tokens */
+    size_t n_figures;
+    /* Figures of one result from the means of its sums over all tokens; pure. */
+    void (*figures)(double *figures, const double *means);
+    size_t n_resamples; /* 1 or more */
+    uint32_t seed;
+};
+
+/** A figure of both, and the difference with its interval. */
+struct eval_pair_figure {
+    double a, b, difference; /* over all windows; b - a */
+    double error;            /* standard deviation of the resampled differences */
+    double low, high;        /* their 2.5 % and 97.5 % quantiles */
+};
+
+/**
+ * Block bootstrap over windows: each resample draws n_windows of them with replacement, the same
+ * ones for A and B, and computes the differences anew. Windows are drawn whole because tokens of
+ * one depend on each other. The generator is mt19937 seeded with `seed`, an even draw Lemire's
+ * (eval_twister_below), one draw for each window of each resample in turn: the same numbers give
+ * the same interval everywhere. Quantiles interpolate linearly at f * (n_resamples - 1).
+ * out: [n_figures].   Fails: STATUS_MEMORY.
+ * Cost: O(n_resamples * (n_windows * n_sums + log n_resamples)).
+ */
+enum status eval_pair_bootstrap(struct eval_pair_figure *out, const struct eval_pair *pair,
+                                struct status_why *why);
+
+#endif

@@ -1,0 +1,320 @@
+#include "eval/reference/compact_file.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "eval/reference/identity.h"
+#include "gguf/cursor.h"
+#include "gguf/map.h"
+
+bool eval_compact_recognise(const char *path)
+{
+    char magic[8];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    bool is = read(fd, magic, sizeof magic) == (ssize_t)sizeof magic &&
+              memcmp(magic, EVAL_COMPACT_MAGIC, sizeof magic) == 0;
+    close(fd);
+    return is;
+}
+
+/** Refuse bytes that do not have this SHA-256. */
+static enum status check_part(const void *bytes, uint64_t n_bytes,
+                              const uint8_t expected[BASE_SHA256_BYTES], const char *what,
+                              struct status_why *why)
+{
+    uint8_t found[BASE_SHA256_BYTES];
+    struct base_digest *digest = base_digest_open();
+    base_digest_add(digest, bytes, (size_t)n_bytes);
+    enum status status = base_digest_close_bytes(digest, found, why);
+    if (status == STATUS_OK && memcmp(found, expected, sizeof found) != 0)
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s not match the checksum in the header: the file is damaged", what);
+    return status;
+}
+
+/** Whether the rows of window w, all of which must be there, have the checksum of their check. */
+static enum status window_matches(const struct eval_compact_file *file, size_t w, bool *matches,
+                                  struct status_why *why)
+{
+    const struct eval_compact_places *at = &file->places;
+    const uint8_t *check = file->bytes + at->checks + w * EVAL_COMPACT_CHECK_BYTES;
+    uint8_t found[BASE_SHA256_BYTES];
+    struct base_digest *digest = base_digest_open();
+    base_digest_add(digest, file->bytes + at->rows + w * at->window_bytes,
+                    (size_t)at->window_bytes);
+    base_digest_add(digest, check, EVAL_COMPACT_CHECK_COVERED);
+    enum status status = base_digest_close_bytes(digest, found, why);
+    *matches = memcmp(found, check + EVAL_COMPACT_CHECK_COVERED, sizeof found) == 0 &&
+               eval_compact_check_of(file, w).window == w;
+    return status;
+}
+
+/** The sentence for a file that is shorter than its header says. */
+static enum status truncated(const struct eval_compact_file *file, struct status_why *why)
+{
+    const struct eval_compact_places *at = &file->places;
+    uint64_t n_bytes = file->n_bytes, n_rows = n_bytes > at->rows ? n_bytes - at->rows : 0;
+    uint64_t n_there = at->window_bytes ? n_rows / at->window_bytes : 0;
+    uint64_t n_whole = 0;
+    bool matches = true;
+    for (uint64_t w = 0; w < n_there; w++) {
+        if (window_matches(file, w, &matches, why) != STATUS_OK)
+            break;
+        n_whole += matches;
+    }
+    return status_fail(why, STATUS_FORMAT,
+                       "has %" PRIu64 " bytes; expected %" PRIu64 ": the file is cut off, %" PRIu64
+                       " of its %" PRIu64 " window%s whole; record it again",
+                       n_bytes, at->end, n_whole, file->layout.n_windows,
+                       file->layout.n_windows == 1 ? " is" : "s are");
+}
+
+static enum status check_size(const struct eval_compact_file *file, struct status_why *why)
+{
+    if (file->n_bytes < file->places.end)
+        return truncated(file, why);
+    if (file->n_bytes > file->places.end)
+        return status_fail(why, STATUS_FORMAT,
+                           "has %zu bytes; expected %" PRIu64 ", as the header says", file->n_bytes,
+                           file->places.end);
+    return STATUS_OK;
+}
+
+static enum status check_parts(const struct eval_compact_file *file, struct status_why *why)
+{
+    const struct eval_compact_layout *l = &file->layout;
+    const struct eval_compact_places *at = &file->places;
+    const struct {
+        uint64_t offset, n_bytes;
+        const uint8_t *sha256;
+        const char *what;
+    } parts[] = {
+        {at->tokens, l->n_tokens * sizeof(int32_t), l->tokens, "the tokens do"},
+        {at->lengths, l->n_tokens * sizeof(uint32_t), l->lengths, "the lengths of the tokens do"},
+        {at->description, l->n_description, l->description, "the description does"},
+        {at->path, l->n_path, l->path, "the head's path does"},
+        {at->head, l->by_path ? 0 : at->head_bytes, l->head, "the head does"},
+    };
+    enum status status = STATUS_OK;
+    size_t n = sizeof parts / sizeof *parts - l->by_path;
+    for (size_t i = 0; i < n && status == STATUS_OK; i++)
+        status = check_part(file->bytes + parts[i].offset, parts[i].n_bytes, parts[i].sha256,
+                            parts[i].what, why);
+    return status;
+}
+
+static enum status check_tokens(const struct eval_compact_file *file, struct status_why *why)
+{
+    for (uint64_t i = 0; i < file->layout.n_tokens; i++) {
+        uint32_t id = gguf_load_u32(file->bytes + file->places.tokens + i * sizeof id);
+        if (id >= file->layout.n_vocab)
+            return status_fail(why, STATUS_FORMAT,
+                               "token %" PRIu64 " has the id %" PRId32 "; expected 0 to %" PRIu64,
+                               i, (int32_t)id, file->layout.n_vocab - 1);
+    }
+    return STATUS_OK;
+}
+
+/** What is kept beside the bytes. */
+static enum status take_parts(struct eval_compact_file *file, struct status_why *why)
+{
+    const struct eval_compact_layout *l = &file->layout;
+    const struct eval_compact_places *at = &file->places;
+    file->description = (const char *)file->bytes + at->description;
+    file->checked = calloc(l->n_windows, sizeof *file->checked);
+    if (!file->checked)
+        return status_fail(why, STATUS_MEMORY, "no memory for %" PRIu64 " windows", l->n_windows);
+    file->head = (struct kern_weight){
+        .type = l->head_type,
+        .n_rows = (size_t)l->n_vocab,
+        .n_cols = (size_t)l->width,
+        .row_bytes = (size_t)at->head_row_bytes,
+        .data = l->by_path ? NULL : file->bytes + at->head,
+        .scale = l->head_scale,
+        .generation = kern_next_generation(),
+    };
+    if (!l->by_path)
+        return STATUS_OK;
+    const char *path = (const char *)file->bytes + at->path;
+    if (memchr(path, '\0', l->n_path))
+        return status_fail(why, STATUS_FORMAT, "the head's path has a zero byte");
+    file->head_path = strndup(path, l->n_path);
+    return file->head_path ? STATUS_OK : status_fail(why, STATUS_MEMORY, "no memory for a path");
+}
+
+enum status eval_compact_view(struct eval_compact_file *out, const char *name, const void *bytes,
+                              size_t n_bytes, struct status_why *why)
+{
+    *out = (struct eval_compact_file){.name = name, .bytes = bytes, .n_bytes = n_bytes};
+    enum status status =
+        eval_compact_header_decode(&out->layout, &out->places, bytes, n_bytes, why);
+    if (status == STATUS_OK)
+        status = check_size(out, why);
+    if (status == STATUS_OK)
+        status = check_parts(out, why);
+    if (status == STATUS_OK)
+        status = check_tokens(out, why);
+    if (status == STATUS_OK)
+        status = take_parts(out, why);
+    if (status != STATUS_OK) {
+        status_context(why, "%s", name);
+        eval_compact_close(out);
+    }
+    return status;
+}
+
+enum status eval_compact_open(struct eval_compact_file *out, const char *path,
+                              struct status_why *why)
+{
+    *out = (struct eval_compact_file){0};
+    char *name = strdup(path);
+    if (!name)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
+    struct gguf_map map;
+    enum status status = gguf_map_open(&map, path, why);
+    if (status == STATUS_OK) {
+        status = eval_compact_view(out, name, map.data, map.n_bytes, why);
+        if (status != STATUS_OK)
+            gguf_map_close(&map);
+    }
+    if (status == STATUS_OK)
+        out->path = name;
+    else
+        free(name);
+    return status;
+}
+
+void eval_compact_close(struct eval_compact_file *file)
+{
+    struct gguf_map map = {(void *)(uintptr_t)file->bytes, file->n_bytes};
+    if (file->path)
+        gguf_map_close(&map);
+    free(file->path);
+    free(file->head_path);
+    free(file->checked);
+    *file = (struct eval_compact_file){0};
+}
+
+enum status eval_compact_stream(struct eval_stream *out, const struct eval_compact_file *file,
+                                struct status_why *why)
+{
+    size_t n = (size_t)file->layout.n_tokens;
+    *out = (struct eval_stream){.n = n, .has_bos = file->layout.bos_in_stream};
+    out->ids = malloc(n * sizeof *out->ids);
+    out->n_text_bytes = malloc(n * sizeof *out->n_text_bytes);
+    if (!out->ids || !out->n_text_bytes) {
+        eval_stream_free(out);
+        return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu tokens", file->name, n);
+    }
+    memcpy(out->ids, file->bytes + file->places.tokens, n * sizeof *out->ids);
+    memcpy(out->n_text_bytes, file->bytes + file->places.lengths, n * sizeof *out->n_text_bytes);
+    base_digest_hex(out->sha256, file->layout.tokens);
+    return STATUS_OK;
+}
+
+enum status eval_compact_id(char hex[BASE_HEX], const struct eval_compact_file *file,
+                            struct status_why *why)
+{
+    struct base_digest *digest = base_digest_open();
+    base_digest_add(digest, file->bytes, EVAL_COMPACT_HEADER_BYTES);
+    base_digest_add(digest, file->bytes + file->places.checks,
+                    (size_t)file->layout.n_windows * EVAL_COMPACT_CHECK_BYTES);
+    return base_digest_close(digest, hex, why);
+}
+
+/** That texts begin as those of the recording. */
+static enum status check_bos(const struct eval_compact_file *file, const struct model *model,
+                             struct status_why *why)
+{
+    const struct model_tokenizer *tokenizer = model_tokenizer(model);
+    int32_t bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1;
+    if (bos == file->layout.bos)
+        return STATUS_OK;
+    return status_fail(why, STATUS_FORMAT,
+                       "%s: its windows begin with BOS %" PRId32 ", those of %s with %" PRId32
+                       " (-1: none); only what agrees can be compared",
+                       gguf_path(model_file(model)), bos, file->name, file->layout.bos);
+}
+
+enum status eval_compact_check_vocab(const struct eval_compact_file *file,
+                                     const struct model *model, struct status_why *why)
+{
+    const char *path = gguf_path(model_file(model));
+    uint32_t n_vocab = model_hparams(model)->n_vocab;
+    if (n_vocab != file->layout.n_vocab)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: a head of %" PRIu32 " rows where %s has %" PRIu64
+                           "; only models of the same vocabulary can be compared",
+                           path, n_vocab, file->name, file->layout.n_vocab);
+    char id[BASE_HEX], expected[BASE_HEX];
+    enum status status = eval_vocab_id_with(id, model, file->layout.bos, why);
+    base_digest_hex(expected, file->layout.vocab);
+    if (status == STATUS_OK && strcmp(id, expected) != 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: the texts of its %" PRIu32 " tokens are not those that %s was "
+                           "recorded with (vocabulary %.16s, expected %.16s); only models of the "
+                           "same vocabulary can be compared",
+                           path, n_vocab, file->name, id, expected);
+    return status == STATUS_OK ? check_bos(file, model, why) : status;
+}
+
+enum status eval_compact_take_head(struct eval_compact_file *file, const struct model *model,
+                                   const char model_id[BASE_HEX], struct status_why *why)
+{
+    char expected[BASE_HEX];
+    base_digest_hex(expected, file->layout.model);
+    const char *path = gguf_path(model_file(model));
+    const struct kern_weight *head = model_head(model);
+    if (strcmp(expected, model_id) != 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: another model than the one whose head %s needs: its id is %s, "
+                           "expected %s",
+                           path, file->name, model_id, expected);
+    enum status status = STATUS_FORMAT;
+    if (head->type == file->head.type && head->n_rows == file->head.n_rows &&
+        head->n_cols == file->head.n_cols && head->row_bytes == file->head.row_bytes &&
+        head->scale == file->head.scale)
+        status = check_part(head->data, (uint64_t)head->n_rows * head->row_bytes, file->layout.head,
+                            "the head does", NULL);
+    if (status == STATUS_FORMAT)
+        return status_fail(why, status, "%s: the head is not the one that %s was recorded with",
+                           path, file->name);
+    if (status != STATUS_OK)
+        return status_fail(why, status, "%s: no memory to check the head", path);
+    file->head = *head;
+    return STATUS_OK;
+}
+
+struct eval_compact_check eval_compact_check_of(const struct eval_compact_file *file, size_t w)
+{
+    struct eval_compact_check check;
+    eval_compact_check_decode(&check,
+                              file->bytes + file->places.checks + w * EVAL_COMPACT_CHECK_BYTES);
+    return check;
+}
+
+const uint8_t *eval_compact_rows_at(const struct eval_compact_file *file, uint64_t row)
+{
+    return file->bytes + file->places.rows + row * file->places.row_bytes;
+}
+
+enum status eval_compact_check_window(struct eval_compact_file *file, size_t w,
+                                      struct status_why *why)
+{
+    if (file->checked[w])
+        return STATUS_OK;
+    enum status status = window_matches(file, w, &file->checked[w], why);
+    if (status != STATUS_OK)
+        file->checked[w] = false;
+    else if (!file->checked[w])
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: window %zu (from 0) does not match its checksum: the file is "
+                             "damaged; record it again",
+                             file->name, w);
+    return status;
+}

@@ -1,0 +1,86 @@
+/**
+ * A compact base that is read: hidden rows of a model at a text's scored positions, with all
+ * that is needed to compare other models with it. eval/reference/compact_layout.h has the bytes.
+ */
+#ifndef EVAL_REFERENCE_COMPACT_FILE_H
+#define EVAL_REFERENCE_COMPACT_FILE_H
+
+#include "eval/input/stream.h"
+#include "eval/input/window.h"
+#include "eval/reference/compact_layout.h"
+#include "kernels/backend.h"
+#include "model/model.h"
+
+/** Everything stays where it is, in a mapping. Zero-initialise; release with the close below. */
+struct eval_compact_file {
+    struct eval_compact_layout layout;
+    struct eval_compact_places places;
+    const char *name; /* for sentences */
+    const uint8_t *bytes;
+    size_t n_bytes;
+    const char *description; /* layout.n_description bytes of JSON, checked for nothing */
+    char *head_path;         /* owned; NULL where the head is in the file */
+    struct kern_weight head; /* data NULL until eval_compact_take_head, where it is by path */
+    bool *checked;           /* [n_windows]: rows that match their checksum */
+    char *path;              /* owned; NULL if there is no mapping to undo */
+};
+
+/** Whether a file of this name exists and begins as a compact base does. */
+bool eval_compact_recognise(const char *path);
+
+/**
+ * Map a file and check all of it but the rows, which are checked as they are used.
+ * path: copied.
+ * Fails: STATUS_IO, STATUS_FORMAT (a field out of range, a part that does not match its
+ *        checksum, a token beyond the vocabulary, a file that ends early: the sentence says how
+ *        many windows are whole), STATUS_UNSUPPORTED (version, type of the head), STATUS_MEMORY.
+ * Cost: reads tokens and head.
+ */
+enum status eval_compact_open(struct eval_compact_file *out, const char *path,
+                              struct status_why *why);
+/** The same for bytes in memory (aligned to 64), which must outlive *out; name is borrowed. */
+enum status eval_compact_view(struct eval_compact_file *out, const char *name, const void *bytes,
+                              size_t n_bytes, struct status_why *why);
+/** A zero-initialised object is allowed. */
+void eval_compact_close(struct eval_compact_file *file);
+
+/** The tokens, copied. *out: the caller's, by eval_stream_free. Fails: STATUS_MEMORY. */
+enum status eval_compact_stream(struct eval_stream *out, const struct eval_compact_file *file,
+                                struct status_why *why);
+
+/**
+ * What results name the file by: SHA-256 over the header and the checks, which cover the rest.
+ * Fails: STATUS_MEMORY.
+ */
+enum status eval_compact_id(char hex[BASE_HEX], const struct eval_compact_file *file,
+                            struct status_why *why);
+
+/**
+ * Refuse a model whose vocabulary is not the base's: see eval_check_same_vocab.
+ * Fails: STATUS_FORMAT, STATUS_MEMORY.
+ */
+enum status eval_compact_check_vocab(const struct eval_compact_file *file,
+                                     const struct model *model, struct status_why *why);
+
+/**
+ * Take the head from the model that file->head_path leads to; it must outlive the file.
+ * model_id: of that model, by eval_model_id.
+ * Fails: STATUS_FORMAT (another model, another head), STATUS_MEMORY.
+ */
+enum status eval_compact_take_head(struct eval_compact_file *file, const struct model *model,
+                                   const char model_id[BASE_HEX], struct status_why *why);
+
+/** The check of window w, as the file has it. */
+struct eval_compact_check eval_compact_check_of(const struct eval_compact_file *file, size_t w);
+
+/** Stored rows, from row `row` of the file on. */
+const uint8_t *eval_compact_rows_at(const struct eval_compact_file *file, uint64_t row);
+
+/**
+ * Compare window w with its checksum, once. Fails: STATUS_FORMAT, STATUS_MEMORY.
+ * Cost: reads the window the first time.
+ */
+enum status eval_compact_check_window(struct eval_compact_file *file, size_t w,
+                                      struct status_why *why);
+
+#endif

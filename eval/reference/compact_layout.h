@@ -1,0 +1,92 @@
+/**
+ * The bytes of a compact base: a model's hidden rows, what they were computed from, and the head
+ * that turns them into logits. docs/base-file.md has the layout for readers of other programs.
+ *
+ *     header | tokens | lengths | description | path | head | checks | rows
+ *
+ * Everything is little-endian; each part begins at a multiple of 64 bytes, with zeros before it.
+ * All offsets follow from the header, so a window's rows and its check can be written, found and
+ * continued in any order.
+ */
+#ifndef EVAL_REFERENCE_COMPACT_LAYOUT_H
+#define EVAL_REFERENCE_COMPACT_LAYOUT_H
+
+#include <stdbool.h>
+
+#include "base/digest.h"
+#include "eval/reference/compact_rows.h"
+#include "gguf/type.h"
+
+#define EVAL_COMPACT_MAGIC "assaybas"
+enum {
+    EVAL_COMPACT_VERSION = 1,
+    EVAL_COMPACT_HEADER_BYTES = 512,
+    EVAL_COMPACT_CHECK_BYTES = 64, /* of a window's check */
+    EVAL_COMPACT_ALIGN = 64
+};
+
+/** What the header says. */
+struct eval_compact_layout {
+    enum eval_compact_kind kind; /* of the rows */
+    uint64_t width;              /* K: elements of a row */
+    uint64_t n_vocab;            /* V: rows of the head */
+    bool by_path;                /* the head is in the model's file, not in this one */
+    enum gguf_type head_type;
+    float head_scale;   /* multiplies every logit; 1 where there is none */
+    int32_t bos;        /* BOS of each window, -1: none */
+    bool bos_in_stream; /* the first token was put in front of the text */
+    uint64_t n_ctx, first_scored, n_scored, n_windows; /* of the default protocol */
+    uint64_t n_tokens;                                 /* of the whole text */
+    uint64_t n_description, n_path;                    /* bytes */
+    uint8_t tokens[BASE_SHA256_BYTES];                 /* SHA-256 of each part, and of ... */
+    uint8_t lengths[BASE_SHA256_BYTES];
+    uint8_t description[BASE_SHA256_BYTES];
+    uint8_t path[BASE_SHA256_BYTES];
+    uint8_t head[BASE_SHA256_BYTES];  /* also where it is elsewhere */
+    uint8_t vocab[BASE_SHA256_BYTES]; /* ... what eval_vocab_id and eval_model_id cover */
+    uint8_t model[BASE_SHA256_BYTES];
+};
+
+/** Where things are: offsets and sizes in bytes. */
+struct eval_compact_places {
+    uint64_t tokens, lengths, description, path, head, checks, rows, end;
+    uint64_t row_bytes, window_bytes; /* of rows; of n_scored of them */
+    uint64_t head_row_bytes, head_bytes;
+};
+
+/**
+ * Compute the places. Fails: STATUS_FORMAT (a head that its type cannot have, a file of more
+ * than 2^63 bytes).
+ */
+enum status eval_compact_place(struct eval_compact_places *out,
+                               const struct eval_compact_layout *layout, struct status_why *why);
+
+/** The header's bytes. Fails: STATUS_MEMORY. */
+enum status eval_compact_header_encode(uint8_t header[EVAL_COMPACT_HEADER_BYTES],
+                                       const struct eval_compact_layout *layout,
+                                       struct status_why *why);
+
+/**
+ * Read and check a header and compute the places.
+ * data: the beginning of the file; n_bytes: of the whole file. That it is whole is not checked.
+ * Fails: STATUS_FORMAT (the sentence names the field), STATUS_UNSUPPORTED (version, type).
+ */
+enum status eval_compact_header_decode(struct eval_compact_layout *layout,
+                                       struct eval_compact_places *places, const uint8_t *data,
+                                       uint64_t n_bytes, struct status_why *why);
+
+/** A window's check. */
+struct eval_compact_check {
+    struct eval_compact_error error; /* of its rows */
+    uint64_t window;
+    uint8_t sha256[BASE_SHA256_BYTES]; /* of its rows, then of the fields above, as encoded */
+};
+
+void eval_compact_check_encode(uint8_t bytes[EVAL_COMPACT_CHECK_BYTES],
+                               const struct eval_compact_check *check);
+void eval_compact_check_decode(struct eval_compact_check *check,
+                               const uint8_t bytes[EVAL_COMPACT_CHECK_BYTES]);
+/** The bytes of a check that its SHA-256 covers, after the rows. */
+enum { EVAL_COMPACT_CHECK_COVERED = EVAL_COMPACT_CHECK_BYTES - BASE_SHA256_BYTES };
+
+#endif

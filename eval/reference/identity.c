@@ -1,0 +1,82 @@
+#include "eval/reference/identity.h"
+
+#include "gguf/cursor.h"
+#include "gguf/map.h"
+
+enum { PIECE_BYTES = 16 << 20 }; /* read while the one before is hashed */
+
+static size_t prefix_of(const struct gguf_tensor *t)
+{
+    return t->n_bytes < EVAL_MODEL_ID_PREFIX ? (size_t)t->n_bytes : EVAL_MODEL_ID_PREFIX;
+}
+
+enum status eval_model_id(char hex[BASE_HEX], const struct gguf_file *file, struct status_why *why)
+{
+    struct base_digest *digest = base_digest_open();
+    for (size_t i = 0; i < gguf_n_shards(file); i++) {
+        uint64_t n_bytes = 0, data_offset = 0;
+        const void *data = gguf_shard_data(file, i, &n_bytes, &data_offset);
+        base_digest_add(digest, data, (size_t)(data_offset < n_bytes ? data_offset : n_bytes));
+    }
+    /* All at once, for a disk that can do several things at a time. */
+    for (size_t i = 0; i < gguf_n_tensors(file); i++)
+        gguf_map_read_ahead(gguf_tensor_at(file, i)->data, prefix_of(gguf_tensor_at(file, i)));
+    for (size_t i = 0; i < gguf_n_tensors(file); i++)
+        base_digest_add(digest, gguf_tensor_at(file, i)->data, prefix_of(gguf_tensor_at(file, i)));
+    return base_digest_close(digest, hex, why);
+}
+
+/** Add a piece while the next one is being read. */
+static void add_ahead(struct base_digest *digest, const unsigned char *data, size_t n_bytes)
+{
+    for (size_t at = 0; at < n_bytes;) {
+        size_t n = n_bytes - at < PIECE_BYTES ? n_bytes - at : PIECE_BYTES;
+        size_t after = n_bytes - at - n;
+        gguf_map_read_ahead(data + at + n, after < PIECE_BYTES ? after : PIECE_BYTES);
+        base_digest_add(digest, data + at, n);
+        at += n;
+    }
+}
+
+enum status eval_file_hash(char hex[BASE_HEX], const struct gguf_file *file, struct status_why *why)
+{
+    struct base_digest *digest = base_digest_open();
+    for (size_t i = 0; i < gguf_n_shards(file); i++) {
+        uint64_t n_bytes = 0, data_offset = 0;
+        const void *data = gguf_shard_data(file, i, &n_bytes, &data_offset);
+        add_ahead(digest, data, (size_t)n_bytes);
+    }
+    return base_digest_close(digest, hex, why);
+}
+
+/** Integers in memory are little-endian: gguf/cursor.h refuses other machines. */
+static void add_u64(struct base_digest *digest, uint64_t value)
+{
+    base_digest_add(digest, &value, sizeof value);
+}
+
+enum status eval_vocab_id(char hex[BASE_HEX], const struct model *model, struct status_why *why)
+{
+    const struct model_tokenizer *tokenizer = model_tokenizer(model);
+    return eval_vocab_id_with(hex, model,
+                              model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1, why);
+}
+
+enum status eval_vocab_id_with(char hex[BASE_HEX], const struct model *model, int32_t bos,
+                               struct status_why *why)
+{
+    const struct model_tokenizer *tokenizer = model_tokenizer(model);
+    const uint32_t adds_bos = bos >= 0;
+    size_t n = model_n_vocab(tokenizer);
+    struct base_digest *digest = base_digest_open();
+    add_u64(digest, n);
+    add_u64(digest, model_hparams(model)->n_vocab);
+    base_digest_add(digest, &adds_bos, sizeof adds_bos);
+    base_digest_add(digest, &bos, sizeof bos);
+    for (size_t i = 0; i < n; i++) {
+        struct base_string text = model_token_text(tokenizer, (int32_t)i);
+        add_u64(digest, text.n_bytes);
+        base_digest_add(digest, text.data, text.n_bytes);
+    }
+    return base_digest_close(digest, hex, why);
+}

@@ -1,0 +1,39 @@
+/** Which model and which vocabulary a result belongs to. */
+#ifndef EVAL_REFERENCE_IDENTITY_H
+#define EVAL_REFERENCE_IDENTITY_H
+
+#include "base/digest.h"
+#include "gguf/file.h"
+#include "model/model.h"
+
+enum { EVAL_MODEL_ID_PREFIX = 65536 }; /* bytes of each tensor that the model's id covers */
+
+/**
+ * The model's id: SHA-256 over, for each shard in order, its bytes before the tensor data
+ * (header and directory), then, for each tensor in the order of the directory, its first
+ * 64 KiB (or all, if it has fewer). Reads little of a large file: 300 tensors cost 20 MB.
+ * Two files with the same id can differ only inside tensors; eval_file_hash tells.
+ * Fails: STATUS_MEMORY.
+ */
+enum status eval_model_id(char hex[BASE_HEX], const struct gguf_file *file, struct status_why *why);
+
+/**
+ * SHA-256 of everything: the shards' bytes one after the other, so for a file that is not
+ * split what sha256sum prints. Cost: reads the whole file.
+ */
+enum status eval_file_hash(char hex[BASE_HEX], const struct gguf_file *file,
+                           struct status_why *why);
+
+/**
+ * The vocabulary's id: SHA-256 over what eval_check_same_vocab compares, so that a file without
+ * the base's tokens can be told apart from a model. Integers are little-endian: u64 number of
+ * tokens, u64 rows of the head, u32 whether texts begin with BOS, i32 its id (-1: they do not);
+ * then for each token u64 bytes and the text.
+ */
+enum status eval_vocab_id(char hex[BASE_HEX], const struct model *model, struct status_why *why);
+
+/** What it would be if texts began with the token `bos` (-1: none). */
+enum status eval_vocab_id_with(char hex[BASE_HEX], const struct model *model, int32_t bos,
+                               struct status_why *why);
+
+#endif

@@ -1,0 +1,223 @@
+#include "eval/reference/logits_file.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text/quote.h"
+#include "kernels/backend.h"
+
+const char eval_logits_magic[EVAL_LOGITS_MAGIC_BYTES] = {'_', 'l', 'o', 'g', 'i', 't', 's', '_'};
+
+enum { FIXED_BYTES = EVAL_LOGITS_MAGIC_BYTES + EVAL_LOGITS_COUNTS * sizeof(int32_t), MIN_CTX = 3 };
+
+size_t eval_logits_first_scored(const struct eval_logits_shape *shape)
+{
+    return shape->n_ctx / 2;
+}
+
+size_t eval_logits_n_scored(const struct eval_logits_shape *shape)
+{
+    return shape->n_ctx - 1 - shape->n_ctx / 2;
+}
+
+size_t eval_logits_record_bytes(const struct eval_logits_shape *shape)
+{
+    return kern_record_codes(shape->n_vocab) * sizeof(uint16_t);
+}
+
+/* Counts are below 2^31: neither the tokens nor the records of a chunk can overflow. */
+uint64_t eval_logits_head_bytes(const struct eval_logits_shape *shape)
+{
+    return FIXED_BYTES + (uint64_t)shape->n_chunks * shape->n_ctx * sizeof(int32_t);
+}
+
+uint64_t eval_logits_chunk_bytes(const struct eval_logits_shape *shape)
+{
+    return (uint64_t)eval_logits_n_scored(shape) * eval_logits_record_bytes(shape);
+}
+
+uint64_t eval_logits_file_bytes(const struct eval_logits_shape *shape)
+{
+    uint64_t head = eval_logits_head_bytes(shape), chunk = eval_logits_chunk_bytes(shape);
+    if (shape->n_chunks > (UINT64_MAX - head) / chunk)
+        return UINT64_MAX;
+    return head + shape->n_chunks * chunk;
+}
+
+static enum status check_magic(const struct eval_logits_file *file, struct status_why *why)
+{
+    struct base_quoted quoted;
+    size_t n = file->n_bytes < EVAL_LOGITS_MAGIC_BYTES ? file->n_bytes : EVAL_LOGITS_MAGIC_BYTES;
+    if (n < EVAL_LOGITS_MAGIC_BYTES || memcmp(file->bytes, eval_logits_magic, n) != 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: begins with %s; a base-logits file begins with '_logits_'",
+                           file->name, base_quote(&quoted, (struct base_string){file->bytes, n}));
+    if (file->n_bytes < FIXED_BYTES)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: ends at byte %zu, within its header of %zu bytes", file->name,
+                           file->n_bytes, (size_t)FIXED_BYTES);
+    return STATUS_OK;
+}
+
+static enum status read_shape(struct eval_logits_file *file, struct status_why *why)
+{
+    static const char *const names[EVAL_LOGITS_COUNTS] = {"n_ctx", "n_vocab", "n_chunk"};
+    static const int32_t least[EVAL_LOGITS_COUNTS] = {MIN_CTX, 1, 1};
+    int32_t counts[EVAL_LOGITS_COUNTS];
+    memcpy(counts, (const char *)file->bytes + EVAL_LOGITS_MAGIC_BYTES, sizeof counts);
+    for (size_t i = 0; i < EVAL_LOGITS_COUNTS; i++)
+        if (counts[i] < least[i])
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: %s is %" PRId32 "; expected at least %" PRId32, file->name,
+                               names[i], counts[i], least[i]);
+    file->shape = (struct eval_logits_shape){
+        .n_ctx = (size_t)counts[0], .n_vocab = (size_t)counts[1], .n_chunks = (size_t)counts[2]};
+    return STATUS_OK;
+}
+
+static enum status check_tokens(struct eval_logits_file *file, struct status_why *why)
+{
+    const struct eval_logits_shape *shape = &file->shape;
+    uint64_t n_head = eval_logits_head_bytes(shape);
+    if (n_head > file->n_bytes)
+        return status_fail(
+            why, STATUS_FORMAT,
+            "%s: ends at byte %zu, within the tokens of its %zu chunk%s of %zu, which "
+            "end at byte %" PRIu64 ": no chunk is whole",
+            file->name, file->n_bytes, shape->n_chunks, status_plural(shape->n_chunks),
+            shape->n_ctx, n_head);
+    file->ids = (const int32_t *)(const void *)((const char *)file->bytes + FIXED_BYTES);
+    file->records = (const char *)file->bytes + n_head;
+    for (size_t i = 0; i < shape->n_chunks * shape->n_ctx; i++)
+        if (file->ids[i] < 0 || (size_t)file->ids[i] >= shape->n_vocab)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: token %zu of chunk %zu is %" PRId32
+                               "; expected 0 to %zu, as its vocabulary has %zu token%s",
+                               file->name, i % shape->n_ctx, i / shape->n_ctx, file->ids[i],
+                               shape->n_vocab - 1, shape->n_vocab, status_plural(shape->n_vocab));
+    return STATUS_OK;
+}
+
+static enum status count_chunks(struct eval_logits_file *file, struct status_why *why)
+{
+    const struct eval_logits_shape *shape = &file->shape;
+    uint64_t chunk = eval_logits_chunk_bytes(shape);
+    uint64_t n_records = file->n_bytes - eval_logits_head_bytes(shape);
+    uint64_t n_whole = n_records / chunk;
+    if (n_whole > shape->n_chunks || (n_whole == shape->n_chunks && n_records % chunk))
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: has %zu bytes; expected %" PRIu64 " for %zu chunk%s of %zu tokens "
+                           "and a vocabulary of %zu",
+                           file->name, file->n_bytes, eval_logits_file_bytes(shape),
+                           shape->n_chunks, status_plural(shape->n_chunks), shape->n_ctx,
+                           shape->n_vocab);
+    file->n_whole = (size_t)n_whole;
+    return STATUS_OK;
+}
+
+enum status eval_logits_view(struct eval_logits_file *out, const char *name, const void *bytes,
+                             size_t n_bytes, struct status_why *why)
+{
+    struct eval_logits_file file = {.name = name, .bytes = bytes, .n_bytes = n_bytes};
+    *out = (struct eval_logits_file){0};
+    enum status status = check_magic(&file, why);
+    if (status == STATUS_OK)
+        status = read_shape(&file, why);
+    if (status == STATUS_OK)
+        status = check_tokens(&file, why);
+    if (status == STATUS_OK)
+        status = count_chunks(&file, why);
+    if (status == STATUS_OK)
+        *out = file;
+    return status;
+}
+
+bool eval_logits_recognise(const char *path)
+{
+    char magic[EVAL_LOGITS_MAGIC_BYTES];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    ssize_t n = pread(fd, magic, sizeof magic, 0);
+    close(fd);
+    return n == (ssize_t)sizeof magic && memcmp(magic, eval_logits_magic, sizeof magic) == 0;
+}
+
+enum status eval_logits_open(struct eval_logits_file *out, const char *path, struct status_why *why)
+{
+    *out = (struct eval_logits_file){0};
+    char *name = strdup(path);
+    if (!name)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
+    struct gguf_map map = {0};
+    enum status status = gguf_map_open(&map, path, why);
+    if (status == STATUS_OK)
+        status = eval_logits_view(out, name, map.data, map.n_bytes, why);
+    if (status == STATUS_OK) {
+        out->map = map;
+        out->path = name;
+        return STATUS_OK;
+    }
+    gguf_map_close(&map);
+    free(name);
+    return status;
+}
+
+void eval_logits_close(struct eval_logits_file *file)
+{
+    gguf_map_close(&file->map);
+    free(file->path);
+    *file = (struct eval_logits_file){0};
+}
+
+enum status eval_logits_check_chunks(const struct eval_logits_file *file, size_t first, size_t n,
+                                     struct status_why *why)
+{
+    size_t n_chunks = file->shape.n_chunks;
+    if (first >= n_chunks || n > n_chunks - first)
+        return status_fail(why, STATUS_USAGE, "%s: has %zu chunk%s; there is no chunk %zu (from 0)",
+                           file->name, n_chunks, status_plural(n_chunks),
+                           first >= n_chunks ? first : first + n - 1);
+    if (n <= file->n_whole && first <= file->n_whole - n)
+        return STATUS_OK;
+    size_t n_left = first < file->n_whole ? file->n_whole - first : 0;
+    status_fail(why, STATUS_FORMAT,
+                "%s: ends at byte %zu of %" PRIu64 ": %zu of its %zu chunk%s whole", file->name,
+                file->n_bytes, eval_logits_file_bytes(&file->shape), file->n_whole, n_chunks,
+                n_chunks == 1 ? " is" : "s are");
+    if (why && n_left) {
+        size_t used = strlen(why->text);
+        snprintf(why->text + used, sizeof why->text - used, "; --chunks %zu evaluates those%s",
+                 n_left, first ? " from the first chosen one on" : "");
+    }
+    return STATUS_FORMAT;
+}
+
+double eval_logits_step(const struct eval_logits_file *file)
+{
+    float step = 0;
+    for (size_t i = 0; i < file->n_whole; i++) {
+        float scale;
+        memcpy(&scale, (const char *)file->records + i * eval_logits_chunk_bytes(&file->shape),
+               sizeof scale);
+        step = scale > step && isfinite(scale) ? scale : step;
+    }
+    return (double)step;
+}
+
+enum status eval_logits_id(char hex[BASE_HEX], const struct eval_logits_file *file,
+                           struct status_why *why)
+{
+    struct base_digest *digest = base_digest_open();
+    uint64_t n_chunk = eval_logits_chunk_bytes(&file->shape);
+    base_digest_add(digest, file->bytes, (size_t)eval_logits_head_bytes(&file->shape));
+    size_t n = n_chunk < EVAL_LOGITS_ID_PREFIX ? (size_t)n_chunk : EVAL_LOGITS_ID_PREFIX;
+    for (size_t i = 0; i < file->n_whole; i++)
+        base_digest_add(digest, (const char *)file->records + i * n_chunk, n);
+    return base_digest_close(digest, hex, why);
+}

@@ -1,0 +1,56 @@
+#include "eval/reference/same_vocab.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text/quote.h"
+
+static enum status check_texts(const struct model *base, const struct model *candidate,
+                               struct status_why *why)
+{
+    const struct model_tokenizer *p = model_tokenizer(base), *q = model_tokenizer(candidate);
+    for (size_t i = 0; i < model_n_vocab(p); i++) {
+        struct base_string a = model_token_text(p, (int32_t)i), b = model_token_text(q, (int32_t)i);
+        struct base_quoted quoted_a, quoted_b;
+        if (a.n_bytes == b.n_bytes && memcmp(a.data, b.data, a.n_bytes) == 0)
+            continue;
+        return status_fail(
+            why, STATUS_FORMAT,
+            "%s: token %zu is %s where %s has %s; only models of the same vocabulary "
+            "can be compared",
+            gguf_path(model_file(candidate)), i, base_quote(&quoted_b, b),
+            gguf_path(model_file(base)), base_quote(&quoted_a, a));
+    }
+    return STATUS_OK;
+}
+
+enum status eval_check_same_vocab(const struct model *base, const struct model *candidate,
+                                  struct status_why *why)
+{
+    const struct model_tokenizer *p = model_tokenizer(base), *q = model_tokenizer(candidate);
+    const char *base_path = gguf_path(model_file(base));
+    const char *path = gguf_path(model_file(candidate));
+    if (model_n_vocab(p) != model_n_vocab(q))
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: a vocabulary of %zu tokens where %s has %zu; only models of the "
+                           "same vocabulary can be compared",
+                           path, model_n_vocab(q), base_path, model_n_vocab(p));
+    if (model_hparams(base)->n_vocab != model_hparams(candidate)->n_vocab)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: a head of %" PRIu32 " rows where %s has %" PRIu32
+                           "; only models of the same vocabulary can be compared",
+                           path, model_hparams(candidate)->n_vocab, base_path,
+                           model_hparams(base)->n_vocab);
+    if (model_adds_bos(p) != model_adds_bos(q))
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: texts begin %s BOS, those of %s %s it; only models that agree can "
+                           "be compared",
+                           path, model_adds_bos(q) ? "with" : "without", base_path,
+                           model_adds_bos(p) ? "with" : "without");
+    if (model_adds_bos(p) && model_token_bos(p) != model_token_bos(q))
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: BOS is token %" PRId32 ", that of %s is %" PRId32
+                           "; only models that agree can be compared",
+                           path, model_token_bos(q), base_path, model_token_bos(p));
+    return check_texts(base, candidate, why);
+}

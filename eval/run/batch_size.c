@@ -1,0 +1,125 @@
+#include "eval/run/batch_size.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "eval/run/cost.h"
+
+enum {
+    MAX_X_BYTES = 64 << 20,
+    MAX_TOKENS = 16384,
+    TRIAL_TOKENS = 64, /* of the product whose time is taken */
+    TRIAL_ROWS = 64    /* of its weight at first */
+};
+static const double batch_seconds = 15, trial_seconds = 5e-3;
+
+/** The product of a trial: W in the model, x and y of our own. */
+struct trial {
+    struct kern_weight weight;
+    float *x, *y;
+};
+
+static void trial_close(struct trial *t, struct kern_backend *backend)
+{
+    kern_free(backend, t->x);
+    kern_free(backend, t->y);
+}
+
+static enum status trial_open(struct trial *t, const struct eval_task *task, struct status_why *why)
+{
+    *t = (struct trial){.weight = model_layer(task->model, 0)->output};
+    size_t n_x = TRIAL_TOKENS * t->weight.n_cols, n_y = TRIAL_TOKENS * t->weight.n_rows;
+    void *x = NULL, *y = NULL;
+    float *zeros = calloc(n_x, sizeof *zeros);
+    enum status status = STATUS_OK;
+    if (!zeros)
+        status = status_fail(why, STATUS_MEMORY, "no memory to choose a batch size");
+    if (!status)
+        status = kern_alloc(task->backends[0], &x, n_x * sizeof(float), why);
+    if (!status)
+        status = kern_alloc(task->backends[0], &y, n_y * sizeof(float), why);
+    if (!status)
+        status = kern_upload(task->backends[0], x, zeros, n_x * sizeof(float), why);
+    free(zeros);
+    t->x = x;
+    t->y = y;
+    return status;
+}
+
+/** The shorter of two times: the first may have to read the weight from disk. */
+static enum status time_product(struct kern_backend *backend, const struct kern_linear *op,
+                                double *seconds, struct status_why *why)
+{
+    for (int i = 0; i < 2; i++) {
+        double started = base_clock_seconds();
+        enum status status = kern_linear(backend, op, why);
+        double elapsed = base_clock_seconds() - started;
+        if (status)
+            return status;
+        if (i == 0 || elapsed < *seconds)
+            *seconds = elapsed;
+    }
+    return STATUS_OK;
+}
+
+/** Operations a second: the product with ever more rows, until it takes long enough to tell. */
+static enum status measure_rate(struct trial *t, struct kern_backend *backend, double *rate,
+                                struct status_why *why)
+{
+    size_t all_rows = t->weight.n_rows;
+    for (size_t n_rows = TRIAL_ROWS;; n_rows *= 2) {
+        t->weight.n_rows = n_rows < all_rows ? n_rows : all_rows;
+        struct kern_linear op = {
+            .weight = &t->weight,
+            .x = t->x,
+            .y = t->y,
+            .y_stride = t->weight.n_rows,
+            .n_tokens = TRIAL_TOKENS,
+        };
+        double seconds = 0;
+        enum status status = time_product(backend, &op, &seconds, why);
+        if (status)
+            return status;
+        double operations =
+            2.0 * TRIAL_TOKENS * (double)t->weight.n_rows * (double)t->weight.n_cols;
+        *rate = operations / (seconds > 1e-9 ? seconds : 1e-9);
+        if (seconds >= trial_seconds || t->weight.n_rows == all_rows)
+            return STATUS_OK;
+    }
+}
+
+enum status eval_batch_choose(const struct eval_task *task, size_t *n_tokens,
+                              struct status_why *why)
+{
+    const struct eval_plan *plan = task->plan;
+    size_t preferred = kern_describe(task->backends[0]).batch_tokens / plan->window;
+    if (preferred) {
+        *n_tokens = (preferred < plan->n_windows ? preferred : plan->n_windows) * plan->window;
+        return STATUS_OK;
+    }
+    double rate = 0;
+    struct trial trial;
+    enum status status = trial_open(&trial, task, why);
+    if (!status)
+        status = measure_rate(&trial, task->backends[0], &rate, why);
+    trial_close(&trial, task->backends[0]);
+    if (status)
+        return status;
+    double window_cost = 0;
+    size_t row_bytes = 0;
+    for (size_t i = 0; i <= task->n_candidates; i++) {
+        const struct model *model = i ? task->candidates[i - 1] : task->model;
+        window_cost +=
+            eval_cost_forward(model, plan->n_inputs) + eval_cost_head(model, plan->n_scored);
+        row_bytes += (size_t)model_hparams(model)->n_embd * sizeof(float);
+    }
+    double n = batch_seconds * rate / window_cost;
+    size_t most = MAX_X_BYTES / row_bytes < MAX_TOKENS ? MAX_X_BYTES / row_bytes : MAX_TOKENS;
+    size_t n_windows = most / plan->window;
+    if (n < (double)n_windows)
+        n_windows = (size_t)n;
+    if (n_windows > plan->n_windows)
+        n_windows = plan->n_windows;
+    *n_tokens = (n_windows ? n_windows : 1) * plan->window;
+    return STATUS_OK;
+}

@@ -1,0 +1,370 @@
+#include "eval/run/journal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/file/folder.h"
+#include "eval/run/difference.h"
+
+static const char magic[8] = {'A', 'S', 'S', 'A', 'Y', 'J', 'N', 'L'};
+
+enum {
+    VERSION = 1,
+    CHECKSUM = BASE_HEX - 1, /* bytes: SHA-256 in hexadecimal digits */
+    MAX_SETTINGS = 1 << 20
+};
+static const double sync_interval = 1; /* seconds */
+
+/** What a file begins with: this, the settings, a checksum of both. */
+struct head {
+    char magic[sizeof magic];
+    uint32_t version;
+    uint32_t n_settings; /* bytes */
+};
+
+/** What a record begins with: this, the values, a checksum of the one before and of both. */
+struct record {
+    uint64_t index; /* of the unit, from 0 */
+    uint64_t n_values;
+};
+
+struct eval_journal {
+    char *path;
+    int fd;
+    uint64_t n;                /* records read and appended */
+    uint64_t at, n_bytes;      /* where the next record belongs; of the file */
+    char chain[BASE_HEX];      /* checksum of what ends at `at` */
+    uint64_t read_at;          /* where the record that was read last begins, and */
+    char read_chain[BASE_HEX]; /* the checksum before it */
+    unsigned char *buffer;     /* a record */
+    size_t capacity;
+    double synced; /* when, by the clock */
+};
+
+static enum status fail_io(const struct eval_journal *j, const char *what, struct status_why *why)
+{
+    return status_fail(why, STATUS_IO, "%s: %s: %s", j->path, what, strerror(errno));
+}
+
+/** Read up to n bytes, fewer only at the end of the file. */
+static enum status read_at(const struct eval_journal *j, uint64_t at, void *bytes, size_t n,
+                           size_t *n_read, struct status_why *why)
+{
+    for (*n_read = 0; *n_read < n;) {
+        ssize_t got = pread(j->fd, (char *)bytes + *n_read, n - *n_read, (off_t)(at + *n_read));
+        if (got == 0)
+            break;
+        if (got < 0 && errno != EINTR)
+            return fail_io(j, "reading failed", why);
+        if (got > 0)
+            *n_read += (size_t)got;
+    }
+    return STATUS_OK;
+}
+
+static enum status write_at(struct eval_journal *j, const void *bytes, size_t n,
+                            struct status_why *why)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t put = pwrite(j->fd, (const char *)bytes + done, n - done, (off_t)(j->at + done));
+        if (put < 0 && errno != EINTR)
+            return fail_io(j, "writing failed", why);
+        if (put > 0)
+            done += (size_t)put;
+    }
+    j->at += n;
+    j->n_bytes = j->n_bytes > j->at ? j->n_bytes : j->at;
+    return STATUS_OK;
+}
+
+static enum status reserve(struct eval_journal *j, size_t n_bytes, struct status_why *why)
+{
+    if (n_bytes <= j->capacity)
+        return STATUS_OK;
+    free(j->buffer);
+    j->capacity = 0;
+    j->buffer = malloc(n_bytes);
+    if (!j->buffer)
+        return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu bytes", j->path, n_bytes);
+    j->capacity = n_bytes;
+    return STATUS_OK;
+}
+
+/** The checksum of n bytes that follow what the chain stands for. */
+static enum status checksum(const struct eval_journal *j, char hex[BASE_HEX], const void *bytes,
+                            size_t n, struct status_why *why)
+{
+    struct base_digest *digest = base_digest_open();
+    base_digest_add(digest, j->chain, strlen(j->chain));
+    base_digest_add(digest, bytes, n);
+    return base_digest_close(digest, hex, why);
+}
+
+enum status eval_journal_sync(struct eval_journal *j, struct status_why *why)
+{
+    if (fsync(j->fd) != 0)
+        return fail_io(j, "writing failed", why);
+    j->synced = base_clock_seconds();
+    return STATUS_OK;
+}
+
+static enum status open_file(struct eval_journal *j, struct status_why *why)
+{
+    /* O_NONBLOCK: a pipe must not hang; files ignore it. */
+    j->fd = open(j->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (j->fd < 0)
+        return fail_io(j, "the journal cannot be opened for writing", why);
+    struct stat about;
+    if (fstat(j->fd, &about) != 0)
+        return fail_io(j, "cannot be examined", why);
+    if (!S_ISREG(about.st_mode))
+        return status_fail(why, STATUS_IO, "%s: is not a regular file, expected a journal",
+                           j->path);
+    if (flock(j->fd, LOCK_EX | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK
+                   ? status_fail(why, STATUS_IO, "%s: the journal is in use by another run",
+                                 j->path)
+                   : fail_io(j, "cannot be locked", why);
+    if (fstat(j->fd, &about) != 0) /* again: another run may have ended in between */
+        return fail_io(j, "cannot be examined", why);
+    if (about.st_nlink == 0)
+        return status_fail(why, STATUS_IO, "%s: the journal was removed by another run", j->path);
+    j->n_bytes = (uint64_t)about.st_size;
+    return STATUS_OK;
+}
+
+/** The head that belongs to the settings, checksum included, into the buffer. */
+static enum status make_head(struct eval_journal *j, const char *settings, size_t *n_bytes,
+                             struct status_why *why)
+{
+    size_t n = strlen(settings);
+    if (n > MAX_SETTINGS)
+        return status_fail(why, STATUS_USAGE,
+                           "%s: settings of %zu bytes are too many for a journal", j->path, n);
+    struct head head = {.version = VERSION, .n_settings = (uint32_t)n};
+    memcpy(head.magic, magic, sizeof magic);
+    *n_bytes = sizeof head + n + CHECKSUM;
+    enum status status = reserve(j, *n_bytes, why);
+    if (status != STATUS_OK)
+        return status;
+    memcpy(j->buffer, &head, sizeof head);
+    memcpy(j->buffer + sizeof head, settings, n);
+    status = checksum(j, j->chain, j->buffer, sizeof head + n, why);
+    memcpy(j->buffer + sizeof head + n, j->chain, CHECKSUM);
+    return status;
+}
+
+/** Say what is wrong with a head that is not the expected one. */
+static enum status refuse_head(struct eval_journal *j, const char *found, size_t n_found,
+                               const char *settings, struct status_why *why)
+{
+    struct head head;
+    if (n_found < sizeof head || memcmp(found, magic, sizeof magic) != 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: is not a journal of assay; it was left as it is", j->path);
+    memcpy(&head, found, sizeof head);
+    if (head.version != VERSION)
+        return status_fail(why, STATUS_UNSUPPORTED, "%s: is a journal of version %u, expected %d",
+                           j->path, head.version, VERSION);
+    size_t n = head.n_settings;
+    j->chain[0] = '\0';
+    char hex[BASE_HEX];
+    bool fits = n <= MAX_SETTINGS && sizeof head + n + CHECKSUM <= n_found;
+    enum status status = fits ? checksum(j, hex, found, sizeof head + n, why) : STATUS_OK;
+    if (status != STATUS_OK)
+        return status;
+    if (!fits || memcmp(hex, found + sizeof head + n, CHECKSUM) != 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: the journal's head is damaged or cut off; remove it to begin anew",
+                           j->path);
+    char *made = strndup(found + sizeof head, n);
+    struct eval_difference d = {0};
+    status = made ? eval_difference_find(&d, made, settings, why)
+                  : status_fail(why, STATUS_MEMORY, "out of memory");
+    free(made);
+    if (status != STATUS_OK) {
+        status_context(why, "%s", j->path);
+        return status;
+    }
+    return status_fail(why, STATUS_USAGE,
+                       "%s was made with %s %s, this run has %s; repeat those settings or give "
+                       "another journal",
+                       j->path, *d.name ? d.name : "other settings", d.first, d.second);
+}
+
+/** Write the head that is in the buffer: the file is new, or a run was killed here. */
+static enum status write_head(struct eval_journal *j, size_t n_bytes, struct status_why *why)
+{
+    bool is_new = j->n_bytes == 0;
+    enum status status = write_at(j, j->buffer, n_bytes, why);
+    if (status == STATUS_OK)
+        status = eval_journal_sync(j, why);
+    if (status != STATUS_OK && is_new)
+        unlink(j->path); /* half a head is of no use */
+    base_folder_sync(j->path);
+    return status;
+}
+
+/** Compare the file's head with the expected one, or write it. */
+static enum status open_head(struct eval_journal *j, const char *settings, struct status_why *why)
+{
+    size_t n_head = 0, n_found = 0;
+    enum status status = make_head(j, settings, &n_head, why);
+    if (status != STATUS_OK)
+        return status;
+    size_t n_most = sizeof(struct head) + MAX_SETTINGS + CHECKSUM;
+    n_most = n_most < j->n_bytes ? n_most : (size_t)j->n_bytes;
+    char *found = malloc(n_most + 1);
+    if (!found)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", j->path);
+    status = read_at(j, 0, found, n_most, &n_found, why);
+    if (status == STATUS_OK) {
+        size_t n = n_found < n_head ? n_found : n_head;
+        if (memcmp(found, j->buffer, n) != 0)
+            status = refuse_head(j, found, n_found, settings, why);
+        else if (n == n_head)
+            j->at = n_head;
+        else
+            status = write_head(j, n_head, why);
+    }
+    free(found);
+    return status;
+}
+
+enum status eval_journal_open(struct eval_journal **out, const char *path, const char *settings,
+                              struct status_why *why)
+{
+    *out = NULL;
+    struct eval_journal *j = calloc(1, sizeof *j);
+    if (!j)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
+    j->fd = -1;
+    j->path = strdup(path);
+    enum status status =
+        j->path ? open_file(j, why) : status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
+    if (status == STATUS_OK)
+        status = open_head(j, settings, why);
+    if (status != STATUS_OK) {
+        eval_journal_close(j);
+        return status;
+    }
+    *out = j;
+    return STATUS_OK;
+}
+
+/** Bytes of a record; 0: more than fit. */
+static size_t record_bytes(size_t n_values)
+{
+    size_t rest = sizeof(struct record) + CHECKSUM;
+    return n_values <= (SSIZE_MAX - rest) / sizeof(double) ? rest + n_values * sizeof(double) : 0;
+}
+
+static enum status reserve_record(struct eval_journal *j, size_t n_values, size_t *n_bytes,
+                                  struct status_why *why)
+{
+    *n_bytes = record_bytes(n_values);
+    if (*n_bytes == 0)
+        return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu numbers", j->path, n_values);
+    return reserve(j, *n_bytes, why);
+}
+
+enum status eval_journal_read(struct eval_journal *j, double *values, size_t n_values, bool *found,
+                              struct status_why *why)
+{
+    *found = false;
+    size_t n_bytes, n_read;
+    enum status status = reserve_record(j, n_values, &n_bytes, why);
+    if (status == STATUS_OK)
+        status = read_at(j, j->at, j->buffer, n_bytes, &n_read, why);
+    if (status != STATUS_OK || n_read < n_bytes)
+        return status;
+    struct record record;
+    memcpy(&record, j->buffer, sizeof record);
+    if (record.index != j->n || record.n_values != n_values)
+        return STATUS_OK;
+    char hex[BASE_HEX];
+    size_t n_covered = n_bytes - CHECKSUM;
+    status = checksum(j, hex, j->buffer, n_covered, why);
+    if (status != STATUS_OK || memcmp(hex, j->buffer + n_covered, CHECKSUM) != 0)
+        return status;
+    memcpy(values, j->buffer + sizeof record, n_values * sizeof *values);
+    j->read_at = j->at;
+    memcpy(j->read_chain, j->chain, sizeof hex);
+    memcpy(j->chain, hex, sizeof hex);
+    j->at += n_bytes;
+    j->n++;
+    *found = true;
+    return STATUS_OK;
+}
+
+void eval_journal_unread(struct eval_journal *j)
+{
+    assert(j->n && j->read_at);
+    j->at = j->read_at;
+    memcpy(j->chain, j->read_chain, sizeof j->chain);
+    j->read_at = 0;
+    j->n--;
+}
+
+enum status eval_journal_append(struct eval_journal *j, const double *values, size_t n_values,
+                                struct status_why *why)
+{
+    size_t n_bytes;
+    enum status status = reserve_record(j, n_values, &n_bytes, why);
+    if (status != STATUS_OK)
+        return status;
+    struct record record = {.index = j->n, .n_values = n_values};
+    memcpy(j->buffer, &record, sizeof record);
+    memcpy(j->buffer + sizeof record, values, n_values * sizeof *values);
+    char hex[BASE_HEX];
+    size_t n_covered = n_bytes - CHECKSUM;
+    status = checksum(j, hex, j->buffer, n_covered, why);
+    if (status != STATUS_OK)
+        return status;
+    memcpy(j->buffer + n_covered, hex, CHECKSUM);
+    if (j->n_bytes > j->at && ftruncate(j->fd, (off_t)j->at) != 0)
+        return fail_io(j, "writing failed", why);
+    j->n_bytes = j->at;
+    status = write_at(j, j->buffer, n_bytes, why);
+    if (status != STATUS_OK)
+        return status;
+    memcpy(j->chain, hex, sizeof hex);
+    j->n++;
+    return base_clock_seconds() - j->synced < sync_interval ? STATUS_OK : eval_journal_sync(j, why);
+}
+
+uint64_t eval_journal_n(const struct eval_journal *j)
+{
+    return j->n;
+}
+
+uint64_t eval_journal_n_behind(const struct eval_journal *j)
+{
+    return j->n_bytes - j->at;
+}
+
+const char *eval_journal_path(const struct eval_journal *j)
+{
+    return j->path;
+}
+
+void eval_journal_close(struct eval_journal *j)
+{
+    if (!j)
+        return;
+    if (j->fd >= 0)
+        close(j->fd);
+    free(j->path);
+    free(j->buffer);
+    free(j);
+}

@@ -1,0 +1,67 @@
+/**
+ * A journal: what a run has finished, so that a killed one goes on where it stopped.
+ *
+ * An append-only file. Its head says what it belongs to; then comes a record for each finished
+ * unit (a window, a task) in order, with the unit's numbers. Each record ends with a checksum
+ * that covers it and, through the checksum before it, everything in front of it. Reading stops
+ * at the first record that is not whole; appending overwrites from there. docs/state.md has the
+ * layout and what is guaranteed.
+ *
+ * A record is written by one call, so a killed process loses at most the record at hand. The
+ * disk is waited for at most once a second, and at the end: losing power costs a second's records.
+ */
+#ifndef EVAL_RUN_JOURNAL_H
+#define EVAL_RUN_JOURNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+struct eval_journal;
+
+/**
+ * Open a journal, or begin one where no file is or where one's head was left unfinished.
+ * settings: a JSON object, everything that determines the numbers; compared to the byte.
+ * The file is locked: a second run is refused.
+ * out: the caller releases it with eval_journal_close; NULL on failure.   path: copied.
+ * Fails: STATUS_IO (cannot be created, read or written; no regular file; in use by another run),
+ *        STATUS_FORMAT (no journal, another version, a head that is damaged), STATUS_USAGE (made
+ *        with other settings; the sentence names the first that differs), STATUS_MEMORY.
+ */
+enum status eval_journal_open(struct eval_journal **out, const char *path, const char *settings,
+                              struct status_why *why);
+
+/**
+ * Read the next record, which must have n_values. To be called before anything is appended.
+ * found: false where it does not follow whole; whatever is there will be overwritten.
+ * Fails: STATUS_IO, STATUS_MEMORY.
+ */
+enum status eval_journal_read(struct eval_journal *journal, double *values, size_t n_values,
+                              bool *found, struct status_why *why);
+
+/** Take back the last successful eval_journal_read: the record counts as one that is not there. */
+void eval_journal_unread(struct eval_journal *journal);
+
+/**
+ * Append a record behind the ones that were read; the first cuts off what follows them.
+ * Fails: STATUS_IO (disk full, ...), STATUS_MEMORY.
+ */
+enum status eval_journal_append(struct eval_journal *journal, const double *values, size_t n_values,
+                                struct status_why *why);
+
+/** Records read and appended so far. */
+uint64_t eval_journal_n(const struct eval_journal *journal);
+/** Bytes behind those records. */
+uint64_t eval_journal_n_behind(const struct eval_journal *journal);
+/** As it was given. */
+const char *eval_journal_path(const struct eval_journal *journal);
+
+/** Wait until the disk has everything. Fails: STATUS_IO. */
+enum status eval_journal_sync(struct eval_journal *journal, struct status_why *why);
+
+/** Release, also the lock; NULL is allowed. What was appended stays, synced or not. */
+void eval_journal_close(struct eval_journal *journal);
+
+#endif

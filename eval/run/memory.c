@@ -1,0 +1,57 @@
+#include "eval/run/memory.h"
+
+#include <stdio.h>
+
+/** Whether one of the file's shards begins in [start, end). */
+static bool holds_shard(const struct gguf_file *file, uintptr_t start, uintptr_t end)
+{
+    for (size_t i = 0; i < gguf_n_shards(file); i++) {
+        uint64_t n_bytes = 0, data_offset = 0;
+        uintptr_t at = (uintptr_t)gguf_shard_data(file, i, &n_bytes, &data_offset);
+        if (start <= at && at < end)
+            return true;
+    }
+    return false;
+}
+
+/** Resident bytes of the mappings that hold a shard of the file, or of all others. */
+static double resident(const struct gguf_file *file, bool of_shards)
+{
+    /* Entries of a line "start-end perms ..." and lines "Name: value kB", Rss among them. */
+    FILE *maps = fopen("/proc/self/smaps", "re");
+    if (!maps)
+        return 0;
+    char line[512];
+    bool counted = false;
+    double kilobytes = 0;
+    while (fgets(line, sizeof line, maps)) {
+        unsigned long long start, end, rss;
+        if (sscanf(line, "%llx-%llx ", &start, &end) == 2)
+            counted = holds_shard(file, (uintptr_t)start, (uintptr_t)end) == of_shards;
+        else if (counted && sscanf(line, "Rss: %llu kB", &rss) == 1)
+            kilobytes += (double)rss;
+    }
+    fclose(maps);
+    return 1024 * kilobytes;
+}
+
+double eval_memory_present(const struct gguf_file *file)
+{
+    return resident(file, false);
+}
+
+double eval_memory_resident(const struct gguf_file *file)
+{
+    return resident(file, true);
+}
+
+double eval_memory_mapped(const struct gguf_file *file)
+{
+    double sum = 0;
+    for (size_t i = 0; i < gguf_n_shards(file); i++) {
+        uint64_t n_bytes = 0, data_offset = 0;
+        gguf_shard_data(file, i, &n_bytes, &data_offset);
+        sum += (double)n_bytes;
+    }
+    return sum;
+}

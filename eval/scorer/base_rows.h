@@ -1,0 +1,70 @@
+/**
+ * Rows that come into a comparison from elsewhere than a live model, and rows that leave one.
+ *
+ * The rows of a plan are counted through its windows: row r is the r % n_scored-th scored
+ * position of window r / n_scored. A range of rows may run over the end of a window into the
+ * next. A source gives the rows of head 0, so that no base model is evaluated; a sink takes
+ * those of the evaluated model. Both know them as one of two kinds.
+ */
+#ifndef EVAL_SCORER_BASE_ROWS_H
+#define EVAL_SCORER_BASE_ROWS_H
+
+#include "kernels/backend.h"
+
+enum eval_row_kind {
+    EVAL_ROWS_CODES, /* uint16 records of a base-logits file: struct kern_recorded */
+    EVAL_ROWS_HIDDEN /* float32 hidden rows after the output norm, to be met by a head */
+};
+
+/** Where the base's rows come from. Callbacks run in the thread that evaluates. */
+struct eval_row_source {
+    enum eval_row_kind kind;
+    size_t n_vocab;                 /* logits of a row */
+    double cut;                     /* of codes: see struct kern_recorded; -INFINITY: none */
+    const struct kern_weight *head; /* of hidden rows: [n_vocab, K] */
+    size_t max_rows; /* rows of a call of `rows` that do best, of hidden ones at most; 0: any */
+    double n_bytes;  /* held at most, for the bound; the codes of a call apart */
+    void *user;
+
+    /**
+     * Rows that will be wanted soon: begin to read them, and return at once. The ranges of a
+     * batch are told before its forward pass. May be NULL.
+     */
+    void (*expect)(void *user, size_t first, size_t n_rows);
+    /**
+     * The n_rows rows from `first` on, one after the other, in host memory: uint16 records of
+     * kern_record_codes(n_vocab) codes, or float rows of K. They stay valid until the next call.
+     */
+    enum status (*rows)(void *user, size_t first, size_t n_rows, const void **rows,
+                        struct status_why *why);
+    /** Refuse rows whose scores (head 0's) no model gives. May be NULL. */
+    enum status (*check)(void *user, size_t first, size_t n_rows,
+                         const struct kern_row_score *scores, struct status_why *why);
+};
+
+/**
+ * Where the rows of the evaluated model go. `write` gets each row of the plan once, ranges in
+ * the order of the windows evaluated; all rows of a window before the run reports it as done.
+ * The rows (laid out as a source's) are the caller's again when it returns: what takes long, a
+ * thread of the sink's own should do.
+ */
+struct eval_row_sink {
+    enum eval_row_kind kind;
+    void *user;
+    enum status (*write)(void *user, size_t first, size_t n_rows, const void *rows,
+                         struct status_why *why);
+
+    /* What a journal keeps of a window beside the tables (eval/run/resume.h). save and restore
+       NULL: there can be none. */
+
+    size_t n_state; /* numbers of a window */
+    /** Return when all rows written so far are on the disk. May be NULL. */
+    enum status (*sync)(void *user, struct status_why *why);
+    /** What there is to keep of window w, which has been written: state[n_state]. */
+    enum status (*save)(void *user, size_t w, double *state, struct status_why *why);
+    /** Take window w from an earlier run. restored: false where its rows are not there any more. */
+    enum status (*restore)(void *user, size_t w, const double *state, bool *restored,
+                           struct status_why *why);
+};
+
+#endif

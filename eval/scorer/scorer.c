@@ -1,0 +1,325 @@
+#include "eval/scorer/scorer.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "eval/run/cost.h"
+#include "eval/scorer/shape.h"
+
+/** One of the models that go in step. */
+struct runner {
+    const struct model *model;
+    struct model_session *session;
+    float *x;      /* backend: [max_batch, D] */
+    float *hidden; /* backend: [slab rows, D] */
+};
+
+/** What a call of the head gives; arrays by head. */
+struct slab {
+    struct kern_target *targets; /* [n_targets]: with rows counted from the slab's */
+    struct kern_row_score *rows;
+    struct kern_target_score *target_scores;
+    struct kern_pair_score *pairs;
+    size_t n_targets; /* capacity */
+};
+
+struct eval_scorer {
+    struct kern_backend *backend;
+    struct eval_scorer_options options;
+    size_t n_models, n_heads;
+    struct runner *runners;  /* [n_models]; they are the last of the heads */
+    struct kern_head *heads; /* [n_heads], the base first */
+    struct eval_row_flow flow;
+    struct slab slab;
+    double forward_cost, cost; /* of the running batch: all forward passes, and all */
+    double cost_begun;         /* of the passes before the one at work */
+    double cost_at_work;
+};
+
+static void report(const struct eval_scorer *s, double fraction)
+{
+    if (s->options.progress)
+        s->options.progress(s->options.progress_user, fraction);
+}
+
+static void on_tile(void *user, size_t done, size_t total)
+{
+    const struct eval_scorer *s = user;
+    double cost = s->cost_begun + s->cost_at_work * (double)done / (double)total;
+    report(s, s->cost > 0 ? cost / s->cost : 0);
+}
+
+static enum status runner_open(struct runner *r, const struct eval_scorer *s,
+                               const struct model_session_options *session, struct status_why *why)
+{
+    void *x = NULL, *hidden = NULL;
+    enum status status =
+        kern_alloc(s->backend, &x, s->options.max_batch * eval_scorer_row_bytes(r->model), why);
+    if (!status)
+        status = kern_alloc(
+            s->backend, &hidden,
+            eval_scorer_slab_rows(&s->options, s->backend) * eval_scorer_row_bytes(r->model), why);
+    r->x = x;
+    r->hidden = hidden;
+    if (!status)
+        status = model_session_open(&r->session, r->model, s->backend, session, why);
+    return status;
+}
+
+/** Room for the rows of a slab; that for targets grows with what comes. */
+static enum status slab_open(struct eval_scorer *s, struct status_why *why)
+{
+    size_t n = s->n_heads * eval_scorer_slab_rows(&s->options, s->backend);
+    s->slab.rows = calloc(n, sizeof *s->slab.rows);
+    s->slab.pairs = calloc(n, sizeof *s->slab.pairs);
+    if (!s->slab.rows || !s->slab.pairs)
+        return status_fail(why, STATUS_MEMORY, "no memory for the scores of %zu rows", n);
+    return STATUS_OK;
+}
+
+/** Sessions of all models, and their heads: with them known, these are brought to the device. */
+static enum status runners_open(struct eval_scorer *s, const struct model *model,
+                                const struct eval_scorer_options *options, struct status_why *why)
+{
+    struct model_session_options session = eval_scorer_session(options, s->backend);
+    session.progress = on_tile;
+    session.progress_user = s;
+    if (options->base && options->base->kind == EVAL_ROWS_HIDDEN)
+        s->heads[0].matrix = options->base->head;
+    for (size_t i = 0; i < s->n_models; i++) {
+        struct runner *r = &s->runners[i];
+        r->model = eval_scorer_model(model, options, i);
+        enum status status = runner_open(r, s, &session, why);
+        if (status != STATUS_OK)
+            return status;
+        s->heads[s->n_heads - s->n_models + i] =
+            (struct kern_head){.hidden = r->hidden, .matrix = model_head(r->model)};
+    }
+    return kern_preload_heads(s->backend, s->heads, s->n_heads, why);
+}
+
+enum status eval_scorer_open(struct eval_scorer **out, const struct model *model,
+                             struct kern_backend *backend,
+                             const struct eval_scorer_options *options, struct status_why *why)
+{
+    *out = NULL;
+    struct eval_scorer *s = calloc(1, sizeof *s);
+    if (!s)
+        return status_fail(why, STATUS_MEMORY, "no memory to score with");
+    s->backend = backend;
+    s->options = *options;
+    s->options.candidates = NULL; /* borrowed for this call only */
+    s->n_models = 1 + options->n_candidates;
+    s->n_heads = s->n_models + (options->base ? 1 : 0);
+    s->runners = calloc(s->n_models, sizeof *s->runners);
+    s->heads = calloc(s->n_heads, sizeof *s->heads);
+    enum status status = STATUS_OK;
+    if (!s->runners || !s->heads)
+        status = status_fail(why, STATUS_MEMORY, "no memory for %zu models", s->n_models);
+    else
+        status = slab_open(s, why);
+    struct eval_row_flow_options flow = eval_scorer_flow(model, options, backend);
+    if (status == STATUS_OK)
+        status = eval_row_flow_open(&s->flow, backend, &flow, why);
+    if (status == STATUS_OK)
+        status = runners_open(s, model, options, why);
+    if (status) {
+        eval_scorer_close(s);
+        return status;
+    }
+    *out = s;
+    return STATUS_OK;
+}
+
+void eval_scorer_close(struct eval_scorer *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; s->runners && i < s->n_models; i++) {
+        model_session_close(s->runners[i].session);
+        kern_free(s->backend, s->runners[i].x);
+        kern_free(s->backend, s->runners[i].hidden);
+    }
+    eval_row_flow_close(&s->flow);
+    free(s->runners);
+    free(s->heads);
+    free(s->slab.targets);
+    free(s->slab.target_scores);
+    free(s->slab.rows);
+    free(s->slab.pairs);
+    free(s);
+}
+
+static double forward_cost(const struct model *model, const struct model_batch *batch)
+{
+    double cost = 0;
+    for (size_t i = 0; i < batch->n_segments; i++)
+        cost += eval_cost_forward(model, batch->segments[i].n_tokens);
+    return cost;
+}
+
+/** The arithmetic of a batch. */
+static void estimate(struct eval_scorer *s, const struct model_batch *batch, size_t n_rows)
+{
+    s->forward_cost = 0;
+    s->cost_begun = 0;
+    double head = 0;
+    for (size_t i = 0; i < s->n_models; i++) {
+        s->forward_cost += forward_cost(s->runners[i].model, batch);
+        head += eval_cost_head(s->runners[i].model, n_rows);
+    }
+    s->cost = s->forward_cost + head;
+}
+
+/** The slab's targets: n of the items' from `first` on, with their rows counted from `from`. */
+static enum status take_targets(struct eval_scorer *s, const struct kern_target *first, size_t n,
+                                uint32_t from, struct status_why *why)
+{
+    struct slab *slab = &s->slab;
+    if (n > slab->n_targets) {
+        free(slab->targets);
+        free(slab->target_scores);
+        slab->targets = malloc(n * sizeof *slab->targets);
+        slab->target_scores = malloc(s->n_heads * n * sizeof *slab->target_scores);
+        slab->n_targets = slab->targets && slab->target_scores ? n : 0;
+        if (!slab->n_targets)
+            return status_fail(why, STATUS_MEMORY, "no memory for %zu targets", n);
+    }
+    for (size_t i = 0; i < n; i++)
+        slab->targets[i] = (struct kern_target){first[i].row - from, first[i].token};
+    return STATUS_OK;
+}
+
+/** Where a slab lies in the items. */
+struct place {
+    size_t row, n_rows, target, n_targets;
+};
+
+/** Copy a slab's scores, in which a head has only the slab's rows, to the items'. */
+static void give_scores(const struct eval_scorer *s, const struct eval_items *items,
+                        const struct place *at)
+{
+    const struct slab *slab = &s->slab;
+    for (size_t h = 0; h < s->n_heads; h++) {
+        size_t row = h * items->n_rows + at->row;
+        size_t target = h * items->n_targets + at->target;
+        memcpy(items->row_scores + row, slab->rows + h * at->n_rows,
+               at->n_rows * sizeof *slab->rows);
+        if (items->pair_scores)
+            memcpy(items->pair_scores + row, slab->pairs + h * at->n_rows,
+                   at->n_rows * sizeof *slab->pairs);
+        if (at->n_targets)
+            memcpy(items->target_scores + target, slab->target_scores + h * at->n_targets,
+                   at->n_targets * sizeof *slab->target_scores);
+    }
+}
+
+/** Score the rows at->row .. of the items, whose targets begin at at->target. */
+static enum status score_slab(struct eval_scorer *s, const struct eval_items *items,
+                              struct place *at, struct status_why *why)
+{
+    size_t end = at->target;
+    while (end < items->n_targets && items->targets[end].row < at->row + at->n_rows)
+        end++;
+    at->n_targets = end - at->target;
+    enum status status =
+        take_targets(s, items->targets + at->target, at->n_targets, (uint32_t)at->row, why);
+    for (size_t i = 0; i < s->n_models && !status; i++) {
+        struct runner *r = &s->runners[i];
+        status = model_hidden(r->session, r->x, items->rows + at->row, at->n_rows, r->hidden, why);
+    }
+    const struct eval_row_source *base = s->flow.source;
+    size_t place = items->places ? items->places[at->row] : 0;
+    if (!status && base)
+        status = eval_row_flow_take(&s->flow, place, at->n_rows, &s->heads[0], why);
+    if (!status && s->flow.sink)
+        status = eval_row_flow_give(&s->flow, place, at->n_rows,
+                                    &s->heads[s->n_heads - s->n_models], why);
+    if (status)
+        return status;
+    struct kern_score op = {
+        .n_heads = s->n_heads,
+        .heads = s->heads,
+        .n_rows = at->n_rows,
+        .n_targets = at->n_targets,
+        .targets = s->slab.targets,
+        .rows = s->slab.rows,
+        .target_scores = s->slab.target_scores,
+        .pairs = items->pair_scores ? s->slab.pairs : NULL,
+        .want_js = items->want_js,
+    };
+    status = kern_score(s->backend, &op, why);
+    if (!status && base && base->check)
+        status = base->check(base->user, place, at->n_rows, s->slab.rows, why);
+    if (!status)
+        give_scores(s, items, at);
+    return status;
+}
+
+/** Rows from `row` on that lie one after the other among the plan's, `most` of them at most. */
+static size_t run_of_rows(const struct eval_items *items, size_t row, size_t most)
+{
+    size_t left = items->n_rows - row;
+    most = left < most ? left : most;
+    size_t n = 1;
+    while (n < most && (!items->places || items->places[row + n] == items->places[row] + n))
+        n++;
+    return n;
+}
+
+/** Tell the source of all the batch's rows. */
+static void expect_rows(const struct eval_scorer *s, const struct eval_items *items)
+{
+    const struct eval_row_source *base = s->flow.source;
+    if (!base || !base->expect)
+        return;
+    for (size_t row = 0, n; row < items->n_rows; row += n) {
+        n = run_of_rows(items, row, items->n_rows);
+        base->expect(base->user, items->places[row], n);
+    }
+}
+
+/** Every model's residual stream through all of its layers. */
+static enum status forward(struct eval_scorer *s, const struct model_batch *batch,
+                           struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < s->n_models && !status; i++) {
+        struct runner *r = &s->runners[i];
+        s->cost_at_work = forward_cost(r->model, batch);
+        status = model_embed(r->session, batch, r->x, why);
+        if (!status)
+            status =
+                model_forward(r->session, batch, 0, model_hparams(r->model)->n_layers, r->x, why);
+        s->cost_begun += s->cost_at_work;
+    }
+    return status;
+}
+
+enum status eval_scorer_run(struct eval_scorer *s, const struct model_batch *batch,
+                            const struct eval_items *items, struct eval_scorer_times *times,
+                            struct status_why *why)
+{
+    assert(items->places || (!s->flow.source && !s->flow.sink));
+    estimate(s, batch, items->n_rows);
+    expect_rows(s, items);
+    double started = base_clock_seconds();
+    enum status status = forward(s, batch, why);
+    double forwarded = base_clock_seconds();
+    struct place at = {0};
+    while (at.row < items->n_rows && !status) {
+        at.n_rows = run_of_rows(items, at.row, eval_scorer_slab_rows(&s->options, s->backend));
+        status = score_slab(s, items, &at, why);
+        at.row += at.n_rows;
+        at.target += at.n_targets;
+        double scored = (double)at.row / (double)items->n_rows;
+        report(s, (s->forward_cost + (s->cost - s->forward_cost) * scored) / s->cost);
+    }
+    if (times) {
+        times->forward += forwarded - started;
+        times->head += base_clock_seconds() - forwarded;
+    }
+    return status;
+}

@@ -1,0 +1,95 @@
+/**
+ * From a batch of segments to scores: embed, all layers, output norm, head.
+ *
+ * Every evaluator hands its batches to a scorer. A batch is segments (windows, or a prefix
+ * with its endings); what is scored are rows of the batch and, for each row, targets. Scores
+ * leave, logits never exist as a whole: hidden rows go to the head in slabs of fixed size.
+ *
+ * Several models go in step: the scorer's own is the base, and each candidate has a session and
+ * a residual stream beside it. Their heads are multiplied together, so that each candidate is
+ * compared with exact rows of the base, and the base is evaluated once for all of them. Where
+ * the rows of the base come from a source (eval/scorer/base_rows.h), all of the models are compared
+ * with those. Arrays by head begin with the base: the source, if there is one, then the scorer's
+ * own model, then the candidates.
+ */
+#ifndef EVAL_SCORER_SCORER_H
+#define EVAL_SCORER_SCORER_H
+
+#include "eval/scorer/base_rows.h"
+#include "kernels/backend.h"
+#include "model/forward/forward.h"
+
+struct eval_scorer;
+
+/** Called often during a batch; fraction: the share of its arithmetic that is done, 0 to 1. */
+typedef void eval_fraction_fn(void *user, double fraction);
+
+struct eval_scorer_options {
+    size_t max_batch;           /* largest number of tokens of a batch */
+    size_t max_rows;            /* largest number of rows that are scored in a batch */
+    size_t max_segment;         /* longest segment plus its parent */
+    size_t tile_tokens;         /* tokens per tile of the forward pass; 0: the model's default */
+    eval_fraction_fn *progress; /* may be NULL */
+    void *progress_user;
+    const struct model *const *candidates; /* beside the scorer's model; copied */
+    size_t n_candidates;                   /* 0: the model alone */
+    const struct eval_row_source *base;    /* head 0; NULL: the model is */
+    const struct eval_row_sink *sink;      /* takes the model's rows; NULL: none */
+};
+
+enum {
+    /* Rows per call of the head, at most: the hidden slab holds that many times D floats. */
+    EVAL_SLAB_ROWS = 2048,
+    /* A weight is decoded once per tile. Measured on two cores at width 2048, Q4_K: tiles of
+       512, 1024, 2048 and 4096 tokens differ by less than the noise, their memory does not. */
+    EVAL_TILE_TOKENS = 1024
+};
+
+/** What to score in a batch. All arrays are the caller's. */
+struct eval_items {
+    const uint32_t *rows; /* tokens of the batch: [n_rows], each row once */
+    size_t n_rows;
+    /* [n_rows]: what eval/scorer/base_rows.h counts each of them as; NULL without source and sink
+     */
+    const size_t *places;
+    const struct kern_target *targets; /* .row is an index into rows; in non-falling order */
+    size_t n_targets;
+    struct kern_row_score *row_scores;       /* out: [n_heads, n_rows] */
+    struct kern_target_score *target_scores; /* out: [n_heads, n_targets] */
+    struct kern_pair_score *pair_scores;     /* out: [n_heads, n_rows]; NULL: not wanted */
+    bool want_js;                            /* of the pairs; a second pass over the head */
+};
+
+/** Where the time of a batch went, in seconds; added to by eval_scorer_run. */
+struct eval_scorer_times {
+    double forward, head;
+};
+
+/**
+ * Allocate for each model a session, a residual stream and a slab. Models, backend, source and
+ * sink must outlive it; the heads must all be as long as the model's.
+ * Fails: STATUS_MEMORY, STATUS_DEVICE.
+ */
+enum status eval_scorer_open(struct eval_scorer **out, const struct model *model,
+                             struct kern_backend *backend,
+                             const struct eval_scorer_options *options, struct status_why *why);
+/** NULL is allowed. */
+void eval_scorer_close(struct eval_scorer *scorer);
+
+/**
+ * Bytes that a scorer with these options allocates, and that the backend allocates for its
+ * operations (the largest product or score).
+ */
+double eval_scorer_bytes(const struct model *model, struct kern_backend *backend,
+                         const struct eval_scorer_options *options);
+
+/**
+ * Evaluate a batch and score its items. times may be NULL.
+ * Fails: as model_forward, kern_score, the source and the sink; STATUS_CANCELLED once the backend's
+ * flag is set. On failure the outputs are undefined.
+ */
+enum status eval_scorer_run(struct eval_scorer *scorer, const struct model_batch *batch,
+                            const struct eval_items *items, struct eval_scorer_times *times,
+                            struct status_why *why);
+
+#endif

@@ -1,0 +1,62 @@
+/**
+ * What the sizes of a scorer follow from, for the scorer and for the forecast of its memory.
+ */
+#ifndef EVAL_SCORER_SHAPE_H
+#define EVAL_SCORER_SHAPE_H
+
+#include "eval/scorer/row_flow.h"
+#include "eval/scorer/scorer.h"
+
+/** Bytes of a row of a model's residual stream. */
+static inline size_t eval_scorer_row_bytes(const struct model *model)
+{
+    return (size_t)model_hparams(model)->n_embd * sizeof(float);
+}
+
+/**
+ * Rows per call of the head, at most. A device wants many at once, and takes records from where
+ * they lie a tile at a time: a source's bound on those, which is there to keep them in a
+ * processor's reach, does not count.
+ */
+static inline size_t eval_scorer_slab_rows(const struct eval_scorer_options *options,
+                                           const struct kern_backend *backend)
+{
+    const struct eval_row_source *base = options->base;
+    size_t most = options->max_rows < EVAL_SLAB_ROWS ? options->max_rows : EVAL_SLAB_ROWS;
+    if (!base || (base->kind == EVAL_ROWS_CODES && kern_describe(backend).own_memory))
+        return most;
+    return base->max_rows && base->max_rows < most ? base->max_rows : most;
+}
+
+/** A model's session, without progress. */
+static inline struct model_session_options
+eval_scorer_session(const struct eval_scorer_options *options, const struct kern_backend *backend)
+{
+    size_t preferred = kern_describe(backend).tile_tokens;
+    preferred = preferred ? preferred : EVAL_TILE_TOKENS;
+    return (struct model_session_options){
+        .tile_tokens = options->tile_tokens ? options->tile_tokens : preferred,
+        .max_batch = options->max_batch,
+        .max_segment = options->max_segment,
+    };
+}
+
+/** The i-th of the models in step: the scorer's own, then its candidates. */
+static inline const struct model *
+eval_scorer_model(const struct model *first, const struct eval_scorer_options *options, size_t i)
+{
+    return i ? options->candidates[i - 1] : first;
+}
+
+/** How rows come and go. */
+static inline struct eval_row_flow_options
+eval_scorer_flow(const struct model *model, const struct eval_scorer_options *options,
+                 const struct kern_backend *backend)
+{
+    return (struct eval_row_flow_options){.source = options->base,
+                                          .sink = options->sink,
+                                          .head = model_head(model),
+                                          .max_rows = eval_scorer_slab_rows(options, backend)};
+}
+
+#endif

@@ -1,0 +1,212 @@
+#include "eval/units/choice.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "eval/input/draw.h"
+
+/* Winogrande: where both choices leave more tokens than this, the choice itself is not scored. */
+enum { MIN_TRAILING = 3 };
+
+/** The making of a task: what its texts are put together in. */
+struct maker {
+    const struct eval_dataset *dataset;
+    const struct eval_choices_options *options;
+    const struct model_tokenizer *tokenizer;
+    char *text;
+    size_t capacity;
+};
+
+static enum status reserve(struct maker *m, size_t n_bytes, struct status_why *why)
+{
+    if (n_bytes <= m->capacity)
+        return STATUS_OK;
+    free(m->text);
+    m->text = malloc(n_bytes);
+    m->capacity = m->text ? n_bytes : 0;
+    return m->text ? STATUS_OK
+                   : status_fail(why, STATUS_MEMORY, "no memory for a text of %zu bytes", n_bytes);
+}
+
+static size_t append(struct maker *m, size_t at, struct base_string s)
+{
+    if (s.n_bytes)
+        memcpy(m->text + at, s.data, s.n_bytes);
+    return at + s.n_bytes;
+}
+
+/** The first n_bytes of the text as tokens, behind BOS where the vocabulary asks for it. */
+static enum status tokenize(struct maker *m, size_t n_bytes, struct model_tokens *out,
+                            struct status_why *why)
+{
+    out->n = 0;
+    if (model_adds_bos(m->tokenizer)) {
+        if (out->capacity == 0) {
+            out->ids = malloc(sizeof *out->ids);
+            if (!out->ids)
+                return status_fail(why, STATUS_MEMORY, "no memory for the tokens of a task");
+            out->capacity = 1;
+        }
+        out->ids[0] = model_token_bos(m->tokenizer);
+        out->n = 1;
+    }
+    return model_tokenize(m->tokenizer, m->text, n_bytes, m->options->parse_special, out, why);
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/** Characters, at least 1: bytes that do not continue one, without blanks at both ends. */
+static size_t count_chars(struct base_string s)
+{
+    size_t n = 0;
+    while (s.n_bytes && strchr(" \t\r\n", s.data[s.n_bytes - 1]) && s.data[s.n_bytes - 1])
+        s.n_bytes--;
+    while (s.n_bytes && strchr(" \t\r\n", *s.data) && *s.data)
+        s.data++, s.n_bytes--;
+    for (size_t i = 0; i < s.n_bytes; i++)
+        n += ((unsigned char)s.data[i] & 0xC0) != 0x80;
+    return n ? n : 1;
+}
+
+/**
+ * Fill in a choice: its sequence; `first` for now is the number of its tokens that are those of
+ * the text up to where the continuation begins.
+ */
+static enum status make_choice(struct maker *m, const struct eval_question *q,
+                               struct base_string text, struct eval_choice *c,
+                               struct status_why *why)
+{
+    bool winogrande = m->options->kind == EVAL_WINOGRANDE;
+    enum status status = reserve(m, q->text.n_bytes + text.n_bytes + q->after.n_bytes + 1, why);
+    if (status)
+        return status;
+    size_t n = append(m, 0, q->text);
+    size_t begin = n;
+    if (!winogrande)
+        m->text[n++] = ' ';
+    n = append(m, n, text);
+    if (winogrande)
+        begin = n;
+    n = append(m, n, q->after);
+    struct model_tokens before = {0};
+    status = tokenize(m, n, &c->tokens, why);
+    if (!status)
+        status = tokenize(m, begin, &before, why);
+    if (!status) {
+        c->first = m->options->llama_compat ? smaller(before.n, c->tokens.n)
+                                            : model_tokens_common(&before, &c->tokens);
+        c->continuation = larger(1, smaller(before.n, c->tokens.n));
+        c->n_chars = count_chars(winogrande ? q->after : text);
+        c->log_probs = calloc(c->tokens.n ? c->tokens.n : 1, sizeof *c->log_probs);
+        if (!c->log_probs)
+            status = status_fail(why, STATUS_MEMORY, "no memory for the scores of a task");
+    }
+    free(before.ids);
+    return status;
+}
+
+/** Which tokens of each sequence count. */
+static void lay_scores(const struct maker *m, struct eval_choice_task *t)
+{
+    bool winogrande = m->options->kind == EVAL_WINOGRANDE, after_choice = winogrande;
+    for (size_t i = 0; i < t->n_choices; i++) {
+        const struct eval_choice *c = &t->choices[i];
+        if (c->tokens.n - t->n_common <= MIN_TRAILING || c->first >= c->tokens.n)
+            after_choice = false;
+    }
+    t->first_scored = t->n_common;
+    for (size_t i = 0; i < t->n_choices; i++) {
+        struct eval_choice *c = &t->choices[i];
+        c->first = larger(1, after_choice ? c->first : t->n_common);
+        c->end = c->tokens.n;
+        if (winogrande && c->end - c->first > 1)
+            c->end--;
+        t->first_scored = smaller(t->first_scored, smaller(c->first, c->continuation));
+    }
+    t->first_scored = larger(1, t->first_scored);
+    t->misread = m->options->llama_compat && winogrande && !after_choice && t->n_common > 0;
+}
+
+static enum status make_task(struct maker *m, size_t index, struct eval_choice_task *t,
+                             struct status_why *why)
+{
+    const struct eval_question *q = &m->dataset->questions[index];
+    *t = (struct eval_choice_task){.index = index, .line = q->line, .answer = q->answer};
+    t->choices = calloc(q->n_choices, sizeof *t->choices);
+    if (!t->choices)
+        return status_fail(why, STATUS_MEMORY, "no memory for a task of %zu choices", q->n_choices);
+    t->n_choices = q->n_choices;
+    enum status status = STATUS_OK;
+    t->n_common = SIZE_MAX;
+    for (size_t i = 0; i < t->n_choices && !status; i++) {
+        struct eval_choice *c = &t->choices[i];
+        status = make_choice(m, q, m->dataset->choices[q->first_choice + i], c, why);
+        if (!status && c->tokens.n < 2)
+            status = status_fail(why, STATUS_FORMAT,
+                                 "task %zu (line %zu): choice %zu has %zu token%s, which leaves "
+                                 "none to predict; expected 2 or more",
+                                 index, q->line, i, c->tokens.n, status_plural(c->tokens.n));
+        if (!status)
+            t->n_common =
+                smaller(t->n_common, smaller(model_tokens_common(&t->choices[0].tokens, &c->tokens),
+                                             c->tokens.n - 1));
+    }
+    if (!status)
+        lay_scores(m, t);
+    return status;
+}
+
+enum status eval_choices_make(struct eval_choices *out, const struct eval_dataset *dataset,
+                              const struct eval_choices_options *options,
+                              const struct model_tokenizer *tokenizer, struct status_why *why)
+{
+    *out = (struct eval_choices){0};
+    bool all = options->n_tasks == 0 || options->n_tasks >= dataset->n_questions;
+    size_t n = all ? dataset->n_questions : options->n_tasks;
+    struct maker m = {.dataset = dataset, .options = options, .tokenizer = tokenizer};
+    size_t *drawn = NULL;
+    enum status status = STATUS_OK;
+    if (options->kind == EVAL_HELLASWAG || !all)
+        status =
+            eval_draw(&drawn, dataset->n_questions, n,
+                      options->kind == EVAL_HELLASWAG ? EVAL_DRAW_UNIFORM : EVAL_DRAW_SCALED, why);
+    if (!status) {
+        out->tasks = calloc(n ? n : 1, sizeof *out->tasks);
+        if (!out->tasks)
+            status = status_fail(why, STATUS_MEMORY, "no memory for %zu tasks", n);
+    }
+    for (; out->n < n && !status; out->n++) {
+        struct eval_choice_task *t = &out->tasks[out->n];
+        status = make_task(&m, drawn ? drawn[out->n] : out->n, t, why);
+        for (size_t i = 0; i < t->n_choices && !status; i++)
+            out->n_tokens_max = larger(out->n_tokens_max, t->choices[i].tokens.n);
+    }
+    free(drawn);
+    free(m.text);
+    if (status)
+        eval_choices_free(out);
+    return status;
+}
+
+void eval_choices_free(struct eval_choices *choices)
+{
+    for (size_t k = 0; k < choices->n; k++) {
+        struct eval_choice_task *t = &choices->tasks[k];
+        for (size_t i = 0; i < t->n_choices; i++) {
+            free(t->choices[i].tokens.ids);
+            free(t->choices[i].log_probs);
+        }
+        free(t->choices);
+    }
+    free(choices->tasks);
+    *choices = (struct eval_choices){0};
+}

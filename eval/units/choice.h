@@ -1,0 +1,126 @@
+/**
+ * Choice tasks: several endings of one beginning, scored by how likely the model finds them.
+ *
+ * Each choice is a token sequence. What the sequences of a task have in common is evaluated
+ * once, as a parent segment, and each of them goes on as a child; the rest is bookkeeping of
+ * which tokens count for which score. docs/evaluation.md has the procedures.
+ */
+#ifndef EVAL_UNITS_CHOICE_H
+#define EVAL_UNITS_CHOICE_H
+
+#include <stdbool.h>
+
+#include "eval/input/dataset.h"
+#include "eval/run/memory.h"
+#include "eval/run/run.h"
+#include "model/tokenizer/tokenizer.h"
+
+/** One choice of a task: its whole sequence, with BOS if the vocabulary asks for it. */
+struct eval_choice {
+    struct model_tokens tokens;
+    size_t first, end;   /* tokens whose mean log-probability is llama-perplexity's score */
+    size_t continuation; /* tokens from here to the last are the harness's continuation */
+    size_t n_chars;      /* characters that the harness divides by */
+    double *log_probs;   /* [tokens.n] of each token after those before it; 0 until evaluated,
+                            and for tokens before the task's first_scored */
+};
+
+struct eval_choice_task {
+    size_t index; /* in the file, from 0 */
+    size_t line;  /* in the file, from 1; 0: none */
+    struct eval_choice *choices;
+    size_t n_choices, answer;
+    size_t n_common;     /* tokens that all sequences begin with; each has at least one more */
+    size_t first_scored; /* tokens from here on have log-probabilities; at least 1 */
+    /* llama-perplexity reads the first log-probability of Winogrande's second sequence from the
+       row behind the last token of the first one. */
+    bool misread;
+    bool done;
+};
+
+/** Zero-initialise; release with eval_choices_free. */
+struct eval_choices {
+    struct eval_choice_task *tasks;
+    size_t n;
+    size_t n_tokens_max; /* of the longest sequence */
+};
+
+struct eval_choices_options {
+    enum eval_choice_kind kind;
+    size_t n_tasks; /* draw as many; 0 or more than there are: all */
+    bool llama_compat, parse_special;
+};
+
+/**
+ * Draw tasks and turn them into sequences, in the order in which they are reported.
+ * Fails: as eval_draw and model_tokenize; STATUS_FORMAT (a choice with nothing to score: no
+ *        token before its only one; the sentence names task and line).
+ */
+enum status eval_choices_make(struct eval_choices *out, const struct eval_dataset *dataset,
+                              const struct eval_choices_options *options,
+                              const struct model_tokenizer *tokenizer, struct status_why *why);
+void eval_choices_free(struct eval_choices *choices);
+
+struct eval_choices_run {
+    const struct model *model;
+    struct kern_backend *backend;
+    size_t batch_tokens; /* fill a batch with tasks up to so many tokens; at least one task */
+    /* Both may be NULL. A task is reported once, in order, when it is scored. */
+    void (*task_done)(void *user, size_t i);
+    void (*progress)(void *user, const struct eval_progress *progress);
+    void *user;
+    /* What the tasks are appended to; those that are in it are done, and no others: see
+       eval_resume_tasks. NULL: no journal. */
+    struct eval_journal *journal;
+};
+
+/**
+ * What eval_choices_run will take at most for all tasks, to be said before it. Fails:
+ * STATUS_MEMORY.
+ */
+enum status eval_choices_memory(struct eval_memory *out, struct eval_choices *choices,
+                                const struct eval_choices_run *run, struct status_why *why);
+
+/**
+ * Evaluate all tasks that are not done: fill in log_probs. Those that came out of a journal are
+ * reported first.
+ * stats: filled also on failure.
+ * Fails: as eval_scorer_run, STATUS_IO (the journal); the tasks done until then stay.
+ */
+enum status eval_choices_run(struct eval_choices *choices, const struct eval_choices_run *run,
+                             struct eval_run_stats *stats, struct status_why *why);
+
+/** The scores of one choice; natural logarithms. */
+struct eval_choice_score {
+    double mean;     /* llama-perplexity's: mean log-probability of tokens first .. end */
+    double sum;      /* the harness's acc: sum over the continuation */
+    double per_char; /* the harness's acc_norm: sum / n_chars */
+};
+struct eval_choice_score eval_choice_score(const struct eval_choice *choice);
+
+/** What a task's scores choose: the index of the best choice by each, the first of equals. */
+struct eval_choice_winners {
+    size_t mean, sum, per_char;
+    bool finite; /* all scores are */
+};
+/** last_wins: the last of equals wins, for the mean alone. */
+struct eval_choice_winners eval_choice_winners(const struct eval_choice_task *task, bool last_wins);
+
+/** A running count: add finished tasks in order. Zero-initialise. */
+struct eval_choice_tally {
+    size_t n, n_choices;
+    size_t n_right, n_right_sum, n_right_per_char;
+    double chance; /* sum of 1 / choices of a task */
+    size_t n_nonfinite;
+    size_t first_nonfinite; /* index of the task in the file */
+};
+struct eval_choice_winners eval_choice_tally_add(struct eval_choice_tally *tally,
+                                                 const struct eval_choice_task *task,
+                                                 bool last_wins);
+
+/** Standard error of a share f of n: sqrt(f (1 - f) / (n - 1)); 0 for n < 2. */
+double eval_share_error(double f, size_t n);
+/** The 95 % interval of a share f of n after Wilson (1927). */
+void eval_share_interval(double f, size_t n, double *low, double *high);
+
+#endif

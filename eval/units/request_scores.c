@@ -1,0 +1,299 @@
+#include "eval/units/request_scores.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** The making of sequences. */
+struct maker {
+    struct eval_request_scores *out;
+    const struct eval_request_options *options;
+    const struct model_tokenizer *tokenizer;
+    size_t line; /* of the request at work */
+    /* The last context and its tokens: requests of one context tend to follow each other. */
+    struct base_string context;
+    struct model_tokens context_tokens;
+    struct model_tokens whole;
+    char *text; /* a context and its continuation side by side */
+    size_t capacity;
+};
+
+static enum status no_memory(struct status_why *why)
+{
+    return status_fail(why, STATUS_MEMORY, "no memory for the tokens of the requests");
+}
+
+/** Where nothing else does, this token stands in front. */
+static enum status find_prefix(const struct maker *m, int32_t *id, struct status_why *why)
+{
+    *id = model_token_bos(m->tokenizer);
+    if (*id < 0)
+        *id = model_token_eos(m->tokenizer);
+    if (*id < 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "line %zu: without a context, BOS or EOS stands in front, and the "
+                           "vocabulary has neither",
+                           m->line);
+    return STATUS_OK;
+}
+
+/** Replace tokens by those of a text, behind `front` where that is not negative. */
+static enum status tokenize(const struct maker *m, struct base_string text, int32_t front,
+                            struct model_tokens *out, struct status_why *why)
+{
+    if (out->capacity == 0) {
+        out->ids = malloc(64 * sizeof *out->ids);
+        if (!out->ids)
+            return no_memory(why);
+        out->capacity = 64;
+    }
+    out->n = 0;
+    if (front >= 0)
+        out->ids[out->n++] = front;
+    return model_tokenize(m->tokenizer, text.data, text.n_bytes, m->options->parse_special, out,
+                          why);
+}
+
+/** The context's tokens into m->context_tokens, unless they are there already. */
+static enum status tokenize_context(struct maker *m, struct base_string context, int32_t front,
+                                    struct status_why *why)
+{
+    if (m->context_tokens.n && context.n_bytes == m->context.n_bytes &&
+        memcmp(context.data, m->context.data, context.n_bytes) == 0)
+        return STATUS_OK;
+    m->context = context;
+    return tokenize(m, context, front, &m->context_tokens, why);
+}
+
+/** Context and continuation side by side in m->text. */
+static enum status join(struct maker *m, const struct eval_request *r, struct base_string *joined,
+                        struct status_why *why)
+{
+    size_t n = r->context.n_bytes + r->text.n_bytes;
+    if (n > m->capacity) {
+        free(m->text);
+        m->text = malloc(n);
+        m->capacity = m->text ? n : 0;
+        if (!m->text)
+            return no_memory(why);
+    }
+    if (r->context.n_bytes)
+        memcpy(m->text, r->context.data, r->context.n_bytes);
+    if (r->text.n_bytes)
+        memcpy(m->text + r->context.n_bytes, r->text.data, r->text.n_bytes);
+    *joined = (struct base_string){m->text, n};
+    return STATUS_OK;
+}
+
+/** Give the request m->whole as its tokens, and room for the scores of the last n_scored. */
+static enum status keep(const struct maker *m, struct eval_request_score *s, size_t n_scored,
+                        struct status_why *why)
+{
+    s->n_scored = n_scored;
+    s->ids = malloc(m->whole.n * sizeof *s->ids);
+    s->log_probs = malloc((n_scored + 1) * sizeof *s->log_probs);
+    if (!s->ids || !s->log_probs)
+        return no_memory(why);
+    memcpy(s->ids, m->whole.ids, m->whole.n * sizeof *s->ids);
+    return STATUS_OK;
+}
+
+static void note_length(struct eval_request_scores *scores, const struct eval_sequence *sequence)
+{
+    if (sequence->n_tokens - 1 > scores->longest)
+        scores->longest = sequence->n_tokens - 1;
+}
+
+static enum status add_sequence(struct maker *m, struct eval_request_score *s,
+                                const struct eval_sequence *sequence, struct status_why *why)
+{
+    struct eval_request_scores *out = m->out;
+    struct eval_sequences *all = &out->sequences;
+    if (all->n == out->sequences_capacity) {
+        size_t wanted = all->n ? 2 * all->n : 64;
+        struct eval_sequence *grown =
+            wanted <= SIZE_MAX / sizeof *grown ? realloc(all->items, wanted * sizeof *grown) : NULL;
+        if (!grown)
+            return no_memory(why);
+        all->items = grown;
+        out->sequences_capacity = wanted;
+    }
+    all->items[all->n++] = *sequence;
+    note_length(out, sequence);
+    s->n_left++;
+    return STATUS_OK;
+}
+
+/** A whole text: every token is scored, in windows of n_ctx. */
+static enum status add_text(struct maker *m, const struct eval_request *r,
+                            struct eval_request_score *s, size_t owner, struct status_why *why)
+{
+    int32_t front;
+    enum status status = find_prefix(m, &front, why);
+    if (!status)
+        status = tokenize(m, r->text, front, &m->whole, why);
+    if (status)
+        return status;
+    status = keep(m, s, m->whole.n - 1, why);
+    size_t n_ctx = m->options->n_ctx;
+    for (size_t done = 0, end; done < s->n_scored && !status; done = end) {
+        end = s->n_scored - done < n_ctx ? s->n_scored : done + n_ctx;
+        size_t begin = end > n_ctx ? end - n_ctx : 0;
+        struct eval_sequence window = {
+            .ids = s->ids + begin,
+            .n_tokens = end + 1 - begin,
+            .first_scored = done + 1 - begin,
+            .owner = owner,
+            .log_probs = s->log_probs + done,
+        };
+        status = add_sequence(m, s, &window, why);
+    }
+    return status;
+}
+
+/** A text that nothing stands in front of: all of its tokens are scored after the prefix. */
+static enum status tokenize_alone(struct maker *m, struct base_string text, size_t *first_scored,
+                                  struct status_why *why)
+{
+    int32_t front;
+    *first_scored = 1;
+    enum status status = find_prefix(m, &front, why);
+    return status ? status : tokenize(m, text, front, &m->whole, why);
+}
+
+/**
+ * The tokens of a pair into m->whole: those of the context alone, then what tokens the two
+ * together have more. Where they have no more, because the continuation changes how the end of
+ * its context is cut, the tokens of the two together, scored from where they part.
+ */
+static enum status tokenize_pair(struct maker *m, const struct eval_request *r,
+                                 size_t *first_scored, struct status_why *why)
+{
+    struct base_string context = r->context, joined = {0};
+    context.n_bytes -= eval_trailing_blanks(context);
+    enum status status = join(m, r, &joined, why);
+    if (status)
+        return status;
+    if (context.n_bytes == 0)
+        return tokenize_alone(m, joined, first_scored, why);
+    int32_t front = m->options->bos ? model_token_bos(m->tokenizer) : -1;
+    status = tokenize_context(m, context, front, why);
+    if (!status)
+        status = tokenize(m, joined, front, &m->whole, why);
+    if (status)
+        return status;
+    const struct model_tokens *alone = &m->context_tokens;
+    *first_scored = alone->n;
+    if (alone->n < m->whole.n)
+        memcpy(m->whole.ids, alone->ids, alone->n * sizeof *alone->ids);
+    else
+        *first_scored = model_tokens_common(alone, &m->whole);
+    return *first_scored ? STATUS_OK : tokenize_alone(m, joined, first_scored, why);
+}
+
+/** A pair: the tokens behind the context are scored, as far back as n_ctx reaches. */
+static enum status add_pair(struct maker *m, const struct eval_request *r,
+                            struct eval_request_score *s, size_t owner, struct status_why *why)
+{
+    size_t first_scored = 0, n_ctx = m->options->n_ctx;
+    enum status status = tokenize_pair(m, r, &first_scored, why);
+    if (status)
+        return status;
+    size_t n = m->whole.n, n_scored = n - first_scored;
+    if (n_scored == 0)
+        return status_fail(why, STATUS_FORMAT, "line %zu: the continuation has no tokens", m->line);
+    if (n_scored > n_ctx)
+        return status_fail(why, STATUS_USAGE,
+                           "line %zu: the continuation has %zu tokens, more than -c %zu; give a "
+                           "larger -c, or the whole as \"text\"",
+                           m->line, n_scored, n_ctx);
+    s->n_truncated = n > n_ctx + 1 ? n - n_ctx - 1 : 0;
+    status = keep(m, s, n_scored, why);
+    if (status)
+        return status;
+    struct eval_sequence sequence = {
+        .ids = s->ids + s->n_truncated,
+        .n_tokens = n - s->n_truncated,
+        .first_scored = first_scored - s->n_truncated,
+        .owner = owner,
+        .log_probs = s->log_probs,
+    };
+    return add_sequence(m, s, &sequence, why);
+}
+
+enum status eval_request_scores_make(struct eval_request_scores *out,
+                                     const struct eval_requests *requests,
+                                     const struct eval_request_options *options,
+                                     const struct model_tokenizer *tokenizer,
+                                     struct status_why *why)
+{
+    *out = (struct eval_request_scores){0};
+    struct maker m = {.out = out, .options = options, .tokenizer = tokenizer};
+    enum status status = STATUS_OK;
+    out->items = calloc(requests->n + 1, sizeof *out->items);
+    if (!out->items)
+        status = no_memory(why);
+    while (out->n < requests->n && !status) {
+        const struct eval_request *r = &requests->items[out->n];
+        struct eval_request_score *s = &out->items[out->n];
+        s->greedy = true;
+        m.line = r->line;
+        status = r->rolling ? add_text(&m, r, s, out->n, why) : add_pair(&m, r, s, out->n, why);
+        out->n_scored += s->n_scored;
+        out->n_truncated += s->n_truncated > 0;
+        out->n++;
+    }
+    free(m.context_tokens.ids);
+    free(m.whole.ids);
+    free(m.text);
+    if (status)
+        eval_request_scores_free(out);
+    return status;
+}
+
+void eval_request_scores_free(struct eval_request_scores *scores)
+{
+    for (size_t i = 0; i < scores->n; i++) {
+        free(scores->items[i].ids);
+        free(scores->items[i].log_probs);
+    }
+    free(scores->items);
+    free(scores->sequences.items);
+    free(scores->sequences.groups);
+    *scores = (struct eval_request_scores){0};
+}
+
+void eval_request_scores_skip(struct eval_request_scores *scores, size_t n)
+{
+    struct eval_sequences *all = &scores->sequences;
+    size_t first = 0;
+    while (first < all->n && all->items[first].owner < n)
+        first++;
+    if (first)
+        memmove(all->items, all->items + first, (all->n - first) * sizeof *all->items);
+    all->n -= first;
+    scores->longest = 0;
+    for (size_t i = 0; i < all->n; i++)
+        note_length(scores, &all->items[i]);
+    for (size_t i = 0; i < n; i++)
+        scores->items[i].n_left = 0;
+}
+
+void eval_request_scores_take(struct eval_request_scores *scores, size_t g)
+{
+    const struct eval_sequence_group *group = &scores->sequences.groups[g];
+    for (size_t i = group->first; i < group->first + group->n; i++) {
+        const struct eval_sequence *sequence = &scores->sequences.items[i];
+        struct eval_request_score *s = &scores->items[sequence->owner];
+        s->greedy = s->greedy && sequence->greedy;
+        s->n_left--;
+    }
+}
+
+double eval_request_log_prob(const struct eval_request_score *s)
+{
+    double sum = 0;
+    for (size_t i = 0; i < s->n_scored; i++)
+        sum += s->log_probs[i];
+    return sum;
+}

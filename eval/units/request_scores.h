@@ -1,0 +1,72 @@
+/**
+ * Requests as an EleutherAI harness means them: which tokens a line is, which of them are scored
+ * and after what. docs/harness.md has the rules in words, and where they differ.
+ */
+#ifndef EVAL_UNITS_REQUEST_SCORES_H
+#define EVAL_UNITS_REQUEST_SCORES_H
+
+#include "eval/input/requests.h"
+#include "eval/units/sequences.h"
+#include "model/tokenizer/tokenizer.h"
+
+struct eval_request_options {
+    size_t n_ctx;       /* tokens that the model sees at once, at most */
+    bool bos;           /* contexts begin with BOS */
+    bool parse_special; /* recognise control tokens in the texts */
+};
+
+/** The tokens of a request and their scores. */
+struct eval_request_score {
+    int32_t *ids;       /* what stands in front, then the request's tokens */
+    double *log_probs;  /* [n_scored], of the last tokens of ids; valid when n_left is 0 */
+    size_t n_scored;    /* tokens of the continuation, or of the whole text */
+    size_t n_truncated; /* tokens at the begin that were left out to fit n_ctx */
+    size_t n_left;      /* sequences that are not evaluated yet */
+    bool greedy;        /* each scored token is the most likely one at its place */
+};
+
+/** Zero-initialise; release with eval_request_scores_free. */
+struct eval_request_scores {
+    struct eval_request_score *items; /* by request */
+    size_t n;
+    struct eval_sequences sequences; /* owner: the request; not grouped yet */
+    size_t sequences_capacity;
+    size_t n_scored;    /* of all requests */
+    size_t n_truncated; /* requests of which tokens were left out */
+    size_t longest;     /* inputs of the longest sequence to evaluate; 0 if there is none */
+};
+
+/**
+ * Turn requests into sequences. A context gives its blanks at the end to the continuation, which
+ * is what tokens the two together have beyond those of the context alone. Without any context,
+ * and in front of a whole text, stands BOS (EOS where the vocabulary has none). A pair longer
+ * than n_ctx loses tokens at its begin; a whole text is cut into windows side by side, the last
+ * as long as the others.
+ * Fails: STATUS_FORMAT (a continuation without tokens; no BOS or EOS where one is needed),
+ *        STATUS_USAGE (a continuation longer than n_ctx), as model_tokenize. Sentences name the
+ *        line.
+ */
+enum status eval_request_scores_make(struct eval_request_scores *out,
+                                     const struct eval_requests *requests,
+                                     const struct eval_request_options *options,
+                                     const struct model_tokenizer *tokenizer,
+                                     struct status_why *why);
+/** A zero-initialised or failed object is allowed. */
+void eval_request_scores_free(struct eval_request_scores *scores);
+
+/**
+ * The requests before n have their scores already: nothing of them is evaluated any more. Before
+ * the sequences are grouped.
+ */
+void eval_request_scores_skip(struct eval_request_scores *scores, size_t n);
+
+/** Group g of the sequences is evaluated: note it in the requests that it belongs to. */
+void eval_request_scores_take(struct eval_request_scores *scores, size_t g);
+
+/** The log-probability of a finished request: the sum over its tokens, in order. */
+double eval_request_log_prob(const struct eval_request_score *score);
+
+/** Bytes at the end of a UTF-8 text that are blanks, as Python's str.rstrip() has them. */
+size_t eval_trailing_blanks(struct base_string text);
+
+#endif

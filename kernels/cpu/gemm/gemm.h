@@ -1,0 +1,78 @@
+/**
+ * The product dst[t][r] = sum_c W[r][c] x[t][c] in pieces, for linear.c and the scoring walk.
+ *
+ * x is packed into panels of 32 tokens once per product. Weights are decoded to float32 a tile
+ * at a time, packed if the way of computing (product.h) wants it, and used for all panels while
+ * they are in the L2 cache. How the work is cut follows from cache sizes and threads and cannot
+ * change a bit.
+ */
+#ifndef KERNELS_CPU_GEMM_GEMM_H
+#define KERNELS_CPU_GEMM_GEMM_H
+
+#include "kernels/cpu/context.h"
+
+/** How a product of R rows and K columns with P panels is cut: a tile of W is n_rows x n_k. */
+struct kern_gemm_plan {
+    size_t n_rows;
+    size_t n_k;
+    size_t n_panels;   /* that a task multiplies with its tiles */
+    size_t row_floats; /* of a tile */
+    size_t tile_floats;
+};
+
+/**
+ * Choose the cut of a product with `rows` rows and n_panels panels that all threads share: into
+ * row ranges, and where they are too few for the threads, into ranges of panels too.
+ */
+struct kern_gemm_plan kern_gemm_plan(const struct kern_cpu *cpu, const struct kern_weight *w,
+                                     size_t rows, size_t n_panels);
+
+/** Tasks of a product with these rows and panels, no more than it was planned for. */
+size_t kern_gemm_n_tasks(const struct kern_gemm_plan *plan, size_t rows, size_t n_panels);
+
+/** Panels that n_tokens take. */
+size_t kern_panel_count(size_t n_tokens);
+
+/** Floats of a packed panel with n_k columns. */
+size_t kern_panel_floats(const struct kern_cpu *cpu, size_t n_k);
+
+/**
+ * Pack x [n_tokens, n_k] into out [kern_panel_count(n_tokens)] panels, with all threads.
+ * Fails: STATUS_CANCELLED.
+ */
+enum status kern_panels_pack(struct kern_cpu *cpu, const float *x, size_t n_tokens, size_t n_k,
+                             float *out);
+
+/** Called when a panel's sums are complete, while they are still in the cache. */
+typedef void kern_gemm_done_fn(void *context, size_t panel, size_t row, size_t n_rows, float *acc);
+
+/** Some rows of a weight times some packed tokens; the work of one thread. */
+struct kern_gemm_rows {
+    const struct kern_cpu *cpu;
+    const struct kern_weight *weight;
+    const struct kern_gemm_plan *plan;
+    const float *x;               /* all panels */
+    size_t n_tokens;              /* in all panels */
+    size_t first_panel, n_panels; /* n_panels <= plan->n_panels */
+    size_t row, n_rows;           /* n_rows <= plan->n_rows */
+    float *tile;                  /* plan->tile_floats, this thread's own */
+    float *acc;                   /* out: per panel a panel array [n_rows] */
+    size_t acc_stride;            /* floats from one panel's to the next's */
+    kern_gemm_done_fn *done;
+    void *context; /* for done */
+};
+
+/**
+ * Set row, n_rows, first_panel and n_panels to task `index` of a product with `rows` rows and
+ * g->n_tokens tokens.
+ */
+void kern_gemm_task(struct kern_gemm_rows *g, size_t rows, size_t index);
+
+/** Do it. Returns early, acc being rubbish, once the backend's cancel flag is set. */
+void kern_gemm_run(const struct kern_gemm_rows *g);
+
+/** y[c] = column c of row r of a weight. y: w->n_cols floats. */
+void kern_weight_decode_row(const struct kern_cpu *cpu, const struct kern_weight *w, size_t r,
+                            float *y);
+
+#endif

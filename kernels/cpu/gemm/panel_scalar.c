@@ -1,0 +1,62 @@
+/* The scalar table: the product kernels in plain C. */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/cpu/gemm/panel_scalar.h"
+
+void kern_scalar_fma_tile(const struct kern_fma_tile *op)
+{
+    size_t n_lanes = op->narrow ? KERN_NARROW : KERN_PANEL;
+    for (size_t r = 0; r < op->n_rows; r++) {
+        const float *w = op->w + r * op->w_row;
+        float *acc = op->acc + r * KERN_PANEL;
+        if (!op->resume)
+            memset(acc, 0, n_lanes * sizeof *acc);
+        for (size_t k = 0; k < op->n_k; k++) {
+            const float *x = op->x + k * KERN_PANEL;
+            for (size_t lane = 0; lane < n_lanes; lane++)
+                acc[lane] = fmaf(w[k * op->w_col], x[lane], acc[lane]);
+        }
+    }
+}
+
+void kern_scalar_panel_pack(const float *x, size_t x_stride, size_t n_lanes, size_t n_k, float *out)
+{
+    for (size_t k = 0; k < n_k; k++) {
+        for (size_t lane = 0; lane < KERN_PANEL; lane++)
+            out[k * KERN_PANEL + lane] = lane < n_lanes ? x[lane * x_stride + k] : 0.0f;
+    }
+}
+
+void kern_scalar_panel_unpack(const struct kern_panel_unpack *op)
+{
+    for (size_t lane = 0; lane < op->n_lanes; lane++) {
+        float *y = op->y + lane * op->y_stride;
+        for (size_t r = 0; r < op->n_rows; r++) {
+            float value = op->acc[r * KERN_PANEL + lane];
+            if (op->scale != 1.0f)
+                value *= op->scale;
+            if (op->bias)
+                value += op->bias[r];
+            y[r] = op->accumulate ? value + y[r] : value;
+        }
+    }
+}
+
+void kern_scalar_panel_scale(float *acc, size_t n_rows, const float *factor)
+{
+    for (size_t r = 0; r < n_rows; r++) {
+        for (size_t lane = 0; lane < KERN_PANEL; lane++)
+            acc[r * KERN_PANEL + lane] *= factor[lane];
+    }
+}
+
+const struct kern_table kern_table_scalar = {
+    .fma_tile = kern_scalar_fma_tile,
+    .panel_pack = kern_scalar_panel_pack,
+    .panel_unpack = kern_scalar_panel_unpack,
+    .panel_scale = kern_scalar_panel_scale,
+    .bf16_pack_row = kern_scalar_bf16_pack_row,
+    .bf16_pack_panel = kern_scalar_bf16_pack_panel,
+    .bf16_pack_lanes = kern_scalar_bf16_pack_lanes,
+};

@@ -1,0 +1,46 @@
+/**
+ * Ways to compute a product of weights and tokens: a microkernel, and how its operands lie.
+ *
+ *   float32        Weights as decoded, tokens as panel arrays. Every output is one chain of fused
+ *                  multiply-adds in the order of the columns: the same bits on every ISA.
+ *   bf16 triples   Both operands as hi + lo in bfloat16 (bf16.h), three products: lo hi, hi hi,
+ *                  hi lo. Float32-faithful: besides the summation's, an error of 3 * 2^-16 of
+ *                  the sum of magnitudes at most, about 5e-6 of ||y|| for gaussian data.
+ *   bf16           One product, hi hi: 2^-7 at most, about 2.4e-3 of ||y||.
+ *
+ * The sums in bfloat16 are what tile instructions define: of each 32 columns, two chains of
+ * fused multiply-adds (even and odd columns), which are added and then added to the output. So
+ * here too an output depends on its own row and token only, and adding zeros changes nothing.
+ * All of it flushes denormals to zero. An infinity or NaN in an operand makes the outputs that
+ * it meets NaN, or infinite.
+ */
+#ifndef KERNELS_CPU_GEMM_PRODUCT_H
+#define KERNELS_CPU_GEMM_PRODUCT_H
+
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/table.h"
+
+struct kern_product {
+    enum kern_products kind;
+    /* In bfloat16 `w` and `x` of the call are packed operands, and w_row is the floats that a
+     * row takes of its group. */
+    kern_fma_tile_fn *multiply;
+    unsigned n_parts; /* of bfloat16; 0: operands are float32 */
+    size_t slab_k;    /* columns per tile of weights: a multiple of every block size */
+    size_t row_grain; /* rows that are multiplied together: tiles should have a multiple */
+};
+
+/**
+ * The product that `options` ask for, as far as this processor, the system and the instructions
+ * themselves (they are tried first) allow. remark: out, one line that says what was asked for in
+ * vain, or "".
+ */
+void kern_product_choose(struct kern_product *out, const struct kern_table *table,
+                         const struct kern_cpu_options *options, const char **remark);
+
+/** Floats that a row of a weight tile with n_k columns takes. */
+size_t kern_product_row_floats(const struct kern_product *product, size_t n_k);
+/** Floats that a packed panel of tokens takes. */
+size_t kern_product_panel_floats(const struct kern_product *product, size_t n_k);
+
+#endif

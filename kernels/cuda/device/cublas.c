@@ -1,0 +1,290 @@
+#include "kernels/cuda/device/cublas.h"
+
+#include <cublasLt.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CANDIDATES = 32 /* algorithms that the library may propose */ };
+
+/** The library's functions that are used. */
+struct functions {
+    cublasStatus_t (*create)(cublasLtHandle_t *);
+    cublasStatus_t (*destroy)(cublasLtHandle_t);
+    const char *(*status_name)(cublasStatus_t);
+    cublasStatus_t (*desc_create)(cublasLtMatmulDesc_t *, cublasComputeType_t, cudaDataType_t);
+    cublasStatus_t (*desc_destroy)(cublasLtMatmulDesc_t);
+    cublasStatus_t (*desc_set)(cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, const void *,
+                               size_t);
+    cublasStatus_t (*layout_create)(cublasLtMatrixLayout_t *, cudaDataType_t, uint64_t, uint64_t,
+                                    int64_t);
+    cublasStatus_t (*layout_destroy)(cublasLtMatrixLayout_t);
+    cublasStatus_t (*preference_create)(cublasLtMatmulPreference_t *);
+    cublasStatus_t (*preference_destroy)(cublasLtMatmulPreference_t);
+    cublasStatus_t (*preference_set)(cublasLtMatmulPreference_t,
+                                     cublasLtMatmulPreferenceAttributes_t, const void *, size_t);
+    cublasStatus_t (*heuristic)(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+                                cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int,
+                                cublasLtMatmulHeuristicResult_t *, int *);
+    cublasStatus_t (*config_get)(const cublasLtMatmulAlgo_t *, cublasLtMatmulAlgoConfigAttributes_t,
+                                 void *, size_t, size_t *);
+    cublasStatus_t (*check)(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+                            cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                            const cublasLtMatmulAlgo_t *, cublasLtMatmulHeuristicResult_t *);
+    cublasStatus_t (*matmul)(cublasLtHandle_t, cublasLtMatmulDesc_t, const void *, const void *,
+                             cublasLtMatrixLayout_t, const void *, cublasLtMatrixLayout_t,
+                             const void *, const void *, cublasLtMatrixLayout_t, void *,
+                             cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t *, void *, size_t,
+                             cudaStream_t);
+};
+
+/** The algorithms for a planned shape, in the library's order. */
+struct plan {
+    size_t n_a, n_b, n_k;
+    cublasLtMatmulAlgo_t algorithms[KERN_CUDA_MAX_ALGORITHMS];
+    size_t n_algorithms;
+};
+
+struct kern_cublas {
+    void *library;
+    struct functions f;
+    cublasLtHandle_t handle;
+    cublasLtMatmulDesc_t desc;
+    struct plan *plans;
+    size_t n_plans, capacity;
+};
+
+/** Layouts of a product: c is column-major [n_a, n_b] = a^T b. */
+struct layouts {
+    cublasLtMatrixLayout_t a, b, c;
+};
+
+static enum status failed(const struct kern_cublas *blas, cublasStatus_t code, const char *what,
+                          struct status_why *why)
+{
+    return status_fail(why, STATUS_DEVICE, "cuBLASLt: %s: %s", what, blas->f.status_name(code));
+}
+
+static void *open_library(void)
+{
+    static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12",
+                                        "/usr/local/cuda/lib64/libcublasLt.so"};
+    void *library = NULL;
+    for (size_t i = 0; !library && i < sizeof names / sizeof *names; i++)
+        /* It has registered its kernels with the driver: it stays for the next backend. */
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    return library;
+}
+
+/** Look up a function; *found becomes false where there is none. */
+static void load(void *library, const char *name, void *function, bool *found)
+{
+    void *symbol = dlsym(library, name);
+    *found = *found && symbol;
+    memcpy(function, &symbol, sizeof symbol);
+}
+
+static bool load_all(struct functions *f, void *library)
+{
+    bool found = true;
+    load(library, "cublasLtCreate", &f->create, &found);
+    load(library, "cublasLtDestroy", &f->destroy, &found);
+    load(library, "cublasLtGetStatusName", &f->status_name, &found);
+    load(library, "cublasLtMatmulDescCreate", &f->desc_create, &found);
+    load(library, "cublasLtMatmulDescDestroy", &f->desc_destroy, &found);
+    load(library, "cublasLtMatmulDescSetAttribute", &f->desc_set, &found);
+    load(library, "cublasLtMatrixLayoutCreate", &f->layout_create, &found);
+    load(library, "cublasLtMatrixLayoutDestroy", &f->layout_destroy, &found);
+    load(library, "cublasLtMatmulPreferenceCreate", &f->preference_create, &found);
+    load(library, "cublasLtMatmulPreferenceDestroy", &f->preference_destroy, &found);
+    load(library, "cublasLtMatmulPreferenceSetAttribute", &f->preference_set, &found);
+    load(library, "cublasLtMatmulAlgoGetHeuristic", &f->heuristic, &found);
+    load(library, "cublasLtMatmulAlgoConfigGetAttribute", &f->config_get, &found);
+    load(library, "cublasLtMatmulAlgoCheck", &f->check, &found);
+    load(library, "cublasLtMatmul", &f->matmul, &found);
+    return found;
+}
+
+/** a transposed, float32 sums. */
+static enum status make_desc(struct kern_cublas *blas, struct status_why *why)
+{
+    cublasStatus_t code = blas->f.desc_create(&blas->desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    const cublasOperation_t transposed = CUBLAS_OP_T;
+    if (code == CUBLAS_STATUS_SUCCESS)
+        code = blas->f.desc_set(blas->desc, CUBLASLT_MATMUL_DESC_TRANSA, &transposed,
+                                sizeof transposed);
+    return code == CUBLAS_STATUS_SUCCESS ? STATUS_OK
+                                         : failed(blas, code, "describing a product", why);
+}
+
+enum status kern_cublas_open(struct kern_cublas **out, struct status_why *why)
+{
+    *out = NULL;
+    struct kern_cublas *blas = calloc(1, sizeof *blas);
+    if (!blas)
+        return status_fail(why, STATUS_MEMORY, "no memory for cuBLASLt's functions");
+    blas->library = open_library();
+    if (!blas->library || !load_all(&blas->f, blas->library)) {
+        kern_cublas_close(blas);
+        return status_fail(why, STATUS_DEVICE,
+                           "libcublasLt.so.13 (or .12) could not be loaded; install CUDA's cuBLAS, "
+                           "or use --precision exact, which does without");
+    }
+    cublasStatus_t code = blas->f.create(&blas->handle);
+    enum status status =
+        code == CUBLAS_STATUS_SUCCESS ? make_desc(blas, why) : failed(blas, code, "starting", why);
+    if (status != STATUS_OK) {
+        kern_cublas_close(blas);
+        return status;
+    }
+    *out = blas;
+    return STATUS_OK;
+}
+
+void kern_cublas_close(struct kern_cublas *blas)
+{
+    if (!blas)
+        return;
+    if (blas->desc)
+        blas->f.desc_destroy(blas->desc);
+    if (blas->handle)
+        blas->f.destroy(blas->handle);
+    if (blas->library)
+        dlclose(blas->library);
+    free(blas->plans);
+    free(blas);
+}
+
+static void layouts_close(const struct kern_cublas *blas, struct layouts *l)
+{
+    cublasLtMatrixLayout_t *all[] = {&l->a, &l->b, &l->c};
+    for (size_t i = 0; i < 3; i++) {
+        if (*all[i])
+            blas->f.layout_destroy(*all[i]);
+    }
+}
+
+static enum status layouts_open(const struct kern_cublas *blas, struct layouts *l, size_t n_a,
+                                size_t n_b, size_t n_k, struct status_why *why)
+{
+    *l = (struct layouts){0};
+    cublasStatus_t code = blas->f.layout_create(&l->a, CUDA_R_16F, n_k, n_a, (int64_t)n_k);
+    if (code == CUBLAS_STATUS_SUCCESS)
+        code = blas->f.layout_create(&l->b, CUDA_R_16F, n_k, n_b, (int64_t)n_k);
+    if (code == CUBLAS_STATUS_SUCCESS)
+        code = blas->f.layout_create(&l->c, CUDA_R_32F, n_a, n_b, (int64_t)n_a);
+    if (code == CUBLAS_STATUS_SUCCESS)
+        return STATUS_OK;
+    layouts_close(blas, l);
+    return failed(blas, code, "describing a matrix", why);
+}
+
+/** Whether an algorithm adds each sum in one piece. */
+static bool never_splits(const struct kern_cublas *blas, const cublasLtMatmulAlgo_t *algo)
+{
+    int32_t n_splits = 0;
+    uint32_t reduction = CUBLASLT_REDUCTION_SCHEME_MASK;
+    size_t written = 0;
+    return blas->f.config_get(algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &n_splits, sizeof n_splits,
+                              &written) == CUBLAS_STATUS_SUCCESS &&
+           blas->f.config_get(algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &reduction,
+                              sizeof reduction, &written) == CUBLAS_STATUS_SUCCESS &&
+           n_splits <= 1 && reduction == CUBLASLT_REDUCTION_SCHEME_NONE;
+}
+
+/** The library's first proposals that need no workspace and never split a sum. */
+static enum status make_plan(const struct kern_cublas *blas, struct plan *plan,
+                             struct status_why *why)
+{
+    struct layouts l;
+    enum status status = layouts_open(blas, &l, plan->n_a, plan->n_b, plan->n_k, why);
+    if (status != STATUS_OK)
+        return status;
+    cublasLtMatmulPreference_t preference = NULL;
+    cublasLtMatmulHeuristicResult_t results[CANDIDATES];
+    int n = 0;
+    const uint64_t workspace = 0;
+    const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE;
+    cublasStatus_t code = blas->f.preference_create(&preference);
+    if (code == CUBLAS_STATUS_SUCCESS)
+        code = blas->f.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                      &workspace, sizeof workspace);
+    if (code == CUBLAS_STATUS_SUCCESS)
+        code = blas->f.preference_set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                      &schemes, sizeof schemes);
+    if (code == CUBLAS_STATUS_SUCCESS)
+        code = blas->f.heuristic(blas->handle, blas->desc, l.a, l.b, l.c, l.c, preference,
+                                 CANDIDATES, results, &n);
+    if (preference)
+        blas->f.preference_destroy(preference);
+    layouts_close(blas, &l);
+    plan->n_algorithms = 0;
+    for (int i = 0; code == CUBLAS_STATUS_SUCCESS && i < n; i++) {
+        if (results[i].state == CUBLAS_STATUS_SUCCESS && results[i].workspaceSize == 0 &&
+            never_splits(blas, &results[i].algo) && plan->n_algorithms < KERN_CUDA_MAX_ALGORITHMS)
+            plan->algorithms[plan->n_algorithms++] = results[i].algo;
+    }
+    if (plan->n_algorithms == 0)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "cuBLASLt has no algorithm for a product of %zu x %zu x %zu halves that "
+                           "adds in one piece (%s); --precision exact does without cuBLAS",
+                           plan->n_a, plan->n_b, plan->n_k, blas->f.status_name(code));
+    return STATUS_OK;
+}
+
+static enum status find(struct kern_cublas *blas, const struct kern_cuda_gemm *gemm,
+                        const struct plan **plan, struct status_why *why)
+{
+    for (size_t i = 0; i < blas->n_plans; i++) {
+        *plan = &blas->plans[i];
+        if ((*plan)->n_a == gemm->plan_a && (*plan)->n_b == gemm->plan_b &&
+            (*plan)->n_k == gemm->n_k)
+            return STATUS_OK;
+    }
+    if (blas->n_plans == blas->capacity) {
+        size_t capacity = 2 * blas->capacity + 16;
+        struct plan *plans = realloc(blas->plans, capacity * sizeof *plans);
+        if (!plans)
+            return status_fail(why, STATUS_MEMORY, "no memory for %zu products", capacity);
+        blas->plans = plans;
+        blas->capacity = capacity;
+    }
+    struct plan *new = &blas->plans[blas->n_plans];
+    *new = (struct plan){.n_a = gemm->plan_a, .n_b = gemm->plan_b, .n_k = gemm->n_k};
+    enum status status = make_plan(blas, new, why);
+    blas->n_plans += status == STATUS_OK;
+    *plan = new;
+    return status;
+}
+
+enum status kern_cublas_multiply(struct kern_cublas *blas, const struct kern_cuda_gemm *gemm,
+                                 void *stream, struct status_why *why)
+{
+    const struct plan *plan = NULL;
+    struct layouts l;
+    enum status status = find(blas, gemm, &plan, why);
+    if (status == STATUS_OK && gemm->algorithm >= plan->n_algorithms)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "cuBLASLt has %zu algorithms of %zu x %zu x %zu", plan->n_algorithms,
+                           plan->n_a, plan->n_b, plan->n_k);
+    if (status == STATUS_OK)
+        status = layouts_open(blas, &l, gemm->n_a, gemm->n_b, gemm->n_k, why);
+    if (status != STATUS_OK)
+        return status;
+    const cublasLtMatmulAlgo_t *algo = &plan->algorithms[gemm->algorithm];
+    cublasLtMatmulHeuristicResult_t checked;
+    cublasStatus_t code =
+        blas->f.check(blas->handle, blas->desc, l.a, l.b, l.c, l.c, algo, &checked);
+    if (code != CUBLAS_STATUS_SUCCESS || checked.workspaceSize > 0) {
+        layouts_close(blas, &l);
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "cuBLASLt cannot multiply %zu x %zu x %zu halves as it does %zu x %zu",
+                           gemm->n_a, gemm->n_b, gemm->n_k, gemm->plan_a, gemm->plan_b);
+    }
+    const float one = 1.0f, beta = gemm->accumulate ? 1.0f : 0.0f;
+    code = blas->f.matmul(blas->handle, blas->desc, &one, gemm->a, l.a, gemm->b, l.b, &beta,
+                          gemm->c, l.c, gemm->c, l.c, algo, NULL, 0, (cudaStream_t)stream);
+    layouts_close(blas, &l);
+    return code == CUBLAS_STATUS_SUCCESS ? STATUS_OK : failed(blas, code, "multiplying", why);
+}

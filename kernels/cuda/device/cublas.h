@@ -1,0 +1,21 @@
+/**
+ * Products by cuBLASLt. The library is loaded when the first product is asked for, so that the
+ * program starts, and computes exactly, on machines without it.
+ */
+#ifndef KERNELS_CUDA_DEVICE_CUBLAS_H
+#define KERNELS_CUDA_DEVICE_CUBLAS_H
+
+#include "kernels/cuda/device/device.h"
+
+struct kern_cublas;
+
+/** For the current device. Fails: STATUS_DEVICE (no library, or it fails), STATUS_MEMORY. */
+enum status kern_cublas_open(struct kern_cublas **out, struct status_why *why);
+/** NULL is allowed. */
+void kern_cublas_close(struct kern_cublas *blas);
+
+/** A product, as struct kern_cuda_gemm has it; stream: a cudaStream_t. */
+enum status kern_cublas_multiply(struct kern_cublas *blas, const struct kern_cuda_gemm *gemm,
+                                 void *stream, struct status_why *why);
+
+#endif

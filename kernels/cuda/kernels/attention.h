@@ -1,0 +1,284 @@
+/**
+ * Causal attention in flash style: a block of threads takes KERN_ATTENTION_QUERIES queries of one
+ * span under one head and walks their keys KERN_KEY_BLOCK at a time: scores, online softmax,
+ * values. Scores never leave the chip.
+ *
+ * Per token and layer it must do 4 d H operations for each key that a query sees, in float32
+ * without tensor cores; it must read q and write out once (8 d H bytes per token) and read the
+ * keys and values of the span once per KERN_ATTENTION_QUERIES queries and head (from L2: all
+ * blocks of a span read the same ones). At 512 tokens of context it is bound by arithmetic.
+ *
+ * Every output is the CPU's chain (kernels/cpu/attention/attention.c, softmax.c): scores along d,
+ * the sum along the keys of a block, values along the keys; so the bits are the CPU's. As there, a
+ * value that a query must not see is multiplied by 0, and where that shows (a result that is not
+ * finite) the walk is repeated without the products that are masked.
+ */
+#ifndef KERNELS_CUDA_KERNELS_ATTENTION_H
+#define KERNELS_CUDA_KERNELS_ATTENTION_H
+
+#include <math.h>
+
+#include "kernels/cuda/kernels/attention_view.h"
+#include "kernels/numerics/fmath.h"
+
+enum {
+    KERN_ATTENTION_THREADS = 128,
+    KERN_ATTENTION_QUERIES = 32,
+    KERN_ATTENTION_DIMS = 64,  /* of keys or values in shared memory at a time */
+    KERN_ATTENTION_CHUNKS = 4, /* of those: heads of up to 256 elements */
+    KERN_ATTENTION_PITCH = 64 + 4,
+    KERN_ATTENTION_Q_PITCH = KERN_ATTENTION_QUERIES + 4
+};
+
+/**
+ * Followed by the queries, turned: [head_size][KERN_ATTENTION_Q_PITCH]. A multiple of 16 bytes, so
+ * that four neighbours of any of these arrays are one load.
+ */
+struct kern_attention_shared {
+    float kv[KERN_ATTENTION_DIMS * KERN_ATTENTION_PITCH]; /* keys turned, or values */
+    float s[KERN_KEY_BLOCK * KERN_ATTENTION_Q_PITCH];     /* [key][query] */
+    float max[KERN_ATTENTION_QUERIES], sum[KERN_ATTENTION_QUERIES];
+    float part[4][KERN_ATTENTION_QUERIES]; /* maxima of quarters of the keys */
+    float rescale[KERN_ATTENTION_QUERIES], reference[KERN_ATTENTION_QUERIES];
+    uint32_t not_finite;
+} __attribute__((aligned(16)));
+
+/** What all threads of a block know. */
+struct kern_attention_block {
+    struct kern_attention_view view;
+    struct kern_attention_shared *s;
+    float *q;
+    bool careful;
+};
+
+/** Sums of values: 4 queries times 4 elements of each chunk. */
+struct kern_attention_sums {
+    float out[KERN_ATTENTION_CHUNKS][4][4];
+};
+
+KERN_INLINE void kern_attention_load_queries(const struct kern_attention_block *b)
+{
+    unsigned d = (unsigned)b->view.a->head_size;
+    for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
+         t += kern_thread_step(KERN_ATTENTION_THREADS)) {
+        for (unsigned i = t; i < KERN_ATTENTION_QUERIES * d; i += KERN_ATTENTION_THREADS) {
+            unsigned query = i / d, e = i % d;
+            float q = query < b->view.n_queries
+                          ? b->view.a->q[kern_attention_query_offset(&b->view, query) + e]
+                          : 0;
+            b->q[e * KERN_ATTENTION_Q_PITCH + query] = q;
+        }
+    }
+}
+
+/**
+ * Elements from .. from + n - 1 of n_keys keys or values: kv[element][key] if turned, else
+ * kv[key][element]. Lanes go along the elements, so that reading is coalesced.
+ */
+KERN_INLINE void kern_attention_load(const struct kern_attention_block *b, const float *rows,
+                                     size_t key, size_t n_keys, size_t from, bool turned)
+{
+    size_t left = b->view.a->head_size - from;
+    unsigned n = left < KERN_ATTENTION_DIMS ? (unsigned)left : KERN_ATTENTION_DIMS;
+    for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
+         t += kern_thread_step(KERN_ATTENTION_THREADS)) {
+        unsigned e = t % KERN_ATTENTION_DIMS;
+        for (unsigned j = t / KERN_ATTENTION_DIMS; j < KERN_KEY_BLOCK;
+             j += KERN_ATTENTION_THREADS / KERN_ATTENTION_DIMS) {
+            bool real = j < n_keys && e < n;
+            float x = real ? rows[kern_attention_offset(&b->view, key + j) + from + e] : 0.0f;
+            b->s->kv[turned ? e * KERN_ATTENTION_PITCH + j : j * KERN_ATTENTION_PITCH + e] = x;
+        }
+    }
+}
+
+/** s[key][query] = q . k: a thread has 4 queries and 4 keys, and chains along the elements. */
+KERN_INLINE void kern_attention_scores(const struct kern_attention_block *b, size_t key,
+                                       size_t n_keys)
+{
+    float sums[KERN_SLOTS(KERN_ATTENTION_THREADS)][4][4];
+    struct kern_attention_shared *s = b->s;
+    size_t d = b->view.a->head_size;
+    for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
+         t += kern_thread_step(KERN_ATTENTION_THREADS)) {
+        for (unsigned i = 0; i < 16; i++)
+            sums[kern_slot(t)][i / 4][i % 4] = 0.0f;
+    }
+    for (size_t from = 0; from < d; from += KERN_ATTENTION_DIMS) {
+        unsigned n = d - from < KERN_ATTENTION_DIMS ? (unsigned)(d - from) : KERN_ATTENTION_DIMS;
+        kern_attention_load(b, b->view.a->k, key, n_keys, from, true);
+        kern_barrier();
+        for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
+             t += kern_thread_step(KERN_ATTENTION_THREADS)) {
+            const float *q = b->q + from * KERN_ATTENTION_Q_PITCH + t / 16 * 4;
+            const float *k = s->kv + t % 16 * 4;
+            for (unsigned e = 0; e < n; e++) {
+                for (unsigned i = 0; i < 16; i++) {
+                    float *sum = &sums[kern_slot(t)][i / 4][i % 4];
+                    *sum = fmaf(k[e * KERN_ATTENTION_PITCH + i % 4],
+                                q[e * KERN_ATTENTION_Q_PITCH + i / 4], *sum);
+                }
+            }
+        }
+        kern_barrier();
+    }
+    for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
+         t += kern_thread_step(KERN_ATTENTION_THREADS)) {
+        for (unsigned i = 0; i < 16; i++)
+            s->s[(t % 16 * 4 + i % 4) * KERN_ATTENTION_Q_PITCH + t / 16 * 4 + i / 4] =
+                sums[kern_slot(t)][i / 4][i % 4] * b->view.a->scale;
+    }
+    kern_barrier();
+}
+
+/** The softmax of a block of keys; see struct kern_softmax_block. Four threads share a query. */
+KERN_INLINE void kern_attention_softmax(const struct kern_attention_block *b, size_t key,
+                                        size_t n_keys)
+{
+    struct kern_attention_shared *s = b->s;
+    for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
+         t += kern_thread_step(KERN_ATTENTION_THREADS)) {
+        unsigned query = t % KERN_ATTENTION_QUERIES, part = t / KERN_ATTENTION_QUERIES;
+        float max = -INFINITY;
+        for (unsigned j = 16 * part; j < 16 * part + 16 && j < n_keys; j++) {
+            float x = s->s[j * KERN_ATTENTION_Q_PITCH + query];
+            if (kern_attention_sees(&b->view, query, key + j) && x > max)
+                max = x;
+        }
+        s->part[part][query] = max;
+    }
+    kern_barrier();
+    for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_QUERIES;
+         t += kern_thread_step(KERN_ATTENTION_THREADS)) {
+        float old = s->max[t], max = old;
+        for (unsigned part = 0; part < 4; part++)
+            max = s->part[part][t] > max ? s->part[part][t] : max;
+        s->reference[t] = max == -INFINITY ? 0.0f : max;
+        s->rescale[t] = old == -INFINITY ? 1.0f : fmath_exp_f32(old - max);
+        s->max[t] = max;
+    }
+    kern_barrier();
+    for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
+         t += kern_thread_step(KERN_ATTENTION_THREADS)) {
+        unsigned query = t % KERN_ATTENTION_QUERIES, part = t / KERN_ATTENTION_QUERIES;
+        for (unsigned j = 16 * part; j < 16 * part + 16 && j < n_keys; j++) {
+            float *x = &s->s[j * KERN_ATTENTION_Q_PITCH + query];
+            float p = fmath_exp_f32(*x - s->reference[query]);
+            *x = kern_attention_sees(&b->view, query, key + j) ? p : 0.0f;
+        }
+    }
+    kern_barrier();
+    for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_QUERIES;
+         t += kern_thread_step(KERN_ATTENTION_THREADS)) {
+        float sum = 0.0f;
+        for (unsigned j = 0; j < n_keys; j++)
+            sum += s->s[j * KERN_ATTENTION_Q_PITCH + t];
+        s->sum[t] = fmaf(s->sum[t], s->rescale[t], sum);
+    }
+}
+
+/** One thread's part of adding p times v of a chunk of elements. */
+KERN_INLINE void kern_attention_add(const struct kern_attention_block *b, size_t key, size_t n_keys,
+                                    unsigned t, float (*out)[4])
+{
+    const float *p = b->s->s + t / 16 * 4, *v = b->s->kv + t % 16 * 4;
+    for (unsigned i = 0; i < 16; i++)
+        out[i / 4][i % 4] *= b->s->rescale[t / 16 * 4 + i / 4];
+    for (unsigned j = 0; j < n_keys; j++) {
+        for (unsigned i = 0; i < 16; i++) {
+            if (b->careful && !kern_attention_sees(&b->view, t / 16 * 4 + i / 4, key + j))
+                continue;
+            out[i / 4][i % 4] = fmaf(v[j * KERN_ATTENTION_PITCH + i % 4],
+                                     p[j * KERN_ATTENTION_Q_PITCH + i / 4], out[i / 4][i % 4]);
+        }
+    }
+}
+
+KERN_INLINE void kern_attention_values(const struct kern_attention_block *b, size_t key,
+                                       size_t n_keys, struct kern_attention_sums *sums)
+{
+    KERN_UNROLL
+    for (unsigned chunk = 0; chunk < KERN_ATTENTION_CHUNKS; chunk++) {
+        size_t from = (size_t)chunk * KERN_ATTENTION_DIMS;
+        if (from >= b->view.a->head_size)
+            break;
+        kern_attention_load(b, b->view.a->v, key, n_keys, from, false);
+        kern_barrier();
+        for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
+             t += kern_thread_step(KERN_ATTENTION_THREADS))
+            kern_attention_add(b, key, n_keys, t, sums[kern_slot(t)].out[chunk]);
+        kern_barrier();
+    }
+}
+
+/** The element of a thread's sums, or a number that is not the head's. */
+KERN_INLINE size_t kern_attention_element(unsigned t, unsigned chunk, unsigned i)
+{
+    return (size_t)chunk * KERN_ATTENTION_DIMS + t % 16 * 4 + i % 4;
+}
+
+/** Divide by the sums, note what is not finite, write. */
+KERN_INLINE void kern_attention_finish(const struct kern_attention_block *b,
+                                       struct kern_attention_sums *sums)
+{
+    size_t d = b->view.a->head_size;
+    for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
+         t += kern_thread_step(KERN_ATTENTION_THREADS)) {
+        KERN_UNROLL
+        for (unsigned chunk = 0; chunk < KERN_ATTENTION_CHUNKS; chunk++) {
+            for (unsigned i = 0; i < 16; i++) {
+                unsigned query = t / 16 * 4 + i / 4;
+                size_t e = kern_attention_element(t, chunk, i);
+                if (query >= b->view.n_queries || e >= d)
+                    continue;
+                float x = sums[kern_slot(t)].out[chunk][i / 4][i % 4] * (1.0f / b->s->sum[query]);
+                b->view.a->out[kern_attention_query_offset(&b->view, query) + e] = x;
+                if (!(fabsf(x) < INFINITY))
+                    kern_atomic_max(&b->s->not_finite, 1);
+            }
+        }
+    }
+    kern_barrier();
+}
+
+KERN_INLINE void kern_attention_walk(const struct kern_attention_block *b)
+{
+    struct kern_attention_sums sums[KERN_SLOTS(KERN_ATTENTION_THREADS)];
+    for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
+         t += kern_thread_step(KERN_ATTENTION_THREADS)) {
+        for (unsigned i = 0; i < KERN_ATTENTION_CHUNKS * 16; i++)
+            sums[kern_slot(t)].out[i / 16][i / 4 % 4][i % 4] = 0.0f;
+        if (t < KERN_ATTENTION_QUERIES) {
+            b->s->max[t] = -INFINITY;
+            b->s->sum[t] = 0.0f;
+        }
+        if (t == 0)
+            b->s->not_finite = 0;
+    }
+    kern_barrier();
+    for (size_t key = b->view.key_begin; key < b->view.key_end; key += KERN_KEY_BLOCK) {
+        size_t left = b->view.key_end - key, n_keys = left < KERN_KEY_BLOCK ? left : KERN_KEY_BLOCK;
+        kern_attention_scores(b, key, n_keys);
+        kern_attention_softmax(b, key, n_keys);
+        kern_attention_values(b, key, n_keys, sums);
+    }
+    kern_attention_finish(b, sums);
+}
+
+KERN_INLINE void kern_attend_block(const struct kern_attention_args *a, size_t block, void *shared)
+{
+    struct kern_attention_block b;
+    b.view = kern_attention_view_of(a, block, KERN_ATTENTION_QUERIES, KERN_KEY_BLOCK);
+    b.s = (struct kern_attention_shared *)shared;
+    b.q = (float *)(b.s + 1);
+    kern_attention_load_queries(&b);
+    b.careful = false;
+    kern_attention_walk(&b);
+    if (b.s->not_finite) {
+        kern_barrier();
+        b.careful = true;
+        kern_attention_walk(&b);
+    }
+}
+
+#endif

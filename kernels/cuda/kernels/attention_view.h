@@ -1,0 +1,91 @@
+/**
+ * What the attention kernels have in common: what they are asked for, and which keys a block's
+ * queries see. k_attention.h has the one in float32, k_flash.h the one on tensor cores.
+ */
+#ifndef KERNELS_CUDA_KERNELS_ATTENTION_VIEW_H
+#define KERNELS_CUDA_KERNELS_ATTENTION_VIEW_H
+
+#include <stdbool.h>
+
+#include "kernels/backend.h"
+#include "kernels/cuda/kernels/thread.h"
+
+/** Queries first .. of a span. */
+struct kern_attention_task {
+    uint32_t span, first;
+};
+
+struct kern_attention_args {
+    const float *q, *k, *v;
+    float *out;
+    size_t n_heads, n_kv_heads, head_size;
+    float scale;
+    size_t sliding_window;
+    const struct kern_span *spans;
+    const struct kern_attention_task *tasks; /* a block for each, and for each head: fastest */
+};
+
+/** A block's queries, their head, and the keys that any of them sees. */
+struct kern_attention_view {
+    const struct kern_attention_args *a;
+    struct kern_span span;
+    size_t first, n_queries, head, kv_head, key_begin, key_end;
+};
+
+/** First key that the query with this key index sees. */
+KERN_INLINE size_t kern_attention_window_begin(const struct kern_attention_view *b, size_t query)
+{
+    size_t w = b->a->sliding_window;
+    return w > 0 && query + 1 > w ? query + 1 - w : 0;
+}
+
+/** Index of the own key of the block's i-th query. */
+KERN_INLINE size_t kern_attention_key(const struct kern_attention_view *b, size_t i)
+{
+    return b->span.n_parent + b->span.q_offset + b->first + i;
+}
+
+KERN_INLINE bool kern_attention_sees(const struct kern_attention_view *b, size_t i, size_t key)
+{
+    size_t query = kern_attention_key(b, i);
+    return i < b->n_queries && key <= query && key >= kern_attention_window_begin(b, query);
+}
+
+/** Where the row of a key begins in k and v. */
+KERN_INLINE size_t kern_attention_offset(const struct kern_attention_view *b, size_t key)
+{
+    const struct kern_attention_args *a = b->a;
+    size_t row = key < b->span.n_parent ? b->span.parent_kv_row + key
+                                        : b->span.kv_row + key - b->span.n_parent;
+    return (row * a->n_kv_heads + b->kv_head) * a->head_size;
+}
+
+KERN_INLINE size_t kern_attention_query_offset(const struct kern_attention_view *b, size_t i)
+{
+    return ((b->span.q_row + b->first + i) * b->a->n_heads + b->head) * b->a->head_size;
+}
+
+/**
+ * What block `block` of a grid is to do, where a task has up to n_queries queries and keys come
+ * n_keys at a time: from a multiple of that, so that a query's sums do not depend on the others.
+ */
+KERN_INLINE struct kern_attention_view kern_attention_view_of(const struct kern_attention_args *a,
+                                                              size_t block, size_t n_queries,
+                                                              size_t n_keys)
+{
+    struct kern_attention_task task = a->tasks[block / a->n_heads];
+    struct kern_attention_view b;
+    b.a = a;
+    b.span = a->spans[task.span];
+    b.first = task.first;
+    b.head = block % a->n_heads;
+    b.kv_head = b.head / (a->n_heads / a->n_kv_heads);
+    size_t left = b.span.n_q - b.first;
+    b.n_queries = left < n_queries ? left : n_queries;
+    size_t begin = kern_attention_window_begin(&b, kern_attention_key(&b, 0));
+    b.key_begin = begin / n_keys * n_keys;
+    b.key_end = kern_attention_key(&b, b.n_queries - 1) + 1;
+    return b;
+}
+
+#endif

@@ -1,0 +1,324 @@
+/**
+ * Decode packed weights to floats or scaled halves.
+ *
+ * A block of threads takes KERN_DECODE_ELEMS elements: their bytes come to shared memory in
+ * 16-byte loads, each thread decodes 32 of them with the format's own function, and they leave in
+ * coalesced stores. Per element it must move the format's bytes (0.56 for Q4_K) and write 4, 2 or
+ * 4 bytes (float, half, two halves); TO_MAX writes next to nothing. Arithmetic: a few operations
+ * per element, never the limit but for the codebooks of IQ2 and IQ3.
+ */
+#ifndef KERNELS_CUDA_KERNELS_DECODE_H
+#define KERNELS_CUDA_KERNELS_DECODE_H
+
+#include "gguf/type.h"
+#include "kernels/cuda/kernels/half.h"
+#include "kernels/cuda/kernels/thread.h"
+#include "kernels/quant/bf16.h"
+#include "kernels/quant/f16.h"
+#include "kernels/quant/f32.h"
+#include "kernels/quant/iq1_m.h"
+#include "kernels/quant/iq1_s.h"
+#include "kernels/quant/iq2_s.h"
+#include "kernels/quant/iq2_xs.h"
+#include "kernels/quant/iq2_xxs.h"
+#include "kernels/quant/iq3_s.h"
+#include "kernels/quant/iq3_xxs.h"
+#include "kernels/quant/iq4_nl.h"
+#include "kernels/quant/iq4_xs.h"
+#include "kernels/quant/mxfp4.h"
+#include "kernels/quant/nvfp4.h"
+#include "kernels/quant/q1_0.h"
+#include "kernels/quant/q2_0.h"
+#include "kernels/quant/q2_k.h"
+#include "kernels/quant/q3_k.h"
+#include "kernels/quant/q4_0.h"
+#include "kernels/quant/q4_1.h"
+#include "kernels/quant/q4_k.h"
+#include "kernels/quant/q5_0.h"
+#include "kernels/quant/q5_1.h"
+#include "kernels/quant/q5_k.h"
+#include "kernels/quant/q6_k.h"
+#include "kernels/quant/q8_0.h"
+#include "kernels/quant/tq1_0.h"
+#include "kernels/quant/tq2_0.h"
+
+enum {
+    KERN_DECODE_THREADS = 128,
+    KERN_DECODE_GROUP = 32, /* elements of a thread */
+    KERN_DECODE_ELEMS = KERN_DECODE_THREADS * KERN_DECODE_GROUP,
+    KERN_DECODE_PITCH = KERN_DECODE_GROUP + 1 /* keeps threads out of one another's banks */
+};
+
+/** What becomes of a decoded element. */
+enum kern_decode_form {
+    KERN_DECODE_TO_FLOAT,
+    KERN_DECODE_TO_MAX,   /* only raise the row's largest magnitude */
+    KERN_DECODE_TO_HALF,  /* scaled, rounded */
+    KERN_DECODE_TO_HALVES /* scaled, hi and lo */
+};
+
+/** Rows of n_cols elements, packed without gaps from `blocks` (aligned to 16) on. */
+struct kern_decode_args {
+    const uint8_t *blocks;
+    size_t n_elems; /* rows * n_cols */
+    size_t n_cols;
+    uint32_t block_elems, block_bytes;
+    enum kern_decode_form form;
+    float *y;          /* TO_FLOAT: [n_elems] */
+    uint16_t *hi, *lo; /* halves: [n_elems] */
+    uint32_t *largest; /* [rows]: bits; TO_MAX raises them, the halves read them */
+};
+
+/** Shared memory: floats first, then the bytes of the chunk. */
+KERN_INLINE float *kern_decode_floats(void *shared)
+{
+    return (float *)shared;
+}
+
+KERN_INLINE uint8_t *kern_decode_bytes(void *shared)
+{
+    return (uint8_t *)(kern_decode_floats(shared) + KERN_DECODE_THREADS * KERN_DECODE_PITCH);
+}
+
+/** Decode n elements (up to 32) from element `first` of the chunk on; a whole group but for floats.
+ */
+KERN_INLINE void kern_decode_group(enum gguf_type type, const uint8_t *bytes, unsigned first,
+                                   unsigned n, float *y)
+{
+    switch (type) {
+    case GGUF_TYPE_F32:
+        kern_f32_row(bytes + 4 * first, y, n);
+        return;
+    case GGUF_TYPE_F16:
+        kern_f16_row(bytes + 2 * first, y, n);
+        return;
+    case GGUF_TYPE_BF16:
+        kern_bf16_row(bytes + 2 * first, y, n);
+        return;
+    case GGUF_TYPE_Q4_0:
+        kern_q4_0_group((const struct kern_block_q4_0 *)(const void *)bytes + first / 32,
+                        first % 32 / 32, y);
+        return;
+    case GGUF_TYPE_Q4_1:
+        kern_q4_1_group((const struct kern_block_q4_1 *)(const void *)bytes + first / 32,
+                        first % 32 / 32, y);
+        return;
+    case GGUF_TYPE_Q5_0:
+        kern_q5_0_group((const struct kern_block_q5_0 *)(const void *)bytes + first / 32,
+                        first % 32 / 32, y);
+        return;
+    case GGUF_TYPE_Q5_1:
+        kern_q5_1_group((const struct kern_block_q5_1 *)(const void *)bytes + first / 32,
+                        first % 32 / 32, y);
+        return;
+    case GGUF_TYPE_Q8_0:
+        kern_q8_0_group((const struct kern_block_q8_0 *)(const void *)bytes + first / 32,
+                        first % 32 / 32, y);
+        return;
+    case GGUF_TYPE_Q2_K:
+        kern_q2_k_group((const struct kern_block_q2_k *)(const void *)bytes + first / 256,
+                        first % 256 / 32, y);
+        return;
+    case GGUF_TYPE_Q3_K:
+        kern_q3_k_group((const struct kern_block_q3_k *)(const void *)bytes + first / 256,
+                        first % 256 / 32, y);
+        return;
+    case GGUF_TYPE_Q4_K:
+        kern_q4_k_group((const struct kern_block_q4_k *)(const void *)bytes + first / 256,
+                        first % 256 / 32, y);
+        return;
+    case GGUF_TYPE_Q5_K:
+        kern_q5_k_group((const struct kern_block_q5_k *)(const void *)bytes + first / 256,
+                        first % 256 / 32, y);
+        return;
+    case GGUF_TYPE_Q6_K:
+        kern_q6_k_group((const struct kern_block_q6_k *)(const void *)bytes + first / 256,
+                        first % 256 / 32, y);
+        return;
+    case GGUF_TYPE_IQ2_XXS:
+        kern_iq2_xxs_group((const struct kern_block_iq2_xxs *)(const void *)bytes + first / 256,
+                           first % 256 / 32, y);
+        return;
+    case GGUF_TYPE_IQ2_XS:
+        kern_iq2_xs_group((const struct kern_block_iq2_xs *)(const void *)bytes + first / 256,
+                          first % 256 / 32, y);
+        return;
+    case GGUF_TYPE_IQ3_XXS:
+        kern_iq3_xxs_group((const struct kern_block_iq3_xxs *)(const void *)bytes + first / 256,
+                           first % 256 / 32, y);
+        return;
+    case GGUF_TYPE_IQ1_S:
+        kern_iq1_s_group((const struct kern_block_iq1_s *)(const void *)bytes + first / 256,
+                         first % 256 / 32, y);
+        return;
+    case GGUF_TYPE_IQ4_NL:
+        kern_iq4_nl_group((const struct kern_block_iq4_nl *)(const void *)bytes + first / 32,
+                          first % 32 / 32, y);
+        return;
+    case GGUF_TYPE_IQ3_S:
+        kern_iq3_s_group((const struct kern_block_iq3_s *)(const void *)bytes + first / 256,
+                         first % 256 / 32, y);
+        return;
+    case GGUF_TYPE_IQ2_S:
+        kern_iq2_s_group((const struct kern_block_iq2_s *)(const void *)bytes + first / 256,
+                         first % 256 / 32, y);
+        return;
+    case GGUF_TYPE_IQ4_XS:
+        kern_iq4_xs_group((const struct kern_block_iq4_xs *)(const void *)bytes + first / 256,
+                          first % 256 / 32, y);
+        return;
+    case GGUF_TYPE_IQ1_M:
+        kern_iq1_m_group((const struct kern_block_iq1_m *)(const void *)bytes + first / 256,
+                         first % 256 / 32, y);
+        return;
+    case GGUF_TYPE_TQ1_0:
+        kern_tq1_0_group((const struct kern_block_tq1_0 *)(const void *)bytes + first / 256,
+                         first % 256 / 32, y);
+        return;
+    case GGUF_TYPE_TQ2_0:
+        kern_tq2_0_group((const struct kern_block_tq2_0 *)(const void *)bytes + first / 256,
+                         first % 256 / 32, y);
+        return;
+    case GGUF_TYPE_MXFP4:
+        kern_mxfp4_group((const struct kern_block_mxfp4 *)(const void *)bytes + first / 32,
+                         first % 32 / 32, y);
+        return;
+    case GGUF_TYPE_NVFP4:
+        kern_nvfp4_group((const struct kern_block_nvfp4 *)(const void *)bytes + first / 64,
+                         first % 64 / 32, y);
+        return;
+    case GGUF_TYPE_Q1_0:
+        kern_q1_0_group((const struct kern_block_q1_0 *)(const void *)bytes + first / 128,
+                        first % 128 / 32, y);
+        return;
+    case GGUF_TYPE_Q2_0:
+        kern_q2_0_group((const struct kern_block_q2_0 *)(const void *)bytes + first / 64,
+                        first % 64 / 32, y);
+        return;
+    case GGUF_TYPE_LIMIT:
+        return;
+    }
+}
+
+KERN_INLINE void kern_decode_load(const struct kern_decode_args *a, size_t first, unsigned n,
+                                  uint8_t *bytes)
+{
+    const uint8_t *from = a->blocks + first / a->block_elems * a->block_bytes;
+    unsigned n_bytes = n / a->block_elems * a->block_bytes, n_vecs = n_bytes / 16;
+    for (unsigned t = kern_thread_begin(); t < KERN_DECODE_THREADS;
+         t += kern_thread_step(KERN_DECODE_THREADS)) {
+        for (unsigned i = t; i < n_vecs; i += KERN_DECODE_THREADS)
+            ((struct kern_bytes16 *)(void *)bytes)[i] =
+                ((const struct kern_bytes16 *)(const void *)from)[i];
+        for (unsigned i = 16 * n_vecs + t; i < n_bytes; i += KERN_DECODE_THREADS)
+            bytes[i] = from[i];
+    }
+}
+
+/** Raise the largest magnitudes of the rows that a thread's elements belong to. */
+KERN_INLINE void kern_decode_raise(const struct kern_decode_args *a, size_t element, unsigned n,
+                                   const float *y)
+{
+    size_t row = element / a->n_cols, col = element % a->n_cols;
+    uint32_t most = 0;
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t bits = kern_magnitude_bits(y[i]);
+        most = bits > most ? bits : most;
+        if (++col == a->n_cols || i + 1 == n) {
+            kern_atomic_max(&a->largest[row++], most);
+            most = 0;
+            col = 0;
+        }
+    }
+}
+
+/** Where a chunk begins in the matrix; its columns stay below 2^31 + KERN_DECODE_ELEMS. */
+struct kern_decode_place {
+    size_t element, row;
+    uint32_t col, n_cols;
+};
+
+KERN_INLINE void kern_decode_store_floats(float *to, unsigned n, const float *y)
+{
+    if (n == 4) {
+        struct kern_vec4 out = {{y[0], y[1], y[2], y[3]}};
+        *(struct kern_vec4 *)(void *)to = out;
+        return;
+    }
+    for (unsigned i = 0; i < n; i++)
+        to[i] = y[i];
+}
+
+KERN_INLINE void kern_decode_store_halves(uint16_t *to, unsigned n, const struct kern_half4 *y)
+{
+    if (n == 4) {
+        *(struct kern_half4 *)(void *)to = *y;
+        return;
+    }
+    for (unsigned i = 0; i < n; i++)
+        to[i] = y->v[i];
+}
+
+/** Store elements i .. i + n - 1 (n up to 4) of the chunk. */
+KERN_INLINE void kern_decode_store(const struct kern_decode_args *a,
+                                   const struct kern_decode_place *place, unsigned i, unsigned n,
+                                   const float *y)
+{
+    if (a->form == KERN_DECODE_TO_FLOAT) {
+        kern_decode_store_floats(a->y + place->element + i, n, y);
+        return;
+    }
+    uint32_t row = (place->col + i) / place->n_cols, col = (place->col + i) % place->n_cols;
+    struct kern_half4 hi = {{0}}, lo = {{0}};
+    for (unsigned k = 0; k < n; k++) {
+        int exponent = kern_row_exponent(a->largest[place->row + row]);
+        struct kern_halves halves = kern_split(kern_scale_by(y[k], exponent));
+        hi.v[k] = halves.hi;
+        lo.v[k] = halves.lo;
+        if (++col == place->n_cols) {
+            col = 0;
+            row++;
+        }
+    }
+    kern_decode_store_halves(a->hi + place->element + i, n, &hi);
+    if (a->form == KERN_DECODE_TO_HALVES)
+        kern_decode_store_halves(a->lo + place->element + i, n, &lo);
+}
+
+/** Elements KERN_DECODE_ELEMS * block .. of a weight of this type. */
+KERN_INLINE void kern_decode_block(enum gguf_type type, const struct kern_decode_args *a,
+                                   size_t block, void *shared)
+{
+    float *floats = kern_decode_floats(shared);
+    uint8_t *bytes = kern_decode_bytes(shared);
+    size_t first = block * KERN_DECODE_ELEMS, left = a->n_elems - first;
+    unsigned n = left < KERN_DECODE_ELEMS ? (unsigned)left : KERN_DECODE_ELEMS;
+    kern_decode_load(a, first, n, bytes);
+    kern_barrier();
+    for (unsigned t = kern_thread_begin(); t < KERN_DECODE_THREADS;
+         t += kern_thread_step(KERN_DECODE_THREADS)) {
+        unsigned from = t * KERN_DECODE_GROUP;
+        if (from >= n)
+            continue;
+        unsigned n_own = n - from < KERN_DECODE_GROUP ? n - from : KERN_DECODE_GROUP;
+        float *y = floats + t * KERN_DECODE_PITCH;
+        kern_decode_group(type, bytes, from, n_own, y);
+        if (a->form == KERN_DECODE_TO_MAX)
+            kern_decode_raise(a, first + from, n_own, y);
+    }
+    if (a->form == KERN_DECODE_TO_MAX)
+        return;
+    kern_barrier();
+    struct kern_decode_place place = {first, first / a->n_cols, (uint32_t)(first % a->n_cols),
+                                      (uint32_t)a->n_cols};
+    for (unsigned t = kern_thread_begin(); t < KERN_DECODE_THREADS;
+         t += kern_thread_step(KERN_DECODE_THREADS)) {
+        for (unsigned i = 4 * t; i < n; i += 4 * KERN_DECODE_THREADS) {
+            const float *y =
+                floats + i / KERN_DECODE_GROUP * KERN_DECODE_PITCH + i % KERN_DECODE_GROUP;
+            kern_decode_store(a, &place, i, n - i < 4 ? n - i : 4, y);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,415 @@
+/**
+ * Causal attention on tensor cores, in flash style: a warp takes KERN_MMA_ROWS queries of one span
+ * under one head, a block KERN_FLASH_WARPS times as many, and walks their keys 64 (32 for heads
+ * above 128) at a time: scores, online softmax, values. Scores never leave the registers.
+ *
+ * Both products are of bfloat16 in two parts or three (mma.h): a score is off by at most 3 2^-16,
+ * or 4 2^-24, of the sum of its products' magnitudes, and an output by as much of its own, next to
+ * the rounding of sums and to what the scores' errors do to it. Two parts are for `fast`: a score
+ * is an exponent, one part would not do. Three are as faithful as float32, if sums are: so the
+ * largest products come last, and the sums of one block of keys and the next are added outside of
+ * the tensor cores. Everything else is as in the float32 kernel (k_attention.h).
+ *
+ * Per token and layer it must do three or six times 4 d H operations in bfloat16 for each key
+ * that a query sees, and read and write what the float32 kernel does. Of 64 queries and 64 keys
+ * of 128 elements in two parts, with cycles of a multiprocessor of an H200 at its best: 1536
+ * instructions of the tensor cores, 1536 cycles; 360 KB of shared memory, 2800 cycles; 16384
+ * numbers split and 4096 exponentials, some 2000 instructions of each of the four schedulers.
+ *
+ * A query's sums depend on its own keys only. Keys come in blocks that begin at multiples of
+ * their size, whatever the batch; a row of a tile does not see the others; and a key that a query
+ * must not see has probability 0, so that what it adds is 0. That fails for values that are
+ * infinite or NaN: where an output is not finite, the walk is repeated with zeros in their place,
+ * and outputs become NaN whose query sees one.
+ */
+#ifndef KERNELS_CUDA_KERNELS_FLASH_H
+#define KERNELS_CUDA_KERNELS_FLASH_H
+
+#include <math.h>
+
+#include "kernels/cuda/kernels/flash_load.h"
+#include "kernels/numerics/fmath.h"
+
+/** What a warp keeps: sums in tiles, probabilities of the keys at hand, of a lane's two rows ... */
+struct kern_flash_warp {
+    struct kern_mma_c out[KERN_FLASH_MAX_DIMS / KERN_MMA_COLUMNS][KERN_WARP_SLOTS];
+    struct kern_parts_a p[KERN_FLASH_MAX_KEYS / KERN_MMA_DEPTH];
+    float max[2][KERN_WARP_SLOTS];
+    float sum[2][KERN_WARP_SLOTS];     /* of the lane's own columns */
+    float rescale[2][KERN_WARP_SLOTS]; /* what out is yet to be multiplied with */
+};
+
+/** Scores of the keys at hand, which become probabilities, in tiles. */
+struct kern_flash_scores {
+    struct kern_mma_c s[KERN_FLASH_MAX_KEYS / KERN_MMA_COLUMNS][KERN_WARP_SLOTS];
+};
+
+/**
+ * Products are added in passes over the whole depth: one of all products, or with three parts one
+ * of all but the largest, and one of the largest, so that few sums are rounded at full size.
+ */
+KERN_INLINE struct kern_parts_orders kern_flash_pass(const struct kern_flash_block *b,
+                                                     unsigned pass)
+{
+    struct kern_parts_orders orders;
+    orders.n_parts = b->parts;
+    orders.least = b->parts - 2 - pass;
+    orders.end = pass == 0 ? b->parts : orders.least + 1;
+    return orders;
+}
+
+/** Whether any query of the warp sees any of the keys. */
+KERN_INLINE bool kern_flash_any_seen(const struct kern_flash_block *b, unsigned w, size_t key)
+{
+    struct kern_attention_view view = kern_flash_view(b);
+    size_t first = (size_t)w * KERN_MMA_ROWS;
+    return first < view.n_queries && key <= kern_attention_key(&view, first + KERN_MMA_ROWS - 1) &&
+           key + b->keys > kern_attention_window_begin(&view, kern_attention_key(&view, first));
+}
+
+/** Whether every query of the warp sees all of the keys. */
+KERN_INLINE bool kern_flash_all_seen(const struct kern_flash_block *b, unsigned w, size_t key)
+{
+    struct kern_attention_view view = kern_flash_view(b);
+    size_t first = kern_attention_key(&view, (size_t)w * KERN_MMA_ROWS);
+    return key + b->keys <= first + 1 &&
+           key >= kern_attention_window_begin(&view, first + KERN_MMA_ROWS - 1);
+}
+
+/** How many of the keys at hand come before the one with this index. */
+KERN_INLINE unsigned kern_flash_nth_key(const struct kern_flash_block *b, size_t key, size_t index)
+{
+    size_t n = index > key ? index - key : 0;
+    return n < b->keys ? (unsigned)n : b->keys;
+}
+
+/** Minus infinity for the scores of what is not seen: their probability will be 0. */
+KERN_INLINE void kern_flash_mask(const struct kern_flash_block *b, unsigned w, size_t key,
+                                 struct kern_flash_scores *scores)
+{
+    struct kern_attention_view view = kern_flash_view(b);
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
+        KERN_UNROLL
+        for (unsigned r = 0; r < 2; r++) {
+            unsigned query = kern_flash_query(w, lane, r);
+            size_t own = kern_attention_key(&view, query);
+            unsigned begin = kern_flash_nth_key(b, key, kern_attention_window_begin(&view, own));
+            unsigned end = kern_flash_nth_key(b, key, query < view.n_queries ? own + 1 : 0);
+            KERN_UNROLL
+            for (unsigned n = 0; n < b->keys / KERN_MMA_COLUMNS; n++) {
+                KERN_UNROLL
+                for (unsigned i = 0; i < 2; i++) {
+                    unsigned j = n * KERN_MMA_COLUMNS + lane % KERN_QUAD * 2 + i;
+                    if (j < begin || j >= end)
+                        scores->s[n][kern_slot(lane)].v[2 * r + i] = -INFINITY;
+                }
+            }
+        }
+    }
+}
+
+/** The parts of a tile of queries that a pass wants. */
+KERN_INLINE void kern_flash_get_queries(const struct kern_flash_block *b, unsigned tile,
+                                        unsigned n_parts, struct kern_parts_a *q)
+{
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
+        KERN_UNROLL
+        for (unsigned p = 0; p < KERN_MAX_PARTS; p++) {
+            if (p < n_parts)
+                q->part[p][kern_slot(lane)] =
+                    b->q[(size_t)(tile * b->parts + p) * KERN_WARP + lane];
+        }
+    }
+}
+
+/** s = q k^T scale, one warp's. */
+KERN_INLINE void kern_flash_score(const struct kern_flash_block *b, unsigned w,
+                                  struct kern_flash_scores *scores)
+{
+    unsigned n_tiles = b->keys / KERN_MMA_COLUMNS, depth = b->dims / KERN_MMA_DEPTH;
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
+        KERN_UNROLL
+        for (unsigned i = 0; i < n_tiles * 4; i++)
+            scores->s[i / 4][kern_slot(lane)].v[i % 4] = 0.0f;
+    }
+    KERN_UNROLL
+    for (unsigned pass = 0; pass < b->parts - 1; pass++) {
+        struct kern_parts_orders orders = kern_flash_pass(b, pass);
+        KERN_ROLLED
+        for (unsigned k = 0; k < depth; k++) {
+            struct kern_parts_a q;
+            kern_flash_get_queries(b, w * depth + k, orders.end, &q);
+            KERN_UNROLL
+            for (unsigned n = 0; n < n_tiles; n += KERN_MMA_GROUP)
+                kern_parts_multiply(scores->s + n, &q, kern_flash_tile(b, k, n_tiles, n), orders);
+        }
+    }
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
+        KERN_UNROLL
+        for (unsigned i = 0; i < n_tiles * 4; i++)
+            scores->s[i / 4][kern_slot(lane)].v[i % 4] *= b->a->scale;
+    }
+}
+
+/** Of a lane's r-th row: the scores become probabilities; returns their sum. */
+KERN_INLINE float kern_flash_exponentials(const struct kern_flash_block *b, unsigned slot,
+                                          unsigned r, float reference,
+                                          struct kern_flash_scores *scores)
+{
+    float sum = 0.0f;
+    KERN_UNROLL
+    for (unsigned i = 0; i < b->keys / 4; i++) {
+        float *x = &scores->s[i / 2][slot].v[2 * r + i % 2];
+        *x = fmath_exp_f32(*x - reference);
+        sum += *x;
+    }
+    return sum;
+}
+
+/** The probabilities in parts. What a lane has of two tiles of scores is its fragment of one. */
+KERN_INLINE void kern_flash_split(const struct kern_flash_block *b,
+                                  const struct kern_flash_scores *scores,
+                                  struct kern_flash_warp *state)
+{
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
+        unsigned slot = kern_slot(lane);
+        KERN_UNROLL
+        for (unsigned i = 0; i < b->keys / 4; i++) {
+            const float *x = scores->s[i / 2][slot].v + i % 2 * 2;
+            uint32_t words[KERN_MAX_PARTS];
+            kern_parts_of(x[0], x[1], b->parts, words);
+            KERN_UNROLL
+            for (unsigned part = 0; part < b->parts; part++)
+                state->p[i / 4].part[part][slot].v[i % 4] = words[part];
+        }
+    }
+}
+
+/** Online softmax: what was summed before is brought to the new maximum. */
+KERN_INLINE void kern_flash_softmax(const struct kern_flash_block *b,
+                                    struct kern_flash_scores *scores, struct kern_flash_warp *state)
+{
+    KERN_UNROLL
+    for (unsigned r = 0; r < 2; r++) {
+        float max[KERN_WARP_SLOTS];
+        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
+            unsigned slot = kern_slot(lane);
+            max[slot] = state->max[r][slot];
+            KERN_UNROLL
+            for (unsigned i = 0; i < b->keys / 4; i++) {
+                float x = scores->s[i / 2][slot].v[2 * r + i % 2];
+                max[slot] = x > max[slot] ? x : max[slot];
+            }
+        }
+        kern_quad_max(max);
+        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
+            unsigned slot = kern_slot(lane);
+            float old = state->max[r][slot], now = max[slot];
+            float rescale = old == -INFINITY ? 1.0f : fmath_exp_f32(old - now);
+            float sum = kern_flash_exponentials(b, slot, r, now == -INFINITY ? 0.0f : now, scores);
+            state->sum[r][slot] = fmaf(state->sum[r][slot], rescale, sum);
+            state->max[r][slot] = now;
+            state->rescale[r][slot] = rescale;
+        }
+    }
+    kern_flash_split(b, scores, state);
+}
+
+/**
+ * out = out rescale + p v, one warp's. Tensor cores add up no more than the keys at hand, float32
+ * the rest.
+ */
+KERN_INLINE void kern_flash_values(const struct kern_flash_block *b, struct kern_flash_warp *state)
+{
+    unsigned n_tiles = b->dims / KERN_MMA_COLUMNS, depth = b->keys / KERN_MMA_DEPTH;
+    KERN_UNROLL
+    for (unsigned n = 0; n < n_tiles; n += KERN_MMA_GROUP) {
+        struct kern_mma_c c[KERN_MMA_GROUP][KERN_WARP_SLOTS];
+        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
+            KERN_UNROLL
+            for (unsigned i = 0; i < KERN_MMA_GROUP * 4; i++)
+                c[i / 4][kern_slot(lane)].v[i % 4] = 0.0f;
+        }
+        KERN_UNROLL
+        for (unsigned i = 0; i < (b->parts - 1) * depth; i++)
+            kern_parts_multiply(c, &state->p[i % depth], kern_flash_tile(b, i % depth, n_tiles, n),
+                                kern_flash_pass(b, i / depth));
+        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
+            unsigned slot = kern_slot(lane);
+            KERN_UNROLL
+            for (unsigned i = 0; i < KERN_MMA_GROUP * 4; i++) {
+                float *out = &state->out[n + i / 4][slot].v[i % 4];
+                *out = fmaf(*out, state->rescale[i % 4 / 2][slot], c[i / 4][slot].v[i % 4]);
+            }
+        }
+    }
+}
+
+/** Whether a query sees a value that counts as infinite or NaN; slow, and rarely asked. */
+KERN_INLINE bool kern_flash_meets(const struct kern_flash_block *b, unsigned query, unsigned e)
+{
+    struct kern_attention_view view = kern_flash_view(b);
+    for (size_t key = view.key_begin; key < view.key_end; key++) {
+        if (kern_attention_sees(&view, query, key) &&
+            !kern_bf16_holds(b->a->v[kern_attention_offset(&view, key) + e]))
+            return true;
+    }
+    return false;
+}
+
+/** In the second walk: NaN for what the first one found not to be finite, if it is no accident. */
+KERN_INLINE void kern_flash_spoil(const struct kern_flash_block *b, unsigned query, unsigned e,
+                                  const float *first, struct kern_vec4 *x)
+{
+    for (unsigned i = 0; i < 4 && e + i < b->a->head_size; i++) {
+        /* What is NaN even so has it from the scores: there is nothing to ask. */
+        if (!isnan(x->v[i]) && !(fabsf(first[i]) < INFINITY) && kern_flash_meets(b, query, e + i))
+            x->v[i] = NAN;
+    }
+}
+
+/** Elements e .. e + 3 of an output. */
+KERN_INLINE void kern_flash_store(const struct kern_flash_block *b, unsigned query, unsigned e,
+                                  struct kern_vec4 x)
+{
+    struct kern_attention_view view = kern_flash_view(b);
+    unsigned d = (unsigned)b->a->head_size;
+    if (e >= d)
+        return;
+    float *out = b->a->out + kern_attention_query_offset(&view, query) + e;
+    if (b->careful)
+        kern_flash_spoil(b, query, e, out, &x);
+    bool finite = true;
+    KERN_UNROLL
+    for (unsigned i = 0; i < 4; i++)
+        finite = finite && (e + i >= d || fabsf(x.v[i]) < INFINITY);
+    if (!finite)
+        kern_atomic_max(&b->s->not_finite, 1);
+    if (b->aligned) {
+        *(struct kern_vec4 *)(void *)out = x;
+        return;
+    }
+    for (unsigned i = 0; i < 4 && e + i < d; i++)
+        out[i] = x.v[i];
+}
+
+/** Divide by the sums, note what is not finite, write. */
+KERN_INLINE void kern_flash_finish(const struct kern_flash_block *b, unsigned w,
+                                   struct kern_flash_warp *state)
+{
+    struct kern_attention_view view = kern_flash_view(b);
+    KERN_UNROLL
+    for (unsigned r = 0; r < 2; r++) {
+        kern_quad_sum(state->sum[r]);
+        for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
+            unsigned query = kern_flash_query(w, lane, r), slot = kern_slot(lane);
+            if (query >= view.n_queries)
+                continue;
+            float inverse = 1.0f / state->sum[r][slot];
+            KERN_UNROLL
+            for (unsigned i = 0; i < b->dims / 16; i++) {
+                struct kern_vec4 x;
+                KERN_UNROLL
+                for (unsigned tile = 0; tile < KERN_MMA_GROUP; tile++) {
+                    unsigned n = i / 2 * KERN_MMA_GROUP + tile;
+                    /* 0 is added so that -0, which blocks of unseen keys make +0, is always +0. */
+                    x.v[tile] = state->out[n][slot].v[2 * r + i % 2] * inverse + 0.0f;
+                }
+                kern_flash_store(b, query,
+                                 i / 2 * KERN_FLASH_GROUP + lane % KERN_QUAD * 8 + i % 2 * 4, x);
+            }
+        }
+    }
+}
+
+KERN_INLINE void kern_flash_begin(const struct kern_flash_block *b, struct kern_flash_warp *state)
+{
+    for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
+        unsigned slot = kern_slot(lane);
+        KERN_UNROLL
+        for (unsigned i = 0; i < b->dims / 2; i++)
+            state->out[i / 4][slot].v[i % 4] = 0.0f;
+        KERN_UNROLL
+        for (unsigned r = 0; r < 2; r++) {
+            state->max[r][slot] = -INFINITY;
+            state->sum[r][slot] = 0.0f;
+        }
+    }
+}
+
+/** Scores and probabilities of the keys at hand, one warp's. */
+KERN_INLINE void kern_flash_attend_keys(const struct kern_flash_block *b, unsigned w, size_t key,
+                                        struct kern_flash_warp *state)
+{
+    struct kern_flash_scores scores;
+    kern_flash_score(b, w, &scores);
+    if (!kern_flash_all_seen(b, w, key))
+        kern_flash_mask(b, w, key, &scores);
+    kern_flash_softmax(b, &scores, state);
+}
+
+KERN_INLINE void kern_flash_walk(const struct kern_flash_block *b)
+{
+    struct kern_attention_view view = kern_flash_view(b);
+    struct kern_flash_warp state[KERN_SLOTS(KERN_FLASH_WARPS)];
+    for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;
+         w = kern_warp_next(w, KERN_FLASH_WARPS))
+        kern_flash_begin(b, &state[kern_slot(w)]);
+    for (size_t key = view.key_begin; key < view.key_end; key += b->keys) {
+        size_t left = view.key_end - key;
+        unsigned n_keys = left < b->keys ? (unsigned)left : b->keys;
+        kern_flash_load_keys(b, key, n_keys);
+        kern_barrier();
+        for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;
+             w = kern_warp_next(w, KERN_FLASH_WARPS)) {
+            if (kern_flash_any_seen(b, w, key))
+                kern_flash_attend_keys(b, w, key, &state[kern_slot(w)]);
+        }
+        kern_barrier();
+        kern_flash_load_values(b, key, n_keys);
+        kern_barrier();
+        for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;
+             w = kern_warp_next(w, KERN_FLASH_WARPS)) {
+            if (kern_flash_any_seen(b, w, key))
+                kern_flash_values(b, &state[kern_slot(w)]);
+        }
+        kern_barrier();
+    }
+    for (unsigned w = kern_warp_begin(); w < KERN_FLASH_WARPS;
+         w = kern_warp_next(w, KERN_FLASH_WARPS))
+        kern_flash_finish(b, w, &state[kern_slot(w)]);
+}
+
+/** dims, parts: constants; 64, 128 or 256, at least the heads' size; 2 or 3. */
+KERN_INLINE void kern_flash_attend(const struct kern_attention_args *a, size_t block, void *shared,
+                                   unsigned dims, unsigned parts)
+{
+    struct kern_flash_block b;
+    b.dims = dims;
+    b.parts = parts;
+    b.keys = kern_flash_keys(dims);
+    b.s = (struct kern_flash_shared *)shared;
+    b.a = a;
+    b.q = (struct kern_mma_a *)(b.s + 1);
+    b.kv = (struct kern_mma_b *)(b.q + KERN_FLASH_QUERIES * dims / 8 * parts);
+    uintptr_t addresses = (uintptr_t)a->q | (uintptr_t)a->k | (uintptr_t)a->v | (uintptr_t)a->out;
+    b.aligned = a->head_size % 4 == 0 && addresses % 16 == 0;
+    for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_FLASH_THREADS)) {
+        struct kern_attention_view view =
+            kern_attention_view_of(a, block, KERN_FLASH_QUERIES, b.keys);
+        view.a = NULL; /* kept in memory, it would keep the arguments from being constants */
+        b.s->view = view;
+        b.s->not_finite = 0;
+    }
+    kern_barrier();
+    kern_flash_load_queries(&b);
+    for (unsigned walk = 0; walk < 2; walk++) {
+        b.careful = walk > 0;
+        kern_flash_walk(&b);
+        kern_barrier();
+        if (!b.s->not_finite)
+            break;
+    }
+}
+
+#endif

@@ -1,0 +1,87 @@
+/**
+ * Halves with exact row scaling: the operands of the products on tensor cores.
+ *
+ * A row is multiplied by 2^e so that its largest magnitude lies in [2^14, 2^15): nothing
+ * overflows, however large a model's activations are, and what is 2^28 times smaller than the
+ * largest still is a normal half. Powers of two are exact, so the only error is the rounding to
+ * 11 bits: hi = half(x 2^e). With lo = half(x 2^e - hi), a difference that float32 holds exactly,
+ * hi + lo has 22 bits.
+ */
+#ifndef KERNELS_CUDA_KERNELS_HALF_H
+#define KERNELS_CUDA_KERNELS_HALF_H
+
+#ifdef __CUDACC__
+#include <cuda_fp16.h>
+#endif
+
+#include "kernels/quant/bytes.h"
+
+enum { KERN_HALF_TARGET = 14 /* log2 of what the largest magnitude is scaled to, or above */ };
+
+/** The bits of |x|: they order magnitudes as integers, infinity above all, NaN above that. */
+KERN_INLINE uint32_t kern_magnitude_bits(float x)
+{
+    return kern_bits_of(x) & 0x7fffffffu;
+}
+
+/**
+ * e for a row whose largest magnitude has these bits: between -113 and 126, 0 for a row of zeros
+ * or one with an infinity or NaN (which its products then show).
+ */
+KERN_INLINE int kern_row_exponent(uint32_t largest)
+{
+    if (largest == 0 || largest >= 0x7f800000u)
+        return 0;
+    int exponent = (int)(largest >> 23) - 127; /* of a subnormal -127, and less is clamped */
+    int e = KERN_HALF_TARGET - exponent;
+    return e < 126 ? e : 126;
+}
+
+/** 2^e, -126 <= e <= 127. */
+KERN_INLINE float kern_power_of_two(int e)
+{
+    return kern_float_from_bits((uint32_t)(e + 127) << 23);
+}
+
+/** x 2^e for |e| <= 252, in two exact steps (but for results below the normal numbers). */
+KERN_INLINE float kern_scale_by(float x, int e)
+{
+    int half = e / 2;
+    return x * kern_power_of_two(half) * kern_power_of_two(e - half);
+}
+
+/** The nearest half, ties to even, infinity from 65520 on; as its bits. */
+KERN_INLINE uint16_t kern_half_from_float(float x)
+{
+#ifdef __CUDACC__
+    return __half_as_ushort(__float2half_rn(x));
+#else
+    uint32_t bits = kern_bits_of(x);
+    uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u)
+        return (uint16_t)(sign | 0x7fffu);
+    if (magnitude >= 0x477ff000u) /* 65520 */
+        return (uint16_t)(sign | 0x7c00u);
+    if (magnitude < 0x38800000u) { /* 2^-14: to a multiple of 2^-24, by adding 2^-1 */
+        float sum = kern_float_from_bits(magnitude) + 0.5f;
+        return (uint16_t)(sign | (kern_bits_of(sum) - 0x3f000000u));
+    }
+    uint32_t odd = magnitude >> 13 & 1;
+    return (uint16_t)(sign | (magnitude - 0x38000000u + 0xfffu + odd) >> 13);
+#endif
+}
+
+/** The two halves of a scaled number; see above. */
+struct kern_halves {
+    uint16_t hi, lo;
+};
+
+KERN_INLINE struct kern_halves kern_split(float scaled)
+{
+    struct kern_halves halves;
+    halves.hi = kern_half_from_float(scaled);
+    halves.lo = kern_half_from_float(scaled - kern_half_to_float(halves.hi));
+    return halves;
+}
+
+#endif

@@ -1,0 +1,301 @@
+/**
+ * What surrounds the library's products of halves, and the exact product that does without one.
+ *
+ *   split   x [T, K] to scaled halves and the rows' largest magnitudes: 4 T K bytes read (twice,
+ *           the second time from L2), 2 or 4 T K written
+ *   finish  sums to results: 4 to 12 bytes per element
+ *   exact   2 T R K operations in float32, one chain of fused multiply-adds per output in the
+ *           order of the columns: the bits of the CPU's products
+ *   fill    test operands for the library, pseudo-random halves
+ *   digest  whether two products have the same bits: 4 bytes per result
+ */
+#ifndef KERNELS_CUDA_KERNELS_PRODUCT_H
+#define KERNELS_CUDA_KERNELS_PRODUCT_H
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "kernels/cuda/kernels/half.h"
+#include "kernels/cuda/kernels/thread.h"
+
+enum {
+    KERN_SPLIT_THREADS = 256,
+    KERN_FINISH_THREADS = 256,
+    KERN_FINISH_ELEMS = 1024,
+    KERN_EXACT_THREADS = 256,
+    KERN_EXACT_SIDE = 128, /* outputs of a block: a square of this side */
+    KERN_EXACT_DEPTH = 16, /* columns in shared memory at a time */
+    KERN_EXACT_PITCH = KERN_EXACT_SIDE + 4,
+    KERN_FILL_THREADS = 256,
+    KERN_FILL_ELEMS = 4096
+};
+
+/** A block per row; rows from n_rows on become zeros. */
+struct kern_split_args {
+    const float *x; /* [n_rows, n_cols] */
+    uint16_t *hi;   /* [rows of the grid, n_cols] */
+    uint16_t *lo;   /* the same, or NULL */
+    uint32_t *largest;
+    size_t n_rows, n_cols;
+};
+
+KERN_INLINE void kern_split_block(const struct kern_split_args *a, size_t block, void *shared)
+{
+    uint32_t *largest = (uint32_t *)shared;
+    const float *x = a->x + block * a->n_cols;
+    bool real = block < a->n_rows;
+    for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_SPLIT_THREADS))
+        *largest = 0;
+    kern_barrier();
+    for (unsigned t = kern_thread_begin(); t < KERN_SPLIT_THREADS;
+         t += kern_thread_step(KERN_SPLIT_THREADS)) {
+        uint32_t most = 0;
+        for (size_t i = t; real && i < a->n_cols; i += KERN_SPLIT_THREADS) {
+            uint32_t bits = kern_magnitude_bits(x[i]);
+            most = bits > most ? bits : most;
+        }
+        if (most > 0)
+            kern_atomic_max(largest, most);
+    }
+    kern_barrier();
+    int exponent = kern_row_exponent(*largest);
+    for (unsigned t = kern_thread_begin(); t < KERN_SPLIT_THREADS;
+         t += kern_thread_step(KERN_SPLIT_THREADS)) {
+        if (t == 0)
+            a->largest[block] = *largest;
+        for (size_t i = t; i < a->n_cols; i += KERN_SPLIT_THREADS) {
+            struct kern_halves halves = kern_split(real ? kern_scale_by(x[i], exponent) : 0.0f);
+            a->hi[block * a->n_cols + i] = halves.hi;
+            if (a->lo)
+                a->lo[block * a->n_cols + i] = halves.lo;
+        }
+    }
+}
+
+/**
+ * From sums of scaled products to results, in the order of struct kern_linear:
+ * out[b][a] = sum[b][a] 2^-(e_a + e_b) * scale + bias + (accumulate) out[b][a].
+ */
+struct kern_finish_args {
+    const float *sums; /* [n_b, sums_stride] */
+    float *out;        /* [n_b, out_stride]; may be sums */
+    size_t sums_stride, out_stride, n_a, n_b;
+    const uint32_t *a_largest, *b_largest;
+    const float *bias_a, *bias_b; /* at most one of them */
+    float scale;
+    bool accumulate;
+};
+
+KERN_INLINE float kern_finished(float sum, float scale, const float *bias, const float *old)
+{
+    if (scale != 1.0f)
+        sum *= scale;
+    if (bias)
+        sum += *bias;
+    return old ? sum + *old : sum;
+}
+
+/** A block takes KERN_FINISH_ELEMS neighbours of one row b. */
+KERN_INLINE void kern_finish_block(const struct kern_finish_args *a, size_t block, void *shared)
+{
+    (void)shared;
+    size_t per_row = (a->n_a + KERN_FINISH_ELEMS - 1) / KERN_FINISH_ELEMS;
+    size_t b = block / per_row, first = block % per_row * KERN_FINISH_ELEMS;
+    size_t end = a->n_a - first < KERN_FINISH_ELEMS ? a->n_a : first + KERN_FINISH_ELEMS;
+    int exponent_b = kern_row_exponent(a->b_largest[b]);
+    for (unsigned t = kern_thread_begin(); t < KERN_FINISH_THREADS;
+         t += kern_thread_step(KERN_FINISH_THREADS)) {
+        for (size_t i = first + t; i < end; i += KERN_FINISH_THREADS) {
+            int exponent = kern_row_exponent(a->a_largest[i]) + exponent_b;
+            float sum = kern_scale_by(a->sums[b * a->sums_stride + i], -exponent);
+            float *out = a->out + b * a->out_stride + i;
+            const float *bias = a->bias_a ? a->bias_a + i : a->bias_b ? a->bias_b + b : NULL;
+            *out = kern_finished(sum, a->scale, bias, a->accumulate ? out : NULL);
+        }
+    }
+}
+
+/** out[b][a] = sum_k a[a][k] b[b][k], then scale, bias, accumulate as above. */
+struct kern_exact_args {
+    const float *a, *b; /* [n_a, n_k], [n_b, n_k] */
+    float *out;         /* [n_b, out_stride] */
+    size_t out_stride, n_a, n_b, n_k;
+    const float *bias_a, *bias_b;
+    float scale;
+    bool accumulate;
+};
+
+struct kern_exact_shared {
+    float a[KERN_EXACT_DEPTH][KERN_EXACT_PITCH], b[KERN_EXACT_DEPTH][KERN_EXACT_PITCH];
+};
+
+/**
+ * Columns k .. k + n - 1 of KERN_EXACT_SIDE rows, turned; rows beyond n_rows are zeros. Thread t
+ * has half the columns of one row: two loads of 16 bytes where the rows are aligned and whole.
+ */
+KERN_INLINE void kern_exact_load(float (*to)[KERN_EXACT_PITCH], const float *from, size_t row,
+                                 size_t n_rows, size_t n_k, size_t k, unsigned n, unsigned t)
+{
+    unsigned r = t / 2, begin = t % 2 * (KERN_EXACT_DEPTH / 2);
+    const float *x = from + (row + r) * n_k + k + begin;
+    if (row + r < n_rows && n == KERN_EXACT_DEPTH && n_k % 4 == 0 && ((uintptr_t)from & 15) == 0) {
+        const struct kern_vec4 *vecs = (const struct kern_vec4 *)(const void *)x;
+        struct kern_vec4 low = vecs[0], high = vecs[1];
+        KERN_UNROLL
+        for (unsigned i = 0; i < 4; i++) {
+            to[begin + i][r] = low.v[i];
+            to[begin + 4 + i][r] = high.v[i];
+        }
+        return;
+    }
+    for (unsigned i = 0; i < KERN_EXACT_DEPTH / 2 && begin + i < n; i++)
+        to[begin + i][r] = row + r < n_rows ? x[i] : 0.0f;
+}
+
+/** The i-th of a thread's eight indices in the square: two runs of four. */
+KERN_INLINE unsigned kern_exact_index(unsigned place, unsigned i)
+{
+    return place * 4 + i % 4 + i / 4 * (KERN_EXACT_SIDE / 2);
+}
+
+KERN_INLINE void kern_exact_multiply(const struct kern_exact_shared *s, unsigned n, unsigned t,
+                                     float (*sums)[8])
+{
+    for (unsigned k = 0; k < n; k++) {
+        float a[8], b[8];
+        KERN_UNROLL
+        for (unsigned i = 0; i < 8; i++) {
+            a[i] = s->a[k][kern_exact_index(t % 16, i)];
+            b[i] = s->b[k][kern_exact_index(t / 16, i)];
+        }
+        KERN_UNROLL
+        for (unsigned j = 0; j < 8; j++) {
+            KERN_UNROLL
+            for (unsigned i = 0; i < 8; i++)
+                sums[j][i] = fmaf(a[i], b[j], sums[j][i]);
+        }
+    }
+}
+
+KERN_INLINE void kern_exact_store(const struct kern_exact_args *a, size_t a0, size_t b0, unsigned t,
+                                  float (*sums)[8])
+{
+    KERN_UNROLL
+    for (unsigned j = 0; j < 8; j++) {
+        size_t row_b = b0 + kern_exact_index(t / 16, j);
+        KERN_UNROLL
+        for (unsigned i = 0; i < 8; i++) {
+            size_t row_a = a0 + kern_exact_index(t % 16, i);
+            if (row_a >= a->n_a || row_b >= a->n_b)
+                continue;
+            float *out = a->out + row_b * a->out_stride + row_a;
+            const float *bias = a->bias_a   ? a->bias_a + row_a
+                                : a->bias_b ? a->bias_b + row_b
+                                            : NULL;
+            *out = kern_finished(sums[j][i], a->scale, bias, a->accumulate ? out : NULL);
+        }
+    }
+}
+
+/** A block computes a square of outputs; blocks run through a first. */
+KERN_INLINE void kern_exact_block(const struct kern_exact_args *a, size_t block, void *shared)
+{
+    struct kern_exact_shared *s = (struct kern_exact_shared *)shared;
+    size_t per_row = (a->n_a + KERN_EXACT_SIDE - 1) / KERN_EXACT_SIDE;
+    size_t a0 = block % per_row * KERN_EXACT_SIDE, b0 = block / per_row * KERN_EXACT_SIDE;
+    float sums[KERN_SLOTS(KERN_EXACT_THREADS)][8][8];
+    for (unsigned t = kern_thread_begin(); t < KERN_EXACT_THREADS;
+         t += kern_thread_step(KERN_EXACT_THREADS)) {
+        KERN_UNROLL
+        for (unsigned i = 0; i < 64; i++)
+            sums[kern_slot(t)][i / 8][i % 8] = 0.0f;
+    }
+    for (size_t k = 0; k < a->n_k; k += KERN_EXACT_DEPTH) {
+        unsigned n = a->n_k - k < KERN_EXACT_DEPTH ? (unsigned)(a->n_k - k) : KERN_EXACT_DEPTH;
+        for (unsigned t = kern_thread_begin(); t < KERN_EXACT_THREADS;
+             t += kern_thread_step(KERN_EXACT_THREADS)) {
+            kern_exact_load(s->a, a->a, a0, a->n_a, a->n_k, k, n, t);
+            kern_exact_load(s->b, a->b, b0, a->n_b, a->n_k, k, n, t);
+        }
+        kern_barrier();
+        for (unsigned t = kern_thread_begin(); t < KERN_EXACT_THREADS;
+             t += kern_thread_step(KERN_EXACT_THREADS)) {
+            /* A thread without outputs has none at all: its least indices come first. */
+            if (a0 + kern_exact_index(t % 16, 0) < a->n_a &&
+                b0 + kern_exact_index(t / 16, 0) < a->n_b)
+                kern_exact_multiply(s, n, t, sums[kern_slot(t)]);
+        }
+        kern_barrier();
+    }
+    for (unsigned t = kern_thread_begin(); t < KERN_EXACT_THREADS;
+         t += kern_thread_step(KERN_EXACT_THREADS))
+        kern_exact_store(a, a0, b0, t, sums[kern_slot(t)]);
+}
+
+/** A number in which every bit depends on every bit of z. */
+KERN_INLINE uint64_t kern_mixed(uint64_t z)
+{
+    z = (z ^ z >> 31) * 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 29) * 0xbf58476d1ce4e5b9u;
+    return z ^ z >> 32;
+}
+
+/**
+ * Rows of pseudo-random halves between -2 and 2; row r has the numbers of row r % period, so that
+ * a product can be asked whether it treats equal rows equally.
+ */
+struct kern_fill_args {
+    uint16_t *to; /* [n_elems / n_cols, n_cols] */
+    size_t n_elems, n_cols, period;
+    uint64_t seed;
+};
+
+KERN_INLINE void kern_fill_block(const struct kern_fill_args *a, size_t block, void *shared)
+{
+    (void)shared;
+    for (unsigned t = kern_thread_begin(); t < KERN_FILL_THREADS;
+         t += kern_thread_step(KERN_FILL_THREADS)) {
+        for (unsigned k = t; k < KERN_FILL_ELEMS; k += KERN_FILL_THREADS) {
+            size_t i = block * KERN_FILL_ELEMS + k;
+            if (i >= a->n_elems)
+                continue;
+            uint64_t z = kern_mixed(i % (a->period * a->n_cols) + a->seed);
+            float uniform = (float)(z & 0xffffffu) * 0x1p-22f - 2.0f;
+            a->to[i] = kern_half_from_float(uniform);
+        }
+    }
+}
+
+/** Two sums over all floats that depend on every bit and its place, to be added to. */
+struct kern_digest_args {
+    const float *x;
+    size_t n;
+    uint32_t *digest; /* [2] */
+};
+
+KERN_INLINE void kern_digest_block(const struct kern_digest_args *a, size_t block, void *shared)
+{
+    uint32_t *sums = (uint32_t *)shared;
+    for (unsigned t = kern_thread_begin(); t < 2; t += kern_thread_step(KERN_FILL_THREADS))
+        sums[t] = 0;
+    kern_barrier();
+    for (unsigned t = kern_thread_begin(); t < KERN_FILL_THREADS;
+         t += kern_thread_step(KERN_FILL_THREADS)) {
+        uint32_t low = 0, high = 0;
+        for (unsigned k = t; k < KERN_FILL_ELEMS; k += KERN_FILL_THREADS) {
+            size_t i = block * KERN_FILL_ELEMS + k;
+            if (i >= a->n)
+                continue;
+            uint64_t z = kern_mixed((uint64_t)i << 32 | kern_bits_of(a->x[i]));
+            low += (uint32_t)z;
+            high += (uint32_t)(z >> 32);
+        }
+        kern_atomic_add(&sums[0], low);
+        kern_atomic_add(&sums[1], high);
+    }
+    kern_barrier();
+    for (unsigned t = kern_thread_begin(); t < 2; t += kern_thread_step(KERN_FILL_THREADS))
+        kern_atomic_add(&a->digest[t], sums[t]);
+}
+
+#endif

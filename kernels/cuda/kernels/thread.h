@@ -1,0 +1,117 @@
+/**
+ * How a kernel is written so that a device and the host both run it.
+ *
+ * A kernel is an inline function of one *block* of threads: block(arguments, number, shared). It
+ * is a sequence of loops over the block's threads with barriers between them:
+ *
+ *     for (unsigned t = kern_thread_begin(); t < THREADS; t += kern_thread_step(THREADS))
+ *         ... what thread t does ...
+ *     kern_barrier();
+ *
+ * On a device each thread passes once through each loop, as itself. On the host one thread plays
+ * all of them in turn; barriers are then nothing to wait for. What a thread keeps from one loop
+ * to the next is an array with KERN_SLOTS(THREADS) entries, of which it uses kern_slot(t): one
+ * entry, in registers, on a device. Within a loop no thread may read what another one writes.
+ */
+#ifndef KERNELS_CUDA_KERNELS_THREAD_H
+#define KERNELS_CUDA_KERNELS_THREAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/portable.h"
+
+#ifdef __CUDACC__
+
+#define KERN_SLOTS(n_threads) 1
+/** In front of a loop whose index must be a constant, so that an array stays in registers. */
+#define KERN_UNROLL _Pragma("unroll")
+/** In front of a loop that would take too many registers if it were unrolled. */
+#define KERN_ROLLED _Pragma("unroll 1")
+
+KERN_INLINE unsigned kern_thread_begin(void)
+{
+    return threadIdx.x;
+}
+
+KERN_INLINE unsigned kern_thread_step(unsigned n_threads)
+{
+    return n_threads;
+}
+
+KERN_INLINE unsigned kern_slot(unsigned t)
+{
+    (void)t;
+    return 0;
+}
+
+KERN_INLINE void kern_barrier(void)
+{
+    __syncthreads();
+}
+
+/** Add to and raise integers that several threads change: the order cannot be seen. */
+KERN_INLINE void kern_atomic_add(uint32_t *sum, uint32_t n)
+{
+    atomicAdd(sum, n);
+}
+
+KERN_INLINE void kern_atomic_max(uint32_t *most, uint32_t n)
+{
+    atomicMax(most, n);
+}
+
+#else
+
+#define KERN_SLOTS(n_threads) (n_threads)
+#define KERN_UNROLL
+#define KERN_ROLLED
+
+KERN_INLINE unsigned kern_thread_begin(void)
+{
+    return 0;
+}
+
+KERN_INLINE unsigned kern_thread_step(unsigned n_threads)
+{
+    (void)n_threads;
+    return 1;
+}
+
+KERN_INLINE unsigned kern_slot(unsigned t)
+{
+    return t;
+}
+
+KERN_INLINE void kern_barrier(void)
+{
+}
+
+KERN_INLINE void kern_atomic_add(uint32_t *sum, uint32_t n)
+{
+    *sum += n;
+}
+
+KERN_INLINE void kern_atomic_max(uint32_t *most, uint32_t n)
+{
+    if (n > *most)
+        *most = n;
+}
+
+#endif
+
+/** 16 bytes at an address that is a multiple of 16: one load or store of a device. */
+struct kern_vec4 {
+    float v[4];
+} __attribute__((aligned(16)));
+
+struct kern_bytes16 {
+    uint32_t v[4];
+} __attribute__((aligned(16)));
+
+/** Four halves, as their bits. */
+struct kern_half4 {
+    uint16_t v[4];
+} __attribute__((aligned(8)));
+
+#endif

@@ -1,0 +1,213 @@
+#include "kernels/cuda/weights/weights.h"
+
+#include "kernels/cuda/kernels/decode.h"
+#include "kernels/cuda/kernels/product.h"
+
+/** Where the arrays of an operand lie. */
+struct layout {
+    float *floats;
+    uint16_t *hi, *lo;
+    uint32_t *largest;
+    size_t n_bytes;
+};
+
+static struct layout lay_out(const struct kern_cuda *cuda, size_t n_rows, size_t n_cols,
+                             void *memory)
+{
+    struct kern_cuda_arena arena = {.base = memory};
+    struct layout l = {0};
+    size_t n_elems = n_rows * n_cols;
+    if (!kern_cuda_uses_halves(cuda)) {
+        l.floats = kern_cuda_take(&arena, n_elems * sizeof(float));
+    } else {
+        l.hi = kern_cuda_take(&arena, n_elems * sizeof(uint16_t));
+        if (cuda->options.precision == KERN_PRECISION_HIGH)
+            l.lo = kern_cuda_take(&arena, n_elems * sizeof(uint16_t));
+        l.largest = kern_cuda_take(&arena, n_rows * sizeof(uint32_t));
+    }
+    l.n_bytes = arena.used;
+    return l;
+}
+
+static struct kern_cuda_operand operand_of(const struct layout *l)
+{
+    return (struct kern_cuda_operand){
+        .floats = l->floats, .halves = {l->hi, l->lo}, .largest = l->largest};
+}
+
+size_t kern_cuda_operand_bytes(const struct kern_cuda *cuda, size_t n_rows, size_t n_cols)
+{
+    return lay_out(cuda, n_rows, n_cols, NULL).n_bytes;
+}
+
+size_t kern_cuda_panel_rows(const struct kern_cuda *cuda, const struct kern_weight *weight)
+{
+    const struct gguf_type_info *info = gguf_type_info((uint32_t)weight->type);
+    size_t row_bytes = weight->n_cols / info->block_elems * info->block_bytes;
+    size_t per_row = weight->n_cols > row_bytes ? weight->n_cols : row_bytes;
+    size_t n_rows = cuda->options.panel_size / per_row;
+    n_rows = n_rows > 128 ? n_rows / 128 * 128 : n_rows ? n_rows : 1;
+    return kern_cuda_min(n_rows, weight->n_rows);
+}
+
+static enum status decode(struct kern_cuda *cuda, enum gguf_type type,
+                          const struct kern_decode_args *args, struct status_why *why)
+{
+    enum status status = kern_cuda_cancelled(cuda);
+    if (status != STATUS_OK)
+        return status;
+    struct kern_cuda_launch launch = {
+        .kernel = KERN_CUDA_DECODE,
+        .type = type,
+        .n_blocks = kern_cuda_divide_up(args->n_elems, KERN_DECODE_ELEMS),
+        .shared_bytes = kern_cuda_decode_shared(type),
+        .args = args,
+    };
+    return cuda->device->ops->launch(cuda->device, &launch, why);
+}
+
+static struct kern_decode_args decode_args(enum gguf_type type, const uint8_t *packed,
+                                           size_t n_rows, size_t n_cols)
+{
+    const struct gguf_type_info *info = gguf_type_info((uint32_t)type);
+    return (struct kern_decode_args){
+        .blocks = packed,
+        .n_elems = n_rows * n_cols,
+        .n_cols = n_cols,
+        .block_elems = info->block_elems,
+        .block_bytes = info->block_bytes,
+        .form = KERN_DECODE_TO_FLOAT,
+    };
+}
+
+/** Raise `largest` from 0. */
+static enum status find_largest(struct kern_cuda *cuda, enum gguf_type type,
+                                struct kern_decode_args args, uint32_t *largest,
+                                struct status_why *why)
+{
+    args.form = KERN_DECODE_TO_MAX;
+    args.largest = largest;
+    size_t n_rows = args.n_elems / args.n_cols;
+    enum status status =
+        cuda->device->ops->clear(cuda->device, largest, 0, n_rows * sizeof(uint32_t), why);
+    return status == STATUS_OK ? decode(cuda, type, &args, why) : status;
+}
+
+/** Packed rows to an operand. */
+static enum status decode_operand(struct kern_cuda *cuda, enum gguf_type type,
+                                  struct kern_decode_args args, const struct layout *l,
+                                  struct status_why *why)
+{
+    args.y = l->floats;
+    args.hi = l->hi;
+    args.lo = l->lo;
+    args.largest = l->largest;
+    if (l->floats)
+        return decode(cuda, type, &args, why);
+    enum status status = find_largest(cuda, type, args, l->largest, why);
+    args.form = l->lo ? KERN_DECODE_TO_HALVES : KERN_DECODE_TO_HALF;
+    return status == STATUS_OK ? decode(cuda, type, &args, why) : status;
+}
+
+enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weight *weight,
+                                  size_t row, size_t n_rows, void *memory,
+                                  struct kern_cuda_operand *out, struct status_why *why)
+{
+    size_t index;
+    enum status status = kern_cuda_cache_find(cuda, weight, row, n_rows, &index, why);
+    if (status != STATUS_OK)
+        return status;
+    void *kept = cuda->cache.panels[index].decoded;
+    struct layout l = lay_out(cuda, n_rows, weight->n_cols, kept);
+    if (kept) {
+        kern_cuda_cache_touch(cuda, index);
+        *out = operand_of(&l);
+        return STATUS_OK;
+    }
+    const uint8_t *packed = NULL;
+    status = kern_cuda_cache_packed(cuda, index, &packed, why);
+    if (status != STATUS_OK)
+        return status;
+    kept = kern_cuda_cache_keep(cuda, index, l.n_bytes);
+    l = lay_out(cuda, n_rows, weight->n_cols, kept ? kept : memory);
+    status = decode_operand(cuda, weight->type,
+                            decode_args(weight->type, packed, n_rows, weight->n_cols), &l, why);
+    if (status == STATUS_OK)
+        status = kern_cuda_cache_done(cuda, index, why);
+    else
+        kern_cuda_cache_forget(cuda, index);
+    *out = operand_of(&l);
+    return status;
+}
+
+enum status kern_cuda_vector(struct kern_cuda *cuda, const struct kern_weight *weight,
+                             const float **out, struct status_why *why)
+{
+    *out = NULL;
+    if (!weight)
+        return STATUS_OK;
+    size_t index;
+    enum status status = kern_cuda_cache_find(cuda, weight, 0, 1, &index, why);
+    if (status != STATUS_OK)
+        return status;
+    struct kern_cuda_panel *panel = &cuda->cache.panels[index];
+    if (!panel->vector) {
+        void *y = NULL, *memory = NULL;
+        const int32_t first = 0;
+        status = kern_cuda_memory(cuda, &y, weight->n_cols * sizeof(float), why);
+        if (status == STATUS_OK)
+            status = kern_cuda_scratch(cuda, &memory, kern_cuda_rows_bytes(weight, 1), why);
+        if (status == STATUS_OK)
+            status = kern_cuda_rows_decode(cuda, weight, &first, 1, memory, y, NULL, why);
+        if (status != STATUS_OK) {
+            cuda->device->ops->free(cuda->device, y);
+            return status;
+        }
+        panel->vector = y;
+    }
+    *out = panel->vector;
+    return STATUS_OK;
+}
+
+static size_t packed_row(const struct kern_weight *weight)
+{
+    const struct gguf_type_info *info = gguf_type_info((uint32_t)weight->type);
+    return weight->n_cols / info->block_elems * info->block_bytes;
+}
+
+size_t kern_cuda_rows_bytes(const struct kern_weight *weight, size_t n_rows)
+{
+    return n_rows * packed_row(weight);
+}
+
+enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_weight *weight,
+                                  const int32_t *rows, size_t n_rows, void *memory, float *y,
+                                  uint32_t *largest, struct status_why *why)
+{
+    size_t row_bytes = packed_row(weight);
+    const struct kern_cuda_rows packed = {.first = weight->data,
+                                          .n_rows = n_rows,
+                                          .row_bytes = row_bytes,
+                                          .stride = weight->row_bytes,
+                                          .which = rows};
+    enum status status =
+        cuda->device->ops->copy_in(cuda->device, KERN_CUDA_COMPUTE, memory, &packed, why);
+    struct kern_decode_args args = decode_args(weight->type, memory, n_rows, weight->n_cols);
+    args.y = y;
+    if (status == STATUS_OK)
+        status = decode(cuda, weight->type, &args, why);
+    if (status == STATUS_OK && largest)
+        status = find_largest(cuda, weight->type, args, largest, why);
+    return status;
+}
+
+enum status kern_cuda_split(struct kern_cuda *cuda, const float *x, size_t n_rows, size_t n_padded,
+                            size_t n_cols, void *memory, struct kern_cuda_operand *out,
+                            struct status_why *why)
+{
+    struct layout l = lay_out(cuda, n_padded, n_cols, memory);
+    *out = operand_of(&l);
+    struct kern_split_args args = {
+        .x = x, .hi = l.hi, .lo = l.lo, .largest = l.largest, .n_rows = n_rows, .n_cols = n_cols};
+    return kern_cuda_run(cuda, KERN_CUDA_SPLIT, n_padded, sizeof(uint32_t), &args, why);
+}

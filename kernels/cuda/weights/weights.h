@@ -1,0 +1,45 @@
+/** Weights as the kernels want them: decoded to floats or to scaled halves, a panel at a time. */
+#ifndef KERNELS_CUDA_WEIGHTS_WEIGHTS_H
+#define KERNELS_CUDA_WEIGHTS_WEIGHTS_H
+
+#include "kernels/cuda/context.h"
+
+/** Rows of a panel of the weight, when it is taken in panels from row 0 on. */
+size_t kern_cuda_panel_rows(const struct kern_cuda *cuda, const struct kern_weight *weight);
+
+/** Bytes of an operand of n_rows rows. */
+size_t kern_cuda_operand_bytes(const struct kern_cuda *cuda, size_t n_rows, size_t n_cols);
+
+/**
+ * Decode rows row .. row + n_rows - 1, to `memory` (kern_cuda_operand_bytes) or to where they are
+ * kept. They must fit a panel. The operand is valid for what is queued next.
+ */
+enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weight *weight,
+                                  size_t row, size_t n_rows, void *memory,
+                                  struct kern_cuda_operand *out, struct status_why *why);
+
+/**
+ * A vector (bias, gain) in float32, kept on the device; NULL stays NULL. Ask for it before
+ * scratch memory: it may use that.
+ */
+enum status kern_cuda_vector(struct kern_cuda *cuda, const struct kern_weight *weight,
+                             const float **out, struct status_why *why);
+
+/** Bytes that kern_cuda_rows_decode() needs for n_rows rows. */
+size_t kern_cuda_rows_bytes(const struct kern_weight *weight, size_t n_rows);
+
+/**
+ * Decode single rows of a weight that need not be on the device: they are uploaded packed.
+ * rows: host, each below weight->n_rows.   memory: kern_cuda_rows_bytes().
+ * y: device, [n_rows, n_cols].   largest: device, [n_rows], each row's largest magnitude; or NULL.
+ */
+enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_weight *weight,
+                                  const int32_t *rows, size_t n_rows, void *memory, float *y,
+                                  uint32_t *largest, struct status_why *why);
+
+/** Split n_rows float rows into halves, zeros from there to n_padded; memory: operand_bytes. */
+enum status kern_cuda_split(struct kern_cuda *cuda, const float *x, size_t n_rows, size_t n_padded,
+                            size_t n_cols, void *memory, struct kern_cuda_operand *out,
+                            struct status_why *why);
+
+#endif

@@ -1,0 +1,32 @@
+/** A batch: tokens of many independent segments, evaluated together. */
+#ifndef MODEL_FORWARD_BATCH_H
+#define MODEL_FORWARD_BATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/**
+ * A run of tokens [start, start + n_tokens) of the batch at consecutive positions.
+ * With a parent (the index of an earlier segment that has no parent itself) they also
+ * attend to all of the parent's tokens, and first_position continues from its end.
+ */
+struct model_segment {
+    size_t start, n_tokens;
+    int32_t first_position;
+    ptrdiff_t parent; /* index of a segment, or -1 */
+};
+
+/** Segments lie one after the other, without gaps; children follow their parent directly. */
+struct model_batch {
+    const int32_t *tokens;
+    size_t n_tokens;
+    const struct model_segment *segments;
+    size_t n_segments;
+};
+
+/** Check a batch against the rules above. Fails: STATUS_USAGE, naming the segment. */
+enum status model_batch_check(const struct model_batch *batch, struct status_why *why);
+
+#endif

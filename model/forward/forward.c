@@ -1,0 +1,123 @@
+#include "model/forward/forward.h"
+
+#include <stdlib.h>
+
+#include "model/forward/read_ahead.h"
+#include "model/forward/session.h"
+
+/** What the session's memory was made for. */
+static enum status check_batch(const struct model_session *s, const struct model_batch *batch,
+                               struct status_why *why)
+{
+    enum status status = model_batch_check(batch, why);
+    if (status != STATUS_OK)
+        return status;
+    if (batch->n_tokens > s->options.max_batch)
+        return status_fail(why, STATUS_USAGE,
+                           "the batch has %zu tokens, expected at most the session's %zu",
+                           batch->n_tokens, s->options.max_batch);
+    for (size_t i = 0; i < batch->n_segments; i++) {
+        const struct model_segment *segment = &batch->segments[i];
+        size_t end = (size_t)segment->first_position + segment->n_tokens;
+        if (end > s->options.max_segment)
+            return status_fail(why, STATUS_USAGE,
+                               "segment %zu reaches position %zu, expected at most the session's "
+                               "%zu positions",
+                               i, end, s->options.max_segment);
+    }
+    return STATUS_OK;
+}
+
+/** The table of cos and sin, filled when it is first needed or its factors have changed. */
+static enum status fill_rope(struct model_session *s, struct status_why *why)
+{
+    if (s->rope_generation == s->model->rope_generation)
+        return STATUS_OK;
+    size_t n_bytes = s->scratch.rope * sizeof(float);
+    float *table = malloc(n_bytes);
+    if (!table)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu positions",
+                           s->options.max_segment);
+    kern_rope_fill(table, s->options.max_segment, s->model->rope_frequency,
+                   s->model->hparams.n_rot / 2, model_rope_magnitude(s->model));
+    enum status status = kern_upload(s->backend, s->rope, table, n_bytes, why);
+    free(table);
+    if (status == STATUS_OK)
+        s->rope_generation = s->model->rope_generation;
+    return status;
+}
+
+enum status model_embed(struct model_session *s, const struct model_batch *batch, float *x,
+                        struct status_why *why)
+{
+    uint32_t n_vocab = s->model->hparams.n_vocab;
+    for (size_t i = 0; i < batch->n_tokens; i++)
+        if (batch->tokens[i] < 0 || (uint32_t)batch->tokens[i] >= n_vocab)
+            return status_fail(why, STATUS_USAGE, "token %zu of the batch is %d, expected 0 to %u",
+                               i, batch->tokens[i], n_vocab - 1);
+    return kern_embed(s->backend, &s->model->embedding, batch->tokens, batch->n_tokens, x, why);
+}
+
+/** Counting steps for the caller. */
+struct progress {
+    size_t done, total;
+};
+
+/** One layer over all tiles of the batch. */
+static enum status forward_layer(struct model_session *s, const struct model_batch *batch,
+                                 size_t i_layer, float *x, struct progress *progress,
+                                 struct status_why *why)
+{
+    const struct model_tile_limits limits = {s->scratch.n_tokens, s->scratch.n_kv_rows};
+    struct model_step step = {.i_layer = i_layer, .layer = &s->model->layers[i_layer]};
+    size_t segment = 0;
+    for (size_t start = 0; start < batch->n_tokens; start += step.tile.n_tokens) {
+        step.tile = model_tile_at(batch, &limits, start, segment);
+        segment = model_tile_next_segment(batch, &step.tile);
+        step.n_spans = model_tile_spans(batch, &step.tile, s->spans, s->positions);
+        step.x = x + start * s->model->hparams.n_embd;
+        enum status status = model_block_attention(s, &step, why);
+        if (status == STATUS_OK)
+            status = s->model->hparams.n_experts > 0 ? model_block_moe(s, &step, why)
+                                                     : model_block_ffn(s, &step, why);
+        if (status != STATUS_OK)
+            return status;
+        progress->done++;
+        if (s->options.progress)
+            s->options.progress(s->options.progress_user, progress->done, progress->total);
+    }
+    return STATUS_OK;
+}
+
+enum status model_forward(struct model_session *s, const struct model_batch *batch,
+                          size_t layer_from, size_t layer_to, float *x, struct status_why *why)
+{
+    if (layer_from > layer_to || layer_to > s->model->hparams.n_layers)
+        return status_fail(why, STATUS_USAGE, "layers %zu to %zu, expected a range within 0 to %u",
+                           layer_from, layer_to, s->model->hparams.n_layers);
+    enum status status = check_batch(s, batch, why);
+    if (status == STATUS_OK)
+        status = fill_rope(s, why);
+    if (status != STATUS_OK)
+        return status;
+    const struct model_tile_limits limits = {s->scratch.n_tokens, s->scratch.n_kv_rows};
+    struct progress progress = {.total =
+                                    (layer_to - layer_from) * model_tile_count(batch, &limits)};
+    model_read_ahead(s->model, layer_from);
+    for (size_t i = layer_from; status == STATUS_OK && i < layer_to; i++) {
+        model_read_ahead(s->model, i + 1);
+        status = forward_layer(s, batch, i, x, &progress, why);
+    }
+    return status;
+}
+
+enum status model_hidden(struct model_session *s, const float *x, const uint32_t *rows,
+                         size_t n_rows, float *hidden, struct status_why *why)
+{
+    const struct model_hparams *h = &s->model->hparams;
+    enum status status = kern_gather(s->backend, x, h->n_embd, rows, n_rows, hidden, why);
+    if (status == STATUS_OK)
+        status = kern_rmsnorm(s->backend, &s->model->output_norm, h->rms_eps, hidden, n_rows,
+                              hidden, why);
+    return status;
+}

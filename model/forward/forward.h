@@ -1,0 +1,57 @@
+/**
+ * The forward pass: a model on a backend, layer by layer over a large batch.
+ *
+ * The caller owns the residual stream x [T, D] (backend memory). Inside a layer the work goes
+ * in token tiles, so that only x grows with the batch. No result depends on the tile.
+ */
+#ifndef MODEL_FORWARD_FORWARD_H
+#define MODEL_FORWARD_FORWARD_H
+
+#include "model/forward/batch.h"
+#include "model/model.h"
+
+/** Called after each token tile of each layer; done and total count tile * layer steps. */
+typedef void model_progress_fn(void *user, size_t done, size_t total);
+
+struct model_session_options {
+    size_t tile_tokens;          /* tokens per tile; 0: 2048 */
+    size_t max_batch;            /* largest n_tokens of a batch */
+    size_t max_segment;          /* longest segment plus its parent: also the number of positions */
+    model_progress_fn *progress; /* may be NULL */
+    void *progress_user;
+};
+
+/** A model bound to a backend, with the scratch memory of a tile. */
+struct model_session;
+
+/**
+ * Allocate the scratch; model and backend must outlive the session.
+ * Fails: STATUS_MEMORY, STATUS_DEVICE.
+ */
+enum status model_session_open(struct model_session **out, const struct model *model,
+                               struct kern_backend *backend,
+                               const struct model_session_options *options, struct status_why *why);
+void model_session_close(struct model_session *s);
+
+/** Bytes of backend memory that a session with these options will allocate. */
+size_t model_session_bytes(const struct model *model, const struct model_session_options *options);
+
+/** x[t] = embedding of token t. Fails: STATUS_USAGE (an id beyond the vocabulary). */
+enum status model_embed(struct model_session *s, const struct model_batch *batch, float *x,
+                        struct status_why *why);
+/**
+ * Advance x [n_tokens, D] through layers [layer_from, layer_to).
+ * Fails: STATUS_USAGE (a batch that model_batch_check refuses, or larger than the session was
+ *        made for; a layer that is not there), STATUS_CANCELLED (x is then half-way), and what
+ *        the backend's operations fail with.
+ */
+enum status model_forward(struct model_session *s, const struct model_batch *batch,
+                          size_t layer_from, size_t layer_to, float *x, struct status_why *why);
+/**
+ * hidden[i] = outputnorm(x[rows[i]]): what kern_score takes. rows: host.
+ * hidden: backend memory [n_rows, D].
+ */
+enum status model_hidden(struct model_session *s, const float *x, const uint32_t *rows,
+                         size_t n_rows, float *hidden, struct status_why *why);
+
+#endif

@@ -1,0 +1,13 @@
+/** Reading weights from the disk while the layer before them is computed. */
+#ifndef MODEL_FORWARD_READ_AHEAD_H
+#define MODEL_FORWARD_READ_AHEAD_H
+
+#include "model/model.h"
+
+/**
+ * Have the weights of layer i read, or those behind the last layer (norm and head) for
+ * i == n_layers. Returns at once; a hint only.
+ */
+void model_read_ahead(const struct model *m, size_t i);
+
+#endif

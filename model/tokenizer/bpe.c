@@ -1,0 +1,282 @@
+#include "model/tokenizer/bpe.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/hash.h"
+#include "base/text/quote.h"
+#include "base/text/utf8.h"
+
+enum { STAND_IN_LIMIT = 0x100 + 68 }; /* 68 bytes have no printable character of their own */
+
+static bool is_printable(uint32_t byte)
+{
+    return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
+}
+
+/**
+ * GPT-2's table: a printable byte stands for itself, as a code point; the others are numbered
+ * from U+0100 on, in their order.
+ */
+static void make_stand_ins(uint32_t stand_in[256])
+{
+    uint32_t next = 0x100;
+    for (uint32_t b = 0; b < 256; b++)
+        stand_in[b] = is_printable(b) ? b : next++;
+}
+
+size_t model_bpe_token_bytes(struct base_string token, char *bytes, size_t capacity)
+{
+    uint32_t stand_in[256];
+    int16_t byte_of[STAND_IN_LIMIT];
+    make_stand_ins(stand_in);
+    memset(byte_of, -1, sizeof byte_of);
+    for (int b = 0; b < 256; b++)
+        byte_of[stand_in[b]] = (int16_t)b;
+
+    size_t n_out = 0;
+    for (size_t i = 0, n; i < token.n_bytes; i += n) {
+        uint32_t cp;
+        n = base_utf8_decode(token.data + i, token.n_bytes - i, &cp);
+        bool known = n > 0 && cp < STAND_IN_LIMIT && byte_of[cp] >= 0;
+        n = n > 0 ? n : 1;
+        const char byte = known ? (char)byte_of[cp] : 0;
+        const char *from = known ? &byte : token.data + i;
+        for (size_t k = 0; k < (known ? 1 : n); k++, n_out++)
+            if (n_out < capacity)
+                bytes[n_out] = from[k];
+    }
+    return n_out;
+}
+
+struct model_bpe_pair {
+    int32_t left, right;
+    uint32_t rank; /* MODEL_MERGE_NONE: free */
+};
+
+static size_t pair_slot(const struct model_bpe *bpe, int32_t left, int32_t right)
+{
+    uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
+    return base_hash_mix(key ^ bpe->vocab->index.seed, UINT64_C(0x9e3779b97f4a7c15)) & bpe->mask;
+}
+
+/** The pair's place, or the free one where it would go. */
+static struct model_bpe_pair *find_pair(const struct model_bpe *bpe, int32_t left, int32_t right)
+{
+    size_t s = pair_slot(bpe, left, right);
+    while (bpe->pairs[s].rank != MODEL_MERGE_NONE &&
+           (bpe->pairs[s].left != left || bpe->pairs[s].right != right))
+        s = (s + 1) & bpe->mask;
+    return &bpe->pairs[s];
+}
+
+/** Take in merge i, "left right". The same pair again changes nothing: the first rank counts. */
+static enum status add_merge(struct model_bpe *bpe, struct base_string merge, uint32_t i,
+                             struct model_tok_buffer *joined, struct status_why *why)
+{
+    struct base_quoted quoted;
+    const char *space = merge.n_bytes > 1 ? memchr(merge.data + 1, ' ', merge.n_bytes - 1) : NULL;
+    size_t n_left = space ? (size_t)(space - merge.data) : 0;
+    if (!space || n_left + 1 == merge.n_bytes)
+        return status_fail(why, STATUS_FORMAT,
+                           "entry %u is %s; expected two tokens with a space between them", i,
+                           base_quote(&quoted, merge));
+    size_t n_right = merge.n_bytes - n_left - 1;
+    memcpy(joined->bytes, merge.data, n_left);
+    memcpy(joined->bytes + n_left, space + 1, n_right);
+    int32_t left = model_vocab_find(bpe->vocab, merge.data, n_left);
+    int32_t right = model_vocab_find(bpe->vocab, space + 1, n_right);
+    int32_t result = model_vocab_find(bpe->vocab, joined->bytes, n_left + n_right);
+    if (left < 0 || right < 0 || result < 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "entry %u is %s: %s is not in tokenizer.ggml.tokens; expected both "
+                           "halves and what they make",
+                           i, base_quote(&quoted, merge),
+                           left < 0    ? "its left half"
+                           : right < 0 ? "its right half"
+                                       : "what they make");
+    bpe->result[i] = (uint32_t)result;
+    struct model_bpe_pair *pair = find_pair(bpe, left, right);
+    if (pair->rank == MODEL_MERGE_NONE)
+        *pair = (struct model_bpe_pair){left, right, i};
+    return STATUS_OK;
+}
+
+static enum status index_merges(struct model_bpe *bpe, const struct base_string *merges, size_t n,
+                                struct status_why *why)
+{
+    size_t n_slots = 16, longest = 0;
+    while (n_slots < n * 2)
+        n_slots *= 2;
+    for (size_t i = 0; i < n; i++)
+        longest = merges[i].n_bytes > longest ? merges[i].n_bytes : longest;
+    bpe->mask = n_slots - 1;
+    bpe->pairs = malloc(n_slots * sizeof *bpe->pairs);
+    bpe->result = malloc((n > 0 ? n : 1) * sizeof *bpe->result);
+    struct model_tok_buffer joined = {.bytes = malloc(longest + 1)};
+    enum status st = STATUS_OK;
+    if (!bpe->pairs || !bpe->result || !joined.bytes)
+        st = status_fail(why, STATUS_MEMORY, "cannot allocate an index of %zu merges", n);
+    for (size_t i = 0; !st && i < n_slots; i++)
+        bpe->pairs[i].rank = MODEL_MERGE_NONE;
+    for (size_t i = 0; !st && i < n; i++)
+        st = add_merge(bpe, merges[i], (uint32_t)i, &joined, why);
+    free(joined.bytes);
+    return st;
+}
+
+static enum status read_merges(struct model_bpe *bpe, const struct gguf_file *file,
+                               struct status_why *why)
+{
+    static const char key[] = "tokenizer.ggml.merges";
+    const struct gguf_kv *kv;
+    enum status st = model_vocab_array(&kv, file, key, true, 0, why);
+    if (st)
+        return st;
+    if (kv->element_type != GGUF_VALUE_STRING || kv->count > INT32_MAX)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: key %s is an array of %" PRIu64 " entries of type %s; expected at "
+                           "most 2147483647 strings",
+                           gguf_path(file), key, kv->count, gguf_value_type_name(kv->element_type));
+    struct base_string *merges;
+    st = gguf_kv_strings(kv, &merges, why);
+    if (st)
+        return st;
+    st = index_merges(bpe, merges, (size_t)kv->count, why);
+    if (st == STATUS_FORMAT)
+        status_context(why, "%s: key %s", gguf_path(file), key);
+    free(merges);
+    return st;
+}
+
+enum status model_bpe_init(struct model_bpe *bpe, const struct model_vocab *vocab,
+                           const struct gguf_file *file, struct base_string pre,
+                           struct status_why *why)
+{
+    *bpe = (struct model_bpe){.vocab = vocab};
+    make_stand_ins(bpe->stand_in);
+    for (int b = 0; b < 256; b++) {
+        char utf8[4];
+        bpe->byte_id[b] = model_vocab_find(vocab, utf8, base_utf8_encode(bpe->stand_in[b], utf8));
+    }
+    enum status st = model_pretokenizer_init(&bpe->pre, pre, why);
+    if (st) {
+        status_context(why, "%s", gguf_path(file));
+        return st;
+    }
+    return read_merges(bpe, file, why);
+}
+
+void model_bpe_free(struct model_bpe *bpe)
+{
+    model_pretokenizer_free(&bpe->pre);
+    free(bpe->pairs);
+    free(bpe->result);
+    *bpe = (struct model_bpe){0};
+}
+
+struct bpe_piece {
+    const struct model_bpe *bpe;
+    int32_t *ids; /* of the symbol that begins at each slot */
+};
+
+static uint32_t rank_of_pair(const void *user, uint32_t left, uint32_t right, uint32_t end)
+{
+    const struct bpe_piece *piece = user;
+    (void)end;
+    return find_pair(piece->bpe, piece->ids[left], piece->ids[right])->rank;
+}
+
+static void take_result(void *user, uint32_t left, uint32_t rank)
+{
+    const struct bpe_piece *piece = user;
+    piece->ids[left] = (int32_t)piece->bpe->result[rank];
+}
+
+static enum status emit_symbol(const struct model_bpe *bpe, struct model_tok_run *run, int32_t id,
+                               uint8_t first_byte)
+{
+    if (id >= 0)
+        return model_tok_emit(run, id);
+    if (bpe->vocab->unknown >= 0)
+        return model_tok_emit(run, bpe->vocab->unknown);
+    return status_fail(
+        run->why, STATUS_UNSUPPORTED,
+        "the vocabulary has neither a token for the byte 0x%02X nor an unknown token", first_byte);
+}
+
+/** The id of the piece where it is a token as a whole, else -1; *st: STATUS_MEMORY or OK. */
+static int32_t whole_piece(const struct model_bpe *bpe, struct model_tok_run *run,
+                           const char *piece, size_t n_bytes, enum status *st)
+{
+    *st = STATUS_OK;
+    if (n_bytes > bpe->vocab->max_bytes) /* a stand-in is never shorter than its byte */
+        return -1;
+    *st = model_tok_reserve(run, &run->word, n_bytes * 4);
+    if (*st)
+        return -1;
+    size_t n = 0;
+    for (size_t i = 0; i < n_bytes; i++)
+        n += base_utf8_encode(bpe->stand_in[(uint8_t)piece[i]], run->word.bytes + n);
+    return model_vocab_find(bpe->vocab, run->word.bytes, n);
+}
+
+static enum status merge_piece(const struct model_bpe *bpe, struct model_tok_run *run,
+                               const char *piece, size_t n_bytes)
+{
+    enum status st;
+    if (bpe->pre.row->ignore_merges) {
+        int32_t id = whole_piece(bpe, run, piece, n_bytes, &st);
+        if (st || id >= 0)
+            return st ? st : model_tok_emit(run, id);
+    }
+    st = model_tok_reserve_slots(run, n_bytes);
+    if (st)
+        return st;
+    struct bpe_piece state = {bpe, (int32_t *)run->slots};
+    for (size_t i = 0; i < n_bytes; i++)
+        state.ids[i] = bpe->byte_id[(uint8_t)piece[i]];
+    const struct model_merge_rules rules = {rank_of_pair, take_result, &state};
+    st = model_merge_run(&run->merge, n_bytes, &rules, run->why);
+    for (size_t i = 0; !st && i < n_bytes; i = (size_t)run->merge.other[i] + 1)
+        st = emit_symbol(bpe, run, state.ids[i], (uint8_t)piece[i]);
+    return st;
+}
+
+struct bpe_call {
+    const struct model_bpe *bpe;
+    struct model_tok_run *run;
+};
+
+static enum status encode_piece(void *user, const char *piece, size_t n_bytes)
+{
+    const struct bpe_call *call = user;
+    struct model_tok_run *run = call->run;
+    if (n_bytes > MODEL_TOK_CACHE_BYTES)
+        return merge_piece(call->bpe, run, piece, n_bytes);
+    int hit;
+    struct model_tok_entry *e = model_tok_cache_find(&run->cache, piece, n_bytes, &hit);
+    if (hit)
+        return model_tok_emit_all(run, e->ids, e->n_ids);
+    size_t before = run->out->n;
+    enum status st = merge_piece(call->bpe, run, piece, n_bytes);
+    if (!st)
+        model_tok_cache_put(e, piece, n_bytes, run->out->ids + before, run->out->n - before);
+    return st;
+}
+
+enum status model_bpe_encode(const struct model_bpe *bpe, struct model_tok_run *run,
+                             const char *text, size_t n_bytes)
+{
+    struct bpe_call call = {bpe, run};
+    size_t good = base_utf8_first_bad(text, n_bytes);
+    if (good < n_bytes) {
+        enum status st = model_tok_reserve(run, &run->text, base_utf8_repair(text, n_bytes, NULL));
+        if (st)
+            return st;
+        n_bytes = base_utf8_repair(text, n_bytes, run->text.bytes);
+        text = run->text.bytes;
+    }
+    return model_pretokenizer_split(&bpe->pre, run, text, n_bytes, encode_piece, &call);
+}

@@ -1,0 +1,324 @@
+#include "model/tokenizer/spm.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/utf8.h"
+
+/* U+2581, which stands for a space inside the vocabulary. */
+static const char meta_space[] = "\xE2\x96\x81";
+enum { META_BYTES = 3 };
+
+struct scored {
+    double score;
+    int32_t id;
+};
+
+static int by_falling_score(const void *a, const void *b)
+{
+    double x = ((const struct scored *)a)->score, y = ((const struct scored *)b)->score;
+    return (x < y) - (x > y);
+}
+
+static enum status read_scores(struct model_spm *spm, const struct gguf_file *file,
+                               struct status_why *why)
+{
+    static const char key[] = "tokenizer.ggml.scores";
+    size_t n = spm->vocab->n;
+    const struct gguf_kv *kv;
+    enum status st = model_vocab_array(&kv, file, key, true, n, why);
+    if (st)
+        return st;
+    if (!gguf_value_is_float(kv->element_type))
+        return status_fail(why, STATUS_FORMAT, "%s: key %s is an array of %s; expected floats",
+                           gguf_path(file), key, gguf_value_type_name(kv->element_type));
+    struct scored *order = malloc(n * sizeof *order);
+    spm->rank = malloc(n * sizeof *spm->rank);
+    if (!order || !spm->rank) {
+        free(order);
+        return status_fail(why, STATUS_MEMORY, "cannot allocate the scores of %zu tokens", n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        order[i] = (struct scored){gguf_kv_float(kv, i), (int32_t)i};
+        if (isnan(order[i].score)) {
+            free(order);
+            return status_fail(why, STATUS_FORMAT, "%s: key %s: entry %zu is not a number",
+                               gguf_path(file), key, i);
+        }
+    }
+    qsort(order, n, sizeof *order, by_falling_score);
+    uint32_t rank = 0;
+    for (size_t i = 0; i < n; i++) {
+        rank += i > 0 && order[i].score < order[i - 1].score;
+        spm->rank[order[i].id] = rank;
+    }
+    free(order);
+    return STATUS_OK;
+}
+
+static void find_byte_tokens(struct model_spm *spm)
+{
+    for (int b = 0; b < 256; b++) {
+        char name[8], byte = (char)b;
+        snprintf(name, sizeof name, "<0x%02X>", (unsigned)b);
+        int32_t id = model_vocab_find(spm->vocab, name, 6);
+        spm->byte_id[b] = id >= 0 ? id : model_vocab_find(spm->vocab, &byte, 1);
+    }
+}
+
+/** The bytes of a character of n_bytes <= 4 as a number. The lead byte tells their count. */
+static uint32_t pack(const char *p, size_t n_bytes)
+{
+    uint32_t packed = 0;
+    memcpy(&packed, p, n_bytes);
+    return packed;
+}
+
+static bool is_meta_space(const char *p, size_t n_bytes)
+{
+    return n_bytes == META_BYTES && memcmp(p, meta_space, META_BYTES) == 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/**
+ * Where text may be cut: before a U+2581, unless some token holds the character that precedes
+ * it and the U+2581 side by side. A symbol is a run of whole characters, cut by their lead
+ * bytes, and so is a token that it can become; a symbol across the cut would be such a token.
+ * What is left and right of the cut therefore merges as if the other were not there.
+ * Usually only U+2581 itself may stand before U+2581 in a token (runs of spaces).
+ */
+static enum status find_joins(struct model_spm *spm, struct status_why *why)
+{
+    size_t capacity = 0;
+    for (size_t i = 0; i < spm->vocab->n; i++) {
+        const struct base_string t = spm->vocab->text[i];
+        size_t before = 0, before_bytes = 0;
+        for (size_t at = 0, n; at < t.n_bytes; before = at, before_bytes = n, at += n) {
+            n = base_utf8_announced(t.data[at]);
+            if (n > t.n_bytes - at)
+                break;
+            if (before_bytes == 0 || !is_meta_space(t.data + at, n))
+                continue;
+            if (before_bytes == 1 && !(t.data[before] & 0x80)) {
+                spm->joins_ascii[(uint8_t)t.data[before]] = true;
+                continue;
+            }
+            uint32_t packed = pack(t.data + before, before_bytes);
+            if (spm->n_joins > 0 && spm->joins[spm->n_joins - 1] == packed)
+                continue;
+            if (spm->n_joins == capacity) {
+                capacity = capacity ? capacity * 2 : 16;
+                uint32_t *bigger = realloc(spm->joins, capacity * sizeof *bigger);
+                if (!bigger)
+                    return status_fail(why, STATUS_MEMORY, "cannot allocate %zu words", capacity);
+                spm->joins = bigger;
+            }
+            spm->joins[spm->n_joins++] = packed;
+        }
+    }
+    if (spm->n_joins == 0)
+        return STATUS_OK;
+    qsort(spm->joins, spm->n_joins, sizeof *spm->joins, by_value);
+    size_t kept = 1;
+    for (size_t i = 1; i < spm->n_joins; i++)
+        if (spm->joins[i] != spm->joins[kept - 1])
+            spm->joins[kept++] = spm->joins[i];
+    spm->n_joins = kept;
+    return STATUS_OK;
+}
+
+enum status model_spm_init(struct model_spm *spm, const struct model_vocab *vocab,
+                           const struct gguf_file *file, struct status_why *why)
+{
+    *spm = (struct model_spm){.vocab = vocab};
+    find_byte_tokens(spm);
+    enum status st = read_scores(spm, file, why);
+    return st ? st : find_joins(spm, why);
+}
+
+void model_spm_free(struct model_spm *spm)
+{
+    free(spm->rank);
+    free(spm->joins);
+    *spm = (struct model_spm){0};
+}
+
+size_t model_spm_token_bytes(const struct model_spm *spm, int32_t id, char *bytes, size_t capacity)
+{
+    const struct base_string t = spm->vocab->text[id];
+    if (spm->vocab->type[id] == MODEL_TOKEN_BYTE)
+        for (int b = 0; b < 256; b++)
+            if (spm->byte_id[b] == id) {
+                if (capacity > 0)
+                    bytes[0] = (char)b;
+                return 1;
+            }
+    size_t n_out = 0;
+    for (size_t i = 0; i < t.n_bytes; n_out++) {
+        bool space = t.n_bytes - i >= META_BYTES && is_meta_space(t.data + i, META_BYTES);
+        char c = t.data[i];
+        if (space)
+            c = ' ';
+        if (n_out < capacity)
+            bytes[n_out] = c;
+        i += space ? META_BYTES : 1;
+    }
+    return n_out;
+}
+
+static bool joins_meta_space(const struct model_spm *spm, const char *p, size_t n_bytes)
+{
+    if (n_bytes == 1 && !(*p & 0x80))
+        return spm->joins_ascii[(uint8_t)*p];
+    uint32_t packed = pack(p, n_bytes);
+    return spm->n_joins > 0 &&
+           bsearch(&packed, spm->joins, spm->n_joins, sizeof packed, by_value) != NULL;
+}
+
+struct spm_piece {
+    const struct model_spm *spm;
+    const char *text;
+    const uint32_t *slots;
+};
+
+static uint32_t rank_of_pair(const void *user, uint32_t left, uint32_t right, uint32_t end)
+{
+    const struct spm_piece *piece = user;
+    (void)right;
+    uint32_t from = piece->slots[left];
+    int32_t id = model_vocab_find(piece->spm->vocab, piece->text + from, piece->slots[end] - from);
+    return id < 0 ? MODEL_MERGE_NONE : piece->spm->rank[id];
+}
+
+/** A symbol that is no token: its bytes; one unknown token where a byte has none. */
+static enum status emit_bytes(const struct model_spm *spm, struct model_tok_run *run,
+                              const char *bytes, size_t n_bytes)
+{
+    for (size_t i = 0; i < n_bytes; i++) {
+        if (spm->byte_id[(uint8_t)bytes[i]] >= 0)
+            continue;
+        if (spm->vocab->unknown >= 0)
+            return model_tok_emit(run, spm->vocab->unknown);
+        return status_fail(run->why, STATUS_UNSUPPORTED,
+                           "the vocabulary has neither a token for the byte 0x%02X nor an unknown "
+                           "token",
+                           (uint8_t)bytes[i]);
+    }
+    for (size_t i = 0; i < n_bytes; i++) {
+        enum status st = model_tok_emit(run, spm->byte_id[(uint8_t)bytes[i]]);
+        if (st)
+            return st;
+    }
+    return STATUS_OK;
+}
+
+static enum status merge_piece(const struct model_spm *spm, struct model_tok_run *run,
+                               size_t n_slots)
+{
+    struct spm_piece piece = {spm, run->text.bytes, run->slots};
+    const struct model_merge_rules rules = {.rank = rank_of_pair, .user = &piece};
+    enum status st = model_merge_run(&run->merge, n_slots, &rules, run->why);
+    for (size_t i = 0; !st && i < n_slots; i = (size_t)run->merge.other[i] + 1) {
+        const char *symbol = run->text.bytes + run->slots[i];
+        size_t n_bytes = run->slots[run->merge.other[i] + 1] - run->slots[i];
+        int32_t id = model_vocab_find(spm->vocab, symbol, n_bytes);
+        st = id >= 0 ? model_tok_emit(run, id) : emit_bytes(spm, run, symbol, n_bytes);
+    }
+    return st;
+}
+
+/** The first n_bytes of run->text, which are n_slots characters. */
+static enum status encode_piece(const struct model_spm *spm, struct model_tok_run *run,
+                                size_t n_bytes, size_t n_slots)
+{
+    if (n_bytes > MODEL_TOK_CACHE_BYTES)
+        return merge_piece(spm, run, n_slots);
+    int hit;
+    struct model_tok_entry *e = model_tok_cache_find(&run->cache, run->text.bytes, n_bytes, &hit);
+    if (hit)
+        return model_tok_emit_all(run, e->ids, e->n_ids);
+    size_t before = run->out->n;
+    enum status st = merge_piece(spm, run, n_slots);
+    if (!st)
+        model_tok_cache_put(e, run->text.bytes, n_bytes, run->out->ids + before,
+                            run->out->n - before);
+    return st;
+}
+
+/** Raw text, read as if its spaces were U+2581. */
+struct spm_source {
+    const char *p, *end;
+};
+
+/** Let run->text have n bytes, if the source has as many. */
+static void fill(struct model_tok_run *run, struct spm_source *src, size_t n)
+{
+    struct model_tok_buffer *text = &run->text;
+    while (text->n < n && src->p < src->end) {
+        char c = *src->p++;
+        if (c == ' ') {
+            memcpy(text->bytes + text->n, meta_space, META_BYTES);
+            text->n += META_BYTES;
+        } else {
+            text->bytes[text->n++] = c;
+        }
+    }
+}
+
+enum status model_spm_encode(const struct model_spm *spm, struct model_tok_run *run,
+                             const char *text, size_t n_bytes, bool space_prefix)
+{
+    enum { SLACK = 8 }; /* a character, and the U+2581 that one of its bytes may become */
+    struct spm_source src = {text, text + n_bytes};
+    enum status st = model_tok_reserve(run, &run->text, META_BYTES + SLACK);
+    if (st)
+        return st;
+    run->text.n = 0;
+    if (space_prefix) {
+        memcpy(run->text.bytes, meta_space, META_BYTES);
+        run->text.n = META_BYTES;
+    }
+    size_t at = 0, n_slots = 0, last = 0; /* of the character, its slot, the one before */
+    for (;;) {
+        st = model_tok_reserve(run, &run->text, at + SLACK);
+        if (!st)
+            st = model_tok_reserve_slots(run, n_slots + 2);
+        if (st)
+            return st;
+        fill(run, &src, at + 1);
+        if (at == run->text.n)
+            break;
+        char *c = run->text.bytes + at;
+        size_t n = base_utf8_announced(*c);
+        if (n > 1) {
+            fill(run, &src, at + n);
+            n = n < run->text.n - at ? n : run->text.n - at; /* cut off by the end of the text */
+        }
+        if (n_slots > 0 && is_meta_space(c, n) &&
+            !joins_meta_space(spm, run->text.bytes + last, at - last)) {
+            run->slots[n_slots] = (uint32_t)at;
+            st = encode_piece(spm, run, at, n_slots);
+            if (st)
+                return st;
+            run->text.n -= at; /* what was read ahead begins the next piece */
+            memmove(run->text.bytes, c, run->text.n);
+            at = n_slots = 0;
+        }
+        if (at > UINT32_MAX - SLACK)
+            return status_fail(run->why, STATUS_UNSUPPORTED,
+                               "a stretch of 2^32 bytes without a place to cut; expected less");
+        run->slots[n_slots++] = (uint32_t)at;
+        last = at;
+        at += n;
+    }
+    run->slots[n_slots] = (uint32_t)at;
+    return n_slots > 0 ? encode_piece(spm, run, at, n_slots) : STATUS_OK;
+}

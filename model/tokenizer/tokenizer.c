@@ -1,0 +1,224 @@
+#include "model/tokenizer/tokenizer.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/tokenizer/bpe.h"
+#include "model/tokenizer/special.h"
+#include "model/tokenizer/spm.h"
+
+struct model_tokenizer {
+    struct model_vocab vocab;
+    struct model_spm spm; /* one of these two is used */
+    struct model_bpe bpe;
+    struct model_special always, on_request; /* without and with parse_special */
+};
+
+size_t model_tokens_common(const struct model_tokens *a, const struct model_tokens *b)
+{
+    size_t i = 0;
+    while (i < a->n && i < b->n && a->ids[i] == b->ids[i])
+        i++;
+    return i;
+}
+
+static enum status open_spm(struct model_tokenizer *t, const struct gguf_file *file,
+                            const char *pre, struct status_why *why)
+{
+    if (pre)
+        return status_fail(why, STATUS_USAGE,
+                           "%s: pre-tokeniser %s was asked for, but this vocabulary is "
+                           "SentencePiece, which has none",
+                           gguf_path(file), pre);
+    return model_spm_init(&t->spm, &t->vocab, file, why);
+}
+
+static enum status open_bpe(struct model_tokenizer *t, const struct gguf_file *file,
+                            const char *pre, struct status_why *why)
+{
+    struct base_string name = {"default", strlen("default")};
+    bool found;
+    enum status st = gguf_get_string(file, "tokenizer.ggml.pre", &name, &found, why);
+    if (st)
+        return st;
+    if (pre)
+        name = (struct base_string){pre, strlen(pre)};
+    st = model_bpe_init(&t->bpe, &t->vocab, file, name, why);
+    if (!st && !t->vocab.add_bos_stated)
+        t->vocab.add_bos = t->bpe.pre.row->add_bos;
+    return st;
+}
+
+static enum status check_ends(const struct model_tokenizer *t, const struct gguf_file *file,
+                              struct status_why *why)
+{
+    if (t->vocab.add_bos && t->vocab.bos < 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: texts are to begin with BOS, but key tokenizer.ggml.bos_token_id "
+                           "is missing",
+                           gguf_path(file));
+    if (t->vocab.add_eos && t->vocab.eos < 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: texts are to end with EOS, but key tokenizer.ggml.eos_token_id is "
+                           "missing",
+                           gguf_path(file));
+    return STATUS_OK;
+}
+
+enum status model_tokenizer_open(struct model_tokenizer **out, const struct gguf_file *file,
+                                 const char *pre, struct status_why *why)
+{
+    *out = NULL;
+    struct model_tokenizer *t = calloc(1, sizeof *t);
+    if (!t)
+        return status_fail(why, STATUS_MEMORY, "cannot allocate a tokenizer");
+    enum status st = model_vocab_init(&t->vocab, file, why);
+    if (!st)
+        st = t->vocab.kind == MODEL_VOCAB_SPM ? open_spm(t, file, pre, why)
+                                              : open_bpe(t, file, pre, why);
+    if (!st)
+        st = check_ends(t, file, why);
+    if (!st)
+        st = model_special_init(&t->always, &t->vocab, false, why);
+    if (!st)
+        st = model_special_init(&t->on_request, &t->vocab, true, why);
+    if (st) {
+        model_tokenizer_close(t);
+        return st;
+    }
+    *out = t;
+    return STATUS_OK;
+}
+
+void model_tokenizer_close(struct model_tokenizer *t)
+{
+    if (!t)
+        return;
+    model_special_free(&t->on_request);
+    model_special_free(&t->always);
+    model_bpe_free(&t->bpe);
+    model_spm_free(&t->spm);
+    model_vocab_free(&t->vocab);
+    free(t);
+}
+
+/** State of one call, between the stretches of its text. */
+struct call {
+    const struct model_tokenizer *t;
+    struct model_tok_run run;
+    bool after_special; /* also true at the beginning of the text */
+    bool eats_space;    /* so does the special token that came last */
+};
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static enum status encode_stretch(void *user, const char *raw, size_t n_bytes, int32_t token)
+{
+    struct call *call = user;
+    const struct model_vocab *vocab = &call->t->vocab;
+    enum status st = STATUS_OK;
+    for (; call->eats_space && n_bytes > 0 && is_space(*raw); n_bytes--)
+        raw++;
+    if (n_bytes > 0 && vocab->kind == MODEL_VOCAB_SPM)
+        st = model_spm_encode(&call->t->spm, &call->run, raw, n_bytes,
+                              vocab->add_space_prefix && call->after_special);
+    else if (n_bytes > 0)
+        st = model_bpe_encode(&call->t->bpe, &call->run, raw, n_bytes);
+    if (!st && token >= 0)
+        st = model_tok_emit(&call->run, token);
+    call->after_special = token >= 0;
+    call->eats_space = token >= 0 && vocab->eats_space && vocab->eats_space[token];
+    return st;
+}
+
+enum status model_tokenize(const struct model_tokenizer *t, const char *text, size_t n_bytes,
+                           bool parse_special, struct model_tokens *out, struct status_why *why)
+{
+    if (n_bytes == 0)
+        return STATUS_OK;
+    size_t n_before = out->n;
+    struct call call = {.t = t, .run = {.out = out, .why = why}, .after_special = true};
+    enum status st = model_tok_cache_init(&call.run.cache, n_bytes, why);
+    if (!st)
+        st = model_special_split(parse_special ? &t->on_request : &t->always, text, n_bytes,
+                                 encode_stretch, &call, why);
+    model_pretokenizer_run_free(&call.run);
+    model_tok_run_free(&call.run);
+    if (st)
+        out->n = n_before;
+    return st;
+}
+
+size_t model_n_vocab(const struct model_tokenizer *t)
+{
+    return t->vocab.n;
+}
+
+const char *model_tokenizer_kind(const struct model_tokenizer *t)
+{
+    return t->vocab.kind == MODEL_VOCAB_SPM ? "spm" : "bpe";
+}
+
+const char *model_tokenizer_pre(const struct model_tokenizer *t)
+{
+    return t->bpe.pre.row ? t->bpe.pre.row->name : "";
+}
+
+int32_t model_token_bos(const struct model_tokenizer *t)
+{
+    return t->vocab.bos;
+}
+
+int32_t model_token_eos(const struct model_tokenizer *t)
+{
+    return t->vocab.eos;
+}
+
+int32_t model_token_unknown(const struct model_tokenizer *t)
+{
+    return t->vocab.unknown;
+}
+
+bool model_adds_bos(const struct model_tokenizer *t)
+{
+    return t->vocab.add_bos;
+}
+
+bool model_adds_eos(const struct model_tokenizer *t)
+{
+    return t->vocab.add_eos;
+}
+
+enum model_token_type model_token_type(const struct model_tokenizer *t, int32_t id)
+{
+    assert(id >= 0 && (size_t)id < t->vocab.n);
+    return t->vocab.type[id];
+}
+
+struct base_string model_token_text(const struct model_tokenizer *t, int32_t id)
+{
+    assert(id >= 0 && (size_t)id < t->vocab.n);
+    return t->vocab.text[id];
+}
+
+static size_t copy_bytes(struct base_string s, char *bytes, size_t capacity)
+{
+    size_t n = s.n_bytes < capacity ? s.n_bytes : capacity;
+    if (n > 0)
+        memcpy(bytes, s.data, n);
+    return s.n_bytes;
+}
+
+size_t model_token_bytes(const struct model_tokenizer *t, int32_t id, char *bytes, size_t capacity)
+{
+    struct base_string text = model_token_text(t, id);
+    if (t->vocab.recognition[id] != MODEL_RECOGNISED_NEVER)
+        return copy_bytes(text, bytes, capacity);
+    if (t->vocab.kind == MODEL_VOCAB_BPE)
+        return model_bpe_token_bytes(text, bytes, capacity);
+    return model_spm_token_bytes(&t->spm, id, bytes, capacity);
+}

@@ -1,0 +1,72 @@
+/**
+ * Text to token ids and back, as a GGUF file's tokenizer.ggml.* keys describe it.
+ * Works on vocabulary-only files and on any architecture. Immutable after opening.
+ */
+#ifndef MODEL_TOKENIZER_TOKENIZER_H
+#define MODEL_TOKENIZER_TOKENIZER_H
+
+#include "gguf/meta.h"
+
+struct model_tokenizer;
+
+/** Token types as stored. */
+enum model_token_type {
+    MODEL_TOKEN_NORMAL = 1,
+    MODEL_TOKEN_UNKNOWN = 2,
+    MODEL_TOKEN_CONTROL = 3,
+    MODEL_TOKEN_USER_DEFINED = 4,
+    MODEL_TOKEN_UNUSED = 5,
+    MODEL_TOKEN_BYTE = 6
+};
+
+/** A growable list of ids that the caller owns; zero-initialise, release with free(ids). */
+struct model_tokens {
+    int32_t *ids;
+    size_t n, capacity;
+};
+
+/** How many tokens both lists begin with. */
+size_t model_tokens_common(const struct model_tokens *a, const struct model_tokens *b);
+
+/**
+ * Read and check the vocabulary.
+ * pre: overrides tokenizer.ggml.pre (NULL: the file's; the only value that SentencePiece
+ *      takes). `file` must outlive the result.
+ * Fails: STATUS_FORMAT (missing keys, arrays of unequal length, duplicate tokens, ids out of
+ *        range), STATUS_UNSUPPORTED (tokenizer model or pre-tokeniser; names the known ones),
+ *        STATUS_USAGE (pre for SentencePiece), STATUS_MEMORY.
+ */
+enum status model_tokenizer_open(struct model_tokenizer **out, const struct gguf_file *file,
+                                 const char *pre, struct status_why *why);
+void model_tokenizer_close(struct model_tokenizer *t);
+
+/**
+ * Append the ids of a text (any bytes, invalid UTF-8 and NUL included), without BOS or EOS.
+ * parse_special: also recognise control tokens in the text.
+ * Cost: O(n log n) at worst, linear in practice; 100 MB in under 30 s.
+ */
+enum status model_tokenize(const struct model_tokenizer *t, const char *text, size_t n_bytes,
+                           bool parse_special, struct model_tokens *out, struct status_why *why);
+
+size_t model_n_vocab(const struct model_tokenizer *t);
+/** "spm" or "bpe", and the pre-tokeniser's name ("" for spm). */
+const char *model_tokenizer_kind(const struct model_tokenizer *t);
+const char *model_tokenizer_pre(const struct model_tokenizer *t);
+/** Ids of special tokens; -1 where the vocabulary has none. */
+int32_t model_token_bos(const struct model_tokenizer *t);
+int32_t model_token_eos(const struct model_tokenizer *t);
+int32_t model_token_unknown(const struct model_tokenizer *t);
+/** Whether texts begin with BOS (end with EOS), after defaults. Adding it is the caller's job. */
+bool model_adds_bos(const struct model_tokenizer *t);
+bool model_adds_eos(const struct model_tokenizer *t);
+
+enum model_token_type model_token_type(const struct model_tokenizer *t, int32_t id);
+/** The token as stored in the vocabulary. */
+struct base_string model_token_text(const struct model_tokenizer *t, int32_t id);
+/**
+ * The bytes that the token stands for in a text (U+2581 as a space, stand-ins as bytes, byte
+ * tokens as one byte). Writes at most `capacity` bytes; returns how many there are.
+ */
+size_t model_token_bytes(const struct model_tokenizer *t, int32_t id, char *bytes, size_t capacity);
+
+#endif

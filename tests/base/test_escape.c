@@ -1,0 +1,59 @@
+/* Token bytes as a TSV field. UTF-8 rules: RFC 3629. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text/escape.h"
+
+static void escapes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t n;
+        const char *expected;
+    } cases[] = {
+        {"", 0, ""},
+        {" the", 4, " the"},
+        {"a\tb\nc\rd\\e", 9, "a\\tb\\nc\\rd\\\\e"},
+        {"\0\x01\x1f\x7f", 4, "\\x00\\x01\\x1f\\x7f"},
+        {"\xc3\xa9\xe2\x96\x81\xf0\x9f\x98\x80", 9, "\xc3\xa9\xe2\x96\x81\xf0\x9f\x98\x80"},
+        {"\xe2\x96", 2, "\\xe2\\x96"},                   /* cut short */
+        {"\x80 \xff", 3, "\\x80 \\xff"},                 /* no first bytes */
+        {"\xc0\xaf", 2, "\\xc0\\xaf"},                   /* longer than need be */
+        {"\xe0\x80\xaf", 3, "\\xe0\\x80\\xaf"},          /* the same, three bytes */
+        {"\xed\xa0\x80", 3, "\\xed\\xa0\\x80"},          /* a surrogate */
+        {"\xf4\x90\x80\x80", 4, "\\xf4\\x90\\x80\\x80"}, /* beyond U+10FFFF */
+        {"\xc3\x28", 2, "\\xc3("},                       /* a wrong second byte */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char out[64];
+        size_t n = base_escape(out, sizeof out, cases[i].bytes, cases[i].n);
+        assert_int_equal(n, strlen(cases[i].expected));
+        assert_memory_equal(out, cases[i].expected, n);
+        assert_true(n <= 4 * cases[i].n);
+    }
+}
+
+static void respects_the_capacity(void **state)
+{
+    (void)state;
+    char out[8];
+    memset(out, '#', sizeof out);
+    assert_int_equal(base_escape(out, 3, "a\tbcd", 5), 6);
+    assert_memory_equal(out, "a\\t#####", 8);
+    assert_int_equal(base_escape(NULL, 0, "abc", 3), 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(escapes),
+        cmocka_unit_test(respects_the_capacity),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
