@@ -1,14 +1,10 @@
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "cli/options/args.h"
 #include "cli/options/words.h"
 
 enum { LONGEST = 63 };
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 /*
  * How many letters must be put in, taken out, replaced or swapped with their neighbour to
@@ -24,9 +20,9 @@ static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b
         current[0] = i;
         for (size_t j = 1; j <= n_b; j++) {
             size_t replaced = previous[j - 1] + (a[i - 1] != b[j - 1]);
-            current[j] = smaller(replaced, smaller(previous[j], current[j - 1]) + 1);
+            current[j] = base_min(replaced, base_min(previous[j], current[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                current[j] = smaller(current[j], before[j - 2] + 1);
+                current[j] = base_min(current[j], before[j - 2] + 1);
         }
         size_t *oldest = before;
         before = previous;

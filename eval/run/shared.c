@@ -3,18 +3,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "eval/run/resume.h"
-
-static size_t divide_up(size_t a, size_t b)
-{
-    return a / b + (a % b != 0);
-}
 
 size_t eval_run_largest_batch(const struct eval_task *task, const struct eval_run_options *options)
 {
     const struct eval_plan *plan = task->plan;
-    size_t n = divide_up(options->batch_tokens, plan->window);
+    size_t n = base_div_up(options->batch_tokens, plan->window);
     size_t most = (size_t)UINT32_MAX / (plan->n_inputs + 1);
     n = n < most ? n : most;
     return n < plan->n_windows ? n : plan->n_windows;

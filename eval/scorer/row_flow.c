@@ -2,12 +2,9 @@
 
 #include <stdlib.h>
 
-enum { OUT_BYTES = 32 << 20 /* of hidden rows that are handed to a sink at once */ };
+#include "base/arithmetic.h"
 
-static size_t smaller_of(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
+enum { OUT_BYTES = 32 << 20 /* of hidden rows that are handed to a sink at once */ };
 
 static size_t row_bytes(enum eval_row_kind kind, const struct kern_weight *head)
 {
@@ -21,7 +18,7 @@ static size_t out_rows(struct kern_backend *backend, const struct eval_row_flow_
     size_t n = options->sink->kind == EVAL_ROWS_CODES
                    ? kern_record_rows(backend, options->head)
                    : OUT_BYTES / row_bytes(options->sink->kind, options->head);
-    return smaller_of(n ? n : 1, options->max_rows);
+    return base_min(n ? n : 1, options->max_rows);
 }
 
 /** Bytes of the backend's buffer: a source's hidden rows have to be brought there. */
@@ -122,7 +119,7 @@ enum status eval_row_flow_give(struct eval_row_flow *flow, size_t first, size_t 
     enum status status = STATUS_OK;
     struct kern_head part = *head;
     for (size_t done = 0; done < n_rows && status == STATUS_OK;) {
-        size_t n = smaller_of(n_rows - done, flow->out_rows);
+        size_t n = base_min(n_rows - done, flow->out_rows);
         part.hidden = head->hidden + done * head->matrix->n_cols;
         status = convert(flow, n, &part, why);
         if (status == STATUS_OK)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "eval/input/draw.h"
 
 /* Winogrande: where both choices leave more tokens than this, the choice itself is not scored. */
@@ -54,16 +55,6 @@ static enum status tokenize(struct maker *m, size_t n_bytes, struct model_tokens
     return model_tokenize(m->tokenizer, m->text, n_bytes, m->options->parse_special, out, why);
 }
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 /** Characters, at least 1: bytes that do not continue one, without blanks at both ends. */
 static size_t count_chars(struct base_string s)
 {
@@ -102,9 +93,9 @@ static enum status make_choice(struct maker *m, const struct eval_question *q,
     if (!status)
         status = tokenize(m, begin, &before, why);
     if (!status) {
-        c->first = m->options->llama_compat ? smaller(before.n, c->tokens.n)
+        c->first = m->options->llama_compat ? base_min(before.n, c->tokens.n)
                                             : model_tokens_common(&before, &c->tokens);
-        c->continuation = larger(1, smaller(before.n, c->tokens.n));
+        c->continuation = base_max(1, base_min(before.n, c->tokens.n));
         c->n_chars = count_chars(winogrande ? q->after : text);
         c->log_probs = calloc(c->tokens.n ? c->tokens.n : 1, sizeof *c->log_probs);
         if (!c->log_probs)
@@ -126,13 +117,13 @@ static void lay_scores(const struct maker *m, struct eval_choice_task *t)
     t->first_scored = t->n_common;
     for (size_t i = 0; i < t->n_choices; i++) {
         struct eval_choice *c = &t->choices[i];
-        c->first = larger(1, after_choice ? c->first : t->n_common);
+        c->first = base_max(1, after_choice ? c->first : t->n_common);
         c->end = c->tokens.n;
         if (winogrande && c->end - c->first > 1)
             c->end--;
-        t->first_scored = smaller(t->first_scored, smaller(c->first, c->continuation));
+        t->first_scored = base_min(t->first_scored, base_min(c->first, c->continuation));
     }
-    t->first_scored = larger(1, t->first_scored);
+    t->first_scored = base_max(1, t->first_scored);
     t->misread = m->options->llama_compat && winogrande && !after_choice && t->n_common > 0;
 }
 
@@ -156,9 +147,9 @@ static enum status make_task(struct maker *m, size_t index, struct eval_choice_t
                                  "none to predict; expected 2 or more",
                                  index, q->line, i, c->tokens.n, status_plural(c->tokens.n));
         if (!status)
-            t->n_common =
-                smaller(t->n_common, smaller(model_tokens_common(&t->choices[0].tokens, &c->tokens),
-                                             c->tokens.n - 1));
+            t->n_common = base_min(
+                t->n_common,
+                base_min(model_tokens_common(&t->choices[0].tokens, &c->tokens), c->tokens.n - 1));
     }
     if (!status)
         lay_scores(m, t);
@@ -188,7 +179,7 @@ enum status eval_choices_make(struct eval_choices *out, const struct eval_datase
         struct eval_choice_task *t = &out->tasks[out->n];
         status = make_task(&m, drawn ? drawn[out->n] : out->n, t, why);
         for (size_t i = 0; i < t->n_choices && !status; i++)
-            out->n_tokens_max = larger(out->n_tokens_max, t->choices[i].tokens.n);
+            out->n_tokens_max = base_max(out->n_tokens_max, t->choices[i].tokens.n);
     }
     free(drawn);
     free(m.text);

@@ -2,6 +2,7 @@
 #ifndef KERNELS_CPU_CONTEXT_H
 #define KERNELS_CPU_CONTEXT_H
 
+#include "base/arithmetic.h"
 #include "base/pool.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
@@ -38,16 +39,6 @@ struct kern_cpu {
 static inline struct kern_cpu *kern_cpu_of(struct kern_backend *b)
 {
     return (struct kern_cpu *)b;
-}
-
-static inline size_t kern_cpu_min(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline size_t kern_cpu_max(size_t a, size_t b)
-{
-    return a > b ? a : b;
 }
 
 /** Whether the caller wants the operation to end. */

@@ -50,12 +50,12 @@ static enum status make_tasks(const struct kern_attention *op, size_t n_queries,
 {
     *n_tasks = 0;
     for (size_t i = 0; i < op->n_spans; i++)
-        *n_tasks += kern_cuda_divide_up(op->spans[i].n_q, n_queries);
+        *n_tasks += base_div_up(op->spans[i].n_q, n_queries);
     struct kern_attention_task *task = *out = malloc((*n_tasks + 1) * sizeof **out);
     if (!task || op->n_spans > UINT32_MAX)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu spans", op->n_spans);
     for (size_t i = 0; i < op->n_spans; i++) {
-        for (size_t k = kern_cuda_divide_up(op->spans[i].n_q, n_queries); k > 0; k--)
+        for (size_t k = base_div_up(op->spans[i].n_q, n_queries); k > 0; k--)
             *task++ = (struct kern_attention_task){(uint32_t)i, (uint32_t)((k - 1) * n_queries)};
     }
     return STATUS_OK;

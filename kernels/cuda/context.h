@@ -2,6 +2,7 @@
 #ifndef KERNELS_CUDA_CONTEXT_H
 #define KERNELS_CUDA_CONTEXT_H
 
+#include "base/arithmetic.h"
 #include "kernels/backend.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/device/kernels.h"
@@ -45,16 +46,6 @@ struct kern_cuda {
 static inline struct kern_cuda *kern_cuda_of(struct kern_backend *b)
 {
     return (struct kern_cuda *)b;
-}
-
-static inline size_t kern_cuda_min(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline size_t kern_cuda_divide_up(size_t a, size_t b)
-{
-    return (a + b - 1) / b;
 }
 
 /** Whether products multiply halves, on tensor cores. */

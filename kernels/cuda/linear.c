@@ -24,7 +24,7 @@ static size_t divide(struct linear *job, void *memory)
     struct kern_cuda_arena arena = {.base = memory};
     job->panel_rows = kern_cuda_panel_rows(job->cuda, w);
     job->chunk = job->cuda->options.product_tokens;
-    job->n_room = kern_cuda_divide_up(job->op->n_tokens, job->chunk) * job->chunk;
+    job->n_room = base_div_up(job->op->n_tokens, job->chunk) * job->chunk;
     /* Tokens first: a product of the same tokens with another weight has them where they are. */
     if (kern_cuda_uses_halves(job->cuda)) {
         job->tokens =
@@ -58,8 +58,8 @@ static enum status multiply_exact(const struct linear *job, size_t row, size_t n
         .scale = op->weight->scale,
         .accumulate = op->accumulate,
     };
-    size_t n_blocks = kern_cuda_divide_up(args.n_a, KERN_EXACT_SIDE) *
-                      kern_cuda_divide_up(args.n_b, KERN_EXACT_SIDE);
+    size_t n_blocks =
+        base_div_up(args.n_a, KERN_EXACT_SIDE) * base_div_up(args.n_b, KERN_EXACT_SIDE);
     return kern_cuda_run(job->cuda, KERN_CUDA_EXACT, n_blocks, sizeof(struct kern_exact_shared),
                          &args, why);
 }
@@ -83,7 +83,7 @@ static enum status finish(const struct linear *job, size_t row, size_t n_rows, s
         .scale = op->weight->scale,
         .accumulate = op->accumulate,
     };
-    size_t n_blocks = kern_cuda_divide_up(n_rows, KERN_FINISH_ELEMS) * n_tokens;
+    size_t n_blocks = base_div_up(n_rows, KERN_FINISH_ELEMS) * n_tokens;
     return kern_cuda_run(job->cuda, KERN_CUDA_FINISH, n_blocks, 0, &args, why);
 }
 
@@ -96,7 +96,7 @@ static enum status multiply_halves(const struct linear *job, size_t row, size_t 
     enum status status = kern_cuda_product_find(job->cuda, KERN_CUDA_TOKENS_B, n_rows, n_k,
                                                 job->chunk, &product, why);
     for (size_t t = 0; status == STATUS_OK && t < job->op->n_tokens; t += job->chunk) {
-        size_t n = kern_cuda_min(job->op->n_tokens - t, job->chunk);
+        size_t n = base_min(job->op->n_tokens - t, job->chunk);
         struct kern_cuda_halves x = {tokens->halves.hi + t * n_k,
                                      tokens->halves.lo ? tokens->halves.lo + t * n_k : NULL};
         status = kern_cuda_multiply(job->cuda, product, &weights->halves, &x,
@@ -181,7 +181,7 @@ enum status kern_cuda_linear(struct kern_backend *b, const struct kern_linear *o
     if (status == STATUS_OK && kern_cuda_uses_halves(cuda))
         status = split_tokens(&job, &tokens, why);
     for (size_t row = 0; status == STATUS_OK && row < w->n_rows; row += job.panel_rows) {
-        size_t n_rows = kern_cuda_min(w->n_rows - row, job.panel_rows);
+        size_t n_rows = base_min(w->n_rows - row, job.panel_rows);
         struct kern_cuda_operand weights;
         status = kern_cuda_operand_get(cuda, w, row, n_rows, job.weights, &weights, why);
         if (status != STATUS_OK)

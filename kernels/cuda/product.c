@@ -6,8 +6,7 @@
 
 size_t kern_cuda_product_padded(const struct kern_cuda_product *product, size_t n_tokens)
 {
-    return kern_cuda_min(kern_cuda_divide_up(n_tokens, product->step) * product->step,
-                         product->n_tokens);
+    return base_min(base_div_up(n_tokens, product->step) * product->step, product->n_tokens);
 }
 
 /** One product of halves of a shape, of as many tokens as are asked for. */

@@ -44,7 +44,7 @@ struct recording {
 static size_t divide(struct recording *r, void *memory)
 {
     struct kern_cuda_arena arena = {.base = memory};
-    size_t n_groups = kern_cuda_divide_up(r->slab, KERN_LANES);
+    size_t n_groups = base_div_up(r->slab, KERN_LANES);
     kern_cuda_walk_divide(&r->walk, &r->head, r->n_tiles, &arena);
     r->sums = kern_cuda_take(&arena, n_groups * sizeof *r->sums);
     r->no_slots = kern_cuda_take(&arena, (n_groups + 1) * sizeof *r->no_slots);
@@ -61,16 +61,16 @@ static size_t slab_rows(size_t n_vocab)
     size_t n_rows = LOGITS_BYTES / sizeof(float) / n_vocab;
     size_t unit = n_rows > SLAB_STEP ? SLAB_STEP : KERN_LANES;
     n_rows = n_rows / unit * unit;
-    return kern_cuda_min(n_rows ? n_rows : KERN_LANES, SLAB_ROWS);
+    return base_min(n_rows ? n_rows : KERN_LANES, SLAB_ROWS);
 }
 
 static struct recording recording_of(struct kern_cuda *cuda, const struct kern_record *op)
 {
     struct recording r = {.cuda = cuda, .op = op, .head = {.head = &op->head}};
     size_t n_vocab = op->head.matrix->n_rows;
-    r.walk = kern_cuda_walk_of(cuda, kern_cuda_min(slab_rows(n_vocab), op->n_rows), &op->head, 1);
+    r.walk = kern_cuda_walk_of(cuda, base_min(slab_rows(n_vocab), op->n_rows), &op->head, 1);
     r.slab = r.walk.max_rows;
-    r.n_tiles = kern_cuda_divide_up(n_vocab, r.walk.tile_vocab);
+    r.n_tiles = base_div_up(n_vocab, r.walk.tile_vocab);
     return r;
 }
 
@@ -109,7 +109,7 @@ static enum status reduce_tile(struct recording *r, size_t vocab_row, size_t n_g
                                struct status_why *why)
 {
     float *logits = r->head.logits + vocab_row * r->walk.stride;
-    size_t n = kern_cuda_min(r->walk.n_vocab - vocab_row, r->walk.tile_vocab);
+    size_t n = base_min(r->walk.n_vocab - vocab_row, r->walk.tile_vocab);
     enum status status = kern_cuda_walk_multiply(&r->walk, &r->head, vocab_row, n, logits, why);
     struct kern_fold_args fold = {
         .tile = {.logits = logits,
@@ -133,7 +133,7 @@ static enum status reduce_tile(struct recording *r, size_t vocab_row, size_t n_g
 /** Queue a slab's logits, their sums and smallest logits. */
 static enum status reduce(struct recording *r, const struct codes *slab, struct status_why *why)
 {
-    size_t n_groups = kern_cuda_divide_up(slab->n_rows, KERN_LANES);
+    size_t n_groups = base_div_up(slab->n_rows, KERN_LANES);
     enum status status =
         kern_cuda_walk_begin(&r->walk, &r->head, slab->first_row, slab->n_rows, why);
     if (status == STATUS_OK)
@@ -146,7 +146,7 @@ static enum status reduce(struct recording *r, const struct codes *slab, struct 
 /** Scale and floor of every row, once its sums are there, to the device. */
 static enum status put_scales(struct recording *r, struct codes *slab, struct status_why *why)
 {
-    size_t n_groups = kern_cuda_divide_up(slab->n_rows, KERN_LANES);
+    size_t n_groups = base_div_up(slab->n_rows, KERN_LANES);
     struct kern_code_scale *pairs = malloc(slab->n_rows * sizeof *pairs);
     if (!pairs)
         return status_fail(why, STATUS_MEMORY, "no memory to record %zu rows", slab->n_rows);
@@ -181,8 +181,8 @@ static enum status encode(struct recording *r, const struct codes *slab, struct 
         .n_vocab = r->walk.n_vocab,
         .encode = true,
     };
-    size_t n_blocks = kern_cuda_divide_up(slab->n_rows, KERN_CODES_SIDE) *
-                      kern_cuda_divide_up(args.n_vocab, KERN_CODES_SIDE);
+    size_t n_blocks =
+        base_div_up(slab->n_rows, KERN_CODES_SIDE) * base_div_up(args.n_vocab, KERN_CODES_SIDE);
     enum status status = kern_cuda_run(r->cuda, KERN_CUDA_CODES, n_blocks,
                                        sizeof(struct kern_codes_shared), &args, why);
     if (status == STATUS_OK)
@@ -216,7 +216,7 @@ static enum status record_slabs(struct recording *r, struct status_why *why)
     for (size_t row = 0, i = 0; status == STATUS_OK && row < r->op->n_rows; row += r->slab, i++) {
         struct codes *slab = &r->codes[i % CALL_SLABS];
         slab->first_row = row;
-        slab->n_rows = kern_cuda_min(r->op->n_rows - row, r->slab);
+        slab->n_rows = base_min(r->op->n_rows - row, r->slab);
         status = reduce(r, slab, why);
         if (status == STATUS_OK)
             status = get_records(r, before, why);
@@ -231,7 +231,7 @@ static enum status record_slabs(struct recording *r, struct status_why *why)
 
 static enum status allocate(struct recording *r, struct status_why *why)
 {
-    size_t n_groups = kern_cuda_divide_up(r->slab, KERN_LANES);
+    size_t n_groups = base_div_up(r->slab, KERN_LANES);
     r->host_sums = malloc(n_groups * sizeof *r->host_sums);
     r->host_lowest = malloc(n_groups * KERN_LANES * sizeof *r->host_lowest);
     bool enough = r->host_sums && r->host_lowest;

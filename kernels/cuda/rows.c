@@ -13,11 +13,11 @@ enum status kern_cuda_embed(struct kern_backend *b, const struct kern_weight *ta
                             struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
-    size_t most = kern_cuda_min(n_tokens, EMBED_ROWS);
+    size_t most = base_min(n_tokens, EMBED_ROWS);
     void *memory;
     enum status status = kern_cuda_scratch(cuda, &memory, kern_cuda_rows_bytes(table, most), why);
     for (size_t t = 0; status == STATUS_OK && t < n_tokens; t += most)
-        status = kern_cuda_rows_decode(cuda, table, tokens + t, kern_cuda_min(n_tokens - t, most),
+        status = kern_cuda_rows_decode(cuda, table, tokens + t, base_min(n_tokens - t, most),
                                        memory, x + t * table->n_cols, NULL, why);
     return status;
 }
@@ -57,16 +57,16 @@ enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
         .split_halves = op->split_halves,
     };
     size_t n_pairs = op->n_tokens * op->n_heads * op->n_pairs;
-    return kern_cuda_run(cuda, KERN_CUDA_ROPE, kern_cuda_divide_up(n_pairs, KERN_ROWS_ELEMS), 0,
-                         &args, why);
+    return kern_cuda_run(cuda, KERN_CUDA_ROPE, base_div_up(n_pairs, KERN_ROWS_ELEMS), 0, &args,
+                         why);
 }
 
 enum status kern_cuda_gate(struct kern_backend *b, float *gate, const float *up, size_t n,
                            struct status_why *why)
 {
     struct kern_gate_args args = {.gate = gate, .up = up, .n = n};
-    return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_GATE, kern_cuda_divide_up(n, KERN_ROWS_ELEMS),
-                         0, &args, why);
+    return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_GATE, base_div_up(n, KERN_ROWS_ELEMS), 0, &args,
+                         why);
 }
 
 /** The host has to know the experts to form their batches, so it chooses them itself. */

@@ -32,7 +32,7 @@ static enum status target_logits(struct kern_cuda_scoring *s, size_t h, size_t f
         .ranks = kern_cuda_scoring_ranks(s, h),
     };
     if (status == STATUS_OK)
-        status = kern_cuda_run(s->cuda, KERN_CUDA_TARGET, kern_cuda_divide_up(n, KERN_TARGET_SIDE),
+        status = kern_cuda_run(s->cuda, KERN_CUDA_TARGET, base_div_up(n, KERN_TARGET_SIDE),
                                sizeof(struct kern_target_shared), &args, why);
     return status;
 }
@@ -46,8 +46,8 @@ static enum status begin_heads(struct kern_cuda_scoring *s, struct status_why *w
             kern_cuda_walk_begin(&s->walk, &s->heads[h], s->chunk.first_row, s->chunk.n_rows, why);
         for (size_t i = 0; status == STATUS_OK && i < s->chunk.n_targets;
              i += KERN_CUDA_TARGET_ROWS)
-            status = target_logits(
-                s, h, i, kern_cuda_min(s->chunk.n_targets - i, KERN_CUDA_TARGET_ROWS), why);
+            status = target_logits(s, h, i, base_min(s->chunk.n_targets - i, KERN_CUDA_TARGET_ROWS),
+                                   why);
     }
     return status;
 }
@@ -75,8 +75,8 @@ static enum status take(struct kern_cuda_scoring *s, size_t h, size_t vocab_row,
         .first_token = (int32_t)vocab_row,
         .taken = s->state.taken + h * s->chunk.n_slots * KERN_LANES,
     };
-    return kern_cuda_run(s->cuda, KERN_CUDA_TAKE,
-                         kern_cuda_divide_up(args.n_targets, KERN_TAKE_THREADS), 0, &args, why);
+    return kern_cuda_run(s->cuda, KERN_CUDA_TAKE, base_div_up(args.n_targets, KERN_TAKE_THREADS), 0,
+                         &args, why);
 }
 
 /** The logits of every head for a tile. */
@@ -204,7 +204,7 @@ enum status kern_cuda_score(struct kern_backend *b, const struct kern_score *op,
     for (size_t h = s.first_live; status == STATUS_OK && h < op->n_heads; h++)
         status = kern_cuda_walk_prepare(&s.walk, &s.heads[h], why);
     for (size_t row = 0; status == STATUS_OK && row < op->n_rows; row += s.walk.max_rows) {
-        status = score_chunk(&s, row, kern_cuda_min(op->n_rows - row, s.walk.max_rows), why);
+        status = score_chunk(&s, row, base_min(op->n_rows - row, s.walk.max_rows), why);
         kern_score_chunk_close(&s.chunk);
     }
     kern_cuda_scoring_close(&s);

@@ -72,8 +72,7 @@ enum status kern_cuda_scoring_decode(struct kern_cuda_scoring *s, size_t vocab_r
         .n_rows = s->chunk.n_rows,
         .n_vocab = n,
     };
-    size_t n_blocks =
-        kern_cuda_divide_up(args.n_rows, KERN_CODES_SIDE) * kern_cuda_divide_up(n, KERN_CODES_SIDE);
+    size_t n_blocks = base_div_up(args.n_rows, KERN_CODES_SIDE) * base_div_up(n, KERN_CODES_SIDE);
     enum status status = ops->wait(s->cuda->device, KERN_CUDA_COMPUTE, ready_event(i_buffer), why);
     if (status == STATUS_OK)
         status = kern_cuda_run(s->cuda, KERN_CUDA_CODES, n_blocks, sizeof(struct kern_codes_shared),

@@ -45,7 +45,7 @@ static size_t divide(struct kern_cuda_scoring *s, void *memory, size_t n_slots, 
         for (size_t i = 0; i < KERN_CUDA_CODE_BUFFERS; i++)
             s->codes[i] = kern_cuda_take(&arena, n_rows * s->walk.tile_vocab * sizeof(uint16_t));
     }
-    divide_state(s, &arena, kern_cuda_divide_up(n_rows, KERN_LANES), n_slots, n_targets);
+    divide_state(s, &arena, base_div_up(n_rows, KERN_LANES), n_slots, n_targets);
     return arena.used;
 }
 

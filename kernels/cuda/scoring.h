@@ -45,7 +45,7 @@ struct kern_cuda_scoring {
 /** Vocabulary rows of the tile that begins at vocab_row. */
 static inline size_t kern_cuda_scoring_rows(const struct kern_cuda_scoring *s, size_t vocab_row)
 {
-    return kern_cuda_min(s->walk.n_vocab - vocab_row, s->walk.tile_vocab);
+    return base_min(s->walk.n_vocab - vocab_row, s->walk.tile_vocab);
 }
 
 /** The counters of a head. */

@@ -29,8 +29,8 @@ static enum status fill(struct kern_cuda *cuda, uint16_t *to, size_t n_rows, siz
 {
     struct kern_fill_args args = {
         .to = to, .n_elems = n_rows * n_k, .n_cols = n_k, .period = period, .seed = period};
-    return kern_cuda_run(cuda, KERN_CUDA_FILL, kern_cuda_divide_up(args.n_elems, KERN_FILL_ELEMS),
-                         0, &args, why);
+    return kern_cuda_run(cuda, KERN_CUDA_FILL, base_div_up(args.n_elems, KERN_FILL_ELEMS), 0, &args,
+                         why);
 }
 
 /** The results of the tokens first .. first + step - 1 of a product of n_tokens. */
@@ -124,7 +124,7 @@ static enum status trial_open(struct kern_cuda *cuda, struct trial *t, struct st
         arena.base = memory;
     }
     size_t n_weights =
-        p->side == KERN_CUDA_TOKENS_B ? p->n_weights : kern_cuda_min(p->n_weights, SAMPLES);
+        p->side == KERN_CUDA_TOKENS_B ? p->n_weights : base_min(p->n_weights, SAMPLES);
     t->n_compared = n_weights * t->step;
     t->found = malloc(t->n_compared * sizeof(float));
     t->expected = malloc(t->n_compared * sizeof(float));
@@ -159,7 +159,7 @@ static enum status run_algorithm(struct kern_cuda *cuda, const struct trial *t, 
     if (status == STATUS_OK)
         status = ops->clear(cuda->device, t->digest, 0, 2 * sizeof *t->digest, why);
     if (status == STATUS_OK)
-        status = kern_cuda_run(cuda, KERN_CUDA_DIGEST, kern_cuda_divide_up(args.n, KERN_FILL_ELEMS),
+        status = kern_cuda_run(cuda, KERN_CUDA_DIGEST, base_div_up(args.n, KERN_FILL_ELEMS),
                                2 * sizeof(uint32_t), &args, why);
     return status == STATUS_OK ? kern_cuda_get(cuda, digest, t->digest, 2 * sizeof *digest, why)
                                : status;
@@ -201,7 +201,7 @@ enum status kern_cuda_product_try(struct kern_cuda *cuda, struct kern_cuda_produ
                                   struct status_why *why)
 {
     struct trial t = {.product = product,
-                      .step = kern_cuda_min(cuda->options.product_step, product->n_tokens)};
+                      .step = base_min(cuda->options.product_step, product->n_tokens)};
     bool same_places = false, same_numbers = false;
     enum status status = trial_open(cuda, &t, why);
     if (status == STATUS_OK)

@@ -15,12 +15,12 @@ static void cut_vocabulary(struct kern_cuda_walk *walk, const struct kern_head *
         if (!matrix)
             continue;
         walk->n_vocab = matrix->n_rows;
-        tile = kern_cuda_min(tile, kern_cuda_panel_rows(walk->cuda, matrix));
+        tile = base_min(tile, kern_cuda_panel_rows(walk->cuda, matrix));
     }
     /* Whole score blocks, so that their sums are those of any other tile. */
     if (tile > KERN_SCORE_BLOCK)
         tile = tile / KERN_SCORE_BLOCK * KERN_SCORE_BLOCK;
-    walk->tile_vocab = kern_cuda_min(tile, walk->n_vocab);
+    walk->tile_vocab = base_min(tile, walk->n_vocab);
 }
 
 struct kern_cuda_walk kern_cuda_walk_of(struct kern_cuda *cuda, size_t n_rows,
@@ -32,10 +32,10 @@ struct kern_cuda_walk kern_cuda_walk_of(struct kern_cuda *cuda, size_t n_rows,
     walk.step = EXACT_STEP;
     /* Products of halves are planned for one number of rows, however few there are. */
     if (kern_cuda_uses_halves(cuda)) {
-        walk.planned = kern_cuda_min(walk.planned, cuda->options.product_tokens);
+        walk.planned = base_min(walk.planned, cuda->options.product_tokens);
         walk.step = 0;
     }
-    walk.max_rows = kern_cuda_min(n_rows, walk.planned);
+    walk.max_rows = base_min(n_rows, walk.planned);
     return walk;
 }
 
@@ -43,8 +43,8 @@ static size_t padded(const struct kern_cuda_walk *walk, size_t n_rows)
 {
     if (walk->step == 0)
         return walk->planned;
-    size_t whole_groups = kern_cuda_divide_up(n_rows, KERN_LANES) * KERN_LANES;
-    return kern_cuda_min(kern_cuda_divide_up(whole_groups, walk->step) * walk->step, walk->planned);
+    size_t whole_groups = base_div_up(n_rows, KERN_LANES) * KERN_LANES;
+    return base_min(base_div_up(whole_groups, walk->step) * walk->step, walk->planned);
 }
 
 size_t kern_cuda_walk_room(const struct kern_cuda_walk *walk)
@@ -124,8 +124,8 @@ static enum status multiply_exact(const struct kern_cuda_walk *walk,
         .bias_b = head->bias ? head->bias + row : NULL,
         .scale = head->head->matrix->scale,
     };
-    size_t n_blocks = kern_cuda_divide_up(args.n_a, KERN_EXACT_SIDE) *
-                      kern_cuda_divide_up(args.n_b, KERN_EXACT_SIDE);
+    size_t n_blocks =
+        base_div_up(args.n_a, KERN_EXACT_SIDE) * base_div_up(args.n_b, KERN_EXACT_SIDE);
     return kern_cuda_run(walk->cuda, KERN_CUDA_EXACT, n_blocks, sizeof(struct kern_exact_shared),
                          &args, why);
 }
@@ -154,8 +154,8 @@ static enum status multiply_halves(const struct kern_cuda_walk *walk,
         .bias_b = head->bias ? head->bias + row : NULL,
         .scale = head->head->matrix->scale,
     };
-    return kern_cuda_run(walk->cuda, KERN_CUDA_FINISH,
-                         kern_cuda_divide_up(args.n_a, KERN_FINISH_ELEMS) * n, 0, &args, why);
+    return kern_cuda_run(walk->cuda, KERN_CUDA_FINISH, base_div_up(args.n_a, KERN_FINISH_ELEMS) * n,
+                         0, &args, why);
 }
 
 enum status kern_cuda_walk_multiply(const struct kern_cuda_walk *walk,

@@ -2,17 +2,9 @@
 
 #include <stdlib.h>
 
+#include "base/arithmetic.h"
+
 enum { DEFAULT_TILE_TOKENS = 2048, LINE_FLOATS = 16 /* 64 bytes */ };
-
-static size_t min_size(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static size_t max_size(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
 
 size_t model_work_floats(size_t n_floats)
 {
@@ -27,14 +19,14 @@ struct model_scratch model_scratch_of(const struct model *model,
     size_t n_kv_heads = 0;
     size_t n_ff = 0;
     for (uint32_t i = 0; i < h->n_layers; i++) {
-        n_heads = max_size(n_heads, h->n_heads[i]);
-        n_kv_heads = max_size(n_kv_heads, h->n_kv_heads[i]);
-        n_ff = max_size(n_ff, h->n_ff[i]);
+        n_heads = base_max(n_heads, h->n_heads[i]);
+        n_kv_heads = base_max(n_kv_heads, h->n_kv_heads[i]);
+        n_ff = base_max(n_ff, h->n_ff[i]);
     }
     size_t tile = options->tile_tokens ? options->tile_tokens : DEFAULT_TILE_TOKENS;
     struct model_scratch scratch;
-    size_t t = scratch.n_tokens = min_size(tile, options->max_batch);
-    scratch.n_kv_rows = max_size(t, min_size(options->max_segment, options->max_batch));
+    size_t t = scratch.n_tokens = base_min(tile, options->max_batch);
+    scratch.n_kv_rows = base_max(t, base_min(options->max_segment, options->max_batch));
     scratch.h = t * h->n_embd;
     scratch.k = scratch.v = scratch.n_kv_rows * n_kv_heads * h->head_size;
     scratch.rope = options->max_segment * h->n_rot;
@@ -42,7 +34,7 @@ struct model_scratch model_scratch_of(const struct model *model,
     size_t ffn = 2 * model_work_floats(t * n_ff);
     if (h->n_experts > 0)
         ffn += model_work_floats(t * h->n_experts) + 2 * model_work_floats(t * h->n_embd);
-    scratch.work = max_size(attention, ffn);
+    scratch.work = base_max(attention, ffn);
     return scratch;
 }
 
@@ -115,7 +107,7 @@ static enum status preload_layer(const struct model_session *s, const struct mod
     const struct kern_weight *const first[] = {&layer->q, &layer->k, &layer->v, &layer->output,
                                                &layer->router};
     enum status status = preload_products(s, first, sizeof first / sizeof *first, why);
-    for (size_t e = 0; status == STATUS_OK && e < max_size(s->model->hparams.n_experts, 1); e++) {
+    for (size_t e = 0; status == STATUS_OK && e < base_max(s->model->hparams.n_experts, 1); e++) {
         const struct model_ffn *ffn = &layer->ffn[e];
         const struct kern_weight *const inner[] = {&ffn->gate, &ffn->up, &ffn->down};
         status = preload_products(s, inner, sizeof inner / sizeof *inner, why);

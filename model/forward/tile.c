@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "base/arithmetic.h"
+
 static size_t segment_end(const struct model_segment *s)
 {
     return s->start + s->n_tokens;
@@ -19,11 +21,6 @@ static size_t family_end(const struct model_batch *batch, size_t i)
 static size_t parent_tokens(const struct model_batch *batch, const struct model_segment *s)
 {
     return s->parent >= 0 ? batch->segments[s->parent].n_tokens : 0;
-}
-
-static size_t min_size(size_t a, size_t b)
-{
-    return a < b ? a : b;
 }
 
 /** The first token after whole families from segment i on that end by `limit`. */
@@ -58,15 +55,15 @@ struct model_tile model_tile_at(const struct model_batch *batch,
     struct model_tile tile = {.start = start, .segment = segment};
     /* Only a swept family is ever cut, and it began at row 0. */
     tile.kv_row = parent_tokens(batch, first) + (start - first->start);
-    size_t room = min_size(limits->n_tokens, limits->n_kv_rows - tile.kv_row);
-    size_t limit = min_size(start + room, batch->n_tokens);
+    size_t room = base_min(limits->n_tokens, limits->n_kv_rows - tile.kv_row);
+    size_t limit = base_min(start + room, batch->n_tokens);
 
     bool begins_family = start == first->start && first->parent < 0;
     size_t end = begins_family ? take_families(batch, segment, limit) : start;
     if (end == start) {
         /* Sweep: the rest of this segment, then whole children; a long one is cut. */
         size_t last = family_end(batch, segment);
-        end = min_size(segment_end(first), limit);
+        end = base_min(segment_end(first), limit);
         if (end == segment_end(first) && segment + 1 < last)
             end = take_segments(batch, segment + 1, last, limit);
         if (last < batch->n_segments && end == batch->segments[last].start)
@@ -114,7 +111,7 @@ size_t model_tile_spans(const struct model_batch *batch, const struct model_tile
     size_t token = tile->start;
     for (size_t i = tile->segment; token < end; i++) {
         const struct model_segment *s = &batch->segments[i];
-        size_t stop = min_size(segment_end(s), end);
+        size_t stop = base_min(segment_end(s), end);
         struct kern_span *span = &spans[n_spans++];
         *span = (struct kern_span){.q_row = token - tile->start,
                                    .n_q = stop - token,

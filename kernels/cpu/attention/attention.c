@@ -73,10 +73,10 @@ static void find_visible(struct visible *visible, const struct attention_task *t
         size_t begin = 0, end = 0;
         if (lane < block->n) {
             size_t query = query_key(task->span, block->first + lane);
-            begin = kern_cpu_max(window_begin(task->job->op, query), key) - key;
-            end = kern_cpu_min(kern_cpu_max(query + 1, key) - key, n_keys);
+            begin = base_max(window_begin(task->job->op, query), key) - key;
+            end = base_min(base_max(query + 1, key) - key, n_keys);
         }
-        visible->begin[lane] = (int32_t)kern_cpu_min(begin, n_keys);
+        visible->begin[lane] = (int32_t)base_min(begin, n_keys);
         visible->end[lane] = (int32_t)end;
     }
 }
@@ -191,17 +191,17 @@ static void attend(const struct attention_task *task, struct query_block *blocks
             blocks[i].sum[lane] = 0.0f;
         }
         memset(blocks[i].out, 0, d * KERN_PANEL * sizeof(float));
-        begin = kern_cpu_min(begin, blocks[i].key_begin);
-        end = kern_cpu_max(end, blocks[i].key_end);
+        begin = base_min(begin, blocks[i].key_begin);
+        end = base_max(end, blocks[i].key_end);
     }
     for (size_t key = begin; key < end; key += KERN_KEY_BLOCK) {
         if (kern_cpu_cancelled(task->job->cpu))
             return;
-        gather_keys(task, key, kern_cpu_min(end - key, KERN_KEY_BLOCK));
+        gather_keys(task, key, base_min(end - key, KERN_KEY_BLOCK));
         for (size_t i = 0; i < n_blocks; i++) {
             if (key < blocks[i].key_begin || key >= blocks[i].key_end)
                 continue;
-            size_t n_keys = kern_cpu_min(blocks[i].key_end - key, KERN_KEY_BLOCK);
+            size_t n_keys = base_min(blocks[i].key_end - key, KERN_KEY_BLOCK);
             attend_keys(task, &blocks[i], key, n_keys);
         }
     }
@@ -279,7 +279,7 @@ static void find_blocks(struct attention_task *task, size_t first)
     size_t group = op->n_heads / op->n_kv_heads;
     task->n_blocks = 0;
     for (size_t b = 0; b < task->job->n_shared && first < span->n_q; b++, first += KERN_PANEL) {
-        size_t n = kern_cpu_min(span->n_q - first, KERN_PANEL);
+        size_t n = base_min(span->n_q - first, KERN_PANEL);
         size_t begin = window_begin(op, query_key(span, first));
         for (size_t h = 0; h < group; h++) {
             struct query_block *block = &task->blocks[task->n_blocks++];

@@ -3,32 +3,14 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
+
 enum {
     ROW_GRAIN = 8,    /* tiles have a multiple of this many rows */
     ROUNDS = 4,       /* tiles per thread, so that a thread that is late costs little */
     ENOUGH_ROWS = 48, /* with fewer rows per tile, reading x again and again would cost more */
     ENOUGH_PANELS = 8 /* with fewer panels per tile, decoding would */
 };
-
-static size_t div_up(size_t n, size_t unit)
-{
-    return (n + unit - 1) / unit;
-}
-
-static size_t round_up(size_t n, size_t unit)
-{
-    return div_up(n, unit) * unit;
-}
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
 
 /** Rows per tile for a number of tasks, whole rounds of all threads. */
 static size_t choose_rows(size_t rows, size_t n_threads, size_t most_rows)
@@ -37,8 +19,8 @@ static size_t choose_rows(size_t rows, size_t n_threads, size_t most_rows)
     while (rounds > 1 && rows / (n_threads * rounds) < ENOUGH_ROWS)
         rounds--;
     if (rounds * n_threads * most_rows < rows)
-        rounds = div_up(rows, n_threads * most_rows);
-    return div_up(rows, n_threads * rounds);
+        rounds = base_div_up(rows, n_threads * most_rows);
+    return base_div_up(rows, n_threads * rounds);
 }
 
 struct kern_gemm_plan kern_gemm_plan(const struct kern_cpu *cpu, const struct kern_weight *w,
@@ -46,20 +28,20 @@ struct kern_gemm_plan kern_gemm_plan(const struct kern_cpu *cpu, const struct ke
 {
     const struct kern_product *product = &cpu->product;
     struct kern_gemm_plan plan = {.n_panels = n_panels};
-    plan.n_k = smaller(w->n_cols, product->slab_k);
+    plan.n_k = base_min(w->n_cols, product->slab_k);
     plan.row_floats = kern_product_row_floats(product, plan.n_k);
     size_t n_threads = base_pool_n_threads(cpu->pool);
     size_t most_rows = cpu->l2_bytes / 2 / sizeof(float) / plan.row_floats;
     size_t n_rows = choose_rows(rows, n_threads, most_rows);
     if (n_rows < ENOUGH_ROWS && n_panels >= 2 * ENOUGH_PANELS) {
         /* Many threads for few rows: share out the panels too. */
-        n_rows = smaller(smaller(ENOUGH_ROWS, rows), most_rows);
-        size_t n_ranges = div_up(ROUNDS * n_threads, div_up(rows, n_rows));
-        n_ranges = smaller(n_ranges, n_panels / ENOUGH_PANELS);
-        plan.n_panels = div_up(n_panels, n_ranges);
-        n_rows = smaller(n_rows, div_up(rows * n_ranges, n_threads));
+        n_rows = base_min(base_min(ENOUGH_ROWS, rows), most_rows);
+        size_t n_ranges = base_div_up(ROUNDS * n_threads, base_div_up(rows, n_rows));
+        n_ranges = base_min(n_ranges, n_panels / ENOUGH_PANELS);
+        plan.n_panels = base_div_up(n_panels, n_ranges);
+        n_rows = base_min(n_rows, base_div_up(rows * n_ranges, n_threads));
     }
-    plan.n_rows = round_up(n_rows, larger(ROW_GRAIN, product->row_grain));
+    plan.n_rows = base_round_up(n_rows, base_max(ROW_GRAIN, product->row_grain));
     /* In bfloat16 the tile is packed from a row that is decoded behind it. */
     plan.tile_floats = plan.n_rows * plan.row_floats + (product->n_parts ? product->slab_k : 0);
     return plan;
@@ -67,7 +49,7 @@ struct kern_gemm_plan kern_gemm_plan(const struct kern_cpu *cpu, const struct ke
 
 size_t kern_gemm_n_tasks(const struct kern_gemm_plan *plan, size_t rows, size_t n_panels)
 {
-    return div_up(rows, plan->n_rows) * div_up(n_panels, plan->n_panels);
+    return base_div_up(rows, plan->n_rows) * base_div_up(n_panels, plan->n_panels);
 }
 
 size_t kern_panel_count(size_t n_tokens)
@@ -94,7 +76,7 @@ static void pack_one(void *context, size_t index, unsigned thread)
     const struct kern_table *table = &p->cpu->table;
     uint64_t begun = kern_clock_now();
     size_t token = index * KERN_PANEL;
-    size_t n_lanes = smaller(p->n_tokens - token, KERN_PANEL);
+    size_t n_lanes = base_min(p->n_tokens - token, KERN_PANEL);
     const float *x = p->x + token * p->n_k;
     float *out = p->out + index * kern_panel_floats(p->cpu, p->n_k);
     if (p->cpu->product.n_parts)
@@ -181,18 +163,18 @@ static void multiply_slab(const struct kern_gemm_rows *g, size_t k, size_t n_k)
 void kern_gemm_task(struct kern_gemm_rows *g, size_t rows, size_t index)
 {
     const struct kern_gemm_plan *plan = g->plan;
-    size_t n_row_ranges = div_up(rows, plan->n_rows);
+    size_t n_row_ranges = base_div_up(rows, plan->n_rows);
     g->row = index % n_row_ranges * plan->n_rows;
-    g->n_rows = smaller(rows - g->row, plan->n_rows);
+    g->n_rows = base_min(rows - g->row, plan->n_rows);
     g->first_panel = index / n_row_ranges * plan->n_panels;
-    g->n_panels = smaller(kern_panel_count(g->n_tokens) - g->first_panel, plan->n_panels);
+    g->n_panels = base_min(kern_panel_count(g->n_tokens) - g->first_panel, plan->n_panels);
 }
 
 void kern_gemm_run(const struct kern_gemm_rows *g)
 {
     assert(g->n_rows <= g->plan->n_rows);
     for (size_t k = 0; k < g->weight->n_cols; k += g->plan->n_k) {
-        size_t n_k = smaller(g->weight->n_cols - k, g->plan->n_k);
+        size_t n_k = base_min(g->weight->n_cols - k, g->plan->n_k);
         decode_tile(g, k, n_k);
         multiply_slab(g, k, n_k);
     }

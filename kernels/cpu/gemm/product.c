@@ -1,4 +1,5 @@
 #include "kernels/cpu/gemm/product.h"
+#include "base/arithmetic.h"
 
 #include "kernels/cpu/amx/amx.h"
 
@@ -8,11 +9,6 @@ enum {
     SLAB_TRIPLES = 256,
     SLAB_BF16 = 512
 };
-
-static size_t round_up(size_t n, size_t unit)
-{
-    return (n + unit - 1) / unit * unit;
-}
 
 static void choose_bf16(struct kern_product *out, const struct kern_amx_products *amx, bool fast)
 {
@@ -62,8 +58,8 @@ size_t kern_product_row_floats(const struct kern_product *product, size_t n_k)
 {
     /* One cache line more than a row: rows at a power of two would share a cache set. */
     if (product->n_parts == 0)
-        return round_up(n_k, 16) + 16;
-    return round_up(n_k, KERN_BF16_CHUNK_K) / 2 * product->n_parts;
+        return base_round_up(n_k, 16) + 16;
+    return base_round_up(n_k, KERN_BF16_CHUNK_K) / 2 * product->n_parts;
 }
 
 size_t kern_product_panel_floats(const struct kern_product *product, size_t n_k)

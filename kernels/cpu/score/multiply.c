@@ -158,7 +158,7 @@ static enum status multiply_blas(struct kern_walk *walk, size_t h)
     float *logits = walk->heads[h].logits;
     size_t panel_rows = kern_blas_panel_rows(matrix);
     for (size_t row = 0; row < walk->n_vocab_rows; row += panel_rows) {
-        size_t n_rows = kern_cpu_min(walk->n_vocab_rows - row, panel_rows);
+        size_t n_rows = base_min(walk->n_vocab_rows - row, panel_rows);
         enum status status =
             kern_weight_decode(walk->cpu, matrix, walk->vocab_row + row, n_rows, walk->blas_panel);
         if (status != STATUS_OK)

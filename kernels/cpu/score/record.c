@@ -17,13 +17,13 @@ size_t kern_cpu_record_rows(struct kern_backend *b, const struct kern_weight *ma
 {
     (void)b;
     size_t n_panels = SLAB_FLOATS / KERN_PANEL / matrix->n_rows;
-    return kern_cpu_min((n_panels ? n_panels : 1) * KERN_PANEL, SLAB_ROWS);
+    return base_min((n_panels ? n_panels : 1) * KERN_PANEL, SLAB_ROWS);
 }
 
 static struct kern_walk_limits choose_limits(const struct kern_record *op)
 {
     size_t n_rows = kern_cpu_record_rows(NULL, op->head.matrix);
-    return (struct kern_walk_limits){.n_rows = kern_cpu_min(n_rows, op->n_rows),
+    return (struct kern_walk_limits){.n_rows = base_min(n_rows, op->n_rows),
                                      .tile_rows = op->head.matrix->n_rows};
 }
 
@@ -74,7 +74,7 @@ static void encode_group(void *context, size_t index, unsigned thread)
     kern_score_lanes_init(&sums);
     ops->score_update(&sums, &tile, NULL);
     struct kern_encoded_rows rows = {.n_lanes =
-                                         kern_cpu_min(r->n_rows - index * KERN_LANES, KERN_LANES)};
+                                         base_min(r->n_rows - index * KERN_LANES, KERN_LANES)};
     for (size_t lane = 0; lane < rows.n_lanes; lane++) {
         size_t row = r->first_row + index * KERN_LANES + lane;
         uint16_t *record = r->op->records + row * r->op->stride;
@@ -119,7 +119,7 @@ enum status kern_cpu_record(struct kern_backend *b, const struct kern_record *op
     enum status status = kern_walk_open(&r.walk, kern_cpu_of(b), &score, &limits, why);
     r.walk.n_vocab_rows = r.walk.n_vocab;
     for (size_t row = 0; status == STATUS_OK && row < op->n_rows; row += limits.n_rows)
-        status = record_slab(&r, row, kern_cpu_min(op->n_rows - row, limits.n_rows));
+        status = record_slab(&r, row, base_min(op->n_rows - row, limits.n_rows));
     kern_walk_close(&r.walk);
     return status;
 }

@@ -19,12 +19,12 @@ static struct kern_walk_limits choose_limits(const struct kern_score *op)
 {
     size_t n_recorded = op->heads[0].recorded ? 1 : 0;
     size_t n_vocab = op->heads[n_recorded].matrix->n_rows;
-    size_t n_rows = kern_cpu_min(op->n_rows, CHUNK_ROWS);
+    size_t n_rows = base_min(op->n_rows, CHUNK_ROWS);
     size_t lanes = kern_panel_count(n_rows) * KERN_PANEL;
     size_t rows = LOGITS_FLOATS / lanes / (op->n_heads - n_recorded);
     if (rows < MIN_TILE_ROWS)
         rows = MIN_TILE_ROWS;
-    rows = kern_cpu_min(rows, n_vocab + KERN_SCORE_BLOCK - 1);
+    rows = base_min(rows, n_vocab + KERN_SCORE_BLOCK - 1);
     return (struct kern_walk_limits){.n_rows = n_rows,
                                      .tile_rows = rows / KERN_SCORE_BLOCK * KERN_SCORE_BLOCK};
 }
@@ -47,7 +47,7 @@ static void group_open(struct group *g, const struct kern_walk *walk, size_t ind
     size_t row = index * KERN_LANES;
     const uint16_t *first = recorded->records + (walk->chunk.first_row + row) * recorded->stride;
     kern_code_rows_read(&g->recorded, first, recorded->stride,
-                        kern_cpu_min(walk->chunk.n_rows - row, KERN_LANES));
+                        base_min(walk->chunk.n_rows - row, KERN_LANES));
 }
 
 /** A score block of a head: n_rows vocabulary rows from `row` of the tile at hand. */
@@ -55,7 +55,7 @@ static struct kern_logit_tile block_of(struct group *g, size_t h, size_t row)
 {
     const struct kern_walk *walk = g->walk;
     struct kern_logit_tile block = {
-        .n_rows = kern_cpu_min(walk->n_vocab_rows - row, KERN_SCORE_BLOCK),
+        .n_rows = base_min(walk->n_vocab_rows - row, KERN_SCORE_BLOCK),
         .first_row = (int32_t)(walk->vocab_row + row),
     };
     if (h >= walk->first_live) {
@@ -148,7 +148,7 @@ static enum status walk_vocabulary(struct kern_walk *walk, base_pool_fn *fold)
     enum status status = STATUS_OK;
     for (size_t row = 0; status == STATUS_OK && row < walk->n_vocab; row += walk->tile_rows) {
         walk->vocab_row = row;
-        walk->n_vocab_rows = kern_cpu_min(walk->n_vocab - row, walk->tile_rows);
+        walk->n_vocab_rows = base_min(walk->n_vocab - row, walk->tile_rows);
         status = kern_walk_multiply(walk);
         if (status == STATUS_OK)
             status = kern_cpu_run(walk->cpu, walk->chunk.n_groups, fold, walk);
@@ -192,7 +192,7 @@ enum status kern_cpu_score(struct kern_backend *b, const struct kern_score *op,
     struct kern_walk_limits limits = choose_limits(op);
     enum status status = kern_walk_open(&walk, kern_cpu_of(b), op, &limits, why);
     for (size_t row = 0; status == STATUS_OK && row < op->n_rows; row += CHUNK_ROWS)
-        status = score_chunk(&walk, row, kern_cpu_min(op->n_rows - row, CHUNK_ROWS), why);
+        status = score_chunk(&walk, row, base_min(op->n_rows - row, CHUNK_ROWS), why);
     kern_walk_close(&walk);
     return status;
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/arithmetic.h"
 #include "kernels/cuda/context.h"
 
 /* Panels looked ahead: enough that an upload of one hides behind the products of others. */
@@ -20,11 +21,6 @@ static unsigned free_event(size_t slot)
     return ready_event(slot) + 1;
 }
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 size_t kern_cuda_panel_bytes(const struct kern_cuda_panel *panel)
 {
     const struct gguf_type_info *info = gguf_type_info((uint32_t)panel->type);
@@ -38,7 +34,7 @@ enum status kern_cuda_cache_open(struct kern_cuda *cuda, struct status_why *why)
     cache->n_slots = options->n_slots;
     cache->slot_bytes = options->panel_size;
     cache->limit = options->weight_bytes;
-    size_t ring = kern_cuda_min(cache->n_slots * cache->slot_bytes, cache->limit / 2);
+    size_t ring = base_min(cache->n_slots * cache->slot_bytes, cache->limit / 2);
     cache->resident_limit = cache->limit - ring;
     cache->slots = calloc(cache->n_slots, sizeof *cache->slots);
     if (!cache->slots)
@@ -100,7 +96,7 @@ static enum status grow(struct kern_cuda_cache *cache, struct status_why *why)
 {
     if (cache->n_panels < cache->capacity)
         return STATUS_OK;
-    size_t capacity = larger(64, 2 * cache->capacity);
+    size_t capacity = base_max(64, 2 * cache->capacity);
     struct kern_cuda_panel *panels = realloc(cache->panels, capacity * sizeof *panels);
     if (!panels)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu panels of weights", capacity);

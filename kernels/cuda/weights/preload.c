@@ -8,7 +8,7 @@ static enum status upload_panels(struct kern_cuda *cuda, const struct kern_weigh
     bool stays = true;
     enum status status = STATUS_OK;
     for (size_t row = 0; status == STATUS_OK && stays && row < weight->n_rows; row += panel_rows) {
-        size_t index, n_rows = kern_cuda_min(weight->n_rows - row, panel_rows);
+        size_t index, n_rows = base_min(weight->n_rows - row, panel_rows);
         status = kern_cuda_cancelled(cuda);
         if (status == STATUS_OK)
             status = kern_cuda_cache_find(cuda, weight, row, n_rows, &index, why);

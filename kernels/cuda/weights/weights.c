@@ -47,7 +47,7 @@ size_t kern_cuda_panel_rows(const struct kern_cuda *cuda, const struct kern_weig
     size_t per_row = weight->n_cols > row_bytes ? weight->n_cols : row_bytes;
     size_t n_rows = cuda->options.panel_size / per_row;
     n_rows = n_rows > 128 ? n_rows / 128 * 128 : n_rows ? n_rows : 1;
-    return kern_cuda_min(n_rows, weight->n_rows);
+    return base_min(n_rows, weight->n_rows);
 }
 
 static enum status decode(struct kern_cuda *cuda, enum gguf_type type,
@@ -59,7 +59,7 @@ static enum status decode(struct kern_cuda *cuda, enum gguf_type type,
     struct kern_cuda_launch launch = {
         .kernel = KERN_CUDA_DECODE,
         .type = type,
-        .n_blocks = kern_cuda_divide_up(args->n_elems, KERN_DECODE_ELEMS),
+        .n_blocks = base_div_up(args->n_elems, KERN_DECODE_ELEMS),
         .shared_bytes = kern_cuda_decode_shared(type),
         .args = args,
     };
