@@ -26,9 +26,9 @@
 #include "bench/bench.h"
 #include "bench/synthetic.h"
 #include "eval/metrics/perplexity.h"
-#include "eval/run/batch_size.h"
 #include "eval/run/cost.h"
 #include "eval/run/run.h"
+#include "eval/units/windows.h"
 #include "kernels/cpu/cpu.h"
 #include "tests/harness/rng.h"
 
@@ -116,21 +116,22 @@ static double evaluate(const struct settings *s, struct bench *b, struct kern_ba
     struct eval_plan_options plan_options = {.n_ctx = s->n_ctx, .bos = -1};
     must(eval_plan_make(&plan, &plan_options, stream.n, &why), &why);
     const struct model *const candidates[] = {model};
-    struct eval_task task = {.model = model,
-                             .backends = &backend,
-                             .n_backends = 1,
-                             .plan = &plan,
-                             .stream = &stream,
-                             .candidates = candidates,
-                             .n_candidates = s->kld ? 1 : 0};
+    struct eval_models models = {.model = model,
+                                 .backends = &backend,
+                                 .n_backends = 1,
+                                 .candidates = candidates,
+                                 .n_candidates = s->kld ? 1 : 0};
     struct eval_table tables[2] = {{0}, {0}};
     must(eval_table_make(&tables[0], plan.n_windows, plan.n_scored, &why), &why);
     if (s->kld)
         must(eval_table_make_pair(&tables[1], plan.n_windows, plan.n_scored, &why), &why);
-    struct eval_run_options options = {.batch_tokens = s->n_batch, .tile_tokens = s->n_tile};
-    if (s->n_batch == 0)
-        must(eval_batch_choose(&task, &options.batch_tokens, &why), &why);
-    must(eval_run(&task, &options, tables, NULL, &why), &why);
+    struct eval_windows windows = {
+        .plan = &plan, .stream = &stream, .tables = tables, .n_tables = 1 + models.n_candidates};
+    struct eval_run_options options = {.tile_tokens = s->n_tile};
+    eval_windows_open(&windows);
+    must(eval_run_prepare(&windows.units, &models, s->n_batch, &why), &why);
+    must(eval_run(&windows.units, &models, &options, NULL, &why), &why);
+    eval_windows_close(&windows);
     struct eval_perplexity_result result;
     eval_perplexity(&result, &plan, &stream, tables);
 
@@ -138,7 +139,7 @@ static double evaluate(const struct settings *s, struct bench *b, struct kern_ba
     double pair = eval_cost_forward(model, 2) - 2 * one; /* one token more attends to one more */
     double inputs = (double)plan.n_inputs;
     b->n_inputs = plan.n_windows * plan.n_inputs;
-    b->n_models = 1 + task.n_candidates;
+    b->n_models = 1 + models.n_candidates;
     b->pair_flops = n * inputs * (inputs + 1) / 2 * pair;
     b->product_flops = n * (inputs * (one - pair) + eval_cost_head(model, plan.n_scored));
     eval_table_free(&tables[0]);

@@ -5,7 +5,7 @@
 #include "cli/session/job.h"
 #include "cli/session/setup.h"
 #include "eval/run/journal.h"
-#include "eval/units/request_scores.h"
+#include "eval/units/requests.h"
 
 /** What stands in front of a context: an index into the words of the option. */
 enum cli_score_bos { CLI_SCORE_BOS_AUTO, CLI_SCORE_BOS_ALWAYS, CLI_SCORE_BOS_NEVER };

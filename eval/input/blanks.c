@@ -1,7 +1,7 @@
 /* Blanks at the end of a text: what Python's str.isspace() is true for. */
 #include <stdint.h>
 
-#include "eval/units/request_scores.h"
+#include "eval/units/requests.h"
 
 static bool is_blank(uint32_t c)
 {

@@ -21,7 +21,7 @@ struct row {
 /** Room for some rows, recorded and scored. */
 struct scratch {
     size_t max_rows;
-    float *hidden;     /* backend: [max_rows, K] */
+    float **hidden;    /* [n_backends], on each of them: [max_rows, K] */
     uint16_t *records; /* [max_rows, kern_record_codes(V)], and so the rest: */
     struct kern_target *targets;
     struct kern_row_score *rows; /* [2 * max_rows], the record's first */
@@ -78,8 +78,18 @@ static enum status check_rows(void *user, size_t first, size_t n_rows,
                            : STATUS_OK;
 }
 
-/** Record the rows in s->hidden, and compare them with what was recorded. */
-static enum status score_own(struct eval_check *c, size_t first, size_t n_rows,
+/** The room for hidden rows on one of the backends. */
+static float *hidden_on(const struct eval_check *c, const struct kern_backend *backend)
+{
+    size_t i = 0;
+    while (c->task.backends[i] != backend)
+        i++;
+    return c->scratch.hidden[i];
+}
+
+/** Record hidden rows on a backend, and compare them with what was recorded. */
+static enum status score_own(struct eval_check *c, struct kern_backend *backend,
+                             const float *hidden, size_t first, size_t n_rows,
                              struct status_why *why)
 {
     struct scratch *s = &c->scratch;
@@ -91,7 +101,7 @@ static enum status score_own(struct eval_check *c, size_t first, size_t n_rows,
     }
     struct kern_recorded recorded = {s->records, kern_record_codes(n_vocab(c)), -(double)INFINITY};
     const struct kern_head heads[2] = {{.recorded = &recorded},
-                                       {.hidden = s->hidden, .matrix = model_head(c->task.model)}};
+                                       {.hidden = hidden, .matrix = model_head(c->task.model)}};
     struct kern_record record = {
         .head = heads[1], .n_rows = n_rows, .records = s->records, .stride = recorded.stride};
     struct kern_score score = {
@@ -104,8 +114,8 @@ static enum status score_own(struct eval_check *c, size_t first, size_t n_rows,
         .target_scores = s->target_scores,
         .pairs = s->pairs,
     };
-    enum status status = kern_record(c->task.backend, &record, why);
-    return status ? status : kern_score(c->task.backend, &score, why);
+    enum status status = kern_record(backend, &record, why);
+    return status ? status : kern_score(backend, &score, why);
 }
 
 /** KL(q || p / sum p) from KL(q || p) and ln sum p, without what rounding leaves below 0. */
@@ -115,18 +125,19 @@ static double renormalised(double reverse_kl, double log_sum)
     return kl < 0 && kl >= -rounding ? 0 : kl;
 }
 
-static enum status take_hidden(void *user, size_t first, size_t n_rows, const void *rows,
-                               struct status_why *why)
+static enum status take_hidden(void *user, struct kern_backend *backend, size_t first,
+                               size_t n_rows, const void *rows, struct status_why *why)
 {
     struct eval_check *c = user;
     const struct scratch *s = &c->scratch;
+    float *hidden = hidden_on(c, backend);
     enum status status = STATUS_OK;
     for (size_t done = 0, n; done < n_rows && !status; done += n) {
         n = n_rows - done < s->max_rows ? n_rows - done : s->max_rows;
-        status = kern_upload(c->task.backend, s->hidden,
-                             (const char *)rows + done * hidden_bytes(c), n * hidden_bytes(c), why);
+        status = kern_upload(backend, hidden, (const char *)rows + done * hidden_bytes(c),
+                             n * hidden_bytes(c), why);
         if (!status)
-            status = score_own(c, first + done, n, why);
+            status = score_own(c, backend, hidden, first + done, n, why);
         for (size_t i = 0; i < n && !status; i++) {
             struct row *row = &c->rows[first + done + i];
             row->top = -s->rows[n + i].log_sum;
@@ -174,24 +185,31 @@ static enum status allocate(struct eval_check *c, struct status_why *why)
     s->rows = calloc(2 * s->max_rows, sizeof *s->rows);
     s->target_scores = calloc(2 * s->max_rows, sizeof *s->target_scores);
     s->pairs = calloc(2 * s->max_rows, sizeof *s->pairs);
-    if (!c->rows || !s->records || !s->targets || !s->rows || !s->target_scores || !s->pairs)
+    s->hidden = calloc(c->task.n_backends, sizeof *s->hidden);
+    if (!c->rows || !s->records || !s->targets || !s->rows || !s->target_scores || !s->pairs ||
+        !s->hidden)
         return status_fail(why, STATUS_MEMORY, "no memory to check %zu rows", n_rows);
-    void *hidden = NULL;
-    enum status status = kern_alloc(c->task.backend, &hidden, s->max_rows * hidden_bytes(c), why);
-    s->hidden = hidden;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < c->task.n_backends && !status; i++) {
+        void *hidden = NULL;
+        status = kern_alloc(c->task.backends[i], &hidden, s->max_rows * hidden_bytes(c), why);
+        s->hidden[i] = hidden;
+    }
     return status;
 }
 
 /** Bytes of the scratch, and of the rows that are kept. */
 static double own_bytes(const struct eval_check *c)
 {
-    double per_row = (double)(record_bytes(c) + hidden_bytes(c)) + sizeof(struct kern_target) +
+    double n = (double)c->task.n_backends;
+    double per_row = (double)record_bytes(c) + n * (double)hidden_bytes(c) +
+                     sizeof(struct kern_target) +
                      2 * (sizeof(struct kern_row_score) + sizeof(struct kern_target_score) +
                           sizeof(struct kern_pair_score));
     struct kern_record record = {.head.matrix = model_head(c->task.model),
                                  .n_rows = c->scratch.max_rows};
     return (double)c->scratch.max_rows * per_row +
-           (double)kern_record_bytes(c->task.backend, &record) +
+           n * (double)kern_record_bytes(c->task.backends[0], &record) +
            (double)(c->task.plan->n_windows * c->task.plan->n_scored) * sizeof(struct row);
 }
 
@@ -230,7 +248,9 @@ void eval_check_close(struct eval_check *c)
     if (!c)
         return;
     struct scratch *s = &c->scratch;
-    kern_free(c->task.backend, s->hidden);
+    for (size_t i = 0; s->hidden && i < c->task.n_backends; i++)
+        kern_free(c->task.backends[i], s->hidden[i]);
+    free(s->hidden);
     free(s->records);
     free(s->targets);
     free(s->rows);
@@ -240,14 +260,12 @@ void eval_check_close(struct eval_check *c)
     free(c);
 }
 
-struct eval_task eval_check_run_task(const struct eval_check *c)
+struct eval_models eval_check_models(const struct eval_check *c)
 {
-    return (struct eval_task){
+    return (struct eval_models){
         .model = c->task.model,
-        .backends = &c->task.backend,
-        .n_backends = 1,
-        .plan = c->task.plan,
-        .stream = c->task.stream,
+        .backends = c->task.backends,
+        .n_backends = c->task.n_backends,
         .base = &c->source,
         .sink = &c->sink,
     };

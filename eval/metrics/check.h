@@ -7,8 +7,8 @@
  * its probabilities. How much is measured, not estimated: each exact row is recorded, too, and
  * compared with itself; docs/validating.md derives what that is worth.
  *
- * A check stands between a source of recorded rows and eval_run: pass its source and its sink on,
- * and hand it each finished window.
+ * A check has a source of rows and a sink for eval_run, which use the recorded rows: pass its
+ * models on, its sink to the windows, too, and hand it each finished window.
  */
 #ifndef EVAL_METRICS_CHECK_H
 #define EVAL_METRICS_CHECK_H
@@ -19,7 +19,8 @@
 /** What is checked; everything is borrowed and must outlive the check. */
 struct eval_check_task {
     const struct model *model;
-    struct kern_backend *backend;
+    struct kern_backend *const *backends;
+    size_t n_backends;
     const struct eval_plan *plan;
     const struct eval_stream *stream;
     const struct eval_row_source *recorded; /* of kind EVAL_ROWS_CODES, without a cut */
@@ -37,8 +38,8 @@ enum status eval_check_open(struct eval_check **out, const struct eval_check_tas
 /** NULL is allowed. */
 void eval_check_close(struct eval_check *check);
 
-/** The task for eval_run; its tables: [2], the second one of pairs. */
-struct eval_task eval_check_run_task(const struct eval_check *check);
+/** What eval_run takes; the windows have two tables, the second one of pairs. */
+struct eval_models eval_check_models(const struct eval_check *check);
 
 /**
  * Window w is done: turn the tables around. Afterwards the first has the exact scores, the second

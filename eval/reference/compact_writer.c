@@ -293,9 +293,10 @@ static enum status write_some(struct eval_compact_writer *w, size_t first, size_
     return status == STATUS_OK && w->n_rows == n_scored ? end_window(w, why) : status;
 }
 
-static enum status write_rows(void *user, size_t first, size_t n_rows, const void *rows,
-                              struct status_why *why)
+static enum status write_rows(void *user, struct kern_backend *backend, size_t first, size_t n_rows,
+                              const void *rows, struct status_why *why)
 {
+    (void)backend;
     struct eval_compact_writer *w = user;
     size_t n_scored = (size_t)w->layout.n_scored, width = (size_t)w->layout.width;
     enum status status = STATUS_OK;

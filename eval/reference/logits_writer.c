@@ -132,9 +132,10 @@ static enum status hash_rows(struct eval_logits_writer *writer, size_t first, si
     return status;
 }
 
-static enum status write_rows(void *user, size_t first, size_t n_rows, const void *rows,
-                              struct status_why *why)
+static enum status write_rows(void *user, struct kern_backend *backend, size_t first, size_t n_rows,
+                              const void *rows, struct status_why *why)
 {
+    (void)backend;
     struct eval_logits_writer *writer = user;
     uint64_t n_record = eval_logits_record_bytes(&writer->shape);
     enum status status = writer->sums ? hash_rows(writer, first, n_rows, rows, why) : STATUS_OK;

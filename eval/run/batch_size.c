@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "eval/run/cost.h"
 
@@ -25,9 +26,10 @@ static void trial_close(struct trial *t, struct kern_backend *backend)
     kern_free(backend, t->y);
 }
 
-static enum status trial_open(struct trial *t, const struct eval_task *task, struct status_why *why)
+static enum status trial_open(struct trial *t, const struct eval_models *models,
+                              struct status_why *why)
 {
-    *t = (struct trial){.weight = model_layer(task->model, 0)->output};
+    *t = (struct trial){.weight = model_layer(models->model, 0)->output};
     size_t n_x = TRIAL_TOKENS * t->weight.n_cols, n_y = TRIAL_TOKENS * t->weight.n_rows;
     void *x = NULL, *y = NULL;
     float *zeros = calloc(n_x, sizeof *zeros);
@@ -35,11 +37,11 @@ static enum status trial_open(struct trial *t, const struct eval_task *task, str
     if (!zeros)
         status = status_fail(why, STATUS_MEMORY, "no memory to choose a batch size");
     if (!status)
-        status = kern_alloc(task->backends[0], &x, n_x * sizeof(float), why);
+        status = kern_alloc(models->backends[0], &x, n_x * sizeof(float), why);
     if (!status)
-        status = kern_alloc(task->backends[0], &y, n_y * sizeof(float), why);
+        status = kern_alloc(models->backends[0], &y, n_y * sizeof(float), why);
     if (!status)
-        status = kern_upload(task->backends[0], x, zeros, n_x * sizeof(float), why);
+        status = kern_upload(models->backends[0], x, zeros, n_x * sizeof(float), why);
     free(zeros);
     t->x = x;
     t->y = y;
@@ -88,38 +90,48 @@ static enum status measure_rate(struct trial *t, struct kern_backend *backend, d
     }
 }
 
-enum status eval_batch_choose(const struct eval_task *task, size_t *n_tokens,
-                              struct status_why *why)
+/** Bytes of a token in all residual streams. */
+static size_t row_bytes(const struct eval_models *models)
 {
-    const struct eval_plan *plan = task->plan;
-    size_t preferred = kern_describe(task->backends[0]).batch_tokens / plan->window;
+    size_t n = (size_t)model_hparams(models->model)->n_embd;
+    for (size_t i = 0; i < models->n_candidates; i++)
+        n += (size_t)model_hparams(models->candidates[i])->n_embd;
+    return n * sizeof(float);
+}
+
+static double cost(const struct model *model, const struct eval_size *longest)
+{
+    return eval_cost_forward(model, longest->n_tokens) + eval_cost_head(model, longest->n_rows);
+}
+
+enum status eval_batch_choose(const struct eval_units *units, const struct eval_models *models,
+                              size_t *n_tokens, struct status_why *why)
+{
+    size_t n_sequences;
+    struct eval_size longest = units->kind->longest(units, &n_sequences);
+    size_t length = base_max(longest.n_tokens, 1);
+    *n_tokens = base_max(n_sequences, 1) * length;
+    if (n_sequences == 0)
+        return STATUS_OK;
+    size_t preferred = kern_describe(models->backends[0]).batch_tokens / length;
     if (preferred) {
-        *n_tokens = (preferred < plan->n_windows ? preferred : plan->n_windows) * plan->window;
+        *n_tokens = base_min(preferred, n_sequences) * length;
         return STATUS_OK;
     }
     double rate = 0;
     struct trial trial;
-    enum status status = trial_open(&trial, task, why);
+    enum status status = trial_open(&trial, models, why);
     if (!status)
-        status = measure_rate(&trial, task->backends[0], &rate, why);
-    trial_close(&trial, task->backends[0]);
+        status = measure_rate(&trial, models->backends[0], &rate, why);
+    trial_close(&trial, models->backends[0]);
     if (status)
         return status;
-    double window_cost = 0;
-    size_t row_bytes = 0;
-    for (size_t i = 0; i <= task->n_candidates; i++) {
-        const struct model *model = i ? task->candidates[i - 1] : task->model;
-        window_cost +=
-            eval_cost_forward(model, plan->n_inputs) + eval_cost_head(model, plan->n_scored);
-        row_bytes += (size_t)model_hparams(model)->n_embd * sizeof(float);
-    }
-    double n = batch_seconds * rate / window_cost;
-    size_t most = MAX_X_BYTES / row_bytes < MAX_TOKENS ? MAX_X_BYTES / row_bytes : MAX_TOKENS;
-    size_t n_windows = most / plan->window;
-    if (n < (double)n_windows)
-        n_windows = (size_t)n;
-    if (n_windows > plan->n_windows)
-        n_windows = plan->n_windows;
-    *n_tokens = (n_windows ? n_windows : 1) * plan->window;
+    double of_one = cost(models->model, &longest);
+    for (size_t i = 0; i < models->n_candidates; i++)
+        of_one += cost(models->candidates[i], &longest);
+    double n = batch_seconds * rate / of_one;
+    size_t most = base_min(MAX_X_BYTES / row_bytes(models), MAX_TOKENS) / length;
+    most = base_min(n < (double)most ? (size_t)n : most, n_sequences);
+    *n_tokens = base_max(most, 1) * length;
     return STATUS_OK;
 }

@@ -1,171 +1,181 @@
 #include "eval/run/run.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <stdlib.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
-#include "eval/run/memory.h"
-#include "eval/run/resume.h"
-#include "eval/run/shared.h"
+#include "eval/run/batch_size.h"
+#include "eval/run/worker.h"
 
-size_t eval_run_batch_tokens(const struct eval_task *task, const struct eval_run_options *options)
+size_t eval_models_n_heads(const struct eval_models *models)
 {
-    return eval_run_largest_batch(task, options) * task->plan->n_inputs;
+    return (models->base ? 2 : 1) + models->n_candidates;
 }
 
-static struct eval_scorer_options scorer_options(const struct eval_task *task,
-                                                 const struct eval_run_options *options)
+/** Read the next unit's entry. found: it is there, and what belongs to it. */
+static enum status restore(struct eval_units *units, struct eval_journal *journal, bool *found,
+                           struct status_why *why)
 {
-    return (struct eval_scorer_options){
-        .max_batch = eval_run_batch_tokens(task, options),
-        .max_rows = eval_run_largest_batch(task, options) * task->plan->n_scored,
-        .max_segment = task->plan->n_inputs,
-        .tile_tokens = options->tile_tokens,
-        .candidates = task->candidates,
-        .n_candidates = task->n_candidates,
-        .base = task->base,
-        .sink = task->sink,
-    };
+    size_t n = units->kind->n_values(units, units->n_finished);
+    double *values = malloc((n + 1) * sizeof *values);
+    if (!values)
+        return status_fail(why, STATUS_MEMORY, "no memory for a journal entry of %zu numbers", n);
+    bool read = false;
+    enum status status = eval_journal_read(journal, values, n, &read, why);
+    *found = read;
+    if (!status && read)
+        status = units->kind->restore(units, units->n_finished, values, found, why);
+    if (read && (status || !*found))
+        eval_journal_unread(journal);
+    free(values);
+    return status;
 }
 
-size_t eval_task_n_tables(const struct eval_task *task)
+enum status eval_run_resume(struct eval_units *units, struct eval_journal *journal,
+                            struct status_why *why)
 {
-    return (task->base ? 2 : 1) + task->n_candidates;
+    enum status status = STATUS_OK;
+    bool found = journal != NULL;
+    while (found && units->n_finished < units->n && !status) {
+        status = restore(units, journal, &found, why);
+        if (!status && found)
+            units->n_resumed = ++units->n_finished;
+    }
+    return status;
 }
 
-struct eval_memory eval_run_memory(const struct eval_task *task,
+static void measure(struct eval_units *units)
+{
+    units->most = (struct eval_size){0};
+    units->n_tokens = 0;
+    struct eval_size *most = &units->most;
+    for (size_t i = 0; i < units->n_items;) {
+        struct eval_size n;
+        i = eval_batch_end(units, i, &n);
+        most->n_tokens = base_max(most->n_tokens, n.n_tokens);
+        most->n_segments = base_max(most->n_segments, n.n_segments);
+        most->n_rows = base_max(most->n_rows, n.n_rows);
+        most->n_targets = base_max(most->n_targets, n.n_targets);
+        most->longest = base_max(most->longest, n.longest);
+        units->n_tokens += n.n_tokens;
+    }
+}
+
+enum status eval_run_prepare(struct eval_units *units, const struct eval_models *models,
+                             size_t batch_tokens, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    /* Tokens of a batch are counted in uint32_t. */
+    units->batch_tokens = base_min(batch_tokens, UINT32_MAX);
+    if (batch_tokens == 0)
+        status = eval_batch_choose(units, models, &units->batch_tokens, why);
+    if (!status)
+        status = units->kind->make_items(units, why);
+    if (!status)
+        measure(units);
+    return status;
+}
+
+struct eval_memory eval_run_memory(const struct eval_units *units, const struct eval_models *models,
                                    const struct eval_run_options *options)
 {
-    const struct eval_plan *plan = task->plan;
-    struct eval_scorer_options scorer = scorer_options(task, options);
-    const struct gguf_file *file = model_file(task->model);
+    struct eval_scorer_options scorer = eval_worker_scorer(units, models, options);
+    const struct gguf_file *file = model_file(models->model);
     struct eval_memory m = {.weights = eval_memory_mapped(file),
                             .present = eval_memory_present(file)};
-    for (size_t i = 0; i < task->n_candidates; i++) {
-        const struct gguf_file *other = model_file(task->candidates[i]);
+    for (size_t i = 0; i < models->n_candidates; i++) {
+        const struct gguf_file *other = model_file(models->candidates[i]);
         m.weights += eval_memory_mapped(other);
         m.present -= eval_memory_resident(other);
     }
-    for (size_t i = 0; i < task->n_backends; i++) {
-        m.scorer += eval_scorer_bytes(task->model, task->backends[i], &scorer);
-        m.on_device |= kern_describe(task->backends[i]).own_memory;
+    for (size_t i = 0; i < models->n_backends && units->n_items; i++) {
+        m.scorer += eval_scorer_bytes(models->model, models->backends[i], &scorer);
+        m.scores += eval_worker_bytes(units, eval_models_n_heads(models));
     }
-    m.scores = eval_table_bytes(plan->n_windows, plan->n_scored) +
-               (double)(eval_task_n_tables(task) - 1) *
-                   eval_table_pair_bytes(plan->n_windows, plan->n_scored) +
-               (double)task->n_backends *
-                   eval_run_worker_bytes(task, eval_run_largest_batch(task, options)) +
-               (double)plan->n_windows + EVAL_MEMORY_SMALL_THINGS;
+    m.on_device = kern_describe(models->backends[0]).own_memory;
+    m.scores += units->kind->n_bytes(units) + EVAL_MEMORY_SMALL_THINGS;
     m.total = m.weights + m.present + m.scorer + m.scores;
     return m;
 }
 
-/** Ids come from a vocabulary that may be longer than the matrices of a broken file. */
-static enum status check_ids(const struct eval_task *task, const struct model *model,
-                             struct status_why *why)
-{
-    size_t n_vocab = model_hparams(model)->n_vocab;
-    for (size_t i = 0; i < task->stream->n; i++) {
-        int32_t id = task->stream->ids[i];
-        if (id < 0 || (size_t)id >= n_vocab)
-            return status_fail(why, STATUS_FORMAT,
-                               "%s: token %zu of the text has the id %d; expected ids below %zu, "
-                               "the rows of the embedding",
-                               gguf_path(model_file(model)), i, id, n_vocab);
-    }
-    if (task->plan->bos_use != EVAL_BOS_NONE && (size_t)task->plan->options.bos >= n_vocab)
-        return status_fail(why, STATUS_FORMAT, "%s: BOS has the id %d; expected less than %zu",
-                           gguf_path(model_file(model)), task->plan->options.bos, n_vocab);
-    return STATUS_OK;
-}
-
 /** All models as long as each other is what eval_check_same_vocab sees to; base rows are not. */
-static enum status check_base(const struct eval_task *task, struct status_why *why)
+static enum status check_models(const struct eval_units *units, const struct eval_models *models,
+                                struct status_why *why)
 {
-    size_t n_vocab = model_head(task->model)->n_rows;
-    if (task->base && task->base->n_vocab != n_vocab)
+    size_t n_vocab = model_head(models->model)->n_rows;
+    if (models->base && models->base->n_vocab != n_vocab)
         return status_fail(why, STATUS_USAGE,
                            "the base has a vocabulary of %zu tokens, that of %s has %zu",
-                           task->base->n_vocab, gguf_path(model_file(task->model)), n_vocab);
-    return STATUS_OK;
-}
-
-static enum status check_task(const struct eval_task *task, struct status_why *why)
-{
-    enum status status = check_base(task, why);
-    if (!status)
-        status = check_ids(task, task->model, why);
-    for (size_t i = 0; i < task->n_candidates && !status; i++)
-        status = check_ids(task, task->candidates[i], why);
+                           models->base->n_vocab, gguf_path(model_file(models->model)), n_vocab);
+    enum status status = units->kind->check_ids(units, models->model, why);
+    for (size_t i = 0; i < models->n_candidates && !status; i++)
+        status = units->kind->check_ids(units, models->candidates[i], why);
     return status;
 }
 
-/** Tell of the windows that the journal had. */
-static void report_resumed(const struct eval_run_shared *s)
-{
-    if (s->options->journal)
-        s->stats->n_resumed = (size_t)eval_journal_n(s->options->journal);
-    for (size_t w = 0; w < s->stats->n_resumed && s->options->window_done; w++)
-        s->options->window_done(s->options->user, w);
-}
-
 /** The first worker in this thread, each of the others in its own. */
-static enum status work(struct eval_run_shared *s, struct eval_run_worker *workers,
+static enum status work(struct eval_dispatch *d, struct eval_worker *workers,
                         struct status_why *why)
 {
     size_t n_threads = 1;
-    while (n_threads < s->task->n_backends &&
-           pthread_create(&workers[n_threads].thread, NULL, eval_run_worker_work,
+    while (n_threads < d->models->n_backends &&
+           pthread_create(&workers[n_threads].thread, NULL, eval_worker_work,
                           &workers[n_threads]) == 0)
         n_threads++;
-    if (n_threads < s->task->n_backends) {
+    if (n_threads < d->models->n_backends) {
         struct status_why no_thread = {"no thread can be started for each of the devices"};
-        eval_run_fail(s, STATUS_MEMORY, &no_thread);
+        eval_dispatch_fail(d, STATUS_MEMORY, &no_thread);
     }
-    eval_run_worker_work(&workers[0]);
+    eval_worker_work(&workers[0]);
     for (size_t i = 1; i < n_threads; i++)
         pthread_join(workers[i].thread, NULL);
-    return s->status == STATUS_OK ? STATUS_OK : status_fail(why, s->status, "%s", s->why.text);
+    return d->status ? status_fail(why, d->status, "%s", d->why.text) : STATUS_OK;
 }
 
-static enum status run(struct eval_run_shared *s, struct eval_run_worker *workers,
-                       struct status_why *why)
+static enum status run(struct eval_dispatch *d, struct eval_worker *workers, struct status_why *why)
 {
-    struct eval_scorer_options scorer = scorer_options(s->task, s->options);
-    s->workers = workers;
-    enum status status = check_task(s->task, why);
-    for (size_t i = 0; i < s->task->n_backends && !status; i++)
-        status = eval_run_worker_open(&workers[i], s, i, &scorer, why);
+    enum status status = check_models(d->units, d->models, why);
+    size_t n_workers = d->units->n_items ? d->models->n_backends : 0;
+    d->workers = workers;
+    for (size_t i = 0; i < n_workers && !status; i++)
+        status = eval_worker_open(&workers[i], d, i, why);
     if (status)
         return status;
-    for (size_t i = 0; i < s->task->n_backends; i++)
-        eval_run_worker_heed_others(&workers[i]);
+    for (size_t i = 0; i < n_workers; i++)
+        eval_worker_share_cancel(&workers[i]);
     double now = base_clock_seconds();
-    s->stats->seconds_to_open = now - s->started;
-    s->started = now;
-    report_resumed(s);
-    return work(s, workers, why);
+    d->stats->seconds_to_open = now - d->started;
+    d->started = now;
+    status = eval_dispatch_begin(d, why);
+    return status || !n_workers ? status : work(d, workers, why);
 }
 
-enum status eval_run(const struct eval_task *task, const struct eval_run_options *options,
-                     struct eval_table *table, struct eval_run_stats *stats, struct status_why *why)
+enum status eval_run(struct eval_units *units, const struct eval_models *models,
+                     const struct eval_run_options *options, struct eval_run_stats *stats,
+                     struct status_why *why)
 {
-    assert(options->batch_tokens > 0 && task->n_backends > 0);
+    assert(units->batch_tokens > 0 && models->n_backends > 0);
     struct eval_run_stats own;
-    struct eval_run_shared s = {
-        .task = task, .options = options, .table = table, .stats = stats ? stats : &own};
-    *s.stats = (struct eval_run_stats){.max_batch_tokens = eval_run_batch_tokens(task, options)};
-    struct eval_run_worker *workers = calloc(task->n_backends, sizeof *workers);
-    enum status status = eval_run_shared_open(&s, why);
-    if (!workers && status == STATUS_OK)
-        status = status_fail(why, STATUS_MEMORY, "no memory for %zu devices", task->n_backends);
+    struct eval_dispatch d = {
+        .units = units, .models = models, .options = options, .stats = stats ? stats : &own};
+    *d.stats = (struct eval_run_stats){.n_resumed = units->n_resumed,
+                                       .max_batch_tokens = units->most.n_tokens};
+    struct eval_worker *workers = calloc(models->n_backends, sizeof *workers);
+    enum status status = eval_dispatch_open(&d, why);
+    if (!workers && !status)
+        status = status_fail(why, STATUS_MEMORY, "no memory for %zu devices", models->n_backends);
     if (!status)
-        status = run(&s, workers, why);
-    status = eval_resume_end(options->journal, status, why);
-    for (size_t i = 0; workers && i < task->n_backends; i++)
-        eval_run_worker_close(&workers[i]);
+        status = run(&d, workers, why);
+    if (options->journal) { /* whatever became of the run */
+        enum status synced = eval_journal_sync(options->journal, status ? NULL : why);
+        status = status ? status : synced;
+    }
+    for (size_t i = 0; workers && i < models->n_backends; i++)
+        eval_worker_close(&workers[i]);
     free(workers);
-    s.stats->seconds = base_clock_seconds() - s.started;
-    eval_run_shared_close(&s);
+    d.stats->seconds = base_clock_seconds() - d.started;
+    eval_dispatch_close(&d);
     return status;
 }

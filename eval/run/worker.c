@@ -1,44 +1,38 @@
-#include "eval/run/shared.h"
+#include "eval/run/worker.h"
 
 #include <stdlib.h>
 
-#include "eval/metrics/compat.h"
-
-double eval_run_worker_bytes(const struct eval_task *task, size_t n_windows)
+double eval_worker_bytes(const struct eval_units *units, size_t n_heads)
 {
-    const struct eval_plan *plan = task->plan;
-    double per_input = sizeof(int32_t);
-    double per_head = sizeof(struct kern_row_score) + sizeof(struct kern_target_score);
-    size_t n_heads = eval_task_n_tables(task);
+    const struct eval_size *n = &units->most;
+    double per_row = sizeof(struct kern_row_score);
     if (n_heads > 1)
-        per_head += sizeof(struct kern_pair_score);
-    double per_scored = sizeof(uint32_t) + sizeof(size_t) + 2 * sizeof(struct kern_target) +
-                        (double)n_heads * per_head;
-    return (double)n_windows *
-           ((double)plan->n_inputs * per_input + (double)plan->n_scored * per_scored +
-            (double)(sizeof(struct model_segment) + sizeof(size_t)));
+        per_row += sizeof(struct kern_pair_score);
+    per_row = sizeof(uint32_t) + sizeof(size_t) + (double)n_heads * per_row;
+    double per_target =
+        2 * sizeof(struct kern_target) + (double)n_heads * sizeof(struct kern_target_score);
+    return (double)n->n_tokens * sizeof(int32_t) +
+           (double)n->n_segments * sizeof(struct model_segment) + (double)n->n_rows * per_row +
+           (double)n->n_targets * per_target + (double)units->n_items;
 }
 
-static enum status allocate(struct eval_run_worker *w, struct status_why *why)
+static enum status allocate(struct eval_worker *w, struct status_why *why)
 {
-    const struct eval_run_shared *s = w->shared;
-    const struct eval_plan *plan = s->task->plan;
-    size_t n_inputs = s->max_windows * plan->n_inputs;
-    size_t n_scored = s->max_windows * plan->n_scored;
-    w->windows = calloc(s->max_windows, sizeof *w->windows);
-    w->segments = calloc(s->max_windows, sizeof *w->segments);
-    w->tokens = calloc(n_inputs, sizeof *w->tokens);
-    w->rows = calloc(n_scored, sizeof *w->rows);
-    w->places = calloc(n_scored, sizeof *w->places);
-    w->targets = calloc(n_scored, sizeof *w->targets);
-    w->row_scores = calloc(s->n_heads * n_scored, sizeof *w->row_scores);
-    w->target_scores = calloc(s->n_heads * n_scored, sizeof *w->target_scores);
-    bool wants_pairs = s->n_heads > 1;
-    if (wants_pairs)
-        w->pair_scores = calloc(s->n_heads * n_scored, sizeof *w->pair_scores);
-    if ((wants_pairs && !w->pair_scores) || !w->windows || !w->segments || !w->tokens || !w->rows ||
-        !w->places || !w->targets || !w->row_scores || !w->target_scores)
-        return status_fail(why, STATUS_MEMORY, "no memory for a batch of %zu tokens", n_inputs);
+    const struct eval_size *n = &w->dispatch->units->most;
+    size_t n_heads = eval_models_n_heads(w->dispatch->models);
+    struct eval_batch *b = &w->batch;
+    b->tokens = calloc(n->n_tokens, sizeof *b->tokens);
+    b->segments = calloc(n->n_segments, sizeof *b->segments);
+    b->rows = calloc(n->n_rows, sizeof *b->rows);
+    b->places = calloc(n->n_rows, sizeof *b->places);
+    b->targets = calloc(n->n_targets, sizeof *b->targets);
+    w->row_scores = calloc(n_heads * n->n_rows, sizeof *w->row_scores);
+    w->target_scores = calloc(n_heads * n->n_targets, sizeof *w->target_scores);
+    if (n_heads > 1)
+        w->pair_scores = calloc(n_heads * n->n_rows, sizeof *w->pair_scores);
+    if ((n_heads > 1 && !w->pair_scores) || !b->tokens || !b->segments || !b->rows || !b->places ||
+        !b->targets || !w->row_scores || !w->target_scores)
+        return status_fail(why, STATUS_MEMORY, "no memory for a batch of %zu tokens", n->n_tokens);
     return STATUS_OK;
 }
 
@@ -46,212 +40,177 @@ static enum status allocate(struct eval_run_worker *w, struct status_why *why)
 
 static void expect(void *user, size_t first, size_t n_rows)
 {
-    struct eval_run_worker *w = user;
-    const struct eval_row_source *base = w->shared->task->base;
-    pthread_mutex_lock(&w->shared->source_lock);
+    struct eval_worker *w = user;
+    const struct eval_row_source *base = w->dispatch->models->base;
+    pthread_mutex_lock(&w->dispatch->source_lock);
     base->expect(base->user, first, n_rows);
-    pthread_mutex_unlock(&w->shared->source_lock);
+    pthread_mutex_unlock(&w->dispatch->source_lock);
 }
 
 static enum status rows(void *user, size_t first, size_t n_rows, const void **out,
                         struct status_why *why)
 {
-    struct eval_run_worker *w = user;
-    const struct eval_row_source *base = w->shared->task->base;
-    enum status status = eval_run_await(w->shared, w->windows[0], why);
-    if (status != STATUS_OK)
+    struct eval_worker *w = user;
+    const struct eval_row_source *base = w->dispatch->models->base;
+    enum status status = eval_dispatch_await(w->dispatch, w->first, why);
+    if (status)
         return status;
-    pthread_mutex_lock(&w->shared->source_lock);
+    pthread_mutex_lock(&w->dispatch->source_lock);
     status = base->rows(base->user, first, n_rows, out, why);
-    pthread_mutex_unlock(&w->shared->source_lock);
+    pthread_mutex_unlock(&w->dispatch->source_lock);
     return status;
 }
 
 static enum status check(void *user, size_t first, size_t n_rows,
                          const struct kern_row_score *scores, struct status_why *why)
 {
-    struct eval_run_worker *w = user;
-    const struct eval_row_source *base = w->shared->task->base;
-    pthread_mutex_lock(&w->shared->source_lock);
+    struct eval_worker *w = user;
+    const struct eval_row_source *base = w->dispatch->models->base;
+    pthread_mutex_lock(&w->dispatch->source_lock);
     enum status status = base->check(base->user, first, n_rows, scores, why);
-    pthread_mutex_unlock(&w->shared->source_lock);
+    pthread_mutex_unlock(&w->dispatch->source_lock);
     return status;
 }
 
-/** In its turn a worker is alone with the sink: it keeps its windows before the turn ends. */
-static enum status write_rows(void *user, size_t first, size_t n_rows, const void *from,
-                              struct status_why *why)
+/** In its turn a worker is alone with the sink: it commits its batch before the turn ends. */
+static enum status write_rows(void *user, struct kern_backend *backend, size_t first, size_t n_rows,
+                              const void *from, struct status_why *why)
 {
-    struct eval_run_worker *w = user;
-    const struct eval_row_sink *sink = w->shared->task->sink;
-    enum status status = eval_run_await(w->shared, w->windows[0], why);
-    return status == STATUS_OK ? sink->write(sink->user, first, n_rows, from, why) : status;
+    struct eval_worker *w = user;
+    const struct eval_row_sink *sink = w->dispatch->models->sink;
+    enum status status = eval_dispatch_await(w->dispatch, w->first, why);
+    return status ? status : sink->write(sink->user, backend, first, n_rows, from, why);
 }
 
-/** Put the worker between the scorer, and source and sink of the task. */
-static void stand_between(struct eval_run_worker *w, struct eval_scorer_options *scorer)
+/** The scorer meets source and sink of the models through the worker, which waits for its turn. */
+static void take_turns(struct eval_worker *w, struct eval_scorer_options *scorer)
 {
-    if (scorer->base) {
-        w->source = *scorer->base;
+    const struct eval_models *models = w->dispatch->models;
+    if (models->base) {
+        w->source = *models->base;
         w->source.user = w;
-        w->source.expect = scorer->base->expect ? expect : NULL;
+        w->source.expect = models->base->expect ? expect : NULL;
         w->source.rows = rows;
-        w->source.check = scorer->base->check ? check : NULL;
+        w->source.check = models->base->check ? check : NULL;
         scorer->base = &w->source;
     }
-    if (scorer->sink) {
+    if (models->sink) {
         w->sink =
-            (struct eval_row_sink){.kind = scorer->sink->kind, .user = w, .write = write_rows};
+            (struct eval_row_sink){.kind = models->sink->kind, .user = w, .write = write_rows};
         scorer->sink = &w->sink;
     }
 }
 
-enum status eval_run_worker_open(struct eval_run_worker *w, struct eval_run_shared *s, size_t i,
-                                 const struct eval_scorer_options *scorer, struct status_why *why)
+struct eval_scorer_options eval_worker_scorer(const struct eval_units *units,
+                                              const struct eval_models *models,
+                                              const struct eval_run_options *options)
 {
-    *w = (struct eval_run_worker){.shared = s, .backend = s->task->backends[i]};
+    return (struct eval_scorer_options){
+        .max_batch = units->most.n_tokens,
+        .max_rows = units->most.n_rows,
+        .max_segment = units->most.longest,
+        .tile_tokens = options->tile_tokens,
+        .candidates = models->candidates,
+        .n_candidates = models->n_candidates,
+        .base = models->base,
+        .sink = models->sink,
+    };
+}
+
+enum status eval_worker_open(struct eval_worker *w, struct eval_dispatch *d, size_t i,
+                             struct status_why *why)
+{
+    *w = (struct eval_worker){.dispatch = d, .backend = d->models->backends[i]};
     w->cancel = w->backend->cancel;
-    struct eval_scorer_options options = *scorer;
-    options.progress = eval_run_on_fraction;
-    options.progress_user = w;
-    stand_between(w, &options);
+    struct eval_scorer_options scorer = eval_worker_scorer(d->units, d->models, d->options);
+    scorer.progress = eval_dispatch_on_fraction;
+    scorer.progress_user = w;
+    take_turns(w, &scorer);
     enum status status = allocate(w, why);
-    if (status == STATUS_OK)
-        status = eval_scorer_open(&w->scorer, s->task->model, w->backend, &options, why);
+    if (!status)
+        status = eval_scorer_open(&w->scorer, d->models->model, w->backend, &scorer, why);
     return status;
 }
 
-void eval_run_worker_heed_others(struct eval_run_worker *w)
+void eval_worker_share_cancel(struct eval_worker *w)
 {
-    if (w->shared->task->n_backends > 1)
-        kern_set_cancel(w->backend, &w->shared->stop);
+    if (w->dispatch->models->n_backends > 1)
+        kern_set_cancel(w->backend, &w->dispatch->stop);
 }
 
-void eval_run_worker_close(struct eval_run_worker *w)
+void eval_worker_close(struct eval_worker *w)
 {
-    if (!w->shared)
+    if (!w->dispatch)
         return; /* never opened */
     eval_scorer_close(w->scorer);
     kern_set_cancel(w->backend, w->cancel);
-    free(w->windows);
-    free(w->segments);
-    free(w->tokens);
-    free(w->rows);
-    free(w->places);
-    free(w->targets);
+    free(w->batch.tokens);
+    free(w->batch.segments);
+    free(w->batch.rows);
+    free(w->batch.places);
+    free(w->batch.targets);
     free(w->row_scores);
     free(w->target_scores);
     free(w->pair_scores);
 }
 
-/** Lay out the k-th of the batch's windows as its segment. */
-static void lay_window(struct eval_run_worker *r, size_t k)
+/** Hand the batch's scores to its items. */
+static void take(const struct eval_worker *w)
 {
-    const struct eval_plan *plan = r->shared->task->plan;
-    const struct eval_stream *stream = r->shared->task->stream;
-    size_t w = r->windows[k], start = k * plan->n_inputs, scored = k * plan->n_scored;
-    for (size_t p = 0; p < plan->n_inputs; p++)
-        r->tokens[start + p] = eval_plan_input(plan, stream, w, p);
-    for (size_t i = 0; i < plan->n_scored; i++) {
-        size_t p = plan->first_scored + i;
-        r->rows[scored + i] = (uint32_t)(start + p);
-        r->places[scored + i] = w * plan->n_scored + i;
-        r->targets[scored + i] = (struct kern_target){
-            .row = (uint32_t)(scored + i), .token = stream->ids[eval_plan_target(plan, w, p)]};
-    }
-    r->segments[k] =
-        (struct model_segment){.start = start, .n_tokens = plan->n_inputs, .parent = -1};
-}
-
-/** The scores of head h in the batch's k-th window, into its table. */
-static void record_window(const struct eval_run_worker *r, size_t h, size_t k)
-{
-    const struct eval_plan *plan = r->shared->task->plan;
-    const struct eval_table *table = &r->shared->table[h];
-    size_t w = r->windows[k], first = (h * r->n_batch + k) * plan->n_scored;
-    bool compat = plan->options.protocol == EVAL_PROTOCOL_STRIDED && plan->options.llama_compat;
-    double *log_prob = eval_table_row(table, EVAL_LOG_PROB, w);
-    double *rank = eval_table_row(table, EVAL_RANK, w);
-    double *entropy = eval_table_row(table, EVAL_ENTROPY, w);
-    for (size_t i = 0; i < plan->n_scored; i++) {
-        const struct kern_target_score *target = &r->target_scores[first + i];
-        const struct kern_row_score *row = &r->row_scores[first + i];
-        log_prob[i] = target->log_prob;
-        if (compat)
-            log_prob[i] = eval_compat_strided_log_prob(target->log_prob, row->log_sum);
-        rank[i] = target->rank;
-        entropy[i] = row->entropy;
-    }
-}
-
-/** The same for what compares head h with the base. */
-static void record_pairs(const struct eval_run_worker *r, size_t h, size_t k)
-{
-    size_t n_scored = r->shared->task->plan->n_scored, w = r->windows[k];
-    const struct eval_table *table = &r->shared->table[h];
-    const struct kern_row_score *base = r->row_scores + k * n_scored;
-    const struct kern_row_score *row = r->row_scores + (h * r->n_batch + k) * n_scored;
-    const struct kern_pair_score *pair = r->pair_scores + (h * r->n_batch + k) * n_scored;
-    for (size_t i = 0; i < n_scored; i++) {
-        eval_table_row(table, EVAL_KL, w)[i] = pair[i].kl;
-        eval_table_row(table, EVAL_REVERSE_KL, w)[i] = pair[i].reverse_kl;
-        eval_table_row(table, EVAL_JS, w)[i] = pair[i].js;
-        eval_table_row(table, EVAL_SAME_TOP, w)[i] = row[i].argmax == base[i].argmax;
-        eval_table_row(table, EVAL_COMMON_5, w)[i] = pair[i].common_top[1];
-        eval_table_row(table, EVAL_COMMON_10, w)[i] = pair[i].common_top[2];
-        eval_table_row(table, EVAL_BASE_TOP, w)[i] = -base[i].log_sum;
-    }
-}
-
-/** Copy the batch's scores into the tables. */
-static void record(const struct eval_run_worker *r)
-{
-    for (size_t k = 0; k < r->n_batch; k++)
-        for (size_t h = 0; h < r->shared->n_heads; h++) {
-            record_window(r, h, k);
-            if (h)
-                record_pairs(r, h, k);
-        }
-}
-
-static enum status evaluate(struct eval_run_worker *w, struct status_why *why)
-{
-    const struct eval_task *task = w->shared->task;
-    for (size_t k = 0; k < w->n_batch; k++)
-        lay_window(w, k);
-    struct model_batch batch = {
-        .tokens = w->tokens,
-        .n_tokens = w->n_batch * task->plan->n_inputs,
-        .segments = w->segments,
-        .n_segments = w->n_batch,
+    struct eval_units *units = w->dispatch->units;
+    struct eval_scores scores = {
+        .n_heads = eval_models_n_heads(w->dispatch->models),
+        .rows = w->row_scores,
+        .pairs = w->pair_scores,
+        .targets = w->target_scores,
+        .row_stride = w->batch.n.n_rows,
+        .target_stride = w->batch.n.n_targets,
     };
+    for (size_t i = w->first; i < w->end; i++) {
+        struct eval_size size = units->kind->size(units, i);
+        units->kind->take(units, i, &scores);
+        scores.rows += size.n_rows;
+        scores.targets += size.n_targets;
+        if (scores.pairs)
+            scores.pairs += size.n_rows;
+    }
+}
+
+static enum status evaluate(struct eval_worker *w, struct status_why *why)
+{
+    const struct eval_units *units = w->dispatch->units;
+    const struct eval_models *models = w->dispatch->models;
+    struct eval_batch *b = &w->batch;
+    for (size_t i = w->first; i < w->end; i++)
+        units->kind->lay(units, i, b);
+    struct model_batch batch = {b->tokens, b->n.n_tokens, b->segments, b->n.n_segments};
     struct eval_items items = {
-        .rows = w->rows,
-        .n_rows = w->n_batch * task->plan->n_scored,
-        .places = w->places,
-        .targets = w->targets,
-        .n_targets = w->n_batch * task->plan->n_scored,
+        .rows = b->rows,
+        .n_rows = b->n.n_rows,
+        .places = models->base || models->sink ? b->places : NULL,
+        .targets = b->targets,
+        .n_targets = b->n.n_targets,
         .row_scores = w->row_scores,
         .target_scores = w->target_scores,
         .pair_scores = w->pair_scores,
-        .want_js = w->shared->n_heads > 1 && task->want_js,
+        .want_js = w->pair_scores && models->want_js,
     };
     struct eval_scorer_times times = {0};
     enum status status = eval_scorer_run(w->scorer, &batch, &items, &times, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
-    record(w);
-    return eval_run_keep(w->shared, w, &times, why);
+    take(w);
+    return eval_dispatch_commit(w->dispatch, w, &times, why);
 }
 
-void *eval_run_worker_work(void *worker)
+void *eval_worker_work(void *worker)
 {
-    struct eval_run_worker *w = worker;
+    struct eval_worker *w = worker;
     struct status_why why = {""};
     enum status status = STATUS_OK;
-    while (status == STATUS_OK && eval_run_deal(w->shared, w))
+    while (!status && eval_dispatch_next(w->dispatch, w))
         status = evaluate(w, &why);
-    if (status != STATUS_OK)
-        eval_run_fail(w->shared, status, &why);
+    if (status)
+        eval_dispatch_fail(w->dispatch, status, &why);
     return NULL;
 }

@@ -46,15 +46,15 @@ struct eval_row_source {
  * Where the rows of the evaluated model go. `write` gets each row of the plan once, ranges in
  * the order of the windows evaluated; all rows of a window before the run reports it as done.
  * The rows (laid out as a source's) are the caller's again when it returns: what takes long, a
- * thread of the sink's own should do.
+ * thread of the sink's own should do. backend: the one that evaluated them, idle meanwhile.
  */
 struct eval_row_sink {
     enum eval_row_kind kind;
     void *user;
-    enum status (*write)(void *user, size_t first, size_t n_rows, const void *rows,
-                         struct status_why *why);
+    enum status (*write)(void *user, struct kern_backend *backend, size_t first, size_t n_rows,
+                         const void *rows, struct status_why *why);
 
-    /* What a journal keeps of a window beside the tables (eval/run/resume.h). save and restore
+    /* What a journal keeps of a window beside the tables (eval/units/windows.h). save and restore
        NULL: there can be none. */
 
     size_t n_state; /* numbers of a window */

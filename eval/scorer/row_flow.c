@@ -123,7 +123,8 @@ enum status eval_row_flow_give(struct eval_row_flow *flow, size_t first, size_t 
         part.hidden = head->hidden + done * head->matrix->n_cols;
         status = convert(flow, n, &part, why);
         if (status == STATUS_OK)
-            status = flow->sink->write(flow->sink->user, first + done, n, flow->out, why);
+            status =
+                flow->sink->write(flow->sink->user, flow->backend, first + done, n, flow->out, why);
         done += n;
     }
     return status;

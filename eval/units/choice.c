@@ -185,11 +185,14 @@ enum status eval_choices_make(struct eval_choices *out, const struct eval_datase
     free(m.text);
     if (status)
         eval_choices_free(out);
+    else
+        eval_choice_units_open(out);
     return status;
 }
 
 void eval_choices_free(struct eval_choices *choices)
 {
+    eval_choice_units_close(choices);
     for (size_t k = 0; k < choices->n; k++) {
         struct eval_choice_task *t = &choices->tasks[k];
         for (size_t i = 0; i < t->n_choices; i++) {

@@ -11,8 +11,7 @@
 #include <stdbool.h>
 
 #include "eval/input/dataset.h"
-#include "eval/run/memory.h"
-#include "eval/run/run.h"
+#include "eval/units/sequences.h"
 #include "model/tokenizer/tokenizer.h"
 
 /** One choice of a task: its whole sequence, with BOS if the vocabulary asks for it. */
@@ -38,11 +37,18 @@ struct eval_choice_task {
     bool done;
 };
 
-/** Zero-initialise; release with eval_choices_free. */
+/** Tasks as units of a run. Zero-initialise; release with eval_choices_free. */
 struct eval_choices {
+    struct eval_units units; /* an entry of the journal: the log_probs of each choice */
     struct eval_choice_task *tasks;
     size_t n;
     size_t n_tokens_max; /* of the longest sequence */
+
+    /* The items of a run: a task each. */
+
+    size_t first;                             /* the task of item 0 */
+    struct eval_sequences sequences;          /* a group for each item */
+    struct eval_choice_extension *extensions; /* of each item, see choice_units.c */
 };
 
 struct eval_choices_options {
@@ -61,34 +67,10 @@ enum status eval_choices_make(struct eval_choices *out, const struct eval_datase
                               const struct model_tokenizer *tokenizer, struct status_why *why);
 void eval_choices_free(struct eval_choices *choices);
 
-struct eval_choices_run {
-    const struct model *model;
-    struct kern_backend *backend;
-    size_t batch_tokens; /* fill a batch with tasks up to so many tokens; at least one task */
-    /* Both may be NULL. A task is reported once, in order, when it is scored. */
-    void (*task_done)(void *user, size_t i);
-    void (*progress)(void *user, const struct eval_progress *progress);
-    void *user;
-    /* What the tasks are appended to; those that are in it are done, and no others: see
-       eval_resume_tasks. NULL: no journal. */
-    struct eval_journal *journal;
-};
+/* choice_units.c: for eval_choices_make and eval_choices_free. */
 
-/**
- * What eval_choices_run will take at most for all tasks, to be said before it. Fails:
- * STATUS_MEMORY.
- */
-enum status eval_choices_memory(struct eval_memory *out, struct eval_choices *choices,
-                                const struct eval_choices_run *run, struct status_why *why);
-
-/**
- * Evaluate all tasks that are not done: fill in log_probs. Those that came out of a journal are
- * reported first.
- * stats: filled also on failure.
- * Fails: as eval_scorer_run, STATUS_IO (the journal); the tasks done until then stay.
- */
-enum status eval_choices_run(struct eval_choices *choices, const struct eval_choices_run *run,
-                             struct eval_run_stats *stats, struct status_why *why);
+void eval_choice_units_open(struct eval_choices *choices);
+void eval_choice_units_close(struct eval_choices *choices);
 
 /** The scores of one choice; natural logarithms. */
 struct eval_choice_score {

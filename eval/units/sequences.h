@@ -1,15 +1,15 @@
 /**
- * Token sequences of any length, the ends of which are scored: as many per batch as fit, and
- * beginnings that several have in common evaluated once.
+ * Token sequences of any length, the ends of which are scored; beginnings that several have in
+ * common are evaluated once. Choice tasks and requests are made of them.
  *
- * Sequences lie in groups. The tokens that a group has in common are a segment of the batch, the
- * parent of those with the rest. No score depends on the grouping, the batch or the order: keys
- * are summed by their position in the whole sequence (kernels/backend.h).
+ * Sequences lie in groups, which are the items of a run. The tokens that a group has in common are
+ * a segment of the batch, the parent of those with the rest. No score depends on the grouping, the
+ * batch or the order: keys are summed by their position in the whole sequence (kernels/backend.h).
  */
 #ifndef EVAL_UNITS_SEQUENCES_H
 #define EVAL_UNITS_SEQUENCES_H
 
-#include "eval/run/run.h"
+#include "eval/run/unit.h"
 
 struct eval_sequence {
     const int32_t *ids;  /* [n_tokens], borrowed */
@@ -17,7 +17,7 @@ struct eval_sequence {
     size_t first_scored; /* tokens from here on are scored; at least 1, below n_tokens */
     size_t owner;        /* a number of the caller's */
     double *log_probs;   /* out, the caller's: [n_tokens - first_scored] */
-    bool greedy;         /* out: each scored token is the most likely one at its place */
+    bool greedy;         /* out: each scored token is the most likely one at its position */
 };
 
 /** Sequences [first, first + n), which begin with the same n_common tokens. */
@@ -43,31 +43,14 @@ struct eval_sequences {
 enum status eval_sequences_group(struct eval_sequences *sequences, size_t max_tokens,
                                  struct status_why *why);
 
-struct eval_sequences_run {
-    const struct model *model;
-    struct kern_backend *backend;
-    size_t batch_tokens; /* fill a batch with groups up to so many tokens; at least one group */
-    /* Both may be NULL. A group is reported once, in order, when it is scored; what is no
-       STATUS_OK ends the run. */
-    enum status (*group_done)(void *user, size_t g, struct status_why *why);
-    void (*progress)(void *user, const struct eval_progress *progress);
-    void *user;
-};
+/** Refuse ids that are not rows of the model's embedding. Fails: STATUS_FORMAT. */
+enum status eval_sequences_check_ids(const struct eval_sequences *sequences,
+                                     const struct model *model, struct status_why *why);
 
-/**
- * What eval_sequences_run will take at most, to be said before it; the sequences' log_probs count
- * as still to come.
- */
-struct eval_memory eval_sequences_memory(struct eval_sequences *sequences,
-                                         const struct eval_sequences_run *options);
+/* A group as an item of a run: eval/run/unit.h. */
 
-/**
- * Evaluate all groups. stats: filled also on failure; n_windows counts sequences.
- * Fails: STATUS_FORMAT (an id beyond the model's vocabulary), as eval_scorer_run and group_done;
- *        the groups reported until then stay.
- */
-enum status eval_sequences_run(struct eval_sequences *sequences,
-                               const struct eval_sequences_run *options,
-                               struct eval_run_stats *stats, struct status_why *why);
+struct eval_size eval_group_size(const struct eval_sequences *sequences, size_t g);
+void eval_group_lay(const struct eval_sequences *sequences, size_t g, struct eval_batch *batch);
+void eval_group_take(struct eval_sequences *sequences, size_t g, const struct eval_scores *scores);
 
 #endif

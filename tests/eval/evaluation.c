@@ -1,7 +1,5 @@
 #include "evaluation.h"
 
-#include "eval/run/batch_size.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,28 +61,32 @@ void evaluation_open(struct evaluation *e, const struct setup *setup)
 
 enum status evaluation_run(struct evaluation *e, const struct setup *setup, struct status_why *why)
 {
-    struct eval_task task = {.model = e->model,
-                             .backends = setup->n_backends ? setup->backends : &e->backend,
-                             .n_backends = setup->n_backends ? setup->n_backends : 1,
-                             .plan = &e->plan,
-                             .stream = &e->stream,
-                             .candidates = (const struct model *const *)e->candidates,
-                             .n_candidates = e->n_candidates,
-                             .want_js = setup->want_js,
-                             .base = setup->base,
-                             .sink = setup->sink};
+    struct eval_models models = {.model = e->model,
+                                 .backends = setup->n_backends ? setup->backends : &e->backend,
+                                 .n_backends = setup->n_backends ? setup->n_backends : 1,
+                                 .candidates = (const struct model *const *)e->candidates,
+                                 .n_candidates = e->n_candidates,
+                                 .want_js = setup->want_js,
+                                 .base = setup->base,
+                                 .sink = setup->sink};
     /* The tables share their cells with those that stay. */
     struct eval_table tables[2 + MAX_CANDIDATES] = {e->table};
     for (size_t i = 0; i < e->n_pairs; i++)
         tables[1 + i] = e->candidate_tables[i];
-    struct eval_run_options run = setup->run;
-    enum status status = STATUS_OK;
-    if (run.batch_tokens == 0)
-        status = eval_batch_choose(&task, &run.batch_tokens, why);
-    if (status != STATUS_OK)
-        return status;
-    e->memory = eval_run_memory(&task, &run);
-    status = eval_run(&task, &run, tables, &e->stats, why);
+    struct eval_windows windows = {.plan = &e->plan,
+                                   .stream = &e->stream,
+                                   .tables = tables,
+                                   .n_tables = 1 + e->n_pairs,
+                                   .sink = setup->sink};
+    eval_windows_open(&windows);
+    enum status status = eval_run_resume(&windows.units, setup->run.journal, why);
+    if (!status)
+        status = eval_run_prepare(&windows.units, &models, setup->batch_tokens, why);
+    if (!status) {
+        e->memory = eval_run_memory(&windows.units, &models, &setup->run);
+        status = eval_run(&windows.units, &models, &setup->run, &e->stats, why);
+    }
+    eval_windows_close(&windows);
     eval_perplexity(&e->result, &e->plan, &e->stream, &e->table);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "eval/metrics/kld.h"
 #include "eval/run/run.h"
+#include "eval/units/windows.h"
 #include "kernels/cpu/cpu.h"
 
 enum { MAX_CANDIDATES = 36 };
@@ -19,6 +20,7 @@ struct setup {
     struct eval_plan_options plan; /* .bos is filled in from the model */
     bool split_lines;
     struct kern_cpu_options cpu; /* isa_cap zero is scalar: set it */
+    size_t batch_tokens;
     struct eval_run_options run;
     const atomic_bool *cancel;
     struct kern_backend *const *backends; /* instead of the one of `cpu`; the caller's */
@@ -41,7 +43,7 @@ struct evaluation {
     size_t n_pairs; /* n_candidates, and one more where there are base rows: the model's, first */
     struct eval_table candidate_tables[1 + MAX_CANDIDATES];
     struct eval_run_stats stats;
-    struct eval_memory memory; /* foretold before the run */
+    struct eval_memory memory; /* as told before the run */
     struct eval_perplexity_result result;
 };
 

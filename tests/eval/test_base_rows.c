@@ -27,9 +27,10 @@ struct store {
     size_t refuse; /* the row that check refuses; N_ROWS: none */
 };
 
-static enum status store_write(void *user, size_t first, size_t n_rows, const void *rows,
-                               struct status_why *why)
+static enum status store_write(void *user, struct kern_backend *backend, size_t first,
+                               size_t n_rows, const void *rows, struct status_why *why)
 {
+    (void)backend;
     (void)why;
     struct store *s = user;
     assert_true(n_rows > 0 && first + n_rows <= N_ROWS);
@@ -88,7 +89,7 @@ static void record(struct store *store, enum eval_row_kind kind)
     struct setup setup = usual();
     setup.want_js = false;
     setup.sink = &sink;
-    setup.run.batch_tokens = 5 * N_CTX;
+    setup.batch_tokens = 5 * N_CTX;
     struct evaluation e;
     evaluation_open(&e, &setup);
     n_vocab = model_head(e.model)->n_rows;
@@ -158,7 +159,7 @@ static void hidden_rows_give_the_live_comparison(void **state)
         setup.base = &source;
         setup.candidates[0] = F16; /* a second one beside it, and the base itself */
         setup.n_candidates = 1;
-        setup.run.batch_tokens = (1 + 2 * i) * N_CTX;
+        setup.batch_tokens = (1 + 2 * i) * N_CTX;
         struct evaluation e;
         evaluate(&e, &setup);
         assert_asked_once(&hidden, N_ROWS);
@@ -249,7 +250,7 @@ static void refusals(void **state)
     struct setup setup = usual();
     setup.model = Q4;
     setup.base = &source;
-    setup.run.batch_tokens = N_CTX;
+    setup.batch_tokens = N_CTX;
     hidden.refuse = 4 * N_SCORED + 3;
     struct evaluation e;
     evaluation_open(&e, &setup);

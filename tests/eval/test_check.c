@@ -29,9 +29,10 @@ struct store {
     size_t row_bytes, n_vocab;
 };
 
-static enum status store_write(void *user, size_t first, size_t n_rows, const void *rows,
-                               struct status_why *why)
+static enum status store_write(void *user, struct kern_backend *backend, size_t first,
+                               size_t n_rows, const void *rows, struct status_why *why)
 {
+    (void)backend;
     (void)why;
     struct store *s = user;
     memcpy(s->rows + first * s->row_bytes, rows, n_rows * s->row_bytes);
@@ -94,7 +95,8 @@ static void scene_run(struct scene *s, size_t batch_tokens, size_t n_worst)
 {
     struct status_why why = {""};
     struct eval_check_task task = {.model = s->e.model,
-                                   .backend = s->e.backend,
+                                   .backends = &s->e.backend,
+                                   .n_backends = 1,
                                    .plan = &s->e.plan,
                                    .stream = &s->e.stream,
                                    .recorded = &s->source};
@@ -103,12 +105,20 @@ static void scene_run(struct scene *s, size_t batch_tokens, size_t n_worst)
     size_t n_windows = s->e.plan.n_windows, n_scored = s->e.plan.n_scored;
     assert_int_equal(eval_table_make(&s->tables[0], n_windows, n_scored, NULL), STATUS_OK);
     assert_int_equal(eval_table_make_pair(&s->tables[1], n_windows, n_scored, NULL), STATUS_OK);
-    struct eval_task run = eval_check_run_task(s->check);
-    struct eval_run_options options = {.batch_tokens = batch_tokens};
-    if (eval_run(&run, &options, s->tables, NULL, &why))
+    struct eval_models models = eval_check_models(s->check);
+    struct eval_windows windows = {.plan = &s->e.plan,
+                                   .stream = &s->e.stream,
+                                   .tables = s->tables,
+                                   .n_tables = 2,
+                                   .sink = models.sink};
+    struct eval_run_options options = {0};
+    eval_windows_open(&windows);
+    if (eval_run_prepare(&windows.units, &models, batch_tokens, &why) ||
+        eval_run(&windows.units, &models, &options, NULL, &why))
         fail_msg("%s", why.text);
     for (size_t w = 0; w < n_windows; w++)
         eval_check_window(s->check, s->tables, w);
+    eval_windows_close(&windows);
     assert_int_equal(eval_check_summarise(&s->result, s->check, s->tables, n_worst, NULL),
                      STATUS_OK);
 }

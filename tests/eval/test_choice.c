@@ -14,6 +14,7 @@
 
 #include "bundled.h"
 #include "eval/units/choice.h"
+#include "run_units.h"
 
 /** Load, evaluate in batches of that many tokens. */
 static void evaluate(struct eval_choices *c, const char *text, enum eval_choice_kind kind,
@@ -31,11 +32,9 @@ static void evaluate(struct eval_choices *c, const char *text, enum eval_choice_
     struct eval_choices_options options = {.kind = kind, .llama_compat = llama_compat};
     if (!status)
         status = eval_choices_make(c, &d, &options, model_tokenizer(model), &why);
-    struct eval_choices_run run = {
-        .model = model, .backend = backend, .batch_tokens = batch_tokens};
     struct eval_run_stats stats;
     if (!status)
-        status = eval_choices_run(c, &run, &stats, &why);
+        status = run_units(&c->units, model, backend, batch_tokens, &stats, &why);
     if (status)
         fail_msg("%s", why.text);
     eval_dataset_free(&d);

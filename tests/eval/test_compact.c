@@ -84,7 +84,7 @@ static void record(enum eval_compact_kind kind, const char *head_path, size_t fr
     struct eval_row_sink sink;
     setup.want_js = false;
     setup.sink = &sink;
-    setup.run.batch_tokens = 5 * N_CTX;
+    setup.batch_tokens = 5 * N_CTX;
     struct evaluation e;
     evaluation_open(&e, &setup);
     struct status_why why = {""};
@@ -143,7 +143,7 @@ static void compare(struct evaluation *e, size_t first, size_t batch_tokens)
     struct setup setup = usual();
     setup.model = Q4;
     setup.base = &source;
-    setup.run.batch_tokens = batch_tokens;
+    setup.batch_tokens = batch_tokens;
     evaluation_open(e, &setup);
     assert_int_equal(eval_compact_check_vocab(&file, e->model, &why), STATUS_OK);
     enum status status = evaluation_run(e, &setup, &why);

@@ -21,7 +21,7 @@ enum { N_CTX = 32, N_WINDOWS = 41, MAX_BACKENDS = 3, BATCH = 2 * N_CTX };
 static struct setup usual(void)
 {
     struct setup setup = setup_usual(ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf", N_CTX, N_WINDOWS);
-    setup.run.batch_tokens = BATCH;
+    setup.batch_tokens = BATCH;
     setup.cpu.n_threads = 1;
     return setup;
 }
@@ -90,14 +90,14 @@ static void on_progress(void *user, const struct eval_progress *p)
     struct watch *watch = user;
     assert_int_equal(atomic_fetch_add(&watch->n_inside, 1), 0);
     assert_true(p->fraction >= watch->fraction && p->fraction <= 1);
-    assert_int_equal(p->n_windows_done, watch->n_windows);
+    assert_int_equal(p->n_units_done, watch->n_windows);
     watch->fraction = p->fraction;
     atomic_fetch_sub(&watch->n_inside, 1);
 }
 
 static void watch_run(struct setup *setup, struct watch *watch)
 {
-    setup->run.window_done = on_window;
+    setup->run.unit_done = on_window;
     setup->run.progress = on_progress;
     setup->run.user = watch;
 }
@@ -139,7 +139,7 @@ static void a_device_twice(void **state)
     evaluate(&one, &setup);
     struct host_device_options late = {.order = HOST_DEVICE_UPLOADS_LATE};
     struct kern_backend *backends[] = {open_cuda(&late), open_cuda(&late), open_cpu()};
-    setup.run.batch_tokens = N_CTX;
+    setup.batch_tokens = N_CTX;
     setup.backends = backends;
     for (setup.n_backends = 2; setup.n_backends <= 3; setup.n_backends++) {
         evaluate(&several, &setup);
@@ -159,9 +159,10 @@ struct rows {
     atomic_int n_inside;
 };
 
-static enum status write_rows(void *user, size_t first, size_t n_rows, const void *from,
-                              struct status_why *why)
+static enum status write_rows(void *user, struct kern_backend *backend, size_t first, size_t n_rows,
+                              const void *from, struct status_why *why)
 {
+    (void)backend;
     (void)why;
     struct rows *r = user;
     assert_int_equal(atomic_fetch_add(&r->n_inside, 1), 0);
@@ -258,7 +259,7 @@ static void a_device_fails(void **state)
     struct setup setup = usual();
     setup.plan.max_windows = 4;
     evaluate(&one, &setup);
-    setup.run.batch_tokens = N_CTX;
+    setup.batch_tokens = N_CTX;
     for (size_t fail_at = 40; fail_at < 1000; fail_at *= 3) {
         struct kern_backend *backends[] = {
             open_cpu(), open_cuda(&(struct host_device_options){.fail_at = fail_at})};

@@ -75,9 +75,9 @@ static void same_bits_for_any_threads_batch_and_isa(void **state)
     (void)state;
     struct setup setup = usual();
     setup.cpu.n_threads = 3;
-    setup.run.batch_tokens = 1;
+    setup.batch_tokens = 1;
     check_variant(&setup);
-    setup.run.batch_tokens = 5 * N_CTX;
+    setup.batch_tokens = 5 * N_CTX;
     setup.run.tile_tokens = 48;
     check_variant(&setup);
     setup.cpu.isa_cap = KERN_ISA_AVX2;

@@ -29,7 +29,7 @@ static struct eval_table pair_table; /* of Q4_K_M against the whole file */
 static struct setup usual(void)
 {
     struct setup setup = setup_usual(F16, N_CTX, N_WINDOWS);
-    setup.run.batch_tokens = 2 * N_CTX;
+    setup.batch_tokens = 2 * N_CTX;
     return setup;
 }
 

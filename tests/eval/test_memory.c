@@ -86,7 +86,7 @@ static void is_what_was_said(void **state)
             .model = ASSAY_SOURCE_DIR "/data/tiny.F16.gguf",
             .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
             .plan = {.n_ctx = 256},
-            .run = {.batch_tokens = batches[i]},
+            .batch_tokens = batches[i],
         };
         check_run(&setup);
     }
@@ -102,15 +102,15 @@ static void is_what_was_said_of_several_models(void **state)
                        ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"},
         .n_candidates = 2,
         .plan = {.n_ctx = 256},
-        .run = {.batch_tokens = 4096},
+        .batch_tokens = 4096,
     };
     check_run(&setup);
 }
 
-static enum status swallow(void *user, size_t first, size_t n_rows, const void *rows,
-                           struct status_why *why)
+static enum status swallow(void *user, struct kern_backend *backend, size_t first, size_t n_rows,
+                           const void *rows, struct status_why *why)
 {
-    (void)user, (void)first, (void)n_rows, (void)rows, (void)why;
+    (void)user, (void)backend, (void)first, (void)n_rows, (void)rows, (void)why;
     return STATUS_OK;
 }
 
@@ -170,7 +170,7 @@ static void is_what_was_said_of_rows(void **state)
         .model = ASSAY_SOURCE_DIR "/data/tiny.F16.gguf",
         .text = ASSAY_SOURCE_DIR "/docs/handbook.md",
         .plan = {.n_ctx = 256},
-        .run = {.batch_tokens = 4096},
+        .batch_tokens = 4096,
     };
     check_recording(setup);
     check_comparing(setup);
@@ -208,14 +208,11 @@ static void is_what_was_said_of_tasks(void **state)
         evaluation_open(&e, &setup);
         open_tasks(&text, &choices, e.model);
         struct watch watch = {.file = model_file(e.model)};
-        struct eval_choices_run run = {.model = e.model,
-                                       .backend = e.backend,
-                                       .batch_tokens = batches[i],
-                                       .progress = on_progress,
-                                       .user = &watch};
-        struct eval_memory m;
-        assert_int_equal(eval_choices_memory(&m, &choices, &run, NULL), STATUS_OK);
-        assert_int_equal(eval_choices_run(&choices, &run, &e.stats, NULL), STATUS_OK);
+        struct eval_models models = {.model = e.model, .backends = &e.backend, .n_backends = 1};
+        struct eval_run_options run = {.progress = on_progress, .user = &watch};
+        assert_int_equal(eval_run_prepare(&choices.units, &models, batches[i], NULL), STATUS_OK);
+        struct eval_memory m = eval_run_memory(&choices.units, &models, &run);
+        assert_int_equal(eval_run(&choices.units, &models, &run, &e.stats, NULL), STATUS_OK);
         double peak = m.weights + watch.most;
         print_message("tasks, batch %zu: said %.1f MB, took %.1f MB\n", batches[i], m.total / 1e6,
                       peak / 1e6);

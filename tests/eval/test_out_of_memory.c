@@ -143,7 +143,7 @@ static void what_is_read(void **state)
 /** Run what is prepared, with a journal; its rows go to the sink. */
 static enum status run_into(const struct eval_row_sink *sink, struct status_why *why)
 {
-    struct setup setup = {.sink = sink, .run = {.batch_tokens = N_CTX}};
+    struct setup setup = {.sink = sink, .batch_tokens = N_CTX};
     enum status status =
         eval_journal_open(&setup.run.journal, journal_path, "{\"window\": 1}", why);
     if (status == STATUS_OK)

@@ -19,6 +19,7 @@
 #include "eval/input/text.h"
 #include "eval/units/choice.h"
 #include "kernels/cpu/cpu.h"
+#include "run_units.h"
 
 static const char *part; /* names the reference */
 static const char *only; /* this model; NULL: both */
@@ -80,9 +81,8 @@ static void open_all(struct fixture *f, const char *name)
     must(model_open(&f->model, file, &options, &why), &why);
     must(kern_cpu_open(&f->backend, &cpu, &why), &why);
     load_tasks(f);
-    struct eval_choices_run run = {.model = f->model, .backend = f->backend, .batch_tokens = 4096};
     struct eval_run_stats stats;
-    must(eval_choices_run(&f->choices, &run, &stats, &why), &why);
+    must(run_units(&f->choices.units, f->model, f->backend, 4096, &stats, &why), &why);
 }
 
 static void close_all(struct fixture *f)

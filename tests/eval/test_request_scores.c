@@ -15,7 +15,8 @@
 
 #include "base/clock.h"
 #include "bundled.h"
-#include "eval/units/request_scores.h"
+#include "eval/units/requests.h"
+#include "run_units.h"
 #include "tests/harness/rng.h"
 #include "tests/model/float64.h"
 
@@ -43,25 +44,12 @@ static void scene_free(struct scene *s)
     eval_requests_free(&s->requests);
 }
 
-static enum status on_group(void *user, size_t g, struct status_why *why)
-{
-    (void)why;
-    eval_request_scores_take(user, g);
-    return STATUS_OK;
-}
-
 static struct eval_run_stats evaluate(struct scene *s, size_t batch_tokens)
 {
     struct status_why why = {""};
     struct eval_run_stats stats;
     double started = base_clock_seconds();
-    struct eval_sequences_run run = {.model = model,
-                                     .backend = backend,
-                                     .batch_tokens = batch_tokens,
-                                     .group_done = on_group,
-                                     .user = &s->scores};
-    if (eval_sequences_group(&s->scores.sequences, batch_tokens, &why) ||
-        eval_sequences_run(&s->scores.sequences, &run, &stats, &why))
+    if (run_units(&s->scores.units, model, backend, batch_tokens, &stats, &why))
         fail_msg("%s", why.text);
     /* Opening and evaluating are two parts of the time that it took. */
     assert_true(stats.seconds_to_open > 0 && stats.seconds > 0);
@@ -318,18 +306,21 @@ static void greedy_is_seen(void **state)
         {.ids = ids, .n_tokens = 6, .first_scored = 1, .owner = 0, .log_probs = log_probs[0]},
         {.ids = aside, .n_tokens = 6, .first_scored = 1, .owner = 1, .log_probs = log_probs[1]},
     };
-    struct eval_sequences s = {.items = items, .n = 2};
-    struct eval_sequences_run run = {.model = model, .backend = backend, .batch_tokens = 64};
+    struct eval_request_score requests[] = {
+        {.ids = ids, .log_probs = log_probs[0], .n_scored = 5, .n_left = 1, .greedy = true},
+        {.ids = aside, .log_probs = log_probs[1], .n_scored = 5, .n_left = 1, .greedy = true},
+    };
+    struct eval_request_scores r = {
+        .items = requests, .n = 2, .sequences = {.items = items, .n = 2}};
+    eval_request_units_open(&r);
     struct eval_run_stats stats;
-    assert_int_equal(eval_sequences_group(&s, 64, NULL), STATUS_OK);
-    assert_int_equal(s.n_groups, 1);
-    assert_int_equal(s.groups[0].n_common, 3);
-    assert_int_equal(eval_sequences_run(&s, &run, &stats, NULL), STATUS_OK);
+    assert_int_equal(run_units(&r.units, model, backend, 64, &stats, NULL), STATUS_OK);
+    assert_int_equal(r.sequences.n_groups, 1);
+    assert_int_equal(r.sequences.groups[0].n_common, 3);
     assert_int_equal(stats.n_inputs, 3 + 2 + 2);
-    for (size_t i = 0; i < 2; i++)
-        assert_int_equal(items[i].greedy, items[i].owner == 0);
+    assert_true(requests[0].greedy && !requests[1].greedy);
     assert_memory_equal(log_probs[0], log_probs[1], 2 * sizeof(double));
-    free(s.groups);
+    free(r.sequences.groups);
 }
 
 static void no_bit_depends_on_the_batch(void **state)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "eval/input/requests.h"
-#include "eval/units/request_scores.h"
+#include "eval/units/requests.h"
 
 static void assert_text(struct base_string s, const char *expected)
 {

@@ -14,7 +14,7 @@
 
 #include "eval/reference/compact_writer.h"
 #include "eval/reference/logits_writer.h"
-#include "eval/run/resume.h"
+#include "eval/units/windows.h"
 #include "evaluation.h"
 #include "tests/harness/temp.h"
 
@@ -116,15 +116,14 @@ static size_t record(enum kind kind, const char *model, size_t stop_after, bool 
     begin_recording(&r, kind, &e, resume);
     struct eval_journal *journal;
     assert_int_equal(eval_journal_open(&journal, journal_path, model, &why), STATUS_OK);
-    struct eval_resume what = {journal, &e.table, 1, &r.sink};
-    assert_int_equal(eval_resume_windows(&what, &why), STATUS_OK);
     setup.sink = &r.sink;
-    setup.run = (struct eval_run_options){
-        .batch_tokens = N_CTX, .window_done = on_window, .user = &stop, .journal = journal};
+    setup.batch_tokens = N_CTX;
+    setup.run =
+        (struct eval_run_options){.unit_done = on_window, .user = &stop, .journal = journal};
     enum status status = evaluation_run(&e, &setup, &why);
     assert_int_equal(status, stop_after ? STATUS_CANCELLED : STATUS_OK);
     assert_int_equal(stop.n_windows, stop_after ? stop_after : N_WINDOWS);
-    assert_int_equal(e.stats.n_windows + e.stats.n_resumed, stop.n_windows);
+    assert_int_equal(e.stats.n_units + e.stats.n_resumed, stop.n_windows);
     size_t n_resumed = e.stats.n_resumed;
     eval_journal_close(journal);
     end_recording(&r, !stop_after);

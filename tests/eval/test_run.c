@@ -94,7 +94,7 @@ static void same_bits_for_any_batch(void **state)
     static const size_t sizes[] = {1, 64, 512, 2048, 100000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct setup setup = usual();
-        setup.run.batch_tokens = sizes[i];
+        setup.batch_tokens = sizes[i];
         check_variant(&setup);
     }
 }
@@ -105,7 +105,7 @@ static void same_bits_for_any_tile(void **state)
     for (size_t tile = 40; tile < 2000; tile *= 7) {
         struct setup setup = usual();
         setup.run.tile_tokens = tile;
-        setup.run.batch_tokens = 100000;
+        setup.batch_tokens = 100000;
         check_variant(&setup);
     }
 }
@@ -144,7 +144,7 @@ static void on_progress(void *user, const struct eval_progress *p)
 {
     struct watch *watch = user;
     assert_true(p->fraction >= watch->fraction && p->fraction <= 1);
-    assert_true(p->n_windows_done <= p->n_windows);
+    assert_true(p->n_units_done <= p->n_units);
     assert_true(p->seconds >= 0);
     watch->fraction = p->fraction;
     watch->n_progress++;
@@ -155,16 +155,17 @@ static void reports_windows_and_progress(void **state)
     (void)state;
     struct watch watch = {0};
     struct setup setup = usual();
-    setup.run = (struct eval_run_options){
-        .batch_tokens = 300, .window_done = on_window, .progress = on_progress, .user = &watch};
+    setup.batch_tokens = 310;
+    setup.run =
+        (struct eval_run_options){.unit_done = on_window, .progress = on_progress, .user = &watch};
     struct evaluation e;
     evaluate(&e, &setup);
     assert_int_equal(watch.n_windows, N_WINDOWS);
     assert_true(watch.fraction == 1);
-    /* 300 tokens are ten windows of 32: seven batches, of four layers each, and the heads. */
+    /* 310 tokens are ten windows of 31 inputs: seven batches, of four layers each, and the heads. */
     assert_int_equal(e.stats.n_batches, 7);
     assert_true(watch.n_progress >= 7 * 5);
-    assert_int_equal(e.stats.n_windows, N_WINDOWS);
+    assert_int_equal(e.stats.n_units, N_WINDOWS);
     assert_int_equal(e.stats.n_inputs, N_WINDOWS * (N_CTX - 1));
     assert_int_equal(e.stats.max_batch_tokens, 10 * (N_CTX - 1));
     assert_true(e.stats.seconds >= e.stats.times.forward + e.stats.times.head);
@@ -179,14 +180,14 @@ static void can_be_interrupted_and_taken_up_again(void **state)
     struct watch watch = {.stop_after = 20};
     struct setup setup = usual();
     setup.cancel = &watch.cancel;
-    setup.run = (struct eval_run_options){
-        .batch_tokens = 10 * N_CTX, .window_done = on_window, .user = &watch};
+    setup.batch_tokens = 10 * N_CTX;
+    setup.run = (struct eval_run_options){.unit_done = on_window, .user = &watch};
     struct evaluation e;
     struct status_why why = {0};
     evaluation_open(&e, &setup);
     assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_CANCELLED);
     assert_int_equal(e.result.n_windows, 20);
-    assert_int_equal(e.stats.n_windows, 20);
+    assert_int_equal(e.stats.n_units, 20);
     assert_false(e.result.complete);
 
     /* The figures are those of the 20 windows alone. */
@@ -200,7 +201,7 @@ static void can_be_interrupted_and_taken_up_again(void **state)
     watch.stop_after = 0;
     atomic_store(&watch.cancel, false);
     assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_OK);
-    assert_int_equal(e.stats.n_windows, N_WINDOWS - 20);
+    assert_int_equal(e.stats.n_units, N_WINDOWS - 20);
     assert_same_bits(&e);
     evaluation_close(&e);
 }

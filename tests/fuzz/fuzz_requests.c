@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/units/request_scores.h"
+#include "eval/units/requests.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_string(struct base_string s, const char *bytes, size_t n_bytes)

@@ -2,8 +2,8 @@
  * Requests as an EleutherAI harness means them: which tokens a line is, which of them are scored
  * and after what. docs/harness.md has the rules in words, and where they differ.
  */
-#ifndef EVAL_UNITS_REQUEST_SCORES_H
-#define EVAL_UNITS_REQUEST_SCORES_H
+#ifndef EVAL_UNITS_REQUESTS_H
+#define EVAL_UNITS_REQUESTS_H
 
 #include "eval/input/requests.h"
 #include "eval/units/sequences.h"
@@ -25,15 +25,16 @@ struct eval_request_score {
     bool greedy;        /* each scored token is the most likely one at its place */
 };
 
-/** Zero-initialise; release with eval_request_scores_free. */
+/** Requests as units of a run. Zero-initialise; release with eval_request_scores_free. */
 struct eval_request_scores {
+    struct eval_units units; /* an entry of the journal: the log_probs, then 1 if greedy, else 0 */
     struct eval_request_score *items; /* by request */
     size_t n;
-    struct eval_sequences sequences; /* owner: the request; not grouped yet */
+    struct eval_sequences sequences; /* owner: the request; the groups are the items of a run */
     size_t sequences_capacity;
     size_t n_scored;    /* of all requests */
     size_t n_truncated; /* requests of which tokens were left out */
-    size_t longest;     /* inputs of the longest sequence to evaluate; 0 if there is none */
+    size_t longest;     /* inputs of the longest sequence; 0 if there is none */
 };
 
 /**
@@ -54,14 +55,8 @@ enum status eval_request_scores_make(struct eval_request_scores *out,
 /** A zero-initialised or failed object is allowed. */
 void eval_request_scores_free(struct eval_request_scores *scores);
 
-/**
- * The requests before n have their scores already: nothing of them is evaluated any more. Before
- * the sequences are grouped.
- */
-void eval_request_scores_skip(struct eval_request_scores *scores, size_t n);
-
-/** Group g of the sequences is evaluated: note it in the requests that it belongs to. */
-void eval_request_scores_take(struct eval_request_scores *scores, size_t g);
+/* request_units.c: for eval_request_scores_make. */
+void eval_request_units_open(struct eval_request_scores *scores);
 
 /** The log-probability of a finished request: the sum over its tokens, in order. */
 double eval_request_log_prob(const struct eval_request_score *score);

@@ -1,8 +1,10 @@
-#include "eval/units/request_scores.h"
+#include "eval/units/requests.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/arithmetic.h"
 
 /** The making of sequences. */
 struct maker {
@@ -98,12 +100,6 @@ static enum status keep(const struct maker *m, struct eval_request_score *s, siz
     return STATUS_OK;
 }
 
-static void note_length(struct eval_request_scores *scores, const struct eval_sequence *sequence)
-{
-    if (sequence->n_tokens - 1 > scores->longest)
-        scores->longest = sequence->n_tokens - 1;
-}
-
 static enum status add_sequence(struct maker *m, struct eval_request_score *s,
                                 const struct eval_sequence *sequence, struct status_why *why)
 {
@@ -119,7 +115,7 @@ static enum status add_sequence(struct maker *m, struct eval_request_score *s,
         out->sequences_capacity = wanted;
     }
     all->items[all->n++] = *sequence;
-    note_length(out, sequence);
+    out->longest = base_max(out->longest, sequence->n_tokens - 1);
     s->n_left++;
     return STATUS_OK;
 }
@@ -248,6 +244,8 @@ enum status eval_request_scores_make(struct eval_request_scores *out,
     free(m.text);
     if (status)
         eval_request_scores_free(out);
+    else
+        eval_request_units_open(out);
     return status;
 }
 
@@ -261,33 +259,6 @@ void eval_request_scores_free(struct eval_request_scores *scores)
     free(scores->sequences.items);
     free(scores->sequences.groups);
     *scores = (struct eval_request_scores){0};
-}
-
-void eval_request_scores_skip(struct eval_request_scores *scores, size_t n)
-{
-    struct eval_sequences *all = &scores->sequences;
-    size_t first = 0;
-    while (first < all->n && all->items[first].owner < n)
-        first++;
-    if (first)
-        memmove(all->items, all->items + first, (all->n - first) * sizeof *all->items);
-    all->n -= first;
-    scores->longest = 0;
-    for (size_t i = 0; i < all->n; i++)
-        note_length(scores, &all->items[i]);
-    for (size_t i = 0; i < n; i++)
-        scores->items[i].n_left = 0;
-}
-
-void eval_request_scores_take(struct eval_request_scores *scores, size_t g)
-{
-    const struct eval_sequence_group *group = &scores->sequences.groups[g];
-    for (size_t i = group->first; i < group->first + group->n; i++) {
-        const struct eval_sequence *sequence = &scores->sequences.items[i];
-        struct eval_request_score *s = &scores->items[sequence->owner];
-        s->greedy = s->greedy && sequence->greedy;
-        s->n_left--;
-    }
 }
 
 double eval_request_log_prob(const struct eval_request_score *s)

@@ -1,0 +1,191 @@
+#include "eval/run/dispatch.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/arithmetic.h"
+#include "base/clock.h"
+#include "eval/run/worker.h"
+
+static void add(struct eval_size *sum, struct eval_size more)
+{
+    sum->n_tokens += more.n_tokens;
+    sum->n_segments += more.n_segments;
+    sum->n_rows += more.n_rows;
+    sum->n_targets += more.n_targets;
+    sum->longest = base_max(sum->longest, more.longest);
+}
+
+size_t eval_batch_end(const struct eval_units *units, size_t first, struct eval_size *size)
+{
+    *size = units->kind->size(units, first);
+    size_t end = first + 1;
+    for (; end < units->n_items; end++) {
+        struct eval_size next = units->kind->size(units, end);
+        if (size->n_tokens + next.n_tokens > units->batch_tokens)
+            break;
+        add(size, next);
+    }
+    return end;
+}
+
+enum status eval_dispatch_open(struct eval_dispatch *d, struct status_why *why)
+{
+    d->started = base_clock_seconds();
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_mutex_init(&d->source_lock, NULL);
+    pthread_cond_init(&d->committed, NULL);
+    d->taken = calloc(d->units->n_items + 1, sizeof *d->taken);
+    if (!d->taken)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu %ss", d->units->n,
+                           d->units->kind->name);
+    return STATUS_OK;
+}
+
+void eval_dispatch_close(struct eval_dispatch *d)
+{
+    free(d->taken);
+    pthread_cond_destroy(&d->committed);
+    pthread_mutex_destroy(&d->source_lock);
+    pthread_mutex_destroy(&d->lock);
+}
+
+bool eval_dispatch_next(struct eval_dispatch *d, struct eval_worker *w)
+{
+    pthread_mutex_lock(&d->lock);
+    bool any = d->status == STATUS_OK && d->next_item < d->units->n_items;
+    if (any) {
+        struct eval_size size;
+        w->batch.n = (struct eval_size){0};
+        w->first = d->next_item;
+        w->end = d->next_item = eval_batch_end(d->units, w->first, &size);
+        w->n_tokens = size.n_tokens;
+    }
+    pthread_mutex_unlock(&d->lock);
+    return any;
+}
+
+enum status eval_dispatch_await(struct eval_dispatch *d, size_t item, struct status_why *why)
+{
+    pthread_mutex_lock(&d->lock);
+    while (d->status == STATUS_OK && d->next_to_commit < item)
+        pthread_cond_wait(&d->committed, &d->lock);
+    enum status status = d->status;
+    pthread_mutex_unlock(&d->lock);
+    return status ? status_fail(why, STATUS_CANCELLED, "another device failed") : STATUS_OK;
+}
+
+/** Append a finished unit to the journal. */
+static enum status keep(const struct eval_dispatch *d, size_t unit, struct status_why *why)
+{
+    const struct eval_unit_kind *kind = d->units->kind;
+    size_t n = kind->n_values(d->units, unit);
+    double *values = malloc((n + 1) * sizeof *values);
+    if (!values)
+        return status_fail(why, STATUS_MEMORY, "no memory for a journal entry of %zu numbers", n);
+    enum status status = kind->save(d->units, unit, values, why);
+    if (!status)
+        status = eval_journal_append(d->options->journal, values, n, why);
+    free(values);
+    return status;
+}
+
+/** Keep and report the units that are finished and have not been reported yet. */
+static enum status report_units(struct eval_dispatch *d, struct status_why *why)
+{
+    struct eval_units *units = d->units;
+    struct eval_journal *journal = d->options->journal;
+    size_t n = units->n_finished;
+    enum status status = STATUS_OK;
+    if (journal && units->kind->sync && eval_journal_n(journal) < n)
+        status = units->kind->sync(units, why);
+    for (size_t u = journal ? (size_t)eval_journal_n(journal) : n; u < n && !status; u++)
+        status = keep(d, u, why);
+    for (; units->n_reported < n && !status; units->n_reported++) {
+        d->stats->n_units += units->n_reported >= units->n_resumed;
+        if (d->options->unit_done)
+            d->options->unit_done(d->options->user, units->n_reported);
+    }
+    return status;
+}
+
+/** With the lock. */
+static void fail(struct eval_dispatch *d, enum status status, const struct status_why *why)
+{
+    if (d->status == STATUS_OK) {
+        d->status = status;
+        d->why = *why;
+    }
+    atomic_store(&d->stop, true);
+    pthread_cond_broadcast(&d->committed);
+}
+
+enum status eval_dispatch_begin(struct eval_dispatch *d, struct status_why *why)
+{
+    return report_units(d, why);
+}
+
+enum status eval_dispatch_commit(struct eval_dispatch *d, struct eval_worker *w,
+                                 const struct eval_scorer_times *times, struct status_why *why)
+{
+    pthread_mutex_lock(&d->lock);
+    enum status status = STATUS_CANCELLED;
+    if (d->status == STATUS_OK) {
+        d->stats->n_batches++;
+        d->stats->n_inputs += w->n_tokens;
+        d->stats->times.forward += times->forward;
+        d->stats->times.head += times->head;
+        d->n_tokens_done += w->n_tokens;
+        w->fraction = 0;
+        for (size_t i = w->first; i < w->end; i++)
+            d->taken[i] = true;
+        for (; d->taken[d->next_to_commit]; d->next_to_commit++)
+            d->units->kind->finish(d->units, d->next_to_commit);
+        status = report_units(d, why);
+        if (status)
+            fail(d, status, why); /* before another worker finds more to commit */
+        pthread_cond_broadcast(&d->committed);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return status;
+}
+
+void eval_dispatch_fail(struct eval_dispatch *d, enum status status, const struct status_why *why)
+{
+    pthread_mutex_lock(&d->lock);
+    fail(d, status, why);
+    pthread_mutex_unlock(&d->lock);
+}
+
+/** With the lock. */
+static void report_progress(const struct eval_dispatch *d)
+{
+    double n_tokens = (double)d->n_tokens_done;
+    for (size_t i = 0; i < d->models->n_backends; i++)
+        n_tokens += d->workers[i].fraction * (double)d->workers[i].n_tokens;
+    struct eval_progress p = {
+        .unit = d->units->kind->name,
+        .n_units_done = d->units->n_reported,
+        .n_units = d->units->n,
+        .n_tokens_done = (size_t)n_tokens,
+        .n_tokens = d->units->n_tokens,
+        .fraction = n_tokens / (double)d->units->n_tokens,
+        .seconds = base_clock_seconds() - d->started,
+    };
+    p.seconds_left = p.fraction > 0 ? p.seconds * (1 - p.fraction) / p.fraction : (double)NAN;
+    d->options->progress(d->options->user, &p);
+}
+
+void eval_dispatch_on_fraction(void *worker, double fraction)
+{
+    struct eval_worker *w = worker;
+    struct eval_dispatch *d = w->dispatch;
+    if (w->cancel && atomic_load(w->cancel))
+        atomic_store(&d->stop, true);
+    if (!d->options->progress)
+        return;
+    pthread_mutex_lock(&d->lock);
+    w->fraction = fraction;
+    report_progress(d);
+    pthread_mutex_unlock(&d->lock);
+}

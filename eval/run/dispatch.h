@@ -1,0 +1,71 @@
+/**
+ * What the workers of a run share: which items are next, what is finished, who failed.
+ *
+ * Each backend has a worker (eval/run/worker.h). Batches are dispatched in the order of the items,
+ * to whoever is free. Items are committed (their units appended to the journal and reported) under
+ * a lock and in order, whoever finished them first.
+ *
+ * Source and sink of base rows want their calls one at a time, and in order: a worker that comes
+ * to them waits until all items before its batch are committed. So with rows the forward passes
+ * run side by side, the heads one after the other.
+ */
+#ifndef EVAL_RUN_DISPATCH_H
+#define EVAL_RUN_DISPATCH_H
+
+#include <pthread.h>
+
+#include "eval/run/run.h"
+
+struct eval_worker;
+
+struct eval_dispatch {
+    struct eval_units *units;
+    const struct eval_models *models;
+    const struct eval_run_options *options;
+    struct eval_run_stats *stats;
+    double started;
+    const struct eval_worker *workers; /* [models->n_backends] */
+    atomic_bool stop;                  /* what the backends are cancelled by, if several */
+
+    /* Held shortly, but while units are committed; guards what follows, and the callbacks. */
+    pthread_mutex_t lock;
+    pthread_cond_t committed; /* next_to_commit or status has changed */
+    bool *taken;              /* [n_items]: their scores are, perhaps not committed yet */
+    size_t next_item;         /* items before it are in somebody's batch, or taken */
+    size_t next_to_commit;    /* items before it are committed */
+    size_t n_tokens_done;     /* of batches that are taken */
+    enum status status;       /* of the first failure; nothing is committed after it */
+    struct status_why why;
+    pthread_mutex_t source_lock; /* around the calls of the source */
+};
+
+/**
+ * Zero-initialised but for its first four members. Close it in any case. Fails: STATUS_MEMORY.
+ */
+enum status eval_dispatch_open(struct eval_dispatch *d, struct status_why *why);
+void eval_dispatch_close(struct eval_dispatch *d);
+
+/**
+ * The end of the batch that begins with item `first`: as many as fit into units->batch_tokens.
+ * size: out, what the batch takes.
+ */
+size_t eval_batch_end(const struct eval_units *units, size_t first, struct eval_size *size);
+
+/** Give the worker the items of the next batch; false if there is none, or the run ends. */
+bool eval_dispatch_next(struct eval_dispatch *d, struct eval_worker *w);
+/** Wait until all items before `item` are committed. Fails: STATUS_CANCELLED, if another failed. */
+enum status eval_dispatch_await(struct eval_dispatch *d, size_t item, struct status_why *why);
+/**
+ * The scores of the worker's batch are taken: commit it, and what lay waiting for it.
+ * Fails: what the journal and the sink report.
+ */
+enum status eval_dispatch_commit(struct eval_dispatch *d, struct eval_worker *w,
+                                 const struct eval_scorer_times *times, struct status_why *why);
+/** Report units that are finished before anything is evaluated. Fails: as the journal. */
+enum status eval_dispatch_begin(struct eval_dispatch *d, struct status_why *why);
+/** The run ends with the first of the failures that come here; the other workers stop soon. */
+void eval_dispatch_fail(struct eval_dispatch *d, enum status status, const struct status_why *why);
+/** The worker's batch is that far; an eval_fraction_fn of the worker. */
+void eval_dispatch_on_fraction(void *worker, double fraction);
+
+#endif

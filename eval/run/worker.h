@@ -1,0 +1,52 @@
+/** A worker of a run: one backend, a scorer on it, and the arrays of a batch. */
+#ifndef EVAL_RUN_WORKER_H
+#define EVAL_RUN_WORKER_H
+
+#include "eval/run/dispatch.h"
+
+struct eval_worker {
+    struct eval_dispatch *dispatch;
+    struct kern_backend *backend;
+    const atomic_bool *cancel; /* the caller's flag */
+    struct eval_scorer *scorer;
+    struct eval_row_source source; /* what the scorer sees of the models' */
+    struct eval_row_sink sink;
+    pthread_t thread;
+
+    /* Of the batch at work; guarded by the dispatch's lock. */
+
+    size_t first, end; /* its items */
+    size_t n_tokens;
+    double fraction; /* of it that is done */
+
+    struct eval_batch batch;
+    struct kern_row_score *row_scores; /* [n_heads, rows], and so the rest */
+    struct kern_target_score *target_scores;
+    struct kern_pair_score *pair_scores; /* NULL with one head */
+};
+
+/** Bytes of a worker's arrays. */
+double eval_worker_bytes(const struct eval_units *units, size_t n_heads);
+
+/** How the scorer of a worker is set up, without progress, source and sink. */
+struct eval_scorer_options eval_worker_scorer(const struct eval_units *units,
+                                              const struct eval_models *models,
+                                              const struct eval_run_options *options);
+
+/**
+ * Allocate the arrays, open the scorer of backend i. That may take long: the caller's flag ends it.
+ * Close it in any case. Fails: as eval_scorer_open.
+ */
+enum status eval_worker_open(struct eval_worker *w, struct eval_dispatch *d, size_t i,
+                             struct status_why *why);
+/**
+ * From now on, if there are several backends, this one stops with the others: it is cancelled by
+ * the run's flag, to which eval_dispatch_on_fraction carries the caller's.
+ */
+void eval_worker_share_cancel(struct eval_worker *w);
+void eval_worker_close(struct eval_worker *w);
+
+/** Evaluate batches until there are none, or somebody failed; a pthread's function. */
+void *eval_worker_work(void *worker);
+
+#endif

@@ -1,0 +1,234 @@
+#include "eval/units/windows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "eval/metrics/compat.h"
+#include "eval/units/ids.h"
+
+static const struct eval_windows *of(const struct eval_units *units)
+{
+    return (const struct eval_windows *)units;
+}
+
+static struct eval_size size_of_one(const struct eval_plan *plan)
+{
+    return (struct eval_size){.n_tokens = plan->n_inputs,
+                              .n_segments = 1,
+                              .n_rows = plan->n_scored,
+                              .n_targets = plan->n_scored,
+                              .longest = plan->n_inputs};
+}
+
+static struct eval_size longest(const struct eval_units *units, size_t *n_sequences)
+{
+    *n_sequences = units->n;
+    return size_of_one(of(units)->plan);
+}
+
+static struct eval_size size(const struct eval_units *units, size_t item)
+{
+    (void)item;
+    return size_of_one(of(units)->plan);
+}
+
+/** Finished are the windows before the first that is not done. */
+static void count_finished(struct eval_units *units)
+{
+    const struct eval_windows *w = of(units);
+    while (units->n_finished < units->n && w->tables[0].done[units->n_finished])
+        units->n_finished++;
+}
+
+static enum status make_items(struct eval_units *units, struct status_why *why)
+{
+    struct eval_windows *w = (struct eval_windows *)units;
+    free(w->left);
+    w->left = calloc(units->n + 1, sizeof *w->left);
+    if (!w->left)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu windows", units->n);
+    units->n_items = 0;
+    for (size_t i = 0; i < units->n; i++)
+        if (!w->tables[0].done[i])
+            w->left[units->n_items++] = i;
+    return STATUS_OK;
+}
+
+static enum status check_ids(const struct eval_units *units, const struct model *model,
+                             struct status_why *why)
+{
+    const struct eval_plan *plan = of(units)->plan;
+    size_t n_vocab = model_hparams(model)->n_vocab;
+    if (plan->bos_use != EVAL_BOS_NONE && (size_t)plan->options.bos >= n_vocab)
+        return status_fail(why, STATUS_FORMAT, "%s: BOS has the id %d; expected less than %zu",
+                           gguf_path(model_file(model)), plan->options.bos, n_vocab);
+    return eval_check_ids(model, of(units)->stream->ids, of(units)->stream->n, why);
+}
+
+static double n_bytes(const struct eval_units *units)
+{
+    size_t n = of(units)->plan->n_windows, n_scored = of(units)->plan->n_scored;
+    return eval_table_bytes(n, n_scored) +
+           (double)(of(units)->n_tables - 1) * eval_table_pair_bytes(n, n_scored) +
+           (double)n * sizeof(size_t);
+}
+
+static void lay(const struct eval_units *units, size_t item, struct eval_batch *batch)
+{
+    const struct eval_windows *windows = of(units);
+    const struct eval_plan *plan = windows->plan;
+    size_t w = windows->left[item];
+    size_t start = eval_batch_add_segment(batch, plan->n_inputs, 0, -1);
+    for (size_t p = 0; p < plan->n_inputs; p++)
+        batch->tokens[start + p] = eval_plan_input(plan, windows->stream, w, p);
+    for (size_t i = 0; i < plan->n_scored; i++) {
+        size_t p = plan->first_scored + i;
+        eval_batch_add_row(batch, start + p, w * plan->n_scored + i);
+        eval_batch_add_target(batch, windows->stream->ids[eval_plan_target(plan, w, p)]);
+    }
+}
+
+/** The scores of head h into its table. */
+static void take_head(const struct eval_windows *windows, size_t h, size_t w,
+                      const struct eval_scores *scores)
+{
+    const struct eval_plan *plan = windows->plan;
+    const struct eval_table *table = &windows->tables[h];
+    const struct kern_row_score *rows = scores->rows + h * scores->row_stride;
+    const struct kern_target_score *targets = scores->targets + h * scores->target_stride;
+    bool compat = plan->options.protocol == EVAL_PROTOCOL_STRIDED && plan->options.llama_compat;
+    double *log_prob = eval_table_row(table, EVAL_LOG_PROB, w);
+    double *rank = eval_table_row(table, EVAL_RANK, w);
+    double *entropy = eval_table_row(table, EVAL_ENTROPY, w);
+    for (size_t i = 0; i < plan->n_scored; i++) {
+        log_prob[i] = targets[i].log_prob;
+        if (compat)
+            log_prob[i] = eval_compat_strided_log_prob(log_prob[i], rows[i].log_sum);
+        rank[i] = targets[i].rank;
+        entropy[i] = rows[i].entropy;
+    }
+}
+
+/** The same for what compares head h with the base. */
+static void take_pairs(const struct eval_windows *windows, size_t h, size_t w,
+                       const struct eval_scores *scores)
+{
+    const struct eval_table *table = &windows->tables[h];
+    const struct kern_row_score *base = scores->rows, *rows = base + h * scores->row_stride;
+    const struct kern_pair_score *pairs = scores->pairs + h * scores->row_stride;
+    for (size_t i = 0; i < table->n_scored; i++) {
+        eval_table_row(table, EVAL_KL, w)[i] = pairs[i].kl;
+        eval_table_row(table, EVAL_REVERSE_KL, w)[i] = pairs[i].reverse_kl;
+        eval_table_row(table, EVAL_JS, w)[i] = pairs[i].js;
+        eval_table_row(table, EVAL_SAME_TOP, w)[i] = rows[i].argmax == base[i].argmax;
+        eval_table_row(table, EVAL_COMMON_5, w)[i] = pairs[i].common_top[1];
+        eval_table_row(table, EVAL_COMMON_10, w)[i] = pairs[i].common_top[2];
+        eval_table_row(table, EVAL_BASE_TOP, w)[i] = -base[i].log_sum;
+    }
+}
+
+static void take(struct eval_units *units, size_t item, const struct eval_scores *scores)
+{
+    const struct eval_windows *windows = of(units);
+    for (size_t h = 0; h < scores->n_heads; h++) {
+        take_head(windows, h, windows->left[item], scores);
+        if (h)
+            take_pairs(windows, h, windows->left[item], scores);
+    }
+}
+
+static void set_done(const struct eval_windows *windows, size_t w)
+{
+    for (size_t h = 0; h < windows->n_tables; h++)
+        windows->tables[h].done[w] = true;
+}
+
+static void finish(struct eval_units *units, size_t item)
+{
+    set_done(of(units), of(units)->left[item]);
+    count_finished(units);
+}
+
+/** Numbers that the tables have of a window; they hold them, so the sum does not overflow. */
+static size_t n_cells(const struct eval_windows *windows)
+{
+    size_t n = 0;
+    for (size_t h = 0; h < windows->n_tables; h++)
+        n += windows->tables[h].n_columns * windows->tables[h].n_scored;
+    return n;
+}
+
+static size_t n_values(const struct eval_units *units, size_t unit)
+{
+    (void)unit;
+    return n_cells(of(units)) + (of(units)->sink ? of(units)->sink->n_state : 0);
+}
+
+static enum status save(const struct eval_units *units, size_t w, double *values,
+                        struct status_why *why)
+{
+    const struct eval_windows *windows = of(units);
+    for (size_t h = 0; h < windows->n_tables; h++) {
+        const struct eval_table *table = &windows->tables[h];
+        for (size_t c = 0; c < table->n_columns; c++, values += table->n_scored)
+            memcpy(values, eval_table_row(table, (enum eval_column)c, w),
+                   table->n_scored * sizeof *values);
+    }
+    return windows->sink ? windows->sink->save(windows->sink->user, w, values, why) : STATUS_OK;
+}
+
+static enum status restore(struct eval_units *units, size_t w, const double *values, bool *restored,
+                           struct status_why *why)
+{
+    const struct eval_windows *windows = of(units);
+    *restored = true;
+    enum status status = STATUS_OK;
+    if (windows->sink)
+        status = windows->sink->restore(windows->sink->user, w, values + n_cells(windows), restored,
+                                        why);
+    if (status || !*restored)
+        return status;
+    for (size_t h = 0; h < windows->n_tables; h++) {
+        const struct eval_table *table = &windows->tables[h];
+        for (size_t c = 0; c < table->n_columns; c++, values += table->n_scored)
+            memcpy(eval_table_row(table, (enum eval_column)c, w), values,
+                   table->n_scored * sizeof *values);
+    }
+    set_done(windows, w);
+    return STATUS_OK;
+}
+
+static enum status sync_rows(const struct eval_units *units, struct status_why *why)
+{
+    const struct eval_row_sink *sink = of(units)->sink;
+    return sink && sink->sync ? sink->sync(sink->user, why) : STATUS_OK;
+}
+
+static const struct eval_unit_kind kind = {
+    .name = "window",
+    .longest = longest,
+    .make_items = make_items,
+    .check_ids = check_ids,
+    .n_bytes = n_bytes,
+    .size = size,
+    .lay = lay,
+    .take = take,
+    .finish = finish,
+    .n_values = n_values,
+    .save = save,
+    .restore = restore,
+    .sync = sync_rows,
+};
+
+void eval_windows_open(struct eval_windows *windows)
+{
+    windows->units = (struct eval_units){.kind = &kind, .n = windows->plan->n_windows};
+    count_finished(&windows->units);
+    windows->units.n_reported = windows->units.n_finished;
+}
+
+void eval_windows_close(struct eval_windows *windows)
+{
+    free(windows->left);
+    windows->left = NULL;
+}
