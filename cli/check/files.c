@@ -1,36 +1,37 @@
 /* What assay check writes: a table with a line for each token, and the result document. */
 #include "cli/check/check.h"
 #include "cli/output/json_parts.h"
-#include "cli/session/state.h"
 #include "eval/input/spelling.h"
 #include "eval/metrics/per_token.h"
 
-static void put_token(const struct cli_checking *c, struct base_file *file, size_t w, size_t i)
+static void put_token(const struct cli_check *c, struct base_file *file, size_t w, size_t i)
 {
     static const enum eval_column of_pair[] = {EVAL_KL, EVAL_REVERSE_KL, EVAL_SAME_TOP};
     struct eval_check_floor floor = eval_check_floor_of(c->check, w, i);
     for (int k = EVAL_LOG_PROB; k < EVAL_N_COLUMNS; k++)
         for (int t = 0; t < 2; t++)
-            eval_per_token_number(file, eval_table_row(&c->tables[t], (enum eval_column)k, w)[i]);
+            eval_per_token_number(file,
+                                  eval_table_row(&c->windows.tables[t], (enum eval_column)k, w)[i]);
     for (size_t k = 0; k < sizeof of_pair / sizeof *of_pair; k++)
-        eval_per_token_number(file, eval_table_row(&c->tables[1], of_pair[k], w)[i]);
+        eval_per_token_number(file, eval_table_row(&c->windows.tables[1], of_pair[k], w)[i]);
     eval_per_token_number(file, floor.kld);
     eval_per_token_number(file, floor.nll);
     base_file_write(file, "\n", 1);
 }
 
-enum status cli_check_write_table(const struct cli_checking *c, struct base_file *file,
+enum status cli_check_write_table(const struct cli_evaluation *e, struct base_file *file,
                                   struct status_why *why)
 {
+    const struct cli_check *c = (const struct cli_check *)e;
     enum status status = STATUS_OK;
     struct eval_spelling spelling = {0};
     base_file_printf(file, "window\tposition\ttoken_id\ttoken\tlogprob\trecorded_logprob\trank\t"
                            "recorded_rank\tentropy\trecorded_entropy\tkld\treverse_kld\tsame_top\t"
                            "file_kld\tfile_nll\n");
-    for (size_t w = 0; w < c->plan.n_windows && status == STATUS_OK; w++) {
-        for (size_t i = 0; c->tables[0].done[w] && i < c->plan.n_scored; i++) {
-            size_t position = c->plan.first_scored + i;
-            int32_t id = c->stream.ids[eval_plan_target(&c->plan, w, position)];
+    for (size_t w = 0; w < c->windows.plan.n_windows && status == STATUS_OK; w++) {
+        for (size_t i = 0; c->windows.tables[0].done[w] && i < c->windows.plan.n_scored; i++) {
+            size_t position = c->windows.plan.first_scored + i;
+            int32_t id = c->windows.stream.ids[eval_plan_target(&c->windows.plan, w, position)];
             status = eval_spell(&spelling, model_tokenizer(c->model.model), id, why);
             if (status != STATUS_OK)
                 break;
@@ -43,7 +44,7 @@ enum status cli_check_write_table(const struct cli_checking *c, struct base_file
     return status;
 }
 
-static void add_limits(struct base_json *json, cJSON *parent, const struct cli_checking *c)
+static void add_limits(struct base_json *json, cJSON *parent, const struct cli_check *c)
 {
     struct cli_check_limit limits[CLI_CHECK_LIMITS];
     cli_check_limits(c, limits);
@@ -53,7 +54,7 @@ static void add_limits(struct base_json *json, cJSON *parent, const struct cli_c
     base_json_flag(json, parent, "within_limits", within);
 }
 
-static void add_result(struct base_json *json, const struct cli_checking *c)
+static void add_figures(struct base_json *json, const struct cli_check *c)
 {
     const struct eval_check_result *r = &c->result;
     const struct eval_kld_figures *f = &r->kld.figures;
@@ -81,77 +82,63 @@ static void add_result(struct base_json *json, const struct cli_checking *c)
     cli_json_add_nonfinite(json, o, &r->kld.nonfinite);
 }
 
-static void add_worst(struct base_json *json, const struct cli_checking *c)
+static void add_worst(struct base_json *json, const struct cli_check *c)
 {
     cJSON *list = base_json_list(json, json->root, "worst");
     for (size_t k = 0; k < c->result.kld.n_worst; k++) {
         size_t w = c->result.kld.worst[k].window, i = c->result.kld.worst[k].index;
-        size_t position = c->plan.first_scored + i;
-        int32_t id = c->stream.ids[eval_plan_target(&c->plan, w, position)];
+        size_t position = c->windows.plan.first_scored + i;
+        int32_t id = c->windows.stream.ids[eval_plan_target(&c->windows.plan, w, position)];
         cJSON *o = base_json_object(json, list, NULL);
         base_json_uint(json, o, "window", w);
         base_json_uint(json, o, "position", position);
         base_json_int(json, o, "token_id", id);
         cli_json_add_tokens(json, o, "token", model_tokenizer(c->model.model), &id, 1);
-        base_json_real(json, o, "kld", eval_table_row(&c->tables[1], EVAL_KL, w)[i]);
+        base_json_real(json, o, "kld", eval_table_row(&c->windows.tables[1], EVAL_KL, w)[i]);
         base_json_real(json, o, "file_kld", eval_check_floor_of(c->check, w, i).kld);
-        base_json_real(json, o, "logprob", eval_table_row(&c->tables[0], EVAL_LOG_PROB, w)[i]);
+        base_json_real(json, o, "logprob",
+                       eval_table_row(&c->windows.tables[0], EVAL_LOG_PROB, w)[i]);
         base_json_real(json, o, "recorded_logprob",
-                       eval_table_row(&c->tables[1], EVAL_LOG_PROB, w)[i]);
+                       eval_table_row(&c->windows.tables[1], EVAL_LOG_PROB, w)[i]);
     }
 }
 
 /* limits: also what the figures are held against, which changes none of them. */
-static void add_settings(struct base_json *json, const struct cli_checking *c, bool limits)
+static void add_settings(struct base_json *json, const struct cli_check *c, bool limits)
 {
-    const struct cli_check *s = c->settings;
+    const struct cli_check_settings *s = c->settings;
     cJSON *o = base_json_object(json, json->root, "settings");
-    cli_json_add_window_settings(json, o, &s->windows, &c->plan);
+    cli_json_add_window_settings(json, o, &s->windows, &c->windows.plan);
     if (limits) {
         base_json_real(json, o, "max_kld", s->max_kld);
         base_json_real(json, o, "max_beyond", s->max_beyond);
     }
     cli_json_add_model_settings(json, o, &s->load);
-    cli_json_add_arithmetic(json, o, &s->machine, c->job.backend);
+    cli_json_add_arithmetic(json, o, &c->e);
 }
 
-/* What was evaluated and how. */
-static void add_subject(struct base_json *json, const struct cli_checking *c, bool limits)
+void cli_check_describe(const struct cli_evaluation *e, struct base_json *json, bool for_journal)
 {
-    struct eval_text none = {0};
+    const struct cli_check *c = (const struct cli_check *)e;
     cli_json_add_model(json, json->root, "model", &c->model);
     cli_base_add_json(json, json->root, &c->recorded);
-    add_settings(json, c, limits);
-    cli_json_add_text(json, &none, &c->stream, &c->plan, model_tokenizer(c->model.model));
+    add_settings(json, c, !for_journal);
+    cli_json_add_text(json, &c->windows, model_tokenizer(c->model.model));
 }
 
-enum status cli_checking_open_journal(struct cli_checking *c, struct status_why *why)
+void cli_check_add_result(const struct cli_evaluation *e, struct base_json *json)
 {
-    struct base_json json;
-    cli_state_begin(&json, "check");
-    add_subject(&json, c, false);
-    enum status status =
-        cli_state_open(&c->run_options.journal, c->settings->state_file, &json, why);
-    struct eval_task task = eval_check_run_task(c->check);
-    struct eval_resume resume = {
-        .journal = c->run_options.journal, .tables = c->tables, .n_tables = 2, .sink = task.sink};
-    return status == STATUS_OK ? cli_state_resume_windows(&resume, why) : status;
-}
-
-enum status cli_check_write_json(const struct cli_checking *c, struct base_file *file,
-                                 struct status_why *why)
-{
-    struct base_json json;
-    base_json_begin_document(&json, "assay-check");
-    add_result(&json, c);
+    const struct cli_check *c = (const struct cli_check *)e;
+    add_figures(json, c);
     if (c->settings->divergence.context_curve)
-        cli_json_add_curve(&json, json.root, &c->plan, c->result.kld.positions);
+        cli_json_add_curve(json, json->root, &c->windows.plan, c->result.kld.positions);
     if (c->settings->divergence.n_worst)
-        add_worst(&json, c);
-    add_subject(&json, c, true);
-    struct cli_text_settings no_text = {0};
-    cJSON *run = cli_json_add_run(&json, &c->job, &no_text, c->run_options.journal);
-    base_json_text(&json, run, "model_file", c->model.path);
-    base_json_text(&json, run, "base_file", c->recorded.path);
-    return cli_json_end_document(&json, file, why);
+        add_worst(json, c);
+}
+
+void cli_check_add_files(const struct cli_evaluation *e, struct base_json *json, cJSON *run)
+{
+    const struct cli_check *c = (const struct cli_check *)e;
+    base_json_text(json, run, "model_file", c->model.path);
+    base_json_text(json, run, "base_file", c->recorded.path);
 }

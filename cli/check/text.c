@@ -7,15 +7,14 @@
 #include "cli/output/printable.h"
 #include "cli/run.h"
 
-void cli_check_print_beginning(const struct cli_checking *c)
+void cli_check_print_beginning(const struct cli_evaluation *e)
 {
-    struct eval_task task = eval_check_run_task(c->check);
+    const struct eval_plan *plan = &((const struct cli_check *)e)->windows.plan;
     fprintf(stderr,
             "assay: checking %zu window%s of %zu tokens, %zu scored in each, batches of %zu "
             "tokens\n",
-            c->plan.n_windows, status_plural(c->plan.n_windows), c->plan.window, c->plan.n_scored,
-            eval_run_batch_tokens(&task, &c->run_options));
-    cli_print_memory(&c->job.memory, 1);
+            plan->n_windows, status_plural(plan->n_windows), plan->window, plan->n_scored,
+            e->units->most.n_tokens);
 }
 
 static void print_estimate(const char *label, struct base_estimate x)
@@ -65,36 +64,37 @@ static void print_nll(const struct eval_check_result *r)
            100 * cli_unsigned_nan(f->same_top.error));
 }
 
-static void print_curve(const struct cli_checking *c)
+static void print_curve(const struct cli_check *c)
 {
     puts("\nposition\tkld\terror");
-    for (size_t i = 0; i < c->plan.n_scored; i++) {
+    for (size_t i = 0; i < c->windows.plan.n_scored; i++) {
         struct base_estimate kld = base_moments_estimate(&c->result.kld.positions[i]);
-        printf("%zu\t%.4e\t%.1e\n", c->plan.first_scored + i, cli_unsigned_nan(kld.value),
+        printf("%zu\t%.4e\t%.1e\n", c->windows.plan.first_scored + i, cli_unsigned_nan(kld.value),
                cli_unsigned_nan(kld.error));
     }
 }
 
 /* A line each: the figures, then the text before the token and the token in angle brackets. */
-static void print_worst(const struct cli_checking *c)
+static void print_worst(const struct cli_check *c)
 {
-    struct cli_passages passages = {
-        .tokenizer = model_tokenizer(c->model.model), .stream = &c->stream, .plan = &c->plan};
+    struct cli_passages passages = {.tokenizer = model_tokenizer(c->model.model),
+                                    .stream = &c->windows.stream,
+                                    .plan = &c->windows.plan};
     puts("\nwindow\tposition\tkld\tof the file\tp exact\tp recorded\ttext");
     for (size_t k = 0; k < c->result.kld.n_worst; k++) {
         size_t w = c->result.kld.worst[k].window, i = c->result.kld.worst[k].index;
-        size_t position = c->plan.first_scored + i;
+        size_t position = c->windows.plan.first_scored + i;
         printf("%zu\t%zu\t%.4e\t%.4e\t%.6f\t%.6f\t", w, position,
-               cli_unsigned_nan(eval_table_row(&c->tables[1], EVAL_KL, w)[i]),
+               cli_unsigned_nan(eval_table_row(&c->windows.tables[1], EVAL_KL, w)[i]),
                cli_unsigned_nan(eval_check_floor_of(c->check, w, i).kld),
-               exp(eval_table_row(&c->tables[0], EVAL_LOG_PROB, w)[i]),
-               exp(eval_table_row(&c->tables[1], EVAL_LOG_PROB, w)[i]));
+               exp(eval_table_row(&c->windows.tables[0], EVAL_LOG_PROB, w)[i]),
+               exp(eval_table_row(&c->windows.tables[1], EVAL_LOG_PROB, w)[i]));
         cli_print_passage(&passages, w, position);
     }
     eval_spelling_free(&passages.spelling);
 }
 
-static void print_limits(const struct cli_checking *c)
+static void print_limits(const struct cli_check *c)
 {
     struct cli_check_limit limits[CLI_CHECK_LIMITS];
     cli_check_limits(c, limits);
@@ -106,12 +106,13 @@ static void print_limits(const struct cli_checking *c)
                    limits[i].limit);
 }
 
-void cli_check_print_end(const struct cli_checking *c)
+void cli_check_print_end(struct cli_evaluation *e)
 {
+    const struct cli_check *c = (const struct cli_check *)e;
     const struct eval_kld_result *r = &c->result.kld;
     printf("%s: %zu token%s scored in %zu of %zu window%s\n",
            r->complete ? "Checked" : "Incomplete", r->n_tokens, status_plural(r->n_tokens),
-           r->n_windows, c->plan.n_windows, status_plural(c->plan.n_windows));
+           r->n_windows, c->windows.plan.n_windows, status_plural(c->windows.plan.n_windows));
     if (r->n_windows) {
         print_divergence(&c->result);
         print_nll(&c->result);
@@ -123,5 +124,5 @@ void cli_check_print_end(const struct cli_checking *c)
     if (r->n_windows)
         print_limits(c);
     cli_flush();
-    cli_job_print_speed(&c->job);
+    cli_print_speed(e);
 }

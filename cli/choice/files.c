@@ -3,16 +3,18 @@
 
 #include "cli/choice/choice.h"
 #include "cli/output/json_parts.h"
-#include "cli/session/state.h"
 
-void cli_tasks_write_table(const struct cli_tasks *t, struct base_file *file)
+enum status cli_choice_write_table(const struct cli_evaluation *e, struct base_file *file,
+                                   struct status_why *why)
 {
+    (void)why;
+    const struct cli_choice *t = (const struct cli_choice *)e;
     base_file_printf(file, "task\tanswer\tchoice\tscores\n");
     for (size_t k = 0; k < t->choices.n; k++) {
         const struct eval_choice_task *task = &t->choices.tasks[k];
         if (!task->done)
             continue;
-        struct eval_choice_winners w = eval_choice_winners(task, cli_tasks_last_wins(t));
+        struct eval_choice_winners w = eval_choice_winners(task, cli_choice_last_wins(t));
         base_file_printf(file, "%zu\t%zu\t%zu\t", task->index, task->answer, w.mean);
         for (size_t i = 0; i < task->n_choices; i++) {
             double mean = eval_choice_score(&task->choices[i]).mean;
@@ -23,6 +25,7 @@ void cli_tasks_write_table(const struct cli_tasks *t, struct base_file *file)
         }
         base_file_printf(file, "\n");
     }
+    return STATUS_OK;
 }
 
 static void add_share(struct base_json *json, cJSON *result, const char *key, size_t n_right,
@@ -35,9 +38,11 @@ static void add_share(struct base_json *json, cJSON *result, const char *key, si
     base_json_real(json, o, "error", eval_share_error(f, n));
 }
 
-static void add_result(struct base_json *json, const struct cli_tasks *t)
+void cli_choice_add_result(const struct cli_evaluation *e, struct base_json *json)
 {
+    const struct cli_choice *t = (const struct cli_choice *)e;
     const struct eval_choice_tally *c = &t->tally;
+    base_json_text(json, json->root, "kind", cli_choice_name(t->kind));
     cJSON *o = base_json_object(json, json->root, "result");
     double low = (double)NAN, high = (double)NAN;
     if (c->n)
@@ -53,14 +58,15 @@ static void add_result(struct base_json *json, const struct cli_tasks *t)
     base_json_uint(json, o, "n_nonfinite", c->n_nonfinite);
 }
 
-static void add_tasks(struct base_json *json, const struct cli_tasks *t)
+void cli_choice_add_tasks(const struct cli_evaluation *e, struct base_json *json)
 {
+    const struct cli_choice *t = (const struct cli_choice *)e;
     cJSON *list = base_json_list(json, json->root, "tasks");
     for (size_t k = 0; k < t->choices.n; k++) {
         const struct eval_choice_task *task = &t->choices.tasks[k];
         if (!task->done)
             continue;
-        struct eval_choice_winners w = eval_choice_winners(task, cli_tasks_last_wins(t));
+        struct eval_choice_winners w = eval_choice_winners(task, cli_choice_last_wins(t));
         cJSON *o = base_json_object(json, list, NULL);
         base_json_uint(json, o, "task", task->index);
         base_json_uint(json, o, "answer", task->answer);
@@ -79,42 +85,23 @@ static void add_tasks(struct base_json *json, const struct cli_tasks *t)
     }
 }
 
-/* What was evaluated and how. */
-static void add_subject(struct base_json *json, const struct cli_tasks *t)
+void cli_choice_describe(const struct cli_evaluation *e, struct base_json *json, bool for_journal)
 {
-    const struct cli_perplexity *s = t->settings;
+    (void)for_journal;
+    const struct cli_choice *t = (const struct cli_choice *)e;
+    const struct cli_perplexity_settings *s = t->settings;
     cJSON *settings = base_json_object(json, json->root, "settings");
     base_json_uint(json, settings, "n_tasks", t->choices.n);
     base_json_flag(json, settings, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, settings, &s->text);
     cli_json_add_model_settings(json, settings, &s->load);
-    cli_json_add_arithmetic(json, settings, &s->machine, t->job.backend);
+    cli_json_add_arithmetic(json, settings, e);
     cli_json_add_model(json, json->root, "model", &t->model);
     cJSON *text = cli_json_add_input(json, &t->text);
     base_json_uint(json, text, "n_tasks", t->dataset.n_questions);
 }
 
-enum status cli_tasks_open_journal(struct cli_tasks *t, struct status_why *why)
+void cli_choice_add_files(const struct cli_evaluation *e, struct base_json *json, cJSON *run)
 {
-    struct base_json json;
-    cli_state_begin(&json, cli_tasks_name(t->kind));
-    add_subject(&json, t);
-    enum status status = cli_state_open(&t->journal, t->settings->state_file, &json, why);
-    if (status == STATUS_OK)
-        status = cli_state_resume_tasks(t->journal, &t->choices, why);
-    return status;
-}
-
-enum status cli_tasks_write_json(const struct cli_tasks *t, struct base_file *file,
-                                 struct status_why *why)
-{
-    struct base_json json;
-    base_json_begin_document(&json, "assay-tasks");
-    base_json_text(&json, json.root, "kind", cli_tasks_name(t->kind));
-    add_result(&json, t);
-    add_subject(&json, t);
-    add_tasks(&json, t);
-    cJSON *run = cli_json_add_run(&json, &t->job, &t->settings->text, t->journal);
-    base_json_text(&json, run, "model_file", t->model.path);
-    return cli_json_end_document(&json, file, why);
+    base_json_text(json, run, "model_file", ((const struct cli_choice *)e)->model.path);
 }

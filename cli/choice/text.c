@@ -16,8 +16,9 @@ static const char *const titles[] = {
     [EVAL_MULTIPLE_CHOICE] = "multiple choice",
 };
 
-void cli_tasks_report_beginning(const struct cli_tasks *t)
+void cli_choice_print_beginning(const struct cli_evaluation *e)
 {
+    const struct cli_choice *t = (const struct cli_choice *)e;
     size_t n_ctx =
                t->settings->windows.n_ctx ? (size_t)t->settings->windows.n_ctx : DEFAULT_CONTEXT,
            n_longer = 0;
@@ -29,8 +30,8 @@ void cli_tasks_report_beginning(const struct cli_tasks *t)
     }
     fprintf(stderr, "assay: %s: %zu of %zu task%s, at most %zu tokens, batches of %zu tokens\n",
             titles[t->kind], t->choices.n, t->dataset.n_questions,
-            status_plural(t->dataset.n_questions), t->choices.n_tokens_max, t->batch_tokens);
-    cli_print_memory(&t->job.memory, 1);
+            status_plural(t->dataset.n_questions), t->choices.n_tokens_max,
+            e->units->most.n_tokens);
     if (n_longer)
         fprintf(stderr,
                 "assay: note: %zu task%s longer than -c %zu, evaluated with the context needed\n",
@@ -51,13 +52,13 @@ static double percent_error(size_t part, size_t n)
     return n ? 100 * eval_share_error((double)part / (double)n, n) : 0;
 }
 
-void cli_tasks_report_task(struct cli_tasks *t, size_t i)
+void cli_choice_print_task(struct cli_evaluation *e, size_t i)
 {
+    struct cli_choice *t = (struct cli_choice *)e;
     const struct eval_choice_task *task = &t->choices.tasks[i];
-    struct eval_choice_winners w = eval_choice_tally_add(&t->tally, task, cli_tasks_last_wins(t));
+    struct eval_choice_winners w = eval_choice_tally_add(&t->tally, task, cli_choice_last_wins(t));
     size_t n = t->tally.n;
     double share = percent(t->tally.n_right, n), low, high;
-    cli_progress_clear(&t->job.progress);
     switch (t->kind) {
     case EVAL_HELLASWAG:
         eval_share_interval((double)t->tally.n_right / (double)n, n, &low, &high);
@@ -82,7 +83,7 @@ static void print_share(FILE *to, const char *label, size_t n_right, size_t n)
 }
 
 /* What llama-perplexity says at the end. */
-static void print_final(FILE *to, const struct cli_tasks *t)
+static void print_final(FILE *to, const struct cli_choice *t)
 {
     const struct eval_choice_tally *c = &t->tally;
     if (t->kind == EVAL_WINOGRANDE && (c->n >= LLAMA_LEAST_TASKS || !t->settings->llama_compat))
@@ -98,8 +99,9 @@ static void print_final(FILE *to, const struct cli_tasks *t)
     fprintf(to, "Chance by task, mean of 1/answers: %.4f\n", 100 * c->chance / (double)c->n);
 }
 
-void cli_tasks_report_end(struct cli_tasks *t)
+void cli_choice_print_end(struct cli_evaluation *e)
 {
+    const struct cli_choice *t = (const struct cli_choice *)e;
     const struct eval_choice_tally *c = &t->tally;
     putchar('\n');
     if (c->n < t->choices.n)
@@ -111,7 +113,7 @@ void cli_tasks_report_end(struct cli_tasks *t)
     print_share(stdout, "Harness acc_norm (per character)", c->n_right_per_char, c->n);
     print_final(stdout, t);
     cli_flush();
-    cli_job_print_speed(&t->job);
+    cli_print_speed(e);
     if (!cli_same_stream())
         print_final(stderr, t);
 }

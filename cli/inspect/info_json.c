@@ -97,7 +97,7 @@ static void add_tensors(struct base_json *json, const struct gguf_file *file)
 enum status cli_info_write_json(const struct cli_info *info, bool tensors, struct status_why *why)
 {
     struct base_json json;
-    base_json_begin_document(&json, "assay-info");
+    cli_json_begin_document(&json, "assay-info");
     base_json_text(&json, json.root, "file", gguf_path(info->file));
     base_json_uint(&json, json.root, "gguf_version", gguf_version(info->file));
     base_json_uint(&json, json.root, "n_parts", gguf_n_shards(info->file));

@@ -6,7 +6,6 @@
 
 #include "cli/kld/kld.h"
 #include "cli/output/json_parts.h"
-#include "cli/session/state.h"
 
 static void add_ranks(struct base_json *json, cJSON *parent, const char *key,
                       const struct eval_ranks *ranks)
@@ -33,12 +32,12 @@ static void add_buckets(struct base_json *json, cJSON *parent, const struct eval
     }
 }
 
-static void add_windows(struct base_json *json, cJSON *parent, const struct cli_comparison *c,
+static void add_windows(struct base_json *json, cJSON *parent, const struct cli_kld *k,
                         size_t candidate)
 {
-    struct eval_kld_tables t = cli_comparison_tables(c, candidate);
+    struct eval_kld_tables t = cli_kld_tables(k, candidate);
     cJSON *list = base_json_list(json, parent, "windows");
-    for (size_t w = 0; w < c->plan.n_windows; w++) {
+    for (size_t w = 0; w < k->windows.plan.n_windows; w++) {
         if (!t.base->done[w])
             continue;
         struct eval_kld_sums s = eval_kld_window_sums(&t, w);
@@ -53,37 +52,37 @@ static void add_windows(struct base_json *json, cJSON *parent, const struct cli_
     }
 }
 
-static void add_worst(struct base_json *json, cJSON *parent, const struct cli_comparison *c,
+static void add_worst(struct base_json *json, cJSON *parent, const struct cli_kld *k,
                       size_t candidate)
 {
-    const struct eval_kld_result *r = &c->results[candidate];
-    struct eval_kld_tables t = cli_comparison_tables(c, candidate);
-    const struct model_tokenizer *tokenizer = model_tokenizer(cli_comparison_reader(c));
+    const struct eval_kld_result *r = &k->results[candidate];
+    struct eval_kld_tables t = cli_kld_tables(k, candidate);
+    const struct model_tokenizer *tokenizer = model_tokenizer(cli_kld_reader(k));
     cJSON *list = base_json_list(json, parent, "worst");
-    for (size_t k = 0; k < r->n_worst; k++) {
-        size_t w = r->worst[k].window, i = r->worst[k].index;
-        size_t position = c->plan.first_scored + i;
-        size_t target = eval_plan_target(&c->plan, w, position);
+    for (size_t n = 0; n < r->n_worst; n++) {
+        size_t w = r->worst[n].window, i = r->worst[n].index;
+        size_t position = k->windows.plan.first_scored + i;
+        size_t target = eval_plan_target(&k->windows.plan, w, position);
         cJSON *o = base_json_object(json, list, NULL);
         base_json_uint(json, o, "window", w);
         base_json_uint(json, o, "position", position);
-        base_json_int(json, o, "token_id", c->stream.ids[target]);
-        size_t from = eval_plan_context(&c->plan, w, target);
-        cli_json_add_tokens(json, o, "token", tokenizer, c->stream.ids + target, 1);
-        cli_json_add_tokens(json, o, "context", tokenizer, c->stream.ids + from, target - from);
+        base_json_int(json, o, "token_id", k->windows.stream.ids[target]);
+        size_t from = eval_plan_context(&k->windows.plan, w, target);
+        cli_json_add_tokens(json, o, "token", tokenizer, k->windows.stream.ids + target, 1);
+        cli_json_add_tokens(json, o, "context", tokenizer, k->windows.stream.ids + from,
+                            target - from);
         base_json_real(json, o, "kld", eval_table_row(t.candidate, EVAL_KL, w)[i]);
         base_json_real(json, o, "base_logprob", eval_table_row(t.base, EVAL_LOG_PROB, w)[i]);
         base_json_real(json, o, "logprob", eval_table_row(t.candidate, EVAL_LOG_PROB, w)[i]);
     }
 }
 
-static void add_candidate(struct base_json *json, cJSON *list, const struct cli_comparison *c,
-                          size_t i)
+static void add_candidate(struct base_json *json, cJSON *list, const struct cli_kld *k, size_t i)
 {
-    const struct eval_kld_result *r = &c->results[i];
+    const struct eval_kld_result *r = &k->results[i];
     const struct eval_kld_figures *f = &r->figures;
     cJSON *o = base_json_object(json, list, NULL);
-    cli_json_add_model(json, o, "model", &c->candidates[i]);
+    cli_json_add_model(json, o, "model", &k->candidates[i]);
     cJSON *ppl = base_json_object(json, o, "ppl");
     cli_json_estimate(json, ppl, "value", f->ppl);
     cli_json_estimate(json, ppl, "base", f->base_ppl);
@@ -98,72 +97,65 @@ static void add_candidate(struct base_json *json, cJSON *list, const struct cli_
     cli_json_estimate(json, o, "common_top_5", r->common_5);
     cli_json_estimate(json, o, "common_top_10", r->common_10);
     cli_json_estimate(json, o, "reverse_kld", r->reverse_kld);
-    if (c->settings->js)
+    if (k->settings->js)
         cli_json_estimate(json, o, "js", r->js);
     add_ranks(json, o, "rank", &r->ranks);
     add_ranks(json, o, "base_rank", &r->base_ranks);
     base_json_real(json, o, "bits_per_byte", r->bits_per_byte);
     base_json_real(json, o, "base_bits_per_byte", r->base_bits_per_byte);
     add_buckets(json, o, r);
-    add_windows(json, o, c, i);
-    if (c->settings->divergence.context_curve)
-        cli_json_add_curve(json, o, &c->plan, r->positions);
-    if (c->settings->divergence.n_worst)
-        add_worst(json, o, c, i);
+    add_windows(json, o, k, i);
+    if (k->settings->divergence.context_curve)
+        cli_json_add_curve(json, o, &k->windows.plan, r->positions);
+    if (k->settings->divergence.n_worst)
+        add_worst(json, o, k, i);
     cli_json_add_nonfinite(json, o, &r->nonfinite);
 }
 
-static void add_settings(struct base_json *json, const struct cli_comparison *c)
+static void add_settings(struct base_json *json, const struct cli_kld *k)
 {
-    const struct cli_kld *s = c->settings;
+    const struct cli_kld_settings *s = k->settings;
     cJSON *o = base_json_object(json, json->root, "settings");
-    cli_json_add_window_settings(json, o, &s->windows, &c->plan);
+    cli_json_add_window_settings(json, o, &s->windows, &k->windows.plan);
     base_json_flag(json, o, "js", s->js);
     base_json_flag(json, o, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, o, &s->text);
     cli_json_add_model_settings(json, o, &s->load);
-    cli_json_add_arithmetic(json, o, &s->machine, c->job.backend);
+    cli_json_add_arithmetic(json, o, &k->e);
 }
 
-enum status cli_comparison_open_journal(struct cli_comparison *c, struct status_why *why)
+void cli_kld_describe(const struct cli_evaluation *e, struct base_json *json, bool for_journal)
 {
-    struct base_json json;
-    cli_state_begin(&json, "kld");
-    add_settings(&json, c);
-    cli_base_add_json(&json, json.root, &c->base);
-    cJSON *candidates = base_json_list(&json, json.root, "candidates");
-    for (size_t i = 0; i < c->n_candidates; i++)
-        cli_json_add_model(&json, base_json_object(&json, candidates, NULL), "model",
-                           &c->candidates[i]);
-    cli_json_add_text(&json, &c->text, &c->stream, &c->plan,
-                      model_tokenizer(cli_comparison_reader(c)));
-    enum status status =
-        cli_state_open(&c->run_options.journal, c->settings->state_file, &json, why);
-    struct eval_resume resume = {
-        .journal = c->run_options.journal, .tables = c->tables, .n_tables = 1 + c->n_candidates};
-    return status == STATUS_OK ? cli_state_resume_windows(&resume, why) : status;
+    const struct cli_kld *k = (const struct cli_kld *)e;
+    if (for_journal)
+        add_settings(json, k);
+    cli_base_add_json(json, json->root, &k->base);
+    if (!for_journal)
+        add_settings(json, k);
+    cJSON *candidates = for_journal ? base_json_list(json, json->root, "candidates") : NULL;
+    for (size_t i = 0; i < k->n_candidates && candidates; i++)
+        cli_json_add_model(json, base_json_object(json, candidates, NULL), "model",
+                           &k->candidates[i]);
+    cli_json_add_text(json, &k->windows, model_tokenizer(cli_kld_reader(k)));
 }
 
-enum status cli_kld_write_json(const struct cli_comparison *c, struct base_file *file,
-                               struct status_why *why)
+void cli_kld_add_result(const struct cli_evaluation *e, struct base_json *json)
 {
-    struct base_json json;
-    base_json_begin_document(&json, "assay-kld");
-    cJSON *result = base_json_object(&json, json.root, "result");
-    base_json_flag(&json, result, "complete", c->results[0].complete);
-    base_json_uint(&json, result, "n_windows", c->results[0].n_windows);
-    base_json_uint(&json, result, "n_tokens", c->results[0].n_tokens);
-    cJSON *candidates = base_json_list(&json, json.root, "candidates");
-    for (size_t i = 0; i < c->n_candidates; i++)
-        add_candidate(&json, candidates, c, i);
-    cli_base_add_json(&json, json.root, &c->base);
-    add_settings(&json, c);
-    cli_json_add_text(&json, &c->text, &c->stream, &c->plan,
-                      model_tokenizer(cli_comparison_reader(c)));
-    cJSON *run = cli_json_add_run(&json, &c->job, &c->settings->text, c->run_options.journal);
-    base_json_text(&json, run, "base_file", c->base.path);
-    cJSON *files = base_json_list(&json, run, "model_files");
-    for (size_t i = 0; i < c->n_candidates; i++)
-        base_json_text(&json, files, NULL, c->candidates[i].path);
-    return cli_json_end_document(&json, file, why);
+    const struct cli_kld *k = (const struct cli_kld *)e;
+    cJSON *result = base_json_object(json, json->root, "result");
+    base_json_flag(json, result, "complete", k->results[0].complete);
+    base_json_uint(json, result, "n_windows", k->results[0].n_windows);
+    base_json_uint(json, result, "n_tokens", k->results[0].n_tokens);
+    cJSON *candidates = base_json_list(json, json->root, "candidates");
+    for (size_t i = 0; i < k->n_candidates; i++)
+        add_candidate(json, candidates, k, i);
+}
+
+void cli_kld_add_files(const struct cli_evaluation *e, struct base_json *json, cJSON *run)
+{
+    const struct cli_kld *k = (const struct cli_kld *)e;
+    base_json_text(json, run, "base_file", k->base.path);
+    cJSON *files = base_json_list(json, run, "model_files");
+    for (size_t i = 0; i < k->n_candidates; i++)
+        base_json_text(json, files, NULL, k->candidates[i].path);
 }

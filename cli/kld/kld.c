@@ -2,160 +2,197 @@
 
 #include <stdlib.h>
 
+#include "eval/metrics/pair_per_token.h"
 #include "eval/reference/same_vocab.h"
 
 enum { DEFAULT_CONTEXT = 512 };
 
-static enum status allocate(struct cli_comparison *c, struct status_why *why)
+static enum status allocate(struct cli_kld *k, struct status_why *why)
 {
-    size_t n = c->settings->models.n;
-    c->candidates = calloc(n, sizeof *c->candidates);
-    c->models = calloc(n, sizeof *c->models);
-    c->results = calloc(n, sizeof *c->results);
-    c->tables = calloc(1 + n, sizeof *c->tables);
-    if (!c->candidates || !c->models || !c->results || !c->tables)
+    size_t n = k->settings->models.n;
+    k->candidates = calloc(n, sizeof *k->candidates);
+    k->models = calloc(n, sizeof *k->models);
+    k->results = calloc(n, sizeof *k->results);
+    if (!k->candidates || !k->models || !k->results)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu models", n);
-    c->n_candidates = n;
+    k->n_candidates = n;
     return STATUS_OK;
 }
 
-static enum status open_models(struct cli_comparison *c, struct status_why *why)
+static enum status open_models(struct cli_kld *k, struct status_why *why)
 {
-    const struct cli_kld *s = c->settings;
-    bool hash = s->output.hash_model;
+    const struct cli_kld_settings *s = k->settings;
+    bool hash = s->evaluate.output.hash_model;
     struct cli_base_options base = {.load = &s->load, .hash = hash};
-    enum status status = cli_base_open(&c->base, s->base, &base, why);
-    for (size_t i = 0; i < c->n_candidates && status == STATUS_OK; i++) {
-        struct cli_model *candidate = &c->candidates[i];
+    enum status status = cli_base_open(&k->base, s->base, &base, why);
+    for (size_t i = 0; i < k->n_candidates && !status; i++) {
+        struct cli_model *candidate = &k->candidates[i];
         status =
             cli_model_open(candidate, s->models.items[i], &s->load, s->llama_compat, hash, why);
-        c->models[i] = candidate->model;
-        if (status == STATUS_OK)
-            status = cli_base_check(&c->base, candidate->model, why);
-        if (status == STATUS_OK && i)
-            status = eval_check_same_vocab(cli_comparison_reader(c), candidate->model, why);
+        k->models[i] = candidate->model;
+        if (!status)
+            status = k->base.kind->check(&k->base, candidate->model, why);
+        if (!status && i)
+            status = eval_check_same_vocab(cli_kld_reader(k), candidate->model, why);
     }
     return status;
 }
 
-/* The base's tokens, where it has them, else the text's. n_ctx: 0 for what is usual. */
-static enum status take_tokens(struct cli_comparison *c, size_t *n_ctx, struct status_why *why)
+/* The base's tokens, where it has them, else the text's. */
+static enum status take_tokens(struct cli_kld *k, struct eval_plan_options *plan,
+                               struct status_why *why)
 {
-    if (cli_base_has_tokens(&c->base)) {
-        c->text = cli_base_text(&c->base);
-        return cli_base_tokens(&c->base, &c->stream, n_ctx, why);
+    struct cli_windows *w = &k->windows;
+    if (cli_base_has_rows(&k->base)) {
+        if (k->base.kind->text)
+            w->text = k->base.kind->text(&k->base);
+        return cli_base_tokens(&k->base, &w->stream, plan, why);
     }
     struct eval_stream_options options = {
         .bos_in_front = true,
-        .parse_special = c->settings->text.parse_special,
+        .parse_special = k->settings->text.parse_special,
     };
-    *n_ctx = *n_ctx ? *n_ctx : DEFAULT_CONTEXT;
-    enum status status = cli_text_open(&c->text, &c->settings->text, why);
-    if (status == STATUS_OK)
-        status = eval_stream_make(&c->stream, model_tokenizer(cli_comparison_reader(c)), &c->text,
+    plan->n_ctx = plan->n_ctx ? plan->n_ctx : DEFAULT_CONTEXT;
+    enum status status = cli_text_open(&w->text, &k->settings->text, why);
+    if (!status)
+        status = eval_stream_make(&w->stream, model_tokenizer(cli_kld_reader(k)), &w->text,
                                   &options, why);
     return status;
 }
 
-static enum status make_tables(struct cli_comparison *c, struct status_why *why)
+static enum status lay_windows(struct cli_kld *k, struct status_why *why)
 {
-    size_t n_windows = c->plan.n_windows, n_scored = c->plan.n_scored;
-    enum status status = eval_table_make(&c->tables[0], n_windows, n_scored, why);
-    for (size_t i = 0; i < c->n_candidates && status == STATUS_OK; i++)
-        status = eval_table_make_pair(&c->tables[1 + i], n_windows, n_scored, why);
-    return status;
+    const struct cli_kld_settings *s = k->settings;
+    struct eval_plan_options plan =
+        cli_plan_options(&s->windows, model_tokenizer(cli_kld_reader(k)));
+    enum status status = take_tokens(k, &plan, why);
+    if (!status)
+        status = cli_windows_lay(&k->windows, &plan, why);
+    if (!status)
+        status = cli_base_use(&k->base, &k->windows.plan, s->llama_compat, why);
+    if (!status && k->base.kind->print_limits)
+        k->base.kind->print_limits(&k->base, &s->evaluate.machine);
+    return status ? status : cli_windows_make_tables(&k->windows, k->n_candidates, why);
 }
 
-static enum status lay_windows(struct cli_comparison *c, struct status_why *why)
+/** Where the base is a file of rows, the first of the candidates is the model. */
+static struct eval_models models_of(const struct cli_kld *k)
 {
-    const struct cli_kld *s = c->settings;
-    const struct model_tokenizer *tokenizer = model_tokenizer(cli_comparison_reader(c));
-    struct eval_plan_options plan = cli_plan_options(&s->windows, tokenizer);
-    enum status status = take_tokens(c, &plan.n_ctx, why);
-    if (status == STATUS_OK)
-        status = cli_base_limit(&c->base, &plan, why);
-    if (status == STATUS_OK)
-        status = eval_plan_make(&c->plan, &plan, c->stream.n, why);
-    if (status == STATUS_OK)
-        status = cli_base_place(&c->base, &c->plan, s->llama_compat, why);
-    if (status != STATUS_OK)
+    struct eval_models models = {
+        .model = k->base.model.model,
+        .candidates = k->models,
+        .n_candidates = k->n_candidates,
+        .want_js = k->settings->js,
+    };
+    if (cli_base_has_rows(&k->base)) {
+        models.base = &k->base.source;
+        models.model = *models.candidates++;
+        models.n_candidates--;
+    }
+    return models;
+}
+
+static enum status open(struct cli_evaluation *e, struct status_why *why)
+{
+    struct cli_kld *k = (struct cli_kld *)e;
+    enum status status = allocate(k, why);
+    if (!status)
+        status = open_models(k, why);
+    if (!status)
+        status = lay_windows(k, why);
+    if (status)
         return status;
-    cli_print_remarks(c->plan.warning);
-    cli_base_print_floor(&c->base, &s->machine);
-    return make_tables(c, why);
+    e->units = &k->windows.units.units;
+    e->models = models_of(k);
+    e->head_model = e->models.base ? k->base.model.model : NULL;
+    return STATUS_OK;
 }
 
-enum status cli_comparison_open(struct cli_comparison *c, const struct cli_kld *settings,
-                                struct status_why *why)
+const struct model *cli_kld_reader(const struct cli_kld *k)
 {
-    *c = (struct cli_comparison){.settings = settings};
-    enum status status = cli_job_open(&c->job, &settings->machine, &settings->output, why);
-    if (status == STATUS_OK)
-        status = allocate(c, why);
-    if (status == STATUS_OK)
-        status = open_models(c, why);
-    if (status == STATUS_OK)
-        status = lay_windows(c, why);
-    if (status == STATUS_OK) {
-        struct eval_task task = cli_comparison_task(c);
-        status = cli_job_prepare(&c->job, &task, &c->run_options, why);
+    return cli_base_has_rows(&k->base) ? k->models[0] : k->base.model.model;
+}
+
+struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i)
+{
+    const struct cli_windows *w = &k->windows;
+    return (struct eval_kld_tables){&w->plan, &w->stream, &w->tables[0], &w->tables[1 + i]};
+}
+
+static enum status summarise(struct cli_evaluation *e, struct status_why *why)
+{
+    struct cli_kld *k = (struct cli_kld *)e;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < k->n_candidates && !status; i++) {
+        struct eval_kld_tables tables = cli_kld_tables(k, i);
+        status = eval_kld(&k->results[i], &tables, (size_t)k->settings->divergence.n_worst, why);
     }
-    cli_job_loaded(&c->job);
     return status;
 }
 
-const struct model *cli_comparison_reader(const struct cli_comparison *c)
+static enum status verdict(const struct cli_evaluation *e, struct status_why *why)
 {
-    return c->base.model.model ? c->base.model.model : c->models[0];
+    const struct cli_kld *k = (const struct cli_kld *)e;
+    for (size_t i = 0; i < k->n_candidates; i++)
+        if (k->results[i].nonfinite.n)
+            return status_fail(why, STATUS_NONFINITE, "%s: the divergence is not finite",
+                               k->candidates[i].path);
+    return STATUS_OK;
 }
 
-struct eval_task cli_comparison_task(const struct cli_comparison *c)
+static void close(struct cli_evaluation *e)
 {
-    struct eval_task task = {
-        .model = c->base.model.model,
-        .backends = c->job.backends.items,
-        .n_backends = c->job.backends.n,
-        .plan = &c->plan,
-        .stream = &c->stream,
-        .candidates = c->models,
-        .n_candidates = c->n_candidates,
-        .want_js = c->settings->js,
-    };
-    if (c->base.kind != CLI_BASE_MODEL) {
-        task.base = &c->base.source;
-        task.model = *task.candidates++;
-        task.n_candidates--;
+    struct cli_kld *k = (struct cli_kld *)e;
+    for (size_t i = 0; i < k->n_candidates; i++) {
+        eval_kld_free(&k->results[i]);
+        cli_model_close(&k->candidates[i]);
     }
-    return task;
+    cli_windows_close(&k->windows);
+    free(k->results);
+    free(k->models);
+    free(k->candidates);
+    cli_base_close(&k->base);
 }
 
-struct eval_kld_tables cli_comparison_tables(const struct cli_comparison *c, size_t i)
+static enum status write_per_token(const struct cli_evaluation *e, struct base_file *file,
+                                   struct status_why *why)
 {
-    return (struct eval_kld_tables){
-        .plan = &c->plan,
-        .stream = &c->stream,
-        .base = &c->tables[0],
-        .candidate = &c->tables[1 + i],
-    };
-}
-
-void cli_comparison_close(struct cli_comparison *c)
-{
-    base_file_abandon(c->per_token_file);
-    eval_journal_close(c->run_options.journal);
-    for (size_t i = 0; i < c->n_candidates; i++) {
-        eval_kld_free(&c->results[i]);
-        eval_table_free(&c->tables[1 + i]);
-        cli_model_close(&c->candidates[i]);
+    const struct cli_kld *k = (const struct cli_kld *)e;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < k->n_candidates && !status; i++) {
+        struct eval_kld_tables tables = cli_kld_tables(k, i);
+        status =
+            eval_pair_per_token_write(file, &tables, i, model_tokenizer(cli_kld_reader(k)), why);
     }
-    if (c->tables)
-        eval_table_free(&c->tables[0]);
-    free(c->results);
-    free(c->tables);
-    free(c->models);
-    free(c->candidates);
-    cli_base_close(&c->base);
-    eval_stream_free(&c->stream);
-    eval_text_free(&c->text);
-    cli_job_close(&c->job);
+    return status;
+}
+
+static const struct cli_evaluator evaluator = {
+    .schema = "assay-kld",
+    .open = open,
+    .describe = cli_kld_describe,
+    .print_beginning = cli_kld_print_beginning,
+    .unit_done = cli_kld_print_window,
+    .summarise = summarise,
+    .print_end = cli_kld_print_end,
+    .add_result = cli_kld_add_result,
+    .add_files = cli_kld_add_files,
+    .verdict = verdict,
+    .close = close,
+};
+
+enum status cli_kld_run(const struct cli_kld_settings *s, struct status_why *why)
+{
+    struct cli_kld k = {
+        .settings = s,
+        .e = {.kind = &evaluator,
+              .settings = &s->evaluate,
+              .name = "kld",
+              .inputs = {{"--base", s->base},
+                         {"-f", s->text.text_file},
+                         {"-bf", s->text.binary_file}},
+              .model_paths = s->models,
+              .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
+              .outputs = {{"--per-token", s->per_token_file, .write = write_per_token}}}};
+    return cli_evaluate(&k.e, why);
 }

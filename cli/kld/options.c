@@ -2,15 +2,15 @@
 #include "cli/kld/options.h"
 
 /* Where a row's setting lives. */
-#define AT(member) offsetof(struct cli_kld, member)
+#define AT(member) offsetof(struct cli_kld_settings, member)
 
 void cli_kld_defaults(void *settings)
 {
-    struct cli_kld *s = settings;
-    *s = (struct cli_kld){0};
+    struct cli_kld_settings *s = settings;
+    *s = (struct cli_kld_settings){0};
     cli_window_defaults(&s->windows);
     cli_model_defaults(&s->load);
-    cli_machine_defaults(&s->machine);
+    cli_machine_defaults(&s->evaluate.machine);
 }
 
 const struct cli_option cli_kld_table[] = {
@@ -57,10 +57,7 @@ const struct cli_option cli_kld_table[] = {
      .offset = AT(per_token_file),
      .help = " and model"},
     {.type = CLI_GROUP, .group = cli_divergence_table, .offset = AT(divergence)},
-    {.type = CLI_GROUP, .group = cli_state_table, .offset = AT(state_file)},
-    {.type = CLI_GROUP, .group = cli_output_table, .offset = AT(output)},
-
-    {.type = CLI_GROUP, .group = cli_machine_table, .offset = AT(machine)},
+    {.type = CLI_GROUP, .group = cli_evaluate_table, .offset = AT(evaluate)},
     {.type = CLI_GROUP, .group = cli_foreign_table},
     {0},
 };

@@ -4,7 +4,7 @@
 
 #include "cli/options/common.h"
 
-struct cli_kld {
+struct cli_kld_settings {
     const char *base;
     struct cli_list models; /* the candidates */
     struct cli_text_settings text;
@@ -13,13 +13,12 @@ struct cli_kld {
     bool js, llama_compat;
     struct cli_model_settings load;
     /* output */
-    const char *per_token_file, *state_file;
+    const char *per_token_file;
     struct cli_divergence_settings divergence;
-    struct cli_output_settings output;
-    struct cli_machine_settings machine;
+    struct cli_evaluate_settings evaluate;
 };
 
-/** As if no option had been given. settings: a struct cli_kld. */
+/** As if no option had been given. settings: a struct cli_kld_settings. */
 void cli_kld_defaults(void *settings);
 
 /** Ends with an empty row. */

@@ -16,16 +16,16 @@ static double shown_mean(double kld, int n_decimals)
     return cli_shown(kld < 0 ? 0 : kld, n_decimals);
 }
 
-void cli_kld_print_beginning(const struct cli_comparison *c)
+void cli_kld_print_beginning(const struct cli_evaluation *e)
 {
-    struct eval_task task = cli_comparison_task(c);
-    size_t batch = eval_run_batch_tokens(&task, &c->run_options);
+    const struct cli_kld *k = (const struct cli_kld *)e;
+    const struct eval_plan *plan = &k->windows.plan;
+    size_t batch = e->units->most.n_tokens;
     fprintf(stderr,
             "kl_divergence: comparing %zu model%s with the base over %zu chunks, n_ctx=%zu, "
             "batch_size=%zu, n_seq=%zu\n",
-            c->n_candidates, status_plural(c->n_candidates), c->plan.n_windows, c->plan.window,
-            batch, batch / c->plan.n_inputs);
-    cli_print_memory(&c->job.memory, 1 + c->n_candidates);
+            k->n_candidates, status_plural(k->n_candidates), plan->n_windows, plan->window, batch,
+            batch / plan->n_inputs);
 }
 
 static void print_header(void)
@@ -46,26 +46,26 @@ static void print_row(const struct eval_kld_tally *tally, size_t w)
            cli_shown(100 * f.same_top.value, 3), cli_shown(100 * f.same_top.error, 3));
 }
 
-void cli_kld_print_window(struct cli_comparison *c, size_t w)
+void cli_kld_print_window(struct cli_evaluation *e, size_t w)
 {
-    if (c->n_candidates > 1)
+    struct cli_kld *k = (struct cli_kld *)e;
+    if (k->n_candidates > 1)
         return;
-    cli_progress_clear(&c->job.progress);
-    struct eval_kld_tables tables = cli_comparison_tables(c, 0);
-    if (c->tally.n_windows == 0)
+    struct eval_kld_tables tables = cli_kld_tables(k, 0);
+    if (k->tally.n_windows == 0)
         print_header();
-    eval_kld_tally_add(&c->tally, &tables, w);
-    print_row(&c->tally, w);
+    eval_kld_tally_add(&k->tally, &tables, w);
+    print_row(&k->tally, w);
     cli_flush();
 }
 
 /* What cli_kld_print_window prints, after the run. */
-static void print_rows(const struct cli_comparison *c, size_t candidate)
+static void print_rows(const struct cli_kld *k, size_t candidate)
 {
-    struct eval_kld_tables tables = cli_comparison_tables(c, candidate);
+    struct eval_kld_tables tables = cli_kld_tables(k, candidate);
     struct eval_kld_tally tally = {0};
     print_header();
-    for (size_t w = 0; w < c->plan.n_windows; w++) {
+    for (size_t w = 0; w < k->windows.plan.n_windows; w++) {
         if (!tables.base->done[w])
             continue;
         eval_kld_tally_add(&tally, &tables, w);
@@ -105,15 +105,15 @@ static void print_divergence_blocks(const struct eval_kld_result *r)
     puts("\n====== KL divergence statistics ======");
     printf("Mean    KLD: %10.6lf ± %10.6lf\n", shown_mean(f->kld.value, 6),
            cli_shown(f->kld.error, 6));
-    for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
-        if (k != UPPER_QUARTILE && k != LOWER_QUARTILE)
-            printf("%s KLD: %10.6f\n", quantile_names[k], cli_shown(r->kld_quantiles[k], 6));
+    for (size_t q = 0; q < EVAL_N_QUANTILES; q++)
+        if (q != UPPER_QUARTILE && q != LOWER_QUARTILE)
+            printf("%s KLD: %10.6f\n", quantile_names[q], cli_shown(r->kld_quantiles[q], 6));
 
     puts("\n====== Token probability statistics ======");
     printf("Mean    Δp: %6.3lf ± %5.3lf %%\n", cli_shown(100 * f->dp.value, 3),
            cli_shown(100 * f->dp.error, 3));
-    for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
-        printf("%s Δp: %6.3lf%%\n", quantile_names[k], cli_shown(100 * r->dp_quantiles[k], 3));
+    for (size_t q = 0; q < EVAL_N_QUANTILES; q++)
+        printf("%s Δp: %6.3lf%%\n", quantile_names[q], cli_shown(100 * r->dp_quantiles[q], 3));
     printf("RMS Δp    : %6.3lf ± %5.3lf %%\n", cli_shown(100 * f->rms_dp.value, 3),
            cli_shown(100 * f->rms_dp.error, 3));
     printf("Same top p: %6.3lf ± %5.3lf %%\n", cli_shown(100 * f->same_top.value, 3),
@@ -137,13 +137,13 @@ static void print_size(const char *whose, struct cli_model_size size)
 
 /* What llama-perplexity does not have. No line of it holds both "Mean" and "KLD": scripts count
  * on there being one. */
-static void print_more(const struct cli_comparison *c, size_t candidate)
+static void print_more(const struct cli_kld *k, size_t candidate)
 {
-    const struct eval_kld_result *r = &c->results[candidate];
+    const struct eval_kld_result *r = &k->results[candidate];
     puts("\n====== Further statistics ======");
     printf("KL(Q || base)  : %10.6lf ± %10.6lf\n", cli_shown(r->reverse_kld.value, 6),
            cli_shown(r->reverse_kld.error, 6));
-    if (c->settings->js)
+    if (k->settings->js)
         printf("Jensen-Shannon : %10.6lf ± %10.6lf\n", cli_shown(r->js.value, 6),
                cli_shown(r->js.error, 6));
     printf("Common top 5   : %6.3lf ± %5.3lf %%\n", 100 * r->common_5.value,
@@ -154,8 +154,9 @@ static void print_more(const struct cli_comparison *c, size_t candidate)
     print_ranks("base", &r->base_ranks);
     if (!isnan(r->bits_per_byte))
         printf("Bits per byte: %.6lf, base %.6lf\n", r->bits_per_byte, r->base_bits_per_byte);
-    print_size("Q", cli_model_size(&c->candidates[candidate]));
-    print_size("base", cli_base_size(&c->base));
+    print_size("Q", cli_model_size(&k->candidates[candidate]));
+    if (k->base.kind->size)
+        print_size("base", k->base.kind->size(&k->base));
     puts("Base's top p    tokens   divergence    RMS Δp   same top");
     for (size_t i = 0; i < EVAL_N_BUCKETS; i++) {
         const struct eval_kld_bucket *b = &r->buckets[i];
@@ -168,28 +169,28 @@ static void print_more(const struct cli_comparison *c, size_t candidate)
     }
 }
 
-static void print_curve(const struct cli_comparison *c, const struct eval_kld_result *r)
+static void print_curve(const struct cli_kld *k, const struct eval_kld_result *r)
 {
     puts("\nposition\tkld\tkld_error");
-    for (size_t i = 0; i < c->plan.n_scored; i++) {
+    for (size_t i = 0; i < k->windows.plan.n_scored; i++) {
         struct base_estimate kld = base_moments_estimate(&r->positions[i]);
-        printf("%zu\t%.9f\t%.9f\n", c->plan.first_scored + i, cli_shown(kld.value, 9),
+        printf("%zu\t%.9f\t%.9f\n", k->windows.plan.first_scored + i, cli_shown(kld.value, 9),
                cli_shown(kld.error, 9));
     }
 }
 
 /* A line each: the figures, then the text before the token and the token in angle brackets. */
-static void print_worst(const struct cli_comparison *c, size_t candidate)
+static void print_worst(const struct cli_kld *k, size_t candidate)
 {
-    const struct eval_kld_result *r = &c->results[candidate];
-    struct eval_kld_tables t = cli_comparison_tables(c, candidate);
-    struct cli_passages passages = {.tokenizer = model_tokenizer(cli_comparison_reader(c)),
-                                    .stream = &c->stream,
-                                    .plan = &c->plan};
+    const struct eval_kld_result *r = &k->results[candidate];
+    struct eval_kld_tables t = cli_kld_tables(k, candidate);
+    struct cli_passages passages = {.tokenizer = model_tokenizer(cli_kld_reader(k)),
+                                    .stream = &k->windows.stream,
+                                    .plan = &k->windows.plan};
     puts("\nwindow\tposition\tkld\tp_base\tp\ttext");
-    for (size_t k = 0; k < r->n_worst; k++) {
-        size_t w = r->worst[k].window, i = r->worst[k].index;
-        size_t position = c->plan.first_scored + i;
+    for (size_t n = 0; n < r->n_worst; n++) {
+        size_t w = r->worst[n].window, i = r->worst[n].index;
+        size_t position = k->windows.plan.first_scored + i;
         printf("%zu\t%zu\t%.6f\t%.6f\t%.6f\t", w, position,
                eval_table_row(t.candidate, EVAL_KL, w)[i],
                exp(eval_table_row(t.base, EVAL_LOG_PROB, w)[i]),
@@ -199,57 +200,57 @@ static void print_worst(const struct cli_comparison *c, size_t candidate)
     eval_spelling_free(&passages.spelling);
 }
 
-static void print_nonfinite(const struct cli_comparison *c, size_t candidate)
+static void print_nonfinite(const struct cli_kld *k, size_t candidate)
 {
-    const struct eval_nonfinite *n = &c->results[candidate].nonfinite;
+    const struct eval_nonfinite *n = &k->results[candidate].nonfinite;
     if (n->n)
         fprintf(stderr,
                 "assay: %s: %zu of %zu divergence%s %s not finite; the first is at window %zu, "
                 "position %zu\n",
-                c->candidates[candidate].path, n->n, c->results[candidate].n_tokens,
-                status_plural(c->results[candidate].n_tokens), n->n == 1 ? "is" : "are", n->window,
+                k->candidates[candidate].path, n->n, k->results[candidate].n_tokens,
+                status_plural(k->results[candidate].n_tokens), n->n == 1 ? "is" : "are", n->window,
                 n->position);
 }
 
-static void print_candidate(const struct cli_comparison *c, size_t i)
+static void print_candidate(const struct cli_kld *k, size_t i)
 {
-    const struct eval_kld_result *r = &c->results[i];
-    if (c->n_candidates > 1) {
-        printf("%sModel %zu of %zu: %s\n", i ? "\n" : "", i + 1, c->n_candidates,
-               c->candidates[i].path);
-        print_rows(c, i);
+    const struct eval_kld_result *r = &k->results[i];
+    if (k->n_candidates > 1) {
+        printf("%sModel %zu of %zu: %s\n", i ? "\n" : "", i + 1, k->n_candidates,
+               k->candidates[i].path);
+        print_rows(k, i);
     }
     if (r->n_windows == 0) {
-        printf("Incomplete: not one of %zu window%s\n", c->plan.n_windows,
-               status_plural(c->plan.n_windows));
+        printf("Incomplete: not one of %zu window%s\n", k->windows.plan.n_windows,
+               status_plural(k->windows.plan.n_windows));
         return;
     }
-    if (!c->settings->llama_compat || r->n_tokens >= COMPAT_LEAST_TOKENS) {
+    if (!k->settings->llama_compat || r->n_tokens >= COMPAT_LEAST_TOKENS) {
         print_perplexity_block(&r->figures);
         print_divergence_blocks(r);
     }
-    print_more(c, i);
-    if (c->settings->divergence.context_curve)
-        print_curve(c, r);
+    print_more(k, i);
+    if (k->settings->divergence.context_curve)
+        print_curve(k, r);
     if (r->n_worst)
-        print_worst(c, i);
-    print_nonfinite(c, i);
+        print_worst(k, i);
+    print_nonfinite(k, i);
     printf("\n%s estimate: PPL = %.4lf +/- %.5lf", r->complete ? "Final" : "Incomplete",
            cli_shown(r->figures.ppl.value, 4), cli_shown(r->figures.ppl.error, 5));
     if (!r->complete)
-        printf(" (%zu of %zu window%s)", r->n_windows, c->plan.n_windows,
-               status_plural(c->plan.n_windows));
+        printf(" (%zu of %zu window%s)", r->n_windows, k->windows.plan.n_windows,
+               status_plural(k->windows.plan.n_windows));
     putchar('\n');
 }
 
-void cli_kld_print_end(struct cli_comparison *c)
+void cli_kld_print_end(struct cli_evaluation *e)
 {
-    cli_progress_clear(&c->job.progress);
-    for (size_t i = 0; i < c->n_candidates; i++)
-        print_candidate(c, i);
+    const struct cli_kld *k = (const struct cli_kld *)e;
+    for (size_t i = 0; i < k->n_candidates; i++)
+        print_candidate(k, i);
     cli_flush();
-    size_t n_tokens = c->job.stats.n_inputs;
-    size_t n_models = c->n_candidates + (c->base.kind == CLI_BASE_MODEL);
+    size_t n_tokens = e->stats.n_inputs;
+    size_t n_models = k->n_candidates + !cli_base_has_rows(&k->base);
     fprintf(stderr, "assay: %zu token%s evaluated by %zu model%s in %.1f s\n", n_tokens,
-            status_plural(n_tokens), n_models, status_plural(n_models), c->job.stats.seconds);
+            status_plural(n_tokens), n_models, status_plural(n_models), e->stats.seconds);
 }

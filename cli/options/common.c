@@ -85,8 +85,8 @@ const struct cli_option cli_machine_table[] = {
     {.names = "-b --batch-size",
      CLI_COUNT,
      "N",
-     "tokens evaluated together, rounded up to whole windows (default: as many as take about "
-     "ten seconds)",
+     "tokens evaluated together, in whole windows or sequences, one at least (default: as many "
+     "as take about 15 seconds)",
      MACHINE(n_batch),
      1,
      ANY,
@@ -96,9 +96,8 @@ const struct cli_option cli_machine_table[] = {
      "NAME",
      "what computes: cpu (default), cuda or cuda:N, auto (CUDA if there is a device, else the "
      "CPU); "
-     "several, with commas (cuda:0,cuda:1), share the windows out: the same bits, each with its "
-     "own "
-     "copy of the weights; not for choice tasks, score and check",
+     "several, with commas (cuda:0,cuda:1), share the work: the same bits, each with its own copy "
+     "of the weights",
      MACHINE(device),
      .env = "LLAMA_ARG_DEVICE"},
     {.names = "-ngl --gpu-layers --n-gpu-layers",
@@ -147,5 +146,19 @@ const struct cli_option cli_machine_table[] = {
      .choices = "high exact fast",
      .env = "ASSAY_PRECISION"},
 
+    {0},
+};
+
+#define EVALUATE(member) offsetof(struct cli_evaluate_settings, member)
+
+const struct cli_option cli_evaluate_table[] = {
+    {.names = "--state",
+     CLI_TEXT,
+     "FILE",
+     "keep a journal of what is finished; the same command goes on where a killed run stopped",
+     EVALUATE(state_file)},
+    {.type = CLI_GROUP, .group = cli_output_table, .offset = EVALUATE(output)},
+
+    {.type = CLI_GROUP, .group = cli_machine_table, .offset = EVALUATE(machine)},
     {0},
 };

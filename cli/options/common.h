@@ -48,6 +48,14 @@ void cli_machine_defaults(struct cli_machine_settings *settings);
 /** The word of --precision. */
 const char *cli_precision_name(int precision);
 
+/** What every command that evaluates takes beside its own: --state, output, machine. */
+struct cli_evaluate_settings {
+    const char *state_file;
+    struct cli_output_settings output;
+    struct cli_machine_settings machine;
+};
+extern const struct cli_option cli_evaluate_table[];
+
 /* options_model.c: -m, of "Input", and "Model". */
 
 extern const struct cli_option cli_model_file_table[]; /* const char *: -m, required */
@@ -90,7 +98,6 @@ struct cli_divergence_settings {
 extern const struct cli_option cli_divergence_table[];
 
 extern const struct cli_option cli_per_token_table[]; /* const char *: --per-token */
-extern const struct cli_option cli_state_table[];     /* const char *: --state */
 extern const struct cli_option cli_force_table[];     /* bool: --force */
 
 /* options_foreign.c */

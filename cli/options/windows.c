@@ -72,14 +72,6 @@ const struct cli_option cli_divergence_table[] = {
     {0},
 };
 
-const struct cli_option cli_state_table[] = {
-    {.names = "--state",
-     CLI_TEXT,
-     "FILE",
-     "keep a journal of what is finished; the same command goes on where a killed run stopped"},
-    {0},
-};
-
 const struct cli_option cli_force_table[] = {
     {.names = "--force", CLI_ON, NULL, "the file to be recorded may replace one"},
     {0},

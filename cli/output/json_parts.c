@@ -16,7 +16,7 @@ static const char *const bos_names[] = {
     [EVAL_BOS_IN_FRONT] = "in-front",
 };
 
-void base_json_begin_document(struct base_json *json, const char *schema)
+void cli_json_begin_document(struct base_json *json, const char *schema)
 {
     base_json_begin(json);
     base_json_text(json, json->root, "schema", schema);
@@ -80,12 +80,12 @@ void cli_json_add_model_settings(struct base_json *json, cJSON *o,
     add_forced(json, o, "yarn_beta_slow", s->yarn_beta_slow);
 }
 
-void cli_json_add_arithmetic(struct base_json *json, cJSON *o, const struct cli_machine_settings *s,
-                             const struct kern_backend *backend)
+void cli_json_add_arithmetic(struct base_json *json, cJSON *o, const struct cli_evaluation *e)
 {
+    const struct cli_machine_settings *s = &e->settings->machine;
     base_json_text(json, o, "precision", cli_precision_name(s->precision));
     base_json_text(json, o, "gemm", s->gemm == CLI_GEMM_OPENBLAS ? "openblas" : "own");
-    base_json_text(json, o, "products", kern_describe(backend).products);
+    base_json_text(json, o, "products", kern_describe(e->backends.items[0]).products);
     base_json_flag(json, o, "bit_stable", s->gemm == CLI_GEMM_OWN);
 }
 
@@ -135,13 +135,14 @@ cJSON *cli_json_add_input(struct base_json *json, const struct eval_text *input)
     return o;
 }
 
-cJSON *cli_json_add_text(struct base_json *json, const struct eval_text *text,
-                         const struct eval_stream *stream, const struct eval_plan *plan,
+cJSON *cli_json_add_text(struct base_json *json, const struct cli_windows *w,
                          const struct model_tokenizer *tokenizer)
 {
-    if (*text->sha256) {
-        cJSON *o = cli_json_add_input(json, text);
-        base_json_flag(json, o, "newline_dropped", text->newline_dropped);
+    const struct eval_stream *stream = &w->stream;
+    const struct eval_plan *plan = &w->plan;
+    if (*w->text.sha256) {
+        cJSON *o = cli_json_add_input(json, &w->text);
+        base_json_flag(json, o, "newline_dropped", w->text.newline_dropped);
     } else
         base_json_text(json, json->root, "text", NULL);
 
@@ -217,34 +218,33 @@ static void add_asked(struct base_json *json, cJSON *run, const struct cli_machi
     base_json_text(json, run, "asked_isa", isas[s->isa]);
 }
 
-cJSON *cli_json_add_run(struct base_json *json, const struct cli_job *job,
-                        const struct cli_text_settings *text, const struct eval_journal *journal)
+cJSON *cli_json_add_run(struct base_json *json, const struct cli_evaluation *e)
 {
+    const struct eval_run_stats *stats = &e->stats;
     char started[32] = "";
     struct tm utc;
-    if (gmtime_r(&job->started, &utc))
+    if (gmtime_r(&e->started, &utc))
         strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc);
     struct rusage usage = {0};
     getrusage(RUSAGE_SELF, &usage);
 
     cJSON *run = base_json_object(json, json->root, "run");
-    base_json_text(json, run, "text_file", text->binary_file ? text->binary_file : text->text_file);
-    base_json_text(json, run, "state_file", journal ? eval_journal_path(journal) : NULL);
-    base_json_uint(json, run, "n_resumed", job->stats.n_resumed);
+    base_json_text(json, run, "text_file", e->text_file);
+    base_json_text(json, run, "state_file", e->journal ? eval_journal_path(e->journal) : NULL);
+    base_json_uint(json, run, "n_resumed", stats->n_resumed);
     base_json_text(json, run, "started", started);
-    base_json_real(json, run, "seconds_to_load", job->seconds_to_load + job->stats.seconds_to_open);
-    base_json_real(json, run, "seconds", job->stats.seconds);
-    base_json_real(json, run, "seconds_forward", job->stats.times.forward);
-    base_json_real(json, run, "seconds_head", job->stats.times.head);
-    add_phases(json, run, &job->backends);
-    base_json_uint(json, run, "n_inputs", job->stats.n_inputs);
-    base_json_real(json, run, "tokens_per_second",
-                   (double)job->stats.n_inputs / job->stats.seconds);
-    base_json_uint(json, run, "n_batches", job->stats.n_batches);
-    add_asked(json, run, job->machine);
-    base_json_uint(json, run, "max_batch_tokens", job->stats.max_batch_tokens);
-    add_devices(json, run, &job->backends);
-    base_json_real(json, run, "memory_bound_bytes", job->memory.total);
+    base_json_real(json, run, "seconds_to_load", e->seconds_to_load + stats->seconds_to_open);
+    base_json_real(json, run, "seconds", stats->seconds);
+    base_json_real(json, run, "seconds_forward", stats->times.forward);
+    base_json_real(json, run, "seconds_head", stats->times.head);
+    add_phases(json, run, &e->backends);
+    base_json_uint(json, run, "n_inputs", stats->n_inputs);
+    base_json_real(json, run, "tokens_per_second", (double)stats->n_inputs / stats->seconds);
+    base_json_uint(json, run, "n_batches", stats->n_batches);
+    add_asked(json, run, &e->settings->machine);
+    base_json_uint(json, run, "max_batch_tokens", stats->max_batch_tokens);
+    add_devices(json, run, &e->backends);
+    base_json_real(json, run, "memory_bound_bytes", e->memory.total);
     base_json_int(json, run, "memory_peak_bytes", usage.ru_maxrss * INT64_C(1024));
     add_versions(json, run);
     return run;

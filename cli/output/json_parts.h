@@ -3,16 +3,15 @@
 #define CLI_OUTPUT_JSON_PARTS_H
 
 #include "base/json/build.h"
-#include "cli/session/job.h"
-#include "cli/session/setup.h"
+#include "cli/evaluate.h"
+#include "cli/session/windows.h"
 #include "eval/metrics/kld.h"
-#include "eval/run/run.h"
 
 /** The version of all documents: `schema_version`. */
 enum { CLI_SCHEMA_VERSION = 1 };
 
 /** Begin a document of this schema, at this version. */
-void base_json_begin_document(struct base_json *json, const char *schema);
+void cli_json_begin_document(struct base_json *json, const char *schema);
 /** Write it and release it. Fails: as base_json_write. */
 enum status cli_json_end_document(struct base_json *json, struct base_file *file,
                                   struct status_why *why);
@@ -27,8 +26,7 @@ void cli_json_add_model_settings(struct base_json *json, cJSON *settings,
                                  const struct cli_model_settings *model);
 /** What the bits of a result depend on: what was asked for, and what products are made of. */
 void cli_json_add_arithmetic(struct base_json *json, cJSON *settings,
-                             const struct cli_machine_settings *machine,
-                             const struct kern_backend *backend);
+                             const struct cli_evaluation *e);
 
 /** An object about a model: identity, size, remarks. Returns it. */
 cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key,
@@ -41,8 +39,7 @@ cJSON *cli_json_add_input(struct base_json *json, const struct eval_text *input)
  * Objects `text` (null where there was none: sha256 is ""), `tokens` and, without their sums, the
  * numbers of `windows`, which is returned.
  */
-cJSON *cli_json_add_text(struct base_json *json, const struct eval_text *text,
-                         const struct eval_stream *stream, const struct eval_plan *plan,
+cJSON *cli_json_add_text(struct base_json *json, const struct cli_windows *windows,
                          const struct model_tokenizer *tokenizer);
 
 /** The object `nonfinite`: how many scores are not finite, and which is the first. Returns it. */
@@ -63,11 +60,7 @@ cJSON *cli_json_distribution(struct base_json *json, cJSON *parent, const char *
 void cli_json_add_curve(struct base_json *json, cJSON *parent, const struct eval_plan *plan,
                         const struct base_moments *positions);
 
-/**
- * The object `run`: whatever may differ from run to run and machine to machine. Returns it.
- * journal: of --state, or NULL.
- */
-cJSON *cli_json_add_run(struct base_json *json, const struct cli_job *job,
-                        const struct cli_text_settings *text, const struct eval_journal *journal);
+/** The object `run`: what may differ from run to run and machine to machine. Returns it. */
+cJSON *cli_json_add_run(struct base_json *json, const struct cli_evaluation *e);
 
 #endif

@@ -2,21 +2,21 @@
 #include "cli/perplexity/options.h"
 
 /* Where a row's setting lives. */
-#define AT(member) offsetof(struct cli_perplexity, member)
+#define AT(member) offsetof(struct cli_perplexity_settings, member)
 
 enum { ANY = INT32_MAX };
 
 void cli_perplexity_defaults(void *opaque)
 {
-    struct cli_perplexity *settings = opaque;
-    *settings = (struct cli_perplexity){
+    struct cli_perplexity_settings *settings = opaque;
+    *settings = (struct cli_perplexity_settings){
         .hellaswag_tasks = -1,
         .winogrande_tasks = -1,
         .multiple_choice_tasks = -1,
     };
     cli_window_defaults(&settings->windows);
     cli_model_defaults(&settings->load);
-    cli_machine_defaults(&settings->machine);
+    cli_machine_defaults(&settings->evaluate.machine);
 }
 
 const struct cli_option cli_perplexity_table[] = {
@@ -133,10 +133,7 @@ const struct cli_option cli_perplexity_table[] = {
      NULL,
      "print the mean negative log-probability by position",
      AT(context_curve)},
-    {.type = CLI_GROUP, .group = cli_state_table, .offset = AT(state_file)},
-    {.type = CLI_GROUP, .group = cli_output_table, .offset = AT(output)},
-
-    {.type = CLI_GROUP, .group = cli_machine_table, .offset = AT(machine)},
+    {.type = CLI_GROUP, .group = cli_evaluate_table, .offset = AT(evaluate)},
     {.type = CLI_GROUP, .group = cli_foreign_table},
     {0},
 };

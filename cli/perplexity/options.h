@@ -10,7 +10,7 @@ enum cli_protocol { CLI_PROTOCOL_DEFAULT, CLI_PROTOCOL_FIXED };
 
 enum cli_record_format { CLI_RECORD_LOGITS, CLI_RECORD_COMPACT };
 
-struct cli_perplexity {
+struct cli_perplexity_settings {
     const char *model;
     struct cli_text_settings text;
     /* evaluation */
@@ -20,6 +20,7 @@ struct cli_perplexity {
     bool kl_divergence;    /* compare with base_file, else record it */
     const char *base_file; /* NULL: neither */
     /* assay record: what base_file is to be; others record CLI_RECORD_LOGITS */
+    bool is_record;
     int record_format;
     int hidden; /* enum eval_compact_kind */
     bool head_by_path;
@@ -30,13 +31,12 @@ struct cli_perplexity {
     struct cli_model_settings load;
     /* output */
     int64_t output_type;
-    const char *per_token_file, *per_task_file, *state_file;
+    const char *per_token_file, *per_task_file;
     bool context_curve;
-    struct cli_output_settings output;
-    struct cli_machine_settings machine;
+    struct cli_evaluate_settings evaluate;
 };
 
-/** As if no option had been given. settings: a struct cli_perplexity. */
+/** As if no option had been given. settings: a struct cli_perplexity_settings. */
 void cli_perplexity_defaults(void *settings);
 
 /** Ends with an empty row. */

@@ -1,15 +1,15 @@
 /* assay record: a model's rows into a file, for comparisons without the model. */
 #include "cli/commands.h"
-#include "cli/perplexity/evaluation.h"
-#include "cli/session/outputs.h"
+#include "cli/perplexity/perplexity.h"
 
 /* Where a row's setting lives: recording is assay perplexity with other options. */
-#define AT(member) offsetof(struct cli_perplexity, member)
+#define AT(member) offsetof(struct cli_perplexity_settings, member)
 
 static void record_defaults(void *settings)
 {
-    struct cli_perplexity *s = settings;
+    struct cli_perplexity_settings *s = settings;
     cli_perplexity_defaults(s);
+    s->is_record = true;
     s->record_format = CLI_RECORD_COMPACT;
 }
 
@@ -54,42 +54,26 @@ static const struct cli_option record_table[] = {
     {.type = CLI_GROUP, .group = cli_model_table, .offset = AT(load)},
 
     {.type = CLI_HEADING, .help = "Output"},
-    {.type = CLI_GROUP, .group = cli_state_table, .offset = AT(state_file)},
-    {.type = CLI_GROUP, .group = cli_output_table, .offset = AT(output)},
-
-    {.type = CLI_GROUP, .group = cli_machine_table, .offset = AT(machine)},
+    {.type = CLI_GROUP, .group = cli_evaluate_table, .offset = AT(evaluate)},
     {.type = CLI_GROUP, .group = cli_foreign_table},
     {0},
 };
-
-/* No output may be a file that is read, or another output. */
-static enum status check_outputs(const struct cli_perplexity *s, struct status_why *why)
-{
-    const struct cli_named_file outputs[] = {
-        {"-o", s->base_file}, {"--json", s->output.json_file}, {"--state", s->state_file}};
-    const struct cli_named_file inputs[] = {
-        {"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}};
-    return cli_outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs,
-                             sizeof inputs / sizeof *inputs, why);
-}
 
 static enum status run_record(const void *settings, const struct cli_args *args,
                               struct status_why *why)
 {
     (void)args;
-    const struct cli_perplexity *s = settings;
+    const struct cli_perplexity_settings *s = settings;
     enum status status = cli_text_check(&s->text, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = cli_window_check(&s->windows, why);
     bool about_hidden = s->head_by_path || s->hidden != EVAL_COMPACT_F32;
-    if (status == STATUS_OK && s->record_format == CLI_RECORD_LOGITS && about_hidden)
+    if (!status && s->record_format == CLI_RECORD_LOGITS && about_hidden)
         status = status_fail(why, STATUS_USAGE,
                              "--hidden and --head-by-path go with --format compact only");
-    if (status == STATUS_OK)
-        status = check_outputs(s, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = cli_model_check(&s->load, why);
-    return status == STATUS_OK ? cli_evaluation_run(s, why) : status;
+    return status ? status : cli_perplexity_run(s, why);
 }
 
 const struct cli_command cli_command_record = {

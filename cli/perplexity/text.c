@@ -2,103 +2,101 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/text/escape.h"
 #include "cli/output/printable.h"
-#include "cli/perplexity/evaluation.h"
+#include "cli/perplexity/perplexity.h"
 #include "cli/run.h"
 
-void cli_report_beginning(const struct cli_evaluation *e)
+void cli_perplexity_print_beginning(const struct cli_evaluation *e)
 {
-    struct eval_task task = cli_evaluation_task(e);
-    size_t batch = eval_run_batch_tokens(&task, &e->run_options);
+    const struct eval_plan *plan = &((const struct cli_perplexity *)e)->windows.plan;
+    size_t batch = e->units->most.n_tokens;
     fprintf(stderr,
             "perplexity: calculating perplexity over %zu chunks, n_ctx=%zu, batch_size=%zu, "
             "n_seq=%zu\n",
-            e->plan.n_windows, e->plan.window, batch, batch / e->plan.n_inputs);
-    cli_print_memory(&e->job.memory, 1);
+            plan->n_windows, plan->window, batch, batch / plan->n_inputs);
 }
 
-void cli_report_window(struct cli_evaluation *e, size_t w)
+void cli_perplexity_print_window(struct cli_evaluation *e, size_t w)
 {
-    eval_tally_add(&e->tally, &e->plan, &e->stream, &e->table, w);
-    struct eval_figures f = eval_tally_figures(&e->tally, e->plan.options.protocol);
-    cli_progress_clear(&e->job.progress);
-    if (e->settings->output_type == 0) {
+    struct cli_perplexity *p = (struct cli_perplexity *)e;
+    const struct eval_plan *plan = &p->windows.plan;
+    eval_tally_add(&p->tally, plan, &p->windows.stream, p->windows.tables, w);
+    struct eval_figures f = eval_tally_figures(&p->tally, plan->options.protocol);
+    if (p->settings->output_type == 0) {
         printf("[%zu]%.4lf,", w + 1, cli_unsigned_nan(f.ppl));
-        cli_progress_line_open(&e->job.progress);
+        cli_progress_line_open(&e->progress);
     } else {
-        printf("%8zu  %.4lf  %4lf  %4lf\n", eval_plan_offset(&e->plan, w), cli_unsigned_nan(f.ppl),
+        printf("%8zu  %.4lf  %4lf  %4lf\n", eval_plan_offset(plan, w), cli_unsigned_nan(f.ppl),
                cli_unsigned_nan(f.nll), cli_unsigned_nan(f.nll_error));
     }
     cli_flush();
 }
 
-static void print_curve(const struct cli_evaluation *e)
+static void print_curve(const struct cli_perplexity *p)
 {
     puts("position\tnll\tnll_error");
-    for (size_t i = 0; i < e->curve.n_positions; i++)
-        printf("%zu\t%.6f\t%.6f\n", e->plan.first_scored + i, cli_unsigned_nan(e->curve.nll[i]),
-               cli_unsigned_nan(e->curve.nll_error[i]));
+    for (size_t i = 0; i < p->curve.n_positions; i++)
+        printf("%zu\t%.6f\t%.6f\n", p->windows.plan.first_scored + i,
+               cli_unsigned_nan(p->curve.nll[i]), cli_unsigned_nan(p->curve.nll_error[i]));
 }
 
 /* The first score that is not finite, by name. */
-static void print_nonfinite(const struct cli_evaluation *e)
+static void print_nonfinite(const struct cli_perplexity *p)
 {
-    const struct eval_nonfinite *n = &e->result.nonfinite;
+    const struct eval_nonfinite *n = &p->result.nonfinite;
     char bytes[64], text[4 * sizeof bytes + 1];
     size_t n_bytes =
-        model_token_bytes(model_tokenizer(e->model.model), n->token, bytes, sizeof bytes);
+        model_token_bytes(model_tokenizer(p->model.model), n->token, bytes, sizeof bytes);
     size_t n_text =
         base_escape(text, sizeof text - 1, bytes, n_bytes < sizeof bytes ? n_bytes : sizeof bytes);
     text[n_text] = '\0';
     fprintf(stderr,
             "assay: %zu of %zu score%s %s not finite; the first is that of token %" PRId32
             " '%s' at window %zu, position %zu\n",
-            n->n, e->result.n_tokens, status_plural(e->result.n_tokens), n->n == 1 ? "is" : "are",
+            n->n, p->result.n_tokens, status_plural(p->result.n_tokens), n->n == 1 ? "is" : "are",
             n->token, text, n->window, n->position);
     printf("Finite scores alone: exp(mean NLL) %.4lf over %zu of %zu token%s, no perplexity of the "
            "text\n",
-           cli_unsigned_nan(e->result.finite_ppl), e->result.n_tokens - n->n, e->result.n_tokens,
-           status_plural(e->result.n_tokens));
+           cli_unsigned_nan(p->result.finite_ppl), p->result.n_tokens - n->n, p->result.n_tokens,
+           status_plural(p->result.n_tokens));
 }
 
-static void print_estimate(FILE *to, const struct cli_evaluation *e)
+static void print_estimate(FILE *to, const struct cli_perplexity *p)
 {
-    const struct eval_figures *f = &e->result.figures;
-    if (e->result.complete)
+    const struct eval_figures *f = &p->result.figures;
+    if (p->result.complete)
         fprintf(to, "Final estimate: PPL = %.4lf +/- %.5lf\n", cli_unsigned_nan(f->ppl),
                 cli_unsigned_nan(f->ppl_error));
-    else if (e->result.n_windows)
+    else if (p->result.n_windows)
         fprintf(to, "Incomplete estimate: PPL = %.4lf +/- %.5lf (%zu of %zu window%s)\n",
-                cli_unsigned_nan(f->ppl), cli_unsigned_nan(f->ppl_error), e->result.n_windows,
-                e->plan.n_windows, status_plural(e->plan.n_windows));
+                cli_unsigned_nan(f->ppl), cli_unsigned_nan(f->ppl_error), p->result.n_windows,
+                p->windows.plan.n_windows, status_plural(p->windows.plan.n_windows));
     else
-        fprintf(to, "Incomplete: not one of %zu window%s\n", e->plan.n_windows,
-                status_plural(e->plan.n_windows));
+        fprintf(to, "Incomplete: not one of %zu window%s\n", p->windows.plan.n_windows,
+                status_plural(p->windows.plan.n_windows));
 }
 
-void cli_report_end(struct cli_evaluation *e)
+void cli_perplexity_print_end(struct cli_evaluation *e)
 {
-    const struct eval_perplexity_result *r = &e->result;
-    cli_progress_clear(&e->job.progress);
-    if (e->settings->output_type == 0 && r->n_windows &&
-        !(e->job.progress.shared && !e->job.progress.line_open))
+    const struct cli_perplexity *p = (const struct cli_perplexity *)e;
+    const struct eval_perplexity_result *r = &p->result;
+    if (p->settings->output_type == 0 && r->n_windows &&
+        !(e->progress.shared && !e->progress.line_open))
         putchar('\n');
-    if (e->curve.n_positions)
-        print_curve(e);
+    if (p->curve.n_positions)
+        print_curve(p);
     printf("Tokens scored: %zu in %zu window%s\n", r->n_tokens, r->n_windows,
            status_plural(r->n_windows));
     if (r->n_bytes > 0)
         printf("Bits per byte: %.6f over %.0f bytes\n", cli_unsigned_nan(r->bits_per_byte),
                r->n_bytes);
     if (r->nonfinite.n)
-        print_nonfinite(e);
-    print_estimate(stdout, e);
+        print_nonfinite(p);
+    print_estimate(stdout, p);
     cli_flush();
-
-    cli_job_print_speed(&e->job);
+    cli_print_speed(e);
     if (!cli_same_stream())
-        print_estimate(stderr, e);
+        print_estimate(stderr, p);
 }

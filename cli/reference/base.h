@@ -1,4 +1,8 @@
-/** What models are compared with: another model, or a file of rows that one left behind. */
+/**
+ * What models are compared with. A base is of one of three kinds, each a table of functions in a
+ * file of its own: a model that is evaluated in step with the others, or a file of the rows that
+ * one left behind (compact, or llama-perplexity's base-logits file).
+ */
 #ifndef CLI_REFERENCE_BASE_H
 #define CLI_REFERENCE_BASE_H
 
@@ -10,32 +14,7 @@
 #include "eval/reference/compact_source.h"
 #include "eval/reference/logits_source.h"
 
-enum cli_base_kind {
-    CLI_BASE_MODEL,  /* a GGUF file, evaluated in step with the others */
-    CLI_BASE_LOGITS, /* a base-logits file: eval/reference/logits_file.h */
-    CLI_BASE_COMPACT /* a compact base: eval/reference/compact_file.h */
-};
-
-/** Zero-initialise; release with cli_base_close(). */
-struct cli_base {
-    enum cli_base_kind kind;
-    const char *path; /* as it was given; borrowed */
-    struct cli_model model;
-    struct eval_logits_file logits;
-    struct eval_compact_file compact;
-    struct cli_description description; /* the compact base's */
-    struct cli_model head;              /* the model that has the compact base's head, if it is
-                                           elsewhere */
-    struct eval_compact_reading compact_reading;
-    char id[BASE_HEX]; /* of a file of rows; a model has its own */
-    char sha256[BASE_HEX];
-    double step; /* of the codes: see eval_logits_step */
-    struct eval_logits_reading reading;
-    struct eval_row_source source; /* of a file of rows, once cli_base_place has been called */
-};
-
-/** What a file is, by its first bytes. Whatever is nothing else is taken for a model. */
-enum cli_base_kind cli_base_recognise(const char *path);
+struct cli_base;
 
 /** How a base is opened. */
 struct cli_base_options {
@@ -43,66 +22,87 @@ struct cli_base_options {
     bool hash;                             /* also the SHA-256 of all of its bytes */
 };
 
-/** Open it, as its kind says. Fails: as cli_model_open and eval_logits_open. */
+/** A kind of base. Functions that a file of rows alone has are NULL for a model. */
+struct cli_base_kind {
+    const char *name; /* in documents */
+
+    /** Fill in what the kind has. The caller closes it, also after a failure. */
+    enum status (*open)(struct cli_base *base, const struct cli_base_options *options,
+                        struct status_why *why);
+    void (*close)(struct cli_base *base);
+    /** Whether a model can be compared with it: the vocabulary, BOS. Fails: STATUS_FORMAT. */
+    enum status (*check)(const struct cli_base *base, const struct model *candidate,
+                         struct status_why *why);
+    /** Size of its tensors. NULL: it is not known. */
+    struct cli_model_size (*size)(const struct cli_base *base);
+    /** The members of the object `base`. */
+    void (*add_json)(struct base_json *json, cJSON *o, const struct cli_base *base);
+
+    /** Its tokens. Fails: STATUS_MEMORY. */
+    enum status (*tokens)(const struct cli_base *base, struct eval_stream *stream,
+                          struct status_why *why);
+    /** What it says of the text; NULL: nothing. Release with eval_text_free. */
+    struct eval_text (*text)(const struct cli_base *base);
+    /** Make base->source for the windows of a plan over its tokens. See cli_base_use. */
+    enum status (*use)(struct cli_base *base, const struct eval_plan *plan, bool llama_compat,
+                       struct status_why *why);
+    /** What its rows cannot say, on standard error. */
+    void (*print_limits)(const struct cli_base *base, const struct cli_machine_settings *machine);
+};
+
+extern const struct cli_base_kind cli_base_model, cli_base_logits, cli_base_compact;
+
+/** Zero-initialise; release with cli_base_close(). */
+struct cli_base {
+    const struct cli_base_kind *kind;
+    const char *path; /* as it was given; borrowed */
+
+    struct cli_model model; /* of a model; of a compact base the one that has its head, if it is
+                               elsewhere */
+
+    /* Of a file of rows. */
+
+    char id[BASE_HEX], sha256[BASE_HEX]; /* a model has its own */
+    size_t n_ctx, n_windows;
+    struct eval_row_source source; /* once cli_base_use has been called */
+
+    struct eval_logits_file logits;
+    double step; /* of the codes: see eval_logits_step */
+    struct eval_logits_reading logits_reading;
+
+    struct eval_compact_file compact;
+    struct cli_description description;
+    struct eval_compact_reading compact_reading;
+};
+
+/** What a file is, by its first bytes. Whatever is nothing else is taken for a model. */
+const struct cli_base_kind *cli_base_recognise(const char *path);
+
+/** Open it, as its kind says. Fails: as cli_model_open, eval_logits_open, eval_compact_open. */
 enum status cli_base_open(struct cli_base *out, const char *path,
                           const struct cli_base_options *options, struct status_why *why);
 void cli_base_close(struct cli_base *base);
 
-/** Where the tokens come from: with a file of rows it is the file, else the text. */
-bool cli_base_has_tokens(const struct cli_base *base);
+/** Whether it is a file of rows: tokens and windows are then its own. */
+bool cli_base_has_rows(const struct cli_base *base);
 
 /**
- * Whether a model can be compared with the base: the vocabulary, BOS.
- * Fails: as eval_check_same_vocab; STATUS_FORMAT.
+ * The tokens of a file of rows, and the limits of a plan over them.
+ * plan->n_ctx: in: what was asked for, 0 for nothing; out: the base's.
+ * Fails: STATUS_USAGE (another context size was asked for, windows that it has not), STATUS_MEMORY.
  */
-enum status cli_base_check(const struct cli_base *base, const struct model *candidate,
-                           struct status_why *why);
-
-/**
- * The tokens and the context size of a base that has them.
- * n_ctx: in: what was asked for, 0 for nothing; out: the base's.
- * Fails: STATUS_USAGE (another context size was asked for), STATUS_MEMORY.
- */
-enum status cli_base_tokens(const struct cli_base *base, struct eval_stream *stream, size_t *n_ctx,
-                            struct status_why *why);
-
-/** What a base that has the tokens says of the text. Release with eval_text_free. */
-struct eval_text cli_base_text(const struct cli_base *base);
-
-/** Size of the base's tensors; n_weights 0 where it is not known. */
-struct cli_model_size cli_base_size(const struct cli_base *base);
-
-/**
- * Limit a plan to the windows that a base has rows of. Fails: STATUS_USAGE (it has none of
- * them).
- */
-enum status cli_base_limit(const struct cli_base *base, struct eval_plan_options *plan,
-                           struct status_why *why);
+enum status cli_base_tokens(const struct cli_base *base, struct eval_stream *stream,
+                            struct eval_plan_options *plan, struct status_why *why);
 
 /**
  * Make the source of rows for the windows of a plan over cli_base_tokens'; nothing for a model.
  * llama_compat: without the tokens that llama.cpp leaves out.
  * Fails: STATUS_FORMAT (windows that are not whole in the file), STATUS_MEMORY.
  */
-enum status cli_base_place(struct cli_base *base, const struct eval_plan *plan, bool llama_compat,
-                           struct status_why *why);
-
-/** What a file's rows cannot say, on standard error; nothing for a model. */
-void cli_base_print_floor(const struct cli_base *base, const struct cli_machine_settings *machine);
+enum status cli_base_use(struct cli_base *base, const struct eval_plan *plan, bool llama_compat,
+                         struct status_why *why);
 
 /** The object `base`: kind, identity. */
 void cli_base_add_json(struct base_json *json, cJSON *parent, const struct cli_base *base);
-
-/* compact_base.c: the compact base's part of the above. */
-
-enum status cli_compact_open(struct cli_base *base, const struct cli_base_options *options,
-                             struct status_why *why);
-enum status cli_compact_check(const struct cli_base *base, const struct model *candidate,
-                              struct status_why *why);
-enum status cli_compact_place(struct cli_base *base, const struct eval_plan *plan,
-                              struct status_why *why);
-void cli_compact_add_json(struct base_json *json, cJSON *o, const struct cli_base *base);
-void cli_compact_print_floor(const struct cli_base *base,
-                             const struct cli_machine_settings *machine);
 
 #endif

@@ -14,15 +14,15 @@ static enum status open_head(struct cli_base *base, const struct cli_base_option
 {
     struct eval_compact_file *file = &base->compact;
     enum status status =
-        cli_model_open(&base->head, file->head_path, options->load, false, false, why);
+        cli_model_open(&base->model, file->head_path, options->load, false, false, why);
     if (status != STATUS_OK) {
         status_context(why, "%s: its head is elsewhere", file->name);
         return status;
     }
-    return eval_compact_take_head(file, base->head.model, base->head.id, why);
+    return eval_compact_take_head(file, base->model.model, base->model.id, why);
 }
 
-enum status cli_compact_open(struct cli_base *base, const struct cli_base_options *options,
+static enum status open_file(struct cli_base *base, const struct cli_base_options *options,
                              struct status_why *why)
 {
     struct eval_compact_file *file = &base->compact;
@@ -39,24 +39,50 @@ enum status cli_compact_open(struct cli_base *base, const struct cli_base_option
         status = base_sha256(base->sha256, file->bytes, file->n_bytes, why);
     if (status == STATUS_OK && file->layout.by_path)
         status = open_head(base, options, why);
+    base->n_ctx = (size_t)file->layout.n_ctx;
+    base->n_windows = (size_t)file->layout.n_windows;
     return status;
 }
 
-enum status cli_compact_check(const struct cli_base *base, const struct model *candidate,
-                              struct status_why *why)
+static void close_file(struct cli_base *base)
+{
+    eval_compact_source_close(&base->compact_reading);
+    eval_compact_close(&base->compact);
+    cli_description_free(&base->description);
+}
+
+static enum status check(const struct cli_base *base, const struct model *candidate,
+                         struct status_why *why)
 {
     /* The model that the head is in can name the first token that differs; the file cannot. */
     enum status status = STATUS_OK;
-    if (base->head.model)
-        status = eval_check_same_vocab(base->head.model, candidate, why);
+    if (base->model.model)
+        status = eval_check_same_vocab(base->model.model, candidate, why);
     if (status == STATUS_OK)
         status = eval_compact_check_vocab(&base->compact, candidate, why);
     return status;
 }
 
-enum status cli_compact_place(struct cli_base *base, const struct eval_plan *plan,
-                              struct status_why *why)
+static struct cli_model_size size(const struct cli_base *base)
 {
+    return cli_description_size(&base->description);
+}
+
+static enum status tokens(const struct cli_base *base, struct eval_stream *stream,
+                          struct status_why *why)
+{
+    return eval_compact_stream(stream, &base->compact, why);
+}
+
+static struct eval_text text(const struct cli_base *base)
+{
+    return cli_description_text(&base->description);
+}
+
+static enum status use(struct cli_base *base, const struct eval_plan *plan, bool llama_compat,
+                       struct status_why *why)
+{
+    (void)llama_compat; /* a compact base has all tokens */
     return eval_compact_source_open(&base->source, &base->compact_reading, &base->compact,
                                     plan->options.skip_windows, why);
 }
@@ -72,7 +98,7 @@ static struct eval_compact_error error_of(const struct eval_compact_file *file)
     return sum;
 }
 
-void cli_compact_add_json(struct base_json *json, cJSON *o, const struct cli_base *base)
+static void add_json(struct base_json *json, cJSON *o, const struct cli_base *base)
 {
     const struct eval_compact_layout *l = &base->compact.layout;
     struct eval_compact_error error = error_of(&base->compact);
@@ -88,8 +114,7 @@ void cli_compact_add_json(struct base_json *json, cJSON *o, const struct cli_bas
     cli_description_add_model(json, o, &base->description);
 }
 
-void cli_compact_print_floor(const struct cli_base *base,
-                             const struct cli_machine_settings *machine)
+static void print_limits(const struct cli_base *base, const struct cli_machine_settings *machine)
 {
     const char *recorded = cli_description_precision(&base->description);
     const char *used = cli_precision_name(machine->precision);
@@ -106,3 +131,16 @@ void cli_compact_print_floor(const struct cli_base *base,
             "by %.2g in the worst row\n",
             base->path, eval_compact_error_rms(&error), error.largest);
 }
+
+const struct cli_base_kind cli_base_compact = {
+    .name = "compact",
+    .open = open_file,
+    .close = close_file,
+    .check = check,
+    .size = size,
+    .add_json = add_json,
+    .tokens = tokens,
+    .text = text,
+    .use = use,
+    .print_limits = print_limits,
+};

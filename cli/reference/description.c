@@ -6,18 +6,19 @@
 
 #include "base/json/parse.h"
 #include "cli/output/json_parts.h"
+#include "cli/perplexity/perplexity.h"
 
-enum status cli_description_make(char **out, const struct cli_evaluation *e, struct status_why *why)
+enum status cli_description_make(char **out, const struct cli_perplexity *p, struct status_why *why)
 {
-    const struct cli_perplexity *s = e->settings;
+    const struct cli_perplexity_settings *s = p->settings;
     struct base_json json;
-    base_json_begin_document(&json, "assay-base");
-    cli_json_add_model(&json, json.root, "base", &e->model);
+    cli_json_begin_document(&json, "assay-base");
+    cli_json_add_model(&json, json.root, "base", &p->model);
     cJSON *settings = base_json_object(&json, json.root, "settings");
     cli_json_add_text_settings(&json, settings, &s->text);
     cli_json_add_model_settings(&json, settings, &s->load);
-    cli_json_add_arithmetic(&json, settings, &s->machine, e->job.backend);
-    cli_json_add_text(&json, &e->text, &e->stream, &e->plan, model_tokenizer(e->model.model));
+    cli_json_add_arithmetic(&json, settings, &p->e);
+    cli_json_add_text(&json, &p->windows, model_tokenizer(p->model.model));
     enum status status = base_json_text_of(&json, out, why);
     base_json_free(&json);
     return status;

@@ -7,10 +7,12 @@
 #define CLI_REFERENCE_DESCRIPTION_H
 
 #include "base/json/build.h"
-#include "cli/perplexity/evaluation.h"
+#include "cli/session/setup.h"
+
+struct cli_perplexity;
 
 /** The description of the evaluation's recording; the caller frees *out. Fails: STATUS_MEMORY. */
-enum status cli_description_make(char **out, const struct cli_evaluation *e,
+enum status cli_description_make(char **out, const struct cli_perplexity *p,
                                  struct status_why *why);
 
 /** A description that was read. Zero-initialise; release with cli_description_free. */

@@ -125,7 +125,7 @@ enum status cli_compare_write_json(const struct cli_compare *c, struct base_file
                                    struct status_why *why)
 {
     struct base_json json;
-    base_json_begin_document(&json, "assay-compare");
+    cli_json_begin_document(&json, "assay-compare");
     base_json_text(&json, json.root, "of", cli_result_schema(c->sides[0].result.kind));
     for (size_t side = 0; side < 2; side++)
         add_side(&json, c, side);

@@ -33,50 +33,24 @@ enum status cli_state_open(struct eval_journal **out, const char *path, struct b
     return status;
 }
 
-/* What the journal had, and whether there is more that is no record or vouches for nothing. */
-static void print_resumed(const struct eval_journal *journal, size_t n_total, const char *unit)
+enum status cli_state_resume(struct eval_journal *journal, struct eval_units *units,
+                             struct status_why *why)
 {
+    if (!journal)
+        return STATUS_OK;
+    enum status status = eval_run_resume(units, journal, why);
+    if (status)
+        return status;
     uint64_t n = eval_journal_n(journal), n_behind = eval_journal_n_behind(journal);
     const char *path = eval_journal_path(journal);
     if (n)
-        fprintf(stderr, "assay: %s: %" PRIu64 " of %zu %s%s %s finished before\n", path, n, n_total,
-                unit, status_plural(n_total), n == 1 ? "was" : "were");
-    if (n_behind && n < n_total)
+        fprintf(stderr, "assay: %s: %" PRIu64 " of %zu %s%s %s finished before\n", path, n,
+                units->n, units->kind->name, status_plural(units->n), n == 1 ? "was" : "were");
+    if (n_behind && n < units->n)
         fprintf(stderr,
                 "assay: note: %s: its last %" PRIu64 " bytes cannot be used and are cut off\n",
                 path, n_behind);
-}
-
-enum status cli_state_resume_windows(const struct eval_resume *resume, struct status_why *why)
-{
-    if (!resume->journal)
-        return STATUS_OK;
-    enum status status = eval_resume_windows(resume, why);
-    if (status == STATUS_OK)
-        print_resumed(resume->journal, resume->tables[0].n_windows, "window");
-    return status;
-}
-
-enum status cli_state_resume_tasks(struct eval_journal *journal, struct eval_choices *choices,
-                                   struct status_why *why)
-{
-    if (!journal)
-        return STATUS_OK;
-    enum status status = eval_resume_tasks(journal, choices, why);
-    if (status == STATUS_OK)
-        print_resumed(journal, choices->n, "task");
-    return status;
-}
-
-enum status cli_state_resume_requests(struct eval_journal *journal,
-                                      struct eval_request_scores *scores, struct status_why *why)
-{
-    if (!journal)
-        return STATUS_OK;
-    enum status status = eval_resume_requests(journal, scores, why);
-    if (status == STATUS_OK)
-        print_resumed(journal, scores->n, "request");
-    return status;
+    return STATUS_OK;
 }
 
 enum status cli_state_interrupted(const char *path, struct status_why *why)

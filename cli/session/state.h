@@ -3,7 +3,7 @@
 #define CLI_SESSION_STATE_H
 
 #include "base/json/build.h"
-#include "eval/run/resume.h"
+#include "eval/run/run.h"
 
 /**
  * Begin the document of what a journal belongs to: this version of the program, the evaluator.
@@ -20,14 +20,10 @@ enum status cli_state_open(struct eval_journal **out, const char *path, struct b
                            struct status_why *why);
 
 /**
- * As eval_resume_windows, eval_resume_tasks and eval_resume_requests; says on standard error what
- * the journal had. A journal of NULL is allowed.
+ * As eval_run_resume; says on standard error what the journal had. A journal of NULL is allowed.
  */
-enum status cli_state_resume_windows(const struct eval_resume *resume, struct status_why *why);
-enum status cli_state_resume_tasks(struct eval_journal *journal, struct eval_choices *choices,
-                                   struct status_why *why);
-enum status cli_state_resume_requests(struct eval_journal *journal,
-                                      struct eval_request_scores *scores, struct status_why *why);
+enum status cli_state_resume(struct eval_journal *journal, struct eval_units *units,
+                             struct status_why *why);
 
 /** STATUS_CANCELLED, with the sentence of a run that ends early; path: of the journal, or NULL. */
 enum status cli_state_interrupted(const char *path, struct status_why *why);

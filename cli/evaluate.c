@@ -1,0 +1,220 @@
+#include "cli/evaluate.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "cli/output/json_parts.h"
+#include "cli/session/interrupt.h"
+#include "cli/session/state.h"
+
+void cli_print_speed(const struct cli_evaluation *e)
+{
+    size_t n = e->stats.n_inputs;
+    double seconds = e->stats.seconds;
+    fprintf(stderr, "assay: %zu token%s evaluated in %.1f s, %.1f tokens/s\n", n, status_plural(n),
+            seconds, seconds > 0 ? (double)n / seconds : 0);
+}
+
+enum { N_FILES = CLI_MAX_OUTPUTS + 2 };
+
+/** Everything that the command writes. */
+static void list_outputs(const struct cli_evaluation *e, struct cli_named_file out[N_FILES])
+{
+    out[0] = (struct cli_named_file){"--json", e->settings->output.json_file};
+    out[1] = (struct cli_named_file){"--state", e->settings->state_file};
+    for (size_t i = 0; i < CLI_MAX_OUTPUTS; i++)
+        out[2 + i] = (struct cli_named_file){e->outputs[i].option, e->outputs[i].path};
+}
+
+/** No output may be a file that is read, or another output. */
+static enum status check_outputs(const struct cli_evaluation *e, struct status_why *why)
+{
+    struct cli_named_file outputs[N_FILES];
+    list_outputs(e, outputs);
+    enum status status = cli_outputs_check(outputs, N_FILES, e->inputs, CLI_MAX_INPUTS, why);
+    for (size_t i = 0; i < e->model_paths.n && !status; i++) {
+        const struct cli_named_file model = {"-m", e->model_paths.items[i]};
+        status = cli_outputs_check(outputs, N_FILES, &model, 1, why);
+    }
+    return status;
+}
+
+/** Nor a part of an open model, whose path names only one of them. */
+static enum status check_outputs_opened(const struct cli_evaluation *e, struct status_why *why)
+{
+    struct cli_named_file outputs[N_FILES];
+    const struct eval_models *m = &e->models;
+    bool is_base = m->n_candidates && !m->base;
+    list_outputs(e, outputs);
+    enum status status =
+        cli_outputs_check_model(outputs, N_FILES, is_base ? "--base" : "-m", m->model, why);
+    if (!status && e->head_model)
+        status = cli_outputs_check_model(outputs, N_FILES, "--base", e->head_model, why);
+    for (size_t i = 0; i < m->n_candidates && !status; i++)
+        status = cli_outputs_check_model(outputs, N_FILES, "-m", m->candidates[i], why);
+    return status;
+}
+
+/** Before the computation, so that a file that cannot be written costs no hours. */
+static enum status create_outputs(struct cli_evaluation *e, struct status_why *why)
+{
+    enum status status = check_outputs_opened(e, why);
+    if (!status)
+        status = cli_output_create(&e->json_file, e->settings->output.json_file, why);
+    for (size_t i = 0; i < CLI_MAX_OUTPUTS && !status; i++)
+        if (e->outputs[i].write)
+            status = cli_output_create(&e->outputs[i].file, e->outputs[i].path, why);
+    return status;
+}
+
+static enum status open_journal(struct cli_evaluation *e, struct status_why *why)
+{
+    struct base_json json;
+    cli_state_begin(&json, e->name);
+    e->kind->describe(e, &json, true);
+    enum status status = cli_state_open(&e->journal, e->settings->state_file, &json, why);
+    if (!status && e->kind->start)
+        status = e->kind->start(e, why);
+    if (!status)
+        status = cli_state_resume(e->journal, e->units, why);
+    if (!status && e->kind->resumed)
+        status = e->kind->resumed(e, why);
+    return status;
+}
+
+/** From the settings to units that can be evaluated. */
+static enum status open_all(struct cli_evaluation *e, struct status_why *why)
+{
+    e->memory.total = (double)NAN;
+    e->started = time(NULL);
+    e->clock_started = base_clock_seconds();
+    enum status status = check_outputs(e, why);
+    if (!status)
+        status = cli_backends_open(&e->backends, &e->settings->machine, why);
+    if (!status)
+        status = e->kind->open(e, why);
+    if (status)
+        return status;
+    /* From here on there may be files that an interruption must not leave behind. */
+    const atomic_bool *interrupted = cli_interrupt_catch();
+    for (size_t i = 0; i < e->backends.n; i++)
+        kern_set_cancel(e->backends.items[i], interrupted);
+    e->models.backends = e->backends.items;
+    e->models.n_backends = e->backends.n;
+    status = create_outputs(e, why);
+    if (!status)
+        status = open_journal(e, why);
+    size_t n_batch = (size_t)e->settings->machine.n_batch;
+    if (!status)
+        status = eval_run_prepare(e->units, &e->models, n_batch, why);
+    return status;
+}
+
+static void on_unit(void *user, size_t unit)
+{
+    struct cli_evaluation *e = user;
+    cli_progress_clear(&e->progress);
+    e->kind->unit_done(e, unit);
+}
+
+static void on_progress(void *user, const struct eval_progress *now)
+{
+    struct cli_evaluation *e = user;
+    cli_progress_update(&e->progress, now);
+}
+
+/** What is going to happen, on standard error. */
+static void print_beginning(struct cli_evaluation *e)
+{
+    size_t n_devices = 0;
+    for (size_t i = 0; i < e->backends.n; i++)
+        n_devices += kern_describe(e->backends.items[i]).own_memory;
+    e->kind->print_beginning(e);
+    if (e->units->n_items)
+        cli_print_memory(&e->memory, 1 + e->models.n_candidates);
+    if (n_devices && e->units->n_items && !e->settings->output.quiet)
+        fprintf(stderr, "assay: bringing the weights to the device%s ...\n",
+                status_plural(n_devices));
+    cli_progress_begin(&e->progress, e->settings->output.quiet);
+}
+
+static enum status run(struct cli_evaluation *e, struct status_why *why)
+{
+    struct eval_run_options options = {
+        .unit_done = on_unit,
+        .progress = on_progress,
+        .user = e,
+        .journal = e->journal,
+    };
+    e->memory = eval_run_memory(e->units, &e->models, &options);
+    e->seconds_to_load = base_clock_seconds() - e->clock_started;
+    print_beginning(e);
+    enum status status = eval_run(e->units, &e->models, &options, &e->stats, why);
+    cli_progress_clear(&e->progress);
+    return status;
+}
+
+static enum status write_document(const struct cli_evaluation *e, struct base_file *file,
+                                  struct status_why *why)
+{
+    struct base_json json;
+    cli_json_begin_document(&json, e->kind->schema);
+    e->kind->add_result(e, &json);
+    e->kind->describe(e, &json, false);
+    if (e->kind->add_details)
+        e->kind->add_details(e, &json);
+    e->kind->add_files(e, &json, cli_json_add_run(&json, e));
+    return cli_json_end_document(&json, file, why);
+}
+
+static enum status write_outputs(struct cli_evaluation *e, bool whole, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < CLI_MAX_OUTPUTS && !status; i++) {
+        struct cli_output *out = &e->outputs[i];
+        if (out->file && (whole || !out->only_whole))
+            status = cli_output_commit(&out->file, out->write(e, out->file, why), why);
+    }
+    if (!status && e->json_file)
+        status = cli_output_commit(&e->json_file, write_document(e, e->json_file, why), why);
+    return status;
+}
+
+/** Units that are finished are reported whether or not all of them are. */
+static enum status report(struct cli_evaluation *e, enum status run_status, struct status_why *why)
+{
+    enum status status = e->kind->summarise ? e->kind->summarise(e, why) : STATUS_OK;
+    if (status)
+        return status;
+    e->kind->print_end(e);
+    status = e->kind->finish ? e->kind->finish(e, why) : STATUS_OK;
+    if (!status)
+        status = write_outputs(e, !run_status, why);
+    if (!status && run_status)
+        status = cli_state_interrupted(e->settings->state_file, why);
+    return status ? status : e->kind->verdict(e, why);
+}
+
+/** Models live on the backends, which are closed last. */
+static void close_all(struct cli_evaluation *e)
+{
+    for (size_t i = 0; i < CLI_MAX_OUTPUTS; i++)
+        base_file_abandon(e->outputs[i].file);
+    base_file_abandon(e->json_file);
+    eval_journal_close(e->journal);
+    e->kind->close(e);
+    cli_backends_close(&e->backends);
+}
+
+enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why)
+{
+    enum status status = open_all(e, why);
+    if (!status) {
+        status = run(e, why);
+        if (!status || status == STATUS_CANCELLED)
+            status = report(e, status, why);
+    }
+    close_all(e);
+    return status;
+}

@@ -1,0 +1,103 @@
+/**
+ * The driver of all commands that evaluate: perplexity, record, kld, check, choice tasks, score.
+ *
+ * A command fills a struct cli_evaluation and calls cli_evaluate, which checks outputs, opens
+ * devices and journal, evaluates, reports and writes, at the same moments for every command. What
+ * differs between commands is a small table of functions, struct cli_evaluator.
+ */
+#ifndef CLI_EVALUATE_H
+#define CLI_EVALUATE_H
+
+#include <time.h>
+
+#include "base/file/atomic_file.h"
+#include "base/json/build.h"
+#include "cli/options/common.h"
+#include "cli/session/outputs.h"
+#include "cli/session/progress.h"
+#include "cli/session/setup.h"
+#include "eval/run/run.h"
+
+struct cli_evaluation;
+
+/** What a command is, to the driver. A function may be NULL where its comment says so. */
+struct cli_evaluator {
+    const char *schema; /* of the result document */
+
+    /** Open models and input; set e->models and e->units. Remarks go to standard error. */
+    enum status (*open)(struct cli_evaluation *e, struct status_why *why);
+    /** What is evaluated and how: members of the document, and of what a journal belongs to. */
+    void (*describe)(const struct cli_evaluation *e, struct base_json *json, bool for_journal);
+    /** The journal is open, and not read yet. NULL: nothing to do. */
+    enum status (*start)(struct cli_evaluation *e, struct status_why *why);
+    /** Units that the journal had are restored. NULL: nothing to do. */
+    enum status (*resumed)(struct cli_evaluation *e, struct status_why *why);
+    /** Before the run, on standard error: what is evaluated. */
+    void (*print_beginning)(const struct cli_evaluation *e);
+    /** After each unit, in order: its part of the running output. */
+    void (*unit_done)(struct cli_evaluation *e, size_t unit);
+    /** After the run, whole or not: the figures. NULL: there are none. */
+    enum status (*summarise)(struct cli_evaluation *e, struct status_why *why);
+    /** The figures, on standard output. */
+    void (*print_end)(struct cli_evaluation *e);
+    /** After that: finish what is recorded. NULL: nothing to do. */
+    enum status (*finish)(struct cli_evaluation *e, struct status_why *why);
+    /** The document but for schema, what `describe` adds, and `run`. */
+    void (*add_result)(const struct cli_evaluation *e, struct base_json *json);
+    /** Behind what `describe` adds. NULL: nothing. */
+    void (*add_details)(const struct cli_evaluation *e, struct base_json *json);
+    /** Names of files, for `run`. */
+    void (*add_files)(const struct cli_evaluation *e, struct base_json *json, cJSON *run);
+    /** What a whole run comes to: STATUS_NONFINITE, STATUS_EXCEEDED, ... */
+    enum status (*verdict)(const struct cli_evaluation *e, struct status_why *why);
+    /** Release what `open` and the others made. Half-opened is allowed. */
+    void (*close)(struct cli_evaluation *e);
+};
+
+/** A file that is written when the run is over. */
+struct cli_output {
+    const char *option, *path; /* path NULL: not wanted */
+    /* NULL: not the driver's to create, only to guard. */
+    enum status (*write)(const struct cli_evaluation *e, struct base_file *file,
+                         struct status_why *why);
+    bool only_whole;        /* abandoned where the run is incomplete */
+    struct base_file *file; /* NULL: not wanted, or already written */
+};
+
+enum { CLI_MAX_INPUTS = 4, CLI_MAX_OUTPUTS = 5 };
+
+/** The first member of what a command keeps of a run. Zero-initialise but for the first part. */
+struct cli_evaluation {
+    const struct cli_evaluator *kind;
+    const struct cli_evaluate_settings *settings;
+    const char *name; /* of the evaluator, in the journal */
+    struct cli_named_file inputs[CLI_MAX_INPUTS];
+    struct cli_list model_paths;                /* further inputs, each a -m */
+    const char *text_file;                      /* the input's name in results, or NULL */
+    struct cli_output outputs[CLI_MAX_OUTPUTS]; /* beside --json and --state */
+
+    /* By `open`. */
+
+    struct eval_units *units;
+    struct eval_models models;      /* without backends, which are the driver's */
+    const struct model *head_model; /* of a compact base, if it was opened */
+
+    /* The driver's. */
+
+    struct cli_backends backends;
+    struct base_file *json_file;
+    struct eval_journal *journal; /* NULL: none is kept */
+    struct eval_memory memory;    /* the bound that was told beforehand; total NaN: none was */
+    struct cli_progress progress;
+    struct eval_run_stats stats;
+    time_t started;
+    double clock_started, seconds_to_load; /* everything before the first batch */
+};
+
+/** The whole of it. Fails: as the evaluator's functions and the layers below, STATUS_CANCELLED. */
+enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why);
+
+/** After the run: how many tokens in how much time, on standard error. */
+void cli_print_speed(const struct cli_evaluation *e);
+
+#endif
