@@ -46,9 +46,8 @@ int cli_progress_text(char *out, size_t capacity, const struct eval_progress *no
     for (int i = 0; i < BAR_CELLS; i++)
         cells[i] = i < (int)(now->fraction * BAR_CELLS) ? '#' : '.';
     cells[BAR_CELLS] = '\0';
-    return snprintf(out, capacity, "[%s] %3d %%  %zu of %zu tokens  %zu of %zu %s%s  %s left",
-                    cells, percent, now->n_tokens_done, now->n_tokens, now->n_units_done,
-                    now->n_units, now->unit, status_plural(now->n_units), left);
+    return snprintf(out, capacity, "[%s] %3d %%  %zu of %zu token%s  %s left", cells, percent,
+                    now->n_tokens_done, now->n_tokens, status_plural(now->n_tokens), left);
 }
 
 void cli_progress_update(struct cli_progress *progress, const struct eval_progress *now)

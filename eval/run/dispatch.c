@@ -164,7 +164,6 @@ static void report_progress(const struct eval_dispatch *d)
     for (size_t i = 0; i < d->models->n_backends; i++)
         n_tokens += d->workers[i].fraction * (double)d->workers[i].n_tokens;
     struct eval_progress p = {
-        .unit = d->units->kind->name,
         .n_units_done = d->units->n_reported,
         .n_units = d->units->n,
         .n_tokens_done = (size_t)n_tokens,

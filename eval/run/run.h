@@ -29,7 +29,6 @@ size_t eval_models_n_heads(const struct eval_models *models);
 
 /** Where a run stands. */
 struct eval_progress {
-    const char *unit; /* the name of one */
     size_t n_units_done, n_units;
     size_t n_tokens_done, n_tokens; /* of those that this run evaluates */
     double fraction;                /* of the arithmetic, 0 to 1 */

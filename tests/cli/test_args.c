@@ -21,7 +21,7 @@ static const struct cli_command perplexity = {
 };
 
 /* Parse the words of a line that are separated by single blanks. */
-static enum status parse(char *line, struct cli_perplexity *settings, struct cli_args *args,
+static enum status parse(char *line, struct cli_perplexity_settings *settings, struct cli_args *args,
                          struct status_why *why)
 {
     char *argv[32];
@@ -40,7 +40,7 @@ static enum status parse(char *line, struct cli_perplexity *settings, struct cli
 static void assert_refused(const char *text, const char *sentence)
 {
     char line[256];
-    struct cli_perplexity settings;
+    struct cli_perplexity_settings settings;
     struct cli_args args;
     struct status_why why = {""};
     snprintf(line, sizeof line, "perplexity -m x %s", text);
@@ -49,10 +49,10 @@ static void assert_refused(const char *text, const char *sentence)
     cli_args_release(&perplexity, &settings);
 }
 
-static struct cli_perplexity accept(const char *text, struct cli_args *args)
+static struct cli_perplexity_settings accept(const char *text, struct cli_args *args)
 {
     static char line[512];
-    struct cli_perplexity settings;
+    struct cli_perplexity_settings settings;
     struct status_why why = {""};
     snprintf(line, sizeof line, "perplexity -m x %s", text);
     enum status status = parse(line, &settings, args, &why);
@@ -65,7 +65,7 @@ static void test_values_of_every_type(void **state)
 {
     (void)state;
     struct cli_args args;
-    struct cli_perplexity s =
+    struct cli_perplexity_settings s =
         accept("-m a.gguf -c 256 --chunks -1 --rope-freq-base 1e6 --isa avx2 --llama-compat "
                "--rope-scaling yarn -b 7 -q",
                &args);
@@ -73,10 +73,10 @@ static void test_values_of_every_type(void **state)
     assert_int_equal(s.windows.n_ctx, 256);
     assert_int_equal(s.windows.n_chunks, -1);
     assert_true(s.load.rope_freq_base == 1e6);
-    assert_int_equal(s.machine.isa, CLI_ISA_AVX2);
+    assert_int_equal(s.evaluate.machine.isa, CLI_ISA_AVX2);
     assert_int_equal(s.load.rope_scaling, 2);
-    assert_true(s.llama_compat && s.output.quiet);
-    assert_int_equal(s.machine.n_batch, 7);
+    assert_true(s.llama_compat && s.evaluate.output.quiet);
+    assert_int_equal(s.evaluate.machine.n_batch, 7);
     assert_string_equal(args.ignored, "");
 }
 
@@ -84,9 +84,9 @@ static void test_defaults(void **state)
 {
     (void)state;
     struct cli_args args;
-    struct cli_perplexity s = accept("-m x", &args);
+    struct cli_perplexity_settings s = accept("-m x", &args);
     assert_int_equal(s.windows.n_chunks, -1);
-    assert_int_equal(s.machine.isa, CLI_ISA_AUTO);
+    assert_int_equal(s.evaluate.machine.isa, CLI_ISA_AUTO);
     assert_int_equal(s.load.rope_scaling, -1);
     assert_true(isnan(s.load.yarn_ext_factor) && isnan(s.load.rope_scale));
     assert_int_equal(s.windows.n_ctx, 0);
@@ -109,7 +109,7 @@ static void test_lists(void **state)
 {
     (void)state;
     struct cli_args args;
-    struct cli_perplexity s =
+    struct cli_perplexity_settings s =
         accept("--override-kv a=int:1,b=str:x --override-kv \"c=str:1,\"\"2\"\"\"", &args);
     assert_int_equal(s.load.overrides.n, 3);
     assert_string_equal(s.load.overrides.items[0], "a=int:1");
@@ -158,7 +158,7 @@ static void test_malformed(void **state)
     assert_refused("--precision low", "--precision: 'low' is not one of: high exact fast");
     assert_refused("--quiet=1", "--quiet takes no value, found '1'");
     char line[] = "perplexity -c 7";
-    struct cli_perplexity settings;
+    struct cli_perplexity_settings settings;
     struct cli_args args;
     struct status_why why;
     assert_int_equal(parse(line, &settings, &args, &why), STATUS_USAGE);
@@ -172,9 +172,9 @@ static void test_environment(void **state)
     struct cli_args args;
     setenv("LLAMA_ARG_CTX_SIZE", "128", 1);
     setenv("ASSAY_ISA", "scalar", 1);
-    struct cli_perplexity s = accept("-t 1", &args);
+    struct cli_perplexity_settings s = accept("-t 1", &args);
     assert_int_equal(s.windows.n_ctx, 128);
-    assert_int_equal(s.machine.isa, CLI_ISA_SCALAR);
+    assert_int_equal(s.evaluate.machine.isa, CLI_ISA_SCALAR);
     assert_int_equal(accept("-c 64", &args).windows.n_ctx, 64);
 
     setenv("LLAMA_ARG_CTX_SIZE", "many", 1);

@@ -15,8 +15,8 @@
 static struct eval_progress at(double fraction, double seconds)
 {
     return (struct eval_progress){
-        .n_windows_done = (size_t)(fraction * 40),
-        .n_windows = 40,
+        .n_tokens_done = (size_t)(fraction * 40),
+        .n_tokens = 40,
         .fraction = fraction,
         .seconds = seconds,
         .seconds_left = fraction > 0 ? seconds * (1 - fraction) / fraction : (double)NAN,
@@ -37,8 +37,8 @@ static void test_text(void **state)
     assert_text(at(0.5, 3723), false, "assay: 50 % done, 1:02:03 left");
     assert_text(at(0, 1), false, "assay: 0 % done, ? left");
     assert_text(at(0.999, 10), true,
-                "[#############################.]  99 %  39 of 40 windows  0:00 left");
-    assert_text(at(0, 0), true, "[..............................]   0 %  0 of 40 windows  ? left");
+                "[#############################.]  99 %  39 of 40 tokens  0:00 left");
+    assert_text(at(0, 0), true, "[..............................]   0 %  0 of 40 tokens  ? left");
 }
 
 /* Lines that a run prints whose fraction grows evenly: `steps` reports over `seconds`. */

@@ -43,7 +43,7 @@ def on_terminal(*options, stdout_too):
     return out, terminal
 
 
-BAR = rb"\r\[[#.]{30}\] +\d+ %  \d+ of 40 windows  [\d:?]+ left\x1b\[K"
+BAR = rb"\r\[[#.]{30}\] +\d+ %  \d+ of 2520 tokens  [\d:?]+ left\x1b\[K"
 
 
 class Terminal(unittest.TestCase):
