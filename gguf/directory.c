@@ -113,7 +113,7 @@ static enum status read_shard(struct gguf_file *file, size_t i_shard, struct sta
     struct gguf_shard *shard = &file->shards[i_shard];
     struct gguf_cursor span = {shard->data, shard->n_bytes, 0};
     struct header header = {0};
-    size_t first = file->tensor_names.n_entries;
+    size_t first = file->tensor_names.n;
     enum status status = read_header(&span, &header, why);
     if (status != STATUS_OK)
         return status;

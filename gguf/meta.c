@@ -53,7 +53,7 @@ bool gguf_value_is_float(enum gguf_value_type type)
 
 size_t gguf_n_kv(const struct gguf_file *file)
 {
-    return file->shards[0].kv_names.n_entries;
+    return file->shards[0].kv_names.n;
 }
 
 const struct gguf_kv *gguf_kv_at(const struct gguf_file *file, size_t i)
@@ -63,8 +63,8 @@ const struct gguf_kv *gguf_kv_at(const struct gguf_file *file, size_t i)
 
 const struct gguf_kv *gguf_shard_find(const struct gguf_shard *shard, const char *key)
 {
-    size_t i = base_names_find(&shard->kv_names, (struct base_string){key, strlen(key)});
-    return i == BASE_NAMES_NONE ? NULL : &shard->kv[i];
+    int32_t i = base_strtab_find(&shard->kv_names, (struct base_string){key, strlen(key)});
+    return i < 0 ? NULL : &shard->kv[i];
 }
 
 const struct gguf_kv *gguf_kv_find(const struct gguf_file *file, const char *key)

@@ -1,7 +1,7 @@
 /* The key/value section of a GGUF file. */
 #include <inttypes.h>
-#include <stdlib.h>
 
+#include "base/array.h"
 #include "base/text/quote.h"
 #include "gguf/file_impl.h"
 
@@ -92,21 +92,16 @@ static enum status read_value(struct gguf_cursor *span, struct gguf_kv *kv, stru
 enum status gguf_pairs_append(struct gguf_shard *shard, const struct gguf_kv *kv,
                               struct status_why *why)
 {
-    size_t n = shard->kv_names.n_entries;
-    if (n == shard->kv_capacity) {
-        size_t capacity = n ? 2 * n : 64;
-        struct gguf_kv *grown = realloc(shard->kv, capacity * sizeof *grown);
-        if (!grown)
-            return status_fail(why, STATUS_MEMORY, "out of memory for %zu key/value pairs",
-                               capacity);
-        shard->kv = grown;
-        shard->kv_capacity = capacity;
-    }
-    bool added;
-    enum status status = base_names_add(&shard->kv_names, kv->key, &added, why);
+    size_t n = shard->kv_names.n;
+    struct gguf_kv *grown = base_array_grow(shard->kv, &shard->kv_capacity, n + 1, sizeof *grown);
+    if (!grown)
+        return status_fail(why, STATUS_MEMORY, "out of memory for %zu key/value pairs", n + 1);
+    shard->kv = grown;
+    int32_t number;
+    enum status status = base_strtab_add(&shard->kv_names, kv->key, &number, why);
     if (status != STATUS_OK)
         return status;
-    if (!added)
+    if ((size_t)number != n)
         return status_fail(why, STATUS_FORMAT, "occurs twice, expected every key once");
     shard->kv[n] = *kv;
     return STATUS_OK;

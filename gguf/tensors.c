@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/text/quote.h"
 #include "gguf/file_impl.h"
 
@@ -94,20 +95,17 @@ static enum status read_entry(struct gguf_cursor *span, struct gguf_tensor *tens
 static enum status append(struct gguf_file *file, struct base_string name,
                           const struct gguf_tensor *tensor, struct status_why *why)
 {
-    size_t n = file->tensor_names.n_entries;
-    if (n == file->tensor_capacity) {
-        size_t capacity = n ? 2 * n : 64;
-        struct gguf_tensor *grown = realloc(file->tensors, capacity * sizeof *grown);
-        if (!grown)
-            return status_fail(why, STATUS_MEMORY, "out of memory for %zu tensors", capacity);
-        file->tensors = grown;
-        file->tensor_capacity = capacity;
-    }
-    bool added;
-    enum status status = base_names_add(&file->tensor_names, name, &added, why);
+    size_t n = file->tensor_names.n;
+    struct gguf_tensor *grown =
+        base_array_grow(file->tensors, &file->tensor_capacity, n + 1, sizeof *grown);
+    if (!grown)
+        return status_fail(why, STATUS_MEMORY, "out of memory for %zu tensors", n + 1);
+    file->tensors = grown;
+    int32_t number;
+    enum status status = base_strtab_add(&file->tensor_names, name, &number, why);
     if (status != STATUS_OK)
         return status;
-    if (!added)
+    if ((size_t)number != n)
         return status_fail(why, STATUS_FORMAT, "occurs twice, expected every tensor once");
     file->tensors[n] = *tensor;
     return STATUS_OK;
@@ -173,7 +171,7 @@ static int compare_extents(const void *a, const void *b)
 
 static enum status check_overlap(const struct gguf_file *file, size_t first, struct status_why *why)
 {
-    size_t n = file->tensor_names.n_entries - first;
+    size_t n = file->tensor_names.n - first;
     struct extent *sorted = malloc(n * sizeof *sorted + 1);
     if (!sorted)
         return status_fail(why, STATUS_MEMORY, "out of memory for %zu tensors", n);
@@ -187,13 +185,13 @@ static enum status check_overlap(const struct gguf_file *file, size_t first, str
         const struct extent *low = &sorted[i - 1], *high = &sorted[i];
         if (high->start >= low->end)
             continue;
-        const struct base_name *names = file->tensor_names.entries;
+        const struct base_string *names = file->tensor_names.strings;
         struct base_quoted low_name, high_name;
         status = status_fail(why, STATUS_FORMAT,
                              "tensor %s starts at byte %" PRIu64
                              ", within tensor %s, expected it at byte %" PRIu64 " or later",
-                             base_quote(&high_name, names[high->tensor].string), high->start,
-                             base_quote(&low_name, names[low->tensor].string), low->end);
+                             base_quote(&high_name, names[high->tensor]), high->start,
+                             base_quote(&low_name, names[low->tensor]), low->end);
     }
     free(sorted);
     return status;
@@ -202,12 +200,11 @@ static enum status check_overlap(const struct gguf_file *file, size_t first, str
 enum status gguf_tensors_place(struct gguf_file *file, size_t shard, size_t first,
                                struct status_why *why)
 {
-    for (size_t i = first; i < file->tensor_names.n_entries; i++) {
+    for (size_t i = first; i < file->tensor_names.n; i++) {
         enum status status = place(&file->shards[shard], &file->tensors[i], why);
         if (status != STATUS_OK) {
             struct base_quoted name;
-            status_context(why, "tensor %s",
-                           base_quote(&name, file->tensor_names.entries[i].string));
+            status_context(why, "tensor %s", base_quote(&name, file->tensor_names.strings[i]));
             return status;
         }
     }

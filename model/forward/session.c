@@ -8,7 +8,7 @@ enum { DEFAULT_TILE_TOKENS = 2048, LINE_FLOATS = 16 /* 64 bytes */ };
 
 size_t model_work_floats(size_t n_floats)
 {
-    return (n_floats + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+    return base_round_up(n_floats, LINE_FLOATS);
 }
 
 struct model_scratch model_scratch_of(const struct model *model,

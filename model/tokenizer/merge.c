@@ -2,9 +2,11 @@
 
 #include <stdlib.h>
 
+#include "base/arithmetic.h"
+
 static size_t round_up(size_t n)
 {
-    return (n + MODEL_MERGE_FANOUT - 1) / MODEL_MERGE_FANOUT * MODEL_MERGE_FANOUT;
+    return base_round_up(n, MODEL_MERGE_FANOUT);
 }
 
 void model_merge_free(struct model_merge *m)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text/utf8.h"
 
 /* U+2581, which stands for a space inside the vocabulary. */
@@ -114,13 +115,11 @@ static enum status find_joins(struct model_spm *spm, struct status_why *why)
             uint32_t packed = pack(t.data + before, before_bytes);
             if (spm->n_joins > 0 && spm->joins[spm->n_joins - 1] == packed)
                 continue;
-            if (spm->n_joins == capacity) {
-                capacity = capacity ? capacity * 2 : 16;
-                uint32_t *bigger = realloc(spm->joins, capacity * sizeof *bigger);
-                if (!bigger)
-                    return status_fail(why, STATUS_MEMORY, "cannot allocate %zu words", capacity);
-                spm->joins = bigger;
-            }
+            uint32_t *grown =
+                base_array_grow(spm->joins, &capacity, spm->n_joins + 1, sizeof *grown);
+            if (!grown)
+                return status_fail(why, STATUS_MEMORY, "no memory for %zu words", capacity);
+            spm->joins = grown;
             spm->joins[spm->n_joins++] = packed;
         }
     }

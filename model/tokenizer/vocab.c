@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/arithmetic.h"
 #include "base/text/quote.h"
 #include "model/tokenizer/tokenizer.h"
 
@@ -84,12 +85,14 @@ static const char *const always_names[] = {"<|channel|>", "<|message|>", "<|star
 
 static int32_t find_name(const struct model_vocab *v, const char *name)
 {
-    return base_strtab_find(&v->index, name, strlen(name));
+    return base_strtab_find(&v->index, (struct base_string){name, strlen(name)});
 }
 
 int32_t model_vocab_find(const struct model_vocab *v, const char *bytes, size_t n_bytes)
 {
-    return n_bytes > v->max_bytes ? -1 : base_strtab_find(&v->index, bytes, n_bytes);
+    return n_bytes > v->max_bytes
+               ? -1
+               : base_strtab_find(&v->index, (struct base_string){bytes, n_bytes});
 }
 
 enum status model_vocab_array(const struct gguf_kv **out, const struct gguf_file *file,
@@ -127,15 +130,20 @@ static enum status read_tokens(struct model_vocab *v, const struct gguf_file *fi
                            "%s: key %s is an array of %" PRIu64 " entries of type %s; expected 1 "
                            "to 2147483647 strings",
                            gguf_path(file), key, kv->count, gguf_value_type_name(kv->element_type));
-    st = gguf_kv_strings(kv, &v->text, why);
-    if (st)
-        return st;
-    v->n = (size_t)kv->count;
-    for (size_t i = 0; i < v->n; i++)
-        v->max_bytes = v->text[i].n_bytes > v->max_bytes ? v->text[i].n_bytes : v->max_bytes;
-    st = base_strtab_init(&v->index, v->text, v->n, why);
-    if (st == STATUS_FORMAT)
-        status_context(why, "%s: key %s", gguf_path(file), key);
+    struct base_string *texts;
+    st = gguf_kv_strings(kv, &texts, why);
+    for (size_t i = 0; !st && i < kv->count; i++) {
+        int32_t id;
+        st = base_strtab_add(&v->index, texts[i], &id, why);
+        if (!st && (size_t)id < i)
+            st = status_fail(why, STATUS_FORMAT,
+                             "%s: key %s: entries %d and %zu are equal; expected distinct strings",
+                             gguf_path(file), key, id, i);
+        v->max_bytes = base_max(v->max_bytes, texts[i].n_bytes);
+    }
+    free(texts);
+    v->text = v->index.strings;
+    v->n = v->index.n;
     return st;
 }
 
@@ -298,7 +306,6 @@ enum status model_vocab_init(struct model_vocab *v, const struct gguf_file *file
 
 void model_vocab_free(struct model_vocab *v)
 {
-    free(v->text);
     free(v->type);
     free(v->recognition);
     free(v->eats_space);
