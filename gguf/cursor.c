@@ -22,7 +22,7 @@ enum status gguf_cursor_u32(struct gguf_cursor *span, uint32_t *value, const cha
 {
     const uint8_t *bytes = NULL;
     enum status status = gguf_cursor_take(span, sizeof *value, &bytes, what, why);
-    if (status == STATUS_OK)
+    if (!status)
         *value = gguf_load_u32(bytes);
     return status;
 }
@@ -32,7 +32,7 @@ enum status gguf_cursor_u64(struct gguf_cursor *span, uint64_t *value, const cha
 {
     const uint8_t *bytes = NULL;
     enum status status = gguf_cursor_take(span, sizeof *value, &bytes, what, why);
-    if (status == STATUS_OK)
+    if (!status)
         *value = gguf_load_u64(bytes);
     return status;
 }
@@ -43,7 +43,7 @@ enum status gguf_cursor_string(struct gguf_cursor *span, struct base_string *val
     struct gguf_cursor next = *span;
     uint64_t n_bytes;
     enum status status = gguf_cursor_u64(&next, &n_bytes, what, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (n_bytes > gguf_cursor_left(&next))
         return status_fail(why, STATUS_FORMAT,
@@ -62,10 +62,10 @@ enum status gguf_cursor_name(struct gguf_cursor *span, struct base_string *name,
     uint64_t at = span->at;
     struct base_quoted shown;
     enum status status = gguf_cursor_string(span, name, what, why);
-    if (status == STATUS_OK && name->n_bytes == 0)
+    if (!status && name->n_bytes == 0)
         status = status_fail(why, STATUS_FORMAT, "%s at byte %" PRIu64 " is empty, expected a name",
                              what, at);
-    if (status == STATUS_OK && memchr(name->data, '\0', name->n_bytes))
+    if (!status && memchr(name->data, '\0', name->n_bytes))
         status = status_fail(why, STATUS_FORMAT,
                              "%s %s at byte %" PRIu64 " has a NUL byte, expected none", what,
                              base_quote(&shown, *name), at);

@@ -59,16 +59,16 @@ static enum status read_header(struct gguf_cursor *span, struct header *header,
     }
     span->at = sizeof magic;
     enum status status = gguf_cursor_u32(span, &header->version, "the version", why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check_version(header->version, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = gguf_cursor_u64(span, &header->n_tensors, "the number of tensors", why);
-    if (status == STATUS_OK)
+    if (!status)
         status = gguf_cursor_u64(span, &header->n_pairs, "the number of key/value pairs", why);
-    if (status == STATUS_OK)
+    if (!status)
         status =
             check_count(header->n_tensors, ENTRY_BYTES_MIN, gguf_cursor_left(span), "tensors", why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check_count(header->n_pairs, PAIR_BYTES_MIN, gguf_cursor_left(span),
                              "key/value pairs", why);
     return status;
@@ -80,7 +80,7 @@ static enum status read_alignment(struct gguf_shard *shard, struct status_why *w
     const struct gguf_kv *kv = gguf_shard_find(shard, "general.alignment");
     if (kv) {
         enum status status = gguf_kv_u32(kv, &alignment, why);
-        if (status != STATUS_OK)
+        if (status)
             return status;
     }
     if (alignment == 0 || (alignment & (alignment - 1)) != 0)
@@ -115,17 +115,17 @@ static enum status read_shard(struct gguf_file *file, size_t i_shard, struct sta
     struct header header = {0};
     size_t first = file->tensor_names.n;
     enum status status = read_header(&span, &header, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     shard->version = header.version;
     status = gguf_pairs_read(shard, &span, header.n_pairs, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = read_alignment(shard, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = gguf_tensors_read(file, i_shard, &span, header.n_tensors, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = set_data_offset(shard, span.at, header.n_tensors, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = gguf_tensors_place(file, i_shard, first, why);
     return status;
 }
@@ -133,7 +133,7 @@ static enum status read_shard(struct gguf_file *file, size_t i_shard, struct sta
 enum status gguf_directory_read(struct gguf_file *file, size_t shard, struct status_why *why)
 {
     enum status status = read_shard(file, shard, why);
-    if (status != STATUS_OK)
+    if (status)
         status_context(why, "%s", file->shards[shard].path);
     return status;
 }

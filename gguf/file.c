@@ -31,7 +31,7 @@ enum status gguf_file_map_shard(struct gguf_file *file, size_t i_shard, const ch
     if (!shard->path)
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
     enum status status = gguf_map_open(&shard->map, path, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     shard->data = shard->map.data;
     shard->n_bytes = shard->map.n_bytes;
@@ -93,9 +93,9 @@ static enum status read_memory(struct gguf_file *file, const void *data, size_t 
     shard->data = data;
     shard->n_bytes = n_bytes;
     enum status status = gguf_directory_read(file, 0, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = gguf_split_count(shard, &n_parts, why);
-    if (status == STATUS_OK && n_parts > 1)
+    if (!status && n_parts > 1)
         status = status_fail(why, STATUS_UNSUPPORTED,
                              "%s: is one of %u parts, expected a whole file", file->path, n_parts);
     return status;

@@ -158,10 +158,10 @@ enum status gguf_get_u32(const struct gguf_file *file, const char *key, uint32_t
 {
     const struct gguf_kv *kv;
     enum status status = look_up(file, key, &kv, found, why);
-    if (status != STATUS_OK || !kv)
+    if (status || !kv)
         return status;
     status = gguf_kv_u32(kv, value, why);
-    if (status != STATUS_OK)
+    if (status)
         status_context(why, "%s", file->path);
     return status;
 }
@@ -171,7 +171,7 @@ enum status gguf_get_f32(const struct gguf_file *file, const char *key, float *v
 {
     const struct gguf_kv *kv;
     enum status status = look_up(file, key, &kv, found, why);
-    if (status != STATUS_OK || !kv)
+    if (status || !kv)
         return status;
     if (!gguf_value_is_float(kv->type)) {
         status = fail_type(kv, "f32 or f64", why);
@@ -187,7 +187,7 @@ enum status gguf_get_bool(const struct gguf_file *file, const char *key, bool *v
 {
     const struct gguf_kv *kv;
     enum status status = look_up(file, key, &kv, found, why);
-    if (status != STATUS_OK || !kv)
+    if (status || !kv)
         return status;
     if (kv->type != GGUF_VALUE_BOOL) {
         status = fail_type(kv, "bool", why);
@@ -203,7 +203,7 @@ enum status gguf_get_string(const struct gguf_file *file, const char *key,
 {
     const struct gguf_kv *kv;
     enum status status = look_up(file, key, &kv, found, why);
-    if (status != STATUS_OK || !kv)
+    if (status || !kv)
         return status;
     if (kv->type != GGUF_VALUE_STRING) {
         status = fail_type(kv, "string", why);

@@ -31,14 +31,14 @@ static enum status skip_values(struct gguf_cursor *span, uint32_t type, uint64_t
     if (size != 0) {
         const uint8_t *values; /* the product cannot wrap: read_array_head checked count */
         enum status status = gguf_cursor_take(span, count * size, &values, "the value", why);
-        if (status == STATUS_OK && type == GGUF_VALUE_BOOL)
+        if (!status && type == GGUF_VALUE_BOOL)
             status = check_bools(values, count, why);
         return status;
     }
     for (uint64_t i = 0; i < count; i++) {
         struct base_string skipped;
         enum status status = gguf_cursor_string(span, &skipped, "a string", why);
-        if (status != STATUS_OK)
+        if (status)
             return status;
     }
     return STATUS_OK;
@@ -50,11 +50,11 @@ static enum status read_array_head(struct gguf_cursor *span, struct gguf_kv *kv,
 {
     uint32_t type;
     enum status status = gguf_cursor_u32(span, &type, "the array's element type", why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check_value_type(type, "the array's element type", why);
-    if (status == STATUS_OK)
+    if (!status)
         status = gguf_cursor_u64(span, &kv->count, "the array's count", why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (type == GGUF_VALUE_ARRAY)
         return status_fail(why, STATUS_UNSUPPORTED,
@@ -75,15 +75,15 @@ static enum status read_value(struct gguf_cursor *span, struct gguf_kv *kv, stru
 {
     uint32_t type;
     enum status status = gguf_cursor_u32(span, &type, "the value's type", why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check_value_type(type, "the value's type", why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     kv->type = kv->element_type = (enum gguf_value_type)type;
     kv->count = 1;
     if (type == GGUF_VALUE_ARRAY)
         status = read_array_head(span, kv, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     kv->data = span->data + span->at;
     return skip_values(span, kv->element_type, kv->count, why);
@@ -99,7 +99,7 @@ enum status gguf_pairs_append(struct gguf_shard *shard, const struct gguf_kv *kv
     shard->kv = grown;
     int32_t number;
     enum status status = base_strtab_add(&shard->kv_names, kv->key, &number, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if ((size_t)number != n)
         return status_fail(why, STATUS_FORMAT, "occurs twice, expected every key once");
@@ -113,14 +113,14 @@ enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_cursor *span, 
     for (uint64_t i = 0; i < n_pairs; i++) {
         struct gguf_kv kv = {0};
         enum status status = gguf_cursor_name(span, &kv.key, "the key", why);
-        if (status != STATUS_OK) {
+        if (status) {
             status_context(why, "key/value pair %" PRIu64 " of %" PRIu64, i + 1, n_pairs);
             return status;
         }
         status = read_value(span, &kv, why);
-        if (status == STATUS_OK)
+        if (!status)
             status = gguf_pairs_append(shard, &kv, why);
-        if (status != STATUS_OK) {
+        if (status) {
             struct base_quoted key;
             status_context(why, "key %s", base_quote(&key, kv.key));
             return status;

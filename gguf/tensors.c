@@ -19,9 +19,9 @@ static enum status read_shape(struct gguf_cursor *span, struct gguf_tensor *tens
                               struct status_why *why)
 {
     enum status status = gguf_cursor_u32(span, &tensor->n_dims, "the number of dimensions", why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check_n_dims(tensor->n_dims, why);
-    for (uint32_t i = 0; i < GGUF_MAX_DIMS && status == STATUS_OK; i++) {
+    for (uint32_t i = 0; i < GGUF_MAX_DIMS && !status; i++) {
         tensor->ne[i] = 1;
         if (i < tensor->n_dims)
             status = gguf_cursor_u64(span, &tensor->ne[i], "a dimension", why);
@@ -50,9 +50,9 @@ enum status gguf_tensor_measure(struct gguf_tensor *tensor, uint32_t type_id,
                                 struct status_why *why)
 {
     enum status status = check_n_dims(tensor->n_dims, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check_shape(tensor, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     const struct gguf_type_info *type = gguf_type_info(type_id);
     if (!type)
@@ -83,11 +83,11 @@ static enum status read_entry(struct gguf_cursor *span, struct gguf_tensor *tens
 {
     uint32_t type;
     enum status status = read_shape(span, tensor, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = gguf_cursor_u32(span, &type, "the type", why);
-    if (status == STATUS_OK)
+    if (!status)
         status = gguf_cursor_u64(span, &tensor->offset, "the offset", why);
-    if (status == STATUS_OK)
+    if (!status)
         status = gguf_tensor_measure(tensor, type, why);
     return status;
 }
@@ -103,7 +103,7 @@ static enum status append(struct gguf_file *file, struct base_string name,
     file->tensors = grown;
     int32_t number;
     enum status status = base_strtab_add(&file->tensor_names, name, &number, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if ((size_t)number != n)
         return status_fail(why, STATUS_FORMAT, "occurs twice, expected every tensor once");
@@ -118,14 +118,14 @@ enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_
         struct gguf_tensor tensor = {.shard = shard};
         struct base_string name;
         enum status status = gguf_cursor_name(span, &name, "the name", why);
-        if (status != STATUS_OK) {
+        if (status) {
             status_context(why, "tensor %" PRIu64 " of %" PRIu64, i + 1, n_tensors);
             return status;
         }
         status = read_entry(span, &tensor, why);
-        if (status == STATUS_OK)
+        if (!status)
             status = append(file, name, &tensor, why);
-        if (status != STATUS_OK) {
+        if (status) {
             struct base_quoted shown;
             status_context(why, "tensor %s", base_quote(&shown, name));
             return status;
@@ -181,7 +181,7 @@ static enum status check_overlap(const struct gguf_file *file, size_t first, str
     }
     qsort(sorted, n, sizeof *sorted, compare_extents);
     enum status status = STATUS_OK;
-    for (size_t i = 1; i < n && status == STATUS_OK; i++) {
+    for (size_t i = 1; i < n && !status; i++) {
         const struct extent *low = &sorted[i - 1], *high = &sorted[i];
         if (high->start >= low->end)
             continue;
@@ -202,7 +202,7 @@ enum status gguf_tensors_place(struct gguf_file *file, size_t shard, size_t firs
 {
     for (size_t i = first; i < file->tensor_names.n; i++) {
         enum status status = place(&file->shards[shard], &file->tensors[i], why);
-        if (status != STATUS_OK) {
+        if (status) {
             struct base_quoted name;
             status_context(why, "tensor %s", base_quote(&name, file->tensor_names.strings[i]));
             return status;

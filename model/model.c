@@ -30,7 +30,7 @@ static enum status find_architecture(struct model *m, struct status_why *why)
 {
     struct base_string name = {0};
     enum status status = gguf_get_string(m->file, "general.architecture", &name, NULL, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     char text[sizeof m->hparams.architecture] = {0};
     if (name.n_bytes < sizeof text)
@@ -92,7 +92,7 @@ static enum status check_keys(struct model *m, bool allow_unknown, struct status
                                gguf_path(m->file), shown.text, m->arch->name);
         enum status status = model_remark(&m->remarks, why,
                                           "key %s is not understood and has no effect", shown.text);
-        if (status != STATUS_OK)
+        if (status)
             return status;
     }
     return STATUS_OK;
@@ -103,14 +103,14 @@ static enum status open_vocabulary(struct model *m, const struct model_options *
                                    struct status_why *why)
 {
     enum status status = model_tokenizer_open(&m->tokenizer, m->file, options->tokenizer_pre, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     m->hparams.n_vocab = (uint32_t)model_n_vocab(m->tokenizer);
     struct model_keys keys = {m->file, m->arch->name};
     uint32_t said = m->hparams.n_vocab;
     status = model_key_u32(&keys, "vocab_size", (struct model_range){0, UINT32_MAX}, &said,
                            &(bool){false}, why);
-    if (status == STATUS_OK && said != m->hparams.n_vocab)
+    if (!status && said != m->hparams.n_vocab)
         status = model_remark(&m->remarks, why,
                               "%s.vocab_size is %" PRIu32 ", the vocabulary has %" PRIu32
                               " tokens: the vocabulary counts",
@@ -129,13 +129,13 @@ static enum status bind_all(struct model *m, const struct model_options *options
         return status_fail(why, STATUS_MEMORY, "no memory for %" PRIu32 " layers",
                            m->hparams.n_layers);
     enum status status = list_tensors(m, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = m->arch->bind(m, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = model_bind_check_rest(m, options->allow_unknown, why);
-    for (size_t i = 0; status == STATUS_OK && i < gguf_n_tensors(m->file); i++)
+    for (size_t i = 0; !status && i < gguf_n_tensors(m->file); i++)
         status = model_tensor_check(m, &m->tensors[i], why);
-    if (status == STATUS_OK && m->head.data == m->embedding.data)
+    if (!status && m->head.data == m->embedding.data)
         status = model_remark(&m->remarks, why,
                               "no tensor 'output.weight': the head is token_embd.weight");
     return status;
@@ -152,19 +152,19 @@ enum status model_open(struct model **out, struct gguf_file *file,
     }
     m->file = file;
     enum status status = model_overrides_apply(file, options, &m->remarks, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = find_architecture(m, why);
-    if (status != STATUS_OK)
+    if (status)
         goto fail;
     struct model_keys keys = {file, m->arch->name};
     status = m->arch->read(&m->hparams, &keys, options, &m->remarks, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check_keys(m, options->allow_unknown, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = open_vocabulary(m, options, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = bind_all(m, options, why);
-    if (status != STATUS_OK)
+    if (status)
         goto fail;
     *out = m;
     return STATUS_OK;

@@ -187,7 +187,7 @@ enum status base_file_create(struct base_file **out, const char *path, struct st
     else
         status = open_temporary(file, exists ? &existing : NULL, why);
 
-    if (status != STATUS_OK) {
+    if (status) {
         base_file_abandon(file);
         return status;
     }

@@ -57,13 +57,13 @@ static enum status alloc_backend(struct model_session *s, struct status_why *why
 {
     const struct model_scratch *scratch = &s->scratch;
     enum status status = alloc_floats(s, &s->h, scratch->h, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = alloc_floats(s, &s->k, scratch->k, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = alloc_floats(s, &s->v, scratch->v, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = alloc_floats(s, &s->rope, scratch->rope, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = alloc_floats(s, &s->work, scratch->work, why);
     return status;
 }
@@ -93,7 +93,7 @@ static enum status preload_products(const struct model_session *s,
                                     struct status_why *why)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; status == STATUS_OK && i < n; i++) {
+    for (size_t i = 0; !status && i < n; i++) {
         if (weights[i]->data)
             status = kern_preload(s->backend, weights[i], why);
     }
@@ -107,7 +107,7 @@ static enum status preload_layer(const struct model_session *s, const struct mod
     const struct kern_weight *const first[] = {&layer->q, &layer->k, &layer->v, &layer->output,
                                                &layer->router};
     enum status status = preload_products(s, first, sizeof first / sizeof *first, why);
-    for (size_t e = 0; status == STATUS_OK && e < base_max(s->model->hparams.n_experts, 1); e++) {
+    for (size_t e = 0; !status && e < base_max(s->model->hparams.n_experts, 1); e++) {
         const struct model_ffn *ffn = &layer->ffn[e];
         const struct kern_weight *const inner[] = {&ffn->gate, &ffn->up, &ffn->down};
         status = preload_products(s, inner, sizeof inner / sizeof *inner, why);
@@ -118,7 +118,7 @@ static enum status preload_layer(const struct model_session *s, const struct mod
 static enum status preload(const struct model_session *s, struct status_why *why)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; status == STATUS_OK && i < s->model->hparams.n_layers; i++)
+    for (size_t i = 0; !status && i < s->model->hparams.n_layers; i++)
         status = preload_layer(s, model_layer(s->model, i), why);
     return status;
 }
@@ -141,11 +141,11 @@ enum status model_session_open(struct model_session **out, const struct model *m
     s->options = *options;
     s->scratch = model_scratch_of(model, options);
     enum status status = alloc_host(s, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = alloc_backend(s, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = preload(s, why);
-    if (status != STATUS_OK) {
+    if (status) {
         model_session_close(s);
         return status;
     }

@@ -94,9 +94,9 @@ static uint32_t first_min(const struct model_merge *m)
 enum status model_merge_run(struct model_merge *m, size_t n_slots,
                             const struct model_merge_rules *rules, struct status_why *why)
 {
-    enum status st = reserve(m, n_slots, why);
-    if (st)
-        return st;
+    enum status status = reserve(m, n_slots, why);
+    if (status)
+        return status;
     uint32_t n = (uint32_t)n_slots;
     uint32_t *rank = m->level[0] = m->other + round_up(n);
     for (uint32_t i = 0; i < n; i++) {

@@ -100,9 +100,9 @@ enum status model_pretokenizer_init(struct model_pretokenizer *p, struct base_st
         return refuse_name(name, why);
     p->row = row;
     while (p->n_codes < MODEL_PRETOKENIZER_EXPRESSIONS && row->expressions[p->n_codes]) {
-        enum status st = compile(&p->codes[p->n_codes], row->expressions[p->n_codes], why);
-        if (st)
-            return st;
+        enum status status = compile(&p->codes[p->n_codes], row->expressions[p->n_codes], why);
+        if (status)
+            return status;
         p->n_codes++;
     }
     return STATUS_OK;
@@ -173,11 +173,11 @@ static enum status split(const struct splitting *s, size_t i_code, const char *t
         }
         const PCRE2_SIZE *match = pcre2_get_ovector_pointer(s->run->match_data);
         size_t begin = match[0], end = match[1];
-        enum status st = split(s, i_code + 1, text + done, begin - done);
-        if (!st)
-            st = split(s, i_code + 1, text + begin, end - begin);
-        if (st)
-            return st;
+        enum status status = split(s, i_code + 1, text + done, begin - done);
+        if (!status)
+            status = split(s, i_code + 1, text + begin, end - begin);
+        if (status)
+            return status;
         done = end;
     }
     return split(s, i_code + 1, text + done, n_bytes - done);
@@ -187,7 +187,7 @@ enum status model_pretokenizer_split(const struct model_pretokenizer *p, struct 
                                      const char *text, size_t n_bytes, model_piece_fn *fn,
                                      void *user)
 {
-    enum status st = prepare(run);
+    enum status status = prepare(run);
     const struct splitting s = {p, run, fn, user};
-    return st ? st : split(&s, 0, text, n_bytes);
+    return status ? status : split(&s, 0, text, n_bytes);
 }

@@ -220,13 +220,13 @@ struct output {
 
 static enum status hand_out(struct output *out, struct cluster *c, struct status_why *why)
 {
-    enum status st = settle(c, why);
-    for (size_t i = 0; !st && i < c->n_chosen; i++) {
+    enum status status = settle(c, why);
+    for (size_t i = 0; !status && i < c->n_chosen; i++) {
         struct chosen m = c->chosen[i];
-        st = out->fn(out->user, out->text + out->done, m.begin - out->done, m.token);
+        status = out->fn(out->user, out->text + out->done, m.begin - out->done, m.token);
         out->done = m.end;
     }
-    return st;
+    return status;
 }
 
 static enum status scan(struct output *out, struct cluster *c, size_t n_bytes,
@@ -242,18 +242,18 @@ static enum status scan(struct output *out, struct cluster *c, size_t n_bytes,
         /* Whatever ends later begins at open or after it. */
         size_t end = i + 1, open = end - s->nodes[state].depth;
         if (c->n_endings > 0 && open >= c->endings[c->n_endings - 1].end) {
-            enum status st = hand_out(out, c, why);
-            if (st)
-                return st;
+            enum status status = hand_out(out, c, why);
+            if (status)
+                return status;
         }
         uint32_t longest = s->nodes[state].ends;
         if (longest == 0)
             continue;
         if (c->n_endings == 0)
             c->begin = open;
-        enum status st = add_ending(c, end, longest, why);
-        if (st)
-            return st;
+        enum status status = add_ending(c, end, longest, why);
+        if (status)
+            return status;
     }
     return hand_out(out, c, why);
 }
@@ -263,11 +263,11 @@ enum status model_special_split(const struct model_special *s, const char *text,
 {
     struct output out = {.text = text, .fn = fn, .user = user};
     struct cluster cluster = {.special = s};
-    enum status st = s->nodes ? scan(&out, &cluster, n_bytes, why) : STATUS_OK;
-    if (!st)
-        st = fn(user, text + out.done, n_bytes - out.done, -1);
+    enum status status = s->nodes ? scan(&out, &cluster, n_bytes, why) : STATUS_OK;
+    if (!status)
+        status = fn(user, text + out.done, n_bytes - out.done, -1);
     free(cluster.endings);
     free(cluster.chosen);
     free(cluster.taken);
-    return st;
+    return status;
 }
