@@ -70,7 +70,7 @@ enum status gguf_split_count(const struct gguf_shard *shard, uint32_t *count,
 enum status gguf_directory_read(struct gguf_file *file, size_t shard, struct status_why *why);
 
 /** The key/value section: n_pairs pairs from the cursor on, into shard->kv. */
-enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_cursor *span, uint64_t n_pairs,
+enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_cursor *cursor, uint64_t n_pairs,
                             struct status_why *why);
 
 /** Add one pair, whose key and bytes must outlive the shard.   Fails: also on a known key. */
@@ -78,7 +78,7 @@ enum status gguf_pairs_append(struct gguf_shard *shard, const struct gguf_kv *kv
                               struct status_why *why);
 
 /** The tensor section: n_tensors entries from the cursor on; where data lies is not checked. */
-enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_cursor *span,
+enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_cursor *cursor,
                               uint64_t n_tensors, struct status_why *why);
 
 /** Check where the data of tensors [first, all) of a shard lie, and point them at it. */

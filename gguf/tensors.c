@@ -15,16 +15,16 @@ static enum status check_n_dims(uint32_t n_dims, struct status_why *why)
 }
 
 /* The dimensions as the file gives them; the ones past n_dims are 1. */
-static enum status read_shape(struct gguf_cursor *span, struct gguf_tensor *tensor,
+static enum status read_shape(struct gguf_cursor *cursor, struct gguf_tensor *tensor,
                               struct status_why *why)
 {
-    enum status status = gguf_cursor_u32(span, &tensor->n_dims, "the number of dimensions", why);
+    enum status status = gguf_cursor_u32(cursor, &tensor->n_dims, "the number of dimensions", why);
     if (!status)
         status = check_n_dims(tensor->n_dims, why);
     for (uint32_t i = 0; i < GGUF_MAX_DIMS && !status; i++) {
         tensor->ne[i] = 1;
         if (i < tensor->n_dims)
-            status = gguf_cursor_u64(span, &tensor->ne[i], "a dimension", why);
+            status = gguf_cursor_u64(cursor, &tensor->ne[i], "a dimension", why);
     }
     return status;
 }
@@ -78,15 +78,15 @@ enum status gguf_tensor_measure(struct gguf_tensor *tensor, uint32_t type_id,
 }
 
 /* What follows the name: shape, type and offset. */
-static enum status read_entry(struct gguf_cursor *span, struct gguf_tensor *tensor,
+static enum status read_entry(struct gguf_cursor *cursor, struct gguf_tensor *tensor,
                               struct status_why *why)
 {
     uint32_t type;
-    enum status status = read_shape(span, tensor, why);
+    enum status status = read_shape(cursor, tensor, why);
     if (!status)
-        status = gguf_cursor_u32(span, &type, "the type", why);
+        status = gguf_cursor_u32(cursor, &type, "the type", why);
     if (!status)
-        status = gguf_cursor_u64(span, &tensor->offset, "the offset", why);
+        status = gguf_cursor_u64(cursor, &tensor->offset, "the offset", why);
     if (!status)
         status = gguf_tensor_measure(tensor, type, why);
     return status;
@@ -111,18 +111,18 @@ static enum status append(struct gguf_file *file, struct base_string name,
     return STATUS_OK;
 }
 
-enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_cursor *span,
+enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_cursor *cursor,
                               uint64_t n_tensors, struct status_why *why)
 {
     for (uint64_t i = 0; i < n_tensors; i++) {
         struct gguf_tensor tensor = {.shard = shard};
         struct base_string name;
-        enum status status = gguf_cursor_name(span, &name, "the name", why);
+        enum status status = gguf_cursor_name(cursor, &name, "the name", why);
         if (status) {
             status_context(why, "tensor %" PRIu64 " of %" PRIu64, i + 1, n_tensors);
             return status;
         }
-        status = read_entry(span, &tensor, why);
+        status = read_entry(cursor, &tensor, why);
         if (!status)
             status = append(file, name, &tensor, why);
         if (status) {

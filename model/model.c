@@ -9,23 +9,6 @@
 #include "model/rope.h"
 #include "model/state.h"
 
-/** "llama, qwen2": what can be opened. */
-static void list_architectures(char *text, size_t n_bytes)
-{
-    size_t used = 0;
-    const struct model_arch *arch;
-    text[0] = '\0';
-    for (size_t i = 0; (arch = model_arch_at(i)) != NULL; i++) {
-        size_t n = strlen(arch->name);
-        if (used + n + 3 > n_bytes)
-            return;
-        memcpy(text + used, i > 0 ? ", " : "", i > 0 ? 2 : 0);
-        used += i > 0 ? 2 : 0;
-        memcpy(text + used, arch->name, n + 1);
-        used += n;
-    }
-}
-
 static enum status find_architecture(struct model *m, struct status_why *why)
 {
     struct base_string name = {0};
@@ -38,9 +21,11 @@ static enum status find_architecture(struct model *m, struct status_why *why)
     m->arch = model_arch_find(text);
     if (m->arch)
         return STATUS_OK;
-    char supported[256];
+    char supported[256] = "";
     struct base_quoted shown;
-    list_architectures(supported, sizeof supported);
+    const struct model_arch *arch;
+    for (size_t i = 0; (arch = model_arch_at(i)) != NULL; i++)
+        base_list_name(supported, sizeof supported, arch->name);
     return status_fail(why, STATUS_UNSUPPORTED,
                        "%s: key 'general.architecture' is %s, supported: %s", gguf_path(m->file),
                        base_quote(&shown, name), supported);
@@ -69,7 +54,7 @@ static bool is_understood(const struct model *m, struct base_string key)
     size_t n_prefix = strlen(m->arch->name);
     if (key.n_bytes <= n_prefix || memcmp(key.data, m->arch->name, n_prefix) != 0 ||
         key.data[n_prefix] != '.')
-        return true; /* of something else: no business of the forward pass */
+        return true; /* of something else, which the forward pass does not read */
     struct base_string suffix = {key.data + n_prefix + 1, key.n_bytes - n_prefix - 1};
     for (const char *const *known = m->arch->key_suffixes; *known; known++)
         if (strlen(*known) == suffix.n_bytes && memcmp(*known, suffix.data, suffix.n_bytes) == 0)

@@ -17,7 +17,7 @@ enum { MAX_NAMES = 1000 };
 
 struct base_file {
     FILE *stream;
-    char *path;      /* where the bytes shall be, links resolved */
+    char *path;      /* of the target, links resolved */
     char *temporary; /* their name beside it before the rename; NULL: written directly */
     bool named;      /* a file of that name is there; before that it may have none */
     int error;       /* errno of the first failure; 0: none */

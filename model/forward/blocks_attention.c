@@ -47,7 +47,7 @@ static enum status rotate(struct model_session *s, float *x, size_t n_heads, siz
                            .head_size = h->head_size,
                            .n_pairs = h->n_rot / 2,
                            .split_halves = h->rope_split_halves,
-                           .table = s->rope,
+                           .table = s->angles,
                            .n_positions = s->options.max_segment,
                            .positions = s->positions};
     return kern_rope(s->backend, &op, why);

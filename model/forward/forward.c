@@ -28,20 +28,20 @@ static enum status check_batch(const struct model_session *s, const struct model
     return STATUS_OK;
 }
 
-/** The table of cos and sin, filled when it is first needed or its factors have changed. */
-static enum status fill_rope(struct model_session *s, struct status_why *why)
+/** cos and sin of all angles, filled when first needed or when the factors have changed. */
+static enum status fill_angles(struct model_session *s, struct status_why *why)
 {
     if (s->rope_generation == s->model->rope_generation)
         return STATUS_OK;
-    size_t n_bytes = s->scratch.rope * sizeof(float);
-    float *table = malloc(n_bytes);
-    if (!table)
+    size_t n_bytes = s->scratch.angles * sizeof(float);
+    float *angles = malloc(n_bytes);
+    if (!angles)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu positions",
                            s->options.max_segment);
-    kern_rope_fill(table, s->options.max_segment, s->model->rope_frequency,
+    kern_rope_fill(angles, s->options.max_segment, s->model->rope_frequency,
                    s->model->hparams.n_rot / 2, model_rope_magnitude(s->model));
-    enum status status = kern_upload(s->backend, s->rope, table, n_bytes, why);
-    free(table);
+    enum status status = kern_upload(s->backend, s->angles, angles, n_bytes, why);
+    free(angles);
     if (!status)
         s->rope_generation = s->model->rope_generation;
     return status;
@@ -97,7 +97,7 @@ enum status model_forward(struct model_session *s, const struct model_batch *bat
                            layer_from, layer_to, s->model->hparams.n_layers);
     enum status status = check_batch(s, batch, why);
     if (!status)
-        status = fill_rope(s, why);
+        status = fill_angles(s, why);
     if (status)
         return status;
     const struct model_tile_limits limits = {s->scratch.n_tokens, s->scratch.n_kv_rows};

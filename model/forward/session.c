@@ -29,7 +29,7 @@ struct model_scratch model_scratch_of(const struct model *model,
     scratch.n_kv_rows = base_max(t, base_min(options->max_segment, options->max_batch));
     scratch.h = t * h->n_embd;
     scratch.k = scratch.v = scratch.n_kv_rows * n_kv_heads * h->head_size;
-    scratch.rope = options->max_segment * h->n_rot;
+    scratch.angles = options->max_segment * h->n_rot;
     size_t attention = 2 * model_work_floats(t * n_heads * h->head_size);
     size_t ffn = 2 * model_work_floats(t * n_ff);
     if (h->n_experts > 0)
@@ -41,7 +41,7 @@ struct model_scratch model_scratch_of(const struct model *model,
 size_t model_session_bytes(const struct model *model, const struct model_session_options *options)
 {
     struct model_scratch s = model_scratch_of(model, options);
-    return (s.h + s.k + s.v + s.rope + s.work) * sizeof(float);
+    return (s.h + s.k + s.v + s.angles + s.work) * sizeof(float);
 }
 
 static enum status alloc_floats(struct model_session *s, float **out, size_t n_floats,
@@ -62,7 +62,7 @@ static enum status alloc_backend(struct model_session *s, struct status_why *why
     if (!status)
         status = alloc_floats(s, &s->v, scratch->v, why);
     if (!status)
-        status = alloc_floats(s, &s->rope, scratch->rope, why);
+        status = alloc_floats(s, &s->angles, scratch->angles, why);
     if (!status)
         status = alloc_floats(s, &s->work, scratch->work, why);
     return status;
@@ -157,7 +157,7 @@ void model_session_close(struct model_session *s)
 {
     if (!s)
         return;
-    float *const buffers[] = {s->h, s->k, s->v, s->rope, s->work};
+    float *const buffers[] = {s->h, s->k, s->v, s->angles, s->work};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         kern_free(s->backend, buffers[i]);
     free(s->positions);

@@ -16,7 +16,7 @@ static bool is_printable(uint32_t byte)
 }
 
 /**
- * GPT-2's table: a printable byte stands for itself, as a code point; the others are numbered
+ * As in GPT-2: a printable byte stands for itself, as a code point; the others are numbered
  * from U+0100 on, in their order.
  */
 static void make_stand_ins(uint32_t stand_in[256])

@@ -73,17 +73,9 @@ static enum status refuse_name(struct base_string name, struct status_why *why)
 {
     char known[512] = "";
     struct base_quoted quoted;
-    size_t used = 0;
     const struct model_pretokenizer_row *row;
-    for (size_t i = 0; (row = model_pretokenizer_row_at(i)) != NULL; i++) {
-        size_t n = strlen(row->name);
-        if (used + n + 3 > sizeof known)
-            break;
-        memcpy(known + used, i > 0 ? ", " : "", i > 0 ? 2 : 0);
-        used += i > 0 ? 2 : 0;
-        memcpy(known + used, row->name, n + 1);
-        used += n;
-    }
+    for (size_t i = 0; (row = model_pretokenizer_row_at(i)) != NULL; i++)
+        base_list_name(known, sizeof known, row->name);
     return status_fail(why, STATUS_UNSUPPORTED, "pre-tokeniser %s is not known; known are %s",
                        base_quote(&quoted, name), known);
 }
@@ -117,7 +109,7 @@ void model_pretokenizer_free(struct model_pretokenizer *p)
 
 /**
  * The limits are lifted: `\s*[\r\n]+` steps back through a run of spaces once, and PCRE2
- * counts each step. No expression of the table tries one character more than a constant number
+ * counts each step. No expression of the list tries one character more than a constant number
  * of times, and none keeps a state per character, so time stays linear and memory constant.
  */
 static enum status prepare(struct model_tok_run *run)
