@@ -138,6 +138,15 @@ enum status gguf_kv_u32(const struct gguf_kv *kv, uint32_t *value, struct status
     return STATUS_OK;
 }
 
+/* The same with the file's path in front. */
+static enum status fail_type_of(const struct gguf_file *file, const struct gguf_kv *kv,
+                                const char *expected, struct status_why *why)
+{
+    enum status status = fail_type(kv, expected, why);
+    status_context(why, "%s", file->path);
+    return status;
+}
+
 /*
  * The common part of the typed look-ups. *kv is NULL where the key does not exist and need
  * not; `found` as in the header.
@@ -173,11 +182,8 @@ enum status gguf_get_f32(const struct gguf_file *file, const char *key, float *v
     enum status status = look_up(file, key, &kv, found, why);
     if (status || !kv)
         return status;
-    if (!gguf_value_is_float(kv->type)) {
-        status = fail_type(kv, "f32 or f64", why);
-        status_context(why, "%s", file->path);
-        return status;
-    }
+    if (!gguf_value_is_float(kv->type))
+        return fail_type_of(file, kv, "f32 or f64", why);
     *value = (float)gguf_kv_float(kv, 0);
     return STATUS_OK;
 }
@@ -189,11 +195,8 @@ enum status gguf_get_bool(const struct gguf_file *file, const char *key, bool *v
     enum status status = look_up(file, key, &kv, found, why);
     if (status || !kv)
         return status;
-    if (kv->type != GGUF_VALUE_BOOL) {
-        status = fail_type(kv, "bool", why);
-        status_context(why, "%s", file->path);
-        return status;
-    }
+    if (kv->type != GGUF_VALUE_BOOL)
+        return fail_type_of(file, kv, "bool", why);
     *value = kv->data[0] != 0;
     return STATUS_OK;
 }
@@ -205,11 +208,8 @@ enum status gguf_get_string(const struct gguf_file *file, const char *key,
     enum status status = look_up(file, key, &kv, found, why);
     if (status || !kv)
         return status;
-    if (kv->type != GGUF_VALUE_STRING) {
-        status = fail_type(kv, "string", why);
-        status_context(why, "%s", file->path);
-        return status;
-    }
+    if (kv->type != GGUF_VALUE_STRING)
+        return fail_type_of(file, kv, "string", why);
     *value = gguf_kv_string(kv, 0);
     return STATUS_OK;
 }

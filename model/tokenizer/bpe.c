@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/text/hash.h"
 #include "base/text/quote.h"
 #include "base/text/utf8.h"
@@ -110,7 +111,7 @@ static enum status index_merges(struct model_bpe *bpe, const struct base_string 
     while (n_slots < n * 2)
         n_slots *= 2;
     for (size_t i = 0; i < n; i++)
-        longest = merges[i].n_bytes > longest ? merges[i].n_bytes : longest;
+        longest = base_max(longest, merges[i].n_bytes);
     bpe->mask = n_slots - 1;
     bpe->pairs = malloc(n_slots * sizeof *bpe->pairs);
     bpe->result = malloc((n > 0 ? n : 1) * sizeof *bpe->result);

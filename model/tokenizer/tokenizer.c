@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "model/tokenizer/bpe.h"
 #include "model/tokenizer/special.h"
 #include "model/tokenizer/spm.h"
@@ -207,7 +208,7 @@ struct base_string model_token_text(const struct model_tokenizer *t, int32_t id)
 
 static size_t copy_bytes(struct base_string s, char *bytes, size_t capacity)
 {
-    size_t n = s.n_bytes < capacity ? s.n_bytes : capacity;
+    size_t n = base_min(s.n_bytes, capacity);
     if (n > 0)
         memcpy(bytes, s.data, n);
     return s.n_bytes;
