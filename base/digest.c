@@ -64,7 +64,7 @@ enum status base_digest_close(struct base_digest *digest, char hex[BASE_HEX],
     uint8_t bytes[BASE_SHA256_BYTES];
     enum status status = base_digest_close_bytes(digest, bytes, why);
     base_digest_hex(hex, bytes);
-    if (status != STATUS_OK)
+    if (status)
         hex[0] = '\0';
     return status;
 }

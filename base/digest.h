@@ -18,7 +18,7 @@ enum {
 /** A digest that is fed piece by piece. Failures stick: add does nothing, close reports. */
 struct base_digest;
 
-/** Never fails visibly; NULL stands for a digest without memory. Pass it to close. */
+/** NULL where there is no memory, which the functions below accept; closing then reports it. */
 struct base_digest *base_digest_open(void);
 void base_digest_add(struct base_digest *digest, const void *data, size_t n_bytes);
 /** Write the digits ("" on failure) and free the digest. Fails: STATUS_MEMORY. */
@@ -29,7 +29,7 @@ enum status base_digest_close(struct base_digest *digest, char hex[BASE_HEX],
 enum status base_digest_close_bytes(struct base_digest *digest, uint8_t bytes[BASE_SHA256_BYTES],
                                     struct status_why *why);
 
-/** Free a digest that nobody wants to know; NULL is allowed. */
+/** Free a digest without its result; NULL is allowed. */
 void base_digest_discard(struct base_digest *digest);
 
 /** The digits of a digest's bytes. */

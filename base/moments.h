@@ -23,7 +23,7 @@ double base_moments_mean(const struct base_moments *m);
 
 /**
  * Variance of the mean: (mean(x^2) - mean(x)^2) / (n - 1), or 0 for 10 values and fewer, whose
- * spread says too little (as llama-perplexity has it).
+ * spread says too little (as in llama-perplexity).
  */
 double base_moments_variance(const struct base_moments *m);
 

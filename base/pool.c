@@ -36,7 +36,7 @@ struct base_pool {
     size_t n;
     const atomic_bool *cancel;
 
-    /* Each on a cache line of its own: all threads hammer them. */
+    /* Each on a cache line of its own, because all threads write to them. */
     _Alignas(CACHE_LINE) atomic_uint round; /* number of loops begun */
     _Alignas(CACHE_LINE) atomic_size_t next;
     _Alignas(CACHE_LINE) atomic_uint n_inside; /* workers that have not left the loop */

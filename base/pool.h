@@ -16,7 +16,7 @@
 
 struct base_pool;
 
-/** More threads than this are a mistake, not a wish. */
+/** A request for more threads is taken for a mistake. */
 enum { BASE_POOL_MAX_THREADS = 1024 };
 
 /** One iteration. index: 0 .. n - 1. thread: 0 .. n_threads - 1, to pick scratch memory by. */

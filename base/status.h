@@ -21,7 +21,7 @@ enum status {
     STATUS_UNSUPPORTED, /* a file says something that this program does not do */
     STATUS_MEMORY,      /* an allocation failed */
     STATUS_DEVICE,      /* a compute device failed or is absent */
-    STATUS_NONFINITE,   /* an evaluation met NaN or infinity */
+    STATUS_NONFINITE,   /* a computation met NaN or infinity */
     STATUS_EXCEEDED,    /* a figure is above a limit that was set for it */
     STATUS_CANCELLED    /* the caller's cancel flag was set */
 };

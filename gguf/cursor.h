@@ -47,26 +47,26 @@ static inline uint64_t gguf_load_u64(const void *bytes)
 }
 
 /** Bytes between the cursor and the end. */
-static inline uint64_t gguf_cursor_left(const struct gguf_cursor *span)
+static inline uint64_t gguf_cursor_left(const struct gguf_cursor *cursor)
 {
-    return span->n_bytes - span->at;
+    return cursor->n_bytes - cursor->at;
 }
 
 /** Step over n_bytes and point *bytes at them.   Fails: STATUS_FORMAT (too few are left). */
-enum status gguf_cursor_take(struct gguf_cursor *span, uint64_t n_bytes, const uint8_t **bytes,
+enum status gguf_cursor_take(struct gguf_cursor *cursor, uint64_t n_bytes, const uint8_t **bytes,
                              const char *what, struct status_why *why);
 
-enum status gguf_cursor_u32(struct gguf_cursor *span, uint32_t *value, const char *what,
+enum status gguf_cursor_u32(struct gguf_cursor *cursor, uint32_t *value, const char *what,
                             struct status_why *why);
-enum status gguf_cursor_u64(struct gguf_cursor *span, uint64_t *value, const char *what,
+enum status gguf_cursor_u64(struct gguf_cursor *cursor, uint64_t *value, const char *what,
                             struct status_why *why);
 
 /** A string: its length in 8 bytes, then its bytes. */
-enum status gguf_cursor_string(struct gguf_cursor *span, struct base_string *value,
+enum status gguf_cursor_string(struct gguf_cursor *cursor, struct base_string *value,
                                const char *what, struct status_why *why);
 
 /** The same, of at least one byte and without NUL. */
-enum status gguf_cursor_name(struct gguf_cursor *span, struct base_string *name, const char *what,
+enum status gguf_cursor_name(struct gguf_cursor *cursor, struct base_string *name, const char *what,
                              struct status_why *why);
 
 #endif

@@ -45,31 +45,31 @@ static enum status check_count(uint64_t count, uint64_t bytes_each, uint64_t n_l
                        count, what, n_left / bytes_each, n_left);
 }
 
-static enum status read_header(struct gguf_cursor *span, struct header *header,
+static enum status read_header(struct gguf_cursor *cursor, struct header *header,
                                struct status_why *why)
 {
     static const char magic[4] = {'G', 'G', 'U', 'F'};
-    size_t n_shown = span->n_bytes < sizeof magic ? (size_t)span->n_bytes : sizeof magic;
-    if (n_shown < sizeof magic || memcmp(span->data, magic, sizeof magic) != 0) {
+    size_t n_shown = cursor->n_bytes < sizeof magic ? (size_t)cursor->n_bytes : sizeof magic;
+    if (n_shown < sizeof magic || memcmp(cursor->data, magic, sizeof magic) != 0) {
         struct base_quoted shown;
-        struct base_string start = {(const char *)span->data, n_shown};
+        struct base_string start = {(const char *)cursor->data, n_shown};
         return status_fail(why, STATUS_FORMAT,
                            "is not a GGUF file: begins with %s, expected 'GGUF'",
                            base_quote(&shown, start));
     }
-    span->at = sizeof magic;
-    enum status status = gguf_cursor_u32(span, &header->version, "the version", why);
-    if (status == STATUS_OK)
+    cursor->at = sizeof magic;
+    enum status status = gguf_cursor_u32(cursor, &header->version, "the version", why);
+    if (!status)
         status = check_version(header->version, why);
-    if (status == STATUS_OK)
-        status = gguf_cursor_u64(span, &header->n_tensors, "the number of tensors", why);
-    if (status == STATUS_OK)
-        status = gguf_cursor_u64(span, &header->n_pairs, "the number of key/value pairs", why);
-    if (status == STATUS_OK)
-        status =
-            check_count(header->n_tensors, ENTRY_BYTES_MIN, gguf_cursor_left(span), "tensors", why);
-    if (status == STATUS_OK)
-        status = check_count(header->n_pairs, PAIR_BYTES_MIN, gguf_cursor_left(span),
+    if (!status)
+        status = gguf_cursor_u64(cursor, &header->n_tensors, "the number of tensors", why);
+    if (!status)
+        status = gguf_cursor_u64(cursor, &header->n_pairs, "the number of key/value pairs", why);
+    if (!status)
+        status = check_count(header->n_tensors, ENTRY_BYTES_MIN, gguf_cursor_left(cursor),
+                             "tensors", why);
+    if (!status)
+        status = check_count(header->n_pairs, PAIR_BYTES_MIN, gguf_cursor_left(cursor),
                              "key/value pairs", why);
     return status;
 }
@@ -80,7 +80,7 @@ static enum status read_alignment(struct gguf_shard *shard, struct status_why *w
     const struct gguf_kv *kv = gguf_shard_find(shard, "general.alignment");
     if (kv) {
         enum status status = gguf_kv_u32(kv, &alignment, why);
-        if (status != STATUS_OK)
+        if (status)
             return status;
     }
     if (alignment == 0 || (alignment & (alignment - 1)) != 0)
@@ -111,21 +111,21 @@ static enum status set_data_offset(struct gguf_shard *shard, uint64_t directory_
 static enum status read_shard(struct gguf_file *file, size_t i_shard, struct status_why *why)
 {
     struct gguf_shard *shard = &file->shards[i_shard];
-    struct gguf_cursor span = {shard->data, shard->n_bytes, 0};
+    struct gguf_cursor cursor = {shard->data, shard->n_bytes, 0};
     struct header header = {0};
-    size_t first = file->tensor_names.n_entries;
-    enum status status = read_header(&span, &header, why);
-    if (status != STATUS_OK)
+    size_t first = file->tensor_names.n;
+    enum status status = read_header(&cursor, &header, why);
+    if (status)
         return status;
     shard->version = header.version;
-    status = gguf_pairs_read(shard, &span, header.n_pairs, why);
-    if (status == STATUS_OK)
+    status = gguf_pairs_read(shard, &cursor, header.n_pairs, why);
+    if (!status)
         status = read_alignment(shard, why);
-    if (status == STATUS_OK)
-        status = gguf_tensors_read(file, i_shard, &span, header.n_tensors, why);
-    if (status == STATUS_OK)
-        status = set_data_offset(shard, span.at, header.n_tensors, why);
-    if (status == STATUS_OK)
+    if (!status)
+        status = gguf_tensors_read(file, i_shard, &cursor, header.n_tensors, why);
+    if (!status)
+        status = set_data_offset(shard, cursor.at, header.n_tensors, why);
+    if (!status)
         status = gguf_tensors_place(file, i_shard, first, why);
     return status;
 }
@@ -133,7 +133,7 @@ static enum status read_shard(struct gguf_file *file, size_t i_shard, struct sta
 enum status gguf_directory_read(struct gguf_file *file, size_t shard, struct status_why *why)
 {
     enum status status = read_shard(file, shard, why);
-    if (status != STATUS_OK)
+    if (status)
         status_context(why, "%s", file->shards[shard].path);
     return status;
 }

@@ -31,51 +31,54 @@ enum status gguf_file_map_shard(struct gguf_file *file, size_t i_shard, const ch
     if (!shard->path)
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
     enum status status = gguf_map_open(&shard->map, path, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     shard->data = shard->map.data;
     shard->n_bytes = shard->map.n_bytes;
     return gguf_directory_read(file, i_shard, why);
 }
 
-enum status gguf_file_copy_names(struct gguf_file *file, struct status_why *why)
+/* Give every tensor its NUL-terminated name. */
+static enum status copy_names(struct gguf_file *file, struct status_why *why)
 {
-    const struct base_name *names = file->tensor_names.entries;
-    size_t n = file->tensor_names.n_entries;
+    const struct base_string *names = file->tensor_names.strings;
+    size_t n = file->tensor_names.n;
     size_t n_bytes = 1;
     for (size_t i = 0; i < n; i++)
-        n_bytes += names[i].string.n_bytes + 1;
+        n_bytes += names[i].n_bytes + 1;
     char *to = file->name_bytes = malloc(n_bytes);
     if (!to)
         return status_fail(why, STATUS_MEMORY, "%s: out of memory for the names of %zu tensors",
                            file->path, n);
     for (size_t i = 0; i < n; i++) {
         file->tensors[i].name = to;
-        memcpy(to, names[i].string.data, names[i].string.n_bytes);
-        to += names[i].string.n_bytes;
+        memcpy(to, names[i].data, names[i].n_bytes);
+        to += names[i].n_bytes;
         *to++ = '\0';
     }
     return STATUS_OK;
 }
 
+/* The last step of opening: the names, or on failure the end of *file. */
+static enum status finish(struct gguf_file **file, enum status status, struct status_why *why)
+{
+    if (!status)
+        status = copy_names(*file, why);
+    if (status) {
+        gguf_close(*file);
+        *file = NULL;
+    }
+    return status;
+}
+
 enum status gguf_open(struct gguf_file **out, const char *path, struct status_why *why)
 {
-    *out = NULL;
-    struct gguf_file *file;
-    enum status status = gguf_file_new(&file, path, 1, why);
-    if (status != STATUS_OK)
-        return status;
-    status = gguf_file_map_shard(file, 0, path, why);
-    if (status == STATUS_OK)
-        status = gguf_split_open(&file, why);
-    if (status == STATUS_OK)
-        status = gguf_file_copy_names(file, why);
-    if (status != STATUS_OK) {
-        gguf_close(file);
-        return status;
-    }
-    *out = file;
-    return STATUS_OK;
+    enum status status = gguf_file_new(out, path, 1, why);
+    if (!status)
+        status = gguf_file_map_shard(*out, 0, path, why);
+    if (!status)
+        status = gguf_split_open(out, why);
+    return finish(out, status, why);
 }
 
 /* As gguf_file_map_shard, for bytes in memory. */
@@ -90,9 +93,9 @@ static enum status read_memory(struct gguf_file *file, const void *data, size_t 
     shard->data = data;
     shard->n_bytes = n_bytes;
     enum status status = gguf_directory_read(file, 0, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = gguf_split_count(shard, &n_parts, why);
-    if (status == STATUS_OK && n_parts > 1)
+    if (!status && n_parts > 1)
         status = status_fail(why, STATUS_UNSUPPORTED,
                              "%s: is one of %u parts, expected a whole file", file->path, n_parts);
     return status;
@@ -101,20 +104,10 @@ static enum status read_memory(struct gguf_file *file, const void *data, size_t 
 enum status gguf_open_memory(struct gguf_file **out, const void *data, size_t n_bytes,
                              const char *name, struct status_why *why)
 {
-    *out = NULL;
-    struct gguf_file *file;
-    enum status status = gguf_file_new(&file, name, 1, why);
-    if (status != STATUS_OK)
-        return status;
-    status = read_memory(file, data, n_bytes, why);
-    if (status == STATUS_OK)
-        status = gguf_file_copy_names(file, why);
-    if (status != STATUS_OK) {
-        gguf_close(file);
-        return status;
-    }
-    *out = file;
-    return STATUS_OK;
+    enum status status = gguf_file_new(out, name, 1, why);
+    if (!status)
+        status = read_memory(*out, data, n_bytes, why);
+    return finish(out, status, why);
 }
 
 void gguf_close(struct gguf_file *file)
@@ -125,7 +118,7 @@ void gguf_close(struct gguf_file *file)
         struct gguf_shard *shard = &file->shards[i];
         free(shard->path);
         free(shard->kv);
-        base_names_free(&shard->kv_names);
+        base_strtab_free(&shard->kv_names);
         gguf_map_close(&shard->map);
     }
     while (file->overrides) {
@@ -136,7 +129,7 @@ void gguf_close(struct gguf_file *file)
     free(file->path);
     free(file->shards);
     free(file->tensors);
-    base_names_free(&file->tensor_names);
+    base_strtab_free(&file->tensor_names);
     free(file->name_bytes);
     free(file);
 }
@@ -153,7 +146,7 @@ uint32_t gguf_version(const struct gguf_file *file)
 
 size_t gguf_n_tensors(const struct gguf_file *file)
 {
-    return file->tensor_names.n_entries;
+    return file->tensor_names.n;
 }
 
 const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t i)
@@ -163,8 +156,8 @@ const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t i)
 
 const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const char *name)
 {
-    size_t i = base_names_find(&file->tensor_names, (struct base_string){name, strlen(name)});
-    return i == BASE_NAMES_NONE ? NULL : &file->tensors[i];
+    int32_t i = base_strtab_find(&file->tensor_names, (struct base_string){name, strlen(name)});
+    return i < 0 ? NULL : &file->tensors[i];
 }
 
 size_t gguf_n_shards(const struct gguf_file *file)

@@ -7,7 +7,7 @@
 #ifndef GGUF_FILE_IMPL_H
 #define GGUF_FILE_IMPL_H
 
-#include "base/text/names.h"
+#include "base/text/strtab.h"
 #include "gguf/cursor.h"
 #include "gguf/map.h"
 #include "gguf/meta.h"
@@ -21,9 +21,9 @@ struct gguf_shard {
     const uint8_t *data;
     uint64_t n_bytes;
     uint32_t version;
-    struct gguf_kv *kv; /* [kv_names.n_entries] */
+    struct gguf_kv *kv; /* [kv_names.n] */
     size_t kv_capacity;
-    struct base_names kv_names;
+    struct base_strtab kv_names;
     uint64_t alignment;
     uint64_t data_offset; /* where tensor data starts; without tensors, where the directory ends */
 };
@@ -38,9 +38,9 @@ struct gguf_file {
     char *path; /* as given */
     struct gguf_shard *shards;
     size_t n_shards;
-    struct gguf_tensor *tensors; /* [tensor_names.n_entries] */
+    struct gguf_tensor *tensors; /* [tensor_names.n] */
     size_t tensor_capacity;
-    struct base_names tensor_names;
+    struct base_strtab tensor_names;
     char *name_bytes; /* the NUL-terminated copies of the names */
     struct gguf_override *overrides;
 };
@@ -52,9 +52,6 @@ enum status gguf_file_new(struct gguf_file **out, const char *path, size_t n_sha
 /** Map one part of a file and read it.   path: copied. */
 enum status gguf_file_map_shard(struct gguf_file *file, size_t shard, const char *path,
                                 struct status_why *why);
-
-/** Give every tensor its NUL-terminated name; the last step of opening. */
-enum status gguf_file_copy_names(struct gguf_file *file, struct status_why *why);
 
 /**
  * If the file that `*file` holds as its only shard says that it is one of several, replace
@@ -73,7 +70,7 @@ enum status gguf_split_count(const struct gguf_shard *shard, uint32_t *count,
 enum status gguf_directory_read(struct gguf_file *file, size_t shard, struct status_why *why);
 
 /** The key/value section: n_pairs pairs from the cursor on, into shard->kv. */
-enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_cursor *span, uint64_t n_pairs,
+enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_cursor *cursor, uint64_t n_pairs,
                             struct status_why *why);
 
 /** Add one pair, whose key and bytes must outlive the shard.   Fails: also on a known key. */
@@ -81,7 +78,7 @@ enum status gguf_pairs_append(struct gguf_shard *shard, const struct gguf_kv *kv
                               struct status_why *why);
 
 /** The tensor section: n_tensors entries from the cursor on; where data lies is not checked. */
-enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_cursor *span,
+enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_cursor *cursor,
                               uint64_t n_tensors, struct status_why *why);
 
 /** Check where the data of tensors [first, all) of a shard lie, and point them at it. */

@@ -2,7 +2,6 @@
 #ifndef GGUF_MAP_H
 #define GGUF_MAP_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -16,8 +15,7 @@ struct gguf_map {
 /**
  * Map the file at `path`.
  * Pages are read from the disk when they are touched, and shared with other processes.
- * The file must not shrink while it is mapped: touching the lost part raises SIGBUS, which the
- * program turns into a sentence (cli/session/mapping_fault.h).
+ * The file must not shrink while it is mapped: touching the lost part raises SIGBUS.
  * Fails: STATUS_IO (missing, unreadable, a directory, not a regular file, empty). The
  *        sentence begins with the path.
  */

@@ -53,7 +53,7 @@ bool gguf_value_is_float(enum gguf_value_type type)
 
 size_t gguf_n_kv(const struct gguf_file *file)
 {
-    return file->shards[0].kv_names.n_entries;
+    return file->shards[0].kv_names.n;
 }
 
 const struct gguf_kv *gguf_kv_at(const struct gguf_file *file, size_t i)
@@ -63,8 +63,8 @@ const struct gguf_kv *gguf_kv_at(const struct gguf_file *file, size_t i)
 
 const struct gguf_kv *gguf_shard_find(const struct gguf_shard *shard, const char *key)
 {
-    size_t i = base_names_find(&shard->kv_names, (struct base_string){key, strlen(key)});
-    return i == BASE_NAMES_NONE ? NULL : &shard->kv[i];
+    int32_t i = base_strtab_find(&shard->kv_names, (struct base_string){key, strlen(key)});
+    return i < 0 ? NULL : &shard->kv[i];
 }
 
 const struct gguf_kv *gguf_kv_find(const struct gguf_file *file, const char *key)
@@ -138,6 +138,15 @@ enum status gguf_kv_u32(const struct gguf_kv *kv, uint32_t *value, struct status
     return STATUS_OK;
 }
 
+/* The same with the file's path in front. */
+static enum status fail_type_of(const struct gguf_file *file, const struct gguf_kv *kv,
+                                const char *expected, struct status_why *why)
+{
+    enum status status = fail_type(kv, expected, why);
+    status_context(why, "%s", file->path);
+    return status;
+}
+
 /*
  * The common part of the typed look-ups. *kv is NULL where the key does not exist and need
  * not; `found` as in the header.
@@ -158,10 +167,10 @@ enum status gguf_get_u32(const struct gguf_file *file, const char *key, uint32_t
 {
     const struct gguf_kv *kv;
     enum status status = look_up(file, key, &kv, found, why);
-    if (status != STATUS_OK || !kv)
+    if (status || !kv)
         return status;
     status = gguf_kv_u32(kv, value, why);
-    if (status != STATUS_OK)
+    if (status)
         status_context(why, "%s", file->path);
     return status;
 }
@@ -171,13 +180,10 @@ enum status gguf_get_f32(const struct gguf_file *file, const char *key, float *v
 {
     const struct gguf_kv *kv;
     enum status status = look_up(file, key, &kv, found, why);
-    if (status != STATUS_OK || !kv)
+    if (status || !kv)
         return status;
-    if (!gguf_value_is_float(kv->type)) {
-        status = fail_type(kv, "f32 or f64", why);
-        status_context(why, "%s", file->path);
-        return status;
-    }
+    if (!gguf_value_is_float(kv->type))
+        return fail_type_of(file, kv, "f32 or f64", why);
     *value = (float)gguf_kv_float(kv, 0);
     return STATUS_OK;
 }
@@ -187,13 +193,10 @@ enum status gguf_get_bool(const struct gguf_file *file, const char *key, bool *v
 {
     const struct gguf_kv *kv;
     enum status status = look_up(file, key, &kv, found, why);
-    if (status != STATUS_OK || !kv)
+    if (status || !kv)
         return status;
-    if (kv->type != GGUF_VALUE_BOOL) {
-        status = fail_type(kv, "bool", why);
-        status_context(why, "%s", file->path);
-        return status;
-    }
+    if (kv->type != GGUF_VALUE_BOOL)
+        return fail_type_of(file, kv, "bool", why);
     *value = kv->data[0] != 0;
     return STATUS_OK;
 }
@@ -203,13 +206,10 @@ enum status gguf_get_string(const struct gguf_file *file, const char *key,
 {
     const struct gguf_kv *kv;
     enum status status = look_up(file, key, &kv, found, why);
-    if (status != STATUS_OK || !kv)
+    if (status || !kv)
         return status;
-    if (kv->type != GGUF_VALUE_STRING) {
-        status = fail_type(kv, "string", why);
-        status_context(why, "%s", file->path);
-        return status;
-    }
+    if (kv->type != GGUF_VALUE_STRING)
+        return fail_type_of(file, kv, "string", why);
     *value = gguf_kv_string(kv, 0);
     return STATUS_OK;
 }

@@ -1,8 +1,8 @@
 /**
  * Typed look-up in the key/value section of a GGUF file.
  *
- * Two families: gguf_meta_find and its accessors for code that walks everything (info),
- * and gguf_get_* for code that wants one key as one type and a good sentence otherwise.
+ * Two families: gguf_kv_* for code that walks over all pairs, and gguf_get_* for code that wants
+ * one key as one type, and a good sentence otherwise.
  */
 #ifndef GGUF_META_H
 #define GGUF_META_H
@@ -45,8 +45,8 @@ const struct gguf_kv *gguf_kv_at(const struct gguf_file *file, size_t i);
 const struct gguf_kv *gguf_kv_find(const struct gguf_file *file, const char *key);
 
 /**
- * Let `pair` stand in place of the file's pair of that key, or beside the others where there is
- * none: every later look-up and walk sees it. The bytes of the mapping do not change.
+ * Put `pair` in place of the file's pair of that key; where there is none, add it. Every later
+ * look-up and walk sees it. The bytes of the mapping do not change.
  * pair: a value (not an array) as stored in a file; key and bytes are copied.
  * Only while no other thread uses the file.   Fails: STATUS_MEMORY.
  */

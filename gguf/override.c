@@ -29,8 +29,8 @@ enum status gguf_override(struct gguf_file *file, const struct gguf_kv *pair,
     own.element_type = own.type;
     own.count = 1;
     struct gguf_shard *shard = &file->shards[0];
-    size_t i = base_names_find(&shard->kv_names, pair->key);
-    if (i == BASE_NAMES_NONE)
+    int32_t i = base_strtab_find(&shard->kv_names, pair->key);
+    if (i < 0)
         return gguf_pairs_append(shard, &own, why);
     shard->kv[i] = own;
     return STATUS_OK;

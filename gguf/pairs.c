@@ -1,7 +1,7 @@
 /* The key/value section of a GGUF file. */
 #include <inttypes.h>
-#include <stdlib.h>
 
+#include "base/array.h"
 #include "base/text/quote.h"
 #include "gguf/file_impl.h"
 
@@ -13,7 +13,7 @@ static enum status check_value_type(uint32_t type, const char *what, struct stat
                        what, type, GGUF_VALUE_F64);
 }
 
-/* Booleans are bytes of 0 or 1: anything else means that something else lies there. */
+/* Booleans are bytes of 0 or 1: any other byte means that the file is wrong here. */
 static enum status check_bools(const uint8_t *values, uint64_t count, struct status_why *why)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -24,37 +24,37 @@ static enum status check_bools(const uint8_t *values, uint64_t count, struct sta
 }
 
 /* Step over `count` values of one type that is not an array. */
-static enum status skip_values(struct gguf_cursor *span, uint32_t type, uint64_t count,
+static enum status skip_values(struct gguf_cursor *cursor, uint32_t type, uint64_t count,
                                struct status_why *why)
 {
     size_t size = gguf_value_size(type);
     if (size != 0) {
         const uint8_t *values; /* the product cannot wrap: read_array_head checked count */
-        enum status status = gguf_cursor_take(span, count * size, &values, "the value", why);
-        if (status == STATUS_OK && type == GGUF_VALUE_BOOL)
+        enum status status = gguf_cursor_take(cursor, count * size, &values, "the value", why);
+        if (!status && type == GGUF_VALUE_BOOL)
             status = check_bools(values, count, why);
         return status;
     }
     for (uint64_t i = 0; i < count; i++) {
         struct base_string skipped;
-        enum status status = gguf_cursor_string(span, &skipped, "a string", why);
-        if (status != STATUS_OK)
+        enum status status = gguf_cursor_string(cursor, &skipped, "a string", why);
+        if (status)
             return status;
     }
     return STATUS_OK;
 }
 
 /* The head of an array: element type and count, both checked. */
-static enum status read_array_head(struct gguf_cursor *span, struct gguf_kv *kv,
+static enum status read_array_head(struct gguf_cursor *cursor, struct gguf_kv *kv,
                                    struct status_why *why)
 {
     uint32_t type;
-    enum status status = gguf_cursor_u32(span, &type, "the array's element type", why);
-    if (status == STATUS_OK)
+    enum status status = gguf_cursor_u32(cursor, &type, "the array's element type", why);
+    if (!status)
         status = check_value_type(type, "the array's element type", why);
-    if (status == STATUS_OK)
-        status = gguf_cursor_u64(span, &kv->count, "the array's count", why);
-    if (status != STATUS_OK)
+    if (!status)
+        status = gguf_cursor_u64(cursor, &kv->count, "the array's count", why);
+    if (status)
         return status;
     if (type == GGUF_VALUE_ARRAY)
         return status_fail(why, STATUS_UNSUPPORTED,
@@ -62,70 +62,66 @@ static enum status read_array_head(struct gguf_cursor *span, struct gguf_kv *kv,
     kv->element_type = (enum gguf_value_type)type;
     uint64_t size = gguf_value_size(type);
     uint64_t least = size ? size : sizeof(uint64_t); /* a string is at least its length */
-    if (kv->count > gguf_cursor_left(span) / least)
+    if (kv->count > gguf_cursor_left(cursor) / least)
         return status_fail(why, STATUS_FORMAT,
                            "is an array of %" PRIu64 " elements of type %s, expected at most "
                            "%" PRIu64 ": only %" PRIu64 " bytes follow",
                            kv->count, gguf_value_type_name(kv->element_type),
-                           gguf_cursor_left(span) / least, gguf_cursor_left(span));
+                           gguf_cursor_left(cursor) / least, gguf_cursor_left(cursor));
     return STATUS_OK;
 }
 
-static enum status read_value(struct gguf_cursor *span, struct gguf_kv *kv, struct status_why *why)
+static enum status read_value(struct gguf_cursor *cursor, struct gguf_kv *kv,
+                              struct status_why *why)
 {
     uint32_t type;
-    enum status status = gguf_cursor_u32(span, &type, "the value's type", why);
-    if (status == STATUS_OK)
+    enum status status = gguf_cursor_u32(cursor, &type, "the value's type", why);
+    if (!status)
         status = check_value_type(type, "the value's type", why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     kv->type = kv->element_type = (enum gguf_value_type)type;
     kv->count = 1;
     if (type == GGUF_VALUE_ARRAY)
-        status = read_array_head(span, kv, why);
-    if (status != STATUS_OK)
+        status = read_array_head(cursor, kv, why);
+    if (status)
         return status;
-    kv->data = span->data + span->at;
-    return skip_values(span, kv->element_type, kv->count, why);
+    kv->data = cursor->data + cursor->at;
+    return skip_values(cursor, kv->element_type, kv->count, why);
 }
 
 enum status gguf_pairs_append(struct gguf_shard *shard, const struct gguf_kv *kv,
                               struct status_why *why)
 {
-    size_t n = shard->kv_names.n_entries;
-    if (n == shard->kv_capacity) {
-        size_t capacity = n ? 2 * n : 64;
-        struct gguf_kv *grown = realloc(shard->kv, capacity * sizeof *grown);
-        if (!grown)
-            return status_fail(why, STATUS_MEMORY, "out of memory for %zu key/value pairs",
-                               capacity);
-        shard->kv = grown;
-        shard->kv_capacity = capacity;
-    }
-    bool added;
-    enum status status = base_names_add(&shard->kv_names, kv->key, &added, why);
-    if (status != STATUS_OK)
+    size_t n = shard->kv_names.n;
+    struct gguf_kv *grown = base_array_grow(shard->kv, &shard->kv_capacity, n + 1, sizeof *grown);
+    if (!grown)
+        return status_fail(why, STATUS_MEMORY, "out of memory for %zu key/value pairs", n + 1);
+    shard->kv = grown;
+    int32_t number;
+    enum status status = base_strtab_add(&shard->kv_names, kv->key, &number, why);
+    if (status)
         return status;
-    if (!added)
+    if ((size_t)number != n)
         return status_fail(why, STATUS_FORMAT, "occurs twice, expected every key once");
     shard->kv[n] = *kv;
     return STATUS_OK;
 }
 
-enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_cursor *span, uint64_t n_pairs,
+enum status gguf_pairs_read(struct gguf_shard *shard, struct gguf_cursor *cursor, uint64_t n_pairs,
                             struct status_why *why)
 {
     for (uint64_t i = 0; i < n_pairs; i++) {
         struct gguf_kv kv = {0};
-        enum status status = gguf_cursor_name(span, &kv.key, "the key", why);
-        if (status != STATUS_OK) {
+        enum status status = gguf_cursor_name(cursor, &kv.key, "the key", why);
+        if (status) {
             status_context(why, "key/value pair %" PRIu64 " of %" PRIu64, i + 1, n_pairs);
             return status;
         }
-        status = read_value(span, &kv, why);
-        if (status == STATUS_OK)
+        status = read_value(cursor, &kv, why);
+        if (!status)
             status = gguf_pairs_append(shard, &kv, why);
-        if (status != STATUS_OK) {
+        if (status) {
             struct base_quoted key;
             status_context(why, "key %s", base_quote(&key, kv.key));
             return status;

@@ -44,7 +44,7 @@ static enum status get_u32(const struct gguf_shard *shard, const char *key, uint
     if (!kv)
         return STATUS_OK;
     enum status status = gguf_kv_u32(kv, value, why);
-    if (status != STATUS_OK)
+    if (status)
         status_context(why, "%s", shard->path);
     return status;
 }
@@ -54,7 +54,7 @@ enum status gguf_split_count(const struct gguf_shard *shard, uint32_t *count,
 {
     *count = 1;
     enum status status = get_u32(shard, "split.count", count, why);
-    if (status == STATUS_OK && (*count == 0 || *count > UINT16_MAX))
+    if (!status && (*count == 0 || *count > UINT16_MAX))
         status = status_fail(why, STATUS_FORMAT,
                              "%s: key 'split.count' is %" PRIu32 ", expected 1 to %d parts",
                              shard->path, *count, UINT16_MAX);
@@ -68,9 +68,9 @@ static enum status check_part(const struct gguf_shard *shard, uint32_t number, u
     uint32_t found_count;
     uint32_t found_no = 0; /* what a file that is not split may leave out */
     enum status status = gguf_split_count(shard, &found_count, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = get_u32(shard, "split.no", &found_no, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (found_count != count)
         return status_fail(why, STATUS_FORMAT,
@@ -94,7 +94,7 @@ static enum status check_n_tensors(const struct gguf_file *file, struct status_w
         if (!gguf_shard_find(&file->shards[i], "split.tensors.count"))
             continue;
         enum status status = get_u32(&file->shards[i], "split.tensors.count", &expected, why);
-        if (status != STATUS_OK)
+        if (status)
             return status;
         if (expected != n_tensors)
             return status_fail(why, STATUS_FORMAT,
@@ -114,17 +114,17 @@ static enum status open_parts(struct gguf_file *file, const struct part_name *na
     if (!path)
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", file->path);
     enum status status = STATUS_OK;
-    for (uint32_t i = 0; i < name->count && status == STATUS_OK; i++) {
+    for (uint32_t i = 0; i < name->count && !status; i++) {
         memcpy(path, file->path, name->n_prefix);
         snprintf(path + name->n_prefix, suffix, "-%05u-of-%05u.gguf", i + 1, name->count);
         status = gguf_file_map_shard(file, i, path, why);
-        if (status == STATUS_OK)
+        if (!status)
             status = check_part(&file->shards[i], i + 1, name->count, why);
         else
             status_context(why, "part %" PRIu32 " of %" PRIu32, i + 1, name->count);
     }
     free(path);
-    return status == STATUS_OK ? check_n_tensors(file, why) : status;
+    return status ? status : check_n_tensors(file, why);
 }
 
 enum status gguf_split_open(struct gguf_file **file, struct status_why *why)
@@ -134,11 +134,11 @@ enum status gguf_split_open(struct gguf_file **file, struct status_why *why)
     uint32_t count;
     struct part_name name;
     enum status status = gguf_split_count(shard, &count, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (count == 1) {
         status = check_part(shard, 1, 1, why);
-        return status == STATUS_OK ? check_n_tensors(*file, why) : status;
+        return status ? status : check_n_tensors(*file, why);
     }
     if (!parse_name(path, &name))
         return status_fail(why, STATUS_FORMAT,
@@ -147,15 +147,15 @@ enum status gguf_split_open(struct gguf_file **file, struct status_why *why)
                            "the others can be found",
                            path, count, count);
     status = check_part(shard, name.number, name.count, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
 
     struct gguf_file *whole;
     status = gguf_file_new(&whole, path, count, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     status = open_parts(whole, &name, why);
-    if (status != STATUS_OK) {
+    if (status) {
         gguf_close(whole);
         return status;
     }

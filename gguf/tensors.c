@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/text/quote.h"
 #include "gguf/file_impl.h"
 
@@ -14,16 +15,16 @@ static enum status check_n_dims(uint32_t n_dims, struct status_why *why)
 }
 
 /* The dimensions as the file gives them; the ones past n_dims are 1. */
-static enum status read_shape(struct gguf_cursor *span, struct gguf_tensor *tensor,
+static enum status read_shape(struct gguf_cursor *cursor, struct gguf_tensor *tensor,
                               struct status_why *why)
 {
-    enum status status = gguf_cursor_u32(span, &tensor->n_dims, "the number of dimensions", why);
-    if (status == STATUS_OK)
+    enum status status = gguf_cursor_u32(cursor, &tensor->n_dims, "the number of dimensions", why);
+    if (!status)
         status = check_n_dims(tensor->n_dims, why);
-    for (uint32_t i = 0; i < GGUF_MAX_DIMS && status == STATUS_OK; i++) {
+    for (uint32_t i = 0; i < GGUF_MAX_DIMS && !status; i++) {
         tensor->ne[i] = 1;
         if (i < tensor->n_dims)
-            status = gguf_cursor_u64(span, &tensor->ne[i], "a dimension", why);
+            status = gguf_cursor_u64(cursor, &tensor->ne[i], "a dimension", why);
     }
     return status;
 }
@@ -49,9 +50,9 @@ enum status gguf_tensor_measure(struct gguf_tensor *tensor, uint32_t type_id,
                                 struct status_why *why)
 {
     enum status status = check_n_dims(tensor->n_dims, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check_shape(tensor, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     const struct gguf_type_info *type = gguf_type_info(type_id);
     if (!type)
@@ -77,16 +78,16 @@ enum status gguf_tensor_measure(struct gguf_tensor *tensor, uint32_t type_id,
 }
 
 /* What follows the name: shape, type and offset. */
-static enum status read_entry(struct gguf_cursor *span, struct gguf_tensor *tensor,
+static enum status read_entry(struct gguf_cursor *cursor, struct gguf_tensor *tensor,
                               struct status_why *why)
 {
     uint32_t type;
-    enum status status = read_shape(span, tensor, why);
-    if (status == STATUS_OK)
-        status = gguf_cursor_u32(span, &type, "the type", why);
-    if (status == STATUS_OK)
-        status = gguf_cursor_u64(span, &tensor->offset, "the offset", why);
-    if (status == STATUS_OK)
+    enum status status = read_shape(cursor, tensor, why);
+    if (!status)
+        status = gguf_cursor_u32(cursor, &type, "the type", why);
+    if (!status)
+        status = gguf_cursor_u64(cursor, &tensor->offset, "the offset", why);
+    if (!status)
         status = gguf_tensor_measure(tensor, type, why);
     return status;
 }
@@ -94,40 +95,37 @@ static enum status read_entry(struct gguf_cursor *span, struct gguf_tensor *tens
 static enum status append(struct gguf_file *file, struct base_string name,
                           const struct gguf_tensor *tensor, struct status_why *why)
 {
-    size_t n = file->tensor_names.n_entries;
-    if (n == file->tensor_capacity) {
-        size_t capacity = n ? 2 * n : 64;
-        struct gguf_tensor *grown = realloc(file->tensors, capacity * sizeof *grown);
-        if (!grown)
-            return status_fail(why, STATUS_MEMORY, "out of memory for %zu tensors", capacity);
-        file->tensors = grown;
-        file->tensor_capacity = capacity;
-    }
-    bool added;
-    enum status status = base_names_add(&file->tensor_names, name, &added, why);
-    if (status != STATUS_OK)
+    size_t n = file->tensor_names.n;
+    struct gguf_tensor *grown =
+        base_array_grow(file->tensors, &file->tensor_capacity, n + 1, sizeof *grown);
+    if (!grown)
+        return status_fail(why, STATUS_MEMORY, "out of memory for %zu tensors", n + 1);
+    file->tensors = grown;
+    int32_t number;
+    enum status status = base_strtab_add(&file->tensor_names, name, &number, why);
+    if (status)
         return status;
-    if (!added)
+    if ((size_t)number != n)
         return status_fail(why, STATUS_FORMAT, "occurs twice, expected every tensor once");
     file->tensors[n] = *tensor;
     return STATUS_OK;
 }
 
-enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_cursor *span,
+enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_cursor *cursor,
                               uint64_t n_tensors, struct status_why *why)
 {
     for (uint64_t i = 0; i < n_tensors; i++) {
         struct gguf_tensor tensor = {.shard = shard};
         struct base_string name;
-        enum status status = gguf_cursor_name(span, &name, "the name", why);
-        if (status != STATUS_OK) {
+        enum status status = gguf_cursor_name(cursor, &name, "the name", why);
+        if (status) {
             status_context(why, "tensor %" PRIu64 " of %" PRIu64, i + 1, n_tensors);
             return status;
         }
-        status = read_entry(span, &tensor, why);
-        if (status == STATUS_OK)
+        status = read_entry(cursor, &tensor, why);
+        if (!status)
             status = append(file, name, &tensor, why);
-        if (status != STATUS_OK) {
+        if (status) {
             struct base_quoted shown;
             status_context(why, "tensor %s", base_quote(&shown, name));
             return status;
@@ -173,7 +171,7 @@ static int compare_extents(const void *a, const void *b)
 
 static enum status check_overlap(const struct gguf_file *file, size_t first, struct status_why *why)
 {
-    size_t n = file->tensor_names.n_entries - first;
+    size_t n = file->tensor_names.n - first;
     struct extent *sorted = malloc(n * sizeof *sorted + 1);
     if (!sorted)
         return status_fail(why, STATUS_MEMORY, "out of memory for %zu tensors", n);
@@ -183,17 +181,17 @@ static enum status check_overlap(const struct gguf_file *file, size_t first, str
     }
     qsort(sorted, n, sizeof *sorted, compare_extents);
     enum status status = STATUS_OK;
-    for (size_t i = 1; i < n && status == STATUS_OK; i++) {
+    for (size_t i = 1; i < n && !status; i++) {
         const struct extent *low = &sorted[i - 1], *high = &sorted[i];
         if (high->start >= low->end)
             continue;
-        const struct base_name *names = file->tensor_names.entries;
+        const struct base_string *names = file->tensor_names.strings;
         struct base_quoted low_name, high_name;
         status = status_fail(why, STATUS_FORMAT,
                              "tensor %s starts at byte %" PRIu64
                              ", within tensor %s, expected it at byte %" PRIu64 " or later",
-                             base_quote(&high_name, names[high->tensor].string), high->start,
-                             base_quote(&low_name, names[low->tensor].string), low->end);
+                             base_quote(&high_name, names[high->tensor]), high->start,
+                             base_quote(&low_name, names[low->tensor]), low->end);
     }
     free(sorted);
     return status;
@@ -202,12 +200,11 @@ static enum status check_overlap(const struct gguf_file *file, size_t first, str
 enum status gguf_tensors_place(struct gguf_file *file, size_t shard, size_t first,
                                struct status_why *why)
 {
-    for (size_t i = first; i < file->tensor_names.n_entries; i++) {
+    for (size_t i = first; i < file->tensor_names.n; i++) {
         enum status status = place(&file->shards[shard], &file->tensors[i], why);
-        if (status != STATUS_OK) {
+        if (status) {
             struct base_quoted name;
-            status_context(why, "tensor %s",
-                           base_quote(&name, file->tensor_names.entries[i].string));
+            status_context(why, "tensor %s", base_quote(&name, file->tensor_names.strings[i]));
             return status;
         }
     }

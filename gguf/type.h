@@ -1,5 +1,5 @@
 /**
- * The table of tensor types: one row per type id that a GGUF file can name.
+ * The list of tensor types: one row per type id that a GGUF file can name.
  * Source of ids and block layouts: the GGUF format; docs/formats.md has the formulas.
  */
 #ifndef GGUF_TYPE_H
@@ -38,7 +38,7 @@ enum gguf_type {
     GGUF_TYPE_NVFP4 = 40,
     GGUF_TYPE_Q1_0 = 41,
     GGUF_TYPE_Q2_0 = 42,
-    GGUF_TYPE_LIMIT = 64 /* ids at or above this are unknown; tables indexed by id have this size */
+    GGUF_TYPE_LIMIT = 64 /* ids at or above this are unknown; arrays indexed by id have this size */
 };
 
 /** What the reader knows of a type. */
@@ -58,7 +58,7 @@ const struct gguf_type_info *gguf_type_info(uint32_t id);
  */
 const char *gguf_type_name(uint32_t id);
 
-/** Walk the table: the i-th supported type, NULL past the end. */
+/** Walk the list: the i-th supported type, NULL past the end. */
 const struct gguf_type_info *gguf_type_at(size_t i);
 
 #endif

@@ -24,7 +24,7 @@ static enum status read_name(struct model_hparams *h, const struct gguf_file *fi
     struct base_string text = {0};
     bool found = false;
     enum status status = gguf_get_string(file, "general.name", &text, &found, why);
-    if (status != STATUS_OK || !found)
+    if (status || !found)
         return status;
     size_t n = text.n_bytes < sizeof h->name - 1 ? text.n_bytes : sizeof h->name - 1;
     for (size_t i = 0; i < n; i++)
@@ -37,11 +37,11 @@ static enum status read_sizes(struct model_hparams *h, const struct model_keys *
                               struct status_why *why)
 {
     enum status status = model_key_u32(keys, "block_count", layers_range, &h->n_layers, NULL, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = model_key_u32(keys, "embedding_length", width_range, &h->n_embd, NULL, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = model_key_u32(keys, "context_length", positions_range, &h->n_ctx_train, NULL, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     h->n_ff = calloc(h->n_layers, sizeof *h->n_ff);
     h->n_heads = calloc(h->n_layers, sizeof *h->n_heads);
@@ -59,7 +59,7 @@ static enum status read_head_size(struct model_hparams *h, const struct model_ke
     bool found = false;
     enum status status =
         model_key_u32(keys, "attention.key_length", head_size_range, &h->head_size, &found, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (!found) {
         h->head_size = h->n_embd / h->n_heads[0];
@@ -74,7 +74,7 @@ static enum status read_head_size(struct model_hparams *h, const struct model_ke
     uint32_t value_length = h->head_size;
     status =
         model_key_u32(keys, "attention.value_length", head_size_range, &value_length, &found, why);
-    if (status == STATUS_OK && value_length != h->head_size)
+    if (!status && value_length != h->head_size)
         status = status_fail(why, STATUS_UNSUPPORTED,
                              "%s: key '%s.attention.value_length' is %u, supported is %u, the size "
                              "of the keys",
@@ -87,12 +87,12 @@ static enum status read_heads(struct model_hparams *h, const struct model_keys *
 {
     enum status status = model_key_per_layer(keys, "attention.head_count", heads_range, h->n_heads,
                                              h->n_layers, NULL, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     memcpy(h->n_kv_heads, h->n_heads, h->n_layers * sizeof *h->n_kv_heads);
     status = model_key_per_layer(keys, "attention.head_count_kv", heads_range, h->n_kv_heads,
                                  h->n_layers, &(bool){false}, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     for (uint32_t i = 0; i < h->n_layers; i++)
         if (h->n_heads[i] % h->n_kv_heads[i] != 0)
@@ -110,7 +110,7 @@ static enum status read_experts(struct model_hparams *h, const struct model_keys
     bool found = false;
     enum status status =
         model_key_u32(keys, "expert_count", experts_range, &h->n_experts, &found, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     struct model_range used = {h->n_experts ? 1 : 0, h->n_experts};
     return model_key_u32(keys, "expert_used_count", used, &h->n_experts_used,
@@ -124,7 +124,7 @@ static enum status read_window(struct model_hparams *h, const struct model_keys 
     struct model_range range = {0, INT32_MAX};
     enum status status = model_key_u32(keys, "attention.sliding_window", range, &h->sliding_window,
                                        &(bool){false}, why);
-    if (status != STATUS_OK || h->sliding_window == 0)
+    if (status || h->sliding_window == 0)
         return status;
     if (options->ignore_sliding_window) {
         status = model_remark(remarks, why,
@@ -145,7 +145,7 @@ static enum status read_eps(struct model_hparams *h, const struct model_keys *ke
     bool found = false;
     enum status status =
         model_key_f32(keys, "attention.layer_norm_rms_epsilon", &h->rms_eps, &found, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     const char *path = gguf_path(keys->file);
     if (!found)
@@ -167,17 +167,17 @@ enum status model_hparams_read(struct model_hparams *h, const struct model_keys 
 {
     memcpy(h->architecture, keys->prefix, strlen(keys->prefix) + 1);
     enum status status = read_name(h, keys->file, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = read_sizes(h, keys, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = read_heads(h, keys, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = read_experts(h, keys, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = read_eps(h, keys, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = read_window(h, keys, options, remarks, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = model_rope_read(h, keys, options, why);
     return status;
 }

@@ -26,7 +26,7 @@ enum status model_key_u32(const struct model_keys *keys, const char *suffix,
     bool exists = true;
     uint32_t read = 0;
     enum status status = gguf_get_u32(keys->file, key, &read, found ? &exists : NULL, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (found)
         *found = exists;
@@ -46,7 +46,7 @@ enum status model_key_f32(const struct model_keys *keys, const char *suffix, flo
     bool exists = false;
     float read = 0;
     enum status status = gguf_get_f32(keys->file, key, &read, &exists, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (found)
         *found = exists;
@@ -99,7 +99,7 @@ enum status model_key_per_layer(const struct model_keys *keys, const char *suffi
     uint32_t value = 0;
     bool exists = true;
     enum status status = model_key_u32(keys, suffix, range, &value, found ? &exists : NULL, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (found)
         *found = exists;

@@ -9,28 +9,11 @@
 #include "model/rope.h"
 #include "model/state.h"
 
-/** "llama, qwen2": what can be opened. */
-static void list_architectures(char *text, size_t n_bytes)
-{
-    size_t used = 0;
-    const struct model_arch *arch;
-    text[0] = '\0';
-    for (size_t i = 0; (arch = model_arch_at(i)) != NULL; i++) {
-        size_t n = strlen(arch->name);
-        if (used + n + 3 > n_bytes)
-            return;
-        memcpy(text + used, i > 0 ? ", " : "", i > 0 ? 2 : 0);
-        used += i > 0 ? 2 : 0;
-        memcpy(text + used, arch->name, n + 1);
-        used += n;
-    }
-}
-
 static enum status find_architecture(struct model *m, struct status_why *why)
 {
     struct base_string name = {0};
     enum status status = gguf_get_string(m->file, "general.architecture", &name, NULL, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     char text[sizeof m->hparams.architecture] = {0};
     if (name.n_bytes < sizeof text)
@@ -38,9 +21,11 @@ static enum status find_architecture(struct model *m, struct status_why *why)
     m->arch = model_arch_find(text);
     if (m->arch)
         return STATUS_OK;
-    char supported[256];
+    char supported[256] = "";
     struct base_quoted shown;
-    list_architectures(supported, sizeof supported);
+    const struct model_arch *arch;
+    for (size_t i = 0; (arch = model_arch_at(i)) != NULL; i++)
+        base_list_name(supported, sizeof supported, arch->name);
     return status_fail(why, STATUS_UNSUPPORTED,
                        "%s: key 'general.architecture' is %s, supported: %s", gguf_path(m->file),
                        base_quote(&shown, name), supported);
@@ -69,7 +54,7 @@ static bool is_understood(const struct model *m, struct base_string key)
     size_t n_prefix = strlen(m->arch->name);
     if (key.n_bytes <= n_prefix || memcmp(key.data, m->arch->name, n_prefix) != 0 ||
         key.data[n_prefix] != '.')
-        return true; /* of something else: no business of the forward pass */
+        return true; /* of something else, which the forward pass does not read */
     struct base_string suffix = {key.data + n_prefix + 1, key.n_bytes - n_prefix - 1};
     for (const char *const *known = m->arch->key_suffixes; *known; known++)
         if (strlen(*known) == suffix.n_bytes && memcmp(*known, suffix.data, suffix.n_bytes) == 0)
@@ -92,7 +77,7 @@ static enum status check_keys(struct model *m, bool allow_unknown, struct status
                                gguf_path(m->file), shown.text, m->arch->name);
         enum status status = model_remark(&m->remarks, why,
                                           "key %s is not understood and has no effect", shown.text);
-        if (status != STATUS_OK)
+        if (status)
             return status;
     }
     return STATUS_OK;
@@ -103,14 +88,14 @@ static enum status open_vocabulary(struct model *m, const struct model_options *
                                    struct status_why *why)
 {
     enum status status = model_tokenizer_open(&m->tokenizer, m->file, options->tokenizer_pre, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     m->hparams.n_vocab = (uint32_t)model_n_vocab(m->tokenizer);
     struct model_keys keys = {m->file, m->arch->name};
     uint32_t said = m->hparams.n_vocab;
     status = model_key_u32(&keys, "vocab_size", (struct model_range){0, UINT32_MAX}, &said,
                            &(bool){false}, why);
-    if (status == STATUS_OK && said != m->hparams.n_vocab)
+    if (!status && said != m->hparams.n_vocab)
         status = model_remark(&m->remarks, why,
                               "%s.vocab_size is %" PRIu32 ", the vocabulary has %" PRIu32
                               " tokens: the vocabulary counts",
@@ -129,13 +114,13 @@ static enum status bind_all(struct model *m, const struct model_options *options
         return status_fail(why, STATUS_MEMORY, "no memory for %" PRIu32 " layers",
                            m->hparams.n_layers);
     enum status status = list_tensors(m, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = m->arch->bind(m, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = model_bind_check_rest(m, options->allow_unknown, why);
-    for (size_t i = 0; status == STATUS_OK && i < gguf_n_tensors(m->file); i++)
+    for (size_t i = 0; !status && i < gguf_n_tensors(m->file); i++)
         status = model_tensor_check(m, &m->tensors[i], why);
-    if (status == STATUS_OK && m->head.data == m->embedding.data)
+    if (!status && m->head.data == m->embedding.data)
         status = model_remark(&m->remarks, why,
                               "no tensor 'output.weight': the head is token_embd.weight");
     return status;
@@ -152,19 +137,19 @@ enum status model_open(struct model **out, struct gguf_file *file,
     }
     m->file = file;
     enum status status = model_overrides_apply(file, options, &m->remarks, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = find_architecture(m, why);
-    if (status != STATUS_OK)
+    if (status)
         goto fail;
     struct model_keys keys = {file, m->arch->name};
     status = m->arch->read(&m->hparams, &keys, options, &m->remarks, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check_keys(m, options->allow_unknown, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = open_vocabulary(m, options, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = bind_all(m, options, why);
-    if (status != STATUS_OK)
+    if (status)
         goto fail;
     *out = m;
     return STATUS_OK;

@@ -93,7 +93,7 @@ static enum status apply(struct gguf_file *file, const char *line, struct model_
                            .count = 1,
                            .data = value.bytes};
     enum status status = gguf_override(file, &pair, why);
-    if (status == STATUS_OK && gguf_n_kv(file) > n_before)
+    if (!status && gguf_n_kv(file) > n_before)
         status =
             model_remark(remarks, why, "override of a key that the file does not have: %s", line);
     return status;
@@ -103,7 +103,7 @@ enum status model_overrides_apply(struct gguf_file *file, const struct model_opt
                                   struct model_remarks *remarks, struct status_why *why)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; status == STATUS_OK && i < options->n_overrides; i++)
+    for (size_t i = 0; !status && i < options->n_overrides; i++)
         status = apply(file, options->overrides[i], remarks, why);
     return status;
 }

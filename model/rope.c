@@ -40,7 +40,7 @@ static enum status read_scaling(int *scaling, const struct model_keys *keys,
     bool found = false;
     enum status status = gguf_get_string(keys->file, key, &text, &found, why);
     struct base_quoted shown;
-    if (status == STATUS_OK && found && !parse_scaling(text.data, text.n_bytes, scaling))
+    if (!status && found && !parse_scaling(text.data, text.n_bytes, scaling))
         status = status_fail(why, STATUS_UNSUPPORTED,
                              "%s: key '%s' is %s, supported are none, linear and yarn",
                              gguf_path(keys->file), key, base_quote(&shown, text));
@@ -52,7 +52,7 @@ static enum status read_positive(const struct model_keys *keys, const char *suff
                                  float *value, struct status_why *why)
 {
     enum status status = model_key_f32(keys, suffix, value, NULL, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (option != 0) {
         if (!isfinite(option) || option < 0)
@@ -75,11 +75,11 @@ static enum status read_factor(struct model_hparams *h, const struct model_keys 
     float factor = 1;
     bool found = false;
     enum status status = model_key_f32(keys, suffix, &factor, &found, why);
-    if (status == STATUS_OK && !found) {
+    if (!status && !found) {
         suffix = "rope.scale_linear";
         status = model_key_f32(keys, suffix, &factor, &found, why);
     }
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (factor < 0)
         return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %g, expected a number above 0",
@@ -104,16 +104,16 @@ static enum status read_yarn(struct model_hparams *h, const struct model_keys *k
     h->yarn_beta_slow = 1;
     enum status status =
         model_key_f32(keys, "rope.scaling.yarn_ext_factor", &h->yarn_ext_factor, NULL, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = read_positive(keys, "rope.scaling.yarn_attn_factor", options->yarn_attn_factor,
                                &h->yarn_attn_factor, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = read_positive(keys, "rope.scaling.yarn_beta_fast", options->yarn_beta_fast,
                                &h->yarn_beta_fast, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = read_positive(keys, "rope.scaling.yarn_beta_slow", options->yarn_beta_slow,
                                &h->yarn_beta_slow, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (options->has_yarn_ext_factor)
         h->yarn_ext_factor = options->yarn_ext_factor;
@@ -137,7 +137,7 @@ static enum status read_n_rot(struct model_hparams *h, const struct model_keys *
     struct model_range range = {2, h->head_size};
     enum status status =
         model_key_u32(keys, "rope.dimension_count", range, &h->n_rot, &(bool){false}, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (h->n_rot % 2 != 0)
         return status_fail(why, STATUS_FORMAT,
@@ -155,20 +155,20 @@ enum status model_rope_read(struct model_hparams *h, const struct model_keys *ke
     h->rope_original_ctx = h->n_ctx_train;
     int scaling = SCALING_ABSENT;
     enum status status = read_n_rot(h, keys, why);
-    if (status == STATUS_OK)
+    if (!status)
         status =
             read_positive(keys, "rope.freq_base", options->rope_freq_base, &h->rope_freq_base, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = read_positive(keys, "rope.scaling.attn_factor", 0, &h->rope_attn_factor, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = model_key_u32(keys, "rope.scaling.original_context_length",
                                (struct model_range){1, INT32_MAX}, &h->rope_original_ctx,
                                &(bool){false}, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = read_factor(h, keys, options, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = read_scaling(&scaling, keys, options, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
 
     if (options->yarn_original_ctx != 0)

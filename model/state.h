@@ -6,13 +6,13 @@
 #include "model/model.h"
 #include "model/remarks.h"
 
-/** A tensor of the file and the bytes that stand for it now. */
+/** A tensor of the file and the bytes that are used for it. */
 struct model_tensor {
     const struct gguf_tensor *source; /* name, shape */
     const struct gguf_type_info *type;
     const uint8_t *data;
     size_t row_bytes;
-    uint64_t generation; /* 1: the file's own bytes; rises with every replacement */
+    uint64_t generation; /* of the bytes; other bytes get another one */
     bool understood;     /* some handle, or a deliberate absence of one, belongs to it */
 };
 
@@ -26,7 +26,7 @@ struct model {
     struct kern_weight embedding, output_norm, head;
     float *rope_factors;      /* [n_rot / 2]; all 1 where the file has none */
     double *rope_frequency;   /* [n_rot / 2] */
-    uint64_t rope_generation; /* of the factors in it: sessions keep tables of it */
+    uint64_t rope_generation; /* of the factors in it; sessions keep angles made of it */
     struct model_remarks remarks;
 };
 

@@ -17,7 +17,7 @@ enum { MAX_NAMES = 1000 };
 
 struct base_file {
     FILE *stream;
-    char *path;      /* where the bytes shall be, links resolved */
+    char *path;      /* of the target, links resolved */
     char *temporary; /* their name beside it before the rename; NULL: written directly */
     bool named;      /* a file of that name is there; before that it may have none */
     int error;       /* errno of the first failure; 0: none */
@@ -187,7 +187,7 @@ enum status base_file_create(struct base_file **out, const char *path, struct st
     else
         status = open_temporary(file, exists ? &existing : NULL, why);
 
-    if (status != STATUS_OK) {
+    if (status) {
         base_file_abandon(file);
         return status;
     }

@@ -21,8 +21,8 @@
 struct base_file;
 
 /**
- * Begin a file. It is created at once, so that an unwritable place is told before hours of
- * computation and not after.
+ * Begin a file. It is created at once, so that an unwritable path is reported before
+ * hours of computation and not after.
  * out: owned by the caller until commit or abandon; NULL on failure.   path: copied.
  * A symbolic link is followed; an existing file's permissions are kept.
  * Fails: STATUS_IO (a directory, no such folder, not writable), STATUS_MEMORY.
@@ -34,7 +34,7 @@ void base_file_write(struct base_file *file, const void *bytes, size_t n_bytes);
 void base_file_printf(struct base_file *file, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/** Write out what is buffered, for whoever reads along at the other end of a pipe. */
+/** Write out what is buffered, for a reader at the other end of a pipe. */
 void base_file_flush(struct base_file *file);
 
 /**

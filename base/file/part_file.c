@@ -154,14 +154,14 @@ enum status base_part_open(struct base_part **out, const char *path,
     part->fd = -1;
     part->n_bytes = options->n_bytes;
     enum status status = take_names(part, path, options, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = open_locked(part, why);
-    bool is_ours = status == STATUS_OK;
-    if (status == STATUS_OK)
+    bool is_ours = !status;
+    if (!status)
         status = take_contents(part, options->resume, why);
-    if (status == STATUS_OK && !part->is_whole)
+    if (!status && !part->is_whole)
         status = set_aside(part, why);
-    if (status != STATUS_OK) {
+    if (status) {
         if (is_ours && part->kept == 0 && !part->is_whole)
             unlink(part->name);
         release(part);
@@ -233,10 +233,10 @@ enum status base_part_commit(struct base_part *part, struct status_why *why)
     if (stat(part->path, &existing) == 0 && fchmod(part->fd, existing.st_mode & 07777) != 0)
         errno = 0;
     enum status status = base_part_sync(part, why);
-    if (status == STATUS_OK && rename(part->name, part->path) != 0)
+    if (!status && rename(part->name, part->path) != 0)
         status = status_fail(why, STATUS_IO, "%s: cannot be renamed to %s: %s", part->name,
                              part->path, strerror(errno));
-    if (status == STATUS_OK)
+    if (!status)
         base_folder_sync(part->path);
     release(part);
     return status;

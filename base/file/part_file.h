@@ -2,9 +2,9 @@
  * A large file of known size that is written in place as PATH.part, can be continued after the
  * process was killed, and takes the name PATH only when it is whole.
  *
- * Where base/file/atomic_file.h is for results that are written at once, this is for recordings
- * that take hours: offsets are the caller's, the space is set aside before the work begins, and
- * what is on the disk survives. Two processes cannot write the same file: PATH.part is locked.
+ * base/file/atomic_file.h is for files that are written at once, this is for those that take hours:
+ * the caller chooses the offsets, the space is set aside before the work begins, and what is on
+ * the disk survives. Two processes cannot write the same file: PATH.part is locked.
  */
 #ifndef BASE_FILE_PART_FILE_H
 #define BASE_FILE_PART_FILE_H

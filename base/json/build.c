@@ -103,7 +103,7 @@ enum status base_json_write(const struct base_json *json, struct base_file *file
 {
     char *text;
     enum status status = base_json_text_of(json, &text, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     base_file_write(file, text, strlen(text));
     base_file_write(file, "\n", 1);

@@ -1,4 +1,4 @@
-/** JSON from outside: what is no JSON, told apart from a machine that has no memory for it. */
+/** JSON from outside: tells a text that is not JSON from a lack of memory. */
 #ifndef BASE_JSON_PARSE_H
 #define BASE_JSON_PARSE_H
 

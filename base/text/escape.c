@@ -3,23 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/** Bytes of the valid UTF-8 character at s (of n bytes), 0 if there is none. */
-static size_t utf8_length(const unsigned char *s, size_t n)
-{
-    if (s[0] < 0x80)
-        return 1;
-    size_t length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4 || length > n)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    /* Longer than need be, a surrogate, or beyond U+10FFFF. */
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return length;
-}
+#include "base/text/utf8.h"
 
 /** The two-character escape of a byte, or NULL. */
 static const char *short_escape(unsigned char byte)
@@ -42,12 +26,12 @@ size_t base_escape(char *out, size_t capacity, const char *bytes, size_t n_bytes
 {
     size_t used = 0;
     for (size_t i = 0; i < n_bytes;) {
-        const unsigned char *s = (const unsigned char *)bytes + i;
-        size_t length = utf8_length(s, n_bytes - i);
-        const char *escape = short_escape(*s);
+        unsigned char first = (unsigned char)bytes[i];
+        size_t length = base_utf8_decode(bytes + i, n_bytes - i, NULL);
+        const char *escape = short_escape(first);
         char hex[5];
-        if (!escape && (length == 0 || *s < 0x20 || *s == 0x7f)) {
-            snprintf(hex, sizeof hex, "\\x%02x", *s);
+        if (!escape && (length == 0 || first < 0x20 || first == 0x7f)) {
+            snprintf(hex, sizeof hex, "\\x%02x", first);
             escape = hex;
         }
         const char *from = escape ? escape : bytes + i;

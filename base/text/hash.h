@@ -1,4 +1,4 @@
-/** A keyed hash of short byte strings, for the tables of the tokenizers. */
+/** A keyed hash of short byte strings. */
 #ifndef BASE_TEXT_HASH_H
 #define BASE_TEXT_HASH_H
 
@@ -34,8 +34,8 @@ static inline uint64_t base_hash_load(const char *p, size_t n_bytes)
 }
 
 /**
- * Hash n_bytes at p. The seed differs from run to run, so that no file can be made whose
- * tokens all collide; no result may depend on the value.
+ * Hash n_bytes at p. With a random seed no file can be made whose strings all collide;
+ * no result may depend on the value.
  */
 static inline uint64_t base_hash_bytes(uint64_t seed, const char *p, size_t n_bytes)
 {

@@ -1,6 +1,7 @@
 #include "base/text/quote.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const char *base_quote(struct base_quoted *quoted, struct base_string bytes)
 {
@@ -19,4 +20,10 @@ const char *base_quote(struct base_quoted *quoted, struct base_string bytes)
     snprintf(quoted->text + used, sizeof quoted->text - used, "%s",
              i < bytes.n_bytes ? "...'" : "'");
     return quoted->text;
+}
+
+void base_list_name(char *list, size_t capacity, const char *name)
+{
+    size_t used = strlen(list);
+    snprintf(list + used, capacity - used, "%s%s", used ? ", " : "", name);
 }

@@ -5,59 +5,92 @@
 
 #include "base/text/hash.h"
 
+enum { FIRST_CAPACITY = 32 };
+
 struct base_strtab_slot {
-    uint32_t hash; /* the upper half: the lower one has chosen the slot */
-    int32_t i_key; /* -1: free */
+    uint32_t hash;
+    uint32_t entry; /* 1 + the string's number; 0: free */
 };
 
-enum status base_strtab_init(struct base_strtab *t, const struct base_string *keys, size_t n_keys,
-                             struct status_why *why)
+static uint32_t hash_of(const struct base_strtab *t, struct base_string string)
 {
-    size_t n_slots = 16;
-    while (n_slots < n_keys * 2)
-        n_slots *= 2;
-    *t = (struct base_strtab){.mask = n_slots - 1, .keys = keys};
-    t->slots = malloc(n_slots * sizeof *t->slots);
-    if (!t->slots)
-        return status_fail(why, STATUS_MEMORY, "cannot allocate an index of %zu strings", n_keys);
-    for (size_t i = 0; i < n_slots; i++)
-        t->slots[i].i_key = -1;
-    /* Without entropy the table still works; only its defence against collisions is gone. */
-    if (getrandom(&t->seed, sizeof t->seed, GRND_NONBLOCK) != sizeof t->seed)
-        t->seed = (uintptr_t)t->slots;
+    return (uint32_t)(base_hash_bytes(t->seed, string.data, string.n_bytes) >> 32);
+}
 
-    for (size_t i = 0; i < n_keys; i++) {
-        if (keys[i].n_bytes == 0)
+/** The slot that holds the string, or the free one where it belongs. Half of them are free. */
+static struct base_strtab_slot *slot_of(const struct base_strtab *t, struct base_string string,
+                                        uint32_t hash)
+{
+    size_t mask = 2 * t->capacity - 1;
+    size_t i = hash & mask;
+    for (; t->slots[i].entry; i = (i + 1) & mask) {
+        if (t->slots[i].hash != hash)
             continue;
-        int32_t twin = base_strtab_find(t, keys[i].data, keys[i].n_bytes);
-        if (twin >= 0)
-            return status_fail(why, STATUS_FORMAT,
-                               "entries %d and %zu are equal; expected "
-                               "distinct strings",
-                               twin, i);
-        uint64_t h = base_hash_bytes(t->seed, keys[i].data, keys[i].n_bytes);
-        size_t s = h & t->mask;
-        while (t->slots[s].i_key >= 0)
-            s = (s + 1) & t->mask;
-        t->slots[s] = (struct base_strtab_slot){(uint32_t)(h >> 32), (int32_t)i};
+        const struct base_string *known = &t->strings[t->slots[i].entry - 1];
+        if (known->n_bytes == string.n_bytes &&
+            memcmp(known->data, string.data, string.n_bytes) == 0)
+            break;
     }
+    return &t->slots[i];
+}
+
+static enum status grow(struct base_strtab *t, struct status_why *why)
+{
+    size_t n_slots = 2 * t->capacity;
+    size_t capacity = n_slots ? n_slots : FIRST_CAPACITY;
+    size_t mask = 2 * capacity - 1;
+    struct base_string *strings = realloc(t->strings, capacity * sizeof *strings);
+    if (strings)
+        t->strings = strings;
+    struct base_strtab_slot *slots = strings ? calloc(2 * capacity, sizeof *slots) : NULL;
+    if (!slots)
+        return status_fail(why, STATUS_MEMORY, "out of memory for %zu strings", capacity);
+    /* Without entropy the table still works; only its defence against collisions is gone. */
+    if (!t->slots && getrandom(&t->seed, sizeof t->seed, GRND_NONBLOCK) != sizeof t->seed)
+        t->seed = (uintptr_t)slots;
+    for (size_t k = 0; k < n_slots; k++) {
+        size_t i = t->slots[k].hash & mask;
+        while (t->slots[k].entry && slots[i].entry)
+            i = (i + 1) & mask;
+        if (t->slots[k].entry)
+            slots[i] = t->slots[k];
+    }
+    free(t->slots);
+    t->slots = slots;
+    t->capacity = capacity;
     return STATUS_OK;
+}
+
+enum status base_strtab_add(struct base_strtab *t, struct base_string string, int32_t *number,
+                            struct status_why *why)
+{
+    if (t->n == INT32_MAX)
+        return status_fail(why, STATUS_UNSUPPORTED, "more than %zu strings", t->n);
+    enum status status = t->n < t->capacity ? STATUS_OK : grow(t, why);
+    if (status)
+        return status;
+    *number = (int32_t)t->n;
+    if (string.n_bytes > 0) {
+        uint32_t hash = hash_of(t, string);
+        struct base_strtab_slot *slot = slot_of(t, string, hash);
+        if (slot->entry) {
+            *number = (int32_t)(slot->entry - 1);
+            return STATUS_OK;
+        }
+        *slot = (struct base_strtab_slot){hash, (uint32_t)t->n + 1};
+    }
+    t->strings[t->n++] = string;
+    return STATUS_OK;
+}
+
+int32_t base_strtab_find(const struct base_strtab *t, struct base_string string)
+{
+    return t->slots ? (int32_t)slot_of(t, string, hash_of(t, string))->entry - 1 : -1;
 }
 
 void base_strtab_free(struct base_strtab *t)
 {
+    free(t->strings);
     free(t->slots);
     *t = (struct base_strtab){0};
-}
-
-int32_t base_strtab_find(const struct base_strtab *t, const char *bytes, size_t n_bytes)
-{
-    uint64_t h = base_hash_bytes(t->seed, bytes, n_bytes);
-    for (size_t s = h & t->mask; t->slots[s].i_key >= 0; s = (s + 1) & t->mask) {
-        const struct base_string *key = &t->keys[t->slots[s].i_key];
-        if (t->slots[s].hash == (uint32_t)(h >> 32) && key->n_bytes == n_bytes &&
-            memcmp(key->data, bytes, n_bytes) == 0)
-            return t->slots[s].i_key;
-    }
-    return -1;
 }

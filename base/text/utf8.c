@@ -29,6 +29,14 @@ size_t base_utf8_decode(const char *p, size_t n_bytes, uint32_t *code_point)
     return n;
 }
 
+size_t base_utf8_decode_last(const char *text, size_t n_bytes, uint32_t *code_point)
+{
+    size_t n = 1;
+    while (n < 4 && n < n_bytes && continues(text[n_bytes - n]))
+        n++;
+    return base_utf8_decode(text + n_bytes - n, n, code_point) == n ? n : 0;
+}
+
 size_t base_utf8_encode(uint32_t cp, char out[4])
 {
     if (cp < 0x80) {

@@ -1,33 +1,14 @@
 /**
  * Drawing a subset of tasks as llama-perplexity does, so that its order and ours are the same.
  *
- * Both ways use the 32-bit Mersenne Twister of C++ (std::mt19937, Matsumoto and Nishimura 1998)
- * seeded with 1, and draw without replacement.
+ * Both ways use the Mersenne Twister (base/random.h) seeded with 1, and draw without replacement.
  */
 #ifndef EVAL_INPUT_DRAW_H
 #define EVAL_INPUT_DRAW_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/status.h"
-
-enum { EVAL_TWISTER_WORDS = 624 };
-
-/** The generator's state; fill it with eval_twister_seed. */
-struct eval_twister {
-    uint32_t words[EVAL_TWISTER_WORDS];
-    size_t next;
-};
-
-void eval_twister_seed(struct eval_twister *twister, uint32_t seed);
-/** The next 32 bits. */
-uint32_t eval_twister_next(struct eval_twister *twister);
-/**
- * An even draw from [0, n), n at least 1: the upper half of 32 bits times n. Draws that would
- * favour some results are thrown away (Lemire 2019).
- */
-size_t eval_twister_below(struct eval_twister *twister, uint32_t n);
 
 /** How a draw picks one of those that are left. */
 enum eval_draw {

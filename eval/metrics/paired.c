@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "eval/input/draw.h"
+#include "base/random.h"
 #include "eval/metrics/kld.h"
 
 /**
@@ -125,11 +125,11 @@ enum status eval_pair_bootstrap(struct eval_pair_figure *out, const struct eval_
         out[k] = (struct eval_pair_figure){.a = a, .b = b, .difference = b - a};
     }
 
-    struct eval_twister twister;
-    eval_twister_seed(&twister, p->seed);
+    struct base_twister twister;
+    base_twister_seed(&twister, p->seed);
     for (size_t r = 0; r < p->n_resamples; r++) {
         for (size_t w = 0; w < p->n_windows; w++)
-            room.windows[w] = eval_twister_below(&twister, (uint32_t)p->n_windows);
+            room.windows[w] = base_twister_below(&twister, (uint32_t)p->n_windows);
         compute(&room, p);
         for (size_t k = 0; k < p->n_figures; k++)
             room.differences[k * p->n_resamples + r] = room.figures[1][k] - room.figures[0][k];

@@ -68,7 +68,7 @@ enum status model_bind_tensor(struct model *m, struct model_tensor **out, const 
                            gguf_path(m->file), name, write_expected(&expected, shape));
     }
     enum status status = check_shape(m, tensor->source, shape, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     tensor->understood = true;
     *out = tensor;
@@ -93,7 +93,7 @@ enum status model_bind_vector(struct model *m, struct kern_weight *out, const ch
     struct model_tensor *tensor;
     struct model_shape shape = {.n_rows = 1, .n_cols = n_cols};
     enum status status = model_bind_tensor(m, &tensor, name, shape, false, why);
-    if (status == STATUS_OK)
+    if (!status)
         *out = model_tensor_rows(tensor, 0, 1);
     return status;
 }
@@ -164,9 +164,9 @@ static enum status bind_scale(struct model *m, const struct model_projection *p,
     struct model_tensor *tensor;
     tensor_name(name, p->layer, p->name, "scale");
     enum status status = model_bind_tensor(m, &tensor, name, shape, true, why);
-    if (status == STATUS_OK && tensor)
+    if (!status && tensor)
         status = read_element(m, tensor, part->matrix, &part->weight->scale, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     tensor_name(name, p->layer, p->name, "input_scale");
     return model_bind_tensor(m, &tensor, name, shape, true, why);
@@ -181,7 +181,7 @@ static enum status bind_bias(struct model *m, const struct model_projection *p,
     struct model_tensor *tensor;
     struct model_shape shape = {.n_rows = 1, .n_cols = p->shape.n_rows};
     enum status status = model_bind_tensor(m, &tensor, name, shape, true, why);
-    if (status != STATUS_OK || !tensor)
+    if (status || !tensor)
         return status;
     uint32_t block = tensor->type->block_elems;
     if (part->first_row % block != 0 || part->n_rows % block != 0)
@@ -200,12 +200,12 @@ enum status model_bind_part(struct model *m, const struct model_projection *proj
     tensor_name(name, projection->layer, projection->name, "weight");
     struct model_tensor *tensor;
     enum status status = model_bind_tensor(m, &tensor, name, projection->shape, false, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     size_t row = part->matrix * projection->shape.n_rows + part->first_row;
     *part->weight = model_tensor_rows(tensor, row, part->n_rows);
     status = bind_scale(m, projection, part, why);
-    if (status == STATUS_OK && part->bias)
+    if (!status && part->bias)
         status = bind_bias(m, projection, part, why);
     return status;
 }
@@ -229,7 +229,7 @@ enum status model_bind_check_rest(struct model *m, bool allow_unknown, struct st
         if (n_unknown++ < LISTED)
             status = model_remark(&m->remarks, why, "tensor %s is not understood and not used",
                                   shown.text);
-        if (status != STATUS_OK)
+        if (status)
             return status;
     }
     if (n_unknown > LISTED)
@@ -251,13 +251,13 @@ enum status model_bind_ends(struct model *m, struct status_why *why)
     struct model_shape shape = {.n_rows = h->n_vocab, .n_cols = h->n_embd};
     struct model_tensor *tensor;
     enum status status = model_bind_tensor(m, &tensor, "token_embd.weight", shape, false, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     m->embedding = model_tensor_rows(tensor, 0, h->n_vocab);
     status = model_bind_vector(m, &m->output_norm, "output_norm.weight", h->n_embd, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = model_bind_tensor(m, &tensor, "output.weight", shape, true, why);
-    if (status == STATUS_OK)
+    if (!status)
         m->head = tensor ? model_tensor_rows(tensor, 0, h->n_vocab) : m->embedding;
     return status;
 }
@@ -269,18 +269,18 @@ enum status model_bind_rope_factors(struct model *m, struct status_why *why)
     struct model_tensor *tensor;
     struct model_shape shape = {.n_rows = 1, .n_cols = n};
     enum status status = model_bind_tensor(m, &tensor, name, shape, true, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     m->rope_generation = tensor ? tensor->generation : 1;
     for (size_t i = 0; i < n; i++)
         m->rope_factors[i] = 1;
     for (size_t i = 0; tensor && i < n; i++) {
         status = read_element(m, tensor, i, &m->rope_factors[i], why);
-        if (status == STATUS_OK && m->rope_factors[i] <= 0)
+        if (!status && m->rope_factors[i] <= 0)
             status = status_fail(why, STATUS_FORMAT,
                                  "%s: element %zu of tensor '%s' is %g, expected more than 0",
                                  gguf_path(m->file), i, name, (double)m->rope_factors[i]);
-        if (status != STATUS_OK)
+        if (status)
             return status;
     }
     model_rope_frequencies(&m->hparams, m->rope_factors, m->rope_frequency);

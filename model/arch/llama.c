@@ -47,7 +47,7 @@ static enum status llama_read(struct model_hparams *h, const struct model_keys *
     bool causal = true;
     enum status status =
         gguf_get_bool(keys->file, "llama.attention.causal", &causal, &(bool){false}, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (!causal)
         return status_fail(why, STATUS_UNSUPPORTED,
@@ -85,7 +85,7 @@ static enum status bind_qkv(struct model *m, size_t i, struct status_why *why)
             stored.shape.n_rows = parts[p].n_rows;
         }
         enum status status = model_bind_part(m, &stored, &parts[p], why);
-        if (status != STATUS_OK)
+        if (status)
             return status;
     }
     return STATUS_OK;
@@ -109,10 +109,10 @@ static enum status bind_dense(struct model *m, size_t i, struct status_why *why)
     enum status status =
         bind_plain(m, i, "ffn_gate", inward,
                    &(struct model_part){.weight = &ffn->gate, .bias = &ffn->gate_bias}, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = bind_plain(m, i, "ffn_up", inward,
                             &(struct model_part){.weight = &ffn->up, .bias = &ffn->up_bias}, why);
-    if (status == STATUS_OK)
+    if (!status)
         status =
             bind_plain(m, i, "ffn_down", outward,
                        &(struct model_part){.weight = &ffn->down, .bias = &ffn->down_bias}, why);
@@ -147,12 +147,12 @@ static enum status bind_experts(struct model *m, size_t i, struct status_why *wh
                                     &(struct model_part){.weight = &layer->router}, why);
     struct model_shape inward = {.n_rows = h->n_ff[i], .n_cols = h->n_embd};
     struct model_shape outward = {.n_rows = h->n_embd, .n_cols = h->n_ff[i]};
-    for (size_t e = 0; status == STATUS_OK && e < h->n_experts; e++) {
+    for (size_t e = 0; !status && e < h->n_experts; e++) {
         struct model_ffn *ffn = &layer->ffn[e];
         status = bind_expert(m, i, "ffn_gate", e, inward, &ffn->gate, why);
-        if (status == STATUS_OK)
+        if (!status)
             status = bind_expert(m, i, "ffn_up", e, inward, &ffn->up, why);
-        if (status == STATUS_OK)
+        if (!status)
             status = bind_expert(m, i, "ffn_down", e, outward, &ffn->down, why);
     }
     return status;
@@ -171,15 +171,15 @@ static enum status bind_layer(struct model *m, size_t i, struct status_why *why)
     struct model_shape output = {.n_rows = h->n_embd,
                                  .n_cols = (size_t)h->n_heads[i] * h->head_size};
     enum status status = model_bind_norm(m, i, "attn_norm", &layer->attn_norm, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = bind_qkv(m, i, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = bind_plain(
             m, i, "attn_output", output,
             &(struct model_part){.weight = &layer->output, .bias = &layer->output_bias}, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = model_bind_norm(m, i, "ffn_norm", &layer->ffn_norm, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = h->n_experts ? bind_experts(m, i, why) : bind_dense(m, i, why);
     return status;
 }
@@ -187,9 +187,9 @@ static enum status bind_layer(struct model *m, size_t i, struct status_why *why)
 static enum status llama_bind(struct model *m, struct status_why *why)
 {
     enum status status = model_bind_ends(m, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = model_bind_rope_factors(m, why);
-    for (size_t i = 0; status == STATUS_OK && i < m->hparams.n_layers; i++)
+    for (size_t i = 0; !status && i < m->hparams.n_layers; i++)
         status = bind_layer(m, i, why);
     return status;
 }

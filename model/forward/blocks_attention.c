@@ -23,7 +23,7 @@ static enum status project(struct model_session *s, const struct model_layer *la
     const struct kern_weight *const weights[] = {&layer->q, &layer->k, &layer->v};
     const struct kern_weight *const biases[] = {&layer->q_bias, &layer->k_bias, &layer->v_bias};
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < 3 && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < 3 && !status; i++) {
         struct kern_linear op = {.weight = weights[i],
                                  .bias = model_bias(biases[i]),
                                  .x = s->h,
@@ -47,7 +47,7 @@ static enum status rotate(struct model_session *s, float *x, size_t n_heads, siz
                            .head_size = h->head_size,
                            .n_pairs = h->n_rot / 2,
                            .split_halves = h->rope_split_halves,
-                           .table = s->rope,
+                           .table = s->angles,
                            .n_positions = s->options.max_segment,
                            .positions = s->positions};
     return kern_rope(s->backend, &op, why);
@@ -64,11 +64,11 @@ static enum status project_qkv(struct model_session *s, const struct model_step 
     float *v = s->v + step->tile.kv_row * w.kv;
     enum status status = kern_rmsnorm(s->backend, &layer->attn_norm, s->model->hparams.rms_eps,
                                       step->x, n, s->h, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = project(s, layer, n, (float *const[]){q, k, v}, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = rotate(s, q, w.n_heads, n, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = rotate(s, k, w.n_kv_heads, n, why);
     return status;
 }
@@ -80,7 +80,7 @@ enum status model_block_attention(struct model_session *s, const struct model_st
     float *q = s->work;
     float *out = s->work + model_work_floats(step->tile.n_tokens * w.q);
     enum status status = project_qkv(s, step, q, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     struct kern_attention attention = {
         .q = q,
@@ -96,7 +96,7 @@ enum status model_block_attention(struct model_session *s, const struct model_st
         .n_spans = step->n_spans,
     };
     status = kern_attention(s->backend, &attention, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     struct kern_linear output = {.weight = &step->layer->output,
                                  .bias = model_bias(&step->layer->output_bias),

@@ -15,9 +15,9 @@ enum status model_ffn_inner(struct model_session *s, const struct model_ffn *ffn
     op.bias = model_bias(&ffn->up_bias);
     op.y = up;
     op.same_x = true;
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_linear(s->backend, &op, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_gate(s->backend, gate, up, n_rows * n_ff, why);
     return status;
 }
@@ -31,9 +31,9 @@ enum status model_block_ffn(struct model_session *s, const struct model_step *st
     float *up = s->work + model_work_floats(n * ffn->gate.n_rows);
     enum status status = kern_rmsnorm(s->backend, &step->layer->ffn_norm, s->model->hparams.rms_eps,
                                       step->x, n, s->h, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = model_ffn_inner(s, ffn, s->h, n, gate, up, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     struct kern_linear down = {.weight = &ffn->down,
                                .bias = model_bias(&ffn->down_bias),

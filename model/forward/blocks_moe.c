@@ -45,13 +45,13 @@ static enum status apply_expert(struct model_session *s, const struct model_step
     if (n == 0)
         return STATUS_OK;
     enum status status = kern_gather(s->backend, s->h, width, s->expert_rows, n, w->gathered, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = model_ffn_inner(s, ffn, w->gathered, n, w->gate, w->up, why);
     struct kern_linear down = {
         .weight = &ffn->down, .x = w->gate, .y = w->result, .y_stride = width, .n_tokens = n};
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_linear(s->backend, &down, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_scatter_add(s->backend, w->result, width, s->expert_rows, s->expert_shares, n,
                                   step->x, why);
     return status;
@@ -70,13 +70,13 @@ enum status model_block_moe(struct model_session *s, const struct model_step *st
                                  .y = w.logits,
                                  .y_stride = h->n_experts,
                                  .n_tokens = n};
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_linear(s->backend, &router, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_route(s->backend, w.logits, n, h->n_experts, h->n_experts_used, s->experts,
                             s->shares, why);
-    /* Ascending: a token's sum over its experts has one order, whoever shares its tile. */
-    for (size_t e = 0; status == STATUS_OK && e < h->n_experts; e++)
+    /* Ascending: a token's sum over its experts has one order, whatever else is in its tile. */
+    for (size_t e = 0; !status && e < h->n_experts; e++)
         status = apply_expert(s, step, e, &w, why);
     return status;
 }

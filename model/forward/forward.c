@@ -10,7 +10,7 @@ static enum status check_batch(const struct model_session *s, const struct model
                                struct status_why *why)
 {
     enum status status = model_batch_check(batch, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (batch->n_tokens > s->options.max_batch)
         return status_fail(why, STATUS_USAGE,
@@ -28,21 +28,21 @@ static enum status check_batch(const struct model_session *s, const struct model
     return STATUS_OK;
 }
 
-/** The table of cos and sin, filled when it is first needed or its factors have changed. */
-static enum status fill_rope(struct model_session *s, struct status_why *why)
+/** cos and sin of all angles, filled when first needed or when the factors have changed. */
+static enum status fill_angles(struct model_session *s, struct status_why *why)
 {
     if (s->rope_generation == s->model->rope_generation)
         return STATUS_OK;
-    size_t n_bytes = s->scratch.rope * sizeof(float);
-    float *table = malloc(n_bytes);
-    if (!table)
+    size_t n_bytes = s->scratch.angles * sizeof(float);
+    float *angles = malloc(n_bytes);
+    if (!angles)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu positions",
                            s->options.max_segment);
-    kern_rope_fill(table, s->options.max_segment, s->model->rope_frequency,
+    kern_rope_fill(angles, s->options.max_segment, s->model->rope_frequency,
                    s->model->hparams.n_rot / 2, model_rope_magnitude(s->model));
-    enum status status = kern_upload(s->backend, s->rope, table, n_bytes, why);
-    free(table);
-    if (status == STATUS_OK)
+    enum status status = kern_upload(s->backend, s->angles, angles, n_bytes, why);
+    free(angles);
+    if (!status)
         s->rope_generation = s->model->rope_generation;
     return status;
 }
@@ -77,10 +77,10 @@ static enum status forward_layer(struct model_session *s, const struct model_bat
         step.n_spans = model_tile_spans(batch, &step.tile, s->spans, s->positions);
         step.x = x + start * s->model->hparams.n_embd;
         enum status status = model_block_attention(s, &step, why);
-        if (status == STATUS_OK)
+        if (!status)
             status = s->model->hparams.n_experts > 0 ? model_block_moe(s, &step, why)
                                                      : model_block_ffn(s, &step, why);
-        if (status != STATUS_OK)
+        if (status)
             return status;
         progress->done++;
         if (s->options.progress)
@@ -96,15 +96,15 @@ enum status model_forward(struct model_session *s, const struct model_batch *bat
         return status_fail(why, STATUS_USAGE, "layers %zu to %zu, expected a range within 0 to %u",
                            layer_from, layer_to, s->model->hparams.n_layers);
     enum status status = check_batch(s, batch, why);
-    if (status == STATUS_OK)
-        status = fill_rope(s, why);
-    if (status != STATUS_OK)
+    if (!status)
+        status = fill_angles(s, why);
+    if (status)
         return status;
     const struct model_tile_limits limits = {s->scratch.n_tokens, s->scratch.n_kv_rows};
     struct progress progress = {.total =
                                     (layer_to - layer_from) * model_tile_count(batch, &limits)};
     model_read_ahead(s->model, layer_from);
-    for (size_t i = layer_from; status == STATUS_OK && i < layer_to; i++) {
+    for (size_t i = layer_from; !status && i < layer_to; i++) {
         model_read_ahead(s->model, i + 1);
         status = forward_layer(s, batch, i, x, &progress, why);
     }
@@ -116,7 +116,7 @@ enum status model_hidden(struct model_session *s, const float *x, const uint32_t
 {
     const struct model_hparams *h = &s->model->hparams;
     enum status status = kern_gather(s->backend, x, h->n_embd, rows, n_rows, hidden, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_rmsnorm(s->backend, &s->model->output_norm, h->rms_eps, hidden, n_rows,
                               hidden, why);
     return status;

@@ -8,7 +8,7 @@ enum { DEFAULT_TILE_TOKENS = 2048, LINE_FLOATS = 16 /* 64 bytes */ };
 
 size_t model_work_floats(size_t n_floats)
 {
-    return (n_floats + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+    return base_round_up(n_floats, LINE_FLOATS);
 }
 
 struct model_scratch model_scratch_of(const struct model *model,
@@ -29,7 +29,7 @@ struct model_scratch model_scratch_of(const struct model *model,
     scratch.n_kv_rows = base_max(t, base_min(options->max_segment, options->max_batch));
     scratch.h = t * h->n_embd;
     scratch.k = scratch.v = scratch.n_kv_rows * n_kv_heads * h->head_size;
-    scratch.rope = options->max_segment * h->n_rot;
+    scratch.angles = options->max_segment * h->n_rot;
     size_t attention = 2 * model_work_floats(t * n_heads * h->head_size);
     size_t ffn = 2 * model_work_floats(t * n_ff);
     if (h->n_experts > 0)
@@ -41,7 +41,7 @@ struct model_scratch model_scratch_of(const struct model *model,
 size_t model_session_bytes(const struct model *model, const struct model_session_options *options)
 {
     struct model_scratch s = model_scratch_of(model, options);
-    return (s.h + s.k + s.v + s.rope + s.work) * sizeof(float);
+    return (s.h + s.k + s.v + s.angles + s.work) * sizeof(float);
 }
 
 static enum status alloc_floats(struct model_session *s, float **out, size_t n_floats,
@@ -57,13 +57,13 @@ static enum status alloc_backend(struct model_session *s, struct status_why *why
 {
     const struct model_scratch *scratch = &s->scratch;
     enum status status = alloc_floats(s, &s->h, scratch->h, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = alloc_floats(s, &s->k, scratch->k, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = alloc_floats(s, &s->v, scratch->v, why);
-    if (status == STATUS_OK)
-        status = alloc_floats(s, &s->rope, scratch->rope, why);
-    if (status == STATUS_OK)
+    if (!status)
+        status = alloc_floats(s, &s->angles, scratch->angles, why);
+    if (!status)
         status = alloc_floats(s, &s->work, scratch->work, why);
     return status;
 }
@@ -93,7 +93,7 @@ static enum status preload_products(const struct model_session *s,
                                     struct status_why *why)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; status == STATUS_OK && i < n; i++) {
+    for (size_t i = 0; !status && i < n; i++) {
         if (weights[i]->data)
             status = kern_preload(s->backend, weights[i], why);
     }
@@ -107,7 +107,7 @@ static enum status preload_layer(const struct model_session *s, const struct mod
     const struct kern_weight *const first[] = {&layer->q, &layer->k, &layer->v, &layer->output,
                                                &layer->router};
     enum status status = preload_products(s, first, sizeof first / sizeof *first, why);
-    for (size_t e = 0; status == STATUS_OK && e < base_max(s->model->hparams.n_experts, 1); e++) {
+    for (size_t e = 0; !status && e < base_max(s->model->hparams.n_experts, 1); e++) {
         const struct model_ffn *ffn = &layer->ffn[e];
         const struct kern_weight *const inner[] = {&ffn->gate, &ffn->up, &ffn->down};
         status = preload_products(s, inner, sizeof inner / sizeof *inner, why);
@@ -118,7 +118,7 @@ static enum status preload_layer(const struct model_session *s, const struct mod
 static enum status preload(const struct model_session *s, struct status_why *why)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; status == STATUS_OK && i < s->model->hparams.n_layers; i++)
+    for (size_t i = 0; !status && i < s->model->hparams.n_layers; i++)
         status = preload_layer(s, model_layer(s->model, i), why);
     return status;
 }
@@ -141,11 +141,11 @@ enum status model_session_open(struct model_session **out, const struct model *m
     s->options = *options;
     s->scratch = model_scratch_of(model, options);
     enum status status = alloc_host(s, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = alloc_backend(s, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = preload(s, why);
-    if (status != STATUS_OK) {
+    if (status) {
         model_session_close(s);
         return status;
     }
@@ -157,7 +157,7 @@ void model_session_close(struct model_session *s)
 {
     if (!s)
         return;
-    float *const buffers[] = {s->h, s->k, s->v, s->rope, s->work};
+    float *const buffers[] = {s->h, s->k, s->v, s->angles, s->work};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         kern_free(s->backend, buffers[i]);
     free(s->positions);

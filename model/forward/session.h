@@ -1,4 +1,5 @@
-/** A session: the scratch of one tile and the blocks of a layer that work in it. model/ only. */
+/** A session: the scratch of one tile and the blocks of a layer that work in it. For model/ only.
+ */
 #ifndef MODEL_FORWARD_SESSION_H
 #define MODEL_FORWARD_SESSION_H
 
@@ -15,7 +16,7 @@ struct model_scratch {
     size_t n_kv_rows; /* R */
     size_t h;         /* [T, D] */
     size_t k, v;      /* [R, G * d] each */
-    size_t rope;      /* [positions, n_rot / 2, 2] */
+    size_t angles;    /* [positions, n_rot / 2, 2]: cos and sin */
     /**
      * Attention's q and out, [T, H * d] each; once they are done with, the feed-forward's gate
      * and up, [T, F] each, and with experts the router's logits [T, E], the gathered rows and
@@ -36,8 +37,8 @@ struct model_session {
     struct kern_backend *backend;
     struct model_session_options options;
     struct model_scratch scratch;
-    float *h, *k, *v, *rope, *work; /* backend memory */
-    uint64_t rope_generation;       /* of the factors in the table; 0: not filled */
+    float *h, *k, *v, *angles, *work; /* backend memory */
+    uint64_t rope_generation;         /* of the factors in the angles; 0: not filled */
     /* Host memory: */
     int32_t *positions;      /* [T] */
     struct kern_span *spans; /* [T] */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/text/hash.h"
 #include "base/text/quote.h"
 #include "base/text/utf8.h"
@@ -16,7 +17,7 @@ static bool is_printable(uint32_t byte)
 }
 
 /**
- * GPT-2's table: a printable byte stands for itself, as a code point; the others are numbered
+ * As in GPT-2: a printable byte stands for itself, as a code point; the others are numbered
  * from U+0100 on, in their order.
  */
 static void make_stand_ins(uint32_t stand_in[256])
@@ -110,20 +111,20 @@ static enum status index_merges(struct model_bpe *bpe, const struct base_string 
     while (n_slots < n * 2)
         n_slots *= 2;
     for (size_t i = 0; i < n; i++)
-        longest = merges[i].n_bytes > longest ? merges[i].n_bytes : longest;
+        longest = base_max(longest, merges[i].n_bytes);
     bpe->mask = n_slots - 1;
     bpe->pairs = malloc(n_slots * sizeof *bpe->pairs);
     bpe->result = malloc((n > 0 ? n : 1) * sizeof *bpe->result);
     struct model_tok_buffer joined = {.bytes = malloc(longest + 1)};
-    enum status st = STATUS_OK;
+    enum status status = STATUS_OK;
     if (!bpe->pairs || !bpe->result || !joined.bytes)
-        st = status_fail(why, STATUS_MEMORY, "cannot allocate an index of %zu merges", n);
-    for (size_t i = 0; !st && i < n_slots; i++)
+        status = status_fail(why, STATUS_MEMORY, "cannot allocate an index of %zu merges", n);
+    for (size_t i = 0; !status && i < n_slots; i++)
         bpe->pairs[i].rank = MODEL_MERGE_NONE;
-    for (size_t i = 0; !st && i < n; i++)
-        st = add_merge(bpe, merges[i], (uint32_t)i, &joined, why);
+    for (size_t i = 0; !status && i < n; i++)
+        status = add_merge(bpe, merges[i], (uint32_t)i, &joined, why);
     free(joined.bytes);
-    return st;
+    return status;
 }
 
 static enum status read_merges(struct model_bpe *bpe, const struct gguf_file *file,
@@ -131,23 +132,23 @@ static enum status read_merges(struct model_bpe *bpe, const struct gguf_file *fi
 {
     static const char key[] = "tokenizer.ggml.merges";
     const struct gguf_kv *kv;
-    enum status st = model_vocab_array(&kv, file, key, true, 0, why);
-    if (st)
-        return st;
+    enum status status = model_vocab_array(&kv, file, key, true, 0, why);
+    if (status)
+        return status;
     if (kv->element_type != GGUF_VALUE_STRING || kv->count > INT32_MAX)
         return status_fail(why, STATUS_FORMAT,
                            "%s: key %s is an array of %" PRIu64 " entries of type %s; expected at "
                            "most 2147483647 strings",
                            gguf_path(file), key, kv->count, gguf_value_type_name(kv->element_type));
     struct base_string *merges;
-    st = gguf_kv_strings(kv, &merges, why);
-    if (st)
-        return st;
-    st = index_merges(bpe, merges, (size_t)kv->count, why);
-    if (st == STATUS_FORMAT)
+    status = gguf_kv_strings(kv, &merges, why);
+    if (status)
+        return status;
+    status = index_merges(bpe, merges, (size_t)kv->count, why);
+    if (status == STATUS_FORMAT)
         status_context(why, "%s: key %s", gguf_path(file), key);
     free(merges);
-    return st;
+    return status;
 }
 
 enum status model_bpe_init(struct model_bpe *bpe, const struct model_vocab *vocab,
@@ -160,10 +161,10 @@ enum status model_bpe_init(struct model_bpe *bpe, const struct model_vocab *voca
         char utf8[4];
         bpe->byte_id[b] = model_vocab_find(vocab, utf8, base_utf8_encode(bpe->stand_in[b], utf8));
     }
-    enum status st = model_pretokenizer_init(&bpe->pre, pre, why);
-    if (st) {
+    enum status status = model_pretokenizer_init(&bpe->pre, pre, why);
+    if (status) {
         status_context(why, "%s", gguf_path(file));
-        return st;
+        return status;
     }
     return read_merges(bpe, file, why);
 }
@@ -206,15 +207,15 @@ static enum status emit_symbol(const struct model_bpe *bpe, struct model_tok_run
         "the vocabulary has neither a token for the byte 0x%02X nor an unknown token", first_byte);
 }
 
-/** The id of the piece where it is a token as a whole, else -1; *st: STATUS_MEMORY or OK. */
+/** The id of the piece where it is a token as a whole, else -1; *status: STATUS_MEMORY or OK. */
 static int32_t whole_piece(const struct model_bpe *bpe, struct model_tok_run *run,
-                           const char *piece, size_t n_bytes, enum status *st)
+                           const char *piece, size_t n_bytes, enum status *status)
 {
-    *st = STATUS_OK;
+    *status = STATUS_OK;
     if (n_bytes > bpe->vocab->max_bytes) /* a stand-in is never shorter than its byte */
         return -1;
-    *st = model_tok_reserve(run, &run->word, n_bytes * 4);
-    if (*st)
+    *status = model_tok_reserve(run, &run->word, n_bytes * 4);
+    if (*status)
         return -1;
     size_t n = 0;
     for (size_t i = 0; i < n_bytes; i++)
@@ -225,23 +226,23 @@ static int32_t whole_piece(const struct model_bpe *bpe, struct model_tok_run *ru
 static enum status merge_piece(const struct model_bpe *bpe, struct model_tok_run *run,
                                const char *piece, size_t n_bytes)
 {
-    enum status st;
+    enum status status;
     if (bpe->pre.row->ignore_merges) {
-        int32_t id = whole_piece(bpe, run, piece, n_bytes, &st);
-        if (st || id >= 0)
-            return st ? st : model_tok_emit(run, id);
+        int32_t id = whole_piece(bpe, run, piece, n_bytes, &status);
+        if (status || id >= 0)
+            return status ? status : model_tok_emit(run, id);
     }
-    st = model_tok_reserve_slots(run, n_bytes);
-    if (st)
-        return st;
+    status = model_tok_reserve_slots(run, n_bytes);
+    if (status)
+        return status;
     struct bpe_piece state = {bpe, (int32_t *)run->slots};
     for (size_t i = 0; i < n_bytes; i++)
         state.ids[i] = bpe->byte_id[(uint8_t)piece[i]];
     const struct model_merge_rules rules = {rank_of_pair, take_result, &state};
-    st = model_merge_run(&run->merge, n_bytes, &rules, run->why);
-    for (size_t i = 0; !st && i < n_bytes; i = (size_t)run->merge.other[i] + 1)
-        st = emit_symbol(bpe, run, state.ids[i], (uint8_t)piece[i]);
-    return st;
+    status = model_merge_run(&run->merge, n_bytes, &rules, run->why);
+    for (size_t i = 0; !status && i < n_bytes; i = (size_t)run->merge.other[i] + 1)
+        status = emit_symbol(bpe, run, state.ids[i], (uint8_t)piece[i]);
+    return status;
 }
 
 struct bpe_call {
@@ -260,10 +261,10 @@ static enum status encode_piece(void *user, const char *piece, size_t n_bytes)
     if (hit)
         return model_tok_emit_all(run, e->ids, e->n_ids);
     size_t before = run->out->n;
-    enum status st = merge_piece(call->bpe, run, piece, n_bytes);
-    if (!st)
+    enum status status = merge_piece(call->bpe, run, piece, n_bytes);
+    if (!status)
         model_tok_cache_put(e, piece, n_bytes, run->out->ids + before, run->out->n - before);
-    return st;
+    return status;
 }
 
 enum status model_bpe_encode(const struct model_bpe *bpe, struct model_tok_run *run,
@@ -272,9 +273,10 @@ enum status model_bpe_encode(const struct model_bpe *bpe, struct model_tok_run *
     struct bpe_call call = {bpe, run};
     size_t good = base_utf8_first_bad(text, n_bytes);
     if (good < n_bytes) {
-        enum status st = model_tok_reserve(run, &run->text, base_utf8_repair(text, n_bytes, NULL));
-        if (st)
-            return st;
+        enum status status =
+            model_tok_reserve(run, &run->text, base_utf8_repair(text, n_bytes, NULL));
+        if (status)
+            return status;
         n_bytes = base_utf8_repair(text, n_bytes, run->text.bytes);
         text = run->text.bytes;
     }

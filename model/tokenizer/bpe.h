@@ -1,6 +1,6 @@
 /**
  * Byte-level BPE: pieces of a pre-tokenised text, merged from bytes by the rank of pairs.
- * Inside the vocabulary each byte is written as a printable stand-in character (GPT-2's table).
+ * Inside the vocabulary each byte is written as a printable stand-in character (as in GPT-2).
  */
 #ifndef MODEL_TOKENIZER_BPE_H
 #define MODEL_TOKENIZER_BPE_H

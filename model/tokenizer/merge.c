@@ -2,9 +2,11 @@
 
 #include <stdlib.h>
 
+#include "base/arithmetic.h"
+
 static size_t round_up(size_t n)
 {
-    return (n + MODEL_MERGE_FANOUT - 1) / MODEL_MERGE_FANOUT * MODEL_MERGE_FANOUT;
+    return base_round_up(n, MODEL_MERGE_FANOUT);
 }
 
 void model_merge_free(struct model_merge *m)
@@ -92,9 +94,9 @@ static uint32_t first_min(const struct model_merge *m)
 enum status model_merge_run(struct model_merge *m, size_t n_slots,
                             const struct model_merge_rules *rules, struct status_why *why)
 {
-    enum status st = reserve(m, n_slots, why);
-    if (st)
-        return st;
+    enum status status = reserve(m, n_slots, why);
+    if (status)
+        return status;
     uint32_t n = (uint32_t)n_slots;
     uint32_t *rank = m->level[0] = m->other + round_up(n);
     for (uint32_t i = 0; i < n; i++) {

@@ -73,17 +73,9 @@ static enum status refuse_name(struct base_string name, struct status_why *why)
 {
     char known[512] = "";
     struct base_quoted quoted;
-    size_t used = 0;
     const struct model_pretokenizer_row *row;
-    for (size_t i = 0; (row = model_pretokenizer_row_at(i)) != NULL; i++) {
-        size_t n = strlen(row->name);
-        if (used + n + 3 > sizeof known)
-            break;
-        memcpy(known + used, i > 0 ? ", " : "", i > 0 ? 2 : 0);
-        used += i > 0 ? 2 : 0;
-        memcpy(known + used, row->name, n + 1);
-        used += n;
-    }
+    for (size_t i = 0; (row = model_pretokenizer_row_at(i)) != NULL; i++)
+        base_list_name(known, sizeof known, row->name);
     return status_fail(why, STATUS_UNSUPPORTED, "pre-tokeniser %s is not known; known are %s",
                        base_quote(&quoted, name), known);
 }
@@ -100,9 +92,9 @@ enum status model_pretokenizer_init(struct model_pretokenizer *p, struct base_st
         return refuse_name(name, why);
     p->row = row;
     while (p->n_codes < MODEL_PRETOKENIZER_EXPRESSIONS && row->expressions[p->n_codes]) {
-        enum status st = compile(&p->codes[p->n_codes], row->expressions[p->n_codes], why);
-        if (st)
-            return st;
+        enum status status = compile(&p->codes[p->n_codes], row->expressions[p->n_codes], why);
+        if (status)
+            return status;
         p->n_codes++;
     }
     return STATUS_OK;
@@ -117,7 +109,7 @@ void model_pretokenizer_free(struct model_pretokenizer *p)
 
 /**
  * The limits are lifted: `\s*[\r\n]+` steps back through a run of spaces once, and PCRE2
- * counts each step. No expression of the table tries one character more than a constant number
+ * counts each step. No expression of the list tries one character more than a constant number
  * of times, and none keeps a state per character, so time stays linear and memory constant.
  */
 static enum status prepare(struct model_tok_run *run)
@@ -173,11 +165,11 @@ static enum status split(const struct splitting *s, size_t i_code, const char *t
         }
         const PCRE2_SIZE *match = pcre2_get_ovector_pointer(s->run->match_data);
         size_t begin = match[0], end = match[1];
-        enum status st = split(s, i_code + 1, text + done, begin - done);
-        if (!st)
-            st = split(s, i_code + 1, text + begin, end - begin);
-        if (st)
-            return st;
+        enum status status = split(s, i_code + 1, text + done, begin - done);
+        if (!status)
+            status = split(s, i_code + 1, text + begin, end - begin);
+        if (status)
+            return status;
         done = end;
     }
     return split(s, i_code + 1, text + done, n_bytes - done);
@@ -187,7 +179,7 @@ enum status model_pretokenizer_split(const struct model_pretokenizer *p, struct 
                                      const char *text, size_t n_bytes, model_piece_fn *fn,
                                      void *user)
 {
-    enum status st = prepare(run);
+    enum status status = prepare(run);
     const struct splitting s = {p, run, fn, user};
-    return st ? st : split(&s, 0, text, n_bytes);
+    return status ? status : split(&s, 0, text, n_bytes);
 }

@@ -12,7 +12,7 @@
 
 enum { MODEL_PRETOKENIZER_EXPRESSIONS = 6 };
 
-/** One row of the table of names. */
+/** One row of the list of names. */
 struct model_pretokenizer_row {
     const char *name;
     bool ignore_merges; /* a whole piece that is a token is taken as it is */
@@ -29,7 +29,7 @@ struct model_pretokenizer {
     size_t n_codes;
 };
 
-/** The i-th row of the table, NULL past the end. */
+/** The i-th row of the list, NULL past the end. */
 const struct model_pretokenizer_row *model_pretokenizer_row_at(size_t i);
 
 /**

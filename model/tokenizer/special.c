@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /** A prefix of some token. Node 0 is the root: the empty prefix, and also "none". */
 struct model_special_node {
     uint32_t child, sibling; /* first longer prefix; next one with the same parent */
@@ -134,31 +136,21 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/** Room for n items; contents are kept. */
-static enum status make_room(void **array, size_t *capacity, size_t n, size_t item_bytes,
-                             struct status_why *why)
+static enum status no_memory(size_t n_matches, struct status_why *why)
 {
-    if (n <= *capacity)
-        return STATUS_OK;
-    size_t wanted = n + n / 2 + 16;
-    void *bigger = realloc(*array, wanted * item_bytes);
-    if (!bigger)
-        return status_fail(why, STATUS_MEMORY, "cannot allocate %zu matches of special tokens",
-                           wanted);
-    *array = bigger;
-    *capacity = wanted;
-    return STATUS_OK;
+    return status_fail(why, STATUS_MEMORY, "cannot allocate %zu matches of special tokens",
+                       n_matches);
 }
 
 static enum status add_ending(struct cluster *c, size_t end, uint32_t node, struct status_why *why)
 {
-    void *array = c->endings;
-    enum status st =
-        make_room(&array, &c->endings_capacity, c->n_endings + 1, sizeof *c->endings, why);
-    c->endings = array;
-    if (!st)
-        c->endings[c->n_endings++] = (struct ending){end, node};
-    return st;
+    struct ending *grown =
+        base_array_grow(c->endings, &c->endings_capacity, c->n_endings + 1, sizeof *grown);
+    if (!grown)
+        return no_memory(c->n_endings + 1, why);
+    c->endings = grown;
+    c->endings[c->n_endings++] = (struct ending){end, node};
+    return STATUS_OK;
 }
 
 /**
@@ -200,16 +192,13 @@ static enum status settle(struct cluster *c, struct status_why *why)
     if (c->n_endings == 0)
         return STATUS_OK;
     size_t n_bytes = c->endings[c->n_endings - 1].end - c->begin;
-    void *array = c->taken;
-    enum status st = make_room(&array, &c->taken_capacity, n_bytes, 1, why);
-    c->taken = array;
-    if (st)
-        return st;
-    array = c->chosen;
-    st = make_room(&array, &c->chosen_capacity, c->n_endings, sizeof *c->chosen, why);
-    c->chosen = array;
-    if (st)
-        return st;
+    uint8_t *taken = base_array_grow(c->taken, &c->taken_capacity, n_bytes, 1);
+    c->taken = taken ? taken : c->taken;
+    struct chosen *chosen =
+        base_array_grow(c->chosen, &c->chosen_capacity, c->n_endings, sizeof *chosen);
+    c->chosen = chosen ? chosen : c->chosen;
+    if (!taken || !chosen)
+        return no_memory(c->n_endings, why);
     memset(c->taken, 0, n_bytes);
     uint32_t depth = 0;
     for (size_t i = 0; i < c->n_endings; i++) {
@@ -231,13 +220,13 @@ struct output {
 
 static enum status hand_out(struct output *out, struct cluster *c, struct status_why *why)
 {
-    enum status st = settle(c, why);
-    for (size_t i = 0; !st && i < c->n_chosen; i++) {
+    enum status status = settle(c, why);
+    for (size_t i = 0; !status && i < c->n_chosen; i++) {
         struct chosen m = c->chosen[i];
-        st = out->fn(out->user, out->text + out->done, m.begin - out->done, m.token);
+        status = out->fn(out->user, out->text + out->done, m.begin - out->done, m.token);
         out->done = m.end;
     }
-    return st;
+    return status;
 }
 
 static enum status scan(struct output *out, struct cluster *c, size_t n_bytes,
@@ -253,18 +242,18 @@ static enum status scan(struct output *out, struct cluster *c, size_t n_bytes,
         /* Whatever ends later begins at open or after it. */
         size_t end = i + 1, open = end - s->nodes[state].depth;
         if (c->n_endings > 0 && open >= c->endings[c->n_endings - 1].end) {
-            enum status st = hand_out(out, c, why);
-            if (st)
-                return st;
+            enum status status = hand_out(out, c, why);
+            if (status)
+                return status;
         }
         uint32_t longest = s->nodes[state].ends;
         if (longest == 0)
             continue;
         if (c->n_endings == 0)
             c->begin = open;
-        enum status st = add_ending(c, end, longest, why);
-        if (st)
-            return st;
+        enum status status = add_ending(c, end, longest, why);
+        if (status)
+            return status;
     }
     return hand_out(out, c, why);
 }
@@ -274,11 +263,11 @@ enum status model_special_split(const struct model_special *s, const char *text,
 {
     struct output out = {.text = text, .fn = fn, .user = user};
     struct cluster cluster = {.special = s};
-    enum status st = s->nodes ? scan(&out, &cluster, n_bytes, why) : STATUS_OK;
-    if (!st)
-        st = fn(user, text + out.done, n_bytes - out.done, -1);
+    enum status status = s->nodes ? scan(&out, &cluster, n_bytes, why) : STATUS_OK;
+    if (!status)
+        status = fn(user, text + out.done, n_bytes - out.done, -1);
     free(cluster.endings);
     free(cluster.chosen);
     free(cluster.taken);
-    return st;
+    return status;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text/utf8.h"
 
 /* U+2581, which stands for a space inside the vocabulary. */
@@ -29,9 +30,9 @@ static enum status read_scores(struct model_spm *spm, const struct gguf_file *fi
     static const char key[] = "tokenizer.ggml.scores";
     size_t n = spm->vocab->n;
     const struct gguf_kv *kv;
-    enum status st = model_vocab_array(&kv, file, key, true, n, why);
-    if (st)
-        return st;
+    enum status status = model_vocab_array(&kv, file, key, true, n, why);
+    if (status)
+        return status;
     if (!gguf_value_is_float(kv->element_type))
         return status_fail(why, STATUS_FORMAT, "%s: key %s is an array of %s; expected floats",
                            gguf_path(file), key, gguf_value_type_name(kv->element_type));
@@ -114,13 +115,11 @@ static enum status find_joins(struct model_spm *spm, struct status_why *why)
             uint32_t packed = pack(t.data + before, before_bytes);
             if (spm->n_joins > 0 && spm->joins[spm->n_joins - 1] == packed)
                 continue;
-            if (spm->n_joins == capacity) {
-                capacity = capacity ? capacity * 2 : 16;
-                uint32_t *bigger = realloc(spm->joins, capacity * sizeof *bigger);
-                if (!bigger)
-                    return status_fail(why, STATUS_MEMORY, "cannot allocate %zu words", capacity);
-                spm->joins = bigger;
-            }
+            uint32_t *grown =
+                base_array_grow(spm->joins, &capacity, spm->n_joins + 1, sizeof *grown);
+            if (!grown)
+                return status_fail(why, STATUS_MEMORY, "no memory for %zu words", capacity);
+            spm->joins = grown;
             spm->joins[spm->n_joins++] = packed;
         }
     }
@@ -140,8 +139,8 @@ enum status model_spm_init(struct model_spm *spm, const struct model_vocab *voca
 {
     *spm = (struct model_spm){.vocab = vocab};
     find_byte_tokens(spm);
-    enum status st = read_scores(spm, file, why);
-    return st ? st : find_joins(spm, why);
+    enum status status = read_scores(spm, file, why);
+    return status ? status : find_joins(spm, why);
 }
 
 void model_spm_free(struct model_spm *spm)
@@ -213,9 +212,9 @@ static enum status emit_bytes(const struct model_spm *spm, struct model_tok_run 
                            (uint8_t)bytes[i]);
     }
     for (size_t i = 0; i < n_bytes; i++) {
-        enum status st = model_tok_emit(run, spm->byte_id[(uint8_t)bytes[i]]);
-        if (st)
-            return st;
+        enum status status = model_tok_emit(run, spm->byte_id[(uint8_t)bytes[i]]);
+        if (status)
+            return status;
     }
     return STATUS_OK;
 }
@@ -225,14 +224,14 @@ static enum status merge_piece(const struct model_spm *spm, struct model_tok_run
 {
     struct spm_piece piece = {spm, run->text.bytes, run->slots};
     const struct model_merge_rules rules = {.rank = rank_of_pair, .user = &piece};
-    enum status st = model_merge_run(&run->merge, n_slots, &rules, run->why);
-    for (size_t i = 0; !st && i < n_slots; i = (size_t)run->merge.other[i] + 1) {
+    enum status status = model_merge_run(&run->merge, n_slots, &rules, run->why);
+    for (size_t i = 0; !status && i < n_slots; i = (size_t)run->merge.other[i] + 1) {
         const char *symbol = run->text.bytes + run->slots[i];
         size_t n_bytes = run->slots[run->merge.other[i] + 1] - run->slots[i];
         int32_t id = model_vocab_find(spm->vocab, symbol, n_bytes);
-        st = id >= 0 ? model_tok_emit(run, id) : emit_bytes(spm, run, symbol, n_bytes);
+        status = id >= 0 ? model_tok_emit(run, id) : emit_bytes(spm, run, symbol, n_bytes);
     }
-    return st;
+    return status;
 }
 
 /** The first n_bytes of run->text, which are n_slots characters. */
@@ -246,11 +245,11 @@ static enum status encode_piece(const struct model_spm *spm, struct model_tok_ru
     if (hit)
         return model_tok_emit_all(run, e->ids, e->n_ids);
     size_t before = run->out->n;
-    enum status st = merge_piece(spm, run, n_slots);
-    if (!st)
+    enum status status = merge_piece(spm, run, n_slots);
+    if (!status)
         model_tok_cache_put(e, run->text.bytes, n_bytes, run->out->ids + before,
                             run->out->n - before);
-    return st;
+    return status;
 }
 
 /** Raw text, read as if its spaces were U+2581. */
@@ -278,9 +277,9 @@ enum status model_spm_encode(const struct model_spm *spm, struct model_tok_run *
 {
     enum { SLACK = 8 }; /* a character, and the U+2581 that one of its bytes may become */
     struct spm_source src = {text, text + n_bytes};
-    enum status st = model_tok_reserve(run, &run->text, META_BYTES + SLACK);
-    if (st)
-        return st;
+    enum status status = model_tok_reserve(run, &run->text, META_BYTES + SLACK);
+    if (status)
+        return status;
     run->text.n = 0;
     if (space_prefix) {
         memcpy(run->text.bytes, meta_space, META_BYTES);
@@ -288,11 +287,11 @@ enum status model_spm_encode(const struct model_spm *spm, struct model_tok_run *
     }
     size_t at = 0, n_slots = 0, last = 0; /* of the character, its slot, the one before */
     for (;;) {
-        st = model_tok_reserve(run, &run->text, at + SLACK);
-        if (!st)
-            st = model_tok_reserve_slots(run, n_slots + 2);
-        if (st)
-            return st;
+        status = model_tok_reserve(run, &run->text, at + SLACK);
+        if (!status)
+            status = model_tok_reserve_slots(run, n_slots + 2);
+        if (status)
+            return status;
         fill(run, &src, at + 1);
         if (at == run->text.n)
             break;
@@ -305,9 +304,9 @@ enum status model_spm_encode(const struct model_spm *spm, struct model_tok_run *
         if (n_slots > 0 && is_meta_space(c, n) &&
             !joins_meta_space(spm, run->text.bytes + last, at - last)) {
             run->slots[n_slots] = (uint32_t)at;
-            st = encode_piece(spm, run, at, n_slots);
-            if (st)
-                return st;
+            status = encode_piece(spm, run, at, n_slots);
+            if (status)
+                return status;
             run->text.n -= at; /* what was read ahead begins the next piece */
             memmove(run->text.bytes, c, run->text.n);
             at = n_slots = 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "model/tokenizer/bpe.h"
 #include "model/tokenizer/special.h"
 #include "model/tokenizer/spm.h"
@@ -39,15 +40,15 @@ static enum status open_bpe(struct model_tokenizer *t, const struct gguf_file *f
 {
     struct base_string name = {"default", strlen("default")};
     bool found;
-    enum status st = gguf_get_string(file, "tokenizer.ggml.pre", &name, &found, why);
-    if (st)
-        return st;
+    enum status status = gguf_get_string(file, "tokenizer.ggml.pre", &name, &found, why);
+    if (status)
+        return status;
     if (pre)
         name = (struct base_string){pre, strlen(pre)};
-    st = model_bpe_init(&t->bpe, &t->vocab, file, name, why);
-    if (!st && !t->vocab.add_bos_stated)
+    status = model_bpe_init(&t->bpe, &t->vocab, file, name, why);
+    if (!status && !t->vocab.add_bos_stated)
         t->vocab.add_bos = t->bpe.pre.row->add_bos;
-    return st;
+    return status;
 }
 
 static enum status check_ends(const struct model_tokenizer *t, const struct gguf_file *file,
@@ -73,19 +74,19 @@ enum status model_tokenizer_open(struct model_tokenizer **out, const struct gguf
     struct model_tokenizer *t = calloc(1, sizeof *t);
     if (!t)
         return status_fail(why, STATUS_MEMORY, "cannot allocate a tokenizer");
-    enum status st = model_vocab_init(&t->vocab, file, why);
-    if (!st)
-        st = t->vocab.kind == MODEL_VOCAB_SPM ? open_spm(t, file, pre, why)
-                                              : open_bpe(t, file, pre, why);
-    if (!st)
-        st = check_ends(t, file, why);
-    if (!st)
-        st = model_special_init(&t->always, &t->vocab, false, why);
-    if (!st)
-        st = model_special_init(&t->on_request, &t->vocab, true, why);
-    if (st) {
+    enum status status = model_vocab_init(&t->vocab, file, why);
+    if (!status)
+        status = t->vocab.kind == MODEL_VOCAB_SPM ? open_spm(t, file, pre, why)
+                                                  : open_bpe(t, file, pre, why);
+    if (!status)
+        status = check_ends(t, file, why);
+    if (!status)
+        status = model_special_init(&t->always, &t->vocab, false, why);
+    if (!status)
+        status = model_special_init(&t->on_request, &t->vocab, true, why);
+    if (status) {
         model_tokenizer_close(t);
-        return st;
+        return status;
     }
     *out = t;
     return STATUS_OK;
@@ -120,19 +121,19 @@ static enum status encode_stretch(void *user, const char *raw, size_t n_bytes, i
 {
     struct call *call = user;
     const struct model_vocab *vocab = &call->t->vocab;
-    enum status st = STATUS_OK;
+    enum status status = STATUS_OK;
     for (; call->eats_space && n_bytes > 0 && is_space(*raw); n_bytes--)
         raw++;
     if (n_bytes > 0 && vocab->kind == MODEL_VOCAB_SPM)
-        st = model_spm_encode(&call->t->spm, &call->run, raw, n_bytes,
-                              vocab->add_space_prefix && call->after_special);
+        status = model_spm_encode(&call->t->spm, &call->run, raw, n_bytes,
+                                  vocab->add_space_prefix && call->after_special);
     else if (n_bytes > 0)
-        st = model_bpe_encode(&call->t->bpe, &call->run, raw, n_bytes);
-    if (!st && token >= 0)
-        st = model_tok_emit(&call->run, token);
+        status = model_bpe_encode(&call->t->bpe, &call->run, raw, n_bytes);
+    if (!status && token >= 0)
+        status = model_tok_emit(&call->run, token);
     call->after_special = token >= 0;
     call->eats_space = token >= 0 && vocab->eats_space && vocab->eats_space[token];
-    return st;
+    return status;
 }
 
 enum status model_tokenize(const struct model_tokenizer *t, const char *text, size_t n_bytes,
@@ -142,15 +143,15 @@ enum status model_tokenize(const struct model_tokenizer *t, const char *text, si
         return STATUS_OK;
     size_t n_before = out->n;
     struct call call = {.t = t, .run = {.out = out, .why = why}, .after_special = true};
-    enum status st = model_tok_cache_init(&call.run.cache, n_bytes, why);
-    if (!st)
-        st = model_special_split(parse_special ? &t->on_request : &t->always, text, n_bytes,
-                                 encode_stretch, &call, why);
+    enum status status = model_tok_cache_init(&call.run.cache, n_bytes, why);
+    if (!status)
+        status = model_special_split(parse_special ? &t->on_request : &t->always, text, n_bytes,
+                                     encode_stretch, &call, why);
     model_pretokenizer_run_free(&call.run);
     model_tok_run_free(&call.run);
-    if (st)
+    if (status)
         out->n = n_before;
-    return st;
+    return status;
 }
 
 size_t model_n_vocab(const struct model_tokenizer *t)
@@ -207,7 +208,7 @@ struct base_string model_token_text(const struct model_tokenizer *t, int32_t id)
 
 static size_t copy_bytes(struct base_string s, char *bytes, size_t capacity)
 {
-    size_t n = s.n_bytes < capacity ? s.n_bytes : capacity;
+    size_t n = base_min(s.n_bytes, capacity);
     if (n > 0)
         memcpy(bytes, s.data, n);
     return s.n_bytes;

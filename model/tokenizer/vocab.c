@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/arithmetic.h"
 #include "base/text/quote.h"
 #include "model/tokenizer/tokenizer.h"
 
@@ -84,12 +85,14 @@ static const char *const always_names[] = {"<|channel|>", "<|message|>", "<|star
 
 static int32_t find_name(const struct model_vocab *v, const char *name)
 {
-    return base_strtab_find(&v->index, name, strlen(name));
+    return base_strtab_find(&v->index, (struct base_string){name, strlen(name)});
 }
 
 int32_t model_vocab_find(const struct model_vocab *v, const char *bytes, size_t n_bytes)
 {
-    return n_bytes > v->max_bytes ? -1 : base_strtab_find(&v->index, bytes, n_bytes);
+    return n_bytes > v->max_bytes
+               ? -1
+               : base_strtab_find(&v->index, (struct base_string){bytes, n_bytes});
 }
 
 enum status model_vocab_array(const struct gguf_kv **out, const struct gguf_file *file,
@@ -119,24 +122,30 @@ static enum status read_tokens(struct model_vocab *v, const struct gguf_file *fi
 {
     static const char key[] = "tokenizer.ggml.tokens";
     const struct gguf_kv *kv;
-    enum status st = model_vocab_array(&kv, file, key, true, 0, why);
-    if (st)
-        return st;
+    enum status status = model_vocab_array(&kv, file, key, true, 0, why);
+    if (status)
+        return status;
     if (kv->element_type != GGUF_VALUE_STRING || kv->count == 0 || kv->count > INT32_MAX)
         return status_fail(why, STATUS_FORMAT,
                            "%s: key %s is an array of %" PRIu64 " entries of type %s; expected 1 "
                            "to 2147483647 strings",
                            gguf_path(file), key, kv->count, gguf_value_type_name(kv->element_type));
-    st = gguf_kv_strings(kv, &v->text, why);
-    if (st)
-        return st;
-    v->n = (size_t)kv->count;
-    for (size_t i = 0; i < v->n; i++)
-        v->max_bytes = v->text[i].n_bytes > v->max_bytes ? v->text[i].n_bytes : v->max_bytes;
-    st = base_strtab_init(&v->index, v->text, v->n, why);
-    if (st == STATUS_FORMAT)
-        status_context(why, "%s: key %s", gguf_path(file), key);
-    return st;
+    struct base_string *texts;
+    status = gguf_kv_strings(kv, &texts, why);
+    for (size_t i = 0; !status && i < kv->count; i++) {
+        int32_t id;
+        status = base_strtab_add(&v->index, texts[i], &id, why);
+        if (!status && (size_t)id < i)
+            status =
+                status_fail(why, STATUS_FORMAT,
+                            "%s: key %s: entries %d and %zu are equal; expected distinct strings",
+                            gguf_path(file), key, id, i);
+        v->max_bytes = base_max(v->max_bytes, texts[i].n_bytes);
+    }
+    free(texts);
+    v->text = v->index.strings;
+    v->n = v->index.n;
+    return status;
 }
 
 static enum status read_types(struct model_vocab *v, const struct gguf_file *file,
@@ -144,9 +153,9 @@ static enum status read_types(struct model_vocab *v, const struct gguf_file *fil
 {
     static const char key[] = "tokenizer.ggml.token_type";
     const struct gguf_kv *kv;
-    enum status st = model_vocab_array(&kv, file, key, false, v->n, why);
-    if (st)
-        return st;
+    enum status status = model_vocab_array(&kv, file, key, false, v->n, why);
+    if (status)
+        return status;
     v->type = malloc(v->n);
     v->recognition = malloc(v->n);
     if (!v->type || !v->recognition)
@@ -205,9 +214,9 @@ static enum status decide_eaten_space(struct model_vocab *v, const struct gguf_f
 {
     struct base_string name = {0};
     bool found = false;
-    enum status st = gguf_get_string(file, "general.name", &name, &found, why);
-    if (st)
-        return st;
+    enum status status = gguf_get_string(file, "general.name", &name, &found, why);
+    if (status)
+        return status;
     if (!found || !(contains_ignoring_case(name, "phi-3") || contains_ignoring_case(name, "phi3")))
         return STATUS_OK;
     v->eats_space = malloc(v->n * sizeof *v->eats_space);
@@ -230,9 +239,9 @@ static enum status read_id(int32_t *id, const struct model_vocab *v, const struc
 {
     uint32_t value = 0;
     bool found = false;
-    enum status st = gguf_get_u32(file, key, &value, &found, why);
-    if (st)
-        return st;
+    enum status status = gguf_get_u32(file, key, &value, &found, why);
+    if (status)
+        return status;
     if (found && value >= v->n)
         return status_fail(why, STATUS_FORMAT,
                            "%s: key %s is %u; expected an id below %zu, the number of tokens",
@@ -252,21 +261,21 @@ static enum status read_special(struct model_vocab *v, const struct gguf_file *f
     v->eos = spm ? 2 : -1;
     v->unknown = spm ? 0 : -1;
     v->add_bos = v->add_space_prefix = spm;
-    enum status st = read_id(&v->bos, v, file, "tokenizer.ggml.bos_token_id", why);
-    if (!st)
-        st = read_id(&v->eos, v, file, "tokenizer.ggml.eos_token_id", why);
-    if (!st)
-        st = read_id(&v->unknown, v, file, "tokenizer.ggml.unknown_token_id", why);
-    if (!st)
-        st = gguf_get_bool(file, "tokenizer.ggml.add_bos_token", &v->add_bos, &v->add_bos_stated,
-                           why);
+    enum status status = read_id(&v->bos, v, file, "tokenizer.ggml.bos_token_id", why);
+    if (!status)
+        status = read_id(&v->eos, v, file, "tokenizer.ggml.eos_token_id", why);
+    if (!status)
+        status = read_id(&v->unknown, v, file, "tokenizer.ggml.unknown_token_id", why);
+    if (!status)
+        status = gguf_get_bool(file, "tokenizer.ggml.add_bos_token", &v->add_bos,
+                               &v->add_bos_stated, why);
     bool stated;
-    if (!st)
-        st = gguf_get_bool(file, "tokenizer.ggml.add_eos_token", &v->add_eos, &stated, why);
-    if (!st)
-        st = gguf_get_bool(file, "tokenizer.ggml.add_space_prefix", &v->add_space_prefix, &stated,
-                           why);
-    return st;
+    if (!status)
+        status = gguf_get_bool(file, "tokenizer.ggml.add_eos_token", &v->add_eos, &stated, why);
+    if (!status)
+        status = gguf_get_bool(file, "tokenizer.ggml.add_space_prefix", &v->add_space_prefix,
+                               &stated, why);
+    return status;
 }
 
 enum status model_vocab_init(struct model_vocab *v, const struct gguf_file *file,
@@ -275,30 +284,29 @@ enum status model_vocab_init(struct model_vocab *v, const struct gguf_file *file
     *v = (struct model_vocab){0};
     struct base_string kind;
     struct base_quoted quoted;
-    enum status st = gguf_get_string(file, "tokenizer.ggml.model", &kind, NULL, why);
-    if (st)
-        return st;
+    enum status status = gguf_get_string(file, "tokenizer.ggml.model", &kind, NULL, why);
+    if (status)
+        return status;
     if (!model_string_is(kind, "llama") && !model_string_is(kind, "gpt2"))
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%s: key tokenizer.ggml.model is %s; supported are llama "
                            "(SentencePiece) and gpt2 (byte-level BPE)",
                            gguf_path(file), base_quote(&quoted, kind));
     v->kind = model_string_is(kind, "llama") ? MODEL_VOCAB_SPM : MODEL_VOCAB_BPE;
-    st = read_tokens(v, file, why);
-    if (!st)
-        st = read_types(v, file, why);
-    if (st)
-        return st;
+    status = read_tokens(v, file, why);
+    if (!status)
+        status = read_types(v, file, why);
+    if (status)
+        return status;
     decide_recognition(v);
-    st = decide_eaten_space(v, file, why);
-    if (!st)
-        st = read_special(v, file, why);
-    return st;
+    status = decide_eaten_space(v, file, why);
+    if (!status)
+        status = read_special(v, file, why);
+    return status;
 }
 
 void model_vocab_free(struct model_vocab *v)
 {
-    free(v->text);
     free(v->type);
     free(v->recognition);
     free(v->eats_space);

@@ -23,8 +23,8 @@ enum model_recognition {
 /** Token strings and types lie in the file's mapping or are owned by the vocabulary. */
 struct model_vocab {
     enum model_vocab_kind kind;
-    size_t n;                  /* tokens */
-    struct base_string *text;  /* [n] as stored */
+    size_t n;                       /* tokens */
+    const struct base_string *text; /* [n] as stored: the index's */
     uint8_t *type;             /* [n] enum model_token_type as stored; 1 where the file has none */
     uint8_t *recognition;      /* [n] enum model_recognition, after the rule of names */
     bool *eats_space;          /* [n] white space after the recognised token is dropped; or NULL */

@@ -1,6 +1,5 @@
 /*
- * The draw of a subset. Expected values: the C++ standard for the generator (its 10000th number
- * from seed 5489), programs of a few lines with libstdc++ 12 for the draws.
+ * The draw of a subset. Expected values: programs of a few lines with libstdc++ 12.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,17 +10,6 @@
 #include <cmocka.h>
 
 #include "eval/input/draw.h"
-
-static void generator_is_the_standard_one(void **state)
-{
-    (void)state;
-    struct eval_twister twister;
-    eval_twister_seed(&twister, 5489);
-    uint32_t last = 0;
-    for (int i = 0; i < 10000; i++)
-        last = eval_twister_next(&twister);
-    assert_int_equal(last, UINT32_C(4123659995));
-}
 
 static void check(size_t n, enum eval_draw how, const size_t *expected, size_t n_drawn)
 {
@@ -65,7 +53,6 @@ static void draws_without_replacement(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(generator_is_the_standard_one),
         cmocka_unit_test(draws_as_libstdcxx),
         cmocka_unit_test(draws_without_replacement),
     };

@@ -2,10 +2,13 @@
 """Rules of the source tree that a compiler does not check.
 
 usage: lint.py RULE SOURCE_DIR [BUILD_DIR]
-RULE:  layers   includes follow base -> gguf -> kernels -> model -> eval -> cli, never back
-       banned   functions that are not to be used
-       size     no source file beyond 500 lines
-       symbols  every global symbol of a layer's library begins with the layer's prefix
+RULE:  layers     includes follow base -> gguf -> kernels -> model -> eval -> cli, never back
+       banned     functions that are not to be used
+       size       no source file beyond 500 lines
+       functions  no function of a layer beyond 80 lines
+       rooms      no folder of a layer with more than 20 source files; each with a README.md of at
+                  most 25 lines, or named (`folder/`) in that of the folder above
+       symbols    every global symbol of a layer's library begins with the layer's prefix
 """
 import pathlib
 import re
@@ -41,6 +44,11 @@ BANNED = {
 CLI_ONLY = {"printf": "a status", "exit": "a status", "getenv": "an option", "puts": "a status",
             "abort": "assert"}
 MAX_LINES = 500
+MAX_FUNCTION_LINES = 80
+MAX_FILES = 20
+MAX_README_LINES = 25
+# A file for each format.
+LARGE_ROOMS = {"kernels/quant"}
 
 
 def sources(root):
@@ -92,6 +100,44 @@ def rule_size(root, _build):
             yield f"{path.relative_to(root)}: {lines} lines; at most {MAX_LINES}: give each job its own file"
 
 
+def rule_functions(root, _build):
+    """As clang-format lays them out: the body's braces, and only those, begin a line."""
+    for folder, path in sources(root):
+        if folder not in LAYERS:
+            continue
+        name, begin = None, 0
+        for number, line in enumerate(code_of(path).splitlines(), 1):
+            called = re.match(r"[A-Za-z_].*?(\w+)\(", line)
+            if called:
+                name = called.group(1)
+            if line.startswith("{"):
+                begin = number
+            elif line.startswith("}") and begin:
+                if number - begin + 1 > MAX_FUNCTION_LINES:
+                    yield (f"{path.relative_to(root)}:{begin}: {name} has {number - begin + 1} lines; "
+                           f"at most {MAX_FUNCTION_LINES}")
+                begin = 0
+
+
+def rule_rooms(root, _build):
+    rooms = {}
+    for folder, path in sources(root):
+        if folder in LAYERS:
+            rooms[path.parent] = rooms.get(path.parent, 0) + 1
+    for room, n_files in sorted(rooms.items()):
+        name = str(room.relative_to(root))
+        if n_files > MAX_FILES and name not in LARGE_ROOMS:
+            yield f"{name}: {n_files} source files; at most {MAX_FILES}: divide it"
+        above = room.parent / "README.md"
+        covered = name not in LAYERS and above.exists() and f"`{room.name}/`" in above.read_text()
+        if not covered and not (room / "README.md").exists():
+            yield f"{name}: no README.md, and none in the folder above that names `{room.name}/`"
+    for readme in sorted(path for layer in LAYERS for path in (root / layer).rglob("README.md")):
+        lines = len(readme.read_text().splitlines())
+        if lines > MAX_README_LINES:
+            yield f"{readme.relative_to(root)}: {lines} lines; at most {MAX_README_LINES}"
+
+
 def rule_symbols(root, build):
     for layer, prefixes in PREFIXES.items():
         libraries = list((build / layer).rglob("*.a"))
@@ -110,7 +156,8 @@ def rule_symbols(root, build):
 
 
 def main():
-    rules = {"layers": rule_layers, "banned": rule_banned, "size": rule_size, "symbols": rule_symbols}
+    rules = {"layers": rule_layers, "banned": rule_banned, "size": rule_size,
+             "functions": rule_functions, "rooms": rule_rooms, "symbols": rule_symbols}
     if len(sys.argv) < 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     root = pathlib.Path(sys.argv[2])

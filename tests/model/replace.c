@@ -24,8 +24,8 @@ static enum status check_replacement(const struct model *m, const char *name,
     return STATUS_OK;
 }
 
-enum status model_replace_weight(struct model *m, const char *name, enum gguf_type type,
-                                 const void *data, struct status_why *why)
+enum status replace_weight(struct model *m, const char *name, enum gguf_type type, const void *data,
+                           struct status_why *why)
 {
     const struct gguf_tensor *source = gguf_tensor_find(m->file, name);
     enum status status = check_replacement(m, name, source, type, why);

@@ -12,7 +12,7 @@
  *        STATUS_FORMAT (values that the tensor cannot have); the model is then as before.
  * Cost: O(tensors).
  */
-enum status model_replace_weight(struct model *m, const char *name, enum gguf_type type,
-                                 const void *data, struct status_why *why);
+enum status replace_weight(struct model *m, const char *name, enum gguf_type type, const void *data,
+                           struct status_why *why);
 
 #endif

@@ -63,7 +63,7 @@ static void turn_into(const struct tiny_model_options *from, const struct tiny_m
     for (size_t i = 0; i < gguf_n_tensors(file); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(file, i);
         struct status_why why = {0};
-        if (model_replace_weight(f.model, t->name, t->type->type, t->data, &why) != STATUS_OK)
+        if (replace_weight(f.model, t->name, t->type->type, t->data, &why) != STATUS_OK)
             fail_msg("%s", why.text);
         struct outcome after = run(&f, tokens);
         if (same(&f, &before, &after) == has_effect(t->name))
@@ -120,7 +120,7 @@ static void test_open_session(void **state)
     for (int round = 0; round < 2; round++) {
         if (round == 1)
             assert_int_equal(
-                model_replace_weight(f.model, "rope_freqs.weight", GGUF_TYPE_F32, factors, NULL),
+                replace_weight(f.model, "rope_freqs.weight", GGUF_TYPE_F32, factors, NULL),
                 STATUS_OK);
         assert_int_equal(model_embed(session, &batch, x, NULL), STATUS_OK);
         assert_int_equal(model_forward(session, &batch, 0, 2, x, NULL), STATUS_OK);
@@ -175,9 +175,8 @@ static void test_refusals(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct status_why why = {0};
-        assert_int_equal(
-            model_replace_weight(f.model, cases[i].name, cases[i].type, cases[i].data, &why),
-            cases[i].status);
+        assert_int_equal(replace_weight(f.model, cases[i].name, cases[i].type, cases[i].data, &why),
+                         cases[i].status);
         assert_string_equal(why.text, cases[i].says);
         struct outcome after = run(&f, tokens);
         assert_true(same(&f, &before, &after));

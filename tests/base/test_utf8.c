@@ -1,0 +1,77 @@
+/* UTF-8. Rules and the numbers of well-formed characters: RFC 3629. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text/utf8.h"
+
+static bool is_surrogate(uint32_t c)
+{
+    return c >= 0xD800 && c <= 0xDFFF;
+}
+
+/** Every code point there and back, alone and at the end of a text. */
+static void every_character(void **state)
+{
+    (void)state;
+    for (uint32_t c = 0; c <= 0x10FFFF; c++) {
+        char text[7] = "\x80\xC2";
+        uint32_t found = 0, last = 0;
+        size_t n = base_utf8_encode(c, text + 2);
+        assert_int_equal(n, c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4);
+        if (is_surrogate(c)) {
+            assert_int_equal(base_utf8_decode(text + 2, n, &found), 0);
+            assert_int_equal(base_utf8_decode_last(text, 2 + n, &last), 0);
+            continue;
+        }
+        assert_int_equal(base_utf8_decode(text + 2, n, &found), n);
+        assert_int_equal(base_utf8_decode_last(text, 2 + n, &last), n);
+        assert_true(found == c && last == c);
+        assert_int_equal(n > 1 ? base_utf8_decode(text + 2, n - 1, NULL) : 0, 0);
+    }
+}
+
+/** Of all runs of 2 and of 3 bytes, those that are one character as a whole. */
+static void nothing_else(void **state)
+{
+    (void)state;
+    size_t n_two = 0, n_three = 0;
+    for (uint32_t bits = 0; bits < 1u << 24; bits++) {
+        const char bytes[] = {(char)(bits >> 16), (char)(bits >> 8), (char)bits};
+        n_three += base_utf8_decode(bytes, 3, NULL) == 3;
+        n_two += bits >> 16 == 0 && base_utf8_decode(bytes + 1, 2, NULL) == 2;
+    }
+    assert_int_equal(n_two, 0x800 - 0x80);
+    assert_int_equal(n_three, 0x10000 - 0x800 - 0x800);
+    assert_int_equal(base_utf8_decode("\xF0\x8F\xBF\xBF", 4, NULL), 0);
+    assert_int_equal(base_utf8_decode("\xF4\x90\x80\x80", 4, NULL), 0);
+    assert_int_equal(base_utf8_decode("\xF8\x90\x80\x80", 4, NULL), 0);
+}
+
+static void repairs(void **state)
+{
+    (void)state;
+    static const char text[] = "eight bytes\xC3\xA9\x80 and \xE2\x96";
+    static const char expected[] = "eight bytes\xC3\xA9\xEF\xBF\xBD and \xEF\xBF\xBD\xEF\xBF\xBD";
+    char out[3 * sizeof text];
+    assert_int_equal(base_utf8_first_bad(text, sizeof text - 1), 13);
+    assert_int_equal(base_utf8_repair(text, sizeof text - 1, NULL), sizeof expected - 1);
+    assert_int_equal(base_utf8_repair(text, sizeof text - 1, out), sizeof expected - 1);
+    assert_memory_equal(out, expected, sizeof expected - 1);
+    assert_int_equal(base_utf8_first_bad(out, sizeof expected - 1), sizeof expected - 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_character),
+        cmocka_unit_test(nothing_else),
+        cmocka_unit_test(repairs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
