@@ -9,12 +9,12 @@
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/weights/cache.h"
 
-/** The tokens that the last product split into halves, in scratch memory. */
+/** Tokens that are split into halves; from n_tokens to n_padded they are zeros. */
 struct kern_cuda_split_tokens {
     const float *x; /* NULL: none */
     size_t n_tokens, n_padded, n_cols;
     struct kern_cuda_operand operand;
-    uint64_t scratch_uses; /* when they were split; with one more, nothing else was there since */
+    uint64_t scratch_uses; /* the backend's count when scratch memory held them last */
 };
 
 /* Marks: two of trials, then two for each operation whose time is not known yet. */
@@ -38,7 +38,7 @@ struct kern_cuda {
     void *scratch;
     size_t scratch_bytes;
     uint64_t scratch_uses; /* calls of kern_cuda_scratch(), and times that it gave new memory */
-    struct kern_cuda_split_tokens split;
+    struct kern_cuda_split_tokens split; /* by the last product, in scratch memory */
     char plan[512];          /* for the user: where weights go, how much memory they take */
     char products_name[288]; /* as docs/json.md has it */
 };
@@ -81,12 +81,27 @@ enum status kern_cuda_memory(struct kern_cuda *cuda, void **out, size_t n_bytes,
 enum status kern_cuda_scratch(struct kern_cuda *cuda, void **out, size_t n_bytes,
                               struct status_why *why);
 
+/** An array of the host, and where it is on the device. */
+struct kern_cuda_array {
+    const void *from;
+    size_t n_bytes;
+    void *to;
+};
+
+/** Copy arrays to scratch memory, one behind the other. */
+enum status kern_cuda_scratch_put(struct kern_cuda *cuda, struct kern_cuda_array *arrays,
+                                  size_t n_arrays, struct status_why *why);
+
 /** STATUS_CANCELLED once the caller wants the operation to end. */
 enum status kern_cuda_cancelled(const struct kern_cuda *cuda);
 
-/** Launch a kernel (no DECODE), unless cancelled. */
+/** Launch a kernel with the shared memory of its row in the list, unless cancelled. */
 enum status kern_cuda_run(struct kern_cuda *cuda, enum kern_cuda_kernel kernel, size_t n_blocks,
-                          size_t shared_bytes, const void *args, struct status_why *why);
+                          const void *args, struct status_why *why);
+
+/** Launch any kernel, unless cancelled. */
+enum status kern_cuda_run_launch(struct kern_cuda *cuda, const struct kern_cuda_launch *launch,
+                                 struct status_why *why);
 
 /** Host to device on the compute stream. */
 enum status kern_cuda_put(struct kern_cuda *cuda, void *to, const void *from, size_t n_bytes,

@@ -39,17 +39,28 @@ struct kern_cuda_operand {
 };
 
 struct kern_cuda;
+struct kern_exact_args;
+struct kern_finish_args;
 
 /**
- * The shape of a product of n_weights rows of n_k columns with up to n_tokens tokens. On its first
- * use the library is tried (trial.c), in scratch memory: of the algorithms with the bits of its
- * first one the fastest is taken; equal rows at different places, and smaller numbers of tokens,
- * must give equal bits.
- * Fails: STATUS_UNSUPPORTED (no algorithm for it), STATUS_DEVICE (the place shows), STATUS_MEMORY.
+ * The product of a shape: its side, n_weights, n_k and n_tokens. On its first use the library is
+ * tried in scratch memory (product_trial.c). The fastest algorithm is taken of those that give the
+ * bits of its first one. Equal rows at different positions, and smaller numbers of tokens, must
+ * give equal bits.
+ * *out: valid until the next call.
+ * Fails: STATUS_UNSUPPORTED (no algorithm for it), STATUS_DEVICE (the position changes the bits),
+ *        STATUS_MEMORY.
  */
-enum status kern_cuda_product_find(struct kern_cuda *cuda, enum kern_cuda_side side,
-                                   size_t n_weights, size_t n_k, size_t n_tokens,
+enum status kern_cuda_product_find(struct kern_cuda *cuda, const struct kern_cuda_product *shape,
                                    const struct kern_cuda_product **out, struct status_why *why);
+
+/**
+ * Find the products of a weight of n_rows rows that is taken shape->n_weights rows at a time: that
+ * of so many rows, and that of the rows that are left. Raises shape->step to the larger of their
+ * steps. Exact products need no preparation.
+ */
+enum status kern_cuda_products_prepare(struct kern_cuda *cuda, struct kern_cuda_product *shape,
+                                       size_t n_rows, struct status_why *why);
 
 /** That trial: sets algorithm and step. */
 enum status kern_cuda_product_try(struct kern_cuda *cuda, struct kern_cuda_product *product,
@@ -66,5 +77,11 @@ enum status kern_cuda_multiply(struct kern_cuda *cuda, const struct kern_cuda_pr
                                const struct kern_cuda_halves *weights,
                                const struct kern_cuda_halves *tokens, size_t n_tokens, float *c,
                                struct status_why *why);
+
+/** Launch the exact product, or what finishes the library's, of as many blocks as it takes. */
+enum status kern_cuda_exact(struct kern_cuda *cuda, const struct kern_exact_args *args,
+                            struct status_why *why);
+enum status kern_cuda_finish(struct kern_cuda *cuda, const struct kern_finish_args *args,
+                             struct status_why *why);
 
 #endif

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/cuda/kernels/record.h"
+#include "kernels/cuda/kernels/codes.h"
 #include "kernels/cuda/kernels/score.h"
 #include "kernels/cuda/walk.h"
 #include "kernels/numerics/fmath.h"
@@ -95,10 +95,10 @@ static enum status begin_sums(struct recording *r, size_t n_groups, struct statu
         r->host_lowest[i] = INFINITY;
     enum status status =
         kern_cuda_put(r->cuda, r->sums, r->host_sums, n_groups * sizeof *r->host_sums, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cuda_put(r->cuda, r->lowest, r->host_lowest,
                                n_groups * KERN_LANES * sizeof *r->host_lowest, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = r->cuda->device->ops->clear(r->cuda->device, r->no_slots, 0,
                                              (n_groups + 1) * sizeof *r->no_slots, why);
     return status;
@@ -121,12 +121,10 @@ static enum status reduce_tile(struct recording *r, size_t vocab_row, size_t n_g
     };
     struct kern_lowest_args lowest = {
         .logits = logits, .stride = r->walk.stride, .n_vocab = n, .lowest = r->lowest};
-    if (status == STATUS_OK)
-        status = kern_cuda_run(r->cuda, KERN_CUDA_FOLD, n_groups, sizeof(struct kern_fold_shared),
-                               &fold, why);
-    if (status == STATUS_OK)
-        status = kern_cuda_run(r->cuda, KERN_CUDA_LOWEST, n_groups,
-                               sizeof(struct kern_lowest_shared), &lowest, why);
+    if (!status)
+        status = kern_cuda_run(r->cuda, KERN_CUDA_FOLD, n_groups, &fold, why);
+    if (!status)
+        status = kern_cuda_run(r->cuda, KERN_CUDA_LOWEST, n_groups, &lowest, why);
     return status;
 }
 
@@ -136,9 +134,9 @@ static enum status reduce(struct recording *r, const struct codes *slab, struct 
     size_t n_groups = base_div_up(slab->n_rows, KERN_LANES);
     enum status status =
         kern_cuda_walk_begin(&r->walk, &r->head, slab->first_row, slab->n_rows, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = begin_sums(r, n_groups, why);
-    for (size_t v = 0; status == STATUS_OK && v < r->walk.n_vocab; v += r->walk.tile_vocab)
+    for (size_t v = 0; !status && v < r->walk.n_vocab; v += r->walk.tile_vocab)
         status = reduce_tile(r, v, n_groups, why);
     return status;
 }
@@ -152,16 +150,16 @@ static enum status put_scales(struct recording *r, struct codes *slab, struct st
         return status_fail(why, STATUS_MEMORY, "no memory to record %zu rows", slab->n_rows);
     enum status status =
         kern_cuda_get(r->cuda, r->host_sums, r->sums, n_groups * sizeof *r->host_sums, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cuda_get(r->cuda, r->host_lowest, r->lowest,
                                n_groups * KERN_LANES * sizeof *r->host_lowest, why);
-    for (size_t i = 0; status == STATUS_OK && i < slab->n_rows; i++) {
+    for (size_t i = 0; !status && i < slab->n_rows; i++) {
         const struct kern_score_lanes *lanes = &r->host_sums[i / KERN_LANES];
         slab->scales[i] = kern_record_scale_of(r->host_lowest[i], lanes->max[i % KERN_LANES],
                                                lanes->sum[i % KERN_LANES]);
         pairs[i] = (struct kern_code_scale){slab->scales[i].scale, slab->scales[i].lowest};
     }
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cuda_put(r->cuda, r->scales, pairs, slab->n_rows * sizeof *pairs, why);
     free(pairs);
     return status;
@@ -183,11 +181,10 @@ static enum status encode(struct recording *r, const struct codes *slab, struct 
     };
     size_t n_blocks =
         base_div_up(slab->n_rows, KERN_CODES_SIDE) * base_div_up(args.n_vocab, KERN_CODES_SIDE);
-    enum status status = kern_cuda_run(r->cuda, KERN_CUDA_CODES, n_blocks,
-                                       sizeof(struct kern_codes_shared), &args, why);
-    if (status == STATUS_OK)
+    enum status status = kern_cuda_run(r->cuda, KERN_CUDA_CODES, n_blocks, &args, why);
+    if (!status)
         status = ops->signal(r->cuda->device, KERN_CUDA_COMPUTE, KERN_CUDA_EVENT_ENCODED, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = ops->wait(r->cuda->device, KERN_CUDA_COPY, KERN_CUDA_EVENT_ENCODED, why);
     return status;
 }
@@ -203,7 +200,7 @@ static enum status get_records(struct recording *r, const struct codes *slab,
         status =
             r->cuda->device->ops->copy_out(r->cuda->device, KERN_CUDA_COPY, records, slab->codes,
                                            slab->n_rows * op->stride * sizeof *records, why);
-    for (size_t i = 0; status == STATUS_OK && i < slab->n_rows; i++)
+    for (size_t i = 0; !status && i < slab->n_rows; i++)
         kern_record_write(records + i * op->stride, r->walk.n_vocab, &slab->scales[i]);
     return status;
 }
@@ -213,20 +210,20 @@ static enum status record_slabs(struct recording *r, struct status_why *why)
 {
     const struct codes none = {0}, *before = &none;
     enum status status = STATUS_OK;
-    for (size_t row = 0, i = 0; status == STATUS_OK && row < r->op->n_rows; row += r->slab, i++) {
+    for (size_t row = 0, i = 0; !status && row < r->op->n_rows; row += r->slab, i++) {
         struct codes *slab = &r->codes[i % CALL_SLABS];
         slab->first_row = row;
         slab->n_rows = base_min(r->op->n_rows - row, r->slab);
         status = reduce(r, slab, why);
-        if (status == STATUS_OK)
+        if (!status)
             status = get_records(r, before, why);
-        if (status == STATUS_OK)
+        if (!status)
             status = put_scales(r, slab, why);
-        if (status == STATUS_OK)
+        if (!status)
             status = encode(r, slab, why);
         before = slab;
     }
-    return status == STATUS_OK ? get_records(r, before, why) : status;
+    return status ? status : get_records(r, before, why);
 }
 
 static enum status allocate(struct recording *r, struct status_why *why)
@@ -249,12 +246,12 @@ enum status kern_cuda_record(struct kern_backend *b, const struct kern_record *o
     struct recording r = recording_of(kern_cuda_of(b), op);
     void *memory = NULL;
     enum status status = allocate(&r, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cuda_walk_prepare(&r.walk, &r.head, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cuda_scratch(r.cuda, &memory, divide(&r, NULL), why);
     (void)divide(&r, memory);
-    if (status == STATUS_OK)
+    if (!status)
         status = record_slabs(&r, why);
     free(r.host_sums);
     free(r.host_lowest);

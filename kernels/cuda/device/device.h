@@ -16,40 +16,17 @@
 
 #include "base/status.h"
 #include "gguf/type.h"
+#include "kernels/cuda/kernels/list.h"
 
 enum kern_cuda_stream { KERN_CUDA_COMPUTE, KERN_CUDA_COPY, KERN_CUDA_N_STREAMS };
 
 /** Events are numbers below this; each can be signalled again and again. So are marks. */
 enum { KERN_CUDA_MAX_EVENTS = 256, KERN_CUDA_MAX_MARKS = 1024 };
 
-/** The kernels; k_*.h have their arguments. */
-enum kern_cuda_kernel {
-    KERN_CUDA_DECODE,
-    KERN_CUDA_NORM,
-    KERN_CUDA_ROPE,
-    KERN_CUDA_GATE,
-    KERN_CUDA_GATHER,
-    KERN_CUDA_SPLIT,
-    KERN_CUDA_FINISH,
-    KERN_CUDA_EXACT,
-    KERN_CUDA_FILL,
-    KERN_CUDA_DIGEST,
-    KERN_CUDA_ATTENTION,
-    KERN_CUDA_FLASH2_64, /* attention on tensor cores: parts, elements of a head at most */
-    KERN_CUDA_FLASH2_128,
-    KERN_CUDA_FLASH2_256,
-    KERN_CUDA_FLASH3_64,
-    KERN_CUDA_FLASH3_128,
-    KERN_CUDA_FLASH3_256,
-    KERN_CUDA_FOLD,
-    KERN_CUDA_PAIR,
-    KERN_CUDA_JS,
-    KERN_CUDA_TARGET,
-    KERN_CUDA_TAKE,
-    KERN_CUDA_CODES,
-    KERN_CUDA_LOWEST,
-    KERN_CUDA_N_KERNELS
-};
+#define KERN_CUDA_NUMBER(id, ...) KERN_CUDA_##id,
+
+/** The kernels. Flash is attention on tensor cores: parts of a number, most elements of a head. */
+enum kern_cuda_kernel { KERN_CUDA_KERNELS(KERN_CUDA_NUMBER, KERN_CUDA_NUMBER) KERN_CUDA_N_KERNELS };
 
 struct kern_cuda_launch {
     enum kern_cuda_kernel kernel;

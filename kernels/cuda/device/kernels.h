@@ -8,6 +8,7 @@ struct kern_cuda_kernel_info {
     const char *name;
     unsigned n_threads; /* of a block */
     size_t args_bytes;
+    size_t shared_bytes; /* of a block; 0: none, or the launch says how many */
 };
 
 /** Static storage. */

@@ -11,36 +11,9 @@
 #define KERNELS_CUDA_KERNELS_DECODE_H
 
 #include "gguf/type.h"
+#include "kernels/cuda/kernels/formats.h"
 #include "kernels/cuda/kernels/half.h"
 #include "kernels/cuda/kernels/thread.h"
-#include "kernels/quant/bf16.h"
-#include "kernels/quant/f16.h"
-#include "kernels/quant/f32.h"
-#include "kernels/quant/iq1_m.h"
-#include "kernels/quant/iq1_s.h"
-#include "kernels/quant/iq2_s.h"
-#include "kernels/quant/iq2_xs.h"
-#include "kernels/quant/iq2_xxs.h"
-#include "kernels/quant/iq3_s.h"
-#include "kernels/quant/iq3_xxs.h"
-#include "kernels/quant/iq4_nl.h"
-#include "kernels/quant/iq4_xs.h"
-#include "kernels/quant/mxfp4.h"
-#include "kernels/quant/nvfp4.h"
-#include "kernels/quant/q1_0.h"
-#include "kernels/quant/q2_0.h"
-#include "kernels/quant/q2_k.h"
-#include "kernels/quant/q3_k.h"
-#include "kernels/quant/q4_0.h"
-#include "kernels/quant/q4_1.h"
-#include "kernels/quant/q4_k.h"
-#include "kernels/quant/q5_0.h"
-#include "kernels/quant/q5_1.h"
-#include "kernels/quant/q5_k.h"
-#include "kernels/quant/q6_k.h"
-#include "kernels/quant/q8_0.h"
-#include "kernels/quant/tq1_0.h"
-#include "kernels/quant/tq2_0.h"
 
 enum {
     KERN_DECODE_THREADS = 128,
@@ -80,121 +53,25 @@ KERN_INLINE uint8_t *kern_decode_bytes(void *shared)
     return (uint8_t *)(kern_decode_floats(shared) + KERN_DECODE_THREADS * KERN_DECODE_PITCH);
 }
 
-/** Decode n elements (up to 32) from element `first` of the chunk on; a whole group but for floats.
- */
+#define KERN_DECODE_ELEMENTS(id, name, n_bytes)                                                    \
+    case GGUF_TYPE_##id:                                                                           \
+        kern_##name##_row(bytes + n_bytes * first, y, n);                                          \
+        return;
+
+#define KERN_DECODE_BLOCK(id, name, n_elems)                                                       \
+    case GGUF_TYPE_##id:                                                                           \
+        kern_##name##_group((const struct kern_block_##name *)(const void *)bytes +                \
+                                first / n_elems,                                                   \
+                            first % n_elems / 32, y);                                              \
+        return;
+
+/** Decode n elements, up to 32, from element `first` of the chunk on. Blocks have whole groups. */
 KERN_INLINE void kern_decode_group(enum gguf_type type, const uint8_t *bytes, unsigned first,
                                    unsigned n, float *y)
 {
     switch (type) {
-    case GGUF_TYPE_F32:
-        kern_f32_row(bytes + 4 * first, y, n);
-        return;
-    case GGUF_TYPE_F16:
-        kern_f16_row(bytes + 2 * first, y, n);
-        return;
-    case GGUF_TYPE_BF16:
-        kern_bf16_row(bytes + 2 * first, y, n);
-        return;
-    case GGUF_TYPE_Q4_0:
-        kern_q4_0_group((const struct kern_block_q4_0 *)(const void *)bytes + first / 32,
-                        first % 32 / 32, y);
-        return;
-    case GGUF_TYPE_Q4_1:
-        kern_q4_1_group((const struct kern_block_q4_1 *)(const void *)bytes + first / 32,
-                        first % 32 / 32, y);
-        return;
-    case GGUF_TYPE_Q5_0:
-        kern_q5_0_group((const struct kern_block_q5_0 *)(const void *)bytes + first / 32,
-                        first % 32 / 32, y);
-        return;
-    case GGUF_TYPE_Q5_1:
-        kern_q5_1_group((const struct kern_block_q5_1 *)(const void *)bytes + first / 32,
-                        first % 32 / 32, y);
-        return;
-    case GGUF_TYPE_Q8_0:
-        kern_q8_0_group((const struct kern_block_q8_0 *)(const void *)bytes + first / 32,
-                        first % 32 / 32, y);
-        return;
-    case GGUF_TYPE_Q2_K:
-        kern_q2_k_group((const struct kern_block_q2_k *)(const void *)bytes + first / 256,
-                        first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_Q3_K:
-        kern_q3_k_group((const struct kern_block_q3_k *)(const void *)bytes + first / 256,
-                        first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_Q4_K:
-        kern_q4_k_group((const struct kern_block_q4_k *)(const void *)bytes + first / 256,
-                        first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_Q5_K:
-        kern_q5_k_group((const struct kern_block_q5_k *)(const void *)bytes + first / 256,
-                        first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_Q6_K:
-        kern_q6_k_group((const struct kern_block_q6_k *)(const void *)bytes + first / 256,
-                        first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_IQ2_XXS:
-        kern_iq2_xxs_group((const struct kern_block_iq2_xxs *)(const void *)bytes + first / 256,
-                           first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_IQ2_XS:
-        kern_iq2_xs_group((const struct kern_block_iq2_xs *)(const void *)bytes + first / 256,
-                          first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_IQ3_XXS:
-        kern_iq3_xxs_group((const struct kern_block_iq3_xxs *)(const void *)bytes + first / 256,
-                           first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_IQ1_S:
-        kern_iq1_s_group((const struct kern_block_iq1_s *)(const void *)bytes + first / 256,
-                         first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_IQ4_NL:
-        kern_iq4_nl_group((const struct kern_block_iq4_nl *)(const void *)bytes + first / 32,
-                          first % 32 / 32, y);
-        return;
-    case GGUF_TYPE_IQ3_S:
-        kern_iq3_s_group((const struct kern_block_iq3_s *)(const void *)bytes + first / 256,
-                         first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_IQ2_S:
-        kern_iq2_s_group((const struct kern_block_iq2_s *)(const void *)bytes + first / 256,
-                         first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_IQ4_XS:
-        kern_iq4_xs_group((const struct kern_block_iq4_xs *)(const void *)bytes + first / 256,
-                          first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_IQ1_M:
-        kern_iq1_m_group((const struct kern_block_iq1_m *)(const void *)bytes + first / 256,
-                         first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_TQ1_0:
-        kern_tq1_0_group((const struct kern_block_tq1_0 *)(const void *)bytes + first / 256,
-                         first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_TQ2_0:
-        kern_tq2_0_group((const struct kern_block_tq2_0 *)(const void *)bytes + first / 256,
-                         first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_MXFP4:
-        kern_mxfp4_group((const struct kern_block_mxfp4 *)(const void *)bytes + first / 32,
-                         first % 32 / 32, y);
-        return;
-    case GGUF_TYPE_NVFP4:
-        kern_nvfp4_group((const struct kern_block_nvfp4 *)(const void *)bytes + first / 64,
-                         first % 64 / 32, y);
-        return;
-    case GGUF_TYPE_Q1_0:
-        kern_q1_0_group((const struct kern_block_q1_0 *)(const void *)bytes + first / 128,
-                        first % 128 / 32, y);
-        return;
-    case GGUF_TYPE_Q2_0:
-        kern_q2_0_group((const struct kern_block_q2_0 *)(const void *)bytes + first / 64,
-                        first % 64 / 32, y);
-        return;
+        KERN_DECODE_FLOATS(KERN_DECODE_ELEMENTS)
+        KERN_DECODE_BLOCKS(KERN_DECODE_BLOCK)
     case GGUF_TYPE_LIMIT:
         return;
     }

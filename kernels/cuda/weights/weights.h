@@ -7,6 +7,10 @@
 /** Rows of a panel of the weight, when it is taken in panels from row 0 on. */
 size_t kern_cuda_panel_rows(const struct kern_cuda *cuda, const struct kern_weight *weight);
 
+/** The product of such a panel with a tile of tokens. */
+struct kern_cuda_product kern_cuda_linear_shape(const struct kern_cuda *cuda,
+                                                const struct kern_weight *weight);
+
 /** Bytes of an operand of n_rows rows. */
 size_t kern_cuda_operand_bytes(const struct kern_cuda *cuda, size_t n_rows, size_t n_cols);
 
@@ -37,9 +41,8 @@ enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_weig
                                   const int32_t *rows, size_t n_rows, void *memory, float *y,
                                   uint32_t *largest, struct status_why *why);
 
-/** Split n_rows float rows into halves, zeros from there to n_padded; memory: operand_bytes. */
-enum status kern_cuda_split(struct kern_cuda *cuda, const float *x, size_t n_rows, size_t n_padded,
-                            size_t n_cols, void *memory, struct kern_cuda_operand *out,
-                            struct status_why *why);
+/** Split the tokens into halves, to tokens->operand in memory of kern_cuda_operand_bytes(). */
+enum status kern_cuda_split(struct kern_cuda *cuda, struct kern_cuda_split_tokens *tokens,
+                            void *memory, struct status_why *why);
 
 #endif

@@ -2,11 +2,12 @@
  * One call of score: its memory and the steps that are in files of their own. Running sums have
  * the CPU backend's layout (kernels/numerics/score_chunk.h) and are finished by its code.
  */
-#ifndef KERNELS_CUDA_SCORING_H
-#define KERNELS_CUDA_SCORING_H
+#ifndef KERNELS_CUDA_SCORE_H
+#define KERNELS_CUDA_SCORE_H
 
-#include "kernels/cuda/kernels/record.h"
+#include "kernels/cuda/kernels/codes.h"
 #include "kernels/cuda/kernels/score.h"
+#include "kernels/cuda/kernels/targets.h"
 #include "kernels/cuda/walk.h"
 #include "kernels/numerics/score_chunk.h"
 
