@@ -86,7 +86,7 @@ const struct cli_option cli_machine_table[] = {
      CLI_COUNT,
      "N",
      "tokens evaluated together, rounded up to whole windows (default: as many as take about "
-     "ten seconds)",
+     "15 seconds)",
      MACHINE(n_batch),
      1,
      ANY,
