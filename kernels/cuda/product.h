@@ -1,14 +1,14 @@
 /**
- * Products of halves by the library, so that a token's results never depend on its neighbours:
- * each product is planned for one number of tokens, and smaller ones are padded to what a test on
- * the first use has shown to give the same bits.
+ * Products of halves by the library. A token's results never depend on its neighbours: a product
+ * is planned for one number of tokens. Fewer tokens are padded, to a number that a trial on the
+ * first use has found to give the same bits.
  */
 #ifndef KERNELS_CUDA_PRODUCT_H
 #define KERNELS_CUDA_PRODUCT_H
 
 #include "kernels/cuda/device/device.h"
 
-/** Where the tokens are in c[j][i] = sum_k a[i][k] b[j][k]. */
+/** On which side the tokens are in c[j][i] = sum_k a[i][k] b[j][k]. */
 enum kern_cuda_side { KERN_CUDA_TOKENS_A, KERN_CUDA_TOKENS_B };
 
 /** A shape of products. */
@@ -31,7 +31,7 @@ struct kern_cuda_halves {
     const uint16_t *hi, *lo;
 };
 
-/** Rows of a product, in the form that the precision wants: floats, or halves. */
+/** Rows of a product, in the form of the precision: floats, or halves. */
 struct kern_cuda_operand {
     const float *floats;            /* exact: [n_rows, n_cols] */
     struct kern_cuda_halves halves; /* else; lo with high only */
@@ -70,8 +70,8 @@ enum status kern_cuda_product_try(struct kern_cuda *cuda, struct kern_cuda_produ
 size_t kern_cuda_product_padded(const struct kern_cuda_product *product, size_t n_tokens);
 
 /**
- * c = weights times tokens: with lo's three products, the small ones first, else one. Tokens:
- * padded ones.   c: [n_tokens][n_weights] with tokens at b, else [n_weights][n_tokens].
+ * c = weights times tokens. With lo it is three products, the small ones first, else one.
+ * n_tokens: padded.   c: [n_tokens][n_weights] with tokens at b, else [n_weights][n_tokens].
  */
 enum status kern_cuda_multiply(struct kern_cuda *cuda, const struct kern_cuda_product *product,
                                const struct kern_cuda_halves *weights,

@@ -1,6 +1,6 @@
 /*
- * The trial of a shape of products on its first use: which of the library's algorithms is fastest,
- * and to what multiples tokens must be padded, so that neither shows in a bit.
+ * The trial of a shape of products on its first use. It finds the fastest of the library's
+ * algorithms, and the multiple that tokens are padded to. Neither may change a bit of a result.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static enum status read_results(struct kern_cuda *cuda, const struct trial *t, s
 }
 
 /**
- * Multiply n_tokens as it is done later, so in `high` two of three products are added to what is
+ * Multiply n_tokens as it is done later. So in `high` two of three products are added to what is
  * there: the library may have other code for that, with another order.
  */
 static enum status multiply(struct kern_cuda *cuda, const struct trial *t, size_t n_tokens,
@@ -68,7 +68,7 @@ static enum status multiply(struct kern_cuda *cuda, const struct trial *t, size_
 static enum status compare_fewer(struct kern_cuda *cuda, const struct trial *t, size_t n_tokens,
                                  bool *same, struct status_why *why)
 {
-    const size_t places[] = {0, n_tokens - t->step};
+    const size_t positions[] = {0, n_tokens - t->step};
     struct status_why why_not = {""};
     enum status status = multiply(cuda, t, n_tokens, &why_not);
     *same = !status;
@@ -77,28 +77,28 @@ static enum status compare_fewer(struct kern_cuda *cuda, const struct trial *t, 
     if (status)
         return status_fail(why, status, "%s", why_not.text);
     for (size_t i = 0; i < 2 && *same; i++) {
-        status = read_results(cuda, t, n_tokens, places[i], t->found, why);
+        status = read_results(cuda, t, n_tokens, positions[i], t->found, why);
         *same = !status && memcmp(t->found, t->expected, t->n_compared * sizeof(float)) == 0;
     }
     return status;
 }
 
-/** Whether equal tokens have equal results wherever they stand, and among fewer of them. */
-static enum status compare(struct kern_cuda *cuda, const struct trial *t, bool *same_places,
+/** Whether equal tokens have equal results at every position, and among fewer of them. */
+static enum status compare(struct kern_cuda *cuda, const struct trial *t, bool *same_positions,
                            bool *same_numbers, struct status_why *why)
 {
     const struct kern_cuda_product *p = t->product;
     size_t n_bytes = t->n_compared * sizeof(float), last = p->n_tokens - t->step;
     last = last / t->step * t->step;
-    /* The fewest, and a number that fills the device otherwise than all of them do. */
+    /* The fewest, and a number that fills the device in another way than all of them do. */
     const size_t fewer[] = {t->step, (p->n_tokens / t->step / 2 + 1) * t->step};
     enum status status = multiply(cuda, t, p->n_tokens, why);
     if (!status)
         status = read_results(cuda, t, p->n_tokens, 0, t->expected, why);
     if (!status)
         status = read_results(cuda, t, p->n_tokens, last, t->found, why);
-    *same_places = !status && memcmp(t->found, t->expected, n_bytes) == 0;
-    *same_numbers = *same_places;
+    *same_positions = !status && memcmp(t->found, t->expected, n_bytes) == 0;
+    *same_numbers = *same_positions;
     for (size_t i = 0; i < 2 && *same_numbers; i++)
         status = compare_fewer(cuda, t, fewer[i], same_numbers, why);
     return status;
@@ -166,8 +166,8 @@ static enum status run_algorithm(struct kern_cuda *cuda, const struct trial *t, 
 }
 
 /**
- * The fastest algorithm among those that give, in every result, the bits of the first one: the
- * bits are the first one's whatever the times are.
+ * The fastest algorithm of those that give every result the bits of the first one. So the bits are
+ * the first one's, whatever the times are.
  */
 static enum status choose_algorithm(struct kern_cuda *cuda, const struct trial *t,
                                     struct kern_cuda_product *product, struct status_why *why)
@@ -202,17 +202,17 @@ enum status kern_cuda_product_try(struct kern_cuda *cuda, struct kern_cuda_produ
 {
     struct trial t = {.product = product,
                       .step = base_min(cuda->options.product_step, product->n_tokens)};
-    bool same_places = false, same_numbers = false;
+    bool same_positions = false, same_numbers = false;
     enum status status = trial_open(cuda, &t, why);
     if (!status)
         status = choose_algorithm(cuda, &t, product, why);
     if (!status)
-        status = compare(cuda, &t, &same_places, &same_numbers, why);
+        status = compare(cuda, &t, &same_positions, &same_numbers, why);
     free(t.found);
     free(t.expected);
-    if (!status && !same_places)
+    if (!status && !same_positions)
         return status_fail(why, STATUS_DEVICE,
-                           "cuBLAS gives equal tokens different bits at different places in a "
+                           "cuBLAS gives equal tokens different bits at different positions in a "
                            "product of %zu x %zu; --precision exact does without cuBLAS",
                            product->n_weights, product->n_k);
     product->step = same_numbers ? t.step : product->n_tokens;

@@ -1,7 +1,7 @@
 /*
- * Recording rows of log-probabilities in 16 bits. A row's scale and floor need all its logits, so
- * a slab of rows meets the whole vocabulary before the first code; only codes reach the host, those
- * of one slab while the next one is computed.
+ * Recording rows of log-probabilities in 16 bits. A row's scale and floor need all of its logits,
+ * so a slab of rows meets the whole vocabulary before the first code. Only codes reach the host,
+ * those of one slab while the next one is computed.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,9 +19,9 @@ enum {
     CALL_SLABS = 2
 };
 
-/** A slab's codes on their way to the host. */
+/** A slab's codes, until they are copied to the host. */
 struct codes {
-    uint16_t *codes; /* device: [slab, stride], records without their headers */
+    uint16_t *codes; /* device: [slab, stride], rows without their headers */
     size_t first_row, n_rows;
     struct kern_record_scale *scales; /* host: [slab] */
 };
@@ -104,7 +104,7 @@ static enum status begin_sums(struct recording *r, size_t n_groups, struct statu
     return status;
 }
 
-/** The logits of a tile, and what they add to sums and smallest logits. */
+/** The logits of a tile, added to sums and smallest logits. */
 static enum status reduce_tile(struct recording *r, size_t vocab_row, size_t n_groups,
                                struct status_why *why)
 {
@@ -141,7 +141,7 @@ static enum status reduce(struct recording *r, const struct codes *slab, struct 
     return status;
 }
 
-/** Scale and floor of every row, once its sums are there, to the device. */
+/** Compute scale and floor of every row from its sums, and upload them. */
 static enum status put_scales(struct recording *r, struct codes *slab, struct status_why *why)
 {
     size_t n_groups = base_div_up(slab->n_rows, KERN_LANES);
@@ -189,9 +189,8 @@ static enum status encode(struct recording *r, const struct codes *slab, struct 
     return status;
 }
 
-/** A slab's records in host memory, if it has rows. */
-static enum status get_records(struct recording *r, const struct codes *slab,
-                               struct status_why *why)
+/** Copy a slab's codes to the host, if it has rows, and write their headers. */
+static enum status get_rows(struct recording *r, const struct codes *slab, struct status_why *why)
 {
     const struct kern_record *op = r->op;
     uint16_t *records = op->records + slab->first_row * op->stride;
@@ -205,7 +204,7 @@ static enum status get_records(struct recording *r, const struct codes *slab,
     return status;
 }
 
-/** Every slab; the records of one are taken to the host while the next one is computed. */
+/** Every slab. The codes of one are copied to the host while the next one is computed. */
 static enum status record_slabs(struct recording *r, struct status_why *why)
 {
     const struct codes none = {0}, *before = &none;
@@ -216,14 +215,14 @@ static enum status record_slabs(struct recording *r, struct status_why *why)
         slab->n_rows = base_min(r->op->n_rows - row, r->slab);
         status = reduce(r, slab, why);
         if (!status)
-            status = get_records(r, before, why);
+            status = get_rows(r, before, why);
         if (!status)
             status = put_scales(r, slab, why);
         if (!status)
             status = encode(r, slab, why);
         before = slab;
     }
-    return status ? status : get_records(r, before, why);
+    return status ? status : get_rows(r, before, why);
 }
 
 static enum status allocate(struct recording *r, struct status_why *why)

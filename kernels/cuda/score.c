@@ -1,6 +1,6 @@
 /*
- * Scores: every head is multiplied a tile of the vocabulary at a time, and the tile is folded into
- * running sums on the device. What reaches the host are these sums, some dozen bytes per row.
+ * Scores. Every head is multiplied a tile of the vocabulary at a time, and the tile is folded into
+ * running sums on the device. Only these sums reach the host, some dozen bytes per row.
  */
 #include <math.h>
 

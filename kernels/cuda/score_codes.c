@@ -1,4 +1,4 @@
-/* Recorded rows on their way to the device: codes of the next tile while this one is folded. */
+/* Uploads of recorded rows: the codes of the next tile, while this one is folded. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,11 +24,11 @@ enum status kern_cuda_scoring_put_scales(struct kern_cuda_scoring *s, struct sta
     const struct kern_recorded *recorded = s->op->heads[0].recorded;
     struct kern_code_scale *scales = malloc(s->chunk.n_rows * sizeof *scales);
     if (!scales)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu records", s->chunk.n_rows);
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu recorded rows", s->chunk.n_rows);
     for (size_t i = 0; i < s->chunk.n_rows; i++) {
-        const uint16_t *record = recorded->records + (s->chunk.first_row + i) * recorded->stride;
-        memcpy(&scales[i].scale, record, sizeof(float));
-        memcpy(&scales[i].floor, record + 2, sizeof(float));
+        const uint16_t *row = recorded->records + (s->chunk.first_row + i) * recorded->stride;
+        memcpy(&scales[i].scale, row, sizeof(float));
+        memcpy(&scales[i].floor, row + 2, sizeof(float));
     }
     enum status status =
         kern_cuda_put(s->cuda, s->scales, scales, s->chunk.n_rows * sizeof *scales, why);

@@ -1,4 +1,4 @@
-/* The memory of a call of score: sizes, and the way of its sums to the device and back. */
+/* The memory of a call of score: its sizes, and the copies of its sums to the device and back. */
 #include <stdlib.h>
 
 #include "kernels/cuda/score.h"
@@ -138,7 +138,7 @@ static enum status put_targets(struct kern_cuda_scoring *s, struct status_why *w
     return status;
 }
 
-/** The targets' logits as the sums of live heads hold them, in place of those for ranks. */
+/** Replace the targets' logits for ranks by those that the sums of live heads hold. */
 static enum status get_taken(struct kern_cuda_scoring *s, struct status_why *why)
 {
     const struct kern_score_chunk *c = &s->chunk;

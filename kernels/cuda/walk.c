@@ -5,7 +5,7 @@
 
 enum { EXACT_STEP = 128 /* a multiple of the lanes of a group */ };
 
-/** Vocabulary rows of a tile, and of all, into the walk. */
+/** Set the vocabulary rows of a tile, and of all. */
 static void cut_vocabulary(struct kern_cuda_walk *walk, const struct kern_head *heads,
                            size_t n_heads)
 {

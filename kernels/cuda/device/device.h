@@ -1,11 +1,12 @@
 /**
  * What the CUDA backend needs of a device: memory, copies, launches, one library product, and the
- * order between two streams. A real device is device.c; tests have one made of the host's memory
+ * order between two streams. A real device is device.c. Tests have one made of the host's memory
  * (tests/harness/host_device.h), on which every kernel runs as C.
  *
- * Work is queued on two streams. COMPUTE runs launches, products and copies in order; COPY runs
- * large copies beside it, which are waited for through events. Nothing is done when a call returns,
- * except where that is said; a failure may therefore be reported by a later call.
+ * Work is queued on two streams. COMPUTE runs launches, products and copies in order. COPY runs
+ * large copies beside it, which are waited for through events. When a call returns, its work is
+ * queued and need not be done, except where that is said. So a failure may be reported by a later
+ * call.
  */
 #ifndef KERNELS_CUDA_DEVICE_DEVICE_H
 #define KERNELS_CUDA_DEVICE_DEVICE_H
@@ -41,9 +42,9 @@ enum { KERN_CUDA_MAX_ALGORITHMS = 8 };
 
 /**
  * c[j][i] = sum_k a[i][k] b[j][k] (+ c[j][i]), halves in, float32 sums. The library proposes
- * algorithms for a product of plan_a by plan_b rows, of which those count that never split k;
- * with fewer rows the same algorithm serves. STATUS_UNSUPPORTED if it does not, or if there are
- * not so many.
+ * algorithms for a product of plan_a by plan_b rows. Only those that never split k are numbered.
+ * The same algorithm is used for fewer rows. STATUS_UNSUPPORTED if it does not take them, or if
+ * there are not so many algorithms.
  */
 struct kern_cuda_gemm {
     const uint16_t *a, *b; /* [n_a, n_k], [n_b, n_k] */

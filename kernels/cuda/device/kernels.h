@@ -1,4 +1,4 @@
-/** The list of kernels: what a device must know of each to launch it. */
+/** What a device must know of each kernel to launch it; kernels/list.h names them. */
 #ifndef KERNELS_CUDA_DEVICE_KERNELS_H
 #define KERNELS_CUDA_DEVICE_KERNELS_H
 

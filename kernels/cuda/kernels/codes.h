@@ -20,7 +20,7 @@ enum {
     KERN_LOWEST_RUN = 8 /* loads of a thread at a time */
 };
 
-/** Scale and floor of a row: of a record to be read, or to be written (then of its logits). */
+/** Scale and floor of a row of codes: of its log-probabilities, or to encode, of its logits. */
 struct kern_code_scale {
     float scale, floor;
 };

@@ -1,11 +1,11 @@
 /**
  * Decode packed weights to floats or scaled halves.
  *
- * A block of threads takes KERN_DECODE_ELEMS elements: their bytes come to shared memory in
- * 16-byte loads, each thread decodes 32 of them with the format's own function, and they leave in
- * coalesced stores. Per element it must move the format's bytes (0.56 for Q4_K) and write 4, 2 or
- * 4 bytes (float, half, two halves); TO_MAX writes next to nothing. Arithmetic: a few operations
- * per element, never the limit but for the codebooks of IQ2 and IQ3.
+ * A block of threads takes KERN_DECODE_ELEMS elements. Their bytes come to shared memory in 16-byte
+ * loads. Each thread decodes 32 of them with the format's own function, and they leave in coalesced
+ * stores. Per element it must move the format's bytes (0.56 for Q4_K) and write 4, 2 or 4 bytes
+ * (float, half, two halves). TO_MAX writes next to nothing. Arithmetic is a few operations per
+ * element, and is the limit for the codebooks of IQ2 and IQ3 only.
  */
 #ifndef KERNELS_CUDA_KERNELS_DECODE_H
 #define KERNELS_CUDA_KERNELS_DECODE_H
@@ -109,8 +109,8 @@ KERN_INLINE void kern_decode_raise(const struct kern_decode_args *a, size_t elem
     }
 }
 
-/** Where a chunk begins in the matrix; its columns stay below 2^31 + KERN_DECODE_ELEMS. */
-struct kern_decode_place {
+/** Where a chunk begins in the matrix. Its columns stay below 2^31 + KERN_DECODE_ELEMS. */
+struct kern_decode_start {
     size_t element, row;
     uint32_t col, n_cols;
 };
@@ -138,28 +138,28 @@ KERN_INLINE void kern_decode_store_halves(uint16_t *to, unsigned n, const struct
 
 /** Store elements i .. i + n - 1 (n up to 4) of the chunk. */
 KERN_INLINE void kern_decode_store(const struct kern_decode_args *a,
-                                   const struct kern_decode_place *place, unsigned i, unsigned n,
+                                   const struct kern_decode_start *start, unsigned i, unsigned n,
                                    const float *y)
 {
     if (a->form == KERN_DECODE_TO_FLOAT) {
-        kern_decode_store_floats(a->y + place->element + i, n, y);
+        kern_decode_store_floats(a->y + start->element + i, n, y);
         return;
     }
-    uint32_t row = (place->col + i) / place->n_cols, col = (place->col + i) % place->n_cols;
+    uint32_t row = (start->col + i) / start->n_cols, col = (start->col + i) % start->n_cols;
     struct kern_half4 hi = {{0}}, lo = {{0}};
     for (unsigned k = 0; k < n; k++) {
-        int exponent = kern_row_exponent(a->largest[place->row + row]);
+        int exponent = kern_row_exponent(a->largest[start->row + row]);
         struct kern_halves halves = kern_split(kern_scale_by(y[k], exponent));
         hi.v[k] = halves.hi;
         lo.v[k] = halves.lo;
-        if (++col == place->n_cols) {
+        if (++col == start->n_cols) {
             col = 0;
             row++;
         }
     }
-    kern_decode_store_halves(a->hi + place->element + i, n, &hi);
+    kern_decode_store_halves(a->hi + start->element + i, n, &hi);
     if (a->form == KERN_DECODE_TO_HALVES)
-        kern_decode_store_halves(a->lo + place->element + i, n, &lo);
+        kern_decode_store_halves(a->lo + start->element + i, n, &lo);
 }
 
 /** Elements KERN_DECODE_ELEMS * block .. of a weight of this type. */
@@ -186,14 +186,14 @@ KERN_INLINE void kern_decode_block(enum gguf_type type, const struct kern_decode
     if (a->form == KERN_DECODE_TO_MAX)
         return;
     kern_barrier();
-    struct kern_decode_place place = {first, first / a->n_cols, (uint32_t)(first % a->n_cols),
+    struct kern_decode_start start = {first, first / a->n_cols, (uint32_t)(first % a->n_cols),
                                       (uint32_t)a->n_cols};
     for (unsigned t = kern_thread_begin(); t < KERN_DECODE_THREADS;
          t += kern_thread_step(KERN_DECODE_THREADS)) {
         for (unsigned i = 4 * t; i < n; i += 4 * KERN_DECODE_THREADS) {
             const float *y =
                 floats + i / KERN_DECODE_GROUP * KERN_DECODE_PITCH + i % KERN_DECODE_GROUP;
-            kern_decode_store(a, &place, i, n - i < 4 ? n - i : 4, y);
+            kern_decode_store(a, &start, i, n - i < 4 ? n - i : 4, y);
         }
     }
 }

@@ -1,6 +1,6 @@
 /**
  * Kernels that go through rows once: normalisation, rotation, gate, gathering, scattering. All
- * are bound by memory. What each must move, for T tokens of width D:
+ * are bound by memory. Each must move, for T tokens of width D:
  *   rmsnorm 8 T D bytes (the second reading comes from L2), rope 8 bytes per rotated element,
  *   gate 12 bytes per element, gather 8 T D, scatter_add 12 T D.
  * The order of every sum is that of kernels/numerics/ops.h, so the bits are the CPU's.

@@ -24,7 +24,7 @@ enum {
     KERN_TAKE_THREADS = 128
 };
 
-/** A target of the rows at hand. */
+/** A target of the current rows. */
 struct kern_cuda_target {
     uint32_t row;
     int32_t token;

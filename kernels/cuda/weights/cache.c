@@ -5,7 +5,7 @@
 #include "base/arithmetic.h"
 #include "kernels/cuda/context.h"
 
-/* Panels looked ahead: enough that an upload of one hides behind the products of others. */
+/* Panels uploaded ahead: enough that an upload of one hides behind the products of others. */
 enum { LOOK_AHEAD = 3 };
 
 /* Events: one for uploads of panels that stay, then two for each slot. */
@@ -304,7 +304,7 @@ enum status kern_cuda_cache_done(struct kern_cuda *cuda, size_t index, struct st
     if (panel->slot >= 0)
         status = cuda->device->ops->signal(cuda->device, KERN_CUDA_COMPUTE,
                                            free_event((size_t)panel->slot), why);
-    /* A slot's memory may cost decoded panels, but not the one that the caller has in hand. */
+    /* A slot's memory may cost decoded panels, but not the one that the caller is about to use. */
     cuda->cache.held = index + 1;
     if (!status)
         status = look_ahead(cuda, index, why);

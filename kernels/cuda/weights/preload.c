@@ -1,7 +1,7 @@
-/* What the first use of a weight would do: its panels to the device, the trials of its products. */
+/* What the first use of a weight would do: upload its panels, and try its products. */
 #include "kernels/cuda/walk.h"
 
-/** Panels of panel_rows rows, until one finds no room: what is streamed is uploaded when used. */
+/** Upload panels of panel_rows rows until one finds no room: the others are uploaded when used. */
 static enum status upload_panels(struct kern_cuda *cuda, const struct kern_weight *weight,
                                  size_t panel_rows, struct status_why *why)
 {
@@ -28,7 +28,7 @@ enum status kern_cuda_preload(struct kern_backend *b, const struct kern_weight *
     return status ? status : upload_panels(cuda, weight, panel_rows, why);
 }
 
-/** Walked together, heads are cut into tiles of the same rows: the panels that are uploaded. */
+/** Heads that are walked together are cut into the same tiles. These are the panels to upload. */
 enum status kern_cuda_preload_heads(struct kern_backend *b, const struct kern_head *heads,
                                     size_t n_heads, struct status_why *why)
 {

@@ -1,4 +1,4 @@
-/** Weights as the kernels want them: decoded to floats or to scaled halves, a panel at a time. */
+/** Weights as operands of products: decoded to floats or to scaled halves, a panel at a time. */
 #ifndef KERNELS_CUDA_WEIGHTS_WEIGHTS_H
 #define KERNELS_CUDA_WEIGHTS_WEIGHTS_H
 
