@@ -14,11 +14,13 @@ enum status kern_cuda_embed(struct kern_backend *b, const struct kern_weight *ma
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
     size_t most = base_min(n_tokens, EMBED_ROWS);
-    void *memory;
-    enum status status = kern_cuda_scratch(cuda, &memory, kern_cuda_rows_bytes(matrix, most), why);
-    for (size_t t = 0; !status && t < n_tokens; t += most)
-        status = kern_cuda_rows_decode(cuda, matrix, tokens + t, base_min(n_tokens - t, most),
-                                       memory, x + t * matrix->n_cols, NULL, why);
+    void *packed;
+    enum status status = kern_cuda_scratch(cuda, &packed, kern_cuda_rows_bytes(matrix, most), why);
+    for (size_t t = 0; !status && t < n_tokens; t += most) {
+        const struct kern_cuda_single_rows rows = {
+            matrix, tokens + t, base_min(n_tokens - t, most), packed, x + t * matrix->n_cols, NULL};
+        status = kern_cuda_rows_decode(cuda, &rows, why);
+    }
     return status;
 }
 

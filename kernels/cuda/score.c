@@ -16,16 +16,22 @@ static enum status target_logits(struct kern_cuda_scoring *s, size_t h, size_t f
     for (size_t i = 0; i < n; i++)
         tokens[i] = s->op->targets[s->chunk.targets[first + i].index].token;
     bool rounded = s->cuda->options.precision == KERN_PRECISION_FAST;
-    enum status status =
-        kern_cuda_rows_decode(s->cuda, matrix, tokens, n, s->target_packed, s->target_weights,
-                              rounded ? s->target_largest : NULL, why);
+    const struct kern_cuda_single_rows rows = {
+        .weight = matrix,
+        .rows = tokens,
+        .n_rows = n,
+        .packed = s->target_packed,
+        .y = s->target_weights,
+        .largest = rounded ? s->target_largest : NULL,
+    };
+    enum status status = kern_cuda_rows_decode(s->cuda, &rows, why);
     struct kern_target_args args = {
         .targets = s->state.targets + first,
         .n_targets = n,
         .hidden = head->rows,
         .weights = s->target_weights,
         .hidden_largest = rounded ? head->hidden.largest : NULL,
-        .weights_largest = rounded ? s->target_largest : NULL,
+        .weights_largest = rows.largest,
         .n_cols = matrix->n_cols,
         .bias = head->bias,
         .scale = matrix->scale,

@@ -163,13 +163,14 @@ enum status kern_cuda_vector(struct kern_cuda *cuda, const struct kern_weight *w
         return status;
     struct kern_cuda_panel *panel = &cuda->cache.panels[index];
     if (!panel->vector) {
-        void *y = NULL, *memory = NULL;
+        void *y = NULL, *packed = NULL;
         const int32_t first = 0;
         status = kern_cuda_memory(cuda, &y, weight->n_cols * sizeof(float), why);
         if (!status)
-            status = kern_cuda_scratch(cuda, &memory, kern_cuda_rows_bytes(weight, 1), why);
+            status = kern_cuda_scratch(cuda, &packed, kern_cuda_rows_bytes(weight, 1), why);
+        const struct kern_cuda_single_rows row = {weight, &first, 1, packed, y, NULL};
         if (!status)
-            status = kern_cuda_rows_decode(cuda, weight, &first, 1, memory, y, NULL, why);
+            status = kern_cuda_rows_decode(cuda, &row, why);
         if (status) {
             cuda->device->ops->free(cuda->device, y);
             return status;
@@ -185,24 +186,24 @@ size_t kern_cuda_rows_bytes(const struct kern_weight *weight, size_t n_rows)
     return n_rows * packed_row(weight);
 }
 
-enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_weight *weight,
-                                  const int32_t *rows, size_t n_rows, void *memory, float *y,
-                                  uint32_t *largest, struct status_why *why)
+enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_cuda_single_rows *rows,
+                                  struct status_why *why)
 {
-    size_t row_bytes = packed_row(weight);
+    const struct kern_weight *weight = rows->weight;
     const struct kern_cuda_rows packed = {.first = weight->data,
-                                          .n_rows = n_rows,
-                                          .row_bytes = row_bytes,
+                                          .n_rows = rows->n_rows,
+                                          .row_bytes = packed_row(weight),
                                           .stride = weight->row_bytes,
-                                          .which = rows};
+                                          .which = rows->rows};
+    struct kern_decode_args args =
+        decode_args(weight->type, rows->packed, rows->n_rows, weight->n_cols);
+    args.y = rows->y;
     enum status status =
-        cuda->device->ops->copy_in(cuda->device, KERN_CUDA_COMPUTE, memory, &packed, why);
-    struct kern_decode_args args = decode_args(weight->type, memory, n_rows, weight->n_cols);
-    args.y = y;
+        cuda->device->ops->copy_in(cuda->device, KERN_CUDA_COMPUTE, rows->packed, &packed, why);
     if (!status)
         status = decode(cuda, weight->type, &args, why);
-    if (!status && largest)
-        status = find_largest(cuda, weight->type, args, largest, why);
+    if (!status && rows->largest)
+        status = find_largest(cuda, weight->type, args, rows->largest, why);
     return status;
 }
 

@@ -32,14 +32,19 @@ enum status kern_cuda_vector(struct kern_cuda *cuda, const struct kern_weight *w
 /** Bytes that kern_cuda_rows_decode() needs for n_rows rows. */
 size_t kern_cuda_rows_bytes(const struct kern_weight *weight, size_t n_rows);
 
-/**
- * Decode single rows of a weight that need not be on the device: they are uploaded packed.
- * rows: host, each below weight->n_rows.   memory: kern_cuda_rows_bytes().
- * y: device, [n_rows, n_cols].   largest: device, [n_rows], each row's largest magnitude; or NULL.
- */
-enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_weight *weight,
-                                  const int32_t *rows, size_t n_rows, void *memory, float *y,
-                                  uint32_t *largest, struct status_why *why);
+/** Single rows of a weight that need not be on the device. */
+struct kern_cuda_single_rows {
+    const struct kern_weight *weight;
+    const int32_t *rows; /* host: each below weight->n_rows */
+    size_t n_rows;
+    void *packed;      /* device: kern_cuda_rows_bytes() */
+    float *y;          /* device: [n_rows, n_cols] */
+    uint32_t *largest; /* device: [n_rows], each row's largest magnitude; or NULL */
+};
+
+/** Upload the rows packed, and decode them. */
+enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_cuda_single_rows *rows,
+                                  struct status_why *why);
 
 /** Split the tokens into halves, to tokens->operand in memory of kern_cuda_operand_bytes(). */
 enum status kern_cuda_split(struct kern_cuda *cuda, struct kern_cuda_split_tokens *tokens,
