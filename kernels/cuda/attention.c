@@ -1,4 +1,4 @@
-/* Attention: the host's part of k_attention.h and k_flash.h. */
+/* Attention: the host's part of kernels/attention.h and kernels/flash.h. */
 #include "kernels/cuda/kernels/attention.h"
 #include "kernels/cuda/kernels/flash.h"
 
@@ -61,26 +61,16 @@ static enum status make_tasks(const struct kern_attention *op, size_t n_queries,
     return STATUS_OK;
 }
 
-static enum status launch(struct kern_cuda *cuda, const struct kern_attention *op,
-                          const struct choice *choice, const struct kern_attention_task *tasks,
-                          size_t n_tasks, struct status_why *why)
+static enum status run(struct kern_cuda *cuda, const struct kern_attention *op,
+                       const struct choice *choice, const struct kern_attention_task *tasks,
+                       size_t n_tasks, struct status_why *why)
 {
-    struct kern_cuda_arena arena = {0};
-    size_t span_bytes = op->n_spans * sizeof *op->spans, task_bytes = n_tasks * sizeof *tasks;
-    void *spans = NULL, *to_tasks = NULL, *memory = NULL;
-    enum status status = STATUS_OK;
-    for (int pass = 0; status == STATUS_OK && pass < 2; pass++) {
-        arena = (struct kern_cuda_arena){.base = memory};
-        spans = kern_cuda_take(&arena, span_bytes);
-        to_tasks = kern_cuda_take(&arena, task_bytes);
-        if (pass == 0)
-            status = kern_cuda_scratch(cuda, &memory, arena.used, why);
-    }
-    if (status == STATUS_OK)
-        status = kern_cuda_put(cuda, spans, op->spans, span_bytes, why);
-    if (status == STATUS_OK)
-        status = kern_cuda_put(cuda, to_tasks, tasks, task_bytes, why);
-    if (status != STATUS_OK)
+    struct kern_cuda_array arrays[] = {
+        {op->spans, op->n_spans * sizeof *op->spans, NULL},
+        {tasks, n_tasks * sizeof *tasks, NULL},
+    };
+    enum status status = kern_cuda_scratch_put(cuda, arrays, 2, why);
+    if (status)
         return status;
     struct kern_attention_args args = {
         .q = op->q,
@@ -92,11 +82,16 @@ static enum status launch(struct kern_cuda *cuda, const struct kern_attention *o
         .head_size = op->head_size,
         .scale = op->scale,
         .sliding_window = op->sliding_window,
-        .spans = spans,
-        .tasks = to_tasks,
+        .spans = arrays[0].to,
+        .tasks = arrays[1].to,
     };
-    return kern_cuda_run(cuda, choice->kernel, n_tasks * op->n_heads, choice->shared_bytes, &args,
-                         why);
+    const struct kern_cuda_launch launch = {
+        .kernel = choice->kernel,
+        .n_blocks = n_tasks * op->n_heads,
+        .shared_bytes = choice->shared_bytes,
+        .args = &args,
+    };
+    return kern_cuda_run_launch(cuda, &launch, why);
 }
 
 enum status kern_cuda_attention(struct kern_backend *b, const struct kern_attention *op,
@@ -113,8 +108,8 @@ enum status kern_cuda_attention(struct kern_backend *b, const struct kern_attent
     struct kern_attention_task *tasks;
     size_t n_tasks;
     enum status status = make_tasks(op, choice.n_queries, &tasks, &n_tasks, why);
-    if (status == STATUS_OK)
-        status = launch(cuda, op, &choice, tasks, n_tasks, why);
+    if (!status)
+        status = run(cuda, op, &choice, tasks, n_tasks, why);
     free(tasks);
     return status;
 }

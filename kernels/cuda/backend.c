@@ -16,7 +16,7 @@ enum {
 void *kern_cuda_take(struct kern_cuda_arena *arena, size_t n_bytes)
 {
     char *taken = arena->base ? arena->base + arena->used : NULL;
-    arena->used += (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    arena->used += base_round_up(n_bytes, ALIGNMENT);
     return taken;
 }
 
@@ -42,7 +42,7 @@ enum status kern_cuda_scratch(struct kern_cuda *cuda, void **out, size_t n_bytes
         cuda->scratch = NULL;
         cuda->scratch_bytes = 0;
         enum status status = kern_cuda_memory(cuda, &cuda->scratch, n_bytes, why);
-        if (status != STATUS_OK)
+        if (status)
             return status;
         cuda->scratch_bytes = n_bytes;
     }
@@ -57,15 +57,25 @@ enum status kern_cuda_cancelled(const struct kern_cuda *cuda)
                                                                         : STATUS_OK;
 }
 
-enum status kern_cuda_run(struct kern_cuda *cuda, enum kern_cuda_kernel kernel, size_t n_blocks,
-                          size_t shared_bytes, const void *args, struct status_why *why)
+enum status kern_cuda_run_launch(struct kern_cuda *cuda, const struct kern_cuda_launch *launch,
+                                 struct status_why *why)
 {
     enum status status = kern_cuda_cancelled(cuda);
-    if (status != STATUS_OK || n_blocks == 0)
+    if (status || launch->n_blocks == 0)
         return status;
-    struct kern_cuda_launch launch = {
-        .kernel = kernel, .n_blocks = n_blocks, .shared_bytes = shared_bytes, .args = args};
-    return cuda->device->ops->launch(cuda->device, &launch, why);
+    return cuda->device->ops->launch(cuda->device, launch, why);
+}
+
+enum status kern_cuda_run(struct kern_cuda *cuda, enum kern_cuda_kernel kernel, size_t n_blocks,
+                          const void *args, struct status_why *why)
+{
+    const struct kern_cuda_launch launch = {
+        .kernel = kernel,
+        .n_blocks = n_blocks,
+        .shared_bytes = kern_cuda_kernel_info(kernel)->shared_bytes,
+        .args = args,
+    };
+    return kern_cuda_run_launch(cuda, &launch, why);
 }
 
 enum status kern_cuda_put(struct kern_cuda *cuda, void *to, const void *from, size_t n_bytes,
@@ -81,6 +91,22 @@ enum status kern_cuda_get(struct kern_cuda *cuda, void *to, const void *from, si
                           struct status_why *why)
 {
     return cuda->device->ops->copy_out(cuda->device, KERN_CUDA_COMPUTE, to, from, n_bytes, why);
+}
+
+enum status kern_cuda_scratch_put(struct kern_cuda *cuda, struct kern_cuda_array *arrays,
+                                  size_t n_arrays, struct status_why *why)
+{
+    struct kern_cuda_arena arena = {0};
+    for (size_t i = 0; i < n_arrays; i++)
+        (void)kern_cuda_take(&arena, arrays[i].n_bytes);
+    void *memory;
+    enum status status = kern_cuda_scratch(cuda, &memory, arena.used, why);
+    arena = (struct kern_cuda_arena){.base = memory};
+    for (size_t i = 0; !status && i < n_arrays; i++) {
+        arrays[i].to = kern_cuda_take(&arena, arrays[i].n_bytes);
+        status = kern_cuda_put(cuda, arrays[i].to, arrays[i].from, arrays[i].n_bytes, why);
+    }
+    return status;
 }
 
 static enum status cuda_alloc(struct kern_backend *b, void **out, size_t n_bytes,
@@ -168,7 +194,7 @@ static enum status choose(struct kern_cuda *cuda, struct status_why *why)
     struct kern_cuda_options *o = &cuda->options;
     size_t free_bytes, total_bytes;
     enum status status = cuda->device->ops->memory(cuda->device, &free_bytes, &total_bytes, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     /* A quarter is left for activations and scores: 2 GB and more on any device that counts. */
     o->weight_bytes = o->weight_bytes ? o->weight_bytes : free_bytes / 4 * 3;
@@ -207,9 +233,9 @@ enum status kern_cuda_open(struct kern_backend **out, struct kern_cuda_device *d
     cuda->device = device;
     cuda->options = *options;
     enum status status = choose(cuda, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cuda_cache_open(cuda, why);
-    if (status != STATUS_OK) {
+    if (status) {
         kern_close(&cuda->base);
         return status;
     }

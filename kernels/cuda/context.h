@@ -9,12 +9,12 @@
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/weights/cache.h"
 
-/** The tokens that the last product split into halves, in scratch memory. */
+/** Tokens that are split into halves; from n_tokens to n_padded they are zeros. */
 struct kern_cuda_split_tokens {
     const float *x; /* NULL: none */
     size_t n_tokens, n_padded, n_cols;
     struct kern_cuda_operand operand;
-    uint64_t scratch_uses; /* when they were split; with one more, nothing else was there since */
+    uint64_t scratch_uses; /* the backend's count when scratch memory held them last */
 };
 
 /* Marks: two of trials, then two for each operation whose time is not known yet. */
@@ -38,9 +38,9 @@ struct kern_cuda {
     void *scratch;
     size_t scratch_bytes;
     uint64_t scratch_uses; /* calls of kern_cuda_scratch(), and times that it gave new memory */
-    struct kern_cuda_split_tokens split;
-    char plan[512];          /* for the user: where weights go, how much memory they take */
-    char products_name[288]; /* as docs/json.md has it */
+    struct kern_cuda_split_tokens split; /* by the last product, in scratch memory */
+    char plan[512];                      /* for the user: how much memory weights may take */
+    char products_name[288];             /* as docs/json.md has it */
 };
 
 static inline struct kern_cuda *kern_cuda_of(struct kern_backend *b)
@@ -54,14 +54,14 @@ static inline bool kern_cuda_uses_halves(const struct kern_cuda *cuda)
     return cuda->options.precision != KERN_PRECISION_EXACT;
 }
 
-/* Events: the cache's begin at 0, one and two for each slot; those of scores and recording are the
+/* Events: the cache has the first ones, one and two for each slot. Scores and recording have the
  * last ones. */
 enum {
     KERN_CUDA_EVENT_CODES = KERN_CUDA_MAX_EVENTS - 4, /* two for each of two buffers */
     KERN_CUDA_EVENT_ENCODED = KERN_CUDA_EVENT_CODES - 1
 };
 
-/** A piece of memory to be divided; without a base only the sizes count. */
+/** A piece of memory to be divided. Without a base it only counts bytes. */
 struct kern_cuda_arena {
     char *base;
     size_t used;
@@ -70,33 +70,48 @@ struct kern_cuda_arena {
 /** The next n_bytes, aligned to 256. */
 void *kern_cuda_take(struct kern_cuda_arena *arena, size_t n_bytes);
 
-/** Device memory; copies of weights that can be made again give way to it. */
+/** Device memory. Decoded copies of weights are freed where there is too little. */
 enum status kern_cuda_memory(struct kern_cuda *cuda, void **out, size_t n_bytes,
                              struct status_why *why);
 
 /**
- * Working memory for the operation at hand, as in the CPU backend: valid until the next call.
+ * Working memory for the current operation, as in the CPU backend: valid until the next call.
  * What earlier operations queued may still use it, in the order of the stream.
  */
 enum status kern_cuda_scratch(struct kern_cuda *cuda, void **out, size_t n_bytes,
                               struct status_why *why);
 
-/** STATUS_CANCELLED once the caller wants the operation to end. */
+/** An array of the host, and where it is on the device. */
+struct kern_cuda_array {
+    const void *from;
+    size_t n_bytes;
+    void *to;
+};
+
+/** Copy arrays to scratch memory, one behind the other. */
+enum status kern_cuda_scratch_put(struct kern_cuda *cuda, struct kern_cuda_array *arrays,
+                                  size_t n_arrays, struct status_why *why);
+
+/** STATUS_CANCELLED once the caller has asked for the operation to stop. */
 enum status kern_cuda_cancelled(const struct kern_cuda *cuda);
 
-/** Launch a kernel (no DECODE), unless cancelled. */
+/** Launch a kernel with the shared memory of its row in the list, unless cancelled. */
 enum status kern_cuda_run(struct kern_cuda *cuda, enum kern_cuda_kernel kernel, size_t n_blocks,
-                          size_t shared_bytes, const void *args, struct status_why *why);
+                          const void *args, struct status_why *why);
+
+/** Launch any kernel, unless cancelled. */
+enum status kern_cuda_run_launch(struct kern_cuda *cuda, const struct kern_cuda_launch *launch,
+                                 struct status_why *why);
 
 /** Host to device on the compute stream. */
 enum status kern_cuda_put(struct kern_cuda *cuda, void *to, const void *from, size_t n_bytes,
                           struct status_why *why);
 
-/** Device to host, once all that was queued to be computed is. */
+/** Device to host, after all that was queued on the compute stream. */
 enum status kern_cuda_get(struct kern_cuda *cuda, void *to, const void *from, size_t n_bytes,
                           struct status_why *why);
 
-/* Where the device's time goes: what kernels/backend.h calls around operations. */
+/* The device's time of each operation: kernels/backend.h calls these around operations. */
 void kern_cuda_begin_phase(struct kern_backend *b);
 void kern_cuda_end_phase(struct kern_backend *b, enum kern_phase phase);
 void kern_cuda_collect_times(struct kern_backend *b);
@@ -106,7 +121,7 @@ enum status kern_cuda_preload(struct kern_backend *b, const struct kern_weight *
                               struct status_why *why);
 enum status kern_cuda_preload_heads(struct kern_backend *b, const struct kern_head *heads,
                                     size_t n_heads, struct status_why *why);
-enum status kern_cuda_embed(struct kern_backend *b, const struct kern_weight *table,
+enum status kern_cuda_embed(struct kern_backend *b, const struct kern_weight *matrix,
                             const int32_t *tokens, size_t n_tokens, float *x,
                             struct status_why *why);
 enum status kern_cuda_rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,

@@ -7,16 +7,16 @@
 
 struct kern_cuda_options {
     enum kern_precision precision;
-    /* What follows may be 0: chosen. Tests set it, to have much happen in little memory. */
+    /* What follows may be 0: chosen here. Tests set it, so that much happens in little memory. */
     size_t weight_bytes;   /* device memory for weights: packed, and decoded ones that are kept */
     size_t panel_size;     /* of a weight that is decoded at once: elements, and packed bytes */
-    size_t n_slots;        /* staging places for packed panels that do not stay; at least 4 */
+    size_t n_slots;        /* staging slots for packed panels that do not stay; at least 4 */
     size_t product_tokens; /* tokens of a product */
     size_t product_step;   /* tokens that a smaller one is padded to a multiple of */
 };
 
 /**
- * Open a backend on a device, which becomes the backend's, also when this fails.
+ * Open a backend on a device. The backend owns the device, also when this fails.
  * Fails: STATUS_MEMORY, and what the device reports.
  */
 enum status kern_cuda_open(struct kern_backend **out, struct kern_cuda_device *device,

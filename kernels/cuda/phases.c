@@ -1,6 +1,7 @@
 /*
- * Operations are queued, so the host's clock says nothing of them: marks around each on the compute
- * stream do. Their times are read when the ring of marks is full, or wanted.
+ * The time of operations. They are queued, so the host's clock says nothing of them. Two marks on
+ * the compute stream, around each, do. They are read when the ring of marks is full, or when the
+ * times are wanted.
  */
 #include "kernels/cuda/context.h"
 

@@ -3,31 +3,11 @@
 #include <stdlib.h>
 
 #include "kernels/cuda/context.h"
+#include "kernels/cuda/kernels/product.h"
 
 size_t kern_cuda_product_padded(const struct kern_cuda_product *product, size_t n_tokens)
 {
-    return base_min(base_div_up(n_tokens, product->step) * product->step, product->n_tokens);
-}
-
-/** One product of halves of a shape, of as many tokens as are asked for. */
-static enum status multiply_once(struct kern_cuda *cuda, const struct kern_cuda_product *product,
-                                 const uint16_t *weights, const uint16_t *tokens, size_t n_tokens,
-                                 float *c, bool accumulate, struct status_why *why)
-{
-    bool at_a = product->side == KERN_CUDA_TOKENS_A;
-    struct kern_cuda_gemm gemm = {
-        .a = at_a ? tokens : weights,
-        .b = at_a ? weights : tokens,
-        .c = c,
-        .n_a = at_a ? n_tokens : product->n_weights,
-        .n_b = at_a ? product->n_weights : n_tokens,
-        .n_k = product->n_k,
-        .plan_a = at_a ? product->n_tokens : product->n_weights,
-        .plan_b = at_a ? product->n_weights : product->n_tokens,
-        .algorithm = product->algorithm,
-        .accumulate = accumulate,
-    };
-    return cuda->device->ops->gemm(cuda->device, &gemm, why);
+    return base_min(base_round_up(n_tokens, product->step), product->n_tokens);
 }
 
 enum status kern_cuda_multiply(struct kern_cuda *cuda, const struct kern_cuda_product *product,
@@ -35,26 +15,53 @@ enum status kern_cuda_multiply(struct kern_cuda *cuda, const struct kern_cuda_pr
                                const struct kern_cuda_halves *tokens, size_t n_tokens, float *c,
                                struct status_why *why)
 {
+    const struct {
+        const uint16_t *weights, *tokens;
+    } pairs[] = {{weights->lo, tokens->hi}, {weights->hi, tokens->lo}, {weights->hi, tokens->hi}};
+    const size_t first = weights->lo ? 0 : 2;
+    bool at_a = product->side == KERN_CUDA_TOKENS_A;
     enum status status = kern_cuda_cancelled(cuda);
-    bool split = weights->lo != NULL;
-    if (status == STATUS_OK && split)
-        status = multiply_once(cuda, product, weights->lo, tokens->hi, n_tokens, c, false, why);
-    if (status == STATUS_OK && split)
-        status = multiply_once(cuda, product, weights->hi, tokens->lo, n_tokens, c, true, why);
-    if (status == STATUS_OK)
-        status = multiply_once(cuda, product, weights->hi, tokens->hi, n_tokens, c, split, why);
+    for (size_t i = first; !status && i < 3; i++) {
+        const struct kern_cuda_gemm gemm = {
+            .a = at_a ? pairs[i].tokens : pairs[i].weights,
+            .b = at_a ? pairs[i].weights : pairs[i].tokens,
+            .c = c,
+            .n_a = at_a ? n_tokens : product->n_weights,
+            .n_b = at_a ? product->n_weights : n_tokens,
+            .n_k = product->n_k,
+            .plan_a = at_a ? product->n_tokens : product->n_weights,
+            .plan_b = at_a ? product->n_weights : product->n_tokens,
+            .algorithm = product->algorithm,
+            .accumulate = i > first,
+        };
+        status = cuda->device->ops->gemm(cuda->device, &gemm, why);
+    }
     return status;
 }
 
-enum status kern_cuda_product_find(struct kern_cuda *cuda, enum kern_cuda_side side,
-                                   size_t n_weights, size_t n_k, size_t n_tokens,
+enum status kern_cuda_exact(struct kern_cuda *cuda, const struct kern_exact_args *args,
+                            struct status_why *why)
+{
+    size_t n_blocks =
+        base_div_up(args->n_a, KERN_EXACT_SIDE) * base_div_up(args->n_b, KERN_EXACT_SIDE);
+    return kern_cuda_run(cuda, KERN_CUDA_EXACT, n_blocks, args, why);
+}
+
+enum status kern_cuda_finish(struct kern_cuda *cuda, const struct kern_finish_args *args,
+                             struct status_why *why)
+{
+    size_t n_blocks = base_div_up(args->n_a, KERN_FINISH_ELEMS) * args->n_b;
+    return kern_cuda_run(cuda, KERN_CUDA_FINISH, n_blocks, args, why);
+}
+
+enum status kern_cuda_product_find(struct kern_cuda *cuda, const struct kern_cuda_product *shape,
                                    const struct kern_cuda_product **out, struct status_why *why)
 {
     struct kern_cuda_products *products = &cuda->products;
     for (size_t i = 0; i < products->n_shapes; i++) {
-        *out = &products->shapes[i];
-        if ((*out)->side == side && (*out)->n_weights == n_weights && (*out)->n_k == n_k &&
-            (*out)->n_tokens == n_tokens)
+        const struct kern_cuda_product *known = *out = &products->shapes[i];
+        if (known->side == shape->side && known->n_weights == shape->n_weights &&
+            known->n_k == shape->n_k && known->n_tokens == shape->n_tokens)
             return STATUS_OK;
     }
     *out = NULL;
@@ -67,12 +74,26 @@ enum status kern_cuda_product_find(struct kern_cuda *cuda, enum kern_cuda_side s
         products->capacity = capacity;
     }
     struct kern_cuda_product *product = &products->shapes[products->n_shapes];
-    *product = (struct kern_cuda_product){
-        .side = side, .n_weights = n_weights, .n_k = n_k, .n_tokens = n_tokens};
+    *product = *shape;
     enum status status = kern_cuda_product_try(cuda, product, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     products->n_shapes++;
     *out = product;
     return STATUS_OK;
+}
+
+enum status kern_cuda_products_prepare(struct kern_cuda *cuda, struct kern_cuda_product *shape,
+                                       size_t n_rows, struct status_why *why)
+{
+    const size_t sizes[] = {shape->n_weights, n_rows % shape->n_weights};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; !status && i < 2 && sizes[i] > 0 && kern_cuda_uses_halves(cuda); i++) {
+        const struct kern_cuda_product *product;
+        shape->n_weights = sizes[i];
+        status = kern_cuda_product_find(cuda, shape, &product, why);
+        if (!status)
+            shape->step = base_max(shape->step, product->step);
+    }
+    return status;
 }

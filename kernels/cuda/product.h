@@ -1,14 +1,14 @@
 /**
- * Products of halves by the library, so that a token's results never depend on its neighbours:
- * each product is planned for one number of tokens, and smaller ones are padded to what a test on
- * the first use has shown to give the same bits.
+ * Products of halves by the library. A token's results never depend on its neighbours: a product
+ * is planned for one number of tokens. Fewer tokens are padded, to a number that a trial on the
+ * first use has found to give the same bits.
  */
 #ifndef KERNELS_CUDA_PRODUCT_H
 #define KERNELS_CUDA_PRODUCT_H
 
 #include "kernels/cuda/device/device.h"
 
-/** Where the tokens are in c[j][i] = sum_k a[i][k] b[j][k]. */
+/** On which side the tokens are in c[j][i] = sum_k a[i][k] b[j][k]. */
 enum kern_cuda_side { KERN_CUDA_TOKENS_A, KERN_CUDA_TOKENS_B };
 
 /** A shape of products. */
@@ -31,7 +31,7 @@ struct kern_cuda_halves {
     const uint16_t *hi, *lo;
 };
 
-/** Rows of a product, in the form that the precision wants: floats, or halves. */
+/** Rows of a product, in the form of the precision: floats, or halves. */
 struct kern_cuda_operand {
     const float *floats;            /* exact: [n_rows, n_cols] */
     struct kern_cuda_halves halves; /* else; lo with high only */
@@ -39,17 +39,28 @@ struct kern_cuda_operand {
 };
 
 struct kern_cuda;
+struct kern_exact_args;
+struct kern_finish_args;
 
 /**
- * The shape of a product of n_weights rows of n_k columns with up to n_tokens tokens. On its first
- * use the library is tried (trial.c), in scratch memory: of the algorithms with the bits of its
- * first one the fastest is taken; equal rows at different places, and smaller numbers of tokens,
- * must give equal bits.
- * Fails: STATUS_UNSUPPORTED (no algorithm for it), STATUS_DEVICE (the place shows), STATUS_MEMORY.
+ * The product of a shape: its side, n_weights, n_k and n_tokens. On its first use the library is
+ * tried in scratch memory (product_trial.c). The fastest algorithm is taken of those that give the
+ * bits of its first one. Equal rows at different positions, and smaller numbers of tokens, must
+ * give equal bits.
+ * *out: valid until the next call.
+ * Fails: STATUS_UNSUPPORTED (no algorithm for it), STATUS_DEVICE (the position changes the bits),
+ *        STATUS_MEMORY.
  */
-enum status kern_cuda_product_find(struct kern_cuda *cuda, enum kern_cuda_side side,
-                                   size_t n_weights, size_t n_k, size_t n_tokens,
+enum status kern_cuda_product_find(struct kern_cuda *cuda, const struct kern_cuda_product *shape,
                                    const struct kern_cuda_product **out, struct status_why *why);
+
+/**
+ * Find the products of a weight of n_rows rows that is taken shape->n_weights rows at a time: that
+ * of so many rows, and that of the rows that are left. Raises shape->step to the larger of their
+ * steps. Exact products need no preparation.
+ */
+enum status kern_cuda_products_prepare(struct kern_cuda *cuda, struct kern_cuda_product *shape,
+                                       size_t n_rows, struct status_why *why);
 
 /** That trial: sets algorithm and step. */
 enum status kern_cuda_product_try(struct kern_cuda *cuda, struct kern_cuda_product *product,
@@ -59,12 +70,18 @@ enum status kern_cuda_product_try(struct kern_cuda *cuda, struct kern_cuda_produ
 size_t kern_cuda_product_padded(const struct kern_cuda_product *product, size_t n_tokens);
 
 /**
- * c = weights times tokens: with lo's three products, the small ones first, else one. Tokens:
- * padded ones.   c: [n_tokens][n_weights] with tokens at b, else [n_weights][n_tokens].
+ * c = weights times tokens. With lo it is three products, the small ones first, else one.
+ * n_tokens: padded.   c: [n_tokens][n_weights] with tokens at b, else [n_weights][n_tokens].
  */
 enum status kern_cuda_multiply(struct kern_cuda *cuda, const struct kern_cuda_product *product,
                                const struct kern_cuda_halves *weights,
                                const struct kern_cuda_halves *tokens, size_t n_tokens, float *c,
                                struct status_why *why);
+
+/** Launch the exact product, or what finishes the library's, of as many blocks as it takes. */
+enum status kern_cuda_exact(struct kern_cuda *cuda, const struct kern_exact_args *args,
+                            struct status_why *why);
+enum status kern_cuda_finish(struct kern_cuda *cuda, const struct kern_finish_args *args,
+                             struct status_why *why);
 
 #endif

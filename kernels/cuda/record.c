@@ -1,12 +1,12 @@
 /*
- * Recording rows of log-probabilities in 16 bits. A row's scale and floor need all its logits, so
- * a slab of rows meets the whole vocabulary before the first code; only codes reach the host, those
- * of one slab while the next one is computed.
+ * Recording rows of log-probabilities in 16 bits. A row's scale and floor need all of its logits,
+ * so a slab of rows meets the whole vocabulary before the first code. Only codes reach the host,
+ * those of one slab while the next one is computed.
  */
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/cuda/kernels/record.h"
+#include "kernels/cuda/kernels/codes.h"
 #include "kernels/cuda/kernels/score.h"
 #include "kernels/cuda/walk.h"
 #include "kernels/numerics/fmath.h"
@@ -19,9 +19,9 @@ enum {
     CALL_SLABS = 2
 };
 
-/** A slab's codes on their way to the host. */
+/** A slab's codes, until they are copied to the host. */
 struct codes {
-    uint16_t *codes; /* device: [slab, stride], records without their headers */
+    uint16_t *codes; /* device: [slab, stride], rows without their headers */
     size_t first_row, n_rows;
     struct kern_record_scale *scales; /* host: [slab] */
 };
@@ -95,16 +95,16 @@ static enum status begin_sums(struct recording *r, size_t n_groups, struct statu
         r->host_lowest[i] = INFINITY;
     enum status status =
         kern_cuda_put(r->cuda, r->sums, r->host_sums, n_groups * sizeof *r->host_sums, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cuda_put(r->cuda, r->lowest, r->host_lowest,
                                n_groups * KERN_LANES * sizeof *r->host_lowest, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = r->cuda->device->ops->clear(r->cuda->device, r->no_slots, 0,
                                              (n_groups + 1) * sizeof *r->no_slots, why);
     return status;
 }
 
-/** The logits of a tile, and what they add to sums and smallest logits. */
+/** The logits of a tile, added to sums and smallest logits. */
 static enum status reduce_tile(struct recording *r, size_t vocab_row, size_t n_groups,
                                struct status_why *why)
 {
@@ -121,12 +121,10 @@ static enum status reduce_tile(struct recording *r, size_t vocab_row, size_t n_g
     };
     struct kern_lowest_args lowest = {
         .logits = logits, .stride = r->walk.stride, .n_vocab = n, .lowest = r->lowest};
-    if (status == STATUS_OK)
-        status = kern_cuda_run(r->cuda, KERN_CUDA_FOLD, n_groups, sizeof(struct kern_fold_shared),
-                               &fold, why);
-    if (status == STATUS_OK)
-        status = kern_cuda_run(r->cuda, KERN_CUDA_LOWEST, n_groups,
-                               sizeof(struct kern_lowest_shared), &lowest, why);
+    if (!status)
+        status = kern_cuda_run(r->cuda, KERN_CUDA_FOLD, n_groups, &fold, why);
+    if (!status)
+        status = kern_cuda_run(r->cuda, KERN_CUDA_LOWEST, n_groups, &lowest, why);
     return status;
 }
 
@@ -136,14 +134,14 @@ static enum status reduce(struct recording *r, const struct codes *slab, struct 
     size_t n_groups = base_div_up(slab->n_rows, KERN_LANES);
     enum status status =
         kern_cuda_walk_begin(&r->walk, &r->head, slab->first_row, slab->n_rows, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = begin_sums(r, n_groups, why);
-    for (size_t v = 0; status == STATUS_OK && v < r->walk.n_vocab; v += r->walk.tile_vocab)
+    for (size_t v = 0; !status && v < r->walk.n_vocab; v += r->walk.tile_vocab)
         status = reduce_tile(r, v, n_groups, why);
     return status;
 }
 
-/** Scale and floor of every row, once its sums are there, to the device. */
+/** Compute scale and floor of every row from its sums, and upload them. */
 static enum status put_scales(struct recording *r, struct codes *slab, struct status_why *why)
 {
     size_t n_groups = base_div_up(slab->n_rows, KERN_LANES);
@@ -152,16 +150,16 @@ static enum status put_scales(struct recording *r, struct codes *slab, struct st
         return status_fail(why, STATUS_MEMORY, "no memory to record %zu rows", slab->n_rows);
     enum status status =
         kern_cuda_get(r->cuda, r->host_sums, r->sums, n_groups * sizeof *r->host_sums, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cuda_get(r->cuda, r->host_lowest, r->lowest,
                                n_groups * KERN_LANES * sizeof *r->host_lowest, why);
-    for (size_t i = 0; status == STATUS_OK && i < slab->n_rows; i++) {
+    for (size_t i = 0; !status && i < slab->n_rows; i++) {
         const struct kern_score_lanes *lanes = &r->host_sums[i / KERN_LANES];
         slab->scales[i] = kern_record_scale_of(r->host_lowest[i], lanes->max[i % KERN_LANES],
                                                lanes->sum[i % KERN_LANES]);
         pairs[i] = (struct kern_code_scale){slab->scales[i].scale, slab->scales[i].lowest};
     }
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cuda_put(r->cuda, r->scales, pairs, slab->n_rows * sizeof *pairs, why);
     free(pairs);
     return status;
@@ -183,18 +181,16 @@ static enum status encode(struct recording *r, const struct codes *slab, struct 
     };
     size_t n_blocks =
         base_div_up(slab->n_rows, KERN_CODES_SIDE) * base_div_up(args.n_vocab, KERN_CODES_SIDE);
-    enum status status = kern_cuda_run(r->cuda, KERN_CUDA_CODES, n_blocks,
-                                       sizeof(struct kern_codes_shared), &args, why);
-    if (status == STATUS_OK)
+    enum status status = kern_cuda_run(r->cuda, KERN_CUDA_CODES, n_blocks, &args, why);
+    if (!status)
         status = ops->signal(r->cuda->device, KERN_CUDA_COMPUTE, KERN_CUDA_EVENT_ENCODED, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = ops->wait(r->cuda->device, KERN_CUDA_COPY, KERN_CUDA_EVENT_ENCODED, why);
     return status;
 }
 
-/** A slab's records in host memory, if it has rows. */
-static enum status get_records(struct recording *r, const struct codes *slab,
-                               struct status_why *why)
+/** Copy a slab's codes to the host, if it has rows, and write their headers. */
+static enum status get_rows(struct recording *r, const struct codes *slab, struct status_why *why)
 {
     const struct kern_record *op = r->op;
     uint16_t *records = op->records + slab->first_row * op->stride;
@@ -203,30 +199,30 @@ static enum status get_records(struct recording *r, const struct codes *slab,
         status =
             r->cuda->device->ops->copy_out(r->cuda->device, KERN_CUDA_COPY, records, slab->codes,
                                            slab->n_rows * op->stride * sizeof *records, why);
-    for (size_t i = 0; status == STATUS_OK && i < slab->n_rows; i++)
+    for (size_t i = 0; !status && i < slab->n_rows; i++)
         kern_record_write(records + i * op->stride, r->walk.n_vocab, &slab->scales[i]);
     return status;
 }
 
-/** Every slab; the records of one are taken to the host while the next one is computed. */
+/** Every slab. The codes of one are copied to the host while the next one is computed. */
 static enum status record_slabs(struct recording *r, struct status_why *why)
 {
     const struct codes none = {0}, *before = &none;
     enum status status = STATUS_OK;
-    for (size_t row = 0, i = 0; status == STATUS_OK && row < r->op->n_rows; row += r->slab, i++) {
+    for (size_t row = 0, i = 0; !status && row < r->op->n_rows; row += r->slab, i++) {
         struct codes *slab = &r->codes[i % CALL_SLABS];
         slab->first_row = row;
         slab->n_rows = base_min(r->op->n_rows - row, r->slab);
         status = reduce(r, slab, why);
-        if (status == STATUS_OK)
-            status = get_records(r, before, why);
-        if (status == STATUS_OK)
+        if (!status)
+            status = get_rows(r, before, why);
+        if (!status)
             status = put_scales(r, slab, why);
-        if (status == STATUS_OK)
+        if (!status)
             status = encode(r, slab, why);
         before = slab;
     }
-    return status == STATUS_OK ? get_records(r, before, why) : status;
+    return status ? status : get_rows(r, before, why);
 }
 
 static enum status allocate(struct recording *r, struct status_why *why)
@@ -249,12 +245,12 @@ enum status kern_cuda_record(struct kern_backend *b, const struct kern_record *o
     struct recording r = recording_of(kern_cuda_of(b), op);
     void *memory = NULL;
     enum status status = allocate(&r, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cuda_walk_prepare(&r.walk, &r.head, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cuda_scratch(r.cuda, &memory, divide(&r, NULL), why);
     (void)divide(&r, memory);
-    if (status == STATUS_OK)
+    if (!status)
         status = record_slabs(&r, why);
     free(r.host_sums);
     free(r.host_lowest);

@@ -1,4 +1,4 @@
-/* The operations that go through rows once: host side of k_rows.h. */
+/* The operations that go through rows once: the host's part of kernels/rows.h. */
 #include "kernels/cuda/kernels/rows.h"
 
 #include <stdlib.h>
@@ -8,17 +8,19 @@
 
 enum { EMBED_ROWS = 4096 /* gathered at a time: 16 MB of Q4_K rows of 8192 */ };
 
-enum status kern_cuda_embed(struct kern_backend *b, const struct kern_weight *table,
+enum status kern_cuda_embed(struct kern_backend *b, const struct kern_weight *matrix,
                             const int32_t *tokens, size_t n_tokens, float *x,
                             struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
     size_t most = base_min(n_tokens, EMBED_ROWS);
-    void *memory;
-    enum status status = kern_cuda_scratch(cuda, &memory, kern_cuda_rows_bytes(table, most), why);
-    for (size_t t = 0; status == STATUS_OK && t < n_tokens; t += most)
-        status = kern_cuda_rows_decode(cuda, table, tokens + t, base_min(n_tokens - t, most),
-                                       memory, x + t * table->n_cols, NULL, why);
+    void *packed;
+    enum status status = kern_cuda_scratch(cuda, &packed, kern_cuda_rows_bytes(matrix, most), why);
+    for (size_t t = 0; !status && t < n_tokens; t += most) {
+        const struct kern_cuda_single_rows rows = {
+            matrix, tokens + t, base_min(n_tokens - t, most), packed, x + t * matrix->n_cols, NULL};
+        status = kern_cuda_rows_decode(cuda, &rows, why);
+    }
     return status;
 }
 
@@ -28,27 +30,23 @@ enum status kern_cuda_rmsnorm(struct kern_backend *b, const struct kern_weight *
     struct kern_cuda *cuda = kern_cuda_of(b);
     struct kern_norm_args args = {.x = x, .y = y, .width = gain->n_cols, .eps = eps};
     enum status status = kern_cuda_vector(cuda, gain, &args.gain, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
-    return kern_cuda_run(cuda, KERN_CUDA_NORM, n_tokens, sizeof(struct kern_norm_shared), &args,
-                         why);
+    return kern_cuda_run(cuda, KERN_CUDA_NORM, n_tokens, &args, why);
 }
 
 enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
                            struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
-    void *positions;
-    size_t n_bytes = op->n_tokens * sizeof *op->positions;
-    enum status status = kern_cuda_scratch(cuda, &positions, n_bytes, why);
-    if (status == STATUS_OK)
-        status = kern_cuda_put(cuda, positions, op->positions, n_bytes, why);
-    if (status != STATUS_OK)
+    struct kern_cuda_array positions = {op->positions, op->n_tokens * sizeof *op->positions, NULL};
+    enum status status = kern_cuda_scratch_put(cuda, &positions, 1, why);
+    if (status)
         return status;
     struct kern_rope_args args = {
         .x = op->x,
-        .table = op->table,
-        .positions = positions,
+        .angles = op->table,
+        .positions = positions.to,
         .stride = op->stride,
         .n_tokens = op->n_tokens,
         .n_heads = op->n_heads,
@@ -57,15 +55,14 @@ enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
         .split_halves = op->split_halves,
     };
     size_t n_pairs = op->n_tokens * op->n_heads * op->n_pairs;
-    return kern_cuda_run(cuda, KERN_CUDA_ROPE, base_div_up(n_pairs, KERN_ROWS_ELEMS), 0, &args,
-                         why);
+    return kern_cuda_run(cuda, KERN_CUDA_ROPE, base_div_up(n_pairs, KERN_ROWS_ELEMS), &args, why);
 }
 
 enum status kern_cuda_gate(struct kern_backend *b, float *gate, const float *up, size_t n,
                            struct status_why *why)
 {
     struct kern_gate_args args = {.gate = gate, .up = up, .n = n};
-    return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_GATE, base_div_up(n, KERN_ROWS_ELEMS), 0, &args,
+    return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_GATE, base_div_up(n, KERN_ROWS_ELEMS), &args,
                          why);
 }
 
@@ -80,9 +77,9 @@ enum status kern_cuda_route(struct kern_backend *b, const float *logits, size_t 
     if (!host)
         return status_fail(why, STATUS_MEMORY, "no memory to route %zu tokens", n_tokens);
     enum status status = kern_cuda_cancelled(cuda);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cuda_get(cuda, host, logits, n * sizeof *host, why);
-    for (size_t t = 0; status == STATUS_OK && t < n_tokens; t++)
+    for (size_t t = 0; !status && t < n_tokens; t++)
         kern_scalar_route(host + t * n_experts, n_experts, n_used, experts + t * n_used,
                           shares + t * n_used);
     free(host);
@@ -94,25 +91,16 @@ static enum status move_rows(struct kern_cuda *cuda, struct kern_gather_args arg
                              const uint32_t *rows, const float *shares, size_t n_rows,
                              struct status_why *why)
 {
-    struct kern_cuda_arena arena = {0};
-    void *to_rows = NULL, *to_shares = NULL, *memory = NULL;
-    enum status status = STATUS_OK;
-    for (int pass = 0; status == STATUS_OK && pass < 2; pass++) {
-        arena = (struct kern_cuda_arena){.base = memory};
-        to_rows = kern_cuda_take(&arena, n_rows * sizeof *rows);
-        to_shares = shares ? kern_cuda_take(&arena, n_rows * sizeof *shares) : NULL;
-        if (pass == 0)
-            status = kern_cuda_scratch(cuda, &memory, arena.used, why);
-    }
-    if (status == STATUS_OK)
-        status = kern_cuda_put(cuda, to_rows, rows, n_rows * sizeof *rows, why);
-    if (status == STATUS_OK && shares)
-        status = kern_cuda_put(cuda, to_shares, shares, n_rows * sizeof *shares, why);
-    if (status != STATUS_OK)
+    struct kern_cuda_array arrays[] = {
+        {rows, n_rows * sizeof *rows, NULL},
+        {shares, shares ? n_rows * sizeof *shares : 0, NULL},
+    };
+    enum status status = kern_cuda_scratch_put(cuda, arrays, 2, why);
+    if (status)
         return status;
-    args.rows = to_rows;
-    args.shares = to_shares;
-    return kern_cuda_run(cuda, KERN_CUDA_GATHER, n_rows, 0, &args, why);
+    args.rows = arrays[0].to;
+    args.shares = shares ? arrays[1].to : NULL;
+    return kern_cuda_run(cuda, KERN_CUDA_GATHER, n_rows, &args, why);
 }
 
 enum status kern_cuda_gather(struct kern_backend *b, const float *x, size_t width,

@@ -1,8 +1,8 @@
-/* Recorded rows on their way to the device: codes of the next tile while this one is folded. */
+/* Uploads of recorded rows: the codes of the next tile, while this one is folded. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/scoring.h"
+#include "kernels/cuda/score.h"
 
 static size_t buffer_of(const struct kern_cuda_scoring *s, size_t vocab_row)
 {
@@ -24,11 +24,11 @@ enum status kern_cuda_scoring_put_scales(struct kern_cuda_scoring *s, struct sta
     const struct kern_recorded *recorded = s->op->heads[0].recorded;
     struct kern_code_scale *scales = malloc(s->chunk.n_rows * sizeof *scales);
     if (!scales)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu records", s->chunk.n_rows);
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu recorded rows", s->chunk.n_rows);
     for (size_t i = 0; i < s->chunk.n_rows; i++) {
-        const uint16_t *record = recorded->records + (s->chunk.first_row + i) * recorded->stride;
-        memcpy(&scales[i].scale, record, sizeof(float));
-        memcpy(&scales[i].floor, record + 2, sizeof(float));
+        const uint16_t *row = recorded->records + (s->chunk.first_row + i) * recorded->stride;
+        memcpy(&scales[i].scale, row, sizeof(float));
+        memcpy(&scales[i].floor, row + 2, sizeof(float));
     }
     enum status status =
         kern_cuda_put(s->cuda, s->scales, scales, s->chunk.n_rows * sizeof *scales, why);
@@ -51,9 +51,9 @@ static enum status upload_codes(struct kern_cuda_scoring *s, size_t vocab_row,
         .stride = recorded->stride * sizeof(uint16_t),
     };
     enum status status = ops->wait(s->cuda->device, KERN_CUDA_COPY, free_event(i_buffer), why);
-    if (status == STATUS_OK)
+    if (!status)
         status = ops->copy_in(s->cuda->device, KERN_CUDA_COPY, s->codes[i_buffer], &rows, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = ops->signal(s->cuda->device, KERN_CUDA_COPY, ready_event(i_buffer), why);
     return status;
 }
@@ -74,10 +74,9 @@ enum status kern_cuda_scoring_decode(struct kern_cuda_scoring *s, size_t vocab_r
     };
     size_t n_blocks = base_div_up(args.n_rows, KERN_CODES_SIDE) * base_div_up(n, KERN_CODES_SIDE);
     enum status status = ops->wait(s->cuda->device, KERN_CUDA_COMPUTE, ready_event(i_buffer), why);
-    if (status == STATUS_OK)
-        status = kern_cuda_run(s->cuda, KERN_CUDA_CODES, n_blocks, sizeof(struct kern_codes_shared),
-                               &args, why);
-    if (status == STATUS_OK)
+    if (!status)
+        status = kern_cuda_run(s->cuda, KERN_CUDA_CODES, n_blocks, &args, why);
+    if (!status)
         status = ops->signal(s->cuda->device, KERN_CUDA_COMPUTE, free_event(i_buffer), why);
     return status;
 }
@@ -92,8 +91,8 @@ enum status kern_cuda_scoring_upload_next(struct kern_cuda_scoring *s, size_t vo
 enum status kern_cuda_scoring_begin_codes(struct kern_cuda_scoring *s, struct status_why *why)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; status == STATUS_OK && i < KERN_CUDA_CODE_BUFFERS; i++)
+    for (size_t i = 0; !status && i < KERN_CUDA_CODE_BUFFERS; i++)
         status =
             s->cuda->device->ops->signal(s->cuda->device, KERN_CUDA_COMPUTE, free_event(i), why);
-    return status == STATUS_OK ? upload_codes(s, 0, why) : status;
+    return status ? status : upload_codes(s, 0, why);
 }

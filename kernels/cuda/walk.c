@@ -5,7 +5,7 @@
 
 enum { EXACT_STEP = 128 /* a multiple of the lanes of a group */ };
 
-/** Vocabulary rows of a tile, and of all, into the walk. */
+/** Set the vocabulary rows of a tile, and of all. */
 static void cut_vocabulary(struct kern_cuda_walk *walk, const struct kern_head *heads,
                            size_t n_heads)
 {
@@ -43,8 +43,7 @@ static size_t padded(const struct kern_cuda_walk *walk, size_t n_rows)
 {
     if (walk->step == 0)
         return walk->planned;
-    size_t whole_groups = base_div_up(n_rows, KERN_LANES) * KERN_LANES;
-    return base_min(base_div_up(whole_groups, walk->step) * walk->step, walk->planned);
+    return base_min(base_round_up(base_round_up(n_rows, KERN_LANES), walk->step), walk->planned);
 }
 
 size_t kern_cuda_walk_room(const struct kern_cuda_walk *walk)
@@ -64,35 +63,27 @@ void kern_cuda_walk_divide(const struct kern_cuda_walk *walk, struct kern_cuda_w
     head->logits = kern_cuda_take(arena, n_tiles * walk->tile_vocab * room * sizeof(float));
 }
 
-static enum status find_product(const struct kern_cuda_walk *walk,
-                                const struct kern_cuda_walk_head *head, size_t n,
-                                const struct kern_cuda_product **product, struct status_why *why)
+/** The product of n vocabulary rows with the rows of a walk. */
+static struct kern_cuda_product shape_of(const struct kern_cuda_walk *walk,
+                                         const struct kern_cuda_walk_head *head, size_t n)
 {
-    return kern_cuda_product_find(walk->cuda, KERN_CUDA_TOKENS_A, n, head->head->matrix->n_cols,
-                                  walk->planned, product, why);
-}
-
-/** Try the product of a tile of n vocabulary rows, and pad walks as far as it needs. */
-static enum status prepare_product(struct kern_cuda_walk *walk,
-                                   const struct kern_cuda_walk_head *head, size_t n,
-                                   struct status_why *why)
-{
-    const struct kern_cuda_product *product;
-    enum status status = find_product(walk, head, n, &product, why);
-    if (status == STATUS_OK && product->step > walk->step)
-        walk->step = product->step;
-    return status;
+    return (struct kern_cuda_product){
+        .side = KERN_CUDA_TOKENS_A,
+        .n_weights = n,
+        .n_k = head->head->matrix->n_cols,
+        .n_tokens = walk->planned,
+    };
 }
 
 enum status kern_cuda_walk_prepare(struct kern_cuda_walk *walk, struct kern_cuda_walk_head *head,
                                    struct status_why *why)
 {
-    size_t last = walk->n_vocab % walk->tile_vocab;
+    struct kern_cuda_product shape = shape_of(walk, head, walk->tile_vocab);
     enum status status = kern_cuda_vector(walk->cuda, head->head->bias, &head->bias, why);
-    if (status != STATUS_OK || !kern_cuda_uses_halves(walk->cuda))
-        return status;
-    status = prepare_product(walk, head, walk->tile_vocab, why);
-    return status == STATUS_OK && last > 0 ? prepare_product(walk, head, last, why) : status;
+    if (!status)
+        status = kern_cuda_products_prepare(walk->cuda, &shape, walk->n_vocab, why);
+    walk->step = base_max(walk->step, shape.step);
+    return status;
 }
 
 enum status kern_cuda_walk_begin(struct kern_cuda_walk *walk, struct kern_cuda_walk_head *head,
@@ -104,8 +95,11 @@ enum status kern_cuda_walk_begin(struct kern_cuda_walk *walk, struct kern_cuda_w
     head->rows = head->head->hidden + first * n_cols;
     if (!kern_cuda_uses_halves(walk->cuda))
         return STATUS_OK;
-    return kern_cuda_split(walk->cuda, head->rows, n_rows, walk->stride, n_cols,
-                           head->hidden_memory, &head->hidden, why);
+    struct kern_cuda_split_tokens split = {
+        .x = head->rows, .n_tokens = n_rows, .n_padded = walk->stride, .n_cols = n_cols};
+    enum status status = kern_cuda_split(walk->cuda, &split, head->hidden_memory, why);
+    head->hidden = split.operand;
+    return status;
 }
 
 static enum status multiply_exact(const struct kern_cuda_walk *walk,
@@ -124,10 +118,7 @@ static enum status multiply_exact(const struct kern_cuda_walk *walk,
         .bias_b = head->bias ? head->bias + row : NULL,
         .scale = head->head->matrix->scale,
     };
-    size_t n_blocks =
-        base_div_up(args.n_a, KERN_EXACT_SIDE) * base_div_up(args.n_b, KERN_EXACT_SIDE);
-    return kern_cuda_run(walk->cuda, KERN_CUDA_EXACT, n_blocks, sizeof(struct kern_exact_shared),
-                         &args, why);
+    return kern_cuda_exact(walk->cuda, &args, why);
 }
 
 static enum status multiply_halves(const struct kern_cuda_walk *walk,
@@ -135,12 +126,12 @@ static enum status multiply_halves(const struct kern_cuda_walk *walk,
                                    const struct kern_cuda_operand *weights, float *logits,
                                    struct status_why *why)
 {
-    const struct kern_cuda_product *product;
-    enum status status = find_product(walk, head, n, &product, why);
-    if (status == STATUS_OK)
+    const struct kern_cuda_product shape = shape_of(walk, head, n), *product;
+    enum status status = kern_cuda_product_find(walk->cuda, &shape, &product, why);
+    if (!status)
         status = kern_cuda_multiply(walk->cuda, product, &weights->halves, &head->hidden.halves,
                                     walk->stride, logits, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     struct kern_finish_args args = {
         .sums = logits,
@@ -154,8 +145,7 @@ static enum status multiply_halves(const struct kern_cuda_walk *walk,
         .bias_b = head->bias ? head->bias + row : NULL,
         .scale = head->head->matrix->scale,
     };
-    return kern_cuda_run(walk->cuda, KERN_CUDA_FINISH, base_div_up(args.n_a, KERN_FINISH_ELEMS) * n,
-                         0, &args, why);
+    return kern_cuda_finish(walk->cuda, &args, why);
 }
 
 enum status kern_cuda_walk_multiply(const struct kern_cuda_walk *walk,
@@ -165,7 +155,7 @@ enum status kern_cuda_walk_multiply(const struct kern_cuda_walk *walk,
     struct kern_cuda_operand weights;
     enum status status =
         kern_cuda_operand_get(walk->cuda, head->head->matrix, row, n, head->weights, &weights, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     return kern_cuda_uses_halves(walk->cuda)
                ? multiply_halves(walk, head, row, n, &weights, logits, why)

@@ -1,6 +1,6 @@
 /**
- * Walking the vocabulary with some hidden rows: what scoring and recording share. A head's logits
- * come a tile of vocabulary rows at a time, [vocabulary][rows], finished (scaled, with bias).
+ * The walk over the vocabulary with some hidden rows, which scoring and recording share. A head's
+ * logits are computed a tile of vocabulary rows at a time, [vocabulary][rows], with scale and bias.
  */
 #ifndef KERNELS_CUDA_WALK_H
 #define KERNELS_CUDA_WALK_H
@@ -17,8 +17,8 @@ struct kern_cuda_walk_head {
     const struct kern_head *head;
     const float *bias; /* device, or NULL */
     void *hidden_memory;
-    struct kern_cuda_operand hidden; /* of the rows at hand, from split */
-    const float *rows;               /* device: the rows at hand as floats */
+    struct kern_cuda_operand hidden; /* of the current rows, from split */
+    const float *rows;               /* device: the current rows as floats */
     void *weights;                   /* memory for an operand of a tile */
     float *logits;                   /* [tile_vocab, stride], in room for more */
 };
@@ -29,8 +29,8 @@ struct kern_cuda_walk {
     size_t planned;  /* rows that products of halves are planned for */
     size_t step;     /* walks are padded to a multiple; 0: to `planned`, nothing is known yet */
     size_t n_vocab, tile_vocab;
-    size_t n_rows; /* at hand */
-    size_t stride; /* of the logits at hand: n_rows, padded */
+    size_t n_rows; /* current ones */
+    size_t stride; /* of the current logits: n_rows, padded */
 };
 
 /**
@@ -48,13 +48,13 @@ void kern_cuda_walk_divide(const struct kern_cuda_walk *walk, struct kern_cuda_w
                            size_t n_tiles, struct kern_cuda_arena *arena);
 
 /**
- * What may use scratch memory: bias, products. Of every head, before the arena is made: what the
- * products need decides how far walks are padded.
+ * What may use scratch memory: bias, trials of products. Call it for every head before the arena
+ * is made. It also decides how far walks are padded.
  */
 enum status kern_cuda_walk_prepare(struct kern_cuda_walk *walk, struct kern_cuda_walk_head *head,
                                    struct status_why *why);
 
-/** Rows first .. first + n_rows - 1 of the head's hidden rows are at hand now. */
+/** Rows first .. first + n_rows - 1 of the head's hidden rows become the current ones. */
 enum status kern_cuda_walk_begin(struct kern_cuda_walk *walk, struct kern_cuda_walk_head *head,
                                  size_t first, size_t n_rows, struct status_why *why);
 

@@ -7,34 +7,11 @@
 #include <cuda_runtime.h>
 
 #include "gguf/type.h"
-#include "kernels/quant/bf16.h"
-#include "kernels/quant/f16.h"
-#include "kernels/quant/f32.h"
-#include "kernels/quant/iq1_m.h"
-#include "kernels/quant/iq1_s.h"
-#include "kernels/quant/iq2_s.h"
-#include "kernels/quant/iq2_xs.h"
-#include "kernels/quant/iq2_xxs.h"
-#include "kernels/quant/iq3_s.h"
-#include "kernels/quant/iq3_xxs.h"
-#include "kernels/quant/iq4_nl.h"
-#include "kernels/quant/iq4_xs.h"
-#include "kernels/quant/mxfp4.h"
-#include "kernels/quant/nvfp4.h"
-#include "kernels/quant/q1_0.h"
-#include "kernels/quant/q2_0.h"
-#include "kernels/quant/q2_k.h"
-#include "kernels/quant/q3_k.h"
-#include "kernels/quant/q4_0.h"
-#include "kernels/quant/q4_1.h"
-#include "kernels/quant/q4_k.h"
-#include "kernels/quant/q5_0.h"
-#include "kernels/quant/q5_1.h"
-#include "kernels/quant/q5_k.h"
-#include "kernels/quant/q6_k.h"
-#include "kernels/quant/q8_0.h"
-#include "kernels/quant/tq1_0.h"
-#include "kernels/quant/tq2_0.h"
+#include "kernels/cuda/kernels/formats.h"
+
+#define DECODE_ROW(id, name, unit)                                                                 \
+    case GGUF_TYPE_##id:                                                                           \
+        return kern_##name##_row(blocks, y, n);
 
 namespace
 {
@@ -42,62 +19,8 @@ namespace
 __device__ void decode_row(int type, const void *blocks, float *y, size_t n)
 {
     switch (type) {
-    case GGUF_TYPE_F32:
-        return kern_f32_row(blocks, y, n);
-    case GGUF_TYPE_F16:
-        return kern_f16_row(blocks, y, n);
-    case GGUF_TYPE_BF16:
-        return kern_bf16_row(blocks, y, n);
-    case GGUF_TYPE_Q4_0:
-        return kern_q4_0_row(blocks, y, n);
-    case GGUF_TYPE_Q4_1:
-        return kern_q4_1_row(blocks, y, n);
-    case GGUF_TYPE_Q5_0:
-        return kern_q5_0_row(blocks, y, n);
-    case GGUF_TYPE_Q5_1:
-        return kern_q5_1_row(blocks, y, n);
-    case GGUF_TYPE_Q8_0:
-        return kern_q8_0_row(blocks, y, n);
-    case GGUF_TYPE_Q2_K:
-        return kern_q2_k_row(blocks, y, n);
-    case GGUF_TYPE_Q3_K:
-        return kern_q3_k_row(blocks, y, n);
-    case GGUF_TYPE_Q4_K:
-        return kern_q4_k_row(blocks, y, n);
-    case GGUF_TYPE_Q5_K:
-        return kern_q5_k_row(blocks, y, n);
-    case GGUF_TYPE_Q6_K:
-        return kern_q6_k_row(blocks, y, n);
-    case GGUF_TYPE_IQ2_XXS:
-        return kern_iq2_xxs_row(blocks, y, n);
-    case GGUF_TYPE_IQ2_XS:
-        return kern_iq2_xs_row(blocks, y, n);
-    case GGUF_TYPE_IQ3_XXS:
-        return kern_iq3_xxs_row(blocks, y, n);
-    case GGUF_TYPE_IQ1_S:
-        return kern_iq1_s_row(blocks, y, n);
-    case GGUF_TYPE_IQ4_NL:
-        return kern_iq4_nl_row(blocks, y, n);
-    case GGUF_TYPE_IQ3_S:
-        return kern_iq3_s_row(blocks, y, n);
-    case GGUF_TYPE_IQ2_S:
-        return kern_iq2_s_row(blocks, y, n);
-    case GGUF_TYPE_IQ4_XS:
-        return kern_iq4_xs_row(blocks, y, n);
-    case GGUF_TYPE_IQ1_M:
-        return kern_iq1_m_row(blocks, y, n);
-    case GGUF_TYPE_TQ1_0:
-        return kern_tq1_0_row(blocks, y, n);
-    case GGUF_TYPE_TQ2_0:
-        return kern_tq2_0_row(blocks, y, n);
-    case GGUF_TYPE_MXFP4:
-        return kern_mxfp4_row(blocks, y, n);
-    case GGUF_TYPE_NVFP4:
-        return kern_nvfp4_row(blocks, y, n);
-    case GGUF_TYPE_Q1_0:
-        return kern_q1_0_row(blocks, y, n);
-    case GGUF_TYPE_Q2_0:
-        return kern_q2_0_row(blocks, y, n);
+        KERN_DECODE_FLOATS(DECODE_ROW)
+        KERN_DECODE_BLOCKS(DECODE_ROW)
     }
 }
 

@@ -137,7 +137,7 @@ static void test_heads(void **state)
     }
 }
 
-/** Rows of more columns than a kernel has at hand at a time, in several widths. */
+/** Rows of more columns than a kernel holds at a time, in several widths. */
 static void test_wide_rows(void **state)
 {
     (void)state;

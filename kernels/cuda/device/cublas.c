@@ -134,7 +134,7 @@ enum status kern_cublas_open(struct kern_cublas **out, struct status_why *why)
     cublasStatus_t code = blas->f.create(&blas->handle);
     enum status status =
         code == CUBLAS_STATUS_SUCCESS ? make_desc(blas, why) : failed(blas, code, "starting", why);
-    if (status != STATUS_OK) {
+    if (status) {
         kern_cublas_close(blas);
         return status;
     }
@@ -199,7 +199,7 @@ static enum status make_plan(const struct kern_cublas *blas, struct plan *plan,
 {
     struct layouts l;
     enum status status = layouts_open(blas, &l, plan->n_a, plan->n_b, plan->n_k, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     cublasLtMatmulPreference_t preference = NULL;
     cublasLtMatmulHeuristicResult_t results[CANDIDATES];
@@ -253,7 +253,7 @@ static enum status find(struct kern_cublas *blas, const struct kern_cuda_gemm *g
     struct plan *new = &blas->plans[blas->n_plans];
     *new = (struct plan){.n_a = gemm->plan_a, .n_b = gemm->plan_b, .n_k = gemm->n_k};
     enum status status = make_plan(blas, new, why);
-    blas->n_plans += status == STATUS_OK;
+    blas->n_plans += !status;
     *plan = new;
     return status;
 }
@@ -264,13 +264,13 @@ enum status kern_cublas_multiply(struct kern_cublas *blas, const struct kern_cud
     const struct plan *plan = NULL;
     struct layouts l;
     enum status status = find(blas, gemm, &plan, why);
-    if (status == STATUS_OK && gemm->algorithm >= plan->n_algorithms)
+    if (!status && gemm->algorithm >= plan->n_algorithms)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "cuBLASLt has %zu algorithms of %zu x %zu x %zu", plan->n_algorithms,
                            plan->n_a, plan->n_b, plan->n_k);
-    if (status == STATUS_OK)
+    if (!status)
         status = layouts_open(blas, &l, gemm->n_a, gemm->n_b, gemm->n_k, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     const cublasLtMatmulAlgo_t *algo = &plan->algorithms[gemm->algorithm];
     cublasLtMatmulHeuristicResult_t checked;

@@ -57,7 +57,7 @@ static enum status device_memory(struct kern_cuda_device *device, size_t *free_b
 {
     const struct device *d = of(device);
     enum status status = select_device(d, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check(d, cudaMemGetInfo(free_bytes, total_bytes), "asking for its memory", why);
     return status;
 }
@@ -68,7 +68,7 @@ static enum status device_alloc(struct kern_cuda_device *device, void **out, siz
     const struct device *d = of(device);
     *out = NULL;
     enum status status = select_device(d, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     cudaError_t code = cudaMalloc(out, n_bytes);
     if (code != cudaErrorMemoryAllocation)
@@ -77,7 +77,7 @@ static enum status device_alloc(struct kern_cuda_device *device, void **out, siz
     *out = NULL;
     size_t free_bytes = 0, total_bytes = 0;
     status = device_memory(device, &free_bytes, &total_bytes, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     return status_fail(why, STATUS_MEMORY,
                        "CUDA device %d: no memory for %zu bytes, %zu of %zu are free; a smaller "
@@ -104,11 +104,11 @@ static enum status device_copy_in(struct kern_cuda_device *device, enum kern_cud
     struct staging *s = &d->staging[stream];
     enum status status = select_device(d, why);
     size_t n_bytes = kern_cuda_rows_total(rows);
-    for (size_t done = 0; status == STATUS_OK && done < n_bytes; done += PINNED_BYTES) {
+    for (size_t done = 0; !status && done < n_bytes; done += PINNED_BYTES) {
         size_t left = n_bytes - done, n = left < PINNED_BYTES ? left : PINNED_BYTES;
         size_t i = s->next++ % N_PINNED;
         status = check(d, cudaEventSynchronize(s->used[i]), "an earlier operation", why);
-        if (status != STATUS_OK)
+        if (status)
             return status;
         kern_cuda_rows_gather(d->pool, rows, done, n, s->memory[i]);
         cudaError_t code = cudaMemcpyAsync((char *)to + done, s->memory[i], n,
@@ -162,7 +162,7 @@ static enum status device_copy_out(struct kern_cuda_device *device, enum kern_cu
     enum status status = select_device(d, why);
     cudaError_t code = cudaSuccess;
     size_t n_begun = 0, n_ended = 0, n_pieces = (n_bytes + PINNED_BYTES - 1) / PINNED_BYTES;
-    while (status == STATUS_OK && code == cudaSuccess && n_ended < n_pieces) {
+    while (!status && code == cudaSuccess && n_ended < n_pieces) {
         if (n_begun < n_pieces && n_begun < n_ended + N_PINNED) {
             size_t done = n_begun * PINNED_BYTES, left = n_bytes - done;
             struct piece *piece = &pieces[n_begun++ % N_PINNED];
@@ -174,8 +174,7 @@ static enum status device_copy_out(struct kern_cuda_device *device, enum kern_cu
             code = piece_end(d, stream, &pieces[n_ended++ % N_PINNED]);
         }
     }
-    return status == STATUS_OK ? check(d, code, "an earlier operation, or copying from it", why)
-                               : status;
+    return status ? status : check(d, code, "an earlier operation, or copying from it", why);
 }
 
 static enum status device_clear(struct kern_cuda_device *device, void *to, int byte, size_t n_bytes,
@@ -183,7 +182,7 @@ static enum status device_clear(struct kern_cuda_device *device, void *to, int b
 {
     struct device *d = of(device);
     enum status status = select_device(d, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check(d, cudaMemsetAsync(to, byte, n_bytes, d->streams[KERN_CUDA_COMPUTE]),
                        "clearing", why);
     return status;
@@ -195,7 +194,7 @@ static enum status device_launch(struct kern_cuda_device *device,
     struct device *d = of(device);
     const struct kern_cuda_kernel_info *info = kern_cuda_kernel_info(launch->kernel);
     enum status status = select_device(d, why);
-    if (status != STATUS_OK || launch->n_blocks == 0)
+    if (status || launch->n_blocks == 0)
         return status;
     if (launch->n_blocks > INT32_MAX)
         return status_fail(why, STATUS_DEVICE,
@@ -225,9 +224,9 @@ static enum status device_gemm(struct kern_cuda_device *device, const struct ker
 {
     struct device *d = of(device);
     enum status status = select_device(d, why);
-    if (status == STATUS_OK && !d->blas)
+    if (!status && !d->blas)
         status = kern_cublas_open(&d->blas, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cublas_multiply(d->blas, gemm, d->streams[KERN_CUDA_COMPUTE], why);
     return status;
 }
@@ -238,11 +237,11 @@ static enum status device_signal(struct kern_cuda_device *device, enum kern_cuda
     struct device *d = of(device);
     enum status status = select_device(d, why);
     cudaError_t code = cudaSuccess;
-    if (status == STATUS_OK && !d->events[event])
+    if (!status && !d->events[event])
         code = cudaEventCreateWithFlags(&d->events[event], cudaEventDisableTiming);
-    if (status == STATUS_OK && code == cudaSuccess)
+    if (!status && code == cudaSuccess)
         code = cudaEventRecord(d->events[event], d->streams[stream]);
-    return status == STATUS_OK ? check(d, code, "recording an event", why) : status;
+    return status ? status : check(d, code, "recording an event", why);
 }
 
 static enum status device_wait(struct kern_cuda_device *device, enum kern_cuda_stream stream,
@@ -250,7 +249,7 @@ static enum status device_wait(struct kern_cuda_device *device, enum kern_cuda_s
 {
     struct device *d = of(device);
     enum status status = select_device(d, why);
-    if (status != STATUS_OK || !d->events[event])
+    if (status || !d->events[event])
         return status;
     return check(d, cudaStreamWaitEvent(d->streams[stream], d->events[event], 0),
                  "waiting for an event", why);
@@ -262,11 +261,11 @@ static enum status device_mark(struct kern_cuda_device *device, unsigned mark,
     struct device *d = of(device);
     enum status status = select_device(d, why);
     cudaError_t code = cudaSuccess;
-    if (status == STATUS_OK && !d->marks[mark])
+    if (!status && !d->marks[mark])
         code = cudaEventCreate(&d->marks[mark]);
-    if (status == STATUS_OK && code == cudaSuccess)
+    if (!status && code == cudaSuccess)
         code = cudaEventRecord(d->marks[mark], d->streams[KERN_CUDA_COMPUTE]);
-    return status == STATUS_OK ? check(d, code, "noting the time", why) : status;
+    return status ? status : check(d, code, "noting the time", why);
 }
 
 static enum status device_elapsed(struct kern_cuda_device *device, unsigned from, unsigned to,
@@ -275,7 +274,7 @@ static enum status device_elapsed(struct kern_cuda_device *device, unsigned from
     struct device *d = of(device);
     float milliseconds = 0.0f;
     enum status status = select_device(d, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     cudaError_t code = cudaEventSynchronize(d->marks[to]);
     if (code == cudaSuccess)
@@ -372,20 +371,20 @@ static enum status describe(struct device *d, struct status_why *why)
 static enum status start(struct device *d, struct status_why *why)
 {
     enum status status = select_device(d, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = describe(d, why);
     cudaError_t code = cudaSuccess;
-    for (size_t i = 0; status == STATUS_OK && code == cudaSuccess && i < KERN_CUDA_N_STREAMS; i++) {
+    for (size_t i = 0; !status && code == cudaSuccess && i < KERN_CUDA_N_STREAMS; i++) {
         code = cudaStreamCreateWithFlags(&d->streams[i], cudaStreamNonBlocking);
         if (code == cudaSuccess)
             code = staging_open(&d->staging[i]);
     }
-    if (status == STATUS_OK)
+    if (!status)
         status = check(d, code, "starting", why);
     unsigned n_threads = base_pool_processors();
     if (n_threads > KERN_CUDA_STAGING_THREADS)
         n_threads = KERN_CUDA_STAGING_THREADS;
-    return status == STATUS_OK ? base_pool_open(&d->pool, n_threads, why) : status;
+    return status ? status : base_pool_open(&d->pool, n_threads, why);
 }
 
 enum status kern_cuda_device_open(struct kern_cuda_device **out, unsigned index,
@@ -410,7 +409,7 @@ enum status kern_cuda_device_open(struct kern_cuda_device **out, unsigned index,
     d->base.ops = &device_ops;
     d->index = (int)index;
     enum status status = start(d, why);
-    if (status != STATUS_OK) {
+    if (status) {
         device_close(&d->base);
         return status;
     }

@@ -1,11 +1,12 @@
 /**
  * What the CUDA backend needs of a device: memory, copies, launches, one library product, and the
- * order between two streams. A real device is device.c; tests have one made of the host's memory
+ * order between two streams. A real device is device.c. Tests have one made of the host's memory
  * (tests/harness/host_device.h), on which every kernel runs as C.
  *
- * Work is queued on two streams. COMPUTE runs launches, products and copies in order; COPY runs
- * large copies beside it, which are waited for through events. Nothing is done when a call returns,
- * except where that is said; a failure may therefore be reported by a later call.
+ * Work is queued on two streams. COMPUTE runs launches, products and copies in order. COPY runs
+ * large copies beside it, which are waited for through events. When a call returns, its work is
+ * queued and need not be done, except where that is said. So a failure may be reported by a later
+ * call.
  */
 #ifndef KERNELS_CUDA_DEVICE_DEVICE_H
 #define KERNELS_CUDA_DEVICE_DEVICE_H
@@ -16,40 +17,17 @@
 
 #include "base/status.h"
 #include "gguf/type.h"
+#include "kernels/cuda/kernels/list.h"
 
 enum kern_cuda_stream { KERN_CUDA_COMPUTE, KERN_CUDA_COPY, KERN_CUDA_N_STREAMS };
 
 /** Events are numbers below this; each can be signalled again and again. So are marks. */
 enum { KERN_CUDA_MAX_EVENTS = 256, KERN_CUDA_MAX_MARKS = 1024 };
 
-/** The kernels; k_*.h have their arguments. */
-enum kern_cuda_kernel {
-    KERN_CUDA_DECODE,
-    KERN_CUDA_NORM,
-    KERN_CUDA_ROPE,
-    KERN_CUDA_GATE,
-    KERN_CUDA_GATHER,
-    KERN_CUDA_SPLIT,
-    KERN_CUDA_FINISH,
-    KERN_CUDA_EXACT,
-    KERN_CUDA_FILL,
-    KERN_CUDA_DIGEST,
-    KERN_CUDA_ATTENTION,
-    KERN_CUDA_FLASH2_64, /* attention on tensor cores: parts, elements of a head at most */
-    KERN_CUDA_FLASH2_128,
-    KERN_CUDA_FLASH2_256,
-    KERN_CUDA_FLASH3_64,
-    KERN_CUDA_FLASH3_128,
-    KERN_CUDA_FLASH3_256,
-    KERN_CUDA_FOLD,
-    KERN_CUDA_PAIR,
-    KERN_CUDA_JS,
-    KERN_CUDA_TARGET,
-    KERN_CUDA_TAKE,
-    KERN_CUDA_CODES,
-    KERN_CUDA_LOWEST,
-    KERN_CUDA_N_KERNELS
-};
+#define KERN_CUDA_NUMBER(id, ...) KERN_CUDA_##id,
+
+/** The kernels. Flash is attention on tensor cores: parts of a number, most elements of a head. */
+enum kern_cuda_kernel { KERN_CUDA_KERNELS(KERN_CUDA_NUMBER, KERN_CUDA_NUMBER) KERN_CUDA_N_KERNELS };
 
 struct kern_cuda_launch {
     enum kern_cuda_kernel kernel;
@@ -64,9 +42,9 @@ enum { KERN_CUDA_MAX_ALGORITHMS = 8 };
 
 /**
  * c[j][i] = sum_k a[i][k] b[j][k] (+ c[j][i]), halves in, float32 sums. The library proposes
- * algorithms for a product of plan_a by plan_b rows, of which those count that never split k;
- * with fewer rows the same algorithm serves. STATUS_UNSUPPORTED if it does not, or if there are
- * not so many.
+ * algorithms for a product of plan_a by plan_b rows. Only those that never split k are numbered.
+ * The same algorithm is used for fewer rows. STATUS_UNSUPPORTED if it does not take them, or if
+ * there are not so many algorithms.
  */
 struct kern_cuda_gemm {
     const uint16_t *a, *b; /* [n_a, n_k], [n_b, n_k] */

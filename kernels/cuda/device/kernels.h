@@ -1,4 +1,4 @@
-/** The list of kernels: what a device must know of each to launch it. */
+/** What a device must know of each kernel to launch it; kernels/list.h names them. */
 #ifndef KERNELS_CUDA_DEVICE_KERNELS_H
 #define KERNELS_CUDA_DEVICE_KERNELS_H
 
@@ -8,6 +8,7 @@ struct kern_cuda_kernel_info {
     const char *name;
     unsigned n_threads; /* of a block */
     size_t args_bytes;
+    size_t shared_bytes; /* of a block; 0: none, or the launch says how many */
 };
 
 /** Static storage. */

@@ -1,7 +1,7 @@
 /**
- * Rows of host memory on their way to a device: gathered by several threads, so that the host's
- * memory is read as fast as a device takes it. One thread copies 5 to 10 GB/s, from a mapping that
- * was not touched before less; a device takes 25 to 60.
+ * Gathering rows of host memory for a device, by several threads, so that the host's memory is
+ * read as fast as a device takes it. One thread copies 5 to 10 GB/s, and less from a mapping that
+ * was not touched before. A device takes 25 to 60.
  */
 #ifndef KERNELS_CUDA_DEVICE_STAGING_H
 #define KERNELS_CUDA_DEVICE_STAGING_H

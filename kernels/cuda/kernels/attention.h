@@ -1,5 +1,5 @@
 /**
- * Causal attention in flash style: a block of threads takes KERN_ATTENTION_QUERIES queries of one
+ * Causal attention in flash style. A block of threads takes KERN_ATTENTION_QUERIES queries of one
  * span under one head and walks their keys KERN_KEY_BLOCK at a time: scores, online softmax,
  * values. Scores never leave the chip.
  *
@@ -9,9 +9,9 @@
  * blocks of a span read the same ones). At 512 tokens of context it is bound by arithmetic.
  *
  * Every output is the CPU's chain (kernels/cpu/attention/attention.c, softmax.c): scores along d,
- * the sum along the keys of a block, values along the keys; so the bits are the CPU's. As there, a
- * value that a query must not see is multiplied by 0, and where that shows (a result that is not
- * finite) the walk is repeated without the products that are masked.
+ * the sum along the keys of a block, values along the keys. So the bits are the CPU's. As there, a
+ * value that a query must not see is multiplied by 0. Where a result is not finite, the walk is
+ * repeated without the products that are masked.
  */
 #ifndef KERNELS_CUDA_KERNELS_ATTENTION_H
 #define KERNELS_CUDA_KERNELS_ATTENTION_H

@@ -1,6 +1,6 @@
 /**
- * What the attention kernels have in common: what they are asked for, and which keys a block's
- * queries see. k_attention.h has the one in float32, k_flash.h the one on tensor cores.
+ * What the attention kernels have in common: their arguments, and which keys a block's queries see.
+ * attention.h has the one in float32, flash.h the one on tensor cores.
  */
 #ifndef KERNELS_CUDA_KERNELS_ATTENTION_VIEW_H
 #define KERNELS_CUDA_KERNELS_ATTENTION_VIEW_H
@@ -66,8 +66,9 @@ KERN_INLINE size_t kern_attention_query_offset(const struct kern_attention_view 
 }
 
 /**
- * What block `block` of a grid is to do, where a task has up to n_queries queries and keys come
- * n_keys at a time: from a multiple of that, so that a query's sums do not depend on the others.
+ * The work of block `block` of a grid, where a task has up to n_queries queries and keys come
+ * n_keys at a time. They begin at a multiple of that, so that a query's sums do not depend on the
+ * others.
  */
 KERN_INLINE struct kern_attention_view kern_attention_view_of(const struct kern_attention_args *a,
                                                               size_t block, size_t n_queries,

@@ -1,46 +1,19 @@
 /**
  * Decode packed weights to floats or scaled halves.
  *
- * A block of threads takes KERN_DECODE_ELEMS elements: their bytes come to shared memory in
- * 16-byte loads, each thread decodes 32 of them with the format's own function, and they leave in
- * coalesced stores. Per element it must move the format's bytes (0.56 for Q4_K) and write 4, 2 or
- * 4 bytes (float, half, two halves); TO_MAX writes next to nothing. Arithmetic: a few operations
- * per element, never the limit but for the codebooks of IQ2 and IQ3.
+ * A block of threads takes KERN_DECODE_ELEMS elements. Their bytes come to shared memory in 16-byte
+ * loads. Each thread decodes 32 of them with the format's own function, and they leave in coalesced
+ * stores. Per element it must move the format's bytes (0.56 for Q4_K) and write 4, 2 or 4 bytes
+ * (float, half, two halves). TO_MAX writes next to nothing. Arithmetic is a few operations per
+ * element, and is the limit for the codebooks of IQ2 and IQ3 only.
  */
 #ifndef KERNELS_CUDA_KERNELS_DECODE_H
 #define KERNELS_CUDA_KERNELS_DECODE_H
 
 #include "gguf/type.h"
+#include "kernels/cuda/kernels/formats.h"
 #include "kernels/cuda/kernels/half.h"
 #include "kernels/cuda/kernels/thread.h"
-#include "kernels/quant/bf16.h"
-#include "kernels/quant/f16.h"
-#include "kernels/quant/f32.h"
-#include "kernels/quant/iq1_m.h"
-#include "kernels/quant/iq1_s.h"
-#include "kernels/quant/iq2_s.h"
-#include "kernels/quant/iq2_xs.h"
-#include "kernels/quant/iq2_xxs.h"
-#include "kernels/quant/iq3_s.h"
-#include "kernels/quant/iq3_xxs.h"
-#include "kernels/quant/iq4_nl.h"
-#include "kernels/quant/iq4_xs.h"
-#include "kernels/quant/mxfp4.h"
-#include "kernels/quant/nvfp4.h"
-#include "kernels/quant/q1_0.h"
-#include "kernels/quant/q2_0.h"
-#include "kernels/quant/q2_k.h"
-#include "kernels/quant/q3_k.h"
-#include "kernels/quant/q4_0.h"
-#include "kernels/quant/q4_1.h"
-#include "kernels/quant/q4_k.h"
-#include "kernels/quant/q5_0.h"
-#include "kernels/quant/q5_1.h"
-#include "kernels/quant/q5_k.h"
-#include "kernels/quant/q6_k.h"
-#include "kernels/quant/q8_0.h"
-#include "kernels/quant/tq1_0.h"
-#include "kernels/quant/tq2_0.h"
 
 enum {
     KERN_DECODE_THREADS = 128,
@@ -80,121 +53,25 @@ KERN_INLINE uint8_t *kern_decode_bytes(void *shared)
     return (uint8_t *)(kern_decode_floats(shared) + KERN_DECODE_THREADS * KERN_DECODE_PITCH);
 }
 
-/** Decode n elements (up to 32) from element `first` of the chunk on; a whole group but for floats.
- */
+#define KERN_DECODE_ELEMENTS(id, name, n_bytes)                                                    \
+    case GGUF_TYPE_##id:                                                                           \
+        kern_##name##_row(bytes + n_bytes * first, y, n);                                          \
+        return;
+
+#define KERN_DECODE_BLOCK(id, name, n_elems)                                                       \
+    case GGUF_TYPE_##id:                                                                           \
+        kern_##name##_group((const struct kern_block_##name *)(const void *)bytes +                \
+                                first / n_elems,                                                   \
+                            first % n_elems / 32, y);                                              \
+        return;
+
+/** Decode n elements, up to 32, from element `first` of the chunk on. Blocks have whole groups. */
 KERN_INLINE void kern_decode_group(enum gguf_type type, const uint8_t *bytes, unsigned first,
                                    unsigned n, float *y)
 {
     switch (type) {
-    case GGUF_TYPE_F32:
-        kern_f32_row(bytes + 4 * first, y, n);
-        return;
-    case GGUF_TYPE_F16:
-        kern_f16_row(bytes + 2 * first, y, n);
-        return;
-    case GGUF_TYPE_BF16:
-        kern_bf16_row(bytes + 2 * first, y, n);
-        return;
-    case GGUF_TYPE_Q4_0:
-        kern_q4_0_group((const struct kern_block_q4_0 *)(const void *)bytes + first / 32,
-                        first % 32 / 32, y);
-        return;
-    case GGUF_TYPE_Q4_1:
-        kern_q4_1_group((const struct kern_block_q4_1 *)(const void *)bytes + first / 32,
-                        first % 32 / 32, y);
-        return;
-    case GGUF_TYPE_Q5_0:
-        kern_q5_0_group((const struct kern_block_q5_0 *)(const void *)bytes + first / 32,
-                        first % 32 / 32, y);
-        return;
-    case GGUF_TYPE_Q5_1:
-        kern_q5_1_group((const struct kern_block_q5_1 *)(const void *)bytes + first / 32,
-                        first % 32 / 32, y);
-        return;
-    case GGUF_TYPE_Q8_0:
-        kern_q8_0_group((const struct kern_block_q8_0 *)(const void *)bytes + first / 32,
-                        first % 32 / 32, y);
-        return;
-    case GGUF_TYPE_Q2_K:
-        kern_q2_k_group((const struct kern_block_q2_k *)(const void *)bytes + first / 256,
-                        first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_Q3_K:
-        kern_q3_k_group((const struct kern_block_q3_k *)(const void *)bytes + first / 256,
-                        first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_Q4_K:
-        kern_q4_k_group((const struct kern_block_q4_k *)(const void *)bytes + first / 256,
-                        first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_Q5_K:
-        kern_q5_k_group((const struct kern_block_q5_k *)(const void *)bytes + first / 256,
-                        first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_Q6_K:
-        kern_q6_k_group((const struct kern_block_q6_k *)(const void *)bytes + first / 256,
-                        first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_IQ2_XXS:
-        kern_iq2_xxs_group((const struct kern_block_iq2_xxs *)(const void *)bytes + first / 256,
-                           first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_IQ2_XS:
-        kern_iq2_xs_group((const struct kern_block_iq2_xs *)(const void *)bytes + first / 256,
-                          first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_IQ3_XXS:
-        kern_iq3_xxs_group((const struct kern_block_iq3_xxs *)(const void *)bytes + first / 256,
-                           first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_IQ1_S:
-        kern_iq1_s_group((const struct kern_block_iq1_s *)(const void *)bytes + first / 256,
-                         first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_IQ4_NL:
-        kern_iq4_nl_group((const struct kern_block_iq4_nl *)(const void *)bytes + first / 32,
-                          first % 32 / 32, y);
-        return;
-    case GGUF_TYPE_IQ3_S:
-        kern_iq3_s_group((const struct kern_block_iq3_s *)(const void *)bytes + first / 256,
-                         first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_IQ2_S:
-        kern_iq2_s_group((const struct kern_block_iq2_s *)(const void *)bytes + first / 256,
-                         first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_IQ4_XS:
-        kern_iq4_xs_group((const struct kern_block_iq4_xs *)(const void *)bytes + first / 256,
-                          first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_IQ1_M:
-        kern_iq1_m_group((const struct kern_block_iq1_m *)(const void *)bytes + first / 256,
-                         first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_TQ1_0:
-        kern_tq1_0_group((const struct kern_block_tq1_0 *)(const void *)bytes + first / 256,
-                         first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_TQ2_0:
-        kern_tq2_0_group((const struct kern_block_tq2_0 *)(const void *)bytes + first / 256,
-                         first % 256 / 32, y);
-        return;
-    case GGUF_TYPE_MXFP4:
-        kern_mxfp4_group((const struct kern_block_mxfp4 *)(const void *)bytes + first / 32,
-                         first % 32 / 32, y);
-        return;
-    case GGUF_TYPE_NVFP4:
-        kern_nvfp4_group((const struct kern_block_nvfp4 *)(const void *)bytes + first / 64,
-                         first % 64 / 32, y);
-        return;
-    case GGUF_TYPE_Q1_0:
-        kern_q1_0_group((const struct kern_block_q1_0 *)(const void *)bytes + first / 128,
-                        first % 128 / 32, y);
-        return;
-    case GGUF_TYPE_Q2_0:
-        kern_q2_0_group((const struct kern_block_q2_0 *)(const void *)bytes + first / 64,
-                        first % 64 / 32, y);
-        return;
+        KERN_DECODE_FLOATS(KERN_DECODE_ELEMENTS)
+        KERN_DECODE_BLOCKS(KERN_DECODE_BLOCK)
     case GGUF_TYPE_LIMIT:
         return;
     }
@@ -232,8 +109,8 @@ KERN_INLINE void kern_decode_raise(const struct kern_decode_args *a, size_t elem
     }
 }
 
-/** Where a chunk begins in the matrix; its columns stay below 2^31 + KERN_DECODE_ELEMS. */
-struct kern_decode_place {
+/** Where a chunk begins in the matrix. Its columns stay below 2^31 + KERN_DECODE_ELEMS. */
+struct kern_decode_start {
     size_t element, row;
     uint32_t col, n_cols;
 };
@@ -261,28 +138,28 @@ KERN_INLINE void kern_decode_store_halves(uint16_t *to, unsigned n, const struct
 
 /** Store elements i .. i + n - 1 (n up to 4) of the chunk. */
 KERN_INLINE void kern_decode_store(const struct kern_decode_args *a,
-                                   const struct kern_decode_place *place, unsigned i, unsigned n,
+                                   const struct kern_decode_start *start, unsigned i, unsigned n,
                                    const float *y)
 {
     if (a->form == KERN_DECODE_TO_FLOAT) {
-        kern_decode_store_floats(a->y + place->element + i, n, y);
+        kern_decode_store_floats(a->y + start->element + i, n, y);
         return;
     }
-    uint32_t row = (place->col + i) / place->n_cols, col = (place->col + i) % place->n_cols;
+    uint32_t row = (start->col + i) / start->n_cols, col = (start->col + i) % start->n_cols;
     struct kern_half4 hi = {{0}}, lo = {{0}};
     for (unsigned k = 0; k < n; k++) {
-        int exponent = kern_row_exponent(a->largest[place->row + row]);
+        int exponent = kern_row_exponent(a->largest[start->row + row]);
         struct kern_halves halves = kern_split(kern_scale_by(y[k], exponent));
         hi.v[k] = halves.hi;
         lo.v[k] = halves.lo;
-        if (++col == place->n_cols) {
+        if (++col == start->n_cols) {
             col = 0;
             row++;
         }
     }
-    kern_decode_store_halves(a->hi + place->element + i, n, &hi);
+    kern_decode_store_halves(a->hi + start->element + i, n, &hi);
     if (a->form == KERN_DECODE_TO_HALVES)
-        kern_decode_store_halves(a->lo + place->element + i, n, &lo);
+        kern_decode_store_halves(a->lo + start->element + i, n, &lo);
 }
 
 /** Elements KERN_DECODE_ELEMS * block .. of a weight of this type. */
@@ -309,14 +186,14 @@ KERN_INLINE void kern_decode_block(enum gguf_type type, const struct kern_decode
     if (a->form == KERN_DECODE_TO_MAX)
         return;
     kern_barrier();
-    struct kern_decode_place place = {first, first / a->n_cols, (uint32_t)(first % a->n_cols),
+    struct kern_decode_start start = {first, first / a->n_cols, (uint32_t)(first % a->n_cols),
                                       (uint32_t)a->n_cols};
     for (unsigned t = kern_thread_begin(); t < KERN_DECODE_THREADS;
          t += kern_thread_step(KERN_DECODE_THREADS)) {
         for (unsigned i = 4 * t; i < n; i += 4 * KERN_DECODE_THREADS) {
             const float *y =
                 floats + i / KERN_DECODE_GROUP * KERN_DECODE_PITCH + i % KERN_DECODE_GROUP;
-            kern_decode_store(a, &place, i, n - i < 4 ? n - i : 4, y);
+            kern_decode_store(a, &start, i, n - i < 4 ? n - i : 4, y);
         }
     }
 }

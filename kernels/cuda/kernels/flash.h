@@ -1,14 +1,15 @@
 /**
- * Causal attention on tensor cores, in flash style: a warp takes KERN_MMA_ROWS queries of one span
- * under one head, a block KERN_FLASH_WARPS times as many, and walks their keys 64 (32 for heads
+ * Causal attention on tensor cores, in flash style. A warp takes KERN_MMA_ROWS queries of one span
+ * under one head, a block KERN_FLASH_WARPS times as many. They walk their keys 64 (32 for heads
  * above 128) at a time: scores, online softmax, values. Scores never leave the registers.
  *
- * Both products are of bfloat16 in two parts or three (mma.h): a score is off by at most 3 2^-16,
- * or 4 2^-24, of the sum of its products' magnitudes, and an output by as much of its own, next to
- * the rounding of sums and to what the scores' errors do to it. Two parts are for `fast`: a score
- * is an exponent, one part would not do. Three are as faithful as float32, if sums are: so the
- * largest products come last, and the sums of one block of keys and the next are added outside of
- * the tensor cores. Everything else is as in the float32 kernel (k_attention.h).
+ * Both products are of bfloat16 in two parts or three (mma.h). A score is off by at most 3 2^-16,
+ * or 4 2^-24, of the sum of its products' magnitudes. An output is off by as much of its own, next
+ * to the rounding of sums and to the effect of the scores' errors.
+ *
+ * Two parts are for `fast`: a score is an exponent, so one part is not enough. Three are as
+ * faithful as float32 if sums are. So the largest products come last, and the sums of one block of
+ * keys and the next are added outside of the tensor cores. Everything else is as in attention.h.
  *
  * Per token and layer it must do three or six times 4 d H operations in bfloat16 for each key
  * that a query sees, and read and write what the float32 kernel does. Of 64 queries and 64 keys
@@ -17,10 +18,10 @@
  * numbers split and 4096 exponentials, some 2000 instructions of each of the four schedulers.
  *
  * A query's sums depend on its own keys only. Keys come in blocks that begin at multiples of
- * their size, whatever the batch; a row of a tile does not see the others; and a key that a query
- * must not see has probability 0, so that what it adds is 0. That fails for values that are
- * infinite or NaN: where an output is not finite, the walk is repeated with zeros in their place,
- * and outputs become NaN whose query sees one.
+ * their size, whatever the batch. A row of a tile does not see the others. A key that a query must
+ * not see has probability 0, so that it adds 0. That fails for values that are infinite or NaN:
+ * where an output is not finite, the walk is repeated with zeros instead of them. Outputs of
+ * queries that see one become NaN.
  */
 #ifndef KERNELS_CUDA_KERNELS_FLASH_H
 #define KERNELS_CUDA_KERNELS_FLASH_H
@@ -30,7 +31,7 @@
 #include "kernels/cuda/kernels/flash_load.h"
 #include "kernels/numerics/fmath.h"
 
-/** What a warp keeps: sums in tiles, probabilities of the keys at hand, of a lane's two rows ... */
+/** What a warp keeps: sums in tiles, probabilities of the current keys, of a lane's two rows ... */
 struct kern_flash_warp {
     struct kern_mma_c out[KERN_FLASH_MAX_DIMS / KERN_MMA_COLUMNS][KERN_WARP_SLOTS];
     struct kern_parts_a p[KERN_FLASH_MAX_KEYS / KERN_MMA_DEPTH];
@@ -39,7 +40,7 @@ struct kern_flash_warp {
     float rescale[2][KERN_WARP_SLOTS]; /* what out is yet to be multiplied with */
 };
 
-/** Scores of the keys at hand, which become probabilities, in tiles. */
+/** Scores of the current keys, which become probabilities, in tiles. */
 struct kern_flash_scores {
     struct kern_mma_c s[KERN_FLASH_MAX_KEYS / KERN_MMA_COLUMNS][KERN_WARP_SLOTS];
 };
@@ -76,7 +77,7 @@ KERN_INLINE bool kern_flash_all_seen(const struct kern_flash_block *b, unsigned 
            key >= kern_attention_window_begin(&view, first + KERN_MMA_ROWS - 1);
 }
 
-/** How many of the keys at hand come before the one with this index. */
+/** How many of the current keys come before the one with this index. */
 KERN_INLINE unsigned kern_flash_nth_key(const struct kern_flash_block *b, size_t key, size_t index)
 {
     size_t n = index > key ? index - key : 0;
@@ -216,7 +217,7 @@ KERN_INLINE void kern_flash_softmax(const struct kern_flash_block *b,
 }
 
 /**
- * out = out rescale + p v, one warp's. Tensor cores add up no more than the keys at hand, float32
+ * out = out rescale + p v, one warp's. Tensor cores add up no more than the current keys, float32
  * the rest.
  */
 KERN_INLINE void kern_flash_values(const struct kern_flash_block *b, struct kern_flash_warp *state)
@@ -337,7 +338,7 @@ KERN_INLINE void kern_flash_begin(const struct kern_flash_block *b, struct kern_
     }
 }
 
-/** Scores and probabilities of the keys at hand, one warp's. */
+/** Scores and probabilities of the current keys, one warp's. */
 KERN_INLINE void kern_flash_attend_keys(const struct kern_flash_block *b, unsigned w, size_t key,
                                         struct kern_flash_warp *state)
 {

@@ -1,14 +1,15 @@
 /**
- * What k_flash.h has in shared memory, and how it gets there.
+ * What flash.h has in shared memory, and how it gets there.
  *
- * Queries, and keys or values, lie as the tensor cores' instruction wants them (mma.h): a lane's
- * fragment beside the next lane's, each number in its parts. Which number is which row or column
- * of a tile is ours to choose, where the same choice is made on both sides of a product. For
- * scores lane q of a quad has four neighbouring elements of its queries and keys. For values tile
- * i of a group of four has elements i, i + 4, i + 8 ... of 32, so that a thread that has loaded
- * four neighbouring elements stores one of each tile, and a lane ends up with eight neighbouring
- * elements of an output. All loads and stores of global memory are of 16 bytes, where rows are
- * aligned to that, and those of shared memory are free of bank conflicts.
+ * Queries, and keys or values, are in the layout of the tensor cores' instruction (mma.h): a lane's
+ * fragment beside the next lane's, each number in its parts. Which number is which row or column of
+ * a tile is free, as long as both sides of a product agree. For scores lane q of a quad has four
+ * neighbouring elements of its queries and keys. For values tile i of a group of four has elements
+ * i, i + 4, i + 8 ... of 32. So a thread that has loaded four neighbouring elements stores one of
+ * each tile, and a lane ends up with eight neighbouring elements of an output.
+ *
+ * All loads and stores of global memory are of 16 bytes where rows are aligned to that. Those of
+ * shared memory are free of bank conflicts.
  */
 #ifndef KERNELS_CUDA_KERNELS_FLASH_LOAD_H
 #define KERNELS_CUDA_KERNELS_FLASH_LOAD_H
@@ -132,7 +133,7 @@ KERN_INLINE struct kern_mma_b *kern_flash_tile(const struct kern_flash_block *b,
     return b->kv + (size_t)(k * n_tiles + n) * b->parts * KERN_WARP;
 }
 
-/** Where the row of the j-th of n_keys keys at hand begins; some other row if there is none. */
+/** Where the row of the j-th of n_keys current keys begins; some other row if there is none. */
 KERN_INLINE const float *kern_flash_row(const struct kern_flash_block *b, const float *rows,
                                         size_t key, unsigned j, unsigned n_keys)
 {
@@ -140,7 +141,7 @@ KERN_INLINE const float *kern_flash_row(const struct kern_flash_block *b, const 
     return rows + kern_attention_offset(&view, key + (j < n_keys ? j : 0));
 }
 
-/** A thread's part of the keys: first all loads of some tiles, then the rest of their way. */
+/** A thread's part of the keys: first all loads of some tiles, then splitting and storing. */
 KERN_INLINE void kern_flash_take_keys(const struct kern_flash_block *b, size_t key, unsigned n_keys,
                                       unsigned t, bool aligned)
 {

@@ -1,11 +1,11 @@
 /**
  * Halves with exact row scaling: the operands of the products on tensor cores.
  *
- * A row is multiplied by 2^e so that its largest magnitude lies in [2^14, 2^15): nothing
- * overflows, however large a model's activations are, and what is 2^28 times smaller than the
- * largest still is a normal half. Powers of two are exact, so the only error is the rounding to
- * 11 bits: hi = half(x 2^e). With lo = half(x 2^e - hi), a difference that float32 holds exactly,
- * hi + lo has 22 bits.
+ * A row is multiplied by 2^e so that its largest magnitude is in [2^14, 2^15). Nothing overflows,
+ * however large a model's activations are. A number 2^28 times smaller than the largest still is a
+ * normal half. Powers of two are exact, so the only error is the rounding to 11 bits:
+ * hi = half(x 2^e). With lo = half(x 2^e - hi), hi + lo has 22 bits. float32 holds that difference
+ * exactly.
  */
 #ifndef KERNELS_CUDA_KERNELS_HALF_H
 #define KERNELS_CUDA_KERNELS_HALF_H

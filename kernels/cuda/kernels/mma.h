@@ -19,10 +19,10 @@
  *     a.v[r + 2 h]        row g + 8 r, columns 8 h + 2 q and 8 h + 2 q + 1, as a pair of 16 bits
  *     b.v[h]              rows 8 h + 2 q and 8 h + 2 q + 1, column g        (the lower half first)
  *
- * Products of two bfloat16 are exact. How the instruction adds, its maker does not say; what was
- * found is that it rounds towards zero (Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of
- * NVIDIA tensor cores", 2021), once for 8 or 16 products. So long chains lose: sums that are to be
- * as good as float32's must be kept short, and large terms come last. The host adds 16 products
+ * Products of two bfloat16 are exact. The maker of the instruction does not say how it adds. What
+ * was found is that it rounds towards zero (Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of
+ * NVIDIA tensor cores", 2021), once for 8 or 16 products. So long chains lose. Sums that must be
+ * as good as float32's are kept short, and large terms come last. The host adds 16 products
  * to c in float64, and rounds towards zero.
  */
 #ifndef KERNELS_CUDA_KERNELS_MMA_H
@@ -38,7 +38,7 @@ enum {
     KERN_MMA_ROWS = 16,
     KERN_MMA_COLUMNS = 8,
     KERN_MMA_DEPTH = 16,
-    KERN_MMA_GROUP = 4, /* tiles that kern_parts_multiply() has at hand at a time */
+    KERN_MMA_GROUP = 4, /* tiles that kern_parts_multiply() holds at a time */
     KERN_MAX_PARTS = 3
 };
 
@@ -180,14 +180,14 @@ KERN_INLINE void kern_parts_multiply(struct kern_mma_c (*c)[KERN_WARP_SLOTS],
                                      struct kern_parts_orders orders)
 {
     /* Bounds that are plain numbers: whatever surrounds these loops, they are unrolled first. */
-    struct kern_mma_b at_hand[KERN_MMA_GROUP][KERN_MAX_PARTS][KERN_WARP_SLOTS];
+    struct kern_mma_b held[KERN_MMA_GROUP][KERN_MAX_PARTS][KERN_WARP_SLOTS];
     KERN_UNROLL
     for (unsigned i = 0; i < KERN_MMA_GROUP * KERN_MAX_PARTS; i++) {
         unsigned tile = i / KERN_MAX_PARTS, part = i % KERN_MAX_PARTS;
         if (part >= orders.end)
             continue;
         for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane))
-            at_hand[tile][part][kern_slot(lane)] =
+            held[tile][part][kern_slot(lane)] =
                 b[(tile * orders.n_parts + part) * KERN_WARP + lane];
     }
     KERN_UNROLL
@@ -197,7 +197,7 @@ KERN_INLINE void kern_parts_multiply(struct kern_mma_c (*c)[KERN_WARP_SLOTS],
             continue;
         KERN_UNROLL
         for (unsigned i = 0; i < KERN_MMA_GROUP; i++)
-            kern_mma_bf16(c[i], a->part[sum - j], at_hand[i][j]);
+            kern_mma_bf16(c[i], a->part[sum - j], held[i][j]);
     }
 }
 

@@ -1,5 +1,5 @@
 /**
- * What surrounds the library's products of halves, and the exact product that does without one.
+ * Kernels around the library's products of halves, and the exact product, which is our own.
  *
  *   split   x [T, K] to scaled halves and the rows' largest magnitudes: 4 T K bytes read (twice,
  *           the second time from L2), 2 or 4 T K written
@@ -152,10 +152,10 @@ KERN_INLINE void kern_exact_load(float (*to)[KERN_EXACT_PITCH], const float *fro
         to[begin + i][r] = row + r < n_rows ? x[i] : 0.0f;
 }
 
-/** The i-th of a thread's eight indices in the square: two runs of four. */
-KERN_INLINE unsigned kern_exact_index(unsigned place, unsigned i)
+/** The i-th of the eight indices of a thread's row or column in the square: two runs of four. */
+KERN_INLINE unsigned kern_exact_index(unsigned column, unsigned i)
 {
-    return place * 4 + i % 4 + i / 4 * (KERN_EXACT_SIDE / 2);
+    return column * 4 + i % 4 + i / 4 * (KERN_EXACT_SIDE / 2);
 }
 
 KERN_INLINE void kern_exact_multiply(const struct kern_exact_shared *s, unsigned n, unsigned t,
@@ -220,7 +220,7 @@ KERN_INLINE void kern_exact_block(const struct kern_exact_args *a, size_t block,
         kern_barrier();
         for (unsigned t = kern_thread_begin(); t < KERN_EXACT_THREADS;
              t += kern_thread_step(KERN_EXACT_THREADS)) {
-            /* A thread without outputs has none at all: its least indices come first. */
+            /* The least index comes first: where it has no output, the thread has none. */
             if (a0 + kern_exact_index(t % 16, 0) < a->n_a &&
                 b0 + kern_exact_index(t / 16, 0) < a->n_b)
                 kern_exact_multiply(s, n, t, sums[kern_slot(t)]);
@@ -266,7 +266,7 @@ KERN_INLINE void kern_fill_block(const struct kern_fill_args *a, size_t block, v
     }
 }
 
-/** Two sums over all floats that depend on every bit and its place, to be added to. */
+/** Two sums over all floats, to be added to. They depend on every bit and its position. */
 struct kern_digest_args {
     const float *x;
     size_t n;

@@ -1,6 +1,6 @@
 /**
  * Kernels that go through rows once: normalisation, rotation, gate, gathering, scattering. All
- * are bound by memory. What each must move, for T tokens of width D:
+ * are bound by memory. Each must move, for T tokens of width D:
  *   rmsnorm 8 T D bytes (the second reading comes from L2), rope 8 bytes per rotated element,
  *   gate 12 bytes per element, gather 8 T D, scatter_add 12 T D.
  * The order of every sum is that of kernels/numerics/ops.h, so the bits are the CPU's.
@@ -88,7 +88,7 @@ KERN_INLINE void kern_norm_block(const struct kern_norm_args *a, size_t block, v
 /** Rotate pairs of every head in place; see struct kern_rope. */
 struct kern_rope_args {
     float *x;
-    const float *table;
+    const float *angles; /* [positions, n_pairs, 2]: cosine, sine */
     const int32_t *positions;
     size_t stride, n_tokens, n_heads, head_size, n_pairs;
     bool split_halves;
@@ -97,7 +97,7 @@ struct kern_rope_args {
 KERN_INLINE void kern_rope_pair(const struct kern_rope_args *a, size_t token, size_t head,
                                 size_t pair)
 {
-    const float *angle = a->table + ((size_t)a->positions[token] * a->n_pairs + pair) * 2;
+    const float *angle = a->angles + ((size_t)a->positions[token] * a->n_pairs + pair) * 2;
     float *x = a->x + token * a->stride + head * a->head_size;
     float *first = a->split_halves ? x + pair : x + 2 * pair;
     float *second = a->split_halves ? x + pair + a->n_pairs : x + 2 * pair + 1;

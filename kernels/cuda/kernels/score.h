@@ -1,14 +1,14 @@
 /**
  * Fold a tile of logits into the running sums of its rows: maximum, sum of exponentials, entropy,
- * arg max, ranks of targets, most likely tokens; and of two heads, their divergences.
+ * arg max, ranks of targets, most likely tokens, and for two heads their divergences.
  *
- * Logits lie [vocabulary][rows], rows side by side. A block of threads has a group of KERN_LANES
+ * Logits are [vocabulary][rows], rows side by side. A block of threads has a group of KERN_LANES
  * rows and sweeps the tile in rounds of KERN_SCORE_STRIPS score blocks of KERN_SCORE_BLOCK
  * vocabulary rows: thread (lane, strip) has one row in one score block. The running maximum before
- * each block is known as soon as the blocks' maxima are, so all exponentials are computed at once;
- * then one thread per lane adds the blocks' sums in the order of the vocabulary, in double. These
- * are the CPU's blocks and the CPU's order (score_lanes.c, pair_lanes.c): the bits are the CPU's,
- * and neither the tile nor the number of rows can change them.
+ * each block is known as soon as the blocks' maxima are, so all exponentials are computed at once.
+ * Then one thread per lane adds the blocks' sums in the order of the vocabulary, in double. These
+ * are the CPU's blocks and the CPU's order (score_lanes.c, pair_lanes.c). So the bits are the
+ * CPU's, and neither the tile nor the number of rows can change them.
  *
  * Per logit it must read 4 bytes (from L2, where the product left them) and do one exponential in
  * double, about 70 operations; for a pair 8 bytes and two; js three.
@@ -159,7 +159,7 @@ KERN_INLINE void kern_fold_ranks(const struct kern_fold_args *a, size_t group, s
     }
 }
 
-/** Put a logit that is larger than the last one of the list into its place. */
+/** Insert a logit that is larger than the last one of the list. */
 KERN_INLINE void kern_top_enter(struct kern_top_lanes *top, unsigned lane, float logit,
                                 int32_t token)
 {

@@ -9,9 +9,9 @@
  *     kern_barrier();
  *
  * On a device each thread passes once through each loop, as itself. On the host one thread plays
- * all of them in turn; barriers are then nothing to wait for. What a thread keeps from one loop
- * to the next is an array with KERN_SLOTS(THREADS) entries, of which it uses kern_slot(t): one
- * entry, in registers, on a device. Within a loop no thread may read what another one writes.
+ * all of them in turn, and a barrier does nothing. What a thread keeps from one loop to the next
+ * is an array with KERN_SLOTS(THREADS) entries, of which it uses kern_slot(t). On a device that is
+ * one entry, in registers. Within a loop no thread may read what another one writes.
  */
 #ifndef KERNELS_CUDA_KERNELS_THREAD_H
 #define KERNELS_CUDA_KERNELS_THREAD_H
@@ -50,7 +50,7 @@ KERN_INLINE void kern_barrier(void)
     __syncthreads();
 }
 
-/** Add to and raise integers that several threads change: the order cannot be seen. */
+/** Add to, and raise, integers that several threads change. The order makes no difference. */
 KERN_INLINE void kern_atomic_add(uint32_t *sum, uint32_t n)
 {
     atomicAdd(sum, n);

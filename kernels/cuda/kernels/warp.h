@@ -1,9 +1,9 @@
 /**
- * What the 32 threads of a warp do together, so that a device and the host both run it; thread.h
- * has the way of a block.
+ * What the 32 threads of a warp do together, so that a device and the host both run it. thread.h
+ * says how a block is written.
  *
- * A kernel of warps is a loop over the block's warps. Within it, what a lane does alone stands in
- * a loop over the lanes, and between such loops stand operations of the whole warp:
+ * A kernel of warps is a loop over the block's warps. Within it, what a lane does alone is in a
+ * loop over the lanes. Between such loops are operations of the whole warp:
  *
  *     for (unsigned w = kern_warp_begin(); w < WARPS; w = kern_warp_next(w, WARPS)) {
  *         for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane))
@@ -11,11 +11,11 @@
  *         kern_quad_max(x);
  *     }
  *
- * What a lane keeps is an array with KERN_WARP_SLOTS entries, of which it uses kern_slot(lane), and
- * an operation of the warp takes such arrays whole: on a device each lane has one entry, in
- * registers, and meets the others in the instruction; on the host the entries of all lanes lie
- * side by side. Every lane must come to an operation of its warp. What a warp keeps is an array
- * with KERN_SLOTS(WARPS) entries, of which it uses kern_slot(w).
+ * What a lane keeps is an array with KERN_WARP_SLOTS entries, of which it uses kern_slot(lane). An
+ * operation of the warp takes such arrays whole. On a device each lane has one entry, in registers,
+ * and the instruction combines those of all lanes. On the host the entries of all lanes are side by
+ * side. Every lane must come to an operation of its warp. What a warp keeps is an array with
+ * KERN_SLOTS(WARPS) entries, of which it uses kern_slot(w).
  */
 #ifndef KERNELS_CUDA_KERNELS_WARP_H
 #define KERNELS_CUDA_KERNELS_WARP_H

@@ -5,7 +5,7 @@
 #include "base/arithmetic.h"
 #include "kernels/cuda/context.h"
 
-/* Panels looked ahead: enough that an upload of one hides behind the products of others. */
+/* Panels uploaded ahead: enough that an upload of one hides behind the products of others. */
 enum { LOOK_AHEAD = 3 };
 
 /* Events: one for uploads of panels that stay, then two for each slot. */
@@ -126,7 +126,7 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
         return STATUS_OK;
     }
     enum status status = grow(cache, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     *index = cache->n_panels++;
     cache->panels[*index] = (struct kern_cuda_panel){
@@ -152,7 +152,7 @@ static enum status upload(struct kern_cuda *cuda, const struct kern_cuda_panel *
                                         .row_bytes = kern_cuda_panel_bytes(panel) / panel->n_rows,
                                         .stride = panel->row_bytes};
     enum status status = ops->copy_in(cuda->device, KERN_CUDA_COPY, to, &rows, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = ops->signal(cuda->device, KERN_CUDA_COPY, event, why);
     cuda->cache.n_uploads++;
     return status;
@@ -178,13 +178,13 @@ static enum status settle(struct kern_cuda *cuda, struct kern_cuda_panel *panel,
     if (!fits(cuda, n_bytes))
         return status_fail(why, STATUS_MEMORY, "no room for %zu bytes of weights", n_bytes);
     enum status status = kern_cuda_memory(cuda, &panel->packed, n_bytes, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     cuda->cache.resident_bytes += n_bytes;
     status = upload(cuda, panel, panel->packed, EVENT_RESIDENT, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = cuda->device->ops->wait(cuda->device, KERN_CUDA_COMPUTE, EVENT_RESIDENT, why);
-    if (status != STATUS_OK)
+    if (status)
         drop_packed(cuda, panel);
     return status;
 }
@@ -196,8 +196,8 @@ enum status kern_cuda_cache_settle(struct kern_cuda *cuda, size_t index, bool *s
     struct status_why why_not = {""};
     enum status status =
         panel->packed || panel->decoded ? STATUS_OK : settle(cuda, panel, &why_not);
-    *stays = status == STATUS_OK;
-    if (status == STATUS_OK || status == STATUS_MEMORY)
+    *stays = !status;
+    if (!status || status == STATUS_MEMORY)
         return STATUS_OK;
     return status_fail(why, status, "%s", why_not.text);
 }
@@ -229,12 +229,12 @@ static enum status stream(struct kern_cuda *cuda, size_t index, struct status_wh
         status = kern_cuda_memory(cuda, &slot->memory, cache->slot_bytes, why);
     else
         status = cuda->device->ops->wait(cuda->device, KERN_CUDA_COPY, free_event(i_slot), why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (slot->panel > 0)
         drop_packed(cuda, &cache->panels[slot->panel - 1]);
     status = upload(cuda, panel, slot->memory, ready_event(i_slot), why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     slot->panel = index + 1;
     slot->last_used = ++cache->n_uses;
@@ -255,7 +255,7 @@ static enum status look_ahead(struct kern_cuda *cuda, size_t index, struct statu
 {
     struct kern_cuda_cache *cache = &cuda->cache;
     enum status status = STATUS_OK;
-    for (int i = 0; status == STATUS_OK && i < LOOK_AHEAD && cache->panels[index].after; i++) {
+    for (int i = 0; !status && i < LOOK_AHEAD && cache->panels[index].after; i++) {
         index = cache->panels[index].after - 1;
         if (will_stream(cache, &cache->panels[index]))
             status = stream(cuda, index, why);
@@ -283,7 +283,7 @@ enum status kern_cuda_cache_packed(struct kern_cuda *cuda, size_t index, const u
         if (status == STATUS_MEMORY)
             status = stream(cuda, index, why);
     }
-    if (status != STATUS_OK)
+    if (status)
         return status;
     struct kern_cuda_panel *panel = &cache->panels[index];
     if (panel->slot >= 0) {
@@ -304,9 +304,9 @@ enum status kern_cuda_cache_done(struct kern_cuda *cuda, size_t index, struct st
     if (panel->slot >= 0)
         status = cuda->device->ops->signal(cuda->device, KERN_CUDA_COMPUTE,
                                            free_event((size_t)panel->slot), why);
-    /* A slot's memory may cost decoded panels, but not the one that the caller has in hand. */
+    /* A slot's memory may cost decoded panels, but not the one that the caller is about to use. */
     cuda->cache.held = index + 1;
-    if (status == STATUS_OK)
+    if (!status)
         status = look_ahead(cuda, index, why);
     cuda->cache.held = 0;
     return status;

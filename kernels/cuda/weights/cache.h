@@ -1,11 +1,10 @@
 /**
  * Copies of weights on the device.
  *
- * A weight is handled in panels of rows. Packed panels stay on the device while there is room;
- * those that find none are streamed: each passes through one of a few slots every time that it is
- * used. What comes after a panel is remembered from the last time, so the next ones are uploaded
- * while this one is computed with. Decoded panels are kept in what room is left, and give way to
- * anything else.
+ * A weight is handled in panels of rows. Packed panels stay on the device while there is room. The
+ * others are streamed: each passes through one of a few slots every time that it is used. The cache
+ * remembers which panel came after each the last time, so the next ones are uploaded while this one
+ * is computed with. Decoded panels are kept in the room that is left, and are freed first.
  */
 #ifndef KERNELS_CUDA_WEIGHTS_CACHE_H
 #define KERNELS_CUDA_WEIGHTS_CACHE_H

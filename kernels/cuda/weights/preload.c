@@ -1,35 +1,20 @@
-/* What the first use of a weight would do: its panels to the device, the trials of its products. */
+/* What the first use of a weight would do: upload its panels, and try its products. */
 #include "kernels/cuda/walk.h"
 
-/** Panels of panel_rows rows, until one finds no room: what is streamed is uploaded when used. */
+/** Upload panels of panel_rows rows until one finds no room: the others are uploaded when used. */
 static enum status upload_panels(struct kern_cuda *cuda, const struct kern_weight *weight,
                                  size_t panel_rows, struct status_why *why)
 {
     bool stays = true;
     enum status status = STATUS_OK;
-    for (size_t row = 0; status == STATUS_OK && stays && row < weight->n_rows; row += panel_rows) {
+    for (size_t row = 0; !status && stays && row < weight->n_rows; row += panel_rows) {
         size_t index, n_rows = base_min(weight->n_rows - row, panel_rows);
         status = kern_cuda_cancelled(cuda);
-        if (status == STATUS_OK)
+        if (!status)
             status = kern_cuda_cache_find(cuda, weight, row, n_rows, &index, why);
-        if (status == STATUS_OK)
+        if (!status)
             status = kern_cuda_cache_settle(cuda, index, &stays, why);
     }
-    return status;
-}
-
-static enum status try_linear(struct kern_cuda *cuda, const struct kern_weight *weight,
-                              size_t panel_rows, struct status_why *why)
-{
-    const struct kern_cuda_product *product;
-    size_t n_tokens = cuda->options.product_tokens, last = weight->n_rows % panel_rows;
-    if (!kern_cuda_uses_halves(cuda))
-        return STATUS_OK;
-    enum status status = kern_cuda_product_find(cuda, KERN_CUDA_TOKENS_B, panel_rows,
-                                                weight->n_cols, n_tokens, &product, why);
-    if (status == STATUS_OK && last > 0)
-        status = kern_cuda_product_find(cuda, KERN_CUDA_TOKENS_B, last, weight->n_cols, n_tokens,
-                                        &product, why);
     return status;
 }
 
@@ -37,24 +22,25 @@ enum status kern_cuda_preload(struct kern_backend *b, const struct kern_weight *
                               struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
-    size_t panel_rows = kern_cuda_panel_rows(cuda, weight);
-    enum status status = try_linear(cuda, weight, panel_rows, why);
-    return status == STATUS_OK ? upload_panels(cuda, weight, panel_rows, why) : status;
+    struct kern_cuda_product shape = kern_cuda_linear_shape(cuda, weight);
+    size_t panel_rows = shape.n_weights;
+    enum status status = kern_cuda_products_prepare(cuda, &shape, weight->n_rows, why);
+    return status ? status : upload_panels(cuda, weight, panel_rows, why);
 }
 
-/** Walked together, heads are cut into tiles of the same rows: the panels that are uploaded. */
+/** Heads that are walked together are cut into the same tiles. These are the panels to upload. */
 enum status kern_cuda_preload_heads(struct kern_backend *b, const struct kern_head *heads,
                                     size_t n_heads, struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
     struct kern_cuda_walk walk = kern_cuda_walk_of(cuda, KERN_CUDA_WALK_ROWS, heads, n_heads);
     enum status status = STATUS_OK;
-    for (size_t h = 0; status == STATUS_OK && h < n_heads; h++) {
+    for (size_t h = 0; !status && h < n_heads; h++) {
         struct kern_cuda_walk_head walk_head = {.head = &heads[h]};
         if (!heads[h].matrix)
             continue;
         status = kern_cuda_walk_prepare(&walk, &walk_head, why);
-        if (status == STATUS_OK)
+        if (!status)
             status = upload_panels(cuda, heads[h].matrix, walk.tile_vocab, why);
     }
     return status;

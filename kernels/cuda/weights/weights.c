@@ -40,30 +40,41 @@ size_t kern_cuda_operand_bytes(const struct kern_cuda *cuda, size_t n_rows, size
     return lay_out(cuda, n_rows, n_cols, NULL).n_bytes;
 }
 
-size_t kern_cuda_panel_rows(const struct kern_cuda *cuda, const struct kern_weight *weight)
+static size_t packed_row(const struct kern_weight *weight)
 {
     const struct gguf_type_info *info = gguf_type_info((uint32_t)weight->type);
-    size_t row_bytes = weight->n_cols / info->block_elems * info->block_bytes;
-    size_t per_row = weight->n_cols > row_bytes ? weight->n_cols : row_bytes;
-    size_t n_rows = cuda->options.panel_size / per_row;
-    n_rows = n_rows > 128 ? n_rows / 128 * 128 : n_rows ? n_rows : 1;
+    return weight->n_cols / info->block_elems * info->block_bytes;
+}
+
+size_t kern_cuda_panel_rows(const struct kern_cuda *cuda, const struct kern_weight *weight)
+{
+    size_t n_rows = cuda->options.panel_size / base_max(weight->n_cols, packed_row(weight));
+    n_rows = n_rows > 128 ? n_rows / 128 * 128 : base_max(n_rows, 1);
     return base_min(n_rows, weight->n_rows);
+}
+
+struct kern_cuda_product kern_cuda_linear_shape(const struct kern_cuda *cuda,
+                                                const struct kern_weight *weight)
+{
+    return (struct kern_cuda_product){
+        .side = KERN_CUDA_TOKENS_B,
+        .n_weights = kern_cuda_panel_rows(cuda, weight),
+        .n_k = weight->n_cols,
+        .n_tokens = cuda->options.product_tokens,
+    };
 }
 
 static enum status decode(struct kern_cuda *cuda, enum gguf_type type,
                           const struct kern_decode_args *args, struct status_why *why)
 {
-    enum status status = kern_cuda_cancelled(cuda);
-    if (status != STATUS_OK)
-        return status;
-    struct kern_cuda_launch launch = {
+    const struct kern_cuda_launch launch = {
         .kernel = KERN_CUDA_DECODE,
         .type = type,
         .n_blocks = base_div_up(args->n_elems, KERN_DECODE_ELEMS),
         .shared_bytes = kern_cuda_decode_shared(type),
         .args = args,
     };
-    return cuda->device->ops->launch(cuda->device, &launch, why);
+    return kern_cuda_run_launch(cuda, &launch, why);
 }
 
 static struct kern_decode_args decode_args(enum gguf_type type, const uint8_t *packed,
@@ -90,7 +101,7 @@ static enum status find_largest(struct kern_cuda *cuda, enum gguf_type type,
     size_t n_rows = args.n_elems / args.n_cols;
     enum status status =
         cuda->device->ops->clear(cuda->device, largest, 0, n_rows * sizeof(uint32_t), why);
-    return status == STATUS_OK ? decode(cuda, type, &args, why) : status;
+    return status ? status : decode(cuda, type, &args, why);
 }
 
 /** Packed rows to an operand. */
@@ -106,7 +117,7 @@ static enum status decode_operand(struct kern_cuda *cuda, enum gguf_type type,
         return decode(cuda, type, &args, why);
     enum status status = find_largest(cuda, type, args, l->largest, why);
     args.form = l->lo ? KERN_DECODE_TO_HALVES : KERN_DECODE_TO_HALF;
-    return status == STATUS_OK ? decode(cuda, type, &args, why) : status;
+    return status ? status : decode(cuda, type, &args, why);
 }
 
 enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weight *weight,
@@ -115,7 +126,7 @@ enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weig
 {
     size_t index;
     enum status status = kern_cuda_cache_find(cuda, weight, row, n_rows, &index, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     void *kept = cuda->cache.panels[index].decoded;
     struct layout l = lay_out(cuda, n_rows, weight->n_cols, kept);
@@ -126,13 +137,13 @@ enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weig
     }
     const uint8_t *packed = NULL;
     status = kern_cuda_cache_packed(cuda, index, &packed, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     kept = kern_cuda_cache_keep(cuda, index, l.n_bytes);
     l = lay_out(cuda, n_rows, weight->n_cols, kept ? kept : memory);
     status = decode_operand(cuda, weight->type,
                             decode_args(weight->type, packed, n_rows, weight->n_cols), &l, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cuda_cache_done(cuda, index, why);
     else
         kern_cuda_cache_forget(cuda, index);
@@ -148,18 +159,19 @@ enum status kern_cuda_vector(struct kern_cuda *cuda, const struct kern_weight *w
         return STATUS_OK;
     size_t index;
     enum status status = kern_cuda_cache_find(cuda, weight, 0, 1, &index, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     struct kern_cuda_panel *panel = &cuda->cache.panels[index];
     if (!panel->vector) {
-        void *y = NULL, *memory = NULL;
+        void *y = NULL, *packed = NULL;
         const int32_t first = 0;
         status = kern_cuda_memory(cuda, &y, weight->n_cols * sizeof(float), why);
-        if (status == STATUS_OK)
-            status = kern_cuda_scratch(cuda, &memory, kern_cuda_rows_bytes(weight, 1), why);
-        if (status == STATUS_OK)
-            status = kern_cuda_rows_decode(cuda, weight, &first, 1, memory, y, NULL, why);
-        if (status != STATUS_OK) {
+        if (!status)
+            status = kern_cuda_scratch(cuda, &packed, kern_cuda_rows_bytes(weight, 1), why);
+        const struct kern_cuda_single_rows row = {weight, &first, 1, packed, y, NULL};
+        if (!status)
+            status = kern_cuda_rows_decode(cuda, &row, why);
+        if (status) {
             cuda->device->ops->free(cuda->device, y);
             return status;
         }
@@ -169,45 +181,44 @@ enum status kern_cuda_vector(struct kern_cuda *cuda, const struct kern_weight *w
     return STATUS_OK;
 }
 
-static size_t packed_row(const struct kern_weight *weight)
-{
-    const struct gguf_type_info *info = gguf_type_info((uint32_t)weight->type);
-    return weight->n_cols / info->block_elems * info->block_bytes;
-}
-
 size_t kern_cuda_rows_bytes(const struct kern_weight *weight, size_t n_rows)
 {
     return n_rows * packed_row(weight);
 }
 
-enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_weight *weight,
-                                  const int32_t *rows, size_t n_rows, void *memory, float *y,
-                                  uint32_t *largest, struct status_why *why)
+enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_cuda_single_rows *rows,
+                                  struct status_why *why)
 {
-    size_t row_bytes = packed_row(weight);
+    const struct kern_weight *weight = rows->weight;
     const struct kern_cuda_rows packed = {.first = weight->data,
-                                          .n_rows = n_rows,
-                                          .row_bytes = row_bytes,
+                                          .n_rows = rows->n_rows,
+                                          .row_bytes = packed_row(weight),
                                           .stride = weight->row_bytes,
-                                          .which = rows};
+                                          .which = rows->rows};
+    struct kern_decode_args args =
+        decode_args(weight->type, rows->packed, rows->n_rows, weight->n_cols);
+    args.y = rows->y;
     enum status status =
-        cuda->device->ops->copy_in(cuda->device, KERN_CUDA_COMPUTE, memory, &packed, why);
-    struct kern_decode_args args = decode_args(weight->type, memory, n_rows, weight->n_cols);
-    args.y = y;
-    if (status == STATUS_OK)
+        cuda->device->ops->copy_in(cuda->device, KERN_CUDA_COMPUTE, rows->packed, &packed, why);
+    if (!status)
         status = decode(cuda, weight->type, &args, why);
-    if (status == STATUS_OK && largest)
-        status = find_largest(cuda, weight->type, args, largest, why);
+    if (!status && rows->largest)
+        status = find_largest(cuda, weight->type, args, rows->largest, why);
     return status;
 }
 
-enum status kern_cuda_split(struct kern_cuda *cuda, const float *x, size_t n_rows, size_t n_padded,
-                            size_t n_cols, void *memory, struct kern_cuda_operand *out,
-                            struct status_why *why)
+enum status kern_cuda_split(struct kern_cuda *cuda, struct kern_cuda_split_tokens *tokens,
+                            void *memory, struct status_why *why)
 {
-    struct layout l = lay_out(cuda, n_padded, n_cols, memory);
-    *out = operand_of(&l);
+    struct layout l = lay_out(cuda, tokens->n_padded, tokens->n_cols, memory);
+    tokens->operand = operand_of(&l);
     struct kern_split_args args = {
-        .x = x, .hi = l.hi, .lo = l.lo, .largest = l.largest, .n_rows = n_rows, .n_cols = n_cols};
-    return kern_cuda_run(cuda, KERN_CUDA_SPLIT, n_padded, sizeof(uint32_t), &args, why);
+        .x = tokens->x,
+        .hi = l.hi,
+        .lo = l.lo,
+        .largest = l.largest,
+        .n_rows = tokens->n_tokens,
+        .n_cols = tokens->n_cols,
+    };
+    return kern_cuda_run(cuda, KERN_CUDA_SPLIT, tokens->n_padded, &args, why);
 }

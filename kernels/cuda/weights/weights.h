@@ -1,4 +1,4 @@
-/** Weights as the kernels want them: decoded to floats or to scaled halves, a panel at a time. */
+/** Weights as operands of products: decoded to floats or to scaled halves, a panel at a time. */
 #ifndef KERNELS_CUDA_WEIGHTS_WEIGHTS_H
 #define KERNELS_CUDA_WEIGHTS_WEIGHTS_H
 
@@ -6,6 +6,10 @@
 
 /** Rows of a panel of the weight, when it is taken in panels from row 0 on. */
 size_t kern_cuda_panel_rows(const struct kern_cuda *cuda, const struct kern_weight *weight);
+
+/** The product of such a panel with a tile of tokens. */
+struct kern_cuda_product kern_cuda_linear_shape(const struct kern_cuda *cuda,
+                                                const struct kern_weight *weight);
 
 /** Bytes of an operand of n_rows rows. */
 size_t kern_cuda_operand_bytes(const struct kern_cuda *cuda, size_t n_rows, size_t n_cols);
@@ -28,18 +32,22 @@ enum status kern_cuda_vector(struct kern_cuda *cuda, const struct kern_weight *w
 /** Bytes that kern_cuda_rows_decode() needs for n_rows rows. */
 size_t kern_cuda_rows_bytes(const struct kern_weight *weight, size_t n_rows);
 
-/**
- * Decode single rows of a weight that need not be on the device: they are uploaded packed.
- * rows: host, each below weight->n_rows.   memory: kern_cuda_rows_bytes().
- * y: device, [n_rows, n_cols].   largest: device, [n_rows], each row's largest magnitude; or NULL.
- */
-enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_weight *weight,
-                                  const int32_t *rows, size_t n_rows, void *memory, float *y,
-                                  uint32_t *largest, struct status_why *why);
+/** Single rows of a weight that need not be on the device. */
+struct kern_cuda_single_rows {
+    const struct kern_weight *weight;
+    const int32_t *rows; /* host: each below weight->n_rows */
+    size_t n_rows;
+    void *packed;      /* device: kern_cuda_rows_bytes() */
+    float *y;          /* device: [n_rows, n_cols] */
+    uint32_t *largest; /* device: [n_rows], each row's largest magnitude; or NULL */
+};
 
-/** Split n_rows float rows into halves, zeros from there to n_padded; memory: operand_bytes. */
-enum status kern_cuda_split(struct kern_cuda *cuda, const float *x, size_t n_rows, size_t n_padded,
-                            size_t n_cols, void *memory, struct kern_cuda_operand *out,
-                            struct status_why *why);
+/** Upload the rows packed, and decode them. */
+enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_cuda_single_rows *rows,
+                                  struct status_why *why);
+
+/** Split the tokens into halves, to tokens->operand in memory of kern_cuda_operand_bytes(). */
+enum status kern_cuda_split(struct kern_cuda *cuda, struct kern_cuda_split_tokens *tokens,
+                            void *memory, struct status_why *why);
 
 #endif

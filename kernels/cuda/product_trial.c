@@ -1,6 +1,6 @@
 /*
- * The trial of a shape of products on its first use: which of the library's algorithms is fastest,
- * and to what multiples tokens must be padded, so that neither shows in a bit.
+ * The trial of a shape of products on its first use. It finds the fastest of the library's
+ * algorithms, and the multiple that tokens are padded to. Neither may change a bit of a result.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static enum status fill(struct kern_cuda *cuda, uint16_t *to, size_t n_rows, siz
 {
     struct kern_fill_args args = {
         .to = to, .n_elems = n_rows * n_k, .n_cols = n_k, .period = period, .seed = period};
-    return kern_cuda_run(cuda, KERN_CUDA_FILL, base_div_up(args.n_elems, KERN_FILL_ELEMS), 0, &args,
+    return kern_cuda_run(cuda, KERN_CUDA_FILL, base_div_up(args.n_elems, KERN_FILL_ELEMS), &args,
                          why);
 }
 
@@ -43,7 +43,7 @@ static enum status read_results(struct kern_cuda *cuda, const struct trial *t, s
                              why);
     enum status status = STATUS_OK;
     size_t n_samples = t->n_compared / t->step;
-    for (size_t i = 0; status == STATUS_OK && i < n_samples; i++) {
+    for (size_t i = 0; !status && i < n_samples; i++) {
         size_t row = i * (p->n_weights / n_samples);
         status = kern_cuda_get(cuda, to + i * t->step, t->c + row * n_tokens + first,
                                t->step * sizeof(float), why);
@@ -52,7 +52,7 @@ static enum status read_results(struct kern_cuda *cuda, const struct trial *t, s
 }
 
 /**
- * Multiply n_tokens as it is done later, so in `high` two of three products are added to what is
+ * Multiply n_tokens as it is done later. So in `high` two of three products are added to what is
  * there: the library may have other code for that, with another order.
  */
 static enum status multiply(struct kern_cuda *cuda, const struct trial *t, size_t n_tokens,
@@ -68,61 +68,62 @@ static enum status multiply(struct kern_cuda *cuda, const struct trial *t, size_
 static enum status compare_fewer(struct kern_cuda *cuda, const struct trial *t, size_t n_tokens,
                                  bool *same, struct status_why *why)
 {
-    const size_t places[] = {0, n_tokens - t->step};
+    const size_t positions[] = {0, n_tokens - t->step};
     struct status_why why_not = {""};
     enum status status = multiply(cuda, t, n_tokens, &why_not);
-    *same = status == STATUS_OK;
+    *same = !status;
     if (status == STATUS_UNSUPPORTED)
         return STATUS_OK;
-    if (status != STATUS_OK)
+    if (status)
         return status_fail(why, status, "%s", why_not.text);
     for (size_t i = 0; i < 2 && *same; i++) {
-        status = read_results(cuda, t, n_tokens, places[i], t->found, why);
-        *same = status == STATUS_OK &&
-                memcmp(t->found, t->expected, t->n_compared * sizeof(float)) == 0;
+        status = read_results(cuda, t, n_tokens, positions[i], t->found, why);
+        *same = !status && memcmp(t->found, t->expected, t->n_compared * sizeof(float)) == 0;
     }
     return status;
 }
 
-/** Whether equal tokens have equal results wherever they stand, and among fewer of them. */
-static enum status compare(struct kern_cuda *cuda, const struct trial *t, bool *same_places,
+/** Whether equal tokens have equal results at every position, and among fewer of them. */
+static enum status compare(struct kern_cuda *cuda, const struct trial *t, bool *same_positions,
                            bool *same_numbers, struct status_why *why)
 {
     const struct kern_cuda_product *p = t->product;
     size_t n_bytes = t->n_compared * sizeof(float), last = p->n_tokens - t->step;
     last = last / t->step * t->step;
-    /* The fewest, and a number that fills the device otherwise than all of them do. */
+    /* The fewest, and a number that fills the device in another way than all of them do. */
     const size_t fewer[] = {t->step, (p->n_tokens / t->step / 2 + 1) * t->step};
     enum status status = multiply(cuda, t, p->n_tokens, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = read_results(cuda, t, p->n_tokens, 0, t->expected, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = read_results(cuda, t, p->n_tokens, last, t->found, why);
-    *same_places = status == STATUS_OK && memcmp(t->found, t->expected, n_bytes) == 0;
-    *same_numbers = *same_places;
+    *same_positions = !status && memcmp(t->found, t->expected, n_bytes) == 0;
+    *same_numbers = *same_positions;
     for (size_t i = 0; i < 2 && *same_numbers; i++)
         status = compare_fewer(cuda, t, fewer[i], same_numbers, why);
     return status;
+}
+
+static size_t divide(struct trial *t, void *memory)
+{
+    const struct kern_cuda_product *p = t->product;
+    struct kern_cuda_arena arena = {.base = memory};
+    t->weights = kern_cuda_take(&arena, p->n_weights * p->n_k * sizeof(uint16_t));
+    t->tokens = kern_cuda_take(&arena, p->n_tokens * p->n_k * sizeof(uint16_t));
+    t->c = kern_cuda_take(&arena, p->n_weights * p->n_tokens * sizeof(float));
+    t->digest = kern_cuda_take(&arena, 2 * sizeof *t->digest);
+    return arena.used;
 }
 
 /** Divide scratch memory and fill the operands. */
 static enum status trial_open(struct kern_cuda *cuda, struct trial *t, struct status_why *why)
 {
     const struct kern_cuda_product *p = t->product;
-    struct kern_cuda_arena arena = {0};
     void *memory = NULL;
-    for (int pass = 0; pass < 2; pass++) {
-        arena.used = 0;
-        t->weights = kern_cuda_take(&arena, p->n_weights * p->n_k * sizeof(uint16_t));
-        t->tokens = kern_cuda_take(&arena, p->n_tokens * p->n_k * sizeof(uint16_t));
-        t->c = kern_cuda_take(&arena, p->n_weights * p->n_tokens * sizeof(float));
-        t->digest = kern_cuda_take(&arena, 2 * sizeof *t->digest);
-        enum status status =
-            pass == 0 ? kern_cuda_scratch(cuda, &memory, arena.used, why) : STATUS_OK;
-        if (status != STATUS_OK)
-            return status;
-        arena.base = memory;
-    }
+    enum status status = kern_cuda_scratch(cuda, &memory, divide(t, NULL), why);
+    if (status)
+        return status;
+    (void)divide(t, memory);
     size_t n_weights =
         p->side == KERN_CUDA_TOKENS_B ? p->n_weights : base_min(p->n_weights, SAMPLES);
     t->n_compared = n_weights * t->step;
@@ -130,8 +131,8 @@ static enum status trial_open(struct kern_cuda *cuda, struct trial *t, struct st
     t->expected = malloc(t->n_compared * sizeof(float));
     if (!t->found || !t->expected)
         return status_fail(why, STATUS_MEMORY, "no memory to try a product");
-    enum status status = fill(cuda, t->weights, p->n_weights, p->n_k, p->n_weights, why);
-    return status == STATUS_OK ? fill(cuda, t->tokens, p->n_tokens, p->n_k, t->step, why) : status;
+    status = fill(cuda, t->weights, p->n_weights, p->n_k, p->n_weights, why);
+    return status ? status : fill(cuda, t->tokens, p->n_tokens, p->n_k, t->step, why);
 }
 
 /** Seconds of a product of all tokens by its algorithm, the least of some, and its digest. */
@@ -144,30 +145,29 @@ static enum status run_algorithm(struct kern_cuda *cuda, const struct trial *t, 
         .x = t->c, .n = product->n_weights * product->n_tokens, .digest = t->digest};
     enum status status = STATUS_OK;
     *seconds = 1e9;
-    for (int run = 0; status == STATUS_OK && run <= RUNS; run++) { /* the first warms up */
+    for (int run = 0; !status && run <= RUNS; run++) { /* the first warms up */
         double now = 0.0;
         status = ops->mark(cuda->device, KERN_CUDA_MARK_TRIAL, why);
-        if (status == STATUS_OK)
+        if (!status)
             status = multiply(cuda, t, product->n_tokens, why);
-        if (status == STATUS_OK)
+        if (!status)
             status = ops->mark(cuda->device, KERN_CUDA_MARK_TRIAL + 1, why);
-        if (status == STATUS_OK && run > 0)
+        if (!status && run > 0)
             status = ops->elapsed(cuda->device, KERN_CUDA_MARK_TRIAL, KERN_CUDA_MARK_TRIAL + 1,
                                   &now, why);
         *seconds = run > 0 && now < *seconds ? now : *seconds;
     }
-    if (status == STATUS_OK)
+    if (!status)
         status = ops->clear(cuda->device, t->digest, 0, 2 * sizeof *t->digest, why);
-    if (status == STATUS_OK)
-        status = kern_cuda_run(cuda, KERN_CUDA_DIGEST, base_div_up(args.n, KERN_FILL_ELEMS),
-                               2 * sizeof(uint32_t), &args, why);
-    return status == STATUS_OK ? kern_cuda_get(cuda, digest, t->digest, 2 * sizeof *digest, why)
-                               : status;
+    if (!status)
+        status =
+            kern_cuda_run(cuda, KERN_CUDA_DIGEST, base_div_up(args.n, KERN_FILL_ELEMS), &args, why);
+    return status ? status : kern_cuda_get(cuda, digest, t->digest, 2 * sizeof *digest, why);
 }
 
 /**
- * The fastest algorithm among those that give, in every result, the bits of the first one: the
- * bits are the first one's whatever the times are.
+ * The fastest algorithm of those that give every result the bits of the first one. So the bits are
+ * the first one's, whatever the times are.
  */
 static enum status choose_algorithm(struct kern_cuda *cuda, const struct trial *t,
                                     struct kern_cuda_product *product, struct status_why *why)
@@ -183,7 +183,7 @@ static enum status choose_algorithm(struct kern_cuda *cuda, const struct trial *
         enum status status = run_algorithm(cuda, t, &seconds, found, &why_not);
         if (status == STATUS_UNSUPPORTED && product->algorithm > 0)
             break;
-        if (status != STATUS_OK)
+        if (status)
             return status_fail(why, status, "%s", why_not.text);
         if (product->algorithm == 0)
             memcpy(expected, found, sizeof expected);
@@ -202,17 +202,17 @@ enum status kern_cuda_product_try(struct kern_cuda *cuda, struct kern_cuda_produ
 {
     struct trial t = {.product = product,
                       .step = base_min(cuda->options.product_step, product->n_tokens)};
-    bool same_places = false, same_numbers = false;
+    bool same_positions = false, same_numbers = false;
     enum status status = trial_open(cuda, &t, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = choose_algorithm(cuda, &t, product, why);
-    if (status == STATUS_OK)
-        status = compare(cuda, &t, &same_places, &same_numbers, why);
+    if (!status)
+        status = compare(cuda, &t, &same_positions, &same_numbers, why);
     free(t.found);
     free(t.expected);
-    if (status == STATUS_OK && !same_places)
+    if (!status && !same_positions)
         return status_fail(why, STATUS_DEVICE,
-                           "cuBLAS gives equal tokens different bits at different places in a "
+                           "cuBLAS gives equal tokens different bits at different positions in a "
                            "product of %zu x %zu; --precision exact does without cuBLAS",
                            product->n_weights, product->n_k);
     product->step = same_numbers ? t.step : product->n_tokens;

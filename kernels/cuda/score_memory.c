@@ -1,7 +1,7 @@
-/* The memory of a call of score: sizes, and the way of its sums to the device and back. */
+/* The memory of a call of score: its sizes, and the copies of its sums to the device and back. */
 #include <stdlib.h>
 
-#include "kernels/cuda/scoring.h"
+#include "kernels/cuda/score.h"
 
 /** The chunk's arrays; slots: as chunk has them. */
 static void divide_state(struct kern_cuda_scoring *s, struct kern_cuda_arena *arena,
@@ -115,7 +115,7 @@ static enum status put_state(struct kern_cuda_scoring *s, struct status_why *why
         {s->state.pairs, c->pairs, s->op->pairs ? n * sizeof *c->pairs : 0},
     };
     enum status status = STATUS_OK;
-    for (size_t i = 0; status == STATUS_OK && i < sizeof arrays / sizeof *arrays; i++)
+    for (size_t i = 0; !status && i < sizeof arrays / sizeof *arrays; i++)
         status = kern_cuda_put(s->cuda, arrays[i].to, arrays[i].from, arrays[i].n_bytes, why);
     return status;
 }
@@ -138,7 +138,7 @@ static enum status put_targets(struct kern_cuda_scoring *s, struct status_why *w
     return status;
 }
 
-/** The targets' logits as the sums of live heads hold them, in place of those for ranks. */
+/** Replace the targets' logits for ranks by those that the sums of live heads hold. */
 static enum status get_taken(struct kern_cuda_scoring *s, struct status_why *why)
 {
     const struct kern_score_chunk *c = &s->chunk;
@@ -147,7 +147,7 @@ static enum status get_taken(struct kern_cuda_scoring *s, struct status_why *why
     if (!taken)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu targets", c->n_targets);
     enum status status = kern_cuda_get(s->cuda, taken, s->state.taken, n * sizeof *taken, why);
-    for (size_t h = s->first_live; status == STATUS_OK && h < s->op->n_heads; h++) {
+    for (size_t h = s->first_live; !status && h < s->op->n_heads; h++) {
         for (size_t i = 0; i < c->n_targets; i++) {
             size_t lane = c->targets[i].row % KERN_LANES;
             size_t at = (h * c->n_slots + c->targets[i].slot) * KERN_LANES + lane;
@@ -163,14 +163,14 @@ enum status kern_cuda_scoring_get(struct kern_cuda_scoring *s, struct status_why
     struct kern_score_chunk *c = &s->chunk;
     size_t n_heads = s->op->n_heads, n = n_heads * c->n_groups;
     enum status status = kern_cuda_get(s->cuda, c->sums, s->state.sums, n * sizeof *c->sums, why);
-    if (status == STATUS_OK && c->n_slots > 0)
+    if (!status && c->n_slots > 0)
         status = kern_cuda_get(s->cuda, c->ranks, s->state.ranks,
                                n_heads * c->n_slots * sizeof *c->ranks, why);
-    if (status == STATUS_OK && c->n_slots > 0 && kern_cuda_uses_halves(s->cuda))
+    if (!status && c->n_slots > 0 && kern_cuda_uses_halves(s->cuda))
         status = get_taken(s, why);
-    if (status == STATUS_OK && s->op->pairs)
+    if (!status && s->op->pairs)
         status = kern_cuda_get(s->cuda, c->tops, s->state.tops, n * sizeof *c->tops, why);
-    if (status == STATUS_OK && s->op->pairs)
+    if (!status && s->op->pairs)
         status = kern_cuda_get(s->cuda, c->pairs, s->state.pairs, n * sizeof *c->pairs, why);
     return status;
 }
@@ -180,12 +180,12 @@ enum status kern_cuda_scoring_begin(struct kern_cuda_scoring *s, size_t first_ro
 {
     enum status status = kern_score_chunk_open(&s->chunk, s->op, first_row, n_rows, why);
     void *memory = NULL;
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cuda_scratch(s->cuda, &memory,
                                    divide(s, NULL, s->chunk.n_slots, s->chunk.n_targets), why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     (void)divide(s, memory, s->chunk.n_slots, s->chunk.n_targets);
     status = put_state(s, why);
-    return status == STATUS_OK ? put_targets(s, why) : status;
+    return status ? status : put_targets(s, why);
 }

@@ -1,12 +1,14 @@
 /**
- * One call of score: its memory and the steps that are in files of their own. Running sums have
- * the CPU backend's layout (kernels/numerics/score_chunk.h) and are finished by its code.
+ * One call of score: its memory (score_memory.c), and the uploads of recorded rows
+ * (score_codes.c). Running sums have the CPU backend's layout (kernels/numerics/score_chunk.h) and
+ * are finished by its code.
  */
-#ifndef KERNELS_CUDA_SCORING_H
-#define KERNELS_CUDA_SCORING_H
+#ifndef KERNELS_CUDA_SCORE_H
+#define KERNELS_CUDA_SCORE_H
 
-#include "kernels/cuda/kernels/record.h"
+#include "kernels/cuda/kernels/codes.h"
 #include "kernels/cuda/kernels/score.h"
+#include "kernels/cuda/kernels/targets.h"
 #include "kernels/cuda/walk.h"
 #include "kernels/numerics/score_chunk.h"
 
@@ -63,17 +65,17 @@ void kern_cuda_scoring_close(struct kern_cuda_scoring *s);
 /** Open a chunk of hidden rows; its arrays go to scratch memory on the device. */
 enum status kern_cuda_scoring_begin(struct kern_cuda_scoring *s, size_t first_row, size_t n_rows,
                                     struct status_why *why);
-/** What the walk has added up, to the chunk. */
+/** Copy the sums of the walk to the chunk. */
 enum status kern_cuda_scoring_get(struct kern_cuda_scoring *s, struct status_why *why);
 
-/** Scale and floor of the chunk's records. */
+/** Upload scale and floor of the chunk's recorded rows. */
 enum status kern_cuda_scoring_put_scales(struct kern_cuda_scoring *s, struct status_why *why);
-/** A walk begins: the buffers of codes are free once what is queued is done. */
+/** Begin a walk: the buffers of codes are free once all that is queued now is done. */
 enum status kern_cuda_scoring_begin_codes(struct kern_cuda_scoring *s, struct status_why *why);
-/** The recorded head's logits of a tile. */
+/** Decode the recorded head's logits of a tile. */
 enum status kern_cuda_scoring_decode(struct kern_cuda_scoring *s, size_t vocab_row,
                                      struct status_why *why);
-/** Upload the codes of the tile after this one; the device has this one's work meanwhile. */
+/** Upload the codes of the tile after this one, while the device works on this one. */
 enum status kern_cuda_scoring_upload_next(struct kern_cuda_scoring *s, size_t vocab_row,
                                           struct status_why *why);
 

@@ -1,0 +1,14 @@
+/** Every kernel, for those who expand the list of them (list.h). */
+#ifndef KERNELS_CUDA_KERNELS_ALL_H
+#define KERNELS_CUDA_KERNELS_ALL_H
+
+#include "kernels/cuda/kernels/attention.h"
+#include "kernels/cuda/kernels/codes.h"
+#include "kernels/cuda/kernels/decode.h"
+#include "kernels/cuda/kernels/flash.h"
+#include "kernels/cuda/kernels/product.h"
+#include "kernels/cuda/kernels/rows.h"
+#include "kernels/cuda/kernels/score.h"
+#include "kernels/cuda/kernels/targets.h"
+
+#endif

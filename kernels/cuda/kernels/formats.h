@@ -1,0 +1,56 @@
+/**
+ * The list of block formats that a device decodes, a row each. A new format is its header, and
+ * here an include and a row.
+ */
+#ifndef KERNELS_CUDA_KERNELS_FORMATS_H
+#define KERNELS_CUDA_KERNELS_FORMATS_H
+
+#include "kernels/quant/bf16.h"
+#include "kernels/quant/f16.h"
+#include "kernels/quant/f32.h"
+#include "kernels/quant/iq1_m.h"
+#include "kernels/quant/iq1_s.h"
+#include "kernels/quant/iq2_s.h"
+#include "kernels/quant/iq2_xs.h"
+#include "kernels/quant/iq2_xxs.h"
+#include "kernels/quant/iq3_s.h"
+#include "kernels/quant/iq3_xxs.h"
+#include "kernels/quant/iq4_nl.h"
+#include "kernels/quant/iq4_xs.h"
+#include "kernels/quant/mxfp4.h"
+#include "kernels/quant/nvfp4.h"
+#include "kernels/quant/q1_0.h"
+#include "kernels/quant/q2_0.h"
+#include "kernels/quant/q2_k.h"
+#include "kernels/quant/q3_k.h"
+#include "kernels/quant/q4_0.h"
+#include "kernels/quant/q4_1.h"
+#include "kernels/quant/q4_k.h"
+#include "kernels/quant/q5_0.h"
+#include "kernels/quant/q5_1.h"
+#include "kernels/quant/q5_k.h"
+#include "kernels/quant/q6_k.h"
+#include "kernels/quant/q8_0.h"
+#include "kernels/quant/tq1_0.h"
+#include "kernels/quant/tq2_0.h"
+
+/** Formats of single elements. ROW(ID, name, bytes of an element): kern_<name>_row() decodes. */
+#define KERN_DECODE_FLOATS(ROW) ROW(F32, f32, 4) ROW(F16, f16, 2) ROW(BF16, bf16, 2)
+
+/** Formats of blocks. ROW(ID, name, elements of a block): kern_<name>_group() decodes 32 of them.
+ */
+/* clang-format off */
+#define KERN_DECODE_BLOCKS(ROW)                                                                    \
+    ROW(Q4_0, q4_0, 32) ROW(Q4_1, q4_1, 32) ROW(Q5_0, q5_0, 32) ROW(Q5_1, q5_1, 32)                \
+    ROW(Q8_0, q8_0, 32)                                                                            \
+    ROW(Q2_K, q2_k, 256) ROW(Q3_K, q3_k, 256) ROW(Q4_K, q4_k, 256) ROW(Q5_K, q5_k, 256)            \
+    ROW(Q6_K, q6_k, 256)                                                                           \
+    ROW(IQ2_XXS, iq2_xxs, 256) ROW(IQ2_XS, iq2_xs, 256) ROW(IQ3_XXS, iq3_xxs, 256)                 \
+    ROW(IQ1_S, iq1_s, 256) ROW(IQ4_NL, iq4_nl, 32) ROW(IQ3_S, iq3_s, 256)                          \
+    ROW(IQ2_S, iq2_s, 256) ROW(IQ4_XS, iq4_xs, 256) ROW(IQ1_M, iq1_m, 256)                         \
+    ROW(TQ1_0, tq1_0, 256) ROW(TQ2_0, tq2_0, 256)                                                  \
+    ROW(MXFP4, mxfp4, 32) ROW(NVFP4, nvfp4, 64)                                                    \
+    ROW(Q1_0, q1_0, 128) ROW(Q2_0, q2_0, 64)
+/* clang-format on */
+
+#endif

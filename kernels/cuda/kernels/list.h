@@ -1,0 +1,75 @@
+/**
+ * The list of kernels, a row each. Everything that must know all of them expands it: their numbers
+ * (device/device.h), what a launch needs (device/kernels.c), their shells on a device (kernels.cu)
+ * and on the host (tests/harness/run_kernel.c).
+ *
+ *     ROW(ID, name, args, n_threads, n_resident, shared_bytes, call)
+ *
+ *     ID            KERN_CUDA_<ID> is the kernel's number
+ *     name          in messages
+ *     args          the tag of its arguments' struct
+ *     n_threads     of a block
+ *     n_resident    blocks that a multiprocessor must hold at a time, which bounds the registers of
+ *                   a thread; 0: the compiler decides
+ *     shared_bytes  of a block; 0: none, or each launch says how many
+ *     call          the work of one block: of `block`, with the arguments `a`, in memory `shared`
+ *
+ * Decoding is a program for each block format, so its shells are elsewhere (decode.cu). Its row has
+ * a macro of its own; `type` in its call is the launch's.
+ */
+#ifndef KERNELS_CUDA_KERNELS_LIST_H
+#define KERNELS_CUDA_KERNELS_LIST_H
+
+/* clang-format off */
+#define KERN_CUDA_KERNELS(DECODE_ROW, ROW)                                                         \
+    DECODE_ROW(DECODE, "decode", kern_decode_args, KERN_DECODE_THREADS, 0,                         \
+        0, kern_decode_block(type, a, block, shared))                                              \
+    ROW(NORM, "rmsnorm", kern_norm_args, KERN_ROWS_THREADS, 0,                                     \
+        sizeof(struct kern_norm_shared), kern_norm_block(a, block, shared))                        \
+    ROW(ROPE, "rope", kern_rope_args, KERN_ROWS_THREADS, 0,                                        \
+        0, kern_rope_block(a, block, shared))                                                      \
+    ROW(GATE, "gate", kern_gate_args, KERN_ROWS_THREADS, 0,                                        \
+        0, kern_gate_block(a, block, shared))                                                      \
+    ROW(GATHER, "gather", kern_gather_args, KERN_ROWS_THREADS, 0,                                  \
+        0, kern_gather_block(a, block, shared))                                                    \
+    ROW(SPLIT, "split", kern_split_args, KERN_SPLIT_THREADS, 0,                                    \
+        sizeof(uint32_t), kern_split_block(a, block, shared))                                      \
+    ROW(FINISH, "finish", kern_finish_args, KERN_FINISH_THREADS, 0,                                \
+        0, kern_finish_block(a, block, shared))                                                    \
+    ROW(EXACT, "exact", kern_exact_args, KERN_EXACT_THREADS, 0,                                    \
+        sizeof(struct kern_exact_shared), kern_exact_block(a, block, shared))                      \
+    ROW(FILL, "fill", kern_fill_args, KERN_FILL_THREADS, 0,                                        \
+        0, kern_fill_block(a, block, shared))                                                      \
+    ROW(DIGEST, "digest", kern_digest_args, KERN_FILL_THREADS, 0,                                  \
+        2 * sizeof(uint32_t), kern_digest_block(a, block, shared))                                 \
+    ROW(ATTENTION, "attention", kern_attention_args, KERN_ATTENTION_THREADS, 0,                    \
+        0, kern_attend_block(a, block, shared))                                                    \
+    ROW(FLASH2_64, "attention", kern_attention_args, KERN_FLASH_THREADS, 3,                        \
+        0, kern_flash_attend(a, block, shared, 64, 2))                                             \
+    ROW(FLASH2_128, "attention", kern_attention_args, KERN_FLASH_THREADS, 3,                       \
+        0, kern_flash_attend(a, block, shared, 128, 2))                                            \
+    ROW(FLASH2_256, "attention", kern_attention_args, KERN_FLASH_THREADS, 2,                       \
+        0, kern_flash_attend(a, block, shared, 256, 2))                                            \
+    ROW(FLASH3_64, "attention", kern_attention_args, KERN_FLASH_THREADS, 2,                        \
+        0, kern_flash_attend(a, block, shared, 64, 3))                                             \
+    ROW(FLASH3_128, "attention", kern_attention_args, KERN_FLASH_THREADS, 2,                       \
+        0, kern_flash_attend(a, block, shared, 128, 3))                                            \
+    ROW(FLASH3_256, "attention", kern_attention_args, KERN_FLASH_THREADS, 1,                       \
+        0, kern_flash_attend(a, block, shared, 256, 3))                                            \
+    ROW(FOLD, "fold", kern_fold_args, KERN_SCORE_THREADS, 0,                                       \
+        sizeof(struct kern_fold_shared), kern_fold_block(a, block, shared))                        \
+    ROW(PAIR, "pair", kern_pair_args, KERN_SCORE_THREADS, 0,                                       \
+        sizeof(struct kern_pair_shared), kern_pair_block_of(a, block, shared))                     \
+    ROW(JS, "js", kern_js_args, KERN_SCORE_THREADS, 0,                                             \
+        sizeof(struct kern_js_shared), kern_js_block(a, block, shared))                            \
+    ROW(TARGET, "target", kern_target_args, KERN_TARGET_THREADS, 0,                                \
+        sizeof(struct kern_target_shared), kern_target_block(a, block, shared))                    \
+    ROW(TAKE, "take", kern_take_args, KERN_TAKE_THREADS, 0,                                        \
+        0, kern_take_block(a, block, shared))                                                      \
+    ROW(CODES, "codes", kern_codes_args, KERN_CODES_THREADS, 0,                                    \
+        sizeof(struct kern_codes_shared), kern_codes_block(a, block, shared))                      \
+    ROW(LOWEST, "lowest", kern_lowest_args, KERN_LOWEST_THREADS, 0,                                \
+        sizeof(struct kern_lowest_shared), kern_lowest_block(a, block, shared))
+/* clang-format on */
+
+#endif
