@@ -13,7 +13,7 @@ MAN = "share/man/man1/assay.1"
 
 def documents(source):
     """Where the documents of the source folder are installed, sorted."""
-    names = ["README.md", "LICENSE", "CHANGELOG.md"]
+    names = ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"]
     names += [f"docs/{p.name}" for p in (source / "docs").glob("*.md")]
     return sorted([f"share/doc/assay/{name}" for name in names] + [MAN])
 
