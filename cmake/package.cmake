@@ -51,5 +51,7 @@ find_program(ASSAY_SHLIBDEPS dpkg-shlibdeps)
 find_program(ASSAY_FILE file) # CPack asks it which files are programs
 if(ASSAY_SHLIBDEPS AND ASSAY_FILE)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+elseif(ASSAY_DPKG)
+  message(STATUS "dpkg-shlibdeps or file is missing: the .deb will name no dependencies")
 endif()
 include(CPack)

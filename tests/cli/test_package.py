@@ -50,7 +50,8 @@ class Packages(unittest.TestCase):
         self.assertEqual(paths, ["$ORIGIN/../lib/assay"])
         if shutil.which("man"):
             page = output("man", "-l", prefix / MAN)
-            self.assertIn("assay perplexity", page)
+            if "system has been minimized" not in page:  # says what stands in for man
+                self.assertIn("assay perplexity", page)
         return re.findall(r"^\t(\S+)(?: => (\S+))? \(", output("ldd", program), re.MULTILINE)
 
     def test_archive(self):
