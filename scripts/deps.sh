@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
 # Install what building and testing assay needs and this machine lacks.
-# usage: bash scripts/deps.sh [build|test|all]     (default: build)
-#   build  compilers and libraries         test  what scripts/test.sh needs on top
-#   all    what scripts/check-all.sh needs on top
+# usage: bash scripts/deps.sh [build|package|test|all]     (default: build)
+#   build    compilers and libraries       package  what the target `package` needs on top
+#   test     what scripts/test.sh needs    all      what scripts/check-all.sh needs
 # Debian and its relatives: through apt, as root or with sudo. Elsewhere it lists what to install.
 set -euo pipefail
 
 what=${1:-build}
 packages=(gcc cmake ninja-build pkg-config libc6-dev libpcre2-dev libcjson-dev libssl-dev libopenblas-dev)
+packaging=(dpkg-dev file)
+testing=("${packaging[@]}" libcmocka-dev clang libclang-rt-dev python3)
 case $what in
     build) ;;
-    test) packages+=(libcmocka-dev clang libclang-rt-dev python3) ;;
-    all) packages+=(libcmocka-dev clang libclang-rt-dev clang-format clang-tidy python3 valgrind) ;;
-    *) echo "usage: bash scripts/deps.sh [build|test|all]" >&2; exit 2 ;;
+    package) packages+=("${packaging[@]}") ;;
+    test) packages+=("${testing[@]}") ;;
+    all) packages+=("${testing[@]}" clang-format clang-tidy valgrind) ;;
+    *) echo "usage: bash scripts/deps.sh [build|package|test|all]" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Run fuzz targets, each for some seconds with a fixed seed, under AddressSanitizer and
-# UndefinedBehaviorSanitizer (needs clang). What makes one fail is kept in build/fuzz/artifacts/.
+# UndefinedBehaviorSanitizer (needs clang). What makes one fail is kept in build/fuzz/artifacts/;
+# the others run nevertheless.
 # usage: bash scripts/fuzz.sh [SECONDS [TARGET...]]     default: 10, all targets
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,6 +26,7 @@ fi
 found=build/fuzz/found # inputs with new coverage; kept from run to run would make runs differ
 artifacts=build/fuzz/artifacts
 mkdir -p "$artifacts"
+failed=0
 for target in "$@"; do
     [ -x "$folder/fuzz_$target" ] || { echo "no fuzz target $target (there are: $(paste -sd' ' "$folder/targets.txt"))" >&2; exit 2; }
     rm -rf "${found:?}/$target"
@@ -36,7 +38,9 @@ for target in "$@"; do
         "$found/$target" "tests/fuzz/corpus/$target" >"$log" 2>&1; then
         echo "FAILED; the end of $log:"
         tail -40 "$log"
-        exit 1
+        failed=1
+        continue
     fi
     sed -n 's/^stat::number_of_executed_units: */inputs: /p' "$log"
 done
+exit "$failed"

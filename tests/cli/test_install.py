@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cmake --install gives a prefix that works: the program and its manual page.
+"""cmake --install gives a prefix that works: the program, its manual page and its documents.
 
 usage: test_install.py ASSAY SOURCE_DIR
 """
@@ -8,6 +8,19 @@ import subprocess
 import sys
 import tempfile
 
+MAN = "share/man/man1/assay.1"
+
+
+def documents(source):
+    """Where the documents of the source folder are installed, sorted."""
+    names = ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"]
+    names += [f"docs/{p.name}" for p in (source / "docs").glob("*.md")]
+    return sorted([f"share/doc/assay/{name}" for name in names] + [MAN])
+
+
+def files_of(prefix):
+    return sorted(str(p.relative_to(prefix)) for p in prefix.rglob("*") if p.is_file())
+
 
 def main():
     assay, source = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
@@ -15,13 +28,12 @@ def main():
         subprocess.run(["cmake", "--install", assay.parent, "--prefix", prefix], check=True,
                        stdout=subprocess.DEVNULL)
         prefix = pathlib.Path(prefix)
-        files = sorted(str(p.relative_to(prefix)) for p in prefix.rglob("*") if p.is_file())
-        assert files == ["bin/assay", "share/man/man1/assay.1"], files
+        files = files_of(prefix)
+        assert files == sorted(["bin/assay", *documents(source)]), files
         shown = subprocess.run([prefix / "bin" / "assay", "version"], check=True,
                                capture_output=True).stdout
         assert shown.startswith(b"assay "), shown
-        page = (prefix / "share/man/man1/assay.1").read_bytes()
-        assert page == (source / "docs" / "assay.1").read_bytes()
+        assert (prefix / MAN).read_bytes() == (source / "docs" / "assay.1").read_bytes()
 
 
 if __name__ == "__main__":

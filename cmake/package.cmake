@@ -1,0 +1,57 @@
+# Packages: `cmake --build --preset release --target package` makes a .deb and a .tar.gz.
+#
+# Both hold the same program. It is linked without OpenBLAS, which only `--gemm openblas` needs,
+# and looks for its libraries in ../lib/assay first. The .tar.gz has them there, so it runs on
+# any machine with a C library as new as the builder's; the .deb names them as dependencies.
+
+# A program's own object comes before the archives, so openblas.c stays in its archive.
+add_executable(assay_portable cli/main.c kernels/cpu/gemm/openblas_none.c)
+target_link_libraries(assay_portable PRIVATE assay_cli)
+target_link_options(assay_portable PRIVATE -Wl,--as-needed
+  $<$<LINK_LANGUAGE:CUDA>:-static-libgcc> $<$<LINK_LANGUAGE:CUDA>:-static-libstdc++>)
+set_target_properties(assay_portable PROPERTIES
+  OUTPUT_NAME assay RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/package
+  BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "\$ORIGIN/../lib/assay")
+
+install(TARGETS assay_portable RUNTIME DESTINATION bin COMPONENT portable EXCLUDE_FROM_ALL)
+install(FILES LICENSE DESTINATION share/doc/assay RENAME copyright
+        COMPONENT debian EXCLUDE_FROM_ALL)
+install(CODE "set(program \"$<TARGET_FILE:assay_portable>\")"
+        COMPONENT libraries EXCLUDE_FROM_ALL)
+install(SCRIPT cmake/package-libraries.cmake COMPONENT libraries EXCLUDE_FROM_ALL)
+
+set(CPACK_GENERATOR TGZ)
+find_program(ASSAY_DPKG dpkg)
+if(ASSAY_DPKG)
+  list(APPEND CPACK_GENERATOR DEB)
+endif()
+set(CPACK_PACKAGE_VENDOR "Seed 3f8b81f8")
+set(CPACK_PACKAGE_CONTACT
+    "Seed 3f8b81f8 maintainers <maintainers@users.noreply.a-seed-3f8b81f8.example>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "says what quantisation did to a language model")
+set(CPACK_PACKAGE_DESCRIPTION
+"assay reads a GGUF file and a text and evaluates the model: perplexity,
+KL divergence from the model that it was made of, HellaSwag, Winogrande,
+multiple choice and log-probabilities of given requests. Its results do
+not depend on threads, batches or the instruction set.")
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/package)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+    OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cmake/package-contents.cmake)
+
+string(TOLOWER "assay-${PROJECT_VERSION}-${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}"
+       CPACK_PACKAGE_FILE_NAME)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+find_program(ASSAY_SHLIBDEPS dpkg-shlibdeps)
+find_program(ASSAY_FILE file) # CPack asks it which files are programs
+if(ASSAY_SHLIBDEPS AND ASSAY_FILE)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+elseif(ASSAY_DPKG)
+  message(STATUS "dpkg-shlibdeps or file is missing: the .deb will name no dependencies")
+endif()
+include(CPack)

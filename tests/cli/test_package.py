@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""The packages, made from this build, work where they are unpacked.
+
+usage: test_package.py ASSAY SOURCE_DIR
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from test_install import MAN, documents, files_of
+
+ASSAY, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+C_LIBRARY = re.compile(r"(linux-vdso|ld-linux[\w-]*|libc|libm|libdl|librt|libpthread)\.so\.\d+")
+ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
+
+
+def output(*command, cwd="/"):
+    done = subprocess.run(command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True)
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+class Packages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        output("cpack", "--config", ASSAY.parent / "CPackConfig.cmake", "-B", cls.folder)
+
+    def only(self, pattern):
+        found = list(self.folder.glob(pattern))
+        self.assertEqual(len(found), 1, found)
+        return found[0]
+
+    def check_prefix(self, prefix):
+        """The program and the manual page of an unpacked package; returns its libraries."""
+        program, text = prefix / "bin" / "assay", self.folder / "short.txt"
+        text.write_text((SOURCE / "docs" / "handbook.md").read_text()[:1500])
+        evaluation = ["perplexity", "-m", SOURCE / "data" / "tiny.F16.gguf", "-f", text, "-c", "64"]
+        self.assertRegex(output(program, "version"), r"\Aassay +[0-9.]+\n(.*\n)*openblas  not built in$")
+        self.assertEqual(output(program, *evaluation, cwd=prefix), output(ASSAY, *evaluation))
+        self.assertNotIn(".symtab", output("readelf", "-S", "-W", program), "is not stripped")
+        paths = re.findall(r"R(?:UN)?PATH.*\[(.*)\]", output("readelf", "-d", program))
+        self.assertEqual(paths, ["$ORIGIN/../lib/assay"])
+        if shutil.which("man"):
+            page = output("man", "-l", prefix / MAN)
+            if "system has been minimized" not in page:  # says what stands in for man
+                self.assertIn("assay perplexity", page)
+        return re.findall(r"^\t(\S+)(?: => (\S+))? \(", output("ldd", program), re.MULTILINE)
+
+    def test_archive(self):
+        output("tar", "xf", self.only("assay-*.tar.gz"), "-C", self.folder)
+        prefix = self.only("assay-*/")
+        for name, found in self.check_prefix(prefix):
+            if not C_LIBRARY.fullmatch(pathlib.Path(name).name):
+                self.assertEqual(pathlib.Path(found).resolve(), prefix / "lib" / "assay" / name)
+        libraries = [f for f in files_of(prefix) if f.startswith("lib/assay/")]
+        self.assertTrue([f for f in libraries if "libpcre2-8.so" in f], libraries)
+        self.assertEqual(sorted(set(files_of(prefix)) - set(libraries)),
+                         sorted(["bin/assay", *documents(SOURCE)]))
+        if shutil.which("dpkg-query"):
+            for library in (f for f in libraries if re.search(r"\.so\.\d+$", f)):
+                self.assertIn(f"{library}.copyright", libraries)
+
+    def test_debian(self):
+        if not shutil.which("dpkg-deb"):
+            self.skipTest("no dpkg-deb")
+        package, root = self.only("assay_*.deb"), self.folder / "root"
+        output("dpkg-deb", "-x", package, root)
+        self.check_prefix(root / "usr")
+        self.assertEqual(files_of(root), sorted(
+            f"usr/{f}" for f in ["bin/assay", "share/doc/assay/copyright", *documents(SOURCE)]))
+        fields = output("dpkg-deb", "-f", package)
+        for field in ("Package: assay\n", "Section: science\n", "Maintainer: .+ <.+@.+>\n",
+                      "Description: says what .+\n .+\n"):
+            self.assertRegex(fields, "(?m)^" + field)
+        if shutil.which("dpkg-shlibdeps") and shutil.which("file"):
+            depends = re.search("^Depends: (.+)$", fields, re.MULTILINE).group(1)
+            for library in ("libc6 ", "libcjson1 ", "libpcre2-8-0 "):
+                self.assertIn(library, depends)
+            self.assertNotIn("openblas", depends)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
