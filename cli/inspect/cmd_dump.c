@@ -134,13 +134,13 @@ static enum status run_dump(const void *opaque, const struct cli_args *args, str
 }
 
 static const struct cli_option table[] = {
-    {.names = "--tensor",
+    {"--tensor",
      CLI_TEXT,
      "NAME",
      "the tensor; assay info --tensors lists them",
      offsetof(struct settings, tensor),
      .required = true},
-    {.names = "-o --output",
+    {"-o --output",
      CLI_TEXT,
      "OUT.npy",
      "where to; - is standard output",

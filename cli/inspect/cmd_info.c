@@ -23,12 +23,12 @@ static enum status run_info(const void *opaque, const struct cli_args *args, str
 }
 
 static const struct cli_option table[] = {
-    {.names = "--tensors",
+    {"--tensors",
      CLI_ON,
      NULL,
      "also list every tensor",
      offsetof(struct settings, tensors)},
-    {.names = "--json",
+    {"--json",
      CLI_ON,
      NULL,
      "print a JSON document instead; docs/json.md describes it",

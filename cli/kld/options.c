@@ -15,20 +15,14 @@ void cli_kld_defaults(void *settings)
 
 const struct cli_option cli_kld_table[] = {
     {.type = CLI_HEADING, .help = "Input"},
-    {.names = "-m --model",
-     CLI_EACH,
-     "FILE",
+    {"-m --model", CLI_EACH, "FILE",
      "a model to compare with the base: a GGUF file, any part of a split one; again for more, "
      "which share the base's evaluation",
-     AT(models),
-     .required = true},
-    {.names = "--base",
-     CLI_TEXT,
-     "FILE",
+     AT(models), .required = true},
+    {"--base", CLI_TEXT, "FILE",
      "what is taken as the truth: a model, or a file that assay record, assay perplexity "
      "--kl-divergence-base or llama-perplexity wrote, which needs no -f",
-     AT(base),
-     .required = true},
+     AT(base), .required = true},
     {.type = CLI_GROUP, .group = cli_text_table, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
@@ -37,14 +31,9 @@ const struct cli_option cli_kld_table[] = {
      .offset = AT(windows),
      .help = ", of which the second half is scored (default: 512, or the base file's)"},
     {.type = CLI_GROUP, .group = cli_chunk_from_table, .offset = AT(windows)},
-    {.names = "--js",
-     CLI_ON,
-     NULL,
-     "also the Jensen-Shannon divergence, which takes a second pass over the vocabulary",
-     AT(js)},
-    {.names = "--llama-compat",
-     CLI_ON,
-     NULL,
+    {"--js", CLI_ON, NULL,
+     "also the Jensen-Shannon divergence, which takes a second pass over the vocabulary", AT(js)},
+    {"--llama-compat", CLI_ON, NULL,
      "with a base-logits file: leave out tokens of the base with ln p <= -16, and the summary of "
      "fewer than 100 tokens, as llama-perplexity does",
      AT(llama_compat)},

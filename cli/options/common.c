@@ -27,39 +27,27 @@ const char *cli_precision_name(int precision)
 }
 
 const struct cli_option cli_special_table[] = {
-    {.names = "--parse-special",
-     CLI_ON,
-     NULL,
+    {"--parse-special", CLI_ON, NULL,
      "take names of control tokens in the text as those tokens (default: as plain text)"},
     {0},
 };
 
 const struct cli_option cli_text_table[] = {
-    {.names = "-f --file",
-     CLI_TEXT,
-     "FILE",
+    {"-f --file", CLI_TEXT, "FILE",
      "the text, without its last newline if it ends with one; - reads standard input",
      TEXT(text_file)},
-    {.names = "-bf --binary-file",
-     CLI_TEXT,
-     "FILE",
-     "the text, its last newline included",
+    {"-bf --binary-file", CLI_TEXT, "FILE", "the text, its last newline included",
      TEXT(binary_file)},
-    {.names = "-p --prompt", CLI_TEXT, "TEXT", "the text itself", TEXT(prompt)},
+    {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", TEXT(prompt)},
     {.type = CLI_GROUP, .group = cli_special_table, .offset = TEXT(parse_special)},
-    {.names = "-e --escape",
-     CLI_ON,
-     NULL,
-     "take \\n, \\r, \\t, \\', \\\", \\\\ and \\xHH in the text for what they mean",
-     TEXT(escape)},
-    {.names = "--no-escape", CLI_OFF, NULL, "leave them as they are (default)", TEXT(escape)},
+    {"-e --escape", CLI_ON, NULL,
+     "take \\n, \\r, \\t, \\', \\\", \\\\ and \\xHH in the text for what they mean", TEXT(escape)},
+    {"--no-escape", CLI_OFF, NULL, "leave them as they are (default)", TEXT(escape)},
     {0},
 };
 
 const struct cli_option cli_json_table[] = {
-    {.names = "--json",
-     CLI_TEXT,
-     "FILE",
+    {"--json", CLI_TEXT, "FILE",
      "write the result, with every setting, as JSON; - is standard output, and the lines then go "
      "to standard error"},
     {0},
@@ -67,13 +55,11 @@ const struct cli_option cli_json_table[] = {
 
 const struct cli_option cli_output_table[] = {
     {.type = CLI_GROUP, .group = cli_json_table, .offset = OUTPUT(json_file)},
-    {.names = "--hash-model",
-     CLI_ON,
-     NULL,
+    {"--hash-model", CLI_ON, NULL,
      "name the model in the result by the SHA-256 of all of its bytes, not only of its header and "
      "the beginnings of its tensors",
      OUTPUT(hash_model)},
-    {.names = "-q --quiet", CLI_ON, NULL, "no progress on standard error", OUTPUT(quiet)},
+    {"-q --quiet", CLI_ON, NULL, "no progress on standard error", OUTPUT(quiet)},
     {0},
 };
 
@@ -82,69 +68,37 @@ const struct cli_option cli_machine_table[] = {
      .help =
          "Machine (of these, only --device, -ngl, --gemm and --precision can change a result, and "
          "--isa where there is AMX)"},
-    {.names = "-b --batch-size",
-     CLI_COUNT,
-     "N",
+    {"-b --batch-size", CLI_COUNT, "N",
      "tokens evaluated together, in whole windows or sequences, one at least (default: as many "
      "as take about 15 seconds)",
-     MACHINE(n_batch),
-     1,
-     ANY,
-     .env = "LLAMA_ARG_BATCH"},
-    {.names = "-dev --device",
-     CLI_TEXT,
-     "NAME",
+     MACHINE(n_batch), 1, ANY, .env = "LLAMA_ARG_BATCH"},
+    {"-dev --device", CLI_TEXT, "NAME",
      "what computes: cpu (default), cuda or cuda:N, auto (CUDA if there is a device, else the "
      "CPU); "
      "several, with commas (cuda:0,cuda:1), share the work: the same bits, each with its own copy "
      "of the weights",
-     MACHINE(device),
-     .env = "LLAMA_ARG_DEVICE"},
-    {.names = "-ngl --gpu-layers --n-gpu-layers",
-     CLI_TEXT,
-     "N",
+     MACHINE(device), .env = "LLAMA_ARG_DEVICE"},
+    {"-ngl --gpu-layers --n-gpu-layers", CLI_TEXT, "N",
      "0: --device cpu; any other number, auto, all: --device auto, all layers (--device wins)",
-     MACHINE(gpu_layers),
-     .env = "LLAMA_ARG_N_GPU_LAYERS"},
-    {.names = "-t --threads",
-     CLI_COUNT,
-     "N",
-     "threads, of each device that is a CPU (default: one for each processor)",
-     MACHINE(n_threads),
-     -ANY,
-     ANY,
-     .env = "LLAMA_ARG_THREADS"},
-    {.names = "-tb --threads-batch",
-     CLI_COUNT,
-     "N",
-     "the same; wins over -t",
-     MACHINE(n_threads_batch),
-     -ANY,
-     ANY},
-    {.names = "--isa",
-     CLI_CHOICE,
-     "NAME",
+     MACHINE(gpu_layers), .env = "LLAMA_ARG_N_GPU_LAYERS"},
+    {"-t --threads", CLI_COUNT, "N",
+     "threads, of each device that is a CPU (default: one for each processor)", MACHINE(n_threads),
+     -ANY, ANY, .env = "LLAMA_ARG_THREADS"},
+    {"-tb --threads-batch", CLI_COUNT, "N", "the same; wins over -t", MACHINE(n_threads_batch),
+     -ANY, ANY},
+    {"--isa", CLI_CHOICE, "NAME",
      "use no instruction set above this one: scalar, avx2, avx512, amx or auto (default)",
-     MACHINE(isa),
-     .choices = "scalar avx2 avx512 amx auto",
-     .env = "ASSAY_ISA"},
-    {.names = "--gemm",
-     CLI_CHOICE,
-     "NAME",
+     MACHINE(isa), .choices = "scalar avx2 avx512 amx auto", .env = "ASSAY_ISA"},
+    {"--gemm", CLI_CHOICE, "NAME",
      "own: matrix products with the same bits everywhere (default); openblas: OpenBLAS's, whose "
      "bits depend on its version, the threads and the batch",
-     MACHINE(gemm),
-     .choices = "own openblas"},
-    {.names = "--precision",
-     CLI_CHOICE,
-     "NAME",
+     MACHINE(gemm), .choices = "own openblas"},
+    {"--precision", CLI_CHOICE, "NAME",
      "of matrix products. high: as faithful as float32, with AMX from triples of bfloat16 "
      "(default); exact: float32, the same bits on every machine; fast: with AMX one bfloat16 "
      "product. Without AMX all three are exact on the CPU. With CUDA: three products of halves, "
      "float32, one product of halves",
-     MACHINE(precision),
-     .choices = "high exact fast",
-     .env = "ASSAY_PRECISION"},
+     MACHINE(precision), .choices = "high exact fast", .env = "ASSAY_PRECISION"},
 
     {0},
 };
@@ -152,9 +106,7 @@ const struct cli_option cli_machine_table[] = {
 #define EVALUATE(member) offsetof(struct cli_evaluate_settings, member)
 
 const struct cli_option cli_evaluate_table[] = {
-    {.names = "--state",
-     CLI_TEXT,
-     "FILE",
+    {"--state", CLI_TEXT, "FILE",
      "keep a journal of what is finished; the same command goes on where a killed run stopped",
      EVALUATE(state_file)},
     {.type = CLI_GROUP, .group = cli_output_table, .offset = EVALUATE(output)},

@@ -19,7 +19,7 @@ enum status cli_window_check(const struct cli_window_settings *s, struct status_
 }
 
 const struct cli_option cli_window_table[] = {
-    {.names = "-c --ctx-size",
+    {"-c --ctx-size",
      CLI_COUNT,
      "N",
      "tokens per window",
@@ -27,7 +27,7 @@ const struct cli_option cli_window_table[] = {
      1,
      ANY,
      .env = "LLAMA_ARG_CTX_SIZE"},
-    {.names = "--chunks",
+    {"--chunks",
      CLI_COUNT,
      "N",
      "evaluate the first N windows only (default: -1, all)",
@@ -38,7 +38,7 @@ const struct cli_option cli_window_table[] = {
 };
 
 const struct cli_option cli_chunk_from_table[] = {
-    {.names = "--chunk-from",
+    {"--chunk-from",
      CLI_COUNT,
      "N",
      "leave out the first N windows (default: 0)",
@@ -49,7 +49,7 @@ const struct cli_option cli_chunk_from_table[] = {
 };
 
 const struct cli_option cli_per_token_table[] = {
-    {.names = "--per-token",
+    {"--per-token",
      CLI_TEXT,
      "FILE",
      "write a table (TSV) with a line for each scored token"},
@@ -57,12 +57,12 @@ const struct cli_option cli_per_token_table[] = {
 };
 
 const struct cli_option cli_divergence_table[] = {
-    {.names = "--context-curve",
+    {"--context-curve",
      CLI_ON,
      NULL,
      "print the mean divergence by position",
      DIVERGENCE(context_curve)},
-    {.names = "--worst",
+    {"--worst",
      CLI_COUNT,
      "N",
      "print the N tokens of the largest divergence, with the text before them (default: 0)",
@@ -73,6 +73,6 @@ const struct cli_option cli_divergence_table[] = {
 };
 
 const struct cli_option cli_force_table[] = {
-    {.names = "--force", CLI_ON, NULL, "the file to be recorded may replace one"},
+    {"--force", CLI_ON, NULL, "the file to be recorded may replace one"},
     {0},
 };

@@ -62,12 +62,12 @@ static enum status run_table(const void *opaque, const struct cli_args *args,
 }
 
 static const struct cli_option table_options[] = {
-    {.names = "--csv",
+    {"--csv",
      CLI_ON,
      NULL,
      "CSV with all digits, errors in columns of their own (default: Markdown)",
      offsetof(struct settings, csv)},
-    {.names = "--by-metric",
+    {"--by-metric",
      CLI_ON,
      NULL,
      "every statistic as a row, the runs as columns",
