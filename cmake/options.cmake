@@ -27,6 +27,7 @@ target_compile_definitions(assay_options INTERFACE _GNU_SOURCE _FILE_OFFSET_BITS
 target_compile_options(assay_options INTERFACE
   -ffp-contract=off -fno-strict-aliasing
   -Wall -Wextra -Wshadow -Wpointer-arith -Wcast-qual -Wstrict-prototypes
+  -Wno-missing-field-initializers # C fills what a list of options leaves out with zeros
   -Wmissing-prototypes -Wvla -Wwrite-strings -Wformat=2 -Wundef -Wdouble-promotion)
 if(ASSAY_WERROR)
   target_compile_options(assay_options INTERFACE -Werror)
