@@ -1,4 +1,5 @@
-/* Rows of numbers: normalising, rotating, gating, adding, choosing experts; the scalar reference. */
+/* Rows of numbers: normalising, rotating, gating, adding, choosing experts; the scalar reference.
+ */
 #include <math.h>
 
 #include "kernels/numerics/fmath.h"
@@ -127,3 +128,6 @@ void kern_scalar_route(const float *logits, size_t n_experts, size_t n_used, int
         shares[j] = (float)(fmath_exp_f64(gap) / sum);
     }
 }
+
+#define ENTRY(name) .name = kern_scalar_##name,
+const struct kern_ops kern_ops_scalar = {KERN_OPS(ENTRY)};
