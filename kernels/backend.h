@@ -222,7 +222,73 @@ struct kern_description {
     size_t batch_tokens;  /* tokens of a batch, likewise */
 };
 
-/** The table of one implementation. Arguments have been checked by the wrappers below. */
+/* The operations. */
+
+/** x[t] = row tokens[t] of the table, decoded. tokens: host, each below table->n_rows. */
+typedef enum status kern_embed_fn(struct kern_backend *b, const struct kern_weight *table,
+                                  const int32_t *tokens, size_t n_tokens, float *x,
+                                  struct status_why *why);
+/** y[t] = x[t] / sqrt(mean(x[t]^2) + eps) * gain; the mean in double. y may be x. */
+typedef enum status kern_rmsnorm_fn(struct kern_backend *b, const struct kern_weight *gain,
+                                    float eps, const float *x, size_t n_tokens, float *y,
+                                    struct status_why *why);
+typedef enum status kern_linear_fn(struct kern_backend *b, const struct kern_linear *op,
+                                   struct status_why *why);
+typedef enum status kern_rope_fn(struct kern_backend *b, const struct kern_rope *op,
+                                 struct status_why *why);
+typedef enum status kern_attention_fn(struct kern_backend *b, const struct kern_attention *op,
+                                      struct status_why *why);
+/** gate[i] = silu(gate[i]) * up[i], silu(z) = z / (1 + exp(-z)). */
+typedef enum status kern_gate_fn(struct kern_backend *b, float *gate, const float *up, size_t n,
+                                 struct status_why *why);
+/**
+ * Mixture of experts: softmax over the E logits of each token, the n_used largest (first of
+ * equals), renormalised to sum 1. experts, shares: host, out, [T, n_used], best first.
+ */
+typedef enum status kern_route_fn(struct kern_backend *b, const float *logits, size_t n_tokens,
+                                  size_t n_experts, size_t n_used, int32_t *experts, float *shares,
+                                  struct status_why *why);
+/** y[i] = x[rows[i]]; rows: host. */
+typedef enum status kern_gather_fn(struct kern_backend *b, const float *x, size_t width,
+                                   const uint32_t *rows, size_t n_rows, float *y,
+                                   struct status_why *why);
+/** y[rows[i]] += shares[i] * x[i], no row twice in a call; rows, shares: host. */
+typedef enum status kern_scatter_add_fn(struct kern_backend *b, const float *x, size_t width,
+                                        const uint32_t *rows, const float *shares, size_t n_rows,
+                                        float *y, struct status_why *why);
+typedef enum status kern_score_fn(struct kern_backend *b, const struct kern_score *op,
+                                  struct status_why *why);
+typedef enum status kern_record_fn(struct kern_backend *b, const struct kern_record *op,
+                                   struct status_why *why);
+
+/**
+ * Working memory that an operation takes inside the backend, in bytes: for bounds said before a
+ * run. Only shapes, types and counts of `op` matter; no array is read. The backend keeps the
+ * most that an operation took, so the largest of these is what a sequence of them needs.
+ */
+typedef size_t kern_linear_bytes_fn(struct kern_backend *b, const struct kern_linear *op);
+typedef size_t kern_score_bytes_fn(struct kern_backend *b, const struct kern_score *op);
+typedef size_t kern_record_bytes_fn(struct kern_backend *b, const struct kern_record *op);
+
+/**
+ * Rows that a call of kern_record() takes best: whole numbers of those that share a decoding of
+ * the matrix, and more than that where a device computes some while others reach the host.
+ */
+typedef size_t kern_record_rows_fn(struct kern_backend *b, const struct kern_weight *matrix);
+
+/** Their list: X(name) for each operation. A backend has all of them. */
+/* clang-format off */
+#define KERN_BACKEND_OPERATIONS(X)                                                                 \
+    X(embed) X(rmsnorm) X(linear) X(rope) X(attention) X(gate) X(route) X(gather) X(scatter_add)   \
+    X(score) X(record) X(linear_bytes) X(score_bytes) X(record_bytes) X(record_rows)
+/* clang-format on */
+
+/** kern_embed(), kern_rmsnorm(), ...: they check the arguments and call the backend. */
+#define KERN_OPERATION_DECLARE(name) kern_##name##_fn kern_##name;
+KERN_BACKEND_OPERATIONS(KERN_OPERATION_DECLARE)
+
+#define KERN_OPERATION_MEMBER(name) kern_##name##_fn *name;
+/** What an implementation has. Arguments have been checked by the functions of this header. */
 struct kern_backend_ops {
     const char *name;
     void (*close)(struct kern_backend *b);
@@ -238,34 +304,8 @@ struct kern_backend_ops {
                            struct status_why *why);
     enum status (*preload_heads)(struct kern_backend *b, const struct kern_head *heads,
                                  size_t n_heads, struct status_why *why);
-    enum status (*embed)(struct kern_backend *b, const struct kern_weight *table,
-                         const int32_t *tokens, size_t n_tokens, float *x, struct status_why *why);
-    enum status (*rmsnorm)(struct kern_backend *b, const struct kern_weight *gain, float eps,
-                           const float *x, size_t n_tokens, float *y, struct status_why *why);
-    enum status (*linear)(struct kern_backend *b, const struct kern_linear *op,
-                          struct status_why *why);
-    enum status (*rope)(struct kern_backend *b, const struct kern_rope *op, struct status_why *why);
-    enum status (*attention)(struct kern_backend *b, const struct kern_attention *op,
-                             struct status_why *why);
-    enum status (*gate)(struct kern_backend *b, float *gate, const float *up, size_t n,
-                        struct status_why *why);
-    enum status (*route)(struct kern_backend *b, const float *logits, size_t n_tokens,
-                         size_t n_experts, size_t n_used, int32_t *experts, float *shares,
-                         struct status_why *why);
-    enum status (*gather)(struct kern_backend *b, const float *x, size_t width,
-                          const uint32_t *rows, size_t n_rows, float *y, struct status_why *why);
-    enum status (*scatter_add)(struct kern_backend *b, const float *x, size_t width,
-                               const uint32_t *rows, const float *shares, size_t n_rows, float *y,
-                               struct status_why *why);
-    enum status (*score)(struct kern_backend *b, const struct kern_score *op,
-                         struct status_why *why);
-    enum status (*record)(struct kern_backend *b, const struct kern_record *op,
-                          struct status_why *why);
     struct kern_description (*describe)(const struct kern_backend *b);
-    size_t (*linear_bytes)(struct kern_backend *b, const struct kern_linear *op);
-    size_t (*score_bytes)(struct kern_backend *b, const struct kern_score *op);
-    size_t (*record_bytes)(struct kern_backend *b, const struct kern_record *op);
-    size_t (*record_rows)(struct kern_backend *b, const struct kern_weight *matrix);
+    KERN_BACKEND_OPERATIONS(KERN_OPERATION_MEMBER)
     /* NULL where operations end when their calls return. Else: an operation begins, it ends (it may
      * have failed), and those that ended are to be counted into the clock. */
     void (*begin_phase)(struct kern_backend *b);
@@ -310,58 +350,11 @@ enum status kern_preload(struct kern_backend *b, const struct kern_weight *weigh
 enum status kern_preload_heads(struct kern_backend *b, const struct kern_head *heads,
                                size_t n_heads, struct status_why *why);
 
-/** x[t] = row tokens[t] of the table, decoded. tokens: host, each below table->n_rows. */
-enum status kern_embed(struct kern_backend *b, const struct kern_weight *table,
-                       const int32_t *tokens, size_t n_tokens, float *x, struct status_why *why);
-/** y[t] = x[t] / sqrt(mean(x[t]^2) + eps) * gain; the mean in double. y may be x. */
-enum status kern_rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,
-                         const float *x, size_t n_tokens, float *y, struct status_why *why);
-enum status kern_linear(struct kern_backend *b, const struct kern_linear *op,
-                        struct status_why *why);
-enum status kern_rope(struct kern_backend *b, const struct kern_rope *op, struct status_why *why);
-enum status kern_attention(struct kern_backend *b, const struct kern_attention *op,
-                           struct status_why *why);
-/** gate[i] = silu(gate[i]) * up[i], silu(z) = z / (1 + exp(-z)). */
-enum status kern_gate(struct kern_backend *b, float *gate, const float *up, size_t n,
-                      struct status_why *why);
-/**
- * Mixture of experts: softmax over the E logits of each token, the n_used largest (first of
- * equals), renormalised to sum 1. experts, shares: host, out, [T, n_used], best first.
- */
-enum status kern_route(struct kern_backend *b, const float *logits, size_t n_tokens,
-                       size_t n_experts, size_t n_used, int32_t *experts, float *shares,
-                       struct status_why *why);
-/** y[i] = x[rows[i]]; rows: host. */
-enum status kern_gather(struct kern_backend *b, const float *x, size_t width, const uint32_t *rows,
-                        size_t n_rows, float *y, struct status_why *why);
-/** y[rows[i]] += shares[i] * x[i], no row twice in a call; rows, shares: host. */
-enum status kern_scatter_add(struct kern_backend *b, const float *x, size_t width,
-                             const uint32_t *rows, const float *shares, size_t n_rows, float *y,
-                             struct status_why *why);
-enum status kern_score(struct kern_backend *b, const struct kern_score *op, struct status_why *why);
-enum status kern_record(struct kern_backend *b, const struct kern_record *op,
-                        struct status_why *why);
-
 /** Codes of a record of n_vocab tokens: scale and floor, the tokens, one more if they are odd. */
 static inline size_t kern_record_codes(size_t n_vocab)
 {
     return 4 + (n_vocab + 1) / 2 * 2;
 }
-
-/**
- * Working memory that an operation takes inside the backend, in bytes: for bounds said before a
- * run. Only shapes, types and counts of `op` matter; no array is read. The backend keeps the
- * most that an operation took, so the largest of these is what a sequence of them needs.
- */
-size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op);
-size_t kern_score_bytes(struct kern_backend *b, const struct kern_score *op);
-size_t kern_record_bytes(struct kern_backend *b, const struct kern_record *op);
-
-/**
- * Rows that a call of kern_record() takes best: whole numbers of those that share a decoding of
- * the matrix, and more than that where a device computes some while others reach the host.
- */
-size_t kern_record_rows(struct kern_backend *b, const struct kern_weight *matrix);
 
 /**
  * Fill a host table for kern_rope: cos and sin of position * frequency[i], computed in

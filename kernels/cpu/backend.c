@@ -60,30 +60,15 @@ static struct kern_description cpu_describe(const struct kern_backend *b)
     };
 }
 
-static const struct kern_backend_ops cpu_ops = {
-    .name = "cpu",
-    .close = cpu_close,
-    .alloc = cpu_alloc,
-    .free = cpu_free,
-    .upload = cpu_copy,
-    .download = cpu_copy,
-    .embed = kern_cpu_embed,
-    .rmsnorm = kern_cpu_rmsnorm,
-    .linear = kern_cpu_linear,
-    .rope = kern_cpu_rope,
-    .attention = kern_cpu_attention,
-    .gate = kern_cpu_gate,
-    .route = kern_cpu_route,
-    .gather = kern_cpu_gather,
-    .scatter_add = kern_cpu_scatter_add,
-    .score = kern_cpu_score,
-    .record = kern_cpu_record,
-    .describe = cpu_describe,
-    .linear_bytes = kern_cpu_linear_bytes,
-    .score_bytes = kern_cpu_score_bytes,
-    .record_bytes = kern_cpu_record_bytes,
-    .record_rows = kern_cpu_record_rows,
-};
+#define ENTRY(name) .name = kern_cpu_##name,
+static const struct kern_backend_ops cpu_ops = {.name = "cpu",
+                                                .close = cpu_close,
+                                                .alloc = cpu_alloc,
+                                                .free = cpu_free,
+                                                .upload = cpu_copy,
+                                                .download = cpu_copy,
+                                                .describe = cpu_describe,
+                                                KERN_BACKEND_OPERATIONS(ENTRY)};
 
 static void choose_products(struct kern_cpu *cpu, const struct kern_cpu_options *options)
 {

@@ -60,35 +60,8 @@ enum status kern_cpu_run(struct kern_cpu *cpu, size_t n, base_pool_fn *fn, void 
 enum status kern_cpu_scratch(struct kern_cpu *cpu, void **out, size_t n_bytes,
                              struct status_why *why);
 
-/* The operations, one file each; arguments as in kernels/backend.h. */
-enum status kern_cpu_embed(struct kern_backend *b, const struct kern_weight *table,
-                           const int32_t *tokens, size_t n_tokens, float *x,
-                           struct status_why *why);
-enum status kern_cpu_rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,
-                             const float *x, size_t n_tokens, float *y, struct status_why *why);
-enum status kern_cpu_linear(struct kern_backend *b, const struct kern_linear *op,
-                            struct status_why *why);
-enum status kern_cpu_rope(struct kern_backend *b, const struct kern_rope *op,
-                          struct status_why *why);
-enum status kern_cpu_attention(struct kern_backend *b, const struct kern_attention *op,
-                               struct status_why *why);
-enum status kern_cpu_gate(struct kern_backend *b, float *gate, const float *up, size_t n,
-                          struct status_why *why);
-enum status kern_cpu_route(struct kern_backend *b, const float *logits, size_t n_tokens,
-                           size_t n_experts, size_t n_used, int32_t *experts, float *shares,
-                           struct status_why *why);
-enum status kern_cpu_gather(struct kern_backend *b, const float *x, size_t width,
-                            const uint32_t *rows, size_t n_rows, float *y, struct status_why *why);
-enum status kern_cpu_scatter_add(struct kern_backend *b, const float *x, size_t width,
-                                 const uint32_t *rows, const float *shares, size_t n_rows, float *y,
-                                 struct status_why *why);
-enum status kern_cpu_score(struct kern_backend *b, const struct kern_score *op,
-                           struct status_why *why);
-size_t kern_cpu_linear_bytes(struct kern_backend *b, const struct kern_linear *op);
-size_t kern_cpu_score_bytes(struct kern_backend *b, const struct kern_score *op);
-enum status kern_cpu_record(struct kern_backend *b, const struct kern_record *op,
-                            struct status_why *why);
-size_t kern_cpu_record_bytes(struct kern_backend *b, const struct kern_record *op);
-size_t kern_cpu_record_rows(struct kern_backend *b, const struct kern_weight *matrix);
+/* kern_cpu_embed(), kern_cpu_rmsnorm(), ...: the operations; arguments as in kernels/backend.h. */
+#define KERN_CPU_DECLARE(name) kern_##name##_fn kern_cpu_##name;
+KERN_BACKEND_OPERATIONS(KERN_CPU_DECLARE)
 
 #endif

@@ -20,20 +20,8 @@ static void overlay(struct kern_table *out, const struct kern_table *over)
         if (over->decode[type])
             out->decode[type] = over->decode[type];
     }
-    if (over->fma_tile)
-        out->fma_tile = over->fma_tile;
-    if (over->panel_pack)
-        out->panel_pack = over->panel_pack;
-    if (over->panel_unpack)
-        out->panel_unpack = over->panel_unpack;
-    if (over->panel_scale)
-        out->panel_scale = over->panel_scale;
-    if (over->bf16_pack_row)
-        out->bf16_pack_row = over->bf16_pack_row;
-    if (over->bf16_pack_panel)
-        out->bf16_pack_panel = over->bf16_pack_panel;
-    if (over->bf16_pack_lanes)
-        out->bf16_pack_lanes = over->bf16_pack_lanes;
+#define OVERLAY(name) out->name = over->name ? over->name : out->name;
+    KERN_PRODUCT_KERNELS(OVERLAY)
 }
 
 enum kern_isa kern_table_build(struct kern_table *out, enum kern_isa cap)

@@ -82,16 +82,18 @@ typedef void kern_bf16_pack_panel_fn(const struct kern_bf16_panel *op);
 /** The same of a panel array x [n_k]: its lanes are the tokens. */
 typedef void kern_bf16_pack_lanes_fn(const float *x, size_t n_k, unsigned n_parts, uint16_t *out);
 
-/** The rows. NULL in an ISA's own table: that ISA has no version of it. */
+/** The list of the product kernels above: X(name) for each. */
+/* clang-format off */
+#define KERN_PRODUCT_KERNELS(X)                                                                    \
+    X(fma_tile) X(panel_pack) X(panel_unpack) X(panel_scale) X(bf16_pack_row) X(bf16_pack_panel)   \
+    X(bf16_pack_lanes)
+/* clang-format on */
+
+#define KERN_PRODUCT_MEMBER(name) kern_##name##_fn *name;
+/** The kernels. NULL in an ISA's own set: that ISA has no version of it. */
 struct kern_table {
     kern_decode_fn *decode[GGUF_TYPE_LIMIT]; /* by type; NULL: the type cannot be decoded */
-    kern_fma_tile_fn *fma_tile;
-    kern_panel_pack_fn *panel_pack;
-    kern_panel_unpack_fn *panel_unpack;
-    kern_panel_scale_fn *panel_scale;
-    kern_bf16_pack_row_fn *bf16_pack_row;
-    kern_bf16_pack_panel_fn *bf16_pack_panel;
-    kern_bf16_pack_lanes_fn *bf16_pack_lanes;
+    KERN_PRODUCT_KERNELS(KERN_PRODUCT_MEMBER)
     struct kern_ops ops; /* what is not a product; taken whole from the highest ISA */
 };
 

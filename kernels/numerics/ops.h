@@ -60,10 +60,12 @@ typedef void kern_op_encode_codes_fn(const struct kern_encoded_rows *rows,
                                      const struct kern_logit_tile *tile);
 
 /** Their list: X(name) for each of them. */
+/* clang-format off */
 #define KERN_OPS(X)                                                                                \
-    X(rmsnorm)                                                                                     \
-    X(rope_adjacent) X(rope_halves) X(gate) X(add_scaled) X(softmax_block) X(score_update)         \
-        X(score_rank) X(score_pair) X(score_top) X(score_js) X(decode_codes) X(encode_codes)
+    X(rmsnorm) X(rope_adjacent) X(rope_halves) X(gate) X(add_scaled) X(softmax_block)              \
+    X(score_update) X(score_rank) X(score_pair) X(score_top) X(score_js) X(decode_codes)           \
+    X(encode_codes)
+/* clang-format on */
 
 #define KERN_OPS_MEMBER(name) kern_op_##name##_fn *name;
 /** One variant of each. */
