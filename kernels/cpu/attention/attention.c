@@ -361,7 +361,7 @@ enum status kern_cpu_attention(struct kern_backend *b, const struct kern_attenti
     struct kern_cpu *cpu = kern_cpu_of(b);
     struct attention job = {.cpu = cpu, .op = op};
     size_t group = op->n_heads / op->n_kv_heads;
-    job.n_shared = group < SHARING ? (SHARING + group - 1) / group : 1;
+    job.n_shared = base_div_up(SHARING, group);
     job.thread_bytes = thread_size(&job);
     size_t all_bytes = job.thread_bytes * base_pool_n_threads(cpu->pool);
     void *scratch;
@@ -374,7 +374,7 @@ enum status kern_cpu_attention(struct kern_backend *b, const struct kern_attenti
     job.first_task[0] = 0;
     for (size_t i = 0; i < op->n_spans; i++) {
         size_t queries = job.n_shared * KERN_PANEL;
-        job.first_task[i + 1] = job.first_task[i] + (op->spans[i].n_q + queries - 1) / queries;
+        job.first_task[i + 1] = job.first_task[i] + base_div_up(op->spans[i].n_q, queries);
     }
     return kern_cpu_run(cpu, job.first_task[op->n_spans] * op->n_kv_heads, run_task, &job);
 }

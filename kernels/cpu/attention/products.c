@@ -22,7 +22,7 @@ static size_t group_floats(const struct kern_cpu *cpu, size_t n_k)
 
 static size_t value_groups(size_t head_size)
 {
-    return (head_size + KERN_BF16_GROUP - 1) / KERN_BF16_GROUP;
+    return base_div_up(head_size, KERN_BF16_GROUP);
 }
 
 static uint16_t *bf16_of(float *floats)
@@ -35,7 +35,7 @@ static size_t divide(struct kern_key_block *b, const struct kern_cpu *cpu, size_
                      float *memory)
 {
     *b = (struct kern_key_block){
-        .cpu = cpu, .head_size = head_size, .stride = (head_size + KEY_PADDING + 15) / 16 * 16};
+        .cpu = cpu, .head_size = head_size, .stride = base_round_up(head_size + KEY_PADDING, 16)};
     float **const parts[] = {
         &b->k, &b->v, &b->scores, &b->packed_k, &b->packed_v, &b->packed_scores, &b->column};
     size_t sizes[] = {KERN_KEY_BLOCK * b->stride,

@@ -54,7 +54,7 @@ size_t kern_gemm_n_tasks(const struct kern_gemm_plan *plan, size_t rows, size_t 
 
 size_t kern_panel_count(size_t n_tokens)
 {
-    return (n_tokens + KERN_PANEL - 1) / KERN_PANEL;
+    return base_div_up(n_tokens, KERN_PANEL);
 }
 
 size_t kern_panel_floats(const struct kern_cpu *cpu, size_t n_k)

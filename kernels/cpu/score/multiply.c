@@ -14,8 +14,7 @@ size_t kern_walk_thread_floats(const struct kern_walk *walk)
     size_t most = 0;
     for (size_t h = walk->first_live; h < walk->op->n_heads; h++) {
         /* A tile of weights, and the sums that target_logit() needs. */
-        size_t n_floats = walk->heads[h].plan.tile_floats + KERN_PANEL;
-        most = most > n_floats ? most : n_floats;
+        most = base_max(most, walk->heads[h].plan.tile_floats + KERN_PANEL);
     }
     return most;
 }

@@ -93,7 +93,7 @@ static enum status record_slab(struct recording *r, size_t first_row, size_t n_r
     if (status == STATUS_OK)
         status = kern_walk_multiply(&r->walk);
     if (status == STATUS_OK)
-        status = kern_cpu_run(r->walk.cpu, (n_rows + KERN_LANES - 1) / KERN_LANES, encode_group, r);
+        status = kern_cpu_run(r->walk.cpu, base_div_up(n_rows, KERN_LANES), encode_group, r);
     return status;
 }
 

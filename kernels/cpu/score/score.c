@@ -21,9 +21,7 @@ static struct kern_walk_limits choose_limits(const struct kern_score *op)
     size_t n_vocab = op->heads[n_recorded].matrix->n_rows;
     size_t n_rows = base_min(op->n_rows, CHUNK_ROWS);
     size_t lanes = kern_panel_count(n_rows) * KERN_PANEL;
-    size_t rows = LOGITS_FLOATS / lanes / (op->n_heads - n_recorded);
-    if (rows < MIN_TILE_ROWS)
-        rows = MIN_TILE_ROWS;
+    size_t rows = base_max(LOGITS_FLOATS / lanes / (op->n_heads - n_recorded), MIN_TILE_ROWS);
     rows = base_min(rows, n_vocab + KERN_SCORE_BLOCK - 1);
     return (struct kern_walk_limits){.n_rows = n_rows,
                                      .tile_rows = rows / KERN_SCORE_BLOCK * KERN_SCORE_BLOCK};
