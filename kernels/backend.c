@@ -1,4 +1,4 @@
-/* The operations' front door: checks arguments once for all backends, then calls the backend. */
+/* The operations: checks the arguments for all backends, counts the time, calls the backend. */
 #include "kernels/backend.h"
 
 #include <assert.h>

@@ -50,8 +50,8 @@ struct kern_linear {
     size_t y_stride;                  /* >= R */
     size_t n_tokens;                  /* T */
     bool accumulate;                  /* add to y (the residual) instead of overwriting it */
-    /* A hint: the operation before this one was a linear with the same x, which still holds what
-     * it held then; what was made of it (packing) may be used again. */
+    /* A hint: the operation before this one was a linear with the same, unchanged x, so its packed
+     * copy may be used again. */
     bool same_x;
 };
 
@@ -203,14 +203,14 @@ struct kern_record {
 };
 
 /**
- * A generation that no weight of this process had before: for bytes that come to an address where
- * others were, and may have been copied to a device.   Any thread.
+ * A generation that no weight of this process had before. New bytes at an old address need one: a
+ * device may hold a copy of the old bytes.   Any thread.
  */
 uint64_t kern_next_generation(void);
 
 struct kern_backend;
 
-/** What computes, for results, and how it wants to be used. */
+/** What computes (results name it), and which sizes suit it. */
 struct kern_description {
     const char *device;   /* "cpu", "NVIDIA H200 (sm_90, CUDA 13.0)" */
     const char *isa;      /* "avx512", "cuda" */
@@ -262,7 +262,7 @@ typedef enum status kern_record_fn(struct kern_backend *b, const struct kern_rec
                                    struct status_why *why);
 
 /**
- * Working memory that an operation takes inside the backend, in bytes: for bounds said before a
+ * Working memory that an operation takes inside the backend, in bytes, to state limits before a
  * run. Only shapes, types and counts of `op` matter; no array is read. The backend keeps the
  * most that an operation took, so the largest of these is what a sequence of them needs.
  */
@@ -271,8 +271,8 @@ typedef size_t kern_score_bytes_fn(struct kern_backend *b, const struct kern_sco
 typedef size_t kern_record_bytes_fn(struct kern_backend *b, const struct kern_record *op);
 
 /**
- * Rows that a call of kern_record() takes best: whole numbers of those that share a decoding of
- * the matrix, and more than that where a device computes some while others reach the host.
+ * How many rows to give to a call of kern_record(): a multiple of the rows that share one decoding
+ * of the matrix. On a device also enough to compute some while others are copied to the host.
  */
 typedef size_t kern_record_rows_fn(struct kern_backend *b, const struct kern_weight *matrix);
 
@@ -340,9 +340,8 @@ enum status kern_download(struct kern_backend *b, void *to, const void *from, si
                           struct status_why *why);
 
 /**
- * Do what the first kern_linear() of a weight would do, so that a run does not begin with it: copy
- * it to the device as long as there is room for it to stay, try the library's products. Nothing on
- * a CPU.
+ * Do in advance what the first kern_linear() of a weight would do: copy it to the device if there
+ * is room for it to stay, and try the library's products. A CPU has nothing to do.
  */
 enum status kern_preload(struct kern_backend *b, const struct kern_weight *weight,
                          struct status_why *why);

@@ -1,7 +1,7 @@
 /**
  * What code needs that is compiled twice, as C17 for the host and as CUDA C++ for a device: the
- * block formats (quant/), elementary functions and terms of sums (cpu/fmath.h, cpu/terms.h), and
- * the device's kernels (cuda/), which the tests run on the host.
+ * block formats (quant/), elementary functions and terms of sums (numerics/fmath.h,
+ * numerics/terms.h), and the device's kernels (cuda/), which the tests run on the host.
  */
 #ifndef KERNELS_PORTABLE_H
 #define KERNELS_PORTABLE_H

@@ -52,10 +52,10 @@ static inline bool kern_cpu_cancelled(const struct kern_cpu *cpu)
 enum status kern_cpu_run(struct kern_cpu *cpu, size_t n, base_pool_fn *fn, void *context);
 
 /**
- * Working memory for the operation at hand: at least n_bytes, aligned to 64, contents
- * undefined. It stays the backend's and is valid until the next call, by this or another
- * operation; an operation that needs several arrays asks once and divides. Call it outside
- * loops of the pool.   Fails: STATUS_MEMORY, *out = NULL.
+ * Working memory for the current operation: at least n_bytes, aligned to 64, contents
+ * undefined. The backend owns it. It is valid until the next call, by this or another
+ * operation, so an operation that needs several arrays asks once and divides. Do not call it
+ * inside loops of the pool.   Fails: STATUS_MEMORY, *out = NULL.
  */
 enum status kern_cpu_scratch(struct kern_cpu *cpu, void **out, size_t n_bytes,
                              struct status_why *why);

@@ -13,7 +13,7 @@ static const struct kern_ops *const ops[KERN_ISA_COUNT] = {
     [KERN_ISA_AVX512] = &kern_ops_avx512,
 };
 
-/** Replace the rows of `out` that `over` has a version of. */
+/** Replace the kernels of `out` that `over` has a version of. */
 static void overlay(struct kern_table *out, const struct kern_table *over)
 {
     for (size_t type = 0; type < GGUF_TYPE_LIMIT; type++) {

@@ -1,15 +1,15 @@
 /**
- * The table of CPU kernels: one function pointer per inner loop.
+ * The kernel set of the CPU: one function pointer per inner loop.
  *
- * Every row has a scalar version, the reference. The folders avx2/ and avx512/ each export one
- * table with rows of their own; kern_table_build() lays them over the scalar ones. All versions
- * of a row give the same bits (but for the sign and payload of a NaN), so which of them runs
- * can never change a result.
+ * Every kernel has a scalar version, the reference. The folders avx2/ and avx512/ each export a
+ * set with kernels of their own; kern_table_build() lays them over the scalar ones. All versions
+ * of a kernel give the same bits (but for the sign and payload of a NaN), so the choice never
+ * changes a result.
  *
  * Panels. Products hold tokens side by side: a "panel array" is [n][KERN_PANEL] floats, aligned
  * to 64 bytes, where lane l of every row belongs to the same token. Kernels work on all lanes of
  * a row at once and never mix lanes, so no order of summation depends on a vector's width.
- * Lanes without a token hold zeros or rubbish and are ignored. The vertical kernels of lanes.h
+ * Lanes without a token are ignored; their contents are undefined. The vertical kernels of lanes.h
  * take a panel as KERN_PANEL / KERN_LANES groups of columns.
  */
 #ifndef KERNELS_CPU_TABLE_H
@@ -97,11 +97,11 @@ struct kern_table {
     struct kern_ops ops; /* what is not a product; taken whole from the highest ISA */
 };
 
-/** The rows of each ISA's own (not `ops`). */
+/** Each ISA's own kernels (without `ops`). */
 extern const struct kern_table kern_table_scalar, kern_table_avx2, kern_table_avx512;
 
 /**
- * Fill `out` with the best rows of min(cap, kern_isa_detect()); returns that ISA.
+ * Fill `out` with the best kernels of min(cap, kern_isa_detect()); returns that ISA.
  * The result is constant from then on.
  */
 enum kern_isa kern_table_build(struct kern_table *out, enum kern_isa cap);

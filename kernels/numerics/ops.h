@@ -1,9 +1,8 @@
 /**
- * The kernels that are not matrix products, one row or one group of lanes at a time. Each
- * ISA has a table with all of them; every variant gives the scalar one's bits (any NaN
- * counts as equal to any other). The scalar variants in norm.c, rope.c, gate.c, moe.c,
- * softmax.c, score_lanes.c, pair_lanes.c and code_lanes.c are the reference: what they write
- * down is the definition.
+ * The kernels that are not matrix products, one row or one group of lanes at a time. Each ISA
+ * has all of them; every variant gives the scalar one's bits (any NaN counts as equal to any
+ * other). The scalar variants in rows_scalar.c, softmax.c, score_lanes.c, pair_lanes.c and
+ * code_lanes.c are the reference and the definition.
  */
 #ifndef KERNELS_NUMERICS_OPS_H
 #define KERNELS_NUMERICS_OPS_H

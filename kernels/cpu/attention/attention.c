@@ -41,14 +41,14 @@ struct attention_task {
     size_t kv_head;
     struct query_block *blocks;
     size_t n_blocks;
-    struct kern_key_block keys; /* those at hand; their scores become probabilities */
+    struct kern_key_block keys; /* the current ones; their scores become probabilities */
     float *spare;               /* panel array [2 d] */
-    bool careful;               /* let no query meet masked values, not even with factor 0 */
+    bool careful;               /* hidden values may not be finite: see add_values_carefully() */
 };
 
-/** Per lane, relative to the first key at hand: the keys it sees. */
+/** The keys that each lane sees, relative to the first current key. */
 struct visible {
-    size_t key; /* the first one at hand */
+    size_t key; /* the first current one */
     int32_t begin[KERN_PANEL], end[KERN_PANEL];
 };
 
@@ -104,7 +104,7 @@ static void gather_keys(const struct attention_task *task, size_t key, size_t n_
     kern_key_block_pack(keys, n_keys);
 }
 
-/** The values at hand anew, with zeros for those that a lane does not see. */
+/** Gather the current values again, with zeros for those that a lane does not see. */
 static void gather_seen_values(const struct attention_task *task, size_t n_keys,
                                const struct visible *visible, size_t lane)
 {
@@ -122,9 +122,9 @@ static void gather_seen_values(const struct attention_task *task, size_t n_keys,
 }
 
 /**
- * The values at hand, where 0 times an infinity or NaN that a query must not see would be NaN:
- * queries that do not see all of them get a product of their own, with zeros for what they must
- * not see. That gives the bits that any finite values there would have given.
+ * Add the current values where some are not finite: 0 times a value that a query must not see
+ * would be NaN. Each query that does not see all values gets its own product, with zeros for the
+ * hidden ones. The bits are those that finite hidden values would give.
  */
 static void add_values_carefully(const struct attention_task *task, struct query_block *block,
                                  size_t n_keys, const struct visible *visible)
@@ -181,7 +181,7 @@ static void attend_keys(const struct attention_task *task, struct query_block *b
         kern_key_block_multiply_values(&task->keys, n_keys, block->out);
 }
 
-/** Walk the keys for some query blocks; lanes beyond the queries come out as rubbish. */
+/** Walk the keys for some query blocks; lanes without a query are undefined. */
 static void attend(const struct attention_task *task, struct query_block *blocks, size_t n_blocks)
 {
     size_t d = task->job->op->head_size, begin = SIZE_MAX, end = 0;
@@ -244,7 +244,7 @@ static void finish_block(struct attention_task *task, struct query_block *block)
         .y = out,
         .y_stride = stride,
     });
-    /* Rare: find out whether a value that some query must not see was not finite. */
+    /* Rare: a value that some query must not see may not be finite. */
     bool finite[KERN_PANEL];
     if (find_finite(block, d, finite))
         return;
@@ -304,7 +304,7 @@ static size_t blocks_per_task(const struct attention *job)
     return job->n_shared * (job->op->n_heads / job->op->n_kv_heads);
 }
 
-/** Bytes of a thread's memory: blocks, their panels, the keys at hand, a spare panel. */
+/** Bytes of a thread's memory: blocks, their panels, the current keys, a spare panel. */
 static size_t thread_size(const struct attention *job)
 {
     size_t d = job->op->head_size;

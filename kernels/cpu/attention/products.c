@@ -30,7 +30,7 @@ static uint16_t *bf16_of(float *floats)
     return (uint16_t *)(void *)floats;
 }
 
-/** Hand out the parts of `memory`, which may be NULL; returns the floats that they take. */
+/** Divide `memory`, which may be NULL; returns the floats that the parts take. */
 static size_t divide(struct kern_key_block *b, const struct kern_cpu *cpu, size_t head_size,
                      float *memory)
 {
@@ -74,7 +74,7 @@ void kern_key_block_open(struct kern_key_block *b, const struct kern_cpu *cpu, s
                          float *memory)
 {
     (void)divide(b, cpu, head_size, memory);
-    /* Rows behind the last one of a group are multiplied too, for nothing: not with rubbish. */
+    /* The rows after the last one of a group are multiplied too; zeros keep that harmless. */
     if (!is_float32(cpu)) {
         memset(b->packed_k, 0, N_GROUPS * group_floats(cpu, head_size) * sizeof(float));
         memset(b->packed_v, 0,

@@ -1,4 +1,4 @@
-/* The rows that have an AVX2 version. This folder alone is compiled with -mavx2 -mfma -mf16c. */
+/* The kernels that have an AVX2 version. This folder alone is compiled with -mavx2 -mfma -mf16c. */
 #include "kernels/cpu/table.h"
 
 #include "kernels/cpu/avx2/decode.h"

@@ -1,4 +1,4 @@
-/* The rows that have an AVX-512 version. This folder alone is compiled with -mavx512*. */
+/* The kernels that have an AVX-512 version. This folder alone is compiled with -mavx512*. */
 #include "kernels/cpu/avx512/decode.h"
 #include "kernels/cpu/avx512/gemm.h"
 

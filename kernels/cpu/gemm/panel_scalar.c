@@ -1,4 +1,4 @@
-/* The scalar table: the product kernels in plain C. */
+/* The scalar kernel set: the product kernels in plain C. */
 #include <math.h>
 #include <string.h>
 

@@ -35,7 +35,7 @@ static void finish_logits(const struct kern_table *table, float *logits, size_t 
     }
 }
 
-/** Of one head; what its products' ends need. */
+/** What finishing the products of one head needs. */
 struct head_product {
     const struct kern_walk *walk;
     size_t head;
@@ -133,8 +133,8 @@ static enum status multiply_own(struct kern_walk *walk)
 }
 
 /**
- * The targets' logits come from chains of their own and are compared with those of the tile
- * for ranks: a foreign product may differ in the last bits, so put the same number there.
+ * For ranks the targets' logits are compared with those of the tile. The targets' come from our
+ * own chains and a foreign product may differ in the last bits, so put the same number there.
  */
 static void restore_targets(const struct kern_walk *walk, size_t h)
 {

@@ -27,7 +27,7 @@ static struct kern_walk_limits choose_limits(const struct kern_score *op)
                                      .tile_rows = rows / KERN_SCORE_BLOCK * KERN_SCORE_BLOCK};
 }
 
-/** A group of hidden rows in the tile at hand. */
+/** A group of hidden rows in the current tile. */
 struct group {
     const struct kern_walk *walk;
     size_t index;
@@ -48,7 +48,7 @@ static void group_open(struct group *g, const struct kern_walk *walk, size_t ind
                         base_min(walk->chunk.n_rows - row, KERN_LANES));
 }
 
-/** A score block of a head: n_rows vocabulary rows from `row` of the tile at hand. */
+/** A score block of a head: n_rows vocabulary rows from `row` of the current tile. */
 static struct kern_logit_tile block_of(struct group *g, size_t h, size_t row)
 {
     const struct kern_walk *walk = g->walk;
