@@ -58,7 +58,7 @@ struct kern_linear {
 /**
  * Rotate the first 2 * n_pairs elements of each head, in place.
  * Pair i is (2i, 2i+1), or (i, i + n_pairs) with `split_halves`.
- * table: backend memory, [n_positions, n_pairs, 2] holding cos and sin of the pair's angle
+ * angles: backend memory, [n_positions, n_pairs, 2] holding cos and sin of the pair's angle
  * at that position, each times the magnitude (YaRN's attention factor); see
  * kern_rope_fill(). positions: host, T entries below n_positions.
  */
@@ -67,7 +67,7 @@ struct kern_rope {
     size_t stride;
     size_t n_tokens, n_heads, head_size, n_pairs;
     bool split_halves;
-    const float *table;
+    const float *angles;
     size_t n_positions;
     const int32_t *positions;
 };
@@ -76,7 +76,7 @@ struct kern_rope {
  * A run of queries that share their keys: they attend to all n_parent keys of the parent,
  * and to their own segment's keys up to themselves.
  */
-struct kern_span {
+struct kern_query_range {
     size_t q_row, n_q;    /* rows of q and out */
     size_t q_offset;      /* index of the first query in its segment */
     size_t kv_row;        /* row of k and v that holds the segment's first token */
@@ -99,8 +99,8 @@ struct kern_attention {
     size_t n_heads, n_kv_heads, head_size;
     float scale;
     size_t sliding_window;
-    const struct kern_span *spans; /* host */
-    size_t n_spans;
+    const struct kern_query_range *ranges; /* host */
+    size_t n_ranges;
 };
 enum { KERN_KEY_BLOCK = 64 };
 
@@ -224,8 +224,8 @@ struct kern_description {
 
 /* The operations. */
 
-/** x[t] = row tokens[t] of the table, decoded. tokens: host, each below table->n_rows. */
-typedef enum status kern_embed_fn(struct kern_backend *b, const struct kern_weight *table,
+/** x[t] = row tokens[t] of the matrix, decoded. tokens: host, each below matrix->n_rows. */
+typedef enum status kern_embed_fn(struct kern_backend *b, const struct kern_weight *matrix,
                                   const int32_t *tokens, size_t n_tokens, float *x,
                                   struct status_why *why);
 /** y[t] = x[t] / sqrt(mean(x[t]^2) + eps) * gain; the mean in double. y may be x. */
@@ -239,15 +239,15 @@ typedef enum status kern_rope_fn(struct kern_backend *b, const struct kern_rope 
 typedef enum status kern_attention_fn(struct kern_backend *b, const struct kern_attention *op,
                                       struct status_why *why);
 /** gate[i] = silu(gate[i]) * up[i], silu(z) = z / (1 + exp(-z)). */
-typedef enum status kern_gate_fn(struct kern_backend *b, float *gate, const float *up, size_t n,
-                                 struct status_why *why);
+typedef enum status kern_silu_mul_fn(struct kern_backend *b, float *gate, const float *up, size_t n,
+                                     struct status_why *why);
 /**
  * Mixture of experts: softmax over the E logits of each token, the n_used largest (first of
  * equals), renormalised to sum 1. experts, shares: host, out, [T, n_used], best first.
  */
-typedef enum status kern_route_fn(struct kern_backend *b, const float *logits, size_t n_tokens,
-                                  size_t n_experts, size_t n_used, int32_t *experts, float *shares,
-                                  struct status_why *why);
+typedef enum status kern_top_experts_fn(struct kern_backend *b, const float *logits,
+                                        size_t n_tokens, size_t n_experts, size_t n_used,
+                                        int32_t *experts, float *shares, struct status_why *why);
 /** y[i] = x[rows[i]]; rows: host. */
 typedef enum status kern_gather_fn(struct kern_backend *b, const float *x, size_t width,
                                    const uint32_t *rows, size_t n_rows, float *y,
@@ -279,8 +279,9 @@ typedef size_t kern_record_rows_fn(struct kern_backend *b, const struct kern_wei
 /** Their list: X(name) for each operation. A backend has all of them. */
 /* clang-format off */
 #define KERN_BACKEND_OPERATIONS(X)                                                                 \
-    X(embed) X(rmsnorm) X(linear) X(rope) X(attention) X(gate) X(route) X(gather) X(scatter_add)   \
-    X(score) X(record) X(linear_bytes) X(score_bytes) X(record_bytes) X(record_rows)
+    X(embed) X(rmsnorm) X(linear) X(rope) X(attention) X(silu_mul) X(top_experts) X(gather)        \
+    X(scatter_add) X(score) X(record) X(linear_bytes) X(score_bytes) X(record_bytes)               \
+    X(record_rows)
 /* clang-format on */
 
 /** kern_embed(), kern_rmsnorm(), ...: they check the arguments and call the backend. */
@@ -356,10 +357,10 @@ static inline size_t kern_record_codes(size_t n_vocab)
 }
 
 /**
- * Fill a host table for kern_rope: cos and sin of position * frequency[i], computed in
- * double and rounded once, times magnitude. table: [n_positions, n_pairs, 2].
+ * Fill host memory with the angles for kern_rope: cos and sin of position * frequency[i], computed
+ * in double and rounded once, times magnitude. angles: [n_positions, n_pairs, 2].
  */
-void kern_rope_fill(float *table, size_t n_positions, const double *frequency, size_t n_pairs,
+void kern_rope_fill(float *angles, size_t n_positions, const double *frequency, size_t n_pairs,
                     double magnitude);
 
 #endif

@@ -10,11 +10,11 @@
 #include <string.h>
 
 #ifdef __CUDACC__
-#define KERN_INLINE static __device__ __forceinline__
-#define KERN_TABLE  static __device__ const
+#define KERN_INLINE   static __device__ __forceinline__
+#define KERN_CONSTANT static __device__ const
 #else
-#define KERN_INLINE static inline
-#define KERN_TABLE  static const
+#define KERN_INLINE   static inline
+#define KERN_CONSTANT static const
 #endif
 
 /** The bits of a float32, and the float32 with these bits. */

@@ -75,8 +75,8 @@ static void choose_products(struct kern_cpu *cpu, const struct kern_cpu_options 
     struct kern_cpu_options attention = *options;
     if (attention.precision == KERN_PRECISION_FAST)
         attention.precision = KERN_PRECISION_HIGH;
-    kern_product_choose(&cpu->attention_product, &cpu->table, &attention, &cpu->remarks);
-    kern_product_choose(&cpu->product, &cpu->table, options, &cpu->remarks);
+    kern_product_choose(&cpu->attention_product, &cpu->kernels, &attention, &cpu->remarks);
+    kern_product_choose(&cpu->product, &cpu->kernels, options, &cpu->remarks);
 }
 
 enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_options *options,
@@ -92,7 +92,7 @@ enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_optio
     cpu->base.clock = &cpu->clock;
     cpu->sgemm = options->gemm == KERN_GEMM_OPENBLAS ? kern_openblas_sgemm() : NULL;
     cpu->l2_bytes = l2_bytes();
-    cpu->isa = kern_table_build(&cpu->table, options->isa_cap);
+    cpu->isa = kern_kernels_build(&cpu->kernels, options->isa_cap);
     choose_products(cpu, options);
     enum status status = base_pool_open(&cpu->pool, options->n_threads, why);
     if (status != STATUS_OK) {

@@ -7,7 +7,7 @@
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/gemm/product.h"
-#include "kernels/cpu/table.h"
+#include "kernels/cpu/kernels.h"
 
 /** A foreign matrix multiplication; see blas.h. */
 struct kern_sgemm;
@@ -23,7 +23,7 @@ struct kern_packed {
 struct kern_cpu {
     struct kern_backend base; /* first: a kern_backend of this kind is a kern_cpu */
     struct base_pool *pool;
-    struct kern_table table;
+    struct kern_kernels kernels;
     enum kern_isa isa;
     struct kern_product product;           /* how our own products are computed */
     struct kern_product attention_product; /* and those of attention: in `high` at least */

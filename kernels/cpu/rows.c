@@ -1,11 +1,11 @@
-/* The operations on single rows: embedding, RMSNorm, rotary embedding, gate, experts. */
+/* The operations on single rows: embedding, RMSNorm, rotary embedding, silu_mul, experts. */
 #include <string.h>
 
 #include "kernels/cpu/gemm/gemm.h"
 #include "kernels/numerics/ops_scalar.h"
 
 /** Rows, or elements, that a thread takes at a time. */
-enum { EMBED_ROWS = 64, ROWS = 8, GATE_ELEMENTS = 8192 };
+enum { EMBED_ROWS = 64, ROWS = 8, SILU_MUL_ELEMENTS = 8192 };
 
 /** The work of an operation: rows [begin, end). */
 typedef void rows_fn(const void *context, size_t begin, size_t end);
@@ -33,12 +33,12 @@ static enum status run_rows(struct kern_backend *b, size_t n_rows, size_t grain,
 
 static const struct kern_ops *ops_of(struct kern_backend *b)
 {
-    return &kern_cpu_of(b)->table.ops;
+    return &kern_cpu_of(b)->kernels.ops;
 }
 
 struct embed {
     const struct kern_cpu *cpu;
-    const struct kern_weight *table;
+    const struct kern_weight *matrix;
     const int32_t *tokens;
     float *x;
 };
@@ -47,14 +47,15 @@ static void embed_rows(const void *context, size_t begin, size_t end)
 {
     const struct embed *e = context;
     for (size_t t = begin; t < end; t++)
-        kern_weight_decode_row(e->cpu, e->table, (size_t)e->tokens[t], e->x + t * e->table->n_cols);
+        kern_weight_decode_row(e->cpu, e->matrix, (size_t)e->tokens[t],
+                               e->x + t * e->matrix->n_cols);
 }
 
-enum status kern_cpu_embed(struct kern_backend *b, const struct kern_weight *table,
+enum status kern_cpu_embed(struct kern_backend *b, const struct kern_weight *matrix,
                            const int32_t *tokens, size_t n_tokens, float *x, struct status_why *why)
 {
     (void)why;
-    struct embed e = {.cpu = kern_cpu_of(b), .table = table, .tokens = tokens, .x = x};
+    struct embed e = {.cpu = kern_cpu_of(b), .matrix = matrix, .tokens = tokens, .x = x};
     return run_rows(b, n_tokens, EMBED_ROWS, embed_rows, &e);
 }
 
@@ -101,7 +102,7 @@ static void rotate_rows(const void *context, size_t begin, size_t end)
     const struct rotation *r = context;
     const struct kern_rope *op = r->op;
     for (size_t t = begin; t < end; t++) {
-        const float *angles = op->table + (size_t)op->positions[t] * 2 * op->n_pairs;
+        const float *angles = op->angles + (size_t)op->positions[t] * 2 * op->n_pairs;
         for (size_t h = 0; h < op->n_heads; h++)
             r->rotate(op->x + t * op->stride + h * op->head_size, angles, op->n_pairs);
     }
@@ -116,24 +117,24 @@ enum status kern_cpu_rope(struct kern_backend *b, const struct kern_rope *op,
     return run_rows(b, op->n_tokens, ROWS, rotate_rows, &r);
 }
 
-struct gating {
-    kern_op_gate_fn *fn;
+struct silu_mul {
+    kern_op_silu_mul_fn *fn;
     float *gate;
     const float *up;
 };
 
-static void gate_elements(const void *context, size_t begin, size_t end)
+static void silu_mul_elements(const void *context, size_t begin, size_t end)
 {
-    const struct gating *g = context;
-    g->fn(g->gate + begin, g->up + begin, end - begin);
+    const struct silu_mul *s = context;
+    s->fn(s->gate + begin, s->up + begin, end - begin);
 }
 
-enum status kern_cpu_gate(struct kern_backend *b, float *gate, const float *up, size_t n,
-                          struct status_why *why)
+enum status kern_cpu_silu_mul(struct kern_backend *b, float *gate, const float *up, size_t n,
+                              struct status_why *why)
 {
     (void)why;
-    struct gating g = {ops_of(b)->gate, gate, up};
-    return run_rows(b, n, GATE_ELEMENTS, gate_elements, &g);
+    struct silu_mul s = {ops_of(b)->silu_mul, gate, up};
+    return run_rows(b, n, SILU_MUL_ELEMENTS, silu_mul_elements, &s);
 }
 
 struct choice {
@@ -147,13 +148,13 @@ static void choose_experts(const void *context, size_t begin, size_t end)
 {
     const struct choice *c = context;
     for (size_t t = begin; t < end; t++)
-        kern_scalar_route(c->logits + t * c->n_experts, c->n_experts, c->n_used,
-                          c->experts + t * c->n_used, c->shares + t * c->n_used);
+        kern_scalar_top_experts(c->logits + t * c->n_experts, c->n_experts, c->n_used,
+                                c->experts + t * c->n_used, c->shares + t * c->n_used);
 }
 
-enum status kern_cpu_route(struct kern_backend *b, const float *logits, size_t n_tokens,
-                           size_t n_experts, size_t n_used, int32_t *experts, float *shares,
-                           struct status_why *why)
+enum status kern_cpu_top_experts(struct kern_backend *b, const float *logits, size_t n_tokens,
+                                 size_t n_experts, size_t n_used, int32_t *experts, float *shares,
+                                 struct status_why *why)
 {
     (void)why;
     struct choice c = {logits, n_experts, n_used, experts, shares};

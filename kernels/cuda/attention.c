@@ -41,7 +41,7 @@ static struct choice choose(const struct kern_cuda *cuda, size_t head_size)
 }
 
 /**
- * The tasks that spans make, in host memory; free(*out). The last queries of a span see the most
+ * The tasks that ranges make, in host memory; free(*out). The last queries of a range see the most
  * keys, so they come first.
  */
 static enum status make_tasks(const struct kern_attention *op, size_t n_queries,
@@ -49,13 +49,13 @@ static enum status make_tasks(const struct kern_attention *op, size_t n_queries,
                               struct status_why *why)
 {
     *n_tasks = 0;
-    for (size_t i = 0; i < op->n_spans; i++)
-        *n_tasks += base_div_up(op->spans[i].n_q, n_queries);
+    for (size_t i = 0; i < op->n_ranges; i++)
+        *n_tasks += base_div_up(op->ranges[i].n_q, n_queries);
     struct kern_attention_task *task = *out = malloc((*n_tasks + 1) * sizeof **out);
-    if (!task || op->n_spans > UINT32_MAX)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu spans", op->n_spans);
-    for (size_t i = 0; i < op->n_spans; i++) {
-        for (size_t k = base_div_up(op->spans[i].n_q, n_queries); k > 0; k--)
+    if (!task || op->n_ranges > UINT32_MAX)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu ranges", op->n_ranges);
+    for (size_t i = 0; i < op->n_ranges; i++) {
+        for (size_t k = base_div_up(op->ranges[i].n_q, n_queries); k > 0; k--)
             *task++ = (struct kern_attention_task){(uint32_t)i, (uint32_t)((k - 1) * n_queries)};
     }
     return STATUS_OK;
@@ -66,18 +66,18 @@ static enum status launch(struct kern_cuda *cuda, const struct kern_attention *o
                           size_t n_tasks, struct status_why *why)
 {
     struct kern_cuda_arena arena = {0};
-    size_t span_bytes = op->n_spans * sizeof *op->spans, task_bytes = n_tasks * sizeof *tasks;
-    void *spans = NULL, *to_tasks = NULL, *memory = NULL;
+    size_t range_bytes = op->n_ranges * sizeof *op->ranges, task_bytes = n_tasks * sizeof *tasks;
+    void *ranges = NULL, *to_tasks = NULL, *memory = NULL;
     enum status status = STATUS_OK;
     for (int pass = 0; status == STATUS_OK && pass < 2; pass++) {
         arena = (struct kern_cuda_arena){.base = memory};
-        spans = kern_cuda_take(&arena, span_bytes);
+        ranges = kern_cuda_take(&arena, range_bytes);
         to_tasks = kern_cuda_take(&arena, task_bytes);
         if (pass == 0)
             status = kern_cuda_scratch(cuda, &memory, arena.used, why);
     }
     if (status == STATUS_OK)
-        status = kern_cuda_put(cuda, spans, op->spans, span_bytes, why);
+        status = kern_cuda_put(cuda, ranges, op->ranges, range_bytes, why);
     if (status == STATUS_OK)
         status = kern_cuda_put(cuda, to_tasks, tasks, task_bytes, why);
     if (status != STATUS_OK)
@@ -92,7 +92,7 @@ static enum status launch(struct kern_cuda *cuda, const struct kern_attention *o
         .head_size = op->head_size,
         .scale = op->scale,
         .sliding_window = op->sliding_window,
-        .spans = spans,
+        .ranges = ranges,
         .tasks = to_tasks,
     };
     return kern_cuda_run(cuda, choice->kernel, n_tasks * op->n_heads, choice->shared_bytes, &args,

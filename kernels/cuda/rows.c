@@ -47,7 +47,7 @@ enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
         return status;
     struct kern_rope_args args = {
         .x = op->x,
-        .table = op->table,
+        .table = op->angles,
         .positions = positions,
         .stride = op->stride,
         .n_tokens = op->n_tokens,
@@ -61,8 +61,8 @@ enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
                          why);
 }
 
-enum status kern_cuda_gate(struct kern_backend *b, float *gate, const float *up, size_t n,
-                           struct status_why *why)
+enum status kern_cuda_silu_mul(struct kern_backend *b, float *gate, const float *up, size_t n,
+                               struct status_why *why)
 {
     struct kern_gate_args args = {.gate = gate, .up = up, .n = n};
     return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_GATE, base_div_up(n, KERN_ROWS_ELEMS), 0, &args,
@@ -70,9 +70,9 @@ enum status kern_cuda_gate(struct kern_backend *b, float *gate, const float *up,
 }
 
 /** The host has to know the experts to form their batches, so it chooses them itself. */
-enum status kern_cuda_route(struct kern_backend *b, const float *logits, size_t n_tokens,
-                            size_t n_experts, size_t n_used, int32_t *experts, float *shares,
-                            struct status_why *why)
+enum status kern_cuda_top_experts(struct kern_backend *b, const float *logits, size_t n_tokens,
+                                  size_t n_experts, size_t n_used, int32_t *experts, float *shares,
+                                  struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
     size_t n = n_tokens * n_experts;
@@ -83,8 +83,8 @@ enum status kern_cuda_route(struct kern_backend *b, const float *logits, size_t 
     if (status == STATUS_OK)
         status = kern_cuda_get(cuda, host, logits, n * sizeof *host, why);
     for (size_t t = 0; status == STATUS_OK && t < n_tokens; t++)
-        kern_scalar_route(host + t * n_experts, n_experts, n_used, experts + t * n_used,
-                          shares + t * n_used);
+        kern_scalar_top_experts(host + t * n_experts, n_experts, n_used, experts + t * n_used,
+                                shares + t * n_used);
     free(host);
     return status;
 }

@@ -26,7 +26,7 @@ typedef void kern_op_rope_adjacent_fn(float *x, const float *angles, size_t n_pa
 /** The same for pairs (x[i], x[i + n_pairs]). */
 typedef void kern_op_rope_halves_fn(float *x, const float *angles, size_t n_pairs);
 /** gate[i] = gate[i] / (1 + e^-gate[i]) * up[i] */
-typedef void kern_op_gate_fn(float *gate, const float *up, size_t n);
+typedef void kern_op_silu_mul_fn(float *gate, const float *up, size_t n);
 /** y[i] = fma(share, x[i], y[i]) */
 typedef void kern_op_add_scaled_fn(float *y, const float *x, float share, size_t n);
 
@@ -61,7 +61,7 @@ typedef void kern_op_encode_codes_fn(const struct kern_encoded_rows *rows,
 /** Their list: X(name) for each of them. */
 /* clang-format off */
 #define KERN_OPS(X)                                                                                \
-    X(rmsnorm) X(rope_adjacent) X(rope_halves) X(gate) X(add_scaled) X(softmax_block)              \
+    X(rmsnorm) X(rope_adjacent) X(rope_halves) X(silu_mul) X(add_scaled) X(softmax_block)          \
     X(score_update) X(score_rank) X(score_pair) X(score_top) X(score_js) X(decode_codes)           \
     X(encode_codes)
 /* clang-format on */

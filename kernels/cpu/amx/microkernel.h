@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/arithmetic.h"
-#include "kernels/cpu/table.h"
+#include "kernels/cpu/kernels.h"
 
 enum { HALF = KERN_BF16_TILE_LINES, TILE_STRIDE = 2 * KERN_BF16_CHUNK_K };
 

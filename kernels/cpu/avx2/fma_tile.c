@@ -1,4 +1,4 @@
-/* kern_table.fma_tile with AVX2: 12 vectors of 8 tokens in registers. */
+/* The kernel fma_tile with AVX2: 12 vectors of 8 tokens in registers. */
 #include <immintrin.h>
 
 #include "base/arithmetic.h"

@@ -1,4 +1,4 @@
-/* kern_table.fma_tile with AVX-512: up to 12 rows of two vectors of 16 tokens in registers. */
+/* The kernel fma_tile with AVX-512: up to 12 rows of two vectors of 16 tokens in registers. */
 #include <immintrin.h>
 
 #include "base/arithmetic.h"

@@ -28,7 +28,7 @@ static void unpack_panel(void *context, size_t panel, size_t row, size_t n_rows,
     const struct linear *job = context;
     const struct kern_linear *op = job->op;
     size_t token = panel * KERN_PANEL;
-    job->cpu->table.panel_unpack(&(struct kern_panel_unpack){
+    job->cpu->kernels.panel_unpack(&(struct kern_panel_unpack){
         .acc = acc,
         .n_rows = n_rows,
         .n_lanes = base_min(job->n_tokens - token, KERN_PANEL),

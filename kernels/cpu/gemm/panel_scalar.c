@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/table.h"
+#include "kernels/cpu/kernels.h"
 
 static void fma_tile(const struct kern_fma_tile *op)
 {
@@ -51,7 +51,7 @@ static void panel_scale(float *acc, size_t n_rows, const float *factor)
     }
 }
 
-const struct kern_table kern_table_scalar = {
+const struct kern_kernels kern_kernels_scalar = {
     .fma_tile = fma_tile,
     .panel_pack = panel_pack,
     .panel_unpack = panel_unpack,

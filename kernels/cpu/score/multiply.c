@@ -20,14 +20,14 @@ size_t kern_walk_thread_floats(const struct kern_walk *walk)
 }
 
 /** acc * scale + bias of a panel, as linear does it. bias: n_rows floats, or NULL. */
-static void finish_logits(const struct kern_table *table, float *logits, size_t n_rows, float scale,
-                          const float *bias)
+static void finish_logits(const struct kern_kernels *kernels, float *logits, size_t n_rows,
+                          float scale, const float *bias)
 {
     if (scale != 1.0f) {
         _Alignas(64) float factor[KERN_PANEL];
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
             factor[lane] = scale;
-        table->panel_scale(logits, n_rows, factor);
+        kernels->panel_scale(logits, n_rows, factor);
     }
     for (size_t r = 0; bias && r < n_rows; r++) {
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
@@ -46,7 +46,7 @@ static void finish_panel(void *context, size_t panel, size_t row, size_t n_rows,
     (void)panel;
     const struct head_product *p = context;
     const float *bias = p->walk->heads[p->head].bias;
-    finish_logits(&p->walk->cpu->table, acc, n_rows, p->walk->op->heads[p->head].matrix->scale,
+    finish_logits(&p->walk->cpu->kernels, acc, n_rows, p->walk->op->heads[p->head].matrix->scale,
                   bias ? bias + row : NULL);
 }
 

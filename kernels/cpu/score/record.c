@@ -62,7 +62,7 @@ static void encode_group(void *context, size_t index, unsigned thread)
     const struct recording *r = context;
     const struct kern_walk *walk = &r->walk;
     uint64_t begun = kern_clock_now();
-    const struct kern_ops *ops = &walk->cpu->table.ops;
+    const struct kern_ops *ops = &walk->cpu->kernels.ops;
     struct kern_logit_tile tile = {
         .logits = kern_walk_logits(walk, 0, index / GROUPS) + index % GROUPS * KERN_LANES,
         .stride = walk->row_stride,

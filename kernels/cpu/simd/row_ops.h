@@ -1,4 +1,4 @@
-/** RMSNorm, rotary embedding, gate and scaled addition of kernels/numerics/ops.h. A body. */
+/** RMSNorm, rotary embedding, silu_mul and scaled addition of kernels/numerics/ops.h. A body. */
 #ifndef KERNELS_CPU_SIMD_ROW_OPS_H
 #define KERNELS_CPU_SIMD_ROW_OPS_H
 
@@ -78,7 +78,7 @@ static void rope_halves(float *x, const float *angles, size_t n_pairs)
     }
 }
 
-static void gate(float *gate, const float *up, size_t n)
+static void silu_mul(float *gate, const float *up, size_t n)
 {
     for (size_t i = 0; i < n; i += VEC_FLOATS) {
         vec_f z = load_first(gate + i, n - i);

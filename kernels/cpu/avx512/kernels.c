@@ -3,7 +3,7 @@
 #include "kernels/cpu/avx512/gemm.h"
 
 #define ENTRY(TYPE, name) [GGUF_TYPE_##TYPE] = kern_avx512_decode_##name,
-const struct kern_table kern_table_avx512 = {
+const struct kern_kernels kern_kernels_avx512 = {
     .decode = {KERN_AVX512_DECODERS(ENTRY)},
     .fma_tile = kern_avx512_fma_tile,
     .bf16_pack_row = kern_avx512_bf16_pack_row,

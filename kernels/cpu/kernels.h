@@ -2,7 +2,7 @@
  * The kernel set of the CPU: one function pointer per inner loop.
  *
  * Every kernel has a scalar version, the reference. The folders avx2/ and avx512/ each export a
- * set with kernels of their own; kern_table_build() lays them over the scalar ones. All versions
+ * set with kernels of their own; kern_kernels_build() lays them over the scalar ones. All versions
  * of a kernel give the same bits (but for the sign and payload of a NaN), so the choice never
  * changes a result.
  *
@@ -12,8 +12,8 @@
  * Lanes without a token are ignored; their contents are undefined. The vertical kernels of lanes.h
  * take a panel as KERN_PANEL / KERN_LANES groups of columns.
  */
-#ifndef KERNELS_CPU_TABLE_H
-#define KERNELS_CPU_TABLE_H
+#ifndef KERNELS_CPU_KERNELS_H
+#define KERNELS_CPU_KERNELS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,19 +91,19 @@ typedef void kern_bf16_pack_lanes_fn(const float *x, size_t n_k, unsigned n_part
 
 #define KERN_PRODUCT_MEMBER(name) kern_##name##_fn *name;
 /** The kernels. NULL in an ISA's own set: that ISA has no version of it. */
-struct kern_table {
+struct kern_kernels {
     kern_decode_fn *decode[GGUF_TYPE_LIMIT]; /* by type; NULL: the type cannot be decoded */
     KERN_PRODUCT_KERNELS(KERN_PRODUCT_MEMBER)
     struct kern_ops ops; /* what is not a product; taken whole from the highest ISA */
 };
 
 /** Each ISA's own kernels (without `ops`). */
-extern const struct kern_table kern_table_scalar, kern_table_avx2, kern_table_avx512;
+extern const struct kern_kernels kern_kernels_scalar, kern_kernels_avx2, kern_kernels_avx512;
 
 /**
  * Fill `out` with the best kernels of min(cap, kern_isa_detect()); returns that ISA.
  * The result is constant from then on.
  */
-enum kern_isa kern_table_build(struct kern_table *out, enum kern_isa cap);
+enum kern_isa kern_kernels_build(struct kern_kernels *out, enum kern_isa cap);
 
 #endif
