@@ -273,7 +273,7 @@ static enum status run_norm(struct bench *bench, void *context, struct status_wh
 static enum status run_gate(struct bench *bench, void *context, struct status_why *why)
 {
     const struct rows *r = context;
-    return kern_gate(bench->b, r->y, r->x, bench->n_tokens * F, why);
+    return kern_silu_mul(bench->b, r->y, r->x, bench->n_tokens * F, why);
 }
 
 static void bench_rows(struct bench *bench)
@@ -299,10 +299,11 @@ static enum status run_attention(struct bench *bench, void *context, struct stat
 /** Windows of n_ctx tokens, as many as there are tokens for; products: added for two numbers. */
 static void bench_attention(struct bench *bench, const char *name, double products, size_t n_ctx)
 {
-    size_t n_spans = bench->n_tokens / n_ctx;
-    struct kern_span *spans = calloc(n_spans, sizeof *spans);
-    for (size_t i = 0; i < n_spans; i++)
-        spans[i] = (struct kern_span){.q_row = i * n_ctx, .n_q = n_ctx, .kv_row = i * n_ctx};
+    size_t n_ranges = bench->n_tokens / n_ctx;
+    struct kern_query_range *ranges = calloc(n_ranges, sizeof *ranges);
+    for (size_t i = 0; i < n_ranges; i++)
+        ranges[i] =
+            (struct kern_query_range){.q_row = i * n_ctx, .n_q = n_ctx, .kv_row = i * n_ctx};
     float *q = device_floats(bench, bench->n_tokens * H * HEAD, 1);
     float *k = device_floats(bench, bench->n_tokens * G * HEAD, 1);
     float *v = device_floats(bench, bench->n_tokens * G * HEAD, 1);
@@ -315,9 +316,9 @@ static void bench_attention(struct bench *bench, const char *name, double produc
                                 .n_kv_heads = G,
                                 .head_size = HEAD,
                                 .scale = 0.0883883476f,
-                                .spans = spans,
-                                .n_spans = n_spans};
-    double pairs = (double)n_spans * (double)n_ctx * (double)(n_ctx + 1) / 2 * H;
+                                .ranges = ranges,
+                                .n_ranges = n_ranges};
+    double pairs = (double)n_ranges * (double)n_ctx * (double)(n_ctx + 1) / 2 * H;
     char detail[64];
     snprintf(detail, sizeof detail, "%s, windows of %zu", name, n_ctx);
     struct work w = {"attention",
@@ -332,7 +333,7 @@ static void bench_attention(struct bench *bench, const char *name, double produc
     float *const all[] = {q, k, v, out};
     for (size_t i = 0; i < 4; i++)
         kern_free(bench->b, all[i]);
-    free(spans);
+    free(ranges);
 }
 
 static enum status run_score(struct bench *bench, void *context, struct status_why *why)

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "bench/bench.h"
-#include "kernels/cpu/table.h"
+#include "kernels/cpu/kernels.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/random_blocks.h"
 #include "tests/harness/rng.h"
@@ -112,8 +112,8 @@ static bool collect(struct lines *lines, const struct gguf_type_info *type, stru
     work.y = y;
     work.tile = tile;
     for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
-        struct kern_table table;
-        kern_table_build(&table, (enum kern_isa)isa);
+        struct kern_kernels table;
+        kern_kernels_build(&table, (enum kern_isa)isa);
         bool inherited = work.decode == table.decode[type->type];
         work.decode = table.decode[type->type];
         work.pack = table.bf16_pack_row;

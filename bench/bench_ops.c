@@ -60,7 +60,7 @@ static void run_gate(void *context)
 {
     struct work *w = context;
     memcpy(w->out, w->in, WIDTH * sizeof(float));
-    w->ops->gate(w->out, w->other, WIDTH);
+    w->ops->silu_mul(w->out, w->other, WIDTH);
 }
 
 static void run_add_scaled(void *context)

@@ -1,4 +1,4 @@
-/* The operations' front door: checks arguments once for all backends, then calls the backend. */
+/* The operations: checks the arguments for all backends, counts the time, calls the backend. */
 #include "kernels/backend.h"
 
 #include <assert.h>
@@ -137,20 +137,20 @@ enum status kern_preload_heads(struct kern_backend *b, const struct kern_head *h
     return b->ops->preload_heads(b, heads, n_heads, why);
 }
 
-enum status kern_embed(struct kern_backend *b, const struct kern_weight *table,
+enum status kern_embed(struct kern_backend *b, const struct kern_weight *matrix,
                        const int32_t *tokens, size_t n_tokens, float *x, struct status_why *why)
 {
-    enum status status = weight_check(table, "embed: table", why);
+    enum status status = weight_check(matrix, "embed: matrix", why);
     if (status != STATUS_OK || n_tokens == 0)
         return status;
     for (size_t i = 0; i < n_tokens; i++) {
-        if (tokens[i] < 0 || (size_t)tokens[i] >= table->n_rows)
+        if (tokens[i] < 0 || (size_t)tokens[i] >= matrix->n_rows)
             return status_fail(why, STATUS_USAGE,
-                               "embed: token %" PRId32 " at %zu; the table has %zu rows", tokens[i],
-                               i, table->n_rows);
+                               "embed: token %" PRId32 " at %zu; the matrix has %zu rows",
+                               tokens[i], i, matrix->n_rows);
     }
     uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_OTHER, begun, b->ops->embed(b, table, tokens, n_tokens, x, why));
+    return counted(b, KERN_PHASE_OTHER, begun, b->ops->embed(b, matrix, tokens, n_tokens, x, why));
 }
 
 enum status kern_rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,
@@ -180,11 +180,11 @@ enum status kern_linear(struct kern_backend *b, const struct kern_linear *op,
 enum status kern_rope(struct kern_backend *b, const struct kern_rope *op, struct status_why *why)
 {
     assert(2 * op->n_pairs <= op->head_size && op->n_heads * op->head_size <= op->stride);
-    assert(op->n_tokens == 0 || (op->x && op->table && op->positions));
+    assert(op->n_tokens == 0 || (op->x && op->angles && op->positions));
     for (size_t i = 0; i < op->n_tokens; i++) {
         if (op->positions[i] < 0 || (size_t)op->positions[i] >= op->n_positions)
             return status_fail(why, STATUS_USAGE,
-                               "rope: position %" PRId32 " of token %zu; the table has %zu",
+                               "rope: position %" PRId32 " of token %zu; there are angles for %zu",
                                op->positions[i], i, op->n_positions);
     }
     if (op->n_tokens == 0 || op->n_pairs == 0)
@@ -201,34 +201,35 @@ enum status kern_attention(struct kern_backend *b, const struct kern_attention *
         return status_fail(why, STATUS_USAGE,
                            "attention: %zu heads cannot share %zu key heads evenly", op->n_heads,
                            op->n_kv_heads);
-    if (op->n_spans == 0)
+    if (op->n_ranges == 0)
         return STATUS_OK;
     uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->attention(b, op, why));
 }
 
-enum status kern_gate(struct kern_backend *b, float *gate, const float *up, size_t n,
-                      struct status_why *why)
+enum status kern_silu_mul(struct kern_backend *b, float *gate, const float *up, size_t n,
+                          struct status_why *why)
 {
     assert((gate && up) || n == 0);
     if (n == 0)
         return STATUS_OK;
     uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_GATE, begun, b->ops->gate(b, gate, up, n, why));
+    return counted(b, KERN_PHASE_GATE, begun, b->ops->silu_mul(b, gate, up, n, why));
 }
 
-enum status kern_route(struct kern_backend *b, const float *logits, size_t n_tokens,
-                       size_t n_experts, size_t n_used, int32_t *experts, float *shares,
-                       struct status_why *why)
+enum status kern_top_experts(struct kern_backend *b, const float *logits, size_t n_tokens,
+                             size_t n_experts, size_t n_used, int32_t *experts, float *shares,
+                             struct status_why *why)
 {
     if (n_used == 0 || n_used > n_experts)
-        return status_fail(why, STATUS_USAGE, "route: %zu of %zu experts", n_used, n_experts);
+        return status_fail(why, STATUS_USAGE, "top_experts: %zu of %zu experts", n_used, n_experts);
     assert(n_experts <= INT32_MAX && ((logits && experts && shares) || n_tokens == 0));
     if (n_tokens == 0)
         return STATUS_OK;
     uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_OTHER, begun,
-                   b->ops->route(b, logits, n_tokens, n_experts, n_used, experts, shares, why));
+    return counted(
+        b, KERN_PHASE_OTHER, begun,
+        b->ops->top_experts(b, logits, n_tokens, n_experts, n_used, experts, shares, why));
 }
 
 enum status kern_gather(struct kern_backend *b, const float *x, size_t width, const uint32_t *rows,

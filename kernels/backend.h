@@ -50,15 +50,15 @@ struct kern_linear {
     size_t y_stride;                  /* >= R */
     size_t n_tokens;                  /* T */
     bool accumulate;                  /* add to y (the residual) instead of overwriting it */
-    /* A hint: the operation before this one was a linear with the same x, which still holds what
-     * it held then; what was made of it (packing) may be used again. */
+    /* A hint: the operation before this one was a linear with the same, unchanged x, so its packed
+     * copy may be used again. */
     bool same_x;
 };
 
 /**
  * Rotate the first 2 * n_pairs elements of each head, in place.
  * Pair i is (2i, 2i+1), or (i, i + n_pairs) with `split_halves`.
- * table: backend memory, [n_positions, n_pairs, 2] holding cos and sin of the pair's angle
+ * angles: backend memory, [n_positions, n_pairs, 2] holding cos and sin of the pair's angle
  * at that position, each times the magnitude (YaRN's attention factor); see
  * kern_rope_fill(). positions: host, T entries below n_positions.
  */
@@ -67,7 +67,7 @@ struct kern_rope {
     size_t stride;
     size_t n_tokens, n_heads, head_size, n_pairs;
     bool split_halves;
-    const float *table;
+    const float *angles;
     size_t n_positions;
     const int32_t *positions;
 };
@@ -76,7 +76,7 @@ struct kern_rope {
  * A run of queries that share their keys: they attend to all n_parent keys of the parent,
  * and to their own segment's keys up to themselves.
  */
-struct kern_span {
+struct kern_query_range {
     size_t q_row, n_q;    /* rows of q and out */
     size_t q_offset;      /* index of the first query in its segment */
     size_t kv_row;        /* row of k and v that holds the segment's first token */
@@ -99,8 +99,8 @@ struct kern_attention {
     size_t n_heads, n_kv_heads, head_size;
     float scale;
     size_t sliding_window;
-    const struct kern_span *spans; /* host */
-    size_t n_spans;
+    const struct kern_query_range *ranges; /* host */
+    size_t n_ranges;
 };
 enum { KERN_KEY_BLOCK = 64 };
 
@@ -203,14 +203,14 @@ struct kern_record {
 };
 
 /**
- * A generation that no weight of this process had before: for bytes that come to an address where
- * others were, and may have been copied to a device.   Any thread.
+ * A generation that no weight of this process had before. New bytes at an old address need one: a
+ * device may hold a copy of the old bytes.   Any thread.
  */
 uint64_t kern_next_generation(void);
 
 struct kern_backend;
 
-/** What computes, for results, and how it wants to be used. */
+/** What computes (results name it), and which sizes suit it. */
 struct kern_description {
     const char *device;   /* "cpu", "NVIDIA H200 (sm_90, CUDA 13.0)" */
     const char *isa;      /* "avx512", "cuda" */
@@ -222,7 +222,74 @@ struct kern_description {
     size_t batch_tokens;  /* tokens of a batch, likewise */
 };
 
-/** The table of one implementation. Arguments have been checked by the wrappers below. */
+/* The operations. */
+
+/** x[t] = row tokens[t] of the matrix, decoded. tokens: host, each below matrix->n_rows. */
+typedef enum status kern_embed_fn(struct kern_backend *b, const struct kern_weight *matrix,
+                                  const int32_t *tokens, size_t n_tokens, float *x,
+                                  struct status_why *why);
+/** y[t] = x[t] / sqrt(mean(x[t]^2) + eps) * gain; the mean in double. y may be x. */
+typedef enum status kern_rmsnorm_fn(struct kern_backend *b, const struct kern_weight *gain,
+                                    float eps, const float *x, size_t n_tokens, float *y,
+                                    struct status_why *why);
+typedef enum status kern_linear_fn(struct kern_backend *b, const struct kern_linear *op,
+                                   struct status_why *why);
+typedef enum status kern_rope_fn(struct kern_backend *b, const struct kern_rope *op,
+                                 struct status_why *why);
+typedef enum status kern_attention_fn(struct kern_backend *b, const struct kern_attention *op,
+                                      struct status_why *why);
+/** gate[i] = silu(gate[i]) * up[i], silu(z) = z / (1 + exp(-z)). */
+typedef enum status kern_silu_mul_fn(struct kern_backend *b, float *gate, const float *up, size_t n,
+                                     struct status_why *why);
+/**
+ * Mixture of experts: softmax over the E logits of each token, the n_used largest (first of
+ * equals), renormalised to sum 1. experts, shares: host, out, [T, n_used], best first.
+ */
+typedef enum status kern_top_experts_fn(struct kern_backend *b, const float *logits,
+                                        size_t n_tokens, size_t n_experts, size_t n_used,
+                                        int32_t *experts, float *shares, struct status_why *why);
+/** y[i] = x[rows[i]]; rows: host. */
+typedef enum status kern_gather_fn(struct kern_backend *b, const float *x, size_t width,
+                                   const uint32_t *rows, size_t n_rows, float *y,
+                                   struct status_why *why);
+/** y[rows[i]] += shares[i] * x[i], no row twice in a call; rows, shares: host. */
+typedef enum status kern_scatter_add_fn(struct kern_backend *b, const float *x, size_t width,
+                                        const uint32_t *rows, const float *shares, size_t n_rows,
+                                        float *y, struct status_why *why);
+typedef enum status kern_score_fn(struct kern_backend *b, const struct kern_score *op,
+                                  struct status_why *why);
+typedef enum status kern_record_fn(struct kern_backend *b, const struct kern_record *op,
+                                   struct status_why *why);
+
+/**
+ * Working memory that an operation takes inside the backend, in bytes, to state limits before a
+ * run. Only shapes, types and counts of `op` matter; no array is read. The backend keeps the
+ * most that an operation took, so the largest of these is what a sequence of them needs.
+ */
+typedef size_t kern_linear_bytes_fn(struct kern_backend *b, const struct kern_linear *op);
+typedef size_t kern_score_bytes_fn(struct kern_backend *b, const struct kern_score *op);
+typedef size_t kern_record_bytes_fn(struct kern_backend *b, const struct kern_record *op);
+
+/**
+ * How many rows to give to a call of kern_record(): a multiple of the rows that share one decoding
+ * of the matrix. On a device also enough to compute some while others are copied to the host.
+ */
+typedef size_t kern_record_rows_fn(struct kern_backend *b, const struct kern_weight *matrix);
+
+/** Their list: X(name) for each operation. A backend has all of them. */
+/* clang-format off */
+#define KERN_BACKEND_OPERATIONS(X)                                                                 \
+    X(embed) X(rmsnorm) X(linear) X(rope) X(attention) X(silu_mul) X(top_experts) X(gather)        \
+    X(scatter_add) X(score) X(record) X(linear_bytes) X(score_bytes) X(record_bytes)               \
+    X(record_rows)
+/* clang-format on */
+
+/** kern_embed(), kern_rmsnorm(), ...: they check the arguments and call the backend. */
+#define KERN_OPERATION_DECLARE(name) kern_##name##_fn kern_##name;
+KERN_BACKEND_OPERATIONS(KERN_OPERATION_DECLARE)
+
+#define KERN_OPERATION_MEMBER(name) kern_##name##_fn *name;
+/** What an implementation has. Arguments have been checked by the functions of this header. */
 struct kern_backend_ops {
     const char *name;
     void (*close)(struct kern_backend *b);
@@ -238,34 +305,8 @@ struct kern_backend_ops {
                            struct status_why *why);
     enum status (*preload_heads)(struct kern_backend *b, const struct kern_head *heads,
                                  size_t n_heads, struct status_why *why);
-    enum status (*embed)(struct kern_backend *b, const struct kern_weight *table,
-                         const int32_t *tokens, size_t n_tokens, float *x, struct status_why *why);
-    enum status (*rmsnorm)(struct kern_backend *b, const struct kern_weight *gain, float eps,
-                           const float *x, size_t n_tokens, float *y, struct status_why *why);
-    enum status (*linear)(struct kern_backend *b, const struct kern_linear *op,
-                          struct status_why *why);
-    enum status (*rope)(struct kern_backend *b, const struct kern_rope *op, struct status_why *why);
-    enum status (*attention)(struct kern_backend *b, const struct kern_attention *op,
-                             struct status_why *why);
-    enum status (*gate)(struct kern_backend *b, float *gate, const float *up, size_t n,
-                        struct status_why *why);
-    enum status (*route)(struct kern_backend *b, const float *logits, size_t n_tokens,
-                         size_t n_experts, size_t n_used, int32_t *experts, float *shares,
-                         struct status_why *why);
-    enum status (*gather)(struct kern_backend *b, const float *x, size_t width,
-                          const uint32_t *rows, size_t n_rows, float *y, struct status_why *why);
-    enum status (*scatter_add)(struct kern_backend *b, const float *x, size_t width,
-                               const uint32_t *rows, const float *shares, size_t n_rows, float *y,
-                               struct status_why *why);
-    enum status (*score)(struct kern_backend *b, const struct kern_score *op,
-                         struct status_why *why);
-    enum status (*record)(struct kern_backend *b, const struct kern_record *op,
-                          struct status_why *why);
     struct kern_description (*describe)(const struct kern_backend *b);
-    size_t (*linear_bytes)(struct kern_backend *b, const struct kern_linear *op);
-    size_t (*score_bytes)(struct kern_backend *b, const struct kern_score *op);
-    size_t (*record_bytes)(struct kern_backend *b, const struct kern_record *op);
-    size_t (*record_rows)(struct kern_backend *b, const struct kern_weight *matrix);
+    KERN_BACKEND_OPERATIONS(KERN_OPERATION_MEMBER)
     /* NULL where operations end when their calls return. Else: an operation begins, it ends (it may
      * have failed), and those that ended are to be counted into the clock. */
     void (*begin_phase)(struct kern_backend *b);
@@ -300,47 +341,14 @@ enum status kern_download(struct kern_backend *b, void *to, const void *from, si
                           struct status_why *why);
 
 /**
- * Do what the first kern_linear() of a weight would do, so that a run does not begin with it: copy
- * it to the device as long as there is room for it to stay, try the library's products. Nothing on
- * a CPU.
+ * Do in advance what the first kern_linear() of a weight would do: copy it to the device if there
+ * is room for it to stay, and try the library's products. A CPU has nothing to do.
  */
 enum status kern_preload(struct kern_backend *b, const struct kern_weight *weight,
                          struct status_why *why);
 /** The same for the first kern_score() of these heads; those without a matrix do not count. */
 enum status kern_preload_heads(struct kern_backend *b, const struct kern_head *heads,
                                size_t n_heads, struct status_why *why);
-
-/** x[t] = row tokens[t] of the table, decoded. tokens: host, each below table->n_rows. */
-enum status kern_embed(struct kern_backend *b, const struct kern_weight *table,
-                       const int32_t *tokens, size_t n_tokens, float *x, struct status_why *why);
-/** y[t] = x[t] / sqrt(mean(x[t]^2) + eps) * gain; the mean in double. y may be x. */
-enum status kern_rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,
-                         const float *x, size_t n_tokens, float *y, struct status_why *why);
-enum status kern_linear(struct kern_backend *b, const struct kern_linear *op,
-                        struct status_why *why);
-enum status kern_rope(struct kern_backend *b, const struct kern_rope *op, struct status_why *why);
-enum status kern_attention(struct kern_backend *b, const struct kern_attention *op,
-                           struct status_why *why);
-/** gate[i] = silu(gate[i]) * up[i], silu(z) = z / (1 + exp(-z)). */
-enum status kern_gate(struct kern_backend *b, float *gate, const float *up, size_t n,
-                      struct status_why *why);
-/**
- * Mixture of experts: softmax over the E logits of each token, the n_used largest (first of
- * equals), renormalised to sum 1. experts, shares: host, out, [T, n_used], best first.
- */
-enum status kern_route(struct kern_backend *b, const float *logits, size_t n_tokens,
-                       size_t n_experts, size_t n_used, int32_t *experts, float *shares,
-                       struct status_why *why);
-/** y[i] = x[rows[i]]; rows: host. */
-enum status kern_gather(struct kern_backend *b, const float *x, size_t width, const uint32_t *rows,
-                        size_t n_rows, float *y, struct status_why *why);
-/** y[rows[i]] += shares[i] * x[i], no row twice in a call; rows, shares: host. */
-enum status kern_scatter_add(struct kern_backend *b, const float *x, size_t width,
-                             const uint32_t *rows, const float *shares, size_t n_rows, float *y,
-                             struct status_why *why);
-enum status kern_score(struct kern_backend *b, const struct kern_score *op, struct status_why *why);
-enum status kern_record(struct kern_backend *b, const struct kern_record *op,
-                        struct status_why *why);
 
 /** Codes of a record of n_vocab tokens: scale and floor, the tokens, one more if they are odd. */
 static inline size_t kern_record_codes(size_t n_vocab)
@@ -349,25 +357,10 @@ static inline size_t kern_record_codes(size_t n_vocab)
 }
 
 /**
- * Working memory that an operation takes inside the backend, in bytes: for bounds said before a
- * run. Only shapes, types and counts of `op` matter; no array is read. The backend keeps the
- * most that an operation took, so the largest of these is what a sequence of them needs.
+ * Fill host memory with the angles for kern_rope: cos and sin of position * frequency[i], computed
+ * in double and rounded once, times magnitude. angles: [n_positions, n_pairs, 2].
  */
-size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op);
-size_t kern_score_bytes(struct kern_backend *b, const struct kern_score *op);
-size_t kern_record_bytes(struct kern_backend *b, const struct kern_record *op);
-
-/**
- * Rows that a call of kern_record() takes best: whole numbers of those that share a decoding of
- * the matrix, and more than that where a device computes some while others reach the host.
- */
-size_t kern_record_rows(struct kern_backend *b, const struct kern_weight *matrix);
-
-/**
- * Fill a host table for kern_rope: cos and sin of position * frequency[i], computed in
- * double and rounded once, times magnitude. table: [n_positions, n_pairs, 2].
- */
-void kern_rope_fill(float *table, size_t n_positions, const double *frequency, size_t n_pairs,
+void kern_rope_fill(float *angles, size_t n_positions, const double *frequency, size_t n_pairs,
                     double magnitude);
 
 #endif

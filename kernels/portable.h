@@ -1,7 +1,7 @@
 /**
  * What code needs that is compiled twice, as C17 for the host and as CUDA C++ for a device: the
- * block formats (quant/), elementary functions and terms of sums (cpu/fmath.h, cpu/terms.h), and
- * the device's kernels (cuda/), which the tests run on the host.
+ * block formats (quant/), elementary functions and terms of sums (numerics/fmath.h,
+ * numerics/terms.h), and the device's kernels (cuda/), which the tests run on the host.
  */
 #ifndef KERNELS_PORTABLE_H
 #define KERNELS_PORTABLE_H
@@ -10,11 +10,11 @@
 #include <string.h>
 
 #ifdef __CUDACC__
-#define KERN_INLINE static __device__ __forceinline__
-#define KERN_TABLE  static __device__ const
+#define KERN_INLINE   static __device__ __forceinline__
+#define KERN_CONSTANT static __device__ const
 #else
-#define KERN_INLINE static inline
-#define KERN_TABLE  static const
+#define KERN_INLINE   static inline
+#define KERN_CONSTANT static const
 #endif
 
 /** The bits of a float32, and the float32 with these bits. */

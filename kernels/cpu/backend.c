@@ -60,38 +60,23 @@ static struct kern_description cpu_describe(const struct kern_backend *b)
     };
 }
 
-static const struct kern_backend_ops cpu_ops = {
-    .name = "cpu",
-    .close = cpu_close,
-    .alloc = cpu_alloc,
-    .free = cpu_free,
-    .upload = cpu_copy,
-    .download = cpu_copy,
-    .embed = kern_cpu_embed,
-    .rmsnorm = kern_cpu_rmsnorm,
-    .linear = kern_cpu_linear,
-    .rope = kern_cpu_rope,
-    .attention = kern_cpu_attention,
-    .gate = kern_cpu_gate,
-    .route = kern_cpu_route,
-    .gather = kern_cpu_gather,
-    .scatter_add = kern_cpu_scatter_add,
-    .score = kern_cpu_score,
-    .record = kern_cpu_record,
-    .describe = cpu_describe,
-    .linear_bytes = kern_cpu_linear_bytes,
-    .score_bytes = kern_cpu_score_bytes,
-    .record_bytes = kern_cpu_record_bytes,
-    .record_rows = kern_cpu_record_rows,
-};
+#define ENTRY(name) .name = kern_cpu_##name,
+static const struct kern_backend_ops cpu_ops = {.name = "cpu",
+                                                .close = cpu_close,
+                                                .alloc = cpu_alloc,
+                                                .free = cpu_free,
+                                                .upload = cpu_copy,
+                                                .download = cpu_copy,
+                                                .describe = cpu_describe,
+                                                KERN_BACKEND_OPERATIONS(ENTRY)};
 
 static void choose_products(struct kern_cpu *cpu, const struct kern_cpu_options *options)
 {
     struct kern_cpu_options attention = *options;
     if (attention.precision == KERN_PRECISION_FAST)
         attention.precision = KERN_PRECISION_HIGH;
-    kern_product_choose(&cpu->attention_product, &cpu->table, &attention, &cpu->remarks);
-    kern_product_choose(&cpu->product, &cpu->table, options, &cpu->remarks);
+    kern_product_choose(&cpu->attention_product, &cpu->kernels, &attention, &cpu->remarks);
+    kern_product_choose(&cpu->product, &cpu->kernels, options, &cpu->remarks);
 }
 
 enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_options *options,
@@ -107,7 +92,7 @@ enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_optio
     cpu->base.clock = &cpu->clock;
     cpu->sgemm = options->gemm == KERN_GEMM_OPENBLAS ? kern_openblas_sgemm() : NULL;
     cpu->l2_bytes = l2_bytes();
-    cpu->isa = kern_table_build(&cpu->table, options->isa_cap);
+    cpu->isa = kern_kernels_build(&cpu->kernels, options->isa_cap);
     choose_products(cpu, options);
     enum status status = base_pool_open(&cpu->pool, options->n_threads, why);
     if (status != STATUS_OK) {

@@ -1,11 +1,11 @@
-/** The CPU backend: how to open it and what it can say of itself. */
+/** The CPU backend: how to open it, and its properties. */
 #ifndef KERNELS_CPU_CPU_H
 #define KERNELS_CPU_CPU_H
 
 #include "kernels/backend.h"
 #include "kernels/cpu/isa.h"
 
-/** Who multiplies matrices. */
+/** Which code multiplies matrices. */
 enum kern_gemm {
     KERN_GEMM_OWN,     /* one float32 FMA chain per output: the same bits everywhere */
     KERN_GEMM_OPENBLAS /* cblas_sgemm: bits depend on its version, threads and shapes */
@@ -43,7 +43,7 @@ enum kern_isa kern_cpu_isa(const struct kern_backend *b);
 const char *kern_cpu_isa_name(const struct kern_backend *b);
 /** What products are made of: "float32", "bf16x3", "bf16", with OpenBLAS "openblas". */
 const char *kern_cpu_products(const struct kern_backend *b);
-/** A sentence about what was asked for in vain, ending with a newline, or "". */
+/** A sentence about options that could not be followed, ending with a newline, or "". */
 const char *kern_cpu_remarks(const struct kern_backend *b);
 unsigned kern_cpu_n_threads(const struct kern_backend *b);
 /** Whether this build has OpenBLAS; its version string or NULL. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/arithmetic.h"
+
 enum { ALIGNMENT = 64, MAP_BYTES = 1 << 20, HUGE_PAGE = 2 << 20 };
 
 /** In front of each block. */
@@ -21,7 +23,7 @@ static struct header *map_block(size_t n_bytes)
     if (base == MAP_FAILED)
         return NULL;
     uintptr_t begin = (uintptr_t)base + sizeof(struct header);
-    char *memory = base + ((begin + alignment - 1) / alignment * alignment - (uintptr_t)base);
+    char *memory = base + (base_round_up(begin, alignment) - (uintptr_t)base);
     /* Only a hint: fewer TLB misses. A refusal changes nothing but speed. The last, partial
      * page is left out, so that no more memory is taken than was asked for. */
     if (alignment == HUGE_PAGE)

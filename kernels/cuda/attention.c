@@ -41,7 +41,7 @@ static struct choice choose(const struct kern_cuda *cuda, size_t head_size)
 }
 
 /**
- * The tasks that spans make, in host memory; free(*out). The last queries of a span see the most
+ * The tasks that ranges make, in host memory; free(*out). The last queries of a range see the most
  * keys, so they come first.
  */
 static enum status make_tasks(const struct kern_attention *op, size_t n_queries,
@@ -49,13 +49,13 @@ static enum status make_tasks(const struct kern_attention *op, size_t n_queries,
                               struct status_why *why)
 {
     *n_tasks = 0;
-    for (size_t i = 0; i < op->n_spans; i++)
-        *n_tasks += base_div_up(op->spans[i].n_q, n_queries);
+    for (size_t i = 0; i < op->n_ranges; i++)
+        *n_tasks += base_div_up(op->ranges[i].n_q, n_queries);
     struct kern_attention_task *task = *out = malloc((*n_tasks + 1) * sizeof **out);
-    if (!task || op->n_spans > UINT32_MAX)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu spans", op->n_spans);
-    for (size_t i = 0; i < op->n_spans; i++) {
-        for (size_t k = base_div_up(op->spans[i].n_q, n_queries); k > 0; k--)
+    if (!task || op->n_ranges > UINT32_MAX)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu ranges", op->n_ranges);
+    for (size_t i = 0; i < op->n_ranges; i++) {
+        for (size_t k = base_div_up(op->ranges[i].n_q, n_queries); k > 0; k--)
             *task++ = (struct kern_attention_task){(uint32_t)i, (uint32_t)((k - 1) * n_queries)};
     }
     return STATUS_OK;
@@ -66,7 +66,7 @@ static enum status run(struct kern_cuda *cuda, const struct kern_attention *op,
                        size_t n_tasks, struct status_why *why)
 {
     struct kern_cuda_array arrays[] = {
-        {op->spans, op->n_spans * sizeof *op->spans, NULL},
+        {op->ranges, op->n_ranges * sizeof *op->ranges, NULL},
         {tasks, n_tasks * sizeof *tasks, NULL},
     };
     enum status status = kern_cuda_scratch_put(cuda, arrays, 2, why);
@@ -82,7 +82,7 @@ static enum status run(struct kern_cuda *cuda, const struct kern_attention *op,
         .head_size = op->head_size,
         .scale = op->scale,
         .sliding_window = op->sliding_window,
-        .spans = arrays[0].to,
+        .ranges = arrays[0].to,
         .tasks = arrays[1].to,
     };
     const struct kern_cuda_launch launch = {

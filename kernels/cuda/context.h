@@ -132,11 +132,11 @@ enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
                            struct status_why *why);
 enum status kern_cuda_attention(struct kern_backend *b, const struct kern_attention *op,
                                 struct status_why *why);
-enum status kern_cuda_gate(struct kern_backend *b, float *gate, const float *up, size_t n,
-                           struct status_why *why);
-enum status kern_cuda_route(struct kern_backend *b, const float *logits, size_t n_tokens,
-                            size_t n_experts, size_t n_used, int32_t *experts, float *shares,
-                            struct status_why *why);
+enum status kern_cuda_silu_mul(struct kern_backend *b, float *gate, const float *up, size_t n,
+                               struct status_why *why);
+enum status kern_cuda_top_experts(struct kern_backend *b, const float *logits, size_t n_tokens,
+                                  size_t n_experts, size_t n_used, int32_t *experts, float *shares,
+                                  struct status_why *why);
 enum status kern_cuda_gather(struct kern_backend *b, const float *x, size_t width,
                              const uint32_t *rows, size_t n_rows, float *y, struct status_why *why);
 enum status kern_cuda_scatter_add(struct kern_backend *b, const float *x, size_t width,

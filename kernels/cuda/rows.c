@@ -45,7 +45,7 @@ enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
         return status;
     struct kern_rope_args args = {
         .x = op->x,
-        .angles = op->table,
+        .angles = op->angles,
         .positions = positions.to,
         .stride = op->stride,
         .n_tokens = op->n_tokens,
@@ -58,8 +58,8 @@ enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
     return kern_cuda_run(cuda, KERN_CUDA_ROPE, base_div_up(n_pairs, KERN_ROWS_ELEMS), &args, why);
 }
 
-enum status kern_cuda_gate(struct kern_backend *b, float *gate, const float *up, size_t n,
-                           struct status_why *why)
+enum status kern_cuda_silu_mul(struct kern_backend *b, float *gate, const float *up, size_t n,
+                               struct status_why *why)
 {
     struct kern_gate_args args = {.gate = gate, .up = up, .n = n};
     return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_GATE, base_div_up(n, KERN_ROWS_ELEMS), &args,
@@ -67,9 +67,9 @@ enum status kern_cuda_gate(struct kern_backend *b, float *gate, const float *up,
 }
 
 /** The host has to know the experts to form their batches, so it chooses them itself. */
-enum status kern_cuda_route(struct kern_backend *b, const float *logits, size_t n_tokens,
-                            size_t n_experts, size_t n_used, int32_t *experts, float *shares,
-                            struct status_why *why)
+enum status kern_cuda_top_experts(struct kern_backend *b, const float *logits, size_t n_tokens,
+                                  size_t n_experts, size_t n_used, int32_t *experts, float *shares,
+                                  struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
     size_t n = n_tokens * n_experts;
@@ -80,8 +80,8 @@ enum status kern_cuda_route(struct kern_backend *b, const float *logits, size_t 
     if (!status)
         status = kern_cuda_get(cuda, host, logits, n * sizeof *host, why);
     for (size_t t = 0; !status && t < n_tokens; t++)
-        kern_scalar_route(host + t * n_experts, n_experts, n_used, experts + t * n_used,
-                          shares + t * n_used);
+        kern_scalar_top_experts(host + t * n_experts, n_experts, n_used, experts + t * n_used,
+                                shares + t * n_used);
     free(host);
     return status;
 }

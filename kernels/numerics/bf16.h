@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arithmetic.h"
 #include "kernels/portable.h"
 
 enum {
@@ -39,7 +40,7 @@ struct kern_bf16_panel {
 /** Numbers that a group of 32 rows or tokens takes. */
 static inline size_t kern_bf16_group_size(size_t n_k, unsigned n_parts)
 {
-    return (n_k + KERN_BF16_CHUNK_K - 1) / KERN_BF16_CHUNK_K * 2 * n_parts * KERN_BF16_TILE;
+    return base_div_up(n_k, KERN_BF16_CHUNK_K) * 2 * n_parts * KERN_BF16_TILE;
 }
 
 static inline float kern_bf16_to_float(uint16_t b)

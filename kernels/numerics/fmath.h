@@ -1,7 +1,7 @@
 /**
  * Elementary functions of our own: the same bits on every machine, compiler and ISA, which
- * the C library does not promise. The functions here are the scalar reference; avx2/fmath.h
- * and avx512/fmath.h repeat exp operation by operation for whole vectors.
+ * the C library does not promise. The functions here are the scalar reference;
+ * kernels/cpu/simd/fmath.h repeats some of them operation by operation for vectors.
  *
  * exp: n = round(x / ln 2), r = x - n ln 2 by two fused multiply-adds (the first is exact),
  * a polynomial in r, and n added to the exponent field. NaN gives NaN, exp(0) is 1 exactly,

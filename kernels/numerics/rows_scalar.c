@@ -1,4 +1,5 @@
-/* Rows of numbers: normalising, rotating, gating, adding, choosing experts; the scalar reference. */
+/* Rows of numbers: normalising, rotating, silu_mul, adding, choosing experts; the scalar reference.
+ */
 #include <math.h>
 
 #include "kernels/numerics/fmath.h"
@@ -46,20 +47,20 @@ void kern_scalar_rope_halves(float *x, const float *angles, size_t n_pairs)
     }
 }
 
-void kern_rope_fill(float *table, size_t n_positions, const double *frequency, size_t n_pairs,
+void kern_rope_fill(float *angles, size_t n_positions, const double *frequency, size_t n_pairs,
                     double magnitude)
 {
     for (size_t position = 0; position < n_positions; position++) {
         for (size_t i = 0; i < n_pairs; i++) {
             double sine, cosine;
             kern_sincos((double)position * frequency[i], &sine, &cosine);
-            *table++ = (float)(cosine * magnitude);
-            *table++ = (float)(sine * magnitude);
+            *angles++ = (float)(cosine * magnitude);
+            *angles++ = (float)(sine * magnitude);
         }
     }
 }
 
-void kern_scalar_gate(float *gate, const float *up, size_t n)
+void kern_scalar_silu_mul(float *gate, const float *up, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         float z = gate[i];
@@ -105,8 +106,8 @@ static bool is_distribution(const float *logits, size_t n)
  * The sum of the softmax over all experts cancels when the chosen ones are renormalised, so
  * only their exponentials are taken. Without a distribution: the first experts, shares NaN.
  */
-void kern_scalar_route(const float *logits, size_t n_experts, size_t n_used, int32_t *experts,
-                       float *shares)
+void kern_scalar_top_experts(const float *logits, size_t n_experts, size_t n_used, int32_t *experts,
+                             float *shares)
 {
     if (!is_distribution(logits, n_experts)) {
         for (size_t j = 0; j < n_used; j++) {
@@ -127,3 +128,6 @@ void kern_scalar_route(const float *logits, size_t n_experts, size_t n_used, int
         shares[j] = (float)(fmath_exp_f64(gap) / sum);
     }
 }
+
+#define ENTRY(name) .name = kern_scalar_##name,
+const struct kern_ops kern_ops_scalar = {KERN_OPS(ENTRY)};

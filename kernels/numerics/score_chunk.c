@@ -1,4 +1,5 @@
 #include "kernels/numerics/score_chunk.h"
+#include "base/arithmetic.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,10 +29,8 @@ static void assign_slots(struct kern_score_chunk *chunk, const size_t *n_of_row)
     for (size_t group = 0; group < chunk->n_groups; group++) {
         size_t n_slots = 0;
         size_t begin = group * KERN_LANES;
-        for (size_t row = begin; row < begin + KERN_LANES && row < chunk->n_rows; row++) {
-            if (n_of_row[row] > n_slots)
-                n_slots = n_of_row[row];
-        }
+        for (size_t row = begin; row < begin + KERN_LANES && row < chunk->n_rows; row++)
+            n_slots = base_max(n_slots, n_of_row[row]);
         chunk->slot_begin[group] = chunk->n_slots;
         chunk->n_slots += n_slots;
     }
@@ -87,7 +86,7 @@ enum status kern_score_chunk_open(struct kern_score_chunk *chunk, const struct k
                                   size_t first_row, size_t n_rows, struct status_why *why)
 {
     *chunk = (struct kern_score_chunk){.op = op, .first_row = first_row, .n_rows = n_rows};
-    chunk->n_groups = (n_rows + KERN_LANES - 1) / KERN_LANES;
+    chunk->n_groups = base_div_up(n_rows, KERN_LANES);
     enum status status = place_targets(chunk, why);
     if (status != STATUS_OK)
         return status;
@@ -112,8 +111,8 @@ enum status kern_score_chunk_open(struct kern_score_chunk *chunk, const struct k
 
 size_t kern_score_chunk_bytes(const struct kern_score *op, size_t n_rows)
 {
-    size_t n_groups = (n_rows + KERN_LANES - 1) / KERN_LANES;
-    size_t n_slots = (op->n_targets + KERN_LANES - 1) / KERN_LANES + n_groups;
+    size_t n_groups = base_div_up(n_rows, KERN_LANES);
+    size_t n_slots = base_div_up(op->n_targets, KERN_LANES) + n_groups;
     size_t per_group = sizeof(struct kern_score_lanes);
     if (op->pairs)
         per_group += sizeof(struct kern_top_lanes) + sizeof(struct kern_pair_lanes);

@@ -2,13 +2,9 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/arithmetic.h"
 #include "kernels/numerics/ops_scalar.h"
 #include "kernels/numerics/terms.h"
-
-static size_t block_rows(size_t n_rows, size_t row)
-{
-    return n_rows - row < KERN_SCORE_BLOCK ? n_rows - row : KERN_SCORE_BLOCK;
-}
 
 /* One block; exps may be NULL. */
 static void update_lane(struct kern_score_lanes *state, size_t lane,
@@ -54,7 +50,7 @@ void kern_scalar_score_update(struct kern_score_lanes *state, const struct kern_
     for (size_t row = 0; row < tile->n_rows; row += KERN_SCORE_BLOCK) {
         struct kern_logit_tile block = {.logits = tile->logits + row * tile->stride,
                                         .stride = tile->stride,
-                                        .n_rows = block_rows(tile->n_rows, row),
+                                        .n_rows = base_min(tile->n_rows - row, KERN_SCORE_BLOCK),
                                         .first_row = tile->first_row + (int32_t)row};
         for (size_t lane = 0; lane < KERN_LANES; lane++)
             update_lane(state, lane, &block, exps);

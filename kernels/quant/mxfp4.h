@@ -1,6 +1,6 @@
 /**
- * MXFP4: 32 elements in 17 bytes, 4.25 bits per weight. y = 2^(e - 128) * kern_fp4_values[q]; the
- * table holds doubled values, hence 128 and not 127.
+ * MXFP4: 32 elements in 17 bytes, 4.25 bits per weight. y = 2^(e - 128) * kern_fp4_values[q];
+ * these values are doubled, hence 128 and not 127.
  * Low nibbles are elements 0..15, high nibbles 16..31.
  */
 #ifndef KERNELS_QUANT_MXFP4_H

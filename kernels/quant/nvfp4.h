@@ -1,6 +1,6 @@
 /**
- * NVFP4: 64 elements in 36 bytes, 4.5 bits per weight. y = scale / 2 * kern_fp4_values[q]; the
- * table holds doubled values. Four runs of 16 elements, each with a scale and 8 bytes of qs: low
+ * NVFP4: 64 elements in 36 bytes, 4.5 bits per weight. y = scale / 2 * kern_fp4_values[q]; these
+ * values are doubled. Four runs of 16 elements, each with a scale and 8 bytes of qs: low
  * nibbles are elements 0..7 of the run, high nibbles 8..15.
  * Tensors of this type come with a scale of their own, which is not applied here.
  */

@@ -1,6 +1,6 @@
 /**
  * The list of block formats that can be decoded, with the scalar decoder of each.
- * Tests, benchmarks and the tables of kernels walk it; a new type is its header and a row here
+ * Tests, benchmarks and the kernel sets walk it; a new type is its header and a row here
  * (and one in gguf/type.c).
  */
 #ifndef KERNELS_QUANT_REGISTRY_H

@@ -47,7 +47,7 @@ static enum status rotate(struct model_session *s, float *x, size_t n_heads, siz
                            .head_size = h->head_size,
                            .n_pairs = h->n_rot / 2,
                            .split_halves = h->rope_split_halves,
-                           .table = s->angles,
+                           .angles = s->angles,
                            .n_positions = s->options.max_segment,
                            .positions = s->positions};
     return kern_rope(s->backend, &op, why);
@@ -92,8 +92,8 @@ enum status model_block_attention(struct model_session *s, const struct model_st
         .head_size = w.head_size,
         .scale = (float)(1 / sqrt((double)w.head_size)),
         .sliding_window = s->model->hparams.sliding_window,
-        .spans = s->spans,
-        .n_spans = step->n_spans,
+        .ranges = s->ranges,
+        .n_ranges = step->n_ranges,
     };
     status = kern_attention(s->backend, &attention, why);
     if (status)

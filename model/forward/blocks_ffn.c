@@ -18,7 +18,7 @@ enum status model_ffn_inner(struct model_session *s, const struct model_ffn *ffn
     if (!status)
         status = kern_linear(s->backend, &op, why);
     if (!status)
-        status = kern_gate(s->backend, gate, up, n_rows * n_ff, why);
+        status = kern_silu_mul(s->backend, gate, up, n_rows * n_ff, why);
     return status;
 }
 

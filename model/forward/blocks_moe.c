@@ -73,8 +73,8 @@ enum status model_block_moe(struct model_session *s, const struct model_step *st
     if (!status)
         status = kern_linear(s->backend, &router, why);
     if (!status)
-        status = kern_route(s->backend, w.logits, n, h->n_experts, h->n_experts_used, s->experts,
-                            s->shares, why);
+        status = kern_top_experts(s->backend, w.logits, n, h->n_experts, h->n_experts_used,
+                                  s->experts, s->shares, why);
     /* Ascending: a token's sum over its experts has one order, whatever else is in its tile. */
     for (size_t e = 0; !status && e < h->n_experts; e++)
         status = apply_expert(s, step, e, &w, why);

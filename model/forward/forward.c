@@ -74,7 +74,7 @@ static enum status forward_layer(struct model_session *s, const struct model_bat
     for (size_t start = 0; start < batch->n_tokens; start += step.tile.n_tokens) {
         step.tile = model_tile_at(batch, &limits, start, segment);
         segment = model_tile_next_segment(batch, &step.tile);
-        step.n_spans = model_tile_spans(batch, &step.tile, s->spans, s->positions);
+        step.n_ranges = model_tile_ranges(batch, &step.tile, s->ranges, s->positions);
         step.x = x + start * s->model->hparams.n_embd;
         enum status status = model_block_attention(s, &step, why);
         if (!status)

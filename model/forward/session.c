@@ -73,8 +73,8 @@ static enum status alloc_host(struct model_session *s, struct status_why *why)
     size_t t = s->scratch.n_tokens;
     size_t n_used = s->model->hparams.n_experts_used;
     s->positions = calloc(t, sizeof *s->positions);
-    s->spans = calloc(t, sizeof *s->spans);
-    bool ok = s->positions && s->spans;
+    s->ranges = calloc(t, sizeof *s->ranges);
+    bool ok = s->positions && s->ranges;
     if (n_used > 0) {
         s->experts = calloc(t * n_used, sizeof *s->experts);
         s->shares = calloc(t * n_used, sizeof *s->shares);
@@ -161,7 +161,7 @@ void model_session_close(struct model_session *s)
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         kern_free(s->backend, buffers[i]);
     free(s->positions);
-    free(s->spans);
+    free(s->ranges);
     free(s->experts);
     free(s->shares);
     free(s->expert_rows);

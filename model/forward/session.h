@@ -40,12 +40,12 @@ struct model_session {
     float *h, *k, *v, *angles, *work; /* backend memory */
     uint64_t rope_generation;         /* of the factors in the angles; 0: not filled */
     /* Host memory: */
-    int32_t *positions;      /* [T] */
-    struct kern_span *spans; /* [T] */
-    int32_t *experts;        /* [T, experts used] */
-    float *shares;           /* [T, experts used] */
-    uint32_t *expert_rows;   /* [T] rows of the tile that one expert serves */
-    float *expert_shares;    /* [T] */
+    int32_t *positions;              /* [T] */
+    struct kern_query_range *ranges; /* [T] */
+    int32_t *experts;                /* [T, experts used] */
+    float *shares;                   /* [T, experts used] */
+    uint32_t *expert_rows;           /* [T] rows of the tile that one expert serves */
+    float *expert_shares;            /* [T] */
 };
 
 /** One tile of one layer. */
@@ -53,7 +53,7 @@ struct model_step {
     size_t i_layer;
     const struct model_layer *layer;
     struct model_tile tile;
-    size_t n_spans;
+    size_t n_ranges;
     float *x; /* [tile.n_tokens, D], the tile's rows of the residual stream */
 };
 

@@ -103,25 +103,25 @@ static size_t key_row(const struct model_tile *tile, const struct model_segment 
     return tile->kv_row + s->start - tile->start;
 }
 
-size_t model_tile_spans(const struct model_batch *batch, const struct model_tile *tile,
-                        struct kern_span *spans, int32_t *positions)
+size_t model_tile_ranges(const struct model_batch *batch, const struct model_tile *tile,
+                         struct kern_query_range *ranges, int32_t *positions)
 {
     size_t end = tile->start + tile->n_tokens;
-    size_t n_spans = 0;
+    size_t n_ranges = 0;
     size_t token = tile->start;
     for (size_t i = tile->segment; token < end; i++) {
         const struct model_segment *s = &batch->segments[i];
         size_t stop = base_min(segment_end(s), end);
-        struct kern_span *span = &spans[n_spans++];
-        *span = (struct kern_span){.q_row = token - tile->start,
-                                   .n_q = stop - token,
-                                   .q_offset = token - s->start,
-                                   .kv_row = key_row(tile, s),
-                                   .n_parent = parent_tokens(batch, s)};
+        struct kern_query_range *range = &ranges[n_ranges++];
+        *range = (struct kern_query_range){.q_row = token - tile->start,
+                                           .n_q = stop - token,
+                                           .q_offset = token - s->start,
+                                           .kv_row = key_row(tile, s),
+                                           .n_parent = parent_tokens(batch, s)};
         if (s->parent >= 0)
-            span->parent_kv_row = key_row(tile, &batch->segments[s->parent]);
+            range->parent_kv_row = key_row(tile, &batch->segments[s->parent]);
         for (; token < stop; token++)
             positions[token - tile->start] = s->first_position + (int32_t)(token - s->start);
     }
-    return n_spans;
+    return n_ranges;
 }

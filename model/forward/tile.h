@@ -43,10 +43,10 @@ size_t model_tile_count(const struct model_batch *batch, const struct model_tile
 
 /**
  * What attention and rope need to know of a tile.
- * spans: room for tile->n_tokens, one per segment that the tile touches; returns how many.
+ * ranges: room for tile->n_tokens, one per segment that the tile touches; returns how many.
  * positions: room for tile->n_tokens, of every token.
  */
-size_t model_tile_spans(const struct model_batch *batch, const struct model_tile *tile,
-                        struct kern_span *spans, int32_t *positions);
+size_t model_tile_ranges(const struct model_batch *batch, const struct model_tile *tile,
+                         struct kern_query_range *ranges, int32_t *positions);
 
 #endif

@@ -25,14 +25,14 @@ struct seen {
     double max, max_abs, score_error;
 };
 
-static void find_seen(const struct truth *truth, const struct kern_span *span, size_t query,
+static void find_seen(const struct truth *truth, const struct kern_query_range *range, size_t query,
                       size_t head, struct seen *seen)
 {
     const struct kern_attention *op = truth->op;
     const struct attention_rounding *rounding = truth->rounding;
     size_t d = op->head_size, kv_head = head / (op->n_heads / op->n_kv_heads);
-    size_t last = span->n_parent + span->q_offset + query, w = op->sliding_window;
-    const float *q = op->q + (span->q_row + query) * op->n_heads * d + head * d;
+    size_t last = range->n_parent + range->q_offset + query, w = op->sliding_window;
+    const float *q = op->q + (range->q_row + query) * op->n_heads * d + head * d;
     double product_error =
         (double)(d * rounding->n_products + 2) * rounding->unit + rounding->product;
     seen->first = w && last + 1 > w ? last + 1 - w : 0;
@@ -40,8 +40,8 @@ static void find_seen(const struct truth *truth, const struct kern_span *span, s
     seen->max = -HUGE_VAL;
     seen->max_abs = seen->score_error = 0.0;
     for (size_t key = seen->first; key <= last; key++) {
-        size_t row =
-            key < span->n_parent ? span->parent_kv_row + key : span->kv_row + key - span->n_parent;
+        size_t row = key < range->n_parent ? range->parent_kv_row + key
+                                           : range->kv_row + key - range->n_parent;
         const float *k = op->k + (row * op->n_kv_heads + kv_head) * d;
         double dot = 0.0, magnitude = 0.0;
         for (size_t i = 0; i < d; i++) {
@@ -66,11 +66,11 @@ static void find_seen(const struct truth *truth, const struct kern_span *span, s
  * error), plus 3 u for exp and its result's rounding, plus 4 u per block for being rescaled. Sums
  * of n terms add n p u + r above and n u below the fraction, the division 3 u.
  */
-static void evaluate(const struct truth *truth, const struct kern_span *span, size_t query,
+static void evaluate(const struct truth *truth, const struct kern_query_range *range, size_t query,
                      size_t head)
 {
     struct seen seen;
-    find_seen(truth, span, query, head, &seen);
+    find_seen(truth, range, query, head, &seen);
     const struct attention_rounding *rounding = truth->rounding;
     double sum = 0.0;
     for (size_t key = seen.first; key <= seen.last; key++)
@@ -97,16 +97,16 @@ double attention_truth_check(const struct kern_attention *op,
     size_t d = op->head_size;
     struct truth truth = {op, rounding, malloc(d * sizeof(double)), malloc(d * sizeof(double))};
     double errors = 0.0, squares = 0.0;
-    for (size_t i = 0; i < op->n_spans; i++) {
-        const struct kern_span *span = &op->spans[i];
-        for (size_t j = 0; j < span->n_q * op->n_heads; j++) {
+    for (size_t i = 0; i < op->n_ranges; i++) {
+        const struct kern_query_range *range = &op->ranges[i];
+        for (size_t j = 0; j < range->n_q * op->n_heads; j++) {
             size_t query = j / op->n_heads, head = j % op->n_heads;
-            evaluate(&truth, span, query, head);
-            const float *out = op->out + (span->q_row * op->n_heads + j) * d;
+            evaluate(&truth, range, query, head);
+            const float *out = op->out + (range->q_row * op->n_heads + j) * d;
             for (size_t c = 0; c < d; c++) {
                 double error = (double)out[c] - truth.out[c];
                 if (!(fabs(error) <= truth.bound[c]))
-                    fail_msg("span %zu query %zu head %zu: %.9g, expected %.9g +- %.2g", i, query,
+                    fail_msg("range %zu query %zu head %zu: %.9g, expected %.9g +- %.2g", i, query,
                              head, (double)out[c], truth.out[c], truth.bound[c]);
                 errors += error * error;
                 squares += truth.out[c] * truth.out[c];

@@ -15,7 +15,7 @@ struct attention_rounding {
 };
 
 /**
- * Fail unless every output of op's spans is within the derived bound. op: in host memory, of up to
+ * Fail unless every output of op's ranges is within the derived bound. op: in host memory, of up to
  * ATTENTION_TRUTH_MAX_KEYS keys. Returns the root of the mean square of the errors, relative to
  * that of the outputs.
  */

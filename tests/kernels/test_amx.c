@@ -23,7 +23,7 @@
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"
 
-static struct kern_table table;
+static struct kern_kernels table;
 
 /** A product of one panel: operands, packed operands, sums. */
 struct product {
@@ -490,6 +490,6 @@ int main(void)
         cmocka_unit_test(test_score),
         cmocka_unit_test(test_remarks),
     };
-    kern_table_build(&table, KERN_ISA_COUNT - 1);
+    kern_kernels_build(&table, KERN_ISA_COUNT - 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

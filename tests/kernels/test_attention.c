@@ -103,7 +103,7 @@ static void assert_same(const float *found, const float *expected, size_t n, con
                  (double)expected[i]);
 }
 
-/** All ISAs and threads give one result; so do the queries one at a time, in spans of one. */
+/** All ISAs and threads give one result; so do the queries one at a time, in ranges of one. */
 static void check_invariance(struct scene *s)
 {
     size_t row_floats = s->op.n_heads * s->op.head_size;
@@ -123,14 +123,14 @@ static void check_invariance(struct scene *s)
         memset(s->op.out, 0xff, n * sizeof(float));
     struct kern_attention op = s->op;
     struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 1);
-    for (size_t i = 0; i < s->op.n_spans; i++) {
-        for (size_t query = 0; query < s->op.spans[i].n_q; query += slow ? 11 : 1) {
-            struct kern_span one = s->op.spans[i];
+    for (size_t i = 0; i < s->op.n_ranges; i++) {
+        for (size_t query = 0; query < s->op.ranges[i].n_q; query += slow ? 11 : 1) {
+            struct kern_query_range one = s->op.ranges[i];
             one.q_row += query;
             one.q_offset += query;
             one.n_q = 1;
-            op.spans = &one;
-            op.n_spans = 1;
+            op.ranges = &one;
+            op.n_ranges = 1;
             assert_int_equal(kern_attention(b, &op, NULL), STATUS_OK);
         }
     }
@@ -158,16 +158,17 @@ static void test_segments(void **state)
     enum { N = sizeof lengths / sizeof lengths[0] };
     for (size_t i = 0; i < N_SHAPES; i = next_shape(i)) {
         struct rng r = rng_open(rng_seed(), i);
-        struct kern_span spans[N];
+        struct kern_query_range ranges[N];
         size_t n_tokens = 0;
         for (size_t j = 0; j < N; j++) {
-            spans[j] = (struct kern_span){.q_row = n_tokens, .n_q = lengths[j], .kv_row = n_tokens};
+            ranges[j] =
+                (struct kern_query_range){.q_row = n_tokens, .n_q = lengths[j], .kv_row = n_tokens};
             n_tokens += lengths[j];
         }
         struct scene s;
         scene_open(&s, &r, &shapes[i], n_tokens);
-        s.op.spans = spans;
-        s.op.n_spans = N;
+        s.op.ranges = ranges;
+        s.op.n_ranges = N;
         run(KERN_ISA_SCALAR, 1, &s.op);
         check_against_truth(&s.op);
         check_invariance(&s);
@@ -202,15 +203,15 @@ static void test_shared_prefix(void **state)
             copy_row(&s, t, WHOLE_A + t);
         for (size_t t = 0; t < PREFIX + B; t++)
             copy_row(&s, t < PREFIX ? t : t + A, WHOLE_B + t);
-        const struct kern_span spans[] = {
+        const struct kern_query_range ranges[] = {
             {.q_row = 0, .n_q = PREFIX, .kv_row = 0},
             {.q_row = PREFIX, .n_q = A, .kv_row = PREFIX, .n_parent = PREFIX},
             {.q_row = PREFIX + A, .n_q = B, .kv_row = PREFIX + A, .n_parent = PREFIX},
             {.q_row = WHOLE_A, .n_q = PREFIX + A, .kv_row = WHOLE_A},
             {.q_row = WHOLE_B, .n_q = PREFIX + B, .kv_row = WHOLE_B},
         };
-        s.op.spans = spans;
-        s.op.n_spans = 5;
+        s.op.ranges = ranges;
+        s.op.n_ranges = 5;
         run(KERN_ISA_COUNT - 1, 2, &s.op);
         check_against_truth(&s.op);
         size_t width = s.op.n_heads * s.op.head_size;
@@ -234,9 +235,9 @@ static void test_later_tokens_are_not_seen(void **state)
         struct shape shape = {2, 1, 16, 0};
         struct scene s;
         scene_open(&s, &r, &shape, N);
-        const struct kern_span span = {.n_q = N};
-        s.op.spans = &span;
-        s.op.n_spans = 1;
+        const struct kern_query_range range = {.n_q = N};
+        s.op.ranges = &range;
+        s.op.n_ranges = 1;
         run(KERN_ISA_COUNT - 1, 1, &s.op);
         size_t width = shape.n_heads * shape.head_size;
         float *expected = malloc(s.out.n_bytes);
@@ -263,9 +264,9 @@ static void test_earlier_tokens_are_forgotten(void **state)
     struct shape shape = {2, 1, 16, WINDOW};
     struct scene s;
     scene_open(&s, &r, &shape, N);
-    const struct kern_span span = {.n_q = N};
-    s.op.spans = &span;
-    s.op.n_spans = 1;
+    const struct kern_query_range range = {.n_q = N};
+    s.op.ranges = &range;
+    s.op.n_ranges = 1;
     run(KERN_ISA_COUNT - 1, 1, &s.op);
     size_t width = shape.n_heads * shape.head_size, after = (BAD + WINDOW) * width;
     float *expected = malloc(s.out.n_bytes);
@@ -289,9 +290,9 @@ static void test_large_scores(void **state)
     scene_open(&s, &r, &shape, N);
     for (size_t i = 0; i < N * shape.head_size; i++)
         ((float *)(void *)s.q.data)[i] *= 1000.0f;
-    const struct kern_span span = {.n_q = N};
-    s.op.spans = &span;
-    s.op.n_spans = 1;
+    const struct kern_query_range range = {.n_q = N};
+    s.op.ranges = &range;
+    s.op.n_ranges = 1;
     run(KERN_ISA_COUNT - 1, 2, &s.op);
     check_against_truth(&s.op);
     check_invariance(&s);
@@ -305,9 +306,9 @@ static void test_cancel_and_checks(void **state)
     struct shape shape = {4, 2, 16, 0};
     struct scene s;
     scene_open(&s, &r, &shape, 64);
-    const struct kern_span span = {.n_q = 64};
-    s.op.spans = &span;
-    s.op.n_spans = 1;
+    const struct kern_query_range range = {.n_q = 64};
+    s.op.ranges = &range;
+    s.op.n_ranges = 1;
     struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 2);
     atomic_bool cancel = true;
     kern_set_cancel(b, &cancel);
@@ -331,9 +332,9 @@ static void test_fast_is_high(void **state)
     struct shape shape = {4, 2, 16, 0};
     struct scene s;
     scene_open(&s, &r, &shape, N);
-    const struct kern_span span = {.n_q = N};
-    s.op.spans = &span;
-    s.op.n_spans = 1;
+    const struct kern_query_range range = {.n_q = N};
+    s.op.ranges = &range;
+    s.op.n_ranges = 1;
     precision = KERN_PRECISION_HIGH;
     run(KERN_ISA_COUNT - 1, 1, &s.op);
     float *expected = malloc(s.out.n_bytes);

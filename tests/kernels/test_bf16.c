@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
-#include "kernels/cpu/table.h"
+#include "kernels/cpu/kernels.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"
 
-static struct kern_table variant;
+static struct kern_kernels variant;
 static const char *variant_name;
 
 /** hi is one of the two neighbours of a finite x, the nearer one, of equals the even one. */
@@ -222,7 +222,7 @@ int main(void)
     };
     int n_failed = cmocka_run_group_tests(rounding, NULL, NULL);
     for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
-        kern_table_build(&variant, (enum kern_isa)isa);
+        kern_kernels_build(&variant, (enum kern_isa)isa);
         variant_name = kern_isa_name((enum kern_isa)isa);
         n_failed += cmocka_run_group_tests_name(variant_name, packers, NULL, NULL);
     }

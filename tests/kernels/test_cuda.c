@@ -61,8 +61,8 @@ static void check_rows(struct cuda_pair *p, struct rng *r, size_t n, size_t widt
     assert_int_equal(kern_rmsnorm(p->cpu, &gain, 1e-5f, o.x, n, o.expected, NULL), STATUS_OK);
     assert_int_equal(kern_rmsnorm(p->cuda, &gain, 1e-5f, dx, n, dy, NULL), STATUS_OK);
     rows_compare(&o, "rmsnorm");
-    assert_int_equal(kern_gate(p->cpu, o.expected, o.x, n * width, NULL), STATUS_OK);
-    assert_int_equal(kern_gate(p->cuda, dy, dx, n * width, NULL), STATUS_OK);
+    assert_int_equal(kern_silu_mul(p->cpu, o.expected, o.x, n * width, NULL), STATUS_OK);
+    assert_int_equal(kern_silu_mul(p->cuda, dy, dx, n * width, NULL), STATUS_OK);
     rows_compare(&o, "gate");
     uint32_t *rows = malloc(n * sizeof *rows);
     float *shares = cuda_data_floats(r, n, 1.0f);
@@ -96,13 +96,13 @@ static void check_rope(struct cuda_pair *p, struct rng *r, bool split_halves)
                            .head_size = D,
                            .n_pairs = PAIRS,
                            .split_halves = split_halves,
-                           .table = table,
+                           .angles = table,
                            .n_positions = POSITIONS,
                            .positions = positions};
     assert_int_equal(kern_rope(p->cpu, &op, NULL), STATUS_OK);
     op.x = cuda_pair_put(p, x, T * stride);
     float *device_table = cuda_pair_put(p, table, (size_t)POSITIONS * PAIRS * 2);
-    op.table = device_table;
+    op.angles = device_table;
     assert_int_equal(kern_rope(p->cuda, &op, NULL), STATUS_OK);
     memset(positions, 0xff, sizeof positions); /* the caller's again once the call returned */
     cuda_pair_take(p, op.x, x, T * stride);
@@ -139,9 +139,9 @@ static void check_route(struct cuda_pair *p, struct rng *r)
     float shares[2][T * USED];
     logits[4] = logits[5];
     logits[E + 1] = NAN;
-    assert_int_equal(kern_route(p->cpu, logits, T, E, USED, experts[0], shares[0], NULL), 0);
+    assert_int_equal(kern_top_experts(p->cpu, logits, T, E, USED, experts[0], shares[0], NULL), 0);
     float *device = cuda_pair_put(p, logits, T * E);
-    assert_int_equal(kern_route(p->cuda, device, T, E, USED, experts[1], shares[1], NULL), 0);
+    assert_int_equal(kern_top_experts(p->cuda, device, T, E, USED, experts[1], shares[1], NULL), 0);
     cuda_pair_take(p, device, NULL, 0);
     assert_memory_equal(experts[0], experts[1], sizeof experts[0]);
     cuda_data_assert_same(shares[1], shares[0], T * USED, "route");
@@ -168,11 +168,11 @@ static void test_row_operations(void **state)
     }
 }
 
-/** Heads, spans with and without parents, a window; `spoil` makes some values infinite or NaN. */
+/** Heads, ranges with and without parents, a window; `spoil` makes some values infinite or NaN. */
 static void check_attention(struct cuda_pair *p, struct rng *r, size_t d, size_t window, bool spoil)
 {
     enum { T = 260, H = 4, G = 2 };
-    const struct kern_span spans[] = {
+    const struct kern_query_range ranges[] = {
         {.q_row = 0, .n_q = 150, .kv_row = 0},
         {.q_row = 150, .n_q = 33, .kv_row = 150, .n_parent = 150},
         {.q_row = 183, .n_q = 7, .kv_row = 183, .n_parent = 150},
@@ -195,8 +195,8 @@ static void check_attention(struct cuda_pair *p, struct rng *r, size_t d, size_t
                                 .head_size = d,
                                 .scale = 1.0f / sqrtf((float)d),
                                 .sliding_window = window,
-                                .spans = spans,
-                                .n_spans = sizeof spans / sizeof *spans};
+                                .ranges = ranges,
+                                .n_ranges = sizeof ranges / sizeof *ranges};
     assert_int_equal(kern_attention(p->cpu, &op, NULL), STATUS_OK);
     float *device[] = {cuda_pair_put(p, q, T * H * d), cuda_pair_put(p, k, T * G * d),
                        cuda_pair_put(p, v, T * G * d), cuda_pair_put(p, out, T * H * d)};
@@ -237,7 +237,7 @@ static void test_large_heads(void **state)
     struct cuda_pair p;
     cuda_pair_open(&p, KERN_PRECISION_EXACT, &(struct host_device_options){0});
     float x[257] = {0};
-    struct kern_span span = {.n_q = 1};
+    struct kern_query_range range = {.n_q = 1};
     struct kern_attention op = {.q = x,
                                 .k = x,
                                 .v = x,
@@ -246,8 +246,8 @@ static void test_large_heads(void **state)
                                 .n_kv_heads = 1,
                                 .head_size = 257,
                                 .scale = 1.0f,
-                                .spans = &span,
-                                .n_spans = 1};
+                                .ranges = &range,
+                                .n_ranges = 1};
     struct status_why why = {""};
     assert_int_equal(kern_attention(p.cuda, &op, &why), STATUS_UNSUPPORTED);
     assert_non_null(strstr(why.text, "257"));

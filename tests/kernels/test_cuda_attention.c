@@ -115,34 +115,34 @@ static double check_against_truth(const struct scene *s, enum kern_precision pre
 /** Some queries one at a time, then all, shifted by one within their blocks: the same bits. */
 static void check_grouping(struct cuda_pair *p, struct scene *s)
 {
-    const struct kern_span *spans = s->op.spans;
-    size_t n_spans = s->op.n_spans, n = s->n_tokens * s->op.n_heads * s->op.head_size;
-    struct kern_span *cut = malloc((2 * n_spans + s->n_tokens / 9 + 1) * sizeof *cut);
+    const struct kern_query_range *ranges = s->op.ranges;
+    size_t n_ranges = s->op.n_ranges, n = s->n_tokens * s->op.n_heads * s->op.head_size;
+    struct kern_query_range *cut = malloc((2 * n_ranges + s->n_tokens / 9 + 1) * sizeof *cut);
     float *expected = cuda_data_copy(s->out, n);
     assert_non_null(cut);
     size_t n_cut = 0;
-    for (size_t i = 0; i < n_spans; i++) {
+    for (size_t i = 0; i < n_ranges; i++) {
         size_t from = 0;
-        for (size_t next = 1; from < spans[i].n_q; from = next, next += 9 + 60 * (next % 2)) {
-            struct kern_span part = spans[i];
+        for (size_t next = 1; from < ranges[i].n_q; from = next, next += 9 + 60 * (next % 2)) {
+            struct kern_query_range part = ranges[i];
             part.q_row += from;
             part.q_offset += from;
             part.n_q = next < part.n_q ? next - from : part.n_q - from;
             cut[n_cut++] = part;
         }
     }
-    s->op.spans = cut;
-    s->op.n_spans = n_cut;
+    s->op.ranges = cut;
+    s->op.n_ranges = n_cut;
     run(p, s);
     cuda_data_assert_same(s->out, expected, n, "queries grouped otherwise");
-    s->op.spans = spans;
-    s->op.n_spans = n_spans;
+    s->op.ranges = ranges;
+    s->op.n_ranges = n_ranges;
     free(cut);
     free(expected);
 }
 
 /* Segments of awkward lengths, endings of one of them, and the tail of another. */
-static const struct kern_span many_spans[] = {
+static const struct kern_query_range many_ranges[] = {
     {.q_row = 0, .n_q = 1, .kv_row = 0},
     {.q_row = 1, .n_q = 2, .kv_row = 1},
     {.q_row = 3, .n_q = 31, .kv_row = 3},
@@ -152,7 +152,7 @@ static const struct kern_span many_spans[] = {
     {.q_row = 120, .n_q = 150, .kv_row = 120},
     {.q_row = 270, .n_q = 40, .q_offset = 30, .kv_row = 160},
 };
-enum { MANY_TOKENS = 310, N_MANY = sizeof many_spans / sizeof *many_spans };
+enum { MANY_TOKENS = 310, N_MANY = sizeof many_ranges / sizeof *many_ranges };
 
 static const struct shape shapes[] = {
     {2, 1, 1, 0},    {2, 2, 7, 5},   {4, 2, 16, 0},   {2, 1, 33, 64},  {2, 1, 64, 0}, {2, 1, 64, 1},
@@ -173,8 +173,8 @@ static void test_truth(void **state)
         struct scene s;
         pair_open(&p, precision, i);
         scene_open(&s, &r, shapes[i / 2], MANY_TOKENS);
-        s.op.spans = many_spans;
-        s.op.n_spans = N_MANY;
+        s.op.ranges = many_ranges;
+        s.op.n_ranges = N_MANY;
         run(&p, &s);
         double error = check_against_truth(&s, precision);
         print_message("heads of %zu, %s: error 2^%.1f\n", s.op.head_size, i % 2 ? "fast" : "high",
@@ -197,8 +197,8 @@ static void test_alignment(void **state)
         struct scene s;
         pair_open(&p, precisions[i % 2], i);
         scene_open(&s, &r, (struct shape){2, 1, sizes[i], 0}, 70);
-        s.op.spans = &(struct kern_span){.n_q = 70};
-        s.op.n_spans = 1;
+        s.op.ranges = &(struct kern_query_range){.n_q = 70};
+        s.op.n_ranges = 1;
         run(&p, &s);
         size_t n = 70 * 2 * sizes[i];
         float *expected = cuda_data_copy(s.out, n);
@@ -233,13 +233,13 @@ static void test_shared_prefix(void **state)
         scene_open(&s, &r, (struct shape){4, 2, 96, i ? 50 : 0}, 2 * WHOLE);
         for (size_t t = 0; t < WHOLE; t++)
             copy_row(&s, t, WHOLE + t);
-        const struct kern_span spans[] = {
+        const struct kern_query_range ranges[] = {
             {.q_row = 0, .n_q = PREFIX, .kv_row = 0},
             {.q_row = PREFIX, .n_q = ENDING, .kv_row = PREFIX, .n_parent = PREFIX},
             {.q_row = WHOLE, .n_q = WHOLE, .kv_row = WHOLE},
         };
-        s.op.spans = spans;
-        s.op.n_spans = 3;
+        s.op.ranges = ranges;
+        s.op.n_ranges = 3;
         run(&p, &s);
         size_t n = WHOLE * s.op.n_heads * s.op.head_size;
         cuda_data_assert_same(s.out, s.out + n, n, "prefix and ending");
@@ -257,8 +257,8 @@ static void check_bad_token(struct cuda_pair *p, struct scene *s, float bad, boo
     enum { BAD = 70, ELEMENT = 3 };
     size_t d = s->op.head_size, row = s->op.n_heads * d, n = s->n_tokens * row;
     size_t window = s->op.sliding_window, end = window ? BAD + window : s->n_tokens;
-    s->op.spans = &(struct kern_span){.n_q = s->n_tokens};
-    s->op.n_spans = 1;
+    s->op.ranges = &(struct kern_query_range){.n_q = s->n_tokens};
+    s->op.n_ranges = 1;
     run(p, s);
     float *good = cuda_data_copy(s->out, n);
     float *at = (in_keys ? s->k : s->v) + BAD * s->op.n_kv_heads * d + ELEMENT, before = *at;
@@ -306,8 +306,8 @@ static void test_scales(void **state)
         pair_open(&p, precisions[i % 2], i);
         scene_open(&s, &r, (struct shape){1, 1, 8, 0}, 130);
         s.op.scale = scales[i];
-        s.op.spans = &(struct kern_span){.n_q = 130};
-        s.op.n_spans = 1;
+        s.op.ranges = &(struct kern_query_range){.n_q = 130};
+        s.op.n_ranges = 1;
         run(&p, &s);
         (void)check_against_truth(&s, precisions[i % 2]);
         check_grouping(&p, &s);
@@ -334,12 +334,13 @@ static void test_sign_of_zero(void **state)
         s.k[i] = i / D < 64 ? 0.0f : 10.0f;
         s.v[i] = i / D == 0 ? -0x1p-130f : i / D <= QUERY ? -0x1p-149f : 1.0f;
     }
-    s.op.spans = &(struct kern_span){.q_row = QUERY, .n_q = 1, .q_offset = QUERY};
-    s.op.n_spans = 1;
+    s.op.ranges = &(struct kern_query_range){.q_row = QUERY, .n_q = 1, .q_offset = QUERY};
+    s.op.n_ranges = 1;
     run(&p, &s);
     float alone[D];
     memcpy(alone, s.out + QUERY * D, sizeof alone);
-    s.op.spans = &(struct kern_span){.q_row = BEFORE, .n_q = T - BEFORE, .q_offset = BEFORE};
+    s.op.ranges =
+        &(struct kern_query_range){.q_row = BEFORE, .n_q = T - BEFORE, .q_offset = BEFORE};
     run(&p, &s);
     cuda_data_assert_same(s.out + QUERY * D, alone, D, "beside others");
     scene_close(&s);
@@ -362,8 +363,8 @@ static void test_choice(void **state)
     struct rng r = rng_open(rng_seed(), 500);
     struct scene s;
     scene_open(&s, &r, (struct shape){1, 1, D, 0}, T);
-    s.op.spans = &(struct kern_span){.n_q = T};
-    s.op.n_spans = 1;
+    s.op.ranges = &(struct kern_query_range){.n_q = T};
+    s.op.n_ranges = 1;
     float *results[sizeof rows / sizeof *rows];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct cuda_pair p;

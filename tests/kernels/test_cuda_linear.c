@@ -245,7 +245,7 @@ static double time_operations(struct cuda_pair *p, struct kern_times *times)
     uint64_t begun = kern_clock_now();
     for (size_t k = 0; k < TIMED; k++) {
         assert_int_equal(kern_linear(p->cuda, &op, NULL), STATUS_OK);
-        assert_int_equal(kern_gate(p->cuda, y, x, ROWS, NULL), STATUS_OK);
+        assert_int_equal(kern_silu_mul(p->cuda, y, x, ROWS, NULL), STATUS_OK);
     }
     kern_times_read(p->cuda, times);
     double passed = 1e-9 * (double)(kern_clock_now() - begun);

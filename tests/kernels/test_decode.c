@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/cpu/table.h"
+#include "kernels/cpu/kernels.h"
 #include "kernels/quant/f16.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
@@ -113,8 +113,8 @@ static void test_all_variants(void **state)
         assert_non_null(s.type);
         printf("%-10s", s.type->name);
         for (int isa = 0; isa <= top; isa++) {
-            struct kern_table table;
-            kern_table_build(&table, (enum kern_isa)isa);
+            struct kern_kernels table;
+            kern_kernels_build(&table, (enum kern_isa)isa);
             bool own = isa == 0 || table.decode[format->type] != s.decode;
             printf("%-11s", own ? "own" : "inherited");
             s.decode = table.decode[format->type];

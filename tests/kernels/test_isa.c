@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "kernels/cpu/cpu.h"
-#include "kernels/cpu/table.h"
+#include "kernels/cpu/kernels.h"
 
 static void test_names_round_trip(void **state)
 {
@@ -43,14 +43,14 @@ static void test_table_is_capped(void **state)
 {
     (void)state;
     for (int cap = 0; cap < KERN_ISA_COUNT; cap++) {
-        struct kern_table table;
-        enum kern_isa isa = kern_table_build(&table, (enum kern_isa)cap);
+        struct kern_kernels table;
+        enum kern_isa isa = kern_kernels_build(&table, (enum kern_isa)cap);
         assert_true(isa <= (enum kern_isa)cap && isa <= kern_isa_detect());
-        kern_fma_tile_fn *expected = kern_table_scalar.fma_tile;
-        if (isa >= KERN_ISA_AVX2 && kern_table_avx2.fma_tile)
-            expected = kern_table_avx2.fma_tile;
-        if (isa >= KERN_ISA_AVX512 && kern_table_avx512.fma_tile)
-            expected = kern_table_avx512.fma_tile;
+        kern_fma_tile_fn *expected = kern_kernels_scalar.fma_tile;
+        if (isa >= KERN_ISA_AVX2 && kern_kernels_avx2.fma_tile)
+            expected = kern_kernels_avx2.fma_tile;
+        if (isa >= KERN_ISA_AVX512 && kern_kernels_avx512.fma_tile)
+            expected = kern_kernels_avx512.fma_tile;
         assert_true(table.fma_tile == expected);
     }
 }

@@ -349,7 +349,7 @@ static void test_embed(void **state)
         struct status_why why = {{0}};
         tokens[N - 1] = (int32_t)s.n_rows;
         assert_int_equal(kern_embed(b, &p.weight, tokens, N, x, &why), STATUS_USAGE);
-        assert_string_equal(why.text, "embed: token 30 at 199; the table has 30 rows");
+        assert_string_equal(why.text, "embed: token 30 at 199; the matrix has 30 rows");
         tokens[N - 1] = -1;
         assert_int_equal(kern_embed(b, &p.weight, tokens, N, x, &why), STATUS_USAGE);
         tokens[N - 1] = 0;

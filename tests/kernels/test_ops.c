@@ -80,7 +80,7 @@ static void run_rope(struct kern_backend *b, float *y, size_t n_pairs, bool spli
         .head_size = 20,
         .n_pairs = n_pairs,
         .split_halves = split_halves,
-        .table = table,
+        .angles = table,
         .n_positions = ROPE_POSITIONS,
         .positions = positions,
     };
@@ -104,7 +104,7 @@ static void case_gate(struct kern_backend *b, float *y)
     static float up[GATE_N];
     fill(4, up, GATE_N);
     fill(5, y, GATE_N);
-    assert_int_equal(kern_gate(b, y, up, GATE_N, NULL), STATUS_OK);
+    assert_int_equal(kern_silu_mul(b, y, up, GATE_N, NULL), STATUS_OK);
 }
 
 enum { ROUTE_T = 101, ROUTE_E = 8, ROUTE_USED = 3 };
@@ -115,7 +115,7 @@ static void case_route(struct kern_backend *b, float *y)
     static float logits[ROUTE_T * ROUTE_E];
     int32_t experts[ROUTE_T * ROUTE_USED];
     fill(6, logits, ROUTE_T * ROUTE_E);
-    assert_int_equal(kern_route(b, logits, ROUTE_T, ROUTE_E, ROUTE_USED, experts, y, NULL),
+    assert_int_equal(kern_top_experts(b, logits, ROUTE_T, ROUTE_E, ROUTE_USED, experts, y, NULL),
                      STATUS_OK);
     for (size_t i = 0; i < ROUTE_T * ROUTE_USED; i++) {
         y[ROUTE_T * ROUTE_USED + i] = (float)experts[i];
@@ -281,7 +281,7 @@ static void test_rope_of_known_angles(void **state)
                            .n_heads = 1,
                            .head_size = 2,
                            .n_pairs = 1,
-                           .table = table,
+                           .angles = table,
                            .n_positions = 4,
                            .positions = positions};
     struct kern_backend *b = backend_open(KERN_ISA_SCALAR, 1);
@@ -304,7 +304,7 @@ static void test_route_chooses_and_shares(void **state)
     int32_t experts[8];
     float shares[8];
     struct kern_backend *b = backend_open(KERN_ISA_SCALAR, 1);
-    assert_int_equal(kern_route(b, logits, 4, 4, 2, experts, shares, NULL), STATUS_OK);
+    assert_int_equal(kern_top_experts(b, logits, 4, 4, 2, experts, shares, NULL), STATUS_OK);
     static const int32_t expected[6] = {2, 3, 1, 2, 2, 3};
     assert_memory_equal(experts, expected, sizeof expected);
     /* Two roundings: exp in double is far below a float's last place. */
@@ -325,9 +325,9 @@ static void test_cancelled(void **state)
     atomic_bool flag = true;
     struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 2);
     kern_set_cancel(b, &flag);
-    assert_int_equal(kern_gate(b, y, up, GATE_N, NULL), STATUS_CANCELLED);
+    assert_int_equal(kern_silu_mul(b, y, up, GATE_N, NULL), STATUS_CANCELLED);
     atomic_store(&flag, false);
-    assert_int_equal(kern_gate(b, y, up, GATE_N, NULL), STATUS_OK);
+    assert_int_equal(kern_silu_mul(b, y, up, GATE_N, NULL), STATUS_OK);
     kern_close(b);
 }
 

@@ -12,14 +12,14 @@
 
 #include <cmocka.h>
 
-#include "kernels/cpu/table.h"
+#include "kernels/cpu/kernels.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"
 
 enum { MAX_ROWS = 30 };
 
-static struct kern_table scalar, variant;
+static struct kern_kernels scalar, variant;
 static const char *variant_name;
 
 /** n floats: normal ones, or random bits with NaN, infinities and denormals among them. */
@@ -220,8 +220,8 @@ static const char *mark(bool own)
 static void test_coverage(void **state)
 {
     (void)state;
-    static const struct kern_table *const own[KERN_ISA_COUNT] = {
-        &kern_table_scalar, &kern_table_avx2, &kern_table_avx512};
+    static const struct kern_kernels *const own[KERN_ISA_COUNT] = {
+        &kern_kernels_scalar, &kern_kernels_avx2, &kern_kernels_avx512};
     print_message("%-8s fma_tile panel_pack panel_unpack panel_scale\n", "");
     for (int isa = 0; isa < KERN_ISA_COUNT; isa++) {
         print_message("%-8s %-8s %-10s %-12s %s\n", kern_isa_name((enum kern_isa)isa),
@@ -239,10 +239,10 @@ int main(void)
         cmocka_unit_test(test_panel_scale),
     };
     const struct CMUnitTest coverage[] = {cmocka_unit_test(test_coverage)};
-    kern_table_build(&scalar, KERN_ISA_SCALAR);
+    kern_kernels_build(&scalar, KERN_ISA_SCALAR);
     int n_failed = cmocka_run_group_tests_name("coverage", coverage, NULL, NULL);
     for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
-        kern_table_build(&variant, (enum kern_isa)isa);
+        kern_kernels_build(&variant, (enum kern_isa)isa);
         variant_name = kern_isa_name((enum kern_isa)isa);
         n_failed += cmocka_run_group_tests_name(variant_name, tests, NULL, NULL);
     }

@@ -58,7 +58,7 @@ static void run_rope_halves(const struct kern_ops *ops, float *x, const float *p
 static void run_gate(const struct kern_ops *ops, float *x, const float *p, const float *q, size_t n)
 {
     (void)q;
-    ops->gate(x, p, n);
+    ops->silu_mul(x, p, n);
 }
 
 static void run_add_scaled(const struct kern_ops *ops, float *x, const float *p, const float *q,
@@ -144,8 +144,8 @@ static void test_gate_variants_over_the_range(void **state)
             expected[2] = -FMATH_EXP_F32_MIN;
             expected[3] = nextafterf(-FMATH_EXP_F32_MIN, INFINITY);
             memcpy(found, expected, sizeof found);
-            kern_ops_scalar.gate(expected, up, N);
-            ops_variant(isa)->gate(found, up, N);
+            kern_ops_scalar.silu_mul(expected, up, N);
+            ops_variant(isa)->silu_mul(found, up, N);
             assert_int_equal(compare_bits(found, expected, N), N);
         }
     }
@@ -273,7 +273,7 @@ static void test_gate_is_accurate(void **state)
     for (float z = -100.0f; z < 100.0f; z += 0.00371f) {
         float found = z;
         float up = 1.7f;
-        kern_ops_scalar.gate(&found, &up, 1);
+        kern_ops_scalar.silu_mul(&found, &up, 1);
         long double truth = (long double)z / (1.0L + expl(-(long double)z)) * (long double)up;
         long double bound = 5.03L * 0x1p-24L * fabsl(truth);
         if (z < -88.7f) {
@@ -290,7 +290,7 @@ static void test_gate_special(void **state)
     (void)state;
     float gate[5] = {0.0f, INFINITY, -INFINITY, NAN, -3e38f};
     float up[5] = {3.0f, 2.0f, 1.0f, 1.0f, 1.0f};
-    kern_ops_scalar.gate(gate, up, 5);
+    kern_ops_scalar.silu_mul(gate, up, 5);
     assert_true(gate[0] == 0.0f && gate[1] == INFINITY);
     assert_true(isnan(gate[2]) && isnan(gate[3]) && gate[4] == 0.0f);
 }

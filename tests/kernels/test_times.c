@@ -62,7 +62,7 @@ static enum status do_linear(struct fixture *f)
 
 static enum status do_attention(struct fixture *f)
 {
-    struct kern_span span = {.n_q = TOKENS};
+    struct kern_query_range range = {.n_q = TOKENS};
     struct kern_attention op = {.q = f->x,
                                 .k = f->x,
                                 .v = f->x,
@@ -71,8 +71,8 @@ static enum status do_attention(struct fixture *f)
                                 .n_kv_heads = HEADS,
                                 .head_size = WIDTH / HEADS,
                                 .scale = 1,
-                                .spans = &span,
-                                .n_spans = 1};
+                                .ranges = &range,
+                                .n_ranges = 1};
     return kern_attention(f->backend, &op, NULL);
 }
 
@@ -98,7 +98,7 @@ static enum status do_rope(struct fixture *f)
                            .n_heads = HEADS,
                            .head_size = WIDTH / HEADS,
                            .n_pairs = WIDTH / HEADS / 2,
-                           .table = f->w,
+                           .angles = f->w,
                            .n_positions = 1,
                            .positions = positions};
     return kern_rope(f->backend, &op, NULL);
@@ -106,7 +106,7 @@ static enum status do_rope(struct fixture *f)
 
 static enum status do_gate(struct fixture *f)
 {
-    return kern_gate(f->backend, f->y, f->z, (size_t)TOKENS * ROWS, NULL);
+    return kern_silu_mul(f->backend, f->y, f->z, (size_t)TOKENS * ROWS, NULL);
 }
 
 static enum status do_gather(struct fixture *f)
@@ -161,7 +161,7 @@ static void test_nothing_done_counts_nothing(void **state)
     kern_times_read(f->backend, &before);
     struct kern_linear op = {.weight = &f->weight, .y_stride = ROWS};
     assert_int_equal(kern_linear(f->backend, &op, NULL), STATUS_OK);
-    assert_int_equal(kern_gate(f->backend, f->y, f->z, 0, NULL), STATUS_OK);
+    assert_int_equal(kern_silu_mul(f->backend, f->y, f->z, 0, NULL), STATUS_OK);
     kern_times_read(f->backend, &after);
     assert_memory_equal(&before, &after, sizeof before);
 }

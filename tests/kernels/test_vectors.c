@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/cpu/table.h"
+#include "kernels/cpu/kernels.h"
 #include "tests/harness/compare.h"
 
 #define VECTORS ASSAY_SOURCE_DIR "/tests/data/vectors/"
@@ -75,8 +75,8 @@ static void test_vectors(void **state)
             fail_msg("%s: type %u is not in the registry", v.name, v.type);
         assert_int_equal(format->block_bytes, v.block_bytes);
         for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
-            struct kern_table table;
-            kern_table_build(&table, (enum kern_isa)isa);
+            struct kern_kernels table;
+            kern_kernels_build(&table, (enum kern_isa)isa);
             check_vector(&v, table.decode[v.type], kern_isa_name((enum kern_isa)isa));
         }
         n_vectors++;

@@ -22,7 +22,7 @@ struct play {
     struct model_batch batch;
     struct model_tile_limits limits;
     ptrdiff_t rows[2 * MAX_TOKENS]; /* which token's key a row holds */
-    struct kern_span spans[MAX_TOKENS];
+    struct kern_query_range ranges[MAX_TOKENS];
     int32_t positions[MAX_TOKENS];
 };
 
@@ -57,16 +57,16 @@ static void make_batch(struct play *p, struct rng *r)
         p->rows[i] = NO_TOKEN;
 }
 
-/** The rows that a span points at hold the keys that its queries attend to, in order. */
-static void check_span(const struct play *p, const struct kern_span *span,
-                       const struct model_segment *s)
+/** The rows that a range points at hold the keys that its queries attend to, in order. */
+static void check_range(const struct play *p, const struct kern_query_range *range,
+                        const struct model_segment *s)
 {
     size_t n_parent = s->parent >= 0 ? p->segments[s->parent].n_tokens : 0;
-    assert_int_equal(span->n_parent, n_parent);
+    assert_int_equal(range->n_parent, n_parent);
     for (size_t j = 0; j < n_parent; j++)
-        assert_int_equal(p->rows[span->parent_kv_row + j], p->segments[s->parent].start + j);
-    for (size_t j = 0; j < span->q_offset + span->n_q; j++)
-        assert_int_equal(p->rows[span->kv_row + j], s->start + j);
+        assert_int_equal(p->rows[range->parent_kv_row + j], p->segments[s->parent].start + j);
+    for (size_t j = 0; j < range->q_offset + range->n_q; j++)
+        assert_int_equal(p->rows[range->kv_row + j], s->start + j);
 }
 
 static void check_tile(struct play *p, const struct model_tile *tile)
@@ -75,20 +75,20 @@ static void check_tile(struct play *p, const struct model_tile *tile)
     assert_true(tile->kv_row + tile->n_tokens <= p->limits.n_kv_rows);
     for (size_t i = 0; i < tile->n_tokens; i++)
         p->rows[tile->kv_row + i] = (ptrdiff_t)(tile->start + i);
-    size_t n_spans = model_tile_spans(&p->batch, tile, p->spans, p->positions);
+    size_t n_ranges = model_tile_ranges(&p->batch, tile, p->ranges, p->positions);
     size_t row = 0;
-    for (size_t i = 0; i < n_spans; i++) {
-        const struct kern_span *span = &p->spans[i];
+    for (size_t i = 0; i < n_ranges; i++) {
+        const struct kern_query_range *range = &p->ranges[i];
         const struct model_segment *s = &p->segments[tile->segment + i];
-        assert_int_equal(span->q_row, row);
-        assert_true(span->n_q > 0);
-        assert_int_equal(s->start + span->q_offset, tile->start + row);
-        assert_true(span->q_offset + span->n_q <= s->n_tokens);
-        for (size_t q = 0; q < span->n_q; q++)
+        assert_int_equal(range->q_row, row);
+        assert_true(range->n_q > 0);
+        assert_int_equal(s->start + range->q_offset, tile->start + row);
+        assert_true(range->q_offset + range->n_q <= s->n_tokens);
+        for (size_t q = 0; q < range->n_q; q++)
             assert_int_equal(p->positions[row + q],
-                             s->first_position + (int32_t)(span->q_offset + q));
-        check_span(p, span, s);
-        row += span->n_q;
+                             s->first_position + (int32_t)(range->q_offset + q));
+        check_range(p, range, s);
+        row += range->n_q;
     }
     assert_int_equal(row, tile->n_tokens);
 }

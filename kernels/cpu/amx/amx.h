@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "kernels/cpu/table.h"
+#include "kernels/cpu/kernels.h"
 
 /**
  * acc (+)= w x with w: groups of 32 rows, 32 * w_row floats apart, and x: one panel, both packed
@@ -34,12 +34,12 @@ enum kern_amx_state {
  * Look for AMX with bfloat16 by its feature bits, ask the system for it and compare a small
  * product of each kind with sums in double. From then on all threads of the process may use it.
  */
-enum kern_amx_state kern_amx_try(const struct kern_table *table);
+enum kern_amx_state kern_amx_try(const struct kern_kernels *kernels);
 
 /** Whether this processor has it and the system saves its registers. */
 bool kern_amx_detect(void);
 
 /** Whether products by `amx` are right: the comparison of kern_amx_try(). */
-bool kern_amx_is_right(const struct kern_amx_products *amx, const struct kern_table *table);
+bool kern_amx_is_right(const struct kern_amx_products *amx, const struct kern_kernels *kernels);
 
 #endif

@@ -10,7 +10,8 @@
 
 #include <stdbool.h>
 
-#include "kernels/cpu/table.h"
+#include "base/arithmetic.h"
+#include "kernels/cpu/kernels.h"
 
 enum { HALF = KERN_BF16_TILE_LINES, TILE_STRIDE = 2 * KERN_BF16_CHUNK_K };
 
@@ -142,10 +143,9 @@ multiply_block(struct tiles *tiles, const struct kern_fma_tile *op, size_t row, 
     size_t left = op->n_rows - row;
     float *acc = op->acc + row * KERN_PANEL, *at[2] = {NULL, NULL};
     struct sums first, last;
-    at[0] = sums_open(&first, acc, left < HALF ? left : HALF, op->resume);
+    at[0] = sums_open(&first, acc, base_min(left, HALF), op->resume);
     if (e.two_rows)
-        at[1] = sums_open(&last, acc + HALF * KERN_PANEL, left < 2 * HALF ? left - HALF : HALF,
-                          op->resume);
+        at[1] = sums_open(&last, acc + HALF * KERN_PANEL, base_min(left - HALF, HALF), op->resume);
     load_sums(tiles, op->resume, at, e);
     multiply_chunks(tiles, (const uint16_t *)(const void *)(op->w + row * op->w_row),
                     (const uint16_t *)(const void *)op->x, op->n_k, e,

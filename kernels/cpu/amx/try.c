@@ -43,19 +43,19 @@ static void fill(float *out, size_t n, uint32_t state)
     }
 }
 
-static void run(struct trial *t, const struct kern_table *table, kern_fma_tile_fn *multiply,
+static void run(struct trial *t, const struct kern_kernels *kernels, kern_fma_tile_fn *multiply,
                 unsigned n_parts)
 {
     size_t group = kern_bf16_group_size(N_K, n_parts);
     for (size_t r = 0; r < N_ROWS; r++)
-        table->bf16_pack_row(t->w[r], N_K, n_parts, r % KERN_BF16_GROUP,
-                             t->packed_w + r / KERN_BF16_GROUP * group);
-    table->bf16_pack_panel(&(struct kern_bf16_panel){.x = t->x[0],
-                                                     .x_stride = N_K,
-                                                     .n_lanes = N_TOKENS,
-                                                     .n_k = N_K,
-                                                     .n_parts = n_parts,
-                                                     .out = t->packed_x});
+        kernels->bf16_pack_row(t->w[r], N_K, n_parts, r % KERN_BF16_GROUP,
+                               t->packed_w + r / KERN_BF16_GROUP * group);
+    kernels->bf16_pack_panel(&(struct kern_bf16_panel){.x = t->x[0],
+                                                       .x_stride = N_K,
+                                                       .n_lanes = N_TOKENS,
+                                                       .n_k = N_K,
+                                                       .n_parts = n_parts,
+                                                       .out = t->packed_x});
     multiply(&(struct kern_fma_tile){.w = (const float *)(const void *)t->packed_w,
                                      .w_row = group / KERN_BF16_GROUP / 2,
                                      .x = (const float *)(const void *)t->packed_x,
@@ -88,24 +88,24 @@ static bool within_bound(const struct trial *t, unsigned n_parts)
     return true;
 }
 
-bool kern_amx_is_right(const struct kern_amx_products *amx, const struct kern_table *table)
+bool kern_amx_is_right(const struct kern_amx_products *amx, const struct kern_kernels *kernels)
 {
     struct trial t;
     memset(&t, 0, sizeof t);
     fill(t.w[0], (size_t)N_ROWS * N_K, 1);
     fill(t.x[0], (size_t)N_TOKENS * N_K, 2);
-    run(&t, table, amx->multiply_triple, 2);
+    run(&t, kernels, amx->multiply_triple, 2);
     if (!within_bound(&t, 2))
         return false;
-    run(&t, table, amx->multiply_one, 1);
+    run(&t, kernels, amx->multiply_one, 1);
     return within_bound(&t, 1);
 }
 
-enum kern_amx_state kern_amx_try(const struct kern_table *table)
+enum kern_amx_state kern_amx_try(const struct kern_kernels *kernels)
 {
     if (!kern_amx_detect())
         return KERN_AMX_ABSENT;
     if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XCR0_TILEDATA) != 0)
         return KERN_AMX_REFUSED;
-    return kern_amx_is_right(&kern_amx_hardware, table) ? KERN_AMX_WORKS : KERN_AMX_WRONG;
+    return kern_amx_is_right(&kern_amx_hardware, kernels) ? KERN_AMX_WORKS : KERN_AMX_WRONG;
 }

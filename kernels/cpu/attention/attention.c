@@ -1,6 +1,6 @@
 /*
  * Attention: queries are lanes, keys and values are broadcast. A task is a few blocks of
- * queries of one span and all heads that share a key head; it walks the keys once, a block at
+ * queries of one range and all heads that share a key head; it walks the keys once, a block at
  * a time: scores, online softmax, then values added up. Each output is a function of its own
  * query and the keys it sees, in the order of the keys.
  */
@@ -15,12 +15,12 @@ enum {
     SHARING = 4 /* at least so many blocks of queries use a block of keys once it is gathered */
 };
 
-/** KERN_PANEL consecutive queries of a span under one head, and what is known of them so far. */
+/** KERN_PANEL consecutive queries of a range under one head, and what is known of them so far. */
 struct query_block {
     _Alignas(64) float max[KERN_PANEL], sum[KERN_PANEL]; /* see kern_softmax_block */
     float *q;                                            /* the queries, packed */
     float *out;                                          /* panel array [d]: sums of p * v */
-    size_t first, n;                                     /* queries of the span */
+    size_t first, n;                                     /* queries of the range */
     size_t head;
     size_t key_begin, key_end; /* seen by any of the queries; by index, see backend.h */
 };
@@ -29,7 +29,7 @@ struct attention {
     const struct kern_cpu *cpu;
     const struct kern_attention *op;
     size_t n_shared;    /* query blocks per task and head */
-    size_t *first_task; /* per span: tasks in the spans before it; one more at the end */
+    size_t *first_task; /* per range: tasks in the ranges before it; one more at the end */
     char *per_thread;
     size_t thread_bytes;
 };
@@ -37,18 +37,18 @@ struct attention {
 /** One task, with the memory of the thread that does it. */
 struct attention_task {
     const struct attention *job;
-    const struct kern_span *span;
+    const struct kern_query_range *range;
     size_t kv_head;
     struct query_block *blocks;
     size_t n_blocks;
-    struct kern_key_block keys; /* those at hand; their scores become probabilities */
+    struct kern_key_block keys; /* the current ones; their scores become probabilities */
     float *spare;               /* panel array [2 d] */
-    bool careful;               /* let no query meet masked values, not even with factor 0 */
+    bool careful;               /* hidden values may not be finite: see add_values_carefully() */
 };
 
-/** Per lane, relative to the first key at hand: the keys it sees. */
+/** The keys that each lane sees, relative to the first current key. */
 struct visible {
-    size_t key; /* the first one at hand */
+    size_t key; /* the first current one */
     int32_t begin[KERN_PANEL], end[KERN_PANEL];
 };
 
@@ -59,10 +59,10 @@ static size_t window_begin(const struct kern_attention *op, size_t query)
     return w > 0 && query + 1 > w ? query + 1 - w : 0;
 }
 
-/** Index of the own key of a query of the span. */
-static size_t query_key(const struct kern_span *span, size_t query)
+/** Index of the own key of a query of the range. */
+static size_t query_key(const struct kern_query_range *range, size_t query)
 {
-    return span->n_parent + span->q_offset + query;
+    return range->n_parent + range->q_offset + query;
 }
 
 static void find_visible(struct visible *visible, const struct attention_task *task,
@@ -72,7 +72,7 @@ static void find_visible(struct visible *visible, const struct attention_task *t
     for (size_t lane = 0; lane < KERN_PANEL; lane++) {
         size_t begin = 0, end = 0;
         if (lane < block->n) {
-            size_t query = query_key(task->span, block->first + lane);
+            size_t query = query_key(task->range, block->first + lane);
             begin = base_max(window_begin(task->job->op, query), key) - key;
             end = base_min(base_max(query + 1, key) - key, n_keys);
         }
@@ -85,9 +85,9 @@ static void find_visible(struct visible *visible, const struct attention_task *t
 static size_t key_offset(const struct attention_task *task, size_t key)
 {
     const struct kern_attention *op = task->job->op;
-    const struct kern_span *span = task->span;
+    const struct kern_query_range *range = task->range;
     size_t row =
-        key < span->n_parent ? span->parent_kv_row + key : span->kv_row + key - span->n_parent;
+        key < range->n_parent ? range->parent_kv_row + key : range->kv_row + key - range->n_parent;
     return (row * op->n_kv_heads + task->kv_head) * op->head_size;
 }
 
@@ -104,7 +104,7 @@ static void gather_keys(const struct attention_task *task, size_t key, size_t n_
     kern_key_block_pack(keys, n_keys);
 }
 
-/** The values at hand anew, with zeros for those that a lane does not see. */
+/** Gather the current values again, with zeros for those that a lane does not see. */
 static void gather_seen_values(const struct attention_task *task, size_t n_keys,
                                const struct visible *visible, size_t lane)
 {
@@ -122,9 +122,9 @@ static void gather_seen_values(const struct attention_task *task, size_t n_keys,
 }
 
 /**
- * The values at hand, where 0 times an infinity or NaN that a query must not see would be NaN:
- * queries that do not see all of them get a product of their own, with zeros for what they must
- * not see. That gives the bits that any finite values there would have given.
+ * Add the current values where some are not finite: 0 times a value that a query must not see
+ * would be NaN. Each query that does not see all values gets its own product, with zeros for the
+ * hidden ones. The bits are those that finite hidden values would give.
  */
 static void add_values_carefully(const struct attention_task *task, struct query_block *block,
                                  size_t n_keys, const struct visible *visible)
@@ -148,11 +148,11 @@ static void add_values_carefully(const struct attention_task *task, struct query
 static void softmax_and_rescale(const struct attention_task *task, struct query_block *block,
                                 size_t n_keys, const struct visible *visible)
 {
-    const struct kern_table *table = &task->job->cpu->table;
+    const struct kern_kernels *kernels = &task->job->cpu->kernels;
     _Alignas(64) float rescale[KERN_PANEL];
     for (size_t group = 0; group < GROUPS; group++) {
         size_t lane = group * KERN_LANES;
-        table->ops.softmax_block(&(struct kern_softmax_block){
+        kernels->ops.softmax_block(&(struct kern_softmax_block){
             .s = task->keys.scores + lane,
             .stride = KERN_PANEL,
             .n_keys = n_keys,
@@ -164,7 +164,7 @@ static void softmax_and_rescale(const struct attention_task *task, struct query_
             .rescale = rescale + lane,
         });
     }
-    table->panel_scale(block->out, task->job->op->head_size, rescale);
+    kernels->panel_scale(block->out, task->job->op->head_size, rescale);
 }
 
 /** Take in the gathered keys key .. key + n_keys - 1. */
@@ -181,7 +181,7 @@ static void attend_keys(const struct attention_task *task, struct query_block *b
         kern_key_block_multiply_values(&task->keys, n_keys, block->out);
 }
 
-/** Walk the keys for some query blocks; lanes beyond the queries come out as rubbish. */
+/** Walk the keys for some query blocks; lanes without a query are undefined. */
 static void attend(const struct attention_task *task, struct query_block *blocks, size_t n_blocks)
 {
     size_t d = task->job->op->head_size, begin = SIZE_MAX, end = 0;
@@ -208,7 +208,7 @@ static void attend(const struct attention_task *task, struct query_block *blocks
     for (size_t i = 0; i < n_blocks; i++) {
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
             blocks[i].sum[lane] = 1.0f / blocks[i].sum[lane];
-        task->job->cpu->table.panel_scale(blocks[i].out, d, blocks[i].sum);
+        task->job->cpu->kernels.panel_scale(blocks[i].out, d, blocks[i].sum);
     }
 }
 
@@ -226,7 +226,7 @@ static bool find_finite(const struct query_block *block, size_t head_size, bool 
 static size_t query_offset(const struct attention_task *task, const struct query_block *block)
 {
     const struct kern_attention *op = task->job->op;
-    size_t row = task->span->q_row + block->first;
+    size_t row = task->range->q_row + block->first;
     return (row * op->n_heads + block->head) * op->head_size;
 }
 
@@ -236,7 +236,7 @@ static void finish_block(struct attention_task *task, struct query_block *block)
     const struct kern_attention *op = task->job->op;
     size_t d = op->head_size, stride = op->n_heads * d;
     float *out = op->out + query_offset(task, block);
-    task->job->cpu->table.panel_unpack(&(struct kern_panel_unpack){
+    task->job->cpu->kernels.panel_unpack(&(struct kern_panel_unpack){
         .acc = block->out,
         .n_rows = d,
         .n_lanes = block->n,
@@ -244,7 +244,7 @@ static void finish_block(struct attention_task *task, struct query_block *block)
         .y = out,
         .y_stride = stride,
     });
-    /* Rare: find out whether a value that some query must not see was not finite. */
+    /* Rare: a value that some query must not see may not be finite. */
     bool finite[KERN_PANEL];
     if (find_finite(block, d, finite))
         return;
@@ -271,23 +271,23 @@ static void attend_blocks(struct attention_task *task)
         finish_block(task, &task->blocks[i]);
 }
 
-/** The query blocks from query `first` of the span on, each under all heads of the key head. */
+/** The query blocks from query `first` of the range on, each under all heads of the key head. */
 static void find_blocks(struct attention_task *task, size_t first)
 {
     const struct kern_attention *op = task->job->op;
-    const struct kern_span *span = task->span;
+    const struct kern_query_range *range = task->range;
     size_t group = op->n_heads / op->n_kv_heads;
     task->n_blocks = 0;
-    for (size_t b = 0; b < task->job->n_shared && first < span->n_q; b++, first += KERN_PANEL) {
-        size_t n = base_min(span->n_q - first, KERN_PANEL);
-        size_t begin = window_begin(op, query_key(span, first));
+    for (size_t b = 0; b < task->job->n_shared && first < range->n_q; b++, first += KERN_PANEL) {
+        size_t n = base_min(range->n_q - first, KERN_PANEL);
+        size_t begin = window_begin(op, query_key(range, first));
         for (size_t h = 0; h < group; h++) {
             struct query_block *block = &task->blocks[task->n_blocks++];
             block->first = first;
             block->n = n;
             block->head = task->kv_head * group + h;
             block->key_begin = begin / KERN_KEY_BLOCK * KERN_KEY_BLOCK;
-            block->key_end = query_key(span, first + n - 1) + 1;
+            block->key_end = query_key(range, first + n - 1) + 1;
         }
     }
 }
@@ -304,7 +304,7 @@ static size_t blocks_per_task(const struct attention *job)
     return job->n_shared * (job->op->n_heads / job->op->n_kv_heads);
 }
 
-/** Bytes of a thread's memory: blocks, their panels, the keys at hand, a spare panel. */
+/** Bytes of a thread's memory: blocks, their panels, the current keys, a spare panel. */
 static size_t thread_size(const struct attention *job)
 {
     size_t d = job->op->head_size;
@@ -327,10 +327,10 @@ static void divide_memory(struct attention_task *task, char *memory)
     kern_key_block_open(&task->keys, job->cpu, d, next + 2 * d * KERN_PANEL);
 }
 
-/** The span whose tasks contain `number`. */
-static size_t find_span(const struct attention *job, size_t number)
+/** The range whose tasks contain `number`. */
+static size_t find_range(const struct attention *job, size_t number)
 {
-    size_t low = 0, high = job->op->n_spans;
+    size_t low = 0, high = job->op->n_ranges;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         if (job->first_task[middle] <= number)
@@ -341,17 +341,17 @@ static size_t find_span(const struct attention *job, size_t number)
     return low;
 }
 
-/** The last queries of a span see the most keys, so they come first. */
+/** The last queries of a range see the most keys, so they come first. */
 static void run_task(void *context, size_t index, unsigned thread)
 {
     const struct attention *job = context;
     const struct kern_attention *op = job->op;
-    size_t number = job->first_task[op->n_spans] * op->n_kv_heads - 1 - index;
-    size_t block = number / op->n_kv_heads, i_span = find_span(job, block);
+    size_t number = job->first_task[op->n_ranges] * op->n_kv_heads - 1 - index;
+    size_t block = number / op->n_kv_heads, i_range = find_range(job, block);
     struct attention_task task = {
-        .job = job, .span = &op->spans[i_span], .kv_head = number % op->n_kv_heads};
+        .job = job, .range = &op->ranges[i_range], .kv_head = number % op->n_kv_heads};
     divide_memory(&task, job->per_thread + thread * job->thread_bytes);
-    find_blocks(&task, (block - job->first_task[i_span]) * job->n_shared * KERN_PANEL);
+    find_blocks(&task, (block - job->first_task[i_range]) * job->n_shared * KERN_PANEL);
     attend_blocks(&task);
 }
 
@@ -361,20 +361,20 @@ enum status kern_cpu_attention(struct kern_backend *b, const struct kern_attenti
     struct kern_cpu *cpu = kern_cpu_of(b);
     struct attention job = {.cpu = cpu, .op = op};
     size_t group = op->n_heads / op->n_kv_heads;
-    job.n_shared = group < SHARING ? (SHARING + group - 1) / group : 1;
+    job.n_shared = base_div_up(SHARING, group);
     job.thread_bytes = thread_size(&job);
     size_t all_bytes = job.thread_bytes * base_pool_n_threads(cpu->pool);
     void *scratch;
     enum status status =
-        kern_cpu_scratch(cpu, &scratch, all_bytes + (op->n_spans + 1) * sizeof(size_t), why);
+        kern_cpu_scratch(cpu, &scratch, all_bytes + (op->n_ranges + 1) * sizeof(size_t), why);
     if (status != STATUS_OK)
         return status;
     job.per_thread = scratch;
     job.first_task = (size_t *)(void *)(job.per_thread + all_bytes);
     job.first_task[0] = 0;
-    for (size_t i = 0; i < op->n_spans; i++) {
+    for (size_t i = 0; i < op->n_ranges; i++) {
         size_t queries = job.n_shared * KERN_PANEL;
-        job.first_task[i + 1] = job.first_task[i] + (op->spans[i].n_q + queries - 1) / queries;
+        job.first_task[i + 1] = job.first_task[i] + base_div_up(op->ranges[i].n_q, queries);
     }
-    return kern_cpu_run(cpu, job.first_task[op->n_spans] * op->n_kv_heads, run_task, &job);
+    return kern_cpu_run(cpu, job.first_task[op->n_ranges] * op->n_kv_heads, run_task, &job);
 }

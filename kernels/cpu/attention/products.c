@@ -22,7 +22,7 @@ static size_t group_floats(const struct kern_cpu *cpu, size_t n_k)
 
 static size_t value_groups(size_t head_size)
 {
-    return (head_size + KERN_BF16_GROUP - 1) / KERN_BF16_GROUP;
+    return base_div_up(head_size, KERN_BF16_GROUP);
 }
 
 static uint16_t *bf16_of(float *floats)
@@ -30,12 +30,12 @@ static uint16_t *bf16_of(float *floats)
     return (uint16_t *)(void *)floats;
 }
 
-/** Hand out the parts of `memory`, which may be NULL; returns the floats that they take. */
+/** Divide `memory`, which may be NULL; returns the floats that the parts take. */
 static size_t divide(struct kern_key_block *b, const struct kern_cpu *cpu, size_t head_size,
                      float *memory)
 {
     *b = (struct kern_key_block){
-        .cpu = cpu, .head_size = head_size, .stride = (head_size + KEY_PADDING + 15) / 16 * 16};
+        .cpu = cpu, .head_size = head_size, .stride = base_round_up(head_size + KEY_PADDING, 16)};
     float **const parts[] = {
         &b->k, &b->v, &b->scores, &b->packed_k, &b->packed_v, &b->packed_scores, &b->column};
     size_t sizes[] = {KERN_KEY_BLOCK * b->stride,
@@ -74,7 +74,7 @@ void kern_key_block_open(struct kern_key_block *b, const struct kern_cpu *cpu, s
                          float *memory)
 {
     (void)divide(b, cpu, head_size, memory);
-    /* Rows behind the last one of a group are multiplied too, for nothing: not with rubbish. */
+    /* The rows after the last one of a group are multiplied too; zeros keep that harmless. */
     if (!is_float32(cpu)) {
         memset(b->packed_k, 0, N_GROUPS * group_floats(cpu, head_size) * sizeof(float));
         memset(b->packed_v, 0,
@@ -85,12 +85,12 @@ void kern_key_block_open(struct kern_key_block *b, const struct kern_cpu *cpu, s
 void kern_query_panel_pack(const struct kern_key_block *b, const float *q, size_t stride, size_t n,
                            float *out)
 {
-    const struct kern_table *table = &b->cpu->table;
+    const struct kern_kernels *kernels = &b->cpu->kernels;
     if (is_float32(b->cpu)) {
-        table->panel_pack(q, stride, n, b->head_size, out);
+        kernels->panel_pack(q, stride, n, b->head_size, out);
         return;
     }
-    table->bf16_pack_panel(&(struct kern_bf16_panel){
+    kernels->bf16_pack_panel(&(struct kern_bf16_panel){
         .x = q,
         .x_stride = stride,
         .n_lanes = n,
@@ -104,20 +104,20 @@ void kern_key_block_pack(const struct kern_key_block *b, size_t n_keys)
 {
     if (is_float32(b->cpu))
         return;
-    const struct kern_table *table = &b->cpu->table;
+    const struct kern_kernels *kernels = &b->cpu->kernels;
     unsigned n_parts = b->cpu->attention_product.n_parts;
     for (size_t j = 0; j < n_keys; j++) {
         size_t group = j / KERN_BF16_GROUP * group_floats(b->cpu, b->head_size);
-        table->bf16_pack_row(b->k + j * b->stride, b->head_size, n_parts, j % KERN_BF16_GROUP,
-                             bf16_of(b->packed_k + group));
+        kernels->bf16_pack_row(b->k + j * b->stride, b->head_size, n_parts, j % KERN_BF16_GROUP,
+                               bf16_of(b->packed_k + group));
     }
     memset(b->column, 0, KERN_KEY_BLOCK * sizeof(float));
     for (size_t i = 0; i < b->head_size; i++) {
         size_t group = i / KERN_BF16_GROUP * group_floats(b->cpu, KERN_KEY_BLOCK);
         for (size_t j = 0; j < n_keys; j++)
             b->column[j] = b->v[j * b->stride + i];
-        table->bf16_pack_row(b->column, KERN_KEY_BLOCK, n_parts, i % KERN_BF16_GROUP,
-                             bf16_of(b->packed_v + group));
+        kernels->bf16_pack_row(b->column, KERN_KEY_BLOCK, n_parts, i % KERN_BF16_GROUP,
+                               bf16_of(b->packed_v + group));
     }
 }
 
@@ -151,8 +151,8 @@ void kern_key_block_multiply_values(const struct kern_key_block *b, size_t n_key
         .resume = true,
     };
     if (!is_float32(b->cpu)) {
-        b->cpu->table.bf16_pack_lanes(b->scores, n_keys, product->n_parts,
-                                      bf16_of(b->packed_scores));
+        b->cpu->kernels.bf16_pack_lanes(b->scores, n_keys, product->n_parts,
+                                        bf16_of(b->packed_scores));
         op.w = b->packed_v;
         op.w_row = kern_product_row_floats(product, KERN_KEY_BLOCK);
         op.w_col = 1;

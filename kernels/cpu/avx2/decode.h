@@ -4,32 +4,17 @@
 
 #include "kernels/quant/registry.h"
 
-kern_decode_fn kern_avx2_decode_f16;
-kern_decode_fn kern_avx2_decode_bf16;
-kern_decode_fn kern_avx2_decode_q4_0;
-kern_decode_fn kern_avx2_decode_q4_1;
-kern_decode_fn kern_avx2_decode_q5_0;
-kern_decode_fn kern_avx2_decode_q5_1;
-kern_decode_fn kern_avx2_decode_q8_0;
-kern_decode_fn kern_avx2_decode_q2_k;
-kern_decode_fn kern_avx2_decode_q3_k;
-kern_decode_fn kern_avx2_decode_q4_k;
-kern_decode_fn kern_avx2_decode_q5_k;
-kern_decode_fn kern_avx2_decode_q6_k;
-kern_decode_fn kern_avx2_decode_iq1_s;
-kern_decode_fn kern_avx2_decode_iq1_m;
-kern_decode_fn kern_avx2_decode_iq2_xxs;
-kern_decode_fn kern_avx2_decode_iq2_xs;
-kern_decode_fn kern_avx2_decode_iq2_s;
-kern_decode_fn kern_avx2_decode_iq3_xxs;
-kern_decode_fn kern_avx2_decode_iq3_s;
-kern_decode_fn kern_avx2_decode_iq4_nl;
-kern_decode_fn kern_avx2_decode_iq4_xs;
-kern_decode_fn kern_avx2_decode_tq1_0;
-kern_decode_fn kern_avx2_decode_tq2_0;
-kern_decode_fn kern_avx2_decode_mxfp4;
-kern_decode_fn kern_avx2_decode_nvfp4;
-kern_decode_fn kern_avx2_decode_q1_0;
-kern_decode_fn kern_avx2_decode_q2_0;
+/** X(TYPE, name) for each. */
+/* clang-format off */
+#define KERN_AVX2_DECODERS(X)                                                                      \
+    X(F16, f16) X(BF16, bf16) X(Q4_0, q4_0) X(Q4_1, q4_1) X(Q5_0, q5_0) X(Q5_1, q5_1)              \
+    X(Q8_0, q8_0) X(Q2_K, q2_k) X(Q3_K, q3_k) X(Q4_K, q4_k) X(Q5_K, q5_k) X(Q6_K, q6_k)            \
+    X(IQ1_S, iq1_s) X(IQ1_M, iq1_m) X(IQ2_XXS, iq2_xxs) X(IQ2_XS, iq2_xs) X(IQ2_S, iq2_s)          \
+    X(IQ3_XXS, iq3_xxs) X(IQ3_S, iq3_s) X(IQ4_NL, iq4_nl) X(IQ4_XS, iq4_xs) X(TQ1_0, tq1_0)        \
+    X(TQ2_0, tq2_0) X(MXFP4, mxfp4) X(NVFP4, nvfp4) X(Q1_0, q1_0) X(Q2_0, q2_0)
+/* clang-format on */
+
+#define KERN_AVX2_DECODER(TYPE, name) kern_decode_fn kern_avx2_decode_##name;
+KERN_AVX2_DECODERS(KERN_AVX2_DECODER)
 
 #endif

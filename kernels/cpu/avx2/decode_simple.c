@@ -1,11 +1,35 @@
-/** Blocks of 32 with one scale: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0. */
+/**
+ * F16 and BF16: a conversion per element. Q4_0, Q4_1, Q5_0, Q5_1, Q8_0: blocks of 32, one scale.
+ */
 #include "kernels/cpu/avx2/decode.h"
 #include "kernels/cpu/avx2/expand.h"
+#include "kernels/quant/bf16.h"
+#include "kernels/quant/f16.h"
 #include "kernels/quant/q4_0.h"
 #include "kernels/quant/q4_1.h"
 #include "kernels/quant/q5_0.h"
 #include "kernels/quant/q5_1.h"
 #include "kernels/quant/q8_0.h"
+
+void kern_avx2_decode_f16(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_f16 *x = blocks;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i, _mm256_cvtph_ps(load16(x[i].value)));
+    kern_f16_row(x + i, y + i, n - i);
+}
+
+void kern_avx2_decode_bf16(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_bf16 *x = blocks;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        __m256i bits = _mm256_slli_epi32(_mm256_cvtepu16_epi32(load16(x[i].value)), 16);
+        _mm256_storeu_ps(y + i, _mm256_castsi256_ps(bits));
+    }
+    kern_bf16_row(x + i, y + i, n - i);
+}
 
 /** y[0..8) = d * q. */
 static inline void store_scaled(float *y, __m256i q, __m256 d)

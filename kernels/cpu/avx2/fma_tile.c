@@ -1,6 +1,7 @@
-/* kern_table.fma_tile with AVX2: 12 vectors of 8 tokens in registers. */
+/* The kernel fma_tile with AVX2: 12 vectors of 8 tokens in registers. */
 #include <immintrin.h>
 
+#include "base/arithmetic.h"
 #include "kernels/cpu/avx2/gemm.h"
 
 enum {
@@ -81,23 +82,21 @@ static inline __attribute__((always_inline)) void multiply(const struct kern_fma
     }
 }
 
+/** multiply() with a number of rows that the compiler knows. */
+#define CASE(n)                                                                                    \
+    case n:                                                                                        \
+        e.n_rows = n;                                                                              \
+        multiply(op, first_row, e);                                                                \
+        break
+
 static inline __attribute__((always_inline)) void
 multiply_wide(const struct kern_fma_tile *op, size_t first_row, size_t n_rows, struct extent e)
 {
     e.n_vectors = MAX_VECTORS;
     switch (n_rows) {
-    case 1:
-        e.n_rows = 1;
-        multiply(op, first_row, e);
-        break;
-    case 2:
-        e.n_rows = 2;
-        multiply(op, first_row, e);
-        break;
-    default:
-        e.n_rows = WIDE_ROWS;
-        multiply(op, first_row, e);
-        break;
+        CASE(1);
+        CASE(2);
+        CASE(WIDE_ROWS);
     }
 }
 
@@ -106,30 +105,12 @@ multiply_narrow(const struct kern_fma_tile *op, size_t first_row, size_t n_rows,
 {
     e.n_vectors = 2;
     switch (n_rows) {
-    case 1:
-        e.n_rows = 1;
-        multiply(op, first_row, e);
-        break;
-    case 2:
-        e.n_rows = 2;
-        multiply(op, first_row, e);
-        break;
-    case 3:
-        e.n_rows = 3;
-        multiply(op, first_row, e);
-        break;
-    case 4:
-        e.n_rows = 4;
-        multiply(op, first_row, e);
-        break;
-    case 5:
-        e.n_rows = 5;
-        multiply(op, first_row, e);
-        break;
-    default:
-        e.n_rows = NARROW_ROWS;
-        multiply(op, first_row, e);
-        break;
+        CASE(1);
+        CASE(2);
+        CASE(3);
+        CASE(4);
+        CASE(5);
+        CASE(NARROW_ROWS);
     }
 }
 
@@ -150,7 +131,7 @@ static void multiply_block(const struct kern_fma_tile *op)
     struct extent in_column = {.w_row = 1, .w_col = op->w_col};
     size_t most = op->narrow ? NARROW_ROWS : WIDE_ROWS;
     /* Groups of nearly the same size: a group of one or two rows would wait on its chains. */
-    size_t n_groups = (op->n_rows + most - 1) / most;
+    size_t n_groups = base_div_up(op->n_rows, most);
     size_t n_lines = op->next_x ? op->n_k * KERN_PANEL / LINE : 0;
     for (size_t i = 0, row = 0; i < n_groups; i++) {
         size_t end = op->n_rows * (i + 1) / n_groups;
@@ -171,11 +152,10 @@ void kern_avx2_fma_tile(const struct kern_fma_tile *op)
 {
     struct kern_fma_tile block = *op;
     for (size_t k = 0; k < op->n_k || k == 0; k += BLOCK_K) {
-        size_t left = op->n_k - k;
         block.w = op->w + k * op->w_col;
         block.x = op->x + k * KERN_PANEL;
         block.next_x = op->next_x ? op->next_x + k * KERN_PANEL : NULL;
-        block.n_k = left < BLOCK_K ? left : BLOCK_K;
+        block.n_k = base_min(op->n_k - k, BLOCK_K);
         block.resume = op->resume || k > 0;
         multiply_block(&block);
     }

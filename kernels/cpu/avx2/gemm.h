@@ -1,8 +1,8 @@
-/** AVX2 versions of the product kernels; the contracts are in kernels/cpu/table.h. */
+/** AVX2 versions of the product kernels; the contracts are in kernels/cpu/kernels.h. */
 #ifndef KERNELS_CPU_AVX2_GEMM_H
 #define KERNELS_CPU_AVX2_GEMM_H
 
-#include "kernels/cpu/table.h"
+#include "kernels/cpu/kernels.h"
 
 kern_fma_tile_fn kern_avx2_fma_tile;
 kern_panel_pack_fn kern_avx2_panel_pack;

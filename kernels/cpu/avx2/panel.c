@@ -1,6 +1,7 @@
 /* Packing, unpacking and scaling of panels with AVX2: blocks of 8 x 8 are transposed. */
 #include <immintrin.h>
 
+#include "base/arithmetic.h"
 #include "kernels/cpu/avx2/gemm.h"
 
 enum { WIDTH = 8, LINE = 16 };
@@ -48,7 +49,7 @@ void kern_avx2_panel_pack(const float *x, size_t x_stride, size_t n_lanes, size_
     size_t lane = 0;
     /* A cache line of each row at a time: rows may lie where they evict one another. */
     for (size_t k = 0; k < n_k; k += LINE) {
-        size_t n = n_k - k < LINE ? n_k - k : LINE;
+        size_t n = base_min(n_k - k, LINE);
         for (lane = 0; lane + WIDTH <= n_lanes; lane += WIDTH)
             pack_eight(x + lane * x_stride + k, x_stride, n, out + k * KERN_PANEL + lane);
     }
@@ -94,8 +95,7 @@ void kern_avx2_panel_unpack(const struct kern_panel_unpack *op)
     /* A cache line of each row of y at a time, as in packing. */
     for (size_t line = 0; line < n_whole; line += LINE) {
         for (size_t lane = 0; lane < op->n_lanes; lane += WIDTH) {
-            size_t left = op->n_lanes - lane;
-            size_t n_lanes = left < WIDTH ? left : WIDTH;
+            size_t n_lanes = base_min(op->n_lanes - lane, WIDTH);
             for (r = line; r < line + LINE && r < n_whole; r += WIDTH)
                 unpack_block(op, r, lane, n_lanes);
         }

@@ -12,7 +12,8 @@ static inline __mmask16 special_lanes(__m512i bits)
     return _mm512_cmpge_epu32_mask(_mm512_add_epi32(bits, bits), first);
 }
 
-/** kern_bf16_round() of 16 numbers, each in the upper half of its lane; below it is rubbish. */
+/** kern_bf16_round() of 16 numbers, each in the upper half of its lane; the lower half is
+ * undefined. */
 static inline __m512i round_lanes(__m512 x)
 {
     __m512i bits = _mm512_castps_si512(x);

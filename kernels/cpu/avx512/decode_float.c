@@ -5,7 +5,8 @@
 #include "kernels/quant/f16.h"
 #include "kernels/quant/q8_0.h"
 
-/** Two vectors a step, so that the loop itself weighs less: measured 1.9 times faster than one. */
+/** Two vectors a step, which halves the cost of the loop itself: measured 1.9 times faster than
+ * one. */
 void kern_avx512_decode_f16(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_f16 *x = blocks;

@@ -1,5 +1,5 @@
 /**
- * The K types: 256 elements with scales of their own per 16 or 32. Q2_K, with a table of products
+ * The K types: 256 elements with scales of their own per 16 or 32. Q2_K, with products looked up
  * per 16 elements, gains nothing here and stays with AVX2.
  */
 #include "kernels/cpu/avx2/scales.h"

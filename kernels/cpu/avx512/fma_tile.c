@@ -1,6 +1,7 @@
-/* kern_table.fma_tile with AVX-512: up to 12 rows of two vectors of 16 tokens in registers. */
+/* The kernel fma_tile with AVX-512: up to 12 rows of two vectors of 16 tokens in registers. */
 #include <immintrin.h>
 
+#include "base/arithmetic.h"
 #include "kernels/cpu/avx512/gemm.h"
 
 enum { WIDTH = 16, MAX_ROWS = 12 };
@@ -65,58 +66,29 @@ multiply(const struct kern_fma_tile *op, size_t first_row, struct extent e, cons
     }
 }
 
+/** multiply() with a number of rows that the compiler knows. */
+#define CASE(n)                                                                                    \
+    case n:                                                                                        \
+        e.n_rows = n;                                                                              \
+        multiply(op, first_row, e, ahead);                                                         \
+        break
+
 static inline __attribute__((always_inline)) void
 multiply_rows(const struct kern_fma_tile *op, size_t first_row, struct extent e, const float *ahead)
 {
     switch (e.n_rows) {
-    case 1:
-        e.n_rows = 1;
-        multiply(op, first_row, e, ahead);
-        break;
-    case 2:
-        e.n_rows = 2;
-        multiply(op, first_row, e, ahead);
-        break;
-    case 3:
-        e.n_rows = 3;
-        multiply(op, first_row, e, ahead);
-        break;
-    case 4:
-        e.n_rows = 4;
-        multiply(op, first_row, e, ahead);
-        break;
-    case 5:
-        e.n_rows = 5;
-        multiply(op, first_row, e, ahead);
-        break;
-    case 6:
-        e.n_rows = 6;
-        multiply(op, first_row, e, ahead);
-        break;
-    case 7:
-        e.n_rows = 7;
-        multiply(op, first_row, e, ahead);
-        break;
-    case 8:
-        e.n_rows = 8;
-        multiply(op, first_row, e, ahead);
-        break;
-    case 9:
-        e.n_rows = 9;
-        multiply(op, first_row, e, ahead);
-        break;
-    case 10:
-        e.n_rows = 10;
-        multiply(op, first_row, e, ahead);
-        break;
-    case 11:
-        e.n_rows = 11;
-        multiply(op, first_row, e, ahead);
-        break;
-    default:
-        e.n_rows = MAX_ROWS;
-        multiply(op, first_row, e, ahead);
-        break;
+        CASE(1);
+        CASE(2);
+        CASE(3);
+        CASE(4);
+        CASE(5);
+        CASE(6);
+        CASE(7);
+        CASE(8);
+        CASE(9);
+        CASE(10);
+        CASE(11);
+        CASE(12);
     }
 }
 
@@ -140,7 +112,7 @@ static void multiply_group(const struct kern_fma_tile *op, size_t first_row, siz
 void kern_avx512_fma_tile(const struct kern_fma_tile *op)
 {
     /* Groups of nearly the same size: a group of one or two rows would wait on its chains. */
-    size_t n_groups = (op->n_rows + MAX_ROWS - 1) / MAX_ROWS;
+    size_t n_groups = base_div_up(op->n_rows, MAX_ROWS);
     for (size_t i = 0, row = 0; i < n_groups; i++) {
         size_t end = op->n_rows * (i + 1) / n_groups;
         /* A line for every four steps; the next call's x has two for each. */

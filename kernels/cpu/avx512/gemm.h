@@ -1,8 +1,8 @@
-/** AVX-512 versions of the product kernels; the contracts are in kernels/cpu/table.h. */
+/** AVX-512 versions of the product kernels; the contracts are in kernels/cpu/kernels.h. */
 #ifndef KERNELS_CPU_AVX512_GEMM_H
 #define KERNELS_CPU_AVX512_GEMM_H
 
-#include "kernels/cpu/table.h"
+#include "kernels/cpu/kernels.h"
 
 kern_fma_tile_fn kern_avx512_fma_tile;
 kern_bf16_pack_row_fn kern_avx512_bf16_pack_row;

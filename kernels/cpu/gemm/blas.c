@@ -29,10 +29,7 @@ enum status kern_weight_decode(struct kern_cpu *cpu, const struct kern_weight *w
 
 size_t kern_blas_panel_rows(const struct kern_weight *w)
 {
-    size_t rows = PANEL_FLOATS / w->n_cols;
-    if (rows < MIN_PANEL_ROWS)
-        rows = MIN_PANEL_ROWS;
-    return rows < w->n_rows ? rows : w->n_rows;
+    return base_min(base_max(PANEL_FLOATS / w->n_cols, MIN_PANEL_ROWS), w->n_rows);
 }
 
 size_t kern_blas_panel_floats(const struct kern_weight *w)
@@ -65,8 +62,7 @@ enum status kern_blas_linear(struct kern_cpu *cpu, const struct kern_linear *op,
         return status;
     float *panel = scratch;
     for (size_t row = 0; status == STATUS_OK && row < w->n_rows; row += panel_rows) {
-        size_t left = w->n_rows - row;
-        size_t n_rows = left < panel_rows ? left : panel_rows;
+        size_t n_rows = base_min(w->n_rows - row, panel_rows);
         status = kern_weight_decode(cpu, w, row, n_rows, panel);
         if (status != STATUS_OK)
             break;

@@ -54,7 +54,7 @@ size_t kern_gemm_n_tasks(const struct kern_gemm_plan *plan, size_t rows, size_t 
 
 size_t kern_panel_count(size_t n_tokens)
 {
-    return (n_tokens + KERN_PANEL - 1) / KERN_PANEL;
+    return base_div_up(n_tokens, KERN_PANEL);
 }
 
 size_t kern_panel_floats(const struct kern_cpu *cpu, size_t n_k)
@@ -73,21 +73,21 @@ static void pack_one(void *context, size_t index, unsigned thread)
 {
     (void)thread;
     const struct packing *p = context;
-    const struct kern_table *table = &p->cpu->table;
+    const struct kern_kernels *kernels = &p->cpu->kernels;
     uint64_t begun = kern_clock_now();
     size_t token = index * KERN_PANEL;
     size_t n_lanes = base_min(p->n_tokens - token, KERN_PANEL);
     const float *x = p->x + token * p->n_k;
     float *out = p->out + index * kern_panel_floats(p->cpu, p->n_k);
     if (p->cpu->product.n_parts)
-        table->bf16_pack_panel(&(struct kern_bf16_panel){.x = x,
-                                                         .x_stride = p->n_k,
-                                                         .n_lanes = n_lanes,
-                                                         .n_k = p->n_k,
-                                                         .n_parts = p->cpu->product.n_parts,
-                                                         .out = (uint16_t *)(void *)out});
+        kernels->bf16_pack_panel(&(struct kern_bf16_panel){.x = x,
+                                                           .x_stride = p->n_k,
+                                                           .n_lanes = n_lanes,
+                                                           .n_k = p->n_k,
+                                                           .n_parts = p->cpu->product.n_parts,
+                                                           .out = (uint16_t *)(void *)out});
     else
-        table->panel_pack(x, p->n_k, n_lanes, p->n_k, out);
+        kernels->panel_pack(x, p->n_k, n_lanes, p->n_k, out);
     kern_clock_count(p->cpu->base.clock, KERN_PHASE_PACK, kern_clock_now() - begun);
 }
 
@@ -104,7 +104,7 @@ static void pack_row(const struct kern_gemm_rows *g, const float *row, size_t n_
     unsigned n_parts = g->cpu->product.n_parts;
     uint16_t *group = (uint16_t *)(void *)g->tile +
                       r / KERN_BF16_GROUP * kern_bf16_group_size(g->plan->n_k, n_parts);
-    g->cpu->table.bf16_pack_row(row, n_k, n_parts, r % KERN_BF16_GROUP, group);
+    g->cpu->kernels.bf16_pack_row(row, n_k, n_parts, r % KERN_BF16_GROUP, group);
 }
 
 /** Decode columns [k, k + n_k) of the rows into the tile. */
@@ -112,7 +112,7 @@ static void decode_tile(const struct kern_gemm_rows *g, size_t k, size_t n_k)
 {
     const struct kern_weight *w = g->weight;
     const struct gguf_type_info *info = gguf_type_info(w->type);
-    kern_decode_fn *decode = g->cpu->table.decode[w->type];
+    kern_decode_fn *decode = g->cpu->kernels.decode[w->type];
     uint64_t begun = kern_clock_now();
     size_t offset = k / info->block_elems * info->block_bytes;
     bool pack = g->cpu->product.n_parts > 0;
@@ -183,5 +183,5 @@ void kern_gemm_run(const struct kern_gemm_rows *g)
 void kern_weight_decode_row(const struct kern_cpu *cpu, const struct kern_weight *w, size_t r,
                             float *y)
 {
-    cpu->table.decode[w->type]((const unsigned char *)w->data + r * w->row_bytes, y, w->n_cols);
+    cpu->kernels.decode[w->type]((const unsigned char *)w->data + r * w->row_bytes, y, w->n_cols);
 }

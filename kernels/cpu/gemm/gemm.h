@@ -68,7 +68,7 @@ struct kern_gemm_rows {
  */
 void kern_gemm_task(struct kern_gemm_rows *g, size_t rows, size_t index);
 
-/** Do it. Returns early, acc being rubbish, once the backend's cancel flag is set. */
+/** Run the task. Returns early, with acc undefined, once the backend's cancel flag is set. */
 void kern_gemm_run(const struct kern_gemm_rows *g);
 
 /** y[c] = column c of row r of a weight. y: w->n_cols floats. */

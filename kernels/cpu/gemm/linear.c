@@ -28,11 +28,10 @@ static void unpack_panel(void *context, size_t panel, size_t row, size_t n_rows,
     const struct linear *job = context;
     const struct kern_linear *op = job->op;
     size_t token = panel * KERN_PANEL;
-    size_t left = job->n_tokens - token;
-    job->cpu->table.panel_unpack(&(struct kern_panel_unpack){
+    job->cpu->kernels.panel_unpack(&(struct kern_panel_unpack){
         .acc = acc,
         .n_rows = n_rows,
-        .n_lanes = left < KERN_PANEL ? left : KERN_PANEL,
+        .n_lanes = base_min(job->n_tokens - token, KERN_PANEL),
         .scale = op->weight->scale,
         .bias = job->bias ? job->bias + row : NULL,
         .y = op->y + (job->first_token + token) * op->y_stride + row,
@@ -66,13 +65,13 @@ static size_t linear_size(struct linear *job, const struct kern_cpu *cpu,
                           const struct kern_linear *op)
 {
     const struct kern_weight *w = op->weight;
-    size_t chunk = op->n_tokens < CHUNK_TOKENS ? op->n_tokens : CHUNK_TOKENS;
+    size_t chunk = base_min(op->n_tokens, CHUNK_TOKENS);
     size_t n_panels = kern_panel_count(chunk);
     *job =
         (struct linear){.cpu = cpu, .op = op, .plan = kern_gemm_plan(cpu, w, w->n_rows, n_panels)};
     job->thread_floats = job->plan.tile_floats + job->plan.n_rows * job->plan.n_panels * KERN_PANEL;
     job->packed_floats = n_panels * kern_panel_floats(cpu, w->n_cols);
-    size_t bias_floats = (w->n_rows + 15) / 16 * 16;
+    size_t bias_floats = base_round_up(w->n_rows, 16);
     return job->packed_floats + bias_floats + job->thread_floats * base_pool_n_threads(cpu->pool);
 }
 
@@ -132,9 +131,8 @@ enum status kern_cpu_linear(struct kern_backend *b, const struct kern_linear *op
     enum status status = linear_prepare(&job, cpu, op, why);
     cpu->packed = before; /* the memory is new, and has another size, or as it was */
     for (size_t token = 0; status == STATUS_OK && token < op->n_tokens; token += CHUNK_TOKENS) {
-        size_t left = op->n_tokens - token;
         job.first_token = token;
-        job.n_tokens = left < CHUNK_TOKENS ? left : CHUNK_TOKENS;
+        job.n_tokens = base_min(op->n_tokens - token, CHUNK_TOKENS);
         status = pack_tokens(&job, cpu);
         size_t n_tasks = kern_gemm_n_tasks(&job.plan, w->n_rows, kern_panel_count(job.n_tokens));
         if (status == STATUS_OK)

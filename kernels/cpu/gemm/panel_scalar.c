@@ -1,10 +1,10 @@
-/* The scalar table: the product kernels in plain C. */
+/* The scalar kernel set: the product kernels in plain C. */
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/gemm/panel_scalar.h"
+#include "kernels/cpu/kernels.h"
 
-void kern_scalar_fma_tile(const struct kern_fma_tile *op)
+static void fma_tile(const struct kern_fma_tile *op)
 {
     size_t n_lanes = op->narrow ? KERN_NARROW : KERN_PANEL;
     for (size_t r = 0; r < op->n_rows; r++) {
@@ -20,7 +20,7 @@ void kern_scalar_fma_tile(const struct kern_fma_tile *op)
     }
 }
 
-void kern_scalar_panel_pack(const float *x, size_t x_stride, size_t n_lanes, size_t n_k, float *out)
+static void panel_pack(const float *x, size_t x_stride, size_t n_lanes, size_t n_k, float *out)
 {
     for (size_t k = 0; k < n_k; k++) {
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
@@ -28,7 +28,7 @@ void kern_scalar_panel_pack(const float *x, size_t x_stride, size_t n_lanes, siz
     }
 }
 
-void kern_scalar_panel_unpack(const struct kern_panel_unpack *op)
+static void panel_unpack(const struct kern_panel_unpack *op)
 {
     for (size_t lane = 0; lane < op->n_lanes; lane++) {
         float *y = op->y + lane * op->y_stride;
@@ -43,7 +43,7 @@ void kern_scalar_panel_unpack(const struct kern_panel_unpack *op)
     }
 }
 
-void kern_scalar_panel_scale(float *acc, size_t n_rows, const float *factor)
+static void panel_scale(float *acc, size_t n_rows, const float *factor)
 {
     for (size_t r = 0; r < n_rows; r++) {
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
@@ -51,11 +51,11 @@ void kern_scalar_panel_scale(float *acc, size_t n_rows, const float *factor)
     }
 }
 
-const struct kern_table kern_table_scalar = {
-    .fma_tile = kern_scalar_fma_tile,
-    .panel_pack = kern_scalar_panel_pack,
-    .panel_unpack = kern_scalar_panel_unpack,
-    .panel_scale = kern_scalar_panel_scale,
+const struct kern_kernels kern_kernels_scalar = {
+    .fma_tile = fma_tile,
+    .panel_pack = panel_pack,
+    .panel_unpack = panel_unpack,
+    .panel_scale = panel_scale,
     .bf16_pack_row = kern_scalar_bf16_pack_row,
     .bf16_pack_panel = kern_scalar_bf16_pack_panel,
     .bf16_pack_lanes = kern_scalar_bf16_pack_lanes,

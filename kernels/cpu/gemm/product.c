@@ -21,14 +21,14 @@ static void choose_bf16(struct kern_product *out, const struct kern_amx_products
     };
 }
 
-void kern_product_choose(struct kern_product *out, const struct kern_table *table,
+void kern_product_choose(struct kern_product *out, const struct kern_kernels *kernels,
                          const struct kern_cpu_options *options, const char **remark)
 {
     bool fast = options->precision == KERN_PRECISION_FAST;
     *remark = "";
     *out = (struct kern_product){
         .kind = KERN_PRODUCTS_FLOAT32,
-        .multiply = table->fma_tile,
+        .multiply = kernels->fma_tile,
         .slab_k = SLAB_FLOAT32,
         .row_grain = 1,
     };
@@ -42,7 +42,7 @@ void kern_product_choose(struct kern_product *out, const struct kern_table *tabl
     }
     enum kern_amx_state state = KERN_AMX_ABSENT;
     if (options->amx == KERN_AMX_HARDWARE && options->isa_cap >= KERN_ISA_AVX512)
-        state = kern_amx_try(table);
+        state = kern_amx_try(kernels);
     if (state == KERN_AMX_WORKS)
         choose_bf16(out, &kern_amx_hardware, fast);
     else if (state == KERN_AMX_REFUSED)

@@ -18,7 +18,7 @@
 #define KERNELS_CPU_GEMM_PRODUCT_H
 
 #include "kernels/cpu/cpu.h"
-#include "kernels/cpu/table.h"
+#include "kernels/cpu/kernels.h"
 
 struct kern_product {
     enum kern_products kind;
@@ -31,11 +31,11 @@ struct kern_product {
 };
 
 /**
- * The product that `options` ask for, as far as this processor, the system and the instructions
- * themselves (they are tried first) allow. remark: out, one line that says what was asked for in
- * vain, or "".
+ * Choose the product that `options` ask for, if the processor has the instructions, the system
+ * allows them, and a trial product is right. remark: out, one line about an option that could not
+ * be followed, or "".
  */
-void kern_product_choose(struct kern_product *out, const struct kern_table *table,
+void kern_product_choose(struct kern_product *out, const struct kern_kernels *kernels,
                          const struct kern_cpu_options *options, const char **remark);
 
 /** Floats that a row of a weight tile with n_k columns takes. */

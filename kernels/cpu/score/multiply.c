@@ -14,21 +14,20 @@ size_t kern_walk_thread_floats(const struct kern_walk *walk)
     size_t most = 0;
     for (size_t h = walk->first_live; h < walk->op->n_heads; h++) {
         /* A tile of weights, and the sums that target_logit() needs. */
-        size_t n_floats = walk->heads[h].plan.tile_floats + KERN_PANEL;
-        most = most > n_floats ? most : n_floats;
+        most = base_max(most, walk->heads[h].plan.tile_floats + KERN_PANEL);
     }
     return most;
 }
 
 /** acc * scale + bias of a panel, as linear does it. bias: n_rows floats, or NULL. */
-static void finish_logits(const struct kern_table *table, float *logits, size_t n_rows, float scale,
-                          const float *bias)
+static void finish_logits(const struct kern_kernels *kernels, float *logits, size_t n_rows,
+                          float scale, const float *bias)
 {
     if (scale != 1.0f) {
         _Alignas(64) float factor[KERN_PANEL];
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
             factor[lane] = scale;
-        table->panel_scale(logits, n_rows, factor);
+        kernels->panel_scale(logits, n_rows, factor);
     }
     for (size_t r = 0; bias && r < n_rows; r++) {
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
@@ -36,7 +35,7 @@ static void finish_logits(const struct kern_table *table, float *logits, size_t 
     }
 }
 
-/** Of one head; what its products' ends need. */
+/** What finishing the products of one head needs. */
 struct head_product {
     const struct kern_walk *walk;
     size_t head;
@@ -47,7 +46,7 @@ static void finish_panel(void *context, size_t panel, size_t row, size_t n_rows,
     (void)panel;
     const struct head_product *p = context;
     const float *bias = p->walk->heads[p->head].bias;
-    finish_logits(&p->walk->cpu->table, acc, n_rows, p->walk->op->heads[p->head].matrix->scale,
+    finish_logits(&p->walk->cpu->kernels, acc, n_rows, p->walk->op->heads[p->head].matrix->scale,
                   bias ? bias + row : NULL);
 }
 
@@ -134,8 +133,8 @@ static enum status multiply_own(struct kern_walk *walk)
 }
 
 /**
- * The targets' logits come from chains of their own and are compared with those of the tile
- * for ranks: a foreign product may differ in the last bits, so put the same number there.
+ * For ranks the targets' logits are compared with those of the tile. The targets' come from our
+ * own chains and a foreign product may differ in the last bits, so put the same number there.
  */
 static void restore_targets(const struct kern_walk *walk, size_t h)
 {

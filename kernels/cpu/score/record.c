@@ -1,23 +1,23 @@
 /*
  * Recording rows of log-probabilities in 16 bits. A row's scale and floor follow from its
- * largest and smallest logit and its sum, so all its logits are needed before the first code:
- * a slab of hidden rows meets the whole vocabulary, then each group of them is reduced and
- * encoded.
+ * largest and smallest logit and its sum, so all its logits are needed before the first code.
+ * A slab of hidden rows is multiplied with the whole vocabulary. Then each group of rows is
+ * reduced and encoded.
  */
 #include "kernels/cpu/score/walk.h"
 #include "kernels/numerics/record_scale.h"
 
 enum {
     SLAB_FLOATS = 16 << 20, /* 64 MiB of logits, if that holds one panel of rows */
-    SLAB_ROWS = 2048,       /* more gain nothing */
+    SLAB_ROWS = 2048,       /* more would not be faster */
     GROUPS = KERN_PANEL / KERN_LANES
 };
 
 size_t kern_cpu_record_rows(struct kern_backend *b, const struct kern_weight *matrix)
 {
     (void)b;
-    size_t n_panels = SLAB_FLOATS / KERN_PANEL / matrix->n_rows;
-    return base_min((n_panels ? n_panels : 1) * KERN_PANEL, SLAB_ROWS);
+    size_t n_panels = base_max(SLAB_FLOATS / KERN_PANEL / matrix->n_rows, 1);
+    return base_min(n_panels * KERN_PANEL, SLAB_ROWS);
 }
 
 static struct kern_walk_limits choose_limits(const struct kern_record *op)
@@ -62,7 +62,7 @@ static void encode_group(void *context, size_t index, unsigned thread)
     const struct recording *r = context;
     const struct kern_walk *walk = &r->walk;
     uint64_t begun = kern_clock_now();
-    const struct kern_ops *ops = &walk->cpu->table.ops;
+    const struct kern_ops *ops = &walk->cpu->kernels.ops;
     struct kern_logit_tile tile = {
         .logits = kern_walk_logits(walk, 0, index / GROUPS) + index % GROUPS * KERN_LANES,
         .stride = walk->row_stride,
@@ -93,7 +93,7 @@ static enum status record_slab(struct recording *r, size_t first_row, size_t n_r
     if (status == STATUS_OK)
         status = kern_walk_multiply(&r->walk);
     if (status == STATUS_OK)
-        status = kern_cpu_run(r->walk.cpu, (n_rows + KERN_LANES - 1) / KERN_LANES, encode_group, r);
+        status = kern_cpu_run(r->walk.cpu, base_div_up(n_rows, KERN_LANES), encode_group, r);
     return status;
 }
 

@@ -21,15 +21,13 @@ static struct kern_walk_limits choose_limits(const struct kern_score *op)
     size_t n_vocab = op->heads[n_recorded].matrix->n_rows;
     size_t n_rows = base_min(op->n_rows, CHUNK_ROWS);
     size_t lanes = kern_panel_count(n_rows) * KERN_PANEL;
-    size_t rows = LOGITS_FLOATS / lanes / (op->n_heads - n_recorded);
-    if (rows < MIN_TILE_ROWS)
-        rows = MIN_TILE_ROWS;
+    size_t rows = base_max(LOGITS_FLOATS / lanes / (op->n_heads - n_recorded), MIN_TILE_ROWS);
     rows = base_min(rows, n_vocab + KERN_SCORE_BLOCK - 1);
     return (struct kern_walk_limits){.n_rows = n_rows,
                                      .tile_rows = rows / KERN_SCORE_BLOCK * KERN_SCORE_BLOCK};
 }
 
-/** A group of hidden rows in the tile at hand. */
+/** A group of hidden rows in the current tile. */
 struct group {
     const struct kern_walk *walk;
     size_t index;
@@ -50,7 +48,7 @@ static void group_open(struct group *g, const struct kern_walk *walk, size_t ind
                         base_min(walk->chunk.n_rows - row, KERN_LANES));
 }
 
-/** A score block of a head: n_rows vocabulary rows from `row` of the tile at hand. */
+/** A score block of a head: n_rows vocabulary rows from `row` of the current tile. */
 static struct kern_logit_tile block_of(struct group *g, size_t h, size_t row)
 {
     const struct kern_walk *walk = g->walk;
@@ -68,7 +66,7 @@ static struct kern_logit_tile block_of(struct group *g, size_t h, size_t row)
                                .stride = KERN_LANES,
                                .n_rows = block.n_rows,
                                .first_row = walk->vocab_row + row};
-    walk->cpu->table.ops.decode_codes(&g->recorded, &out);
+    walk->cpu->kernels.ops.decode_codes(&g->recorded, &out);
     block.logits = g->decoded;
     block.stride = KERN_LANES;
     return block;
@@ -79,7 +77,7 @@ static void fold_ranks(const struct group *g, size_t h, const struct kern_logit_
     const struct kern_score_chunk *chunk = &g->walk->chunk;
     size_t end = chunk->slot_begin[g->index + 1];
     for (size_t slot = chunk->slot_begin[g->index]; slot < end; slot++)
-        g->walk->cpu->table.ops.score_rank(&chunk->ranks[h * chunk->n_slots + slot], block);
+        g->walk->cpu->kernels.ops.score_rank(&chunk->ranks[h * chunk->n_slots + slot], block);
 }
 
 /** Fold one block of all heads into their sums, pairs, lists and ranks. */
@@ -87,7 +85,7 @@ static void fold_block(struct group *g, size_t row)
 {
     const struct kern_score *op = g->walk->op;
     const struct kern_score_chunk *chunk = &g->walk->chunk;
-    const struct kern_ops *ops = &g->walk->cpu->table.ops;
+    const struct kern_ops *ops = &g->walk->cpu->kernels.ops;
     struct kern_logit_tile base, other;
     struct kern_block_exps base_exps, other_exps;
     struct kern_pair_block pair = {
@@ -136,8 +134,8 @@ static void fold_js(void *context, size_t index, unsigned thread)
         struct kern_logit_tile base = block_of(&g, 0, row);
         for (size_t h = 1; h < walk->op->n_heads; h++) {
             struct kern_logit_tile other = block_of(&g, h, row);
-            walk->cpu->table.ops.score_js(&walk->chunk.js[h * walk->chunk.n_groups + index], &base,
-                                          &other);
+            walk->cpu->kernels.ops.score_js(&walk->chunk.js[h * walk->chunk.n_groups + index],
+                                            &base, &other);
         }
     }
     kern_clock_count(walk->cpu->base.clock, KERN_PHASE_FOLD, kern_clock_now() - begun);

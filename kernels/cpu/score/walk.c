@@ -14,7 +14,7 @@ struct arena {
 static float *take(struct arena *arena, size_t n)
 {
     float *taken = arena->base ? arena->base + arena->used : NULL;
-    arena->used += (n + 15) / 16 * 16;
+    arena->used += base_round_up(n, 16);
     return taken;
 }
 
@@ -30,8 +30,7 @@ static void walk_divide(struct kern_walk *walk, struct arena *arena)
         head->packed = take(arena, walk->n_panels * kern_panel_floats(walk->cpu, matrix->n_cols));
         head->logits = take(arena, lanes * walk->tile_rows);
         head->bias = op->heads[h].bias ? take(arena, matrix->n_rows) : NULL;
-        size_t panel_floats = kern_blas_panel_floats(matrix);
-        blas_floats = panel_floats > blas_floats ? panel_floats : blas_floats;
+        blas_floats = base_max(blas_floats, kern_blas_panel_floats(matrix));
     }
     walk->thread_floats = kern_walk_thread_floats(walk);
     walk->per_thread = take(arena, walk->thread_floats * base_pool_n_threads(walk->cpu->pool));

@@ -10,7 +10,7 @@ struct kern_walk_head {
     struct kern_gemm_plan plan;
     float *packed; /* the chunk's hidden rows, as panels */
     float *bias;   /* [V] decoded, or NULL */
-    float *logits; /* of the tile at hand; see kern_walk_logits() */
+    float *logits; /* of the current tile; see kern_walk_logits() */
 };
 
 struct kern_walk {
@@ -26,7 +26,7 @@ struct kern_walk {
     float *per_thread;
     size_t thread_floats;
     float *blas_panel;              /* decoded weights for cpu->sgemm, or NULL */
-    size_t vocab_row, n_vocab_rows; /* the tile at hand */
+    size_t vocab_row, n_vocab_rows; /* the current tile */
 };
 
 /** Where the logits of a panel under a head begin: lanes side by side, then row_stride. */
@@ -63,7 +63,7 @@ size_t kern_walk_thread_floats(const struct kern_walk *walk);
 /** Enter the targets' logits and tokens into the chunk's ranks. Fails: STATUS_CANCELLED. */
 enum status kern_walk_targets(struct kern_walk *walk);
 
-/** Compute the logits of the tile at hand, all heads. Fails: STATUS_CANCELLED. */
+/** Compute the logits of the current tile, all heads. Fails: STATUS_CANCELLED. */
 enum status kern_walk_multiply(struct kern_walk *walk);
 
 #endif

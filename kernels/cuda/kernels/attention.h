@@ -1,12 +1,12 @@
 /**
  * Causal attention in flash style. A block of threads takes KERN_ATTENTION_QUERIES queries of one
- * span under one head and walks their keys KERN_KEY_BLOCK at a time: scores, online softmax,
+ * range under one head and walks their keys KERN_KEY_BLOCK at a time: scores, online softmax,
  * values. Scores never leave the chip.
  *
  * Per token and layer it must do 4 d H operations for each key that a query sees, in float32
  * without tensor cores; it must read q and write out once (8 d H bytes per token) and read the
- * keys and values of the span once per KERN_ATTENTION_QUERIES queries and head (from L2: all
- * blocks of a span read the same ones). At 512 tokens of context it is bound by arithmetic.
+ * keys and values of the range once per KERN_ATTENTION_QUERIES queries and head (from L2: all
+ * blocks of a range read the same ones). At 512 tokens of context it is bound by arithmetic.
  *
  * Every output is the CPU's chain (kernels/cpu/attention/attention.c, softmax.c): scores along d,
  * the sum along the keys of a block, values along the keys. So the bits are the CPU's. As there, a

@@ -10,9 +10,9 @@
 #include "kernels/backend.h"
 #include "kernels/cuda/kernels/thread.h"
 
-/** Queries first .. of a span. */
+/** Queries first .. of a range. */
 struct kern_attention_task {
-    uint32_t span, first;
+    uint32_t range, first;
 };
 
 struct kern_attention_args {
@@ -21,14 +21,14 @@ struct kern_attention_args {
     size_t n_heads, n_kv_heads, head_size;
     float scale;
     size_t sliding_window;
-    const struct kern_span *spans;
+    const struct kern_query_range *ranges;
     const struct kern_attention_task *tasks; /* a block for each, and for each head: fastest */
 };
 
 /** A block's queries, their head, and the keys that any of them sees. */
 struct kern_attention_view {
     const struct kern_attention_args *a;
-    struct kern_span span;
+    struct kern_query_range range;
     size_t first, n_queries, head, kv_head, key_begin, key_end;
 };
 
@@ -42,7 +42,7 @@ KERN_INLINE size_t kern_attention_window_begin(const struct kern_attention_view 
 /** Index of the own key of the block's i-th query. */
 KERN_INLINE size_t kern_attention_key(const struct kern_attention_view *b, size_t i)
 {
-    return b->span.n_parent + b->span.q_offset + b->first + i;
+    return b->range.n_parent + b->range.q_offset + b->first + i;
 }
 
 KERN_INLINE bool kern_attention_sees(const struct kern_attention_view *b, size_t i, size_t key)
@@ -55,14 +55,14 @@ KERN_INLINE bool kern_attention_sees(const struct kern_attention_view *b, size_t
 KERN_INLINE size_t kern_attention_offset(const struct kern_attention_view *b, size_t key)
 {
     const struct kern_attention_args *a = b->a;
-    size_t row = key < b->span.n_parent ? b->span.parent_kv_row + key
-                                        : b->span.kv_row + key - b->span.n_parent;
+    size_t row = key < b->range.n_parent ? b->range.parent_kv_row + key
+                                         : b->range.kv_row + key - b->range.n_parent;
     return (row * a->n_kv_heads + b->kv_head) * a->head_size;
 }
 
 KERN_INLINE size_t kern_attention_query_offset(const struct kern_attention_view *b, size_t i)
 {
-    return ((b->span.q_row + b->first + i) * b->a->n_heads + b->head) * b->a->head_size;
+    return ((b->range.q_row + b->first + i) * b->a->n_heads + b->head) * b->a->head_size;
 }
 
 /**
@@ -77,11 +77,11 @@ KERN_INLINE struct kern_attention_view kern_attention_view_of(const struct kern_
     struct kern_attention_task task = a->tasks[block / a->n_heads];
     struct kern_attention_view b;
     b.a = a;
-    b.span = a->spans[task.span];
+    b.range = a->ranges[task.range];
     b.first = task.first;
     b.head = block % a->n_heads;
     b.kv_head = b.head / (a->n_heads / a->n_kv_heads);
-    size_t left = b.span.n_q - b.first;
+    size_t left = b.range.n_q - b.first;
     b.n_queries = left < n_queries ? left : n_queries;
     size_t begin = kern_attention_window_begin(&b, kern_attention_key(&b, 0));
     b.key_begin = begin / n_keys * n_keys;

@@ -1,5 +1,5 @@
 /**
- * Causal attention on tensor cores, in flash style. A warp takes KERN_MMA_ROWS queries of one span
+ * Causal attention on tensor cores, in flash style. A warp takes KERN_MMA_ROWS queries of one range
  * under one head, a block KERN_FLASH_WARPS times as many. They walk their keys 64 (32 for heads
  * above 128) at a time: scores, online softmax, values. Scores never leave the registers.
  *

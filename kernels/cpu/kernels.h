@@ -1,19 +1,19 @@
 /**
- * The table of CPU kernels: one function pointer per inner loop.
+ * The kernel set of the CPU: one function pointer per inner loop.
  *
- * Every row has a scalar version, the reference. The folders avx2/ and avx512/ each export one
- * table with rows of their own; kern_table_build() lays them over the scalar ones. All versions
- * of a row give the same bits (but for the sign and payload of a NaN), so which of them runs
- * can never change a result.
+ * Every kernel has a scalar version, the reference. The folders avx2/ and avx512/ each export a
+ * set with kernels of their own; kern_kernels_build() lays them over the scalar ones. All versions
+ * of a kernel give the same bits (but for the sign and payload of a NaN), so the choice never
+ * changes a result.
  *
  * Panels. Products hold tokens side by side: a "panel array" is [n][KERN_PANEL] floats, aligned
  * to 64 bytes, where lane l of every row belongs to the same token. Kernels work on all lanes of
  * a row at once and never mix lanes, so no order of summation depends on a vector's width.
- * Lanes without a token hold zeros or rubbish and are ignored. The vertical kernels of lanes.h
+ * Lanes without a token are ignored; their contents are undefined. The vertical kernels of lanes.h
  * take a panel as KERN_PANEL / KERN_LANES groups of columns.
  */
-#ifndef KERNELS_CPU_TABLE_H
-#define KERNELS_CPU_TABLE_H
+#ifndef KERNELS_CPU_KERNELS_H
+#define KERNELS_CPU_KERNELS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,26 +82,28 @@ typedef void kern_bf16_pack_panel_fn(const struct kern_bf16_panel *op);
 /** The same of a panel array x [n_k]: its lanes are the tokens. */
 typedef void kern_bf16_pack_lanes_fn(const float *x, size_t n_k, unsigned n_parts, uint16_t *out);
 
-/** The rows. NULL in an ISA's own table: that ISA has no version of it. */
-struct kern_table {
+/** The list of the product kernels above: X(name) for each. */
+/* clang-format off */
+#define KERN_PRODUCT_KERNELS(X)                                                                    \
+    X(fma_tile) X(panel_pack) X(panel_unpack) X(panel_scale) X(bf16_pack_row) X(bf16_pack_panel)   \
+    X(bf16_pack_lanes)
+/* clang-format on */
+
+#define KERN_PRODUCT_MEMBER(name) kern_##name##_fn *name;
+/** The kernels. NULL in an ISA's own set: that ISA has no version of it. */
+struct kern_kernels {
     kern_decode_fn *decode[GGUF_TYPE_LIMIT]; /* by type; NULL: the type cannot be decoded */
-    kern_fma_tile_fn *fma_tile;
-    kern_panel_pack_fn *panel_pack;
-    kern_panel_unpack_fn *panel_unpack;
-    kern_panel_scale_fn *panel_scale;
-    kern_bf16_pack_row_fn *bf16_pack_row;
-    kern_bf16_pack_panel_fn *bf16_pack_panel;
-    kern_bf16_pack_lanes_fn *bf16_pack_lanes;
+    KERN_PRODUCT_KERNELS(KERN_PRODUCT_MEMBER)
     struct kern_ops ops; /* what is not a product; taken whole from the highest ISA */
 };
 
-/** The rows of each ISA's own (not `ops`). */
-extern const struct kern_table kern_table_scalar, kern_table_avx2, kern_table_avx512;
+/** Each ISA's own kernels (without `ops`). */
+extern const struct kern_kernels kern_kernels_scalar, kern_kernels_avx2, kern_kernels_avx512;
 
 /**
- * Fill `out` with the best rows of min(cap, kern_isa_detect()); returns that ISA.
+ * Fill `out` with the best kernels of min(cap, kern_isa_detect()); returns that ISA.
  * The result is constant from then on.
  */
-enum kern_isa kern_table_build(struct kern_table *out, enum kern_isa cap);
+enum kern_isa kern_kernels_build(struct kern_kernels *out, enum kern_isa cap);
 
 #endif

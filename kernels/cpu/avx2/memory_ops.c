@@ -1,10 +1,41 @@
-/* Recorded rows to and from lanes with AVX2, 8 rows and 8 tokens at a time; code_lanes.h. */
+/* The most likely tokens, and recorded rows to and from lanes, with AVX2. */
+#include "kernels/cpu/avx2/memory_ops.h"
+
 #include <immintrin.h>
 
-#include "kernels/cpu/avx2/ops_avx2.h"
+#include "base/arithmetic.h"
 #include "kernels/numerics/ops_scalar.h"
 
-enum { SQUARE = 8 };
+/* Whether some lane has a logit beyond the least of its list, in n rows. */
+static bool beats_last(const struct kern_top_lanes *state, const float *logits, size_t stride,
+                       size_t n)
+{
+    __m256 last[2] = {_mm256_loadu_ps(state->logit[KERN_TOP_MAX - 1]),
+                      _mm256_loadu_ps(state->logit[KERN_TOP_MAX - 1] + 8)};
+    __m256 max[2] = {last[0], last[1]};
+    for (size_t i = 0; i < n; i++) { /* max keeps its second operand where the first is NaN */
+        max[0] = _mm256_max_ps(_mm256_loadu_ps(logits + i * stride), max[0]);
+        max[1] = _mm256_max_ps(_mm256_loadu_ps(logits + i * stride + 8), max[1]);
+    }
+    __m256 more = _mm256_or_ps(_mm256_cmp_ps(max[0], last[0], _CMP_GT_OQ),
+                               _mm256_cmp_ps(max[1], last[1], _CMP_GT_OQ));
+    return _mm256_movemask_ps(more) != 0;
+}
+
+/* Blocks that change nothing are passed over: soon nearly all of them. */
+void kern_avx2_score_top(struct kern_top_lanes *state, const struct kern_logit_tile *tile)
+{
+    for (size_t row = 0; row < tile->n_rows; row += KERN_SCORE_BLOCK) {
+        struct kern_logit_tile block = {.logits = tile->logits + row * tile->stride,
+                                        .stride = tile->stride,
+                                        .n_rows = base_min(tile->n_rows - row, KERN_SCORE_BLOCK),
+                                        .first_row = tile->first_row + (int32_t)row};
+        if (beats_last(state, block.logits, block.stride, block.n_rows))
+            kern_scalar_score_top(state, &block);
+    }
+}
+
+enum { SQUARE = 8 }; /* rows and tokens at a time */
 
 /* r[i][j] to r[j][i], 16-bit numbers. */
 static inline void transpose(__m128i r[SQUARE])

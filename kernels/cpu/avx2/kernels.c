@@ -1,0 +1,14 @@
+/* The kernels that have an AVX2 version. This folder alone is compiled with -mavx2 -mfma -mf16c. */
+#include "kernels/cpu/kernels.h"
+
+#include "kernels/cpu/avx2/decode.h"
+#include "kernels/cpu/avx2/gemm.h"
+
+#define ENTRY(TYPE, name) [GGUF_TYPE_##TYPE] = kern_avx2_decode_##name,
+const struct kern_kernels kern_kernels_avx2 = {
+    .decode = {KERN_AVX2_DECODERS(ENTRY)},
+    .fma_tile = kern_avx2_fma_tile,
+    .panel_pack = kern_avx2_panel_pack,
+    .panel_unpack = kern_avx2_panel_unpack,
+    .panel_scale = kern_avx2_panel_scale,
+};

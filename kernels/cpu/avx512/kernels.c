@@ -1,0 +1,12 @@
+/* The kernels that have an AVX-512 version. This folder alone is compiled with -mavx512*. */
+#include "kernels/cpu/avx512/decode.h"
+#include "kernels/cpu/avx512/gemm.h"
+
+#define ENTRY(TYPE, name) [GGUF_TYPE_##TYPE] = kern_avx512_decode_##name,
+const struct kern_kernels kern_kernels_avx512 = {
+    .decode = {KERN_AVX512_DECODERS(ENTRY)},
+    .fma_tile = kern_avx512_fma_tile,
+    .bf16_pack_row = kern_avx512_bf16_pack_row,
+    .bf16_pack_panel = kern_avx512_bf16_pack_panel,
+    .bf16_pack_lanes = kern_avx512_bf16_pack_lanes,
+};

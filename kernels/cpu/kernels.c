@@ -1,0 +1,40 @@
+#include "kernels/cpu/kernels.h"
+
+static const struct kern_kernels *const sets[KERN_ISA_COUNT] = {
+    [KERN_ISA_SCALAR] = &kern_kernels_scalar,
+    [KERN_ISA_AVX2] = &kern_kernels_avx2,
+    [KERN_ISA_AVX512] = &kern_kernels_avx512,
+};
+
+/* `ops` comes whole: every ISA has all of it. */
+static const struct kern_ops *const ops[KERN_ISA_COUNT] = {
+    [KERN_ISA_SCALAR] = &kern_ops_scalar,
+    [KERN_ISA_AVX2] = &kern_ops_avx2,
+    [KERN_ISA_AVX512] = &kern_ops_avx512,
+};
+
+/** Replace the kernels of `out` that `over` has a version of. */
+static void overlay(struct kern_kernels *out, const struct kern_kernels *over)
+{
+    for (size_t type = 0; type < GGUF_TYPE_LIMIT; type++) {
+        if (over->decode[type])
+            out->decode[type] = over->decode[type];
+    }
+#define OVERLAY(name) out->name = over->name ? over->name : out->name;
+    KERN_PRODUCT_KERNELS(OVERLAY)
+}
+
+enum kern_isa kern_kernels_build(struct kern_kernels *out, enum kern_isa cap)
+{
+    enum kern_isa top = kern_isa_detect();
+    if (cap < top)
+        top = cap;
+    *out = kern_kernels_scalar;
+    out->ops = *ops[top];
+    const struct kern_quant *quant;
+    for (size_t i = 0; (quant = kern_quant_at(i)); i++)
+        out->decode[quant->type] = quant->decode;
+    for (int isa = KERN_ISA_SCALAR + 1; isa <= (int)top; isa++)
+        overlay(out, sets[isa]);
+    return top;
+}

@@ -1,0 +1,20 @@
+/** All bodies of this folder, and the kernels of kernels/numerics/ops.h that they are. */
+#ifndef KERNELS_CPU_SIMD_BODIES_H
+#define KERNELS_CPU_SIMD_BODIES_H
+
+#include "kernels/cpu/avx2/memory_ops.h"
+#include "kernels/cpu/simd/lane_ops.h"
+#include "kernels/cpu/simd/pair_ops.h"
+#include "kernels/cpu/simd/row_ops.h"
+
+/** The members of a struct kern_ops. */
+/* clang-format off */
+#define SIMD_OPS                                                                                   \
+    .rmsnorm = rmsnorm, .rope_adjacent = rope_adjacent, .rope_halves = rope_halves,                \
+    .silu_mul = silu_mul, .add_scaled = add_scaled, .softmax_block = softmax_block,                \
+    .score_update = score_update, .score_rank = score_rank, .score_pair = score_pair,              \
+    .score_js = score_js, .score_top = kern_avx2_score_top,                                        \
+    .decode_codes = kern_avx2_decode_codes, .encode_codes = kern_avx2_encode_codes
+/* clang-format on */
+
+#endif
