@@ -158,35 +158,20 @@ static struct kern_description cuda_describe(const struct kern_backend *b)
     };
 }
 
-static const struct kern_backend_ops cuda_ops = {
-    .name = "cuda",
-    .close = cuda_close,
-    .alloc = cuda_alloc,
-    .free = cuda_free,
-    .upload = cuda_upload,
-    .download = cuda_download,
-    .preload = kern_cuda_preload,
-    .preload_heads = kern_cuda_preload_heads,
-    .embed = kern_cuda_embed,
-    .rmsnorm = kern_cuda_rmsnorm,
-    .linear = kern_cuda_linear,
-    .rope = kern_cuda_rope,
-    .attention = kern_cuda_attention,
-    .silu_mul = kern_cuda_silu_mul,
-    .top_experts = kern_cuda_top_experts,
-    .gather = kern_cuda_gather,
-    .scatter_add = kern_cuda_scatter_add,
-    .score = kern_cuda_score,
-    .record = kern_cuda_record,
-    .describe = cuda_describe,
-    .linear_bytes = kern_cuda_linear_bytes,
-    .score_bytes = kern_cuda_score_bytes,
-    .record_bytes = kern_cuda_record_bytes,
-    .record_rows = kern_cuda_record_rows,
-    .begin_phase = kern_cuda_begin_phase,
-    .end_phase = kern_cuda_end_phase,
-    .collect_times = kern_cuda_collect_times,
-};
+#define ENTRY(name) .name = kern_cuda_##name,
+static const struct kern_backend_ops cuda_ops = {.name = "cuda",
+                                                 .close = cuda_close,
+                                                 .alloc = cuda_alloc,
+                                                 .free = cuda_free,
+                                                 .upload = cuda_upload,
+                                                 .download = cuda_download,
+                                                 .preload = kern_cuda_preload,
+                                                 .preload_heads = kern_cuda_preload_heads,
+                                                 .describe = cuda_describe,
+                                                 .begin_phase = kern_cuda_begin_phase,
+                                                 .end_phase = kern_cuda_end_phase,
+                                                 .collect_times = kern_cuda_collect_times,
+                                                 KERN_BACKEND_OPERATIONS(ENTRY)};
 
 /** Fill in what the caller left to us. */
 static enum status choose(struct kern_cuda *cuda, struct status_why *why)

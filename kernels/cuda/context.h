@@ -121,34 +121,7 @@ enum status kern_cuda_preload(struct kern_backend *b, const struct kern_weight *
                               struct status_why *why);
 enum status kern_cuda_preload_heads(struct kern_backend *b, const struct kern_head *heads,
                                     size_t n_heads, struct status_why *why);
-enum status kern_cuda_embed(struct kern_backend *b, const struct kern_weight *matrix,
-                            const int32_t *tokens, size_t n_tokens, float *x,
-                            struct status_why *why);
-enum status kern_cuda_rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,
-                              const float *x, size_t n_tokens, float *y, struct status_why *why);
-enum status kern_cuda_linear(struct kern_backend *b, const struct kern_linear *op,
-                             struct status_why *why);
-enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
-                           struct status_why *why);
-enum status kern_cuda_attention(struct kern_backend *b, const struct kern_attention *op,
-                                struct status_why *why);
-enum status kern_cuda_silu_mul(struct kern_backend *b, float *gate, const float *up, size_t n,
-                               struct status_why *why);
-enum status kern_cuda_top_experts(struct kern_backend *b, const float *logits, size_t n_tokens,
-                                  size_t n_experts, size_t n_used, int32_t *experts, float *shares,
-                                  struct status_why *why);
-enum status kern_cuda_gather(struct kern_backend *b, const float *x, size_t width,
-                             const uint32_t *rows, size_t n_rows, float *y, struct status_why *why);
-enum status kern_cuda_scatter_add(struct kern_backend *b, const float *x, size_t width,
-                                  const uint32_t *rows, const float *shares, size_t n_rows,
-                                  float *y, struct status_why *why);
-enum status kern_cuda_score(struct kern_backend *b, const struct kern_score *op,
-                            struct status_why *why);
-enum status kern_cuda_record(struct kern_backend *b, const struct kern_record *op,
-                             struct status_why *why);
-size_t kern_cuda_linear_bytes(struct kern_backend *b, const struct kern_linear *op);
-size_t kern_cuda_score_bytes(struct kern_backend *b, const struct kern_score *op);
-size_t kern_cuda_record_bytes(struct kern_backend *b, const struct kern_record *op);
-size_t kern_cuda_record_rows(struct kern_backend *b, const struct kern_weight *matrix);
+#define KERN_CUDA_DECLARE(name) kern_##name##_fn kern_cuda_##name;
+KERN_BACKEND_OPERATIONS(KERN_CUDA_DECLARE)
 
 #endif
