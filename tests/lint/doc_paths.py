@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Paths that documents and comments name must exist.
+
+usage: doc_paths.py SOURCE_DIR
+
+What is read: *.md, and the comments of C, C headers, CUDA files and CMake's files. A name is
+    folder/...       that begins with a folder of the tree: from the root, from the folder of the
+                     file that names it, or from one above that; .c may be left out
+    any/file.c       any other name that ends as sources do: the end of some path
+    `any/`           in a document, between backticks: the same
+    [text](path)     in a document: from the document's folder
+{a,b} stands for each of them; *, <name> and NAME for anything, but something must be there.
+"""
+import fnmatch
+import functools
+import os
+import pathlib
+import re
+import sys
+
+FOLDERS = ("base", "gguf", "kernels", "model", "eval", "cli", "tests", "bench", "cmake", "data",
+           "docs", "scripts")
+SOURCES = (".c", ".h", ".cu", ".py", ".sh", ".cmake")
+# What is named, and is not of this tree: of exllamav3, lm-evaluation-harness, Bochs, the tests'
+# library, an installed program.
+ELSEWHERE = {"model_diff.py", "qbench.py", "model_comparator.py", "cpu/icache.h", "cmocka.h",
+             "lib/assay/"}
+PART = r"(?:[\w.*-]|<\w+>|\{[\w,.]+\})+"
+NAME = re.compile(rf"(?<![\w./<>*{{}}$~-])(?:(?:{PART}/)+(?:{PART})?|{PART}\.\w+)")
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+C_COMMENT = r'"(?:\\.|[^"\\\n])*"|(?P<comment>/\*.*?\*/|//[^\n]*)'
+CMAKE_COMMENT = r'"(?:\\.|[^"\\])*"|(?P<comment>#[^\n]*)'
+
+
+def read(path):
+    """A document; of another file its comments, with all that is between them blank."""
+    text = path.read_text()
+    if path.suffix == ".md":
+        return text
+    kept, end = [], 0
+    pattern = C_COMMENT if path.suffix in (".c", ".h", ".cu") else CMAKE_COMMENT
+    for match in re.finditer(pattern, text, re.S):
+        if match["comment"]:
+            kept += [re.sub(r"[^\n]", " ", text[end:match.start()]), match["comment"]]
+            end = match.end()
+    return "".join(kept)
+
+
+def expand(name):
+    braces = re.search(r"\{([^}]*)\}", name)
+    if not braces:
+        return [re.sub(r"<\w+>|NAME", "*", name)]
+    return [whole for word in braces[1].split(",")
+            for whole in expand(name[:braces.start()] + word + name[braces.end():])]
+
+
+def names_in(line, folder, is_document):
+    """(name, folders that it may begin in; "*": any) of all that is to be there."""
+    above = (folder, *folder.parents)
+    for match in LINK.finditer(line) if is_document else []:
+        if "://" not in match[1]:
+            yield match[1], above[:1]
+    for match in NAME.finditer(line):
+        name = match[0].rstrip(".")
+        quoted = line[:match.start()].endswith("`") and line[match.end():].startswith("`")
+        if name.startswith(tuple(folder + "/" for folder in FOLDERS)):
+            yield name, above
+        elif name.endswith(SOURCES) or (is_document and quoted and re.search("^(?!build/).*/$", name)):
+            yield name, ("*",)
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    root = pathlib.Path(sys.argv[1])
+    tree = [path for path in root.iterdir() if path.is_file() or path.name in FOLDERS]
+    tree += [path for folder in FOLDERS for path in (root / folder).rglob("*")]
+    tree = ["/" + str(path.relative_to(root)) for path in tree]
+
+    @functools.cache
+    def exists(name, folders):
+        ends = [os.path.normpath(f"/{folder}/{name}") for folder in folders]
+        patterns = "|".join(fnmatch.translate(end) for end in ends + [end + ".c" for end in ends])
+        return any(map(re.compile(patterns).match, tree))
+
+    findings = []
+    for path in sorted(tree):
+        if path.endswith((".md", ".c", ".h", ".cu", ".cmake", "/CMakeLists.txt")):
+            text = read(root / path[1:])
+            for number, line in enumerate(text.splitlines(), 1):
+                for name, folders in names_in(line, pathlib.Path(path[1:]).parent, ".md" in path):
+                    if name not in ELSEWHERE and not all(exists(n, folders) for n in expand(name)):
+                        findings.append(f"{path[1:]}:{number}: there is no {name}")
+    print("\n".join(findings) if findings else "every path is there")
+    sys.exit(1 if findings else 0)
+
+
+if __name__ == "__main__":
+    main()
