@@ -124,6 +124,25 @@ static void on_progress(void *user, const struct eval_progress *now)
     cli_progress_update(&e->progress, now);
 }
 
+/* How much memory the run takes at most. */
+static void print_memory(const struct eval_memory *m, size_t n_models)
+{
+    const double megabyte = 1e6;
+    if (m->on_device) {
+        fprintf(stderr,
+                "assay: memory: on the device at most %.1f MB beside weights; on the host model "
+                "file%s %.1f, program %.1f, scores %.1f, and what CUDA takes\n",
+                m->scorer / megabyte, n_models == 1 ? "" : "s", m->weights / megabyte,
+                m->present / megabyte, m->scores / megabyte);
+        return;
+    }
+    fprintf(stderr,
+            "assay: memory: at most %.1f MB: model file%s %.1f, program %.1f, batch %.1f, scores "
+            "%.1f\n",
+            m->total / megabyte, n_models == 1 ? "" : "s", m->weights / megabyte,
+            m->present / megabyte, m->scorer / megabyte, m->scores / megabyte);
+}
+
 /** What is going to happen, on standard error. */
 static void print_beginning(struct cli_evaluation *e)
 {
@@ -132,7 +151,7 @@ static void print_beginning(struct cli_evaluation *e)
         n_devices += kern_describe(e->backends.items[i]).own_memory;
     e->kind->print_beginning(e);
     if (e->units->n_items)
-        cli_print_memory(&e->memory, 1 + e->models.n_candidates);
+        print_memory(&e->memory, 1 + e->models.n_candidates);
     if (n_devices && e->units->n_items && !e->settings->output.quiet)
         fprintf(stderr, "assay: bringing the weights to the device%s ...\n",
                 status_plural(n_devices));
@@ -164,7 +183,11 @@ static enum status write_document(const struct cli_evaluation *e, struct base_fi
     e->kind->describe(e, &json, false);
     if (e->kind->add_details)
         e->kind->add_details(e, &json);
-    e->kind->add_files(e, &json, cli_json_add_run(&json, e));
+    cJSON *files = cli_json_add_run(&json, e);
+    if (e->model_file)
+        base_json_text(&json, files, "model_file", e->model_file);
+    if (e->kind->add_files)
+        e->kind->add_files(e, &json, files);
     return cli_json_end_document(&json, file, why);
 }
 

@@ -1,5 +1,5 @@
 /* What assay check writes: a table with a line for each token, and the result document. */
-#include "cli/check/check.h"
+#include "cli/check/evaluator.h"
 #include "cli/output/json_parts.h"
 #include "eval/input/spelling.h"
 #include "eval/metrics/per_token.h"
@@ -19,10 +19,9 @@ static void put_token(const struct cli_check *c, struct base_file *file, size_t 
     base_file_write(file, "\n", 1);
 }
 
-enum status cli_check_write_table(const struct cli_evaluation *e, struct base_file *file,
-                                  struct status_why *why)
+enum status cli_check_write_table(const void *self, struct base_file *file, struct status_why *why)
 {
-    const struct cli_check *c = (const struct cli_check *)e;
+    const struct cli_check *c = self;
     enum status status = STATUS_OK;
     struct eval_spelling spelling = {0};
     base_file_printf(file, "window\tposition\ttoken_id\ttoken\tlogprob\trecorded_logprob\trank\t"
@@ -117,18 +116,18 @@ static void add_settings(struct base_json *json, const struct cli_check *c, bool
     cli_json_add_arithmetic(json, o, &c->e);
 }
 
-void cli_check_describe(const struct cli_evaluation *e, struct base_json *json, bool for_journal)
+void cli_check_describe(const void *self, struct base_json *json, bool for_journal)
 {
-    const struct cli_check *c = (const struct cli_check *)e;
+    const struct cli_check *c = self;
     cli_json_add_model(json, json->root, "model", &c->model);
     cli_base_add_json(json, json->root, &c->recorded);
     add_settings(json, c, !for_journal);
     cli_json_add_text(json, &c->windows, model_tokenizer(c->model.model));
 }
 
-void cli_check_add_result(const struct cli_evaluation *e, struct base_json *json)
+void cli_check_add_result(const void *self, struct base_json *json)
 {
-    const struct cli_check *c = (const struct cli_check *)e;
+    const struct cli_check *c = self;
     add_figures(json, c);
     if (c->settings->divergence.context_curve)
         cli_json_add_curve(json, json->root, &c->windows.plan, c->result.kld.positions);
@@ -136,9 +135,8 @@ void cli_check_add_result(const struct cli_evaluation *e, struct base_json *json
         add_worst(json, c);
 }
 
-void cli_check_add_files(const struct cli_evaluation *e, struct base_json *json, cJSON *run)
+void cli_check_add_files(const void *self, struct base_json *json, cJSON *run)
 {
-    const struct cli_check *c = (const struct cli_check *)e;
-    base_json_text(json, run, "model_file", c->model.path);
+    const struct cli_check *c = self;
     base_json_text(json, run, "base_file", c->recorded.path);
 }

@@ -2,19 +2,20 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cli/check/check.h"
+#include "cli/check/evaluator.h"
 #include "cli/check/passage.h"
 #include "cli/output/printable.h"
 #include "cli/run.h"
 
-void cli_check_print_beginning(const struct cli_evaluation *e)
+void cli_check_print_beginning(const void *self)
 {
-    const struct eval_plan *plan = &((const struct cli_check *)e)->windows.plan;
+    const struct cli_check *c = self;
+    const struct eval_plan *plan = &c->windows.plan;
     fprintf(stderr,
             "assay: checking %zu window%s of %zu tokens, %zu scored in each, batches of %zu "
             "tokens\n",
             plan->n_windows, status_plural(plan->n_windows), plan->window, plan->n_scored,
-            e->units->most.n_tokens);
+            c->e.units->most.n_tokens);
 }
 
 static void print_estimate(const char *label, struct base_estimate x)
@@ -106,9 +107,9 @@ static void print_limits(const struct cli_check *c)
                    limits[i].limit);
 }
 
-void cli_check_print_end(struct cli_evaluation *e)
+void cli_check_print_end(void *self)
 {
-    const struct cli_check *c = (const struct cli_check *)e;
+    const struct cli_check *c = self;
     const struct eval_kld_result *r = &c->result.kld;
     printf("%s: %zu token%s scored in %zu of %zu window%s\n",
            r->complete ? "Checked" : "Incomplete", r->n_tokens, status_plural(r->n_tokens),
@@ -124,5 +125,5 @@ void cli_check_print_end(struct cli_evaluation *e)
     if (r->n_windows)
         print_limits(c);
     cli_flush();
-    cli_print_speed(e);
+    cli_print_speed(&c->e);
 }

@@ -133,19 +133,11 @@ static enum status run_dump(const void *opaque, const struct cli_args *args, str
     return status;
 }
 
-static const struct cli_option table[] = {
-    {"--tensor",
-     CLI_TEXT,
-     "NAME",
-     "the tensor; assay info --tensors lists them",
-     offsetof(struct settings, tensor),
-     .required = true},
-    {"-o --output",
-     CLI_TEXT,
-     "OUT.npy",
-     "where to; - is standard output",
-     offsetof(struct settings, output),
-     .required = true},
+static const struct cli_option options[] = {
+    {"--tensor", CLI_TEXT, "NAME", "the tensor; assay info --tensors lists them",
+     offsetof(struct settings, tensor), .required = true},
+    {"-o --output", CLI_TEXT, "OUT.npy", "where to; - is standard output",
+     offsetof(struct settings, output), .required = true},
     {0},
 };
 
@@ -156,7 +148,7 @@ const struct cli_command cli_command_dump = {
     .summary = "Decode a tensor of a GGUF file to float32 and write it as a NumPy file.",
     .description = "The array's shape is the tensor's, in NumPy's order (the fastest axis last). "
                    "Any GGUF file\nserves, also one that holds no model.",
-    .table = table,
+    .options = options,
     .settings_bytes = sizeof(struct settings),
     .run = run_dump,
 };

@@ -22,16 +22,9 @@ static enum status run_info(const void *opaque, const struct cli_args *args, str
     return status;
 }
 
-static const struct cli_option table[] = {
-    {"--tensors",
-     CLI_ON,
-     NULL,
-     "also list every tensor",
-     offsetof(struct settings, tensors)},
-    {"--json",
-     CLI_ON,
-     NULL,
-     "print a JSON document instead; docs/json.md describes it",
+static const struct cli_option options[] = {
+    {"--tensors", CLI_ON, NULL, "also list every tensor", offsetof(struct settings, tensors)},
+    {"--json", CLI_ON, NULL, "print a JSON document instead; docs/json.md describes it",
      offsetof(struct settings, json)},
     {0},
 };
@@ -42,7 +35,7 @@ const struct cli_command cli_command_info = {
     .n_operands = 1,
     .summary = "Print what a GGUF file holds: metadata, hyper-parameters, sizes and types.",
     .description = "FILE may be any part of a split file. No tensor is decoded.",
-    .table = table,
+    .options = options,
     .settings_bytes = sizeof(struct settings),
     .run = run_info,
 };

@@ -94,9 +94,9 @@ static enum status run_tokenize(const void *opaque, const struct cli_args *args,
     return status;
 }
 
-static const struct cli_option table[] = {
+static const struct cli_option options[] = {
     {.type = CLI_GROUP,
-     .group = cli_model_file_table,
+     .group = cli_model_file_options,
      .offset = offsetof(struct settings, model),
      .help = "; tensors are not needed"},
     {"-f --file", CLI_TEXT, "FILE", "the text, every byte of it; - reads standard input",
@@ -108,7 +108,7 @@ static const struct cli_option table[] = {
     {"--no-parse-special", CLI_ON, NULL, "take names of control tokens in the text as plain text",
      offsetof(struct settings, no_parse_special)},
     {.type = CLI_GROUP,
-     .group = cli_pretokenizer_table,
+     .group = cli_pretokenizer_options,
      .offset = offsetof(struct settings, tokenizer_pre)},
     {0},
 };
@@ -118,7 +118,7 @@ const struct cli_command cli_command_tokenize = {
     .usage = "-m MODEL -f TEXT [options]",
     .summary = "Print the token ids of a text.",
     .description = "",
-    .table = table,
+    .options = options,
     .settings_bytes = sizeof(struct settings),
     .run = run_tokenize,
 };

@@ -24,13 +24,13 @@ static enum status run_version(const void *settings, const struct cli_args *args
     return STATUS_OK;
 }
 
-static const struct cli_option table[] = {{0}};
+static const struct cli_option options[] = {{0}};
 
 const struct cli_command cli_command_version = {
     .name = "version",
     .usage = "[options]",
     .summary = "Print the versions of the program and its parts, and the instruction set.",
     .description = "",
-    .table = table,
+    .options = options,
     .run = run_version,
 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "cli/commands.h"
-#include "cli/kld/kld.h"
+#include "cli/kld/evaluator.h"
 
 /* A model is compared on a text. Where there is none, a file that is no model may be why. */
 static enum status check_text_of_model(const struct cli_kld_settings *s, struct status_why *why)
@@ -52,7 +52,7 @@ const struct cli_command cli_command_kld = {
         "windows: exactly with that of assay record; rounded with a base-logits file, as assay\n"
         "perplexity --kl-divergence-base and llama-perplexity record it.\n"
         "Prints the lines of llama-perplexity --kl-divergence for each model.",
-    .table = cli_kld_table,
+    .options = cli_kld_options,
     .settings_bytes = sizeof(struct cli_kld_settings),
     .defaults = cli_kld_defaults,
     .run = run_kld,

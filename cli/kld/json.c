@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "cli/kld/kld.h"
+#include "cli/kld/evaluator.h"
 #include "cli/output/json_parts.h"
 
 static void add_ranks(struct base_json *json, cJSON *parent, const char *key,
@@ -124,9 +124,9 @@ static void add_settings(struct base_json *json, const struct cli_kld *k)
     cli_json_add_arithmetic(json, o, &k->e);
 }
 
-void cli_kld_describe(const struct cli_evaluation *e, struct base_json *json, bool for_journal)
+void cli_kld_describe(const void *self, struct base_json *json, bool for_journal)
 {
-    const struct cli_kld *k = (const struct cli_kld *)e;
+    const struct cli_kld *k = self;
     if (for_journal)
         add_settings(json, k);
     cli_base_add_json(json, json->root, &k->base);
@@ -139,9 +139,9 @@ void cli_kld_describe(const struct cli_evaluation *e, struct base_json *json, bo
     cli_json_add_text(json, &k->windows, model_tokenizer(cli_kld_reader(k)));
 }
 
-void cli_kld_add_result(const struct cli_evaluation *e, struct base_json *json)
+void cli_kld_add_result(const void *self, struct base_json *json)
 {
-    const struct cli_kld *k = (const struct cli_kld *)e;
+    const struct cli_kld *k = self;
     cJSON *result = base_json_object(json, json->root, "result");
     base_json_flag(json, result, "complete", k->results[0].complete);
     base_json_uint(json, result, "n_windows", k->results[0].n_windows);
@@ -151,9 +151,9 @@ void cli_kld_add_result(const struct cli_evaluation *e, struct base_json *json)
         add_candidate(json, candidates, k, i);
 }
 
-void cli_kld_add_files(const struct cli_evaluation *e, struct base_json *json, cJSON *run)
+void cli_kld_add_files(const void *self, struct base_json *json, cJSON *run)
 {
-    const struct cli_kld *k = (const struct cli_kld *)e;
+    const struct cli_kld *k = self;
     base_json_text(json, run, "base_file", k->base.path);
     cJSON *files = base_json_list(json, run, "model_files");
     for (size_t i = 0; i < k->n_candidates; i++)

@@ -22,6 +22,6 @@ struct cli_kld_settings {
 void cli_kld_defaults(void *settings);
 
 /** Ends with an empty row. */
-extern const struct cli_option cli_kld_table[];
+extern const struct cli_option cli_kld_options[];
 
 #endif

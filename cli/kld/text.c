@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "cli/check/passage.h"
-#include "cli/kld/kld.h"
+#include "cli/kld/evaluator.h"
 #include "cli/output/printable.h"
 #include "cli/run.h"
 
@@ -16,11 +16,11 @@ static double shown_mean(double kld, int n_decimals)
     return cli_shown(kld < 0 ? 0 : kld, n_decimals);
 }
 
-void cli_kld_print_beginning(const struct cli_evaluation *e)
+void cli_kld_print_beginning(const void *self)
 {
-    const struct cli_kld *k = (const struct cli_kld *)e;
+    const struct cli_kld *k = self;
     const struct eval_plan *plan = &k->windows.plan;
-    size_t batch = e->units->most.n_tokens;
+    size_t batch = k->e.units->most.n_tokens;
     fprintf(stderr,
             "kl_divergence: comparing %zu model%s with the base over %zu chunks, n_ctx=%zu, "
             "batch_size=%zu, n_seq=%zu\n",
@@ -46,9 +46,9 @@ static void print_row(const struct eval_kld_tally *tally, size_t w)
            cli_shown(100 * f.same_top.value, 3), cli_shown(100 * f.same_top.error, 3));
 }
 
-void cli_kld_print_window(struct cli_evaluation *e, size_t w)
+void cli_kld_print_window(void *self, size_t w)
 {
-    struct cli_kld *k = (struct cli_kld *)e;
+    struct cli_kld *k = self;
     if (k->n_candidates > 1)
         return;
     struct eval_kld_tables tables = cli_kld_tables(k, 0);
@@ -243,14 +243,14 @@ static void print_candidate(const struct cli_kld *k, size_t i)
     putchar('\n');
 }
 
-void cli_kld_print_end(struct cli_evaluation *e)
+void cli_kld_print_end(void *self)
 {
-    const struct cli_kld *k = (const struct cli_kld *)e;
+    const struct cli_kld *k = self;
     for (size_t i = 0; i < k->n_candidates; i++)
         print_candidate(k, i);
     cli_flush();
-    size_t n_tokens = e->stats.n_inputs;
+    size_t n_tokens = k->e.stats.n_inputs;
     size_t n_models = k->n_candidates + !cli_base_has_rows(&k->base);
     fprintf(stderr, "assay: %zu token%s evaluated by %zu model%s in %.1f s\n", n_tokens,
-            status_plural(n_tokens), n_models, status_plural(n_models), e->stats.seconds);
+            status_plural(n_tokens), n_models, status_plural(n_models), k->e.stats.seconds);
 }

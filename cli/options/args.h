@@ -62,7 +62,7 @@ struct cli_command {
     size_t n_operands;                /* how many it takes, all of them required */
     const char *summary;              /* one line */
     const char *description;          /* paragraphs below the usage line; may be "" */
-    const struct cli_option *table;   /* ends with a row whose names and help are NULL */
+    const struct cli_option *options; /* ends with a row whose names and help are NULL */
     size_t settings_bytes;            /* of the struct that the table fills; 0: none */
     void (*defaults)(void *settings); /* fills it beforehand; NULL: all zero */
     enum status (*run)(const void *settings, const struct cli_args *args, struct status_why *why);

@@ -26,35 +26,44 @@ const char *cli_precision_name(int precision)
     return names[precision];
 }
 
-const struct cli_option cli_special_table[] = {
+const struct cli_option cli_special_options[] = {
     {"--parse-special", CLI_ON, NULL,
      "take names of control tokens in the text as those tokens (default: as plain text)"},
     {0},
 };
 
-const struct cli_option cli_text_table[] = {
+enum status cli_text_check(const struct cli_text_settings *s, struct status_why *why)
+{
+    int n_texts = (s->text_file != NULL) + (s->binary_file != NULL) + (s->prompt != NULL);
+    if (n_texts != 1)
+        return status_fail(why, STATUS_USAGE,
+                           "expected exactly one text, by -f, -bf or -p; found %d", n_texts);
+    return STATUS_OK;
+}
+
+const struct cli_option cli_text_options[] = {
     {"-f --file", CLI_TEXT, "FILE",
      "the text, without its last newline if it ends with one; - reads standard input",
      TEXT(text_file)},
     {"-bf --binary-file", CLI_TEXT, "FILE", "the text, its last newline included",
      TEXT(binary_file)},
     {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", TEXT(prompt)},
-    {.type = CLI_GROUP, .group = cli_special_table, .offset = TEXT(parse_special)},
+    {.type = CLI_GROUP, .group = cli_special_options, .offset = TEXT(parse_special)},
     {"-e --escape", CLI_ON, NULL,
      "take \\n, \\r, \\t, \\', \\\", \\\\ and \\xHH in the text for what they mean", TEXT(escape)},
     {"--no-escape", CLI_OFF, NULL, "leave them as they are (default)", TEXT(escape)},
     {0},
 };
 
-const struct cli_option cli_json_table[] = {
+const struct cli_option cli_json_options[] = {
     {"--json", CLI_TEXT, "FILE",
      "write the result, with every setting, as JSON; - is standard output, and the lines then go "
      "to standard error"},
     {0},
 };
 
-const struct cli_option cli_output_table[] = {
-    {.type = CLI_GROUP, .group = cli_json_table, .offset = OUTPUT(json_file)},
+const struct cli_option cli_output_options[] = {
+    {.type = CLI_GROUP, .group = cli_json_options, .offset = OUTPUT(json_file)},
     {"--hash-model", CLI_ON, NULL,
      "name the model in the result by the SHA-256 of all of its bytes, not only of its header and "
      "the beginnings of its tensors",
@@ -63,7 +72,7 @@ const struct cli_option cli_output_table[] = {
     {0},
 };
 
-const struct cli_option cli_machine_table[] = {
+const struct cli_option cli_machine_options[] = {
     {.type = CLI_HEADING,
      .help =
          "Machine (of these, only --device, -ngl, --gemm and --precision can change a result, and "
@@ -105,12 +114,12 @@ const struct cli_option cli_machine_table[] = {
 
 #define EVALUATE(member) offsetof(struct cli_evaluate_settings, member)
 
-const struct cli_option cli_evaluate_table[] = {
+const struct cli_option cli_evaluate_options[] = {
     {"--state", CLI_TEXT, "FILE",
      "keep a journal of what is finished; the same command goes on where a killed run stopped",
      EVALUATE(state_file)},
-    {.type = CLI_GROUP, .group = cli_output_table, .offset = EVALUATE(output)},
+    {.type = CLI_GROUP, .group = cli_output_options, .offset = EVALUATE(output)},
 
-    {.type = CLI_GROUP, .group = cli_machine_table, .offset = EVALUATE(machine)},
+    {.type = CLI_GROUP, .group = cli_machine_options, .offset = EVALUATE(machine)},
     {0},
 };

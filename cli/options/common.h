@@ -24,16 +24,18 @@ struct cli_text_settings {
     bool parse_special;
     bool escape; /* -e: escapes in it are what they mean */
 };
-extern const struct cli_option cli_text_table[];
-extern const struct cli_option cli_special_table[]; /* bool: of them, --parse-special alone */
+extern const struct cli_option cli_text_options[];
+/** One of -f, -bf and -p is given, and no more. Fails: STATUS_USAGE. */
+enum status cli_text_check(const struct cli_text_settings *settings, struct status_why *why);
+extern const struct cli_option cli_special_options[]; /* bool: of them, --parse-special alone */
 
 /** What is written beside the lines. Defaults: all zero. */
 struct cli_output_settings {
     const char *json_file;
     bool hash_model, quiet;
 };
-extern const struct cli_option cli_output_table[];
-extern const struct cli_option cli_json_table[]; /* const char *: of them, --json alone */
+extern const struct cli_option cli_output_options[];
+extern const struct cli_option cli_json_options[]; /* const char *: of them, --json alone */
 
 /** What computes. */
 struct cli_machine_settings {
@@ -43,7 +45,7 @@ struct cli_machine_settings {
     const char *device;     /* NULL: by gpu_layers */
     const char *gpu_layers; /* -ngl: 0 or NULL is the CPU, anything else a GPU if there is one */
 };
-extern const struct cli_option cli_machine_table[];
+extern const struct cli_option cli_machine_options[];
 void cli_machine_defaults(struct cli_machine_settings *settings);
 /** The word of --precision. */
 const char *cli_precision_name(int precision);
@@ -54,11 +56,11 @@ struct cli_evaluate_settings {
     struct cli_output_settings output;
     struct cli_machine_settings machine;
 };
-extern const struct cli_option cli_evaluate_table[];
+extern const struct cli_option cli_evaluate_options[];
 
 /* options_model.c: -m, of "Input", and "Model". */
 
-extern const struct cli_option cli_model_file_table[]; /* const char *: -m, required */
+extern const struct cli_option cli_model_file_options[]; /* const char *: -m, required */
 
 /** How a model is opened. */
 struct cli_model_settings {
@@ -71,10 +73,12 @@ struct cli_model_settings {
     /* NaN or negative: as the file says. */
     double yarn_ext_factor, yarn_attn_factor, yarn_beta_fast, yarn_beta_slow;
 };
-extern const struct cli_option cli_model_table[];
+extern const struct cli_option cli_model_options[];
 /** const char *: of them, --tokenizer-pre alone. */
-extern const struct cli_option cli_pretokenizer_table[];
+extern const struct cli_option cli_pretokenizer_options[];
 void cli_model_defaults(struct cli_model_settings *settings);
+/** What the lists cannot say. Fails: STATUS_USAGE. */
+enum status cli_model_check(const struct cli_model_settings *settings, struct status_why *why);
 
 /* options_windows.c: rows of "Evaluation" and of "Output". */
 
@@ -84,8 +88,8 @@ struct cli_window_settings {
     int64_t n_chunks;   /* -1: all */
     int64_t chunk_from; /* left out at the beginning */
 };
-extern const struct cli_option cli_window_table[];     /* -c, --chunks */
-extern const struct cli_option cli_chunk_from_table[]; /* --chunk-from of the same settings */
+extern const struct cli_option cli_window_options[];     /* -c, --chunks */
+extern const struct cli_option cli_chunk_from_options[]; /* --chunk-from of the same settings */
 void cli_window_defaults(struct cli_window_settings *settings);
 /** What the tables cannot say. Fails: STATUS_USAGE. */
 enum status cli_window_check(const struct cli_window_settings *settings, struct status_why *why);
@@ -95,10 +99,10 @@ struct cli_divergence_settings {
     bool context_curve;
     int64_t n_worst;
 };
-extern const struct cli_option cli_divergence_table[];
+extern const struct cli_option cli_divergence_options[];
 
-extern const struct cli_option cli_per_token_table[]; /* const char *: --per-token */
-extern const struct cli_option cli_force_table[];     /* bool: --force */
+extern const struct cli_option cli_per_token_options[]; /* const char *: --per-token */
+extern const struct cli_option cli_force_options[];     /* bool: --force */
 
 /* options_foreign.c */
 
@@ -106,6 +110,6 @@ extern const struct cli_option cli_force_table[];     /* bool: --force */
  * llama-perplexity's options that mean nothing here: those that can change no number are
  * ignored, the others refused. No settings: the group's offset does not matter.
  */
-extern const struct cli_option cli_foreign_table[];
+extern const struct cli_option cli_foreign_options[];
 
 #endif

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "cli/inspect/versions.h"
-#include "cli/results/quantisation.h"
+#include "cli/output/quantisation.h"
 #include "eval/input/spelling.h"
 
 static const char *const bos_names[] = {

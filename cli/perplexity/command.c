@@ -1,8 +1,8 @@
 /* assay perplexity: how well a model predicts a text. */
-#include "cli/choice/choice.h"
+#include "cli/choice/evaluator.h"
 #include "cli/commands.h"
-#include "cli/kld/kld.h"
-#include "cli/perplexity/perplexity.h"
+#include "cli/kld/evaluator.h"
+#include "cli/perplexity/evaluator.h"
 
 /* --kl-divergence and the file that it is for. */
 static enum status check_base(const struct cli_perplexity_settings *s, struct status_why *why)
@@ -87,7 +87,7 @@ const struct cli_command cli_command_perplexity = {
         "Takes the options of llama-perplexity with its meaning. Those that cannot change a "
         "number here\n(-fa, -ub, --mlock, ...) are accepted and ignored; those that "
         "could, and are not\nimplemented, are errors.",
-    .table = cli_perplexity_table,
+    .options = cli_perplexity_options,
     .settings_bytes = sizeof(struct cli_perplexity_settings),
     .defaults = cli_perplexity_defaults,
     .run = run_perplexity,

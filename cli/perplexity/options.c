@@ -19,10 +19,10 @@ void cli_perplexity_defaults(void *opaque)
     cli_machine_defaults(&settings->evaluate.machine);
 }
 
-const struct cli_option cli_perplexity_table[] = {
+const struct cli_option cli_perplexity_options[] = {
     {.type = CLI_HEADING, .help = "Input"},
-    {.type = CLI_GROUP, .group = cli_model_file_table, .offset = AT(model)},
-    {.type = CLI_GROUP, .group = cli_text_table, .offset = AT(text)},
+    {.type = CLI_GROUP, .group = cli_model_file_options, .offset = AT(model)},
+    {.type = CLI_GROUP, .group = cli_text_options, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
     {"--protocol", CLI_CHOICE, "NAME",
@@ -30,10 +30,10 @@ const struct cli_option cli_perplexity_table[] = {
      "fixed: windows of which every token is scored, as is common with Hugging Face models",
      AT(protocol), .choices = "default fixed"},
     {.type = CLI_GROUP,
-     .group = cli_window_table,
+     .group = cli_window_options,
      .offset = AT(windows),
      .help = " (default: 512; with --protocol fixed: 4096)"},
-    {.type = CLI_GROUP, .group = cli_chunk_from_table, .offset = AT(windows)},
+    {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
     {"--ppl-stride", CLI_COUNT, "N",
      "begin a window every N tokens and score the last N of each (default: 0, windows side by "
      "side)",
@@ -52,7 +52,7 @@ const struct cli_option cli_perplexity_table[] = {
      "compare the model with that file, as assay kld --base FILE does; tokens and windows are the "
      "file's, -f is not needed",
      AT(kl_divergence)},
-    {.type = CLI_GROUP, .group = cli_force_table, .offset = AT(force)},
+    {.type = CLI_GROUP, .group = cli_force_options, .offset = AT(force)},
 
     {.type = CLI_HEADING, .help = "Choice tasks (instead of perplexity)"},
     {"--hellaswag", CLI_ON, NULL,
@@ -79,16 +79,16 @@ const struct cli_option cli_perplexity_table[] = {
     {"--per-task", CLI_TEXT, "FILE", "write a table (TSV) with a line for each task",
      AT(per_task_file)},
 
-    {.type = CLI_GROUP, .group = cli_model_table, .offset = AT(load)},
+    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(load)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {"--ppl-output-type", CLI_COUNT, "0|1",
      "0: [window]perplexity, as it is known (default); 1: a line for each window", AT(output_type),
      0, 1},
-    {.type = CLI_GROUP, .group = cli_per_token_table, .offset = AT(per_token_file)},
+    {.type = CLI_GROUP, .group = cli_per_token_options, .offset = AT(per_token_file)},
     {"--context-curve", CLI_ON, NULL, "print the mean negative log-probability by position",
      AT(context_curve)},
-    {.type = CLI_GROUP, .group = cli_evaluate_table, .offset = AT(evaluate)},
-    {.type = CLI_GROUP, .group = cli_foreign_table},
+    {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = AT(evaluate)},
+    {.type = CLI_GROUP, .group = cli_foreign_options},
     {0},
 };

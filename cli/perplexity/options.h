@@ -40,6 +40,6 @@ struct cli_perplexity_settings {
 void cli_perplexity_defaults(void *settings);
 
 /** Ends with an empty row. */
-extern const struct cli_option cli_perplexity_table[];
+extern const struct cli_option cli_perplexity_options[];
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/json/build.h"
 #include "cli/reference/description.h"
-#include "cli/session/setup.h"
+#include "cli/session/models.h"
 #include "eval/input/stream.h"
 #include "eval/input/window.h"
 #include "eval/reference/compact_source.h"

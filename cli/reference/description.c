@@ -6,7 +6,7 @@
 
 #include "base/json/parse.h"
 #include "cli/output/json_parts.h"
-#include "cli/perplexity/perplexity.h"
+#include "cli/perplexity/evaluator.h"
 
 enum status cli_description_make(char **out, const struct cli_perplexity *p, struct status_why *why)
 {

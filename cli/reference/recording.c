@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/perplexity/perplexity.h"
+#include "cli/perplexity/evaluator.h"
 #include "cli/reference/description.h"
 #include "eval/reference/compact_file.h"
 
@@ -72,8 +72,9 @@ static enum status begin_compact(struct cli_perplexity *p, struct status_why *wh
     return status;
 }
 
-enum status cli_recording_begin(struct cli_perplexity *p, struct status_why *why)
+enum status cli_recording_begin(void *self, struct status_why *why)
 {
+    struct cli_perplexity *p = self;
     const char *path = p->settings->base_file;
     if (!path)
         return STATUS_OK;
@@ -88,8 +89,9 @@ enum status cli_recording_begin(struct cli_perplexity *p, struct status_why *why
     return status;
 }
 
-enum status cli_recording_check_resumed(const struct cli_perplexity *p, struct status_why *why)
+enum status cli_recording_check_resumed(void *self, struct status_why *why)
 {
+    const struct cli_perplexity *p = self;
     const struct eval_journal *journal = p->e.journal;
     bool is_whole = (p->recording.compact && eval_compact_writer_is_whole(p->recording.compact)) ||
                     (p->recording.logits && eval_logits_writer_is_whole(p->recording.logits));
@@ -128,8 +130,9 @@ static enum status finish_compact(struct cli_perplexity *p, struct status_why *w
     return status;
 }
 
-enum status cli_recording_finish(struct cli_perplexity *p, struct status_why *why)
+enum status cli_recording_finish(void *self, struct status_why *why)
 {
+    struct cli_perplexity *p = self;
     if (!p->windows.units.sink || !p->result.complete)
         return STATUS_OK;
     const char *path = p->settings->base_file;

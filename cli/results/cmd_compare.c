@@ -1,8 +1,8 @@
 /* assay compare: whether two results on the same inputs differ by more than chance. */
 #include "cli/commands.h"
+#include "cli/options/common.h"
 #include "cli/results/compare.h"
 #include "cli/session/outputs.h"
-#include "cli/session/setup.h"
 
 enum { MOST_MODELS = 1000000, MOST_RESAMPLES = 1000000 };
 
@@ -21,7 +21,7 @@ static enum status run_compare(const void *settings, const struct cli_args *args
     struct base_file *json_file = NULL;
     enum status status = cli_outputs_check(&output, 1, inputs, 2, why);
     for (size_t side = 0; side < 2 && status == STATUS_OK; side++)
-        status = cli_result_read(&c.sides[side].result, args->operands[side], why);
+        status = cli_document_read(&c.sides[side].result, args->operands[side], why);
     if (status == STATUS_OK)
         status = cli_compare_make(&c, why);
     if (status == STATUS_OK)
@@ -35,7 +35,7 @@ static enum status run_compare(const void *settings, const struct cli_args *args
     return status;
 }
 
-static const struct cli_option table[] = {
+static const struct cli_option options[] = {
     {"--candidate-a", CLI_COUNT, "N", "which model of A, a result of assay kld of several, from 1",
      offsetof(struct cli_compare_settings, candidates[0]), 1, MOST_MODELS},
     {"--candidate-b", CLI_COUNT, "N", "which model of B; A and B may be the same file",
@@ -47,7 +47,7 @@ static const struct cli_option table[] = {
      "seed of its generator; the same seed gives the same intervals (default: 1)",
      offsetof(struct cli_compare_settings, seed), 0, UINT32_MAX},
     {.type = CLI_GROUP,
-     .group = cli_json_table,
+     .group = cli_json_options,
      .offset = offsetof(struct cli_compare_settings, json_file)},
     {0},
 };
@@ -60,7 +60,7 @@ const struct cli_command cli_command_compare = {
     .description = "A and B are what --json wrote: two results of the same evaluator on the same "
                    "inputs; others are\nrefused. Choice tasks: McNemar's test. Perplexity and KL "
                    "divergence: a block bootstrap over windows.",
-    .table = table,
+    .options = options,
     .settings_bytes = sizeof(struct cli_compare_settings),
     .defaults = defaults,
     .run = run_compare,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/commands.h"
-#include "cli/results/table.h"
+#include "cli/results/scoreboard.h"
 
 struct settings {
     struct cli_list files;
@@ -11,29 +11,29 @@ struct settings {
 };
 
 /* Rows of other texts or windows may stand beside each other, but not unsaid. */
-static enum status note_differences(const struct cli_result *first, const struct cli_result *other,
-                                    struct status_why *why)
+static enum status note_differences(const struct cli_document *first,
+                                    const struct cli_document *other, struct status_why *why)
 {
     static const char *const paths[] = {"tokens.sha256", "windows.n_tokens", "result.n_windows"};
-    struct cli_place a = cli_result_root(first), b = cli_result_root(other);
+    struct cli_field a = cli_document_root(first), b = cli_document_root(other);
     struct status_why difference = {""};
-    enum status status = cli_places_same_text(&a, &b, &difference);
+    enum status status = cli_fields_same_text(&a, &b, &difference);
     for (size_t i = 0; i < sizeof paths / sizeof *paths && status == STATUS_OK; i++)
-        status = cli_places_equal(&a, &b, paths[i], NULL, &difference);
+        status = cli_fields_equal(&a, &b, paths[i], NULL, &difference);
     if (status != STATUS_USAGE)
         return status == STATUS_OK ? status : status_fail(why, status, "%s", difference.text);
     fprintf(stderr, "assay: note: %s\n", difference.text);
     return STATUS_OK;
 }
 
-static enum status read_all(struct cli_table *table, struct cli_result *results,
+static enum status read_all(struct cli_scoreboard *table, struct cli_document *results,
                             const struct cli_list *files, struct status_why *why)
 {
     enum status status = STATUS_OK;
     for (size_t i = 0; i < files->n && status == STATUS_OK; i++) {
-        status = cli_result_read(&results[i], files->items[i], why);
+        status = cli_document_read(&results[i], files->items[i], why);
         if (status == STATUS_OK)
-            status = cli_table_add(table, &results[i], why);
+            status = cli_scoreboard_add(table, &results[i], why);
         if (status == STATUS_OK)
             status = note_differences(&results[0], &results[i], why);
     }
@@ -45,32 +45,27 @@ static enum status run_table(const void *opaque, const struct cli_args *args,
 {
     (void)args;
     const struct settings *s = opaque;
-    struct cli_result *results = calloc(s->files.n, sizeof *results);
+    struct cli_document *results = calloc(s->files.n, sizeof *results);
     if (!results)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu results", s->files.n);
-    struct cli_table table = {0};
+    struct cli_scoreboard table = {0};
     enum status status = read_all(&table, results, &s->files, why);
     if (status == STATUS_OK) {
-        cli_table_sort(&table);
-        status = cli_table_print(&table, s->csv, s->by_metric, why);
+        cli_scoreboard_sort(&table);
+        status = cli_scoreboard_print(&table, s->csv, s->by_metric, why);
     }
-    cli_table_free(&table);
+    cli_scoreboard_free(&table);
     for (size_t i = 0; i < s->files.n; i++)
-        cli_result_free(&results[i]);
+        cli_document_free(&results[i]);
     free(results);
     return status;
 }
 
-static const struct cli_option table_options[] = {
-    {"--csv",
-     CLI_ON,
-     NULL,
+static const struct cli_option options[] = {
+    {"--csv", CLI_ON, NULL,
      "CSV with all digits, errors in columns of their own (default: Markdown)",
      offsetof(struct settings, csv)},
-    {"--by-metric",
-     CLI_ON,
-     NULL,
-     "every statistic as a row, the runs as columns",
+    {"--by-metric", CLI_ON, NULL, "every statistic as a row, the runs as columns",
      offsetof(struct settings, by_metric)},
     {.type = CLI_OPERANDS,
      .help = "the results",
@@ -85,7 +80,7 @@ const struct cli_command cli_command_table = {
     .summary = "Print a scoreboard of results: size, perplexity, divergence.",
     .description = "Takes what --json wrote, of assay kld and of perplexities: a row for each "
                    "model, sorted by mean\nKL divergence, bases first.",
-    .table = table_options,
+    .options = options,
     .settings_bytes = sizeof(struct settings),
     .run = run_table,
 };

@@ -3,7 +3,7 @@
 #define CLI_RESULTS_COMPARE_H
 
 #include "base/file/atomic_file.h"
-#include "cli/results/result_file.h"
+#include "cli/results/document.h"
 #include "eval/metrics/paired.h"
 
 struct cli_compare_settings {
@@ -23,8 +23,8 @@ struct cli_figure {
 
 /** One of the two results. */
 struct cli_compared {
-    struct cli_result result;
-    struct cli_place place; /* what is compared: the document, or one of its candidates */
+    struct cli_document result;
+    struct cli_field place; /* what is compared: the document, or one of its candidates */
     const char *name, *id;  /* of the model; in the document */
 };
 

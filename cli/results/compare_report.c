@@ -58,7 +58,7 @@ static void print_tasks(const struct cli_compare *c)
 
 void cli_compare_print(const struct cli_compare *c)
 {
-    bool tasks = c->sides[0].result.kind == CLI_RESULT_TASKS;
+    bool tasks = c->sides[0].result.kind == CLI_DOCUMENT_TASKS;
     for (size_t side = 0; side < 2; side++)
         if (c->n_only[side])
             fprintf(stderr, "assay: note: %s has %zu %s%s that %s lacks, left out here\n",
@@ -116,7 +116,7 @@ static void add_side(struct base_json *json, const struct cli_compare *c, size_t
     base_json_text(json, o, "file", s->result.file);
     base_json_text(json, o, "model_id", s->id);
     base_json_text(json, o, "model_name", s->name);
-    if (s->result.kind == CLI_RESULT_KLD)
+    if (s->result.kind == CLI_DOCUMENT_KLD)
         base_json_uint(json, o, "candidate", s->place.index + 1);
     base_json_uint(json, o, "n_left_out", c->n_only[side]);
 }
@@ -126,10 +126,10 @@ enum status cli_compare_write_json(const struct cli_compare *c, struct base_file
 {
     struct base_json json;
     cli_json_begin_document(&json, "assay-compare");
-    base_json_text(&json, json.root, "of", cli_result_schema(c->sides[0].result.kind));
+    base_json_text(&json, json.root, "of", cli_document_schema(c->sides[0].result.kind));
     for (size_t side = 0; side < 2; side++)
         add_side(&json, c, side);
-    if (c->sides[0].result.kind == CLI_RESULT_TASKS) {
+    if (c->sides[0].result.kind == CLI_DOCUMENT_TASKS) {
         base_json_text(&json, json.root, "kind", c->task_kind);
         base_json_uint(&json, json.root, "n_tasks", c->n_tasks);
         add_scores(&json, c);

@@ -77,12 +77,12 @@ static enum status make_windows(struct windows *w, size_t capacity, size_t n_sum
                : status_fail(why, STATUS_MEMORY, "no memory for %zu windows", capacity);
 }
 
-static enum status read_sums(double *sums, const struct cli_place *window,
+static enum status read_sums(double *sums, const struct cli_field *window,
                              const struct evaluator *e, struct status_why *why)
 {
     enum status status = STATUS_OK;
     for (size_t k = 0; k < e->n_sums && status == STATUS_OK; k++) {
-        status = cli_place_real(&sums[k], window, e->sums[k], why);
+        status = cli_field_real(&sums[k], window, e->sums[k], why);
         if (status == STATUS_OK && !isfinite(sums[k]))
             status = status_fail(why, STATUS_NONFINITE,
                                  "%s: %s.%s is not finite: there is nothing to compare",
@@ -91,13 +91,13 @@ static enum status read_sums(double *sums, const struct cli_place *window,
     return status;
 }
 
-static enum status add_window(struct windows *w, const struct cli_place items[2],
+static enum status add_window(struct windows *w, const struct cli_field items[2],
                               const struct evaluator *e, struct status_why *why)
 {
     size_t n_tokens;
-    enum status status = cli_places_equal(&items[0], &items[1], "n_tokens", NULL, why);
+    enum status status = cli_fields_equal(&items[0], &items[1], "n_tokens", NULL, why);
     if (status == STATUS_OK)
-        status = cli_place_count(&n_tokens, &items[0], "n_tokens", why);
+        status = cli_field_count(&n_tokens, &items[0], "n_tokens", why);
     if (status == STATUS_OK && n_tokens == 0)
         status = status_fail(why, STATUS_FORMAT, "%s: %s.n_tokens is 0, expected 1 or more",
                              items[0].file, items[0].name);
@@ -110,18 +110,18 @@ static enum status add_window(struct windows *w, const struct cli_place items[2]
 
 /* Both lists ascend by window; those that only one has are counted and left out. */
 static enum status read_common(struct cli_compare *c, struct windows *w,
-                               const struct cli_place lists[2], const struct evaluator *e,
+                               const struct cli_field lists[2], const struct evaluator *e,
                                struct status_why *why)
 {
-    struct cli_place items[2] = {{0}};
+    struct cli_field items[2] = {{0}};
     bool more[2];
     for (size_t side = 0; side < 2; side++)
-        more[side] = cli_place_next(&lists[side], &items[side]);
+        more[side] = cli_field_next(&lists[side], &items[side]);
     while (more[0] && more[1]) {
         size_t at[2];
-        enum status status = cli_place_count(&at[0], &items[0], "window", why);
+        enum status status = cli_field_count(&at[0], &items[0], "window", why);
         if (status == STATUS_OK)
-            status = cli_place_count(&at[1], &items[1], "window", why);
+            status = cli_field_count(&at[1], &items[1], "window", why);
         if (status == STATUS_OK && at[0] == at[1])
             status = add_window(w, items, e, why);
         if (status != STATUS_OK)
@@ -130,13 +130,13 @@ static enum status read_common(struct cli_compare *c, struct windows *w,
             if (at[side] > at[!side])
                 continue;
             c->n_only[side] += at[side] < at[!side];
-            more[side] = cli_place_next(&lists[side], &items[side]);
+            more[side] = cli_field_next(&lists[side], &items[side]);
         }
     }
     for (size_t side = 0; side < 2; side++)
         while (more[side]) {
             c->n_only[side]++;
-            more[side] = cli_place_next(&lists[side], &items[side]);
+            more[side] = cli_field_next(&lists[side], &items[side]);
         }
     return STATUS_OK;
 }
@@ -175,13 +175,13 @@ static enum status bootstrap(struct cli_compare *c, const struct windows *w,
 
 enum status cli_compare_windows(struct cli_compare *c, struct status_why *why)
 {
-    const struct evaluator *e = c->sides[0].result.kind == CLI_RESULT_KLD ? &kld : &perplexity;
-    struct cli_place lists[2];
+    const struct evaluator *e = c->sides[0].result.kind == CLI_DOCUMENT_KLD ? &kld : &perplexity;
+    struct cli_field lists[2];
     size_t n[2] = {0};
     struct windows windows = {0};
-    enum status status = cli_place_list(&lists[0], &n[0], &c->sides[0].place, e->list, why);
+    enum status status = cli_field_list(&lists[0], &n[0], &c->sides[0].place, e->list, why);
     if (status == STATUS_OK)
-        status = cli_place_list(&lists[1], &n[1], &c->sides[1].place, e->list, why);
+        status = cli_field_list(&lists[1], &n[1], &c->sides[1].place, e->list, why);
     if (status == STATUS_OK)
         status = make_windows(&windows, n[0] < n[1] ? n[0] : n[1], e->n_sums, why);
     if (status == STATUS_OK)

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/run.h"
 
 /** Whether two paths lead to one regular file; false where either does not exist. */
 static bool same_file(const char *a, const char *b)
@@ -68,4 +71,32 @@ enum status cli_outputs_check_model(const struct cli_named_file *outputs, size_t
         status = cli_outputs_check(outputs, n_outputs, &part, 1, why);
     }
     return status;
+}
+
+/* An output of its own has standard output to itself: everything else goes to standard error. */
+static void give_standard_output_away(const char *path)
+{
+    if (strcmp(path, "-") != 0 && strcmp(path, "/dev/stdout") != 0)
+        return;
+    cli_flush();
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+enum status cli_output_create(struct base_file **out, const char *path, struct status_why *why)
+{
+    *out = NULL;
+    enum status status = path ? base_file_create(out, path, why) : STATUS_OK;
+    if (*out)
+        give_standard_output_away(path);
+    return status;
+}
+
+enum status cli_output_commit(struct base_file **file, enum status filled, struct status_why *why)
+{
+    struct base_file *done = *file;
+    *file = NULL;
+    if (filled == STATUS_OK)
+        return base_file_commit(done, why);
+    base_file_abandon(done);
+    return filled;
 }

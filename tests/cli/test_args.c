@@ -17,12 +17,12 @@
 static const struct cli_command perplexity = {
     .name = "perplexity",
     .usage = "",
-    .table = cli_perplexity_table,
+    .options = cli_perplexity_options,
 };
 
 /* Parse the words of a line that are separated by single blanks. */
-static enum status parse(char *line, struct cli_perplexity_settings *settings, struct cli_args *args,
-                         struct status_why *why)
+static enum status parse(char *line, struct cli_perplexity_settings *settings,
+                         struct cli_args *args, struct status_why *why)
 {
     char *argv[32];
     int argc = 0;
@@ -196,7 +196,7 @@ static const struct cli_command *const commands[] = {
 static size_t n_rows_with(const struct cli_command *command, const char *name)
 {
     size_t n = 0;
-    struct cli_rows rows = {.next = command->table};
+    struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
         n += row->names && cli_words_index(row->names, name) >= 0;
     return n;
@@ -207,7 +207,7 @@ static void test_no_spelling_twice(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        struct cli_rows rows = {.next = commands[i]->table};
+        struct cli_rows rows = {.next = commands[i]->options};
         for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
             const char *names = row->names ? row->names : "", *name;
             size_t length;
@@ -253,7 +253,7 @@ static void test_every_setting_has_its_place(void **state)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         enum cli_option_type taken[4096] = {0}; /* CLI_HEADING: not taken */
         assert_in_range(commands[i]->settings_bytes, 0, sizeof taken / sizeof *taken);
-        struct cli_rows rows = {.next = commands[i]->table};
+        struct cli_rows rows = {.next = commands[i]->options};
         for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
             size_t at = rows.base + row->offset, n = bytes_of_setting(row->type);
             enum cli_option_type type = row->type == CLI_OFF ? CLI_ON : row->type; /* may share */
@@ -302,7 +302,7 @@ static void test_nested_groups(void **state)
     }
     assert_null(cli_rows_next(&rows));
 
-    static const struct cli_command command = {.name = "nested", .usage = "", .table = outer};
+    static const struct cli_command command = {.name = "nested", .usage = "", .options = outer};
     int64_t settings[7] = {0};
     struct cli_args args;
     struct status_why why;

@@ -1,4 +1,4 @@
-#include "cli/results/result_file.h"
+#include "cli/results/document.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,23 +10,23 @@
 #include "cli/output/json_parts.h"
 
 static const char *const schemas[] = {
-    [CLI_RESULT_PERPLEXITY] = "assay-perplexity",
-    [CLI_RESULT_TASKS] = "assay-tasks",
-    [CLI_RESULT_KLD] = "assay-kld",
+    [CLI_DOCUMENT_PERPLEXITY] = "assay-perplexity",
+    [CLI_DOCUMENT_TASKS] = "assay-tasks",
+    [CLI_DOCUMENT_KLD] = "assay-kld",
 };
 enum { N_SCHEMAS = sizeof schemas / sizeof *schemas };
 
 #define MAX_BYTES ((size_t)1 << 30) /* a document of a million tasks has a third of that */
 
-const char *cli_result_schema(enum cli_result_kind kind)
+const char *cli_document_schema(enum cli_document_kind kind)
 {
     return schemas[kind];
 }
 
-static enum status check_schema(struct cli_result *r, struct status_why *why)
+static enum status check_schema(struct cli_document *r, struct status_why *why)
 {
-    struct cli_place root = cli_result_root(r), schema;
-    if (!cJSON_IsObject(r->root) || !cli_place_find(&schema, &root, "schema") ||
+    struct cli_field root = cli_document_root(r), schema;
+    if (!cJSON_IsObject(r->root) || !cli_field_find(&schema, &root, "schema") ||
         !cJSON_IsString(schema.value))
         return status_fail(why, STATUS_FORMAT,
                            "%s: no result of assay: there is no `schema` that names it; expected a "
@@ -40,8 +40,8 @@ static enum status check_schema(struct cli_result *r, struct status_why *why)
                            "%s: schema is '%.40s', expected assay-perplexity, assay-tasks or "
                            "assay-kld",
                            r->file, schema.value->valuestring);
-    r->kind = (enum cli_result_kind)kind;
-    enum status status = cli_place_count(&version, &root, "schema_version", why);
+    r->kind = (enum cli_document_kind)kind;
+    enum status status = cli_field_count(&version, &root, "schema_version", why);
     if (status == STATUS_OK && version != CLI_SCHEMA_VERSION)
         status = status_fail(why, STATUS_UNSUPPORTED,
                              "%s: schema_version is %zu, this program reads %d; evaluate again "
@@ -50,11 +50,11 @@ static enum status check_schema(struct cli_result *r, struct status_why *why)
     return status;
 }
 
-enum status cli_result_parse(struct cli_result *out, const char *file, const char *bytes,
-                             size_t n_bytes, struct status_why *why)
+enum status cli_document_parse(struct cli_document *out, const char *file, const char *bytes,
+                               size_t n_bytes, struct status_why *why)
 {
     size_t at;
-    *out = (struct cli_result){.file = file};
+    *out = (struct cli_document){.file = file};
     enum status status = base_json_parse(&out->root, bytes, n_bytes, &at, why);
     if (status == STATUS_MEMORY) {
         status_context(why, "%s", file);
@@ -70,34 +70,34 @@ enum status cli_result_parse(struct cli_result *out, const char *file, const cha
                              "wrote",
                              file, at);
     if (status != STATUS_OK)
-        cli_result_free(out);
+        cli_document_free(out);
     return status;
 }
 
-enum status cli_result_read(struct cli_result *out, const char *file, struct status_why *why)
+enum status cli_document_read(struct cli_document *out, const char *file, struct status_why *why)
 {
     struct eval_text text;
-    *out = (struct cli_result){0};
+    *out = (struct cli_document){0};
     enum status status = eval_text_read_whole(&text, file, MAX_BYTES, why);
     if (status == STATUS_OK)
-        status = cli_result_parse(out, file, text.data, text.n_bytes, why);
+        status = cli_document_parse(out, file, text.data, text.n_bytes, why);
     eval_text_free(&text);
     return status;
 }
 
-void cli_result_free(struct cli_result *result)
+void cli_document_free(struct cli_document *result)
 {
     cJSON_Delete(result->root);
-    *result = (struct cli_result){0};
+    *result = (struct cli_document){0};
 }
 
-struct cli_place cli_result_root(const struct cli_result *result)
+struct cli_field cli_document_root(const struct cli_document *result)
 {
-    return (struct cli_place){.file = result->file, .value = result->root};
+    return (struct cli_field){.file = result->file, .value = result->root};
 }
 
 /* Add to a place's name, which only errors show: cut at its end. */
-__attribute__((format(printf, 2, 3))) static void extend(struct cli_place *place,
+__attribute__((format(printf, 2, 3))) static void extend(struct cli_field *place,
                                                          const char *format, ...)
 {
     size_t used = strlen(place->name);
@@ -118,18 +118,18 @@ static const cJSON *member(const cJSON *object, const char *name, size_t n)
 }
 
 /* The place of a member; its value is NULL where there is none. */
-static struct cli_place child_of(const struct cli_place *place, const char *name)
+static struct cli_field child_of(const struct cli_field *place, const char *name)
 {
-    struct cli_place child = *place;
+    struct cli_field child = *place;
     child.value = member(place->value, name, strlen(name));
     extend(&child, "%s%s", *child.name ? "." : "", name);
     return child;
 }
 
 /* Walk down a path; the name is that of the deepest place, reached or missing. */
-static bool walk(struct cli_place *out, const struct cli_place *from, const char *path)
+static bool walk(struct cli_field *out, const struct cli_field *from, const char *path)
 {
-    struct cli_place place = *from;
+    struct cli_field place = *from;
     for (;;) {
         size_t n = strcspn(path, ".");
         place.value = member(place.value, path, n);
@@ -142,7 +142,7 @@ static bool walk(struct cli_place *out, const struct cli_place *from, const char
     return place.value != NULL;
 }
 
-enum status cli_place_at(struct cli_place *out, const struct cli_place *from, const char *path,
+enum status cli_field_at(struct cli_field *out, const struct cli_field *from, const char *path,
                          struct status_why *why)
 {
     if (walk(out, from, path))
@@ -152,7 +152,7 @@ enum status cli_place_at(struct cli_place *out, const struct cli_place *from, co
                        out->file, out->name);
 }
 
-bool cli_place_find(struct cli_place *out, const struct cli_place *from, const char *path)
+bool cli_field_find(struct cli_field *out, const struct cli_field *from, const char *path)
 {
     return walk(out, from, path) && !cJSON_IsNull(out->value);
 }
@@ -168,19 +168,19 @@ static const char *kind_of(const cJSON *value)
                                    : "an object";
 }
 
-static enum status fail_type(const struct cli_place *place, const char *expected,
+static enum status fail_type(const struct cli_field *place, const char *expected,
                              struct status_why *why)
 {
     return status_fail(why, STATUS_FORMAT, "%s: %s is %s, expected %s", place->file, place->name,
                        kind_of(place->value), expected);
 }
 
-enum status cli_place_real(double *out, const struct cli_place *from, const char *path,
+enum status cli_field_real(double *out, const struct cli_field *from, const char *path,
                            struct status_why *why)
 {
-    struct cli_place place;
+    struct cli_field place;
     *out = (double)NAN;
-    enum status status = cli_place_at(&place, from, path, why);
+    enum status status = cli_field_at(&place, from, path, why);
     if (status != STATUS_OK || cJSON_IsNull(place.value))
         return status;
     if (!cJSON_IsNumber(place.value) || !isfinite(place.value->valuedouble))
@@ -189,12 +189,12 @@ enum status cli_place_real(double *out, const struct cli_place *from, const char
     return STATUS_OK;
 }
 
-enum status cli_place_count(size_t *out, const struct cli_place *from, const char *path,
+enum status cli_field_count(size_t *out, const struct cli_field *from, const char *path,
                             struct status_why *why)
 {
-    struct cli_place place;
+    struct cli_field place;
     *out = 0;
-    enum status status = cli_place_at(&place, from, path, why);
+    enum status status = cli_field_at(&place, from, path, why);
     if (status != STATUS_OK)
         return status;
     double value = cJSON_IsNumber(place.value) ? place.value->valuedouble : -1;
@@ -204,12 +204,12 @@ enum status cli_place_count(size_t *out, const struct cli_place *from, const cha
     return STATUS_OK;
 }
 
-enum status cli_place_text(const char **out, const struct cli_place *from, const char *path,
+enum status cli_field_text(const char **out, const struct cli_field *from, const char *path,
                            struct status_why *why)
 {
-    struct cli_place place;
+    struct cli_field place;
     *out = "";
-    enum status status = cli_place_at(&place, from, path, why);
+    enum status status = cli_field_at(&place, from, path, why);
     if (status != STATUS_OK)
         return status;
     if (!cJSON_IsString(place.value))
@@ -218,11 +218,11 @@ enum status cli_place_text(const char **out, const struct cli_place *from, const
     return STATUS_OK;
 }
 
-enum status cli_place_list(struct cli_place *out, size_t *n, const struct cli_place *from,
+enum status cli_field_list(struct cli_field *out, size_t *n, const struct cli_field *from,
                            const char *path, struct status_why *why)
 {
     *n = 0;
-    enum status status = cli_place_at(out, from, path, why);
+    enum status status = cli_field_at(out, from, path, why);
     if (status != STATUS_OK)
         return status;
     if (!cJSON_IsArray(out->value))
@@ -232,7 +232,7 @@ enum status cli_place_list(struct cli_place *out, size_t *n, const struct cli_pl
     return STATUS_OK;
 }
 
-bool cli_place_next(const struct cli_place *list, struct cli_place *item)
+bool cli_field_next(const struct cli_field *list, struct cli_field *item)
 {
     bool first = !item->value;
     item->index = first ? 0 : item->index + 1;
@@ -243,7 +243,7 @@ bool cli_place_next(const struct cli_place *list, struct cli_place *item)
     return item->value != NULL;
 }
 
-static enum status fail_different(const struct cli_place *a, const struct cli_place *b,
+static enum status fail_different(const struct cli_field *a, const struct cli_field *b,
                                   struct status_why *why)
 {
     char *values[2] = {a->value ? cJSON_PrintUnformatted(a->value) : NULL,
@@ -259,13 +259,13 @@ static enum status fail_different(const struct cli_place *a, const struct cli_pl
     return status;
 }
 
-enum status cli_places_equal(const struct cli_place *a, const struct cli_place *b, const char *path,
+enum status cli_fields_equal(const struct cli_field *a, const struct cli_field *b, const char *path,
                              const char *but, struct status_why *why)
 {
-    struct cli_place x, y;
-    enum status status = cli_place_at(&x, a, path, why);
+    struct cli_field x, y;
+    enum status status = cli_field_at(&x, a, path, why);
     if (status == STATUS_OK)
-        status = cli_place_at(&y, b, path, why);
+        status = cli_field_at(&y, b, path, why);
     if (status != STATUS_OK)
         return status;
     if (!cJSON_IsObject(x.value) || !cJSON_IsObject(y.value))
@@ -275,21 +275,21 @@ enum status cli_places_equal(const struct cli_place *a, const struct cli_place *
         for (const cJSON *item = (side ? y : x).value->child; item; item = item->next) {
             if (but && cli_words_index(but, item->string) >= 0)
                 continue;
-            struct cli_place p = child_of(&x, item->string), q = child_of(&y, item->string);
+            struct cli_field p = child_of(&x, item->string), q = child_of(&y, item->string);
             if (!p.value || !q.value || !cJSON_Compare(p.value, q.value, true))
                 return fail_different(&p, &q, why);
         }
     return STATUS_OK;
 }
 
-enum status cli_places_same_text(const struct cli_place *a, const struct cli_place *b,
+enum status cli_fields_same_text(const struct cli_field *a, const struct cli_field *b,
                                  struct status_why *why)
 {
-    struct cli_place x, y;
-    enum status status = cli_place_at(&x, a, "text", why);
+    struct cli_field x, y;
+    enum status status = cli_field_at(&x, a, "text", why);
     if (status == STATUS_OK)
-        status = cli_place_at(&y, b, "text", why);
+        status = cli_field_at(&y, b, "text", why);
     if (status != STATUS_OK || cJSON_IsNull(x.value) || cJSON_IsNull(y.value))
         return status;
-    return cli_places_equal(a, b, "text.sha256", NULL, why);
+    return cli_fields_equal(a, b, "text.sha256", NULL, why);
 }

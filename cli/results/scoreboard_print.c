@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/output/printable.h"
-#include "cli/results/table.h"
+#include "cli/results/scoreboard.h"
 
 static const double gibibyte = 1073741824.0;
 
@@ -19,7 +19,7 @@ struct grid {
 
 /* What a grid is made from. */
 struct board {
-    const struct cli_table *table;
+    const struct cli_scoreboard *table;
     bool csv, by_metric;
     bool named; /* the runs are of several models, so that each needs its name */
 };
@@ -68,7 +68,8 @@ static const char *const about_keys[] = {"model", "quantisation", "imatrix", "si
                                          "bits_per_weight"};
 enum { N_ABOUT = sizeof about_keys / sizeof *about_keys };
 
-static void put_about(char *cell, const struct board *b, size_t i, const struct cli_table_run *run)
+static void put_about(char *cell, const struct board *b, size_t i,
+                      const struct cli_scoreboard_run *run)
 {
     double number = i == 3 ? run->n_bytes / gibibyte : run->bits_per_weight;
     if (i >= 3 && b->csv)
@@ -88,7 +89,7 @@ static void put_about(char *cell, const struct board *b, size_t i, const struct 
  * there is such a field; `cell` may be NULL.
  */
 static bool put_field(char *cell, const struct board *b, size_t field,
-                      const struct cli_table_run *run)
+                      const struct cli_scoreboard_run *run)
 {
     size_t at = 0;
     for (size_t i = b->csv || b->named ? 0 : 1; i < N_ABOUT; i++, at++) {
@@ -209,8 +210,8 @@ static void print_markdown(const struct grid *g, size_t n_left)
     free(widths);
 }
 
-enum status cli_table_print(const struct cli_table *table, bool csv, bool by_metric,
-                            struct status_why *why)
+enum status cli_scoreboard_print(const struct cli_scoreboard *table, bool csv, bool by_metric,
+                                 struct status_why *why)
 {
     struct board board = {.table = table, .csv = csv, .by_metric = by_metric};
     for (size_t i = 1; i < table->n; i++)

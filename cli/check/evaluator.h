@@ -1,6 +1,6 @@
 /** A run of assay check from end to end: what the parts of the command share. */
-#ifndef CLI_CHECK_CHECK_H
-#define CLI_CHECK_CHECK_H
+#ifndef CLI_CHECK_EVALUATOR_H
+#define CLI_CHECK_EVALUATOR_H
 
 #include "cli/evaluate.h"
 #include "cli/reference/base.h"
@@ -38,15 +38,14 @@ void cli_check_limits(const struct cli_check *c, struct cli_check_limit out[CLI_
 
 /* text.c: the lines that people read. */
 
-void cli_check_print_beginning(const struct cli_evaluation *e);
-void cli_check_print_end(struct cli_evaluation *e);
+void cli_check_print_beginning(const void *self);
+void cli_check_print_end(void *self);
 
 /* files.c: the table of --per-token, and the document, see struct cli_evaluator. */
 
-enum status cli_check_write_table(const struct cli_evaluation *e, struct base_file *file,
-                                  struct status_why *why);
-void cli_check_describe(const struct cli_evaluation *e, struct base_json *json, bool for_journal);
-void cli_check_add_result(const struct cli_evaluation *e, struct base_json *json);
-void cli_check_add_files(const struct cli_evaluation *e, struct base_json *json, cJSON *run);
+enum status cli_check_write_table(const void *self, struct base_file *file, struct status_why *why);
+void cli_check_describe(const void *self, struct base_json *json, bool for_journal);
+void cli_check_add_result(const void *self, struct base_json *json);
+void cli_check_add_files(const void *self, struct base_json *json, cJSON *run);
 
 #endif

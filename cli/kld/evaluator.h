@@ -1,6 +1,6 @@
 /** A run of assay kld from end to end: what the parts of the command share. */
-#ifndef CLI_KLD_KLD_H
-#define CLI_KLD_KLD_H
+#ifndef CLI_KLD_EVALUATOR_H
+#define CLI_KLD_EVALUATOR_H
 
 #include "cli/evaluate.h"
 #include "cli/kld/options.h"
@@ -31,16 +31,16 @@ struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i);
 
 /* text.c: the lines that people and scripts read. */
 
-void cli_kld_print_beginning(const struct cli_evaluation *e);
+void cli_kld_print_beginning(const void *self);
 /** With one candidate its line. With several they follow at the end. */
-void cli_kld_print_window(struct cli_evaluation *e, size_t w);
+void cli_kld_print_window(void *self, size_t w);
 /** Everything else, candidate by candidate. */
-void cli_kld_print_end(struct cli_evaluation *e);
+void cli_kld_print_end(void *self);
 
 /* json.c: the document, see struct cli_evaluator. */
 
-void cli_kld_describe(const struct cli_evaluation *e, struct base_json *json, bool for_journal);
-void cli_kld_add_result(const struct cli_evaluation *e, struct base_json *json);
-void cli_kld_add_files(const struct cli_evaluation *e, struct base_json *json, cJSON *run);
+void cli_kld_describe(const void *self, struct base_json *json, bool for_journal);
+void cli_kld_add_result(const void *self, struct base_json *json);
+void cli_kld_add_files(const void *self, struct base_json *json, cJSON *run);
 
 #endif

@@ -1,9 +1,10 @@
 /** assay perplexity with --hellaswag, --winogrande or --multiple-choice: choice tasks. */
-#ifndef CLI_CHOICE_CHOICE_H
-#define CLI_CHOICE_CHOICE_H
+#ifndef CLI_CHOICE_EVALUATOR_H
+#define CLI_CHOICE_EVALUATOR_H
 
 #include "cli/evaluate.h"
 #include "cli/perplexity/options.h"
+#include "cli/session/windows.h"
 #include "eval/units/choice.h"
 
 struct cli_choice {
@@ -35,19 +36,18 @@ bool cli_choice_last_wins(const struct cli_choice *t);
 
 /* text.c: the lines that people and scripts read. */
 
-void cli_choice_print_beginning(const struct cli_evaluation *e);
+void cli_choice_print_beginning(const void *self);
 /** Adds the task to the tally and prints its line. */
-void cli_choice_print_task(struct cli_evaluation *e, size_t i);
-void cli_choice_print_end(struct cli_evaluation *e);
+void cli_choice_print_task(void *self, size_t i);
+void cli_choice_print_end(void *self);
 
 /* files.c: the table of --per-task, a line for each task that is done; the document, see struct
    cli_evaluator. */
 
-enum status cli_choice_write_table(const struct cli_evaluation *e, struct base_file *file,
+enum status cli_choice_write_table(const void *self, struct base_file *file,
                                    struct status_why *why);
-void cli_choice_describe(const struct cli_evaluation *e, struct base_json *json, bool for_journal);
-void cli_choice_add_result(const struct cli_evaluation *e, struct base_json *json);
-void cli_choice_add_tasks(const struct cli_evaluation *e, struct base_json *json);
-void cli_choice_add_files(const struct cli_evaluation *e, struct base_json *json, cJSON *run);
+void cli_choice_describe(const void *self, struct base_json *json, bool for_journal);
+void cli_choice_add_result(const void *self, struct base_json *json);
+void cli_choice_add_tasks(const void *self, struct base_json *json);
 
 #endif

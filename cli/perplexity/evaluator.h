@@ -1,6 +1,6 @@
 /** A run of assay perplexity or assay record: what the parts of the commands share. */
-#ifndef CLI_PERPLEXITY_PERPLEXITY_H
-#define CLI_PERPLEXITY_PERPLEXITY_H
+#ifndef CLI_PERPLEXITY_EVALUATOR_H
+#define CLI_PERPLEXITY_EVALUATOR_H
 
 #include "cli/evaluate.h"
 #include "cli/perplexity/options.h"
@@ -42,29 +42,28 @@ enum status cli_perplexity_run(const struct cli_perplexity_settings *settings,
    nothing happens where no file is given. */
 
 /** When the journal is open: begin the file, or go on with it. Fails: as the writers. */
-enum status cli_recording_begin(struct cli_perplexity *p, struct status_why *why);
+enum status cli_recording_begin(void *self, struct status_why *why);
 /**
  * When the journal has been read: a file that is there already must be the one it tells of, and
  * whole. Fails: STATUS_USAGE.
  */
-enum status cli_recording_check_resumed(const struct cli_perplexity *p, struct status_why *why);
+enum status cli_recording_check_resumed(void *self, struct status_why *why);
 /** With the result: give the file its name if it is whole and finite. Fails: STATUS_IO. */
-enum status cli_recording_finish(struct cli_perplexity *p, struct status_why *why);
+enum status cli_recording_finish(void *self, struct status_why *why);
 /** Close what has not been finished, keeping it where a journal can go on with it. */
 void cli_recording_close(struct cli_perplexity *p);
 
 /* text.c: the lines that people and scripts read. */
 
-void cli_perplexity_print_beginning(const struct cli_evaluation *e);
-void cli_perplexity_print_window(struct cli_evaluation *e, size_t w);
-void cli_perplexity_print_end(struct cli_evaluation *e);
+void cli_perplexity_print_beginning(const void *self);
+void cli_perplexity_print_window(void *self, size_t w);
+void cli_perplexity_print_end(void *self);
 
 /* json.c: the document, see struct cli_evaluator. */
 
-void cli_perplexity_describe(const struct cli_evaluation *e, struct base_json *json,
-                             bool for_journal);
-void cli_perplexity_add_result(const struct cli_evaluation *e, struct base_json *json);
-void cli_perplexity_add_details(const struct cli_evaluation *e, struct base_json *json);
-void cli_perplexity_add_files(const struct cli_evaluation *e, struct base_json *json, cJSON *run);
+void cli_perplexity_describe(const void *self, struct base_json *json, bool for_journal);
+void cli_perplexity_add_result(const void *self, struct base_json *json);
+void cli_perplexity_add_details(const void *self, struct base_json *json);
+void cli_perplexity_add_files(const void *self, struct base_json *json, cJSON *run);
 
 #endif

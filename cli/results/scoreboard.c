@@ -1,4 +1,4 @@
-#include "cli/results/table.h"
+#include "cli/results/scoreboard.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -50,11 +50,11 @@ const struct cli_metric cli_metrics[CLI_N_METRICS] = {
     {"Same top p %", "same_top_percent", "same_top", "same_top_error", 100, 3, true},
 };
 
-static struct cli_table_run *new_run(struct cli_table *t, struct status_why *why)
+static struct cli_scoreboard_run *new_run(struct cli_scoreboard *t, struct status_why *why)
 {
     if (t->n == t->capacity) {
         size_t capacity = t->capacity ? 2 * t->capacity : 16;
-        struct cli_table_run *runs = realloc(t->runs, capacity * sizeof *runs);
+        struct cli_scoreboard_run *runs = realloc(t->runs, capacity * sizeof *runs);
         if (!runs) {
             status_fail(why, STATUS_MEMORY, "no memory for a table of %zu runs", capacity);
             return NULL;
@@ -62,7 +62,7 @@ static struct cli_table_run *new_run(struct cli_table *t, struct status_why *why
         t->runs = runs;
         t->capacity = capacity;
     }
-    t->runs[t->n] = (struct cli_table_run){0};
+    t->runs[t->n] = (struct cli_scoreboard_run){0};
     return &t->runs[t->n++];
 }
 
@@ -74,57 +74,57 @@ static const char *file_name(const char *path)
 }
 
 /* The data set that an importance matrix was made from, or else the matrix, or "none". */
-static enum status read_imatrix(const char **out, const struct cli_place *model,
+static enum status read_imatrix(const char **out, const struct cli_field *model,
                                 struct status_why *why)
 {
     static const char *const paths[] = {"imatrix_dataset", "imatrix_file"};
     enum status status = STATUS_OK;
     *out = "none";
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        struct cli_place place;
-        if (!cli_place_find(&place, model, paths[i]))
+        struct cli_field place;
+        if (!cli_field_find(&place, model, paths[i]))
             continue;
-        status = cli_place_text(out, model, paths[i], why);
+        status = cli_field_text(out, model, paths[i], why);
         *out = file_name(*out);
         break;
     }
     return status;
 }
 
-static enum status read_model(struct cli_table_run *run, const struct cli_place *from,
+static enum status read_model(struct cli_scoreboard_run *run, const struct cli_field *from,
                               const char *path, struct status_why *why)
 {
-    struct cli_place model;
+    struct cli_field model;
     run->file = from->file;
-    enum status status = cli_place_at(&model, from, path, why);
+    enum status status = cli_field_at(&model, from, path, why);
     if (status == STATUS_OK)
-        status = cli_place_text(&run->name, &model, "name", why);
+        status = cli_field_text(&run->name, &model, "name", why);
     if (status == STATUS_OK)
-        status = cli_place_text(&run->id, &model, "id", why);
+        status = cli_field_text(&run->id, &model, "id", why);
     if (status == STATUS_OK)
-        status = cli_place_text(&run->quantisation, &model, "quantisation", why);
+        status = cli_field_text(&run->quantisation, &model, "quantisation", why);
     if (status == STATUS_OK)
         status = read_imatrix(&run->imatrix, &model, why);
     if (status == STATUS_OK)
-        status = cli_place_real(&run->n_bytes, &model, "n_bytes", why);
+        status = cli_field_real(&run->n_bytes, &model, "n_bytes", why);
     if (status == STATUS_OK)
-        status = cli_place_real(&run->bits_per_weight, &model, "bits_per_weight", why);
+        status = cli_field_real(&run->bits_per_weight, &model, "bits_per_weight", why);
     return status;
 }
 
-static enum status read_value(struct cli_metric_value *out, const struct cli_place *from,
+static enum status read_value(struct cli_metric_value *out, const struct cli_field *from,
                               const char *path, const char *error_path, struct status_why *why)
 {
     out->known = true;
-    enum status status = cli_place_real(&out->value, from, path, why);
-    return status == STATUS_OK && error_path ? cli_place_real(&out->error, from, error_path, why)
+    enum status status = cli_field_real(&out->value, from, path, why);
+    return status == STATUS_OK && error_path ? cli_field_real(&out->error, from, error_path, why)
                                              : status;
 }
 
-static enum status add_candidate(struct cli_table *t, const struct cli_place *candidate,
+static enum status add_candidate(struct cli_scoreboard *t, const struct cli_field *candidate,
                                  struct status_why *why)
 {
-    struct cli_table_run *run = new_run(t, why);
+    struct cli_scoreboard_run *run = new_run(t, why);
     if (!run)
         return STATUS_MEMORY;
     enum status status = read_model(run, candidate, "model", why);
@@ -136,13 +136,13 @@ static enum status add_candidate(struct cli_table *t, const struct cli_place *ca
 
 /* The base of a divergence, unless it is no model, or a run of the same model with the same figure
  * is there. */
-static enum status add_base(struct cli_table *t, const struct cli_place *root,
-                            const struct cli_place *candidate, struct status_why *why)
+static enum status add_base(struct cli_scoreboard *t, const struct cli_field *root,
+                            const struct cli_field *candidate, struct status_why *why)
 {
-    struct cli_place found;
-    if (!cli_place_find(&found, root, "base.quantisation"))
+    struct cli_field found;
+    if (!cli_field_find(&found, root, "base.quantisation"))
         return STATUS_OK;
-    struct cli_table_run *run = new_run(t, why);
+    struct cli_scoreboard_run *run = new_run(t, why);
     if (!run)
         return STATUS_MEMORY;
     run->is_base = true;
@@ -159,12 +159,13 @@ static enum status add_base(struct cli_table *t, const struct cli_place *root,
     return status;
 }
 
-static enum status add_kld(struct cli_table *t, const struct cli_result *r, struct status_why *why)
+static enum status add_kld(struct cli_scoreboard *t, const struct cli_document *r,
+                           struct status_why *why)
 {
-    struct cli_place root = cli_result_root(r), list, item = {0};
+    struct cli_field root = cli_document_root(r), list, item = {0};
     size_t n;
-    enum status status = cli_place_list(&list, &n, &root, "candidates", why);
-    while (status == STATUS_OK && cli_place_next(&list, &item)) {
+    enum status status = cli_field_list(&list, &n, &root, "candidates", why);
+    while (status == STATUS_OK && cli_field_next(&list, &item)) {
         if (item.index == 0)
             status = add_base(t, &root, &item, why);
         if (status == STATUS_OK)
@@ -173,11 +174,11 @@ static enum status add_kld(struct cli_table *t, const struct cli_result *r, stru
     return status;
 }
 
-static enum status add_perplexity(struct cli_table *t, const struct cli_result *r,
+static enum status add_perplexity(struct cli_scoreboard *t, const struct cli_document *r,
                                   struct status_why *why)
 {
-    struct cli_place root = cli_result_root(r);
-    struct cli_table_run *run = new_run(t, why);
+    struct cli_field root = cli_document_root(r);
+    struct cli_scoreboard_run *run = new_run(t, why);
     if (!run)
         return STATUS_MEMORY;
     enum status status = read_model(run, &root, "model", why);
@@ -186,11 +187,12 @@ static enum status add_perplexity(struct cli_table *t, const struct cli_result *
                                : status;
 }
 
-enum status cli_table_add(struct cli_table *t, const struct cli_result *r, struct status_why *why)
+enum status cli_scoreboard_add(struct cli_scoreboard *t, const struct cli_document *r,
+                               struct status_why *why)
 {
-    if (r->kind == CLI_RESULT_KLD)
+    if (r->kind == CLI_DOCUMENT_KLD)
         return add_kld(t, r, why);
-    if (r->kind == CLI_RESULT_PERPLEXITY)
+    if (r->kind == CLI_DOCUMENT_PERPLEXITY)
         return add_perplexity(t, r, why);
     return status_fail(why, STATUS_USAGE,
                        "%s is a result of choice tasks; the table takes results of assay kld and "
@@ -199,28 +201,28 @@ enum status cli_table_add(struct cli_table *t, const struct cli_result *r, struc
 }
 
 /* Where a run stands: bases, then those with a divergence, then the rest. */
-static int class_of(const struct cli_table_run *run)
+static int class_of(const struct cli_scoreboard_run *run)
 {
     return run->is_base ? 0 : run->values[CLI_METRIC_KLD].known ? 1 : 2;
 }
 
-static double key_of(const struct cli_table_run *run)
+static double key_of(const struct cli_scoreboard_run *run)
 {
     double key = run->values[class_of(run) == 1 ? CLI_METRIC_KLD : CLI_METRIC_PPL].value;
     return isnan(key) ? (double)INFINITY : key;
 }
 
-static bool comes_before(const struct cli_table_run *a, const struct cli_table_run *b)
+static bool comes_before(const struct cli_scoreboard_run *a, const struct cli_scoreboard_run *b)
 {
     int class_a = class_of(a), class_b = class_of(b);
     return class_a != class_b ? class_a < class_b : key_of(a) < key_of(b);
 }
 
 /* By insertion, which leaves equals in their order; tables are short. */
-void cli_table_sort(struct cli_table *t)
+void cli_scoreboard_sort(struct cli_scoreboard *t)
 {
     for (size_t i = 1; i < t->n; i++) {
-        struct cli_table_run run = t->runs[i];
+        struct cli_scoreboard_run run = t->runs[i];
         size_t at = i;
         for (; at > 0 && comes_before(&run, &t->runs[at - 1]); at--)
             t->runs[at] = t->runs[at - 1];
@@ -228,8 +230,8 @@ void cli_table_sort(struct cli_table *t)
     }
 }
 
-void cli_table_free(struct cli_table *t)
+void cli_scoreboard_free(struct cli_scoreboard *t)
 {
     free(t->runs);
-    *t = (struct cli_table){0};
+    *t = (struct cli_scoreboard){0};
 }

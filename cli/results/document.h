@@ -4,8 +4,8 @@
  * A document is taken as hostile. Each look-up checks presence and type, and its failure says
  * which file, which field, what was found and what was expected.
  */
-#ifndef CLI_RESULTS_RESULT_FILE_H
-#define CLI_RESULTS_RESULT_FILE_H
+#ifndef CLI_RESULTS_DOCUMENT_H
+#define CLI_RESULTS_DOCUMENT_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -14,13 +14,13 @@
 
 #include "base/status.h"
 
-enum cli_result_kind { CLI_RESULT_PERPLEXITY, CLI_RESULT_TASKS, CLI_RESULT_KLD };
+enum cli_document_kind { CLI_DOCUMENT_PERPLEXITY, CLI_DOCUMENT_TASKS, CLI_DOCUMENT_KLD };
 
-/** An open document. Zero-initialise; release with cli_result_free. */
-struct cli_result {
+/** An open document. Zero-initialise; release with cli_document_free. */
+struct cli_document {
     const char *file; /* its name, for errors; borrowed */
     cJSON *root;
-    enum cli_result_kind kind;
+    enum cli_document_kind kind;
 };
 
 /**
@@ -28,67 +28,67 @@ struct cli_result {
  * Fails: STATUS_FORMAT (no JSON: the byte is named; no result document, another schema or
  *        version), STATUS_MEMORY.
  */
-enum status cli_result_parse(struct cli_result *out, const char *file, const char *bytes,
-                             size_t n_bytes, struct status_why *why);
+enum status cli_document_parse(struct cli_document *out, const char *file, const char *bytes,
+                               size_t n_bytes, struct status_why *why);
 /** The same from a file, or "-" for standard input. Fails: also as eval_text_read_whole. */
-enum status cli_result_read(struct cli_result *out, const char *file, struct status_why *why);
-void cli_result_free(struct cli_result *result);
+enum status cli_document_read(struct cli_document *out, const char *file, struct status_why *why);
+void cli_document_free(struct cli_document *result);
 
 /** The schema's name of a kind, as documents have it. */
-const char *cli_result_schema(enum cli_result_kind kind);
+const char *cli_document_schema(enum cli_document_kind kind);
 
 /** A value inside a document, and what leads to it: "candidates[2].kld". */
-struct cli_place {
+struct cli_field {
     const char *file;
     const cJSON *value;
-    size_t index; /* in its list, where cli_place_next found it */
+    size_t index; /* in its list, where cli_field_next found it */
     char name[96];
 };
 
 /** The document itself. */
-struct cli_place cli_result_root(const struct cli_result *result);
+struct cli_field cli_document_root(const struct cli_document *result);
 
 /**
  * Look up `path`, members with dots between them, below a place. Optional values are looked up
- * by cli_place_find, which returns false where a member is missing, or null.
+ * by cli_field_find, which returns false where a member is missing, or null.
  * Fails: STATUS_FORMAT (a member that is missing, or below something that is no object).
  */
-enum status cli_place_at(struct cli_place *out, const struct cli_place *from, const char *path,
+enum status cli_field_at(struct cli_field *out, const struct cli_field *from, const char *path,
                          struct status_why *why);
-bool cli_place_find(struct cli_place *out, const struct cli_place *from, const char *path);
+bool cli_field_find(struct cli_field *out, const struct cli_field *from, const char *path);
 
 /**
- * Typed look-up of a path. Fails: as cli_place_at; STATUS_FORMAT (another type, a count that is
+ * Typed look-up of a path. Fails: as cli_field_at; STATUS_FORMAT (another type, a count that is
  * no whole number from 0 to 2^53).
  * real: null, which stands for what is not finite, becomes NaN.
  * text: points into the document.
  */
-enum status cli_place_real(double *out, const struct cli_place *from, const char *path,
+enum status cli_field_real(double *out, const struct cli_field *from, const char *path,
                            struct status_why *why);
-enum status cli_place_count(size_t *out, const struct cli_place *from, const char *path,
+enum status cli_field_count(size_t *out, const struct cli_field *from, const char *path,
                             struct status_why *why);
-enum status cli_place_text(const char **out, const struct cli_place *from, const char *path,
+enum status cli_field_text(const char **out, const struct cli_field *from, const char *path,
                            struct status_why *why);
 /** A list; n: its elements. */
-enum status cli_place_list(struct cli_place *out, size_t *n, const struct cli_place *from,
+enum status cli_field_list(struct cli_field *out, size_t *n, const struct cli_field *from,
                            const char *path, struct status_why *why);
 
 /** Step through a list: item->value is NULL before the first. False behind the last. */
-bool cli_place_next(const struct cli_place *list, struct cli_place *item);
+bool cli_field_next(const struct cli_field *list, struct cli_field *item);
 
 /**
  * Two documents must have the same value at `path`; objects and lists are compared whole, but
  * for the members of `but` (names, separated by single blanks, or NULL).
- * Fails: STATUS_USAGE, naming the first difference and both values; as cli_place_at.
+ * Fails: STATUS_USAGE, naming the first difference and both values; as cli_field_at.
  */
-enum status cli_places_equal(const struct cli_place *a, const struct cli_place *b, const char *path,
+enum status cli_fields_equal(const struct cli_field *a, const struct cli_field *b, const char *path,
                              const char *but, struct status_why *why);
 
 /**
  * The text's hash must be the same, if both documents have one: `text` is null where the tokens
- * come from a base's file. Fails: as cli_places_equal.
+ * come from a base's file. Fails: as cli_fields_equal.
  */
-enum status cli_places_same_text(const struct cli_place *a, const struct cli_place *b,
+enum status cli_fields_same_text(const struct cli_field *a, const struct cli_field *b,
                                  struct status_why *why);
 
 #endif

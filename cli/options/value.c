@@ -1,4 +1,4 @@
-#include "cli/options/setting.h"
+#include "cli/options/value.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -32,7 +32,7 @@ enum status cli_list_append(struct cli_list *list, const char *text, size_t n_by
 }
 
 /* Comma-separated; a part in double quotes may hold commas, and a doubled quote is one. */
-static enum status set_list(const struct cli_setting *s, struct status_why *why)
+static enum status set_list(const struct cli_value *s, struct status_why *why)
 {
     assert(s->value);
     char *part = malloc(strlen(s->value) + 1);
@@ -64,7 +64,7 @@ static enum status set_list(const struct cli_setting *s, struct status_why *why)
     return status;
 }
 
-static enum status set_count(const struct cli_setting *s, struct status_why *why)
+static enum status set_count(const struct cli_value *s, struct status_why *why)
 {
     assert(s->value);
     char *end;
@@ -81,7 +81,7 @@ static enum status set_count(const struct cli_setting *s, struct status_why *why
     return STATUS_OK;
 }
 
-static enum status set_number(const struct cli_setting *s, struct status_why *why)
+static enum status set_number(const struct cli_value *s, struct status_why *why)
 {
     assert(s->value);
     char *end;
@@ -93,7 +93,7 @@ static enum status set_number(const struct cli_setting *s, struct status_why *wh
     return STATUS_OK;
 }
 
-static enum status set_choice(const struct cli_setting *s, struct status_why *why)
+static enum status set_choice(const struct cli_value *s, struct status_why *why)
 {
     int index = cli_words_index(s->option->choices, s->value);
     if (index < 0)
@@ -109,8 +109,7 @@ static void note_ignored(struct cli_args *args, const char *spelling)
     snprintf(args->ignored + used, sizeof args->ignored - used, "%s%s", used ? ", " : "", spelling);
 }
 
-enum status cli_setting_apply(const struct cli_setting *s, struct cli_args *args,
-                              struct status_why *why)
+enum status cli_value_set(const struct cli_value *s, struct cli_args *args, struct status_why *why)
 {
     switch (s->option->type) {
     case CLI_ON:

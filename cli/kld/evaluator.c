@@ -1,4 +1,4 @@
-#include "cli/kld/kld.h"
+#include "cli/kld/evaluator.h"
 
 #include <stdlib.h>
 
@@ -92,9 +92,9 @@ static struct eval_models models_of(const struct cli_kld *k)
     return models;
 }
 
-static enum status open(struct cli_evaluation *e, struct status_why *why)
+static enum status open(void *self, struct status_why *why)
 {
-    struct cli_kld *k = (struct cli_kld *)e;
+    struct cli_kld *k = self;
     enum status status = allocate(k, why);
     if (!status)
         status = open_models(k, why);
@@ -102,9 +102,9 @@ static enum status open(struct cli_evaluation *e, struct status_why *why)
         status = lay_windows(k, why);
     if (status)
         return status;
-    e->units = &k->windows.units.units;
-    e->models = models_of(k);
-    e->head_model = e->models.base ? k->base.model.model : NULL;
+    k->e.units = &k->windows.units.units;
+    k->e.models = models_of(k);
+    k->e.head_model = k->e.models.base ? k->base.model.model : NULL;
     return STATUS_OK;
 }
 
@@ -119,9 +119,9 @@ struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i)
     return (struct eval_kld_tables){&w->plan, &w->stream, &w->tables[0], &w->tables[1 + i]};
 }
 
-static enum status summarise(struct cli_evaluation *e, struct status_why *why)
+static enum status summarise(void *self, struct status_why *why)
 {
-    struct cli_kld *k = (struct cli_kld *)e;
+    struct cli_kld *k = self;
     enum status status = STATUS_OK;
     for (size_t i = 0; i < k->n_candidates && !status; i++) {
         struct eval_kld_tables tables = cli_kld_tables(k, i);
@@ -130,9 +130,9 @@ static enum status summarise(struct cli_evaluation *e, struct status_why *why)
     return status;
 }
 
-static enum status verdict(const struct cli_evaluation *e, struct status_why *why)
+static enum status verdict(const void *self, struct status_why *why)
 {
-    const struct cli_kld *k = (const struct cli_kld *)e;
+    const struct cli_kld *k = self;
     for (size_t i = 0; i < k->n_candidates; i++)
         if (k->results[i].nonfinite.n)
             return status_fail(why, STATUS_NONFINITE, "%s: the divergence is not finite",
@@ -140,9 +140,9 @@ static enum status verdict(const struct cli_evaluation *e, struct status_why *wh
     return STATUS_OK;
 }
 
-static void close(struct cli_evaluation *e)
+static void close(void *self)
 {
-    struct cli_kld *k = (struct cli_kld *)e;
+    struct cli_kld *k = self;
     for (size_t i = 0; i < k->n_candidates; i++) {
         eval_kld_free(&k->results[i]);
         cli_model_close(&k->candidates[i]);
@@ -154,10 +154,9 @@ static void close(struct cli_evaluation *e)
     cli_base_close(&k->base);
 }
 
-static enum status write_per_token(const struct cli_evaluation *e, struct base_file *file,
-                                   struct status_why *why)
+static enum status write_per_token(const void *self, struct base_file *file, struct status_why *why)
 {
-    const struct cli_kld *k = (const struct cli_kld *)e;
+    const struct cli_kld *k = self;
     enum status status = STATUS_OK;
     for (size_t i = 0; i < k->n_candidates && !status; i++) {
         struct eval_kld_tables tables = cli_kld_tables(k, i);

@@ -1,4 +1,4 @@
-#include "cli/perplexity/perplexity.h"
+#include "cli/perplexity/evaluator.h"
 
 #include "eval/metrics/per_token.h"
 
@@ -26,9 +26,9 @@ static struct eval_plan_options plan_options(const struct cli_perplexity *p)
     return plan;
 }
 
-static enum status open(struct cli_evaluation *e, struct status_why *why)
+static enum status open(void *self, struct status_why *why)
 {
-    struct cli_perplexity *p = (struct cli_perplexity *)e;
+    struct cli_perplexity *p = self;
     const struct cli_perplexity_settings *s = p->settings;
     enum status status = cli_model_open(&p->model, s->model, &s->load, s->llama_compat,
                                         s->evaluate.output.hash_model, why);
@@ -48,55 +48,39 @@ static enum status open(struct cli_evaluation *e, struct status_why *why)
         status = cli_windows_lay(&p->windows, &plan, why);
     if (!status)
         status = cli_windows_make_tables(&p->windows, 0, why);
-    e->models.model = p->model.model;
-    e->units = &p->windows.units.units;
+    p->e.models.model = p->model.model;
+    p->e.units = &p->windows.units.units;
     return status;
 }
 
-static enum status start(struct cli_evaluation *e, struct status_why *why)
+static enum status summarise(void *self, struct status_why *why)
 {
-    return cli_recording_begin((struct cli_perplexity *)e, why);
-}
-
-static enum status resumed(struct cli_evaluation *e, struct status_why *why)
-{
-    return cli_recording_check_resumed((struct cli_perplexity *)e, why);
-}
-
-static enum status summarise(struct cli_evaluation *e, struct status_why *why)
-{
-    struct cli_perplexity *p = (struct cli_perplexity *)e;
+    struct cli_perplexity *p = self;
     const struct cli_windows *w = &p->windows;
     eval_perplexity(&p->result, &w->plan, &w->stream, w->tables);
     return p->settings->context_curve ? eval_curve_make(&p->curve, w->tables, why) : STATUS_OK;
 }
 
-static enum status finish(struct cli_evaluation *e, struct status_why *why)
+static enum status verdict(const void *self, struct status_why *why)
 {
-    return cli_recording_finish((struct cli_perplexity *)e, why);
-}
-
-static enum status verdict(const struct cli_evaluation *e, struct status_why *why)
-{
-    const struct cli_perplexity *p = (const struct cli_perplexity *)e;
+    const struct cli_perplexity *p = self;
     if (p->result.nonfinite.n)
         return status_fail(why, STATUS_NONFINITE, "the perplexity is not finite");
     return STATUS_OK;
 }
 
-static void close(struct cli_evaluation *e)
+static void close(void *self)
 {
-    struct cli_perplexity *p = (struct cli_perplexity *)e;
+    struct cli_perplexity *p = self;
     cli_recording_close(p);
     eval_curve_free(&p->curve);
     cli_windows_close(&p->windows);
     cli_model_close(&p->model);
 }
 
-static enum status write_per_token(const struct cli_evaluation *e, struct base_file *file,
-                                   struct status_why *why)
+static enum status write_per_token(const void *self, struct base_file *file, struct status_why *why)
 {
-    const struct cli_perplexity *p = (const struct cli_perplexity *)e;
+    const struct cli_perplexity *p = self;
     const struct cli_windows *w = &p->windows;
     return eval_per_token_write(file, &w->plan, &w->stream, w->tables,
                                 model_tokenizer(p->model.model), why);
@@ -106,13 +90,13 @@ static const struct cli_evaluator evaluator = {
     .schema = "assay-perplexity",
     .open = open,
     .describe = cli_perplexity_describe,
-    .start = start,
-    .resumed = resumed,
+    .start = cli_recording_begin,
+    .resumed = cli_recording_check_resumed,
     .print_beginning = cli_perplexity_print_beginning,
     .unit_done = cli_perplexity_print_window,
     .summarise = summarise,
     .print_end = cli_perplexity_print_end,
-    .finish = finish,
+    .finish = cli_recording_finish,
     .add_result = cli_perplexity_add_result,
     .add_details = cli_perplexity_add_details,
     .add_files = cli_perplexity_add_files,
@@ -127,6 +111,7 @@ enum status cli_perplexity_run(const struct cli_perplexity_settings *s, struct s
         .e = {.kind = &evaluator,
               .settings = &s->evaluate,
               .name = "perplexity",
+              .model_file = s->model,
               .inputs = {{"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}},
               .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
               .outputs = {{"--per-token", s->per_token_file, .write = write_per_token},

@@ -1,4 +1,4 @@
-#include "cli/choice/choice.h"
+#include "cli/choice/evaluator.h"
 
 enum { DEFAULT_HELLASWAG_TASKS = 400 };
 
@@ -127,31 +127,32 @@ static enum status load(struct cli_choice *t, struct status_why *why)
                              why);
 }
 
-static enum status open(struct cli_evaluation *e, struct status_why *why)
+static enum status open(void *self, struct status_why *why)
 {
-    struct cli_choice *t = (struct cli_choice *)e;
+    struct cli_choice *t = self;
     const struct cli_perplexity_settings *s = t->settings;
     enum status status = cli_model_open(&t->model, s->model, &s->load, s->llama_compat,
                                         s->evaluate.output.hash_model, why);
     if (!status)
         status = load(t, why);
-    e->models.model = t->model.model;
-    e->units = &t->choices.units;
+    t->e.models.model = t->model.model;
+    t->e.units = &t->choices.units;
     return status;
 }
 
-static void close(struct cli_evaluation *e)
+static void close(void *self)
 {
-    struct cli_choice *t = (struct cli_choice *)e;
+    struct cli_choice *t = self;
     eval_choices_free(&t->choices);
     eval_dataset_free(&t->dataset);
     eval_text_free(&t->text);
     cli_model_close(&t->model);
 }
 
-static enum status verdict(const struct cli_evaluation *e, struct status_why *why)
+static enum status verdict(const void *self, struct status_why *why)
 {
-    const struct eval_choice_tally *c = &((const struct cli_choice *)e)->tally;
+    const struct cli_choice *t = self;
+    const struct eval_choice_tally *c = &t->tally;
     if (c->n_nonfinite)
         return status_fail(why, STATUS_NONFINITE,
                            "%zu of %zu task%s %s a score that is not finite; the first is task "
@@ -170,7 +171,6 @@ static const struct cli_evaluator evaluator = {
     .print_end = cli_choice_print_end,
     .add_result = cli_choice_add_result,
     .add_details = cli_choice_add_tasks,
-    .add_files = cli_choice_add_files,
     .verdict = verdict,
     .close = close,
 };
@@ -183,6 +183,7 @@ enum status cli_choice_run(const struct cli_perplexity_settings *s, struct statu
         .e = {.kind = &evaluator,
               .settings = &s->evaluate,
               .name = cli_choice_name(kind_of(s)),
+              .model_file = s->model,
               .inputs = {{"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}},
               .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
               .outputs = {{"--per-task", s->per_task_file, .write = cli_choice_write_table}}}};

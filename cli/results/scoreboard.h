@@ -1,8 +1,8 @@
 /** assay table: a scoreboard made of result documents, as in llama.cpp's README. */
-#ifndef CLI_RESULTS_TABLE_H
-#define CLI_RESULTS_TABLE_H
+#ifndef CLI_RESULTS_SCOREBOARD_H
+#define CLI_RESULTS_SCOREBOARD_H
 
-#include "cli/results/result_file.h"
+#include "cli/results/document.h"
 
 /** What can be told of a run, in the order in which --by-metric tells it. */
 struct cli_metric {
@@ -23,7 +23,7 @@ struct cli_metric_value {
 };
 
 /** A model in a result. The texts point into its document. */
-struct cli_table_run {
+struct cli_scoreboard_run {
     const char *file; /* the document's */
     const char *name, *id, *quantisation, *imatrix;
     double n_bytes, bits_per_weight;
@@ -31,9 +31,9 @@ struct cli_table_run {
     struct cli_metric_value values[CLI_N_METRICS];
 };
 
-/** Zero-initialise; release with cli_table_free. Must not outlive the documents. */
-struct cli_table {
-    struct cli_table_run *runs;
+/** Zero-initialise; release with cli_scoreboard_free. Must not outlive the documents. */
+struct cli_scoreboard {
+    struct cli_scoreboard_run *runs;
     size_t n, capacity;
 };
 
@@ -43,17 +43,17 @@ struct cli_table {
  * Fails: STATUS_FORMAT (a field that is missing or of another type), STATUS_USAGE (a result of
  *        choice tasks), STATUS_MEMORY.
  */
-enum status cli_table_add(struct cli_table *table, const struct cli_result *result,
-                          struct status_why *why);
+enum status cli_scoreboard_add(struct cli_scoreboard *table, const struct cli_document *result,
+                               struct status_why *why);
 /** Bases first, then by mean KLD, then those without one by perplexity; else in their order. */
-void cli_table_sort(struct cli_table *table);
-void cli_table_free(struct cli_table *table);
+void cli_scoreboard_sort(struct cli_scoreboard *table);
+void cli_scoreboard_free(struct cli_scoreboard *table);
 
 /**
  * Print the table. csv: RFC 4180, all digits, errors in columns of their own; else Markdown.
  * by_metric: statistics as rows, runs as columns.   Fails: STATUS_MEMORY.
  */
-enum status cli_table_print(const struct cli_table *table, bool csv, bool by_metric,
-                            struct status_why *why);
+enum status cli_scoreboard_print(const struct cli_scoreboard *table, bool csv, bool by_metric,
+                                 struct status_why *why);
 
 #endif

@@ -1,7 +1,7 @@
 /* assay check: how far what another program recorded is from the exact predictions. */
 #include <math.h>
 
-#include "cli/check/check.h"
+#include "cli/check/evaluator.h"
 #include "cli/commands.h"
 
 static enum status open_files(struct cli_check *c, struct status_why *why)
@@ -37,9 +37,9 @@ static enum status lay_windows(struct cli_check *c, struct status_why *why)
     return status;
 }
 
-static enum status open(struct cli_evaluation *e, struct status_why *why)
+static enum status open(void *self, struct status_why *why)
 {
-    struct cli_check *c = (struct cli_check *)e;
+    struct cli_check *c = self;
     enum status status = open_files(c, why);
     if (!status)
         status = lay_windows(c, why);
@@ -47,8 +47,8 @@ static enum status open(struct cli_evaluation *e, struct status_why *why)
         return status;
     struct eval_check_task check = {
         .model = c->model.model,
-        .backends = e->backends.items,
-        .n_backends = e->backends.n,
+        .backends = c->e.backends.items,
+        .n_backends = c->e.backends.n,
         .plan = &c->windows.plan,
         .stream = &c->windows.stream,
         .recorded = &c->recorded.source,
@@ -56,15 +56,15 @@ static enum status open(struct cli_evaluation *e, struct status_why *why)
     status = eval_check_open(&c->check, &check, why);
     if (status)
         return status;
-    e->models = eval_check_models(c->check);
-    e->units = &c->windows.units.units;
-    c->windows.units.sink = e->models.sink;
+    c->e.models = eval_check_models(c->check);
+    c->e.units = &c->windows.units.units;
+    c->windows.units.sink = c->e.models.sink;
     return STATUS_OK;
 }
 
-static void close(struct cli_evaluation *e)
+static void close(void *self)
 {
-    struct cli_check *c = (struct cli_check *)e;
+    struct cli_check *c = self;
     eval_check_result_free(&c->result);
     eval_check_close(c->check);
     cli_windows_close(&c->windows);
@@ -72,15 +72,15 @@ static void close(struct cli_evaluation *e)
     cli_base_close(&c->recorded);
 }
 
-static void unit_done(struct cli_evaluation *e, size_t w)
+static void unit_done(void *self, size_t w)
 {
-    struct cli_check *c = (struct cli_check *)e;
+    struct cli_check *c = self;
     eval_check_window(c->check, c->windows.tables, w);
 }
 
-static enum status summarise(struct cli_evaluation *e, struct status_why *why)
+static enum status summarise(void *self, struct status_why *why)
 {
-    struct cli_check *c = (struct cli_check *)e;
+    struct cli_check *c = self;
     return eval_check_summarise(&c->result, c->check, c->windows.tables,
                                 (size_t)c->settings->divergence.n_worst, why);
 }
@@ -93,9 +93,9 @@ void cli_check_limits(const struct cli_check *c, struct cli_check_limit out[CLI_
                                       c->settings->max_beyond, c->result.beyond};
 }
 
-static enum status verdict(const struct cli_evaluation *e, struct status_why *why)
+static enum status verdict(const void *self, struct status_why *why)
 {
-    const struct cli_check *c = (const struct cli_check *)e;
+    const struct cli_check *c = self;
     if (c->result.kld.nonfinite.n)
         return status_fail(why, STATUS_NONFINITE, "%s: the divergence is not finite",
                            c->recorded.path);
@@ -139,6 +139,7 @@ static enum status run_check(const void *settings, const struct cli_args *args,
         .e = {.kind = &evaluator,
               .settings = &s->evaluate,
               .name = "check",
+              .model_file = s->model,
               .inputs = {{"-m", s->model}, {"--kl-divergence-base", s->recorded}},
               .outputs = {{"--per-token", s->per_token_file, .write = cli_check_write_table}}}};
     return status ? status : cli_evaluate(&c.e, why);
@@ -155,10 +156,10 @@ static void defaults(void *settings)
 
 #define AT(member) offsetof(struct cli_check_settings, member)
 
-static const struct cli_option table[] = {
+static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
     {.type = CLI_GROUP,
-     .group = cli_model_file_table,
+     .group = cli_model_file_options,
      .offset = AT(model),
      .help = "; the one that the rows were recorded from"},
     {"--kl-divergence-base --base", CLI_TEXT, "FILE",
@@ -168,23 +169,23 @@ static const struct cli_option table[] = {
 
     {.type = CLI_HEADING, .help = "Evaluation"},
     {.type = CLI_GROUP,
-     .group = cli_window_table,
+     .group = cli_window_options,
      .offset = AT(windows),
      .help = "; refused if they are not the file's (default: the file's)"},
-    {.type = CLI_GROUP, .group = cli_chunk_from_table, .offset = AT(windows)},
+    {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
     {"--max-kld", CLI_NUMBER, "X", "fail, with exit code 1, if the mean divergence is above X nats",
      AT(max_kld)},
     {"--max-beyond", CLI_NUMBER, "X",
      "the same for what the divergence has beyond the share that the file's 16 bits make",
      AT(max_beyond)},
 
-    {.type = CLI_GROUP, .group = cli_model_table, .offset = AT(load)},
+    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(load)},
 
     {.type = CLI_HEADING, .help = "Output"},
-    {.type = CLI_GROUP, .group = cli_per_token_table, .offset = AT(per_token_file)},
-    {.type = CLI_GROUP, .group = cli_divergence_table, .offset = AT(divergence)},
-    {.type = CLI_GROUP, .group = cli_evaluate_table, .offset = AT(evaluate)},
-    {.type = CLI_GROUP, .group = cli_foreign_table},
+    {.type = CLI_GROUP, .group = cli_per_token_options, .offset = AT(per_token_file)},
+    {.type = CLI_GROUP, .group = cli_divergence_options, .offset = AT(divergence)},
+    {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = AT(evaluate)},
+    {.type = CLI_GROUP, .group = cli_foreign_options},
     {0},
 };
 
@@ -196,7 +197,7 @@ const struct cli_command cli_command_check = {
         "FILE is what llama-perplexity (or any other program) recorded of this very model. Tells\n"
         "how far its probabilities are from the exact ones, and how much of that the file's 16\n"
         "bits make.",
-    .table = table,
+    .options = options,
     .settings_bytes = sizeof(struct cli_check_settings),
     .defaults = defaults,
     .run = run_check,

@@ -1,4 +1,4 @@
-#include "cli/results/quantisation.h"
+#include "cli/output/quantisation.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /** What a model's file says of how it was quantised. */
-#ifndef CLI_RESULTS_QUANTISATION_H
-#define CLI_RESULTS_QUANTISATION_H
+#ifndef CLI_OUTPUT_QUANTISATION_H
+#define CLI_OUTPUT_QUANTISATION_H
 
 #include "gguf/meta.h"
 
