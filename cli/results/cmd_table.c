@@ -11,17 +11,17 @@ struct settings {
 };
 
 /* Rows of other texts or windows may stand beside each other, but not unsaid. */
-static enum status note_differences(const struct cli_document *first,
-                                    const struct cli_document *other, struct status_why *why)
+static enum status note_differences(struct cli_document *first, struct cli_document *other,
+                                    struct status_why *why)
 {
-    static const char *const paths[] = {"tokens.sha256", "windows.n_tokens", "result.n_windows"};
     struct cli_field a = cli_document_root(first), b = cli_document_root(other);
     struct status_why difference = {""};
     enum status status = cli_fields_same_text(&a, &b, &difference);
-    for (size_t i = 0; i < sizeof paths / sizeof *paths && status == STATUS_OK; i++)
-        status = cli_fields_equal(&a, &b, paths[i], NULL, &difference);
+    if (!status)
+        status = cli_fields_equal(&a, &b, "tokens.sha256 windows.n_tokens result.n_windows", NULL,
+                                  &difference);
     if (status != STATUS_USAGE)
-        return status == STATUS_OK ? status : status_fail(why, status, "%s", difference.text);
+        return status ? status_fail(why, status, "%s", difference.text) : STATUS_OK;
     fprintf(stderr, "assay: note: %s\n", difference.text);
     return STATUS_OK;
 }
@@ -30,11 +30,11 @@ static enum status read_all(struct cli_scoreboard *table, struct cli_document *r
                             const struct cli_list *files, struct status_why *why)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < files->n && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < files->n && !status; i++) {
         status = cli_document_read(&results[i], files->items[i], why);
-        if (status == STATUS_OK)
+        if (!status)
             status = cli_scoreboard_add(table, &results[i], why);
-        if (status == STATUS_OK)
+        if (!status)
             status = note_differences(&results[0], &results[i], why);
     }
     return status;
@@ -50,7 +50,7 @@ static enum status run_table(const void *opaque, const struct cli_args *args,
         return status_fail(why, STATUS_MEMORY, "no memory for %zu results", s->files.n);
     struct cli_scoreboard table = {0};
     enum status status = read_all(&table, results, &s->files, why);
-    if (status == STATUS_OK) {
+    if (!status) {
         cli_scoreboard_sort(&table);
         status = cli_scoreboard_print(&table, s->csv, s->by_metric, why);
     }

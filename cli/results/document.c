@@ -23,31 +23,31 @@ const char *cli_document_schema(enum cli_document_kind kind)
     return schemas[kind];
 }
 
-static enum status check_schema(struct cli_document *r, struct status_why *why)
+static enum status check_schema(struct cli_document *d, struct status_why *why)
 {
-    struct cli_field root = cli_document_root(r), schema;
-    if (!cJSON_IsObject(r->root) || !cli_field_find(&schema, &root, "schema") ||
+    struct cli_field root = cli_document_root(d), schema;
+    if (!cJSON_IsObject(d->root) || !cli_field_find(&schema, &root, "schema") ||
         !cJSON_IsString(schema.value))
         return status_fail(why, STATUS_FORMAT,
                            "%s: no result of assay: there is no `schema` that names it; expected a "
                            "file that --json wrote",
-                           r->file);
-    size_t kind = 0, version;
+                           d->file);
+    size_t kind = 0;
     while (kind < N_SCHEMAS && strcmp(schema.value->valuestring, schemas[kind]) != 0)
         kind++;
     if (kind == N_SCHEMAS)
         return status_fail(why, STATUS_FORMAT,
                            "%s: schema is '%.40s', expected assay-perplexity, assay-tasks or "
                            "assay-kld",
-                           r->file, schema.value->valuestring);
-    r->kind = (enum cli_document_kind)kind;
-    enum status status = cli_field_count(&version, &root, "schema_version", why);
-    if (status == STATUS_OK && version != CLI_SCHEMA_VERSION)
-        status = status_fail(why, STATUS_UNSUPPORTED,
-                             "%s: schema_version is %zu, this program reads %d; evaluate again "
-                             "with it",
-                             r->file, version, (int)CLI_SCHEMA_VERSION);
-    return status;
+                           d->file, schema.value->valuestring);
+    d->kind = (enum cli_document_kind)kind;
+    size_t version = cli_field_count(&root, "schema_version");
+    if (!d->status && version != CLI_SCHEMA_VERSION)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: schema_version is %zu, this program reads %d; evaluate again "
+                           "with it",
+                           d->file, version, (int)CLI_SCHEMA_VERSION);
+    return cli_document_status(d, why);
 }
 
 enum status cli_document_parse(struct cli_document *out, const char *file, const char *bytes,
@@ -85,15 +85,21 @@ enum status cli_document_read(struct cli_document *out, const char *file, struct
     return status;
 }
 
-void cli_document_free(struct cli_document *result)
+void cli_document_free(struct cli_document *document)
 {
-    cJSON_Delete(result->root);
-    *result = (struct cli_document){0};
+    cJSON_Delete(document->root);
+    *document = (struct cli_document){0};
 }
 
-struct cli_field cli_document_root(const struct cli_document *result)
+enum status cli_document_status(const struct cli_document *document, struct status_why *why)
 {
-    return (struct cli_field){.file = result->file, .value = result->root};
+    return document->status ? status_fail(why, document->status, "%s", document->why.text)
+                            : STATUS_OK;
+}
+
+struct cli_field cli_document_root(struct cli_document *document)
+{
+    return (struct cli_field){.document = document, .value = document->root};
 }
 
 /* Add to a place's name, which only errors show: cut at its end. */
@@ -142,14 +148,16 @@ static bool walk(struct cli_field *out, const struct cli_field *from, const char
     return place.value != NULL;
 }
 
-enum status cli_field_at(struct cli_field *out, const struct cli_field *from, const char *path,
-                         struct status_why *why)
+struct cli_field cli_field_at(const struct cli_field *from, const char *path)
 {
-    if (walk(out, from, path))
-        return STATUS_OK;
-    return status_fail(why, STATUS_FORMAT,
-                       "%s: %s is missing; expected a whole result of this version of assay",
-                       out->file, out->name);
+    struct cli_field field;
+    struct cli_document *d = from->document;
+    if (!walk(&field, from, path) && !d->status)
+        d->status = status_fail(&d->why, STATUS_FORMAT,
+                                "%s: %s is missing; expected a whole result of this version of "
+                                "assay",
+                                d->file, field.name);
+    return field;
 }
 
 bool cli_field_find(struct cli_field *out, const struct cli_field *from, const char *path)
@@ -168,79 +176,64 @@ static const char *kind_of(const cJSON *value)
                                    : "an object";
 }
 
-static enum status fail_type(const struct cli_field *place, const char *expected,
-                             struct status_why *why)
+static void fail_type(const struct cli_field *field, const char *expected)
 {
-    return status_fail(why, STATUS_FORMAT, "%s: %s is %s, expected %s", place->file, place->name,
-                       kind_of(place->value), expected);
+    struct cli_document *d = field->document;
+    if (!d->status)
+        d->status = status_fail(&d->why, STATUS_FORMAT, "%s: %s is %s, expected %s", d->file,
+                                field->name, kind_of(field->value), expected);
 }
 
-enum status cli_field_real(double *out, const struct cli_field *from, const char *path,
-                           struct status_why *why)
+double cli_field_real(const struct cli_field *from, const char *path)
 {
-    struct cli_field place;
-    *out = (double)NAN;
-    enum status status = cli_field_at(&place, from, path, why);
-    if (status != STATUS_OK || cJSON_IsNull(place.value))
-        return status;
-    if (!cJSON_IsNumber(place.value) || !isfinite(place.value->valuedouble))
-        return fail_type(&place, "a finite number, or null", why);
-    *out = place.value->valuedouble;
-    return STATUS_OK;
+    struct cli_field field = cli_field_at(from, path);
+    if (cJSON_IsNumber(field.value) && isfinite(field.value->valuedouble))
+        return field.value->valuedouble;
+    if (!cJSON_IsNull(field.value))
+        fail_type(&field, "a finite number, or null");
+    return (double)NAN;
 }
 
-enum status cli_field_count(size_t *out, const struct cli_field *from, const char *path,
-                            struct status_why *why)
+size_t cli_field_count(const struct cli_field *from, const char *path)
 {
-    struct cli_field place;
-    *out = 0;
-    enum status status = cli_field_at(&place, from, path, why);
-    if (status != STATUS_OK)
-        return status;
-    double value = cJSON_IsNumber(place.value) ? place.value->valuedouble : -1;
-    if (!(value >= 0 && value <= 0x1p53) || floor(value) < value)
-        return fail_type(&place, "a whole number from 0 to 2^53", why);
-    *out = (size_t)value;
-    return STATUS_OK;
+    struct cli_field field = cli_field_at(from, path);
+    double value = cJSON_IsNumber(field.value) ? field.value->valuedouble : -1;
+    if (value >= 0 && value <= 0x1p53 && !(floor(value) < value))
+        return (size_t)value;
+    fail_type(&field, "a whole number from 0 to 2^53");
+    return 0;
 }
 
-enum status cli_field_text(const char **out, const struct cli_field *from, const char *path,
-                           struct status_why *why)
+const char *cli_field_text(const struct cli_field *from, const char *path)
 {
-    struct cli_field place;
-    *out = "";
-    enum status status = cli_field_at(&place, from, path, why);
-    if (status != STATUS_OK)
-        return status;
-    if (!cJSON_IsString(place.value))
-        return fail_type(&place, "a text", why);
-    *out = place.value->valuestring;
-    return STATUS_OK;
+    struct cli_field field = cli_field_at(from, path);
+    if (cJSON_IsString(field.value))
+        return field.value->valuestring;
+    fail_type(&field, "a text");
+    return "";
 }
 
-enum status cli_field_list(struct cli_field *out, size_t *n, const struct cli_field *from,
-                           const char *path, struct status_why *why)
+struct cli_field cli_field_list(size_t *n, const struct cli_field *from, const char *path)
 {
-    *n = 0;
-    enum status status = cli_field_at(out, from, path, why);
-    if (status != STATUS_OK)
-        return status;
-    if (!cJSON_IsArray(out->value))
-        return fail_type(out, "a list", why);
-    for (const cJSON *item = out->value->child; item; item = item->next)
-        ++*n;
-    return STATUS_OK;
+    struct cli_field field = cli_field_at(from, path);
+    if (!cJSON_IsArray(field.value))
+        fail_type(&field, "a list");
+    *n = cJSON_IsArray(field.value) ? (size_t)cJSON_GetArraySize(field.value) : 0;
+    return field;
 }
 
 bool cli_field_next(const struct cli_field *list, struct cli_field *item)
 {
     bool first = !item->value;
-    item->index = first ? 0 : item->index + 1;
-    item->value = first ? list->value->child : item->value->next;
-    item->file = list->file;
-    memcpy(item->name, list->name, sizeof item->name);
-    extend(item, "[%zu]", item->index);
-    return item->value != NULL;
+    size_t index = first ? 0 : item->index + 1;
+    const cJSON *value = !first                       ? item->value->next
+                         : cJSON_IsArray(list->value) ? list->value->child
+                                                      : NULL;
+    *item = *list;
+    item->index = index;
+    item->value = value;
+    extend(item, "[%zu]", index);
+    return value != NULL;
 }
 
 static enum status fail_different(const struct cli_field *a, const struct cli_field *b,
@@ -252,44 +245,54 @@ static enum status fail_different(const struct cli_field *a, const struct cli_fi
         why, STATUS_USAGE,
         "%s and %s are not of the same inputs: %s is %.72s and %.72s; only results of the same "
         "text, tokens and windows can be compared",
-        a->file, b->file, a->name, values[0] ? values[0] : "not there",
+        a->document->file, b->document->file, a->name, values[0] ? values[0] : "not there",
         values[1] ? values[1] : "not there");
     cJSON_free(values[0]);
     cJSON_free(values[1]);
     return status;
 }
 
-enum status cli_fields_equal(const struct cli_field *a, const struct cli_field *b, const char *path,
-                             const char *but, struct status_why *why)
+static enum status equal(const struct cli_field *a, const struct cli_field *b, const char *but,
+                         struct status_why *why)
 {
-    struct cli_field x, y;
-    enum status status = cli_field_at(&x, a, path, why);
-    if (status == STATUS_OK)
-        status = cli_field_at(&y, b, path, why);
-    if (status != STATUS_OK)
+    enum status status = cli_document_status(a->document, why);
+    if (!status)
+        status = cli_document_status(b->document, why);
+    if (status)
         return status;
-    if (!cJSON_IsObject(x.value) || !cJSON_IsObject(y.value))
-        return cJSON_Compare(x.value, y.value, true) ? STATUS_OK : fail_different(&x, &y, why);
+    if (!cJSON_IsObject(a->value) || !cJSON_IsObject(b->value))
+        return cJSON_Compare(a->value, b->value, true) ? STATUS_OK : fail_different(a, b, why);
     /* What only the second one has is found by a second look, from its side. */
     for (int side = 0; side < 2; side++)
-        for (const cJSON *item = (side ? y : x).value->child; item; item = item->next) {
+        for (const cJSON *item = (side ? b : a)->value->child; item; item = item->next) {
             if (but && cli_words_index(but, item->string) >= 0)
                 continue;
-            struct cli_field p = child_of(&x, item->string), q = child_of(&y, item->string);
+            struct cli_field p = child_of(a, item->string), q = child_of(b, item->string);
             if (!p.value || !q.value || !cJSON_Compare(p.value, q.value, true))
                 return fail_different(&p, &q, why);
         }
     return STATUS_OK;
 }
 
+enum status cli_fields_equal(const struct cli_field *a, const struct cli_field *b,
+                             const char *paths, const char *but, struct status_why *why)
+{
+    const char *word;
+    size_t length;
+    enum status status = STATUS_OK;
+    while (!status && (paths = cli_words_next(paths, &word, &length))) {
+        char path[64];
+        snprintf(path, sizeof path, "%.*s", (int)length, word);
+        struct cli_field x = cli_field_at(a, path), y = cli_field_at(b, path);
+        status = equal(&x, &y, but, why);
+    }
+    return status;
+}
+
 enum status cli_fields_same_text(const struct cli_field *a, const struct cli_field *b,
                                  struct status_why *why)
 {
-    struct cli_field x, y;
-    enum status status = cli_field_at(&x, a, "text", why);
-    if (status == STATUS_OK)
-        status = cli_field_at(&y, b, "text", why);
-    if (status != STATUS_OK || cJSON_IsNull(x.value) || cJSON_IsNull(y.value))
-        return status;
-    return cli_fields_equal(a, b, "text.sha256", NULL, why);
+    bool lacks =
+        cJSON_IsNull(cli_field_at(a, "text").value) || cJSON_IsNull(cli_field_at(b, "text").value);
+    return lacks ? STATUS_OK : cli_fields_equal(a, b, "text.sha256", NULL, why);
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define KLD_QUANTILE(label, key)                                                                   \
     {                                                                                              \
         label, "kld_" key, "kld." key, NULL, 1, 6, false                                           \
@@ -52,16 +54,13 @@ const struct cli_metric cli_metrics[CLI_N_METRICS] = {
 
 static struct cli_scoreboard_run *new_run(struct cli_scoreboard *t, struct status_why *why)
 {
-    if (t->n == t->capacity) {
-        size_t capacity = t->capacity ? 2 * t->capacity : 16;
-        struct cli_scoreboard_run *runs = realloc(t->runs, capacity * sizeof *runs);
-        if (!runs) {
-            status_fail(why, STATUS_MEMORY, "no memory for a table of %zu runs", capacity);
-            return NULL;
-        }
-        t->runs = runs;
-        t->capacity = capacity;
+    struct cli_scoreboard_run *runs =
+        base_array_grow(t->runs, &t->capacity, t->n + 1, sizeof *runs);
+    if (!runs) {
+        status_fail(why, STATUS_MEMORY, "no memory for a table of %zu runs", t->n + 1);
+        return NULL;
     }
+    t->runs = runs;
     t->runs[t->n] = (struct cli_scoreboard_run){0};
     return &t->runs[t->n++];
 }
@@ -74,51 +73,36 @@ static const char *file_name(const char *path)
 }
 
 /* The data set that an importance matrix was made from, or else the matrix, or "none". */
-static enum status read_imatrix(const char **out, const struct cli_field *model,
-                                struct status_why *why)
+static const char *imatrix_of(const struct cli_field *model)
 {
     static const char *const paths[] = {"imatrix_dataset", "imatrix_file"};
-    enum status status = STATUS_OK;
-    *out = "none";
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        struct cli_field place;
-        if (!cli_field_find(&place, model, paths[i]))
-            continue;
-        status = cli_field_text(out, model, paths[i], why);
-        *out = file_name(*out);
-        break;
+        struct cli_field field;
+        if (cli_field_find(&field, model, paths[i]))
+            return file_name(cli_field_text(model, paths[i]));
     }
-    return status;
+    return "none";
 }
 
-static enum status read_model(struct cli_scoreboard_run *run, const struct cli_field *from,
-                              const char *path, struct status_why *why)
+static void read_model(struct cli_scoreboard_run *run, const struct cli_field *from,
+                       const char *path)
 {
-    struct cli_field model;
-    run->file = from->file;
-    enum status status = cli_field_at(&model, from, path, why);
-    if (status == STATUS_OK)
-        status = cli_field_text(&run->name, &model, "name", why);
-    if (status == STATUS_OK)
-        status = cli_field_text(&run->id, &model, "id", why);
-    if (status == STATUS_OK)
-        status = cli_field_text(&run->quantisation, &model, "quantisation", why);
-    if (status == STATUS_OK)
-        status = read_imatrix(&run->imatrix, &model, why);
-    if (status == STATUS_OK)
-        status = cli_field_real(&run->n_bytes, &model, "n_bytes", why);
-    if (status == STATUS_OK)
-        status = cli_field_real(&run->bits_per_weight, &model, "bits_per_weight", why);
-    return status;
+    struct cli_field model = cli_field_at(from, path);
+    run->name = cli_field_text(&model, "name");
+    run->id = cli_field_text(&model, "id");
+    run->quantisation = cli_field_text(&model, "quantisation");
+    run->imatrix = imatrix_of(&model);
+    run->n_bytes = cli_field_real(&model, "n_bytes");
+    run->bits_per_weight = cli_field_real(&model, "bits_per_weight");
 }
 
-static enum status read_value(struct cli_metric_value *out, const struct cli_field *from,
-                              const char *path, const char *error_path, struct status_why *why)
+static struct cli_metric_value value_of(const struct cli_field *from, const char *path,
+                                        const char *error_path)
 {
-    out->known = true;
-    enum status status = cli_field_real(&out->value, from, path, why);
-    return status == STATUS_OK && error_path ? cli_field_real(&out->error, from, error_path, why)
-                                             : status;
+    struct cli_metric_value v = {.known = true, .value = cli_field_real(from, path)};
+    if (error_path)
+        v.error = cli_field_real(from, error_path);
+    return v;
 }
 
 static enum status add_candidate(struct cli_scoreboard *t, const struct cli_field *candidate,
@@ -127,11 +111,10 @@ static enum status add_candidate(struct cli_scoreboard *t, const struct cli_fiel
     struct cli_scoreboard_run *run = new_run(t, why);
     if (!run)
         return STATUS_MEMORY;
-    enum status status = read_model(run, candidate, "model", why);
-    for (size_t i = 0; i < CLI_N_METRICS && status == STATUS_OK; i++)
-        status =
-            read_value(&run->values[i], candidate, cli_metrics[i].path, cli_metrics[i].error, why);
-    return status;
+    read_model(run, candidate, "model");
+    for (size_t i = 0; i < CLI_N_METRICS; i++)
+        run->values[i] = value_of(candidate, cli_metrics[i].path, cli_metrics[i].error);
+    return STATUS_OK;
 }
 
 /* The base of a divergence, unless it is no model, or a run of the same model with the same figure
@@ -146,58 +129,56 @@ static enum status add_base(struct cli_scoreboard *t, const struct cli_field *ro
     if (!run)
         return STATUS_MEMORY;
     run->is_base = true;
-    enum status status = read_model(run, root, "base", why);
+    read_model(run, root, "base");
     struct cli_metric_value *ppl = &run->values[CLI_METRIC_PPL];
-    if (status == STATUS_OK)
-        status = read_value(ppl, candidate, "ppl.base", "ppl.base_error", why);
-    for (size_t i = 0; i + 1 < t->n && status == STATUS_OK; i++)
+    *ppl = value_of(candidate, "ppl.base", "ppl.base_error");
+    for (size_t i = 0; i + 1 < t->n; i++)
         if (t->runs[i].is_base && strcmp(t->runs[i].id, run->id) == 0 &&
             memcmp(&t->runs[i].values[CLI_METRIC_PPL].value, &ppl->value, sizeof ppl->value) == 0) {
             t->n--;
             break;
         }
-    return status;
+    return STATUS_OK;
 }
 
-static enum status add_kld(struct cli_scoreboard *t, const struct cli_document *r,
+static enum status add_kld(struct cli_scoreboard *t, const struct cli_field *root,
                            struct status_why *why)
 {
-    struct cli_field root = cli_document_root(r), list, item = {0};
     size_t n;
-    enum status status = cli_field_list(&list, &n, &root, "candidates", why);
-    while (status == STATUS_OK && cli_field_next(&list, &item)) {
+    struct cli_field list = cli_field_list(&n, root, "candidates"), item = {0};
+    enum status status = STATUS_OK;
+    while (!status && cli_field_next(&list, &item)) {
         if (item.index == 0)
-            status = add_base(t, &root, &item, why);
-        if (status == STATUS_OK)
+            status = add_base(t, root, &item, why);
+        if (!status)
             status = add_candidate(t, &item, why);
     }
     return status;
 }
 
-static enum status add_perplexity(struct cli_scoreboard *t, const struct cli_document *r,
+static enum status add_perplexity(struct cli_scoreboard *t, const struct cli_field *root,
                                   struct status_why *why)
 {
-    struct cli_field root = cli_document_root(r);
     struct cli_scoreboard_run *run = new_run(t, why);
     if (!run)
         return STATUS_MEMORY;
-    enum status status = read_model(run, &root, "model", why);
-    return status == STATUS_OK ? read_value(&run->values[CLI_METRIC_PPL], &root, "result.ppl",
-                                            "result.ppl_error", why)
-                               : status;
+    read_model(run, root, "model");
+    run->values[CLI_METRIC_PPL] = value_of(root, "result.ppl", "result.ppl_error");
+    return STATUS_OK;
 }
 
-enum status cli_scoreboard_add(struct cli_scoreboard *t, const struct cli_document *r,
+enum status cli_scoreboard_add(struct cli_scoreboard *t, struct cli_document *d,
                                struct status_why *why)
 {
-    if (r->kind == CLI_DOCUMENT_KLD)
-        return add_kld(t, r, why);
-    if (r->kind == CLI_DOCUMENT_PERPLEXITY)
-        return add_perplexity(t, r, why);
-    return status_fail(why, STATUS_USAGE,
-                       "%s is a result of choice tasks; the table takes results of assay kld and "
-                       "of perplexities",
-                       r->file);
+    struct cli_field root = cli_document_root(d);
+    if (d->kind == CLI_DOCUMENT_TASKS)
+        return status_fail(why, STATUS_USAGE,
+                           "%s is a result of choice tasks; the table takes results of assay kld "
+                           "and of perplexities",
+                           d->file);
+    enum status status =
+        d->kind == CLI_DOCUMENT_KLD ? add_kld(t, &root, why) : add_perplexity(t, &root, why);
+    return status ? status : cli_document_status(d, why);
 }
 
 /* Where a run stands: bases, then those with a divergence, then the rest. */

@@ -24,7 +24,6 @@ struct cli_metric_value {
 
 /** A model in a result. The texts point into its document. */
 struct cli_scoreboard_run {
-    const char *file; /* the document's */
     const char *name, *id, *quantisation, *imatrix;
     double n_bytes, bits_per_weight;
     bool is_base;
@@ -43,7 +42,7 @@ struct cli_scoreboard {
  * Fails: STATUS_FORMAT (a field that is missing or of another type), STATUS_USAGE (a result of
  *        choice tasks), STATUS_MEMORY.
  */
-enum status cli_scoreboard_add(struct cli_scoreboard *table, const struct cli_document *result,
+enum status cli_scoreboard_add(struct cli_scoreboard *table, struct cli_document *document,
                                struct status_why *why);
 /** Bases first, then by mean KLD, then those without one by perplexity; else in their order. */
 void cli_scoreboard_sort(struct cli_scoreboard *table);

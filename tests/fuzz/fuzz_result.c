@@ -20,9 +20,9 @@ static void compare_with_itself(const char *bytes, size_t n_bytes)
     struct status_why why = {""};
     enum status status = STATUS_OK;
     for (size_t side = 0; side < 2 && status == STATUS_OK; side++) {
-        status = cli_document_parse(&c.sides[side].result, "input", bytes, n_bytes, &why);
+        status = cli_document_parse(&c.sides[side].document, "input", bytes, n_bytes, &why);
         check(status, &why);
-        if (status == STATUS_OK && c.sides[side].result.kind != CLI_DOCUMENT_KLD)
+        if (status == STATUS_OK && c.sides[side].document.kind != CLI_DOCUMENT_KLD)
             c.settings.candidates[side] = 0;
     }
     if (status == STATUS_OK)
