@@ -1,3 +1,4 @@
+/* assay info: what a GGUF file holds. */
 #include "cli/inspect/info.h"
 
 #include <inttypes.h>
@@ -6,6 +7,7 @@
 #include <string.h>
 
 #include "base/text/escape.h"
+#include "cli/commands.h"
 
 /* Keys of hyper-parameters; %s is the architecture's name. */
 static const struct {
@@ -105,7 +107,7 @@ static void read_hparams(struct cli_info *info)
     }
 }
 
-enum status cli_info_read(struct cli_info *info, const struct gguf_file *file,
+static enum status gather(struct cli_info *info, const struct gguf_file *file,
                           struct status_why *why)
 {
     *info = (struct cli_info){.file = file};
@@ -164,3 +166,41 @@ size_t cli_kv_text(char *out, size_t capacity, const struct gguf_kv *kv, uint64_
     }
     return (size_t)n;
 }
+
+struct settings {
+    bool json, tensors;
+};
+
+static enum status run_info(const void *opaque, const struct cli_args *args, struct status_why *why)
+{
+    const struct settings *settings = opaque;
+    struct gguf_file *file;
+    enum status status = gguf_open(&file, args->operands[0], why);
+    struct cli_info info;
+    if (status == STATUS_OK)
+        status = gather(&info, file, why);
+    if (status == STATUS_OK && settings->json)
+        status = cli_info_write_json(&info, settings->tensors, why);
+    else if (status == STATUS_OK)
+        cli_info_print(&info, settings->tensors);
+    gguf_close(file);
+    return status;
+}
+
+static const struct cli_option options[] = {
+    {"--tensors", CLI_ON, NULL, "also list every tensor", offsetof(struct settings, tensors)},
+    {"--json", CLI_ON, NULL, "print a JSON document instead; docs/json.md describes it",
+     offsetof(struct settings, json)},
+    {0},
+};
+
+const struct cli_command cli_command_info = {
+    .name = "info",
+    .usage = "FILE [options]",
+    .n_operands = 1,
+    .summary = "Print what a GGUF file holds: metadata, hyper-parameters, sizes and types.",
+    .description = "FILE may be any part of a split file. No tensor is decoded.",
+    .options = options,
+    .settings_bytes = sizeof(struct settings),
+    .run = run_info,
+};

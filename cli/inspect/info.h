@@ -31,10 +31,6 @@ struct cli_info {
     size_t n_hparams;
 };
 
-/** Gather everything. file must outlive the result. Fails: STATUS_MEMORY. */
-enum status cli_info_read(struct cli_info *info, const struct gguf_file *file,
-                          struct status_why *why);
-
 /** 8 * bytes / elements. */
 double cli_bits_per_weight(const struct cli_type_total *total);
 

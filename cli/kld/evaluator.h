@@ -3,10 +3,23 @@
 #define CLI_KLD_EVALUATOR_H
 
 #include "cli/evaluate.h"
-#include "cli/kld/options.h"
 #include "cli/reference/base.h"
 #include "cli/session/windows.h"
 #include "eval/metrics/kld.h"
+
+struct cli_kld_settings {
+    const char *base;
+    struct cli_list models; /* the candidates */
+    struct cli_text_settings text;
+    /* evaluation */
+    struct cli_window_settings windows; /* n_ctx 0: what is usual, or what the base has */
+    bool js, llama_compat;
+    struct cli_model_settings load;
+    /* output */
+    const char *per_token_file;
+    struct cli_divergence_settings divergence;
+    struct cli_evaluate_settings evaluate;
+};
 
 struct cli_kld {
     struct cli_evaluation e;
@@ -19,6 +32,9 @@ struct cli_kld {
     struct cli_windows windows;
     struct eval_kld_tally tally; /* of the windows that were reported; one candidate only */
 };
+
+/** As if no option had been given. settings: a struct cli_kld_settings. */
+void cli_kld_defaults(void *settings);
 
 /** The whole of assay kld with these settings; also behind assay perplexity --kl-divergence. */
 enum status cli_kld_run(const struct cli_kld_settings *settings, struct status_why *why);

@@ -8,7 +8,7 @@
 #include "cli/options/value.h"
 #include "cli/options/words.h"
 
-static bool ends_table(const struct cli_option *row)
+static bool ends_list(const struct cli_option *row)
 {
     return !row->names && !row->help;
 }
@@ -26,7 +26,7 @@ const struct cli_option *cli_rows_next(struct cli_rows *rows)
             rows->base += row->offset;
             if (row->help)
                 rows->more = row->help;
-        } else if (!ends_table(row)) {
+        } else if (!ends_list(row)) {
             rows->next++;
             return row;
         } else if (rows->depth) {

@@ -1,6 +1,6 @@
 /**
- * The options that commands share, in groups: settings with the table that fills them. A
- * command's own table names a group in a row of type CLI_GROUP, so that an option's spelling,
+ * The options that commands share, in groups: settings with the list that fills them. A
+ * command's own list names a group in a row of type CLI_GROUP, so that an option's spelling,
  * variable, range and help stand in one place. Groups of a single option fill what their comment
  * names.
  */
@@ -9,12 +9,12 @@
 
 #include "cli/options/args.h"
 
-/** Indices into the words of the tables' choices. */
+/** Indices into the words of the lists' choices. */
 enum cli_isa { CLI_ISA_SCALAR, CLI_ISA_AVX2, CLI_ISA_AVX512, CLI_ISA_AMX, CLI_ISA_AUTO };
 enum cli_gemm { CLI_GEMM_OWN, CLI_GEMM_OPENBLAS };
 enum cli_precision { CLI_PRECISION_HIGH, CLI_PRECISION_EXACT, CLI_PRECISION_FAST };
 
-/* options_common.c: rows of "Input" without heading, "Output" without heading, "Machine". */
+/* common.c: rows of "Input" without heading, "Output" without heading, "Machine". */
 
 /** Which text, and how it becomes tokens. */
 struct cli_text_settings {
@@ -58,7 +58,7 @@ struct cli_evaluate_settings {
 };
 extern const struct cli_option cli_evaluate_options[];
 
-/* options_model.c: -m, of "Input", and "Model". */
+/* model.c: -m, of "Input", and "Model". */
 
 extern const struct cli_option cli_model_file_options[]; /* const char *: -m, required */
 
@@ -80,7 +80,7 @@ void cli_model_defaults(struct cli_model_settings *settings);
 /** What the lists cannot say. Fails: STATUS_USAGE. */
 enum status cli_model_check(const struct cli_model_settings *settings, struct status_why *why);
 
-/* options_windows.c: rows of "Evaluation" and of "Output". */
+/* windows.c: rows of "Evaluation" and of "Output". */
 
 /** Which windows of a text. */
 struct cli_window_settings {
@@ -91,7 +91,7 @@ struct cli_window_settings {
 extern const struct cli_option cli_window_options[];     /* -c, --chunks */
 extern const struct cli_option cli_chunk_from_options[]; /* --chunk-from of the same settings */
 void cli_window_defaults(struct cli_window_settings *settings);
-/** What the tables cannot say. Fails: STATUS_USAGE. */
+/** What the lists cannot say. Fails: STATUS_USAGE. */
 enum status cli_window_check(const struct cli_window_settings *settings, struct status_why *why);
 
 /** What is printed of divergences beyond the usual. Defaults: all zero. */
@@ -104,7 +104,7 @@ extern const struct cli_option cli_divergence_options[];
 extern const struct cli_option cli_per_token_options[]; /* const char *: --per-token */
 extern const struct cli_option cli_force_options[];     /* bool: --force */
 
-/* options_foreign.c */
+/* foreign.c */
 
 /**
  * llama-perplexity's options that mean nothing here: those that can change no number are

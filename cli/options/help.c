@@ -1,4 +1,4 @@
-/* Help of a command, laid out from its option table. */
+/* Help of a command, laid out from its list of options. */
 #include <stdio.h>
 #include <string.h>
 

@@ -8,7 +8,7 @@ enum { LONGEST = 63 };
 
 /*
  * How many letters must be put in, taken out, replaced or swapped with their neighbour to
- * make one word of the other; three rows of the usual table suffice.
+ * make one word of the other; three rows of the usual matrix suffice.
  */
 static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {

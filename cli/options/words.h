@@ -1,4 +1,4 @@
-/** Lists of words in one string, separated by single blanks: how the option tables hold names. */
+/** Lists of words in one string, separated by single blanks: how lists of options hold names. */
 #ifndef CLI_OPTIONS_WORDS_H
 #define CLI_OPTIONS_WORDS_H
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "cli/inspect/versions.h"
+#include "cli/inspect/version.h"
 #include "cli/output/quantisation.h"
 #include "eval/input/spelling.h"
 

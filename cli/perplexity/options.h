@@ -1,11 +1,11 @@
-/** The settings of assay perplexity and the table of its options. */
+/** The settings of assay perplexity and the list of its options. */
 #ifndef CLI_PERPLEXITY_OPTIONS_H
 #define CLI_PERPLEXITY_OPTIONS_H
 
 #include "cli/options/common.h"
 #include "eval/reference/compact_rows.h"
 
-/** Index into the words of the table's choice. */
+/** Index into the words of the option's choice. */
 enum cli_protocol { CLI_PROTOCOL_DEFAULT, CLI_PROTOCOL_FIXED };
 
 enum cli_record_format { CLI_RECORD_LOGITS, CLI_RECORD_COMPACT };

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/inspect/versions.h"
+#include "cli/inspect/version.h"
 
 void cli_state_begin(struct base_json *json, const char *evaluator)
 {

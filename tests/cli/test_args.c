@@ -1,4 +1,4 @@
-/* cli/options/args.h: how the option tables are read. */
+/* cli/options/args.h: how the lists of options are read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -202,7 +202,7 @@ static size_t n_rows_with(const struct cli_command *command, const char *name)
     return n;
 }
 
-/* Every spelling of a command's table is unique, and all are dashes and letters. */
+/* Every spelling of a command's list is unique, and all are dashes and letters. */
 static void test_no_spelling_twice(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /** Versions of the program and of what it is built with, for `version` and for results. */
-#ifndef CLI_INSPECT_VERSIONS_H
-#define CLI_INSPECT_VERSIONS_H
+#ifndef CLI_INSPECT_VERSION_H
+#define CLI_INSPECT_VERSION_H
 
 struct cli_versions {
     const char *assay;
