@@ -1,12 +1,14 @@
 #include "cli/evaluate.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "cli/inspect/version.h"
 #include "cli/output/json_parts.h"
-#include "cli/session/interrupt.h"
-#include "cli/session/state.h"
+#include "cli/session/signals.h"
 
 void cli_print_speed(const struct cli_evaluation *e)
 {
@@ -68,16 +70,56 @@ static enum status create_outputs(struct cli_evaluation *e, struct status_why *w
     return status;
 }
 
-static enum status open_journal(struct cli_evaluation *e, struct status_why *why)
+/* A journal belongs to this version of the program, and to everything that determines numbers. */
+static enum status settings_of(char **out, const struct cli_evaluation *e, struct status_why *why)
 {
     struct base_json json;
-    cli_state_begin(&json, e->name);
+    struct cli_versions versions;
+    cli_versions_read(&versions);
+    base_json_begin(&json);
+    base_json_text(&json, json.root, "evaluator", e->name);
+    base_json_text(&json, json.root, "assay", versions.assay);
     e->kind->describe(e, &json, true);
-    enum status status = cli_state_open(&e->journal, e->settings->state_file, &json, why);
+    enum status status = base_json_text_of(&json, out, why);
+    base_json_free(&json);
+    return status;
+}
+
+/* Take what the journal has, and say on standard error what that is. */
+static enum status resume(struct eval_journal *journal, struct eval_units *units,
+                          struct status_why *why)
+{
+    enum status status = eval_run_resume(units, journal, why);
+    if (status)
+        return status;
+    uint64_t n = eval_journal_n(journal), n_behind = eval_journal_n_behind(journal);
+    const char *path = eval_journal_path(journal);
+    if (n)
+        fprintf(stderr, "assay: %s: %" PRIu64 " of %zu %s%s %s finished before\n", path, n,
+                units->n, units->kind->name, status_plural(units->n), n == 1 ? "was" : "were");
+    if (n_behind && n < units->n)
+        fprintf(stderr,
+                "assay: note: %s: its last %" PRIu64 " bytes cannot be used and are cut off\n",
+                path, n_behind);
+    return STATUS_OK;
+}
+
+static enum status open_journal(struct cli_evaluation *e, struct status_why *why)
+{
+    const char *path = e->settings->state_file;
+    char *settings = NULL;
+    enum status status = STATUS_OK;
+    if (path && strcmp(path, "-") == 0)
+        return status_fail(why, STATUS_USAGE, "--state: expected the name of a file, found '-'");
+    if (path)
+        status = settings_of(&settings, e, why);
+    if (path && !status)
+        status = eval_journal_open(&e->journal, path, settings, why);
+    cJSON_free(settings);
     if (!status && e->kind->start)
         status = e->kind->start(e, why);
-    if (!status)
-        status = cli_state_resume(e->journal, e->units, why);
+    if (!status && e->journal)
+        status = resume(e->journal, e->units, why);
     if (!status && e->kind->resumed)
         status = e->kind->resumed(e, why);
     return status;
@@ -89,7 +131,9 @@ static enum status open_all(struct cli_evaluation *e, struct status_why *why)
     e->memory.total = (double)NAN;
     e->started = time(NULL);
     e->clock_started = base_clock_seconds();
-    enum status status = check_outputs(e, why);
+    enum status status = cli_model_check(&e->settings->load, why);
+    if (!status)
+        status = check_outputs(e, why);
     if (!status)
         status = cli_backends_open(&e->backends, &e->settings->machine, why);
     if (!status)
@@ -215,7 +259,9 @@ static enum status report(struct cli_evaluation *e, enum status run_status, stru
     if (!status)
         status = write_outputs(e, !run_status, why);
     if (!status && run_status)
-        status = cli_state_interrupted(e->settings->state_file, why);
+        status = status_fail(why, STATUS_CANCELLED, "interrupted: the result is incomplete%s%s",
+                             e->journal ? "; the same command goes on from " : "",
+                             e->journal ? e->settings->state_file : "");
     return status ? status : e->kind->verdict(e, why);
 }
 

@@ -7,17 +7,15 @@
 static enum status open_files(struct cli_check *c, struct status_why *why)
 {
     const struct cli_check_settings *s = c->settings;
-    bool hash = s->evaluate.output.hash_model;
     /* Whatever is no base-logits file would be taken for a model: let the reader say what is wrong.
      */
     enum status status = eval_logits_open(&c->recorded.logits, s->recorded, why);
     eval_logits_close(&c->recorded.logits);
     if (status)
         return status;
-    struct cli_base_options base = {.load = &s->load, .hash = hash};
-    status = cli_base_open(&c->recorded, s->recorded, &base, why);
+    status = cli_base_open(&c->recorded, s->recorded, &s->evaluate, why);
     if (!status)
-        status = cli_model_open(&c->model, s->model, &s->load, false, hash, why);
+        status = cli_model_open(&c->model, s->model, &s->evaluate, false, why);
     if (!status)
         status = c->recorded.kind->check(&c->recorded, c->model.model, why);
     return status;
@@ -132,8 +130,6 @@ static enum status run_check(const void *settings, const struct cli_args *args,
         return status_fail(why, STATUS_USAGE, "%s: a limit below 0",
                            s->max_kld < 0 ? "--max-kld" : "--max-beyond");
     enum status status = cli_window_check(&s->windows, why);
-    if (!status)
-        status = cli_model_check(&s->load, why);
     struct cli_check c = {
         .settings = s,
         .e = {.kind = &evaluator,
@@ -150,8 +146,7 @@ static void defaults(void *settings)
     struct cli_check_settings *s = settings;
     *s = (struct cli_check_settings){.max_kld = (double)NAN, .max_beyond = (double)NAN};
     cli_window_defaults(&s->windows);
-    cli_model_defaults(&s->load);
-    cli_machine_defaults(&s->evaluate.machine);
+    cli_evaluate_defaults(&s->evaluate);
 }
 
 #define AT(member) offsetof(struct cli_check_settings, member)
@@ -179,7 +174,7 @@ static const struct cli_option options[] = {
      "the same for what the divergence has beyond the share that the file's 16 bits make",
      AT(max_beyond)},
 
-    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(load)},
+    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {.type = CLI_GROUP, .group = cli_per_token_options, .offset = AT(per_token_file)},

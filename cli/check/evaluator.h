@@ -11,7 +11,6 @@ struct cli_check_settings {
     const char *model, *recorded;
     struct cli_window_settings windows; /* n_ctx 0: the file's */
     double max_kld, max_beyond;         /* NaN: no limit */
-    struct cli_model_settings load;
     const char *per_token_file;
     struct cli_divergence_settings divergence;
     struct cli_evaluate_settings evaluate;

@@ -1,6 +1,7 @@
 /* What assay check writes: a table with a line for each token, and the result document. */
 #include "cli/check/evaluator.h"
 #include "cli/output/json_parts.h"
+#include "cli/output/passage.h"
 #include "eval/input/spelling.h"
 #include "eval/metrics/per_token.h"
 
@@ -83,22 +84,17 @@ static void add_figures(struct base_json *json, const struct cli_check *c)
 
 static void add_worst(struct base_json *json, const struct cli_check *c)
 {
+    const struct eval_table *exact = &c->windows.tables[0], *recorded = &c->windows.tables[1];
     cJSON *list = base_json_list(json, json->root, "worst");
     for (size_t k = 0; k < c->result.kld.n_worst; k++) {
-        size_t w = c->result.kld.worst[k].window, i = c->result.kld.worst[k].index;
-        size_t position = c->windows.plan.first_scored + i;
-        int32_t id = c->windows.stream.ids[eval_plan_target(&c->windows.plan, w, position)];
-        cJSON *o = base_json_object(json, list, NULL);
-        base_json_uint(json, o, "window", w);
-        base_json_uint(json, o, "position", position);
-        base_json_int(json, o, "token_id", id);
-        cli_json_add_tokens(json, o, "token", model_tokenizer(c->model.model), &id, 1);
-        base_json_real(json, o, "kld", eval_table_row(&c->windows.tables[1], EVAL_KL, w)[i]);
+        struct cli_passage token = {&c->windows, model_tokenizer(c->model.model),
+                                    c->result.kld.worst[k]};
+        size_t w = token.place.window, i = token.place.index;
+        cJSON *o = cli_json_add_passage(json, list, &token);
+        base_json_real(json, o, "kld", eval_table_row(recorded, EVAL_KL, w)[i]);
         base_json_real(json, o, "file_kld", eval_check_floor_of(c->check, w, i).kld);
-        base_json_real(json, o, "logprob",
-                       eval_table_row(&c->windows.tables[0], EVAL_LOG_PROB, w)[i]);
-        base_json_real(json, o, "recorded_logprob",
-                       eval_table_row(&c->windows.tables[1], EVAL_LOG_PROB, w)[i]);
+        base_json_real(json, o, "logprob", eval_table_row(exact, EVAL_LOG_PROB, w)[i]);
+        base_json_real(json, o, "recorded_logprob", eval_table_row(recorded, EVAL_LOG_PROB, w)[i]);
     }
 }
 
@@ -112,8 +108,7 @@ static void add_settings(struct base_json *json, const struct cli_check *c, bool
         base_json_real(json, o, "max_kld", s->max_kld);
         base_json_real(json, o, "max_beyond", s->max_beyond);
     }
-    cli_json_add_model_settings(json, o, &s->load);
-    cli_json_add_arithmetic(json, o, &c->e);
+    cli_json_add_computation(json, o, &c->e);
 }
 
 void cli_check_describe(const void *self, struct base_json *json, bool for_journal)

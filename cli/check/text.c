@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "cli/check/evaluator.h"
-#include "cli/check/passage.h"
+#include "cli/output/passage.h"
 #include "cli/output/printable.h"
 #include "cli/run.h"
 
@@ -78,21 +78,19 @@ static void print_curve(const struct cli_check *c)
 /* A line each: the figures, then the text before the token and the token in angle brackets. */
 static void print_worst(const struct cli_check *c)
 {
-    struct cli_passages passages = {.tokenizer = model_tokenizer(c->model.model),
-                                    .stream = &c->windows.stream,
-                                    .plan = &c->windows.plan};
+    const struct eval_table *exact = &c->windows.tables[0], *recorded = &c->windows.tables[1];
     puts("\nwindow\tposition\tkld\tof the file\tp exact\tp recorded\ttext");
     for (size_t k = 0; k < c->result.kld.n_worst; k++) {
-        size_t w = c->result.kld.worst[k].window, i = c->result.kld.worst[k].index;
-        size_t position = c->windows.plan.first_scored + i;
-        printf("%zu\t%zu\t%.4e\t%.4e\t%.6f\t%.6f\t", w, position,
-               cli_unsigned_nan(eval_table_row(&c->windows.tables[1], EVAL_KL, w)[i]),
+        struct cli_passage token = {&c->windows, model_tokenizer(c->model.model),
+                                    c->result.kld.worst[k]};
+        size_t w = token.place.window, i = token.place.index;
+        printf("%zu\t%zu\t%.4e\t%.4e\t%.6f\t%.6f\t", w, cli_passage_position(&token),
+               cli_unsigned_nan(eval_table_row(recorded, EVAL_KL, w)[i]),
                cli_unsigned_nan(eval_check_floor_of(c->check, w, i).kld),
-               exp(eval_table_row(&c->windows.tables[0], EVAL_LOG_PROB, w)[i]),
-               exp(eval_table_row(&c->windows.tables[1], EVAL_LOG_PROB, w)[i]));
-        cli_print_passage(&passages, w, position);
+               exp(eval_table_row(exact, EVAL_LOG_PROB, w)[i]),
+               exp(eval_table_row(recorded, EVAL_LOG_PROB, w)[i]));
+        cli_print_passage(&token);
     }
-    eval_spelling_free(&passages.spelling);
 }
 
 static void print_limits(const struct cli_check *c)

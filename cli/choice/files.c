@@ -93,8 +93,7 @@ void cli_choice_describe(const void *self, struct base_json *json, bool for_jour
     base_json_uint(json, settings, "n_tasks", t->choices.n);
     base_json_flag(json, settings, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, settings, &s->text);
-    cli_json_add_model_settings(json, settings, &s->load);
-    cli_json_add_arithmetic(json, settings, &t->e);
+    cli_json_add_computation(json, settings, &t->e);
     cli_json_add_model(json, json->root, "model", &t->model);
     cJSON *text = cli_json_add_input(json, &t->text);
     base_json_uint(json, text, "n_tasks", t->dataset.n_questions);

@@ -7,6 +7,7 @@
 
 #include "base/file/atomic_file.h"
 #include "cli/commands.h"
+#include "cli/options/words.h"
 #include "cli/session/outputs.h"
 #include "gguf/file.h"
 #include "kernels/quant/registry.h"
@@ -41,18 +42,16 @@ static void write_header(struct base_file *out, const struct gguf_tensor *tensor
     size_t total = PREFIX_BYTES + (size_t)n + 1;
     size_t padding = (HEADER_ALIGNMENT - total % HEADER_ALIGNMENT) % HEADER_ALIGNMENT;
     size_t header_bytes = (size_t)n + padding + 1;
-    const unsigned char prefix[PREFIX_BYTES] = {
-        0x93,
-        'N',
-        'U',
-        'M',
-        'P',
-        'Y',
-        1,
-        0,
-        header_bytes & 0xff,
-        (unsigned char)(header_bytes >> 8),
-    };
+    const unsigned char prefix[PREFIX_BYTES] = {0x93,
+                                                'N',
+                                                'U',
+                                                'M',
+                                                'P',
+                                                'Y',
+                                                1,
+                                                0,
+                                                header_bytes & 0xff,
+                                                (unsigned char)(header_bytes >> 8)};
     base_file_write(out, prefix, sizeof prefix);
     base_file_printf(out, "%s%*s\n", text, (int)padding, "");
 }

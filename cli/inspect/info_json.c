@@ -4,6 +4,7 @@
 
 #include "cli/inspect/info.h"
 #include "cli/output/json_parts.h"
+#include "cli/session/outputs.h"
 
 enum { WHOLE_ARRAY = 64 }; /* longer arrays are told by their length and first elements */
 
@@ -124,13 +125,6 @@ enum status cli_info_write_json(const struct cli_info *info, bool tensors, struc
         add_tensors(&json, info->file);
 
     struct base_file *file;
-    enum status status = base_file_create(&file, "-", why);
-    if (status == STATUS_OK)
-        status = base_json_write(&json, file, why);
-    if (status == STATUS_OK)
-        status = base_file_commit(file, why);
-    else
-        base_file_abandon(file);
-    base_json_free(&json);
-    return status;
+    enum status status = cli_output_create(&file, "-", why);
+    return status ? status : cli_output_commit(&file, cli_json_end_document(&json, file, why), why);
 }

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/text/escape.h"
 #include "cli/commands.h"
 #include "cli/options/common.h"
+#include "eval/input/spelling.h"
 #include "eval/input/text.h"
 #include "model/tokenizer/tokenizer.h"
 
@@ -27,29 +27,14 @@ static void print_ids(const struct model_tokens *tokens)
 static enum status print_tokens(const struct model_tokenizer *tokenizer,
                                 const struct model_tokens *tokens, struct status_why *why)
 {
-    size_t capacity = 0;
-    char *bytes = NULL, *escaped = NULL;
+    struct eval_spelling spelling = {0};
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < tokens->n; i++) {
-        size_t n = model_token_bytes(tokenizer, tokens->ids[i], bytes, capacity);
-        if (n > capacity) {
-            free(bytes);
-            free(escaped);
-            capacity = n;
-            bytes = malloc(capacity);
-            escaped = malloc(4 * capacity);
-            if (!bytes || !escaped) {
-                status = status_fail(why, STATUS_MEMORY, "no memory for a token of %zu bytes", n);
-                break;
-            }
-            model_token_bytes(tokenizer, tokens->ids[i], bytes, capacity);
-        }
-        printf("%6" PRId32 " -> '", tokens->ids[i]);
-        fwrite(escaped, 1, base_escape(escaped, 4 * capacity, bytes, n), stdout);
-        puts("'");
+    for (size_t i = 0; i < tokens->n && !status; i++) {
+        status = eval_spell(&spelling, tokenizer, tokens->ids[i], why);
+        if (!status)
+            printf("%6" PRId32 " -> '%s'\n", tokens->ids[i], spelling.escaped);
     }
-    free(bytes);
-    free(escaped);
+    eval_spelling_free(&spelling);
     return status;
 }
 

@@ -37,8 +37,6 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
     enum status status = cli_window_check(&s->windows, why);
     if (!status)
         status = check_against_base(s, why);
-    if (!status)
-        status = cli_model_check(&s->load, why);
     return status ? status : cli_kld_run(s, why);
 }
 
@@ -50,8 +48,7 @@ void cli_kld_defaults(void *settings)
     struct cli_kld_settings *s = settings;
     *s = (struct cli_kld_settings){0};
     cli_window_defaults(&s->windows);
-    cli_model_defaults(&s->load);
-    cli_machine_defaults(&s->evaluate.machine);
+    cli_evaluate_defaults(&s->evaluate);
 }
 
 static const struct cli_option options[] = {
@@ -79,7 +76,7 @@ static const struct cli_option options[] = {
      "fewer than 100 tokens, as llama-perplexity does",
      AT(llama_compat)},
 
-    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(load)},
+    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {.type = CLI_GROUP,

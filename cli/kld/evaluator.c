@@ -22,13 +22,10 @@ static enum status allocate(struct cli_kld *k, struct status_why *why)
 static enum status open_models(struct cli_kld *k, struct status_why *why)
 {
     const struct cli_kld_settings *s = k->settings;
-    bool hash = s->evaluate.output.hash_model;
-    struct cli_base_options base = {.load = &s->load, .hash = hash};
-    enum status status = cli_base_open(&k->base, s->base, &base, why);
+    enum status status = cli_base_open(&k->base, s->base, &s->evaluate, why);
     for (size_t i = 0; i < k->n_candidates && !status; i++) {
         struct cli_model *candidate = &k->candidates[i];
-        status =
-            cli_model_open(candidate, s->models.items[i], &s->load, s->llama_compat, hash, why);
+        status = cli_model_open(candidate, s->models.items[i], &s->evaluate, s->llama_compat, why);
         k->models[i] = candidate->model;
         if (!status)
             status = k->base.kind->check(&k->base, candidate->model, why);
@@ -111,6 +108,11 @@ static enum status open(void *self, struct status_why *why)
 const struct model *cli_kld_reader(const struct cli_kld *k)
 {
     return cli_base_has_rows(&k->base) ? k->models[0] : k->base.model.model;
+}
+
+struct cli_passage cli_kld_passage(const struct cli_kld *k, const struct eval_place *place)
+{
+    return (struct cli_passage){&k->windows, model_tokenizer(cli_kld_reader(k)), *place};
 }
 
 struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i)

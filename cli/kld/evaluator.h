@@ -3,6 +3,7 @@
 #define CLI_KLD_EVALUATOR_H
 
 #include "cli/evaluate.h"
+#include "cli/output/passage.h"
 #include "cli/reference/base.h"
 #include "cli/session/windows.h"
 #include "eval/metrics/kld.h"
@@ -14,7 +15,6 @@ struct cli_kld_settings {
     /* evaluation */
     struct cli_window_settings windows; /* n_ctx 0: what is usual, or what the base has */
     bool js, llama_compat;
-    struct cli_model_settings load;
     /* output */
     const char *per_token_file;
     struct cli_divergence_settings divergence;
@@ -41,6 +41,9 @@ enum status cli_kld_run(const struct cli_kld_settings *settings, struct status_w
 
 /** The model whose vocabulary names the tokens: the base, or, of a file of rows, the first. */
 const struct model *cli_kld_reader(const struct cli_kld *k);
+
+/** One of the worst tokens of a result. */
+struct cli_passage cli_kld_passage(const struct cli_kld *k, const struct eval_place *place);
 
 /** The tables of candidate i and the base. */
 struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i);

@@ -28,6 +28,7 @@ const struct cli_option *cli_rows_next(struct cli_rows *rows)
                 rows->more = row->help;
         } else if (!ends_list(row)) {
             rows->next++;
+            rows->at = rows->base + row->offset;
             return row;
         } else if (rows->depth) {
             rows->next = rows->outer[--rows->depth].behind;
@@ -48,7 +49,7 @@ void cli_args_release(const struct cli_command *command, void *settings)
     struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
         if (is_list(row))
-            cli_list_clear((struct cli_list *)((char *)settings + rows.base + row->offset));
+            cli_list_clear((struct cli_list *)((char *)settings + rows.at));
 }
 
 /* The row of an option, and where its setting lives. */
@@ -61,7 +62,7 @@ static const struct cli_option *find_option(const struct cli_command *command, c
         if (row->names && cli_words_index(row->names, name) >= 0)
             break;
     if (row)
-        *target = (char *)settings + rows.base + row->offset;
+        *target = (char *)settings + rows.at;
     return row;
 }
 
@@ -88,7 +89,7 @@ static enum status read_environment(const struct cli_command *command, void *set
         if (!row->value)
             status = switch_from_environment(row->env, value, &on, why);
         if (status == STATUS_OK && on) {
-            struct cli_value s = {row, row->env, value, (char *)settings + rows.base + row->offset};
+            struct cli_value s = {row, row->env, value, (char *)settings + rows.at};
             status = cli_value_set(&s, args, why);
         }
         if (status != STATUS_OK)
@@ -176,7 +177,7 @@ static enum status check_required(const struct cli_command *command, const void 
 {
     struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
-        const char *target = (const char *)settings + rows.base + row->offset;
+        const char *target = (const char *)settings + rows.at;
         if (!row->required || is_given(row, target))
             continue;
         if (row->type == CLI_OPERANDS)
@@ -193,7 +194,7 @@ static struct cli_list *operand_list(const struct cli_command *command, void *se
     struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
         if (row->type == CLI_OPERANDS)
-            return (struct cli_list *)((char *)settings + rows.base + row->offset);
+            return (struct cli_list *)((char *)settings + rows.at);
     return NULL;
 }
 

@@ -74,7 +74,8 @@ enum { CLI_GROUP_DEPTH = 4 };
 struct cli_rows {
     const struct cli_option *next;
     const char *more; /* of the row returned last: what its group adds to the help; "" or text */
-    size_t base;      /* what the offset of that row counts from */
+    size_t at;        /* where that row's setting lives, from the begin of the settings */
+    size_t base;      /* what offsets count from in the list of `next` */
     size_t depth;     /* in how many groups `next` is */
     struct {
         const struct cli_option *behind; /* the row behind the group */
@@ -108,13 +109,5 @@ void cli_args_release(const struct cli_command *command, void *settings);
 
 /** Print the help of a command, made from its list, to standard output. */
 void cli_args_help(const struct cli_command *command);
-
-/**
- * The candidate that `word` most likely was meant to be, or NULL if none is near.
- * candidates: separated by single blanks. nearest: receives it; `capacity` bytes.
- * distance: in: only nearer ones are taken; out: that of the result, in edited letters.
- */
-const char *cli_nearest_name(const char *word, const char *candidates, char *nearest,
-                             size_t capacity, size_t *distance);
 
 #endif

@@ -11,9 +11,10 @@ enum { ANY = INT32_MAX };
 #define OUTPUT(member)  offsetof(struct cli_output_settings, member)
 #define MACHINE(member) offsetof(struct cli_machine_settings, member)
 
-void cli_machine_defaults(struct cli_machine_settings *settings)
+void cli_evaluate_defaults(struct cli_evaluate_settings *settings)
 {
-    *settings = (struct cli_machine_settings){.isa = CLI_ISA_AUTO};
+    *settings = (struct cli_evaluate_settings){.machine.isa = CLI_ISA_AUTO};
+    cli_model_defaults(&settings->load);
 }
 
 const char *cli_precision_name(int precision)

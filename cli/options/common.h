@@ -46,17 +46,8 @@ struct cli_machine_settings {
     const char *gpu_layers; /* -ngl: 0 or NULL is the CPU, anything else a GPU if there is one */
 };
 extern const struct cli_option cli_machine_options[];
-void cli_machine_defaults(struct cli_machine_settings *settings);
 /** The word of --precision. */
 const char *cli_precision_name(int precision);
-
-/** What every command that evaluates takes beside its own: --state, output, machine. */
-struct cli_evaluate_settings {
-    const char *state_file;
-    struct cli_output_settings output;
-    struct cli_machine_settings machine;
-};
-extern const struct cli_option cli_evaluate_options[];
 
 /* model.c: -m, of "Input", and "Model". */
 
@@ -79,6 +70,17 @@ extern const struct cli_option cli_pretokenizer_options[];
 void cli_model_defaults(struct cli_model_settings *settings);
 /** What the lists cannot say. Fails: STATUS_USAGE. */
 enum status cli_model_check(const struct cli_model_settings *settings, struct status_why *why);
+
+/* What every command that evaluates takes beside its own. */
+
+struct cli_evaluate_settings {
+    const char *state_file;
+    struct cli_output_settings output;
+    struct cli_machine_settings machine;
+    struct cli_model_settings load; /* of all models; cli_model_options fill it */
+};
+extern const struct cli_option cli_evaluate_options[]; /* --state, output, machine */
+void cli_evaluate_defaults(struct cli_evaluate_settings *settings);
 
 /* windows.c: rows of "Evaluation" and of "Output". */
 

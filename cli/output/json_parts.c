@@ -2,13 +2,11 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "cli/inspect/version.h"
 #include "cli/output/quantisation.h"
-#include "eval/input/spelling.h"
 
 static const char *const bos_names[] = {
     [EVAL_BOS_NONE] = "none",
@@ -60,8 +58,7 @@ void cli_json_add_text_settings(struct base_json *json, cJSON *o,
     base_json_flag(json, o, "escape", text->escape);
 }
 
-void cli_json_add_model_settings(struct base_json *json, cJSON *o,
-                                 const struct cli_model_settings *s)
+static void add_model_settings(struct base_json *json, cJSON *o, const struct cli_model_settings *s)
 {
     static const char *const scalings[] = {"none", "linear", "yarn"};
     base_json_text(json, o, "tokenizer_pre", s->tokenizer_pre);
@@ -80,8 +77,9 @@ void cli_json_add_model_settings(struct base_json *json, cJSON *o,
     add_forced(json, o, "yarn_beta_slow", s->yarn_beta_slow);
 }
 
-void cli_json_add_arithmetic(struct base_json *json, cJSON *o, const struct cli_evaluation *e)
+void cli_json_add_computation(struct base_json *json, cJSON *o, const struct cli_evaluation *e)
 {
+    add_model_settings(json, o, &e->settings->load);
     const struct cli_machine_settings *s = &e->settings->machine;
     base_json_text(json, o, "precision", cli_precision_name(s->precision));
     base_json_text(json, o, "gemm", s->gemm == CLI_GEMM_OPENBLAS ? "openblas" : "own");
@@ -261,17 +259,6 @@ cJSON *cli_json_add_nonfinite(struct base_json *json, cJSON *parent,
         base_json_int(json, o, "first_token_id", nonfinite->token);
     }
     return o;
-}
-
-void cli_json_add_tokens(struct base_json *json, cJSON *parent, const char *key,
-                         const struct model_tokenizer *tokenizer, const int32_t *ids, size_t n)
-{
-    char *text;
-    if (eval_spell_all(&text, tokenizer, ids, n, NULL) == STATUS_OK)
-        base_json_text(json, parent, key, text);
-    else
-        json->failed = true;
-    free(text);
 }
 
 void cli_json_estimate(struct base_json *json, cJSON *parent, const char *key,

@@ -42,9 +42,7 @@ static enum status check_settings(const struct cli_perplexity_settings *s, struc
     if (s->protocol != CLI_PROTOCOL_FIXED && s->split_lines)
         return status_fail(why, STATUS_USAGE, "--split-lines goes with --protocol fixed only");
     status = cli_window_check(&s->windows, why);
-    if (!status)
-        status = cli_choice_check(s, why);
-    return status ? status : cli_model_check(&s->load, why);
+    return status ? status : cli_choice_check(s, why);
 }
 
 /* With --kl-divergence it is assay kld under another name. */
@@ -59,7 +57,6 @@ static enum status compare(const struct cli_perplexity_settings *s, struct statu
     kld.text = s->text;
     kld.windows = s->windows;
     kld.llama_compat = s->llama_compat;
-    kld.load = s->load;
     kld.per_token_file = s->per_token_file;
     kld.divergence.context_curve = s->context_curve;
     kld.evaluate = s->evaluate;
@@ -93,8 +90,7 @@ void cli_perplexity_defaults(void *opaque)
         .multiple_choice_tasks = -1,
     };
     cli_window_defaults(&settings->windows);
-    cli_model_defaults(&settings->load);
-    cli_machine_defaults(&settings->evaluate.machine);
+    cli_evaluate_defaults(&settings->evaluate);
 }
 
 const struct cli_option cli_perplexity_options[] = {
@@ -157,7 +153,7 @@ const struct cli_option cli_perplexity_options[] = {
     {"--per-task", CLI_TEXT, "FILE", "write a table (TSV) with a line for each task",
      AT(per_task_file)},
 
-    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(load)},
+    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {"--ppl-output-type", CLI_COUNT, "0|1",

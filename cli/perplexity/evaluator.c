@@ -30,8 +30,7 @@ static enum status open(void *self, struct status_why *why)
 {
     struct cli_perplexity *p = self;
     const struct cli_perplexity_settings *s = p->settings;
-    enum status status = cli_model_open(&p->model, s->model, &s->load, s->llama_compat,
-                                        s->evaluate.output.hash_model, why);
+    enum status status = cli_model_open(&p->model, s->model, &s->evaluate, s->llama_compat, why);
     if (!status)
         status = cli_text_open(&p->windows.text, &s->text, why);
     if (status)

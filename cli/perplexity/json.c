@@ -16,8 +16,7 @@ static void add_settings(struct base_json *json, const struct cli_perplexity *p)
     base_json_flag(json, o, "split_lines", s->split_lines);
     base_json_flag(json, o, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, o, &s->text);
-    cli_json_add_model_settings(json, o, &s->load);
-    cli_json_add_arithmetic(json, o, &p->e);
+    cli_json_add_computation(json, o, &p->e);
 }
 
 static void add_window_sums(struct base_json *json, cJSON *windows, const struct cli_perplexity *p)

@@ -28,7 +28,6 @@ struct cli_perplexity_settings {
     bool split_lines, llama_compat;
     bool hellaswag, winogrande, multiple_choice;
     int64_t hellaswag_tasks, winogrande_tasks, multiple_choice_tasks; /* -1: not given; 0: all */
-    struct cli_model_settings load;
     /* output */
     int64_t output_type;
     const char *per_token_file, *per_task_file;

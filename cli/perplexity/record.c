@@ -39,7 +39,7 @@ static const struct cli_option options[] = {
      .offset = AT(windows),
      .help = ", of which the second half is scored (default: 512)"},
 
-    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(load)},
+    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = AT(evaluate)},
@@ -59,8 +59,6 @@ static enum status run_record(const void *settings, const struct cli_args *args,
     if (!status && s->record_format == CLI_RECORD_LOGITS && about_hidden)
         status = status_fail(why, STATUS_USAGE,
                              "--hidden and --head-by-path go with --format compact only");
-    if (!status)
-        status = cli_model_check(&s->load, why);
     return status ? status : cli_perplexity_run(s, why);
 }
 

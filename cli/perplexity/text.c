@@ -2,11 +2,12 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "base/text/escape.h"
 #include "cli/output/printable.h"
 #include "cli/perplexity/evaluator.h"
 #include "cli/run.h"
+#include "eval/input/spelling.h"
 
 void cli_perplexity_print_beginning(const void *self)
 {
@@ -47,17 +48,14 @@ static void print_curve(const struct cli_perplexity *p)
 static void print_nonfinite(const struct cli_perplexity *p)
 {
     const struct eval_nonfinite *n = &p->result.nonfinite;
-    char bytes[64], text[4 * sizeof bytes + 1];
-    size_t n_bytes =
-        model_token_bytes(model_tokenizer(p->model.model), n->token, bytes, sizeof bytes);
-    size_t n_text =
-        base_escape(text, sizeof text - 1, bytes, n_bytes < sizeof bytes ? n_bytes : sizeof bytes);
-    text[n_text] = '\0';
+    char *text;
+    eval_spell_all(&text, model_tokenizer(p->model.model), &n->token, 1, NULL);
     fprintf(stderr,
             "assay: %zu of %zu score%s %s not finite; the first is that of token %" PRId32
             " '%s' at window %zu, position %zu\n",
             n->n, p->result.n_tokens, status_plural(p->result.n_tokens), n->n == 1 ? "is" : "are",
-            n->token, text, n->window, n->position);
+            n->token, text ? text : "", n->window, n->position);
+    free(text);
     printf("Finite scores alone: exp(mean NLL) %.4lf over %zu of %zu token%s, no perplexity of the "
            "text\n",
            cli_unsigned_nan(p->result.finite_ppl), p->result.n_tokens - n->n, p->result.n_tokens,

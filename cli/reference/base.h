@@ -16,18 +16,12 @@
 
 struct cli_base;
 
-/** How a base is opened. */
-struct cli_base_options {
-    const struct cli_model_settings *load; /* of a model */
-    bool hash;                             /* also the SHA-256 of all of its bytes */
-};
-
 /** A kind of base. Functions that a file of rows alone has are NULL for a model. */
 struct cli_base_kind {
     const char *name; /* in documents */
 
     /** Fill in what the kind has. The caller closes it, also after a failure. */
-    enum status (*open)(struct cli_base *base, const struct cli_base_options *options,
+    enum status (*open)(struct cli_base *base, const struct cli_evaluate_settings *settings,
                         struct status_why *why);
     void (*close)(struct cli_base *base);
     /** Whether a model can be compared with it: the vocabulary, BOS. Fails: STATUS_FORMAT. */
@@ -80,7 +74,7 @@ const struct cli_base_kind *cli_base_recognise(const char *path);
 
 /** Open it, as its kind says. Fails: as cli_model_open, eval_logits_open, eval_compact_open. */
 enum status cli_base_open(struct cli_base *out, const char *path,
-                          const struct cli_base_options *options, struct status_why *why);
+                          const struct cli_evaluate_settings *settings, struct status_why *why);
 void cli_base_close(struct cli_base *base);
 
 /** Whether it is a file of rows: tokens and windows are then its own. */

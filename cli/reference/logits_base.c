@@ -8,13 +8,13 @@
 /** llama.cpp leaves out tokens of the base with ln p at or below this. */
 static const double compat_cut = -16;
 
-static enum status open_file(struct cli_base *base, const struct cli_base_options *options,
+static enum status open_file(struct cli_base *base, const struct cli_evaluate_settings *settings,
                              struct status_why *why)
 {
     enum status status = eval_logits_open(&base->logits, base->path, why);
     if (!status)
         status = eval_logits_id(base->id, &base->logits, why);
-    if (!status && options->hash)
+    if (!status && settings->output.hash_model)
         status = base_sha256(base->sha256, base->logits.bytes, base->logits.n_bytes, why);
     if (status)
         return status;

@@ -52,19 +52,6 @@ const struct cli_metric cli_metrics[CLI_N_METRICS] = {
     {"Same top p %", "same_top_percent", "same_top", "same_top_error", 100, 3, true},
 };
 
-static struct cli_scoreboard_run *new_run(struct cli_scoreboard *t, struct status_why *why)
-{
-    struct cli_scoreboard_run *runs =
-        base_array_grow(t->runs, &t->capacity, t->n + 1, sizeof *runs);
-    if (!runs) {
-        status_fail(why, STATUS_MEMORY, "no memory for a table of %zu runs", t->n + 1);
-        return NULL;
-    }
-    t->runs = runs;
-    t->runs[t->n] = (struct cli_scoreboard_run){0};
-    return &t->runs[t->n++];
-}
-
 /* What comes behind the last slash. */
 static const char *file_name(const char *path)
 {
@@ -84,16 +71,27 @@ static const char *imatrix_of(const struct cli_field *model)
     return "none";
 }
 
-static void read_model(struct cli_scoreboard_run *run, const struct cli_field *from,
-                       const char *path)
+/* A run of the model at a path. NULL: there is no memory. */
+static struct cli_scoreboard_run *new_run(struct cli_scoreboard *t, const struct cli_field *from,
+                                          const char *path, struct status_why *why)
 {
+    struct cli_scoreboard_run *runs =
+        base_array_grow(t->runs, &t->capacity, t->n + 1, sizeof *runs);
+    if (!runs) {
+        status_fail(why, STATUS_MEMORY, "no memory for a table of %zu runs", t->n + 1);
+        return NULL;
+    }
+    t->runs = runs;
     struct cli_field model = cli_field_at(from, path);
-    run->name = cli_field_text(&model, "name");
-    run->id = cli_field_text(&model, "id");
-    run->quantisation = cli_field_text(&model, "quantisation");
-    run->imatrix = imatrix_of(&model);
-    run->n_bytes = cli_field_real(&model, "n_bytes");
-    run->bits_per_weight = cli_field_real(&model, "bits_per_weight");
+    runs[t->n] = (struct cli_scoreboard_run){
+        .name = cli_field_text(&model, "name"),
+        .id = cli_field_text(&model, "id"),
+        .quantisation = cli_field_text(&model, "quantisation"),
+        .imatrix = imatrix_of(&model),
+        .n_bytes = cli_field_real(&model, "n_bytes"),
+        .bits_per_weight = cli_field_real(&model, "bits_per_weight"),
+    };
+    return &runs[t->n++];
 }
 
 static struct cli_metric_value value_of(const struct cli_field *from, const char *path,
@@ -108,10 +106,9 @@ static struct cli_metric_value value_of(const struct cli_field *from, const char
 static enum status add_candidate(struct cli_scoreboard *t, const struct cli_field *candidate,
                                  struct status_why *why)
 {
-    struct cli_scoreboard_run *run = new_run(t, why);
+    struct cli_scoreboard_run *run = new_run(t, candidate, "model", why);
     if (!run)
         return STATUS_MEMORY;
-    read_model(run, candidate, "model");
     for (size_t i = 0; i < CLI_N_METRICS; i++)
         run->values[i] = value_of(candidate, cli_metrics[i].path, cli_metrics[i].error);
     return STATUS_OK;
@@ -125,11 +122,10 @@ static enum status add_base(struct cli_scoreboard *t, const struct cli_field *ro
     struct cli_field found;
     if (!cli_field_find(&found, root, "base.quantisation"))
         return STATUS_OK;
-    struct cli_scoreboard_run *run = new_run(t, why);
+    struct cli_scoreboard_run *run = new_run(t, root, "base", why);
     if (!run)
         return STATUS_MEMORY;
     run->is_base = true;
-    read_model(run, root, "base");
     struct cli_metric_value *ppl = &run->values[CLI_METRIC_PPL];
     *ppl = value_of(candidate, "ppl.base", "ppl.base_error");
     for (size_t i = 0; i + 1 < t->n; i++)
@@ -159,10 +155,9 @@ static enum status add_kld(struct cli_scoreboard *t, const struct cli_field *roo
 static enum status add_perplexity(struct cli_scoreboard *t, const struct cli_field *root,
                                   struct status_why *why)
 {
-    struct cli_scoreboard_run *run = new_run(t, why);
+    struct cli_scoreboard_run *run = new_run(t, root, "model", why);
     if (!run)
         return STATUS_MEMORY;
-    read_model(run, root, "model");
     run->values[CLI_METRIC_PPL] = value_of(root, "result.ppl", "result.ppl_error");
     return STATUS_OK;
 }

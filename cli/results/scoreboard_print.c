@@ -17,11 +17,28 @@ struct grid {
     size_t n_rows, n_columns;
 };
 
+/* What is told of each run: something about its model, a metric, or a metric's error. */
+struct field {
+    enum { ABOUT, VALUE, ERROR } kind;
+    size_t index; /* in `about` or cli_metrics */
+};
+
+static const struct {
+    const char *label, *key;
+} about[] = {{"model", "model"},
+             {"quantisation", "quantisation"},
+             {"imatrix", "imatrix"},
+             {"size GiB", "size_gib"},
+             {"bpw", "bits_per_weight"}};
+enum { N_ABOUT = sizeof about / sizeof *about };
+
 /* What a grid is made from. */
 struct board {
     const struct cli_scoreboard *table;
     bool csv, by_metric;
     bool named; /* the runs are of several models, so that each needs its name */
+    struct field fields[N_ABOUT + 2 * CLI_N_METRICS];
+    size_t n_fields;
 };
 
 static char *cell_at(const struct grid *g, size_t row, size_t column)
@@ -56,18 +73,6 @@ static void put_value(char *cell, const struct board *b, size_t metric,
         snprintf(cell, CELL_BYTES, "%s", value);
 }
 
-static void put_error(char *cell, size_t metric, const struct cli_metric_value *v)
-{
-    *cell = '\0';
-    if (v->known)
-        snprintf(cell, CELL_BYTES, "%.17g", cli_metrics[metric].scale * v->error);
-}
-
-static const char *const about_labels[] = {"model", "quantisation", "imatrix", "size GiB", "bpw"};
-static const char *const about_keys[] = {"model", "quantisation", "imatrix", "size_gib",
-                                         "bits_per_weight"};
-enum { N_ABOUT = sizeof about_keys / sizeof *about_keys };
-
 static void put_about(char *cell, const struct board *b, size_t i,
                       const struct cli_scoreboard_run *run)
 {
@@ -83,58 +88,53 @@ static void put_about(char *cell, const struct board *b, size_t i,
                                : run->imatrix);
 }
 
-/*
- * Cell (run, field) of the table, or the field's head where run is NULL. Fields: what there is
- * about the model, then metrics, in CSV each with its error where it has one. Returns whether
- * there is such a field; `cell` may be NULL.
- */
-static bool put_field(char *cell, const struct board *b, size_t field,
+/* CSV has errors in fields of their own. */
+static void choose_fields(struct board *b)
+{
+    for (size_t i = b->csv || b->named ? 0 : 1; i < N_ABOUT; i++)
+        b->fields[b->n_fields++] = (struct field){ABOUT, i};
+    for (size_t i = 0; i < CLI_N_METRICS; i++) {
+        if (!cli_metrics[i].on_board && !b->by_metric)
+            continue;
+        b->fields[b->n_fields++] = (struct field){VALUE, i};
+        if (b->csv && cli_metrics[i].error)
+            b->fields[b->n_fields++] = (struct field){ERROR, i};
+    }
+}
+
+static void put_head(char *cell, const struct board *b, struct field f)
+{
+    const char *label = f.kind == ABOUT ? about[f.index].label : cli_metrics[f.index].label;
+    const char *key = f.kind == ABOUT ? about[f.index].key : cli_metrics[f.index].key;
+    snprintf(cell, CELL_BYTES, "%s%s", b->csv ? key : label, f.kind == ERROR ? "_error" : "");
+}
+
+static void put_field(char *cell, const struct board *b, struct field f,
                       const struct cli_scoreboard_run *run)
 {
-    size_t at = 0;
-    for (size_t i = b->csv || b->named ? 0 : 1; i < N_ABOUT; i++, at++) {
-        if (at != field)
-            continue;
-        if (cell && run)
-            put_about(cell, b, i, run);
-        else if (cell)
-            snprintf(cell, CELL_BYTES, "%s", b->csv ? about_keys[i] : about_labels[i]);
-        return true;
-    }
-    for (size_t i = 0; i < CLI_N_METRICS; i++) {
-        const struct cli_metric *m = &cli_metrics[i];
-        if (!m->on_board && !b->by_metric)
-            continue;
-        for (int of_error = 0; of_error <= (b->csv && m->error); of_error++, at++) {
-            if (at != field || !cell)
-                continue;
-            if (run && of_error)
-                put_error(cell, i, &run->values[i]);
-            else if (run)
-                put_value(cell, b, i, &run->values[i]);
-            else if (b->csv)
-                snprintf(cell, CELL_BYTES, "%s%s", m->key, of_error ? "_error" : "");
-            else
-                snprintf(cell, CELL_BYTES, "%s", m->label);
-        }
-    }
-    return field < at;
+    const struct cli_metric_value *v = &run->values[f.index];
+    if (f.kind == ABOUT)
+        put_about(cell, b, f.index, run);
+    else if (f.kind == VALUE)
+        put_value(cell, b, f.index, v);
+    else if (v->known)
+        snprintf(cell, CELL_BYTES, "%.17g", cli_metrics[f.index].scale * v->error);
 }
 
 static enum status make_grid(struct grid *g, const struct board *b, struct status_why *why)
 {
-    size_t n_fields = 0, n_runs = b->table->n;
-    while (put_field(NULL, b, n_fields, NULL))
-        n_fields++;
+    size_t n_fields = b->n_fields, n_runs = b->table->n;
     g->n_rows = b->by_metric ? n_fields : 1 + n_runs;
     g->n_columns = b->by_metric ? 1 + n_runs : n_fields;
     g->cells = calloc(g->n_rows * g->n_columns, sizeof *g->cells);
     if (!g->cells)
         return status_fail(why, STATUS_MEMORY, "no memory for a table of %zu runs", n_runs);
-    for (size_t field = 0; field < n_fields; field++)
-        for (size_t run = 0; run <= n_runs; run++)
-            put_field(b->by_metric ? cell_at(g, field, run) : cell_at(g, run, field), b, field,
-                      run ? &b->table->runs[run - 1] : NULL);
+    for (size_t i = 0; i < n_fields; i++) {
+        put_head(cell_at(g, b->by_metric ? i : 0, b->by_metric ? 0 : i), b, b->fields[i]);
+        for (size_t run = 1; run <= n_runs; run++)
+            put_field(b->by_metric ? cell_at(g, i, run) : cell_at(g, run, i), b, b->fields[i],
+                      &b->table->runs[run - 1]);
+    }
     return STATUS_OK;
 }
 
@@ -216,11 +216,12 @@ enum status cli_scoreboard_print(const struct cli_scoreboard *table, bool csv, b
     struct board board = {.table = table, .csv = csv, .by_metric = by_metric};
     for (size_t i = 1; i < table->n; i++)
         board.named |= strcmp(table->runs[i].name, table->runs[0].name) != 0;
+    choose_fields(&board);
     struct grid grid = {0};
     enum status status = make_grid(&grid, &board, why);
-    if (status == STATUS_OK && csv)
+    if (!status && csv)
         print_csv(&grid);
-    else if (status == STATUS_OK)
+    else if (!status)
         print_markdown(&grid, by_metric ? 1 : board.named ? 3 : 2);
     free(grid.cells);
     return status;

@@ -18,7 +18,6 @@ struct settings {
     int64_t n_ctx; /* 0: as the model was trained */
     int bos;
     bool parse_special;
-    struct cli_model_settings load;
     struct cli_evaluate_settings evaluate;
 };
 
@@ -70,8 +69,7 @@ static enum status load(struct score *s, struct status_why *why)
 static enum status open(void *self, struct status_why *why)
 {
     struct score *s = self;
-    enum status status = cli_model_open(&s->model, s->settings->model, &s->settings->load, false,
-                                        s->e.settings->output.hash_model, why);
+    enum status status = cli_model_open(&s->model, s->settings->model, s->e.settings, false, why);
     if (!status)
         status = load(s, why);
     s->e.models.model = s->model.model;
@@ -181,8 +179,7 @@ static void add_settings(struct base_json *json, const struct score *s)
     base_json_uint(json, o, "n_ctx", s->options.n_ctx);
     base_json_flag(json, o, "bos", s->options.bos);
     base_json_flag(json, o, "parse_special", s->options.parse_special);
-    cli_json_add_model_settings(json, o, &s->settings->load);
-    cli_json_add_arithmetic(json, o, &s->e);
+    cli_json_add_computation(json, o, &s->e);
 }
 
 static void describe(const void *self, struct base_json *json, bool for_journal)
@@ -233,7 +230,6 @@ static enum status run_score(const void *settings, const struct cli_args *args,
 {
     const struct settings *s = settings;
     const char *requests = args->operands[0];
-    enum status status = cli_model_check(&s->load, why);
     struct score score = {
         .settings = s,
         .request_file = requests,
@@ -244,15 +240,14 @@ static enum status run_score(const void *settings, const struct cli_args *args,
               .inputs = {{"-m", s->model}, {"the command", requests}},
               .text_file = requests,
               .outputs = {{"-o", s->out_file, .write = end_lines, .only_whole = true}}}};
-    return status ? status : cli_evaluate(&score.e, why);
+    return cli_evaluate(&score.e, why);
 }
 
 static void defaults(void *settings)
 {
     struct settings *s = settings;
     *s = (struct settings){.out_file = "-"};
-    cli_model_defaults(&s->load);
-    cli_machine_defaults(&s->evaluate.machine);
+    cli_evaluate_defaults(&s->evaluate);
 }
 
 #define AT(member) offsetof(struct settings, member)
@@ -271,7 +266,7 @@ static const struct cli_option options[] = {
      "into windows (default: 0, as the model was trained)",
      AT(n_ctx), 0, ANY, .env = "LLAMA_ARG_CTX_SIZE"},
 
-    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(load)},
+    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {"-o --output", CLI_TEXT, "FILE",

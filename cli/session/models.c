@@ -32,16 +32,16 @@ static struct model_options model_options(const struct cli_model_settings *s, bo
 }
 
 enum status cli_model_open(struct cli_model *out, const char *path,
-                           const struct cli_model_settings *settings, bool llama_compat, bool hash,
+                           const struct cli_evaluate_settings *settings, bool llama_compat,
                            struct status_why *why)
 {
     *out = (struct cli_model){.path = path};
-    struct model_options options = model_options(settings, llama_compat);
+    struct model_options options = model_options(&settings->load, llama_compat);
     struct gguf_file *file;
     enum status status = gguf_open(&file, path, why);
     if (status == STATUS_OK)
         status = eval_model_id(out->id, file, why);
-    if (status == STATUS_OK && hash)
+    if (status == STATUS_OK && settings->output.hash_model)
         status = eval_file_hash(out->sha256, file, why);
     if (status != STATUS_OK) {
         gguf_close(file);

@@ -15,10 +15,10 @@ struct cli_model {
 
 /**
  * Open a model; its remarks go to standard error.
- * llama_compat: as llama.cpp reads it.   hash: also compute the SHA-256 of all of its bytes.
+ * llama_compat: as llama.cpp reads it.
  */
 enum status cli_model_open(struct cli_model *out, const char *path,
-                           const struct cli_model_settings *settings, bool llama_compat, bool hash,
+                           const struct cli_evaluate_settings *settings, bool llama_compat,
                            struct status_why *why);
 void cli_model_close(struct cli_model *model);
 

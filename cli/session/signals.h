@@ -1,11 +1,11 @@
-/** Ctrl-C: the first asks for an orderly end, the second kills. */
-#ifndef CLI_SESSION_INTERRUPT_H
-#define CLI_SESSION_INTERRUPT_H
+/** Signals: Ctrl-C, and a mapped file that can no longer be read. */
+#ifndef CLI_SESSION_SIGNALS_H
+#define CLI_SESSION_SIGNALS_H
 
 #include <stdatomic.h>
 
 /**
- * While nothing is under way that could be ended in an orderly manner: SIGINT and SIGTERM end the
+ * While there is nothing that could be ended in an orderly manner: SIGINT and SIGTERM end the
  * process with a sentence and the exit code of an interruption. A file that grows beyond a
  * limit (ulimit -f) no longer kills: the write fails instead.
  */
@@ -17,5 +17,11 @@ void cli_interrupt_begin(void);
  * kills: the write fails instead.
  */
 const atomic_bool *cli_interrupt_catch(void);
+
+/**
+ * From now on touching a page that a mapped file no longer has ends the process with a sentence
+ * that names the file, and the exit code of unreadable input. Any other SIGBUS kills as before.
+ */
+void cli_mapping_fault_catch(void);
 
 #endif

@@ -1,16 +1,58 @@
-/* Everything here runs in a signal handler: no stdio, no allocation, no locks. */
-#include "cli/session/mapping_fault.h"
+/* What is called from a signal handler here uses no stdio, no allocation and no locks. */
+#include "cli/session/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/run.h"
+
+static atomic_bool interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    if (atomic_exchange(&interrupted, true))
+        _exit(CLI_EXIT_INTERRUPTED);
+}
+
+static void print(const char *text)
+{
+    ssize_t written = write(STDERR_FILENO, text, strlen(text));
+    (void)written; /* nobody is left to be told */
+}
+
+static void on_early_signal(int number)
+{
+    (void)number;
+    print("assay: interrupted: there is no result\n");
+    _exit(CLI_EXIT_INTERRUPTED);
+}
+
+static void handle_with(void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+void cli_interrupt_begin(void)
+{
+    handle_with(on_early_signal);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+const atomic_bool *cli_interrupt_catch(void)
+{
+    handle_with(on_signal);
+    signal(SIGPIPE, SIG_IGN);
+    return &interrupted;
+}
 
 /** A cursor over /proc/self/maps. */
 struct maps {
@@ -58,8 +100,11 @@ static void take_path(struct maps *maps, char *path, size_t capacity)
     path[n] = '\0';
 }
 
-/* A line is "start-end rights offset device inode   path". */
-void cli_mapping_path(const void *address, char *path, size_t capacity)
+/*
+ * The file that is mapped at an address; "" where there is none. A line is "start-end rights
+ * offset device inode   path".
+ */
+static void mapping_path(const void *address, char *path, size_t capacity)
 {
     struct maps maps = {.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)};
     uintptr_t wanted = (uintptr_t)address, start, end;
@@ -76,12 +121,6 @@ void cli_mapping_path(const void *address, char *path, size_t capacity)
     close(maps.fd);
 }
 
-static void print(const char *text)
-{
-    ssize_t written = write(STDERR_FILENO, text, strlen(text));
-    (void)written; /* nobody is left to be told */
-}
-
 /** Threads that read the same file meet the same fault: the first to come here says so. */
 static void wait_unless_first(void)
 {
@@ -96,7 +135,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     char path[512];
     path[0] = '\0';
     if (info->si_code == BUS_ADRERR || info->si_code == BUS_MCEERR_AR)
-        cli_mapping_path(info->si_addr, path, sizeof path);
+        mapping_path(info->si_addr, path, sizeof path);
     if (path[0] == '\0') {
         signal(number, SIG_DFL); /* the same instruction again, and for good */
         return;
