@@ -174,8 +174,8 @@ static void print_memory(const struct eval_memory *m, size_t n_models)
     const double megabyte = 1e6;
     if (m->on_device) {
         fprintf(stderr,
-                "assay: memory: on the device at most %.1f MB beside weights; on the host model "
-                "file%s %.1f, program %.1f, scores %.1f, and what CUDA takes\n",
+                "assay: memory: on the device at most %.1f MB beside the weights; on the host "
+                "model file%s %.1f, program %.1f, scores %.1f, and what CUDA takes\n",
                 m->scorer / megabyte, n_models == 1 ? "" : "s", m->weights / megabyte,
                 m->present / megabyte, m->scores / megabyte);
         return;
@@ -197,7 +197,7 @@ static void print_beginning(struct cli_evaluation *e)
     if (e->units->n_items)
         print_memory(&e->memory, 1 + e->models.n_candidates);
     if (n_devices && e->units->n_items && !e->settings->output.quiet)
-        fprintf(stderr, "assay: bringing the weights to the device%s ...\n",
+        fprintf(stderr, "assay: uploading the weights to the device%s ...\n",
                 status_plural(n_devices));
     cli_progress_begin(&e->progress, e->settings->output.quiet);
 }
@@ -215,6 +215,8 @@ static enum status run(struct cli_evaluation *e, struct status_why *why)
     print_beginning(e);
     enum status status = eval_run(e->units, &e->models, &options, &e->stats, why);
     cli_progress_clear(&e->progress);
+    if (status && status != STATUS_CANCELLED) /* else the report ends it */
+        cli_progress_line_end(&e->progress);
     return status;
 }
 

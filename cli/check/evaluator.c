@@ -158,8 +158,8 @@ static const struct cli_option options[] = {
      .offset = AT(model),
      .help = "; the one that the rows were recorded from"},
     {"--kl-divergence-base --base", CLI_TEXT, "FILE",
-     "what the other program recorded: llama-perplexity --kl-divergence-base FILE, say. It has "
-     "the tokens, so no text is needed",
+     "what the other program recorded, for example llama-perplexity --kl-divergence-base FILE; "
+     "it has the tokens, no text is needed",
      AT(recorded), .required = true},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
@@ -171,7 +171,7 @@ static const struct cli_option options[] = {
     {"--max-kld", CLI_NUMBER, "X", "fail, with exit code 1, if the mean divergence is above X nats",
      AT(max_kld)},
     {"--max-beyond", CLI_NUMBER, "X",
-     "the same for what the divergence has beyond the share that the file's 16 bits make",
+     "the same for the part of the divergence that the file's 16 bits do not explain",
      AT(max_beyond)},
 
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
@@ -189,9 +189,10 @@ const struct cli_command cli_command_check = {
     .usage = "-m MODEL --kl-divergence-base FILE [options]",
     .summary = "Validate another program: its recorded predictions against the exact ones.",
     .description =
-        "FILE is what llama-perplexity (or any other program) recorded of this very model. Tells\n"
-        "how far its probabilities are from the exact ones, and how much of that the file's 16\n"
-        "bits make.",
+        "FILE is what llama-perplexity (or any other program) recorded of this very model.\n"
+        "Prints how far its probabilities are from the exact ones, and how much of that comes "
+        "from\n"
+        "the file's 16 bits.",
     .options = options,
     .settings_bytes = sizeof(struct cli_check_settings),
     .defaults = defaults,

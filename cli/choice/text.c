@@ -34,8 +34,8 @@ void cli_choice_print_beginning(const void *self)
             t->e.units->most.n_tokens);
     if (n_longer)
         fprintf(stderr,
-                "assay: note: %zu task%s longer than -c %zu, evaluated with the context needed\n",
-                n_longer, status_plural(n_longer), n_ctx);
+                "assay: note: %zu task%s longer than -c %zu: the context is as long as needed\n",
+                n_longer, n_longer == 1 ? " is" : "s are", n_ctx);
     if (t->kind == EVAL_HELLASWAG)
         puts("\ntask\tacc_norm\t95% confidence interval");
     if (t->kind == EVAL_MULTIPLE_CHOICE)

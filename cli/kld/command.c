@@ -25,7 +25,7 @@ static enum status check_against_base(const struct cli_kld_settings *s, struct s
     if (kind == &cli_base_model)
         return check_text_of_model(s, why);
     if (s->text.text_file || s->text.binary_file || s->text.prompt)
-        fprintf(stderr, "assay: note: the tokens are those of %s; the text is not read\n", s->base);
+        fprintf(stderr, "assay: note: the tokens come from %s; the text is not read\n", s->base);
     return STATUS_OK;
 }
 
@@ -54,12 +54,12 @@ void cli_kld_defaults(void *settings)
 static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
     {"-m --model", CLI_EACH, "FILE",
-     "a model to compare with the base: a GGUF file, any part of a split one; again for more, "
-     "which share the base's evaluation",
+     "a model to compare with the base: a GGUF file, any part of a split one; may be given "
+     "several times",
      AT(models), .required = true},
     {"--base", CLI_TEXT, "FILE",
-     "what is taken as the truth: a model, or a file that assay record, assay perplexity "
-     "--kl-divergence-base or llama-perplexity wrote, which needs no -f",
+     "the base: a model, or a file that assay record, assay perplexity --kl-divergence-base or "
+     "llama-perplexity wrote; with a file, -f is not needed",
      AT(base), .required = true},
     {.type = CLI_GROUP, .group = cli_text_options, .offset = AT(text)},
 

@@ -22,10 +22,10 @@ void cli_kld_print_beginning(const void *self)
     const struct eval_plan *plan = &k->windows.plan;
     size_t batch = k->e.units->most.n_tokens;
     fprintf(stderr,
-            "kl_divergence: comparing %zu model%s with the base over %zu chunks, n_ctx=%zu, "
+            "kl_divergence: comparing %zu model%s with the base over %zu chunk%s, n_ctx=%zu, "
             "batch_size=%zu, n_seq=%zu\n",
-            k->n_candidates, status_plural(k->n_candidates), plan->n_windows, plan->window, batch,
-            batch / plan->n_inputs);
+            k->n_candidates, status_plural(k->n_candidates), plan->n_windows,
+            status_plural(plan->n_windows), plan->window, batch, batch / plan->n_inputs);
 }
 
 static void print_header(void)

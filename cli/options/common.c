@@ -51,7 +51,8 @@ const struct cli_option cli_text_options[] = {
     {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", TEXT(prompt)},
     {.type = CLI_GROUP, .group = cli_special_options, .offset = TEXT(parse_special)},
     {"-e --escape", CLI_ON, NULL,
-     "take \\n, \\r, \\t, \\', \\\", \\\\ and \\xHH in the text for what they mean", TEXT(escape)},
+     "replace \\n, \\r, \\t, \\', \\\", \\\\ and \\xHH in the text by what they stand for",
+     TEXT(escape)},
     {"--no-escape", CLI_OFF, NULL, "leave them as they are (default)", TEXT(escape)},
     {0},
 };
@@ -66,8 +67,8 @@ const struct cli_option cli_json_options[] = {
 const struct cli_option cli_output_options[] = {
     {.type = CLI_GROUP, .group = cli_json_options, .offset = OUTPUT(json_file)},
     {"--hash-model", CLI_ON, NULL,
-     "name the model in the result by the SHA-256 of all of its bytes, not only of its header and "
-     "the beginnings of its tensors",
+     "add the SHA-256 of the model's whole file to the result; the model's id covers only its "
+     "header and the beginnings of its tensors",
      OUTPUT(hash_model)},
     {"-q --quiet", CLI_ON, NULL, "no progress on standard error", OUTPUT(quiet)},
     {0},
@@ -75,18 +76,15 @@ const struct cli_option cli_output_options[] = {
 
 const struct cli_option cli_machine_options[] = {
     {.type = CLI_HEADING,
-     .help =
-         "Machine (of these, only --device, -ngl, --gemm and --precision can change a result, and "
-         "--isa where there is AMX)"},
+     .help = "Machine (only --device, -ngl, --gemm, --precision and, with AMX, --isa can change a "
+             "result)"},
     {"-b --batch-size", CLI_COUNT, "N",
      "tokens evaluated together, in whole windows or sequences, one at least (default: as many "
      "as take about 15 seconds)",
      MACHINE(n_batch), 1, ANY, .env = "LLAMA_ARG_BATCH"},
     {"-dev --device", CLI_TEXT, "NAME",
-     "what computes: cpu (default), cuda or cuda:N, auto (CUDA if there is a device, else the "
-     "CPU); "
-     "several, with commas (cuda:0,cuda:1), share the work: the same bits, each with its own copy "
-     "of the weights",
+     "the device: cpu (default), cuda, cuda:N, or auto (CUDA if there is a device, else the CPU). "
+     "A list (cuda:0,cuda:1) shares the work; each device has its own copy of the weights",
      MACHINE(device), .env = "LLAMA_ARG_DEVICE"},
     {"-ngl --gpu-layers --n-gpu-layers", CLI_TEXT, "N",
      "0: --device cpu; any other number, auto, all: --device auto, all layers (--device wins)",

@@ -47,6 +47,6 @@ const struct cli_option cli_divergence_options[] = {
 };
 
 const struct cli_option cli_force_options[] = {
-    {"--force", CLI_ON, NULL, "the file to be recorded may replace one"},
+    {"--force", CLI_ON, NULL, "replace the file to be recorded if it exists"},
     {0},
 };

@@ -19,7 +19,7 @@ static const struct cli_option options[] = {
     {.type = CLI_GROUP, .group = cli_text_options, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Recording"},
-    {"-o --output", CLI_TEXT, "FILE", "the file to be recorded; until it is whole it is FILE.part",
+    {"-o --output", CLI_TEXT, "FILE", "the file to write; it is FILE.part until it is complete",
      AT(base_file), .required = true},
     {"--format", CLI_CHOICE, "NAME",
      "compact: hidden states and the head, which give exact logits again (default); logits: "
@@ -29,7 +29,7 @@ static const struct cli_option options[] = {
      "f32: hidden states as they were computed (default); f16: half the size, rounded", AT(hidden),
      .choices = "f32 f16"},
     {"--head-by-path", CLI_ON, NULL,
-     "do not copy the head but remember the path of the model, which must then still be there",
+     "store the path of the model instead of its head; the model must stay there",
      AT(head_by_path)},
     {.type = CLI_GROUP, .group = cli_force_options, .offset = AT(force)},
 

@@ -126,10 +126,11 @@ static void print_limits(const struct cli_base *base, const struct cli_machine_s
     if (base->compact.layout.kind == EVAL_COMPACT_F32)
         return;
     struct eval_compact_error error = error_of(&base->compact);
-    fprintf(stderr,
-            "assay: note: %s has hidden states in float16: they are off by %.2g of their size, "
-            "by %.2g in the worst row\n",
-            base->path, eval_compact_error_rms(&error), error.largest);
+    fprintf(
+        stderr,
+        "assay: note: %s has hidden states in float16: their relative error is %.2g, %.2g in the "
+        "worst row\n",
+        base->path, eval_compact_error_rms(&error), error.largest);
 }
 
 const struct cli_base_kind cli_base_compact = {

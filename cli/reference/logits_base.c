@@ -91,11 +91,11 @@ static enum status use(struct cli_base *base, const struct eval_plan *plan, bool
 static void print_limits(const struct cli_base *base, const struct cli_machine_settings *machine)
 {
     (void)machine;
-    fprintf(stderr,
-            "assay: note: %s has log-probabilities in 16 bits, in steps of up to %.6f, and "
-            "none more than %.1f below the largest: divergences carry an error of that "
-            "origin and may be slightly negative\n",
-            base->path, base->step, EVAL_LOGITS_MAX_CODE * base->step);
+    fprintf(
+        stderr,
+        "assay: note: %s has log-probabilities in 16 bits: in steps of up to %.6f, at most %.1f "
+        "below the largest; this adds an error to divergences, which may be slightly negative\n",
+        base->path, base->step, EVAL_LOGITS_MAX_CODE * base->step);
 }
 
 const struct cli_base_kind cli_base_logits = {

@@ -131,9 +131,9 @@ static void print_beginning(const void *self)
             status_plural(s->scores.n_scored), s->scores.longest, s->e.units->most.n_tokens);
     if (s->scores.n_truncated)
         fprintf(stderr,
-                "assay: note: %zu request%s longer than -c %zu, of which the first tokens are left "
-                "out\n",
-                s->scores.n_truncated, status_plural(s->scores.n_truncated), s->options.n_ctx);
+                "assay: note: %zu request%s longer than -c %zu: the first tokens are left out\n",
+                s->scores.n_truncated, s->scores.n_truncated == 1 ? " is" : "s are",
+                s->options.n_ctx);
 }
 
 static void print_end(void *self)
@@ -262,8 +262,8 @@ static const struct cli_option options[] = {
 
     {.type = CLI_HEADING, .help = "Evaluation"},
     {"-c --ctx-size", CLI_COUNT, "N",
-     "tokens that the model sees at once; longer contexts lose their begin, longer texts are cut "
-     "into windows (default: 0, as the model was trained)",
+     "tokens that the model sees at once; a longer context loses its first tokens, a longer text "
+     "is cut into windows (default: 0, as the model was trained)",
      AT(n_ctx), 0, ANY, .env = "LLAMA_ARG_CTX_SIZE"},
 
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},

@@ -54,8 +54,8 @@ enum status cli_outputs_check(const struct cli_named_file *outputs, size_t n_out
                                    out->option, out->path, inputs[j].option);
         for (size_t j = 0; j < i; j++)
             if (outputs[j].path && same_output(out->path, outputs[j].path))
-                return status_fail(why, STATUS_USAGE, "%s and %s both write to %s",
-                                   outputs[j].option, out->option, out->path);
+                return status_fail(why, STATUS_USAGE, "%s %s and %s %s are the same file",
+                                   outputs[j].option, outputs[j].path, out->option, out->path);
     }
     return STATUS_OK;
 }

@@ -143,7 +143,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     wait_unless_first();
     print("assay: ");
     print(path);
-    print(": a part that was there cannot be read any more: the file became shorter, or its disk "
+    print(": a part of it can no longer be read: the file became shorter, or its disk "
           "failed\n");
     _exit(CLI_EXIT_USAGE);
 }
