@@ -79,7 +79,7 @@ static enum status settings_of(char **out, const struct cli_evaluation *e, struc
     base_json_begin(&json);
     base_json_text(&json, json.root, "evaluator", e->name);
     base_json_text(&json, json.root, "assay", versions.assay);
-    e->kind->describe(e, &json, true);
+    e->kind->members->description(e, &json, true);
     enum status status = base_json_text_of(&json, out, why);
     base_json_free(&json);
     return status;
@@ -159,7 +159,10 @@ static void on_unit(void *user, size_t unit)
 {
     struct cli_evaluation *e = user;
     cli_progress_clear(&e->progress);
-    e->kind->unit_done(e, unit);
+    if (e->kind->unit_done)
+        e->kind->unit_done(e, unit);
+    if (e->kind->lines->unit)
+        e->kind->lines->unit(e, unit);
 }
 
 static void on_progress(void *user, const struct eval_progress *now)
@@ -193,7 +196,7 @@ static void print_beginning(struct cli_evaluation *e)
     size_t n_devices = 0;
     for (size_t i = 0; i < e->backends.n; i++)
         n_devices += kern_describe(e->backends.items[i]).own_memory;
-    e->kind->print_beginning(e);
+    e->kind->lines->beginning(e);
     if (e->units->n_items)
         print_memory(&e->memory, 1 + e->models.n_candidates);
     if (n_devices && e->units->n_items && !e->settings->output.quiet)
@@ -223,17 +226,18 @@ static enum status run(struct cli_evaluation *e, struct status_why *why)
 static enum status write_document(const struct cli_evaluation *e, struct base_file *file,
                                   struct status_why *why)
 {
+    const struct cli_members *members = e->kind->members;
     struct base_json json;
-    cli_json_begin_document(&json, e->kind->schema);
-    e->kind->add_result(e, &json);
-    e->kind->describe(e, &json, false);
-    if (e->kind->add_details)
-        e->kind->add_details(e, &json);
+    cli_json_begin_document(&json, members->schema);
+    members->result(e, &json);
+    members->description(e, &json, false);
+    if (members->details)
+        members->details(e, &json);
     cJSON *files = cli_json_add_run(&json, e);
     if (e->model_file)
         base_json_text(&json, files, "model_file", e->model_file);
-    if (e->kind->add_files)
-        e->kind->add_files(e, &json, files);
+    if (members->files)
+        members->files(e, &json, files);
     return cli_json_end_document(&json, file, why);
 }
 
@@ -256,7 +260,7 @@ static enum status report(struct cli_evaluation *e, enum status run_status, stru
     enum status status = e->kind->summarise ? e->kind->summarise(e, why) : STATUS_OK;
     if (status)
         return status;
-    e->kind->print_end(e);
+    e->kind->lines->end(e);
     status = e->kind->finish ? e->kind->finish(e, why) : STATUS_OK;
     if (!status)
         status = write_outputs(e, !run_status, why);

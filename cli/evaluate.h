@@ -21,37 +21,50 @@
 
 struct cli_evaluation;
 
-/**
- * What a command is, to the driver. self: the command's struct, which begins with its struct
- * cli_evaluation. A function may be NULL where its comment says so.
+/*
+ * What a command is, to the driver: three tables. self: the command's struct, which begins with its
+ * struct cli_evaluation. A function may be NULL where its comment says so.
  */
-struct cli_evaluator {
-    const char *schema; /* of the result document */
 
+/** The lines of a command. */
+struct cli_lines {
+    /** Before the run, on standard error: what is evaluated. */
+    void (*beginning)(const void *self);
+    /** After each unit, in order: its part of the running output. NULL: nothing. */
+    void (*unit)(void *self, size_t unit);
+    /** The figures, on standard output. */
+    void (*end)(void *self);
+};
+
+/** The result document of a command: its members but for schema and version. */
+struct cli_members {
+    const char *schema;
+    /** The first ones: the figures. */
+    void (*result)(const void *self, struct base_json *json);
+    /** What is evaluated and how. Also what a journal belongs to. */
+    void (*description)(const void *self, struct base_json *json, bool for_journal);
+    /** What follows. NULL: nothing. */
+    void (*details)(const void *self, struct base_json *json);
+    /** Names of further files, in `run`. NULL: there are none. */
+    void (*files)(const void *self, struct base_json *json, cJSON *run);
+};
+
+/** What is evaluated. */
+struct cli_evaluator {
+    const struct cli_lines *lines;
+    const struct cli_members *members;
     /** Open models and input; set `models` and `units`. Remarks go to standard error. */
     enum status (*open)(void *self, struct status_why *why);
-    /** What is evaluated and how: members of the document, and of what a journal belongs to. */
-    void (*describe)(const void *self, struct base_json *json, bool for_journal);
     /** The journal is open, and not read yet. NULL: nothing to do. */
     enum status (*start)(void *self, struct status_why *why);
     /** Units that the journal had are restored. NULL: nothing to do. */
     enum status (*resumed)(void *self, struct status_why *why);
-    /** Before the run, on standard error: what is evaluated. */
-    void (*print_beginning)(const void *self);
-    /** After each unit, in order: its part of the running output. */
+    /** After each unit, in order, before its lines. NULL: nothing to do. */
     void (*unit_done)(void *self, size_t unit);
     /** After the run, whole or not: the figures. NULL: there are none. */
     enum status (*summarise)(void *self, struct status_why *why);
-    /** The figures, on standard output. */
-    void (*print_end)(void *self);
-    /** After that: finish what is recorded. NULL: nothing to do. */
+    /** After they are printed: finish what is recorded. NULL: nothing to do. */
     enum status (*finish)(void *self, struct status_why *why);
-    /** The document but for schema, what `describe` adds, and `run`. */
-    void (*add_result)(const void *self, struct base_json *json);
-    /** Behind what `describe` adds. NULL: nothing. */
-    void (*add_details)(const void *self, struct base_json *json);
-    /** Names of further files, for `run`. NULL: there are none. */
-    void (*add_files)(const void *self, struct base_json *json, cJSON *run);
     /** What a whole run comes to: STATUS_NONFINITE, STATUS_EXCEEDED, ... */
     enum status (*verdict)(const void *self, struct status_why *why);
     /** Release what `open` and the others made. Half-opened is allowed. */

@@ -7,13 +7,9 @@
 static enum status open_files(struct cli_check *c, struct status_why *why)
 {
     const struct cli_check_settings *s = c->settings;
-    /* Whatever is no base-logits file would be taken for a model: let the reader say what is wrong.
-     */
-    enum status status = eval_logits_open(&c->recorded.logits, s->recorded, why);
-    eval_logits_close(&c->recorded.logits);
-    if (status)
-        return status;
-    status = cli_base_open(&c->recorded, s->recorded, &s->evaluate, why);
+    enum status status = cli_base_check_logits(s->recorded, why);
+    if (!status)
+        status = cli_base_open(&c->recorded, s->recorded, &s->evaluate, why);
     if (!status)
         status = cli_model_open(&c->model, s->model, &s->evaluate, false, why);
     if (!status)
@@ -29,7 +25,7 @@ static enum status lay_windows(struct cli_check *c, struct status_why *why)
     if (!status)
         status = cli_windows_lay(&c->windows, &plan, why);
     if (!status)
-        status = cli_base_use(&c->recorded, &c->windows.plan, false, why);
+        status = c->recorded.kind->use(&c->recorded, &c->windows.plan, false, why);
     if (!status)
         status = cli_windows_make_tables(&c->windows, 1, why);
     return status;
@@ -108,15 +104,11 @@ static enum status verdict(const void *self, struct status_why *why)
 }
 
 static const struct cli_evaluator evaluator = {
-    .schema = "assay-check",
+    .lines = &cli_check_lines,
+    .members = &cli_check_members,
     .open = open,
-    .describe = cli_check_describe,
-    .print_beginning = cli_check_print_beginning,
     .unit_done = unit_done,
     .summarise = summarise,
-    .print_end = cli_check_print_end,
-    .add_result = cli_check_add_result,
-    .add_files = cli_check_add_files,
     .verdict = verdict,
     .close = close,
 };

@@ -35,16 +35,9 @@ enum { CLI_CHECK_LIMITS = 2 };
 /** The limits of a finished run, in the order of the options. */
 void cli_check_limits(const struct cli_check *c, struct cli_check_limit out[CLI_CHECK_LIMITS]);
 
-/* text.c: the lines that people read. */
-
-void cli_check_print_beginning(const void *self);
-void cli_check_print_end(void *self);
-
-/* files.c: the table of --per-token, and the document, see struct cli_evaluator. */
-
+extern const struct cli_lines cli_check_lines;     /* text.c */
+extern const struct cli_members cli_check_members; /* files.c */
+/** The table of --per-token. */
 enum status cli_check_write_table(const void *self, struct base_file *file, struct status_why *why);
-void cli_check_describe(const void *self, struct base_json *json, bool for_journal);
-void cli_check_add_result(const void *self, struct base_json *json);
-void cli_check_add_files(const void *self, struct base_json *json, cJSON *run);
 
 #endif

@@ -111,7 +111,7 @@ static void add_settings(struct base_json *json, const struct cli_check *c, bool
     cli_json_add_computation(json, o, &c->e);
 }
 
-void cli_check_describe(const void *self, struct base_json *json, bool for_journal)
+static void describe(const void *self, struct base_json *json, bool for_journal)
 {
     const struct cli_check *c = self;
     cli_json_add_model(json, json->root, "model", &c->model);
@@ -120,7 +120,7 @@ void cli_check_describe(const void *self, struct base_json *json, bool for_journ
     cli_json_add_text(json, &c->windows, model_tokenizer(c->model.model));
 }
 
-void cli_check_add_result(const void *self, struct base_json *json)
+static void add_result(const void *self, struct base_json *json)
 {
     const struct cli_check *c = self;
     add_figures(json, c);
@@ -130,8 +130,10 @@ void cli_check_add_result(const void *self, struct base_json *json)
         add_worst(json, c);
 }
 
-void cli_check_add_files(const void *self, struct base_json *json, cJSON *run)
+static void add_files(const void *self, struct base_json *json, cJSON *run)
 {
     const struct cli_check *c = self;
     base_json_text(json, run, "base_file", c->recorded.path);
 }
+
+const struct cli_members cli_check_members = {"assay-check", add_result, describe, NULL, add_files};

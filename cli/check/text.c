@@ -7,7 +7,7 @@
 #include "cli/output/printable.h"
 #include "cli/run.h"
 
-void cli_check_print_beginning(const void *self)
+static void print_beginning(const void *self)
 {
     const struct cli_check *c = self;
     const struct eval_plan *plan = &c->windows.plan;
@@ -105,7 +105,7 @@ static void print_limits(const struct cli_check *c)
                    limits[i].limit);
 }
 
-void cli_check_print_end(void *self)
+static void print_end(void *self)
 {
     const struct cli_check *c = self;
     const struct eval_kld_result *r = &c->result.kld;
@@ -125,3 +125,5 @@ void cli_check_print_end(void *self)
     cli_flush();
     cli_print_speed(&c->e);
 }
+
+const struct cli_lines cli_check_lines = {print_beginning, NULL, print_end};

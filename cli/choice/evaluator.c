@@ -162,14 +162,9 @@ static enum status verdict(const void *self, struct status_why *why)
 }
 
 static const struct cli_evaluator evaluator = {
-    .schema = "assay-tasks",
+    .lines = &cli_choice_lines,
+    .members = &cli_choice_members,
     .open = open,
-    .describe = cli_choice_describe,
-    .print_beginning = cli_choice_print_beginning,
-    .unit_done = cli_choice_print_task,
-    .print_end = cli_choice_print_end,
-    .add_result = cli_choice_add_result,
-    .add_details = cli_choice_add_tasks,
     .verdict = verdict,
     .close = close,
 };

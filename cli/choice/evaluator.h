@@ -34,20 +34,10 @@ const char *cli_choice_name(enum eval_choice_kind kind);
 /** Whether the second of two choices wins a tie, as it does in llama-perplexity's Winogrande. */
 bool cli_choice_last_wins(const struct cli_choice *t);
 
-/* text.c: the lines that people and scripts read. */
-
-void cli_choice_print_beginning(const void *self);
-/** Adds the task to the tally and prints its line. */
-void cli_choice_print_task(void *self, size_t i);
-void cli_choice_print_end(void *self);
-
-/* files.c: the table of --per-task, a line for each task that is done; the document, see struct
-   cli_evaluator. */
-
+extern const struct cli_lines cli_choice_lines;     /* text.c */
+extern const struct cli_members cli_choice_members; /* files.c */
+/** The table of --per-task. */
 enum status cli_choice_write_table(const void *self, struct base_file *file,
                                    struct status_why *why);
-void cli_choice_describe(const void *self, struct base_json *json, bool for_journal);
-void cli_choice_add_result(const void *self, struct base_json *json);
-void cli_choice_add_tasks(const void *self, struct base_json *json);
 
 #endif

@@ -37,7 +37,7 @@ static void add_share(struct base_json *json, cJSON *result, const char *key, si
     base_json_real(json, o, "error", eval_share_error(f, n));
 }
 
-void cli_choice_add_result(const void *self, struct base_json *json)
+static void add_result(const void *self, struct base_json *json)
 {
     const struct cli_choice *t = self;
     const struct eval_choice_tally *c = &t->tally;
@@ -57,7 +57,7 @@ void cli_choice_add_result(const void *self, struct base_json *json)
     base_json_uint(json, o, "n_nonfinite", c->n_nonfinite);
 }
 
-void cli_choice_add_tasks(const void *self, struct base_json *json)
+static void add_tasks(const void *self, struct base_json *json)
 {
     const struct cli_choice *t = self;
     cJSON *list = base_json_list(json, json->root, "tasks");
@@ -84,7 +84,7 @@ void cli_choice_add_tasks(const void *self, struct base_json *json)
     }
 }
 
-void cli_choice_describe(const void *self, struct base_json *json, bool for_journal)
+static void describe(const void *self, struct base_json *json, bool for_journal)
 {
     (void)for_journal;
     const struct cli_choice *t = self;
@@ -98,3 +98,6 @@ void cli_choice_describe(const void *self, struct base_json *json, bool for_jour
     cJSON *text = cli_json_add_input(json, &t->text);
     base_json_uint(json, text, "n_tasks", t->dataset.n_questions);
 }
+
+const struct cli_members cli_choice_members = {"assay-tasks", add_result, describe, add_tasks,
+                                               NULL};

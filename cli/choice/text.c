@@ -16,7 +16,7 @@ static const char *const titles[] = {
     [EVAL_MULTIPLE_CHOICE] = "multiple choice",
 };
 
-void cli_choice_print_beginning(const void *self)
+static void print_beginning(const void *self)
 {
     const struct cli_choice *t = self;
     size_t n_ctx =
@@ -52,7 +52,7 @@ static double percent_error(size_t part, size_t n)
     return n ? 100 * eval_share_error((double)part / (double)n, n) : 0;
 }
 
-void cli_choice_print_task(void *self, size_t i)
+static void print_task(void *self, size_t i)
 {
     struct cli_choice *t = self;
     const struct eval_choice_task *task = &t->choices.tasks[i];
@@ -99,7 +99,7 @@ static void print_final(FILE *to, const struct cli_choice *t)
     fprintf(to, "Chance by task, mean of 1/answers: %.4f\n", 100 * c->chance / (double)c->n);
 }
 
-void cli_choice_print_end(void *self)
+static void print_end(void *self)
 {
     const struct cli_choice *t = self;
     const struct eval_choice_tally *c = &t->tally;
@@ -117,3 +117,5 @@ void cli_choice_print_end(void *self)
     if (!cli_same_stream())
         print_final(stderr, t);
 }
+
+const struct cli_lines cli_choice_lines = {print_beginning, print_task, print_end};

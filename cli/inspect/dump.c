@@ -100,15 +100,11 @@ static enum status write_tensor(const struct gguf_tensor *tensor, const char *pa
                                 struct status_why *why)
 {
     struct base_file *out;
-    enum status status = base_file_create(&out, path, why);
-    if (status != STATUS_OK)
+    enum status status = cli_output_create(&out, path, why);
+    if (status)
         return status;
     write_header(out, tensor);
-    status = write_values(out, tensor, why);
-    if (status == STATUS_OK)
-        return base_file_commit(out, why);
-    base_file_abandon(out);
-    return status;
+    return cli_output_commit(&out, write_values(out, tensor, why), why);
 }
 
 static enum status run_dump(const void *opaque, const struct cli_args *args, struct status_why *why)

@@ -32,9 +32,9 @@ static const struct {
 };
 _Static_assert(sizeof known / sizeof known[0] <= CLI_N_HPARAMS, "the table outgrew its room");
 
-double cli_bits_per_weight(const struct cli_type_total *total)
+double cli_bits_per_weight(uint64_t n_bytes, uint64_t n_weights)
 {
-    return total->n_elements ? 8.0 * (double)total->n_bytes / (double)total->n_elements : 0;
+    return n_weights ? 8.0 * (double)n_bytes / (double)n_weights : 0;
 }
 
 static void count_tensor(struct cli_type_total *total, const struct gguf_tensor *tensor)
@@ -53,18 +53,13 @@ static struct cli_type_total *total_of(struct cli_info *info, const struct gguf_
     return &info->types[info->n_types++];
 }
 
-/* A scalar integer of a pair, or 0. */
-static int64_t scalar(const struct gguf_kv *kv)
-{
-    return kv && gguf_value_is_int(kv->type) ? gguf_kv_int(kv, 0) : 0;
-}
-
+/* A hyper-parameter that is a scalar integer, or 0. */
 static int64_t scalar_of(const struct cli_hparam *all, const char *name)
 {
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(known[i].name, name) == 0)
-            return scalar(all[i].kv);
-    return 0;
+    size_t i = 0;
+    while (strcmp(known[i].name, name) != 0)
+        i++;
+    return all[i].kv && gguf_value_is_int(all[i].kv->type) ? gguf_kv_int(all[i].kv, 0) : 0;
 }
 
 /* What the format says of an absent key, where that follows from others. */

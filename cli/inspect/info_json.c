@@ -72,7 +72,8 @@ static void add_total(struct base_json *json, cJSON *object, const struct cli_ty
     base_json_uint(json, object, "n_tensors", total->n_tensors);
     base_json_uint(json, object, "n_weights", total->n_elements);
     base_json_uint(json, object, "n_bytes", total->n_bytes);
-    base_json_real(json, object, "bits_per_weight", cli_bits_per_weight(total));
+    base_json_real(json, object, "bits_per_weight",
+                   cli_bits_per_weight(total->n_bytes, total->n_elements));
 }
 
 static void add_tensors(struct base_json *json, const struct gguf_file *file)
@@ -80,8 +81,6 @@ static void add_tensors(struct base_json *json, const struct gguf_file *file)
     cJSON *list = base_json_list(json, json->root, "tensors");
     for (size_t i = 0; i < gguf_n_tensors(file); i++) {
         const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
-        struct cli_type_total total = {tensor->type, 1, tensor->n_rows * tensor->ne[0],
-                                       tensor->n_bytes};
         cJSON *object = base_json_object(json, list, NULL);
         base_json_text(json, object, "name", tensor->name);
         base_json_text(json, object, "type", tensor->type->name);
@@ -89,7 +88,8 @@ static void add_tensors(struct base_json *json, const struct gguf_file *file)
         for (uint32_t d = 0; d < tensor->n_dims; d++)
             base_json_uint(json, shape, NULL, tensor->ne[d]);
         base_json_uint(json, object, "n_bytes", tensor->n_bytes);
-        base_json_real(json, object, "bits_per_weight", cli_bits_per_weight(&total));
+        base_json_real(json, object, "bits_per_weight",
+                       cli_bits_per_weight(tensor->n_bytes, tensor->n_rows * tensor->ne[0]));
         base_json_uint(json, object, "part", tensor->shard);
         base_json_uint(json, object, "offset", tensor->offset);
     }

@@ -50,11 +50,8 @@ static enum status take_tokens(struct cli_kld *k, struct eval_plan_options *plan
         .parse_special = k->settings->text.parse_special,
     };
     plan->n_ctx = plan->n_ctx ? plan->n_ctx : DEFAULT_CONTEXT;
-    enum status status = cli_text_open(&w->text, &k->settings->text, why);
-    if (!status)
-        status = eval_stream_make(&w->stream, model_tokenizer(cli_kld_reader(k)), &w->text,
-                                  &options, why);
-    return status;
+    return cli_windows_read(w, &k->settings->text, &options, model_tokenizer(cli_kld_reader(k)),
+                            why);
 }
 
 static enum status lay_windows(struct cli_kld *k, struct status_why *why)
@@ -65,8 +62,8 @@ static enum status lay_windows(struct cli_kld *k, struct status_why *why)
     enum status status = take_tokens(k, &plan, why);
     if (!status)
         status = cli_windows_lay(&k->windows, &plan, why);
-    if (!status)
-        status = cli_base_use(&k->base, &k->windows.plan, s->llama_compat, why);
+    if (!status && k->base.kind->use)
+        status = k->base.kind->use(&k->base, &k->windows.plan, s->llama_compat, why);
     if (!status && k->base.kind->print_limits)
         k->base.kind->print_limits(&k->base, &s->evaluate.machine);
     return status ? status : cli_windows_make_tables(&k->windows, k->n_candidates, why);
@@ -169,15 +166,10 @@ static enum status write_per_token(const void *self, struct base_file *file, str
 }
 
 static const struct cli_evaluator evaluator = {
-    .schema = "assay-kld",
+    .lines = &cli_kld_lines,
+    .members = &cli_kld_members,
     .open = open,
-    .describe = cli_kld_describe,
-    .print_beginning = cli_kld_print_beginning,
-    .unit_done = cli_kld_print_window,
     .summarise = summarise,
-    .print_end = cli_kld_print_end,
-    .add_result = cli_kld_add_result,
-    .add_files = cli_kld_add_files,
     .verdict = verdict,
     .close = close,
 };

@@ -48,18 +48,7 @@ struct cli_passage cli_kld_passage(const struct cli_kld *k, const struct eval_pl
 /** The tables of candidate i and the base. */
 struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i);
 
-/* text.c: the lines that people and scripts read. */
-
-void cli_kld_print_beginning(const void *self);
-/** With one candidate its line. With several they follow at the end. */
-void cli_kld_print_window(void *self, size_t w);
-/** Everything else, candidate by candidate. */
-void cli_kld_print_end(void *self);
-
-/* json.c: the document, see struct cli_evaluator. */
-
-void cli_kld_describe(const void *self, struct base_json *json, bool for_journal);
-void cli_kld_add_result(const void *self, struct base_json *json);
-void cli_kld_add_files(const void *self, struct base_json *json, cJSON *run);
+extern const struct cli_lines cli_kld_lines;     /* text.c */
+extern const struct cli_members cli_kld_members; /* json.c */
 
 #endif

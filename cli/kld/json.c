@@ -115,7 +115,7 @@ static void add_settings(struct base_json *json, const struct cli_kld *k)
     cli_json_add_computation(json, o, &k->e);
 }
 
-void cli_kld_describe(const void *self, struct base_json *json, bool for_journal)
+static void describe(const void *self, struct base_json *json, bool for_journal)
 {
     const struct cli_kld *k = self;
     if (for_journal)
@@ -130,7 +130,7 @@ void cli_kld_describe(const void *self, struct base_json *json, bool for_journal
     cli_json_add_text(json, &k->windows, model_tokenizer(cli_kld_reader(k)));
 }
 
-void cli_kld_add_result(const void *self, struct base_json *json)
+static void add_result(const void *self, struct base_json *json)
 {
     const struct cli_kld *k = self;
     cJSON *result = base_json_object(json, json->root, "result");
@@ -142,7 +142,7 @@ void cli_kld_add_result(const void *self, struct base_json *json)
         add_candidate(json, candidates, k, i);
 }
 
-void cli_kld_add_files(const void *self, struct base_json *json, cJSON *run)
+static void add_files(const void *self, struct base_json *json, cJSON *run)
 {
     const struct cli_kld *k = self;
     base_json_text(json, run, "base_file", k->base.path);
@@ -150,3 +150,5 @@ void cli_kld_add_files(const void *self, struct base_json *json, cJSON *run)
     for (size_t i = 0; i < k->n_candidates; i++)
         base_json_text(json, files, NULL, k->candidates[i].path);
 }
+
+const struct cli_members cli_kld_members = {"assay-kld", add_result, describe, NULL, add_files};

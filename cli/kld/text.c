@@ -16,7 +16,7 @@ static struct base_estimate not_negative(struct base_estimate kld)
     return kld;
 }
 
-void cli_kld_print_beginning(const void *self)
+static void print_beginning(const void *self)
 {
     const struct cli_kld *k = self;
     const struct eval_plan *plan = &k->windows.plan;
@@ -61,7 +61,7 @@ static void print_row(const struct eval_kld_tally *tally, size_t w)
     print_estimate("    ", f.same_top, shares, " %\n");
 }
 
-void cli_kld_print_window(void *self, size_t w)
+static void print_window(void *self, size_t w)
 {
     struct cli_kld *k = self;
     if (k->n_candidates > 1)
@@ -74,7 +74,7 @@ void cli_kld_print_window(void *self, size_t w)
     cli_flush();
 }
 
-/* What cli_kld_print_window prints, after the run. */
+/* What print_window prints, after the run. */
 static void print_rows(const struct cli_kld *k, size_t candidate)
 {
     struct eval_kld_tables tables = cli_kld_tables(k, candidate);
@@ -237,7 +237,7 @@ static void print_candidate(const struct cli_kld *k, size_t i)
     putchar('\n');
 }
 
-void cli_kld_print_end(void *self)
+static void print_end(void *self)
 {
     const struct cli_kld *k = self;
     for (size_t i = 0; i < k->n_candidates; i++)
@@ -248,3 +248,5 @@ void cli_kld_print_end(void *self)
     fprintf(stderr, "assay: %zu token%s evaluated by %zu model%s in %.1f s\n", n_tokens,
             status_plural(n_tokens), n_models, status_plural(n_models), k->e.stats.seconds);
 }
+
+const struct cli_lines cli_kld_lines = {print_beginning, print_window, print_end};

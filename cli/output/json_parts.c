@@ -35,14 +35,6 @@ static void add_forced(struct base_json *json, cJSON *object, const char *key, d
     base_json_real(json, object, key, value >= 0 ? value : (double)NAN);
 }
 
-static void add_list(struct base_json *json, cJSON *object, const char *key,
-                     const struct cli_list *items)
-{
-    cJSON *list = base_json_list(json, object, key);
-    for (size_t i = 0; i < items->n; i++)
-        base_json_text(json, list, NULL, items->items[i]);
-}
-
 void cli_json_add_window_settings(struct base_json *json, cJSON *o,
                                   const struct cli_window_settings *s, const struct eval_plan *plan)
 {
@@ -63,7 +55,9 @@ static void add_model_settings(struct base_json *json, cJSON *o, const struct cl
     static const char *const scalings[] = {"none", "linear", "yarn"};
     base_json_text(json, o, "tokenizer_pre", s->tokenizer_pre);
     base_json_flag(json, o, "allow_unknown", s->allow_unknown);
-    add_list(json, o, "override_kv", &s->overrides);
+    cJSON *overrides = base_json_list(json, o, "override_kv");
+    for (size_t i = 0; i < s->overrides.n; i++)
+        base_json_text(json, overrides, NULL, s->overrides.items[i]);
     base_json_text(json, o, "rope_scaling",
                    s->rope_scaling >= 0 ? scalings[s->rope_scaling] : NULL);
     add_forced(json, o, "rope_scale", s->rope_scale);
@@ -92,7 +86,8 @@ static void add_metadata(struct base_json *json, cJSON *object, const char *key,
                          const struct gguf_file *file, const char *metadata_key)
 {
     struct base_string text;
-    if (cli_quantisation_text(&text, file, metadata_key))
+    bool found = false;
+    if (!gguf_get_string(file, metadata_key, &text, &found, NULL) && found)
         base_json_bytes(json, object, key, text.data, text.n_bytes);
     else
         base_json_text(json, object, key, NULL);

@@ -52,9 +52,3 @@ const char *cli_quantisation(const struct gguf_file *file)
     const char *said = id < N_FILE_TYPES ? file_types[id] : NULL;
     return said && !is_of_one_type(said) ? said : most_common(file);
 }
-
-bool cli_quantisation_text(struct base_string *out, const struct gguf_file *file, const char *key)
-{
-    bool found = false;
-    return gguf_get_string(file, key, out, &found, NULL) == STATUS_OK && found;
-}

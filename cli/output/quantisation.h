@@ -12,10 +12,4 @@
  */
 const char *cli_quantisation(const struct gguf_file *file);
 
-/**
- * A text of the metadata, for what made the file: quantize.imatrix.file and the like.
- * False where there is none.
- */
-bool cli_quantisation_text(struct base_string *out, const struct gguf_file *file, const char *key);
-
 #endif

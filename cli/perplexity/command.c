@@ -20,13 +20,8 @@ static enum status check_base(const struct cli_perplexity_settings *s, struct st
         return status_fail(why, STATUS_USAGE,
                            "--kl-divergence-base goes with the default windows only, not with "
                            "tasks, --protocol fixed or --ppl-stride");
-    if (s->kl_divergence && cli_base_recognise(s->base_file) == &cli_base_model) {
-        struct eval_logits_file none; /* whose sentence says what is wrong with it */
-        enum status status = eval_logits_open(&none, s->base_file, why);
-        eval_logits_close(&none);
-        return status;
-    }
-    return STATUS_OK;
+    bool is_read = s->kl_divergence && cli_base_recognise(s->base_file) == &cli_base_model;
+    return is_read ? cli_base_check_logits(s->base_file, why) : STATUS_OK;
 }
 
 /* What the table of options cannot say: what belongs together and what excludes each other. */

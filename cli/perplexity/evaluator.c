@@ -31,8 +31,6 @@ static enum status open(void *self, struct status_why *why)
     struct cli_perplexity *p = self;
     const struct cli_perplexity_settings *s = p->settings;
     enum status status = cli_model_open(&p->model, s->model, &s->evaluate, s->llama_compat, why);
-    if (!status)
-        status = cli_text_open(&p->windows.text, &s->text, why);
     if (status)
         return status;
     struct eval_stream_options stream = {
@@ -41,8 +39,7 @@ static enum status open(void *self, struct status_why *why)
         .parse_special = s->text.parse_special,
     };
     struct eval_plan_options plan = plan_options(p);
-    status = eval_stream_make(&p->windows.stream, model_tokenizer(p->model.model), &p->windows.text,
-                              &stream, why);
+    status = cli_windows_read(&p->windows, &s->text, &stream, model_tokenizer(p->model.model), why);
     if (!status)
         status = cli_windows_lay(&p->windows, &plan, why);
     if (!status)
@@ -86,19 +83,13 @@ static enum status write_per_token(const void *self, struct base_file *file, str
 }
 
 static const struct cli_evaluator evaluator = {
-    .schema = "assay-perplexity",
+    .lines = &cli_perplexity_lines,
+    .members = &cli_perplexity_members,
     .open = open,
-    .describe = cli_perplexity_describe,
     .start = cli_recording_begin,
     .resumed = cli_recording_check_resumed,
-    .print_beginning = cli_perplexity_print_beginning,
-    .unit_done = cli_perplexity_print_window,
     .summarise = summarise,
-    .print_end = cli_perplexity_print_end,
     .finish = cli_recording_finish,
-    .add_result = cli_perplexity_add_result,
-    .add_details = cli_perplexity_add_details,
-    .add_files = cli_perplexity_add_files,
     .verdict = verdict,
     .close = close,
 };

@@ -53,17 +53,7 @@ enum status cli_recording_finish(void *self, struct status_why *why);
 /** Close what has not been finished, keeping it where a journal can go on with it. */
 void cli_recording_close(struct cli_perplexity *p);
 
-/* text.c: the lines that people and scripts read. */
-
-void cli_perplexity_print_beginning(const void *self);
-void cli_perplexity_print_window(void *self, size_t w);
-void cli_perplexity_print_end(void *self);
-
-/* json.c: the document, see struct cli_evaluator. */
-
-void cli_perplexity_describe(const void *self, struct base_json *json, bool for_journal);
-void cli_perplexity_add_result(const void *self, struct base_json *json);
-void cli_perplexity_add_details(const void *self, struct base_json *json);
-void cli_perplexity_add_files(const void *self, struct base_json *json, cJSON *run);
+extern const struct cli_lines cli_perplexity_lines;     /* text.c */
+extern const struct cli_members cli_perplexity_members; /* json.c */
 
 #endif

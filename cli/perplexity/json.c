@@ -45,7 +45,7 @@ static void add_curve(struct base_json *json, const struct cli_perplexity *p)
     }
 }
 
-void cli_perplexity_add_result(const void *self, struct base_json *json)
+static void add_result(const void *self, struct base_json *json)
 {
     const struct cli_perplexity *p = self;
     const struct eval_perplexity_result *r = &p->result;
@@ -92,7 +92,7 @@ static void add_recording(struct base_json *json, const struct cli_perplexity_se
     base_json_flag(json, o, "head_by_path", s->head_by_path);
 }
 
-void cli_perplexity_describe(const void *self, struct base_json *json, bool for_journal)
+static void describe(const void *self, struct base_json *json, bool for_journal)
 {
     const struct cli_perplexity *p = self;
     add_settings(json, p);
@@ -104,7 +104,7 @@ void cli_perplexity_describe(const void *self, struct base_json *json, bool for_
         add_window_sums(json, windows, p);
 }
 
-void cli_perplexity_add_details(const void *self, struct base_json *json)
+static void add_details(const void *self, struct base_json *json)
 {
     const struct cli_perplexity *p = self;
     if (p->settings->context_curve)
@@ -113,9 +113,12 @@ void cli_perplexity_add_details(const void *self, struct base_json *json)
         add_recorded(json, p);
 }
 
-void cli_perplexity_add_files(const void *self, struct base_json *json, cJSON *run)
+static void add_files(const void *self, struct base_json *json, cJSON *run)
 {
     const struct cli_perplexity *p = self;
     if (*p->recording.id)
         base_json_text(json, run, "recorded_file", p->settings->base_file);
 }
+
+const struct cli_members cli_perplexity_members = {"assay-perplexity", add_result, describe,
+                                                   add_details, add_files};

@@ -9,7 +9,7 @@
 #include "cli/run.h"
 #include "eval/input/spelling.h"
 
-void cli_perplexity_print_beginning(const void *self)
+static void print_beginning(const void *self)
 {
     const struct cli_perplexity *p = self;
     const struct eval_plan *plan = &p->windows.plan;
@@ -20,7 +20,7 @@ void cli_perplexity_print_beginning(const void *self)
             plan->n_windows, plan->window, batch, batch / plan->n_inputs);
 }
 
-void cli_perplexity_print_window(void *self, size_t w)
+static void print_window(void *self, size_t w)
 {
     struct cli_perplexity *p = self;
     const struct eval_plan *plan = &p->windows.plan;
@@ -77,7 +77,7 @@ static void print_estimate(FILE *to, const struct cli_perplexity *p)
                 status_plural(p->windows.plan.n_windows));
 }
 
-void cli_perplexity_print_end(void *self)
+static void print_end(void *self)
 {
     const struct cli_perplexity *p = self;
     const struct eval_perplexity_result *r = &p->result;
@@ -99,3 +99,5 @@ void cli_perplexity_print_end(void *self)
     if (!cli_same_stream())
         print_estimate(stderr, p);
 }
+
+const struct cli_lines cli_perplexity_lines = {print_beginning, print_window, print_end};

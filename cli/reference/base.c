@@ -48,12 +48,6 @@ enum status cli_base_tokens(const struct cli_base *base, struct eval_stream *str
     return base->kind->tokens(base, stream, why);
 }
 
-enum status cli_base_use(struct cli_base *base, const struct eval_plan *plan, bool llama_compat,
-                         struct status_why *why)
-{
-    return base->kind->use ? base->kind->use(base, plan, llama_compat, why) : STATUS_OK;
-}
-
 void cli_base_add_json(struct base_json *json, cJSON *parent, const struct cli_base *base)
 {
     if (!cli_base_has_rows(base)) {

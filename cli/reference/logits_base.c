@@ -8,6 +8,14 @@
 /** llama.cpp leaves out tokens of the base with ln p at or below this. */
 static const double compat_cut = -16;
 
+enum status cli_base_check_logits(const char *path, struct status_why *why)
+{
+    struct eval_logits_file file;
+    enum status status = eval_logits_open(&file, path, why);
+    eval_logits_close(&file);
+    return status;
+}
+
 static enum status open_file(struct cli_base *base, const struct cli_evaluate_settings *settings,
                              struct status_why *why)
 {

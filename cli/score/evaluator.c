@@ -112,15 +112,6 @@ static void write_line(void *self, size_t i)
     s->n_written++;
 }
 
-/** Tokens that the sequences evaluate, each by itself. */
-static double n_inputs_alone(const struct score *s)
-{
-    double n = 0;
-    for (size_t i = 0; i < s->scores.sequences.n; i++)
-        n += (double)(s->scores.sequences.items[i].n_tokens - 1);
-    return n;
-}
-
 static void print_beginning(const void *self)
 {
     const struct score *s = self;
@@ -139,16 +130,17 @@ static void print_beginning(const void *self)
 static void print_end(void *self)
 {
     const struct score *s = self;
-    double n_alone = n_inputs_alone(s);
+    double n = (double)s->e.stats.n_inputs, n_alone = 0; /* if no two sequences shared a token */
+    for (size_t i = 0; i < s->scores.sequences.n; i++)
+        n_alone += (double)(s->scores.sequences.items[i].n_tokens - 1);
+    bool complete = s->n_written == s->requests.n && n_alone > 0;
     fprintf(stderr,
             "assay: %zu of %zu request%s; %zu token%s evaluated in %.1f s, %.1f tokens/s; sharing "
             "beginnings saves %.1f %%\n",
             s->n_written, s->requests.n, status_plural(s->requests.n), s->e.stats.n_inputs,
             status_plural(s->e.stats.n_inputs), s->e.stats.seconds,
-            s->e.stats.seconds > 0 ? (double)s->e.stats.n_inputs / s->e.stats.seconds : 0,
-            n_alone > 0 && s->n_written == s->requests.n
-                ? 100 * (1 - (double)s->e.stats.n_inputs / n_alone)
-                : 0);
+            s->e.stats.seconds > 0 ? n / s->e.stats.seconds : 0,
+            complete ? 100 * (1 - n / n_alone) : 0);
 }
 
 static void add_result(const void *self, struct base_json *json)
@@ -211,14 +203,12 @@ static enum status verdict(const void *self, struct status_why *why)
     return STATUS_OK;
 }
 
+static const struct cli_lines lines = {print_beginning, write_line, print_end};
+static const struct cli_members members = {"assay-score", add_result, describe, NULL, NULL};
 static const struct cli_evaluator evaluator = {
-    .schema = "assay-score",
+    .lines = &lines,
+    .members = &members,
     .open = open,
-    .describe = describe,
-    .print_beginning = print_beginning,
-    .unit_done = write_line,
-    .print_end = print_end,
-    .add_result = add_result,
     .verdict = verdict,
     .close = close,
 };

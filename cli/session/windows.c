@@ -36,6 +36,14 @@ struct eval_plan_options cli_plan_options(const struct cli_window_settings *s,
     };
 }
 
+enum status cli_windows_read(struct cli_windows *w, const struct cli_text_settings *settings,
+                             const struct eval_stream_options *options,
+                             const struct model_tokenizer *tokenizer, struct status_why *why)
+{
+    enum status status = cli_text_open(&w->text, settings, why);
+    return status ? status : eval_stream_make(&w->stream, tokenizer, &w->text, options, why);
+}
+
 enum status cli_windows_lay(struct cli_windows *w, const struct eval_plan_options *plan,
                             struct status_why *why)
 {

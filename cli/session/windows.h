@@ -23,6 +23,10 @@ enum status cli_text_open(struct eval_text *out, const struct cli_text_settings 
 struct eval_plan_options cli_plan_options(const struct cli_window_settings *settings,
                                           const struct model_tokenizer *tokenizer);
 
+/** Read w->text, and make its tokens w->stream. Fails: as cli_text_open, eval_stream_make. */
+enum status cli_windows_read(struct cli_windows *w, const struct cli_text_settings *settings,
+                             const struct eval_stream_options *options,
+                             const struct model_tokenizer *tokenizer, struct status_why *why);
 /** Lay windows over w->stream; the plan's warning goes to standard error. As eval_plan_make. */
 enum status cli_windows_lay(struct cli_windows *w, const struct eval_plan_options *plan,
                             struct status_why *why);
