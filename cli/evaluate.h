@@ -19,8 +19,6 @@
 #include "cli/session/progress.h"
 #include "eval/run/run.h"
 
-struct cli_evaluation;
-
 /*
  * What a command is, to the driver: three tables. self: the command's struct, which begins with its
  * struct cli_evaluation. A function may be NULL where its comment says so.

@@ -34,11 +34,11 @@ static enum status check_same_inputs(struct cli_compare *c, struct status_why *w
                                   "tokens.sha256 tokens.bos_in_windows windows.n_tokens "
                                   "windows.step windows.n_inputs windows.first_scored",
                                   NULL, why);
-    if (status || a->kind == CLI_DOCUMENT_PERPLEXITY)
-        return status ? status : cli_fields_equal(&in_a, &in_b, "settings.llama_compat", NULL, why);
-    status = cli_fields_equal(&in_a, &in_b, "base.id", NULL, why);
-    return status ? status
-                  : cli_fields_equal(&in_a, &in_b, "settings", "chunks chunk_from js", why);
+    if (status)
+        return status;
+    bool is_kld = a->kind == CLI_DOCUMENT_KLD;
+    return cli_fields_equal(&in_a, &in_b, is_kld ? "base.id settings" : "settings.llama_compat",
+                            is_kld ? "chunks chunk_from js" : NULL, why);
 }
 
 /* The candidate of a kld result that is meant, or the whole document. */

@@ -7,7 +7,7 @@
 
 /* What of a window is read, and what is told: figures are functions of the sums' means. */
 struct evaluator {
-    const char *list; /* of windows, below a side's place */
+    const char *list; /* of windows, below a side's field */
     const char *sums[CLI_MAX_FIGURES];
     size_t n_sums;
     struct cli_figure figures[CLI_MAX_FIGURES];

@@ -102,50 +102,41 @@ struct cli_field cli_document_root(struct cli_document *document)
     return (struct cli_field){.document = document, .value = document->root};
 }
 
-/* Add to a place's name, which only errors show: cut at its end. */
-__attribute__((format(printf, 2, 3))) static void extend(struct cli_field *place,
+/* Add to a field's name, which only errors show: cut at its end. */
+__attribute__((format(printf, 2, 3))) static void extend(struct cli_field *field,
                                                          const char *format, ...)
 {
-    size_t used = strlen(place->name);
+    size_t used = strlen(field->name);
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(place->name + used, sizeof place->name - used, format, arguments);
+    vsnprintf(field->name + used, sizeof field->name - used, format, arguments);
     va_end(arguments);
 }
 
-/* The member whose name is the first n bytes of `name`, or NULL. */
-static const cJSON *member(const cJSON *object, const char *name, size_t n)
+/* The member whose name is the first n bytes of `name`; its value is NULL where there is none. */
+static struct cli_field member(const struct cli_field *object, const char *name, size_t n)
 {
-    if (cJSON_IsObject(object))
-        for (const cJSON *item = object->child; item; item = item->next)
+    struct cli_field found = *object;
+    found.value = NULL;
+    extend(&found, "%s%.*s", *found.name ? "." : "", (int)n, name);
+    if (cJSON_IsObject(object->value))
+        for (const cJSON *item = object->value->child; item && !found.value; item = item->next)
             if (strlen(item->string) == n && memcmp(item->string, name, n) == 0)
-                return item;
-    return NULL;
+                found.value = item;
+    return found;
 }
 
-/* The place of a member; its value is NULL where there is none. */
-static struct cli_field child_of(const struct cli_field *place, const char *name)
-{
-    struct cli_field child = *place;
-    child.value = member(place->value, name, strlen(name));
-    extend(&child, "%s%s", *child.name ? "." : "", name);
-    return child;
-}
-
-/* Walk down a path; the name is that of the deepest place, reached or missing. */
+/* Walk down a path; the name is that of the deepest field, reached or missing. */
 static bool walk(struct cli_field *out, const struct cli_field *from, const char *path)
 {
-    struct cli_field place = *from;
-    for (;;) {
-        size_t n = strcspn(path, ".");
-        place.value = member(place.value, path, n);
-        extend(&place, "%s%.*s", *place.name ? "." : "", (int)n, path);
-        if (!place.value || !path[n])
-            break;
+    size_t n = strcspn(path, ".");
+    *out = member(from, path, n);
+    while (out->value && path[n]) {
         path += n + 1;
+        n = strcspn(path, ".");
+        *out = member(out, path, n);
     }
-    *out = place;
-    return place.value != NULL;
+    return out->value != NULL;
 }
 
 struct cli_field cli_field_at(const struct cli_field *from, const char *path)
@@ -267,7 +258,8 @@ static enum status equal(const struct cli_field *a, const struct cli_field *b, c
         for (const cJSON *item = (side ? b : a)->value->child; item; item = item->next) {
             if (but && cli_words_index(but, item->string) >= 0)
                 continue;
-            struct cli_field p = child_of(a, item->string), q = child_of(b, item->string);
+            size_t n = strlen(item->string);
+            struct cli_field p = member(a, item->string, n), q = member(b, item->string, n);
             if (!p.value || !q.value || !cJSON_Compare(p.value, q.value, true))
                 return fail_different(&p, &q, why);
         }

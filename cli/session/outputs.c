@@ -20,17 +20,15 @@ static bool same_file(const char *a, const char *b)
 /** Whether two names that nothing has yet are one: the same last part, in the same folder. */
 static bool same_place(const char *a, const char *b)
 {
-    char *folder_a = strdup(a), *folder_b = strdup(b), *last_a = strdup(a), *last_b = strdup(b);
-    struct stat of_a, of_b;
-    bool same = folder_a && folder_b && last_a && last_b && stat(dirname(folder_a), &of_a) == 0 &&
-                stat(dirname(folder_b), &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-                of_a.st_ino == of_b.st_ino && strcmp(basename(last_a), basename(last_b)) == 0;
-    struct stat there;
+    char *copies[] = {strdup(a), strdup(b), strdup(a), strdup(b)};
+    struct stat of_a, of_b, there;
+    bool same = copies[0] && copies[1] && copies[2] && copies[3] &&
+                stat(dirname(copies[0]), &of_a) == 0 && stat(dirname(copies[1]), &of_b) == 0 &&
+                of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino &&
+                strcmp(basename(copies[2]), basename(copies[3])) == 0;
     same = same && stat(a, &there) != 0; /* a device may well be written to twice */
-    free(folder_a);
-    free(folder_b);
-    free(last_a);
-    free(last_b);
+    for (size_t i = 0; i < 4; i++)
+        free(copies[i]);
     return same;
 }
 
