@@ -1,4 +1,4 @@
-/** The commands of the program, one per file cmd_*.c. */
+/** The commands of the program; each is in a room named for it, or for what it is about. */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 

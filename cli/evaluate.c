@@ -1,12 +1,14 @@
 #include "cli/evaluate.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "cli/inspect/version.h"
 #include "cli/output/json_parts.h"
-#include "cli/session/interrupt.h"
-#include "cli/session/state.h"
+#include "cli/session/signals.h"
 
 void cli_print_speed(const struct cli_evaluation *e)
 {
@@ -68,16 +70,56 @@ static enum status create_outputs(struct cli_evaluation *e, struct status_why *w
     return status;
 }
 
-static enum status open_journal(struct cli_evaluation *e, struct status_why *why)
+/* A journal belongs to this version of the program, and to everything that determines numbers. */
+static enum status settings_of(char **out, const struct cli_evaluation *e, struct status_why *why)
 {
     struct base_json json;
-    cli_state_begin(&json, e->name);
-    e->kind->describe(e, &json, true);
-    enum status status = cli_state_open(&e->journal, e->settings->state_file, &json, why);
+    struct cli_versions versions;
+    cli_versions_read(&versions);
+    base_json_begin(&json);
+    base_json_text(&json, json.root, "evaluator", e->name);
+    base_json_text(&json, json.root, "assay", versions.assay);
+    e->kind->members->description(e, &json, true);
+    enum status status = base_json_text_of(&json, out, why);
+    base_json_free(&json);
+    return status;
+}
+
+/* Take what the journal has, and say on standard error what that is. */
+static enum status resume(struct eval_journal *journal, struct eval_units *units,
+                          struct status_why *why)
+{
+    enum status status = eval_run_resume(units, journal, why);
+    if (status)
+        return status;
+    uint64_t n = eval_journal_n(journal), n_behind = eval_journal_n_behind(journal);
+    const char *path = eval_journal_path(journal);
+    if (n)
+        fprintf(stderr, "assay: %s: %" PRIu64 " of %zu %s%s %s finished before\n", path, n,
+                units->n, units->kind->name, status_plural(units->n), n == 1 ? "was" : "were");
+    if (n_behind && n < units->n)
+        fprintf(stderr,
+                "assay: note: %s: its last %" PRIu64 " bytes cannot be used and are cut off\n",
+                path, n_behind);
+    return STATUS_OK;
+}
+
+static enum status open_journal(struct cli_evaluation *e, struct status_why *why)
+{
+    const char *path = e->settings->state_file;
+    char *settings = NULL;
+    enum status status = STATUS_OK;
+    if (path && strcmp(path, "-") == 0)
+        return status_fail(why, STATUS_USAGE, "--state: expected the name of a file, found '-'");
+    if (path)
+        status = settings_of(&settings, e, why);
+    if (path && !status)
+        status = eval_journal_open(&e->journal, path, settings, why);
+    cJSON_free(settings);
     if (!status && e->kind->start)
         status = e->kind->start(e, why);
-    if (!status)
-        status = cli_state_resume(e->journal, e->units, why);
+    if (!status && e->journal)
+        status = resume(e->journal, e->units, why);
     if (!status && e->kind->resumed)
         status = e->kind->resumed(e, why);
     return status;
@@ -89,7 +131,9 @@ static enum status open_all(struct cli_evaluation *e, struct status_why *why)
     e->memory.total = (double)NAN;
     e->started = time(NULL);
     e->clock_started = base_clock_seconds();
-    enum status status = check_outputs(e, why);
+    enum status status = cli_model_check(&e->settings->load, why);
+    if (!status)
+        status = check_outputs(e, why);
     if (!status)
         status = cli_backends_open(&e->backends, &e->settings->machine, why);
     if (!status)
@@ -115,7 +159,10 @@ static void on_unit(void *user, size_t unit)
 {
     struct cli_evaluation *e = user;
     cli_progress_clear(&e->progress);
-    e->kind->unit_done(e, unit);
+    if (e->kind->unit_done)
+        e->kind->unit_done(e, unit);
+    if (e->kind->lines->unit)
+        e->kind->lines->unit(e, unit);
 }
 
 static void on_progress(void *user, const struct eval_progress *now)
@@ -124,17 +171,36 @@ static void on_progress(void *user, const struct eval_progress *now)
     cli_progress_update(&e->progress, now);
 }
 
+/* How much memory the run takes at most. */
+static void print_memory(const struct eval_memory *m, size_t n_models)
+{
+    const double megabyte = 1e6;
+    if (m->on_device) {
+        fprintf(stderr,
+                "assay: memory: on the device at most %.1f MB beside the weights; on the host "
+                "model file%s %.1f, program %.1f, scores %.1f, and what CUDA takes\n",
+                m->scorer / megabyte, n_models == 1 ? "" : "s", m->weights / megabyte,
+                m->present / megabyte, m->scores / megabyte);
+        return;
+    }
+    fprintf(stderr,
+            "assay: memory: at most %.1f MB: model file%s %.1f, program %.1f, batch %.1f, scores "
+            "%.1f\n",
+            m->total / megabyte, n_models == 1 ? "" : "s", m->weights / megabyte,
+            m->present / megabyte, m->scorer / megabyte, m->scores / megabyte);
+}
+
 /** What is going to happen, on standard error. */
 static void print_beginning(struct cli_evaluation *e)
 {
     size_t n_devices = 0;
     for (size_t i = 0; i < e->backends.n; i++)
         n_devices += kern_describe(e->backends.items[i]).own_memory;
-    e->kind->print_beginning(e);
+    e->kind->lines->beginning(e);
     if (e->units->n_items)
-        cli_print_memory(&e->memory, 1 + e->models.n_candidates);
+        print_memory(&e->memory, 1 + e->models.n_candidates);
     if (n_devices && e->units->n_items && !e->settings->output.quiet)
-        fprintf(stderr, "assay: bringing the weights to the device%s ...\n",
+        fprintf(stderr, "assay: uploading the weights to the device%s ...\n",
                 status_plural(n_devices));
     cli_progress_begin(&e->progress, e->settings->output.quiet);
 }
@@ -152,19 +218,26 @@ static enum status run(struct cli_evaluation *e, struct status_why *why)
     print_beginning(e);
     enum status status = eval_run(e->units, &e->models, &options, &e->stats, why);
     cli_progress_clear(&e->progress);
+    if (status && status != STATUS_CANCELLED) /* else the report ends it */
+        cli_progress_line_end(&e->progress);
     return status;
 }
 
 static enum status write_document(const struct cli_evaluation *e, struct base_file *file,
                                   struct status_why *why)
 {
+    const struct cli_members *members = e->kind->members;
     struct base_json json;
-    cli_json_begin_document(&json, e->kind->schema);
-    e->kind->add_result(e, &json);
-    e->kind->describe(e, &json, false);
-    if (e->kind->add_details)
-        e->kind->add_details(e, &json);
-    e->kind->add_files(e, &json, cli_json_add_run(&json, e));
+    cli_json_begin_document(&json, members->schema);
+    members->result(e, &json);
+    members->description(e, &json, false);
+    if (members->details)
+        members->details(e, &json);
+    cJSON *files = cli_json_add_run(&json, e);
+    if (e->model_file)
+        base_json_text(&json, files, "model_file", e->model_file);
+    if (members->files)
+        members->files(e, &json, files);
     return cli_json_end_document(&json, file, why);
 }
 
@@ -187,12 +260,14 @@ static enum status report(struct cli_evaluation *e, enum status run_status, stru
     enum status status = e->kind->summarise ? e->kind->summarise(e, why) : STATUS_OK;
     if (status)
         return status;
-    e->kind->print_end(e);
+    e->kind->lines->end(e);
     status = e->kind->finish ? e->kind->finish(e, why) : STATUS_OK;
     if (!status)
         status = write_outputs(e, !run_status, why);
     if (!status && run_status)
-        status = cli_state_interrupted(e->settings->state_file, why);
+        status = status_fail(why, STATUS_CANCELLED, "interrupted: the result is incomplete%s%s",
+                             e->journal ? "; the same command goes on from " : "",
+                             e->journal ? e->settings->state_file : "");
     return status ? status : e->kind->verdict(e, why);
 }
 

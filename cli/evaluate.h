@@ -13,53 +13,67 @@
 #include "base/file/atomic_file.h"
 #include "base/json/build.h"
 #include "cli/options/common.h"
+#include "cli/session/backends.h"
+#include "cli/session/models.h"
 #include "cli/session/outputs.h"
 #include "cli/session/progress.h"
-#include "cli/session/setup.h"
 #include "eval/run/run.h"
 
-struct cli_evaluation;
+/*
+ * What a command is, to the driver: three tables. self: the command's struct, which begins with its
+ * struct cli_evaluation. A function may be NULL where its comment says so.
+ */
 
-/** What a command is, to the driver. A function may be NULL where its comment says so. */
-struct cli_evaluator {
-    const char *schema; /* of the result document */
-
-    /** Open models and input; set e->models and e->units. Remarks go to standard error. */
-    enum status (*open)(struct cli_evaluation *e, struct status_why *why);
-    /** What is evaluated and how: members of the document, and of what a journal belongs to. */
-    void (*describe)(const struct cli_evaluation *e, struct base_json *json, bool for_journal);
-    /** The journal is open, and not read yet. NULL: nothing to do. */
-    enum status (*start)(struct cli_evaluation *e, struct status_why *why);
-    /** Units that the journal had are restored. NULL: nothing to do. */
-    enum status (*resumed)(struct cli_evaluation *e, struct status_why *why);
+/** The lines of a command. */
+struct cli_lines {
     /** Before the run, on standard error: what is evaluated. */
-    void (*print_beginning)(const struct cli_evaluation *e);
-    /** After each unit, in order: its part of the running output. */
-    void (*unit_done)(struct cli_evaluation *e, size_t unit);
-    /** After the run, whole or not: the figures. NULL: there are none. */
-    enum status (*summarise)(struct cli_evaluation *e, struct status_why *why);
+    void (*beginning)(const void *self);
+    /** After each unit, in order: its part of the running output. NULL: nothing. */
+    void (*unit)(void *self, size_t unit);
     /** The figures, on standard output. */
-    void (*print_end)(struct cli_evaluation *e);
-    /** After that: finish what is recorded. NULL: nothing to do. */
-    enum status (*finish)(struct cli_evaluation *e, struct status_why *why);
-    /** The document but for schema, what `describe` adds, and `run`. */
-    void (*add_result)(const struct cli_evaluation *e, struct base_json *json);
-    /** Behind what `describe` adds. NULL: nothing. */
-    void (*add_details)(const struct cli_evaluation *e, struct base_json *json);
-    /** Names of files, for `run`. */
-    void (*add_files)(const struct cli_evaluation *e, struct base_json *json, cJSON *run);
+    void (*end)(void *self);
+};
+
+/** The result document of a command: its members but for schema and version. */
+struct cli_members {
+    const char *schema;
+    /** The first ones: the figures. */
+    void (*result)(const void *self, struct base_json *json);
+    /** What is evaluated and how. Also what a journal belongs to. */
+    void (*description)(const void *self, struct base_json *json, bool for_journal);
+    /** What follows. NULL: nothing. */
+    void (*details)(const void *self, struct base_json *json);
+    /** Names of further files, in `run`. NULL: there are none. */
+    void (*files)(const void *self, struct base_json *json, cJSON *run);
+};
+
+/** What is evaluated. */
+struct cli_evaluator {
+    const struct cli_lines *lines;
+    const struct cli_members *members;
+    /** Open models and input; set `models` and `units`. Remarks go to standard error. */
+    enum status (*open)(void *self, struct status_why *why);
+    /** The journal is open, and not read yet. NULL: nothing to do. */
+    enum status (*start)(void *self, struct status_why *why);
+    /** Units that the journal had are restored. NULL: nothing to do. */
+    enum status (*resumed)(void *self, struct status_why *why);
+    /** After each unit, in order, before its lines. NULL: nothing to do. */
+    void (*unit_done)(void *self, size_t unit);
+    /** After the run, whole or not: the figures. NULL: there are none. */
+    enum status (*summarise)(void *self, struct status_why *why);
+    /** After they are printed: finish what is recorded. NULL: nothing to do. */
+    enum status (*finish)(void *self, struct status_why *why);
     /** What a whole run comes to: STATUS_NONFINITE, STATUS_EXCEEDED, ... */
-    enum status (*verdict)(const struct cli_evaluation *e, struct status_why *why);
+    enum status (*verdict)(const void *self, struct status_why *why);
     /** Release what `open` and the others made. Half-opened is allowed. */
-    void (*close)(struct cli_evaluation *e);
+    void (*close)(void *self);
 };
 
 /** A file that is written when the run is over. */
 struct cli_output {
     const char *option, *path; /* path NULL: not wanted */
     /* NULL: not the driver's to create, only to guard. */
-    enum status (*write)(const struct cli_evaluation *e, struct base_file *file,
-                         struct status_why *why);
+    enum status (*write)(const void *self, struct base_file *file, struct status_why *why);
     bool only_whole;        /* abandoned where the run is incomplete */
     struct base_file *file; /* NULL: not wanted, or already written */
 };
@@ -73,7 +87,7 @@ struct cli_evaluation {
     const char *name; /* of the evaluator, in the journal */
     struct cli_named_file inputs[CLI_MAX_INPUTS];
     struct cli_list model_paths;                /* further inputs, each a -m */
-    const char *text_file;                      /* the input's name in results, or NULL */
+    const char *model_file, *text_file;         /* their names in results, or NULL */
     struct cli_output outputs[CLI_MAX_OUTPUTS]; /* beside --json and --state */
 
     /* By `open`. */

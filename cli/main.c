@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/options/words.h"
 #include "cli/run.h"
 
 static const struct cli_command *const commands[] = {

@@ -7,10 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/session/interrupt.h"
-#include "cli/session/mapping_fault.h"
+#include "cli/session/signals.h"
 
-int cli_exit_code(enum status status)
+static int exit_code_of(enum status status)
 {
     switch (status) {
     case STATUS_OK:
@@ -76,7 +75,7 @@ static int fail(enum status status, const struct status_why *why)
     bool told = *why->text || status != STATUS_CANCELLED;
     fputs("assay: ", stderr);
     print_line(told ? why->text : "interrupted: there is no result");
-    return cli_exit_code(status);
+    return exit_code_of(status);
 }
 
 static int run_with(const struct cli_command *command, int argc, char **argv, void *settings)

@@ -15,9 +15,6 @@ enum {
     CLI_EXIT_INTERRUPTED = 130
 };
 
-/** The exit code that a status leads to. */
-int cli_exit_code(enum status status);
-
 /**
  * Run a command from its arguments (argv[0] is its name) to its exit code: parse them, print
  * the help where it is asked for and one line where options are ignored, do the work, and

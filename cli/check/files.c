@@ -1,6 +1,7 @@
 /* What assay check writes: a table with a line for each token, and the result document. */
-#include "cli/check/check.h"
+#include "cli/check/evaluator.h"
 #include "cli/output/json_parts.h"
+#include "cli/output/passage.h"
 #include "eval/input/spelling.h"
 #include "eval/metrics/per_token.h"
 
@@ -19,10 +20,9 @@ static void put_token(const struct cli_check *c, struct base_file *file, size_t 
     base_file_write(file, "\n", 1);
 }
 
-enum status cli_check_write_table(const struct cli_evaluation *e, struct base_file *file,
-                                  struct status_why *why)
+enum status cli_check_write_table(const void *self, struct base_file *file, struct status_why *why)
 {
-    const struct cli_check *c = (const struct cli_check *)e;
+    const struct cli_check *c = self;
     enum status status = STATUS_OK;
     struct eval_spelling spelling = {0};
     base_file_printf(file, "window\tposition\ttoken_id\ttoken\tlogprob\trecorded_logprob\trank\t"
@@ -84,22 +84,17 @@ static void add_figures(struct base_json *json, const struct cli_check *c)
 
 static void add_worst(struct base_json *json, const struct cli_check *c)
 {
+    const struct eval_table *exact = &c->windows.tables[0], *recorded = &c->windows.tables[1];
     cJSON *list = base_json_list(json, json->root, "worst");
     for (size_t k = 0; k < c->result.kld.n_worst; k++) {
-        size_t w = c->result.kld.worst[k].window, i = c->result.kld.worst[k].index;
-        size_t position = c->windows.plan.first_scored + i;
-        int32_t id = c->windows.stream.ids[eval_plan_target(&c->windows.plan, w, position)];
-        cJSON *o = base_json_object(json, list, NULL);
-        base_json_uint(json, o, "window", w);
-        base_json_uint(json, o, "position", position);
-        base_json_int(json, o, "token_id", id);
-        cli_json_add_tokens(json, o, "token", model_tokenizer(c->model.model), &id, 1);
-        base_json_real(json, o, "kld", eval_table_row(&c->windows.tables[1], EVAL_KL, w)[i]);
+        struct cli_passage token = {&c->windows, model_tokenizer(c->model.model),
+                                    c->result.kld.worst[k]};
+        size_t w = token.place.window, i = token.place.index;
+        cJSON *o = cli_json_add_passage(json, list, &token);
+        base_json_real(json, o, "kld", eval_table_row(recorded, EVAL_KL, w)[i]);
         base_json_real(json, o, "file_kld", eval_check_floor_of(c->check, w, i).kld);
-        base_json_real(json, o, "logprob",
-                       eval_table_row(&c->windows.tables[0], EVAL_LOG_PROB, w)[i]);
-        base_json_real(json, o, "recorded_logprob",
-                       eval_table_row(&c->windows.tables[1], EVAL_LOG_PROB, w)[i]);
+        base_json_real(json, o, "logprob", eval_table_row(exact, EVAL_LOG_PROB, w)[i]);
+        base_json_real(json, o, "recorded_logprob", eval_table_row(recorded, EVAL_LOG_PROB, w)[i]);
     }
 }
 
@@ -113,22 +108,21 @@ static void add_settings(struct base_json *json, const struct cli_check *c, bool
         base_json_real(json, o, "max_kld", s->max_kld);
         base_json_real(json, o, "max_beyond", s->max_beyond);
     }
-    cli_json_add_model_settings(json, o, &s->load);
-    cli_json_add_arithmetic(json, o, &c->e);
+    cli_json_add_computation(json, o, &c->e);
 }
 
-void cli_check_describe(const struct cli_evaluation *e, struct base_json *json, bool for_journal)
+static void describe(const void *self, struct base_json *json, bool for_journal)
 {
-    const struct cli_check *c = (const struct cli_check *)e;
+    const struct cli_check *c = self;
     cli_json_add_model(json, json->root, "model", &c->model);
     cli_base_add_json(json, json->root, &c->recorded);
     add_settings(json, c, !for_journal);
     cli_json_add_text(json, &c->windows, model_tokenizer(c->model.model));
 }
 
-void cli_check_add_result(const struct cli_evaluation *e, struct base_json *json)
+static void add_result(const void *self, struct base_json *json)
 {
-    const struct cli_check *c = (const struct cli_check *)e;
+    const struct cli_check *c = self;
     add_figures(json, c);
     if (c->settings->divergence.context_curve)
         cli_json_add_curve(json, json->root, &c->windows.plan, c->result.kld.positions);
@@ -136,9 +130,10 @@ void cli_check_add_result(const struct cli_evaluation *e, struct base_json *json
         add_worst(json, c);
 }
 
-void cli_check_add_files(const struct cli_evaluation *e, struct base_json *json, cJSON *run)
+static void add_files(const void *self, struct base_json *json, cJSON *run)
 {
-    const struct cli_check *c = (const struct cli_check *)e;
-    base_json_text(json, run, "model_file", c->model.path);
+    const struct cli_check *c = self;
     base_json_text(json, run, "base_file", c->recorded.path);
 }
+
+const struct cli_members cli_check_members = {"assay-check", add_result, describe, NULL, add_files};

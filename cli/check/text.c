@@ -2,19 +2,20 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cli/check/check.h"
-#include "cli/check/passage.h"
+#include "cli/check/evaluator.h"
+#include "cli/output/passage.h"
 #include "cli/output/printable.h"
 #include "cli/run.h"
 
-void cli_check_print_beginning(const struct cli_evaluation *e)
+static void print_beginning(const void *self)
 {
-    const struct eval_plan *plan = &((const struct cli_check *)e)->windows.plan;
+    const struct cli_check *c = self;
+    const struct eval_plan *plan = &c->windows.plan;
     fprintf(stderr,
             "assay: checking %zu window%s of %zu tokens, %zu scored in each, batches of %zu "
             "tokens\n",
             plan->n_windows, status_plural(plan->n_windows), plan->window, plan->n_scored,
-            e->units->most.n_tokens);
+            c->e.units->most.n_tokens);
 }
 
 static void print_estimate(const char *label, struct base_estimate x)
@@ -77,21 +78,19 @@ static void print_curve(const struct cli_check *c)
 /* A line each: the figures, then the text before the token and the token in angle brackets. */
 static void print_worst(const struct cli_check *c)
 {
-    struct cli_passages passages = {.tokenizer = model_tokenizer(c->model.model),
-                                    .stream = &c->windows.stream,
-                                    .plan = &c->windows.plan};
+    const struct eval_table *exact = &c->windows.tables[0], *recorded = &c->windows.tables[1];
     puts("\nwindow\tposition\tkld\tof the file\tp exact\tp recorded\ttext");
     for (size_t k = 0; k < c->result.kld.n_worst; k++) {
-        size_t w = c->result.kld.worst[k].window, i = c->result.kld.worst[k].index;
-        size_t position = c->windows.plan.first_scored + i;
-        printf("%zu\t%zu\t%.4e\t%.4e\t%.6f\t%.6f\t", w, position,
-               cli_unsigned_nan(eval_table_row(&c->windows.tables[1], EVAL_KL, w)[i]),
+        struct cli_passage token = {&c->windows, model_tokenizer(c->model.model),
+                                    c->result.kld.worst[k]};
+        size_t w = token.place.window, i = token.place.index;
+        printf("%zu\t%zu\t%.4e\t%.4e\t%.6f\t%.6f\t", w, cli_passage_position(&token),
+               cli_unsigned_nan(eval_table_row(recorded, EVAL_KL, w)[i]),
                cli_unsigned_nan(eval_check_floor_of(c->check, w, i).kld),
-               exp(eval_table_row(&c->windows.tables[0], EVAL_LOG_PROB, w)[i]),
-               exp(eval_table_row(&c->windows.tables[1], EVAL_LOG_PROB, w)[i]));
-        cli_print_passage(&passages, w, position);
+               exp(eval_table_row(exact, EVAL_LOG_PROB, w)[i]),
+               exp(eval_table_row(recorded, EVAL_LOG_PROB, w)[i]));
+        cli_print_passage(&token);
     }
-    eval_spelling_free(&passages.spelling);
 }
 
 static void print_limits(const struct cli_check *c)
@@ -106,9 +105,9 @@ static void print_limits(const struct cli_check *c)
                    limits[i].limit);
 }
 
-void cli_check_print_end(struct cli_evaluation *e)
+static void print_end(void *self)
 {
-    const struct cli_check *c = (const struct cli_check *)e;
+    const struct cli_check *c = self;
     const struct eval_kld_result *r = &c->result.kld;
     printf("%s: %zu token%s scored in %zu of %zu window%s\n",
            r->complete ? "Checked" : "Incomplete", r->n_tokens, status_plural(r->n_tokens),
@@ -124,5 +123,7 @@ void cli_check_print_end(struct cli_evaluation *e)
     if (r->n_windows)
         print_limits(c);
     cli_flush();
-    cli_print_speed(e);
+    cli_print_speed(&c->e);
 }
+
+const struct cli_lines cli_check_lines = {print_beginning, NULL, print_end};

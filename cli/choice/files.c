@@ -1,14 +1,13 @@
 /* What choice tasks write: a table with a line for each task, and the result document. */
 #include <math.h>
 
-#include "cli/choice/choice.h"
+#include "cli/choice/evaluator.h"
 #include "cli/output/json_parts.h"
 
-enum status cli_choice_write_table(const struct cli_evaluation *e, struct base_file *file,
-                                   struct status_why *why)
+enum status cli_choice_write_table(const void *self, struct base_file *file, struct status_why *why)
 {
     (void)why;
-    const struct cli_choice *t = (const struct cli_choice *)e;
+    const struct cli_choice *t = self;
     base_file_printf(file, "task\tanswer\tchoice\tscores\n");
     for (size_t k = 0; k < t->choices.n; k++) {
         const struct eval_choice_task *task = &t->choices.tasks[k];
@@ -38,9 +37,9 @@ static void add_share(struct base_json *json, cJSON *result, const char *key, si
     base_json_real(json, o, "error", eval_share_error(f, n));
 }
 
-void cli_choice_add_result(const struct cli_evaluation *e, struct base_json *json)
+static void add_result(const void *self, struct base_json *json)
 {
-    const struct cli_choice *t = (const struct cli_choice *)e;
+    const struct cli_choice *t = self;
     const struct eval_choice_tally *c = &t->tally;
     base_json_text(json, json->root, "kind", cli_choice_name(t->kind));
     cJSON *o = base_json_object(json, json->root, "result");
@@ -58,9 +57,9 @@ void cli_choice_add_result(const struct cli_evaluation *e, struct base_json *jso
     base_json_uint(json, o, "n_nonfinite", c->n_nonfinite);
 }
 
-void cli_choice_add_tasks(const struct cli_evaluation *e, struct base_json *json)
+static void add_tasks(const void *self, struct base_json *json)
 {
-    const struct cli_choice *t = (const struct cli_choice *)e;
+    const struct cli_choice *t = self;
     cJSON *list = base_json_list(json, json->root, "tasks");
     for (size_t k = 0; k < t->choices.n; k++) {
         const struct eval_choice_task *task = &t->choices.tasks[k];
@@ -85,23 +84,20 @@ void cli_choice_add_tasks(const struct cli_evaluation *e, struct base_json *json
     }
 }
 
-void cli_choice_describe(const struct cli_evaluation *e, struct base_json *json, bool for_journal)
+static void describe(const void *self, struct base_json *json, bool for_journal)
 {
     (void)for_journal;
-    const struct cli_choice *t = (const struct cli_choice *)e;
+    const struct cli_choice *t = self;
     const struct cli_perplexity_settings *s = t->settings;
     cJSON *settings = base_json_object(json, json->root, "settings");
     base_json_uint(json, settings, "n_tasks", t->choices.n);
     base_json_flag(json, settings, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, settings, &s->text);
-    cli_json_add_model_settings(json, settings, &s->load);
-    cli_json_add_arithmetic(json, settings, e);
+    cli_json_add_computation(json, settings, &t->e);
     cli_json_add_model(json, json->root, "model", &t->model);
     cJSON *text = cli_json_add_input(json, &t->text);
     base_json_uint(json, text, "n_tasks", t->dataset.n_questions);
 }
 
-void cli_choice_add_files(const struct cli_evaluation *e, struct base_json *json, cJSON *run)
-{
-    base_json_text(json, run, "model_file", ((const struct cli_choice *)e)->model.path);
-}
+const struct cli_members cli_choice_members = {"assay-tasks", add_result, describe, add_tasks,
+                                               NULL};

@@ -1,7 +1,7 @@
 /* The lines of choice tasks. Their formats are llama-perplexity's, because scripts read them. */
 #include <stdio.h>
 
-#include "cli/choice/choice.h"
+#include "cli/choice/evaluator.h"
 #include "cli/output/printable.h"
 #include "cli/run.h"
 
@@ -16,9 +16,9 @@ static const char *const titles[] = {
     [EVAL_MULTIPLE_CHOICE] = "multiple choice",
 };
 
-void cli_choice_print_beginning(const struct cli_evaluation *e)
+static void print_beginning(const void *self)
 {
-    const struct cli_choice *t = (const struct cli_choice *)e;
+    const struct cli_choice *t = self;
     size_t n_ctx =
                t->settings->windows.n_ctx ? (size_t)t->settings->windows.n_ctx : DEFAULT_CONTEXT,
            n_longer = 0;
@@ -31,11 +31,11 @@ void cli_choice_print_beginning(const struct cli_evaluation *e)
     fprintf(stderr, "assay: %s: %zu of %zu task%s, at most %zu tokens, batches of %zu tokens\n",
             titles[t->kind], t->choices.n, t->dataset.n_questions,
             status_plural(t->dataset.n_questions), t->choices.n_tokens_max,
-            e->units->most.n_tokens);
+            t->e.units->most.n_tokens);
     if (n_longer)
         fprintf(stderr,
-                "assay: note: %zu task%s longer than -c %zu, evaluated with the context needed\n",
-                n_longer, status_plural(n_longer), n_ctx);
+                "assay: note: %zu task%s longer than -c %zu: the context is as long as needed\n",
+                n_longer, n_longer == 1 ? " is" : "s are", n_ctx);
     if (t->kind == EVAL_HELLASWAG)
         puts("\ntask\tacc_norm\t95% confidence interval");
     if (t->kind == EVAL_MULTIPLE_CHOICE)
@@ -52,9 +52,9 @@ static double percent_error(size_t part, size_t n)
     return n ? 100 * eval_share_error((double)part / (double)n, n) : 0;
 }
 
-void cli_choice_print_task(struct cli_evaluation *e, size_t i)
+static void print_task(void *self, size_t i)
 {
-    struct cli_choice *t = (struct cli_choice *)e;
+    struct cli_choice *t = self;
     const struct eval_choice_task *task = &t->choices.tasks[i];
     struct eval_choice_winners w = eval_choice_tally_add(&t->tally, task, cli_choice_last_wins(t));
     size_t n = t->tally.n;
@@ -99,9 +99,9 @@ static void print_final(FILE *to, const struct cli_choice *t)
     fprintf(to, "Chance by task, mean of 1/answers: %.4f\n", 100 * c->chance / (double)c->n);
 }
 
-void cli_choice_print_end(struct cli_evaluation *e)
+static void print_end(void *self)
 {
-    const struct cli_choice *t = (const struct cli_choice *)e;
+    const struct cli_choice *t = self;
     const struct eval_choice_tally *c = &t->tally;
     putchar('\n');
     if (c->n < t->choices.n)
@@ -113,7 +113,9 @@ void cli_choice_print_end(struct cli_evaluation *e)
     print_share(stdout, "Harness acc_norm (per character)", c->n_right_per_char, c->n);
     print_final(stdout, t);
     cli_flush();
-    cli_print_speed(e);
+    cli_print_speed(&t->e);
     if (!cli_same_stream())
         print_final(stderr, t);
 }
+
+const struct cli_lines cli_choice_lines = {print_beginning, print_task, print_end};

@@ -1,3 +1,4 @@
+/* assay info: what a GGUF file holds. */
 #include "cli/inspect/info.h"
 
 #include <inttypes.h>
@@ -6,6 +7,7 @@
 #include <string.h>
 
 #include "base/text/escape.h"
+#include "cli/commands.h"
 
 /* Keys of hyper-parameters; %s is the architecture's name. */
 static const struct {
@@ -30,9 +32,9 @@ static const struct {
 };
 _Static_assert(sizeof known / sizeof known[0] <= CLI_N_HPARAMS, "the table outgrew its room");
 
-double cli_bits_per_weight(const struct cli_type_total *total)
+double cli_bits_per_weight(uint64_t n_bytes, uint64_t n_weights)
 {
-    return total->n_elements ? 8.0 * (double)total->n_bytes / (double)total->n_elements : 0;
+    return n_weights ? 8.0 * (double)n_bytes / (double)n_weights : 0;
 }
 
 static void count_tensor(struct cli_type_total *total, const struct gguf_tensor *tensor)
@@ -51,18 +53,13 @@ static struct cli_type_total *total_of(struct cli_info *info, const struct gguf_
     return &info->types[info->n_types++];
 }
 
-/* A scalar integer of a pair, or 0. */
-static int64_t scalar(const struct gguf_kv *kv)
-{
-    return kv && gguf_value_is_int(kv->type) ? gguf_kv_int(kv, 0) : 0;
-}
-
+/* A hyper-parameter that is a scalar integer, or 0. */
 static int64_t scalar_of(const struct cli_hparam *all, const char *name)
 {
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(known[i].name, name) == 0)
-            return scalar(all[i].kv);
-    return 0;
+    size_t i = 0;
+    while (strcmp(known[i].name, name) != 0)
+        i++;
+    return all[i].kv && gguf_value_is_int(all[i].kv->type) ? gguf_kv_int(all[i].kv, 0) : 0;
 }
 
 /* What the format says of an absent key, where that follows from others. */
@@ -105,7 +102,7 @@ static void read_hparams(struct cli_info *info)
     }
 }
 
-enum status cli_info_read(struct cli_info *info, const struct gguf_file *file,
+static enum status gather(struct cli_info *info, const struct gguf_file *file,
                           struct status_why *why)
 {
     *info = (struct cli_info){.file = file};
@@ -164,3 +161,41 @@ size_t cli_kv_text(char *out, size_t capacity, const struct gguf_kv *kv, uint64_
     }
     return (size_t)n;
 }
+
+struct settings {
+    bool json, tensors;
+};
+
+static enum status run_info(const void *opaque, const struct cli_args *args, struct status_why *why)
+{
+    const struct settings *settings = opaque;
+    struct gguf_file *file;
+    enum status status = gguf_open(&file, args->operands[0], why);
+    struct cli_info info;
+    if (status == STATUS_OK)
+        status = gather(&info, file, why);
+    if (status == STATUS_OK && settings->json)
+        status = cli_info_write_json(&info, settings->tensors, why);
+    else if (status == STATUS_OK)
+        cli_info_print(&info, settings->tensors);
+    gguf_close(file);
+    return status;
+}
+
+static const struct cli_option options[] = {
+    {"--tensors", CLI_ON, NULL, "also list every tensor", offsetof(struct settings, tensors)},
+    {"--json", CLI_ON, NULL, "print a JSON document instead; docs/json.md describes it",
+     offsetof(struct settings, json)},
+    {0},
+};
+
+const struct cli_command cli_command_info = {
+    .name = "info",
+    .usage = "FILE [options]",
+    .n_operands = 1,
+    .summary = "Print what a GGUF file holds: metadata, hyper-parameters, sizes and types.",
+    .description = "FILE may be any part of a split file. No tensor is decoded.",
+    .options = options,
+    .settings_bytes = sizeof(struct settings),
+    .run = run_info,
+};

@@ -31,12 +31,8 @@ struct cli_info {
     size_t n_hparams;
 };
 
-/** Gather everything. file must outlive the result. Fails: STATUS_MEMORY. */
-enum status cli_info_read(struct cli_info *info, const struct gguf_file *file,
-                          struct status_why *why);
-
-/** 8 * bytes / elements. */
-double cli_bits_per_weight(const struct cli_type_total *total);
+/** 8 * bytes / weights; 0 for none. */
+double cli_bits_per_weight(uint64_t n_bytes, uint64_t n_weights);
 
 /**
  * Element i of a pair's value as text: numbers with all their digits, strings escaped.

@@ -4,6 +4,7 @@
 
 #include "cli/inspect/info.h"
 #include "cli/output/json_parts.h"
+#include "cli/session/outputs.h"
 
 enum { WHOLE_ARRAY = 64 }; /* longer arrays are told by their length and first elements */
 
@@ -71,7 +72,8 @@ static void add_total(struct base_json *json, cJSON *object, const struct cli_ty
     base_json_uint(json, object, "n_tensors", total->n_tensors);
     base_json_uint(json, object, "n_weights", total->n_elements);
     base_json_uint(json, object, "n_bytes", total->n_bytes);
-    base_json_real(json, object, "bits_per_weight", cli_bits_per_weight(total));
+    base_json_real(json, object, "bits_per_weight",
+                   cli_bits_per_weight(total->n_bytes, total->n_elements));
 }
 
 static void add_tensors(struct base_json *json, const struct gguf_file *file)
@@ -79,8 +81,6 @@ static void add_tensors(struct base_json *json, const struct gguf_file *file)
     cJSON *list = base_json_list(json, json->root, "tensors");
     for (size_t i = 0; i < gguf_n_tensors(file); i++) {
         const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
-        struct cli_type_total total = {tensor->type, 1, tensor->n_rows * tensor->ne[0],
-                                       tensor->n_bytes};
         cJSON *object = base_json_object(json, list, NULL);
         base_json_text(json, object, "name", tensor->name);
         base_json_text(json, object, "type", tensor->type->name);
@@ -88,7 +88,8 @@ static void add_tensors(struct base_json *json, const struct gguf_file *file)
         for (uint32_t d = 0; d < tensor->n_dims; d++)
             base_json_uint(json, shape, NULL, tensor->ne[d]);
         base_json_uint(json, object, "n_bytes", tensor->n_bytes);
-        base_json_real(json, object, "bits_per_weight", cli_bits_per_weight(&total));
+        base_json_real(json, object, "bits_per_weight",
+                       cli_bits_per_weight(tensor->n_bytes, tensor->n_rows * tensor->ne[0]));
         base_json_uint(json, object, "part", tensor->shard);
         base_json_uint(json, object, "offset", tensor->offset);
     }
@@ -124,13 +125,6 @@ enum status cli_info_write_json(const struct cli_info *info, bool tensors, struc
         add_tensors(&json, info->file);
 
     struct base_file *file;
-    enum status status = base_file_create(&file, "-", why);
-    if (status == STATUS_OK)
-        status = base_json_write(&json, file, why);
-    if (status == STATUS_OK)
-        status = base_file_commit(file, why);
-    else
-        base_file_abandon(file);
-    base_json_free(&json);
-    return status;
+    enum status status = cli_output_create(&file, "-", why);
+    return status ? status : cli_output_commit(&file, cli_json_end_document(&json, file, why), why);
 }

@@ -74,7 +74,8 @@ static void print_metadata(const struct gguf_file *file)
 static void print_total(const char *name, const struct cli_type_total *total)
 {
     printf("  %-8s %7" PRIu64 " %15" PRIu64 " %15" PRIu64 " %12.4f\n", name, total->n_tensors,
-           total->n_elements, total->n_bytes, cli_bits_per_weight(total));
+           total->n_elements, total->n_bytes,
+           cli_bits_per_weight(total->n_bytes, total->n_elements));
 }
 
 static void print_types(const struct cli_info *info)
@@ -95,11 +96,9 @@ static void print_tensors(const struct gguf_file *file)
         for (uint32_t d = 0; d < tensor->n_dims; d++)
             used += (size_t)snprintf(shape + used, sizeof shape - used, "%s%" PRIu64,
                                      d ? " x " : "", tensor->ne[d]);
-        struct cli_type_total total = {tensor->type, 1, tensor->n_rows * tensor->ne[0],
-                                       tensor->n_bytes};
         print_name(tensor->name, strlen(tensor->name), 42);
         printf(" %-8s %-26s %15" PRIu64 " %12.4f\n", tensor->type->name, shape, tensor->n_bytes,
-               cli_bits_per_weight(&total));
+               cli_bits_per_weight(tensor->n_bytes, tensor->n_rows * tensor->ne[0]));
     }
 }
 

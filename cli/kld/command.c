@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "cli/commands.h"
-#include "cli/kld/kld.h"
+#include "cli/kld/evaluator.h"
 
 /* A model is compared on a text. Where there is none, a file that is no model may be why. */
 static enum status check_text_of_model(const struct cli_kld_settings *s, struct status_why *why)
@@ -25,7 +25,7 @@ static enum status check_against_base(const struct cli_kld_settings *s, struct s
     if (kind == &cli_base_model)
         return check_text_of_model(s, why);
     if (s->text.text_file || s->text.binary_file || s->text.prompt)
-        fprintf(stderr, "assay: note: the tokens are those of %s; the text is not read\n", s->base);
+        fprintf(stderr, "assay: note: the tokens come from %s; the text is not read\n", s->base);
     return STATUS_OK;
 }
 
@@ -37,10 +37,57 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
     enum status status = cli_window_check(&s->windows, why);
     if (!status)
         status = check_against_base(s, why);
-    if (!status)
-        status = cli_model_check(&s->load, why);
     return status ? status : cli_kld_run(s, why);
 }
+
+/* Where a row's setting lives. */
+#define AT(member) offsetof(struct cli_kld_settings, member)
+
+void cli_kld_defaults(void *settings)
+{
+    struct cli_kld_settings *s = settings;
+    *s = (struct cli_kld_settings){0};
+    cli_window_defaults(&s->windows);
+    cli_evaluate_defaults(&s->evaluate);
+}
+
+static const struct cli_option options[] = {
+    {.type = CLI_HEADING, .help = "Input"},
+    {"-m --model", CLI_EACH, "FILE",
+     "a model to compare with the base: a GGUF file, any part of a split one; may be given "
+     "several times",
+     AT(models), .required = true},
+    {"--base", CLI_TEXT, "FILE",
+     "the base: a model, or a file that assay record, assay perplexity --kl-divergence-base or "
+     "llama-perplexity wrote; with a file, -f is not needed",
+     AT(base), .required = true},
+    {.type = CLI_GROUP, .group = cli_text_options, .offset = AT(text)},
+
+    {.type = CLI_HEADING, .help = "Evaluation"},
+    {.type = CLI_GROUP,
+     .group = cli_window_options,
+     .offset = AT(windows),
+     .help = ", of which the second half is scored (default: 512, or the base file's)"},
+    {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
+    {"--js", CLI_ON, NULL,
+     "also the Jensen-Shannon divergence, which takes a second pass over the vocabulary", AT(js)},
+    {"--llama-compat", CLI_ON, NULL,
+     "with a base-logits file: leave out tokens of the base with ln p <= -16, and the summary of "
+     "fewer than 100 tokens, as llama-perplexity does",
+     AT(llama_compat)},
+
+    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
+
+    {.type = CLI_HEADING, .help = "Output"},
+    {.type = CLI_GROUP,
+     .group = cli_per_token_options,
+     .offset = AT(per_token_file),
+     .help = " and model"},
+    {.type = CLI_GROUP, .group = cli_divergence_options, .offset = AT(divergence)},
+    {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = AT(evaluate)},
+    {.type = CLI_GROUP, .group = cli_foreign_options},
+    {0},
+};
 
 const struct cli_command cli_command_kld = {
     .name = "kld",
@@ -52,7 +99,7 @@ const struct cli_command cli_command_kld = {
         "windows: exactly with that of assay record; rounded with a base-logits file, as assay\n"
         "perplexity --kl-divergence-base and llama-perplexity record it.\n"
         "Prints the lines of llama-perplexity --kl-divergence for each model.",
-    .table = cli_kld_table,
+    .options = options,
     .settings_bytes = sizeof(struct cli_kld_settings),
     .defaults = cli_kld_defaults,
     .run = run_kld,

@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "cli/kld/kld.h"
+#include "cli/kld/evaluator.h"
 #include "cli/output/json_parts.h"
 
 static void add_ranks(struct base_json *json, cJSON *parent, const char *key,
@@ -57,20 +57,12 @@ static void add_worst(struct base_json *json, cJSON *parent, const struct cli_kl
 {
     const struct eval_kld_result *r = &k->results[candidate];
     struct eval_kld_tables t = cli_kld_tables(k, candidate);
-    const struct model_tokenizer *tokenizer = model_tokenizer(cli_kld_reader(k));
     cJSON *list = base_json_list(json, parent, "worst");
     for (size_t n = 0; n < r->n_worst; n++) {
-        size_t w = r->worst[n].window, i = r->worst[n].index;
-        size_t position = k->windows.plan.first_scored + i;
-        size_t target = eval_plan_target(&k->windows.plan, w, position);
-        cJSON *o = base_json_object(json, list, NULL);
-        base_json_uint(json, o, "window", w);
-        base_json_uint(json, o, "position", position);
-        base_json_int(json, o, "token_id", k->windows.stream.ids[target]);
-        size_t from = eval_plan_context(&k->windows.plan, w, target);
-        cli_json_add_tokens(json, o, "token", tokenizer, k->windows.stream.ids + target, 1);
-        cli_json_add_tokens(json, o, "context", tokenizer, k->windows.stream.ids + from,
-                            target - from);
+        struct cli_passage token = cli_kld_passage(k, &r->worst[n]);
+        size_t w = token.place.window, i = token.place.index;
+        cJSON *o = cli_json_add_passage(json, list, &token);
+        cli_json_add_context(json, o, &token);
         base_json_real(json, o, "kld", eval_table_row(t.candidate, EVAL_KL, w)[i]);
         base_json_real(json, o, "base_logprob", eval_table_row(t.base, EVAL_LOG_PROB, w)[i]);
         base_json_real(json, o, "logprob", eval_table_row(t.candidate, EVAL_LOG_PROB, w)[i]);
@@ -120,13 +112,12 @@ static void add_settings(struct base_json *json, const struct cli_kld *k)
     base_json_flag(json, o, "js", s->js);
     base_json_flag(json, o, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, o, &s->text);
-    cli_json_add_model_settings(json, o, &s->load);
-    cli_json_add_arithmetic(json, o, &k->e);
+    cli_json_add_computation(json, o, &k->e);
 }
 
-void cli_kld_describe(const struct cli_evaluation *e, struct base_json *json, bool for_journal)
+static void describe(const void *self, struct base_json *json, bool for_journal)
 {
-    const struct cli_kld *k = (const struct cli_kld *)e;
+    const struct cli_kld *k = self;
     if (for_journal)
         add_settings(json, k);
     cli_base_add_json(json, json->root, &k->base);
@@ -139,9 +130,9 @@ void cli_kld_describe(const struct cli_evaluation *e, struct base_json *json, bo
     cli_json_add_text(json, &k->windows, model_tokenizer(cli_kld_reader(k)));
 }
 
-void cli_kld_add_result(const struct cli_evaluation *e, struct base_json *json)
+static void add_result(const void *self, struct base_json *json)
 {
-    const struct cli_kld *k = (const struct cli_kld *)e;
+    const struct cli_kld *k = self;
     cJSON *result = base_json_object(json, json->root, "result");
     base_json_flag(json, result, "complete", k->results[0].complete);
     base_json_uint(json, result, "n_windows", k->results[0].n_windows);
@@ -151,11 +142,13 @@ void cli_kld_add_result(const struct cli_evaluation *e, struct base_json *json)
         add_candidate(json, candidates, k, i);
 }
 
-void cli_kld_add_files(const struct cli_evaluation *e, struct base_json *json, cJSON *run)
+static void add_files(const void *self, struct base_json *json, cJSON *run)
 {
-    const struct cli_kld *k = (const struct cli_kld *)e;
+    const struct cli_kld *k = self;
     base_json_text(json, run, "base_file", k->base.path);
     cJSON *files = base_json_list(json, run, "model_files");
     for (size_t i = 0; i < k->n_candidates; i++)
         base_json_text(json, files, NULL, k->candidates[i].path);
 }
+
+const struct cli_members cli_kld_members = {"assay-kld", add_result, describe, NULL, add_files};

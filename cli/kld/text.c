@@ -2,30 +2,30 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cli/check/passage.h"
-#include "cli/kld/kld.h"
+#include "cli/kld/evaluator.h"
 #include "cli/output/printable.h"
 #include "cli/run.h"
 
 static const double gibibyte = 1073741824.0;
 enum { COMPAT_LEAST_TOKENS = 100 }; /* llama.cpp has no summary of fewer */
 
-/* The mean divergence. From 16-bit codes it can be below 0, which no script expects. */
-static double shown_mean(double kld, int n_decimals)
+/* A mean divergence from 16-bit codes can be below 0, which no script expects. */
+static struct base_estimate not_negative(struct base_estimate kld)
 {
-    return cli_shown(kld < 0 ? 0 : kld, n_decimals);
+    kld.value = kld.value < 0 ? 0 : kld.value;
+    return kld;
 }
 
-void cli_kld_print_beginning(const struct cli_evaluation *e)
+static void print_beginning(const void *self)
 {
-    const struct cli_kld *k = (const struct cli_kld *)e;
+    const struct cli_kld *k = self;
     const struct eval_plan *plan = &k->windows.plan;
-    size_t batch = e->units->most.n_tokens;
+    size_t batch = k->e.units->most.n_tokens;
     fprintf(stderr,
-            "kl_divergence: comparing %zu model%s with the base over %zu chunks, n_ctx=%zu, "
+            "kl_divergence: comparing %zu model%s with the base over %zu chunk%s, n_ctx=%zu, "
             "batch_size=%zu, n_seq=%zu\n",
-            k->n_candidates, status_plural(k->n_candidates), plan->n_windows, plan->window, batch,
-            batch / plan->n_inputs);
+            k->n_candidates, status_plural(k->n_candidates), plan->n_windows,
+            status_plural(plan->n_windows), plan->window, batch, batch / plan->n_inputs);
 }
 
 static void print_header(void)
@@ -34,21 +34,36 @@ static void print_header(void)
          "              Δp RMS            Same top p");
 }
 
-static void print_row(const struct eval_kld_tally *tally, size_t w)
+/* What is shown of an estimate: times `scale`, with so many decimals, in columns so wide. */
+struct layout {
+    double scale;
+    int n_decimals, width, error_width;
+};
+static const struct layout numbers = {1, 6, 10, 10}, percents = {100, 3, 6, 5};
+
+static void print_estimate(const char *before, struct base_estimate x, struct layout l,
+                           const char *behind)
 {
-    struct eval_kld_figures f = eval_kld_tally_figures(tally);
-    printf("%4zu    %9.4lf ± %9.4lf    %10.5lf ± %10.5lf    %10.5lf ± %10.5lf    %6.3lf ± %6.3lf "
-           "%%    %6.3lf ± %6.3lf %%\n",
-           w + 1, cli_shown(f.ppl.value, 4), cli_shown(f.ppl.error, 4),
-           cli_shown(f.log_ratio.value, 5), cli_shown(f.log_ratio.error, 5),
-           shown_mean(f.kld.value, 5), cli_shown(f.kld.error, 5),
-           cli_shown(100 * f.rms_dp.value, 3), cli_shown(100 * f.rms_dp.error, 3),
-           cli_shown(100 * f.same_top.value, 3), cli_shown(100 * f.same_top.error, 3));
+    int n = l.n_decimals;
+    printf("%s%*.*lf ± %*.*lf%s", before, l.width, n, cli_shown(l.scale * x.value, n),
+           l.error_width, n, cli_shown(l.scale * x.error, n), behind);
 }
 
-void cli_kld_print_window(struct cli_evaluation *e, size_t w)
+static void print_row(const struct eval_kld_tally *tally, size_t w)
 {
-    struct cli_kld *k = (struct cli_kld *)e;
+    const struct layout ppl = {1, 4, 9, 9}, nats = {1, 5, 10, 10}, shares = {100, 3, 6, 6};
+    struct eval_kld_figures f = eval_kld_tally_figures(tally);
+    printf("%4zu", w + 1);
+    print_estimate("    ", f.ppl, ppl, "");
+    print_estimate("    ", f.log_ratio, nats, "");
+    print_estimate("    ", not_negative(f.kld), nats, "");
+    print_estimate("    ", f.rms_dp, shares, " %");
+    print_estimate("    ", f.same_top, shares, " %\n");
+}
+
+static void print_window(void *self, size_t w)
+{
+    struct cli_kld *k = self;
     if (k->n_candidates > 1)
         return;
     struct eval_kld_tables tables = cli_kld_tables(k, 0);
@@ -59,7 +74,7 @@ void cli_kld_print_window(struct cli_evaluation *e, size_t w)
     cli_flush();
 }
 
-/* What cli_kld_print_window prints, after the run. */
+/* What print_window prints, after the run. */
 static void print_rows(const struct cli_kld *k, size_t candidate)
 {
     struct eval_kld_tables tables = cli_kld_tables(k, candidate);
@@ -75,22 +90,13 @@ static void print_rows(const struct cli_kld *k, size_t candidate)
 
 static void print_perplexity_block(const struct eval_kld_figures *f)
 {
-    const struct {
-        const char *label;
-        struct base_estimate estimate;
-    } above[] = {{"Mean PPL(Q)                   ", f->ppl},
-                 {"Mean PPL(base)                ", f->base_ppl}},
-      below[] = {{"Mean ln(PPL(Q)/PPL(base))     ", f->log_ratio},
-                 {"Mean PPL(Q)/PPL(base)         ", f->ratio},
-                 {"Mean PPL(Q)-PPL(base)         ", f->difference}};
     puts("\n====== Perplexity statistics ======");
-    for (size_t i = 0; i < sizeof above / sizeof *above; i++)
-        printf("%s: %10.6lf ± %10.6lf\n", above[i].label, cli_shown(above[i].estimate.value, 6),
-               cli_shown(above[i].estimate.error, 6));
+    print_estimate("Mean PPL(Q)                   : ", f->ppl, numbers, "\n");
+    print_estimate("Mean PPL(base)                : ", f->base_ppl, numbers, "\n");
     printf("Cor(ln(PPL(Q)), ln(PPL(base))): %6.2lf%%\n", cli_shown(100 * f->correlation, 2));
-    for (size_t i = 0; i < sizeof below / sizeof *below; i++)
-        printf("%s: %10.6lf ± %10.6lf\n", below[i].label, cli_shown(below[i].estimate.value, 6),
-               cli_shown(below[i].estimate.error, 6));
+    print_estimate("Mean ln(PPL(Q)/PPL(base))     : ", f->log_ratio, numbers, "\n");
+    print_estimate("Mean PPL(Q)/PPL(base)         : ", f->ratio, numbers, "\n");
+    print_estimate("Mean PPL(Q)-PPL(base)         : ", f->difference, numbers, "\n");
 }
 
 /* Indices into eval_quantile_levels; KLD has no lines for the quartiles. */
@@ -103,21 +109,17 @@ static void print_divergence_blocks(const struct eval_kld_result *r)
 {
     const struct eval_kld_figures *f = &r->figures;
     puts("\n====== KL divergence statistics ======");
-    printf("Mean    KLD: %10.6lf ± %10.6lf\n", shown_mean(f->kld.value, 6),
-           cli_shown(f->kld.error, 6));
+    print_estimate("Mean    KLD: ", not_negative(f->kld), numbers, "\n");
     for (size_t q = 0; q < EVAL_N_QUANTILES; q++)
         if (q != UPPER_QUARTILE && q != LOWER_QUARTILE)
             printf("%s KLD: %10.6f\n", quantile_names[q], cli_shown(r->kld_quantiles[q], 6));
 
     puts("\n====== Token probability statistics ======");
-    printf("Mean    Δp: %6.3lf ± %5.3lf %%\n", cli_shown(100 * f->dp.value, 3),
-           cli_shown(100 * f->dp.error, 3));
+    print_estimate("Mean    Δp: ", f->dp, percents, " %\n");
     for (size_t q = 0; q < EVAL_N_QUANTILES; q++)
         printf("%s Δp: %6.3lf%%\n", quantile_names[q], cli_shown(100 * r->dp_quantiles[q], 3));
-    printf("RMS Δp    : %6.3lf ± %5.3lf %%\n", cli_shown(100 * f->rms_dp.value, 3),
-           cli_shown(100 * f->rms_dp.error, 3));
-    printf("Same top p: %6.3lf ± %5.3lf %%\n", cli_shown(100 * f->same_top.value, 3),
-           cli_shown(100 * f->same_top.error, 3));
+    print_estimate("RMS Δp    : ", f->rms_dp, percents, " %\n");
+    print_estimate("Same top p: ", f->same_top, percents, " %\n");
 }
 
 static void print_ranks(const char *whose, const struct eval_ranks *ranks)
@@ -141,15 +143,11 @@ static void print_more(const struct cli_kld *k, size_t candidate)
 {
     const struct eval_kld_result *r = &k->results[candidate];
     puts("\n====== Further statistics ======");
-    printf("KL(Q || base)  : %10.6lf ± %10.6lf\n", cli_shown(r->reverse_kld.value, 6),
-           cli_shown(r->reverse_kld.error, 6));
+    print_estimate("KL(Q || base)  : ", r->reverse_kld, numbers, "\n");
     if (k->settings->js)
-        printf("Jensen-Shannon : %10.6lf ± %10.6lf\n", cli_shown(r->js.value, 6),
-               cli_shown(r->js.error, 6));
-    printf("Common top 5   : %6.3lf ± %5.3lf %%\n", 100 * r->common_5.value,
-           100 * r->common_5.error);
-    printf("Common top 10  : %6.3lf ± %5.3lf %%\n", 100 * r->common_10.value,
-           100 * r->common_10.error);
+        print_estimate("Jensen-Shannon : ", r->js, numbers, "\n");
+    print_estimate("Common top 5   : ", r->common_5, percents, " %\n");
+    print_estimate("Common top 10  : ", r->common_10, percents, " %\n");
     print_ranks("Q", &r->ranks);
     print_ranks("base", &r->base_ranks);
     if (!isnan(r->bits_per_byte))
@@ -184,20 +182,16 @@ static void print_worst(const struct cli_kld *k, size_t candidate)
 {
     const struct eval_kld_result *r = &k->results[candidate];
     struct eval_kld_tables t = cli_kld_tables(k, candidate);
-    struct cli_passages passages = {.tokenizer = model_tokenizer(cli_kld_reader(k)),
-                                    .stream = &k->windows.stream,
-                                    .plan = &k->windows.plan};
     puts("\nwindow\tposition\tkld\tp_base\tp\ttext");
     for (size_t n = 0; n < r->n_worst; n++) {
-        size_t w = r->worst[n].window, i = r->worst[n].index;
-        size_t position = k->windows.plan.first_scored + i;
-        printf("%zu\t%zu\t%.6f\t%.6f\t%.6f\t", w, position,
+        struct cli_passage token = cli_kld_passage(k, &r->worst[n]);
+        size_t w = token.place.window, i = token.place.index;
+        printf("%zu\t%zu\t%.6f\t%.6f\t%.6f\t", w, cli_passage_position(&token),
                eval_table_row(t.candidate, EVAL_KL, w)[i],
                exp(eval_table_row(t.base, EVAL_LOG_PROB, w)[i]),
                exp(eval_table_row(t.candidate, EVAL_LOG_PROB, w)[i]));
-        cli_print_passage(&passages, w, position);
+        cli_print_passage(&token);
     }
-    eval_spelling_free(&passages.spelling);
 }
 
 static void print_nonfinite(const struct cli_kld *k, size_t candidate)
@@ -243,14 +237,16 @@ static void print_candidate(const struct cli_kld *k, size_t i)
     putchar('\n');
 }
 
-void cli_kld_print_end(struct cli_evaluation *e)
+static void print_end(void *self)
 {
-    const struct cli_kld *k = (const struct cli_kld *)e;
+    const struct cli_kld *k = self;
     for (size_t i = 0; i < k->n_candidates; i++)
         print_candidate(k, i);
     cli_flush();
-    size_t n_tokens = e->stats.n_inputs;
+    size_t n_tokens = k->e.stats.n_inputs;
     size_t n_models = k->n_candidates + !cli_base_has_rows(&k->base);
     fprintf(stderr, "assay: %zu token%s evaluated by %zu model%s in %.1f s\n", n_tokens,
-            status_plural(n_tokens), n_models, status_plural(n_models), e->stats.seconds);
+            status_plural(n_tokens), n_models, status_plural(n_models), k->e.stats.seconds);
 }
+
+const struct cli_lines cli_kld_lines = {print_beginning, print_window, print_end};

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/options/setting.h"
+#include "cli/options/value.h"
 #include "cli/options/words.h"
 
-static bool ends_table(const struct cli_option *row)
+static bool ends_list(const struct cli_option *row)
 {
     return !row->names && !row->help;
 }
@@ -26,8 +26,9 @@ const struct cli_option *cli_rows_next(struct cli_rows *rows)
             rows->base += row->offset;
             if (row->help)
                 rows->more = row->help;
-        } else if (!ends_table(row)) {
+        } else if (!ends_list(row)) {
             rows->next++;
+            rows->at = rows->base + row->offset;
             return row;
         } else if (rows->depth) {
             rows->next = rows->outer[--rows->depth].behind;
@@ -45,23 +46,23 @@ static bool is_list(const struct cli_option *row)
 
 void cli_args_release(const struct cli_command *command, void *settings)
 {
-    struct cli_rows rows = {.next = command->table};
+    struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
         if (is_list(row))
-            cli_list_clear((struct cli_list *)((char *)settings + rows.base + row->offset));
+            cli_list_clear((struct cli_list *)((char *)settings + rows.at));
 }
 
 /* The row of an option, and where its setting lives. */
 static const struct cli_option *find_option(const struct cli_command *command, const char *name,
                                             void *settings, void **target)
 {
-    struct cli_rows rows = {.next = command->table};
+    struct cli_rows rows = {.next = command->options};
     const struct cli_option *row;
     while ((row = cli_rows_next(&rows)))
         if (row->names && cli_words_index(row->names, name) >= 0)
             break;
     if (row)
-        *target = (char *)settings + rows.base + row->offset;
+        *target = (char *)settings + rows.at;
     return row;
 }
 
@@ -78,7 +79,7 @@ static enum status switch_from_environment(const char *name, const char *value, 
 static enum status read_environment(const struct cli_command *command, void *settings,
                                     struct cli_args *args, struct status_why *why)
 {
-    struct cli_rows rows = {.next = command->table};
+    struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
         const char *value = row->env ? getenv(row->env) : NULL;
         if (!value || !*value)
@@ -88,9 +89,8 @@ static enum status read_environment(const struct cli_command *command, void *set
         if (!row->value)
             status = switch_from_environment(row->env, value, &on, why);
         if (status == STATUS_OK && on) {
-            struct cli_setting s = {row, row->env, value,
-                                    (char *)settings + rows.base + row->offset};
-            status = cli_setting_apply(&s, args, why);
+            struct cli_value s = {row, row->env, value, (char *)settings + rows.at};
+            status = cli_value_set(&s, args, why);
         }
         if (status != STATUS_OK)
             return status;
@@ -103,7 +103,7 @@ static enum status fail_unknown(const struct cli_command *command, const char *n
 {
     char nearest[64] = "";
     size_t distance = strlen(name) / 3 + 2;
-    struct cli_rows rows = {.next = command->table};
+    struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
         if (row->names && row->type != CLI_REFUSED)
             cli_nearest_name(name, row->names, nearest, sizeof nearest, &distance);
@@ -154,8 +154,8 @@ static enum status parse_option(const struct cli_command *command, int argc, cha
     if (!value && n_values > 0 && *i + 1 < argc)
         value = argv[*i + 1];
     *i += n_values;
-    struct cli_setting s = {row, name, value, target};
-    return cli_setting_apply(&s, args, why);
+    struct cli_value s = {row, name, value, target};
+    return cli_value_set(&s, args, why);
 }
 
 static enum status fail_operand(const struct cli_command *command, struct status_why *why)
@@ -175,9 +175,9 @@ static bool is_given(const struct cli_option *row, const void *target)
 static enum status check_required(const struct cli_command *command, const void *settings,
                                   struct status_why *why)
 {
-    struct cli_rows rows = {.next = command->table};
+    struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
-        const char *target = (const char *)settings + rows.base + row->offset;
+        const char *target = (const char *)settings + rows.at;
         if (!row->required || is_given(row, target))
             continue;
         if (row->type == CLI_OPERANDS)
@@ -191,10 +191,10 @@ static enum status check_required(const struct cli_command *command, const void 
 /* Where a command takes any number of operands, the list that they go to; else NULL. */
 static struct cli_list *operand_list(const struct cli_command *command, void *settings)
 {
-    struct cli_rows rows = {.next = command->table};
+    struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
         if (row->type == CLI_OPERANDS)
-            return (struct cli_list *)((char *)settings + rows.base + row->offset);
+            return (struct cli_list *)((char *)settings + rows.at);
     return NULL;
 }
 

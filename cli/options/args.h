@@ -1,5 +1,5 @@
 /**
- * Command-line options, driven by a table: one row says how an option is spelled, what it
+ * Command-line options, driven by a list: one row says how an option is spelled, what it
  * sets, what help says of it and which environment variable stands in for it.
  *
  * A row's setting lives at an offset in the command's settings struct, which the caller
@@ -16,7 +16,7 @@
 
 enum cli_option_type {
     CLI_HEADING,  /* no option: `help` is a line above the rows that follow */
-    CLI_GROUP,    /* no option: the rows of another table, whose settings live at `offset`. Its
+    CLI_GROUP,    /* no option: the rows of another list, whose settings live at `offset`. Its
                      own `help` is added to that of the first row: a command's default, say */
     CLI_ON,       /* bool: true */
     CLI_OFF,      /* bool: false */
@@ -44,7 +44,7 @@ struct cli_option {
     const char *env;                /* environment variable, or NULL */
     bool required;                  /* an error where it is not given; of text and lists */
     size_t n_values;                /* arguments taken, where that is not 1 for a `value` */
-    const struct cli_option *group; /* CLI_GROUP: ends as a command's table does */
+    const struct cli_option *group; /* CLI_GROUP: ends as a command's list does */
 };
 
 /** Strings that CLI_LIST or CLI_EACH collected; cli_args_release() releases them. */
@@ -62,19 +62,20 @@ struct cli_command {
     size_t n_operands;                /* how many it takes, all of them required */
     const char *summary;              /* one line */
     const char *description;          /* paragraphs below the usage line; may be "" */
-    const struct cli_option *table;   /* ends with a row whose names and help are NULL */
-    size_t settings_bytes;            /* of the struct that the table fills; 0: none */
+    const struct cli_option *options; /* ends with a row whose names and help are NULL */
+    size_t settings_bytes;            /* of the struct that the list fills; 0: none */
     void (*defaults)(void *settings); /* fills it beforehand; NULL: all zero */
     enum status (*run)(const void *settings, const struct cli_args *args, struct status_why *why);
 };
 
 enum { CLI_GROUP_DEPTH = 4 };
 
-/** A walk over a table and its groups. Zero-initialise but for `next`, the first row. */
+/** A walk over a list and its groups. Zero-initialise but for `next`, the first row. */
 struct cli_rows {
     const struct cli_option *next;
     const char *more; /* of the row returned last: what its group adds to the help; "" or text */
-    size_t base;      /* what the offset of that row counts from */
+    size_t at;        /* where that row's setting lives, from the begin of the settings */
+    size_t base;      /* what offsets count from in the list of `next` */
     size_t depth;     /* in how many groups `next` is */
     struct {
         const struct cli_option *behind; /* the row behind the group */
@@ -106,15 +107,7 @@ enum status cli_args_parse(const struct cli_command *command, int argc, char **a
 /** Release the lists that parsing made, also after a failure. */
 void cli_args_release(const struct cli_command *command, void *settings);
 
-/** Print the help of a command, made from its table, to standard output. */
+/** Print the help of a command, made from its list, to standard output. */
 void cli_args_help(const struct cli_command *command);
-
-/**
- * The candidate that `word` most likely was meant to be, or NULL if none is near.
- * candidates: separated by single blanks. nearest: receives it; `capacity` bytes.
- * distance: in: only nearer ones are taken; out: that of the result, in edited letters.
- */
-const char *cli_nearest_name(const char *word, const char *candidates, char *nearest,
-                             size_t capacity, size_t *distance);
 
 #endif

@@ -11,9 +11,10 @@ enum { ANY = INT32_MAX };
 #define OUTPUT(member)  offsetof(struct cli_output_settings, member)
 #define MACHINE(member) offsetof(struct cli_machine_settings, member)
 
-void cli_machine_defaults(struct cli_machine_settings *settings)
+void cli_evaluate_defaults(struct cli_evaluate_settings *settings)
 {
-    *settings = (struct cli_machine_settings){.isa = CLI_ISA_AUTO};
+    *settings = (struct cli_evaluate_settings){.machine.isa = CLI_ISA_AUTO};
+    cli_model_defaults(&settings->load);
 }
 
 const char *cli_precision_name(int precision)
@@ -26,57 +27,64 @@ const char *cli_precision_name(int precision)
     return names[precision];
 }
 
-const struct cli_option cli_special_table[] = {
+const struct cli_option cli_special_options[] = {
     {"--parse-special", CLI_ON, NULL,
      "take names of control tokens in the text as those tokens (default: as plain text)"},
     {0},
 };
 
-const struct cli_option cli_text_table[] = {
+enum status cli_text_check(const struct cli_text_settings *s, struct status_why *why)
+{
+    int n_texts = (s->text_file != NULL) + (s->binary_file != NULL) + (s->prompt != NULL);
+    if (n_texts != 1)
+        return status_fail(why, STATUS_USAGE,
+                           "expected exactly one text, by -f, -bf or -p; found %d", n_texts);
+    return STATUS_OK;
+}
+
+const struct cli_option cli_text_options[] = {
     {"-f --file", CLI_TEXT, "FILE",
      "the text, without its last newline if it ends with one; - reads standard input",
      TEXT(text_file)},
     {"-bf --binary-file", CLI_TEXT, "FILE", "the text, its last newline included",
      TEXT(binary_file)},
     {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", TEXT(prompt)},
-    {.type = CLI_GROUP, .group = cli_special_table, .offset = TEXT(parse_special)},
+    {.type = CLI_GROUP, .group = cli_special_options, .offset = TEXT(parse_special)},
     {"-e --escape", CLI_ON, NULL,
-     "take \\n, \\r, \\t, \\', \\\", \\\\ and \\xHH in the text for what they mean", TEXT(escape)},
+     "replace \\n, \\r, \\t, \\', \\\", \\\\ and \\xHH in the text by what they stand for",
+     TEXT(escape)},
     {"--no-escape", CLI_OFF, NULL, "leave them as they are (default)", TEXT(escape)},
     {0},
 };
 
-const struct cli_option cli_json_table[] = {
+const struct cli_option cli_json_options[] = {
     {"--json", CLI_TEXT, "FILE",
      "write the result, with every setting, as JSON; - is standard output, and the lines then go "
      "to standard error"},
     {0},
 };
 
-const struct cli_option cli_output_table[] = {
-    {.type = CLI_GROUP, .group = cli_json_table, .offset = OUTPUT(json_file)},
+const struct cli_option cli_output_options[] = {
+    {.type = CLI_GROUP, .group = cli_json_options, .offset = OUTPUT(json_file)},
     {"--hash-model", CLI_ON, NULL,
-     "name the model in the result by the SHA-256 of all of its bytes, not only of its header and "
-     "the beginnings of its tensors",
+     "add the SHA-256 of the model's whole file to the result; the model's id covers only its "
+     "header and the beginnings of its tensors",
      OUTPUT(hash_model)},
     {"-q --quiet", CLI_ON, NULL, "no progress on standard error", OUTPUT(quiet)},
     {0},
 };
 
-const struct cli_option cli_machine_table[] = {
+const struct cli_option cli_machine_options[] = {
     {.type = CLI_HEADING,
-     .help =
-         "Machine (of these, only --device, -ngl, --gemm and --precision can change a result, and "
-         "--isa where there is AMX)"},
+     .help = "Machine (only --device, -ngl, --gemm, --precision and, with AMX, --isa can change a "
+             "result)"},
     {"-b --batch-size", CLI_COUNT, "N",
      "tokens evaluated together, in whole windows or sequences, one at least (default: as many "
      "as take about 15 seconds)",
      MACHINE(n_batch), 1, ANY, .env = "LLAMA_ARG_BATCH"},
     {"-dev --device", CLI_TEXT, "NAME",
-     "what computes: cpu (default), cuda or cuda:N, auto (CUDA if there is a device, else the "
-     "CPU); "
-     "several, with commas (cuda:0,cuda:1), share the work: the same bits, each with its own copy "
-     "of the weights",
+     "the device: cpu (default), cuda, cuda:N, or auto (CUDA if there is a device, else the CPU). "
+     "A list (cuda:0,cuda:1) shares the work; each device has its own copy of the weights",
      MACHINE(device), .env = "LLAMA_ARG_DEVICE"},
     {"-ngl --gpu-layers --n-gpu-layers", CLI_TEXT, "N",
      "0: --device cpu; any other number, auto, all: --device auto, all layers (--device wins)",
@@ -105,12 +113,12 @@ const struct cli_option cli_machine_table[] = {
 
 #define EVALUATE(member) offsetof(struct cli_evaluate_settings, member)
 
-const struct cli_option cli_evaluate_table[] = {
+const struct cli_option cli_evaluate_options[] = {
     {"--state", CLI_TEXT, "FILE",
      "keep a journal of what is finished; the same command goes on where a killed run stopped",
      EVALUATE(state_file)},
-    {.type = CLI_GROUP, .group = cli_output_table, .offset = EVALUATE(output)},
+    {.type = CLI_GROUP, .group = cli_output_options, .offset = EVALUATE(output)},
 
-    {.type = CLI_GROUP, .group = cli_machine_table, .offset = EVALUATE(machine)},
+    {.type = CLI_GROUP, .group = cli_machine_options, .offset = EVALUATE(machine)},
     {0},
 };

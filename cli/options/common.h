@@ -1,6 +1,6 @@
 /**
- * The options that commands share, in groups: settings with the table that fills them. A
- * command's own table names a group in a row of type CLI_GROUP, so that an option's spelling,
+ * The options that commands share, in groups: settings with the list that fills them. A
+ * command's own list names a group in a row of type CLI_GROUP, so that an option's spelling,
  * variable, range and help stand in one place. Groups of a single option fill what their comment
  * names.
  */
@@ -9,12 +9,12 @@
 
 #include "cli/options/args.h"
 
-/** Indices into the words of the tables' choices. */
+/** Indices into the words of the lists' choices. */
 enum cli_isa { CLI_ISA_SCALAR, CLI_ISA_AVX2, CLI_ISA_AVX512, CLI_ISA_AMX, CLI_ISA_AUTO };
 enum cli_gemm { CLI_GEMM_OWN, CLI_GEMM_OPENBLAS };
 enum cli_precision { CLI_PRECISION_HIGH, CLI_PRECISION_EXACT, CLI_PRECISION_FAST };
 
-/* options_common.c: rows of "Input" without heading, "Output" without heading, "Machine". */
+/* common.c: rows of "Input" without heading, "Output" without heading, "Machine". */
 
 /** Which text, and how it becomes tokens. */
 struct cli_text_settings {
@@ -24,16 +24,18 @@ struct cli_text_settings {
     bool parse_special;
     bool escape; /* -e: escapes in it are what they mean */
 };
-extern const struct cli_option cli_text_table[];
-extern const struct cli_option cli_special_table[]; /* bool: of them, --parse-special alone */
+extern const struct cli_option cli_text_options[];
+/** One of -f, -bf and -p is given, and no more. Fails: STATUS_USAGE. */
+enum status cli_text_check(const struct cli_text_settings *settings, struct status_why *why);
+extern const struct cli_option cli_special_options[]; /* bool: of them, --parse-special alone */
 
 /** What is written beside the lines. Defaults: all zero. */
 struct cli_output_settings {
     const char *json_file;
     bool hash_model, quiet;
 };
-extern const struct cli_option cli_output_table[];
-extern const struct cli_option cli_json_table[]; /* const char *: of them, --json alone */
+extern const struct cli_option cli_output_options[];
+extern const struct cli_option cli_json_options[]; /* const char *: of them, --json alone */
 
 /** What computes. */
 struct cli_machine_settings {
@@ -43,22 +45,13 @@ struct cli_machine_settings {
     const char *device;     /* NULL: by gpu_layers */
     const char *gpu_layers; /* -ngl: 0 or NULL is the CPU, anything else a GPU if there is one */
 };
-extern const struct cli_option cli_machine_table[];
-void cli_machine_defaults(struct cli_machine_settings *settings);
+extern const struct cli_option cli_machine_options[];
 /** The word of --precision. */
 const char *cli_precision_name(int precision);
 
-/** What every command that evaluates takes beside its own: --state, output, machine. */
-struct cli_evaluate_settings {
-    const char *state_file;
-    struct cli_output_settings output;
-    struct cli_machine_settings machine;
-};
-extern const struct cli_option cli_evaluate_table[];
+/* model.c: -m, of "Input", and "Model". */
 
-/* options_model.c: -m, of "Input", and "Model". */
-
-extern const struct cli_option cli_model_file_table[]; /* const char *: -m, required */
+extern const struct cli_option cli_model_file_options[]; /* const char *: -m, required */
 
 /** How a model is opened. */
 struct cli_model_settings {
@@ -71,12 +64,25 @@ struct cli_model_settings {
     /* NaN or negative: as the file says. */
     double yarn_ext_factor, yarn_attn_factor, yarn_beta_fast, yarn_beta_slow;
 };
-extern const struct cli_option cli_model_table[];
+extern const struct cli_option cli_model_options[];
 /** const char *: of them, --tokenizer-pre alone. */
-extern const struct cli_option cli_pretokenizer_table[];
+extern const struct cli_option cli_pretokenizer_options[];
 void cli_model_defaults(struct cli_model_settings *settings);
+/** What the lists cannot say. Fails: STATUS_USAGE. */
+enum status cli_model_check(const struct cli_model_settings *settings, struct status_why *why);
 
-/* options_windows.c: rows of "Evaluation" and of "Output". */
+/* What every command that evaluates takes beside its own. */
+
+struct cli_evaluate_settings {
+    const char *state_file;
+    struct cli_output_settings output;
+    struct cli_machine_settings machine;
+    struct cli_model_settings load; /* of all models; cli_model_options fill it */
+};
+extern const struct cli_option cli_evaluate_options[]; /* --state, output, machine */
+void cli_evaluate_defaults(struct cli_evaluate_settings *settings);
+
+/* windows.c: rows of "Evaluation" and of "Output". */
 
 /** Which windows of a text. */
 struct cli_window_settings {
@@ -84,10 +90,10 @@ struct cli_window_settings {
     int64_t n_chunks;   /* -1: all */
     int64_t chunk_from; /* left out at the beginning */
 };
-extern const struct cli_option cli_window_table[];     /* -c, --chunks */
-extern const struct cli_option cli_chunk_from_table[]; /* --chunk-from of the same settings */
+extern const struct cli_option cli_window_options[];     /* -c, --chunks */
+extern const struct cli_option cli_chunk_from_options[]; /* --chunk-from of the same settings */
 void cli_window_defaults(struct cli_window_settings *settings);
-/** What the tables cannot say. Fails: STATUS_USAGE. */
+/** What the lists cannot say. Fails: STATUS_USAGE. */
 enum status cli_window_check(const struct cli_window_settings *settings, struct status_why *why);
 
 /** What is printed of divergences beyond the usual. Defaults: all zero. */
@@ -95,17 +101,17 @@ struct cli_divergence_settings {
     bool context_curve;
     int64_t n_worst;
 };
-extern const struct cli_option cli_divergence_table[];
+extern const struct cli_option cli_divergence_options[];
 
-extern const struct cli_option cli_per_token_table[]; /* const char *: --per-token */
-extern const struct cli_option cli_force_table[];     /* bool: --force */
+extern const struct cli_option cli_per_token_options[]; /* const char *: --per-token */
+extern const struct cli_option cli_force_options[];     /* bool: --force */
 
-/* options_foreign.c */
+/* foreign.c */
 
 /**
  * llama-perplexity's options that mean nothing here: those that can change no number are
  * ignored, the others refused. No settings: the group's offset does not matter.
  */
-extern const struct cli_option cli_foreign_table[];
+extern const struct cli_option cli_foreign_options[];
 
 #endif

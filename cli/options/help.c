@@ -1,4 +1,4 @@
-/* Help of a command, laid out from its option table. */
+/* Help of a command, laid out from its list of options. */
 #include <stdio.h>
 #include <string.h>
 
@@ -61,10 +61,10 @@ void cli_args_help(const struct cli_command *command)
     printf("usage: assay %s %s\n\n%s\n", command->name, command->usage, command->summary);
     if (*command->description)
         printf("\n%s\n", command->description);
-    bool in_sections = command->table->type == CLI_HEADING;
+    bool in_sections = command->options->type == CLI_HEADING;
     if (!in_sections)
         putchar('\n');
-    struct cli_rows rows = {.next = command->table};
+    struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
         if (row->type == CLI_HEADING)
             print_heading(row->help);

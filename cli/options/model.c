@@ -1,4 +1,5 @@
 /* The options that name a model and say how it is opened. */
+#include <float.h>
 #include <math.h>
 
 #include "cli/options/common.h"
@@ -22,20 +23,52 @@ void cli_model_defaults(struct cli_model_settings *settings)
     };
 }
 
-const struct cli_option cli_model_file_table[] = {
+/* The model computes with float32: what has no positive float32 is refused, not rounded away. */
+enum status cli_model_check(const struct cli_model_settings *s, struct status_why *why)
+{
+    const struct {
+        const char *name;
+        double value;
+        bool negative_allowed; /* llama-perplexity's way to say: as the file says */
+    } numbers[] = {
+        {"--rope-scale", s->rope_scale, false},
+        {"--rope-freq-base", s->rope_freq_base, false},
+        {"--rope-freq-scale", s->rope_freq_scale, false},
+        {"--yarn-attn-factor", s->yarn_attn_factor, true},
+        {"--yarn-beta-fast", s->yarn_beta_fast, true},
+        {"--yarn-beta-slow", s->yarn_beta_slow, true},
+    };
+    const double least = (double)FLT_MIN, most = 1 / least;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        double value = numbers[i].value;
+        bool as_the_file_says = isnan(value) || (value < 0 && numbers[i].negative_allowed);
+        if (!as_the_file_says && !(value >= least && value <= most))
+            return status_fail(why, STATUS_USAGE, "%s: %g is out of range, expected %g to %g",
+                               numbers[i].name, value, least, most);
+    }
+    if (s->yarn_ext_factor > most)
+        return status_fail(why, STATUS_USAGE, "--yarn-ext-factor: %g is out of range",
+                           s->yarn_ext_factor);
+    if (!isnan(s->rope_scale) && !isnan(s->rope_freq_scale))
+        return status_fail(why, STATUS_USAGE,
+                           "--rope-scale and --rope-freq-scale say the same thing; give one");
+    return STATUS_OK;
+}
+
+const struct cli_option cli_model_file_options[] = {
     {"-m --model", CLI_TEXT, "FILE", "the model: a GGUF file, any part of a split one",
      .env = "LLAMA_ARG_MODEL", .required = true},
     {0},
 };
 
-const struct cli_option cli_pretokenizer_table[] = {
+const struct cli_option cli_pretokenizer_options[] = {
     {"--tokenizer-pre", CLI_TEXT, "NAME", "use this pre-tokeniser instead of the file's"},
     {0},
 };
 
-const struct cli_option cli_model_table[] = {
+const struct cli_option cli_model_options[] = {
     {.type = CLI_HEADING, .help = "Model"},
-    {.type = CLI_GROUP, .group = cli_pretokenizer_table, .offset = MODEL(tokenizer_pre)},
+    {.type = CLI_GROUP, .group = cli_pretokenizer_options, .offset = MODEL(tokenizer_pre)},
     {"--allow-unknown", CLI_ON, NULL,
      "go on although the file has tensors or keys that are not understood", MODEL(allow_unknown)},
     {"--override-kv", CLI_LIST, "KEY=TYPE:VALUE,...",

@@ -18,61 +18,35 @@ enum status cli_window_check(const struct cli_window_settings *s, struct status_
     return STATUS_OK;
 }
 
-const struct cli_option cli_window_table[] = {
-    {"-c --ctx-size",
-     CLI_COUNT,
-     "N",
-     "tokens per window",
-     WINDOWS(n_ctx),
-     1,
-     ANY,
+const struct cli_option cli_window_options[] = {
+    {"-c --ctx-size", CLI_COUNT, "N", "tokens per window", WINDOWS(n_ctx), 1, ANY,
      .env = "LLAMA_ARG_CTX_SIZE"},
-    {"--chunks",
-     CLI_COUNT,
-     "N",
-     "evaluate the first N windows only (default: -1, all)",
-     WINDOWS(n_chunks),
-     -1,
-     ANY},
+    {"--chunks", CLI_COUNT, "N", "evaluate the first N windows only (default: -1, all)",
+     WINDOWS(n_chunks), -1, ANY},
     {0},
 };
 
-const struct cli_option cli_chunk_from_table[] = {
-    {"--chunk-from",
-     CLI_COUNT,
-     "N",
-     "leave out the first N windows (default: 0)",
-     WINDOWS(chunk_from),
-     0,
-     ANY},
+const struct cli_option cli_chunk_from_options[] = {
+    {"--chunk-from", CLI_COUNT, "N", "leave out the first N windows (default: 0)",
+     WINDOWS(chunk_from), 0, ANY},
     {0},
 };
 
-const struct cli_option cli_per_token_table[] = {
-    {"--per-token",
-     CLI_TEXT,
-     "FILE",
-     "write a table (TSV) with a line for each scored token"},
+const struct cli_option cli_per_token_options[] = {
+    {"--per-token", CLI_TEXT, "FILE", "write a table (TSV) with a line for each scored token"},
     {0},
 };
 
-const struct cli_option cli_divergence_table[] = {
-    {"--context-curve",
-     CLI_ON,
-     NULL,
-     "print the mean divergence by position",
+const struct cli_option cli_divergence_options[] = {
+    {"--context-curve", CLI_ON, NULL, "print the mean divergence by position",
      DIVERGENCE(context_curve)},
-    {"--worst",
-     CLI_COUNT,
-     "N",
+    {"--worst", CLI_COUNT, "N",
      "print the N tokens of the largest divergence, with the text before them (default: 0)",
-     DIVERGENCE(n_worst),
-     0,
-     MOST_WORST},
+     DIVERGENCE(n_worst), 0, MOST_WORST},
     {0},
 };
 
-const struct cli_option cli_force_table[] = {
-    {"--force", CLI_ON, NULL, "the file to be recorded may replace one"},
+const struct cli_option cli_force_options[] = {
+    {"--force", CLI_ON, NULL, "replace the file to be recorded if it exists"},
     {0},
 };

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/arithmetic.h"
+
 const char *cli_words_next(const char *words, const char **word, size_t *length)
 {
     words += strspn(words, " ");
@@ -21,4 +23,51 @@ int cli_words_index(const char *words, const char *word)
         if (length == strlen(word) && memcmp(candidate, word, length) == 0)
             return index;
     return -1;
+}
+
+enum { LONGEST = 63 };
+
+/*
+ * How many letters must be put in, taken out, replaced or swapped with their neighbour to
+ * make one word of the other; three rows of the usual matrix suffice.
+ */
+static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+    size_t rows[3][LONGEST + 1];
+    size_t *before = rows[0], *previous = rows[1], *current = rows[2];
+    for (size_t j = 0; j <= n_b; j++)
+        previous[j] = j;
+    for (size_t i = 1; i <= n_a; i++) {
+        current[0] = i;
+        for (size_t j = 1; j <= n_b; j++) {
+            size_t replaced = previous[j - 1] + (a[i - 1] != b[j - 1]);
+            current[j] = base_min(replaced, base_min(previous[j], current[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                current[j] = base_min(current[j], before[j - 2] + 1);
+        }
+        size_t *oldest = before;
+        before = previous;
+        previous = current;
+        current = oldest;
+    }
+    return previous[n_b];
+}
+
+const char *cli_nearest_name(const char *word, const char *candidates, char *nearest,
+                             size_t capacity, size_t *distance)
+{
+    const char *result = NULL, *candidate;
+    size_t length, n_word = strlen(word);
+    while ((candidates = cli_words_next(candidates, &candidate, &length))) {
+        if (n_word > LONGEST || length > LONGEST || length >= capacity)
+            continue;
+        size_t d = edit_distance(word, n_word, candidate, length);
+        if (d >= *distance)
+            continue;
+        *distance = d;
+        memcpy(nearest, candidate, length);
+        nearest[length] = '\0';
+        result = nearest;
+    }
+    return result;
 }

@@ -1,4 +1,4 @@
-/** Lists of words in one string, separated by single blanks: how the option tables hold names. */
+/** Words in one string, separated by single blanks: how lists of options hold names. */
 #ifndef CLI_OPTIONS_WORDS_H
 #define CLI_OPTIONS_WORDS_H
 
@@ -12,5 +12,13 @@ int cli_words_index(const char *words, const char *word);
  * it; NULL when there is none left.
  */
 const char *cli_words_next(const char *words, const char **word, size_t *length);
+
+/**
+ * The candidate that `word` most likely was meant to be, or NULL if none is near.
+ * candidates: separated by single blanks. nearest: receives it; `capacity` bytes.
+ * distance: in: only nearer ones are taken; out: that of the result, in edited letters.
+ */
+const char *cli_nearest_name(const char *word, const char *candidates, char *nearest,
+                             size_t capacity, size_t *distance);
 
 #endif

@@ -2,13 +2,11 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "cli/inspect/versions.h"
-#include "cli/results/quantisation.h"
-#include "eval/input/spelling.h"
+#include "cli/inspect/version.h"
+#include "cli/output/quantisation.h"
 
 static const char *const bos_names[] = {
     [EVAL_BOS_NONE] = "none",
@@ -37,14 +35,6 @@ static void add_forced(struct base_json *json, cJSON *object, const char *key, d
     base_json_real(json, object, key, value >= 0 ? value : (double)NAN);
 }
 
-static void add_list(struct base_json *json, cJSON *object, const char *key,
-                     const struct cli_list *items)
-{
-    cJSON *list = base_json_list(json, object, key);
-    for (size_t i = 0; i < items->n; i++)
-        base_json_text(json, list, NULL, items->items[i]);
-}
-
 void cli_json_add_window_settings(struct base_json *json, cJSON *o,
                                   const struct cli_window_settings *s, const struct eval_plan *plan)
 {
@@ -60,13 +50,14 @@ void cli_json_add_text_settings(struct base_json *json, cJSON *o,
     base_json_flag(json, o, "escape", text->escape);
 }
 
-void cli_json_add_model_settings(struct base_json *json, cJSON *o,
-                                 const struct cli_model_settings *s)
+static void add_model_settings(struct base_json *json, cJSON *o, const struct cli_model_settings *s)
 {
     static const char *const scalings[] = {"none", "linear", "yarn"};
     base_json_text(json, o, "tokenizer_pre", s->tokenizer_pre);
     base_json_flag(json, o, "allow_unknown", s->allow_unknown);
-    add_list(json, o, "override_kv", &s->overrides);
+    cJSON *overrides = base_json_list(json, o, "override_kv");
+    for (size_t i = 0; i < s->overrides.n; i++)
+        base_json_text(json, overrides, NULL, s->overrides.items[i]);
     base_json_text(json, o, "rope_scaling",
                    s->rope_scaling >= 0 ? scalings[s->rope_scaling] : NULL);
     add_forced(json, o, "rope_scale", s->rope_scale);
@@ -80,8 +71,9 @@ void cli_json_add_model_settings(struct base_json *json, cJSON *o,
     add_forced(json, o, "yarn_beta_slow", s->yarn_beta_slow);
 }
 
-void cli_json_add_arithmetic(struct base_json *json, cJSON *o, const struct cli_evaluation *e)
+void cli_json_add_computation(struct base_json *json, cJSON *o, const struct cli_evaluation *e)
 {
+    add_model_settings(json, o, &e->settings->load);
     const struct cli_machine_settings *s = &e->settings->machine;
     base_json_text(json, o, "precision", cli_precision_name(s->precision));
     base_json_text(json, o, "gemm", s->gemm == CLI_GEMM_OPENBLAS ? "openblas" : "own");
@@ -94,7 +86,8 @@ static void add_metadata(struct base_json *json, cJSON *object, const char *key,
                          const struct gguf_file *file, const char *metadata_key)
 {
     struct base_string text;
-    if (cli_quantisation_text(&text, file, metadata_key))
+    bool found = false;
+    if (!gguf_get_string(file, metadata_key, &text, &found, NULL) && found)
         base_json_bytes(json, object, key, text.data, text.n_bytes);
     else
         base_json_text(json, object, key, NULL);
@@ -261,17 +254,6 @@ cJSON *cli_json_add_nonfinite(struct base_json *json, cJSON *parent,
         base_json_int(json, o, "first_token_id", nonfinite->token);
     }
     return o;
-}
-
-void cli_json_add_tokens(struct base_json *json, cJSON *parent, const char *key,
-                         const struct model_tokenizer *tokenizer, const int32_t *ids, size_t n)
-{
-    char *text;
-    if (eval_spell_all(&text, tokenizer, ids, n, NULL) == STATUS_OK)
-        base_json_text(json, parent, key, text);
-    else
-        json->failed = true;
-    free(text);
 }
 
 void cli_json_estimate(struct base_json *json, cJSON *parent, const char *key,

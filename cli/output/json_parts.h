@@ -16,17 +16,15 @@ void cli_json_begin_document(struct base_json *json, const char *schema);
 enum status cli_json_end_document(struct base_json *json, struct base_file *file,
                                   struct status_why *why);
 
-/** Members of `settings` about the windows, the text, the model and the arithmetic. */
+/** Members of `settings` about the windows and the text. */
 void cli_json_add_window_settings(struct base_json *json, cJSON *settings,
                                   const struct cli_window_settings *windows,
                                   const struct eval_plan *plan);
 void cli_json_add_text_settings(struct base_json *json, cJSON *settings,
                                 const struct cli_text_settings *text);
-void cli_json_add_model_settings(struct base_json *json, cJSON *settings,
-                                 const struct cli_model_settings *model);
-/** What the bits of a result depend on: what was asked for, and what products are made of. */
-void cli_json_add_arithmetic(struct base_json *json, cJSON *settings,
-                             const struct cli_evaluation *e);
+/** Those about how models are opened, and what else the bits of a result depend on. */
+void cli_json_add_computation(struct base_json *json, cJSON *settings,
+                              const struct cli_evaluation *e);
 
 /** An object about a model: identity, size, remarks. Returns it. */
 cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key,
@@ -45,10 +43,6 @@ cJSON *cli_json_add_text(struct base_json *json, const struct cli_windows *windo
 /** The object `nonfinite`: how many scores are not finite, and which is the first. Returns it. */
 cJSON *cli_json_add_nonfinite(struct base_json *json, cJSON *parent,
                               const struct eval_nonfinite *nonfinite);
-
-/** Tokens as the text that they spell, escaped. */
-void cli_json_add_tokens(struct base_json *json, cJSON *parent, const char *key,
-                         const struct model_tokenizer *tokenizer, const int32_t *ids, size_t n);
 
 /** A figure, and its standard error as KEY_error. */
 void cli_json_estimate(struct base_json *json, cJSON *parent, const char *key,

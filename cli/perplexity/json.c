@@ -3,7 +3,7 @@
  * the text and the settings: the same on every machine, for every batch and thread count.
  */
 #include "cli/output/json_parts.h"
-#include "cli/perplexity/perplexity.h"
+#include "cli/perplexity/evaluator.h"
 
 /* Everything that the command line can say and that can change a figure. */
 static void add_settings(struct base_json *json, const struct cli_perplexity *p)
@@ -16,8 +16,7 @@ static void add_settings(struct base_json *json, const struct cli_perplexity *p)
     base_json_flag(json, o, "split_lines", s->split_lines);
     base_json_flag(json, o, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, o, &s->text);
-    cli_json_add_model_settings(json, o, &s->load);
-    cli_json_add_arithmetic(json, o, &p->e);
+    cli_json_add_computation(json, o, &p->e);
 }
 
 static void add_window_sums(struct base_json *json, cJSON *windows, const struct cli_perplexity *p)
@@ -46,9 +45,10 @@ static void add_curve(struct base_json *json, const struct cli_perplexity *p)
     }
 }
 
-void cli_perplexity_add_result(const struct cli_evaluation *e, struct base_json *json)
+static void add_result(const void *self, struct base_json *json)
 {
-    const struct eval_perplexity_result *r = &((const struct cli_perplexity *)e)->result;
+    const struct cli_perplexity *p = self;
+    const struct eval_perplexity_result *r = &p->result;
     cJSON *o = base_json_object(json, json->root, "result");
     base_json_flag(json, o, "complete", r->complete);
     base_json_uint(json, o, "n_windows", r->n_windows);
@@ -92,10 +92,9 @@ static void add_recording(struct base_json *json, const struct cli_perplexity_se
     base_json_flag(json, o, "head_by_path", s->head_by_path);
 }
 
-void cli_perplexity_describe(const struct cli_evaluation *e, struct base_json *json,
-                             bool for_journal)
+static void describe(const void *self, struct base_json *json, bool for_journal)
 {
-    const struct cli_perplexity *p = (const struct cli_perplexity *)e;
+    const struct cli_perplexity *p = self;
     add_settings(json, p);
     cli_json_add_model(json, json->root, "model", &p->model);
     cJSON *windows = cli_json_add_text(json, &p->windows, model_tokenizer(p->model.model));
@@ -105,19 +104,21 @@ void cli_perplexity_describe(const struct cli_evaluation *e, struct base_json *j
         add_window_sums(json, windows, p);
 }
 
-void cli_perplexity_add_details(const struct cli_evaluation *e, struct base_json *json)
+static void add_details(const void *self, struct base_json *json)
 {
-    const struct cli_perplexity *p = (const struct cli_perplexity *)e;
+    const struct cli_perplexity *p = self;
     if (p->settings->context_curve)
         add_curve(json, p);
     if (*p->recording.id)
         add_recorded(json, p);
 }
 
-void cli_perplexity_add_files(const struct cli_evaluation *e, struct base_json *json, cJSON *run)
+static void add_files(const void *self, struct base_json *json, cJSON *run)
 {
-    const struct cli_perplexity *p = (const struct cli_perplexity *)e;
-    base_json_text(json, run, "model_file", p->model.path);
+    const struct cli_perplexity *p = self;
     if (*p->recording.id)
         base_json_text(json, run, "recorded_file", p->settings->base_file);
 }
+
+const struct cli_members cli_perplexity_members = {"assay-perplexity", add_result, describe,
+                                                   add_details, add_files};

@@ -1,11 +1,11 @@
-/** The settings of assay perplexity and the table of its options. */
+/** The settings of assay perplexity and the list of its options. */
 #ifndef CLI_PERPLEXITY_OPTIONS_H
 #define CLI_PERPLEXITY_OPTIONS_H
 
 #include "cli/options/common.h"
 #include "eval/reference/compact_rows.h"
 
-/** Index into the words of the table's choice. */
+/** Index into the words of the option's choice. */
 enum cli_protocol { CLI_PROTOCOL_DEFAULT, CLI_PROTOCOL_FIXED };
 
 enum cli_record_format { CLI_RECORD_LOGITS, CLI_RECORD_COMPACT };
@@ -28,7 +28,6 @@ struct cli_perplexity_settings {
     bool split_lines, llama_compat;
     bool hellaswag, winogrande, multiple_choice;
     int64_t hellaswag_tasks, winogrande_tasks, multiple_choice_tasks; /* -1: not given; 0: all */
-    struct cli_model_settings load;
     /* output */
     int64_t output_type;
     const char *per_token_file, *per_task_file;
@@ -40,6 +39,6 @@ struct cli_perplexity_settings {
 void cli_perplexity_defaults(void *settings);
 
 /** Ends with an empty row. */
-extern const struct cli_option cli_perplexity_table[];
+extern const struct cli_option cli_perplexity_options[];
 
 #endif

@@ -1,6 +1,6 @@
 /* assay record: a model's rows into a file, for comparisons without the model. */
 #include "cli/commands.h"
-#include "cli/perplexity/perplexity.h"
+#include "cli/perplexity/evaluator.h"
 
 /* Where a row's setting lives: recording is assay perplexity with other options. */
 #define AT(member) offsetof(struct cli_perplexity_settings, member)
@@ -13,13 +13,13 @@ static void record_defaults(void *settings)
     s->record_format = CLI_RECORD_COMPACT;
 }
 
-static const struct cli_option record_table[] = {
+static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
-    {.type = CLI_GROUP, .group = cli_model_file_table, .offset = AT(model)},
-    {.type = CLI_GROUP, .group = cli_text_table, .offset = AT(text)},
+    {.type = CLI_GROUP, .group = cli_model_file_options, .offset = AT(model)},
+    {.type = CLI_GROUP, .group = cli_text_options, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Recording"},
-    {"-o --output", CLI_TEXT, "FILE", "the file to be recorded; until it is whole it is FILE.part",
+    {"-o --output", CLI_TEXT, "FILE", "the file to write; it is FILE.part until it is complete",
      AT(base_file), .required = true},
     {"--format", CLI_CHOICE, "NAME",
      "compact: hidden states and the head, which give exact logits again (default); logits: "
@@ -29,21 +29,21 @@ static const struct cli_option record_table[] = {
      "f32: hidden states as they were computed (default); f16: half the size, rounded", AT(hidden),
      .choices = "f32 f16"},
     {"--head-by-path", CLI_ON, NULL,
-     "do not copy the head but remember the path of the model, which must then still be there",
+     "store the path of the model instead of its head; the model must stay there",
      AT(head_by_path)},
-    {.type = CLI_GROUP, .group = cli_force_table, .offset = AT(force)},
+    {.type = CLI_GROUP, .group = cli_force_options, .offset = AT(force)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
     {.type = CLI_GROUP,
-     .group = cli_window_table,
+     .group = cli_window_options,
      .offset = AT(windows),
      .help = ", of which the second half is scored (default: 512)"},
 
-    {.type = CLI_GROUP, .group = cli_model_table, .offset = AT(load)},
+    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
 
     {.type = CLI_HEADING, .help = "Output"},
-    {.type = CLI_GROUP, .group = cli_evaluate_table, .offset = AT(evaluate)},
-    {.type = CLI_GROUP, .group = cli_foreign_table},
+    {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = AT(evaluate)},
+    {.type = CLI_GROUP, .group = cli_foreign_options},
     {0},
 };
 
@@ -59,8 +59,6 @@ static enum status run_record(const void *settings, const struct cli_args *args,
     if (!status && s->record_format == CLI_RECORD_LOGITS && about_hidden)
         status = status_fail(why, STATUS_USAGE,
                              "--hidden and --head-by-path go with --format compact only");
-    if (!status)
-        status = cli_model_check(&s->load, why);
     return status ? status : cli_perplexity_run(s, why);
 }
 
@@ -71,7 +69,7 @@ const struct cli_command cli_command_record = {
     .description =
         "Evaluates the model once and keeps, for each scored position, its hidden state, and the\n"
         "head of the model. assay kld --base FILE computes the exact logits from them again.",
-    .table = record_table,
+    .options = options,
     .settings_bytes = sizeof(struct cli_perplexity),
     .defaults = record_defaults,
     .run = run_record,

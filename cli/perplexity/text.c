@@ -2,31 +2,33 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "base/text/escape.h"
 #include "cli/output/printable.h"
-#include "cli/perplexity/perplexity.h"
+#include "cli/perplexity/evaluator.h"
 #include "cli/run.h"
+#include "eval/input/spelling.h"
 
-void cli_perplexity_print_beginning(const struct cli_evaluation *e)
+static void print_beginning(const void *self)
 {
-    const struct eval_plan *plan = &((const struct cli_perplexity *)e)->windows.plan;
-    size_t batch = e->units->most.n_tokens;
+    const struct cli_perplexity *p = self;
+    const struct eval_plan *plan = &p->windows.plan;
+    size_t batch = p->e.units->most.n_tokens;
     fprintf(stderr,
             "perplexity: calculating perplexity over %zu chunks, n_ctx=%zu, batch_size=%zu, "
             "n_seq=%zu\n",
             plan->n_windows, plan->window, batch, batch / plan->n_inputs);
 }
 
-void cli_perplexity_print_window(struct cli_evaluation *e, size_t w)
+static void print_window(void *self, size_t w)
 {
-    struct cli_perplexity *p = (struct cli_perplexity *)e;
+    struct cli_perplexity *p = self;
     const struct eval_plan *plan = &p->windows.plan;
     eval_tally_add(&p->tally, plan, &p->windows.stream, p->windows.tables, w);
     struct eval_figures f = eval_tally_figures(&p->tally, plan->options.protocol);
     if (p->settings->output_type == 0) {
         printf("[%zu]%.4lf,", w + 1, cli_unsigned_nan(f.ppl));
-        cli_progress_line_open(&e->progress);
+        cli_progress_line_open(&p->e.progress);
     } else {
         printf("%8zu  %.4lf  %4lf  %4lf\n", eval_plan_offset(plan, w), cli_unsigned_nan(f.ppl),
                cli_unsigned_nan(f.nll), cli_unsigned_nan(f.nll_error));
@@ -46,17 +48,14 @@ static void print_curve(const struct cli_perplexity *p)
 static void print_nonfinite(const struct cli_perplexity *p)
 {
     const struct eval_nonfinite *n = &p->result.nonfinite;
-    char bytes[64], text[4 * sizeof bytes + 1];
-    size_t n_bytes =
-        model_token_bytes(model_tokenizer(p->model.model), n->token, bytes, sizeof bytes);
-    size_t n_text =
-        base_escape(text, sizeof text - 1, bytes, n_bytes < sizeof bytes ? n_bytes : sizeof bytes);
-    text[n_text] = '\0';
+    char *text;
+    eval_spell_all(&text, model_tokenizer(p->model.model), &n->token, 1, NULL);
     fprintf(stderr,
             "assay: %zu of %zu score%s %s not finite; the first is that of token %" PRId32
             " '%s' at window %zu, position %zu\n",
             n->n, p->result.n_tokens, status_plural(p->result.n_tokens), n->n == 1 ? "is" : "are",
-            n->token, text, n->window, n->position);
+            n->token, text ? text : "", n->window, n->position);
+    free(text);
     printf("Finite scores alone: exp(mean NLL) %.4lf over %zu of %zu token%s, no perplexity of the "
            "text\n",
            cli_unsigned_nan(p->result.finite_ppl), p->result.n_tokens - n->n, p->result.n_tokens,
@@ -78,12 +77,12 @@ static void print_estimate(FILE *to, const struct cli_perplexity *p)
                 status_plural(p->windows.plan.n_windows));
 }
 
-void cli_perplexity_print_end(struct cli_evaluation *e)
+static void print_end(void *self)
 {
-    const struct cli_perplexity *p = (const struct cli_perplexity *)e;
+    const struct cli_perplexity *p = self;
     const struct eval_perplexity_result *r = &p->result;
     if (p->settings->output_type == 0 && r->n_windows &&
-        !(e->progress.shared && !e->progress.line_open))
+        !(p->e.progress.shared && !p->e.progress.line_open))
         putchar('\n');
     if (p->curve.n_positions)
         print_curve(p);
@@ -96,7 +95,9 @@ void cli_perplexity_print_end(struct cli_evaluation *e)
         print_nonfinite(p);
     print_estimate(stdout, p);
     cli_flush();
-    cli_print_speed(e);
+    cli_print_speed(&p->e);
     if (!cli_same_stream())
         print_estimate(stderr, p);
 }
+
+const struct cli_lines cli_perplexity_lines = {print_beginning, print_window, print_end};

@@ -11,10 +11,10 @@ const struct cli_base_kind *cli_base_recognise(const char *path)
 }
 
 enum status cli_base_open(struct cli_base *out, const char *path,
-                          const struct cli_base_options *options, struct status_why *why)
+                          const struct cli_evaluate_settings *settings, struct status_why *why)
 {
     *out = (struct cli_base){.kind = cli_base_recognise(path), .path = path};
-    return out->kind->open(out, options, why);
+    return out->kind->open(out, settings, why);
 }
 
 void cli_base_close(struct cli_base *base)
@@ -48,12 +48,6 @@ enum status cli_base_tokens(const struct cli_base *base, struct eval_stream *str
     return base->kind->tokens(base, stream, why);
 }
 
-enum status cli_base_use(struct cli_base *base, const struct eval_plan *plan, bool llama_compat,
-                         struct status_why *why)
-{
-    return base->kind->use ? base->kind->use(base, plan, llama_compat, why) : STATUS_OK;
-}
-
 void cli_base_add_json(struct base_json *json, cJSON *parent, const struct cli_base *base)
 {
     if (!cli_base_has_rows(base)) {
@@ -70,10 +64,10 @@ void cli_base_add_json(struct base_json *json, cJSON *parent, const struct cli_b
 
 /* The first kind: a model. */
 
-static enum status open_model(struct cli_base *base, const struct cli_base_options *options,
+static enum status open_model(struct cli_base *base, const struct cli_evaluate_settings *settings,
                               struct status_why *why)
 {
-    return cli_model_open(&base->model, base->path, options->load, false, options->hash, why);
+    return cli_model_open(&base->model, base->path, settings, false, why);
 }
 
 static enum status check_vocab(const struct cli_base *base, const struct model *candidate,

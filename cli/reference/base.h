@@ -8,7 +8,7 @@
 
 #include "base/json/build.h"
 #include "cli/reference/description.h"
-#include "cli/session/setup.h"
+#include "cli/session/models.h"
 #include "eval/input/stream.h"
 #include "eval/input/window.h"
 #include "eval/reference/compact_source.h"
@@ -16,18 +16,12 @@
 
 struct cli_base;
 
-/** How a base is opened. */
-struct cli_base_options {
-    const struct cli_model_settings *load; /* of a model */
-    bool hash;                             /* also the SHA-256 of all of its bytes */
-};
-
 /** A kind of base. Functions that a file of rows alone has are NULL for a model. */
 struct cli_base_kind {
     const char *name; /* in documents */
 
     /** Fill in what the kind has. The caller closes it, also after a failure. */
-    enum status (*open)(struct cli_base *base, const struct cli_base_options *options,
+    enum status (*open)(struct cli_base *base, const struct cli_evaluate_settings *settings,
                         struct status_why *why);
     void (*close)(struct cli_base *base);
     /** Whether a model can be compared with it: the vocabulary, BOS. Fails: STATUS_FORMAT. */
@@ -43,7 +37,10 @@ struct cli_base_kind {
                           struct status_why *why);
     /** What it says of the text; NULL: nothing. Release with eval_text_free. */
     struct eval_text (*text)(const struct cli_base *base);
-    /** Make base->source for the windows of a plan over its tokens. See cli_base_use. */
+    /**
+     * Make base->source for the windows of a plan over its tokens. llama_compat: without the tokens
+     * that llama.cpp leaves out. Fails: STATUS_FORMAT (windows that are not whole), STATUS_MEMORY.
+     */
     enum status (*use)(struct cli_base *base, const struct eval_plan *plan, bool llama_compat,
                        struct status_why *why);
     /** What its rows cannot say, on standard error. */
@@ -64,7 +61,7 @@ struct cli_base {
 
     char id[BASE_HEX], sha256[BASE_HEX]; /* a model has its own */
     size_t n_ctx, n_windows;
-    struct eval_row_source source; /* once cli_base_use has been called */
+    struct eval_row_source source; /* once `use` has been called */
 
     struct eval_logits_file logits;
     double step; /* of the codes: see eval_logits_step */
@@ -78,9 +75,12 @@ struct cli_base {
 /** What a file is, by its first bytes. Whatever is nothing else is taken for a model. */
 const struct cli_base_kind *cli_base_recognise(const char *path);
 
+/** Whether it is a base-logits file; the sentence says why not. Fails: as eval_logits_open. */
+enum status cli_base_check_logits(const char *path, struct status_why *why);
+
 /** Open it, as its kind says. Fails: as cli_model_open, eval_logits_open, eval_compact_open. */
 enum status cli_base_open(struct cli_base *out, const char *path,
-                          const struct cli_base_options *options, struct status_why *why);
+                          const struct cli_evaluate_settings *settings, struct status_why *why);
 void cli_base_close(struct cli_base *base);
 
 /** Whether it is a file of rows: tokens and windows are then its own. */
@@ -93,14 +93,6 @@ bool cli_base_has_rows(const struct cli_base *base);
  */
 enum status cli_base_tokens(const struct cli_base *base, struct eval_stream *stream,
                             struct eval_plan_options *plan, struct status_why *why);
-
-/**
- * Make the source of rows for the windows of a plan over cli_base_tokens'; nothing for a model.
- * llama_compat: without the tokens that llama.cpp leaves out.
- * Fails: STATUS_FORMAT (windows that are not whole in the file), STATUS_MEMORY.
- */
-enum status cli_base_use(struct cli_base *base, const struct eval_plan *plan, bool llama_compat,
-                         struct status_why *why);
 
 /** The object `base`: kind, identity. */
 void cli_base_add_json(struct base_json *json, cJSON *parent, const struct cli_base *base);

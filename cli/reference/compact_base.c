@@ -9,12 +9,12 @@
 #include "eval/reference/same_vocab.h"
 
 /* The head that was left in the model's file. */
-static enum status open_head(struct cli_base *base, const struct cli_base_options *options,
+static enum status open_head(struct cli_base *base, const struct cli_evaluate_settings *settings,
                              struct status_why *why)
 {
     struct eval_compact_file *file = &base->compact;
-    enum status status =
-        cli_model_open(&base->model, file->head_path, options->load, false, false, why);
+    struct cli_evaluate_settings load_only = {.load = settings->load}; /* no hash of the model */
+    enum status status = cli_model_open(&base->model, file->head_path, &load_only, false, why);
     if (status != STATUS_OK) {
         status_context(why, "%s: its head is elsewhere", file->name);
         return status;
@@ -22,7 +22,7 @@ static enum status open_head(struct cli_base *base, const struct cli_base_option
     return eval_compact_take_head(file, base->model.model, base->model.id, why);
 }
 
-static enum status open_file(struct cli_base *base, const struct cli_base_options *options,
+static enum status open_file(struct cli_base *base, const struct cli_evaluate_settings *settings,
                              struct status_why *why)
 {
     struct eval_compact_file *file = &base->compact;
@@ -35,10 +35,10 @@ static enum status open_file(struct cli_base *base, const struct cli_base_option
     }
     if (status == STATUS_OK)
         status = eval_compact_id(base->id, file, why);
-    if (status == STATUS_OK && options->hash)
+    if (status == STATUS_OK && settings->output.hash_model)
         status = base_sha256(base->sha256, file->bytes, file->n_bytes, why);
     if (status == STATUS_OK && file->layout.by_path)
-        status = open_head(base, options, why);
+        status = open_head(base, settings, why);
     base->n_ctx = (size_t)file->layout.n_ctx;
     base->n_windows = (size_t)file->layout.n_windows;
     return status;
@@ -126,10 +126,11 @@ static void print_limits(const struct cli_base *base, const struct cli_machine_s
     if (base->compact.layout.kind == EVAL_COMPACT_F32)
         return;
     struct eval_compact_error error = error_of(&base->compact);
-    fprintf(stderr,
-            "assay: note: %s has hidden states in float16: they are off by %.2g of their size, "
-            "by %.2g in the worst row\n",
-            base->path, eval_compact_error_rms(&error), error.largest);
+    fprintf(
+        stderr,
+        "assay: note: %s has hidden states in float16: their relative error is %.2g, %.2g in the "
+        "worst row\n",
+        base->path, eval_compact_error_rms(&error), error.largest);
 }
 
 const struct cli_base_kind cli_base_compact = {

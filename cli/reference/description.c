@@ -6,7 +6,7 @@
 
 #include "base/json/parse.h"
 #include "cli/output/json_parts.h"
-#include "cli/perplexity/perplexity.h"
+#include "cli/perplexity/evaluator.h"
 
 enum status cli_description_make(char **out, const struct cli_perplexity *p, struct status_why *why)
 {
@@ -16,8 +16,7 @@ enum status cli_description_make(char **out, const struct cli_perplexity *p, str
     cli_json_add_model(&json, json.root, "base", &p->model);
     cJSON *settings = base_json_object(&json, json.root, "settings");
     cli_json_add_text_settings(&json, settings, &s->text);
-    cli_json_add_model_settings(&json, settings, &s->load);
-    cli_json_add_arithmetic(&json, settings, &p->e);
+    cli_json_add_computation(&json, settings, &p->e);
     cli_json_add_text(&json, &p->windows, model_tokenizer(p->model.model));
     enum status status = base_json_text_of(&json, out, why);
     base_json_free(&json);

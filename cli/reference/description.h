@@ -7,7 +7,8 @@
 #define CLI_REFERENCE_DESCRIPTION_H
 
 #include "base/json/build.h"
-#include "cli/session/setup.h"
+#include "cli/session/models.h"
+#include "eval/input/text.h"
 
 struct cli_perplexity;
 

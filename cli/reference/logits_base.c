@@ -8,13 +8,21 @@
 /** llama.cpp leaves out tokens of the base with ln p at or below this. */
 static const double compat_cut = -16;
 
-static enum status open_file(struct cli_base *base, const struct cli_base_options *options,
+enum status cli_base_check_logits(const char *path, struct status_why *why)
+{
+    struct eval_logits_file file;
+    enum status status = eval_logits_open(&file, path, why);
+    eval_logits_close(&file);
+    return status;
+}
+
+static enum status open_file(struct cli_base *base, const struct cli_evaluate_settings *settings,
                              struct status_why *why)
 {
     enum status status = eval_logits_open(&base->logits, base->path, why);
     if (!status)
         status = eval_logits_id(base->id, &base->logits, why);
-    if (!status && options->hash)
+    if (!status && settings->output.hash_model)
         status = base_sha256(base->sha256, base->logits.bytes, base->logits.n_bytes, why);
     if (status)
         return status;
@@ -91,11 +99,11 @@ static enum status use(struct cli_base *base, const struct eval_plan *plan, bool
 static void print_limits(const struct cli_base *base, const struct cli_machine_settings *machine)
 {
     (void)machine;
-    fprintf(stderr,
-            "assay: note: %s has log-probabilities in 16 bits, in steps of up to %.6f, and "
-            "none more than %.1f below the largest: divergences carry an error of that "
-            "origin and may be slightly negative\n",
-            base->path, base->step, EVAL_LOGITS_MAX_CODE * base->step);
+    fprintf(
+        stderr,
+        "assay: note: %s has log-probabilities in 16 bits: in steps of up to %.6f, at most %.1f "
+        "below the largest; this adds an error to divergences, which may be slightly negative\n",
+        base->path, base->step, EVAL_LOGITS_MAX_CODE * base->step);
 }
 
 const struct cli_base_kind cli_base_logits = {

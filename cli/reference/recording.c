@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/perplexity/perplexity.h"
+#include "cli/perplexity/evaluator.h"
 #include "cli/reference/description.h"
 #include "eval/reference/compact_file.h"
 
@@ -72,15 +72,16 @@ static enum status begin_compact(struct cli_perplexity *p, struct status_why *wh
     return status;
 }
 
-enum status cli_recording_begin(struct cli_perplexity *p, struct status_why *why)
+enum status cli_recording_begin(void *self, struct status_why *why)
 {
+    struct cli_perplexity *p = self;
     const char *path = p->settings->base_file;
     if (!path)
         return STATUS_OK;
     if (strcmp(path, "-") == 0)
         return status_fail(why, STATUS_USAGE,
-                           "-: a recording is written in any order, not to standard output; "
-                           "expected the name of a file");
+                           "-: a recording cannot go to standard output; expected the name of a "
+                           "file");
     enum status status = p->settings->record_format == CLI_RECORD_COMPACT ? begin_compact(p, why)
                                                                           : begin_logits(p, why);
     if (!status)
@@ -88,14 +89,15 @@ enum status cli_recording_begin(struct cli_perplexity *p, struct status_why *why
     return status;
 }
 
-enum status cli_recording_check_resumed(const struct cli_perplexity *p, struct status_why *why)
+enum status cli_recording_check_resumed(void *self, struct status_why *why)
 {
+    const struct cli_perplexity *p = self;
     const struct eval_journal *journal = p->e.journal;
     bool is_whole = (p->recording.compact && eval_compact_writer_is_whole(p->recording.compact)) ||
                     (p->recording.logits && eval_logits_writer_is_whole(p->recording.logits));
     if (is_whole && eval_journal_n(journal) < p->windows.plan.n_windows)
         return status_fail(why, STATUS_USAGE,
-                           "%s: exists, and is not what %s tells of; --force replaces it",
+                           "%s: exists, but does not match %s; --force replaces it",
                            p->settings->base_file, eval_journal_path(journal));
     return STATUS_OK;
 }
@@ -128,13 +130,14 @@ static enum status finish_compact(struct cli_perplexity *p, struct status_why *w
     return status;
 }
 
-enum status cli_recording_finish(struct cli_perplexity *p, struct status_why *why)
+enum status cli_recording_finish(void *self, struct status_why *why)
 {
+    struct cli_perplexity *p = self;
     if (!p->windows.units.sink || !p->result.complete)
         return STATUS_OK;
     const char *path = p->settings->base_file;
     if (p->result.nonfinite.n) {
-        fprintf(stderr, "assay: %s is not written: not all of its records would be finite\n", path);
+        fprintf(stderr, "assay: %s is not written: not all of its rows are finite\n", path);
         return STATUS_OK;
     }
     enum status status = p->recording.compact ? finish_compact(p, why) : finish_logits(p, why);

@@ -3,7 +3,7 @@
 #define CLI_RESULTS_COMPARE_H
 
 #include "base/file/atomic_file.h"
-#include "cli/results/result_file.h"
+#include "cli/results/document.h"
 #include "eval/metrics/paired.h"
 
 struct cli_compare_settings {
@@ -23,8 +23,8 @@ struct cli_figure {
 
 /** One of the two results. */
 struct cli_compared {
-    struct cli_result result;
-    struct cli_place place; /* what is compared: the document, or one of its candidates */
+    struct cli_document document;
+    struct cli_field field; /* what is compared: the document, or one of its candidates */
     const char *name, *id;  /* of the model; in the document */
 };
 
@@ -47,13 +47,16 @@ struct cli_compare {
 extern const char *const cli_task_scores[CLI_N_TASK_SCORES];
 
 /**
- * Compare what `sides[].result` hold, which must be open.
+ * Compare what `sides[].document` hold, which must be open.
  * Fails: STATUS_USAGE (results of different inputs: the first difference is named; several
  *        candidates and none chosen; fewer than two windows in common), STATUS_FORMAT (a field
  *        that is missing or of another type), STATUS_NONFINITE, STATUS_MEMORY.
  */
 enum status cli_compare_make(struct cli_compare *c, struct status_why *why);
 void cli_compare_close(struct cli_compare *c);
+
+/** The first failure of a look-up in either document. */
+enum status cli_compare_status(const struct cli_compare *c, struct status_why *why);
 
 /* compare_windows.c and compare_tasks.c: the parts of cli_compare_make. */
 

@@ -11,7 +11,7 @@ static void print_sides(const struct cli_compare *c)
     for (size_t side = 0; side < 2; side++) {
         char name[96], id[16];
         const struct cli_compared *s = &c->sides[side];
-        printf("%c: %s (%s, model id %.12s)\n", side ? 'B' : 'A', s->result.file,
+        printf("%c: %s (%s, model id %.12s)\n", side ? 'B' : 'A', s->document.file,
                cli_printable(name, sizeof name, s->name), cli_printable(id, sizeof id, s->id));
     }
 }
@@ -58,12 +58,12 @@ static void print_tasks(const struct cli_compare *c)
 
 void cli_compare_print(const struct cli_compare *c)
 {
-    bool tasks = c->sides[0].result.kind == CLI_RESULT_TASKS;
+    bool tasks = c->sides[0].document.kind == CLI_DOCUMENT_TASKS;
     for (size_t side = 0; side < 2; side++)
         if (c->n_only[side])
             fprintf(stderr, "assay: note: %s has %zu %s%s that %s lacks, left out here\n",
-                    c->sides[side].result.file, c->n_only[side], tasks ? "task" : "window",
-                    status_plural(c->n_only[side]), c->sides[!side].result.file);
+                    c->sides[side].document.file, c->n_only[side], tasks ? "task" : "window",
+                    status_plural(c->n_only[side]), c->sides[!side].document.file);
     print_sides(c);
     if (tasks)
         print_tasks(c);
@@ -113,11 +113,11 @@ static void add_side(struct base_json *json, const struct cli_compare *c, size_t
 {
     const struct cli_compared *s = &c->sides[side];
     cJSON *o = base_json_object(json, json->root, side ? "b" : "a");
-    base_json_text(json, o, "file", s->result.file);
+    base_json_text(json, o, "file", s->document.file);
     base_json_text(json, o, "model_id", s->id);
     base_json_text(json, o, "model_name", s->name);
-    if (s->result.kind == CLI_RESULT_KLD)
-        base_json_uint(json, o, "candidate", s->place.index + 1);
+    if (s->document.kind == CLI_DOCUMENT_KLD)
+        base_json_uint(json, o, "candidate", s->field.index + 1);
     base_json_uint(json, o, "n_left_out", c->n_only[side]);
 }
 
@@ -126,10 +126,10 @@ enum status cli_compare_write_json(const struct cli_compare *c, struct base_file
 {
     struct base_json json;
     cli_json_begin_document(&json, "assay-compare");
-    base_json_text(&json, json.root, "of", cli_result_schema(c->sides[0].result.kind));
+    base_json_text(&json, json.root, "of", cli_document_schema(c->sides[0].document.kind));
     for (size_t side = 0; side < 2; side++)
         add_side(&json, c, side);
-    if (c->sides[0].result.kind == CLI_RESULT_TASKS) {
+    if (c->sides[0].document.kind == CLI_DOCUMENT_TASKS) {
         base_json_text(&json, json.root, "kind", c->task_kind);
         base_json_uint(&json, json.root, "n_tasks", c->n_tasks);
         add_scores(&json, c);

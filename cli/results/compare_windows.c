@@ -2,11 +2,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/arithmetic.h"
 #include "cli/results/compare.h"
 
 /* What of a window is read, and what is told: figures are functions of the sums' means. */
 struct evaluator {
-    const char *list; /* of windows, below a side's place */
+    const char *list; /* of windows, below a side's field */
     const char *sums[CLI_MAX_FIGURES];
     size_t n_sums;
     struct cli_figure figures[CLI_MAX_FIGURES];
@@ -52,10 +53,10 @@ static const struct evaluator kld = {
     .compute = kld_figures,
 };
 
-/* Windows as they are read; `capacity` of them fit. */
+/* Windows as they are read. */
 struct windows {
     double *n_tokens, *sums[2];
-    size_t n, capacity;
+    size_t n;
 };
 
 static void free_windows(struct windows *w)
@@ -68,7 +69,6 @@ static void free_windows(struct windows *w)
 static enum status make_windows(struct windows *w, size_t capacity, size_t n_sums,
                                 struct status_why *why)
 {
-    *w = (struct windows){.capacity = capacity};
     w->n_tokens = calloc(capacity + 1, sizeof *w->n_tokens);
     for (size_t side = 0; side < 2; side++)
         w->sums[side] = calloc(capacity + 1, n_sums * sizeof(double));
@@ -77,66 +77,58 @@ static enum status make_windows(struct windows *w, size_t capacity, size_t n_sum
                : status_fail(why, STATUS_MEMORY, "no memory for %zu windows", capacity);
 }
 
-static enum status read_sums(double *sums, const struct cli_place *window,
-                             const struct evaluator *e, struct status_why *why)
-{
-    enum status status = STATUS_OK;
-    for (size_t k = 0; k < e->n_sums && status == STATUS_OK; k++) {
-        status = cli_place_real(&sums[k], window, e->sums[k], why);
-        if (status == STATUS_OK && !isfinite(sums[k]))
-            status = status_fail(why, STATUS_NONFINITE,
-                                 "%s: %s.%s is not finite: there is nothing to compare",
-                                 window->file, window->name, e->sums[k]);
-    }
-    return status;
-}
-
-static enum status add_window(struct windows *w, const struct cli_place items[2],
+static enum status add_window(struct windows *w, const struct cli_field items[2],
                               const struct evaluator *e, struct status_why *why)
 {
-    size_t n_tokens;
-    enum status status = cli_places_equal(&items[0], &items[1], "n_tokens", NULL, why);
-    if (status == STATUS_OK)
-        status = cli_place_count(&n_tokens, &items[0], "n_tokens", why);
-    if (status == STATUS_OK && n_tokens == 0)
-        status = status_fail(why, STATUS_FORMAT, "%s: %s.n_tokens is 0, expected 1 or more",
-                             items[0].file, items[0].name);
-    for (size_t side = 0; side < 2 && status == STATUS_OK; side++)
-        status = read_sums(w->sums[side] + w->n * e->n_sums, &items[side], e, why);
-    if (status == STATUS_OK)
-        w->n_tokens[w->n++] = (double)n_tokens;
+    enum status status = cli_fields_equal(&items[0], &items[1], "n_tokens", NULL, why);
+    size_t n_tokens = cli_field_count(&items[0], "n_tokens");
+    for (size_t side = 0; side < 2 && !status; side++) {
+        const struct cli_field *item = &items[side];
+        double *sums = w->sums[side] + w->n * e->n_sums;
+        for (size_t k = 0; k < e->n_sums; k++)
+            sums[k] = cli_field_real(item, e->sums[k]);
+        status = cli_document_status(item->document, why);
+        if (!status && n_tokens == 0)
+            status = status_fail(why, STATUS_FORMAT, "%s: %s.n_tokens is 0, expected 1 or more",
+                                 item->document->file, item->name);
+        for (size_t k = 0; k < e->n_sums && !status; k++)
+            if (!isfinite(sums[k]))
+                status = status_fail(why, STATUS_NONFINITE,
+                                     "%s: %s.%s is not finite: there is nothing to compare",
+                                     item->document->file, item->name, e->sums[k]);
+    }
+    w->n_tokens[w->n] = (double)n_tokens;
+    w->n += !status;
     return status;
 }
 
 /* Both lists ascend by window; those that only one has are counted and left out. */
 static enum status read_common(struct cli_compare *c, struct windows *w,
-                               const struct cli_place lists[2], const struct evaluator *e,
+                               const struct cli_field lists[2], const struct evaluator *e,
                                struct status_why *why)
 {
-    struct cli_place items[2] = {{0}};
+    struct cli_field items[2] = {{0}};
     bool more[2];
     for (size_t side = 0; side < 2; side++)
-        more[side] = cli_place_next(&lists[side], &items[side]);
+        more[side] = cli_field_next(&lists[side], &items[side]);
     while (more[0] && more[1]) {
-        size_t at[2];
-        enum status status = cli_place_count(&at[0], &items[0], "window", why);
-        if (status == STATUS_OK)
-            status = cli_place_count(&at[1], &items[1], "window", why);
-        if (status == STATUS_OK && at[0] == at[1])
+        size_t at[2] = {cli_field_count(&items[0], "window"), cli_field_count(&items[1], "window")};
+        enum status status = cli_compare_status(c, why);
+        if (!status && at[0] == at[1])
             status = add_window(w, items, e, why);
-        if (status != STATUS_OK)
+        if (status)
             return status;
         for (size_t side = 0; side < 2; side++) {
             if (at[side] > at[!side])
                 continue;
             c->n_only[side] += at[side] < at[!side];
-            more[side] = cli_place_next(&lists[side], &items[side]);
+            more[side] = cli_field_next(&lists[side], &items[side]);
         }
     }
     for (size_t side = 0; side < 2; side++)
         while (more[side]) {
             c->n_only[side]++;
-            more[side] = cli_place_next(&lists[side], &items[side]);
+            more[side] = cli_field_next(&lists[side], &items[side]);
         }
     return STATUS_OK;
 }
@@ -147,7 +139,7 @@ static enum status bootstrap(struct cli_compare *c, const struct windows *w,
     if (w->n < 2 || w->n > UINT32_MAX)
         return status_fail(why, STATUS_USAGE,
                            "%s and %s have %zu window%s in common; an interval takes two or more",
-                           c->sides[0].result.file, c->sides[1].result.file, w->n,
+                           c->sides[0].document.file, c->sides[1].document.file, w->n,
                            status_plural(w->n));
     struct eval_pair pair = {
         .n_windows = w->n,
@@ -165,28 +157,28 @@ static enum status bootstrap(struct cli_compare *c, const struct windows *w,
     for (size_t i = 0; i < w->n; i++)
         c->n_tokens += (size_t)w->n_tokens[i];
     enum status status = eval_pair_bootstrap(c->values, &pair, why);
-    for (size_t k = 0; k < e->n_figures && status == STATUS_OK; k++)
+    for (size_t k = 0; k < e->n_figures && !status; k++)
         if (!isfinite(c->values[k].high - c->values[k].low + c->values[k].difference))
-            status =
-                status_fail(why, STATUS_NONFINITE, "%s, %s: %s is not finite in all resamples",
-                            c->sides[0].result.file, c->sides[1].result.file, e->figures[k].name);
+            status = status_fail(why, STATUS_NONFINITE, "%s, %s: %s is not finite in all resamples",
+                                 c->sides[0].document.file, c->sides[1].document.file,
+                                 e->figures[k].name);
     return status;
 }
 
 enum status cli_compare_windows(struct cli_compare *c, struct status_why *why)
 {
-    const struct evaluator *e = c->sides[0].result.kind == CLI_RESULT_KLD ? &kld : &perplexity;
-    struct cli_place lists[2];
-    size_t n[2] = {0};
+    const struct evaluator *e = c->sides[0].document.kind == CLI_DOCUMENT_KLD ? &kld : &perplexity;
+    struct cli_field lists[2];
+    size_t n[2];
+    for (size_t side = 0; side < 2; side++)
+        lists[side] = cli_field_list(&n[side], &c->sides[side].field, e->list);
     struct windows windows = {0};
-    enum status status = cli_place_list(&lists[0], &n[0], &c->sides[0].place, e->list, why);
-    if (status == STATUS_OK)
-        status = cli_place_list(&lists[1], &n[1], &c->sides[1].place, e->list, why);
-    if (status == STATUS_OK)
-        status = make_windows(&windows, n[0] < n[1] ? n[0] : n[1], e->n_sums, why);
-    if (status == STATUS_OK)
+    enum status status = cli_compare_status(c, why);
+    if (!status)
+        status = make_windows(&windows, base_min(n[0], n[1]), e->n_sums, why);
+    if (!status)
         status = read_common(c, &windows, lists, e, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = bootstrap(c, &windows, e, why);
     free_windows(&windows);
     return status;

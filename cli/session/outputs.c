@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/run.h"
 
 /** Whether two paths lead to one regular file; false where either does not exist. */
 static bool same_file(const char *a, const char *b)
@@ -17,17 +20,15 @@ static bool same_file(const char *a, const char *b)
 /** Whether two names that nothing has yet are one: the same last part, in the same folder. */
 static bool same_place(const char *a, const char *b)
 {
-    char *folder_a = strdup(a), *folder_b = strdup(b), *last_a = strdup(a), *last_b = strdup(b);
-    struct stat of_a, of_b;
-    bool same = folder_a && folder_b && last_a && last_b && stat(dirname(folder_a), &of_a) == 0 &&
-                stat(dirname(folder_b), &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-                of_a.st_ino == of_b.st_ino && strcmp(basename(last_a), basename(last_b)) == 0;
-    struct stat there;
+    char *copies[] = {strdup(a), strdup(b), strdup(a), strdup(b)};
+    struct stat of_a, of_b, there;
+    bool same = copies[0] && copies[1] && copies[2] && copies[3] &&
+                stat(dirname(copies[0]), &of_a) == 0 && stat(dirname(copies[1]), &of_b) == 0 &&
+                of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino &&
+                strcmp(basename(copies[2]), basename(copies[3])) == 0;
     same = same && stat(a, &there) != 0; /* a device may well be written to twice */
-    free(folder_a);
-    free(folder_b);
-    free(last_a);
-    free(last_b);
+    for (size_t i = 0; i < 4; i++)
+        free(copies[i]);
     return same;
 }
 
@@ -51,8 +52,8 @@ enum status cli_outputs_check(const struct cli_named_file *outputs, size_t n_out
                                    out->option, out->path, inputs[j].option);
         for (size_t j = 0; j < i; j++)
             if (outputs[j].path && same_output(out->path, outputs[j].path))
-                return status_fail(why, STATUS_USAGE, "%s and %s both write to %s",
-                                   outputs[j].option, out->option, out->path);
+                return status_fail(why, STATUS_USAGE, "%s %s and %s %s are the same file",
+                                   outputs[j].option, outputs[j].path, out->option, out->path);
     }
     return STATUS_OK;
 }
@@ -68,4 +69,32 @@ enum status cli_outputs_check_model(const struct cli_named_file *outputs, size_t
         status = cli_outputs_check(outputs, n_outputs, &part, 1, why);
     }
     return status;
+}
+
+/* An output of its own has standard output to itself: everything else goes to standard error. */
+static void give_standard_output_away(const char *path)
+{
+    if (strcmp(path, "-") != 0 && strcmp(path, "/dev/stdout") != 0)
+        return;
+    cli_flush();
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+enum status cli_output_create(struct base_file **out, const char *path, struct status_why *why)
+{
+    *out = NULL;
+    enum status status = path ? base_file_create(out, path, why) : STATUS_OK;
+    if (*out)
+        give_standard_output_away(path);
+    return status;
+}
+
+enum status cli_output_commit(struct base_file **file, enum status filled, struct status_why *why)
+{
+    struct base_file *done = *file;
+    *file = NULL;
+    if (filled == STATUS_OK)
+        return base_file_commit(done, why);
+    base_file_abandon(done);
+    return filled;
 }

@@ -1,9 +1,10 @@
-/** Guarding files: what a command writes must be none of the files that it reads. */
+/** The files that a command writes. They must be none of those that it reads. */
 #ifndef CLI_SESSION_OUTPUTS_H
 #define CLI_SESSION_OUTPUTS_H
 
 #include <stddef.h>
 
+#include "base/file/atomic_file.h"
 #include "model/model.h"
 
 /** A file and the option that names it. path NULL: the option was not given. */
@@ -29,5 +30,17 @@ enum status cli_outputs_check(const struct cli_named_file *outputs, size_t n_out
 enum status cli_outputs_check_model(const struct cli_named_file *outputs, size_t n_outputs,
                                     const char *option, const struct model *model,
                                     struct status_why *why);
+
+/**
+ * Create *out where a path is given (NULL: no file is wanted). Where that is standard output, what
+ * is printed from now on goes to standard error. Fails: as base_file_create.
+ */
+enum status cli_output_create(struct base_file **out, const char *path, struct status_why *why);
+
+/**
+ * Commit a file where `filled`, the outcome of writing into it, is STATUS_OK, else abandon it.
+ * *file is NULL afterwards. Returns the first failure.
+ */
+enum status cli_output_commit(struct base_file **file, enum status filled, struct status_why *why);
 
 #endif

@@ -17,7 +17,7 @@ void cli_progress_begin(struct cli_progress *progress, bool quiet)
         .quiet = quiet,
         .bar = isatty(STDERR_FILENO),
     };
-    progress->shared = progress->bar && isatty(STDOUT_FILENO);
+    progress->shared = cli_same_stream();
 }
 
 /* "1:02:03" or "2:03"; "?" while nothing is known. */
@@ -64,14 +64,10 @@ void cli_progress_update(struct cli_progress *progress, const struct eval_progre
 
     char text[160];
     cli_progress_text(text, sizeof text, now, progress->bar);
+    cli_progress_line_end(progress);
     if (!progress->bar) {
         fprintf(stderr, "%s\n", text);
         return;
-    }
-    if (progress->line_open) { /* the bar gets a line of its own below it */
-        putchar('\n');
-        cli_flush();
-        progress->line_open = false;
     }
     fprintf(stderr, "\r%s\033[K", text);
     progress->drawn = true;
@@ -82,6 +78,15 @@ void cli_progress_clear(struct cli_progress *progress)
     if (progress->drawn)
         fputs("\r\033[K", stderr);
     progress->drawn = false;
+}
+
+void cli_progress_line_end(struct cli_progress *progress)
+{
+    if (!progress->line_open)
+        return;
+    putchar('\n');
+    cli_flush();
+    progress->line_open = false;
 }
 
 void cli_progress_line_open(struct cli_progress *progress)

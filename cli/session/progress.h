@@ -12,9 +12,9 @@
 struct cli_progress {
     bool quiet;
     bool bar;       /* standard error is a terminal */
-    bool shared;    /* and standard output is one too */
+    bool shared;    /* standard output shows in the same place */
     bool drawn;     /* the bar stands in the last line */
-    bool line_open; /* standard output's last line on the terminal has no end yet */
+    bool line_open; /* the last line of standard output has no end yet, and shows there */
     double shown;   /* seconds of the run at which it was shown last */
     int tenth;      /* of the run that was shown last */
 };
@@ -29,6 +29,8 @@ void cli_progress_clear(struct cli_progress *progress);
 
 /** Something was printed on standard output without an end of line. */
 void cli_progress_line_open(struct cli_progress *progress);
+/** End that line where it shows: call it before anything is printed on standard error. */
+void cli_progress_line_end(struct cli_progress *progress);
 
 /** The line of a bar or the plain line, without its end; for tests and for the above. */
 int cli_progress_text(char *out, size_t capacity, const struct eval_progress *now, bool bar);

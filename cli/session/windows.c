@@ -1,15 +1,55 @@
 #include "cli/session/windows.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "cli/session/setup.h"
+#include "cli/output/printable.h"
+
+static enum status read_text(struct eval_text *out, const struct cli_text_settings *s,
+                             struct status_why *why)
+{
+    if (s->prompt)
+        return eval_text_copy(out, s->prompt, strlen(s->prompt), why);
+    if (s->binary_file)
+        return eval_text_read_whole(out, s->binary_file, EVAL_TEXT_MAX_BYTES, why);
+    return eval_text_read(out, s->text_file, EVAL_TEXT_MAX_BYTES, why);
+}
+
+enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *s,
+                          struct status_why *why)
+{
+    enum status status = read_text(out, s, why);
+    if (status == STATUS_OK && s->escape)
+        eval_text_unescape(out);
+    return status;
+}
+
+struct eval_plan_options cli_plan_options(const struct cli_window_settings *s,
+                                          const struct model_tokenizer *tokenizer)
+{
+    return (struct eval_plan_options){
+        .protocol = EVAL_PROTOCOL_DEFAULT,
+        .n_ctx = (size_t)s->n_ctx,
+        .skip_windows = (size_t)s->chunk_from,
+        .max_windows = s->n_chunks > 0 ? (size_t)s->n_chunks : 0,
+        .bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1,
+    };
+}
+
+enum status cli_windows_read(struct cli_windows *w, const struct cli_text_settings *settings,
+                             const struct eval_stream_options *options,
+                             const struct model_tokenizer *tokenizer, struct status_why *why)
+{
+    enum status status = cli_text_open(&w->text, settings, why);
+    return status ? status : eval_stream_make(&w->stream, tokenizer, &w->text, options, why);
+}
 
 enum status cli_windows_lay(struct cli_windows *w, const struct eval_plan_options *plan,
                             struct status_why *why)
 {
     enum status status = eval_plan_make(&w->plan, plan, w->stream.n, why);
     if (!status)
-        cli_print_remarks(w->plan.warning);
+        cli_print_notes(w->plan.warning);
     return status;
 }
 

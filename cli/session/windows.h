@@ -1,7 +1,8 @@
-/** Windows of a text, for the commands that evaluate them: from tokens to tables. */
+/** The text of a command, and its windows: from options over tokens to tables. */
 #ifndef CLI_SESSION_WINDOWS_H
 #define CLI_SESSION_WINDOWS_H
 
+#include "cli/options/common.h"
 #include "eval/input/text.h"
 #include "eval/units/windows.h"
 
@@ -14,6 +15,18 @@ struct cli_windows {
     struct eval_windows units;
 };
 
+/** Read the text of -f, -bf or -p, one of which is given. Fails: as eval_text_read. */
+enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *settings,
+                          struct status_why *why);
+
+/** The default protocol's windows as the options choose them; n_ctx 0: -c was not given. */
+struct eval_plan_options cli_plan_options(const struct cli_window_settings *settings,
+                                          const struct model_tokenizer *tokenizer);
+
+/** Read w->text, and make its tokens w->stream. Fails: as cli_text_open, eval_stream_make. */
+enum status cli_windows_read(struct cli_windows *w, const struct cli_text_settings *settings,
+                             const struct eval_stream_options *options,
+                             const struct model_tokenizer *tokenizer, struct status_why *why);
 /** Lay windows over w->stream; the plan's warning goes to standard error. As eval_plan_make. */
 enum status cli_windows_lay(struct cli_windows *w, const struct eval_plan_options *plan,
                             struct status_why *why);

@@ -6,7 +6,8 @@ usage: run_cases.py ASSAY SOURCE_DIR BUILD_DIR CASES...
 A case begins with `== name`; the lines that follow say:
   run COMMAND     a shell command line; `assay` is the binary under test, $DATA the folder of the
                   bundled models, $MADE that of the models made by the build, $DOCS docs/;
-                  several are run one after the other, the last one's exit code counts
+                  several are run one after the other, the last one's exit code counts;
+                  `same A B` is cmp, and fails where the files are empty
   exit N          expected exit code (default 0)
   out REGEX       must be found in standard output (^ and $ match at lines)
   err REGEX       must be found in standard error
@@ -24,6 +25,7 @@ import sys
 import tempfile
 
 TIMEOUT_S = 120
+SAME = 'same() { test -s "$1" && cmp "$1" "$2"; }'
 
 
 class Case:
@@ -70,7 +72,7 @@ def environment(assay, source, build):
 
 def failures(case, env):
     with tempfile.TemporaryDirectory(prefix="assay-cli-") as folder:
-        script = "\n".join(case.commands)
+        script = "\n".join([SAME, *case.commands])
         try:
             result = subprocess.run(["bash", "-c", script], cwd=folder, env=env,
                                     capture_output=True, timeout=TIMEOUT_S,

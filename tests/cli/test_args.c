@@ -1,4 +1,4 @@
-/* cli/options/args.h: how the option tables are read. */
+/* cli/options/args.h: how the lists of options are read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,12 +17,12 @@
 static const struct cli_command perplexity = {
     .name = "perplexity",
     .usage = "",
-    .table = cli_perplexity_table,
+    .options = cli_perplexity_options,
 };
 
 /* Parse the words of a line that are separated by single blanks. */
-static enum status parse(char *line, struct cli_perplexity_settings *settings, struct cli_args *args,
-                         struct status_why *why)
+static enum status parse(char *line, struct cli_perplexity_settings *settings,
+                         struct cli_args *args, struct status_why *why)
 {
     char *argv[32];
     int argc = 0;
@@ -72,9 +72,9 @@ static void test_values_of_every_type(void **state)
     assert_string_equal(s.model, "a.gguf");
     assert_int_equal(s.windows.n_ctx, 256);
     assert_int_equal(s.windows.n_chunks, -1);
-    assert_true(s.load.rope_freq_base == 1e6);
+    assert_true(s.evaluate.load.rope_freq_base == 1e6);
     assert_int_equal(s.evaluate.machine.isa, CLI_ISA_AVX2);
-    assert_int_equal(s.load.rope_scaling, 2);
+    assert_int_equal(s.evaluate.load.rope_scaling, 2);
     assert_true(s.llama_compat && s.evaluate.output.quiet);
     assert_int_equal(s.evaluate.machine.n_batch, 7);
     assert_string_equal(args.ignored, "");
@@ -87,8 +87,8 @@ static void test_defaults(void **state)
     struct cli_perplexity_settings s = accept("-m x", &args);
     assert_int_equal(s.windows.n_chunks, -1);
     assert_int_equal(s.evaluate.machine.isa, CLI_ISA_AUTO);
-    assert_int_equal(s.load.rope_scaling, -1);
-    assert_true(isnan(s.load.yarn_ext_factor) && isnan(s.load.rope_scale));
+    assert_int_equal(s.evaluate.load.rope_scaling, -1);
+    assert_true(isnan(s.evaluate.load.yarn_ext_factor) && isnan(s.evaluate.load.rope_scale));
     assert_int_equal(s.windows.n_ctx, 0);
 }
 
@@ -111,10 +111,10 @@ static void test_lists(void **state)
     struct cli_args args;
     struct cli_perplexity_settings s =
         accept("--override-kv a=int:1,b=str:x --override-kv \"c=str:1,\"\"2\"\"\"", &args);
-    assert_int_equal(s.load.overrides.n, 3);
-    assert_string_equal(s.load.overrides.items[0], "a=int:1");
-    assert_string_equal(s.load.overrides.items[1], "b=str:x");
-    assert_string_equal(s.load.overrides.items[2], "c=str:1,\"2\"");
+    assert_int_equal(s.evaluate.load.overrides.n, 3);
+    assert_string_equal(s.evaluate.load.overrides.items[0], "a=int:1");
+    assert_string_equal(s.evaluate.load.overrides.items[1], "b=str:x");
+    assert_string_equal(s.evaluate.load.overrides.items[2], "c=str:1,\"2\"");
     cli_args_release(&perplexity, &s);
     assert_refused("--override-kv \"a", "--override-kv: '\"a' has a quote that is not closed");
 }
@@ -196,18 +196,18 @@ static const struct cli_command *const commands[] = {
 static size_t n_rows_with(const struct cli_command *command, const char *name)
 {
     size_t n = 0;
-    struct cli_rows rows = {.next = command->table};
+    struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
         n += row->names && cli_words_index(row->names, name) >= 0;
     return n;
 }
 
-/* Every spelling of a command's table is unique, and all are dashes and letters. */
+/* Every spelling of a command's list is unique, and all are dashes and letters. */
 static void test_no_spelling_twice(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        struct cli_rows rows = {.next = commands[i]->table};
+        struct cli_rows rows = {.next = commands[i]->options};
         for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
             const char *names = row->names ? row->names : "", *name;
             size_t length;
@@ -253,9 +253,9 @@ static void test_every_setting_has_its_place(void **state)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         enum cli_option_type taken[4096] = {0}; /* CLI_HEADING: not taken */
         assert_in_range(commands[i]->settings_bytes, 0, sizeof taken / sizeof *taken);
-        struct cli_rows rows = {.next = commands[i]->table};
+        struct cli_rows rows = {.next = commands[i]->options};
         for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
-            size_t at = rows.base + row->offset, n = bytes_of_setting(row->type);
+            size_t at = rows.at, n = bytes_of_setting(row->type);
             enum cli_option_type type = row->type == CLI_OFF ? CLI_ON : row->type; /* may share */
             if (at + n > commands[i]->settings_bytes && n)
                 fail_msg("%s: %s is set outside", commands[i]->name, row->names);
@@ -298,11 +298,11 @@ static void test_nested_groups(void **state)
         assert_non_null(row);
         assert_string_equal(row->names, expected[i].name);
         assert_string_equal(rows.more, expected[i].more);
-        assert_int_equal(rows.base + row->offset, expected[i].at);
+        assert_int_equal(rows.at, expected[i].at);
     }
     assert_null(cli_rows_next(&rows));
 
-    static const struct cli_command command = {.name = "nested", .usage = "", .table = outer};
+    static const struct cli_command command = {.name = "nested", .usage = "", .options = outer};
     int64_t settings[7] = {0};
     struct cli_args args;
     struct status_why why;

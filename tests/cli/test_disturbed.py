@@ -124,8 +124,8 @@ class Disturbed(unittest.TestCase):
                 _out, err = process.communicate(timeout=60)
                 self.assertEqual(process.returncode, 2, err)
                 self.assertTrue(err.endswith(
-                    b"assay: " + bytes(model.resolve()) + b": a part that was there cannot be read "
-                    b"any more: the file became shorter, or its disk failed\n"), err)
+                    b"assay: " + bytes(model.resolve()) + b": a part of it can no longer be read: "
+                    b"the file became shorter, or its disk failed\n"), err)
                 self.assertFalse((self.folder / "r.json").exists())
 
     def refused(self, result, name):

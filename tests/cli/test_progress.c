@@ -79,11 +79,50 @@ static void test_how_often(void **state)
     assert_int_equal(lines_of_run(100, 1000, true), 0);
 }
 
+/* Where both streams show in one place, an open line of the one ends before the other's. */
+static void test_open_line(void **state)
+{
+    (void)state;
+    FILE *captured = tmpfile();
+    assert_non_null(captured);
+    fflush(stdout);
+    int saved[] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)};
+    dup2(fileno(captured), STDOUT_FILENO);
+    dup2(fileno(captured), STDERR_FILENO);
+    struct cli_progress progress;
+    cli_progress_begin(&progress, false);
+    struct eval_progress now = at(0.5, 50);
+    for (int i = 0; i < 2; i++) {
+        fputs("[1]4.5,", stdout);
+        cli_progress_line_open(&progress);
+        fflush(stdout);
+        if (i == 0)
+            cli_progress_update(&progress, &now);
+        else
+            cli_progress_line_end(&progress);
+    }
+    cli_progress_line_end(&progress); /* no line is open: nothing */
+    fflush(stdout);
+    dup2(saved[0], STDOUT_FILENO);
+    dup2(saved[1], STDERR_FILENO);
+
+    char text[200] = "";
+    rewind(captured);
+    assert_in_range(fread(text, 1, sizeof text - 1, captured), 1, sizeof text - 1);
+    fclose(captured);
+    close(saved[0]);
+    close(saved[1]);
+    assert_non_null(strstr(text, "[1]4.5,\nassay: 50 % done, "));
+    assert_non_null(strstr(text, " left\n[1]4.5,\n"));
+    assert_int_equal(text[strlen(text) - 2], ',');
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_how_often),
+        cmocka_unit_test(test_open_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

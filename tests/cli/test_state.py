@@ -72,7 +72,7 @@ class State(unittest.TestCase):
             (folder / name).write_bytes(expected[:-1] + b"x")
             again = self.run_in(folder, *words)
             self.assertEqual(again.returncode, 2)
-            self.assertIn(f"assay: {name}: exists, and is not what s tells of; --force replaces "
+            self.assertIn(f"assay: {name}: exists, but does not match s; --force replaces "
                           f"it\n", again.stderr.decode())
             finish(False, "--force")
             (folder / "s").unlink()

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "cli/results/compare.h"
-#include "cli/results/table.h"
+#include "cli/results/scoreboard.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(enum status status, const struct status_why *why)
@@ -20,9 +20,9 @@ static void compare_with_itself(const char *bytes, size_t n_bytes)
     struct status_why why = {""};
     enum status status = STATUS_OK;
     for (size_t side = 0; side < 2 && status == STATUS_OK; side++) {
-        status = cli_result_parse(&c.sides[side].result, "input", bytes, n_bytes, &why);
+        status = cli_document_parse(&c.sides[side].document, "input", bytes, n_bytes, &why);
         check(status, &why);
-        if (status == STATUS_OK && c.sides[side].result.kind != CLI_RESULT_KLD)
+        if (status == STATUS_OK && c.sides[side].document.kind != CLI_DOCUMENT_KLD)
             c.settings.candidates[side] = 0;
     }
     if (status == STATUS_OK)
@@ -40,18 +40,18 @@ static void make_tables(const char *bytes, size_t n_bytes)
     if (!nowhere)
         nowhere = freopen("/dev/null", "w", stdout);
     require(nowhere != NULL);
-    struct cli_result result;
-    struct cli_table table = {0};
+    struct cli_document result;
+    struct cli_scoreboard table = {0};
     struct status_why why = {""};
-    enum status status = cli_result_parse(&result, "input", bytes, n_bytes, &why);
+    enum status status = cli_document_parse(&result, "input", bytes, n_bytes, &why);
     for (int twice = 0; twice < 2 && status == STATUS_OK; twice++)
-        status = cli_table_add(&table, &result, &why);
+        status = cli_scoreboard_add(&table, &result, &why);
     check(status, &why);
-    cli_table_sort(&table);
+    cli_scoreboard_sort(&table);
     for (int form = 0; form < 4 && status == STATUS_OK; form++)
-        check(cli_table_print(&table, form & 1, form & 2, &why), &why);
-    cli_table_free(&table);
-    cli_result_free(&result);
+        check(cli_scoreboard_print(&table, form & 1, form & 2, &why), &why);
+    cli_scoreboard_free(&table);
+    cli_document_free(&result);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)

@@ -1,0 +1,192 @@
+/* assay check: how far what another program recorded is from the exact predictions. */
+#include <math.h>
+
+#include "cli/check/evaluator.h"
+#include "cli/commands.h"
+
+static enum status open_files(struct cli_check *c, struct status_why *why)
+{
+    const struct cli_check_settings *s = c->settings;
+    enum status status = cli_base_check_logits(s->recorded, why);
+    if (!status)
+        status = cli_base_open(&c->recorded, s->recorded, &s->evaluate, why);
+    if (!status)
+        status = cli_model_open(&c->model, s->model, &s->evaluate, false, why);
+    if (!status)
+        status = c->recorded.kind->check(&c->recorded, c->model.model, why);
+    return status;
+}
+
+static enum status lay_windows(struct cli_check *c, struct status_why *why)
+{
+    const struct model_tokenizer *tokenizer = model_tokenizer(c->model.model);
+    struct eval_plan_options plan = cli_plan_options(&c->settings->windows, tokenizer);
+    enum status status = cli_base_tokens(&c->recorded, &c->windows.stream, &plan, why);
+    if (!status)
+        status = cli_windows_lay(&c->windows, &plan, why);
+    if (!status)
+        status = c->recorded.kind->use(&c->recorded, &c->windows.plan, false, why);
+    if (!status)
+        status = cli_windows_make_tables(&c->windows, 1, why);
+    return status;
+}
+
+static enum status open(void *self, struct status_why *why)
+{
+    struct cli_check *c = self;
+    enum status status = open_files(c, why);
+    if (!status)
+        status = lay_windows(c, why);
+    if (status)
+        return status;
+    struct eval_check_task check = {
+        .model = c->model.model,
+        .backends = c->e.backends.items,
+        .n_backends = c->e.backends.n,
+        .plan = &c->windows.plan,
+        .stream = &c->windows.stream,
+        .recorded = &c->recorded.source,
+    };
+    status = eval_check_open(&c->check, &check, why);
+    if (status)
+        return status;
+    c->e.models = eval_check_models(c->check);
+    c->e.units = &c->windows.units.units;
+    c->windows.units.sink = c->e.models.sink;
+    return STATUS_OK;
+}
+
+static void close(void *self)
+{
+    struct cli_check *c = self;
+    eval_check_result_free(&c->result);
+    eval_check_close(c->check);
+    cli_windows_close(&c->windows);
+    cli_model_close(&c->model);
+    cli_base_close(&c->recorded);
+}
+
+static void unit_done(void *self, size_t w)
+{
+    struct cli_check *c = self;
+    eval_check_window(c->check, c->windows.tables, w);
+}
+
+static enum status summarise(void *self, struct status_why *why)
+{
+    struct cli_check *c = self;
+    return eval_check_summarise(&c->result, c->check, c->windows.tables,
+                                (size_t)c->settings->divergence.n_worst, why);
+}
+
+void cli_check_limits(const struct cli_check *c, struct cli_check_limit out[CLI_CHECK_LIMITS])
+{
+    out[0] = (struct cli_check_limit){"--max-kld", "the mean divergence", c->settings->max_kld,
+                                      c->result.kld.figures.kld.value};
+    out[1] = (struct cli_check_limit){"--max-beyond", "the mean divergence beyond the file's share",
+                                      c->settings->max_beyond, c->result.beyond};
+}
+
+static enum status verdict(const void *self, struct status_why *why)
+{
+    const struct cli_check *c = self;
+    if (c->result.kld.nonfinite.n)
+        return status_fail(why, STATUS_NONFINITE, "%s: the divergence is not finite",
+                           c->recorded.path);
+    struct cli_check_limit limits[CLI_CHECK_LIMITS];
+    cli_check_limits(c, limits);
+    for (size_t i = 0; i < CLI_CHECK_LIMITS; i++)
+        if (limits[i].found > limits[i].limit) /* false without a limit */
+            return status_fail(why, STATUS_EXCEEDED, "%s: %s is %.4e, above %s %g",
+                               c->recorded.path, limits[i].what, limits[i].found, limits[i].option,
+                               limits[i].limit);
+    return STATUS_OK;
+}
+
+static const struct cli_evaluator evaluator = {
+    .lines = &cli_check_lines,
+    .members = &cli_check_members,
+    .open = open,
+    .unit_done = unit_done,
+    .summarise = summarise,
+    .verdict = verdict,
+    .close = close,
+};
+
+static enum status run_check(const void *settings, const struct cli_args *args,
+                             struct status_why *why)
+{
+    (void)args;
+    const struct cli_check_settings *s = settings;
+    if (s->max_kld < 0 || s->max_beyond < 0)
+        return status_fail(why, STATUS_USAGE, "%s: a limit below 0",
+                           s->max_kld < 0 ? "--max-kld" : "--max-beyond");
+    enum status status = cli_window_check(&s->windows, why);
+    struct cli_check c = {
+        .settings = s,
+        .e = {.kind = &evaluator,
+              .settings = &s->evaluate,
+              .name = "check",
+              .model_file = s->model,
+              .inputs = {{"-m", s->model}, {"--kl-divergence-base", s->recorded}},
+              .outputs = {{"--per-token", s->per_token_file, .write = cli_check_write_table}}}};
+    return status ? status : cli_evaluate(&c.e, why);
+}
+
+static void defaults(void *settings)
+{
+    struct cli_check_settings *s = settings;
+    *s = (struct cli_check_settings){.max_kld = (double)NAN, .max_beyond = (double)NAN};
+    cli_window_defaults(&s->windows);
+    cli_evaluate_defaults(&s->evaluate);
+}
+
+#define AT(member) offsetof(struct cli_check_settings, member)
+
+static const struct cli_option options[] = {
+    {.type = CLI_HEADING, .help = "Input"},
+    {.type = CLI_GROUP,
+     .group = cli_model_file_options,
+     .offset = AT(model),
+     .help = "; the one that the rows were recorded from"},
+    {"--kl-divergence-base --base", CLI_TEXT, "FILE",
+     "what the other program recorded, for example llama-perplexity --kl-divergence-base FILE; "
+     "it has the tokens, no text is needed",
+     AT(recorded), .required = true},
+
+    {.type = CLI_HEADING, .help = "Evaluation"},
+    {.type = CLI_GROUP,
+     .group = cli_window_options,
+     .offset = AT(windows),
+     .help = "; refused if they are not the file's (default: the file's)"},
+    {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
+    {"--max-kld", CLI_NUMBER, "X", "fail, with exit code 1, if the mean divergence is above X nats",
+     AT(max_kld)},
+    {"--max-beyond", CLI_NUMBER, "X",
+     "the same for the part of the divergence that the file's 16 bits do not explain",
+     AT(max_beyond)},
+
+    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
+
+    {.type = CLI_HEADING, .help = "Output"},
+    {.type = CLI_GROUP, .group = cli_per_token_options, .offset = AT(per_token_file)},
+    {.type = CLI_GROUP, .group = cli_divergence_options, .offset = AT(divergence)},
+    {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = AT(evaluate)},
+    {.type = CLI_GROUP, .group = cli_foreign_options},
+    {0},
+};
+
+const struct cli_command cli_command_check = {
+    .name = "check",
+    .usage = "-m MODEL --kl-divergence-base FILE [options]",
+    .summary = "Validate another program: its recorded predictions against the exact ones.",
+    .description =
+        "FILE is what llama-perplexity (or any other program) recorded of this very model.\n"
+        "Prints how far its probabilities are from the exact ones, and how much of that comes "
+        "from\n"
+        "the file's 16 bits.",
+    .options = options,
+    .settings_bytes = sizeof(struct cli_check_settings),
+    .defaults = defaults,
+    .run = run_check,
+};

@@ -1,0 +1,185 @@
+#include "cli/choice/evaluator.h"
+
+enum { DEFAULT_HELLASWAG_TASKS = 400 };
+
+static const char *const kind_names[] = {
+    [EVAL_HELLASWAG] = "hellaswag",
+    [EVAL_WINOGRANDE] = "winogrande",
+    [EVAL_MULTIPLE_CHOICE] = "multiple-choice",
+};
+
+const char *cli_choice_name(enum eval_choice_kind kind)
+{
+    return kind_names[kind];
+}
+
+bool cli_choice_wanted(const struct cli_perplexity_settings *s)
+{
+    return s->hellaswag || s->winogrande || s->multiple_choice;
+}
+
+bool cli_choice_last_wins(const struct cli_choice *t)
+{
+    return t->settings->llama_compat && t->kind == EVAL_WINOGRANDE;
+}
+
+static enum eval_choice_kind kind_of(const struct cli_perplexity_settings *s)
+{
+    return s->hellaswag ? EVAL_HELLASWAG : s->winogrande ? EVAL_WINOGRANDE : EVAL_MULTIPLE_CHOICE;
+}
+
+enum status cli_choice_check(const struct cli_perplexity_settings *s, struct status_why *why)
+{
+    const struct {
+        const char *name;
+        bool given, wanted;
+    } counts[] = {
+        {"hellaswag", s->hellaswag_tasks >= 0, s->hellaswag},
+        {"winogrande", s->winogrande_tasks >= 0, s->winogrande},
+        {"multiple-choice", s->multiple_choice_tasks >= 0, s->multiple_choice},
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (counts[i].given && !counts[i].wanted)
+            return status_fail(why, STATUS_USAGE, "--%s-tasks goes with --%s only", counts[i].name,
+                               counts[i].name);
+    if (!cli_choice_wanted(s))
+        return s->per_task_file ? status_fail(why, STATUS_USAGE,
+                                              "--per-task goes with --hellaswag, --winogrande and "
+                                              "--multiple-choice only")
+                                : STATUS_OK;
+    if (s->hellaswag + s->winogrande + s->multiple_choice > 1)
+        return status_fail(why, STATUS_USAGE,
+                           "give one of --hellaswag, --winogrande and --multiple-choice");
+    const struct {
+        const char *name;
+        bool given;
+    } others[] = {
+        {"--protocol fixed", s->protocol == CLI_PROTOCOL_FIXED},
+        {"--chunks", s->windows.n_chunks != -1},
+        {"--chunk-from", s->windows.chunk_from != 0},
+        {"--ppl-stride", s->stride != 0},
+        {"--split-lines", s->split_lines},
+        {"--ppl-output-type", s->output_type != 0},
+        {"--per-token", s->per_token_file != NULL},
+        {"--context-curve", s->context_curve},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (others[i].given)
+            return status_fail(why, STATUS_USAGE, "%s does not go with --%s", others[i].name,
+                               cli_choice_name(kind_of(s)));
+    return STATUS_OK;
+}
+
+static size_t n_wanted(const struct cli_choice *t)
+{
+    const struct cli_perplexity_settings *s = t->settings;
+    int64_t n = t->kind == EVAL_HELLASWAG    ? s->hellaswag_tasks
+                : t->kind == EVAL_WINOGRANDE ? s->winogrande_tasks
+                                             : s->multiple_choice_tasks;
+    if (n >= 0)
+        return (size_t)n;
+    return t->kind == EVAL_HELLASWAG ? DEFAULT_HELLASWAG_TASKS : 0;
+}
+
+/* -f drops a last newline, which belongs to a binary file; the loaders know what to do with it. */
+static enum status read_text(struct cli_choice *t, struct status_why *why)
+{
+    struct cli_text_settings whole = t->settings->text;
+    if (!whole.binary_file)
+        whole.binary_file = whole.text_file;
+    return cli_text_open(&t->text, &whole, why);
+}
+
+static enum status parse(struct cli_choice *t, struct status_why *why)
+{
+    char *bytes = t->text.data;
+    size_t n_bytes = t->text.n_bytes;
+    if (eval_dataset_is_jsonl(bytes, n_bytes))
+        return eval_dataset_jsonl(&t->dataset, t->kind, bytes, n_bytes, why);
+    if (t->kind == EVAL_HELLASWAG)
+        return eval_dataset_hellaswag(&t->dataset, bytes, n_bytes, why);
+    if (t->kind == EVAL_WINOGRANDE)
+        return eval_dataset_winogrande(&t->dataset, bytes, n_bytes, t->settings->llama_compat, why);
+    return eval_dataset_multiple_choice(&t->dataset, bytes, n_bytes, why);
+}
+
+static enum status load(struct cli_choice *t, struct status_why *why)
+{
+    const struct cli_text_settings *from = &t->settings->text;
+    enum status status = read_text(t, why);
+    if (status != STATUS_OK)
+        return status;
+    status = parse(t, why);
+    if (status != STATUS_OK) {
+        status_context(why, "%s",
+                       from->text_file     ? from->text_file
+                       : from->binary_file ? from->binary_file
+                                           : "-p");
+        return status;
+    }
+    struct eval_choices_options options = {
+        .kind = t->kind,
+        .n_tasks = n_wanted(t),
+        .llama_compat = t->settings->llama_compat,
+        .parse_special = t->settings->text.parse_special,
+    };
+    return eval_choices_make(&t->choices, &t->dataset, &options, model_tokenizer(t->model.model),
+                             why);
+}
+
+static enum status open(void *self, struct status_why *why)
+{
+    struct cli_choice *t = self;
+    const struct cli_perplexity_settings *s = t->settings;
+    enum status status = cli_model_open(&t->model, s->model, &s->evaluate, s->llama_compat, why);
+    if (!status)
+        status = load(t, why);
+    t->e.models.model = t->model.model;
+    t->e.units = &t->choices.units;
+    return status;
+}
+
+static void close(void *self)
+{
+    struct cli_choice *t = self;
+    eval_choices_free(&t->choices);
+    eval_dataset_free(&t->dataset);
+    eval_text_free(&t->text);
+    cli_model_close(&t->model);
+}
+
+static enum status verdict(const void *self, struct status_why *why)
+{
+    const struct cli_choice *t = self;
+    const struct eval_choice_tally *c = &t->tally;
+    if (c->n_nonfinite)
+        return status_fail(why, STATUS_NONFINITE,
+                           "%zu of %zu task%s %s a score that is not finite; the first is task "
+                           "%zu of the file",
+                           c->n_nonfinite, c->n, status_plural(c->n),
+                           c->n_nonfinite == 1 ? "has" : "have", c->first_nonfinite);
+    return STATUS_OK;
+}
+
+static const struct cli_evaluator evaluator = {
+    .lines = &cli_choice_lines,
+    .members = &cli_choice_members,
+    .open = open,
+    .verdict = verdict,
+    .close = close,
+};
+
+enum status cli_choice_run(const struct cli_perplexity_settings *s, struct status_why *why)
+{
+    struct cli_choice t = {
+        .settings = s,
+        .kind = kind_of(s),
+        .e = {.kind = &evaluator,
+              .settings = &s->evaluate,
+              .name = cli_choice_name(kind_of(s)),
+              .model_file = s->model,
+              .inputs = {{"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}},
+              .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
+              .outputs = {{"--per-task", s->per_task_file, .write = cli_choice_write_table}}}};
+    return cli_evaluate(&t.e, why);
+}

@@ -1,0 +1,149 @@
+/* assay dump: one tensor of a GGUF file, decoded, as a NumPy file. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file/atomic_file.h"
+#include "cli/commands.h"
+#include "cli/options/words.h"
+#include "cli/session/outputs.h"
+#include "gguf/file.h"
+#include "kernels/quant/registry.h"
+
+struct settings {
+    const char *tensor, *output;
+};
+
+enum {
+    SLAB_ELEMENTS = 1 << 16, /* decoded at a time */
+    HEADER_ALIGNMENT = 64,   /* of the data in the file, as NumPy writes it */
+    PREFIX_BYTES = 10        /* magic, version and length of the header */
+};
+
+/*
+ * The header of NumPy's format 1.0: magic, version, length, and a Python dictionary that is
+ * filled up with blanks. The shape is ne reversed, because NumPy's last axis is the fastest.
+ */
+static void write_header(struct base_file *out, const struct gguf_tensor *tensor)
+{
+    char shape[96] = "";
+    size_t used = 0;
+    for (uint32_t d = tensor->n_dims; d-- > 0;)
+        used += (size_t)snprintf(shape + used, sizeof shape - used, "%" PRIu64 ",%s", tensor->ne[d],
+                                 d > 0 ? " " : "");
+    if (tensor->n_dims > 1)
+        shape[used - 1] = '\0'; /* only a single axis keeps its comma */
+
+    char text[256];
+    int n = snprintf(text, sizeof text, "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }",
+                     shape);
+    size_t total = PREFIX_BYTES + (size_t)n + 1;
+    size_t padding = (HEADER_ALIGNMENT - total % HEADER_ALIGNMENT) % HEADER_ALIGNMENT;
+    size_t header_bytes = (size_t)n + padding + 1;
+    const unsigned char prefix[PREFIX_BYTES] = {0x93,
+                                                'N',
+                                                'U',
+                                                'M',
+                                                'P',
+                                                'Y',
+                                                1,
+                                                0,
+                                                header_bytes & 0xff,
+                                                (unsigned char)(header_bytes >> 8)};
+    base_file_write(out, prefix, sizeof prefix);
+    base_file_printf(out, "%s%*s\n", text, (int)padding, "");
+}
+
+/* Rows have whole blocks, so the tensor is one run of blocks and slabs may cross rows. */
+static enum status write_values(struct base_file *out, const struct gguf_tensor *tensor,
+                                struct status_why *why)
+{
+    const struct kern_quant *quant = kern_quant_find(tensor->type->type);
+    if (!quant)
+        return status_fail(why, STATUS_UNSUPPORTED, "tensor '%s': type %s cannot be decoded",
+                           tensor->name, tensor->type->name);
+    float *values = malloc(SLAB_ELEMENTS * sizeof *values);
+    if (!values)
+        return status_fail(why, STATUS_MEMORY, "out of memory");
+    uint64_t n_left = tensor->n_rows * tensor->ne[0];
+    const unsigned char *blocks = tensor->data;
+    while (n_left > 0) {
+        size_t n = n_left < SLAB_ELEMENTS ? (size_t)n_left : SLAB_ELEMENTS;
+        quant->decode(blocks, values, n);
+        base_file_write(out, values, n * sizeof *values);
+        blocks += n / tensor->type->block_elems * tensor->type->block_bytes;
+        n_left -= n;
+    }
+    free(values);
+    return STATUS_OK;
+}
+
+/* The name of the tensor that was most likely meant, for the sentence. */
+static enum status fail_missing(const struct gguf_file *file, const char *name,
+                                struct status_why *why)
+{
+    char nearest[64] = "";
+    size_t distance = strlen(name) / 3 + 2;
+    for (size_t i = 0; i < gguf_n_tensors(file); i++)
+        cli_nearest_name(name, gguf_tensor_at(file, i)->name, nearest, sizeof nearest, &distance);
+    if (*nearest)
+        return status_fail(why, STATUS_USAGE, "%s: there is no tensor '%s'; did you mean '%s'?",
+                           gguf_path(file), name, nearest);
+    return status_fail(why, STATUS_USAGE,
+                       "%s: there is no tensor '%s' among its %zu; assay info --tensors lists them",
+                       gguf_path(file), name, gguf_n_tensors(file));
+}
+
+static enum status write_tensor(const struct gguf_tensor *tensor, const char *path,
+                                struct status_why *why)
+{
+    struct base_file *out;
+    enum status status = cli_output_create(&out, path, why);
+    if (status)
+        return status;
+    write_header(out, tensor);
+    return cli_output_commit(&out, write_values(out, tensor, why), why);
+}
+
+static enum status run_dump(const void *opaque, const struct cli_args *args, struct status_why *why)
+{
+    const struct settings *settings = opaque;
+    assert(settings->tensor && settings->output);
+    struct gguf_file *file;
+    const struct cli_named_file output = {"-o", settings->output};
+    const struct cli_named_file input = {"FILE", args->operands[0]};
+    enum status status = cli_outputs_check(&output, 1, &input, 1, why);
+    if (status == STATUS_OK)
+        status = gguf_open(&file, args->operands[0], why);
+    if (status != STATUS_OK)
+        return status;
+    const struct gguf_tensor *tensor = gguf_tensor_find(file, settings->tensor);
+    if (tensor)
+        status = write_tensor(tensor, settings->output, why);
+    else
+        status = fail_missing(file, settings->tensor, why);
+    gguf_close(file);
+    return status;
+}
+
+static const struct cli_option options[] = {
+    {"--tensor", CLI_TEXT, "NAME", "the tensor; assay info --tensors lists them",
+     offsetof(struct settings, tensor), .required = true},
+    {"-o --output", CLI_TEXT, "OUT.npy", "where to; - is standard output",
+     offsetof(struct settings, output), .required = true},
+    {0},
+};
+
+const struct cli_command cli_command_dump = {
+    .name = "dump",
+    .usage = "FILE --tensor NAME -o OUT.npy",
+    .n_operands = 1,
+    .summary = "Decode a tensor of a GGUF file to float32 and write it as a NumPy file.",
+    .description = "The array's shape is the tensor's, in NumPy's order (the fastest axis last). "
+                   "Any GGUF file\nserves, also one that holds no model.",
+    .options = options,
+    .settings_bytes = sizeof(struct settings),
+    .run = run_dump,
+};

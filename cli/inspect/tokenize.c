@@ -1,0 +1,109 @@
+/* assay tokenize: a text as the ids that a model sees. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/commands.h"
+#include "cli/options/common.h"
+#include "eval/input/spelling.h"
+#include "eval/input/text.h"
+#include "model/tokenizer/tokenizer.h"
+
+struct settings {
+    const char *model, *text_file, *tokenizer_pre;
+    bool ids, no_bos, no_parse_special;
+};
+
+/* "[1, 2, 3]" and a newline. */
+static void print_ids(const struct model_tokens *tokens)
+{
+    putchar('[');
+    for (size_t i = 0; i < tokens->n; i++)
+        printf("%s%" PRId32, i ? ", " : "", tokens->ids[i]);
+    puts("]");
+}
+
+/* A line for each token: its id, and the bytes that it stands for. */
+static enum status print_tokens(const struct model_tokenizer *tokenizer,
+                                const struct model_tokens *tokens, struct status_why *why)
+{
+    struct eval_spelling spelling = {0};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < tokens->n && !status; i++) {
+        status = eval_spell(&spelling, tokenizer, tokens->ids[i], why);
+        if (!status)
+            printf("%6" PRId32 " -> '%s'\n", tokens->ids[i], spelling.escaped);
+    }
+    eval_spelling_free(&spelling);
+    return status;
+}
+
+static enum status append_bos(const struct model_tokenizer *tokenizer, struct model_tokens *tokens,
+                              struct status_why *why)
+{
+    tokens->ids = malloc(sizeof *tokens->ids);
+    if (!tokens->ids)
+        return status_fail(why, STATUS_MEMORY, "out of memory");
+    tokens->capacity = 1;
+    tokens->ids[tokens->n++] = model_token_bos(tokenizer);
+    return STATUS_OK;
+}
+
+static enum status run_tokenize(const void *opaque, const struct cli_args *args,
+                                struct status_why *why)
+{
+    (void)args;
+    const struct settings *settings = opaque;
+    struct gguf_file *file;
+    struct model_tokenizer *tokenizer = NULL;
+    struct eval_text text = {0};
+    struct model_tokens tokens = {0};
+    enum status status = gguf_open(&file, settings->model, why);
+    if (status == STATUS_OK)
+        status = model_tokenizer_open(&tokenizer, file, settings->tokenizer_pre, why);
+    if (status == STATUS_OK)
+        status = eval_text_read_whole(&text, settings->text_file, EVAL_TEXT_MAX_BYTES, why);
+    if (status == STATUS_OK && !settings->no_bos && model_adds_bos(tokenizer))
+        status = append_bos(tokenizer, &tokens, why);
+    if (status == STATUS_OK)
+        status = model_tokenize(tokenizer, text.data, text.n_bytes, !settings->no_parse_special,
+                                &tokens, why);
+    if (status == STATUS_OK && settings->ids)
+        print_ids(&tokens);
+    else if (status == STATUS_OK)
+        status = print_tokens(tokenizer, &tokens, why);
+    free(tokens.ids);
+    eval_text_free(&text);
+    model_tokenizer_close(tokenizer);
+    gguf_close(file);
+    return status;
+}
+
+static const struct cli_option options[] = {
+    {.type = CLI_GROUP,
+     .group = cli_model_file_options,
+     .offset = offsetof(struct settings, model),
+     .help = "; tensors are not needed"},
+    {"-f --file", CLI_TEXT, "FILE", "the text, every byte of it; - reads standard input",
+     offsetof(struct settings, text_file), .required = true},
+    {"--ids", CLI_ON, NULL, "print the ids as one list: [1, 2, 3] (default: a line for each token)",
+     offsetof(struct settings, ids)},
+    {"--no-bos", CLI_ON, NULL, "do not begin with BOS, even if the vocabulary asks for it",
+     offsetof(struct settings, no_bos)},
+    {"--no-parse-special", CLI_ON, NULL, "take names of control tokens in the text as plain text",
+     offsetof(struct settings, no_parse_special)},
+    {.type = CLI_GROUP,
+     .group = cli_pretokenizer_options,
+     .offset = offsetof(struct settings, tokenizer_pre)},
+    {0},
+};
+
+const struct cli_command cli_command_tokenize = {
+    .name = "tokenize",
+    .usage = "-m MODEL -f TEXT [options]",
+    .summary = "Print the token ids of a text.",
+    .description = "",
+    .options = options,
+    .settings_bytes = sizeof(struct settings),
+    .run = run_tokenize,
+};

@@ -1,0 +1,59 @@
+/* assay version: everything that a bug report should say about the program. */
+#include "cli/inspect/version.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <cjson/cJSON.h>
+#include <openssl/crypto.h>
+#include <pcre2.h>
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "kernels/cpu/amx/amx.h"
+#include "kernels/cpu/cpu.h"
+
+void cli_versions_read(struct cli_versions *versions)
+{
+    *versions = (struct cli_versions){0};
+    versions->assay = ASSAY_VERSION;
+#ifdef __clang__
+    versions->compiler = __VERSION__; /* begins with "Clang" or the vendor's name */
+#else
+    versions->compiler = "gcc " __VERSION__;
+#endif
+    versions->build = ASSAY_BUILD_TYPE;
+    pcre2_config(PCRE2_CONFIG_VERSION, versions->pcre2); /* needs 24 bytes */
+    versions->cjson = cJSON_Version();
+    versions->openssl = OpenSSL_version(OPENSSL_VERSION_STRING);
+    const char *openblas = kern_openblas_version();
+    snprintf(versions->openblas, sizeof versions->openblas, "%s", openblas ? openblas : "");
+}
+
+static enum status run_version(const void *settings, const struct cli_args *args,
+                               struct status_why *why)
+{
+    (void)settings, (void)args, (void)why;
+
+    struct cli_versions versions;
+    cli_versions_read(&versions);
+    printf("assay     %s\n", versions.assay);
+    printf("compiler  %s\n", versions.compiler);
+    printf("build     %s\n", versions.build);
+    printf("isa       %s (the best that this processor and this build have)\n",
+           kern_amx_detect() ? "amx" : kern_isa_name(kern_isa_detect()));
+    printf("pcre2     %s\n", versions.pcre2);
+    printf("cjson     %s\n", versions.cjson);
+    printf("openssl   %s\n", versions.openssl);
+    printf("openblas  %s\n", *versions.openblas ? versions.openblas : "not built in");
+    return STATUS_OK;
+}
+
+static const struct cli_option options[] = {{0}};
+
+const struct cli_command cli_command_version = {
+    .name = "version",
+    .usage = "[options]",
+    .summary = "Print the versions of the program and its parts, and the instruction set.",
+    .description = "",
+    .options = options,
+    .run = run_version,
+};

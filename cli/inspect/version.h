@@ -1,0 +1,17 @@
+/** Versions of the program and of what it is built with, for `version` and for results. */
+#ifndef CLI_INSPECT_VERSION_H
+#define CLI_INSPECT_VERSION_H
+
+struct cli_versions {
+    const char *assay;
+    const char *compiler;
+    const char *build; /* CMake's build type */
+    char pcre2[64];
+    const char *cjson;
+    const char *openssl;
+    char openblas[128]; /* "" where it is not built in */
+};
+
+void cli_versions_read(struct cli_versions *versions);
+
+#endif

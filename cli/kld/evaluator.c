@@ -1,0 +1,191 @@
+#include "cli/kld/evaluator.h"
+
+#include <stdlib.h>
+
+#include "eval/metrics/pair_per_token.h"
+#include "eval/reference/same_vocab.h"
+
+enum { DEFAULT_CONTEXT = 512 };
+
+static enum status allocate(struct cli_kld *k, struct status_why *why)
+{
+    size_t n = k->settings->models.n;
+    k->candidates = calloc(n, sizeof *k->candidates);
+    k->models = calloc(n, sizeof *k->models);
+    k->results = calloc(n, sizeof *k->results);
+    if (!k->candidates || !k->models || !k->results)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu models", n);
+    k->n_candidates = n;
+    return STATUS_OK;
+}
+
+static enum status open_models(struct cli_kld *k, struct status_why *why)
+{
+    const struct cli_kld_settings *s = k->settings;
+    enum status status = cli_base_open(&k->base, s->base, &s->evaluate, why);
+    for (size_t i = 0; i < k->n_candidates && !status; i++) {
+        struct cli_model *candidate = &k->candidates[i];
+        status = cli_model_open(candidate, s->models.items[i], &s->evaluate, s->llama_compat, why);
+        k->models[i] = candidate->model;
+        if (!status)
+            status = k->base.kind->check(&k->base, candidate->model, why);
+        if (!status && i)
+            status = eval_check_same_vocab(cli_kld_reader(k), candidate->model, why);
+    }
+    return status;
+}
+
+/* The base's tokens, where it has them, else the text's. */
+static enum status take_tokens(struct cli_kld *k, struct eval_plan_options *plan,
+                               struct status_why *why)
+{
+    struct cli_windows *w = &k->windows;
+    if (cli_base_has_rows(&k->base)) {
+        if (k->base.kind->text)
+            w->text = k->base.kind->text(&k->base);
+        return cli_base_tokens(&k->base, &w->stream, plan, why);
+    }
+    struct eval_stream_options options = {
+        .bos_in_front = true,
+        .parse_special = k->settings->text.parse_special,
+    };
+    plan->n_ctx = plan->n_ctx ? plan->n_ctx : DEFAULT_CONTEXT;
+    return cli_windows_read(w, &k->settings->text, &options, model_tokenizer(cli_kld_reader(k)),
+                            why);
+}
+
+static enum status lay_windows(struct cli_kld *k, struct status_why *why)
+{
+    const struct cli_kld_settings *s = k->settings;
+    struct eval_plan_options plan =
+        cli_plan_options(&s->windows, model_tokenizer(cli_kld_reader(k)));
+    enum status status = take_tokens(k, &plan, why);
+    if (!status)
+        status = cli_windows_lay(&k->windows, &plan, why);
+    if (!status && k->base.kind->use)
+        status = k->base.kind->use(&k->base, &k->windows.plan, s->llama_compat, why);
+    if (!status && k->base.kind->print_limits)
+        k->base.kind->print_limits(&k->base, &s->evaluate.machine);
+    return status ? status : cli_windows_make_tables(&k->windows, k->n_candidates, why);
+}
+
+/** Where the base is a file of rows, the first of the candidates is the model. */
+static struct eval_models models_of(const struct cli_kld *k)
+{
+    struct eval_models models = {
+        .model = k->base.model.model,
+        .candidates = k->models,
+        .n_candidates = k->n_candidates,
+        .want_js = k->settings->js,
+    };
+    if (cli_base_has_rows(&k->base)) {
+        models.base = &k->base.source;
+        models.model = *models.candidates++;
+        models.n_candidates--;
+    }
+    return models;
+}
+
+static enum status open(void *self, struct status_why *why)
+{
+    struct cli_kld *k = self;
+    enum status status = allocate(k, why);
+    if (!status)
+        status = open_models(k, why);
+    if (!status)
+        status = lay_windows(k, why);
+    if (status)
+        return status;
+    k->e.units = &k->windows.units.units;
+    k->e.models = models_of(k);
+    k->e.head_model = k->e.models.base ? k->base.model.model : NULL;
+    return STATUS_OK;
+}
+
+const struct model *cli_kld_reader(const struct cli_kld *k)
+{
+    return cli_base_has_rows(&k->base) ? k->models[0] : k->base.model.model;
+}
+
+struct cli_passage cli_kld_passage(const struct cli_kld *k, const struct eval_place *place)
+{
+    return (struct cli_passage){&k->windows, model_tokenizer(cli_kld_reader(k)), *place};
+}
+
+struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i)
+{
+    const struct cli_windows *w = &k->windows;
+    return (struct eval_kld_tables){&w->plan, &w->stream, &w->tables[0], &w->tables[1 + i]};
+}
+
+static enum status summarise(void *self, struct status_why *why)
+{
+    struct cli_kld *k = self;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < k->n_candidates && !status; i++) {
+        struct eval_kld_tables tables = cli_kld_tables(k, i);
+        status = eval_kld(&k->results[i], &tables, (size_t)k->settings->divergence.n_worst, why);
+    }
+    return status;
+}
+
+static enum status verdict(const void *self, struct status_why *why)
+{
+    const struct cli_kld *k = self;
+    for (size_t i = 0; i < k->n_candidates; i++)
+        if (k->results[i].nonfinite.n)
+            return status_fail(why, STATUS_NONFINITE, "%s: the divergence is not finite",
+                               k->candidates[i].path);
+    return STATUS_OK;
+}
+
+static void close(void *self)
+{
+    struct cli_kld *k = self;
+    for (size_t i = 0; i < k->n_candidates; i++) {
+        eval_kld_free(&k->results[i]);
+        cli_model_close(&k->candidates[i]);
+    }
+    cli_windows_close(&k->windows);
+    free(k->results);
+    free(k->models);
+    free(k->candidates);
+    cli_base_close(&k->base);
+}
+
+static enum status write_per_token(const void *self, struct base_file *file, struct status_why *why)
+{
+    const struct cli_kld *k = self;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < k->n_candidates && !status; i++) {
+        struct eval_kld_tables tables = cli_kld_tables(k, i);
+        status =
+            eval_pair_per_token_write(file, &tables, i, model_tokenizer(cli_kld_reader(k)), why);
+    }
+    return status;
+}
+
+static const struct cli_evaluator evaluator = {
+    .lines = &cli_kld_lines,
+    .members = &cli_kld_members,
+    .open = open,
+    .summarise = summarise,
+    .verdict = verdict,
+    .close = close,
+};
+
+enum status cli_kld_run(const struct cli_kld_settings *s, struct status_why *why)
+{
+    struct cli_kld k = {
+        .settings = s,
+        .e = {.kind = &evaluator,
+              .settings = &s->evaluate,
+              .name = "kld",
+              .inputs = {{"--base", s->base},
+                         {"-f", s->text.text_file},
+                         {"-bf", s->text.binary_file}},
+              .model_paths = s->models,
+              .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
+              .outputs = {{"--per-token", s->per_token_file, .write = write_per_token}}}};
+    return cli_evaluate(&k.e, why);
+}

@@ -1,0 +1,54 @@
+/** A run of assay kld from end to end: what the parts of the command share. */
+#ifndef CLI_KLD_EVALUATOR_H
+#define CLI_KLD_EVALUATOR_H
+
+#include "cli/evaluate.h"
+#include "cli/output/passage.h"
+#include "cli/reference/base.h"
+#include "cli/session/windows.h"
+#include "eval/metrics/kld.h"
+
+struct cli_kld_settings {
+    const char *base;
+    struct cli_list models; /* the candidates */
+    struct cli_text_settings text;
+    /* evaluation */
+    struct cli_window_settings windows; /* n_ctx 0: what is usual, or what the base has */
+    bool js, llama_compat;
+    /* output */
+    const char *per_token_file;
+    struct cli_divergence_settings divergence;
+    struct cli_evaluate_settings evaluate;
+};
+
+struct cli_kld {
+    struct cli_evaluation e;
+    const struct cli_kld_settings *settings;
+    size_t n_candidates;
+    struct cli_base base;
+    struct cli_model *candidates;    /* [n_candidates] */
+    const struct model **models;     /* [n_candidates] of the candidates */
+    struct eval_kld_result *results; /* [n_candidates] */
+    struct cli_windows windows;
+    struct eval_kld_tally tally; /* of the windows that were reported; one candidate only */
+};
+
+/** As if no option had been given. settings: a struct cli_kld_settings. */
+void cli_kld_defaults(void *settings);
+
+/** The whole of assay kld with these settings; also behind assay perplexity --kl-divergence. */
+enum status cli_kld_run(const struct cli_kld_settings *settings, struct status_why *why);
+
+/** The model whose vocabulary names the tokens: the base, or, of a file of rows, the first. */
+const struct model *cli_kld_reader(const struct cli_kld *k);
+
+/** One of the worst tokens of a result. */
+struct cli_passage cli_kld_passage(const struct cli_kld *k, const struct eval_place *place);
+
+/** The tables of candidate i and the base. */
+struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i);
+
+extern const struct cli_lines cli_kld_lines;     /* text.c */
+extern const struct cli_members cli_kld_members; /* json.c */
+
+#endif

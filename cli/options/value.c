@@ -1,0 +1,145 @@
+#include "cli/options/value.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/options/words.h"
+
+void cli_list_clear(struct cli_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->items[i]);
+    free(list->items);
+    *list = (struct cli_list){0};
+}
+
+enum status cli_list_append(struct cli_list *list, const char *text, size_t n_bytes,
+                            struct status_why *why)
+{
+    char **items = realloc(list->items, (list->n + 1) * sizeof *items);
+    if (!items)
+        return status_fail(why, STATUS_MEMORY, "out of memory");
+    list->items = items;
+    list->items[list->n] = strndup(text, n_bytes);
+    if (!list->items[list->n])
+        return status_fail(why, STATUS_MEMORY, "out of memory");
+    list->n++;
+    return STATUS_OK;
+}
+
+/* Comma-separated; a part in double quotes may hold commas, and a doubled quote is one. */
+static enum status set_list(const struct cli_value *s, struct status_why *why)
+{
+    assert(s->value);
+    char *part = malloc(strlen(s->value) + 1);
+    if (!part)
+        return status_fail(why, STATUS_MEMORY, "out of memory");
+    enum status status = STATUS_OK;
+    const char *c = s->value;
+    for (;;) {
+        size_t n = 0;
+        bool quoted = false;
+        for (; *c && (quoted || *c != ','); c++) {
+            if (*c != '"')
+                part[n++] = *c;
+            else if (quoted && c[1] == '"')
+                part[n++] = *c++;
+            else
+                quoted = !quoted;
+        }
+        if (quoted)
+            status = status_fail(why, STATUS_USAGE, "%s: '%s' has a quote that is not closed",
+                                 s->spelling, s->value);
+        else
+            status = cli_list_append(s->target, part, n, why);
+        if (status != STATUS_OK || !*c)
+            break;
+        c++;
+    }
+    free(part);
+    return status;
+}
+
+static enum status set_count(const struct cli_value *s, struct status_why *why)
+{
+    assert(s->value);
+    char *end;
+    errno = 0;
+    long long value = strtoll(s->value, &end, 10);
+    if (end == s->value || *end)
+        return status_fail(why, STATUS_USAGE, "%s: '%s' is not a whole number", s->spelling,
+                           s->value);
+    if (errno || value < s->option->min || value > s->option->max)
+        return status_fail(why, STATUS_USAGE, "%s: %s is out of range, expected %lld to %lld",
+                           s->spelling, s->value, (long long)s->option->min,
+                           (long long)s->option->max);
+    *(int64_t *)s->target = value;
+    return STATUS_OK;
+}
+
+static enum status set_number(const struct cli_value *s, struct status_why *why)
+{
+    assert(s->value);
+    char *end;
+    double value = strtod(s->value, &end);
+    if (end == s->value || *end || !isfinite(value))
+        return status_fail(why, STATUS_USAGE, "%s: '%s' is not a finite number", s->spelling,
+                           s->value);
+    *(double *)s->target = value;
+    return STATUS_OK;
+}
+
+static enum status set_choice(const struct cli_value *s, struct status_why *why)
+{
+    int index = cli_words_index(s->option->choices, s->value);
+    if (index < 0)
+        return status_fail(why, STATUS_USAGE, "%s: '%s' is not one of: %s", s->spelling, s->value,
+                           s->option->choices);
+    *(int *)s->target = index;
+    return STATUS_OK;
+}
+
+static void note_ignored(struct cli_args *args, const char *spelling)
+{
+    size_t used = strlen(args->ignored);
+    snprintf(args->ignored + used, sizeof args->ignored - used, "%s%s", used ? ", " : "", spelling);
+}
+
+enum status cli_value_set(const struct cli_value *s, struct cli_args *args, struct status_why *why)
+{
+    switch (s->option->type) {
+    case CLI_ON:
+    case CLI_OFF:
+        *(bool *)s->target = s->option->type == CLI_ON;
+        return STATUS_OK;
+    case CLI_TEXT:
+        *(const char **)s->target = s->value;
+        return STATUS_OK;
+    case CLI_COUNT:
+        return set_count(s, why);
+    case CLI_NUMBER:
+        return set_number(s, why);
+    case CLI_CHOICE:
+        return set_choice(s, why);
+    case CLI_LIST:
+        return set_list(s, why);
+    case CLI_EACH:
+        return cli_list_append(s->target, s->value, strlen(s->value), why);
+    case CLI_IGNORED:
+        note_ignored(args, s->spelling);
+        return STATUS_OK;
+    case CLI_REFUSED:
+        if (s->option->choices && s->value && cli_words_index(s->option->choices, s->value) >= 0)
+            return STATUS_OK;
+        return status_fail(why, STATUS_USAGE, "%s: %s", s->spelling, s->option->help);
+    case CLI_HEADING:
+    case CLI_GROUP:
+    case CLI_OPERANDS:
+        break;
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,110 @@
+#include "cli/perplexity/evaluator.h"
+
+#include "eval/metrics/per_token.h"
+
+enum {
+    DEFAULT_CONTEXT = 512,
+    DEFAULT_CONTEXT_FIXED = 4096,
+    LLAMA_BATCH = 2048 /* llama-perplexity's -b where none is given */
+};
+
+static struct eval_plan_options plan_options(const struct cli_perplexity *p)
+{
+    const struct cli_perplexity_settings *s = p->settings;
+    bool fixed = s->protocol == CLI_PROTOCOL_FIXED;
+    int64_t n_batch = s->evaluate.machine.n_batch;
+    struct eval_plan_options plan = cli_plan_options(&s->windows, model_tokenizer(p->model.model));
+    if (plan.n_ctx == 0)
+        plan.n_ctx = fixed ? DEFAULT_CONTEXT_FIXED : DEFAULT_CONTEXT;
+    if (fixed)
+        plan.protocol = EVAL_PROTOCOL_FIXED;
+    else if (s->stride)
+        plan.protocol = EVAL_PROTOCOL_STRIDED;
+    plan.stride = (size_t)s->stride;
+    plan.llama_compat = s->llama_compat;
+    plan.compat_batch = n_batch ? (size_t)n_batch : LLAMA_BATCH;
+    return plan;
+}
+
+static enum status open(void *self, struct status_why *why)
+{
+    struct cli_perplexity *p = self;
+    const struct cli_perplexity_settings *s = p->settings;
+    enum status status = cli_model_open(&p->model, s->model, &s->evaluate, s->llama_compat, why);
+    if (status)
+        return status;
+    struct eval_stream_options stream = {
+        .bos_in_front = s->protocol != CLI_PROTOCOL_FIXED,
+        .split_lines = s->split_lines,
+        .parse_special = s->text.parse_special,
+    };
+    struct eval_plan_options plan = plan_options(p);
+    status = cli_windows_read(&p->windows, &s->text, &stream, model_tokenizer(p->model.model), why);
+    if (!status)
+        status = cli_windows_lay(&p->windows, &plan, why);
+    if (!status)
+        status = cli_windows_make_tables(&p->windows, 0, why);
+    p->e.models.model = p->model.model;
+    p->e.units = &p->windows.units.units;
+    return status;
+}
+
+static enum status summarise(void *self, struct status_why *why)
+{
+    struct cli_perplexity *p = self;
+    const struct cli_windows *w = &p->windows;
+    eval_perplexity(&p->result, &w->plan, &w->stream, w->tables);
+    return p->settings->context_curve ? eval_curve_make(&p->curve, w->tables, why) : STATUS_OK;
+}
+
+static enum status verdict(const void *self, struct status_why *why)
+{
+    const struct cli_perplexity *p = self;
+    if (p->result.nonfinite.n)
+        return status_fail(why, STATUS_NONFINITE, "the perplexity is not finite");
+    return STATUS_OK;
+}
+
+static void close(void *self)
+{
+    struct cli_perplexity *p = self;
+    cli_recording_close(p);
+    eval_curve_free(&p->curve);
+    cli_windows_close(&p->windows);
+    cli_model_close(&p->model);
+}
+
+static enum status write_per_token(const void *self, struct base_file *file, struct status_why *why)
+{
+    const struct cli_perplexity *p = self;
+    const struct cli_windows *w = &p->windows;
+    return eval_per_token_write(file, &w->plan, &w->stream, w->tables,
+                                model_tokenizer(p->model.model), why);
+}
+
+static const struct cli_evaluator evaluator = {
+    .lines = &cli_perplexity_lines,
+    .members = &cli_perplexity_members,
+    .open = open,
+    .start = cli_recording_begin,
+    .resumed = cli_recording_check_resumed,
+    .summarise = summarise,
+    .finish = cli_recording_finish,
+    .verdict = verdict,
+    .close = close,
+};
+
+enum status cli_perplexity_run(const struct cli_perplexity_settings *s, struct status_why *why)
+{
+    struct cli_perplexity p = {
+        .settings = s,
+        .e = {.kind = &evaluator,
+              .settings = &s->evaluate,
+              .name = "perplexity",
+              .model_file = s->model,
+              .inputs = {{"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}},
+              .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
+              .outputs = {{"--per-token", s->per_token_file, .write = write_per_token},
+                          {s->is_record ? "-o" : "--kl-divergence-base", s->base_file}}}};
+    return cli_evaluate(&p.e, why);
+}

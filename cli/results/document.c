@@ -1,0 +1,290 @@
+#include "cli/results/document.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json/parse.h"
+#include "cli/options/words.h"
+#include "cli/output/json_parts.h"
+
+static const char *const schemas[] = {
+    [CLI_DOCUMENT_PERPLEXITY] = "assay-perplexity",
+    [CLI_DOCUMENT_TASKS] = "assay-tasks",
+    [CLI_DOCUMENT_KLD] = "assay-kld",
+};
+enum { N_SCHEMAS = sizeof schemas / sizeof *schemas };
+
+#define MAX_BYTES ((size_t)1 << 30) /* a document of a million tasks has a third of that */
+
+const char *cli_document_schema(enum cli_document_kind kind)
+{
+    return schemas[kind];
+}
+
+static enum status check_schema(struct cli_document *d, struct status_why *why)
+{
+    struct cli_field root = cli_document_root(d), schema;
+    if (!cJSON_IsObject(d->root) || !cli_field_find(&schema, &root, "schema") ||
+        !cJSON_IsString(schema.value))
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: no result of assay: there is no `schema` that names it; expected a "
+                           "file that --json wrote",
+                           d->file);
+    size_t kind = 0;
+    while (kind < N_SCHEMAS && strcmp(schema.value->valuestring, schemas[kind]) != 0)
+        kind++;
+    if (kind == N_SCHEMAS)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: schema is '%.40s', expected assay-perplexity, assay-tasks or "
+                           "assay-kld",
+                           d->file, schema.value->valuestring);
+    d->kind = (enum cli_document_kind)kind;
+    size_t version = cli_field_count(&root, "schema_version");
+    if (!d->status && version != CLI_SCHEMA_VERSION)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: schema_version is %zu, this program reads %d; evaluate again "
+                           "with it",
+                           d->file, version, (int)CLI_SCHEMA_VERSION);
+    return cli_document_status(d, why);
+}
+
+enum status cli_document_parse(struct cli_document *out, const char *file, const char *bytes,
+                               size_t n_bytes, struct status_why *why)
+{
+    size_t at;
+    *out = (struct cli_document){.file = file};
+    enum status status = base_json_parse(&out->root, bytes, n_bytes, &at, why);
+    if (status == STATUS_MEMORY) {
+        status_context(why, "%s", file);
+        return status;
+    }
+    while (out->root && at < n_bytes && strchr(" \t\r\n", bytes[at]) && bytes[at])
+        at++;
+    if (out->root && at == n_bytes)
+        status = check_schema(out, why);
+    else
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: is no JSON from byte %zu on; expected a result that --json "
+                             "wrote",
+                             file, at);
+    if (status != STATUS_OK)
+        cli_document_free(out);
+    return status;
+}
+
+enum status cli_document_read(struct cli_document *out, const char *file, struct status_why *why)
+{
+    struct eval_text text;
+    *out = (struct cli_document){0};
+    enum status status = eval_text_read_whole(&text, file, MAX_BYTES, why);
+    if (status == STATUS_OK)
+        status = cli_document_parse(out, file, text.data, text.n_bytes, why);
+    eval_text_free(&text);
+    return status;
+}
+
+void cli_document_free(struct cli_document *document)
+{
+    cJSON_Delete(document->root);
+    *document = (struct cli_document){0};
+}
+
+enum status cli_document_status(const struct cli_document *document, struct status_why *why)
+{
+    return document->status ? status_fail(why, document->status, "%s", document->why.text)
+                            : STATUS_OK;
+}
+
+struct cli_field cli_document_root(struct cli_document *document)
+{
+    return (struct cli_field){.document = document, .value = document->root};
+}
+
+/* Add to a field's name, which only errors show: cut at its end. */
+__attribute__((format(printf, 2, 3))) static void extend(struct cli_field *field,
+                                                         const char *format, ...)
+{
+    size_t used = strlen(field->name);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(field->name + used, sizeof field->name - used, format, arguments);
+    va_end(arguments);
+}
+
+/* The member whose name is the first n bytes of `name`; its value is NULL where there is none. */
+static struct cli_field member(const struct cli_field *object, const char *name, size_t n)
+{
+    struct cli_field found = *object;
+    found.value = NULL;
+    extend(&found, "%s%.*s", *found.name ? "." : "", (int)n, name);
+    if (cJSON_IsObject(object->value))
+        for (const cJSON *item = object->value->child; item && !found.value; item = item->next)
+            if (strlen(item->string) == n && memcmp(item->string, name, n) == 0)
+                found.value = item;
+    return found;
+}
+
+/* Walk down a path; the name is that of the deepest field, reached or missing. */
+static bool walk(struct cli_field *out, const struct cli_field *from, const char *path)
+{
+    size_t n = strcspn(path, ".");
+    *out = member(from, path, n);
+    while (out->value && path[n]) {
+        path += n + 1;
+        n = strcspn(path, ".");
+        *out = member(out, path, n);
+    }
+    return out->value != NULL;
+}
+
+struct cli_field cli_field_at(const struct cli_field *from, const char *path)
+{
+    struct cli_field field;
+    struct cli_document *d = from->document;
+    if (!walk(&field, from, path) && !d->status)
+        d->status = status_fail(&d->why, STATUS_FORMAT,
+                                "%s: %s is missing; expected a whole result of this version of "
+                                "assay",
+                                d->file, field.name);
+    return field;
+}
+
+bool cli_field_find(struct cli_field *out, const struct cli_field *from, const char *path)
+{
+    return walk(out, from, path) && !cJSON_IsNull(out->value);
+}
+
+/* What a value is, for a sentence. */
+static const char *kind_of(const cJSON *value)
+{
+    return cJSON_IsNull(value)     ? "null"
+           : cJSON_IsBool(value)   ? "true or false"
+           : cJSON_IsNumber(value) ? "another number"
+           : cJSON_IsString(value) ? "a text"
+           : cJSON_IsArray(value)  ? "a list"
+                                   : "an object";
+}
+
+static void fail_type(const struct cli_field *field, const char *expected)
+{
+    struct cli_document *d = field->document;
+    if (!d->status)
+        d->status = status_fail(&d->why, STATUS_FORMAT, "%s: %s is %s, expected %s", d->file,
+                                field->name, kind_of(field->value), expected);
+}
+
+double cli_field_real(const struct cli_field *from, const char *path)
+{
+    struct cli_field field = cli_field_at(from, path);
+    if (cJSON_IsNumber(field.value) && isfinite(field.value->valuedouble))
+        return field.value->valuedouble;
+    if (!cJSON_IsNull(field.value))
+        fail_type(&field, "a finite number, or null");
+    return (double)NAN;
+}
+
+size_t cli_field_count(const struct cli_field *from, const char *path)
+{
+    struct cli_field field = cli_field_at(from, path);
+    double value = cJSON_IsNumber(field.value) ? field.value->valuedouble : -1;
+    if (value >= 0 && value <= 0x1p53 && !(floor(value) < value))
+        return (size_t)value;
+    fail_type(&field, "a whole number from 0 to 2^53");
+    return 0;
+}
+
+const char *cli_field_text(const struct cli_field *from, const char *path)
+{
+    struct cli_field field = cli_field_at(from, path);
+    if (cJSON_IsString(field.value))
+        return field.value->valuestring;
+    fail_type(&field, "a text");
+    return "";
+}
+
+struct cli_field cli_field_list(size_t *n, const struct cli_field *from, const char *path)
+{
+    struct cli_field field = cli_field_at(from, path);
+    if (!cJSON_IsArray(field.value))
+        fail_type(&field, "a list");
+    *n = cJSON_IsArray(field.value) ? (size_t)cJSON_GetArraySize(field.value) : 0;
+    return field;
+}
+
+bool cli_field_next(const struct cli_field *list, struct cli_field *item)
+{
+    bool first = !item->value;
+    size_t index = first ? 0 : item->index + 1;
+    const cJSON *value = !first                       ? item->value->next
+                         : cJSON_IsArray(list->value) ? list->value->child
+                                                      : NULL;
+    *item = *list;
+    item->index = index;
+    item->value = value;
+    extend(item, "[%zu]", index);
+    return value != NULL;
+}
+
+static enum status fail_different(const struct cli_field *a, const struct cli_field *b,
+                                  struct status_why *why)
+{
+    char *values[2] = {a->value ? cJSON_PrintUnformatted(a->value) : NULL,
+                       b->value ? cJSON_PrintUnformatted(b->value) : NULL};
+    enum status status = status_fail(
+        why, STATUS_USAGE,
+        "%s and %s are not of the same inputs: %s is %.72s and %.72s; only results of the same "
+        "text, tokens and windows can be compared",
+        a->document->file, b->document->file, a->name, values[0] ? values[0] : "not there",
+        values[1] ? values[1] : "not there");
+    cJSON_free(values[0]);
+    cJSON_free(values[1]);
+    return status;
+}
+
+static enum status equal(const struct cli_field *a, const struct cli_field *b, const char *but,
+                         struct status_why *why)
+{
+    enum status status = cli_document_status(a->document, why);
+    if (!status)
+        status = cli_document_status(b->document, why);
+    if (status)
+        return status;
+    if (!cJSON_IsObject(a->value) || !cJSON_IsObject(b->value))
+        return cJSON_Compare(a->value, b->value, true) ? STATUS_OK : fail_different(a, b, why);
+    /* What only the second one has is found by a second look, from its side. */
+    for (int side = 0; side < 2; side++)
+        for (const cJSON *item = (side ? b : a)->value->child; item; item = item->next) {
+            if (but && cli_words_index(but, item->string) >= 0)
+                continue;
+            size_t n = strlen(item->string);
+            struct cli_field p = member(a, item->string, n), q = member(b, item->string, n);
+            if (!p.value || !q.value || !cJSON_Compare(p.value, q.value, true))
+                return fail_different(&p, &q, why);
+        }
+    return STATUS_OK;
+}
+
+enum status cli_fields_equal(const struct cli_field *a, const struct cli_field *b,
+                             const char *paths, const char *but, struct status_why *why)
+{
+    const char *word;
+    size_t length;
+    enum status status = STATUS_OK;
+    while (!status && (paths = cli_words_next(paths, &word, &length))) {
+        char path[64];
+        snprintf(path, sizeof path, "%.*s", (int)length, word);
+        struct cli_field x = cli_field_at(a, path), y = cli_field_at(b, path);
+        status = equal(&x, &y, but, why);
+    }
+    return status;
+}
+
+enum status cli_fields_same_text(const struct cli_field *a, const struct cli_field *b,
+                                 struct status_why *why)
+{
+    bool lacks =
+        cJSON_IsNull(cli_field_at(a, "text").value) || cJSON_IsNull(cli_field_at(b, "text").value);
+    return lacks ? STATUS_OK : cli_fields_equal(a, b, "text.sha256", NULL, why);
+}

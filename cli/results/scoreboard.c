@@ -1,0 +1,213 @@
+#include "cli/results/scoreboard.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define KLD_QUANTILE(label, key)                                                                   \
+    {                                                                                              \
+        label, "kld_" key, "kld." key, NULL, 1, 6, false                                           \
+    }
+#define DP_QUANTILE(label, key)                                                                    \
+    {                                                                                              \
+        label, "dp_" key "_percent", "dp." key, NULL, 100, 3, false                                \
+    }
+
+const struct cli_metric cli_metrics[CLI_N_METRICS] = {
+    [CLI_METRIC_PPL] = {"PPL", "ppl", "ppl.value", "ppl.value_error", 1, 6, true},
+    {"PPL(base)", "ppl_base", "ppl.base", "ppl.base_error", 1, 6, false},
+    {"ΔPPL", "delta_ppl", "ppl.difference", "ppl.difference_error", 1, 6, true},
+    {"PPL ratio", "ppl_ratio", "ppl.ratio", "ppl.ratio_error", 1, 6, false},
+    {"ln(PPL ratio)", "ln_ppl_ratio", "ppl.ln_ratio", "ppl.ln_ratio_error", 1, 6, false},
+    {"PPL correlation %", "ppl_correlation_percent", "ppl.correlation", NULL, 100, 2, false},
+    [CLI_METRIC_KLD] = {"KLD", "kld", "kld.mean", "kld.mean_error", 1, 6, true},
+    KLD_QUANTILE("Maximum KLD", "max"),
+    KLD_QUANTILE("99.9% KLD", "p99_9"),
+    KLD_QUANTILE("99.0% KLD", "p99"),
+    KLD_QUANTILE("95.0% KLD", "p95"),
+    KLD_QUANTILE("90.0% KLD", "p90"),
+    KLD_QUANTILE("Median KLD", "median"),
+    KLD_QUANTILE("10.0% KLD", "p10"),
+    KLD_QUANTILE("5.0% KLD", "p5"),
+    KLD_QUANTILE("1.0% KLD", "p1"),
+    KLD_QUANTILE("0.1% KLD", "p0_1"),
+    KLD_QUANTILE("Minimum KLD", "min"),
+    {"Mean Δp %", "mean_dp_percent", "dp.mean", "dp.mean_error", 100, 3, true},
+    DP_QUANTILE("Maximum Δp %", "max"),
+    DP_QUANTILE("99.9% Δp %", "p99_9"),
+    DP_QUANTILE("99.0% Δp %", "p99"),
+    DP_QUANTILE("95.0% Δp %", "p95"),
+    DP_QUANTILE("90.0% Δp %", "p90"),
+    DP_QUANTILE("75.0% Δp %", "p75"),
+    DP_QUANTILE("Median Δp %", "median"),
+    DP_QUANTILE("25.0% Δp %", "p25"),
+    DP_QUANTILE("10.0% Δp %", "p10"),
+    DP_QUANTILE("5.0% Δp %", "p5"),
+    DP_QUANTILE("1.0% Δp %", "p1"),
+    DP_QUANTILE("0.1% Δp %", "p0_1"),
+    DP_QUANTILE("Minimum Δp %", "min"),
+    {"RMS Δp %", "rms_dp_percent", "dp.rms", "dp.rms_error", 100, 3, true},
+    {"Same top p %", "same_top_percent", "same_top", "same_top_error", 100, 3, true},
+};
+
+/* What comes behind the last slash. */
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* The data set that an importance matrix was made from, or else the matrix, or "none". */
+static const char *imatrix_of(const struct cli_field *model)
+{
+    static const char *const paths[] = {"imatrix_dataset", "imatrix_file"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        struct cli_field field;
+        if (cli_field_find(&field, model, paths[i]))
+            return file_name(cli_field_text(model, paths[i]));
+    }
+    return "none";
+}
+
+/* A run of the model at a path. NULL: there is no memory. */
+static struct cli_scoreboard_run *new_run(struct cli_scoreboard *t, const struct cli_field *from,
+                                          const char *path, struct status_why *why)
+{
+    struct cli_scoreboard_run *runs =
+        base_array_grow(t->runs, &t->capacity, t->n + 1, sizeof *runs);
+    if (!runs) {
+        status_fail(why, STATUS_MEMORY, "no memory for a table of %zu runs", t->n + 1);
+        return NULL;
+    }
+    t->runs = runs;
+    struct cli_field model = cli_field_at(from, path);
+    runs[t->n] = (struct cli_scoreboard_run){
+        .name = cli_field_text(&model, "name"),
+        .id = cli_field_text(&model, "id"),
+        .quantisation = cli_field_text(&model, "quantisation"),
+        .imatrix = imatrix_of(&model),
+        .n_bytes = cli_field_real(&model, "n_bytes"),
+        .bits_per_weight = cli_field_real(&model, "bits_per_weight"),
+    };
+    return &runs[t->n++];
+}
+
+static struct cli_metric_value value_of(const struct cli_field *from, const char *path,
+                                        const char *error_path)
+{
+    struct cli_metric_value v = {.known = true, .value = cli_field_real(from, path)};
+    if (error_path)
+        v.error = cli_field_real(from, error_path);
+    return v;
+}
+
+static enum status add_candidate(struct cli_scoreboard *t, const struct cli_field *candidate,
+                                 struct status_why *why)
+{
+    struct cli_scoreboard_run *run = new_run(t, candidate, "model", why);
+    if (!run)
+        return STATUS_MEMORY;
+    for (size_t i = 0; i < CLI_N_METRICS; i++)
+        run->values[i] = value_of(candidate, cli_metrics[i].path, cli_metrics[i].error);
+    return STATUS_OK;
+}
+
+/* The base of a divergence, unless it is no model, or a run of the same model with the same figure
+ * is there. */
+static enum status add_base(struct cli_scoreboard *t, const struct cli_field *root,
+                            const struct cli_field *candidate, struct status_why *why)
+{
+    struct cli_field found;
+    if (!cli_field_find(&found, root, "base.quantisation"))
+        return STATUS_OK;
+    struct cli_scoreboard_run *run = new_run(t, root, "base", why);
+    if (!run)
+        return STATUS_MEMORY;
+    run->is_base = true;
+    struct cli_metric_value *ppl = &run->values[CLI_METRIC_PPL];
+    *ppl = value_of(candidate, "ppl.base", "ppl.base_error");
+    for (size_t i = 0; i + 1 < t->n; i++)
+        if (t->runs[i].is_base && strcmp(t->runs[i].id, run->id) == 0 &&
+            memcmp(&t->runs[i].values[CLI_METRIC_PPL].value, &ppl->value, sizeof ppl->value) == 0) {
+            t->n--;
+            break;
+        }
+    return STATUS_OK;
+}
+
+static enum status add_kld(struct cli_scoreboard *t, const struct cli_field *root,
+                           struct status_why *why)
+{
+    size_t n;
+    struct cli_field list = cli_field_list(&n, root, "candidates"), item = {0};
+    enum status status = STATUS_OK;
+    while (!status && cli_field_next(&list, &item)) {
+        if (item.index == 0)
+            status = add_base(t, root, &item, why);
+        if (!status)
+            status = add_candidate(t, &item, why);
+    }
+    return status;
+}
+
+static enum status add_perplexity(struct cli_scoreboard *t, const struct cli_field *root,
+                                  struct status_why *why)
+{
+    struct cli_scoreboard_run *run = new_run(t, root, "model", why);
+    if (!run)
+        return STATUS_MEMORY;
+    run->values[CLI_METRIC_PPL] = value_of(root, "result.ppl", "result.ppl_error");
+    return STATUS_OK;
+}
+
+enum status cli_scoreboard_add(struct cli_scoreboard *t, struct cli_document *d,
+                               struct status_why *why)
+{
+    struct cli_field root = cli_document_root(d);
+    if (d->kind == CLI_DOCUMENT_TASKS)
+        return status_fail(why, STATUS_USAGE,
+                           "%s is a result of choice tasks; the table takes results of assay kld "
+                           "and of perplexities",
+                           d->file);
+    enum status status =
+        d->kind == CLI_DOCUMENT_KLD ? add_kld(t, &root, why) : add_perplexity(t, &root, why);
+    return status ? status : cli_document_status(d, why);
+}
+
+/* Where a run stands: bases, then those with a divergence, then the rest. */
+static int class_of(const struct cli_scoreboard_run *run)
+{
+    return run->is_base ? 0 : run->values[CLI_METRIC_KLD].known ? 1 : 2;
+}
+
+static double key_of(const struct cli_scoreboard_run *run)
+{
+    double key = run->values[class_of(run) == 1 ? CLI_METRIC_KLD : CLI_METRIC_PPL].value;
+    return isnan(key) ? (double)INFINITY : key;
+}
+
+static bool comes_before(const struct cli_scoreboard_run *a, const struct cli_scoreboard_run *b)
+{
+    int class_a = class_of(a), class_b = class_of(b);
+    return class_a != class_b ? class_a < class_b : key_of(a) < key_of(b);
+}
+
+/* By insertion, which leaves equals in their order; tables are short. */
+void cli_scoreboard_sort(struct cli_scoreboard *t)
+{
+    for (size_t i = 1; i < t->n; i++) {
+        struct cli_scoreboard_run run = t->runs[i];
+        size_t at = i;
+        for (; at > 0 && comes_before(&run, &t->runs[at - 1]); at--)
+            t->runs[at] = t->runs[at - 1];
+        t->runs[at] = run;
+    }
+}
+
+void cli_scoreboard_free(struct cli_scoreboard *t)
+{
+    free(t->runs);
+    *t = (struct cli_scoreboard){0};
+}

@@ -1,0 +1,58 @@
+/** assay table: a scoreboard made of result documents, as in llama.cpp's README. */
+#ifndef CLI_RESULTS_SCOREBOARD_H
+#define CLI_RESULTS_SCOREBOARD_H
+
+#include "cli/results/document.h"
+
+/** What can be told of a run, in the order in which --by-metric tells it. */
+struct cli_metric {
+    const char *label; /* for people */
+    const char *key;   /* head of a column in CSV, beside which stands <key>_error */
+    const char *path;  /* in a candidate of an assay-kld document */
+    const char *error; /* path of its standard error, or NULL */
+    double scale;      /* what is shown is the value times this: 100 for percentages */
+    int n_decimals;
+    bool on_board; /* a column of the scoreboard */
+};
+enum { CLI_N_METRICS = 34, CLI_METRIC_PPL = 0, CLI_METRIC_KLD = 6 };
+extern const struct cli_metric cli_metrics[CLI_N_METRICS];
+
+struct cli_metric_value {
+    bool known; /* false: this run does not have it */
+    double value, error;
+};
+
+/** A model in a result. The texts point into its document. */
+struct cli_scoreboard_run {
+    const char *name, *id, *quantisation, *imatrix;
+    double n_bytes, bits_per_weight;
+    bool is_base;
+    struct cli_metric_value values[CLI_N_METRICS];
+};
+
+/** Zero-initialise; release with cli_scoreboard_free. Must not outlive the documents. */
+struct cli_scoreboard {
+    struct cli_scoreboard_run *runs;
+    size_t n, capacity;
+};
+
+/**
+ * Add the runs of a document: each candidate of a divergence and, once, their base; the model of
+ * a perplexity.
+ * Fails: STATUS_FORMAT (a field that is missing or of another type), STATUS_USAGE (a result of
+ *        choice tasks), STATUS_MEMORY.
+ */
+enum status cli_scoreboard_add(struct cli_scoreboard *table, struct cli_document *document,
+                               struct status_why *why);
+/** Bases first, then by mean KLD, then those without one by perplexity; else in their order. */
+void cli_scoreboard_sort(struct cli_scoreboard *table);
+void cli_scoreboard_free(struct cli_scoreboard *table);
+
+/**
+ * Print the table. csv: RFC 4180, all digits, errors in columns of their own; else Markdown.
+ * by_metric: statistics as rows, runs as columns.   Fails: STATUS_MEMORY.
+ */
+enum status cli_scoreboard_print(const struct cli_scoreboard *table, bool csv, bool by_metric,
+                                 struct status_why *why);
+
+#endif

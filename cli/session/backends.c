@@ -1,0 +1,193 @@
+#include "cli/session/backends.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/output/printable.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cuda/cuda.h"
+
+enum { MAX_INDEX = 999 };
+
+struct device {
+    enum { DEVICE_CPU, DEVICE_CUDA, DEVICE_AUTO } kind;
+    unsigned index; /* of a CUDA device */
+};
+
+struct devices {
+    struct device items[CLI_MAX_DEVICES];
+    size_t n;
+};
+
+/** The number of a device, all of the text; -1 if it is none. */
+static int index_of(const char *text)
+{
+    char *end;
+    if (*text < '0' || *text > '9')
+        return -1;
+    long index = strtol(text, &end, 10);
+    return *end || index > MAX_INDEX ? -1 : (int)index;
+}
+
+/** The number behind "cuda:" or "CUDA", 0 behind "cuda"; -1 if the name is another. */
+static int cuda_index(const char *name)
+{
+    if (strcmp(name, "cuda") == 0)
+        return 0;
+    if (strncmp(name, "cuda:", 5) == 0)
+        return index_of(name + 5);
+    return strncmp(name, "CUDA", 4) == 0 ? index_of(name + 4) : -1;
+}
+
+static enum status parse_name(struct device *out, const char *name, struct status_why *why)
+{
+    if (strcmp(name, "cpu") == 0 || strcmp(name, "none") == 0)
+        return STATUS_OK;
+    int index = cuda_index(name);
+    if (strcmp(name, "auto") == 0) {
+        out->kind = DEVICE_AUTO;
+    } else if (index >= 0) {
+        *out = (struct device){DEVICE_CUDA, (unsigned)index};
+    } else {
+        return status_fail(why, STATUS_USAGE,
+                           "--device: '%s' is no device, expected cpu, cuda, cuda:N or auto", name);
+    }
+    return STATUS_OK;
+}
+
+/** Layers on the device: there are none or all. */
+static enum status parse_layers(struct device *out, const char *layers, struct status_why *why)
+{
+    char *end;
+    long n = strtol(layers, &end, 10);
+    bool word = strcmp(layers, "auto") == 0 || strcmp(layers, "all") == 0;
+    if (!word && (end == layers || *end))
+        return status_fail(why, STATUS_USAGE,
+                           "-ngl: '%s' is no number of layers, expected a number, auto or all",
+                           layers);
+    if (word || n != 0)
+        out->kind = DEVICE_AUTO;
+    return STATUS_OK;
+}
+
+/** Names with commas between them; "auto" stands alone. */
+static enum status parse_list(struct devices *out, const char *list, struct status_why *why)
+{
+    out->n = 0;
+    for (const char *at = list;; at++) {
+        char name[64] = "";
+        size_t n = strcspn(at, ",");
+        if (out->n == CLI_MAX_DEVICES)
+            return status_fail(why, STATUS_USAGE, "--device: more than %d devices are named",
+                               CLI_MAX_DEVICES);
+        snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name), at);
+        struct device *device = &out->items[out->n++];
+        *device = (struct device){DEVICE_CPU, 0};
+        enum status status = parse_name(device, name, why);
+        if (status == STATUS_OK && device->kind == DEVICE_AUTO && strchr(list, ','))
+            return status_fail(why, STATUS_USAGE,
+                               "--device: 'auto' is one of several in '%s'; expected names of "
+                               "devices, or auto alone",
+                               list);
+        at += n;
+        if (status != STATUS_OK || *at == '\0')
+            return status;
+    }
+}
+
+static enum status parse_devices(struct devices *out, const struct cli_machine_settings *settings,
+                                 struct status_why *why)
+{
+    *out = (struct devices){.items = {{DEVICE_CPU, 0}}, .n = 1};
+    if (settings->device)
+        return parse_list(out, settings->device, why);
+    return settings->gpu_layers ? parse_layers(&out->items[0], settings->gpu_layers, why)
+                                : STATUS_OK;
+}
+
+/** *out = NULL with STATUS_OK: there is no device that --device auto could use. */
+static enum status open_cuda(struct kern_backend **out, const struct device *wanted,
+                             const struct cli_machine_settings *s, enum kern_precision precision,
+                             struct status_why *why)
+{
+    if (s->gemm == CLI_GEMM_OPENBLAS && wanted->kind == DEVICE_CUDA)
+        return status_fail(why, STATUS_USAGE, "--gemm openblas is for --device cpu");
+    struct kern_cuda_device *device;
+    struct status_why why_not = {""};
+    enum status status = kern_cuda_device_open(&device, wanted->index, &why_not);
+    if (!status)
+        return kern_cuda_open(out, device, &(struct kern_cuda_options){.precision = precision},
+                              why);
+    if (wanted->kind == DEVICE_CUDA)
+        return status_fail(why, status, "%s", why_not.text);
+    fprintf(stderr, "assay: note: the CPU computes: %s\n", why_not.text);
+    return STATUS_OK;
+}
+
+static enum status open_backend(struct kern_backend **out, const struct device *device,
+                                const struct cli_machine_settings *s, struct status_why *why)
+{
+    static const enum kern_isa isas[] = {
+        [CLI_ISA_SCALAR] = KERN_ISA_SCALAR,  [CLI_ISA_AVX2] = KERN_ISA_AVX2,
+        [CLI_ISA_AVX512] = KERN_ISA_AVX512,  [CLI_ISA_AMX] = KERN_ISA_COUNT - 1,
+        [CLI_ISA_AUTO] = KERN_ISA_COUNT - 1,
+    };
+    static const enum kern_precision precisions[] = {
+        [CLI_PRECISION_HIGH] = KERN_PRECISION_HIGH,
+        [CLI_PRECISION_EXACT] = KERN_PRECISION_EXACT,
+        [CLI_PRECISION_FAST] = KERN_PRECISION_FAST,
+    };
+    int64_t n_threads = s->n_threads_batch ? s->n_threads_batch : s->n_threads;
+    struct kern_cpu_options options = {
+        .n_threads = n_threads > 0 ? (unsigned)n_threads : 0,
+        .isa_cap = isas[s->isa],
+        .gemm = s->gemm == CLI_GEMM_OPENBLAS ? KERN_GEMM_OPENBLAS : KERN_GEMM_OWN,
+        .precision = precisions[s->precision],
+        .amx = s->isa >= CLI_ISA_AMX ? KERN_AMX_HARDWARE : KERN_AMX_NONE,
+    };
+    *out = NULL;
+    enum status status = STATUS_OK;
+    if (device->kind != DEVICE_CPU)
+        status = open_cuda(out, device, s, options.precision, why);
+    return status || *out ? status : kern_cpu_open(out, &options, why);
+}
+
+/* Else results would depend on who happened to evaluate a window. */
+static enum status check_same_products(const struct cli_backends *b, struct status_why *why)
+{
+    struct kern_description first = kern_describe(b->items[0]);
+    for (size_t i = 1; i < b->n; i++) {
+        struct kern_description other = kern_describe(b->items[i]);
+        if (strcmp(first.products, other.products) != 0)
+            return status_fail(why, STATUS_USAGE,
+                               "--device: device 1 multiplies in %s, device %zu in %s, which is "
+                               "not to the same bits; expected equal devices, or --precision exact",
+                               first.products, i + 1, other.products);
+    }
+    return STATUS_OK;
+}
+
+enum status cli_backends_open(struct cli_backends *out, const struct cli_machine_settings *s,
+                              struct status_why *why)
+{
+    *out = (struct cli_backends){.n = 0};
+    struct devices devices;
+    enum status status = parse_devices(&devices, s, why);
+    while (status == STATUS_OK && out->n < devices.n) {
+        status = open_backend(&out->items[out->n], &devices.items[out->n], s, why);
+        out->n += status == STATUS_OK;
+    }
+    if (status == STATUS_OK)
+        status = check_same_products(out, why);
+    if (status == STATUS_OK) /* of equal devices, they are the same */
+        cli_print_notes(kern_describe(out->items[0]).remarks);
+    return status;
+}
+
+void cli_backends_close(struct cli_backends *backends)
+{
+    for (size_t i = 0; i < backends->n; i++)
+        kern_close(backends->items[i]);
+    *backends = (struct cli_backends){.n = 0};
+}

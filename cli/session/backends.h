@@ -1,0 +1,27 @@
+/** What computes: the backends of the devices that the options name. */
+#ifndef CLI_SESSION_BACKENDS_H
+#define CLI_SESSION_BACKENDS_H
+
+#include "cli/options/common.h"
+#include "kernels/backend.h"
+
+enum { CLI_MAX_DEVICES = 32 };
+
+/** In the order in which the devices were named; one may be there twice. Zero-initialise. */
+struct cli_backends {
+    struct kern_backend *items[CLI_MAX_DEVICES];
+    size_t n;
+};
+
+/**
+ * Open a backend for each device of --device and -ngl; llama-perplexity's names (none, CUDA0) are
+ * understood, too. Release with cli_backends_close, also after a failure.
+ * Notes go to standard error: what a backend remarks; why the CPU computes, with --device auto.
+ * Fails: STATUS_USAGE (also several devices that would not give the same bits), STATUS_MEMORY,
+ * STATUS_DEVICE.
+ */
+enum status cli_backends_open(struct cli_backends *out, const struct cli_machine_settings *settings,
+                              struct status_why *why);
+void cli_backends_close(struct cli_backends *backends);
+
+#endif

@@ -1,0 +1,73 @@
+#include "cli/session/models.h"
+
+#include "cli/output/printable.h"
+
+/* A number of the command line; the model takes 0 for "as the file says". */
+static float given_or_zero(double value)
+{
+    return value > 0 ? (float)value : 0; /* 0 for NaN, too */
+}
+
+static struct model_options model_options(const struct cli_model_settings *s, bool llama_compat)
+{
+    static const char *const scalings[] = {"none", "linear", "yarn"};
+    double freq_scale = s->rope_scale > 0 ? 1 / s->rope_scale : s->rope_freq_scale;
+    bool has_ext_factor = s->yarn_ext_factor >= 0; /* false for NaN, too */
+    return (struct model_options){
+        .tokenizer_pre = s->tokenizer_pre,
+        .allow_unknown = s->allow_unknown,
+        .ignore_sliding_window = llama_compat,
+        .overrides = (const char *const *)s->overrides.items,
+        .n_overrides = s->overrides.n,
+        .rope_freq_base = given_or_zero(s->rope_freq_base),
+        .rope_freq_scale = given_or_zero(freq_scale),
+        .rope_scaling = s->rope_scaling >= 0 ? scalings[s->rope_scaling] : NULL,
+        .has_yarn_ext_factor = has_ext_factor,
+        .yarn_ext_factor = has_ext_factor ? (float)s->yarn_ext_factor : 0,
+        .yarn_attn_factor = given_or_zero(s->yarn_attn_factor),
+        .yarn_beta_fast = given_or_zero(s->yarn_beta_fast),
+        .yarn_beta_slow = given_or_zero(s->yarn_beta_slow),
+        .yarn_original_ctx = (uint32_t)s->yarn_original_ctx,
+    };
+}
+
+enum status cli_model_open(struct cli_model *out, const char *path,
+                           const struct cli_evaluate_settings *settings, bool llama_compat,
+                           struct status_why *why)
+{
+    *out = (struct cli_model){.path = path};
+    struct model_options options = model_options(&settings->load, llama_compat);
+    struct gguf_file *file;
+    enum status status = gguf_open(&file, path, why);
+    if (status == STATUS_OK)
+        status = eval_model_id(out->id, file, why);
+    if (status == STATUS_OK && settings->output.hash_model)
+        status = eval_file_hash(out->sha256, file, why);
+    if (status != STATUS_OK) {
+        gguf_close(file);
+        return status;
+    }
+    status = model_open(&out->model, file, &options, why);
+    if (status == STATUS_OK)
+        cli_print_notes(model_remarks(out->model));
+    return status;
+}
+
+void cli_model_close(struct cli_model *model)
+{
+    model_close(model->model);
+    *model = (struct cli_model){0};
+}
+
+struct cli_model_size cli_model_size(const struct cli_model *model)
+{
+    const struct gguf_file *file = model_file(model->model);
+    struct cli_model_size size = {0};
+    for (size_t i = 0; i < gguf_n_tensors(file); i++) {
+        const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
+        size.n_weights += tensor->n_rows * tensor->ne[0];
+        size.n_bytes += tensor->n_bytes;
+    }
+    size.bits_per_weight = 8 * (double)size.n_bytes / (double)size.n_weights;
+    return size;
+}

@@ -1,0 +1,32 @@
+/** Models as the options open them. */
+#ifndef CLI_SESSION_MODELS_H
+#define CLI_SESSION_MODELS_H
+
+#include "cli/options/common.h"
+#include "eval/reference/identity.h"
+
+/** An open model and what results name it by. Zero-initialise; release with cli_model_close(). */
+struct cli_model {
+    const char *path; /* as it was given; borrowed */
+    struct model *model;
+    char id[BASE_HEX];
+    char sha256[BASE_HEX]; /* where it was asked for, else "" */
+};
+
+/**
+ * Open a model; its remarks go to standard error.
+ * llama_compat: as llama.cpp reads it.
+ */
+enum status cli_model_open(struct cli_model *out, const char *path,
+                           const struct cli_evaluate_settings *settings, bool llama_compat,
+                           struct status_why *why);
+void cli_model_close(struct cli_model *model);
+
+/** What the tensors of a model's file add up to. */
+struct cli_model_size {
+    uint64_t n_weights, n_bytes;
+    double bits_per_weight;
+};
+struct cli_model_size cli_model_size(const struct cli_model *model);
+
+#endif

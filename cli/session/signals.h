@@ -1,0 +1,27 @@
+/** Signals: Ctrl-C, and a mapped file that can no longer be read. */
+#ifndef CLI_SESSION_SIGNALS_H
+#define CLI_SESSION_SIGNALS_H
+
+#include <stdatomic.h>
+
+/**
+ * While there is nothing that could be ended in an orderly manner: SIGINT and SIGTERM end the
+ * process with a sentence and the exit code of an interruption. A file that grows beyond a
+ * limit (ulimit -f) no longer kills: the write fails instead.
+ */
+void cli_interrupt_begin(void);
+
+/**
+ * From now on the first SIGINT or SIGTERM sets the returned flag, and a second one ends the
+ * process at once with the exit code of an interruption. A closed pipe on standard output no longer
+ * kills: the write fails instead.
+ */
+const atomic_bool *cli_interrupt_catch(void);
+
+/**
+ * From now on touching a page that a mapped file no longer has ends the process with a sentence
+ * that names the file, and the exit code of unreadable input. Any other SIGBUS kills as before.
+ */
+void cli_mapping_fault_catch(void);
+
+#endif
