@@ -1,26 +1,11 @@
 #include "eval/reference/compact_file.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "eval/reference/identity.h"
 #include "gguf/cursor.h"
-#include "gguf/map.h"
-
-bool eval_compact_recognise(const char *path)
-{
-    char magic[8];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return false;
-    bool is = read(fd, magic, sizeof magic) == (ssize_t)sizeof magic &&
-              memcmp(magic, EVAL_COMPACT_MAGIC, sizeof magic) == 0;
-    close(fd);
-    return is;
-}
 
 /** Refuse bytes that do not have this SHA-256. */
 static enum status check_part(const void *bytes, uint64_t n_bytes,
@@ -31,7 +16,7 @@ static enum status check_part(const void *bytes, uint64_t n_bytes,
     struct base_digest *digest = base_digest_open();
     base_digest_add(digest, bytes, (size_t)n_bytes);
     enum status status = base_digest_close_bytes(digest, found, why);
-    if (status == STATUS_OK && memcmp(found, expected, sizeof found) != 0)
+    if (!status && memcmp(found, expected, sizeof found) != 0)
         status = status_fail(why, STATUS_FORMAT,
                              "%s not match the checksum in the header: the file is damaged", what);
     return status;
@@ -102,7 +87,7 @@ static enum status check_parts(const struct eval_compact_file *file, struct stat
     };
     enum status status = STATUS_OK;
     size_t n = sizeof parts / sizeof *parts - l->by_path;
-    for (size_t i = 0; i < n && status == STATUS_OK; i++)
+    for (size_t i = 0; i < n && !status; i++)
         status = check_part(file->bytes + parts[i].offset, parts[i].n_bytes, parts[i].sha256,
                             parts[i].what, why);
     return status;
@@ -153,15 +138,15 @@ enum status eval_compact_view(struct eval_compact_file *out, const char *name, c
     *out = (struct eval_compact_file){.name = name, .bytes = bytes, .n_bytes = n_bytes};
     enum status status =
         eval_compact_header_decode(&out->layout, &out->places, bytes, n_bytes, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check_size(out, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check_parts(out, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check_tokens(out, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = take_parts(out, why);
-    if (status != STATUS_OK) {
+    if (status) {
         status_context(why, "%s", name);
         eval_compact_close(out);
     }
@@ -171,30 +156,21 @@ enum status eval_compact_view(struct eval_compact_file *out, const char *name, c
 enum status eval_compact_open(struct eval_compact_file *out, const char *path,
                               struct status_why *why)
 {
-    *out = (struct eval_compact_file){0};
-    char *name = strdup(path);
-    if (!name)
-        return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
     struct gguf_map map;
+    *out = (struct eval_compact_file){0};
     enum status status = gguf_map_open(&map, path, why);
-    if (status == STATUS_OK) {
-        status = eval_compact_view(out, name, map.data, map.n_bytes, why);
-        if (status != STATUS_OK)
-            gguf_map_close(&map);
-    }
-    if (status == STATUS_OK)
-        out->path = name;
+    if (!status)
+        status = eval_compact_view(out, path, map.data, map.n_bytes, why);
+    if (status)
+        gguf_map_close(&map);
     else
-        free(name);
+        out->map = map;
     return status;
 }
 
 void eval_compact_close(struct eval_compact_file *file)
 {
-    struct gguf_map map = {(void *)(uintptr_t)file->bytes, file->n_bytes};
-    if (file->path)
-        gguf_map_close(&map);
-    free(file->path);
+    gguf_map_close(&file->map);
     free(file->head_path);
     free(file->checked);
     *file = (struct eval_compact_file){0};
@@ -254,13 +230,13 @@ enum status eval_compact_check_vocab(const struct eval_compact_file *file,
     char id[BASE_HEX], expected[BASE_HEX];
     enum status status = eval_vocab_id_with(id, model, file->layout.bos, why);
     base_digest_hex(expected, file->layout.vocab);
-    if (status == STATUS_OK && strcmp(id, expected) != 0)
+    if (!status && strcmp(id, expected) != 0)
         return status_fail(why, STATUS_FORMAT,
                            "%s: the texts of its %" PRIu32 " tokens are not those that %s was "
                            "recorded with (vocabulary %.16s, expected %.16s); only models of the "
                            "same vocabulary can be compared",
                            path, n_vocab, file->name, id, expected);
-    return status == STATUS_OK ? check_bos(file, model, why) : status;
+    return !status ? check_bos(file, model, why) : status;
 }
 
 enum status eval_compact_take_head(struct eval_compact_file *file, const struct model *model,
@@ -284,7 +260,7 @@ enum status eval_compact_take_head(struct eval_compact_file *file, const struct 
     if (status == STATUS_FORMAT)
         return status_fail(why, status, "%s: the head is not the one that %s was recorded with",
                            path, file->name);
-    if (status != STATUS_OK)
+    if (status)
         return status_fail(why, status, "%s: no memory to check the head", path);
     file->head = *head;
     return STATUS_OK;
@@ -293,8 +269,7 @@ enum status eval_compact_take_head(struct eval_compact_file *file, const struct 
 struct eval_compact_check eval_compact_check_of(const struct eval_compact_file *file, size_t w)
 {
     struct eval_compact_check check;
-    eval_compact_check_decode(&check,
-                              file->bytes + file->places.checks + w * EVAL_COMPACT_CHECK_BYTES);
+    memcpy(&check, file->bytes + file->places.checks + w * sizeof check, sizeof check);
     return check;
 }
 
@@ -309,7 +284,7 @@ enum status eval_compact_check_window(struct eval_compact_file *file, size_t w,
     if (file->checked[w])
         return STATUS_OK;
     enum status status = window_matches(file, w, &file->checked[w], why);
-    if (status != STATUS_OK)
+    if (status)
         file->checked[w] = false;
     else if (!file->checked[w])
         status = status_fail(why, STATUS_FORMAT,

@@ -25,7 +25,7 @@ static void advise(const struct eval_compact_file *file, size_t first, size_t en
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t from = (uintptr_t)eval_compact_rows_at(file, first);
     uintptr_t to = (uintptr_t)eval_compact_rows_at(file, end);
-    if (!file->path || first >= end)
+    if (!file->map.data || first >= end)
         return; /* bytes in memory are the caller's */
     bool only_whole = advice == MADV_DONTNEED;
     from = (only_whole ? from + page - 1 : from) / page * page;
@@ -59,7 +59,7 @@ static enum status rows(void *user, size_t first, size_t n_rows, const void **ou
     r->n_in = n_rows;
     for (size_t w = first / n_scored; w * n_scored < first + n_rows; w++) {
         enum status status = eval_compact_check_window(file, w, why);
-        if (status != STATUS_OK)
+        if (status)
             return status;
     }
     const uint8_t *stored = eval_compact_rows_at(file, first);

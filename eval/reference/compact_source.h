@@ -3,7 +3,7 @@
 #define EVAL_REFERENCE_COMPACT_SOURCE_H
 
 #include "eval/reference/compact_file.h"
-#include "eval/scorer/base_rows.h"
+#include "eval/scorer/reference_rows.h"
 
 /** Where reading stands. Zero-initialise; release with eval_compact_source_close. */
 struct eval_compact_reading {

@@ -1,9 +1,24 @@
 #include "eval/reference/identity.h"
 
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "gguf/cursor.h"
 #include "gguf/map.h"
 
 enum { PIECE_BYTES = 16 << 20 }; /* read while the one before is hashed */
+
+bool eval_file_begins(const char *path, const char magic[8])
+{
+    char bytes[8];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    ssize_t n = pread(fd, bytes, sizeof bytes, 0);
+    close(fd);
+    return n == (ssize_t)sizeof bytes && memcmp(bytes, magic, sizeof bytes) == 0;
+}
 
 static size_t prefix_of(const struct gguf_tensor *t)
 {

@@ -1,12 +1,17 @@
-/** Which model and which vocabulary a result belongs to. */
+/** What a file is, and which model and which vocabulary a result belongs to. */
 #ifndef EVAL_REFERENCE_IDENTITY_H
 #define EVAL_REFERENCE_IDENTITY_H
+
+#include <stdbool.h>
 
 #include "base/digest.h"
 #include "gguf/file.h"
 #include "model/model.h"
 
 enum { EVAL_MODEL_ID_PREFIX = 65536 }; /* bytes of each tensor that the model's id covers */
+
+/** Whether a file of this name exists and begins with these 8 bytes. */
+bool eval_file_begins(const char *path, const char magic[8]);
 
 /**
  * The model's id: SHA-256 over, for each shard in order, its bytes before the tensor data

@@ -3,7 +3,7 @@
 #define EVAL_REFERENCE_LOGITS_SOURCE_H
 
 #include "eval/reference/logits_file.h"
-#include "eval/scorer/base_rows.h"
+#include "eval/scorer/reference_rows.h"
 
 /** Where reading stands; set up by eval_logits_source. */
 struct eval_logits_reading {

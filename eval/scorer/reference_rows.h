@@ -6,8 +6,8 @@
  * next. A source gives the rows of head 0, so that no base model is evaluated; a sink takes
  * those of the evaluated model. Both know them as one of two kinds.
  */
-#ifndef EVAL_SCORER_BASE_ROWS_H
-#define EVAL_SCORER_BASE_ROWS_H
+#ifndef EVAL_SCORER_REFERENCE_ROWS_H
+#define EVAL_SCORER_REFERENCE_ROWS_H
 
 #include "kernels/backend.h"
 
