@@ -202,12 +202,8 @@ static void add_extras(struct eval_kld_result *out, struct extras *sums,
         base_moments_add(&bucket->dp_squared, square(delta_p(t, w, i)));
         base_moments_add(&bucket->same_top, same_top[i]);
         base_moments_add(&out->positions[i], kl[i]);
-        if (!isfinite(kl[i]) && out->nonfinite.n++ == 0) {
-            out->nonfinite.window = w;
-            out->nonfinite.position = t->plan->first_scored + i;
-            size_t target = eval_plan_target(t->plan, w, t->plan->first_scored + i);
-            out->nonfinite.token = t->stream->ids[target];
-        }
+        if (!isfinite(kl[i]))
+            eval_nonfinite_note(&out->nonfinite, t->plan, t->stream, w, i);
     }
 }
 

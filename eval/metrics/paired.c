@@ -97,13 +97,10 @@ static void compute(struct room *r, const struct eval_pair *p)
 
 static void summarise(struct eval_pair_figure *out, double *differences, size_t n)
 {
-    double mean = 0, spread = 0; /* Welford: nothing cancels */
-    for (size_t r = 0; r < n; r++) {
-        double distance = differences[r] - mean;
-        mean += distance / (double)(r + 1);
-        spread += distance * (differences[r] - mean);
-    }
-    out->error = n > 1 ? sqrt(spread / (double)(n - 1)) : 0;
+    struct base_moments moments = {0};
+    for (size_t r = 0; r < n; r++)
+        base_moments_add(&moments, differences[r]);
+    out->error = n > 1 ? sqrt(moments.spread / (double)(n - 1)) : 0;
     eval_sort(differences, n);
     out->low = eval_quantile(differences, n, 0.025);
     out->high = eval_quantile(differences, n, 0.975);
@@ -115,7 +112,7 @@ enum status eval_pair_bootstrap(struct eval_pair_figure *out, const struct eval_
     assert(p->n_windows >= 2 && p->n_windows <= UINT32_MAX && p->n_resamples >= 1);
     struct room room;
     enum status status = make_room(&room, p, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     for (size_t w = 0; w < p->n_windows; w++)
         room.windows[w] = w;
