@@ -2,7 +2,7 @@
 #include <stdint.h>
 
 #include "base/text/utf8.h"
-#include "eval/units/requests.h"
+#include "eval/input/requests.h"
 
 static bool is_blank(uint32_t c)
 {

@@ -46,4 +46,7 @@ enum status eval_requests_read(struct eval_requests *out, char *bytes, size_t n_
 /** A zero-initialised or failed object is allowed. */
 void eval_requests_free(struct eval_requests *requests);
 
+/** Bytes at the end of a UTF-8 text that are blanks, as Python's str.rstrip() has them. */
+size_t eval_trailing_blanks(struct base_string text);
+
 #endif

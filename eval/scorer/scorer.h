@@ -8,9 +8,9 @@
  * Several models go in step: the scorer's own is the base, and each candidate has a session and
  * a residual stream beside it. Their heads are multiplied together, so that each candidate is
  * compared with exact rows of the base, and the base is evaluated once for all of them. Where
- * the rows of the base come from a source (eval/scorer/reference_rows.h), all of the models are compared
- * with those. Arrays by head begin with the base: the source, if there is one, then the scorer's
- * own model, then the candidates.
+ * the rows of the base come from a source (eval/scorer/reference_rows.h), all of the models are
+ * compared with those. Arrays by head begin with the base: the source, if there is one, then the
+ * scorer's own model, then the candidates.
  */
 #ifndef EVAL_SCORER_SCORER_H
 #define EVAL_SCORER_SCORER_H
@@ -49,7 +49,8 @@ enum {
 struct eval_items {
     const uint32_t *rows; /* tokens of the batch: [n_rows], each row once */
     size_t n_rows;
-    /* [n_rows]: what eval/scorer/reference_rows.h counts each of them as; NULL without source and sink
+    /* [n_rows]: what eval/scorer/reference_rows.h counts each of them as; NULL without source and
+     * sink
      */
     const size_t *places;
     const struct kern_target *targets; /* .row is an index into rows; in non-falling order */

@@ -39,15 +39,12 @@ struct eval_choice_task {
 
 /** Tasks as units of a run. Zero-initialise; release with eval_choices_free. */
 struct eval_choices {
-    struct eval_units units; /* an entry of the journal: the log_probs of each choice */
+    struct eval_sequences sequences; /* a group for each task; an entry of the journal is the
+                                        log_probs of each choice */
     struct eval_choice_task *tasks;
     size_t n;
-    size_t n_tokens_max; /* of the longest sequence */
-
-    /* The items of a run: a task each. */
-
-    size_t first;                             /* the task of item 0 */
-    struct eval_sequences sequences;          /* a group for each item */
+    size_t n_tokens_max;                      /* of the longest sequence */
+    size_t first;                             /* the task of item 0 of a run */
     struct eval_choice_extension *extensions; /* of each item, see choice_units.c */
 };
 

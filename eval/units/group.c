@@ -82,10 +82,10 @@ static void take_groups(struct eval_sequences *out, const struct division *best,
         size_t owner = out->items[g.first].owner;
         for (size_t i = g.first; i < end; i++)
             owner = out->items[i].owner < owner ? out->items[i].owner : owner;
-        placed[out->n_groups++] = (struct placed_group){g, owner};
+        placed[out->units.n_items++] = (struct placed_group){g, owner};
     }
-    qsort(placed, out->n_groups, sizeof *placed, compare_groups);
-    for (size_t g = 0; g < out->n_groups; g++)
+    qsort(placed, out->units.n_items, sizeof *placed, compare_groups);
+    for (size_t g = 0; g < out->units.n_items; g++)
         out->groups[g] = placed[g].group;
 }
 
@@ -93,7 +93,7 @@ enum status eval_sequences_group(struct eval_sequences *out, size_t max_tokens,
                                  struct status_why *why)
 {
     size_t n = out->n;
-    out->n_groups = 0;
+    out->units.n_items = 0;
     struct division *best = calloc(n + 1, sizeof *best);
     size_t *common = calloc(n + 1, sizeof *common);
     struct placed_group *placed = calloc(n + 1, sizeof *placed);

@@ -27,11 +27,10 @@ struct eval_request_score {
 
 /** Requests as units of a run. Zero-initialise; release with eval_request_scores_free. */
 struct eval_request_scores {
-    struct eval_units units; /* an entry of the journal: the log_probs, then 1 if greedy, else 0 */
+    struct eval_sequences sequences;  /* owner: the request; an entry of the journal is the
+                                         log_probs, then 1 if greedy, else 0 */
     struct eval_request_score *items; /* by request */
     size_t n;
-    struct eval_sequences sequences; /* owner: the request; the groups are the items of a run */
-    size_t sequences_capacity;
     size_t n_scored;    /* of all requests */
     size_t n_truncated; /* requests of which tokens were left out */
     size_t longest;     /* inputs of the longest sequence; 0 if there is none */
@@ -60,8 +59,5 @@ void eval_request_units_open(struct eval_request_scores *scores);
 
 /** The log-probability of a finished request: the sum over its tokens, in order. */
 double eval_request_log_prob(const struct eval_request_score *score);
-
-/** Bytes at the end of a UTF-8 text that are blanks, as Python's str.rstrip() has them. */
-size_t eval_trailing_blanks(struct base_string text);
 
 #endif
