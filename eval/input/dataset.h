@@ -87,6 +87,16 @@ enum status eval_dataset_add(struct eval_dataset *dataset, const struct eval_que
 enum status eval_dataset_add_choice(struct eval_dataset *dataset, struct base_string choice,
                                     struct status_why *why);
 
+/** Text and `after` from a sentence with a blank `_`. Fails: STATUS_FORMAT, with question->line. */
+enum status eval_question_split(struct eval_question *question, struct base_string sentence,
+                                struct status_why *why);
+/**
+ * The end of a loader that returns `status`: no tasks are a failure, and a failed data set is
+ * freed. lines: what the text has none of then.
+ */
+enum status eval_dataset_end(struct eval_dataset *dataset, enum status status, const char *lines,
+                             struct status_why *why);
+
 /** NULL is not allowed; a zero-initialised or failed object is. */
 void eval_dataset_free(struct eval_dataset *dataset);
 

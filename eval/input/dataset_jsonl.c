@@ -117,15 +117,8 @@ static enum status add_task(struct eval_dataset *d, struct line *l, const cJSON 
     struct eval_question question = {.line = l->number};
     enum status status = keep(l, cJSON_GetObjectItemCaseSensitive(object, names->text), names->text,
                               &question.text, why);
-    if (!status && kind == EVAL_WINOGRANDE) {
-        const char *end = question.text.data + question.text.n_bytes;
-        const char *blank = memchr(question.text.data, '_', question.text.n_bytes);
-        if (!blank)
-            return status_fail(why, STATUS_FORMAT, "line %zu: the sentence has no blank '_'",
-                               l->number);
-        question.text.n_bytes = (size_t)(blank - question.text.data);
-        question.after = (struct base_string){blank + 1, (size_t)(end - blank - 1)};
-    }
+    if (!status && kind == EVAL_WINOGRANDE)
+        status = eval_question_split(&question, question.text, why);
     if (!status)
         status = eval_dataset_add(d, &question, why);
     if (!status)
@@ -177,9 +170,5 @@ enum status eval_dataset_jsonl(struct eval_dataset *out, enum eval_choice_kind k
     *out = (struct eval_dataset){0};
     struct reading reading = {out, kind};
     enum status status = base_json_lines_read(bytes, n_bytes, read_task, &reading, why);
-    if (!status && out->n_questions == 0)
-        status = status_fail(why, STATUS_FORMAT, "no tasks: the text has no lines");
-    if (status)
-        eval_dataset_free(out);
-    return status;
+    return eval_dataset_end(out, status, "lines", why);
 }

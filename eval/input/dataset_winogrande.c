@@ -86,10 +86,11 @@ static enum status read_row(struct reader *r, struct base_string fields[N_FIELDS
 static enum status add_row(struct eval_dataset *d, const struct base_string fields[N_FIELDS],
                            size_t line, struct status_why *why)
 {
-    struct base_string sentence = fields[SENTENCE], answer = fields[ANSWER];
-    const char *blank = sentence.n_bytes ? memchr(sentence.data, '_', sentence.n_bytes) : NULL;
-    if (!blank)
-        return status_fail(why, STATUS_FORMAT, "line %zu: the sentence has no blank '_'", line);
+    struct base_string answer = fields[ANSWER];
+    struct eval_question question = {.line = line};
+    enum status status = eval_question_split(&question, fields[SENTENCE], why);
+    if (status)
+        return status;
     while (answer.n_bytes && (*answer.data == ' ' || *answer.data == '\t'))
         answer.data++, answer.n_bytes--;
     while (answer.n_bytes && strchr(" \t\r", answer.data[answer.n_bytes - 1]) &&
@@ -98,13 +99,8 @@ static enum status add_row(struct eval_dataset *d, const struct base_string fiel
     if (answer.n_bytes != 1 || (*answer.data != '1' && *answer.data != '2'))
         return status_fail(why, STATUS_FORMAT, "line %zu: the answer is '%.*s', expected 1 or 2",
                            line, (int)(answer.n_bytes < 40 ? answer.n_bytes : 40), answer.data);
-    struct eval_question question = {
-        .line = line,
-        .text = {sentence.data, (size_t)(blank - sentence.data)},
-        .after = {blank + 1, (size_t)(sentence.data + sentence.n_bytes - blank - 1)},
-        .answer = (size_t)(*answer.data - '1'),
-    };
-    enum status status = eval_dataset_add(d, &question, why);
+    question.answer = (size_t)(*answer.data - '1');
+    status = eval_dataset_add(d, &question, why);
     for (size_t i = 0; i < N_CHOICES && !status; i++)
         status = eval_dataset_add_choice(d, fields[CHOICE + i], why);
     return status;
@@ -182,9 +178,5 @@ enum status eval_dataset_winogrande(struct eval_dataset *out, char *bytes, size_
     *out = (struct eval_dataset){0};
     struct reader r = {bytes, bytes + n_bytes, 1};
     enum status status = llama_compat ? read_as_llama(out, &r, why) : read_rows(out, &r, why);
-    if (!status && out->n_questions == 0)
-        status = status_fail(why, STATUS_FORMAT, "no tasks: the text has no rows");
-    if (status)
-        eval_dataset_free(out);
-    return status;
+    return eval_dataset_end(out, status, "rows", why);
 }

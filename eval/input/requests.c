@@ -1,9 +1,9 @@
 #include "eval/input/requests.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json/lines.h"
 
 const char *const eval_request_result_members[] = {"logprob", "tokens", "is_greedy", "truncated",
@@ -128,15 +128,11 @@ static enum status fill_request(struct eval_request *r, const struct base_json_l
 static enum status add_request(struct eval_requests *out, const struct eval_request *request,
                                struct status_why *why)
 {
-    if (out->n == out->capacity) {
-        size_t wanted = out->capacity ? 2 * out->capacity : 64;
-        struct eval_request *grown =
-            wanted <= SIZE_MAX / sizeof *grown ? realloc(out->items, wanted * sizeof *grown) : NULL;
-        if (!grown)
-            return status_fail(why, STATUS_MEMORY, "no memory for more than %zu requests", out->n);
-        out->items = grown;
-        out->capacity = wanted;
-    }
+    struct eval_request *grown =
+        base_array_grow(out->items, &out->capacity, out->n + 1, sizeof *grown);
+    if (!grown)
+        return status_fail(why, STATUS_MEMORY, "no memory for more than %zu requests", out->n);
+    out->items = grown;
     out->items[out->n++] = *request;
     return STATUS_OK;
 }

@@ -6,29 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/** Bytes asked for at first; doubled whenever they are full. */
-enum { FIRST_CAPACITY = 1 << 16 };
+#include "base/arithmetic.h"
+#include "base/array.h"
+
+enum { STEP_BYTES = 1 << 16 }; /* read at once */
 
 static const char *shown_name(const char *path)
 {
     return strcmp(path, "-") == 0 ? "standard input" : path;
-}
-
-/** Room for at least one byte more, but never for more than max_bytes + 1. */
-static enum status grow(struct eval_text *text, size_t *capacity, size_t max_bytes,
-                        const char *name, struct status_why *why)
-{
-    if (text->n_bytes < *capacity)
-        return STATUS_OK;
-    size_t wanted = *capacity ? *capacity * 2 : FIRST_CAPACITY;
-    if (wanted > max_bytes + 1)
-        wanted = max_bytes + 1;
-    char *data = realloc(text->data, wanted);
-    if (!data)
-        return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu bytes of text", name, wanted);
-    text->data = data;
-    *capacity = wanted;
-    return STATUS_OK;
 }
 
 /** Append everything that fd gives. */
@@ -37,10 +22,13 @@ static enum status read_all(struct eval_text *text, int fd, size_t max_bytes, co
 {
     size_t capacity = 0;
     for (;;) {
-        enum status status = grow(text, &capacity, max_bytes, name, why);
-        if (status)
-            return status;
-        ssize_t n = read(fd, text->data + text->n_bytes, capacity - text->n_bytes);
+        size_t wanted = base_min(text->n_bytes + STEP_BYTES, max_bytes + 1);
+        char *grown = base_array_grow(text->data, &capacity, wanted, 1);
+        if (!grown)
+            return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu bytes of text", name,
+                               wanted);
+        text->data = grown;
+        ssize_t n = read(fd, grown + text->n_bytes, wanted - text->n_bytes);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

@@ -41,4 +41,13 @@ enum status eval_vocab_id(char hex[BASE_HEX], const struct model *model, struct 
 enum status eval_vocab_id_with(char hex[BASE_HEX], const struct model *model, int32_t bos,
                                struct status_why *why);
 
+/**
+ * Refuse a candidate whose vocabulary differs from the base's in size, in the text of a token,
+ * in the id of BOS or in whether texts begin with it, or whose head has another length.
+ * Fails: STATUS_FORMAT (the sentence names both files and the first difference).
+ * Cost: O(bytes of the vocabulary).
+ */
+enum status eval_check_same_vocab(const struct model *base, const struct model *candidate,
+                                  struct status_why *why);
+
 #endif

@@ -80,17 +80,21 @@ static enum status add_sequence(struct maker *m, struct eval_request_score *s,
     return STATUS_OK;
 }
 
+/** A text that nothing stands in front of: all of its tokens are scored after the prefix. */
+static enum status tokenize_alone(struct maker *m, struct base_string text, struct status_why *why)
+{
+    int32_t front;
+    enum status status = find_prefix(m, &front, why);
+    return status ? status : eval_tokenize(&m->how, front, text, &m->whole, why);
+}
+
 /** A whole text: every token is scored, in windows of n_ctx. */
 static enum status add_text(struct maker *m, const struct eval_request *r,
                             struct eval_request_score *s, size_t owner, struct status_why *why)
 {
-    int32_t front;
-    enum status status = find_prefix(m, &front, why);
+    enum status status = tokenize_alone(m, r->text, why);
     if (!status)
-        status = eval_tokenize(&m->how, front, r->text, &m->whole, why);
-    if (status)
-        return status;
-    status = keep(m, s, m->whole.n - 1, why);
+        status = keep(m, s, m->whole.n - 1, why);
     size_t n_ctx = m->options->n_ctx;
     for (size_t done = 0, end; done < s->n_scored && !status; done = end) {
         end = s->n_scored - done < n_ctx ? s->n_scored : done + n_ctx;
@@ -105,16 +109,6 @@ static enum status add_text(struct maker *m, const struct eval_request *r,
         status = add_sequence(m, s, &window, why);
     }
     return status;
-}
-
-/** A text that nothing stands in front of: all of its tokens are scored after the prefix. */
-static enum status tokenize_alone(struct maker *m, struct base_string text, size_t *first_scored,
-                                  struct status_why *why)
-{
-    int32_t front;
-    *first_scored = 1;
-    enum status status = find_prefix(m, &front, why);
-    return status ? status : eval_tokenize(&m->how, front, text, &m->whole, why);
 }
 
 /**
@@ -132,8 +126,9 @@ static enum status tokenize_pair(struct maker *m, const struct eval_request *r,
     if (status)
         return status;
     struct base_string joined = {m->joined.bytes, m->joined.n_bytes};
+    *first_scored = 1;
     if (context.n_bytes == 0)
-        return tokenize_alone(m, joined, first_scored, why);
+        return tokenize_alone(m, joined, why);
     int32_t front = m->options->bos ? model_token_bos(m->how.tokenizer) : -1;
     status = tokenize_context(m, context, front, why);
     if (!status)
@@ -146,7 +141,10 @@ static enum status tokenize_pair(struct maker *m, const struct eval_request *r,
         memcpy(m->whole.ids, alone->ids, alone->n * sizeof *alone->ids);
     else
         *first_scored = model_tokens_common(alone, &m->whole);
-    return *first_scored ? STATUS_OK : tokenize_alone(m, joined, first_scored, why);
+    if (*first_scored)
+        return STATUS_OK;
+    *first_scored = 1;
+    return tokenize_alone(m, joined, why);
 }
 
 /** A pair: the tokens behind the context are scored, as far back as n_ctx reaches. */
