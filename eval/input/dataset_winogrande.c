@@ -3,8 +3,9 @@
 #include <strings.h>
 
 #include "eval/input/dataset.h"
+#include "eval/llama_compat.h"
 
-enum { N_FIELDS = 5, SENTENCE = 1, CHOICE = 2, ANSWER = 4, N_CHOICES = 2 };
+enum { N_FIELDS = EVAL_COMPAT_ROW_FIELDS, SENTENCE = 1, CHOICE = 2, ANSWER = 4, N_CHOICES = 2 };
 
 struct reader {
     char *at, *end;
@@ -106,46 +107,16 @@ static enum status add_row(struct eval_dataset *d, const struct base_string fiel
     return status;
 }
 
-/** The five fields of a line between the first four commas outside quotes; false: fewer. */
-static bool split_as_llama(char *line, size_t n_bytes, struct base_string fields[N_FIELDS])
+/** Rows as llama-perplexity reads them; those that are no task are passed over, as it does. */
+static enum status read_as_llama(struct eval_dataset *d, char *bytes, size_t n_bytes,
+                                 struct status_why *why)
 {
-    bool quoted = false;
-    size_t n = 0, from = 0;
-    for (size_t i = 0; i < n_bytes && n < N_FIELDS - 1; i++) {
-        if (line[i] == '"') {
-            quoted = !quoted;
-        } else if (line[i] == ',' && !quoted) {
-            fields[n++] = (struct base_string){line + from, i - from};
-            from = i + 1;
-        }
-    }
-    fields[N_FIELDS - 1] = (struct base_string){line + from, n_bytes - from};
-    struct base_string *sentence = &fields[SENTENCE];
-    if (n == N_FIELDS - 1 && sentence->n_bytes >= 2 && *sentence->data == '"') {
-        sentence->data++;
-        sentence->n_bytes -= 2;
-    }
-    return n == N_FIELDS - 1;
-}
-
-/** Lines as llama-perplexity reads them; those that it cannot read, it skips. */
-static enum status read_as_llama(struct eval_dataset *d, struct reader *r, struct status_why *why)
-{
-    if (r->at < r->end && r->end[-1] == '\n')
-        r->end--; /* -f drops it; then a line that ends with the text is not seen */
-    enum status status = STATUS_OK;
-    for (char *newline; (status == STATUS_OK || status == STATUS_FORMAT) && r->at < r->end;
-         r->at = newline + 1) {
-        newline = memchr(r->at, '\n', (size_t)(r->end - r->at));
-        if (!newline)
-            return STATUS_OK;
-        struct base_string fields[N_FIELDS];
-        if (split_as_llama(r->at, (size_t)(newline - r->at), fields))
-            status = add_row(d, fields, r->line, NULL);
-        r->line++;
-    }
-    return status == STATUS_MEMORY ? status_fail(why, status, "no memory for the tasks")
-                                   : STATUS_OK;
+    struct eval_compat_rows rows = eval_compat_winogrande_rows(bytes, n_bytes);
+    struct base_string fields[N_FIELDS];
+    while (eval_compat_winogrande_next(&rows, fields))
+        if (add_row(d, fields, rows.line, NULL) == STATUS_MEMORY)
+            return status_fail(why, STATUS_MEMORY, "no memory for the tasks");
+    return STATUS_OK;
 }
 
 /** Whether a row is the head of a table: its last field is called "answer". */
@@ -177,6 +148,7 @@ enum status eval_dataset_winogrande(struct eval_dataset *out, char *bytes, size_
 {
     *out = (struct eval_dataset){0};
     struct reader r = {bytes, bytes + n_bytes, 1};
-    enum status status = llama_compat ? read_as_llama(out, &r, why) : read_rows(out, &r, why);
+    enum status status =
+        llama_compat ? read_as_llama(out, bytes, n_bytes, why) : read_rows(out, &r, why);
     return eval_dataset_end(out, status, "rows", why);
 }

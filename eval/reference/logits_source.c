@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "eval/llama_compat.h"
+
 enum {
     SLAB_BYTES = 128 << 20,  /* records handed out at once */
     AHEAD_BYTES = 256 << 20, /* asked of the disk before they are used */
@@ -13,9 +15,9 @@ enum {
 
 /**
  * ln sum p of a record, which should be 0: rounding to codes and to float32 stays well within the
- * tolerance; tokens raised to the floor add V e^-16 to the sum at most.
+ * tolerance; tokens raised to the floor add V e^-reach to the sum at most.
  */
-static const double log_sum_tolerance = 1e-3, floor_reach = 16;
+static const double log_sum_tolerance = 1e-3;
 
 static size_t rows_in(const struct eval_logits_file *file, size_t n_bytes)
 {
@@ -93,7 +95,8 @@ static enum status check_row(const struct eval_logits_reading *r, size_t row,
                            "the floor %g, which no finite logits give",
                            r->file->name, chunk, position, (double)scale, (double)floor);
     double log_sum = score->max_logit + score->log_sum;
-    double most = log1p((double)shape->n_vocab * exp(-floor_reach)) + log_sum_tolerance;
+    double most =
+        log1p((double)shape->n_vocab * exp(-EVAL_COMPAT_LOGITS_REACH)) + log_sum_tolerance;
     if (log_sum >= -log_sum_tolerance && log_sum <= most)
         return STATUS_OK;
     return status_fail(why, STATUS_FORMAT,

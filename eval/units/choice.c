@@ -6,6 +6,7 @@
 
 #include "base/arithmetic.h"
 #include "eval/input/draw.h"
+#include "eval/llama_compat.h"
 #include "eval/units/texts.h"
 
 /* Winogrande: where both choices leave more tokens than this, the choice itself is not scored. */
@@ -53,7 +54,7 @@ static enum status make_choice(struct maker *m, const struct eval_question *q,
     if (!status)
         status = eval_tokenize(&m->how, m->front, begin, &before, why);
     if (!status) {
-        c->first = m->options->llama_compat ? base_min(before.n, c->tokens.n)
+        c->first = m->options->llama_compat ? eval_compat_first_scored(before.n, c->tokens.n)
                                             : model_tokens_common(&before, &c->tokens);
         c->continuation = base_max(1, base_min(before.n, c->tokens.n));
         c->n_chars = count_chars(winogrande ? q->after : text);
@@ -84,7 +85,8 @@ static void lay_scores(const struct maker *m, struct eval_choice_task *t)
         t->first_scored = base_min(t->first_scored, base_min(c->first, c->continuation));
     }
     t->first_scored = base_max(1, t->first_scored);
-    t->misread = m->options->llama_compat && winogrande && !after_choice && t->n_common > 0;
+    t->misread =
+        m->options->llama_compat && winogrande && eval_compat_misreads(after_choice, t->n_common);
 }
 
 static enum status make_task(struct maker *m, size_t index, struct eval_choice_task *t,

@@ -31,9 +31,7 @@ struct eval_choice_task {
     size_t n_choices, answer;
     size_t n_common;     /* tokens that all sequences begin with; each has at least one more */
     size_t first_scored; /* tokens from here on have log-probabilities; at least 1 */
-    /* llama-perplexity reads the first log-probability of Winogrande's second sequence from the
-       row behind the last token of the first one. */
-    bool misread;
+    bool misread;        /* see eval_compat_misreads */
     bool done;
 };
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/metrics/compat.h"
+#include "eval/llama_compat.h"
 #include "eval/units/ids.h"
 
 static const struct eval_windows *of(const struct eval_units *units)
