@@ -92,10 +92,9 @@ static enum status add_row(struct eval_dataset *d, const struct base_string fiel
     enum status status = eval_question_split(&question, fields[SENTENCE], why);
     if (status)
         return status;
-    while (answer.n_bytes && (*answer.data == ' ' || *answer.data == '\t'))
+    while (answer.n_bytes && memchr(" \t", *answer.data, 2))
         answer.data++, answer.n_bytes--;
-    while (answer.n_bytes && strchr(" \t\r", answer.data[answer.n_bytes - 1]) &&
-           answer.data[answer.n_bytes - 1])
+    while (answer.n_bytes && memchr(" \t\r", answer.data[answer.n_bytes - 1], 3))
         answer.n_bytes--;
     if (answer.n_bytes != 1 || (*answer.data != '1' && *answer.data != '2'))
         return status_fail(why, STATUS_FORMAT, "line %zu: the answer is '%.*s', expected 1 or 2",

@@ -25,9 +25,9 @@ struct maker {
 static size_t count_chars(struct base_string s)
 {
     size_t n = 0;
-    while (s.n_bytes && strchr(" \t\r\n", s.data[s.n_bytes - 1]) && s.data[s.n_bytes - 1])
+    while (s.n_bytes && memchr(" \t\r\n", s.data[s.n_bytes - 1], 4))
         s.n_bytes--;
-    while (s.n_bytes && strchr(" \t\r\n", *s.data) && *s.data)
+    while (s.n_bytes && memchr(" \t\r\n", *s.data, 4))
         s.data++, s.n_bytes--;
     for (size_t i = 0; i < s.n_bytes; i++)
         n += ((unsigned char)s.data[i] & 0xC0) != 0x80;

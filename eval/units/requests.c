@@ -26,20 +26,6 @@ static enum status no_memory(struct status_why *why)
     return status_fail(why, STATUS_MEMORY, "no memory for the tokens of the requests");
 }
 
-/** Where nothing else does, this token stands in front. */
-static enum status find_prefix(const struct maker *m, int32_t *id, struct status_why *why)
-{
-    *id = model_token_bos(m->how.tokenizer);
-    if (*id < 0)
-        *id = model_token_eos(m->how.tokenizer);
-    if (*id < 0)
-        return status_fail(why, STATUS_FORMAT,
-                           "line %zu: without a context, BOS or EOS stands in front, and the "
-                           "vocabulary has neither",
-                           m->line);
-    return STATUS_OK;
-}
-
 /** The context's tokens into m->context_tokens, unless they are there already. */
 static enum status tokenize_context(struct maker *m, struct base_string context, int32_t front,
                                     struct status_why *why)
@@ -80,12 +66,18 @@ static enum status add_sequence(struct maker *m, struct eval_request_score *s,
     return STATUS_OK;
 }
 
-/** A text that nothing stands in front of: all of its tokens are scored after the prefix. */
+/** A text without a context: all of its tokens are scored, after BOS or EOS. */
 static enum status tokenize_alone(struct maker *m, struct base_string text, struct status_why *why)
 {
-    int32_t front;
-    enum status status = find_prefix(m, &front, why);
-    return status ? status : eval_tokenize(&m->how, front, text, &m->whole, why);
+    int32_t front = model_token_bos(m->how.tokenizer);
+    if (front < 0)
+        front = model_token_eos(m->how.tokenizer);
+    if (front < 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "line %zu: without a context, BOS or EOS stands in front, and the "
+                           "vocabulary has neither",
+                           m->line);
+    return eval_tokenize(&m->how, front, text, &m->whole, why);
 }
 
 /** A whole text: every token is scored, in windows of n_ctx. */

@@ -68,9 +68,10 @@ static enum status check_ids(const struct eval_units *units, const struct model 
 static double n_bytes(const struct eval_units *units)
 {
     size_t n = of(units)->plan->n_windows, n_scored = of(units)->plan->n_scored;
-    return eval_table_bytes(n, n_scored) +
-           (double)(of(units)->n_tables - 1) * eval_table_pair_bytes(n, n_scored) +
-           (double)n * sizeof(size_t);
+    double sum = (double)n * sizeof(size_t);
+    for (size_t h = 0; h < of(units)->n_tables; h++)
+        sum += eval_table_bytes(of(units)->tables[h].n_columns, n, n_scored);
+    return sum;
 }
 
 static void lay(const struct eval_units *units, size_t item, struct eval_batch *batch)
