@@ -3,15 +3,14 @@
 #define EVAL_REFERENCE_LOGITS_SOURCE_H
 
 #include "eval/reference/logits_file.h"
+#include "eval/reference/row_pages.h"
 #include "eval/scorer/reference_rows.h"
 
 /** Where reading stands; set up by eval_logits_source. */
 struct eval_logits_reading {
+    struct eval_row_pages pages; /* the first member */
     const struct eval_logits_file *file;
-    size_t first_row;      /* of the file: what the plan counts as row 0 */
-    size_t end;            /* rows up to here are wanted soon; and so the rest, of the plan */
-    size_t ahead;          /* rows up to here have been asked of the disk */
-    size_t first_in, n_in; /* handed out last */
+    size_t first_row; /* of the file: row 0 of the plan */
 };
 
 /**
