@@ -122,8 +122,6 @@ static enum status read_as_llama(struct eval_dataset *d, char *bytes, size_t n_b
 static bool is_head(const struct base_string fields[N_FIELDS])
 {
     struct base_string answer = fields[ANSWER];
-    if (answer.n_bytes && answer.data[answer.n_bytes - 1] == '\r')
-        answer.n_bytes--;
     return answer.n_bytes == 6 && strncasecmp(answer.data, "answer", 6) == 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/json/lines.h"
+#include "base/text/utf8.h"
 
 const char *const eval_request_result_members[] = {"logprob", "tokens", "is_greedy", "truncated",
                                                    NULL};
@@ -162,4 +163,21 @@ void eval_requests_free(struct eval_requests *requests)
 {
     free(requests->items);
     *requests = (struct eval_requests){0};
+}
+
+/** What Python's str.isspace() is true for. */
+static bool is_blank(uint32_t c)
+{
+    return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 ||
+           c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
+           c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+size_t eval_trailing_blanks(struct base_string s)
+{
+    size_t left = s.n_bytes, n;
+    uint32_t last;
+    while (left && (n = base_utf8_decode_last(s.data, left, &last)) > 0 && is_blank(last))
+        left -= n;
+    return s.n_bytes - left;
 }

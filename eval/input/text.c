@@ -1,5 +1,6 @@
 #include "eval/input/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -104,14 +105,6 @@ enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_by
     return status;
 }
 
-/** The value of a hexadecimal digit, or -1. */
-static int digit(char c)
-{
-    const char *digits = "0123456789abcdef";
-    const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
 void eval_text_unescape(struct eval_text *text)
 {
     static const char letters[] = "nrt'\"\\", meant[] = "\n\r\t'\"\\";
@@ -121,11 +114,11 @@ void eval_text_unescape(struct eval_text *text)
         const char *letter =
             *from == '\\' && end - from >= 2 && from[1] ? strchr(letters, from[1]) : NULL;
         bool hexadecimal = *from == '\\' && end - from >= 4 && from[1] == 'x' &&
-                           digit(from[2]) >= 0 && digit(from[3]) >= 0;
+                           isxdigit((unsigned char)from[2]) && isxdigit((unsigned char)from[3]);
         if (letter)
             *to++ = meant[letter - letters];
         else if (hexadecimal)
-            *to++ = (char)(16 * digit(from[2]) + digit(from[3]));
+            *to++ = (char)strtol((const char[]){from[2], from[3], '\0'}, NULL, 16);
         else
             *to++ = *from;
         from += letter ? 2 : hexadecimal ? 4 : 1;

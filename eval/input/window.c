@@ -1,29 +1,17 @@
 #include "eval/input/window.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "eval/llama_compat.h"
 
-static const char *const protocol_names[] = {
-    [EVAL_PROTOCOL_DEFAULT] = "default",
-    [EVAL_PROTOCOL_STRIDED] = "strided",
-    [EVAL_PROTOCOL_FIXED] = "fixed",
-};
-
 const char *eval_protocol_name(enum eval_protocol protocol)
 {
-    return protocol_names[protocol];
-}
-
-bool eval_protocol_parse(const char *name, enum eval_protocol *protocol)
-{
-    for (size_t i = 0; i < sizeof protocol_names / sizeof *protocol_names; i++)
-        if (strcmp(name, protocol_names[i]) == 0) {
-            *protocol = (enum eval_protocol)i;
-            return true;
-        }
-    return false;
+    static const char *const names[] = {
+        [EVAL_PROTOCOL_DEFAULT] = "default",
+        [EVAL_PROTOCOL_STRIDED] = "strided",
+        [EVAL_PROTOCOL_FIXED] = "fixed",
+    };
+    return names[protocol];
 }
 
 /** Positions are int32 further down; half of that leaves room for sums. */

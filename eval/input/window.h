@@ -54,8 +54,6 @@ struct eval_plan {
 
 /** The name of a protocol in options and results: "default", "strided", "fixed". */
 const char *eval_protocol_name(enum eval_protocol protocol);
-/** False if there is no protocol of that name. */
-bool eval_protocol_parse(const char *name, enum eval_protocol *protocol);
 
 /**
  * Lay windows over a stream of n_stream tokens.

@@ -42,16 +42,10 @@ void eval_kld_tally_add(struct eval_kld_tally *tally, const struct eval_kld_tabl
 
 struct eval_kld_sums eval_kld_window_sums(const struct eval_kld_tables *t, size_t w)
 {
-    struct eval_kld_sums s = {.n_tokens = t->base->n_scored};
-    for (size_t i = 0; i < s.n_tokens; i++) {
-        double dp = delta_p(t, w, i);
-        s.nll -= row(t->candidate, EVAL_LOG_PROB, w)[i];
-        s.kld += row(t->candidate, EVAL_KL, w)[i];
-        s.dp += dp;
-        s.dp_squared += square(dp);
-        s.same_top += row(t->candidate, EVAL_SAME_TOP, w)[i];
-    }
-    return s;
+    struct eval_kld_tally one = {0};
+    eval_kld_tally_add(&one, t, w);
+    return (struct eval_kld_sums){one.nll.n,  one.nll.sum,        one.kld.sum,
+                                  one.dp.sum, one.dp_squared.sum, one.same_top.sum};
 }
 
 static struct base_estimate exp_of(struct base_estimate x)
@@ -228,13 +222,6 @@ static void offer_worst(struct eval_kld_result *out, const struct eval_table *ta
     out->worst[at] = place;
 }
 
-static void find_worst(struct eval_kld_result *out, const struct eval_table *table, size_t n_worst)
-{
-    for (size_t w = 0; w < table->n_windows; w++)
-        for (size_t i = 0; table->done[w] && i < table->n_scored; i++)
-            offer_worst(out, table, (struct eval_place){w, i}, n_worst);
-}
-
 static size_t count_done(const struct eval_table *table)
 {
     size_t n = 0;
@@ -286,8 +273,10 @@ enum status eval_kld(struct eval_kld_result *out, const struct eval_kld_tables *
         return status_fail(why, STATUS_MEMORY, "no memory for the statistics of %zu tokens", n);
     }
     fill(out, t, &sorter);
-    if (n_worst)
-        find_worst(out, t->candidate, n_worst);
+    for (size_t k = 0; n_worst && k < t->base->n_windows * n_scored; k++)
+        if (t->candidate->done[k / n_scored])
+            offer_worst(out, t->candidate, (struct eval_place){k / n_scored, k % n_scored},
+                        n_worst);
     free(sorter.values);
     return STATUS_OK;
 }

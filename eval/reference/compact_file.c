@@ -13,9 +13,7 @@ static enum status check_part(const void *bytes, uint64_t n_bytes,
                               struct status_why *why)
 {
     uint8_t found[BASE_SHA256_BYTES];
-    struct base_digest *digest = base_digest_open();
-    base_digest_add(digest, bytes, (size_t)n_bytes);
-    enum status status = base_digest_close_bytes(digest, found, why);
+    enum status status = eval_compact_sha256(found, bytes, (size_t)n_bytes, why);
     if (!status && memcmp(found, expected, sizeof found) != 0)
         status = status_fail(why, STATUS_FORMAT,
                              "%s not match the checksum in the header: the file is damaged", what);
@@ -179,17 +177,15 @@ void eval_compact_close(struct eval_compact_file *file)
 enum status eval_compact_stream(struct eval_stream *out, const struct eval_compact_file *file,
                                 struct status_why *why)
 {
+    const void *ids = file->bytes + file->places.tokens;
     size_t n = (size_t)file->layout.n_tokens;
-    *out = (struct eval_stream){.n = n, .has_bos = file->layout.bos_in_stream};
-    out->ids = malloc(n * sizeof *out->ids);
-    out->n_text_bytes = malloc(n * sizeof *out->n_text_bytes);
-    if (!out->ids || !out->n_text_bytes) {
-        eval_stream_free(out);
-        return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu tokens", file->name, n);
+    enum status status = eval_stream_of_ids(out, ids, n, why);
+    if (status) {
+        status_context(why, "%s", file->name);
+        return status;
     }
-    memcpy(out->ids, file->bytes + file->places.tokens, n * sizeof *out->ids);
     memcpy(out->n_text_bytes, file->bytes + file->places.lengths, n * sizeof *out->n_text_bytes);
-    base_digest_hex(out->sha256, file->layout.tokens);
+    out->has_bos = file->layout.bos_in_stream;
     return STATUS_OK;
 }
 

@@ -16,6 +16,9 @@ enum {
     MOST_PATH = 1 << 16
 };
 
+/** Bytes of the header that its checksum covers. */
+enum { CHECKED_BYTES = offsetof(struct eval_compact_layout, check) };
+
 /** Add up parts, each aligned; `failed` stays once a sum has left the range. */
 struct sum {
     uint64_t at;
@@ -74,19 +77,19 @@ enum status eval_compact_place(struct eval_compact_places *out, const struct eva
     return STATUS_OK;
 }
 
-static enum status checksum(uint8_t check[BASE_SHA256_BYTES], const struct eval_compact_layout *l,
-                            struct status_why *why)
+enum status eval_compact_sha256(uint8_t sha256[BASE_SHA256_BYTES], const void *bytes,
+                                size_t n_bytes, struct status_why *why)
 {
     struct base_digest *digest = base_digest_open();
-    base_digest_add(digest, l, offsetof(struct eval_compact_layout, check));
-    return base_digest_close_bytes(digest, check, why);
+    base_digest_add(digest, bytes, n_bytes);
+    return base_digest_close_bytes(digest, sha256, why);
 }
 
 enum status eval_compact_header_seal(struct eval_compact_layout *l, struct status_why *why)
 {
     memcpy(l->magic, EVAL_COMPACT_MAGIC, sizeof l->magic);
     l->version = EVAL_COMPACT_VERSION;
-    return checksum(l->check, l, why);
+    return eval_compact_sha256(l->check, l, CHECKED_BYTES, why);
 }
 
 /** Magic, version, checksum: that the fields mean what they should. */
@@ -107,7 +110,7 @@ static enum status take_header(struct eval_compact_layout *l, const uint8_t *dat
                            "is a base file of version %" PRIu32 "; expected %d", l->version,
                            (int)EVAL_COMPACT_VERSION);
     uint8_t check[BASE_SHA256_BYTES];
-    enum status status = checksum(check, l, why);
+    enum status status = eval_compact_sha256(check, l, CHECKED_BYTES, why);
     if (!status && memcmp(check, l->check, sizeof check) != 0)
         status = status_fail(why, STATUS_FORMAT,
                              "the header does not match its checksum: the file is damaged");

@@ -67,6 +67,10 @@ struct eval_compact_places {
 enum status eval_compact_place(struct eval_compact_places *out,
                                const struct eval_compact_layout *layout, struct status_why *why);
 
+/** SHA-256 of bytes in memory. Fails: STATUS_MEMORY. */
+enum status eval_compact_sha256(uint8_t sha256[BASE_SHA256_BYTES], const void *bytes,
+                                size_t n_bytes, struct status_why *why);
+
 /** Fill in magic, version and checksum of a header. Fails: STATUS_MEMORY. */
 enum status eval_compact_header_seal(struct eval_compact_layout *layout, struct status_why *why);
 

@@ -15,24 +15,11 @@ struct compact_writer {
     uint8_t *encoded; /* [ENCODED_ROWS, row_bytes] */
 };
 
-static enum status hash(uint8_t sha256[BASE_SHA256_BYTES], const void *bytes, uint64_t n_bytes,
-                        struct status_why *why)
-{
-    struct base_digest *digest = base_digest_open();
-    base_digest_add(digest, bytes, (size_t)n_bytes);
-    return base_digest_close_bytes(digest, sha256, why);
-}
-
-static uint8_t hex_value(char digit)
-{
-    return (uint8_t)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
-}
-
 /** A digest's bytes from its digits. */
 static void from_hex(uint8_t bytes[BASE_SHA256_BYTES], const char hex[BASE_HEX])
 {
     for (size_t i = 0; i < BASE_SHA256_BYTES; i++)
-        bytes[i] = (uint8_t)(hex_value(hex[2 * i]) << 4 | hex_value(hex[2 * i + 1]));
+        bytes[i] = (uint8_t)strtoul((const char[]){hex[2 * i], hex[2 * i + 1], '\0'}, NULL, 16);
 }
 
 /** A part of the file before the rows. */
@@ -88,7 +75,8 @@ static enum status lay_out(struct compact_writer *w, const struct eval_compact_r
     struct piece pieces[N_PIECES];
     list_pieces(pieces, w, recording);
     for (size_t i = 0; i < N_PIECES && !status; i++)
-        status = hash(pieces[i].sha256, pieces[i].bytes, pieces[i].n_bytes, why);
+        status =
+            eval_compact_sha256(pieces[i].sha256, pieces[i].bytes, (size_t)pieces[i].n_bytes, why);
     char vocab[BASE_HEX];
     if (!status)
         status = eval_vocab_id(vocab, recording->model, why);

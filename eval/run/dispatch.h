@@ -61,8 +61,11 @@ enum status eval_dispatch_await(struct eval_dispatch *d, size_t item, struct sta
  */
 enum status eval_dispatch_commit(struct eval_dispatch *d, struct eval_worker *w,
                                  const struct eval_scorer_times *times, struct status_why *why);
-/** Report units that are finished before anything is evaluated. Fails: as the journal. */
-enum status eval_dispatch_begin(struct eval_dispatch *d, struct status_why *why);
+/**
+ * With the lock, or before there are workers: append to the journal and report the units that are
+ * finished and have not been reported yet. Fails: as the journal.
+ */
+enum status eval_dispatch_report(struct eval_dispatch *d, struct status_why *why);
 /** The run ends with the first of the failures that come here; the other workers stop soon. */
 void eval_dispatch_fail(struct eval_dispatch *d, enum status status, const struct status_why *why);
 /** The worker's batch is that far; an eval_fraction_fn of the worker. */

@@ -162,7 +162,7 @@ static enum status make_head(struct eval_journal *j, const char *settings, size_
 }
 
 /** Say what is wrong with a head that is not the expected one. */
-static enum status refuse_head(struct eval_journal *j, const char *found, size_t n_found,
+static enum status refuse_head(struct eval_journal *j, char *found, size_t n_found,
                                const char *settings, struct status_why *why)
 {
     struct head head;
@@ -184,11 +184,9 @@ static enum status refuse_head(struct eval_journal *j, const char *found, size_t
         return status_fail(why, STATUS_FORMAT,
                            "%s: the journal's head is damaged or cut off; remove it to begin anew",
                            j->path);
-    char *made = strndup(found + sizeof head, n);
     struct eval_difference d = {0};
-    status = made ? eval_difference_find(&d, made, settings, why)
-                  : status_fail(why, STATUS_MEMORY, "out of memory");
-    free(made);
+    found[sizeof head + n] = '\0'; /* where the checksum began */
+    status = eval_difference_find(&d, found + sizeof head, settings, why);
     if (status) {
         status_context(why, "%s", j->path);
         return status;

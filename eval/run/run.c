@@ -148,7 +148,7 @@ static enum status run(struct eval_dispatch *d, struct eval_worker *workers, str
     double now = base_clock_seconds();
     d->stats->seconds_to_open = now - d->started;
     d->started = now;
-    status = eval_dispatch_begin(d, why);
+    status = eval_dispatch_report(d, why);
     return status || !n_workers ? status : work(d, workers, why);
 }
 

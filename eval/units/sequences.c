@@ -1,7 +1,6 @@
 #include "eval/units/sequences.h"
 
 #include "base/arithmetic.h"
-#include "eval/units/ids.h"
 
 /** A group; *members: its first sequence. */
 static const struct eval_sequence_group *group_of(const struct eval_units *units, size_t i,

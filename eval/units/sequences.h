@@ -24,6 +24,7 @@ struct eval_sequence {
 struct eval_sequence_group {
     size_t first, n;
     size_t n_common; /* below the n_tokens of each; 0 where n is 1 */
+    size_t owner;    /* the least of its sequences; by eval_sequences_group */
 };
 
 /**

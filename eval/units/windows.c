@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "eval/llama_compat.h"
-#include "eval/units/ids.h"
 
 static const struct eval_windows *of(const struct eval_units *units)
 {
