@@ -87,7 +87,7 @@ static enum status sort_members(const struct base_json_line *l, const cJSON *obj
     return STATUS_OK;
 }
 
-/** Put a member's text behind what is kept of the line. */
+/** Put a member's text where the line was, at *to. */
 static enum status keep_string(const cJSON *member, char **to, const struct base_json_line *l,
                                struct base_string *s, struct status_why *why)
 {

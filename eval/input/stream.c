@@ -30,8 +30,8 @@ static enum status size_lengths(struct builder *b, struct status_why *why)
     return STATUS_OK;
 }
 
-/** Whether the text goes on with these bytes. */
-static bool goes_on(const char *text, size_t n_left, const char *bytes, size_t n)
+/** Whether the text continues with these bytes. */
+static bool continues(const char *text, size_t n_left, const char *bytes, size_t n)
 {
     return n <= n_left && memcmp(text, bytes, n) == 0;
 }
@@ -45,9 +45,9 @@ static size_t text_length(const struct builder *b, int32_t id, const char *text,
     char bytes[COMPARED_BYTES];
     size_t n = model_token_bytes(b->tokenizer, id, bytes, sizeof bytes);
     size_t n_compared = base_min(n, sizeof bytes);
-    if (n == 0 || bytes[0] != ' ' || goes_on(text, n_left, bytes, n_compared))
+    if (n == 0 || bytes[0] != ' ' || continues(text, n_left, bytes, n_compared))
         return n;
-    return goes_on(text, n_left, bytes + 1, n_compared - 1) ? n - 1 : n;
+    return continues(text, n_left, bytes + 1, n_compared - 1) ? n - 1 : n;
 }
 
 /** Append the ids of one piece of text and the bytes that each of them stands for. */

@@ -126,13 +126,6 @@ struct sorter {
     size_t n;
 };
 
-static void fill_quantiles(struct sorter *sorter, double quantiles[EVAL_N_QUANTILES])
-{
-    eval_sort(sorter->values, sorter->n);
-    for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
-        quantiles[k] = eval_quantile(sorter->values, sorter->n, eval_quantile_levels[k]);
-}
-
 /** The quantiles of KLD and delta p. */
 static void add_quantiles(struct eval_kld_result *out, const struct eval_kld_tables *t,
                           struct sorter *sorter)
@@ -143,7 +136,10 @@ static void add_quantiles(struct eval_kld_result *out, const struct eval_kld_tab
             for (size_t i = 0; t->base->done[w] && i < t->base->n_scored; i++)
                 sorter->values[sorter->n++] =
                     k ? delta_p(t, w, i) : row(t->candidate, EVAL_KL, w)[i];
-        fill_quantiles(sorter, k ? out->dp_quantiles : out->kld_quantiles);
+        eval_sort(sorter->values, sorter->n);
+        double *quantiles = k ? out->dp_quantiles : out->kld_quantiles;
+        for (size_t q = 0; q < EVAL_N_QUANTILES; q++)
+            quantiles[q] = eval_quantile(sorter->values, sorter->n, eval_quantile_levels[q]);
     }
 }
 
@@ -203,12 +199,12 @@ static void add_extras(struct eval_kld_result *out, struct extras *sums,
 
 /** Put a token into the list of the worst where it belongs; `capacity` is its length. */
 static void offer_worst(struct eval_kld_result *out, const struct eval_table *table,
-                        struct eval_place place, size_t capacity)
+                        struct eval_scored_token place, size_t capacity)
 {
     double kl = row(table, EVAL_KL, place.window)[place.index];
     size_t at = out->n_worst;
     while (at > 0) {
-        const struct eval_place *other = &out->worst[at - 1];
+        const struct eval_scored_token *other = &out->worst[at - 1];
         if (!(kl > row(table, EVAL_KL, other->window)[other->index]))
             break;
         at--;
@@ -275,7 +271,7 @@ enum status eval_kld(struct eval_kld_result *out, const struct eval_kld_tables *
     fill(out, t, &sorter);
     for (size_t k = 0; n_worst && k < t->base->n_windows * n_scored; k++)
         if (t->candidate->done[k / n_scored])
-            offer_worst(out, t->candidate, (struct eval_place){k / n_scored, k % n_scored},
+            offer_worst(out, t->candidate, (struct eval_scored_token){k / n_scored, k % n_scored},
                         n_worst);
     free(sorter.values);
     return STATUS_OK;

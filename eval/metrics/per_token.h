@@ -15,8 +15,7 @@
  *   logprob    natural logarithm, 12 significant digits
  *   rank       1: the most likely token
  *   entropy    of the prediction in nats, 12 significant digits
- * file: created by the caller before the evaluation, so that an unwritable path is reported
- * early; the caller commits it afterwards, and the commit reports failed writes.
+ * The caller commits the file, which reports failed writes.
  * Fails: STATUS_MEMORY.
  */
 enum status eval_per_token_write(struct base_file *file, const struct eval_plan *plan,

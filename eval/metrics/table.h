@@ -1,9 +1,7 @@
 /**
- * The table that every figure is computed from: doubles keyed (window, position).
- *
- * An evaluation fills whole windows, in any order, on any device; figures are pure functions
- * of the finished windows in index order. So what a batch, a thread or an interruption did
- * cannot show in a figure.
+ * The table that every figure is computed from: doubles keyed (window, position). A run fills whole
+ * windows, in any order, on any device; figures are pure functions of the finished ones in index
+ * order. So batches, threads and interruptions cannot show in a figure.
  */
 #ifndef EVAL_METRICS_TABLE_H
 #define EVAL_METRICS_TABLE_H

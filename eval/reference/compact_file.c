@@ -24,7 +24,7 @@ static enum status check_part(const void *bytes, uint64_t n_bytes,
 static enum status window_matches(const struct eval_compact_file *file, size_t w, bool *matches,
                                   struct status_why *why)
 {
-    const struct eval_compact_places *at = &file->places;
+    const struct eval_compact_offsets *at = &file->offsets;
     const uint8_t *check = file->bytes + at->checks + w * EVAL_COMPACT_CHECK_BYTES;
     uint8_t found[BASE_SHA256_BYTES];
     struct base_digest *digest = base_digest_open();
@@ -40,7 +40,7 @@ static enum status window_matches(const struct eval_compact_file *file, size_t w
 /** The sentence for a file that is shorter than its header says. */
 static enum status truncated(const struct eval_compact_file *file, struct status_why *why)
 {
-    const struct eval_compact_places *at = &file->places;
+    const struct eval_compact_offsets *at = &file->offsets;
     uint64_t n_bytes = file->n_bytes, n_rows = n_bytes > at->rows ? n_bytes - at->rows : 0;
     uint64_t n_there = at->window_bytes ? n_rows / at->window_bytes : 0;
     uint64_t n_whole = 0;
@@ -59,19 +59,19 @@ static enum status truncated(const struct eval_compact_file *file, struct status
 
 static enum status check_size(const struct eval_compact_file *file, struct status_why *why)
 {
-    if (file->n_bytes < file->places.end)
+    if (file->n_bytes < file->offsets.end)
         return truncated(file, why);
-    if (file->n_bytes > file->places.end)
+    if (file->n_bytes > file->offsets.end)
         return status_fail(why, STATUS_FORMAT,
                            "has %zu bytes; expected %" PRIu64 ", as the header says", file->n_bytes,
-                           file->places.end);
+                           file->offsets.end);
     return STATUS_OK;
 }
 
 static enum status check_parts(const struct eval_compact_file *file, struct status_why *why)
 {
     const struct eval_compact_layout *l = &file->layout;
-    const struct eval_compact_places *at = &file->places;
+    const struct eval_compact_offsets *at = &file->offsets;
     const struct {
         uint64_t offset, n_bytes;
         const uint8_t *sha256;
@@ -94,7 +94,7 @@ static enum status check_parts(const struct eval_compact_file *file, struct stat
 static enum status check_tokens(const struct eval_compact_file *file, struct status_why *why)
 {
     for (uint64_t i = 0; i < file->layout.n_tokens; i++) {
-        uint32_t id = gguf_load_u32(file->bytes + file->places.tokens + i * sizeof id);
+        uint32_t id = gguf_load_u32(file->bytes + file->offsets.tokens + i * sizeof id);
         if (id >= file->layout.n_vocab)
             return status_fail(why, STATUS_FORMAT,
                                "token %" PRIu64 " has the id %" PRId32 "; expected 0 to %" PRIu64,
@@ -103,11 +103,11 @@ static enum status check_tokens(const struct eval_compact_file *file, struct sta
     return STATUS_OK;
 }
 
-/** What is kept beside the bytes. */
+/** What the object has beside the bytes. */
 static enum status take_parts(struct eval_compact_file *file, struct status_why *why)
 {
     const struct eval_compact_layout *l = &file->layout;
-    const struct eval_compact_places *at = &file->places;
+    const struct eval_compact_offsets *at = &file->offsets;
     file->description = (const char *)file->bytes + at->description;
     file->checked = calloc(l->n_windows, sizeof *file->checked);
     if (!file->checked)
@@ -135,7 +135,7 @@ enum status eval_compact_view(struct eval_compact_file *out, const char *name, c
 {
     *out = (struct eval_compact_file){.name = name, .bytes = bytes, .n_bytes = n_bytes};
     enum status status =
-        eval_compact_header_decode(&out->layout, &out->places, bytes, n_bytes, why);
+        eval_compact_header_decode(&out->layout, &out->offsets, bytes, n_bytes, why);
     if (!status)
         status = check_size(out, why);
     if (!status)
@@ -177,14 +177,14 @@ void eval_compact_close(struct eval_compact_file *file)
 enum status eval_compact_stream(struct eval_stream *out, const struct eval_compact_file *file,
                                 struct status_why *why)
 {
-    const void *ids = file->bytes + file->places.tokens;
+    const void *ids = file->bytes + file->offsets.tokens;
     size_t n = (size_t)file->layout.n_tokens;
     enum status status = eval_stream_of_ids(out, ids, n, why);
     if (status) {
         status_context(why, "%s", file->name);
         return status;
     }
-    memcpy(out->n_text_bytes, file->bytes + file->places.lengths, n * sizeof *out->n_text_bytes);
+    memcpy(out->n_text_bytes, file->bytes + file->offsets.lengths, n * sizeof *out->n_text_bytes);
     out->has_bos = file->layout.bos_in_stream;
     return STATUS_OK;
 }
@@ -194,7 +194,7 @@ enum status eval_compact_id(char hex[BASE_HEX], const struct eval_compact_file *
 {
     struct base_digest *digest = base_digest_open();
     base_digest_add(digest, file->bytes, EVAL_COMPACT_HEADER_BYTES);
-    base_digest_add(digest, file->bytes + file->places.checks,
+    base_digest_add(digest, file->bytes + file->offsets.checks,
                     (size_t)file->layout.n_windows * EVAL_COMPACT_CHECK_BYTES);
     return base_digest_close(digest, hex, why);
 }
@@ -265,13 +265,13 @@ enum status eval_compact_take_head(struct eval_compact_file *file, const struct 
 struct eval_compact_check eval_compact_check_of(const struct eval_compact_file *file, size_t w)
 {
     struct eval_compact_check check;
-    memcpy(&check, file->bytes + file->places.checks + w * sizeof check, sizeof check);
+    memcpy(&check, file->bytes + file->offsets.checks + w * sizeof check, sizeof check);
     return check;
 }
 
 const uint8_t *eval_compact_rows_at(const struct eval_compact_file *file, uint64_t row)
 {
-    return file->bytes + file->places.rows + row * file->places.row_bytes;
+    return file->bytes + file->offsets.rows + row * file->offsets.row_bytes;
 }
 
 enum status eval_compact_check_window(struct eval_compact_file *file, size_t w,

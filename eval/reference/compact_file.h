@@ -1,7 +1,4 @@
-/**
- * A compact base that is read: hidden rows of a model at a text's scored positions, with all
- * that is needed to compare other models with it. eval/reference/compact_layout.h has the bytes.
- */
+/** A compact base that is read. eval/reference/compact_layout.h has the bytes. */
 #ifndef EVAL_REFERENCE_COMPACT_FILE_H
 #define EVAL_REFERENCE_COMPACT_FILE_H
 
@@ -15,7 +12,7 @@
 /** Everything stays where it is, in a mapping. Zero-initialise; release with the close below. */
 struct eval_compact_file {
     struct eval_compact_layout layout;
-    struct eval_compact_places places;
+    struct eval_compact_offsets offsets;
     const char *name; /* for sentences */
     const uint8_t *bytes;
     size_t n_bytes;

@@ -43,10 +43,10 @@ static enum status fail_type(uint32_t type, struct status_why *why)
                        gguf_type_name(type));
 }
 
-enum status eval_compact_place(struct eval_compact_places *out, const struct eval_compact_layout *l,
-                               struct status_why *why)
+enum status eval_compact_find_offsets(struct eval_compact_offsets *out,
+                                      const struct eval_compact_layout *l, struct status_why *why)
 {
-    *out = (struct eval_compact_places){0};
+    *out = (struct eval_compact_offsets){0};
     const struct gguf_type_info *type = gguf_type_info(l->head_type);
     if (!type)
         return fail_type(l->head_type, why);
@@ -186,7 +186,7 @@ static enum status check_values(const struct eval_compact_layout *l, struct stat
 }
 
 enum status eval_compact_header_decode(struct eval_compact_layout *l,
-                                       struct eval_compact_places *places, const uint8_t *data,
+                                       struct eval_compact_offsets *offsets, const uint8_t *data,
                                        uint64_t n_bytes, struct status_why *why)
 {
     *l = (struct eval_compact_layout){0};
@@ -195,5 +195,5 @@ enum status eval_compact_header_decode(struct eval_compact_layout *l,
         status = fail_type(l->head_type, why);
     if (!status)
         status = check_values(l, why);
-    return status ? status : eval_compact_place(places, l, why);
+    return status ? status : eval_compact_find_offsets(offsets, l, why);
 }

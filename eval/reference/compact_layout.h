@@ -5,8 +5,7 @@
  *     header | tokens | lengths | description | path | head | checks | rows
  *
  * Everything is little-endian; each part begins at a multiple of 64 bytes, with zeros before it.
- * All offsets follow from the header, so a window's rows and its check can be written, found and
- * continued in any order.
+ * All offsets follow from the header.
  */
 #ifndef EVAL_REFERENCE_COMPACT_LAYOUT_H
 #define EVAL_REFERENCE_COMPACT_LAYOUT_H
@@ -54,18 +53,19 @@ struct eval_compact_layout {
 static_assert(sizeof(struct eval_compact_layout) == EVAL_COMPACT_HEADER_BYTES, "without gaps");
 
 /** Where things are: offsets and sizes in bytes. */
-struct eval_compact_places {
+struct eval_compact_offsets {
     uint64_t tokens, lengths, description, path, head, checks, rows, end;
     uint64_t row_bytes, window_bytes; /* of rows; of n_scored of them */
     uint64_t head_row_bytes, head_bytes;
 };
 
 /**
- * Compute the places. Fails: STATUS_FORMAT (a head that its type cannot have, a file of more
+ * Compute the offsets. Fails: STATUS_FORMAT (a head that its type cannot have, a file of more
  * than 2^63 bytes).
  */
-enum status eval_compact_place(struct eval_compact_places *out,
-                               const struct eval_compact_layout *layout, struct status_why *why);
+enum status eval_compact_find_offsets(struct eval_compact_offsets *out,
+                                      const struct eval_compact_layout *layout,
+                                      struct status_why *why);
 
 /** SHA-256 of bytes in memory. Fails: STATUS_MEMORY. */
 enum status eval_compact_sha256(uint8_t sha256[BASE_SHA256_BYTES], const void *bytes,
@@ -75,12 +75,12 @@ enum status eval_compact_sha256(uint8_t sha256[BASE_SHA256_BYTES], const void *b
 enum status eval_compact_header_seal(struct eval_compact_layout *layout, struct status_why *why);
 
 /**
- * Read and check a header and compute the places.
+ * Read and check a header and compute the offsets.
  * data: the beginning of the file; n_bytes: of the whole file. That it is whole is not checked.
  * Fails: STATUS_FORMAT (the sentence names the field), STATUS_UNSUPPORTED (version, type).
  */
 enum status eval_compact_header_decode(struct eval_compact_layout *layout,
-                                       struct eval_compact_places *places, const uint8_t *data,
+                                       struct eval_compact_offsets *offsets, const uint8_t *data,
                                        uint64_t n_bytes, struct status_why *why);
 
 /** A window's check, as it lies in the file. */

@@ -41,7 +41,7 @@ enum status eval_compact_source_open(struct eval_row_source *out,
     size_t first_row = first_window * (size_t)file->layout.n_scored;
     *reading = (struct eval_compact_reading){
         .pages = {.rows = (const char *)eval_compact_rows_at(file, first_row),
-                  .row_bytes = (size_t)file->places.row_bytes,
+                  .row_bytes = (size_t)file->offsets.row_bytes,
                   .mapped = file->map.data != NULL},
         .file = file,
         .first_row = first_row,
@@ -55,8 +55,8 @@ enum status eval_compact_source_open(struct eval_row_source *out,
     }
     /* Pages of the file: those of the rows handed out, and of a window that is checked. The head
        is there already, since it was compared with its checksum. */
-    double pages = (double)EVAL_SLAB_ROWS * (double)file->places.row_bytes +
-                   2 * (double)file->places.window_bytes;
+    double pages = (double)EVAL_SLAB_ROWS * (double)file->offsets.row_bytes +
+                   2 * (double)file->offsets.window_bytes;
     *out = (struct eval_row_source){
         .kind = EVAL_ROWS_HIDDEN,
         .n_vocab = (size_t)file->layout.n_vocab,

@@ -15,8 +15,8 @@ struct eval_compact_reading {
 };
 
 /**
- * Rows of the windows from first_window on. float32 rows are handed out where they lie in the
- * mapping, others are decoded; each window is compared with its checksum before its first row.
+ * Rows of the windows from first_window on. float32 rows stay in the mapping, others are decoded;
+ * each window is compared with its checksum before its first row.
  * reading, file (with its head): must outlive *out.
  * Fails: STATUS_MEMORY.
  */

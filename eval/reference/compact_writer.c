@@ -11,7 +11,7 @@ enum { ENCODED_ROWS = 64 }; /* stored at once */
 struct compact_writer {
     struct eval_writer writer;
     struct eval_compact_layout layout;
-    struct eval_compact_places places;
+    struct eval_compact_offsets offsets;
     uint8_t *encoded; /* [ENCODED_ROWS, row_bytes] */
 };
 
@@ -34,7 +34,7 @@ static void list_pieces(struct piece pieces[N_PIECES], struct compact_writer *w,
                         const struct eval_compact_recording *recording)
 {
     struct eval_compact_layout *l = &w->layout;
-    const struct eval_compact_places *at = &w->places;
+    const struct eval_compact_offsets *at = &w->offsets;
     const struct kern_weight *head = model_head(recording->model);
     const struct eval_stream *stream = recording->stream;
     pieces[0] =
@@ -71,7 +71,7 @@ static enum status lay_out(struct compact_writer *w, const struct eval_compact_r
         .n_description = strlen(recording->description),
         .n_path = recording->head_path ? strlen(recording->head_path) : 0,
     };
-    enum status status = eval_compact_place(&w->places, &w->layout, why);
+    enum status status = eval_compact_find_offsets(&w->offsets, &w->layout, why);
     struct piece pieces[N_PIECES];
     list_pieces(pieces, w, recording);
     for (size_t i = 0; i < N_PIECES && !status; i++)
@@ -141,22 +141,22 @@ static enum status begin(struct compact_writer *w, const struct eval_compact_rec
     enum status status = lay_out(w, recording, why);
     if (status)
         return status;
-    w->encoded = malloc(ENCODED_ROWS * (size_t)w->places.row_bytes);
+    w->encoded = malloc(ENCODED_ROWS * (size_t)w->offsets.row_bytes);
     if (!w->encoded)
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", recording->path);
     w->writer = (struct eval_writer){
         .format = &format,
         .n_windows = (size_t)w->layout.n_windows,
         .n_scored = (size_t)w->layout.n_scored,
-        .rows_at = w->places.rows,
-        .row_bytes = (size_t)w->places.row_bytes,
+        .rows_at = w->offsets.rows,
+        .row_bytes = (size_t)w->offsets.row_bytes,
         .given_bytes = (size_t)w->layout.width * sizeof(float),
         .has_checks = true,
         .n_covered = EVAL_COMPACT_CHECK_COVERED,
-        .checks_at = w->places.checks,
+        .checks_at = w->offsets.checks,
     };
     struct base_part_options options = {
-        .n_bytes = w->places.end, .replace = recording->replace, .resume = recording->resume};
+        .n_bytes = w->offsets.end, .replace = recording->replace, .resume = recording->resume};
     struct eval_writer_head head = {&w->layout, sizeof w->layout,
                                     "another model, text or other settings"};
     status = eval_writer_begin(&w->writer, recording->path, &options, &head, why);
@@ -183,7 +183,7 @@ enum status eval_compact_writer_open(struct eval_writer **out,
 
 uint64_t eval_compact_writer_n_bytes(const struct eval_writer *writer)
 {
-    return ((const struct compact_writer *)writer)->places.end;
+    return ((const struct compact_writer *)writer)->offsets.end;
 }
 
 struct eval_compact_error eval_compact_writer_error(const struct eval_writer *writer)

@@ -17,7 +17,7 @@ bool eval_file_begins(const char *path, const char magic[8]);
  * The model's id: SHA-256 over, for each shard in order, its bytes before the tensor data
  * (header and directory), then, for each tensor in the order of the directory, its first
  * 64 KiB (or all, if it has fewer). Reads little of a large file: 300 tensors cost 20 MB.
- * Two files with the same id can differ only inside tensors; eval_file_hash tells.
+ * Two files with the same id can differ only inside tensors; see eval_file_hash.
  * Fails: STATUS_MEMORY.
  */
 enum status eval_model_id(char hex[BASE_HEX], const struct gguf_file *file, struct status_why *why);
@@ -30,10 +30,9 @@ enum status eval_file_hash(char hex[BASE_HEX], const struct gguf_file *file,
                            struct status_why *why);
 
 /**
- * The vocabulary's id: SHA-256 over what eval_check_same_vocab compares, so that a file without
- * the base's tokens can be told apart from a model. Integers are little-endian: u64 number of
- * tokens, u64 rows of the head, u32 whether texts begin with BOS, i32 its id (-1: they do not);
- * then for each token u64 bytes and the text.
+ * The vocabulary's id: SHA-256 over what eval_check_same_vocab compares. Integers are
+ * little-endian: u64 number of tokens, u64 rows of the head, u32 whether texts begin with BOS, i32
+ * its id (-1: they do not); then for each token u64 bytes and the text.
  */
 enum status eval_vocab_id(char hex[BASE_HEX], const struct model *model, struct status_why *why);
 

@@ -79,8 +79,7 @@ enum status eval_logits_check_chunks(const struct eval_logits_file *file, size_t
 
 /**
  * How far two neighbouring codes are apart, in nats: the largest scale among the first records of
- * the whole chunks. EVAL_LOGITS_MAX_CODE times that is how far the codes reach below the largest
- * log-probability: 16 as llama.cpp writes them.
+ * the whole chunks. EVAL_LOGITS_MAX_CODE times that is how far the codes reach.
  */
 enum { EVAL_LOGITS_MAX_CODE = 65535 };
 double eval_logits_step(const struct eval_logits_file *file);

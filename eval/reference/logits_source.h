@@ -14,9 +14,8 @@ struct eval_logits_reading {
 };
 
 /**
- * Rows of the chunks from first_chunk on. Pages are asked for ahead of use and let go after it.
- * The source's `check` refuses records that no model wrote: a scale or a floor that is not finite,
- * or probabilities that do not add up to 1 within what the format explains.
+ * Rows of the chunks from first_chunk on. `check` refuses records that no model wrote: a scale or a
+ * floor that is not finite, probabilities that do not add up to 1 within what the format explains.
  * reading, file: must outlive the source.   cut: see struct kern_recorded.
  */
 struct eval_row_source eval_logits_source(struct eval_logits_reading *reading,

@@ -3,11 +3,9 @@
  *
  * Each backend has a worker (eval/run/worker.h). Batches are dispatched in the order of the items,
  * to whoever is free. Items are committed (their units appended to the journal and reported) under
- * a lock and in order, whoever finished them first.
- *
- * Source and sink of base rows want their calls one at a time, and in order: a worker that comes
- * to them waits until all items before its batch are committed. So with rows the forward passes
- * run side by side, the heads one after the other.
+ * a lock and in order. Source and sink of rows are called one at a time and in order, too: a worker
+ * first waits until all items before its batch are committed. So with rows the forward passes run
+ * side by side, the heads one after the other.
  */
 #ifndef EVAL_RUN_DISPATCH_H
 #define EVAL_RUN_DISPATCH_H

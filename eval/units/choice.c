@@ -135,11 +135,9 @@ enum status eval_choices_make(struct eval_choices *out, const struct eval_datase
         status =
             eval_draw(&drawn, dataset->n_questions, n,
                       options->kind == EVAL_HELLASWAG ? EVAL_DRAW_UNIFORM : EVAL_DRAW_SCALED, why);
-    if (!status) {
-        out->tasks = calloc(n ? n : 1, sizeof *out->tasks);
-        if (!out->tasks)
-            status = status_fail(why, STATUS_MEMORY, "no memory for %zu tasks", n);
-    }
+    out->tasks = calloc(n + 1, sizeof *out->tasks);
+    if (!out->tasks && !status)
+        status = status_fail(why, STATUS_MEMORY, "no memory for %zu tasks", n);
     for (; out->n < n && !status; out->n++) {
         struct eval_choice_task *t = &out->tasks[out->n];
         status = make_task(&m, drawn ? drawn[out->n] : out->n, t, why);

@@ -1,9 +1,6 @@
 /**
- * Choice tasks: several endings of one beginning, scored by how likely the model finds them.
- *
- * Each choice is a token sequence. What the sequences of a task have in common is evaluated
- * once, as a parent segment, and each of them goes on as a child; the rest is bookkeeping of
- * which tokens count for which score. docs/evaluation.md has the procedures.
+ * Choice tasks: several endings of one beginning, scored by how likely the model finds them. Each
+ * choice is a token sequence. docs/evaluation.md says which tokens count for which score.
  */
 #ifndef EVAL_UNITS_CHOICE_H
 #define EVAL_UNITS_CHOICE_H

@@ -22,7 +22,7 @@ struct eval_request_score {
     size_t n_scored;    /* tokens of the continuation, or of the whole text */
     size_t n_truncated; /* tokens at the begin that were left out to fit n_ctx */
     size_t n_left;      /* sequences that are not evaluated yet */
-    bool greedy;        /* each scored token is the most likely one at its place */
+    bool greedy;        /* each scored token is the most likely one */
 };
 
 /** Requests as units of a run. Zero-initialise; release with eval_request_scores_free. */
@@ -37,11 +37,10 @@ struct eval_request_scores {
 };
 
 /**
- * Turn requests into sequences. A context gives its blanks at the end to the continuation, which
- * is what tokens the two together have beyond those of the context alone. Without any context,
- * and in front of a whole text, stands BOS (EOS where the vocabulary has none). A pair longer
- * than n_ctx loses tokens at its begin; a whole text is cut into windows side by side, the last
- * as long as the others.
+ * Turn requests into sequences. Blanks at the end of a context belong to the continuation, which
+ * is what tokens the two together have beyond those of the context alone. BOS (EOS where there is
+ * none) replaces a missing context, also of a whole text. A pair longer than n_ctx loses tokens at
+ * its begin; a whole text is cut into windows side by side, the last as long as the others.
  * Fails: STATUS_FORMAT (a continuation without tokens; no BOS or EOS where one is needed),
  *        STATUS_USAGE (a continuation longer than n_ctx), as model_tokenize. Sentences name the
  *        line.

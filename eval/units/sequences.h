@@ -1,10 +1,8 @@
 /**
- * Token sequences of any length, the ends of which are scored; beginnings that several have in
- * common are evaluated once. Choice tasks and requests are made of them.
- *
- * Sequences lie in groups, which are the items of a run. The tokens that a group has in common are
- * a segment of the batch, the parent of those with the rest. No score depends on the grouping, the
- * batch or the order: keys are summed by their position in the whole sequence (kernels/backend.h).
+ * Token sequences of any length, the ends of which are scored. Choice tasks and requests are made
+ * of them. Sequences lie in groups, which are the items of a run. The tokens that a group has in
+ * common are evaluated once, as a segment that is the parent of those with the rest. No score
+ * depends on the grouping: keys are summed by their position in the sequence (kernels/backend.h).
  */
 #ifndef EVAL_UNITS_SEQUENCES_H
 #define EVAL_UNITS_SEQUENCES_H

@@ -10,8 +10,10 @@ static const struct eval_windows *of(const struct eval_units *units)
     return (const struct eval_windows *)units;
 }
 
-static struct eval_size size_of_one(const struct eval_plan *plan)
+static struct eval_size size(const struct eval_units *units, size_t item)
 {
+    (void)item;
+    const struct eval_plan *plan = of(units)->plan;
     return (struct eval_size){.n_tokens = plan->n_inputs,
                               .n_segments = 1,
                               .n_rows = plan->n_scored,
@@ -22,13 +24,7 @@ static struct eval_size size_of_one(const struct eval_plan *plan)
 static struct eval_size longest(const struct eval_units *units, size_t *n_sequences)
 {
     *n_sequences = units->n;
-    return size_of_one(of(units)->plan);
-}
-
-static struct eval_size size(const struct eval_units *units, size_t item)
-{
-    (void)item;
-    return size_of_one(of(units)->plan);
+    return size(units, 0);
 }
 
 /** Finished are the windows before the first that is not done. */

@@ -31,7 +31,7 @@ static void seal_header(uint8_t *data, struct eval_compact_layout *layout)
 void compact_seal_parts(uint8_t *data, size_t n_bytes)
 {
     struct eval_compact_layout l;
-    struct eval_compact_places at;
+    struct eval_compact_offsets at;
     compact_seal(data);
     if (eval_compact_header_decode(&l, &at, data, n_bytes, NULL) != STATUS_OK ||
         at.checks > n_bytes)
@@ -46,7 +46,7 @@ void compact_seal_parts(uint8_t *data, size_t n_bytes)
 }
 
 static void write_windows(uint8_t *data, const struct eval_compact_layout *l,
-                          const struct eval_compact_places *at)
+                          const struct eval_compact_offsets *at)
 {
     float rows[N_SCORED * WIDTH];
     for (size_t w = 0; w < N_WINDOWS; w++) {
@@ -82,8 +82,8 @@ struct compact_bytes compact_make(enum eval_compact_kind kind, const char *head_
         .n_description = sizeof description - 1,
         .n_path = head_path ? strlen(head_path) : 0,
     };
-    struct eval_compact_places at;
-    if (eval_compact_place(&at, &l, NULL) != STATUS_OK)
+    struct eval_compact_offsets at;
+    if (eval_compact_find_offsets(&at, &l, NULL) != STATUS_OK)
         abort();
     struct compact_bytes out = {.n_bytes = (size_t)at.end};
     out.data = aligned_alloc(EVAL_COMPACT_ALIGN, (out.n_bytes + 63) / 64 * 64);

@@ -368,14 +368,14 @@ static void continued_recordings_end_with_the_same_bytes(void **state)
     }
 }
 
-static struct eval_compact_places places_of_target(void)
+static struct eval_compact_offsets places_of_target(void)
 {
     struct status_why why;
     struct eval_compact_file file;
     assert_int_equal(eval_compact_open(&file, target, &why), STATUS_OK);
-    struct eval_compact_places places = file.places;
+    struct eval_compact_offsets offsets = file.offsets;
     eval_compact_close(&file);
-    return places;
+    return offsets;
 }
 
 /** That a journal finds the windows before n_kept in the part, and not the next. checks: of all. */
@@ -407,11 +407,11 @@ static void assert_kept(const char *checks, size_t n_kept)
 /** Go on with a part of which the windows before `end` are whole. */
 static void check_part(const char *whole, size_t n, const char *part, size_t n_part, size_t end)
 {
-    struct eval_compact_places places = places_of_target();
-    size_t n_kept = end > places.rows ? (end - places.rows) / places.window_bytes : 0, n_again;
+    struct eval_compact_offsets offsets = places_of_target();
+    size_t n_kept = end > offsets.rows ? (end - offsets.rows) / offsets.window_bytes : 0, n_again;
     unlink(target);
     temp_write(part_name, part, n_part);
-    assert_kept(whole + places.checks, n_kept);
+    assert_kept(whole + offsets.checks, n_kept);
     temp_write(part_name, part, n_part);
     record(EVAL_COMPACT_F16, NULL, n_kept, N_WINDOWS);
     char *again = all_bytes(target, &n_again);

@@ -161,7 +161,7 @@ static void scores_are_sensible(void **state)
     assert_true(r.figures.same_top.value > 0.8);
     for (size_t k = 1; k < EVAL_N_QUANTILES; k++)
         assert_true(r.kld_quantiles[k] <= r.kld_quantiles[k - 1]);
-    const struct eval_place *worst = r.worst;
+    const struct eval_scored_token *worst = r.worst;
     assert_true(eval_table_row(tables.candidate, EVAL_KL, worst->window)[worst->index] ==
                 r.kld_quantiles[0]);
     eval_kld_free(&r);
