@@ -3,8 +3,8 @@
 #define EVAL_REFERENCE_COMPACT_SOURCE_H
 
 #include "eval/reference/compact_file.h"
-#include "eval/reference/row_pages.h"
 #include "eval/scorer/reference_rows.h"
+#include "eval/scorer/row_pages.h"
 
 /** Where reading stands. Zero-initialise; release with eval_compact_source_close. */
 struct eval_compact_reading {

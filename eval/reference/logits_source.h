@@ -3,8 +3,8 @@
 #define EVAL_REFERENCE_LOGITS_SOURCE_H
 
 #include "eval/reference/logits_file.h"
-#include "eval/reference/row_pages.h"
 #include "eval/scorer/reference_rows.h"
+#include "eval/scorer/row_pages.h"
 
 /** Where reading stands; set up by eval_logits_source. */
 struct eval_logits_reading {

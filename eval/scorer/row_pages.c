@@ -1,4 +1,4 @@
-#include "eval/reference/row_pages.h"
+#include "eval/scorer/row_pages.h"
 
 #include <stdint.h>
 #include <sys/mman.h>

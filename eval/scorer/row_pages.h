@@ -1,6 +1,6 @@
 /** Rows of a mapped file on their way through memory: asked for ahead of use, let go after it. */
-#ifndef EVAL_REFERENCE_ROW_PAGES_H
-#define EVAL_REFERENCE_ROW_PAGES_H
+#ifndef EVAL_SCORER_ROW_PAGES_H
+#define EVAL_SCORER_ROW_PAGES_H
 
 #include <stdbool.h>
 #include <stddef.h>
