@@ -136,7 +136,7 @@ static enum status open(struct cli_evaluation *e, struct status_why *why)
     if (!status)
         status = load(t, why);
     e->models.model = t->model.model;
-    e->units = &t->choices.units;
+    e->units = &t->choices.sequences.units;
     return status;
 }
 

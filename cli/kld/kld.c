@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "eval/metrics/pair_per_token.h"
-#include "eval/reference/same_vocab.h"
+#include "eval/metrics/per_token.h"
+#include "eval/reference/identity.h"
 
 enum { DEFAULT_CONTEXT = 512 };
 

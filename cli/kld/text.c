@@ -6,9 +6,9 @@
 #include "cli/kld/kld.h"
 #include "cli/output/printable.h"
 #include "cli/run.h"
+#include "eval/llama_compat.h"
 
 static const double gibibyte = 1073741824.0;
-enum { COMPAT_LEAST_TOKENS = 100 }; /* llama.cpp has no summary of fewer */
 
 /* The mean divergence. From 16-bit codes it can be below 0, which no script expects. */
 static double shown_mean(double kld, int n_decimals)
@@ -225,7 +225,7 @@ static void print_candidate(const struct cli_kld *k, size_t i)
                status_plural(k->windows.plan.n_windows));
         return;
     }
-    if (!k->settings->llama_compat || r->n_tokens >= COMPAT_LEAST_TOKENS) {
+    if (!k->settings->llama_compat || r->n_tokens >= EVAL_COMPAT_LEAST_TOKENS) {
         print_perplexity_block(&r->figures);
         print_divergence_blocks(r);
     }

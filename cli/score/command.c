@@ -45,7 +45,7 @@ static enum status open(struct cli_evaluation *e, struct status_why *why)
     if (!status)
         status = load(s, why);
     e->models.model = s->model.model;
-    e->units = &s->scores.units;
+    e->units = &s->scores.sequences.units;
     return status;
 }
 
