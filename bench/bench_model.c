@@ -122,9 +122,10 @@ static double evaluate(const struct settings *s, struct bench *b, struct kern_ba
                                  .candidates = candidates,
                                  .n_candidates = s->kld ? 1 : 0};
     struct eval_table tables[2] = {{0}, {0}};
-    must(eval_table_make(&tables[0], plan.n_windows, plan.n_scored, &why), &why);
+    must(eval_table_make(&tables[0], EVAL_N_COLUMNS, plan.n_windows, plan.n_scored, &why), &why);
     if (s->kld)
-        must(eval_table_make_pair(&tables[1], plan.n_windows, plan.n_scored, &why), &why);
+        must(eval_table_make(&tables[1], EVAL_N_PAIR_COLUMNS, plan.n_windows, plan.n_scored, &why),
+             &why);
     struct eval_windows windows = {
         .plan = &plan, .stream = &stream, .tables = tables, .n_tables = 1 + models.n_candidates};
     struct eval_run_options options = {.tile_tokens = s->n_tile};

@@ -135,7 +135,7 @@ static enum status open(void *self, struct status_why *why)
     if (!status)
         status = load(t, why);
     t->e.models.model = t->model.model;
-    t->e.units = &t->choices.units;
+    t->e.units = &t->choices.sequences.units;
     return status;
 }
 

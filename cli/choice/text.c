@@ -4,11 +4,9 @@
 #include "cli/choice/evaluator.h"
 #include "cli/output/printable.h"
 #include "cli/run.h"
+#include "eval/llama_compat.h"
 
-enum {
-    DEFAULT_CONTEXT = 512,
-    LLAMA_LEAST_TASKS = 100 /* fewer, and it prints no Winogrande score */
-};
+enum { DEFAULT_CONTEXT = 512 };
 
 static const char *const titles[] = {
     [EVAL_HELLASWAG] = "HellaSwag",
@@ -86,7 +84,8 @@ static void print_share(FILE *to, const char *label, size_t n_right, size_t n)
 static void print_final(FILE *to, const struct cli_choice *t)
 {
     const struct eval_choice_tally *c = &t->tally;
-    if (t->kind == EVAL_WINOGRANDE && (c->n >= LLAMA_LEAST_TASKS || !t->settings->llama_compat))
+    if (t->kind == EVAL_WINOGRANDE &&
+        (c->n >= EVAL_COMPAT_LEAST_TASKS || !t->settings->llama_compat))
         fprintf(to, "Final Winogrande score(%zu tasks): %.4lf +/- %.4lf\n", c->n,
                 percent(c->n_right, c->n), percent_error(c->n_right, c->n));
     if (t->kind != EVAL_MULTIPLE_CHOICE || c->n == 0)

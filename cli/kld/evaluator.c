@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "eval/metrics/pair_per_token.h"
-#include "eval/reference/same_vocab.h"
+#include "eval/metrics/per_token.h"
+#include "eval/reference/identity.h"
 
 enum { DEFAULT_CONTEXT = 512 };
 
@@ -107,7 +107,7 @@ const struct model *cli_kld_reader(const struct cli_kld *k)
     return cli_base_has_rows(&k->base) ? k->models[0] : k->base.model.model;
 }
 
-struct cli_passage cli_kld_passage(const struct cli_kld *k, const struct eval_place *place)
+struct cli_passage cli_kld_passage(const struct cli_kld *k, const struct eval_scored_token *place)
 {
     return (struct cli_passage){&k->windows, model_tokenizer(cli_kld_reader(k)), *place};
 }

@@ -43,7 +43,7 @@ enum status cli_kld_run(const struct cli_kld_settings *settings, struct status_w
 const struct model *cli_kld_reader(const struct cli_kld *k);
 
 /** One of the worst tokens of a result. */
-struct cli_passage cli_kld_passage(const struct cli_kld *k, const struct eval_place *place);
+struct cli_passage cli_kld_passage(const struct cli_kld *k, const struct eval_scored_token *place);
 
 /** The tables of candidate i and the base. */
 struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i);

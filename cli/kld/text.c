@@ -5,9 +5,9 @@
 #include "cli/kld/evaluator.h"
 #include "cli/output/printable.h"
 #include "cli/run.h"
+#include "eval/llama_compat.h"
 
 static const double gibibyte = 1073741824.0;
-enum { COMPAT_LEAST_TOKENS = 100 }; /* llama.cpp has no summary of fewer */
 
 /* A mean divergence from 16-bit codes can be below 0, which no script expects. */
 static struct base_estimate not_negative(struct base_estimate kld)
@@ -219,7 +219,7 @@ static void print_candidate(const struct cli_kld *k, size_t i)
                status_plural(k->windows.plan.n_windows));
         return;
     }
-    if (!k->settings->llama_compat || r->n_tokens >= COMPAT_LEAST_TOKENS) {
+    if (!k->settings->llama_compat || r->n_tokens >= EVAL_COMPAT_LEAST_TOKENS) {
         print_perplexity_block(&r->figures);
         print_divergence_blocks(r);
     }

@@ -10,7 +10,7 @@
 struct cli_passage {
     const struct cli_windows *windows;
     const struct model_tokenizer *tokenizer;
-    struct eval_place place;
+    struct eval_scored_token place;
 };
 
 /** The position in its window of the token that predicts it. */

@@ -1,12 +1,9 @@
 #include "cli/perplexity/evaluator.h"
 
+#include "eval/llama_compat.h"
 #include "eval/metrics/per_token.h"
 
-enum {
-    DEFAULT_CONTEXT = 512,
-    DEFAULT_CONTEXT_FIXED = 4096,
-    LLAMA_BATCH = 2048 /* llama-perplexity's -b where none is given */
-};
+enum { DEFAULT_CONTEXT = 512, DEFAULT_CONTEXT_FIXED = 4096 };
 
 static struct eval_plan_options plan_options(const struct cli_perplexity *p)
 {
@@ -22,7 +19,7 @@ static struct eval_plan_options plan_options(const struct cli_perplexity *p)
         plan.protocol = EVAL_PROTOCOL_STRIDED;
     plan.stride = (size_t)s->stride;
     plan.llama_compat = s->llama_compat;
-    plan.compat_batch = n_batch ? (size_t)n_batch : LLAMA_BATCH;
+    plan.compat_batch = n_batch ? (size_t)n_batch : EVAL_COMPAT_BATCH;
     return plan;
 }
 

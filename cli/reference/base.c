@@ -1,13 +1,13 @@
 #include "cli/reference/base.h"
 
 #include "cli/output/json_parts.h"
-#include "eval/reference/same_vocab.h"
+#include "eval/reference/identity.h"
 
 const struct cli_base_kind *cli_base_recognise(const char *path)
 {
-    if (eval_logits_recognise(path))
+    if (eval_file_begins(path, eval_logits_magic))
         return &cli_base_logits;
-    return eval_compact_recognise(path) ? &cli_base_compact : &cli_base_model;
+    return eval_file_begins(path, EVAL_COMPACT_MAGIC) ? &cli_base_compact : &cli_base_model;
 }
 
 enum status cli_base_open(struct cli_base *out, const char *path,

@@ -4,9 +4,7 @@
 #include <stdio.h>
 
 #include "cli/reference/base.h"
-
-/** llama.cpp leaves out tokens of the base with ln p at or below this. */
-static const double compat_cut = -16;
+#include "eval/llama_compat.h"
 
 enum status cli_base_check_logits(const char *path, struct status_why *why)
 {
@@ -92,7 +90,7 @@ static enum status use(struct cli_base *base, const struct eval_plan *plan, bool
 {
     size_t first = plan->options.skip_windows;
     base->source = eval_logits_source(&base->logits_reading, &base->logits, first,
-                                      llama_compat ? compat_cut : -(double)INFINITY);
+                                      llama_compat ? -EVAL_COMPAT_LOGITS_REACH : -(double)INFINITY);
     return eval_logits_check_chunks(&base->logits, first, plan->n_windows, why);
 }
 

@@ -31,7 +31,7 @@ static enum status begin_logits(struct cli_perplexity *p, struct status_why *why
     };
     enum status status = eval_logits_writer_open(&p->recording.logits, &recording, why);
     if (status == STATUS_OK)
-        p->recording.sink = eval_logits_writer_sink(p->recording.logits);
+        p->recording.sink = eval_writer_sink(p->recording.logits);
     return status;
 }
 
@@ -67,7 +67,7 @@ static enum status begin_compact(struct cli_perplexity *p, struct status_why *wh
     };
     status = eval_compact_writer_open(&p->recording.compact, &recording, why);
     if (status == STATUS_OK)
-        p->recording.sink = eval_compact_writer_sink(p->recording.compact);
+        p->recording.sink = eval_writer_sink(p->recording.compact);
     cJSON_free(description);
     return status;
 }
@@ -93,8 +93,8 @@ enum status cli_recording_check_resumed(void *self, struct status_why *why)
 {
     const struct cli_perplexity *p = self;
     const struct eval_journal *journal = p->e.journal;
-    bool is_whole = (p->recording.compact && eval_compact_writer_is_whole(p->recording.compact)) ||
-                    (p->recording.logits && eval_logits_writer_is_whole(p->recording.logits));
+    bool is_whole = (p->recording.compact && eval_writer_is_whole(p->recording.compact)) ||
+                    (p->recording.logits && eval_writer_is_whole(p->recording.logits));
     if (is_whole && eval_journal_n(journal) < p->windows.plan.n_windows)
         return status_fail(why, STATUS_USAGE,
                            "%s: exists, but does not match %s; --force replaces it",
@@ -104,9 +104,9 @@ enum status cli_recording_check_resumed(void *self, struct status_why *why)
 
 static enum status finish_logits(struct cli_perplexity *p, struct status_why *why)
 {
-    struct eval_logits_writer *recording = p->recording.logits;
+    struct eval_writer *recording = p->recording.logits;
     p->recording.logits = NULL;
-    enum status status = eval_logits_writer_commit(recording, why);
+    enum status status = eval_writer_commit(recording, why);
     struct eval_logits_file file = {0};
     if (status == STATUS_OK)
         status = eval_logits_open(&file, p->settings->base_file, why);
@@ -119,14 +119,14 @@ static enum status finish_logits(struct cli_perplexity *p, struct status_why *wh
 
 static enum status finish_compact(struct cli_perplexity *p, struct status_why *why)
 {
-    struct eval_compact_writer *recording = p->recording.compact;
+    struct eval_writer *recording = p->recording.compact;
     p->recording.compact = NULL;
     p->recording.error = eval_compact_writer_error(recording);
     p->recording.n_bytes = eval_compact_writer_n_bytes(recording);
     enum status status = eval_compact_writer_id(p->recording.id, recording, why);
     if (status == STATUS_OK)
-        return eval_compact_writer_commit(recording, why);
-    eval_compact_writer_close(recording, true);
+        return eval_writer_commit(recording, why);
+    eval_writer_close(recording, true);
     return status;
 }
 
@@ -151,6 +151,6 @@ enum status cli_recording_finish(void *self, struct status_why *why)
 void cli_recording_close(struct cli_perplexity *p)
 {
     bool keep = p->e.settings->state_file;
-    eval_logits_writer_close(p->recording.logits, keep);
-    eval_compact_writer_close(p->recording.compact, keep);
+    eval_writer_close(p->recording.logits, keep);
+    eval_writer_close(p->recording.compact, keep);
 }

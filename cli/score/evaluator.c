@@ -73,7 +73,7 @@ static enum status open(void *self, struct status_why *why)
     if (!status)
         status = load(s, why);
     s->e.models.model = s->model.model;
-    s->e.units = &s->scores.units;
+    s->e.units = &s->scores.sequences.units;
     return status;
 }
 

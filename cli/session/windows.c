@@ -61,9 +61,9 @@ enum status cli_windows_make_tables(struct cli_windows *w, size_t n_pairs, struc
         return status_fail(why, STATUS_MEMORY, "no memory for %zu models", n_pairs);
     w->units = (struct eval_windows){
         .plan = &w->plan, .stream = &w->stream, .tables = w->tables, .n_tables = 1 + n_pairs};
-    enum status status = eval_table_make(&w->tables[0], n_windows, n_scored, why);
+    enum status status = eval_table_make(&w->tables[0], EVAL_N_COLUMNS, n_windows, n_scored, why);
     for (size_t i = 1; i <= n_pairs && !status; i++)
-        status = eval_table_make_pair(&w->tables[i], n_windows, n_scored, why);
+        status = eval_table_make(&w->tables[i], EVAL_N_PAIR_COLUMNS, n_windows, n_scored, why);
     if (!status)
         eval_windows_open(&w->units);
     return status;

@@ -2,20 +2,9 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
-/** Room for one more of n items; the new array, or NULL with the old one untouched. */
-static void *grow(void *items, size_t n, size_t *capacity, size_t item_bytes)
-{
-    if (n < *capacity)
-        return items;
-    size_t wanted = *capacity ? 2 * *capacity : 64;
-    if (wanted > SIZE_MAX / item_bytes)
-        return NULL;
-    void *grown = realloc(items, wanted * item_bytes);
-    if (grown)
-        *capacity = wanted;
-    return grown;
-}
+#include "base/array.h"
 
 enum status eval_dataset_add(struct eval_dataset *d, const struct eval_question *question,
                              struct status_why *why)
@@ -23,7 +12,7 @@ enum status eval_dataset_add(struct eval_dataset *d, const struct eval_question 
     if (d->n_questions >= INT32_MAX)
         return status_fail(why, STATUS_UNSUPPORTED, "more than %d tasks", INT32_MAX);
     struct eval_question *grown =
-        grow(d->questions, d->n_questions, &d->questions_capacity, sizeof *d->questions);
+        base_array_grow(d->questions, &d->questions_capacity, d->n_questions + 1, sizeof *grown);
     if (!grown)
         return status_fail(why, STATUS_MEMORY, "no memory for more than %zu tasks", d->n_questions);
     d->questions = grown;
@@ -37,13 +26,36 @@ enum status eval_dataset_add_choice(struct eval_dataset *d, struct base_string c
                                     struct status_why *why)
 {
     struct base_string *grown =
-        grow(d->choices, d->n_choices, &d->choices_capacity, sizeof *d->choices);
+        base_array_grow(d->choices, &d->choices_capacity, d->n_choices + 1, sizeof *grown);
     if (!grown)
         return status_fail(why, STATUS_MEMORY, "no memory for more than %zu choices", d->n_choices);
     d->choices = grown;
     d->choices[d->n_choices++] = choice;
     d->questions[d->n_questions - 1].n_choices++;
     return STATUS_OK;
+}
+
+enum status eval_question_split(struct eval_question *question, struct base_string sentence,
+                                struct status_why *why)
+{
+    const char *blank = sentence.n_bytes ? memchr(sentence.data, '_', sentence.n_bytes) : NULL;
+    if (!blank)
+        return status_fail(why, STATUS_FORMAT, "line %zu: the sentence has no blank '_'",
+                           question->line);
+    size_t n = (size_t)(blank - sentence.data);
+    question->text = (struct base_string){sentence.data, n};
+    question->after = (struct base_string){blank + 1, sentence.n_bytes - n - 1};
+    return STATUS_OK;
+}
+
+enum status eval_dataset_end(struct eval_dataset *dataset, enum status status, const char *lines,
+                             struct status_why *why)
+{
+    if (!status && dataset->n_questions == 0)
+        status = status_fail(why, STATUS_FORMAT, "no tasks: the text has no %s", lines);
+    if (status)
+        eval_dataset_free(dataset);
+    return status;
 }
 
 void eval_dataset_free(struct eval_dataset *dataset)

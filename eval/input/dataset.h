@@ -1,10 +1,7 @@
 /**
  * Files of choice tasks: HellaSwag, Winogrande and multiple choice in llama-perplexity's formats
- * and as JSON lines.
- *
- * Every file is taken as hostile: each size, count, offset and label is checked before it is
- * used, and an error names the line, or the task where a file has no lines. Strings point into
- * the bytes that were read, which must outlive the data set.
+ * and as JSON lines. Files are hostile: each size and label is checked; an error names the line,
+ * or the task where a file has no lines. Strings point into the bytes, which must outlive them.
  */
 #ifndef EVAL_INPUT_DATASET_H
 #define EVAL_INPUT_DATASET_H
@@ -34,8 +31,8 @@ struct eval_dataset {
 };
 
 /**
- * HellaSwag: six lines a task: context, index of the right ending (0 to 3), four endings.
- * A carriage return before a newline is no part of a line, empty lines at the end are none.
+ * HellaSwag: six lines a task: context, index of the right ending (0 to 3), four endings. Carriage
+ * returns before newlines, and empty lines at the end, do not count.
  * Fails: STATUS_FORMAT (lines not a multiple of six, an index that is none, an empty line),
  *        STATUS_MEMORY.
  */
@@ -43,13 +40,10 @@ enum status eval_dataset_hellaswag(struct eval_dataset *out, const char *bytes, 
                                    struct status_why *why);
 
 /**
- * Winogrande: CSV with index, sentence with a blank `_`, choice 1, choice 2, answer 1 or 2; a
- * field may be quoted (RFC 4180: doubled quotes, commas and newlines inside). The first `_` is
- * the blank. Empty lines are skipped; so is a first row that names its last field "answer"; the
- * last row needs no newline.
- * bytes: quoted fields are unquoted in place.
- * llama_compat: as llama-perplexity reads it: the row that ends with the text (without its one
- *               final newline) is not seen, doubled quotes stay doubled, choices keep their quotes.
+ * Winogrande: CSV (RFC 4180) with index, sentence, choice 1, choice 2, answer 1 or 2. The first `_`
+ * of the sentence is the blank. Empty lines are skipped, and a first row that names its last field
+ * "answer"; the last row needs no newline.
+ * bytes: fields are unquoted in place.   llama_compat: see eval_compat_winogrande_next.
  * Fails: STATUS_FORMAT (not five fields, a quote that does not end, no blank, an answer that is
  *        neither 1 nor 2), STATUS_MEMORY.
  */
@@ -86,6 +80,16 @@ enum status eval_dataset_add(struct eval_dataset *dataset, const struct eval_que
                              struct status_why *why);
 enum status eval_dataset_add_choice(struct eval_dataset *dataset, struct base_string choice,
                                     struct status_why *why);
+
+/** Text and `after` from a sentence with a blank `_`. Fails: STATUS_FORMAT, with question->line. */
+enum status eval_question_split(struct eval_question *question, struct base_string sentence,
+                                struct status_why *why);
+/**
+ * The end of a loader that returns `status`: no tasks are a failure, and a failed data set is
+ * freed. lines: what the text has none of then.
+ */
+enum status eval_dataset_end(struct eval_dataset *dataset, enum status status, const char *lines,
+                             struct status_why *why);
 
 /** NULL is not allowed; a zero-initialised or failed object is. */
 void eval_dataset_free(struct eval_dataset *dataset);

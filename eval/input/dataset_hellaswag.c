@@ -69,9 +69,5 @@ enum status eval_dataset_hellaswag(struct eval_dataset *out, const char *bytes, 
     enum status status = STATUS_OK;
     while (!status && next_line(&lines, &context))
         status = read_task(out, &lines, &context, why);
-    if (!status && out->n_questions == 0)
-        status = status_fail(why, STATUS_FORMAT, "no tasks: the text has no lines");
-    if (status)
-        eval_dataset_free(out);
-    return status;
+    return eval_dataset_end(out, status, "lines", why);
 }

@@ -20,32 +20,27 @@ static const struct names names_of[] = {
     [EVAL_MULTIPLE_CHOICE] = {"question", "choices", "answer", 0, 0},
 };
 
-/**
- * A line at work. The strings of an object take less room than its line, so they go where the
- * line was.
- */
-struct line {
-    char *to, *end;
-    size_t number; /* from 1 */
-};
-
 /** Whose lines are read. */
 struct reading {
     struct eval_dataset *dataset;
     enum eval_choice_kind kind;
 };
 
-static enum status keep(struct line *l, const cJSON *item, const char *name, struct base_string *s,
-                        struct status_why *why)
+/**
+ * Take a member's text. The strings of an object take less room than its line, so they go where
+ * the line was: l->from advances.
+ */
+static enum status keep(struct base_json_line *l, const cJSON *item, const char *name,
+                        struct base_string *s, struct status_why *why)
 {
     const char *text = cJSON_GetStringValue(item);
     size_t n = text ? strlen(text) : 0;
-    if (n == 0 || n > (size_t)(l->end - l->to))
+    if (n == 0 || n > (size_t)(l->end - l->from))
         return status_fail(why, STATUS_FORMAT, "line %zu: expected \"%s\" with text", l->number,
                            name);
-    memcpy(l->to, text, n);
-    *s = (struct base_string){l->to, n};
-    l->to += n;
+    memcpy(l->from, text, n);
+    *s = (struct base_string){l->from, n};
+    l->from += n;
     return STATUS_OK;
 }
 
@@ -57,8 +52,9 @@ static const cJSON *choices_of(const cJSON *object, const struct names *names)
     return cJSON_IsObject(choices) ? cJSON_GetObjectItemCaseSensitive(choices, "text") : choices;
 }
 
-static enum status add_choices(struct eval_dataset *d, struct line *l, const cJSON *object,
-                               const struct names *names, struct status_why *why)
+static enum status add_choices(struct eval_dataset *d, struct base_json_line *l,
+                               const cJSON *object, const struct names *names,
+                               struct status_why *why)
 {
     static const char *const options[] = {"option1", "option2"};
     const cJSON *list = choices_of(object, names);
@@ -110,22 +106,15 @@ static size_t answer_of(const cJSON *object, const struct names *names, size_t n
     return SIZE_MAX;
 }
 
-static enum status add_task(struct eval_dataset *d, struct line *l, const cJSON *object,
+static enum status add_task(struct eval_dataset *d, struct base_json_line *l, const cJSON *object,
                             enum eval_choice_kind kind, struct status_why *why)
 {
     const struct names *names = &names_of[kind];
     struct eval_question question = {.line = l->number};
     enum status status = keep(l, cJSON_GetObjectItemCaseSensitive(object, names->text), names->text,
                               &question.text, why);
-    if (!status && kind == EVAL_WINOGRANDE) {
-        const char *end = question.text.data + question.text.n_bytes;
-        const char *blank = memchr(question.text.data, '_', question.text.n_bytes);
-        if (!blank)
-            return status_fail(why, STATUS_FORMAT, "line %zu: the sentence has no blank '_'",
-                               l->number);
-        question.text.n_bytes = (size_t)(blank - question.text.data);
-        question.after = (struct base_string){blank + 1, (size_t)(end - blank - 1)};
-    }
+    if (!status && kind == EVAL_WINOGRANDE)
+        status = eval_question_split(&question, question.text, why);
     if (!status)
         status = eval_dataset_add(d, &question, why);
     if (!status)
@@ -155,7 +144,7 @@ static enum status read_task(void *user, const struct base_json_line *line, cons
                              struct status_why *why)
 {
     const struct reading *r = user;
-    struct line l = {line->from, line->end, line->number};
+    struct base_json_line l = *line;
     return add_task(r->dataset, &l, object, r->kind, why);
 }
 
@@ -177,9 +166,5 @@ enum status eval_dataset_jsonl(struct eval_dataset *out, enum eval_choice_kind k
     *out = (struct eval_dataset){0};
     struct reading reading = {out, kind};
     enum status status = base_json_lines_read(bytes, n_bytes, read_task, &reading, why);
-    if (!status && out->n_questions == 0)
-        status = status_fail(why, STATUS_FORMAT, "no tasks: the text has no lines");
-    if (status)
-        eval_dataset_free(out);
-    return status;
+    return eval_dataset_end(out, status, "lines", why);
 }

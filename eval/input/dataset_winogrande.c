@@ -3,8 +3,9 @@
 #include <strings.h>
 
 #include "eval/input/dataset.h"
+#include "eval/llama_compat.h"
 
-enum { N_FIELDS = 5, SENTENCE = 1, CHOICE = 2, ANSWER = 4, N_CHOICES = 2 };
+enum { N_FIELDS = EVAL_COMPAT_ROW_FIELDS, SENTENCE = 1, CHOICE = 2, ANSWER = 4, N_CHOICES = 2 };
 
 struct reader {
     char *at, *end;
@@ -86,78 +87,41 @@ static enum status read_row(struct reader *r, struct base_string fields[N_FIELDS
 static enum status add_row(struct eval_dataset *d, const struct base_string fields[N_FIELDS],
                            size_t line, struct status_why *why)
 {
-    struct base_string sentence = fields[SENTENCE], answer = fields[ANSWER];
-    const char *blank = sentence.n_bytes ? memchr(sentence.data, '_', sentence.n_bytes) : NULL;
-    if (!blank)
-        return status_fail(why, STATUS_FORMAT, "line %zu: the sentence has no blank '_'", line);
-    while (answer.n_bytes && (*answer.data == ' ' || *answer.data == '\t'))
+    struct base_string answer = fields[ANSWER];
+    struct eval_question question = {.line = line};
+    enum status status = eval_question_split(&question, fields[SENTENCE], why);
+    if (status)
+        return status;
+    while (answer.n_bytes && memchr(" \t", *answer.data, 2))
         answer.data++, answer.n_bytes--;
-    while (answer.n_bytes && strchr(" \t\r", answer.data[answer.n_bytes - 1]) &&
-           answer.data[answer.n_bytes - 1])
+    while (answer.n_bytes && memchr(" \t\r", answer.data[answer.n_bytes - 1], 3))
         answer.n_bytes--;
     if (answer.n_bytes != 1 || (*answer.data != '1' && *answer.data != '2'))
         return status_fail(why, STATUS_FORMAT, "line %zu: the answer is '%.*s', expected 1 or 2",
                            line, (int)(answer.n_bytes < 40 ? answer.n_bytes : 40), answer.data);
-    struct eval_question question = {
-        .line = line,
-        .text = {sentence.data, (size_t)(blank - sentence.data)},
-        .after = {blank + 1, (size_t)(sentence.data + sentence.n_bytes - blank - 1)},
-        .answer = (size_t)(*answer.data - '1'),
-    };
-    enum status status = eval_dataset_add(d, &question, why);
+    question.answer = (size_t)(*answer.data - '1');
+    status = eval_dataset_add(d, &question, why);
     for (size_t i = 0; i < N_CHOICES && !status; i++)
         status = eval_dataset_add_choice(d, fields[CHOICE + i], why);
     return status;
 }
 
-/** The five fields of a line between the first four commas outside quotes; false: fewer. */
-static bool split_as_llama(char *line, size_t n_bytes, struct base_string fields[N_FIELDS])
+/** Rows as llama-perplexity reads them; those that are no task are passed over, as it does. */
+static enum status read_as_llama(struct eval_dataset *d, char *bytes, size_t n_bytes,
+                                 struct status_why *why)
 {
-    bool quoted = false;
-    size_t n = 0, from = 0;
-    for (size_t i = 0; i < n_bytes && n < N_FIELDS - 1; i++) {
-        if (line[i] == '"') {
-            quoted = !quoted;
-        } else if (line[i] == ',' && !quoted) {
-            fields[n++] = (struct base_string){line + from, i - from};
-            from = i + 1;
-        }
-    }
-    fields[N_FIELDS - 1] = (struct base_string){line + from, n_bytes - from};
-    struct base_string *sentence = &fields[SENTENCE];
-    if (n == N_FIELDS - 1 && sentence->n_bytes >= 2 && *sentence->data == '"') {
-        sentence->data++;
-        sentence->n_bytes -= 2;
-    }
-    return n == N_FIELDS - 1;
-}
-
-/** Lines as llama-perplexity reads them; those that it cannot read, it skips. */
-static enum status read_as_llama(struct eval_dataset *d, struct reader *r, struct status_why *why)
-{
-    if (r->at < r->end && r->end[-1] == '\n')
-        r->end--; /* -f drops it; then a line that ends with the text is not seen */
-    enum status status = STATUS_OK;
-    for (char *newline; (status == STATUS_OK || status == STATUS_FORMAT) && r->at < r->end;
-         r->at = newline + 1) {
-        newline = memchr(r->at, '\n', (size_t)(r->end - r->at));
-        if (!newline)
-            return STATUS_OK;
-        struct base_string fields[N_FIELDS];
-        if (split_as_llama(r->at, (size_t)(newline - r->at), fields))
-            status = add_row(d, fields, r->line, NULL);
-        r->line++;
-    }
-    return status == STATUS_MEMORY ? status_fail(why, status, "no memory for the tasks")
-                                   : STATUS_OK;
+    struct eval_compat_rows rows = eval_compat_winogrande_rows(bytes, n_bytes);
+    struct base_string fields[N_FIELDS];
+    while (eval_compat_winogrande_next(&rows, fields))
+        if (add_row(d, fields, rows.line, NULL) == STATUS_MEMORY)
+            return status_fail(why, STATUS_MEMORY, "no memory for the tasks");
+    return STATUS_OK;
 }
 
 /** Whether a row is the head of a table: its last field is called "answer". */
 static bool is_head(const struct base_string fields[N_FIELDS])
 {
     struct base_string answer = fields[ANSWER];
-    if (answer.n_bytes && answer.data[answer.n_bytes - 1] == '\r')
-        answer.n_bytes--;
     return answer.n_bytes == 6 && strncasecmp(answer.data, "answer", 6) == 0;
 }
 
@@ -181,10 +145,7 @@ enum status eval_dataset_winogrande(struct eval_dataset *out, char *bytes, size_
 {
     *out = (struct eval_dataset){0};
     struct reader r = {bytes, bytes + n_bytes, 1};
-    enum status status = llama_compat ? read_as_llama(out, &r, why) : read_rows(out, &r, why);
-    if (!status && out->n_questions == 0)
-        status = status_fail(why, STATUS_FORMAT, "no tasks: the text has no rows");
-    if (status)
-        eval_dataset_free(out);
-    return status;
+    enum status status =
+        llama_compat ? read_as_llama(out, bytes, n_bytes, why) : read_rows(out, &r, why);
+    return eval_dataset_end(out, status, "rows", why);
 }

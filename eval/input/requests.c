@@ -1,10 +1,11 @@
 #include "eval/input/requests.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json/lines.h"
+#include "base/text/utf8.h"
 
 const char *const eval_request_result_members[] = {"logprob", "tokens", "is_greedy", "truncated",
                                                    NULL};
@@ -86,7 +87,7 @@ static enum status sort_members(const struct base_json_line *l, const cJSON *obj
     return STATUS_OK;
 }
 
-/** Put a member's text behind what is kept of the line. */
+/** Put a member's text where the line was, at *to. */
 static enum status keep_string(const cJSON *member, char **to, const struct base_json_line *l,
                                struct base_string *s, struct status_why *why)
 {
@@ -128,15 +129,11 @@ static enum status fill_request(struct eval_request *r, const struct base_json_l
 static enum status add_request(struct eval_requests *out, const struct eval_request *request,
                                struct status_why *why)
 {
-    if (out->n == out->capacity) {
-        size_t wanted = out->capacity ? 2 * out->capacity : 64;
-        struct eval_request *grown =
-            wanted <= SIZE_MAX / sizeof *grown ? realloc(out->items, wanted * sizeof *grown) : NULL;
-        if (!grown)
-            return status_fail(why, STATUS_MEMORY, "no memory for more than %zu requests", out->n);
-        out->items = grown;
-        out->capacity = wanted;
-    }
+    struct eval_request *grown =
+        base_array_grow(out->items, &out->capacity, out->n + 1, sizeof *grown);
+    if (!grown)
+        return status_fail(why, STATUS_MEMORY, "no memory for more than %zu requests", out->n);
+    out->items = grown;
     out->items[out->n++] = *request;
     return STATUS_OK;
 }
@@ -166,4 +163,21 @@ void eval_requests_free(struct eval_requests *requests)
 {
     free(requests->items);
     *requests = (struct eval_requests){0};
+}
+
+/** What Python's str.isspace() is true for. */
+static bool is_blank(uint32_t c)
+{
+    return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 ||
+           c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
+           c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+size_t eval_trailing_blanks(struct base_string s)
+{
+    size_t left = s.n_bytes, n;
+    uint32_t last;
+    while (left && (n = base_utf8_decode_last(s.data, left, &last)) > 0 && is_blank(last))
+        left -= n;
+    return s.n_bytes - left;
 }

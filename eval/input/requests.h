@@ -1,10 +1,7 @@
 /**
  * Requests of an external harness: a file of JSON lines, an object each. {"context": ...,
  * "continuation": ...} asks how likely the continuation is after the context, {"text": ...} how
- * likely a whole text is. Other members are handed through to the result.
- *
- * The file is taken as hostile: what is no object, lacks a member or has one twice is an error
- * that names the line.
+ * likely a whole text is. Other members are handed through to the result. The file is hostile.
  */
 #ifndef EVAL_INPUT_REQUESTS_H
 #define EVAL_INPUT_REQUESTS_H
@@ -35,8 +32,7 @@ extern const char *const eval_request_result_members[];
 
 /**
  * Read all lines; empty ones are none, the last needs no newline.
- * bytes: rewritten in place: strings unescaped, handed members side by side. They must outlive
- * the requests.
+ * bytes: rewritten in place; they must outlive the requests.
  * Fails: STATUS_FORMAT (a line that is no JSON object, neither or both of "continuation" and
  *        "text", a member that is no string or given twice, a character U+0000, no lines),
  *        STATUS_MEMORY.
@@ -45,5 +41,8 @@ enum status eval_requests_read(struct eval_requests *out, char *bytes, size_t n_
                                struct status_why *why);
 /** A zero-initialised or failed object is allowed. */
 void eval_requests_free(struct eval_requests *requests);
+
+/** Bytes at the end of a UTF-8 text that are blanks, as Python's str.rstrip() has them. */
+size_t eval_trailing_blanks(struct base_string text);
 
 #endif

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
+#include "base/array.h"
+
 /** Leading bytes of a token that are compared with the text; more than tokens have. */
 enum { COMPARED_BYTES = 256 };
 
@@ -18,19 +21,17 @@ struct builder {
 /** Room for a length beside every id. */
 static enum status size_lengths(struct builder *b, struct status_why *why)
 {
-    if (b->tokens.n <= b->capacity)
-        return STATUS_OK;
-    size_t wanted = b->tokens.n > 2 * b->capacity ? b->tokens.n : 2 * b->capacity;
-    uint32_t *lengths = realloc(b->n_text_bytes, wanted * sizeof *lengths);
+    uint32_t *lengths =
+        base_array_grow(b->n_text_bytes, &b->capacity, b->tokens.n, sizeof *lengths);
     if (!lengths)
-        return status_fail(why, STATUS_MEMORY, "no memory for the lengths of %zu tokens", wanted);
+        return status_fail(why, STATUS_MEMORY, "no memory for the lengths of %zu tokens",
+                           b->tokens.n);
     b->n_text_bytes = lengths;
-    b->capacity = wanted;
     return STATUS_OK;
 }
 
-/** Whether the text goes on with these bytes. */
-static bool goes_on(const char *text, size_t n_left, const char *bytes, size_t n)
+/** Whether the text continues with these bytes. */
+static bool continues(const char *text, size_t n_left, const char *bytes, size_t n)
 {
     return n <= n_left && memcmp(text, bytes, n) == 0;
 }
@@ -43,10 +44,10 @@ static size_t text_length(const struct builder *b, int32_t id, const char *text,
 {
     char bytes[COMPARED_BYTES];
     size_t n = model_token_bytes(b->tokenizer, id, bytes, sizeof bytes);
-    size_t n_compared = n < sizeof bytes ? n : sizeof bytes;
-    if (n == 0 || bytes[0] != ' ' || goes_on(text, n_left, bytes, n_compared))
+    size_t n_compared = base_min(n, sizeof bytes);
+    if (n == 0 || bytes[0] != ' ' || continues(text, n_left, bytes, n_compared))
         return n;
-    return goes_on(text, n_left, bytes + 1, n_compared - 1) ? n - 1 : n;
+    return continues(text, n_left, bytes + 1, n_compared - 1) ? n - 1 : n;
 }
 
 /** Append the ids of one piece of text and the bytes that each of them stands for. */
@@ -71,14 +72,15 @@ static enum status add_piece(struct builder *b, const char *text, size_t n_bytes
 
 static enum status add_bos(struct builder *b, struct status_why *why)
 {
-    b->tokens.ids = malloc(sizeof *b->tokens.ids);
-    b->n_text_bytes = malloc(sizeof *b->n_text_bytes);
-    if (!b->tokens.ids || !b->n_text_bytes)
+    int32_t *ids = base_array_grow(NULL, &b->tokens.capacity, 1, sizeof *ids);
+    if (!ids)
         return status_fail(why, STATUS_MEMORY, "no memory for the tokens of the text");
-    b->tokens.ids[0] = model_token_bos(b->tokenizer);
-    b->n_text_bytes[0] = 0;
-    b->tokens.n = b->tokens.capacity = b->capacity = 1;
-    return STATUS_OK;
+    b->tokens.ids = ids;
+    b->tokens.ids[b->tokens.n++] = model_token_bos(b->tokenizer);
+    enum status status = size_lengths(b, why);
+    if (!status)
+        b->n_text_bytes[0] = 0;
+    return status;
 }
 
 /** Each line with its newline; the last may lack one. */

@@ -1,34 +1,20 @@
 #include "eval/input/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/** Bytes asked for at first; doubled whenever they are full. */
-enum { FIRST_CAPACITY = 1 << 16 };
+#include "base/arithmetic.h"
+#include "base/array.h"
+
+enum { STEP_BYTES = 1 << 16 }; /* read at once */
 
 static const char *shown_name(const char *path)
 {
     return strcmp(path, "-") == 0 ? "standard input" : path;
-}
-
-/** Room for at least one byte more, but never for more than max_bytes + 1. */
-static enum status grow(struct eval_text *text, size_t *capacity, size_t max_bytes,
-                        const char *name, struct status_why *why)
-{
-    if (text->n_bytes < *capacity)
-        return STATUS_OK;
-    size_t wanted = *capacity ? *capacity * 2 : FIRST_CAPACITY;
-    if (wanted > max_bytes + 1)
-        wanted = max_bytes + 1;
-    char *data = realloc(text->data, wanted);
-    if (!data)
-        return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu bytes of text", name, wanted);
-    text->data = data;
-    *capacity = wanted;
-    return STATUS_OK;
 }
 
 /** Append everything that fd gives. */
@@ -37,10 +23,13 @@ static enum status read_all(struct eval_text *text, int fd, size_t max_bytes, co
 {
     size_t capacity = 0;
     for (;;) {
-        enum status status = grow(text, &capacity, max_bytes, name, why);
-        if (status)
-            return status;
-        ssize_t n = read(fd, text->data + text->n_bytes, capacity - text->n_bytes);
+        size_t wanted = base_min(text->n_bytes + STEP_BYTES, max_bytes + 1);
+        char *grown = base_array_grow(text->data, &capacity, wanted, 1);
+        if (!grown)
+            return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu bytes of text", name,
+                               wanted);
+        text->data = grown;
+        ssize_t n = read(fd, grown + text->n_bytes, wanted - text->n_bytes);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -116,14 +105,6 @@ enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_by
     return status;
 }
 
-/** The value of a hexadecimal digit, or -1. */
-static int digit(char c)
-{
-    const char *digits = "0123456789abcdef";
-    const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
 void eval_text_unescape(struct eval_text *text)
 {
     static const char letters[] = "nrt'\"\\", meant[] = "\n\r\t'\"\\";
@@ -133,11 +114,11 @@ void eval_text_unescape(struct eval_text *text)
         const char *letter =
             *from == '\\' && end - from >= 2 && from[1] ? strchr(letters, from[1]) : NULL;
         bool hexadecimal = *from == '\\' && end - from >= 4 && from[1] == 'x' &&
-                           digit(from[2]) >= 0 && digit(from[3]) >= 0;
+                           isxdigit((unsigned char)from[2]) && isxdigit((unsigned char)from[3]);
         if (letter)
             *to++ = meant[letter - letters];
         else if (hexadecimal)
-            *to++ = (char)(16 * digit(from[2]) + digit(from[3]));
+            *to++ = (char)strtol((const char[]){from[2], from[3], '\0'}, NULL, 16);
         else
             *to++ = *from;
         from += letter ? 2 : hexadecimal ? 4 : 1;

@@ -23,9 +23,8 @@ struct eval_text {
 /**
  * Read a file, or standard input for "-", until its end; then drop one final newline, as
  * llama-perplexity does with -f.
- * Fails: STATUS_IO (open or read; a directory), STATUS_FORMAT (no text, or more than
- *        max_bytes), STATUS_MEMORY.
- * Cost: O(bytes); never reads more than max_bytes + 1 bytes, so that endless devices end.
+ * Never reads more than max_bytes + 1 bytes, so that endless devices end.
+ * Fails: STATUS_IO, STATUS_FORMAT (no text, or more than max_bytes), STATUS_MEMORY.
  */
 enum status eval_text_read(struct eval_text *out, const char *path, size_t max_bytes,
                            struct status_why *why);
@@ -39,9 +38,8 @@ enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_by
                            struct status_why *why);
 
 /**
- * Replace escapes in the text, in place, as llama-perplexity does with -e: \n \r \t \' \" \\ and
- * \x with two hexadecimal digits. A backslash before anything else stays. The hash is not changed:
- * it is that of the file.
+ * Replace escapes in place, as llama-perplexity does with -e: \n \r \t \' \" \\ and \x with two
+ * hexadecimal digits. Other backslashes stay. The hash remains that of the file.
  */
 void eval_text_unescape(struct eval_text *text);
 

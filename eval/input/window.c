@@ -1,30 +1,17 @@
 #include "eval/input/window.h"
 
 #include <stdio.h>
-#include <string.h>
 
-/** llama.cpp's context sizes are multiples of this. */
-enum { COMPAT_CONTEXT_UNIT = 256 };
-
-static const char *const protocol_names[] = {
-    [EVAL_PROTOCOL_DEFAULT] = "default",
-    [EVAL_PROTOCOL_STRIDED] = "strided",
-    [EVAL_PROTOCOL_FIXED] = "fixed",
-};
+#include "eval/llama_compat.h"
 
 const char *eval_protocol_name(enum eval_protocol protocol)
 {
-    return protocol_names[protocol];
-}
-
-bool eval_protocol_parse(const char *name, enum eval_protocol *protocol)
-{
-    for (size_t i = 0; i < sizeof protocol_names / sizeof *protocol_names; i++)
-        if (strcmp(name, protocol_names[i]) == 0) {
-            *protocol = (enum eval_protocol)i;
-            return true;
-        }
-    return false;
+    static const char *const names[] = {
+        [EVAL_PROTOCOL_DEFAULT] = "default",
+        [EVAL_PROTOCOL_STRIDED] = "strided",
+        [EVAL_PROTOCOL_FIXED] = "fixed",
+    };
+    return names[protocol];
 }
 
 /** Positions are int32 further down; half of that leaves room for sums. */
@@ -36,17 +23,18 @@ static enum status check_size(const char *what, size_t size, size_t least, struc
     return STATUS_OK;
 }
 
-/** The text must fill a window; llama.cpp wants two, for us that is worth a warning. */
+/** The text must fill a window; fewer than llama.cpp wants are worth a warning. */
 static enum status check_length(struct eval_plan *plan, struct status_why *why)
 {
     size_t n = plan->n_stream;
-    size_t least = plan->options.llama_compat ? 2 * plan->window : plan->window;
+    size_t wanted = EVAL_COMPAT_WINDOWS * plan->window;
+    size_t least = plan->options.llama_compat ? wanted : plan->window;
     if (n < least)
         return status_fail(
             why, STATUS_FORMAT, "the text has %zu token%s; expected at least %zu (%s of %zu%s)", n,
             status_plural(n), least, plan->options.llama_compat ? "two windows" : "one window",
             plan->window, plan->options.llama_compat ? ", as llama.cpp wants" : "");
-    if (n < 2 * plan->window)
+    if (n < wanted)
         snprintf(plan->warning, sizeof plan->warning,
                  "the text has %zu tokens, fewer than two windows of %zu: a figure from so "
                  "little says little, and llama-perplexity would refuse it",
@@ -80,10 +68,8 @@ static enum status plan_strided(struct eval_plan *plan, struct status_why *why)
     if (status)
         return status;
     plan->window = plan->options.n_ctx;
-    if (plan->options.llama_compat) {
-        plan->window += stride / 2 + COMPAT_CONTEXT_UNIT - 1;
-        plan->window -= plan->window % COMPAT_CONTEXT_UNIT;
-    }
+    if (plan->options.llama_compat)
+        plan->window = eval_compat_strided_window(plan->window, stride);
     if (stride >= plan->window)
         return status_fail(why, STATUS_USAGE,
                            "the stride is %zu; expected less than the window of %zu tokens, whose "
@@ -188,10 +174,7 @@ size_t eval_plan_context(const struct eval_plan *plan, size_t w, size_t target)
 
 size_t eval_plan_offset(const struct eval_plan *plan, size_t w)
 {
-    size_t n_together = 1;
     if (plan->options.llama_compat && plan->options.protocol == EVAL_PROTOCOL_DEFAULT)
-        n_together = plan->options.compat_batch / plan->options.n_ctx;
-    if (n_together > 1)
-        w -= w % n_together;
+        w = eval_compat_offset_window(w, plan->options.n_ctx, plan->options.compat_batch);
     return eval_plan_first(plan, w);
 }

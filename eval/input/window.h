@@ -1,10 +1,7 @@
 /**
- * Windows: how a protocol cuts a token stream and which positions it scores.
- *
- * All windows of a plan have the same shape, so a plan is a handful of numbers and window w
- * is arithmetic. The stream's token that input position p of window w holds, and the token
- * that p is scored against (its target, the next token of the stream), come from
- * eval_plan_input and eval_plan_target. docs/protocols.md has the procedures in words.
+ * Windows: how a protocol cuts a token stream and which positions it scores. All windows of a plan
+ * have the same shape, so a plan is a few numbers, and window w is arithmetic. The target of a
+ * position is the next token of the stream. docs/protocols.md has the procedures in words.
  */
 #ifndef EVAL_INPUT_WINDOW_H
 #define EVAL_INPUT_WINDOW_H
@@ -54,8 +51,6 @@ struct eval_plan {
 
 /** The name of a protocol in options and results: "default", "strided", "fixed". */
 const char *eval_protocol_name(enum eval_protocol protocol);
-/** False if there is no protocol of that name. */
-bool eval_protocol_parse(const char *name, enum eval_protocol *protocol);
 
 /**
  * Lay windows over a stream of n_stream tokens.
@@ -81,8 +76,8 @@ enum { EVAL_CONTEXT_TOKENS = 12 };
 size_t eval_plan_context(const struct eval_plan *plan, size_t w, size_t target);
 
 /**
- * The token index that `--ppl-output-type 1` prints for window w: its first token's. Under
- * llama_compat the first token of the first window of its batch, as llama.cpp prints.
+ * The token index that `--ppl-output-type 1` prints for window w: its first token's, but see
+ * eval_compat_offset_window.
  */
 size_t eval_plan_offset(const struct eval_plan *plan, size_t w);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Records of our own rows at a time; whole groups of rows, which the kernels like. */
+/* Exact rows that are recorded at a time; whole groups of rows, which the kernels like. */
 enum { RECORD_BYTES = 32 << 20, ROW_GROUP = 32 };
 
 /** What rounding may leave below 0 in a sum that is 0 or more. */
@@ -271,21 +271,16 @@ struct eval_models eval_check_models(const struct eval_check *c)
     };
 }
 
-static void swap(double *a, double *b, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        double x = a[i];
-        a[i] = b[i];
-        b[i] = x;
-    }
-}
-
 void eval_check_window(const struct eval_check *c, struct eval_table tables[2], size_t w)
 {
     size_t n = c->task.plan->n_scored;
-    for (int k = EVAL_LOG_PROB; k < EVAL_N_COLUMNS; k++)
-        swap(eval_table_row(&tables[0], (enum eval_column)k, w),
-             eval_table_row(&tables[1], (enum eval_column)k, w), n);
+    for (size_t k = 0; k < EVAL_N_COLUMNS * n; k++) {
+        double *recorded = eval_table_row(&tables[0], (enum eval_column)(k / n), w) + k % n;
+        double *exact = eval_table_row(&tables[1], (enum eval_column)(k / n), w) + k % n;
+        double of_record = *recorded;
+        *recorded = *exact;
+        *exact = of_record;
+    }
     double *kl = eval_table_row(&tables[1], EVAL_KL, w);
     double *reverse = eval_table_row(&tables[1], EVAL_REVERSE_KL, w);
     double *top = eval_table_row(&tables[1], EVAL_BASE_TOP, w);

@@ -3,12 +3,10 @@
  * ones of the same model.
  *
  * p is the exact distribution after a token, r the recorded one, divided by the sum of its
- * probabilities. Of what KL(p || r) shows, part is the file's: its 16 bits and the floor under
- * its probabilities. How much is measured, not estimated: each exact row is recorded, too, and
- * compared with itself; docs/validating.md derives what that is worth.
- *
- * A check has a source of rows and a sink for eval_run, which use the recorded rows: pass its
- * models on, its sink to the windows, too, and hand it each finished window.
+ * probabilities. Part of KL(p || r) is the file's: its 16 bits and the floor under its
+ * probabilities. That part is measured: each exact row is recorded, too, and compared with itself
+ * (docs/validating.md). Pass the check's models to eval_run, its sink to the windows, too, and each
+ * finished window to eval_check_window.
  */
 #ifndef EVAL_METRICS_CHECK_H
 #define EVAL_METRICS_CHECK_H

@@ -15,27 +15,25 @@ struct eval_choice_score eval_choice_score(const struct eval_choice *c)
     return s;
 }
 
+/** Choice i wins over the best before it; `ties`: also as an equal. */
+static void compete(size_t *winner, double *best, double score, size_t i, bool ties)
+{
+    if (i == 0 || score > *best || (ties && score == *best)) {
+        *winner = i;
+        *best = score;
+    }
+}
+
 struct eval_choice_winners eval_choice_winners(const struct eval_choice_task *task, bool last_wins)
 {
     struct eval_choice_winners w = {.finite = true};
-    struct eval_choice_score best = eval_choice_score(&task->choices[0]);
-    w.finite = isfinite(best.mean) && isfinite(best.sum);
-    double mean = best.mean, sum = best.sum, per_char = best.per_char;
-    for (size_t i = 1; i < task->n_choices; i++) {
+    struct eval_choice_score best = {0};
+    for (size_t i = 0; i < task->n_choices; i++) {
         struct eval_choice_score s = eval_choice_score(&task->choices[i]);
         w.finite = w.finite && isfinite(s.mean) && isfinite(s.sum);
-        if (s.mean > mean || (last_wins && s.mean == mean)) {
-            w.mean = i;
-            mean = s.mean;
-        }
-        if (s.sum > sum) {
-            w.sum = i;
-            sum = s.sum;
-        }
-        if (s.per_char > per_char) {
-            w.per_char = i;
-            per_char = s.per_char;
-        }
+        compete(&w.mean, &best.mean, s.mean, i, last_wins);
+        compete(&w.sum, &best.sum, s.sum, i, false);
+        compete(&w.per_char, &best.per_char, s.per_char, i, false);
     }
     return w;
 }

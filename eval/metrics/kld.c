@@ -42,16 +42,10 @@ void eval_kld_tally_add(struct eval_kld_tally *tally, const struct eval_kld_tabl
 
 struct eval_kld_sums eval_kld_window_sums(const struct eval_kld_tables *t, size_t w)
 {
-    struct eval_kld_sums s = {.n_tokens = t->base->n_scored};
-    for (size_t i = 0; i < s.n_tokens; i++) {
-        double dp = delta_p(t, w, i);
-        s.nll -= row(t->candidate, EVAL_LOG_PROB, w)[i];
-        s.kld += row(t->candidate, EVAL_KL, w)[i];
-        s.dp += dp;
-        s.dp_squared += square(dp);
-        s.same_top += row(t->candidate, EVAL_SAME_TOP, w)[i];
-    }
-    return s;
+    struct eval_kld_tally one = {0};
+    eval_kld_tally_add(&one, t, w);
+    return (struct eval_kld_sums){one.nll.n,  one.nll.sum,        one.kld.sum,
+                                  one.dp.sum, one.dp_squared.sum, one.same_top.sum};
 }
 
 static struct base_estimate exp_of(struct base_estimate x)
@@ -132,13 +126,6 @@ struct sorter {
     size_t n;
 };
 
-static void fill_quantiles(struct sorter *sorter, double quantiles[EVAL_N_QUANTILES])
-{
-    eval_sort(sorter->values, sorter->n);
-    for (size_t k = 0; k < EVAL_N_QUANTILES; k++)
-        quantiles[k] = eval_quantile(sorter->values, sorter->n, eval_quantile_levels[k]);
-}
-
 /** The quantiles of KLD and delta p. */
 static void add_quantiles(struct eval_kld_result *out, const struct eval_kld_tables *t,
                           struct sorter *sorter)
@@ -149,7 +136,10 @@ static void add_quantiles(struct eval_kld_result *out, const struct eval_kld_tab
             for (size_t i = 0; t->base->done[w] && i < t->base->n_scored; i++)
                 sorter->values[sorter->n++] =
                     k ? delta_p(t, w, i) : row(t->candidate, EVAL_KL, w)[i];
-        fill_quantiles(sorter, k ? out->dp_quantiles : out->kld_quantiles);
+        eval_sort(sorter->values, sorter->n);
+        double *quantiles = k ? out->dp_quantiles : out->kld_quantiles;
+        for (size_t q = 0; q < EVAL_N_QUANTILES; q++)
+            quantiles[q] = eval_quantile(sorter->values, sorter->n, eval_quantile_levels[q]);
     }
 }
 
@@ -202,23 +192,19 @@ static void add_extras(struct eval_kld_result *out, struct extras *sums,
         base_moments_add(&bucket->dp_squared, square(delta_p(t, w, i)));
         base_moments_add(&bucket->same_top, same_top[i]);
         base_moments_add(&out->positions[i], kl[i]);
-        if (!isfinite(kl[i]) && out->nonfinite.n++ == 0) {
-            out->nonfinite.window = w;
-            out->nonfinite.position = t->plan->first_scored + i;
-            size_t target = eval_plan_target(t->plan, w, t->plan->first_scored + i);
-            out->nonfinite.token = t->stream->ids[target];
-        }
+        if (!isfinite(kl[i]))
+            eval_nonfinite_note(&out->nonfinite, t->plan, t->stream, w, i);
     }
 }
 
 /** Put a token into the list of the worst where it belongs; `capacity` is its length. */
 static void offer_worst(struct eval_kld_result *out, const struct eval_table *table,
-                        struct eval_place place, size_t capacity)
+                        struct eval_scored_token place, size_t capacity)
 {
     double kl = row(table, EVAL_KL, place.window)[place.index];
     size_t at = out->n_worst;
     while (at > 0) {
-        const struct eval_place *other = &out->worst[at - 1];
+        const struct eval_scored_token *other = &out->worst[at - 1];
         if (!(kl > row(table, EVAL_KL, other->window)[other->index]))
             break;
         at--;
@@ -230,13 +216,6 @@ static void offer_worst(struct eval_kld_result *out, const struct eval_table *ta
     for (size_t k = out->n_worst - 1; k > at; k--)
         out->worst[k] = out->worst[k - 1];
     out->worst[at] = place;
-}
-
-static void find_worst(struct eval_kld_result *out, const struct eval_table *table, size_t n_worst)
-{
-    for (size_t w = 0; w < table->n_windows; w++)
-        for (size_t i = 0; table->done[w] && i < table->n_scored; i++)
-            offer_worst(out, table, (struct eval_place){w, i}, n_worst);
 }
 
 static size_t count_done(const struct eval_table *table)
@@ -290,8 +269,10 @@ enum status eval_kld(struct eval_kld_result *out, const struct eval_kld_tables *
         return status_fail(why, STATUS_MEMORY, "no memory for the statistics of %zu tokens", n);
     }
     fill(out, t, &sorter);
-    if (n_worst)
-        find_worst(out, t->candidate, n_worst);
+    for (size_t k = 0; n_worst && k < t->base->n_windows * n_scored; k++)
+        if (t->candidate->done[k / n_scored])
+            offer_worst(out, t->candidate, (struct eval_scored_token){k / n_scored, k % n_scored},
+                        n_worst);
     free(sorter.values);
     return STATUS_OK;
 }

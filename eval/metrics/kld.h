@@ -52,7 +52,7 @@ struct eval_kld_bucket {
 };
 
 /** A scored token. */
-struct eval_place {
+struct eval_scored_token {
     size_t window, index; /* position first_scored + index of the plan */
 };
 
@@ -66,8 +66,8 @@ struct eval_kld_result {
     struct base_estimate common_5, common_10; /* share of the base's 5 and 10 that q has, too */
     struct eval_ranks ranks, base_ranks;      /* of the right token */
     struct eval_kld_bucket buckets[EVAL_N_BUCKETS];
-    struct base_moments *positions; /* [n_scored of the plan] KLD by position */
-    struct eval_place *worst;       /* the tokens of the largest KLD, first of equals first */
+    struct base_moments *positions;  /* [n_scored of the plan] KLD by position */
+    struct eval_scored_token *worst; /* the tokens of the largest KLD, first of equals first */
     size_t n_worst;
     double bits_per_byte, base_bits_per_byte; /* NaN without bytes */
     struct eval_nonfinite nonfinite;          /* scores of either, or comparisons, that are not */

@@ -47,7 +47,7 @@ struct eval_mcnemar eval_mcnemar(const struct eval_pair_counts *c)
 /** What a resample is computed with. */
 struct room {
     size_t *windows;     /* [n_windows] the ones drawn */
-    double *means;       /* [n_sums] */
+    double *means;       /* [n_sums]; the rest lies behind it */
     double *figures[2];  /* [n_figures] of A and B */
     double *differences; /* [n_figures][n_resamples] */
 };
@@ -56,26 +56,23 @@ static void free_room(struct room *r)
 {
     free(r->windows);
     free(r->means);
-    free(r->figures[0]);
-    free(r->figures[1]);
-    free(r->differences);
 }
 
 static enum status make_room(struct room *r, const struct eval_pair *p, struct status_why *why)
 {
-    *r = (struct room){0};
-    if (p->n_resamples <= SIZE_MAX / sizeof(double) / p->n_figures) {
-        r->windows = malloc(p->n_windows * sizeof *r->windows);
-        r->means = malloc(p->n_sums * sizeof *r->means);
-        r->figures[0] = malloc(p->n_figures * sizeof(double));
-        r->figures[1] = malloc(p->n_figures * sizeof(double));
-        r->differences = malloc(p->n_figures * p->n_resamples * sizeof(double));
+    *r = (struct room){.windows = malloc(p->n_windows * sizeof *r->windows)};
+    size_t n = p->n_sums + 2 * p->n_figures;
+    if (p->n_resamples <= (SIZE_MAX / sizeof(double) - n) / p->n_figures)
+        r->means = malloc((n + p->n_figures * p->n_resamples) * sizeof(double));
+    if (!r->windows || !r->means) {
+        free_room(r);
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu resamples of %zu windows",
+                           p->n_resamples, p->n_windows);
     }
-    if (r->windows && r->means && r->figures[0] && r->figures[1] && r->differences)
-        return STATUS_OK;
-    free_room(r);
-    return status_fail(why, STATUS_MEMORY, "no memory for %zu resamples of %zu windows",
-                       p->n_resamples, p->n_windows);
+    r->figures[0] = r->means + p->n_sums;
+    r->figures[1] = r->figures[0] + p->n_figures;
+    r->differences = r->figures[1] + p->n_figures;
+    return STATUS_OK;
 }
 
 /** The figures of both results over the windows drawn, in the order drawn. */
@@ -97,13 +94,10 @@ static void compute(struct room *r, const struct eval_pair *p)
 
 static void summarise(struct eval_pair_figure *out, double *differences, size_t n)
 {
-    double mean = 0, spread = 0; /* Welford: nothing cancels */
-    for (size_t r = 0; r < n; r++) {
-        double distance = differences[r] - mean;
-        mean += distance / (double)(r + 1);
-        spread += distance * (differences[r] - mean);
-    }
-    out->error = n > 1 ? sqrt(spread / (double)(n - 1)) : 0;
+    struct base_moments moments = {0};
+    for (size_t r = 0; r < n; r++)
+        base_moments_add(&moments, differences[r]);
+    out->error = n > 1 ? sqrt(moments.spread / (double)(n - 1)) : 0;
     eval_sort(differences, n);
     out->low = eval_quantile(differences, n, 0.025);
     out->high = eval_quantile(differences, n, 0.975);
@@ -115,7 +109,7 @@ enum status eval_pair_bootstrap(struct eval_pair_figure *out, const struct eval_
     assert(p->n_windows >= 2 && p->n_windows <= UINT32_MAX && p->n_resamples >= 1);
     struct room room;
     enum status status = make_room(&room, p, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     for (size_t w = 0; w < p->n_windows; w++)
         room.windows[w] = w;

@@ -54,9 +54,8 @@ struct eval_pair_figure {
 /**
  * Block bootstrap over windows: each resample draws n_windows of them with replacement, the same
  * ones for A and B, and computes the differences anew. Windows are drawn whole because tokens of
- * one depend on each other. The generator is mt19937 seeded with `seed`, an even draw Lemire's
- * (base_twister_below), one draw for each window of each resample in turn: the same numbers give
- * the same interval everywhere. Quantiles interpolate linearly at f * (n_resamples - 1).
+ * one depend on each other. The draws are base_twister_below of a twister seeded with `seed`, one
+ * for each window of each resample in turn. Quantiles interpolate at f * (n_resamples - 1).
  * out: [n_figures].   Fails: STATUS_MEMORY.
  * Cost: O(n_resamples * (n_windows * n_sums + log n_resamples)).
  */

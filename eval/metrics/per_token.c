@@ -1,8 +1,44 @@
 #include "eval/metrics/per_token.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "eval/input/spelling.h"
+
+/** A column of numbers: those of the base, or of the model and what compares it. */
+struct column {
+    const char *name;
+    bool of_base;
+    enum eval_column column;
+};
+
+static const struct column of_one[] = {
+    {"logprob", false, EVAL_LOG_PROB},
+    {"rank", false, EVAL_RANK},
+    {"entropy", false, EVAL_ENTROPY},
+};
+
+static const struct column of_pair[] = {
+    {"base_logprob", true, EVAL_LOG_PROB},
+    {"logprob", false, EVAL_LOG_PROB},
+    {"base_rank", true, EVAL_RANK},
+    {"rank", false, EVAL_RANK},
+    {"base_entropy", true, EVAL_ENTROPY},
+    {"entropy", false, EVAL_ENTROPY},
+    {"kld", false, EVAL_KL},
+    {"reverse_kld", false, EVAL_REVERSE_KL},
+    {"js", false, EVAL_JS},
+    {"same_top", false, EVAL_SAME_TOP},
+    {"common_5", false, EVAL_COMMON_5},
+    {"common_10", false, EVAL_COMMON_10},
+};
+
+/** Which columns a table has, and what is the same in all of its lines. */
+struct columns {
+    const struct column *of;
+    size_t n;
+    const char *name_in_front, *value_in_front; /* with the tab behind them, or "" */
+};
 
 void eval_per_token_number(struct base_file *file, double value)
 {
@@ -12,33 +48,60 @@ void eval_per_token_number(struct base_file *file, double value)
         base_file_printf(file, "\t%.12g", value);
 }
 
+static void put_names(struct base_file *file, const struct columns *columns)
+{
+    base_file_printf(file, "%swindow\tposition\ttoken_id\ttoken", columns->name_in_front);
+    for (size_t k = 0; k < columns->n; k++)
+        base_file_printf(file, "\t%s", columns->of[k].name);
+    base_file_write(file, "\n", 1);
+}
+
+static enum status put_lines(struct base_file *file, const struct eval_kld_tables *t,
+                             const struct columns *columns, const struct model_tokenizer *tokenizer,
+                             struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    struct eval_spelling spelling = {0};
+    size_t n_scored = t->plan->n_scored;
+    for (size_t row = 0; row < t->candidate->n_windows * n_scored && !status; row++) {
+        size_t w = row / n_scored, i = row % n_scored, position = t->plan->first_scored + i;
+        if (!t->candidate->done[w])
+            continue;
+        int32_t id = t->stream->ids[eval_plan_target(t->plan, w, position)];
+        status = eval_spell(&spelling, tokenizer, id, why);
+        if (status)
+            break;
+        base_file_printf(file, "%s%zu\t%zu\t%d\t", columns->value_in_front, w, position, id);
+        base_file_write(file, spelling.escaped, spelling.n_escaped);
+        for (size_t k = 0; k < columns->n; k++) {
+            const struct eval_table *table = columns->of[k].of_base ? t->base : t->candidate;
+            eval_per_token_number(file, eval_table_row(table, columns->of[k].column, w)[i]);
+        }
+        base_file_write(file, "\n", 1);
+    }
+    eval_spelling_free(&spelling);
+    return status;
+}
+
 enum status eval_per_token_write(struct base_file *file, const struct eval_plan *plan,
                                  const struct eval_stream *stream, const struct eval_table *table,
                                  const struct model_tokenizer *tokenizer, struct status_why *why)
 {
-    enum status status = STATUS_OK;
-    struct eval_spelling spelling = {0};
-    base_file_printf(file, "window\tposition\ttoken_id\ttoken\tlogprob\trank\tentropy\n");
-    for (size_t w = 0; w < table->n_windows && !status; w++) {
-        if (!table->done[w])
-            continue;
-        const double *log_prob = eval_table_row(table, EVAL_LOG_PROB, w);
-        const double *rank = eval_table_row(table, EVAL_RANK, w);
-        const double *entropy = eval_table_row(table, EVAL_ENTROPY, w);
-        for (size_t i = 0; i < table->n_scored; i++) {
-            size_t position = plan->first_scored + i;
-            int32_t id = stream->ids[eval_plan_target(plan, w, position)];
-            status = eval_spell(&spelling, tokenizer, id, why);
-            if (status)
-                break;
-            base_file_printf(file, "%zu\t%zu\t%d\t", w, position, id);
-            base_file_write(file, spelling.escaped, spelling.n_escaped);
-            eval_per_token_number(file, log_prob[i]);
-            eval_per_token_number(file, rank[i]);
-            eval_per_token_number(file, entropy[i]);
-            base_file_write(file, "\n", 1);
-        }
-    }
-    eval_spelling_free(&spelling);
-    return status;
+    const struct columns columns = {of_one, sizeof of_one / sizeof *of_one, "", ""};
+    put_names(file, &columns);
+    return put_lines(file, &(struct eval_kld_tables){plan, stream, NULL, table}, &columns,
+                     tokenizer, why);
+}
+
+enum status eval_pair_per_token_write(struct base_file *file, const struct eval_kld_tables *t,
+                                      size_t candidate, const struct model_tokenizer *tokenizer,
+                                      struct status_why *why)
+{
+    char value[32];
+    snprintf(value, sizeof value, "%zu\t", candidate);
+    const struct columns columns = {of_pair, sizeof of_pair / sizeof *of_pair, "candidate\t",
+                                    value};
+    if (candidate == 0)
+        put_names(file, &columns);
+    return put_lines(file, t, &columns, tokenizer, why);
 }

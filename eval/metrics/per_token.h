@@ -3,7 +3,7 @@
 #define EVAL_METRICS_PER_TOKEN_H
 
 #include "base/file/atomic_file.h"
-#include "eval/metrics/perplexity.h"
+#include "eval/metrics/kld.h"
 
 /**
  * Write the finished windows in index order, one line per scored token. Columns, named in
@@ -15,13 +15,28 @@
  *   logprob    natural logarithm, 12 significant digits
  *   rank       1: the most likely token
  *   entropy    of the prediction in nats, 12 significant digits
- * file: created by the caller before the evaluation, so that an unwritable place is told
- * early; the caller commits it afterwards, and the commit reports failed writes.
+ * The caller commits the file, which reports failed writes.
  * Fails: STATUS_MEMORY.
  */
 enum status eval_per_token_write(struct base_file *file, const struct eval_plan *plan,
                                  const struct eval_stream *stream, const struct eval_table *table,
                                  const struct model_tokenizer *tokenizer, struct status_why *why);
+
+/**
+ * Append the finished windows of a candidate in the same way; the first candidate (0) begins with
+ * a line of names. Columns:
+ *   candidate                        its index
+ *   window position token_id token   as above
+ *   base_logprob logprob             natural logarithms, 12 significant digits
+ *   base_rank rank                   of the token
+ *   base_entropy entropy             of the predictions
+ *   kld reverse_kld js               KL(base || candidate), KL(candidate || base), Jensen-Shannon
+ *   same_top common_5 common_10      what of the base's 1, 5 and 10 most likely tokens is shared
+ * Fails: STATUS_MEMORY.
+ */
+enum status eval_pair_per_token_write(struct base_file *file, const struct eval_kld_tables *tables,
+                                      size_t candidate, const struct model_tokenizer *tokenizer,
+                                      struct status_why *why);
 
 /**
  * A tab and a number, as every table of tokens has them: 12 significant digits, whole numbers

@@ -5,6 +5,7 @@
 #ifndef EVAL_METRICS_PERPLEXITY_H
 #define EVAL_METRICS_PERPLEXITY_H
 
+#include "base/moments.h"
 #include "eval/input/window.h"
 #include "eval/metrics/table.h"
 
@@ -16,16 +17,19 @@ struct eval_nonfinite {
     int32_t token;   /* its id */
 };
 
+/** Count scored token i of window w as one of them. */
+void eval_nonfinite_note(struct eval_nonfinite *nonfinite, const struct eval_plan *plan,
+                         const struct eval_stream *stream, size_t w, size_t i);
+
 /**
  * A running evaluation: add finished windows in index order, ask after any of them.
  * Zero-initialise.
  */
 struct eval_tally {
-    size_t n_windows, n_tokens;
-    double nll_sum;      /* of -log_prob */
-    double mean, spread; /* Welford: mean so far, sum of squared distances from the mean */
-    double window_means; /* sum of the windows' mean NLLs */
-    double n_bytes;      /* of text that the scored tokens stand for */
+    size_t n_windows;
+    struct base_moments nll; /* -log_prob of each token */
+    double window_means;     /* sum of the windows' mean NLLs */
+    double n_bytes;          /* of text that the scored tokens stand for */
     struct eval_nonfinite nonfinite;
     double finite_sum; /* of the finite NLLs alone */
 };

@@ -3,24 +3,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-static double table_bytes(size_t n_columns, size_t n_windows, size_t n_scored)
+double eval_table_bytes(size_t n_columns, size_t n_windows, size_t n_scored)
 {
     double cells = (double)n_windows * (double)n_scored * (double)n_columns;
     return cells * (double)sizeof(double) + (double)n_windows * (double)sizeof(bool);
 }
 
-double eval_table_bytes(size_t n_windows, size_t n_scored)
-{
-    return table_bytes(EVAL_N_COLUMNS, n_windows, n_scored);
-}
-
-double eval_table_pair_bytes(size_t n_windows, size_t n_scored)
-{
-    return table_bytes(EVAL_N_PAIR_COLUMNS, n_windows, n_scored);
-}
-
-static enum status make(struct eval_table *out, size_t n_columns, size_t n_windows, size_t n_scored,
-                        struct status_why *why)
+enum status eval_table_make(struct eval_table *out, size_t n_columns, size_t n_windows,
+                            size_t n_scored, struct status_why *why)
 {
     *out =
         (struct eval_table){.n_columns = n_columns, .n_windows = n_windows, .n_scored = n_scored};
@@ -33,21 +23,9 @@ static enum status make(struct eval_table *out, size_t n_columns, size_t n_windo
         eval_table_free(out);
         return status_fail(why, STATUS_MEMORY,
                            "no memory for the scores of %zu windows of %zu tokens (%.3g bytes)",
-                           n_windows, n_scored, table_bytes(n_columns, n_windows, n_scored));
+                           n_windows, n_scored, eval_table_bytes(n_columns, n_windows, n_scored));
     }
     return STATUS_OK;
-}
-
-enum status eval_table_make(struct eval_table *out, size_t n_windows, size_t n_scored,
-                            struct status_why *why)
-{
-    return make(out, EVAL_N_COLUMNS, n_windows, n_scored, why);
-}
-
-enum status eval_table_make_pair(struct eval_table *out, size_t n_windows, size_t n_scored,
-                                 struct status_why *why)
-{
-    return make(out, EVAL_N_PAIR_COLUMNS, n_windows, n_scored, why);
 }
 
 void eval_table_free(struct eval_table *table)

@@ -1,9 +1,7 @@
 /**
- * The table that every figure is computed from: doubles keyed (window, position).
- *
- * An evaluation fills whole windows, in any order, on any device; figures are pure functions
- * of the finished windows in index order. So what a batch, a thread or an interruption did
- * cannot show in a figure.
+ * The table that every figure is computed from: doubles keyed (window, position). A run fills whole
+ * windows, in any order, on any device; figures are pure functions of the finished ones in index
+ * order. So batches, threads and interruptions cannot show in a figure.
  */
 #ifndef EVAL_METRICS_TABLE_H
 #define EVAL_METRICS_TABLE_H
@@ -41,19 +39,16 @@ struct eval_table {
 };
 
 /**
- * An empty table. Fails: STATUS_MEMORY (the sentence has the size).
+ * An empty table. n_columns: EVAL_N_COLUMNS, or EVAL_N_PAIR_COLUMNS of a candidate.
+ * Fails: STATUS_MEMORY (the sentence has the size).
  */
-enum status eval_table_make(struct eval_table *out, size_t n_windows, size_t n_scored,
-                            struct status_why *why);
-/** The same with the columns of a candidate. */
-enum status eval_table_make_pair(struct eval_table *out, size_t n_windows, size_t n_scored,
-                                 struct status_why *why);
+enum status eval_table_make(struct eval_table *out, size_t n_columns, size_t n_windows,
+                            size_t n_scored, struct status_why *why);
 /** A zero-initialised object is allowed. */
 void eval_table_free(struct eval_table *table);
 
 /** Bytes that a table of this size takes. */
-double eval_table_bytes(size_t n_windows, size_t n_scored);
-double eval_table_pair_bytes(size_t n_windows, size_t n_scored);
+double eval_table_bytes(size_t n_columns, size_t n_windows, size_t n_scored);
 
 /** The n_scored cells of a column in window w; entry i is position first_scored + i. */
 double *eval_table_row(const struct eval_table *table, enum eval_column column, size_t w);

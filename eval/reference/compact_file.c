@@ -1,26 +1,11 @@
 #include "eval/reference/compact_file.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "eval/reference/identity.h"
 #include "gguf/cursor.h"
-#include "gguf/map.h"
-
-bool eval_compact_recognise(const char *path)
-{
-    char magic[8];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return false;
-    bool is = read(fd, magic, sizeof magic) == (ssize_t)sizeof magic &&
-              memcmp(magic, EVAL_COMPACT_MAGIC, sizeof magic) == 0;
-    close(fd);
-    return is;
-}
 
 /** Refuse bytes that do not have this SHA-256. */
 static enum status check_part(const void *bytes, uint64_t n_bytes,
@@ -28,10 +13,8 @@ static enum status check_part(const void *bytes, uint64_t n_bytes,
                               struct status_why *why)
 {
     uint8_t found[BASE_SHA256_BYTES];
-    struct base_digest *digest = base_digest_open();
-    base_digest_add(digest, bytes, (size_t)n_bytes);
-    enum status status = base_digest_close_bytes(digest, found, why);
-    if (status == STATUS_OK && memcmp(found, expected, sizeof found) != 0)
+    enum status status = eval_compact_sha256(found, bytes, (size_t)n_bytes, why);
+    if (!status && memcmp(found, expected, sizeof found) != 0)
         status = status_fail(why, STATUS_FORMAT,
                              "%s not match the checksum in the header: the file is damaged", what);
     return status;
@@ -41,7 +24,7 @@ static enum status check_part(const void *bytes, uint64_t n_bytes,
 static enum status window_matches(const struct eval_compact_file *file, size_t w, bool *matches,
                                   struct status_why *why)
 {
-    const struct eval_compact_places *at = &file->places;
+    const struct eval_compact_offsets *at = &file->offsets;
     const uint8_t *check = file->bytes + at->checks + w * EVAL_COMPACT_CHECK_BYTES;
     uint8_t found[BASE_SHA256_BYTES];
     struct base_digest *digest = base_digest_open();
@@ -57,7 +40,7 @@ static enum status window_matches(const struct eval_compact_file *file, size_t w
 /** The sentence for a file that is shorter than its header says. */
 static enum status truncated(const struct eval_compact_file *file, struct status_why *why)
 {
-    const struct eval_compact_places *at = &file->places;
+    const struct eval_compact_offsets *at = &file->offsets;
     uint64_t n_bytes = file->n_bytes, n_rows = n_bytes > at->rows ? n_bytes - at->rows : 0;
     uint64_t n_there = at->window_bytes ? n_rows / at->window_bytes : 0;
     uint64_t n_whole = 0;
@@ -76,19 +59,19 @@ static enum status truncated(const struct eval_compact_file *file, struct status
 
 static enum status check_size(const struct eval_compact_file *file, struct status_why *why)
 {
-    if (file->n_bytes < file->places.end)
+    if (file->n_bytes < file->offsets.end)
         return truncated(file, why);
-    if (file->n_bytes > file->places.end)
+    if (file->n_bytes > file->offsets.end)
         return status_fail(why, STATUS_FORMAT,
                            "has %zu bytes; expected %" PRIu64 ", as the header says", file->n_bytes,
-                           file->places.end);
+                           file->offsets.end);
     return STATUS_OK;
 }
 
 static enum status check_parts(const struct eval_compact_file *file, struct status_why *why)
 {
     const struct eval_compact_layout *l = &file->layout;
-    const struct eval_compact_places *at = &file->places;
+    const struct eval_compact_offsets *at = &file->offsets;
     const struct {
         uint64_t offset, n_bytes;
         const uint8_t *sha256;
@@ -102,7 +85,7 @@ static enum status check_parts(const struct eval_compact_file *file, struct stat
     };
     enum status status = STATUS_OK;
     size_t n = sizeof parts / sizeof *parts - l->by_path;
-    for (size_t i = 0; i < n && status == STATUS_OK; i++)
+    for (size_t i = 0; i < n && !status; i++)
         status = check_part(file->bytes + parts[i].offset, parts[i].n_bytes, parts[i].sha256,
                             parts[i].what, why);
     return status;
@@ -111,7 +94,7 @@ static enum status check_parts(const struct eval_compact_file *file, struct stat
 static enum status check_tokens(const struct eval_compact_file *file, struct status_why *why)
 {
     for (uint64_t i = 0; i < file->layout.n_tokens; i++) {
-        uint32_t id = gguf_load_u32(file->bytes + file->places.tokens + i * sizeof id);
+        uint32_t id = gguf_load_u32(file->bytes + file->offsets.tokens + i * sizeof id);
         if (id >= file->layout.n_vocab)
             return status_fail(why, STATUS_FORMAT,
                                "token %" PRIu64 " has the id %" PRId32 "; expected 0 to %" PRIu64,
@@ -120,11 +103,11 @@ static enum status check_tokens(const struct eval_compact_file *file, struct sta
     return STATUS_OK;
 }
 
-/** What is kept beside the bytes. */
+/** What the object has beside the bytes. */
 static enum status take_parts(struct eval_compact_file *file, struct status_why *why)
 {
     const struct eval_compact_layout *l = &file->layout;
-    const struct eval_compact_places *at = &file->places;
+    const struct eval_compact_offsets *at = &file->offsets;
     file->description = (const char *)file->bytes + at->description;
     file->checked = calloc(l->n_windows, sizeof *file->checked);
     if (!file->checked)
@@ -152,16 +135,16 @@ enum status eval_compact_view(struct eval_compact_file *out, const char *name, c
 {
     *out = (struct eval_compact_file){.name = name, .bytes = bytes, .n_bytes = n_bytes};
     enum status status =
-        eval_compact_header_decode(&out->layout, &out->places, bytes, n_bytes, why);
-    if (status == STATUS_OK)
+        eval_compact_header_decode(&out->layout, &out->offsets, bytes, n_bytes, why);
+    if (!status)
         status = check_size(out, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check_parts(out, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check_tokens(out, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = take_parts(out, why);
-    if (status != STATUS_OK) {
+    if (status) {
         status_context(why, "%s", name);
         eval_compact_close(out);
     }
@@ -171,30 +154,21 @@ enum status eval_compact_view(struct eval_compact_file *out, const char *name, c
 enum status eval_compact_open(struct eval_compact_file *out, const char *path,
                               struct status_why *why)
 {
-    *out = (struct eval_compact_file){0};
-    char *name = strdup(path);
-    if (!name)
-        return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
     struct gguf_map map;
+    *out = (struct eval_compact_file){0};
     enum status status = gguf_map_open(&map, path, why);
-    if (status == STATUS_OK) {
-        status = eval_compact_view(out, name, map.data, map.n_bytes, why);
-        if (status != STATUS_OK)
-            gguf_map_close(&map);
-    }
-    if (status == STATUS_OK)
-        out->path = name;
+    if (!status)
+        status = eval_compact_view(out, path, map.data, map.n_bytes, why);
+    if (status)
+        gguf_map_close(&map);
     else
-        free(name);
+        out->map = map;
     return status;
 }
 
 void eval_compact_close(struct eval_compact_file *file)
 {
-    struct gguf_map map = {(void *)(uintptr_t)file->bytes, file->n_bytes};
-    if (file->path)
-        gguf_map_close(&map);
-    free(file->path);
+    gguf_map_close(&file->map);
     free(file->head_path);
     free(file->checked);
     *file = (struct eval_compact_file){0};
@@ -203,17 +177,15 @@ void eval_compact_close(struct eval_compact_file *file)
 enum status eval_compact_stream(struct eval_stream *out, const struct eval_compact_file *file,
                                 struct status_why *why)
 {
+    const void *ids = file->bytes + file->offsets.tokens;
     size_t n = (size_t)file->layout.n_tokens;
-    *out = (struct eval_stream){.n = n, .has_bos = file->layout.bos_in_stream};
-    out->ids = malloc(n * sizeof *out->ids);
-    out->n_text_bytes = malloc(n * sizeof *out->n_text_bytes);
-    if (!out->ids || !out->n_text_bytes) {
-        eval_stream_free(out);
-        return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu tokens", file->name, n);
+    enum status status = eval_stream_of_ids(out, ids, n, why);
+    if (status) {
+        status_context(why, "%s", file->name);
+        return status;
     }
-    memcpy(out->ids, file->bytes + file->places.tokens, n * sizeof *out->ids);
-    memcpy(out->n_text_bytes, file->bytes + file->places.lengths, n * sizeof *out->n_text_bytes);
-    base_digest_hex(out->sha256, file->layout.tokens);
+    memcpy(out->n_text_bytes, file->bytes + file->offsets.lengths, n * sizeof *out->n_text_bytes);
+    out->has_bos = file->layout.bos_in_stream;
     return STATUS_OK;
 }
 
@@ -222,7 +194,7 @@ enum status eval_compact_id(char hex[BASE_HEX], const struct eval_compact_file *
 {
     struct base_digest *digest = base_digest_open();
     base_digest_add(digest, file->bytes, EVAL_COMPACT_HEADER_BYTES);
-    base_digest_add(digest, file->bytes + file->places.checks,
+    base_digest_add(digest, file->bytes + file->offsets.checks,
                     (size_t)file->layout.n_windows * EVAL_COMPACT_CHECK_BYTES);
     return base_digest_close(digest, hex, why);
 }
@@ -254,13 +226,13 @@ enum status eval_compact_check_vocab(const struct eval_compact_file *file,
     char id[BASE_HEX], expected[BASE_HEX];
     enum status status = eval_vocab_id_with(id, model, file->layout.bos, why);
     base_digest_hex(expected, file->layout.vocab);
-    if (status == STATUS_OK && strcmp(id, expected) != 0)
+    if (!status && strcmp(id, expected) != 0)
         return status_fail(why, STATUS_FORMAT,
                            "%s: the texts of its %" PRIu32 " tokens are not those that %s was "
                            "recorded with (vocabulary %.16s, expected %.16s); only models of the "
                            "same vocabulary can be compared",
                            path, n_vocab, file->name, id, expected);
-    return status == STATUS_OK ? check_bos(file, model, why) : status;
+    return !status ? check_bos(file, model, why) : status;
 }
 
 enum status eval_compact_take_head(struct eval_compact_file *file, const struct model *model,
@@ -284,7 +256,7 @@ enum status eval_compact_take_head(struct eval_compact_file *file, const struct 
     if (status == STATUS_FORMAT)
         return status_fail(why, status, "%s: the head is not the one that %s was recorded with",
                            path, file->name);
-    if (status != STATUS_OK)
+    if (status)
         return status_fail(why, status, "%s: no memory to check the head", path);
     file->head = *head;
     return STATUS_OK;
@@ -293,14 +265,13 @@ enum status eval_compact_take_head(struct eval_compact_file *file, const struct 
 struct eval_compact_check eval_compact_check_of(const struct eval_compact_file *file, size_t w)
 {
     struct eval_compact_check check;
-    eval_compact_check_decode(&check,
-                              file->bytes + file->places.checks + w * EVAL_COMPACT_CHECK_BYTES);
+    memcpy(&check, file->bytes + file->offsets.checks + w * sizeof check, sizeof check);
     return check;
 }
 
 const uint8_t *eval_compact_rows_at(const struct eval_compact_file *file, uint64_t row)
 {
-    return file->bytes + file->places.rows + row * file->places.row_bytes;
+    return file->bytes + file->offsets.rows + row * file->offsets.row_bytes;
 }
 
 enum status eval_compact_check_window(struct eval_compact_file *file, size_t w,
@@ -309,7 +280,7 @@ enum status eval_compact_check_window(struct eval_compact_file *file, size_t w,
     if (file->checked[w])
         return STATUS_OK;
     enum status status = window_matches(file, w, &file->checked[w], why);
-    if (status != STATUS_OK)
+    if (status)
         file->checked[w] = false;
     else if (!file->checked[w])
         status = status_fail(why, STATUS_FORMAT,

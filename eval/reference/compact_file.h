@@ -1,20 +1,18 @@
-/**
- * A compact base that is read: hidden rows of a model at a text's scored positions, with all
- * that is needed to compare other models with it. eval/reference/compact_layout.h has the bytes.
- */
+/** A compact base that is read. eval/reference/compact_layout.h has the bytes. */
 #ifndef EVAL_REFERENCE_COMPACT_FILE_H
 #define EVAL_REFERENCE_COMPACT_FILE_H
 
 #include "eval/input/stream.h"
 #include "eval/input/window.h"
 #include "eval/reference/compact_layout.h"
+#include "gguf/map.h"
 #include "kernels/backend.h"
 #include "model/model.h"
 
 /** Everything stays where it is, in a mapping. Zero-initialise; release with the close below. */
 struct eval_compact_file {
     struct eval_compact_layout layout;
-    struct eval_compact_places places;
+    struct eval_compact_offsets offsets;
     const char *name; /* for sentences */
     const uint8_t *bytes;
     size_t n_bytes;
@@ -22,15 +20,12 @@ struct eval_compact_file {
     char *head_path;         /* owned; NULL where the head is in the file */
     struct kern_weight head; /* data NULL until eval_compact_take_head, where it is by path */
     bool *checked;           /* [n_windows]: rows that match their checksum */
-    char *path;              /* owned; NULL if there is no mapping to undo */
+    struct gguf_map map;     /* empty if the bytes are somebody else's */
 };
-
-/** Whether a file of this name exists and begins as a compact base does. */
-bool eval_compact_recognise(const char *path);
 
 /**
  * Map a file and check all of it but the rows, which are checked as they are used.
- * path: copied.
+ * path: borrowed, for sentences.
  * Fails: STATUS_IO, STATUS_FORMAT (a field out of range, a part that does not match its
  *        checksum, a token beyond the vocabulary, a file that ends early: the sentence says how
  *        many windows are whole), STATUS_UNSUPPORTED (version, type of the head), STATUS_MEMORY.
@@ -38,7 +33,7 @@ bool eval_compact_recognise(const char *path);
  */
 enum status eval_compact_open(struct eval_compact_file *out, const char *path,
                               struct status_why *why);
-/** The same for bytes in memory (aligned to 64), which must outlive *out; name is borrowed. */
+/** The same for bytes in memory (aligned to 64), which must outlive *out. */
 enum status eval_compact_view(struct eval_compact_file *out, const char *name, const void *bytes,
                               size_t n_bytes, struct status_why *why);
 /** A zero-initialised object is allowed. */

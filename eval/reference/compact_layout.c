@@ -1,7 +1,9 @@
 #include "eval/reference/compact_layout.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "gguf/cursor.h"
@@ -14,29 +16,8 @@ enum {
     MOST_PATH = 1 << 16
 };
 
-/** Offsets of the header's fields. */
-enum {
-    AT_MAGIC = 0,
-    AT_VERSION = 8,
-    AT_KIND = 12,
-    AT_WIDTH = 16,
-    AT_VOCAB = 24,
-    AT_BY_PATH = 32,
-    AT_HEAD_TYPE = 36,
-    AT_HEAD_SCALE = 40,
-    AT_BOS = 44,
-    AT_BOS_IN_STREAM = 48,
-    AT_CTX = 56, /* u64 from here on */
-    AT_FIRST_SCORED = 64,
-    AT_SCORED = 72,
-    AT_WINDOWS = 80,
-    AT_TOKENS = 88,
-    AT_DESCRIPTION = 96,
-    AT_PATH = 104,
-    AT_HASHES = 112, /* seven, in the order of the struct */
-    AT_NOTHING = AT_HASHES + 7 * BASE_SHA256_BYTES,
-    AT_CHECK = EVAL_COMPACT_HEADER_BYTES - BASE_SHA256_BYTES
-};
+/** Bytes of the header that its checksum covers. */
+enum { CHECKED_BYTES = offsetof(struct eval_compact_layout, check) };
 
 /** Add up parts, each aligned; `failed` stays once a sum has left the range. */
 struct sum {
@@ -55,15 +36,20 @@ static uint64_t add_part(struct sum *sum, uint64_t n, uint64_t bytes_each)
     return begin;
 }
 
-enum status eval_compact_place(struct eval_compact_places *out, const struct eval_compact_layout *l,
-                               struct status_why *why)
+static enum status fail_type(uint32_t type, struct status_why *why)
 {
-    *out = (struct eval_compact_places){0};
+    return status_fail(why, STATUS_UNSUPPORTED,
+                       "the head's type is %" PRIu32 " (%s), which cannot be decoded", type,
+                       gguf_type_name(type));
+}
+
+enum status eval_compact_find_offsets(struct eval_compact_offsets *out,
+                                      const struct eval_compact_layout *l, struct status_why *why)
+{
+    *out = (struct eval_compact_offsets){0};
     const struct gguf_type_info *type = gguf_type_info(l->head_type);
     if (!type)
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "the head's type is %u (%s), which cannot be decoded",
-                           (unsigned)l->head_type, gguf_type_name(l->head_type));
+        return fail_type(l->head_type, why);
     if (l->width % type->block_elems)
         return status_fail(why, STATUS_FORMAT,
                            "the width is %" PRIu64 "; expected a multiple of %" PRIu32
@@ -91,71 +77,41 @@ enum status eval_compact_place(struct eval_compact_places *out, const struct eva
     return STATUS_OK;
 }
 
-static void store_u32(uint8_t *header, size_t at, uint32_t value)
-{
-    memcpy(header + at, &value, sizeof value);
-}
-
-static void store_u64(uint8_t *header, size_t at, uint64_t value)
-{
-    memcpy(header + at, &value, sizeof value);
-}
-
-static enum status header_check(uint8_t check[BASE_SHA256_BYTES], const uint8_t *header,
-                                struct status_why *why)
+enum status eval_compact_sha256(uint8_t sha256[BASE_SHA256_BYTES], const void *bytes,
+                                size_t n_bytes, struct status_why *why)
 {
     struct base_digest *digest = base_digest_open();
-    base_digest_add(digest, header, AT_CHECK);
-    return base_digest_close_bytes(digest, check, why);
+    base_digest_add(digest, bytes, n_bytes);
+    return base_digest_close_bytes(digest, sha256, why);
 }
 
-enum status eval_compact_header_encode(uint8_t header[EVAL_COMPACT_HEADER_BYTES],
-                                       const struct eval_compact_layout *l, struct status_why *why)
+enum status eval_compact_header_seal(struct eval_compact_layout *l, struct status_why *why)
 {
-    const uint8_t *const hashes[] = {l->tokens, l->lengths, l->description, l->path,
-                                     l->head,   l->vocab,   l->model};
-    memset(header, 0, EVAL_COMPACT_HEADER_BYTES);
-    memcpy(header + AT_MAGIC, EVAL_COMPACT_MAGIC, 8);
-    store_u32(header, AT_VERSION, EVAL_COMPACT_VERSION);
-    store_u32(header, AT_KIND, l->kind);
-    store_u64(header, AT_WIDTH, l->width);
-    store_u64(header, AT_VOCAB, l->n_vocab);
-    store_u32(header, AT_BY_PATH, l->by_path);
-    store_u32(header, AT_HEAD_TYPE, l->head_type);
-    memcpy(header + AT_HEAD_SCALE, &l->head_scale, sizeof l->head_scale);
-    store_u32(header, AT_BOS, (uint32_t)l->bos);
-    store_u32(header, AT_BOS_IN_STREAM, l->bos_in_stream);
-    store_u64(header, AT_CTX, l->n_ctx);
-    store_u64(header, AT_FIRST_SCORED, l->first_scored);
-    store_u64(header, AT_SCORED, l->n_scored);
-    store_u64(header, AT_WINDOWS, l->n_windows);
-    store_u64(header, AT_TOKENS, l->n_tokens);
-    store_u64(header, AT_DESCRIPTION, l->n_description);
-    store_u64(header, AT_PATH, l->n_path);
-    for (size_t i = 0; i < sizeof hashes / sizeof *hashes; i++)
-        memcpy(header + AT_HASHES + i * BASE_SHA256_BYTES, hashes[i], BASE_SHA256_BYTES);
-    return header_check(header + AT_CHECK, header, why);
+    memcpy(l->magic, EVAL_COMPACT_MAGIC, sizeof l->magic);
+    l->version = EVAL_COMPACT_VERSION;
+    return eval_compact_sha256(l->check, l, CHECKED_BYTES, why);
 }
 
 /** Magic, version, checksum: that the fields mean what they should. */
-static enum status check_header(const uint8_t *header, uint64_t n_bytes, struct status_why *why)
+static enum status take_header(struct eval_compact_layout *l, const uint8_t *data, uint64_t n_bytes,
+                               struct status_why *why)
 {
-    if (n_bytes < 8 || memcmp(header + AT_MAGIC, EVAL_COMPACT_MAGIC, 8) != 0)
+    if (n_bytes < sizeof l->magic || memcmp(data, EVAL_COMPACT_MAGIC, sizeof l->magic) != 0)
         return status_fail(why, STATUS_FORMAT,
                            "is no base file of assay: it does not begin with "
                            "\"" EVAL_COMPACT_MAGIC "\"");
-    if (n_bytes < EVAL_COMPACT_HEADER_BYTES)
+    if (n_bytes < sizeof *l)
         return status_fail(why, STATUS_FORMAT,
                            "has %" PRIu64 " bytes; expected at least the %d of the header", n_bytes,
                            (int)EVAL_COMPACT_HEADER_BYTES);
-    uint32_t version = gguf_load_u32(header + AT_VERSION);
-    if (version != EVAL_COMPACT_VERSION)
+    memcpy(l, data, sizeof *l);
+    if (l->version != EVAL_COMPACT_VERSION)
         return status_fail(why, STATUS_UNSUPPORTED,
-                           "is a base file of version %" PRIu32 "; expected %d", version,
+                           "is a base file of version %" PRIu32 "; expected %d", l->version,
                            (int)EVAL_COMPACT_VERSION);
     uint8_t check[BASE_SHA256_BYTES];
-    enum status status = header_check(check, header, why);
-    if (status == STATUS_OK && memcmp(check, header + AT_CHECK, sizeof check) != 0)
+    enum status status = eval_compact_sha256(check, l, CHECKED_BYTES, why);
+    if (!status && memcmp(check, l->check, sizeof check) != 0)
         status = status_fail(why, STATUS_FORMAT,
                              "the header does not match its checksum: the file is damaged");
     return status;
@@ -178,13 +134,13 @@ static enum status check_fields(const struct field *fields, size_t n, struct sta
 }
 
 /** Bytes that a later version may use. */
-static enum status check_zeros(const uint8_t *header, size_t from, size_t to,
+static enum status check_zeros(const struct eval_compact_layout *l, const uint8_t *zeros, size_t n,
                                struct status_why *why)
 {
-    for (size_t i = from; i < to; i++)
-        if (header[i])
-            return status_fail(why, STATUS_FORMAT, "byte %zu of the header is %u; expected 0", i,
-                               header[i]);
+    for (size_t i = 0; i < n; i++)
+        if (zeros[i])
+            return status_fail(why, STATUS_FORMAT, "byte %zu of the header is %u; expected 0",
+                               (size_t)(zeros - (const uint8_t *)l) + i, zeros[i]);
     return STATUS_OK;
 }
 
@@ -203,16 +159,14 @@ static enum status check_numbers(const struct eval_compact_layout *l, struct sta
 }
 
 /** What each field alone may be, and the windows against the text. */
-static enum status check_values(const uint8_t *header, const struct eval_compact_layout *l,
-                                struct status_why *why)
+static enum status check_values(const struct eval_compact_layout *l, struct status_why *why)
 {
     const struct field fields[] = {
-        {"the kind of the rows", gguf_load_u32(header + AT_KIND), EVAL_COMPACT_F32,
-         EVAL_COMPACT_F16},
+        {"the kind of the rows", l->kind, EVAL_COMPACT_F32, EVAL_COMPACT_F16},
         {"the width", l->width, 1, MOST_WIDTH},
         {"the number of logits", l->n_vocab, 1, MOST_VOCAB},
-        {"the place of the head", gguf_load_u32(header + AT_BY_PATH), 0, 1},
-        {"the mark of BOS before the text", gguf_load_u32(header + AT_BOS_IN_STREAM), 0, 1},
+        {"the place of the head", l->by_path, 0, 1},
+        {"the mark of BOS before the text", l->bos_in_stream, 0, 1},
         {"the context size", l->n_ctx, 3, INT32_MAX / 2},
         {"the number of tokens", l->n_tokens, l->n_ctx, INT64_MAX / 64},
         {"the number of windows", l->n_windows, 1, l->n_tokens / (l->n_ctx ? l->n_ctx : 1)},
@@ -224,66 +178,22 @@ static enum status check_values(const uint8_t *header, const struct eval_compact
          l->by_path ? MOST_PATH : 0},
     };
     enum status status = check_fields(fields, sizeof fields / sizeof *fields, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check_numbers(l, why);
-    if (status == STATUS_OK)
-        status = check_zeros(header, AT_BOS_IN_STREAM + 4, AT_CTX, why);
-    return status == STATUS_OK ? check_zeros(header, AT_NOTHING, AT_CHECK, why) : status;
+    if (!status)
+        status = check_zeros(l, l->zeros_1, sizeof l->zeros_1, why);
+    return status ? status : check_zeros(l, l->zeros_2, sizeof l->zeros_2, why);
 }
 
 enum status eval_compact_header_decode(struct eval_compact_layout *l,
-                                       struct eval_compact_places *places, const uint8_t *data,
+                                       struct eval_compact_offsets *offsets, const uint8_t *data,
                                        uint64_t n_bytes, struct status_why *why)
 {
     *l = (struct eval_compact_layout){0};
-    enum status status = check_header(data, n_bytes, why);
-    if (status != STATUS_OK)
-        return status;
-    *l = (struct eval_compact_layout){
-        .kind = gguf_load_u32(data + AT_KIND) ? EVAL_COMPACT_F16 : EVAL_COMPACT_F32,
-        .width = gguf_load_u64(data + AT_WIDTH),
-        .n_vocab = gguf_load_u64(data + AT_VOCAB),
-        .by_path = gguf_load_u32(data + AT_BY_PATH),
-        .bos = (int32_t)gguf_load_u32(data + AT_BOS),
-        .bos_in_stream = gguf_load_u32(data + AT_BOS_IN_STREAM),
-        .n_ctx = gguf_load_u64(data + AT_CTX),
-        .first_scored = gguf_load_u64(data + AT_FIRST_SCORED),
-        .n_scored = gguf_load_u64(data + AT_SCORED),
-        .n_windows = gguf_load_u64(data + AT_WINDOWS),
-        .n_tokens = gguf_load_u64(data + AT_TOKENS),
-        .n_description = gguf_load_u64(data + AT_DESCRIPTION),
-        .n_path = gguf_load_u64(data + AT_PATH),
-    };
-    uint8_t *const hashes[] = {l->tokens, l->lengths, l->description, l->path,
-                               l->head,   l->vocab,   l->model};
-    for (size_t i = 0; i < sizeof hashes / sizeof *hashes; i++)
-        memcpy(hashes[i], data + AT_HASHES + i * BASE_SHA256_BYTES, BASE_SHA256_BYTES);
-    memcpy(&l->head_scale, data + AT_HEAD_SCALE, sizeof l->head_scale);
-    uint32_t type = gguf_load_u32(data + AT_HEAD_TYPE);
-    if (!gguf_type_info(type))
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "the head's type is %" PRIu32 " (%s), which cannot be decoded", type,
-                           gguf_type_name(type));
-    l->head_type = gguf_type_info(type)->type;
-    status = check_values(data, l, why);
-    return status == STATUS_OK ? eval_compact_place(places, l, why) : status;
-}
-
-void eval_compact_check_encode(uint8_t bytes[EVAL_COMPACT_CHECK_BYTES],
-                               const struct eval_compact_check *check)
-{
-    const double sums[] = {check->error.lost, check->error.squares, check->error.largest};
-    memcpy(bytes, sums, sizeof sums);
-    memcpy(bytes + sizeof sums, &check->window, sizeof check->window);
-    memcpy(bytes + EVAL_COMPACT_CHECK_COVERED, check->sha256, BASE_SHA256_BYTES);
-}
-
-void eval_compact_check_decode(struct eval_compact_check *check,
-                               const uint8_t bytes[EVAL_COMPACT_CHECK_BYTES])
-{
-    double sums[3];
-    memcpy(sums, bytes, sizeof sums);
-    check->error = (struct eval_compact_error){sums[0], sums[1], sums[2]};
-    check->window = gguf_load_u64(bytes + sizeof sums);
-    memcpy(check->sha256, bytes + EVAL_COMPACT_CHECK_COVERED, BASE_SHA256_BYTES);
+    enum status status = take_header(l, data, n_bytes, why);
+    if (!status && !gguf_type_info(l->head_type))
+        status = fail_type(l->head_type, why);
+    if (!status)
+        status = check_values(l, why);
+    return status ? status : eval_compact_find_offsets(offsets, l, why);
 }

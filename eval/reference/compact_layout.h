@@ -5,13 +5,12 @@
  *     header | tokens | lengths | description | path | head | checks | rows
  *
  * Everything is little-endian; each part begins at a multiple of 64 bytes, with zeros before it.
- * All offsets follow from the header, so a window's rows and its check can be written, found and
- * continued in any order.
+ * All offsets follow from the header.
  */
 #ifndef EVAL_REFERENCE_COMPACT_LAYOUT_H
 #define EVAL_REFERENCE_COMPACT_LAYOUT_H
 
-#include <stdbool.h>
+#include <assert.h>
 
 #include "base/digest.h"
 #include "eval/reference/compact_rows.h"
@@ -25,16 +24,19 @@ enum {
     EVAL_COMPACT_ALIGN = 64
 };
 
-/** What the header says. */
+/** The header, as it lies in the file. Bytes without a name are 0. */
 struct eval_compact_layout {
-    enum eval_compact_kind kind; /* of the rows */
-    uint64_t width;              /* K: elements of a row */
-    uint64_t n_vocab;            /* V: rows of the head */
-    bool by_path;                /* the head is in the model's file, not in this one */
-    enum gguf_type head_type;
-    float head_scale;   /* multiplies every logit; 1 where there is none */
-    int32_t bos;        /* BOS of each window, -1: none */
-    bool bos_in_stream; /* the first token was put in front of the text */
+    char magic[8];
+    uint32_t version;
+    uint32_t kind;    /* of the rows: enum eval_compact_kind */
+    uint64_t width;   /* K: elements of a row */
+    uint64_t n_vocab; /* V: rows of the head */
+    uint32_t by_path; /* 1: the head is in the model's file, not in this one */
+    uint32_t head_type;
+    float head_scale;       /* multiplies every logit; 1 where there is none */
+    int32_t bos;            /* BOS of each window, -1: none */
+    uint32_t bos_in_stream; /* 1: the first token was put in front of the text */
+    uint8_t zeros_1[4];
     uint64_t n_ctx, first_scored, n_scored, n_windows; /* of the default protocol */
     uint64_t n_tokens;                                 /* of the whole text */
     uint64_t n_description, n_path;                    /* bytes */
@@ -45,47 +47,50 @@ struct eval_compact_layout {
     uint8_t head[BASE_SHA256_BYTES];  /* also where it is elsewhere */
     uint8_t vocab[BASE_SHA256_BYTES]; /* ... what eval_vocab_id and eval_model_id cover */
     uint8_t model[BASE_SHA256_BYTES];
+    uint8_t zeros_2[144];
+    uint8_t check[BASE_SHA256_BYTES]; /* SHA-256 of all bytes before it */
 };
+static_assert(sizeof(struct eval_compact_layout) == EVAL_COMPACT_HEADER_BYTES, "without gaps");
 
 /** Where things are: offsets and sizes in bytes. */
-struct eval_compact_places {
+struct eval_compact_offsets {
     uint64_t tokens, lengths, description, path, head, checks, rows, end;
     uint64_t row_bytes, window_bytes; /* of rows; of n_scored of them */
     uint64_t head_row_bytes, head_bytes;
 };
 
 /**
- * Compute the places. Fails: STATUS_FORMAT (a head that its type cannot have, a file of more
+ * Compute the offsets. Fails: STATUS_FORMAT (a head that its type cannot have, a file of more
  * than 2^63 bytes).
  */
-enum status eval_compact_place(struct eval_compact_places *out,
-                               const struct eval_compact_layout *layout, struct status_why *why);
+enum status eval_compact_find_offsets(struct eval_compact_offsets *out,
+                                      const struct eval_compact_layout *layout,
+                                      struct status_why *why);
 
-/** The header's bytes. Fails: STATUS_MEMORY. */
-enum status eval_compact_header_encode(uint8_t header[EVAL_COMPACT_HEADER_BYTES],
-                                       const struct eval_compact_layout *layout,
-                                       struct status_why *why);
+/** SHA-256 of bytes in memory. Fails: STATUS_MEMORY. */
+enum status eval_compact_sha256(uint8_t sha256[BASE_SHA256_BYTES], const void *bytes,
+                                size_t n_bytes, struct status_why *why);
+
+/** Fill in magic, version and checksum of a header. Fails: STATUS_MEMORY. */
+enum status eval_compact_header_seal(struct eval_compact_layout *layout, struct status_why *why);
 
 /**
- * Read and check a header and compute the places.
+ * Read and check a header and compute the offsets.
  * data: the beginning of the file; n_bytes: of the whole file. That it is whole is not checked.
  * Fails: STATUS_FORMAT (the sentence names the field), STATUS_UNSUPPORTED (version, type).
  */
 enum status eval_compact_header_decode(struct eval_compact_layout *layout,
-                                       struct eval_compact_places *places, const uint8_t *data,
+                                       struct eval_compact_offsets *offsets, const uint8_t *data,
                                        uint64_t n_bytes, struct status_why *why);
 
-/** A window's check. */
+/** A window's check, as it lies in the file. */
 struct eval_compact_check {
     struct eval_compact_error error; /* of its rows */
     uint64_t window;
-    uint8_t sha256[BASE_SHA256_BYTES]; /* of its rows, then of the fields above, as encoded */
+    uint8_t sha256[BASE_SHA256_BYTES]; /* of its rows, then of the fields above */
 };
+static_assert(sizeof(struct eval_compact_check) == EVAL_COMPACT_CHECK_BYTES, "without gaps");
 
-void eval_compact_check_encode(uint8_t bytes[EVAL_COMPACT_CHECK_BYTES],
-                               const struct eval_compact_check *check);
-void eval_compact_check_decode(struct eval_compact_check *check,
-                               const uint8_t bytes[EVAL_COMPACT_CHECK_BYTES]);
 /** The bytes of a check that its SHA-256 covers, after the rows. */
 enum { EVAL_COMPACT_CHECK_COVERED = EVAL_COMPACT_CHECK_BYTES - BASE_SHA256_BYTES };
 

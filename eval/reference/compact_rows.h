@@ -3,8 +3,7 @@
  *
  * float32: as computed. Scaled float16: a float32 scale, a power of two that brings the row's
  * largest magnitude to [2^14, 2^15), then the elements divided by it as IEEE halves, rounded to
- * nearest, halves to even; with an unused half at the end where their number is odd. No element
- * overflows, and one below 2^-28 of the largest is a subnormal half.
+ * nearest even; an unused half at the end where their number is odd. No element overflows.
  */
 #ifndef EVAL_REFERENCE_COMPACT_ROWS_H
 #define EVAL_REFERENCE_COMPACT_ROWS_H

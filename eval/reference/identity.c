@@ -1,13 +1,31 @@
 #include "eval/reference/identity.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arithmetic.h"
+#include "base/text/quote.h"
 #include "gguf/cursor.h"
 #include "gguf/map.h"
 
 enum { PIECE_BYTES = 16 << 20 }; /* read while the one before is hashed */
 
+bool eval_file_begins(const char *path, const char magic[8])
+{
+    char bytes[8];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    ssize_t n = pread(fd, bytes, sizeof bytes, 0);
+    close(fd);
+    return n == (ssize_t)sizeof bytes && memcmp(bytes, magic, sizeof bytes) == 0;
+}
+
 static size_t prefix_of(const struct gguf_tensor *t)
 {
-    return t->n_bytes < EVAL_MODEL_ID_PREFIX ? (size_t)t->n_bytes : EVAL_MODEL_ID_PREFIX;
+    return (size_t)base_min(t->n_bytes, EVAL_MODEL_ID_PREFIX);
 }
 
 enum status eval_model_id(char hex[BASE_HEX], const struct gguf_file *file, struct status_why *why)
@@ -30,9 +48,8 @@ enum status eval_model_id(char hex[BASE_HEX], const struct gguf_file *file, stru
 static void add_ahead(struct base_digest *digest, const unsigned char *data, size_t n_bytes)
 {
     for (size_t at = 0; at < n_bytes;) {
-        size_t n = n_bytes - at < PIECE_BYTES ? n_bytes - at : PIECE_BYTES;
-        size_t after = n_bytes - at - n;
-        gguf_map_read_ahead(data + at + n, after < PIECE_BYTES ? after : PIECE_BYTES);
+        size_t n = base_min(n_bytes - at, PIECE_BYTES);
+        gguf_map_read_ahead(data + at + n, base_min(n_bytes - at - n, PIECE_BYTES));
         base_digest_add(digest, data + at, n);
         at += n;
     }
@@ -79,4 +96,54 @@ enum status eval_vocab_id_with(char hex[BASE_HEX], const struct model *model, in
         base_digest_add(digest, text.data, text.n_bytes);
     }
     return base_digest_close(digest, hex, why);
+}
+
+static enum status check_texts(const struct model *base, const struct model *candidate,
+                               struct status_why *why)
+{
+    const struct model_tokenizer *p = model_tokenizer(base), *q = model_tokenizer(candidate);
+    for (size_t i = 0; i < model_n_vocab(p); i++) {
+        struct base_string a = model_token_text(p, (int32_t)i), b = model_token_text(q, (int32_t)i);
+        struct base_quoted quoted_a, quoted_b;
+        if (a.n_bytes == b.n_bytes && memcmp(a.data, b.data, a.n_bytes) == 0)
+            continue;
+        return status_fail(
+            why, STATUS_FORMAT,
+            "%s: token %zu is %s where %s has %s; only models of the same vocabulary "
+            "can be compared",
+            gguf_path(model_file(candidate)), i, base_quote(&quoted_b, b),
+            gguf_path(model_file(base)), base_quote(&quoted_a, a));
+    }
+    return STATUS_OK;
+}
+
+enum status eval_check_same_vocab(const struct model *base, const struct model *candidate,
+                                  struct status_why *why)
+{
+    const struct model_tokenizer *p = model_tokenizer(base), *q = model_tokenizer(candidate);
+    const char *base_path = gguf_path(model_file(base));
+    const char *path = gguf_path(model_file(candidate));
+    if (model_n_vocab(p) != model_n_vocab(q))
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: a vocabulary of %zu tokens where %s has %zu; only models of the "
+                           "same vocabulary can be compared",
+                           path, model_n_vocab(q), base_path, model_n_vocab(p));
+    if (model_hparams(base)->n_vocab != model_hparams(candidate)->n_vocab)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: a head of %" PRIu32 " rows where %s has %" PRIu32
+                           "; only models of the same vocabulary can be compared",
+                           path, model_hparams(candidate)->n_vocab, base_path,
+                           model_hparams(base)->n_vocab);
+    if (model_adds_bos(p) != model_adds_bos(q))
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: texts begin %s BOS, those of %s %s it; only models that agree can "
+                           "be compared",
+                           path, model_adds_bos(q) ? "with" : "without", base_path,
+                           model_adds_bos(p) ? "with" : "without");
+    if (model_adds_bos(p) && model_token_bos(p) != model_token_bos(q))
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: BOS is token %" PRId32 ", that of %s is %" PRId32
+                           "; only models that agree can be compared",
+                           path, model_token_bos(q), base_path, model_token_bos(p));
+    return check_texts(base, candidate, why);
 }

@@ -1,12 +1,9 @@
 #include "eval/reference/logits_file.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text/quote.h"
 #include "kernels/backend.h"
@@ -126,52 +123,34 @@ enum status eval_logits_view(struct eval_logits_file *out, const char *name, con
     struct eval_logits_file file = {.name = name, .bytes = bytes, .n_bytes = n_bytes};
     *out = (struct eval_logits_file){0};
     enum status status = check_magic(&file, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = read_shape(&file, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = check_tokens(&file, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = count_chunks(&file, why);
-    if (status == STATUS_OK)
+    if (!status)
         *out = file;
     return status;
 }
 
-bool eval_logits_recognise(const char *path)
-{
-    char magic[EVAL_LOGITS_MAGIC_BYTES];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return false;
-    ssize_t n = pread(fd, magic, sizeof magic, 0);
-    close(fd);
-    return n == (ssize_t)sizeof magic && memcmp(magic, eval_logits_magic, sizeof magic) == 0;
-}
-
 enum status eval_logits_open(struct eval_logits_file *out, const char *path, struct status_why *why)
 {
+    struct gguf_map map;
     *out = (struct eval_logits_file){0};
-    char *name = strdup(path);
-    if (!name)
-        return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
-    struct gguf_map map = {0};
     enum status status = gguf_map_open(&map, path, why);
-    if (status == STATUS_OK)
-        status = eval_logits_view(out, name, map.data, map.n_bytes, why);
-    if (status == STATUS_OK) {
+    if (!status)
+        status = eval_logits_view(out, path, map.data, map.n_bytes, why);
+    if (status)
+        gguf_map_close(&map);
+    else
         out->map = map;
-        out->path = name;
-        return STATUS_OK;
-    }
-    gguf_map_close(&map);
-    free(name);
     return status;
 }
 
 void eval_logits_close(struct eval_logits_file *file)
 {
     gguf_map_close(&file->map);
-    free(file->path);
     *file = (struct eval_logits_file){0};
 }
 
@@ -186,16 +165,14 @@ enum status eval_logits_check_chunks(const struct eval_logits_file *file, size_t
     if (n <= file->n_whole && first <= file->n_whole - n)
         return STATUS_OK;
     size_t n_left = first < file->n_whole ? file->n_whole - first : 0;
-    status_fail(why, STATUS_FORMAT,
-                "%s: ends at byte %zu of %" PRIu64 ": %zu of its %zu chunk%s whole", file->name,
-                file->n_bytes, eval_logits_file_bytes(&file->shape), file->n_whole, n_chunks,
-                n_chunks == 1 ? " is" : "s are");
-    if (why && n_left) {
-        size_t used = strlen(why->text);
-        snprintf(why->text + used, sizeof why->text - used, "; --chunks %zu evaluates those%s",
-                 n_left, first ? " from the first chosen one on" : "");
-    }
-    return STATUS_FORMAT;
+    char remedy[96] = "";
+    if (n_left)
+        snprintf(remedy, sizeof remedy, "; --chunks %zu evaluates those%s", n_left,
+                 first ? " from the first chosen one on" : "");
+    return status_fail(why, STATUS_FORMAT,
+                       "%s: ends at byte %zu of %" PRIu64 ": %zu of its %zu chunk%s whole%s",
+                       file->name, file->n_bytes, eval_logits_file_bytes(&file->shape),
+                       file->n_whole, n_chunks, n_chunks == 1 ? " is" : "s are", remedy);
 }
 
 double eval_logits_step(const struct eval_logits_file *file)

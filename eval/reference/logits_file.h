@@ -50,24 +50,20 @@ struct eval_logits_file {
     const void *bytes;   /* the whole file */
     size_t n_bytes;
     struct gguf_map map; /* empty if the bytes are somebody else's */
-    char *path;          /* owned; NULL likewise */
 };
-
-/** Whether a file of this name exists and begins as a base-logits file does. */
-bool eval_logits_recognise(const char *path);
 
 /**
  * Map a file and check all of it but the records, whose values show themselves in the scores
  * (eval/reference/logits_source.h).
  * A file that ends too early is no failure while its tokens are whole: see n_whole.
- * path: copied.
+ * path: borrowed, for sentences.
  * Fails: STATUS_IO, STATUS_FORMAT (another magic; counts out of range; tokens cut off or beyond
  *        the vocabulary; more bytes than the counts say), STATUS_MEMORY.
  * Cost: reads the tokens.
  */
 enum status eval_logits_open(struct eval_logits_file *out, const char *path,
                              struct status_why *why);
-/** The same for bytes in memory (aligned to 4), which must outlive *out; name is borrowed. */
+/** The same for bytes in memory (aligned to 4), which must outlive *out. */
 enum status eval_logits_view(struct eval_logits_file *out, const char *name, const void *bytes,
                              size_t n_bytes, struct status_why *why);
 /** A zero-initialised object is allowed. */
@@ -83,8 +79,7 @@ enum status eval_logits_check_chunks(const struct eval_logits_file *file, size_t
 
 /**
  * How far two neighbouring codes are apart, in nats: the largest scale among the first records of
- * the whole chunks. EVAL_LOGITS_MAX_CODE times that is how far the codes reach below the largest
- * log-probability: 16 as llama.cpp writes them.
+ * the whole chunks. EVAL_LOGITS_MAX_CODE times that is how far the codes reach.
  */
 enum { EVAL_LOGITS_MAX_CODE = 65535 };
 double eval_logits_step(const struct eval_logits_file *file);

@@ -3,21 +3,19 @@
 #define EVAL_REFERENCE_LOGITS_SOURCE_H
 
 #include "eval/reference/logits_file.h"
-#include "eval/scorer/base_rows.h"
+#include "eval/scorer/reference_rows.h"
+#include "eval/scorer/row_pages.h"
 
 /** Where reading stands; set up by eval_logits_source. */
 struct eval_logits_reading {
+    struct eval_row_pages pages; /* the first member */
     const struct eval_logits_file *file;
-    size_t first_row;      /* of the file: what the plan counts as row 0 */
-    size_t end;            /* rows up to here are wanted soon; and so the rest, of the plan */
-    size_t ahead;          /* rows up to here have been asked of the disk */
-    size_t first_in, n_in; /* handed out last */
+    size_t first_row; /* of the file: row 0 of the plan */
 };
 
 /**
- * Rows of the chunks from first_chunk on. Pages are asked for ahead of use and let go after it.
- * The source's `check` refuses records that no model wrote: a scale or a floor that is not finite,
- * or probabilities that do not add up to 1 within what the format explains.
+ * Rows of the chunks from first_chunk on. `check` refuses records that no model wrote: a scale or a
+ * floor that is not finite, probabilities that do not add up to 1 within what the format explains.
  * reading, file: must outlive the source.   cut: see struct kern_recorded.
  */
 struct eval_row_source eval_logits_source(struct eval_logits_reading *reading,

@@ -14,17 +14,11 @@ enum {
 };
 static const double batch_seconds = 15, trial_seconds = 5e-3;
 
-/** The product of a trial: W in the model, x and y of our own. */
+/** The product of a trial: W in the model, x and y beside it. */
 struct trial {
     struct kern_weight weight;
     float *x, *y;
 };
-
-static void trial_close(struct trial *t, struct kern_backend *backend)
-{
-    kern_free(backend, t->x);
-    kern_free(backend, t->y);
-}
 
 static enum status trial_open(struct trial *t, const struct eval_models *models,
                               struct status_why *why)
@@ -123,7 +117,8 @@ enum status eval_batch_choose(const struct eval_units *units, const struct eval_
     enum status status = trial_open(&trial, models, why);
     if (!status)
         status = measure_rate(&trial, models->backends[0], &rate, why);
-    trial_close(&trial, models->backends[0]);
+    kern_free(models->backends[0], trial.x);
+    kern_free(models->backends[0], trial.y);
     if (status)
         return status;
     double of_one = cost(models->model, &longest);

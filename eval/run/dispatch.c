@@ -90,8 +90,7 @@ static enum status keep(const struct eval_dispatch *d, size_t unit, struct statu
     return status;
 }
 
-/** Keep and report the units that are finished and have not been reported yet. */
-static enum status report_units(struct eval_dispatch *d, struct status_why *why)
+enum status eval_dispatch_report(struct eval_dispatch *d, struct status_why *why)
 {
     struct eval_units *units = d->units;
     struct eval_journal *journal = d->options->journal;
@@ -120,11 +119,6 @@ static void fail(struct eval_dispatch *d, enum status status, const struct statu
     pthread_cond_broadcast(&d->committed);
 }
 
-enum status eval_dispatch_begin(struct eval_dispatch *d, struct status_why *why)
-{
-    return report_units(d, why);
-}
-
 enum status eval_dispatch_commit(struct eval_dispatch *d, struct eval_worker *w,
                                  const struct eval_scorer_times *times, struct status_why *why)
 {
@@ -141,7 +135,7 @@ enum status eval_dispatch_commit(struct eval_dispatch *d, struct eval_worker *w,
             d->taken[i] = true;
         for (; d->taken[d->next_to_commit]; d->next_to_commit++)
             d->units->kind->finish(d->units, d->next_to_commit);
-        status = report_units(d, why);
+        status = eval_dispatch_report(d, why);
         if (status)
             fail(d, status, why); /* before another worker finds more to commit */
         pthread_cond_broadcast(&d->committed);

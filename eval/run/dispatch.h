@@ -3,11 +3,9 @@
  *
  * Each backend has a worker (eval/run/worker.h). Batches are dispatched in the order of the items,
  * to whoever is free. Items are committed (their units appended to the journal and reported) under
- * a lock and in order, whoever finished them first.
- *
- * Source and sink of base rows want their calls one at a time, and in order: a worker that comes
- * to them waits until all items before its batch are committed. So with rows the forward passes
- * run side by side, the heads one after the other.
+ * a lock and in order. Source and sink of rows are called one at a time and in order, too: a worker
+ * first waits until all items before its batch are committed. So with rows the forward passes run
+ * side by side, the heads one after the other.
  */
 #ifndef EVAL_RUN_DISPATCH_H
 #define EVAL_RUN_DISPATCH_H
@@ -61,8 +59,11 @@ enum status eval_dispatch_await(struct eval_dispatch *d, size_t item, struct sta
  */
 enum status eval_dispatch_commit(struct eval_dispatch *d, struct eval_worker *w,
                                  const struct eval_scorer_times *times, struct status_why *why);
-/** Report units that are finished before anything is evaluated. Fails: as the journal. */
-enum status eval_dispatch_begin(struct eval_dispatch *d, struct status_why *why);
+/**
+ * With the lock, or before there are workers: append to the journal and report the units that are
+ * finished and have not been reported yet. Fails: as the journal.
+ */
+enum status eval_dispatch_report(struct eval_dispatch *d, struct status_why *why);
 /** The run ends with the first of the failures that come here; the other workers stop soon. */
 void eval_dispatch_fail(struct eval_dispatch *d, enum status status, const struct status_why *why);
 /** The worker's batch is that far; an eval_fraction_fn of the worker. */

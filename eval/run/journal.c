@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/file/folder.h"
@@ -32,8 +33,8 @@ struct head {
     uint32_t n_settings; /* bytes */
 };
 
-/** What a record begins with: this, the values, a checksum of the one before and of both. */
-struct record {
+/** What an entry begins with: this, the values, a checksum of the one before and of both. */
+struct entry {
     uint64_t index; /* of the unit, from 0 */
     uint64_t n_values;
 };
@@ -41,12 +42,12 @@ struct record {
 struct eval_journal {
     char *path;
     int fd;
-    uint64_t n;                /* records read and appended */
-    uint64_t at, n_bytes;      /* where the next record belongs; of the file */
+    uint64_t n;                /* entries read and appended */
+    uint64_t at, n_bytes;      /* offset of the next entry; of the file */
     char chain[BASE_HEX];      /* checksum of what ends at `at` */
-    uint64_t read_at;          /* where the record that was read last begins, and */
+    uint64_t read_at;          /* offset of the entry that was read last, and */
     char read_chain[BASE_HEX]; /* the checksum before it */
-    unsigned char *buffer;     /* a record */
+    unsigned char *buffer;     /* an entry */
     size_t capacity;
     double synced; /* when, by the clock */
 };
@@ -89,14 +90,10 @@ static enum status write_at(struct eval_journal *j, const void *bytes, size_t n,
 
 static enum status reserve(struct eval_journal *j, size_t n_bytes, struct status_why *why)
 {
-    if (n_bytes <= j->capacity)
-        return STATUS_OK;
-    free(j->buffer);
-    j->capacity = 0;
-    j->buffer = malloc(n_bytes);
-    if (!j->buffer)
+    unsigned char *grown = base_array_grow(j->buffer, &j->capacity, n_bytes, 1);
+    if (!grown)
         return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu bytes", j->path, n_bytes);
-    j->capacity = n_bytes;
+    j->buffer = grown;
     return STATUS_OK;
 }
 
@@ -155,7 +152,7 @@ static enum status make_head(struct eval_journal *j, const char *settings, size_
     memcpy(head.magic, magic, sizeof magic);
     *n_bytes = sizeof head + n + CHECKSUM;
     enum status status = reserve(j, *n_bytes, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     memcpy(j->buffer, &head, sizeof head);
     memcpy(j->buffer + sizeof head, settings, n);
@@ -165,7 +162,7 @@ static enum status make_head(struct eval_journal *j, const char *settings, size_
 }
 
 /** Say what is wrong with a head that is not the expected one. */
-static enum status refuse_head(struct eval_journal *j, const char *found, size_t n_found,
+static enum status refuse_head(struct eval_journal *j, char *found, size_t n_found,
                                const char *settings, struct status_why *why)
 {
     struct head head;
@@ -181,18 +178,16 @@ static enum status refuse_head(struct eval_journal *j, const char *found, size_t
     char hex[BASE_HEX];
     bool fits = n <= MAX_SETTINGS && sizeof head + n + CHECKSUM <= n_found;
     enum status status = fits ? checksum(j, hex, found, sizeof head + n, why) : STATUS_OK;
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (!fits || memcmp(hex, found + sizeof head + n, CHECKSUM) != 0)
         return status_fail(why, STATUS_FORMAT,
                            "%s: the journal's head is damaged or cut off; remove it to begin anew",
                            j->path);
-    char *made = strndup(found + sizeof head, n);
     struct eval_difference d = {0};
-    status = made ? eval_difference_find(&d, made, settings, why)
-                  : status_fail(why, STATUS_MEMORY, "out of memory");
-    free(made);
-    if (status != STATUS_OK) {
+    found[sizeof head + n] = '\0'; /* where the checksum began */
+    status = eval_difference_find(&d, found + sizeof head, settings, why);
+    if (status) {
         status_context(why, "%s", j->path);
         return status;
     }
@@ -207,9 +202,9 @@ static enum status write_head(struct eval_journal *j, size_t n_bytes, struct sta
 {
     bool is_new = j->n_bytes == 0;
     enum status status = write_at(j, j->buffer, n_bytes, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = eval_journal_sync(j, why);
-    if (status != STATUS_OK && is_new)
+    if (status && is_new)
         unlink(j->path); /* half a head is of no use */
     base_folder_sync(j->path);
     return status;
@@ -220,7 +215,7 @@ static enum status open_head(struct eval_journal *j, const char *settings, struc
 {
     size_t n_head = 0, n_found = 0;
     enum status status = make_head(j, settings, &n_head, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     size_t n_most = sizeof(struct head) + MAX_SETTINGS + CHECKSUM;
     n_most = n_most < j->n_bytes ? n_most : (size_t)j->n_bytes;
@@ -228,7 +223,7 @@ static enum status open_head(struct eval_journal *j, const char *settings, struc
     if (!found)
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", j->path);
     status = read_at(j, 0, found, n_most, &n_found, why);
-    if (status == STATUS_OK) {
+    if (!status) {
         size_t n = n_found < n_head ? n_found : n_head;
         if (memcmp(found, j->buffer, n) != 0)
             status = refuse_head(j, found, n_found, settings, why);
@@ -252,9 +247,9 @@ enum status eval_journal_open(struct eval_journal **out, const char *path, const
     j->path = strdup(path);
     enum status status =
         j->path ? open_file(j, why) : status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
-    if (status == STATUS_OK)
+    if (!status)
         status = open_head(j, settings, why);
-    if (status != STATUS_OK) {
+    if (status) {
         eval_journal_close(j);
         return status;
     }
@@ -262,46 +257,40 @@ enum status eval_journal_open(struct eval_journal **out, const char *path, const
     return STATUS_OK;
 }
 
-/** Bytes of a record; 0: more than fit. */
-static size_t record_bytes(size_t n_values)
+/** Room for an entry; *n_covered: its bytes before the checksum. */
+static enum status reserve_entry(struct eval_journal *j, size_t n_values, size_t *n_covered,
+                                 struct status_why *why)
 {
-    size_t rest = sizeof(struct record) + CHECKSUM;
-    return n_values <= (SSIZE_MAX - rest) / sizeof(double) ? rest + n_values * sizeof(double) : 0;
-}
-
-static enum status reserve_record(struct eval_journal *j, size_t n_values, size_t *n_bytes,
-                                  struct status_why *why)
-{
-    *n_bytes = record_bytes(n_values);
-    if (*n_bytes == 0)
+    const size_t rest = sizeof(struct entry) + CHECKSUM;
+    if (n_values > (SSIZE_MAX - rest) / sizeof(double))
         return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu numbers", j->path, n_values);
-    return reserve(j, *n_bytes, why);
+    *n_covered = sizeof(struct entry) + n_values * sizeof(double);
+    return reserve(j, *n_covered + CHECKSUM, why);
 }
 
 enum status eval_journal_read(struct eval_journal *j, double *values, size_t n_values, bool *found,
                               struct status_why *why)
 {
     *found = false;
-    size_t n_bytes, n_read;
-    enum status status = reserve_record(j, n_values, &n_bytes, why);
-    if (status == STATUS_OK)
-        status = read_at(j, j->at, j->buffer, n_bytes, &n_read, why);
-    if (status != STATUS_OK || n_read < n_bytes)
+    size_t n_covered, n_read;
+    enum status status = reserve_entry(j, n_values, &n_covered, why);
+    if (!status)
+        status = read_at(j, j->at, j->buffer, n_covered + CHECKSUM, &n_read, why);
+    if (status || n_read < n_covered + CHECKSUM)
         return status;
-    struct record record;
-    memcpy(&record, j->buffer, sizeof record);
-    if (record.index != j->n || record.n_values != n_values)
+    struct entry entry;
+    memcpy(&entry, j->buffer, sizeof entry);
+    if (entry.index != j->n || entry.n_values != n_values)
         return STATUS_OK;
     char hex[BASE_HEX];
-    size_t n_covered = n_bytes - CHECKSUM;
     status = checksum(j, hex, j->buffer, n_covered, why);
-    if (status != STATUS_OK || memcmp(hex, j->buffer + n_covered, CHECKSUM) != 0)
+    if (status || memcmp(hex, j->buffer + n_covered, CHECKSUM) != 0)
         return status;
-    memcpy(values, j->buffer + sizeof record, n_values * sizeof *values);
+    memcpy(values, j->buffer + sizeof entry, n_values * sizeof *values);
     j->read_at = j->at;
     memcpy(j->read_chain, j->chain, sizeof hex);
     memcpy(j->chain, hex, sizeof hex);
-    j->at += n_bytes;
+    j->at += n_covered + CHECKSUM;
     j->n++;
     *found = true;
     return STATUS_OK;
@@ -319,24 +308,23 @@ void eval_journal_unread(struct eval_journal *j)
 enum status eval_journal_append(struct eval_journal *j, const double *values, size_t n_values,
                                 struct status_why *why)
 {
-    size_t n_bytes;
-    enum status status = reserve_record(j, n_values, &n_bytes, why);
-    if (status != STATUS_OK)
+    size_t n_covered;
+    enum status status = reserve_entry(j, n_values, &n_covered, why);
+    if (status)
         return status;
-    struct record record = {.index = j->n, .n_values = n_values};
-    memcpy(j->buffer, &record, sizeof record);
-    memcpy(j->buffer + sizeof record, values, n_values * sizeof *values);
+    struct entry entry = {.index = j->n, .n_values = n_values};
+    memcpy(j->buffer, &entry, sizeof entry);
+    memcpy(j->buffer + sizeof entry, values, n_values * sizeof *values);
     char hex[BASE_HEX];
-    size_t n_covered = n_bytes - CHECKSUM;
     status = checksum(j, hex, j->buffer, n_covered, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     memcpy(j->buffer + n_covered, hex, CHECKSUM);
     if (j->n_bytes > j->at && ftruncate(j->fd, (off_t)j->at) != 0)
         return fail_io(j, "writing failed", why);
     j->n_bytes = j->at;
-    status = write_at(j, j->buffer, n_bytes, why);
-    if (status != STATUS_OK)
+    status = write_at(j, j->buffer, n_covered + CHECKSUM, why);
+    if (status)
         return status;
     memcpy(j->chain, hex, sizeof hex);
     j->n++;

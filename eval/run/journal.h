@@ -1,14 +1,13 @@
 /**
- * A journal: what a run has finished, so that a killed one goes on where it stopped.
+ * A journal: what a run has finished, so that a killed one can be continued.
  *
- * An append-only file. Its head says what it belongs to; then comes a record for each finished
- * unit (a window, a task) in order, with the unit's numbers. Each record ends with a checksum
- * that covers it and, through the checksum before it, everything in front of it. Reading stops
- * at the first record that is not whole; appending overwrites from there. docs/state.md has the
- * layout and what is guaranteed.
+ * An append-only file. Its head says what it belongs to. Then comes an entry for each finished
+ * unit, in order, with the unit's numbers. Each entry ends with a checksum that covers it and,
+ * through the checksum before it, everything in front of it. Reading stops at the first entry that
+ * is not whole; appending overwrites from there. docs/state.md has the layout and the guarantees.
  *
- * A record is written by one call, so a killed process loses at most the record at hand. The
- * disk is waited for at most once a second, and at the end: losing power costs a second's records.
+ * An entry is written by one call, so a killed process loses at most the one being written. The
+ * disk is waited for at most once a second, and at the end: a power cut costs a second's entries.
  */
 #ifndef EVAL_RUN_JOURNAL_H
 #define EVAL_RUN_JOURNAL_H
@@ -34,26 +33,26 @@ enum status eval_journal_open(struct eval_journal **out, const char *path, const
                               struct status_why *why);
 
 /**
- * Read the next record, which must have n_values. To be called before anything is appended.
+ * Read the next entry, which must have n_values. To be called before anything is appended.
  * found: false where it does not follow whole; whatever is there will be overwritten.
  * Fails: STATUS_IO, STATUS_MEMORY.
  */
 enum status eval_journal_read(struct eval_journal *journal, double *values, size_t n_values,
                               bool *found, struct status_why *why);
 
-/** Take back the last successful eval_journal_read: the record counts as one that is not there. */
+/** Take back the last successful eval_journal_read: the entry counts as absent. */
 void eval_journal_unread(struct eval_journal *journal);
 
 /**
- * Append a record behind the ones that were read; the first cuts off what follows them.
+ * Append an entry behind the ones that were read; the first cuts off what follows them.
  * Fails: STATUS_IO (disk full, ...), STATUS_MEMORY.
  */
 enum status eval_journal_append(struct eval_journal *journal, const double *values, size_t n_values,
                                 struct status_why *why);
 
-/** Records read and appended so far. */
+/** Entries read and appended so far. */
 uint64_t eval_journal_n(const struct eval_journal *journal);
-/** Bytes behind those records. */
+/** Bytes behind those entries. */
 uint64_t eval_journal_n_behind(const struct eval_journal *journal);
 /** As it was given. */
 const char *eval_journal_path(const struct eval_journal *journal);

@@ -14,6 +14,19 @@ size_t eval_models_n_heads(const struct eval_models *models)
     return (models->base ? 2 : 1) + models->n_candidates;
 }
 
+enum status eval_check_ids(const struct model *model, const int32_t *ids, size_t n,
+                           struct status_why *why)
+{
+    size_t n_vocab = model_hparams(model)->n_vocab;
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] < 0 || (size_t)ids[i] >= n_vocab)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: token %zu of the text has the id %d; expected ids below %zu, "
+                               "the rows of the embedding",
+                               gguf_path(model_file(model)), i, ids[i], n_vocab);
+    return STATUS_OK;
+}
+
 /** Read the next unit's entry. found: it is there, and what belongs to it. */
 static enum status restore(struct eval_units *units, struct eval_journal *journal, bool *found,
                            struct status_why *why)
@@ -100,7 +113,7 @@ struct eval_memory eval_run_memory(const struct eval_units *units, const struct 
     return m;
 }
 
-/** All models as long as each other is what eval_check_same_vocab sees to; base rows are not. */
+/** eval_check_same_vocab compares models with each other; here are reference rows and ids. */
 static enum status check_models(const struct eval_units *units, const struct eval_models *models,
                                 struct status_why *why)
 {
@@ -148,7 +161,7 @@ static enum status run(struct eval_dispatch *d, struct eval_worker *workers, str
     double now = base_clock_seconds();
     d->stats->seconds_to_open = now - d->started;
     d->started = now;
-    status = eval_dispatch_begin(d, why);
+    status = eval_dispatch_report(d, why);
     return status || !n_workers ? status : work(d, workers, why);
 }
 

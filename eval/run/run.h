@@ -13,13 +13,12 @@
 
 /** What evaluates; everything is borrowed. */
 struct eval_models {
-    const struct model *model; /* the base, where there are candidates and no base rows */
+    const struct model *model;             /* the base, with candidates and no reference rows */
     const struct model *const *candidates; /* compared with the model, in the same pass */
     size_t n_candidates;
-    bool want_js; /* compute Jensen-Shannon divergences of what is compared */
-    /* Rows of the base; the model is then compared with them, as its candidates are. */
-    const struct eval_row_source *base;
-    const struct eval_row_sink *sink;     /* takes the model's rows */
+    bool want_js;                       /* compute Jensen-Shannon divergences of what is compared */
+    const struct eval_row_source *base; /* reference rows; the model is compared with them, too */
+    const struct eval_row_sink *sink;   /* takes the model's rows */
     struct kern_backend *const *backends; /* they take batches in turn, each in its own thread */
     size_t n_backends;                    /* above 0 */
 };
@@ -72,8 +71,8 @@ enum status eval_run_prepare(struct eval_units *units, const struct eval_models 
                              size_t batch_tokens, struct status_why *why);
 
 /**
- * What the run will take at most, to be said before it. Call it when everything is made: what has
- * been allocated and not yet written to is counted as still to come.
+ * What the run will take at most. Call it when everything is made: what has been allocated and not
+ * written to yet counts as still to come.
  */
 struct eval_memory eval_run_memory(const struct eval_units *units, const struct eval_models *models,
                                    const struct eval_run_options *options);
@@ -81,15 +80,13 @@ struct eval_memory eval_run_memory(const struct eval_units *units, const struct 
 /**
  * Evaluate the units that are not finished. Units that are finished already are reported first.
  * stats: filled also on failure; may be NULL.
- * Fails: STATUS_FORMAT (an id beyond the model's vocabulary), STATUS_USAGE (base rows of
- *        another vocabulary), STATUS_MEMORY, STATUS_DEVICE, what base and sink report,
- *        STATUS_IO (the journal),
- *        STATUS_CANCELLED (see kern_set_cancel): the units finished until then stay.
- * Several backends: the same bits, if each of them computes the same. Units are committed in order,
- * so behind one that was not finished none is. Source and sink of base rows are called by one
- * backend at a time (eval/run/dispatch.h). The first failure ends the run; the cancel flags of
- * the backends are looked at after each tile of a forward pass and each slab of rows.
- * Scores that are not finite are no failure here: the figures name them.
+ * Fails: STATUS_FORMAT (an id beyond the model's vocabulary), STATUS_USAGE (reference rows of
+ *        another vocabulary), STATUS_MEMORY, STATUS_DEVICE, what base and sink report, STATUS_IO
+ *        (the journal), STATUS_CANCELLED (see kern_set_cancel): units finished until then stay.
+ * Several backends give the same bits, if each computes the same. Units are committed in order.
+ * Source and sink of rows are called by one backend at a time (eval/run/dispatch.h). The first
+ * failure ends the run; cancel flags are read after each tile of a forward pass and each slab of
+ * rows. Scores that are not finite are no failure here: the figures name them.
  */
 enum status eval_run(struct eval_units *units, const struct eval_models *models,
                      const struct eval_run_options *options, struct eval_run_stats *stats,

@@ -3,11 +3,8 @@
  *
  * A unit is a window of a text, a choice task or a request: what is finished as a whole, reported
  * in order and kept by the journal. An item is what enters a batch as a whole: a window, all the
- * sequences of a task, or sequences of several requests that share a beginning.
- *
- * A kind of units is a table of functions. To add one, write the functions (eval/units/ has three
- * kinds) and hand the object to eval_run: batches, devices, progress, cancelling, memory and the
- * journal are the runner's.
+ * sequences of a task, or sequences of several requests that share a beginning. A kind of units is
+ * a struct of functions; eval/units/ has three. All the rest is the runner's.
  */
 #ifndef EVAL_RUN_UNIT_H
 #define EVAL_RUN_UNIT_H
@@ -26,7 +23,7 @@ struct eval_batch {
     int32_t *tokens;
     struct model_segment *segments;
     uint32_t *rows;              /* tokens of the batch that are scored, each once */
-    size_t *places;              /* [rows]: the row of the plan that each is; of windows only */
+    size_t *plan_rows;           /* [rows]: the row of the plan that each is; of windows only */
     struct kern_target *targets; /* .row is an index into rows; in non-falling order */
 };
 
@@ -41,8 +38,7 @@ struct eval_scores {
 
 struct eval_units;
 
-/** The functions of a kind of units. Those of one object are never called at the same time,
- *  but for size, lay and take, which are called for different items by several threads. */
+/** The functions of a kind. Only size, lay and take are called by several threads at a time. */
 struct eval_unit_kind {
     const char *name; /* of one: "window" */
 
@@ -108,10 +104,10 @@ static inline size_t eval_batch_add_segment(struct eval_batch *batch, size_t n_t
 }
 
 /** Score a token of the batch. place: the row of the plan that it is, or 0. */
-static inline void eval_batch_add_row(struct eval_batch *batch, size_t token, size_t place)
+static inline void eval_batch_add_row(struct eval_batch *batch, size_t token, size_t plan_row)
 {
     batch->rows[batch->n.n_rows] = (uint32_t)token;
-    batch->places[batch->n.n_rows++] = place;
+    batch->plan_rows[batch->n.n_rows++] = plan_row;
 }
 
 /** Score `id` as what follows the row that was added last. */
@@ -120,5 +116,12 @@ static inline void eval_batch_add_target(struct eval_batch *batch, int32_t id)
     batch->targets[batch->n.n_targets++] =
         (struct kern_target){(uint32_t)(batch->n.n_rows - 1), id};
 }
+
+/**
+ * Refuse ids that are not rows of the model's embedding: a vocabulary may be longer than the
+ * matrices of a broken file. Fails: STATUS_FORMAT.
+ */
+enum status eval_check_ids(const struct model *model, const int32_t *ids, size_t n,
+                           struct status_why *why);
 
 #endif

@@ -24,14 +24,14 @@ static enum status allocate(struct eval_worker *w, struct status_why *why)
     b->tokens = calloc(n->n_tokens, sizeof *b->tokens);
     b->segments = calloc(n->n_segments, sizeof *b->segments);
     b->rows = calloc(n->n_rows, sizeof *b->rows);
-    b->places = calloc(n->n_rows, sizeof *b->places);
+    b->plan_rows = calloc(n->n_rows, sizeof *b->plan_rows);
     b->targets = calloc(n->n_targets, sizeof *b->targets);
     w->row_scores = calloc(n_heads * n->n_rows, sizeof *w->row_scores);
     w->target_scores = calloc(n_heads * n->n_targets, sizeof *w->target_scores);
     if (n_heads > 1)
         w->pair_scores = calloc(n_heads * n->n_rows, sizeof *w->pair_scores);
-    if ((n_heads > 1 && !w->pair_scores) || !b->tokens || !b->segments || !b->rows || !b->places ||
-        !b->targets || !w->row_scores || !w->target_scores)
+    if ((n_heads > 1 && !w->pair_scores) || !b->tokens || !b->segments || !b->rows ||
+        !b->plan_rows || !b->targets || !w->row_scores || !w->target_scores)
         return status_fail(why, STATUS_MEMORY, "no memory for a batch of %zu tokens", n->n_tokens);
     return STATUS_OK;
 }
@@ -147,7 +147,7 @@ void eval_worker_close(struct eval_worker *w)
     free(w->batch.tokens);
     free(w->batch.segments);
     free(w->batch.rows);
-    free(w->batch.places);
+    free(w->batch.plan_rows);
     free(w->batch.targets);
     free(w->row_scores);
     free(w->target_scores);
@@ -187,7 +187,7 @@ static enum status evaluate(struct eval_worker *w, struct status_why *why)
     struct eval_items items = {
         .rows = b->rows,
         .n_rows = b->n.n_rows,
-        .places = models->base || models->sink ? b->places : NULL,
+        .plan_rows = models->base || models->sink ? b->plan_rows : NULL,
         .targets = b->targets,
         .n_targets = b->n.n_targets,
         .row_scores = w->row_scores,

@@ -39,10 +39,7 @@ struct eval_scorer_options eval_worker_scorer(const struct eval_units *units,
  */
 enum status eval_worker_open(struct eval_worker *w, struct eval_dispatch *d, size_t i,
                              struct status_why *why);
-/**
- * From now on, if there are several backends, this one stops with the others: it is cancelled by
- * the run's flag, to which eval_dispatch_on_fraction carries the caller's.
- */
+/** From now on, if there are several backends, this one is cancelled by the run's flag. */
 void eval_worker_share_cancel(struct eval_worker *w);
 void eval_worker_close(struct eval_worker *w);
 

@@ -1,6 +1,7 @@
 /* What a scorer will take of memory. */
 #include <stdlib.h>
 
+#include "base/arithmetic.h"
 #include "eval/scorer/shape.h"
 
 static size_t product_bytes(struct kern_backend *backend, const struct kern_weight *weight,
@@ -19,10 +20,8 @@ static size_t layers_bytes(const struct model *model, struct kern_backend *backe
         const struct kern_weight *const weights[] = {
             &layer->q,      &layer->k,           &layer->v,         &layer->output,
             &layer->router, &layer->ffn[0].gate, &layer->ffn[0].up, &layer->ffn[0].down};
-        for (size_t k = 0; k < sizeof weights / sizeof *weights; k++) {
-            size_t n = product_bytes(backend, weights[k], n_tokens);
-            most = n > most ? n : most;
-        }
+        for (size_t k = 0; k < sizeof weights / sizeof *weights; k++)
+            most = base_max(most, product_bytes(backend, weights[k], n_tokens));
     }
     return most;
 }
@@ -55,17 +54,15 @@ double eval_scorer_bytes(const struct model *model, struct kern_backend *backend
                          const struct eval_scorer_options *options)
 {
     struct model_session_options session = eval_scorer_session(options, backend);
-    size_t n_tokens =
-        session.tile_tokens < session.max_batch ? session.tile_tokens : session.max_batch;
+    size_t n_tokens = base_min(session.tile_tokens, session.max_batch);
     double rows = (double)options->max_batch + (double)eval_scorer_slab_rows(options, backend);
     struct eval_row_flow_options flow = eval_scorer_flow(model, options, backend);
     size_t operation = 0, head = head_bytes(model, backend, options);
     double own = eval_row_flow_bytes(backend, &flow, &operation);
-    operation = head > operation ? head : operation;
+    operation = base_max(head, operation);
     for (size_t i = 0; i <= options->n_candidates; i++) {
         const struct model *m = eval_scorer_model(model, options, i);
-        size_t layers = layers_bytes(m, backend, n_tokens);
-        operation = layers > operation ? layers : operation;
+        operation = base_max(operation, layers_bytes(m, backend, n_tokens));
         own += rows * (double)eval_scorer_row_bytes(m) + (double)model_session_bytes(m, &session);
     }
     double per_row = sizeof(struct kern_row_score) + sizeof(struct kern_pair_score) +

@@ -1,11 +1,11 @@
 /**
- * The scorer's side of eval/scorer/base_rows.h: rows from a source become head 0 of a call of
+ * The scorer's side of eval/scorer/reference_rows.h: rows from a source become head 0 of a call of
  * kern_score, the rows of a model go to a sink. Buffers have the size of a slab of rows.
  */
 #ifndef EVAL_SCORER_ROW_FLOW_H
 #define EVAL_SCORER_ROW_FLOW_H
 
-#include "eval/scorer/base_rows.h"
+#include "eval/scorer/reference_rows.h"
 
 /** Zero-initialise; filled by eval_row_flow_open. */
 struct eval_row_flow {

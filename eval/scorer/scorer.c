@@ -193,13 +193,13 @@ static enum status take_targets(struct eval_scorer *s, const struct kern_target 
 }
 
 /** Where a slab lies in the items. */
-struct place {
+struct range {
     size_t row, n_rows, target, n_targets;
 };
 
 /** Copy a slab's scores, in which a head has only the slab's rows, to the items'. */
 static void give_scores(const struct eval_scorer *s, const struct eval_items *items,
-                        const struct place *at)
+                        const struct range *at)
 {
     const struct slab *slab = &s->slab;
     for (size_t h = 0; h < s->n_heads; h++) {
@@ -218,7 +218,7 @@ static void give_scores(const struct eval_scorer *s, const struct eval_items *it
 
 /** Score the rows at->row .. of the items, whose targets begin at at->target. */
 static enum status score_slab(struct eval_scorer *s, const struct eval_items *items,
-                              struct place *at, struct status_why *why)
+                              struct range *at, struct status_why *why)
 {
     size_t end = at->target;
     while (end < items->n_targets && items->targets[end].row < at->row + at->n_rows)
@@ -231,11 +231,11 @@ static enum status score_slab(struct eval_scorer *s, const struct eval_items *it
         status = model_hidden(r->session, r->x, items->rows + at->row, at->n_rows, r->hidden, why);
     }
     const struct eval_row_source *base = s->flow.source;
-    size_t place = items->places ? items->places[at->row] : 0;
+    size_t plan_row = items->plan_rows ? items->plan_rows[at->row] : 0;
     if (!status && base)
-        status = eval_row_flow_take(&s->flow, place, at->n_rows, &s->heads[0], why);
+        status = eval_row_flow_take(&s->flow, plan_row, at->n_rows, &s->heads[0], why);
     if (!status && s->flow.sink)
-        status = eval_row_flow_give(&s->flow, place, at->n_rows,
+        status = eval_row_flow_give(&s->flow, plan_row, at->n_rows,
                                     &s->heads[s->n_heads - s->n_models], why);
     if (status)
         return status;
@@ -252,7 +252,7 @@ static enum status score_slab(struct eval_scorer *s, const struct eval_items *it
     };
     status = kern_score(s->backend, &op, why);
     if (!status && base && base->check)
-        status = base->check(base->user, place, at->n_rows, s->slab.rows, why);
+        status = base->check(base->user, plan_row, at->n_rows, s->slab.rows, why);
     if (!status)
         give_scores(s, items, at);
     return status;
@@ -264,7 +264,8 @@ static size_t run_of_rows(const struct eval_items *items, size_t row, size_t mos
     size_t left = items->n_rows - row;
     most = left < most ? left : most;
     size_t n = 1;
-    while (n < most && (!items->places || items->places[row + n] == items->places[row] + n))
+    while (n < most &&
+           (!items->plan_rows || items->plan_rows[row + n] == items->plan_rows[row] + n))
         n++;
     return n;
 }
@@ -277,7 +278,7 @@ static void expect_rows(const struct eval_scorer *s, const struct eval_items *it
         return;
     for (size_t row = 0, n; row < items->n_rows; row += n) {
         n = run_of_rows(items, row, items->n_rows);
-        base->expect(base->user, items->places[row], n);
+        base->expect(base->user, items->plan_rows[row], n);
     }
 }
 
@@ -302,13 +303,13 @@ enum status eval_scorer_run(struct eval_scorer *s, const struct model_batch *bat
                             const struct eval_items *items, struct eval_scorer_times *times,
                             struct status_why *why)
 {
-    assert(items->places || (!s->flow.source && !s->flow.sink));
+    assert(items->plan_rows || (!s->flow.source && !s->flow.sink));
     estimate(s, batch, items->n_rows);
     expect_rows(s, items);
     double started = base_clock_seconds();
     enum status status = forward(s, batch, why);
     double forwarded = base_clock_seconds();
-    struct place at = {0};
+    struct range at = {0};
     while (at.row < items->n_rows && !status) {
         at.n_rows = run_of_rows(items, at.row, eval_scorer_slab_rows(&s->options, s->backend));
         status = score_slab(s, items, &at, why);

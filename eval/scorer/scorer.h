@@ -1,21 +1,16 @@
 /**
- * From a batch of segments to scores: embed, all layers, output norm, head.
+ * From a batch of segments to scores: embed, all layers, output norm, head. Rows of the batch are
+ * scored, each for its targets. Logits never exist as a whole: hidden rows meet the head in slabs.
  *
- * Every evaluator hands its batches to a scorer. A batch is segments (windows, or a prefix
- * with its endings); what is scored are rows of the batch and, for each row, targets. Scores
- * leave, logits never exist as a whole: hidden rows go to the head in slabs of fixed size.
- *
- * Several models go in step: the scorer's own is the base, and each candidate has a session and
- * a residual stream beside it. Their heads are multiplied together, so that each candidate is
- * compared with exact rows of the base, and the base is evaluated once for all of them. Where
- * the rows of the base come from a source (eval/scorer/base_rows.h), all of the models are compared
- * with those. Arrays by head begin with the base: the source, if there is one, then the scorer's
- * own model, then the candidates.
+ * Several models go in step, each with a session and a residual stream. Their heads are multiplied
+ * together, so each candidate is compared with exact rows of the base, which is evaluated once.
+ * Arrays by head begin with the base: reference rows (eval/scorer/reference_rows.h), if there are
+ * any, then the scorer's model, then the candidates.
  */
 #ifndef EVAL_SCORER_SCORER_H
 #define EVAL_SCORER_SCORER_H
 
-#include "eval/scorer/base_rows.h"
+#include "eval/scorer/reference_rows.h"
 #include "kernels/backend.h"
 #include "model/forward/forward.h"
 
@@ -40,8 +35,7 @@ struct eval_scorer_options {
 enum {
     /* Rows per call of the head, at most: the hidden slab holds that many times D floats. */
     EVAL_SLAB_ROWS = 2048,
-    /* A weight is decoded once per tile. Measured on two cores at width 2048, Q4_K: tiles of
-       512, 1024, 2048 and 4096 tokens differ by less than the noise, their memory does not. */
+    /* A weight is decoded once per tile. Two cores, width 2048, Q4_K: 512 to 4096 are as fast. */
     EVAL_TILE_TOKENS = 1024
 };
 
@@ -49,9 +43,7 @@ enum {
 struct eval_items {
     const uint32_t *rows; /* tokens of the batch: [n_rows], each row once */
     size_t n_rows;
-    /* [n_rows]: what eval/scorer/base_rows.h counts each of them as; NULL without source and sink
-     */
-    const size_t *places;
+    const size_t *plan_rows; /* [n_rows]: each row's number; NULL without source and sink */
     const struct kern_target *targets; /* .row is an index into rows; in non-falling order */
     size_t n_targets;
     struct kern_row_score *row_scores;       /* out: [n_heads, n_rows] */
@@ -76,10 +68,7 @@ enum status eval_scorer_open(struct eval_scorer **out, const struct model *model
 /** NULL is allowed. */
 void eval_scorer_close(struct eval_scorer *scorer);
 
-/**
- * Bytes that a scorer with these options allocates, and that the backend allocates for its
- * operations (the largest product or score).
- */
+/** Bytes that such a scorer allocates, and the backend for its largest operation. */
 double eval_scorer_bytes(const struct model *model, struct kern_backend *backend,
                          const struct eval_scorer_options *options);
 

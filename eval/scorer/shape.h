@@ -14,9 +14,8 @@ static inline size_t eval_scorer_row_bytes(const struct model *model)
 }
 
 /**
- * Rows per call of the head, at most. A device wants many at once, and takes records from where
- * they lie a tile at a time: a source's bound on those, which is there to keep them in a
- * processor's reach, does not count.
+ * Rows per call of the head, at most. A source's bound on records keeps them in a processor's
+ * caches; it does not hold for a device, which wants many rows at once.
  */
 static inline size_t eval_scorer_slab_rows(const struct eval_scorer_options *options,
                                            const struct kern_backend *backend)

@@ -6,62 +6,28 @@
 
 #include "base/arithmetic.h"
 #include "eval/input/draw.h"
+#include "eval/llama_compat.h"
+#include "eval/units/texts.h"
 
 /* Winogrande: where both choices leave more tokens than this, the choice itself is not scored. */
 enum { MIN_TRAILING = 3 };
 
-/** The making of a task: what its texts are put together in. */
+/** The making of a task. */
 struct maker {
     const struct eval_dataset *dataset;
     const struct eval_choices_options *options;
-    const struct model_tokenizer *tokenizer;
-    char *text;
-    size_t capacity;
+    struct eval_tokenizing how;
+    int32_t front; /* BOS where the vocabulary asks for it, else -1 */
+    struct eval_joined joined;
 };
-
-static enum status reserve(struct maker *m, size_t n_bytes, struct status_why *why)
-{
-    if (n_bytes <= m->capacity)
-        return STATUS_OK;
-    free(m->text);
-    m->text = malloc(n_bytes);
-    m->capacity = m->text ? n_bytes : 0;
-    return m->text ? STATUS_OK
-                   : status_fail(why, STATUS_MEMORY, "no memory for a text of %zu bytes", n_bytes);
-}
-
-static size_t append(struct maker *m, size_t at, struct base_string s)
-{
-    if (s.n_bytes)
-        memcpy(m->text + at, s.data, s.n_bytes);
-    return at + s.n_bytes;
-}
-
-/** The first n_bytes of the text as tokens, behind BOS where the vocabulary asks for it. */
-static enum status tokenize(struct maker *m, size_t n_bytes, struct model_tokens *out,
-                            struct status_why *why)
-{
-    out->n = 0;
-    if (model_adds_bos(m->tokenizer)) {
-        if (out->capacity == 0) {
-            out->ids = malloc(sizeof *out->ids);
-            if (!out->ids)
-                return status_fail(why, STATUS_MEMORY, "no memory for the tokens of a task");
-            out->capacity = 1;
-        }
-        out->ids[0] = model_token_bos(m->tokenizer);
-        out->n = 1;
-    }
-    return model_tokenize(m->tokenizer, m->text, n_bytes, m->options->parse_special, out, why);
-}
 
 /** Characters, at least 1: bytes that do not continue one, without blanks at both ends. */
 static size_t count_chars(struct base_string s)
 {
     size_t n = 0;
-    while (s.n_bytes && strchr(" \t\r\n", s.data[s.n_bytes - 1]) && s.data[s.n_bytes - 1])
+    while (s.n_bytes && memchr(" \t\r\n", s.data[s.n_bytes - 1], 4))
         s.n_bytes--;
-    while (s.n_bytes && strchr(" \t\r\n", *s.data) && *s.data)
+    while (s.n_bytes && memchr(" \t\r\n", *s.data, 4))
         s.data++, s.n_bytes--;
     for (size_t i = 0; i < s.n_bytes; i++)
         n += ((unsigned char)s.data[i] & 0xC0) != 0x80;
@@ -77,23 +43,18 @@ static enum status make_choice(struct maker *m, const struct eval_question *q,
                                struct status_why *why)
 {
     bool winogrande = m->options->kind == EVAL_WINOGRANDE;
-    enum status status = reserve(m, q->text.n_bytes + text.n_bytes + q->after.n_bytes + 1, why);
+    const struct base_string texts[] = {q->text, {" ", !winogrande}, text, q->after};
+    enum status status = eval_join(&m->joined, texts, sizeof texts / sizeof *texts, why);
     if (status)
         return status;
-    size_t n = append(m, 0, q->text);
-    size_t begin = n;
-    if (!winogrande)
-        m->text[n++] = ' ';
-    n = append(m, n, text);
-    if (winogrande)
-        begin = n;
-    n = append(m, n, q->after);
+    struct base_string whole = {m->joined.bytes, m->joined.n_bytes};
+    struct base_string begin = {whole.data, q->text.n_bytes + (winogrande ? text.n_bytes : 0)};
     struct model_tokens before = {0};
-    status = tokenize(m, n, &c->tokens, why);
+    status = eval_tokenize(&m->how, m->front, whole, &c->tokens, why);
     if (!status)
-        status = tokenize(m, begin, &before, why);
+        status = eval_tokenize(&m->how, m->front, begin, &before, why);
     if (!status) {
-        c->first = m->options->llama_compat ? base_min(before.n, c->tokens.n)
+        c->first = m->options->llama_compat ? eval_compat_first_scored(before.n, c->tokens.n)
                                             : model_tokens_common(&before, &c->tokens);
         c->continuation = base_max(1, base_min(before.n, c->tokens.n));
         c->n_chars = count_chars(winogrande ? q->after : text);
@@ -124,7 +85,8 @@ static void lay_scores(const struct maker *m, struct eval_choice_task *t)
         t->first_scored = base_min(t->first_scored, base_min(c->first, c->continuation));
     }
     t->first_scored = base_max(1, t->first_scored);
-    t->misread = m->options->llama_compat && winogrande && !after_choice && t->n_common > 0;
+    t->misread =
+        m->options->llama_compat && winogrande && eval_compat_misreads(after_choice, t->n_common);
 }
 
 static enum status make_task(struct maker *m, size_t index, struct eval_choice_task *t,
@@ -163,18 +125,19 @@ enum status eval_choices_make(struct eval_choices *out, const struct eval_datase
     *out = (struct eval_choices){0};
     bool all = options->n_tasks == 0 || options->n_tasks >= dataset->n_questions;
     size_t n = all ? dataset->n_questions : options->n_tasks;
-    struct maker m = {.dataset = dataset, .options = options, .tokenizer = tokenizer};
+    struct maker m = {.dataset = dataset,
+                      .options = options,
+                      .how = {tokenizer, options->parse_special},
+                      .front = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1};
     size_t *drawn = NULL;
     enum status status = STATUS_OK;
     if (options->kind == EVAL_HELLASWAG || !all)
         status =
             eval_draw(&drawn, dataset->n_questions, n,
                       options->kind == EVAL_HELLASWAG ? EVAL_DRAW_UNIFORM : EVAL_DRAW_SCALED, why);
-    if (!status) {
-        out->tasks = calloc(n ? n : 1, sizeof *out->tasks);
-        if (!out->tasks)
-            status = status_fail(why, STATUS_MEMORY, "no memory for %zu tasks", n);
-    }
+    out->tasks = calloc(n + 1, sizeof *out->tasks);
+    if (!out->tasks && !status)
+        status = status_fail(why, STATUS_MEMORY, "no memory for %zu tasks", n);
     for (; out->n < n && !status; out->n++) {
         struct eval_choice_task *t = &out->tasks[out->n];
         status = make_task(&m, drawn ? drawn[out->n] : out->n, t, why);
@@ -182,7 +145,7 @@ enum status eval_choices_make(struct eval_choices *out, const struct eval_datase
             out->n_tokens_max = base_max(out->n_tokens_max, t->choices[i].tokens.n);
     }
     free(drawn);
-    free(m.text);
+    free(m.joined.bytes);
     if (status)
         eval_choices_free(out);
     else

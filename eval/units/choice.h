@@ -1,9 +1,6 @@
 /**
- * Choice tasks: several endings of one beginning, scored by how likely the model finds them.
- *
- * Each choice is a token sequence. What the sequences of a task have in common is evaluated
- * once, as a parent segment, and each of them goes on as a child; the rest is bookkeeping of
- * which tokens count for which score. docs/evaluation.md has the procedures.
+ * Choice tasks: several endings of one beginning, scored by how likely the model finds them. Each
+ * choice is a token sequence. docs/evaluation.md says which tokens count for which score.
  */
 #ifndef EVAL_UNITS_CHOICE_H
 #define EVAL_UNITS_CHOICE_H
@@ -31,23 +28,18 @@ struct eval_choice_task {
     size_t n_choices, answer;
     size_t n_common;     /* tokens that all sequences begin with; each has at least one more */
     size_t first_scored; /* tokens from here on have log-probabilities; at least 1 */
-    /* llama-perplexity reads the first log-probability of Winogrande's second sequence from the
-       row behind the last token of the first one. */
-    bool misread;
+    bool misread;        /* see eval_compat_misreads */
     bool done;
 };
 
 /** Tasks as units of a run. Zero-initialise; release with eval_choices_free. */
 struct eval_choices {
-    struct eval_units units; /* an entry of the journal: the log_probs of each choice */
+    struct eval_sequences sequences; /* a group for each task; an entry of the journal is the
+                                        log_probs of each choice */
     struct eval_choice_task *tasks;
     size_t n;
-    size_t n_tokens_max; /* of the longest sequence */
-
-    /* The items of a run: a task each. */
-
-    size_t first;                             /* the task of item 0 */
-    struct eval_sequences sequences;          /* a group for each item */
+    size_t n_tokens_max;                      /* of the longest sequence */
+    size_t first;                             /* the task of item 0 of a run */
     struct eval_choice_extension *extensions; /* of each item, see choice_units.c */
 };
 

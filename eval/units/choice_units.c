@@ -49,9 +49,9 @@ static enum status add_task(struct eval_choices *c, const struct eval_choice_tas
                             struct status_why *why)
 {
     struct eval_sequences *s = &c->sequences;
-    struct eval_choice_extension *extension = &c->extensions[s->n_groups];
+    struct eval_choice_extension *extension = &c->extensions[s->units.n_items];
     struct eval_sequence *first = &s->items[s->n];
-    s->groups[s->n_groups++] =
+    s->groups[s->units.n_items++] =
         (struct eval_sequence_group){.first = s->n, .n = t->n_choices, .n_common = t->n_common};
     for (size_t i = 0; i < t->n_choices; i++) {
         const struct eval_choice *choice = &t->choices[i];
@@ -78,14 +78,7 @@ static enum status make_items(struct eval_units *units, struct status_why *why)
     enum status status = made ? STATUS_OK : no_memory(c, why);
     for (size_t k = c->first; k < c->n && !status; k++)
         status = add_task(c, &c->tasks[k], why);
-    units->n_items = c->sequences.n_groups;
     return status;
-}
-
-static enum status check_ids(const struct eval_units *units, const struct model *model,
-                             struct status_why *why)
-{
-    return eval_sequences_check_ids(&of(units)->sequences, model, why);
 }
 
 static size_t n_values(const struct eval_units *units, size_t unit)
@@ -103,21 +96,6 @@ static double n_bytes(const struct eval_units *units)
     for (size_t k = units->n_finished; k < units->n; k++)
         n += (double)n_values(units, k) * sizeof(double);
     return n;
-}
-
-static struct eval_size size(const struct eval_units *units, size_t item)
-{
-    return eval_group_size(&of(units)->sequences, item);
-}
-
-static void lay(const struct eval_units *units, size_t item, struct eval_batch *batch)
-{
-    eval_group_lay(&of(units)->sequences, item, batch);
-}
-
-static void take(struct eval_units *units, size_t item, const struct eval_scores *scores)
-{
-    eval_group_take(&of(units)->sequences, item, scores);
 }
 
 /** What was read behind the first choice counts for the second. */
@@ -170,11 +148,11 @@ static const struct eval_unit_kind kind = {
     .name = "task",
     .longest = longest,
     .make_items = make_items,
-    .check_ids = check_ids,
+    .check_ids = eval_sequences_check_ids,
     .n_bytes = n_bytes,
-    .size = size,
-    .lay = lay,
-    .take = take,
+    .size = eval_group_size,
+    .lay = eval_group_lay,
+    .take = eval_group_take,
     .finish = finish,
     .n_values = n_values,
     .save = save,
@@ -183,12 +161,12 @@ static const struct eval_unit_kind kind = {
 
 void eval_choice_units_open(struct eval_choices *choices)
 {
-    choices->units = (struct eval_units){.kind = &kind, .n = choices->n};
+    choices->sequences.units = (struct eval_units){.kind = &kind, .n = choices->n};
 }
 
 void eval_choice_units_close(struct eval_choices *c)
 {
-    for (size_t k = 0; c->extensions && k < c->sequences.n_groups; k++) {
+    for (size_t k = 0; c->extensions && k < c->sequences.units.n_items; k++) {
         free(c->extensions[k].ids);
         free(c->extensions[k].log_probs);
     }
@@ -196,5 +174,6 @@ void eval_choice_units_close(struct eval_choices *c)
     free(c->sequences.items);
     free(c->sequences.groups);
     c->extensions = NULL;
-    c->sequences = (struct eval_sequences){0};
+    c->sequences = (struct eval_sequences){.units = c->sequences.units};
+    c->sequences.units.n_items = 0;
 }

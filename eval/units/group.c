@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "eval/units/sequences.h"
 
 enum { MAX_GROUP = 1024 }; /* sequences; bounds the search */
@@ -16,7 +17,7 @@ static int compare_numbers(size_t a, size_t b)
 static int compare_sequences(const void *left, const void *right)
 {
     const struct eval_sequence *a = left, *b = right;
-    size_t n = a->n_tokens < b->n_tokens ? a->n_tokens : b->n_tokens;
+    size_t n = base_min(a->n_tokens, b->n_tokens);
     int order = memcmp(a->ids, b->ids, n * sizeof *a->ids);
     if (order == 0)
         order = compare_numbers(a->n_tokens, b->n_tokens);
@@ -45,7 +46,7 @@ static void divide(struct division *best, const struct eval_sequence *s, const s
                    size_t end, size_t max_tokens)
 {
     size_t first = end - 1, own = s[first].n_tokens - 1, shared = 0;
-    best[end] = (struct division){best[first].cost + own, {first, 1, 0}};
+    best[end] = (struct division){best[first].cost + own, {first, 1, 0, 0}};
     for (size_t n = 2; first > 0 && n <= MAX_GROUP; n++) {
         size_t c = common[first--];
         shared = n == 2 || c < shared ? c : shared;
@@ -56,50 +57,40 @@ static void divide(struct division *best, const struct eval_sequence *s, const s
         if (cost > max_tokens)
             return;
         if (best[first].cost + cost < best[end].cost)
-            best[end] = (struct division){best[first].cost + cost, {first, n, shared}};
+            best[end] = (struct division){best[first].cost + cost, {first, n, shared, 0}};
     }
 }
-
-/** A group and the least owner of its sequences. */
-struct placed_group {
-    struct eval_sequence_group group;
-    size_t owner;
-};
 
 static int compare_groups(const void *left, const void *right)
 {
-    const struct placed_group *a = left, *b = right;
+    const struct eval_sequence_group *a = left, *b = right;
     int order = compare_numbers(a->owner, b->owner);
-    return order ? order : compare_numbers(a->group.first, b->group.first);
+    return order ? order : compare_numbers(a->first, b->first);
 }
 
 /** Take the groups of the best division, last to first, and put them in order. */
-static void take_groups(struct eval_sequences *out, const struct division *best,
-                        struct placed_group *placed)
+static void take_groups(struct eval_sequences *out, const struct division *best)
 {
     for (size_t end = out->n; end > 0; end = best[end].last.first) {
-        struct eval_sequence_group g = best[end].last;
-        size_t owner = out->items[g.first].owner;
-        for (size_t i = g.first; i < end; i++)
-            owner = out->items[i].owner < owner ? out->items[i].owner : owner;
-        placed[out->n_groups++] = (struct placed_group){g, owner};
+        struct eval_sequence_group *g = &out->groups[out->units.n_items++];
+        *g = best[end].last;
+        g->owner = out->items[g->first].owner;
+        for (size_t i = g->first; i < end; i++)
+            g->owner = base_min(g->owner, out->items[i].owner);
     }
-    qsort(placed, out->n_groups, sizeof *placed, compare_groups);
-    for (size_t g = 0; g < out->n_groups; g++)
-        out->groups[g] = placed[g].group;
+    qsort(out->groups, out->units.n_items, sizeof *out->groups, compare_groups);
 }
 
 enum status eval_sequences_group(struct eval_sequences *out, size_t max_tokens,
                                  struct status_why *why)
 {
     size_t n = out->n;
-    out->n_groups = 0;
+    out->units.n_items = 0;
     struct division *best = calloc(n + 1, sizeof *best);
     size_t *common = calloc(n + 1, sizeof *common);
-    struct placed_group *placed = calloc(n + 1, sizeof *placed);
     out->groups = calloc(n + 1, sizeof *out->groups);
     enum status status = STATUS_OK;
-    if (!best || !common || !placed || !out->groups) {
+    if (!best || !common || !out->groups) {
         status = status_fail(why, STATUS_MEMORY, "no memory to group %zu sequences", n);
     } else if (n) {
         qsort(out->items, n, sizeof *out->items, compare_sequences);
@@ -107,10 +98,9 @@ enum status eval_sequences_group(struct eval_sequences *out, size_t max_tokens,
             common[i] = n_common(&out->items[i - 1], &out->items[i]);
         for (size_t end = 1; end <= n; end++)
             divide(best, out->items, common, end, max_tokens);
-        take_groups(out, best, placed);
+        take_groups(out, best);
     }
     free(best);
     free(common);
-    free(placed);
     return status;
 }

@@ -44,15 +44,8 @@ static enum status make_items(struct eval_units *units, struct status_why *why)
     free(all->groups);
     all->groups = NULL;
     enum status status = eval_sequences_group(all, units->batch_tokens, why);
-    units->n_items = all->n_groups;
     count_finished(units);
     return status;
-}
-
-static enum status check_ids(const struct eval_units *units, const struct model *model,
-                             struct status_why *why)
-{
-    return eval_sequences_check_ids(&of(units)->sequences, model, why);
 }
 
 static double n_bytes(const struct eval_units *units)
@@ -62,21 +55,6 @@ static double n_bytes(const struct eval_units *units)
     for (size_t i = 0; i < all->n; i++)
         n += (double)all->items[i].n_tokens * sizeof(double);
     return n;
-}
-
-static struct eval_size size(const struct eval_units *units, size_t item)
-{
-    return eval_group_size(&of(units)->sequences, item);
-}
-
-static void lay(const struct eval_units *units, size_t item, struct eval_batch *batch)
-{
-    eval_group_lay(&of(units)->sequences, item, batch);
-}
-
-static void take(struct eval_units *units, size_t item, const struct eval_scores *scores)
-{
-    eval_group_take(&of(units)->sequences, item, scores);
 }
 
 static void finish(struct eval_units *units, size_t item)
@@ -123,11 +101,11 @@ static const struct eval_unit_kind kind = {
     .name = "request",
     .longest = longest,
     .make_items = make_items,
-    .check_ids = check_ids,
+    .check_ids = eval_sequences_check_ids,
     .n_bytes = n_bytes,
-    .size = size,
-    .lay = lay,
-    .take = take,
+    .size = eval_group_size,
+    .lay = eval_group_lay,
+    .take = eval_group_take,
     .finish = finish,
     .n_values = n_values,
     .save = save,
@@ -136,5 +114,5 @@ static const struct eval_unit_kind kind = {
 
 void eval_request_units_open(struct eval_request_scores *scores)
 {
-    scores->units = (struct eval_units){.kind = &kind, .n = scores->n};
+    scores->sequences.units = (struct eval_units){.kind = &kind, .n = scores->n};
 }

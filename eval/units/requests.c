@@ -5,55 +5,25 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
+#include "eval/units/texts.h"
 
 /** The making of sequences. */
 struct maker {
     struct eval_request_scores *out;
     const struct eval_request_options *options;
-    const struct model_tokenizer *tokenizer;
+    struct eval_tokenizing how;
     size_t line; /* of the request at work */
     /* The last context and its tokens: requests of one context tend to follow each other. */
     struct base_string context;
     struct model_tokens context_tokens;
     struct model_tokens whole;
-    char *text; /* a context and its continuation side by side */
-    size_t capacity;
+    struct eval_joined joined; /* a context and its continuation */
 };
 
 static enum status no_memory(struct status_why *why)
 {
     return status_fail(why, STATUS_MEMORY, "no memory for the tokens of the requests");
-}
-
-/** Where nothing else does, this token stands in front. */
-static enum status find_prefix(const struct maker *m, int32_t *id, struct status_why *why)
-{
-    *id = model_token_bos(m->tokenizer);
-    if (*id < 0)
-        *id = model_token_eos(m->tokenizer);
-    if (*id < 0)
-        return status_fail(why, STATUS_FORMAT,
-                           "line %zu: without a context, BOS or EOS stands in front, and the "
-                           "vocabulary has neither",
-                           m->line);
-    return STATUS_OK;
-}
-
-/** Replace tokens by those of a text, behind `front` where that is not negative. */
-static enum status tokenize(const struct maker *m, struct base_string text, int32_t front,
-                            struct model_tokens *out, struct status_why *why)
-{
-    if (out->capacity == 0) {
-        out->ids = malloc(64 * sizeof *out->ids);
-        if (!out->ids)
-            return no_memory(why);
-        out->capacity = 64;
-    }
-    out->n = 0;
-    if (front >= 0)
-        out->ids[out->n++] = front;
-    return model_tokenize(m->tokenizer, text.data, text.n_bytes, m->options->parse_special, out,
-                          why);
 }
 
 /** The context's tokens into m->context_tokens, unless they are there already. */
@@ -64,27 +34,7 @@ static enum status tokenize_context(struct maker *m, struct base_string context,
         memcmp(context.data, m->context.data, context.n_bytes) == 0)
         return STATUS_OK;
     m->context = context;
-    return tokenize(m, context, front, &m->context_tokens, why);
-}
-
-/** Context and continuation side by side in m->text. */
-static enum status join(struct maker *m, const struct eval_request *r, struct base_string *joined,
-                        struct status_why *why)
-{
-    size_t n = r->context.n_bytes + r->text.n_bytes;
-    if (n > m->capacity) {
-        free(m->text);
-        m->text = malloc(n);
-        m->capacity = m->text ? n : 0;
-        if (!m->text)
-            return no_memory(why);
-    }
-    if (r->context.n_bytes)
-        memcpy(m->text, r->context.data, r->context.n_bytes);
-    if (r->text.n_bytes)
-        memcpy(m->text + r->context.n_bytes, r->text.data, r->text.n_bytes);
-    *joined = (struct base_string){m->text, n};
-    return STATUS_OK;
+    return eval_tokenize(&m->how, front, context, &m->context_tokens, why);
 }
 
 /** Give the request m->whole as its tokens, and room for the scores of the last n_scored. */
@@ -105,32 +55,38 @@ static enum status add_sequence(struct maker *m, struct eval_request_score *s,
 {
     struct eval_request_scores *out = m->out;
     struct eval_sequences *all = &out->sequences;
-    if (all->n == out->sequences_capacity) {
-        size_t wanted = all->n ? 2 * all->n : 64;
-        struct eval_sequence *grown =
-            wanted <= SIZE_MAX / sizeof *grown ? realloc(all->items, wanted * sizeof *grown) : NULL;
-        if (!grown)
-            return no_memory(why);
-        all->items = grown;
-        out->sequences_capacity = wanted;
-    }
+    struct eval_sequence *grown =
+        base_array_grow(all->items, &all->capacity, all->n + 1, sizeof *grown);
+    if (!grown)
+        return no_memory(why);
+    all->items = grown;
     all->items[all->n++] = *sequence;
     out->longest = base_max(out->longest, sequence->n_tokens - 1);
     s->n_left++;
     return STATUS_OK;
 }
 
+/** A text without a context: all of its tokens are scored, after BOS or EOS. */
+static enum status tokenize_alone(struct maker *m, struct base_string text, struct status_why *why)
+{
+    int32_t front = model_token_bos(m->how.tokenizer);
+    if (front < 0)
+        front = model_token_eos(m->how.tokenizer);
+    if (front < 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "line %zu: without a context, BOS or EOS stands in front, and the "
+                           "vocabulary has neither",
+                           m->line);
+    return eval_tokenize(&m->how, front, text, &m->whole, why);
+}
+
 /** A whole text: every token is scored, in windows of n_ctx. */
 static enum status add_text(struct maker *m, const struct eval_request *r,
                             struct eval_request_score *s, size_t owner, struct status_why *why)
 {
-    int32_t front;
-    enum status status = find_prefix(m, &front, why);
+    enum status status = tokenize_alone(m, r->text, why);
     if (!status)
-        status = tokenize(m, r->text, front, &m->whole, why);
-    if (status)
-        return status;
-    status = keep(m, s, m->whole.n - 1, why);
+        status = keep(m, s, m->whole.n - 1, why);
     size_t n_ctx = m->options->n_ctx;
     for (size_t done = 0, end; done < s->n_scored && !status; done = end) {
         end = s->n_scored - done < n_ctx ? s->n_scored : done + n_ctx;
@@ -147,16 +103,6 @@ static enum status add_text(struct maker *m, const struct eval_request *r,
     return status;
 }
 
-/** A text that nothing stands in front of: all of its tokens are scored after the prefix. */
-static enum status tokenize_alone(struct maker *m, struct base_string text, size_t *first_scored,
-                                  struct status_why *why)
-{
-    int32_t front;
-    *first_scored = 1;
-    enum status status = find_prefix(m, &front, why);
-    return status ? status : tokenize(m, text, front, &m->whole, why);
-}
-
 /**
  * The tokens of a pair into m->whole: those of the context alone, then what tokens the two
  * together have more. Where they have no more, because the continuation changes how the end of
@@ -165,17 +111,20 @@ static enum status tokenize_alone(struct maker *m, struct base_string text, size
 static enum status tokenize_pair(struct maker *m, const struct eval_request *r,
                                  size_t *first_scored, struct status_why *why)
 {
-    struct base_string context = r->context, joined = {0};
+    const struct base_string texts[] = {r->context, r->text};
+    struct base_string context = r->context;
     context.n_bytes -= eval_trailing_blanks(context);
-    enum status status = join(m, r, &joined, why);
+    enum status status = eval_join(&m->joined, texts, 2, why);
     if (status)
         return status;
+    struct base_string joined = {m->joined.bytes, m->joined.n_bytes};
+    *first_scored = 1;
     if (context.n_bytes == 0)
-        return tokenize_alone(m, joined, first_scored, why);
-    int32_t front = m->options->bos ? model_token_bos(m->tokenizer) : -1;
+        return tokenize_alone(m, joined, why);
+    int32_t front = m->options->bos ? model_token_bos(m->how.tokenizer) : -1;
     status = tokenize_context(m, context, front, why);
     if (!status)
-        status = tokenize(m, joined, front, &m->whole, why);
+        status = eval_tokenize(&m->how, front, joined, &m->whole, why);
     if (status)
         return status;
     const struct model_tokens *alone = &m->context_tokens;
@@ -184,7 +133,10 @@ static enum status tokenize_pair(struct maker *m, const struct eval_request *r,
         memcpy(m->whole.ids, alone->ids, alone->n * sizeof *alone->ids);
     else
         *first_scored = model_tokens_common(alone, &m->whole);
-    return *first_scored ? STATUS_OK : tokenize_alone(m, joined, first_scored, why);
+    if (*first_scored)
+        return STATUS_OK;
+    *first_scored = 1;
+    return tokenize_alone(m, joined, why);
 }
 
 /** A pair: the tokens behind the context are scored, as far back as n_ctx reaches. */
@@ -224,7 +176,7 @@ enum status eval_request_scores_make(struct eval_request_scores *out,
                                      struct status_why *why)
 {
     *out = (struct eval_request_scores){0};
-    struct maker m = {.out = out, .options = options, .tokenizer = tokenizer};
+    struct maker m = {.out = out, .options = options, .how = {tokenizer, options->parse_special}};
     enum status status = STATUS_OK;
     out->items = calloc(requests->n + 1, sizeof *out->items);
     if (!out->items)
@@ -241,7 +193,7 @@ enum status eval_request_scores_make(struct eval_request_scores *out,
     }
     free(m.context_tokens.ids);
     free(m.whole.ids);
-    free(m.text);
+    free(m.joined.bytes);
     if (status)
         eval_request_scores_free(out);
     else

@@ -22,27 +22,25 @@ struct eval_request_score {
     size_t n_scored;    /* tokens of the continuation, or of the whole text */
     size_t n_truncated; /* tokens at the begin that were left out to fit n_ctx */
     size_t n_left;      /* sequences that are not evaluated yet */
-    bool greedy;        /* each scored token is the most likely one at its place */
+    bool greedy;        /* each scored token is the most likely one */
 };
 
 /** Requests as units of a run. Zero-initialise; release with eval_request_scores_free. */
 struct eval_request_scores {
-    struct eval_units units; /* an entry of the journal: the log_probs, then 1 if greedy, else 0 */
+    struct eval_sequences sequences;  /* owner: the request; an entry of the journal is the
+                                         log_probs, then 1 if greedy, else 0 */
     struct eval_request_score *items; /* by request */
     size_t n;
-    struct eval_sequences sequences; /* owner: the request; the groups are the items of a run */
-    size_t sequences_capacity;
     size_t n_scored;    /* of all requests */
     size_t n_truncated; /* requests of which tokens were left out */
     size_t longest;     /* inputs of the longest sequence; 0 if there is none */
 };
 
 /**
- * Turn requests into sequences. A context gives its blanks at the end to the continuation, which
- * is what tokens the two together have beyond those of the context alone. Without any context,
- * and in front of a whole text, stands BOS (EOS where the vocabulary has none). A pair longer
- * than n_ctx loses tokens at its begin; a whole text is cut into windows side by side, the last
- * as long as the others.
+ * Turn requests into sequences. Blanks at the end of a context belong to the continuation, which
+ * is what tokens the two together have beyond those of the context alone. BOS (EOS where there is
+ * none) replaces a missing context, also of a whole text. A pair longer than n_ctx loses tokens at
+ * its begin; a whole text is cut into windows side by side, the last as long as the others.
  * Fails: STATUS_FORMAT (a continuation without tokens; no BOS or EOS where one is needed),
  *        STATUS_USAGE (a continuation longer than n_ctx), as model_tokenize. Sentences name the
  *        line.
@@ -60,8 +58,5 @@ void eval_request_units_open(struct eval_request_scores *scores);
 
 /** The log-probability of a finished request: the sum over its tokens, in order. */
 double eval_request_log_prob(const struct eval_request_score *score);
-
-/** Bytes at the end of a UTF-8 text that are blanks, as Python's str.rstrip() has them. */
-size_t eval_trailing_blanks(struct base_string text);
 
 #endif

@@ -1,12 +1,14 @@
 #include "eval/units/sequences.h"
 
 #include "base/arithmetic.h"
-#include "eval/units/ids.h"
 
-static struct eval_sequence *members(const struct eval_sequences *all,
-                                     const struct eval_sequence_group *g)
+/** A group; *members: its first sequence. */
+static const struct eval_sequence_group *group_of(const struct eval_units *units, size_t i,
+                                                  struct eval_sequence **members)
 {
-    return all->items + g->first;
+    const struct eval_sequences *all = (const struct eval_sequences *)units;
+    *members = all->items + all->groups[i].first;
+    return &all->groups[i];
 }
 
 /** The first position of the common tokens that predicts a scored one; n_common if none does. */
@@ -24,19 +26,20 @@ static size_t first_own_row(const struct eval_sequence *s, size_t n_common)
     return base_max(s->first_scored - 1, n_common);
 }
 
-enum status eval_sequences_check_ids(const struct eval_sequences *all, const struct model *model,
+enum status eval_sequences_check_ids(const struct eval_units *units, const struct model *model,
                                      struct status_why *why)
 {
+    const struct eval_sequences *all = (const struct eval_sequences *)units;
     enum status status = STATUS_OK;
     for (size_t i = 0; i < all->n && !status; i++)
         status = eval_check_ids(model, all->items[i].ids, all->items[i].n_tokens, why);
     return status;
 }
 
-struct eval_size eval_group_size(const struct eval_sequences *all, size_t i)
+struct eval_size eval_group_size(const struct eval_units *units, size_t i)
 {
-    const struct eval_sequence_group *g = &all->groups[i];
-    const struct eval_sequence *s = members(all, g);
+    struct eval_sequence *s;
+    const struct eval_sequence_group *g = group_of(units, i, &s);
     struct eval_size size = {.n_tokens = g->n_common,
                              .n_segments = g->n_common > 0,
                              .n_rows = g->n_common - first_shared_row(s, g)};
@@ -73,14 +76,15 @@ static void lay_common(const struct eval_sequence *s, const struct eval_sequence
     }
 }
 
-void eval_group_lay(const struct eval_sequences *all, size_t i, struct eval_batch *batch)
+void eval_group_lay(const struct eval_units *units, size_t i, struct eval_batch *batch)
 {
-    const struct eval_sequence_group *g = &all->groups[i];
+    struct eval_sequence *first;
+    const struct eval_sequence_group *g = group_of(units, i, &first);
     ptrdiff_t parent = g->n_common ? (ptrdiff_t)batch->n.n_segments : -1;
     if (g->n_common)
-        lay_common(members(all, g), g, batch);
+        lay_common(first, g, batch);
     for (size_t k = 0; k < g->n; k++) {
-        const struct eval_sequence *s = &members(all, g)[k];
+        const struct eval_sequence *s = &first[k];
         size_t n_inputs = s->n_tokens - 1;
         if (n_inputs == g->n_common)
             continue;
@@ -101,10 +105,10 @@ static void take_target(struct eval_sequence *s, size_t p, const struct kern_row
 }
 
 /** In the order in which eval_group_lay adds rows and targets. */
-void eval_group_take(struct eval_sequences *all, size_t i, const struct eval_scores *scores)
+void eval_group_take(struct eval_units *units, size_t i, const struct eval_scores *scores)
 {
-    const struct eval_sequence_group *g = &all->groups[i];
-    struct eval_sequence *s = members(all, g);
+    struct eval_sequence *s;
+    const struct eval_sequence_group *g = group_of(units, i, &s);
     const struct kern_row_score *row = scores->rows;
     const struct kern_target_score *target = scores->targets;
     for (size_t k = 0; k < g->n; k++)

@@ -1,10 +1,8 @@
 /**
- * Token sequences of any length, the ends of which are scored; beginnings that several have in
- * common are evaluated once. Choice tasks and requests are made of them.
- *
- * Sequences lie in groups, which are the items of a run. The tokens that a group has in common are
- * a segment of the batch, the parent of those with the rest. No score depends on the grouping, the
- * batch or the order: keys are summed by their position in the whole sequence (kernels/backend.h).
+ * Token sequences of any length, the ends of which are scored. Choice tasks and requests are made
+ * of them. Sequences lie in groups, which are the items of a run. The tokens that a group has in
+ * common are evaluated once, as a segment that is the parent of those with the rest. No score
+ * depends on the grouping: keys are summed by their position in the sequence (kernels/backend.h).
  */
 #ifndef EVAL_UNITS_SEQUENCES_H
 #define EVAL_UNITS_SEQUENCES_H
@@ -24,14 +22,18 @@ struct eval_sequence {
 struct eval_sequence_group {
     size_t first, n;
     size_t n_common; /* below the n_tokens of each; 0 where n is 1 */
+    size_t owner;    /* the least of its sequences; by eval_sequences_group */
 };
 
-/** The caller fills `items`, and the groups either by itself or with eval_sequences_group. */
+/**
+ * The part that kinds of units made of sequences have in common; the first member of their objects.
+ * They fill `items`, and the groups either by themselves or with eval_sequences_group.
+ */
 struct eval_sequences {
+    struct eval_units units; /* its items are the groups */
     struct eval_sequence *items;
-    size_t n;
-    struct eval_sequence_group *groups; /* [n_groups], in the order of evaluation; free() */
-    size_t n_groups;
+    size_t n, capacity;
+    struct eval_sequence_group *groups; /* [units.n_items], in the order of evaluation; free() */
 };
 
 /**
@@ -43,14 +45,12 @@ struct eval_sequences {
 enum status eval_sequences_group(struct eval_sequences *sequences, size_t max_tokens,
                                  struct status_why *why);
 
-/** Refuse ids that are not rows of the model's embedding. Fails: STATUS_FORMAT. */
-enum status eval_sequences_check_ids(const struct eval_sequences *sequences,
-                                     const struct model *model, struct status_why *why);
+/* For the table of functions of such a kind: eval/run/unit.h. */
 
-/* A group as an item of a run: eval/run/unit.h. */
-
-struct eval_size eval_group_size(const struct eval_sequences *sequences, size_t g);
-void eval_group_lay(const struct eval_sequences *sequences, size_t g, struct eval_batch *batch);
-void eval_group_take(struct eval_sequences *sequences, size_t g, const struct eval_scores *scores);
+enum status eval_sequences_check_ids(const struct eval_units *units, const struct model *model,
+                                     struct status_why *why);
+struct eval_size eval_group_size(const struct eval_units *units, size_t g);
+void eval_group_lay(const struct eval_units *units, size_t g, struct eval_batch *batch);
+void eval_group_take(struct eval_units *units, size_t g, const struct eval_scores *scores);
 
 #endif

@@ -3,16 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/metrics/compat.h"
-#include "eval/units/ids.h"
+#include "eval/llama_compat.h"
 
 static const struct eval_windows *of(const struct eval_units *units)
 {
     return (const struct eval_windows *)units;
 }
 
-static struct eval_size size_of_one(const struct eval_plan *plan)
+static struct eval_size size(const struct eval_units *units, size_t item)
 {
+    (void)item;
+    const struct eval_plan *plan = of(units)->plan;
     return (struct eval_size){.n_tokens = plan->n_inputs,
                               .n_segments = 1,
                               .n_rows = plan->n_scored,
@@ -23,13 +24,7 @@ static struct eval_size size_of_one(const struct eval_plan *plan)
 static struct eval_size longest(const struct eval_units *units, size_t *n_sequences)
 {
     *n_sequences = units->n;
-    return size_of_one(of(units)->plan);
-}
-
-static struct eval_size size(const struct eval_units *units, size_t item)
-{
-    (void)item;
-    return size_of_one(of(units)->plan);
+    return size(units, 0);
 }
 
 /** Finished are the windows before the first that is not done. */
@@ -68,9 +63,10 @@ static enum status check_ids(const struct eval_units *units, const struct model 
 static double n_bytes(const struct eval_units *units)
 {
     size_t n = of(units)->plan->n_windows, n_scored = of(units)->plan->n_scored;
-    return eval_table_bytes(n, n_scored) +
-           (double)(of(units)->n_tables - 1) * eval_table_pair_bytes(n, n_scored) +
-           (double)n * sizeof(size_t);
+    double sum = (double)n * sizeof(size_t);
+    for (size_t h = 0; h < of(units)->n_tables; h++)
+        sum += eval_table_bytes(of(units)->tables[h].n_columns, n, n_scored);
+    return sum;
 }
 
 static void lay(const struct eval_units *units, size_t item, struct eval_batch *batch)

@@ -21,10 +21,17 @@ void compact_seal(uint8_t *header)
     sha256(header + covered, header, covered, NULL, 0);
 }
 
+static void seal_header(uint8_t *data, struct eval_compact_layout *layout)
+{
+    if (eval_compact_header_seal(layout, NULL) != STATUS_OK)
+        abort();
+    memcpy(data, layout, sizeof *layout);
+}
+
 void compact_seal_parts(uint8_t *data, size_t n_bytes)
 {
     struct eval_compact_layout l;
-    struct eval_compact_places at;
+    struct eval_compact_offsets at;
     compact_seal(data);
     if (eval_compact_header_decode(&l, &at, data, n_bytes, NULL) != STATUS_OK ||
         at.checks > n_bytes)
@@ -35,12 +42,11 @@ void compact_seal_parts(uint8_t *data, size_t n_bytes)
     sha256(l.path, data + at.path, l.n_path, NULL, 0);
     if (!l.by_path)
         sha256(l.head, data + at.head, at.head_bytes, NULL, 0);
-    if (eval_compact_header_encode(data, &l, NULL) != STATUS_OK)
-        abort();
+    seal_header(data, &l);
 }
 
 static void write_windows(uint8_t *data, const struct eval_compact_layout *l,
-                          const struct eval_compact_places *at)
+                          const struct eval_compact_offsets *at)
 {
     float rows[N_SCORED * WIDTH];
     for (size_t w = 0; w < N_WINDOWS; w++) {
@@ -50,7 +56,7 @@ static void write_windows(uint8_t *data, const struct eval_compact_layout *l,
         uint8_t *bytes = data + at->checks + w * EVAL_COMPACT_CHECK_BYTES;
         struct eval_compact_check check = {.window = w};
         eval_compact_rows_encode(l->kind, out, rows, N_SCORED, WIDTH, &check.error);
-        eval_compact_check_encode(bytes, &check);
+        memcpy(bytes, &check, sizeof check);
         sha256(bytes + EVAL_COMPACT_CHECK_COVERED, out, at->window_bytes, bytes,
                EVAL_COMPACT_CHECK_COVERED);
     }
@@ -76,8 +82,8 @@ struct compact_bytes compact_make(enum eval_compact_kind kind, const char *head_
         .n_description = sizeof description - 1,
         .n_path = head_path ? strlen(head_path) : 0,
     };
-    struct eval_compact_places at;
-    if (eval_compact_place(&at, &l, NULL) != STATUS_OK)
+    struct eval_compact_offsets at;
+    if (eval_compact_find_offsets(&at, &l, NULL) != STATUS_OK)
         abort();
     struct compact_bytes out = {.n_bytes = (size_t)at.end};
     out.data = aligned_alloc(EVAL_COMPACT_ALIGN, (out.n_bytes + 63) / 64 * 64);
@@ -95,8 +101,7 @@ struct compact_bytes compact_make(enum eval_compact_kind kind, const char *head_
     for (size_t i = 0; i < at.head_bytes; i++)
         out.data[at.head + i] = (uint8_t)(i * 7 % 60); /* finite scales */
     write_windows(out.data, &l, &at);
-    if (eval_compact_header_encode(out.data, &l, NULL) != STATUS_OK)
-        abort();
+    seal_header(out.data, &l);
     compact_seal_parts(out.data, out.n_bytes);
     return out;
 }

@@ -51,11 +51,12 @@ void evaluation_open(struct evaluation *e, const struct setup *setup)
     struct eval_plan_options plan_options = setup->plan;
     plan_options.bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1;
     must(eval_plan_make(&e->plan, &plan_options, e->stream.n, &why), &why);
-    must(eval_table_make(&e->table, e->plan.n_windows, e->plan.n_scored, &why), &why);
+    must(eval_table_make(&e->table, EVAL_N_COLUMNS, e->plan.n_windows, e->plan.n_scored, &why),
+         &why);
     e->n_pairs = e->n_candidates + (setup->base ? 1 : 0);
     for (size_t i = 0; i < e->n_pairs; i++)
-        must(eval_table_make_pair(&e->candidate_tables[i], e->plan.n_windows, e->plan.n_scored,
-                                  &why),
+        must(eval_table_make(&e->candidate_tables[i], EVAL_N_PAIR_COLUMNS, e->plan.n_windows,
+                             e->plan.n_scored, &why),
              &why);
 }
 

@@ -103,8 +103,10 @@ static void scene_run(struct scene *s, size_t batch_tokens, size_t n_worst)
     if (eval_check_open(&s->check, &task, &why))
         fail_msg("%s", why.text);
     size_t n_windows = s->e.plan.n_windows, n_scored = s->e.plan.n_scored;
-    assert_int_equal(eval_table_make(&s->tables[0], n_windows, n_scored, NULL), STATUS_OK);
-    assert_int_equal(eval_table_make_pair(&s->tables[1], n_windows, n_scored, NULL), STATUS_OK);
+    assert_int_equal(eval_table_make(&s->tables[0], EVAL_N_COLUMNS, n_windows, n_scored, NULL),
+                     STATUS_OK);
+    assert_int_equal(eval_table_make(&s->tables[1], EVAL_N_PAIR_COLUMNS, n_windows, n_scored, NULL),
+                     STATUS_OK);
     struct eval_models models = eval_check_models(s->check);
     struct eval_windows windows = {.plan = &s->e.plan,
                                    .stream = &s->e.stream,

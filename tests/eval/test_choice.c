@@ -34,7 +34,7 @@ static void evaluate(struct eval_choices *c, const char *text, enum eval_choice_
         status = eval_choices_make(c, &d, &options, model_tokenizer(model), &why);
     struct eval_run_stats stats;
     if (!status)
-        status = run_units(&c->units, model, backend, batch_tokens, &stats, &why);
+        status = run_units(&c->sequences.units, model, backend, batch_tokens, &stats, &why);
     if (status)
         fail_msg("%s", why.text);
     eval_dataset_free(&d);

@@ -238,7 +238,7 @@ static void every_bit_is_covered(void **state)
     struct eval_compact_file file;
     struct status_why why = {""};
     assert_int_equal(view(&file, &bytes, &why), STATUS_OK);
-    const struct eval_compact_places *at = &file.places;
+    const struct eval_compact_offsets *at = &file.offsets;
     size_t used = EVAL_COMPACT_HEADER_BYTES + 2 * 26 * 4 + 11 + (size_t)at->head_bytes +
                   3 * EVAL_COMPACT_CHECK_BYTES + 3 * (size_t)at->window_bytes;
     assert_int_equal(n_silent, bytes.n_bytes - used);
@@ -278,7 +278,7 @@ static void a_path_is_a_string(void **state)
     assert_int_equal(view(&file, &bytes, &why), STATUS_OK);
     assert_string_equal(file.head_path, "/models/f16.gguf");
     assert_null(file.head.data);
-    uint64_t path = file.places.path;
+    uint64_t path = file.offsets.path;
     eval_compact_close(&file);
     bytes.data[path + 3] = '\0';
     compact_seal_parts(bytes.data, bytes.n_bytes);

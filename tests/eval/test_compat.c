@@ -1,5 +1,5 @@
 /*
- * llama-perplexity's strided log-probability. Expected: the steps of eval/metrics/compat.h with
+ * llama-perplexity's strided log-probability. Expected: the steps of eval/llama_compat.h with
  * numpy.float32; 2^-149 is the least positive float32, ln(2^-149) = -103.27893.
  */
 #include <math.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "eval/metrics/compat.h"
+#include "eval/llama_compat.h"
 
 /** Common scores keep their value to float32's precision: 2^-24 of p, and of ln p. */
 static void common_scores(void **state)

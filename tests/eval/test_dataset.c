@@ -201,7 +201,7 @@ static void refuses_bad_multiple_choice(void **state)
     enum { QUESTION = 8, COUNT = 13, ANSWER = 17, LABELS = 28 };
     put_file(1, 8);
     for (size_t cut = 0; cut < n_bytes - 4; cut++)
-        refuse(cut, cut < 4 ? "expected a number of tasks" : "");
+        refuse(cut, cut < 4 ? "the number of tasks at byte 0 is cut off" : "");
     put_file(0, 8);
     refuse(n_bytes, "0 tasks");
     put_file(0xffffffff, 8);
@@ -212,7 +212,7 @@ static void refuses_bad_multiple_choice(void **state)
     refuse(n_bytes, "task 0: position 4294967280");
     put_file(1, 8);
     bytes[QUESTION + 3] = (char)0x80;
-    refuse(n_bytes, "task 0: the question of 2147483649 bytes at byte 12 leaves the file");
+    refuse(n_bytes, "task 0: the question at byte 12 is cut off: expected 2147483649 bytes");
     put_file(1, 8);
     bytes[COUNT] = 1;
     refuse(n_bytes, "task 0: 1 answer,");

@@ -41,8 +41,9 @@ static void pair_open(struct pair *p, size_t max_windows)
     assert_int_equal(eval_plan_make(&p->plan, &options, N_STREAM, NULL), STATUS_OK);
     assert_int_equal(p->plan.n_scored, N_SCORED);
     size_t n = p->plan.n_windows;
-    assert_int_equal(eval_table_make(&p->base, n, N_SCORED, NULL), STATUS_OK);
-    assert_int_equal(eval_table_make_pair(&p->candidate, n, N_SCORED, NULL), STATUS_OK);
+    assert_int_equal(eval_table_make(&p->base, EVAL_N_COLUMNS, n, N_SCORED, NULL), STATUS_OK);
+    assert_int_equal(eval_table_make(&p->candidate, EVAL_N_PAIR_COLUMNS, n, N_SCORED, NULL),
+                     STATUS_OK);
 }
 
 static void pair_close(struct pair *p)

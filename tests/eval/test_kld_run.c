@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "eval/reference/same_vocab.h"
+#include "eval/reference/identity.h"
 #include "evaluation.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"
@@ -161,7 +161,7 @@ static void scores_are_sensible(void **state)
     assert_true(r.figures.same_top.value > 0.8);
     for (size_t k = 1; k < EVAL_N_QUANTILES; k++)
         assert_true(r.kld_quantiles[k] <= r.kld_quantiles[k - 1]);
-    const struct eval_place *worst = r.worst;
+    const struct eval_scored_token *worst = r.worst;
     assert_true(eval_table_row(tables.candidate, EVAL_KL, worst->window)[worst->index] ==
                 r.kld_quantiles[0]);
     eval_kld_free(&r);
@@ -170,7 +170,8 @@ static void scores_are_sensible(void **state)
 static void check_memory_is_foretold(void **state)
 {
     (void)state;
-    double tables = eval_table_bytes(N_WINDOWS, 15) + eval_table_pair_bytes(N_WINDOWS, 15);
+    double tables = eval_table_bytes(EVAL_N_COLUMNS, N_WINDOWS, 15) +
+                    eval_table_bytes(EVAL_N_PAIR_COLUMNS, N_WINDOWS, 15);
     assert_true(base.memory.scores > tables);
     assert_true(base.memory.total > base.memory.weights + base.memory.scorer);
 }

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "eval/reference/identity.h"
 #include "eval/reference/logits_source.h"
 #include "eval/reference/logits_writer.h"
 #include "evaluation.h"
@@ -79,13 +80,13 @@ static int record_whole(void **state)
     struct evaluation e;
     evaluation_open(&e, &setup);
     struct eval_logits_recording recording = recording_of(&e);
-    struct eval_logits_writer *writer;
+    struct eval_writer *writer;
     assert_int_equal(eval_logits_writer_open(&writer, &recording, &why), STATUS_OK);
-    struct eval_row_sink sink = eval_logits_writer_sink(writer);
+    struct eval_row_sink sink = eval_writer_sink(writer);
     setup.sink = &sink;
     assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_OK);
     assert_int_equal(access(path, F_OK), -1);
-    assert_int_equal(eval_logits_writer_commit(writer, &why), STATUS_OK);
+    assert_int_equal(eval_writer_commit(writer, &why), STATUS_OK);
     whole = read_bytes(path, &n_whole);
     evaluation_close(&e);
 
@@ -117,9 +118,9 @@ static void a_recording_is_read(void **state)
     struct evaluation e;
     evaluation_open(&e, &setup);
     struct eval_logits_file file;
-    assert_true(eval_logits_recognise(path));
-    assert_false(eval_logits_recognise(F16));
-    assert_false(eval_logits_recognise("/nonexistent"));
+    assert_true(eval_file_begins(path, eval_logits_magic));
+    assert_false(eval_file_begins(F16, eval_logits_magic));
+    assert_false(eval_file_begins("/nonexistent", eval_logits_magic));
     assert_int_equal(eval_logits_open(&file, path, &why), STATUS_OK);
     assert_int_equal(file.shape.n_ctx, N_CTX);
     assert_int_equal(file.shape.n_vocab, model_head(e.model)->n_rows);
@@ -303,22 +304,20 @@ static void a_recording_is_gone_on_with(void **state)
         struct eval_logits_recording recording = recording_of(&e);
         recording.resume = run > 0;
         recording.journal = true;
-        struct eval_logits_writer *writer;
+        struct eval_writer *writer;
         assert_int_equal(eval_logits_writer_open(&writer, &recording, &why), STATUS_OK);
-        /* Window 4, the last of the first run, ends before window 5: five chunks lie there. */
-        assert_int_equal(eval_logits_writer_n_kept(writer), run ? 5 : 0);
-        struct eval_logits_writer *other;
+        struct eval_writer *other;
         assert_int_equal(eval_logits_writer_open(&other, &recording, &why), STATUS_IO);
         for (size_t w = 0; w < N_WINDOWS; w++)
             e.table.done[w] = (w % 2 == 0) == (run > 0);
-        struct eval_row_sink sink = eval_logits_writer_sink(writer);
+        struct eval_row_sink sink = eval_writer_sink(writer);
         setup.sink = &sink;
         assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_OK);
         assert_int_equal(sink.sync(sink.user, &why), STATUS_OK);
         if (run == 0)
-            eval_logits_writer_close(writer, true);
+            eval_writer_close(writer, true);
         else
-            assert_int_equal(eval_logits_writer_commit(writer, &why), STATUS_OK);
+            assert_int_equal(eval_writer_commit(writer, &why), STATUS_OK);
         evaluation_close(&e);
     }
     size_t n_bytes;
@@ -338,7 +337,7 @@ static void writers_refuse(void **state)
     struct evaluation e;
     evaluation_open(&e, &setup);
     struct eval_logits_recording recording = recording_of(&e);
-    struct eval_logits_writer *writer;
+    struct eval_writer *writer;
     assert_int_equal(eval_logits_writer_open(&writer, &recording, &why), STATUS_USAGE);
     assert_non_null(strstr(why.text, "exists; --force replaces it"));
     recording.path = "/dev/full";

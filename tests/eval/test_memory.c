@@ -210,9 +210,11 @@ static void is_what_was_said_of_tasks(void **state)
         struct watch watch = {.file = model_file(e.model)};
         struct eval_models models = {.model = e.model, .backends = &e.backend, .n_backends = 1};
         struct eval_run_options run = {.progress = on_progress, .user = &watch};
-        assert_int_equal(eval_run_prepare(&choices.units, &models, batches[i], NULL), STATUS_OK);
-        struct eval_memory m = eval_run_memory(&choices.units, &models, &run);
-        assert_int_equal(eval_run(&choices.units, &models, &run, &e.stats, NULL), STATUS_OK);
+        assert_int_equal(eval_run_prepare(&choices.sequences.units, &models, batches[i], NULL),
+                         STATUS_OK);
+        struct eval_memory m = eval_run_memory(&choices.sequences.units, &models, &run);
+        assert_int_equal(eval_run(&choices.sequences.units, &models, &run, &e.stats, NULL),
+                         STATUS_OK);
         double peak = m.weights + watch.most;
         print_message("tasks, batch %zu: said %.1f MB, took %.1f MB\n", batches[i], m.total / 1e6,
                       peak / 1e6);

@@ -160,17 +160,17 @@ static enum status record_logits(struct status_why *why)
                                               .stream = &prepared.stream,
                                               .n_vocab = model_head(prepared.model)->n_rows,
                                               .journal = true};
-    struct eval_logits_writer *writer = NULL;
+    struct eval_writer *writer = NULL;
     enum status status = eval_logits_writer_open(&writer, &recording, why);
     if (status != STATUS_OK)
         return status;
-    struct eval_row_sink sink = eval_logits_writer_sink(writer);
+    struct eval_row_sink sink = eval_writer_sink(writer);
     status = run_into(&sink, why);
     if (status != STATUS_OK) {
-        eval_logits_writer_close(writer, false);
+        eval_writer_close(writer, false);
         return status;
     }
-    status = eval_logits_writer_commit(writer, why);
+    status = eval_writer_commit(writer, why);
     struct eval_logits_file file = {0};
     char id[BASE_HEX];
     if (status == STATUS_OK)
@@ -218,17 +218,17 @@ static enum status record_compact(struct status_why *why)
                                                .stream = &prepared.stream,
                                                .kind = EVAL_COMPACT_F16,
                                                .description = "{}"};
-    struct eval_compact_writer *writer = NULL;
+    struct eval_writer *writer = NULL;
     enum status status = eval_compact_writer_open(&writer, &recording, why);
     if (status != STATUS_OK)
         return status;
-    struct eval_row_sink sink = eval_compact_writer_sink(writer);
+    struct eval_row_sink sink = eval_writer_sink(writer);
     status = run_into(&sink, why);
     if (status != STATUS_OK) {
-        eval_compact_writer_close(writer, false);
+        eval_writer_close(writer, false);
         return status;
     }
-    status = eval_compact_writer_commit(writer, why);
+    status = eval_writer_commit(writer, why);
     if (status == STATUS_OK)
         status = use_compact(why);
     unlink(path);

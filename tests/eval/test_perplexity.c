@@ -36,7 +36,7 @@ static int fill(void **state)
         lengths[i] = 1 + (uint32_t)i % 5;
     }
     if (eval_plan_make(&plan, &options, stream.n, NULL) != STATUS_OK ||
-        eval_table_make(&table, plan.n_windows, plan.n_scored, NULL) != STATUS_OK)
+        eval_table_make(&table, EVAL_N_COLUMNS, plan.n_windows, plan.n_scored, NULL) != STATUS_OK)
         return -1;
     for (size_t w = 0; w < N_WINDOWS; w++) {
         for (size_t i = 0; i < N_SCORED; i++)
@@ -189,9 +189,10 @@ static void table_sizes(void **state)
     (void)state;
     struct eval_table huge;
     struct status_why why = {0};
-    assert_int_equal(eval_table_make(&huge, SIZE_MAX / 8, 100, &why), STATUS_MEMORY);
+    assert_int_equal(eval_table_make(&huge, EVAL_N_COLUMNS, SIZE_MAX / 8, 100, &why),
+                     STATUS_MEMORY);
     assert_null(huge.cells);
-    assert_true(eval_table_bytes(10, 100) == 10 * 100 * 3 * 8 + 10);
+    assert_true(eval_table_bytes(EVAL_N_COLUMNS, 10, 100) == 10 * 100 * 3 * 8 + 10);
 }
 
 int main(void)

@@ -82,7 +82,7 @@ static void open_all(struct fixture *f, const char *name)
     must(kern_cpu_open(&f->backend, &cpu, &why), &why);
     load_tasks(f);
     struct eval_run_stats stats;
-    must(run_units(&f->choices.units, f->model, f->backend, 4096, &stats, &why), &why);
+    must(run_units(&f->choices.sequences.units, f->model, f->backend, 4096, &stats, &why), &why);
 }
 
 static void close_all(struct fixture *f)

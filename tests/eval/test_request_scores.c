@@ -49,7 +49,7 @@ static struct eval_run_stats evaluate(struct scene *s, size_t batch_tokens)
     struct status_why why = {""};
     struct eval_run_stats stats;
     double started = base_clock_seconds();
-    if (run_units(&s->scores.units, model, backend, batch_tokens, &stats, &why))
+    if (run_units(&s->scores.sequences.units, model, backend, batch_tokens, &stats, &why))
         fail_msg("%s", why.text);
     /* Opening and evaluating are two parts of the time that it took. */
     assert_true(stats.seconds_to_open > 0 && stats.seconds > 0);
@@ -314,8 +314,8 @@ static void greedy_is_seen(void **state)
         .items = requests, .n = 2, .sequences = {.items = items, .n = 2}};
     eval_request_units_open(&r);
     struct eval_run_stats stats;
-    assert_int_equal(run_units(&r.units, model, backend, 64, &stats, NULL), STATUS_OK);
-    assert_int_equal(r.sequences.n_groups, 1);
+    assert_int_equal(run_units(&r.sequences.units, model, backend, 64, &stats, NULL), STATUS_OK);
+    assert_int_equal(r.sequences.units.n_items, 1);
     assert_int_equal(r.sequences.groups[0].n_common, 3);
     assert_int_equal(stats.n_inputs, 3 + 2 + 2);
     assert_true(requests[0].greedy && !requests[1].greedy);
@@ -387,7 +387,7 @@ static void groups_leave_the_fewest_tokens(void **state)
         struct eval_sequences s = {.items = items, .n = n};
         assert_int_equal(eval_sequences_group(&s, max_tokens, NULL), STATUS_OK);
         size_t cost = 0, n_seen = 0, owner = 0;
-        for (size_t g = 0; g < s.n_groups; g++) {
+        for (size_t g = 0; g < s.units.n_items; g++) {
             const struct eval_sequence_group *group = &s.groups[g];
             size_t own = group->n_common, least = SIZE_MAX;
             for (size_t i = group->first; i < group->first + group->n; i++) {

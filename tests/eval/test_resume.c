@@ -33,8 +33,7 @@ static struct eval_table table; /* of one */
 /** A recording at work. */
 struct recording {
     enum kind kind;
-    struct eval_logits_writer *logits;
-    struct eval_compact_writer *compact;
+    struct eval_writer *writer;
     struct eval_row_sink sink;
 };
 
@@ -52,7 +51,7 @@ static void begin_recording(struct recording *r, enum kind kind, const struct ev
                                                 .replace = true,
                                                 .resume = resume,
                                                 .journal = true};
-        status = eval_logits_writer_open(&r->logits, &options, &why);
+        status = eval_logits_writer_open(&r->writer, &options, &why);
     } else {
         struct eval_compact_recording options = {.path = path,
                                                  .model = e->model,
@@ -64,24 +63,20 @@ static void begin_recording(struct recording *r, enum kind kind, const struct ev
                                                  .description = "{}",
                                                  .replace = true,
                                                  .resume = resume};
-        status = eval_compact_writer_open(&r->compact, &options, &why);
+        status = eval_compact_writer_open(&r->writer, &options, &why);
     }
     if (status != STATUS_OK)
         fail_msg("%s", why.text);
-    r->sink = r->logits ? eval_logits_writer_sink(r->logits) : eval_compact_writer_sink(r->compact);
+    r->sink = eval_writer_sink(r->writer);
 }
 
 static void end_recording(struct recording *r, bool commit)
 {
     struct status_why why = {""};
-    if (!commit && r->logits)
-        eval_logits_writer_close(r->logits, true);
-    else if (!commit)
-        eval_compact_writer_close(r->compact, true);
+    if (commit)
+        assert_int_equal(eval_writer_commit(r->writer, &why), STATUS_OK);
     else
-        assert_int_equal(r->logits ? eval_logits_writer_commit(r->logits, &why)
-                                   : eval_compact_writer_commit(r->compact, &why),
-                         STATUS_OK);
+        eval_writer_close(r->writer, true);
 }
 
 struct stop {

@@ -162,7 +162,8 @@ static void reports_windows_and_progress(void **state)
     evaluate(&e, &setup);
     assert_int_equal(watch.n_windows, N_WINDOWS);
     assert_true(watch.fraction == 1);
-    /* 310 tokens are ten windows of 31 inputs: seven batches, of four layers each, and the heads. */
+    /* 310 tokens are ten windows of 31 inputs: seven batches, of four layers each, and the heads.
+     */
     assert_int_equal(e.stats.n_batches, 7);
     assert_true(watch.n_progress >= 7 * 5);
     assert_int_equal(e.stats.n_units, N_WINDOWS);

@@ -165,7 +165,7 @@ static void per_token_lines(void **state)
     struct eval_plan_options options = {.n_ctx = 3, .bos = 1};
     struct eval_table table;
     assert_int_equal(eval_plan_make(&plan, &options, stream.n, NULL), STATUS_OK);
-    assert_int_equal(eval_table_make(&table, 2, 1, NULL), STATUS_OK);
+    assert_int_equal(eval_table_make(&table, EVAL_N_COLUMNS, 2, 1, NULL), STATUS_OK);
     static const double scores[][2] = {
         {-1.0 / 3, -(double)INFINITY}, {1, 32000}, {2.0 / 3e5, (double)NAN}};
     for (size_t c = 0; c < EVAL_N_COLUMNS; c++)

@@ -1,13 +1,12 @@
 /**
- * Rows that come into a comparison from elsewhere than a live model, and rows that leave one.
+ * Reference rows, and rows that are recorded. A source gives the rows of head 0, so that no base
+ * model is evaluated; a sink takes those of the evaluated model.
  *
- * The rows of a plan are counted through its windows: row r is the r % n_scored-th scored
- * position of window r / n_scored. A range of rows may run over the end of a window into the
- * next. A source gives the rows of head 0, so that no base model is evaluated; a sink takes
- * those of the evaluated model. Both know them as one of two kinds.
+ * The rows of a plan are counted through its windows: plan row r is the r % n_scored-th scored
+ * position of window r / n_scored. A range may run over the end of a window into the next.
  */
-#ifndef EVAL_SCORER_BASE_ROWS_H
-#define EVAL_SCORER_BASE_ROWS_H
+#ifndef EVAL_SCORER_REFERENCE_ROWS_H
+#define EVAL_SCORER_REFERENCE_ROWS_H
 
 #include "kernels/backend.h"
 
@@ -27,8 +26,8 @@ struct eval_row_source {
     void *user;
 
     /**
-     * Rows that will be wanted soon: begin to read them, and return at once. The ranges of a
-     * batch are told before its forward pass. May be NULL.
+     * Rows that will be wanted soon: begin to read them, and return at once. Called for the
+     * ranges of a batch before its forward pass. May be NULL.
      */
     void (*expect)(void *user, size_t first, size_t n_rows);
     /**
@@ -43,10 +42,9 @@ struct eval_row_source {
 };
 
 /**
- * Where the rows of the evaluated model go. `write` gets each row of the plan once, ranges in
- * the order of the windows evaluated; all rows of a window before the run reports it as done.
- * The rows (laid out as a source's) are the caller's again when it returns: what takes long, a
- * thread of the sink's own should do. backend: the one that evaluated them, idle meanwhile.
+ * Where the rows of the evaluated model go. `write` gets each row of the plan once, in the order
+ * of the windows evaluated, all of a window before it is committed. The rows (laid out as a
+ * source's) are the caller's again when it returns. backend: that evaluated them, idle meanwhile.
  */
 struct eval_row_sink {
     enum eval_row_kind kind;

@@ -1,0 +1,30 @@
+/** Texts of a task or a request side by side, and their tokens. */
+#ifndef EVAL_UNITS_TEXTS_H
+#define EVAL_UNITS_TEXTS_H
+
+#include "model/tokenizer/tokenizer.h"
+
+/** Zero-initialise; free(bytes). */
+struct eval_joined {
+    char *bytes;
+    size_t n_bytes, capacity;
+};
+
+/** Put texts side by side, in place of what was there. Fails: STATUS_MEMORY. */
+enum status eval_join(struct eval_joined *joined, const struct base_string *texts, size_t n,
+                      struct status_why *why);
+
+/** How texts become tokens. */
+struct eval_tokenizing {
+    const struct model_tokenizer *tokenizer;
+    bool parse_special; /* recognise control tokens in the texts */
+};
+
+/**
+ * Replace tokens by those of a text, behind `front` where that is not negative.
+ * Fails: STATUS_MEMORY, as model_tokenize.
+ */
+enum status eval_tokenize(const struct eval_tokenizing *how, int32_t front, struct base_string text,
+                          struct model_tokens *out, struct status_why *why);
+
+#endif
