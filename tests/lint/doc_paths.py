@@ -8,6 +8,7 @@ What is read: *.md, and the comments of C, C headers, CUDA files and CMake's fil
                      file that names it, or from one above that; .c may be left out
     any/file.c       any other name that ends as sources do: the end of some path
     `any/`           in a document, between backticks: the same
+    ../any           from the folder of the file that names it
     [text](path)     in a document: from the document's folder
 {a,b} stands for each of them; *, <name> and NAME for anything, but something must be there.
 """
@@ -22,9 +23,10 @@ FOLDERS = ("base", "gguf", "kernels", "model", "eval", "cli", "tests", "bench", 
            "docs", "scripts")
 SOURCES = (".c", ".h", ".cu", ".py", ".sh", ".cmake")
 # What is named, and is not of this tree: of exllamav3, lm-evaluation-harness, Bochs, the tests'
-# library, an installed program.
+# library, an installed program, the evaluator of docs/how-to-add.md.
 ELSEWHERE = {"model_diff.py", "qbench.py", "model_comparator.py", "cpu/icache.h", "cmocka.h",
-             "lib/assay/"}
+             "lib/assay/", "../lib/assay",
+             "entropy/evaluator.c", "cli/entropy/evaluator.c"}
 PART = r"(?:[\w.*-]|<\w+>|\{[\w,.]+\})+"
 NAME = re.compile(rf"(?<![\w./<>*{{}}$~-])(?:(?:{PART}/)+(?:{PART})?|{PART}\.\w+)")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
@@ -63,7 +65,9 @@ def names_in(line, folder, is_document):
     for match in NAME.finditer(line):
         name = match[0].rstrip(".")
         quoted = line[:match.start()].endswith("`") and line[match.end():].startswith("`")
-        if name.startswith(tuple(folder + "/" for folder in FOLDERS)):
+        if name.startswith("../"):
+            yield name, above[:1]
+        elif name.startswith(tuple(top + "/" for top in FOLDERS)):
             yield name, above
         elif name.endswith(SOURCES) or (is_document and quoted and re.search("^(?!build/).*/$", name)):
             yield name, ("*",)
