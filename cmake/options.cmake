@@ -6,8 +6,6 @@ option(ASSAY_WERROR "Treat warnings as errors" OFF)
 option(ASSAY_COVERAGE "Instrument for gcov" OFF)
 option(ASSAY_FUZZ "Build libFuzzer targets (needs clang)" OFF)
 set(ASSAY_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them")
-set(ASSAY_OPENBLAS AUTO CACHE STRING "OpenBLAS as oracle and --gemm option: AUTO, ON, OFF")
-set_property(CACHE ASSAY_OPENBLAS PROPERTY STRINGS AUTO ON OFF)
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)

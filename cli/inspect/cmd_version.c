@@ -20,7 +20,7 @@ static enum status run_version(const void *settings, const struct cli_args *args
     printf("pcre2     %s\n", versions.pcre2);
     printf("cjson     %s\n", versions.cjson);
     printf("openssl   %s\n", versions.openssl);
-    printf("openblas  %s\n", *versions.openblas ? versions.openblas : "not built in");
+    printf("openblas  %s\n", *versions.openblas ? versions.openblas : "not loaded (--gemm openblas loads it)");
     return STATUS_OK;
 }
 

@@ -21,6 +21,5 @@ void cli_versions_read(struct cli_versions *versions)
     pcre2_config(PCRE2_CONFIG_VERSION, versions->pcre2); /* needs 24 bytes */
     versions->cjson = cJSON_Version();
     versions->openssl = OpenSSL_version(OPENSSL_VERSION_STRING);
-    const char *openblas = kern_openblas_version();
-    snprintf(versions->openblas, sizeof versions->openblas, "%s", openblas ? openblas : "");
+    snprintf(versions->openblas, sizeof versions->openblas, "%s", kern_openblas_version());
 }
