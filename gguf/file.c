@@ -160,6 +160,14 @@ const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const c
     return i < 0 ? NULL : &file->tensors[i];
 }
 
+uint64_t gguf_n_unused(const struct gguf_file *file)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < file->n_shards; i++)
+        n += file->shards[i].n_unused;
+    return n;
+}
+
 size_t gguf_n_shards(const struct gguf_file *file)
 {
     return file->n_shards;

@@ -37,7 +37,8 @@ struct gguf_tensor {
  * out: the file on success, NULL on failure; the caller owns it.   path: any part.
  * Tensor data stays in a read-only mapping until gguf_close(); nothing is copied.
  * Fails: STATUS_IO (open, map), STATUS_FORMAT (a count, length or offset that leaves the
- *        file, duplicate name, bad alignment; the sentence has the byte offset),
+ *        file, duplicate name, bad alignment, bytes that no tensor owns; the sentence has the
+ *        byte offset),
  *        STATUS_UNSUPPORTED (version, tensor type, byte order).
  * Cost: O(directory). A tensor of a type that cannot be decoded is refused by name.
  */
@@ -63,6 +64,9 @@ size_t gguf_n_tensors(const struct gguf_file *file);
 const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t i);
 /** By name in O(1); NULL where there is none. */
 const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const char *name);
+
+/** Zeros behind the last tensors that are more than padding, all parts together: harmless. */
+uint64_t gguf_n_unused(const struct gguf_file *file);
 
 /** Shards: 1 for a file that is not split. */
 size_t gguf_n_shards(const struct gguf_file *file);

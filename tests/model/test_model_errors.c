@@ -405,6 +405,23 @@ static void test_remarks(void **state)
                    "tokenizer.ggml.add_bos_token=bool:false\n");
 }
 
+/** Zeros behind the last tensor are more than padding, and harmless. */
+static void test_remark_on_zeros(void **state)
+{
+    (void)state;
+    struct tiny_model bytes = tiny_model_make(&(struct tiny_model_options){0});
+    struct model *model;
+    struct status_why why = {0};
+    bytes.data = realloc(bytes.data, bytes.n_bytes + 4096);
+    memset((char *)bytes.data + bytes.n_bytes, 0, 4096);
+    bytes.n_bytes += 4096;
+    assert_int_equal(open_bytes(&bytes, &(struct model_options){0}, &model, &why), STATUS_OK);
+    assert_string_equal(model_remarks(model),
+                        "4096 zero bytes behind the last tensor belong to none\n");
+    model_close(model);
+    free(bytes.data);
+}
+
 /** --override-kv reaches the tokenizer too. */
 static void test_override_tokenizer(void **state)
 {
@@ -433,6 +450,7 @@ int main(void)
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_contents),
         cmocka_unit_test(test_remarks),
+        cmocka_unit_test(test_remark_on_zeros),
         cmocka_unit_test(test_override_tokenizer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
