@@ -20,16 +20,17 @@ struct gguf_file;
 
 /** One tensor of the directory. */
 struct gguf_tensor {
-    const char *name; /* NUL-terminated copy (names with a NUL byte are refused) */
-    const struct gguf_type_info *type;
-    uint32_t n_dims; /* 1..4 */
-    uint64_t ne[4];  /* elements along each dimension, ne[0] fastest; 1 past n_dims */
-    uint64_t n_rows; /* ne[1] * ne[2] * ne[3] */
-    uint64_t row_bytes;
-    uint64_t n_bytes; /* n_rows * row_bytes */
-    const void *data; /* in the read-only mapping */
-    size_t shard;     /* which part of a split file holds it */
-    uint64_t offset;  /* of the data, from the start of its shard's file */
+    const char *name;                  /* NUL-terminated copy (names with a NUL byte are refused) */
+    const struct gguf_type_info *type; /* one that can be decoded, unless gguf_list() was called */
+    uint32_t type_id;                  /* as the file has it */
+    uint32_t n_dims;                   /* 1..4 */
+    uint64_t ne[4];     /* elements along each dimension, ne[0] fastest; 1 past n_dims */
+    uint64_t n_rows;    /* ne[1] * ne[2] * ne[3] */
+    uint64_t row_bytes; /* 0 where the type's size is not known */
+    uint64_t n_bytes;   /* n_rows * row_bytes */
+    const void *data;   /* in the read-only mapping */
+    size_t shard;       /* which part of a split file holds it */
+    uint64_t offset;    /* of the data, from the start of its shard's file */
 };
 
 /**
@@ -43,6 +44,16 @@ struct gguf_tensor {
  * Cost: O(directory). A tensor of a type that cannot be decoded is refused by name.
  */
 enum status gguf_open(struct gguf_file **out, const char *path, struct status_why *why);
+
+/**
+ * As gguf_open, but tensors of any type are taken: to list what a file holds. What a tensor's
+ * type is, gguf_type_listed() knows; nothing but listing may be done with the file.
+ * Whether all of it can be decoded: gguf_check_types().
+ */
+enum status gguf_list(struct gguf_file **out, const char *path, struct status_why *why);
+
+/** That every tensor can be decoded.   Fails: STATUS_UNSUPPORTED, naming the first other one. */
+enum status gguf_check_types(const struct gguf_file *file, struct status_why *why);
 
 /**
  * As gguf_open, over bytes in memory instead of a file (tests, fuzzing): `data` must

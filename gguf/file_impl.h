@@ -92,7 +92,8 @@ enum status gguf_tensors_place(struct gguf_file *file, size_t shard, size_t firs
 
 /**
  * From n_dims and ne to type, n_rows, row_bytes and n_bytes, all of them checked.
- * ne past n_dims must be 1.   Fails: STATUS_FORMAT (shape), STATUS_UNSUPPORTED (type).
+ * ne past n_dims must be 1. Of any type; sizes that are not known are 0.
+ * Fails: STATUS_FORMAT (shape).
  */
 enum status gguf_tensor_measure(struct gguf_tensor *tensor, uint32_t type_id,
                                 struct status_why *why);

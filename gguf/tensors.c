@@ -57,21 +57,23 @@ enum status gguf_tensor_measure(struct gguf_tensor *tensor, uint32_t type_id,
         status = check_shape(tensor, why);
     if (status)
         return status;
-    const struct gguf_type_info *type = gguf_type_info(type_id);
-    if (!type)
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "has type %" PRIu32 " (%s), expected a type that can be decoded",
-                           type_id, gguf_type_name(type_id));
-    if (tensor->ne[0] % type->block_elems != 0)
+    const struct gguf_type_info *type = gguf_type_listed(type_id);
+    bool decodable = type == gguf_type_info(type_id),
+         whole = tensor->ne[0] % type->block_elems == 0;
+    if (decodable && !whole)
         return status_fail(why, STATUS_FORMAT,
                            "has rows of %" PRIu64 " element%s of type %s, expected a multiple of "
                            "its block of %" PRIu32,
                            tensor->ne[0], status_plural(tensor->ne[0]), type->name,
                            type->block_elems);
     tensor->type = type;
+    tensor->type_id = type_id;
     tensor->n_rows = tensor->ne[1] * tensor->ne[2] * tensor->ne[3];
+    if (type->block_bytes == 0 || !whole)
+        return STATUS_OK; /* of an unknown size */
     uint64_t n_blocks = tensor->ne[0] / type->block_elems;
     if (__builtin_mul_overflow(n_blocks, type->block_bytes, &tensor->row_bytes) ||
+        __builtin_add_overflow(tensor->row_bytes, type->row_prefix, &tensor->row_bytes) ||
         __builtin_mul_overflow(tensor->row_bytes, tensor->n_rows, &tensor->n_bytes))
         return status_fail(why, STATUS_FORMAT,
                            "has %" PRIu64 " rows of %" PRIu64
@@ -206,19 +208,21 @@ static enum status check_extents(const struct gguf_file *file, struct gguf_shard
 {
     const struct base_string *names = file->tensor_names.strings;
     uint64_t end = shard->data_offset;
+    bool known = true; /* where the tensor before ends */
     for (size_t i = 0; i < n; i++) {
         struct base_quoted name;
         if (sorted[i].start < end)
             return fail_overlap(names, &sorted[i - 1], &sorted[i], why);
-        if (sorted[i].start - end >= shard->alignment)
+        if (known && sorted[i].start - end >= shard->alignment)
             return status_fail(why, STATUS_FORMAT,
                                "%" PRIu64 " bytes before tensor %s, which starts at byte %" PRIu64
                                ", belong to no tensor, expected fewer than the alignment %" PRIu64,
                                sorted[i].start - end, base_quote(&name, names[sorted[i].tensor]),
                                sorted[i].start, shard->alignment);
         end = sorted[i].end;
+        known = end > sorted[i].start;
     }
-    return check_rest(shard, end, why);
+    return known ? check_rest(shard, end, why) : STATUS_OK;
 }
 
 static enum status check_layout(struct gguf_file *file, struct gguf_shard *shard, size_t first,
