@@ -206,10 +206,7 @@ static enum status emit_bytes(const struct model_spm *spm, struct model_tok_run 
             continue;
         if (spm->vocab->unknown >= 0)
             return model_tok_emit(run, spm->vocab->unknown);
-        return status_fail(run->why, STATUS_UNSUPPORTED,
-                           "the vocabulary has neither a token for the byte 0x%02X nor an unknown "
-                           "token",
-                           (uint8_t)bytes[i]);
+        return model_vocab_fail_byte(spm->vocab, (uint8_t)bytes[i], run->why);
     }
     for (size_t i = 0; i < n_bytes; i++) {
         enum status status = model_tok_emit(run, spm->byte_id[(uint8_t)bytes[i]]);
