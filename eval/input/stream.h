@@ -28,7 +28,7 @@ struct eval_stream {
 /**
  * Tokenise a text. EOS is never added, whatever the vocabulary says: nothing would score it.
  * n_text_bytes adds up to the text's size, but for tokens that stand for other bytes than
- * those read (unknown tokens, normalised invalid UTF-8). The space that a SentencePiece
+ * those read (a BPE vocabulary's repaired UTF-8). The space that a SentencePiece
  * vocabulary puts in front of a text or after a control token is not counted.
  * Fails: as model_tokenize; STATUS_MEMORY.
  * Cost: as model_tokenize, plus 8 bytes a token.
