@@ -77,6 +77,20 @@ static void test_bundled_models(void **state)
     gguf_close(q4);
 }
 
+/* No value of the bundled models is a path of the machine where they were made. */
+static void test_bundled_models_name_no_folder(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"quantize.imatrix.file", "quantize.imatrix.dataset"};
+    struct gguf_file *q4 = open_file(ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf");
+    for (size_t i = 0; i < 2; i++) {
+        struct base_string value = {0};
+        assert_int_equal(gguf_get_string(q4, keys[i], &value, NULL, NULL), STATUS_OK);
+        assert_true(value.n_bytes > 0 && !memchr(value.data, '/', value.n_bytes));
+    }
+    gguf_close(q4);
+}
+
 /* Every tiny.* is one model in another type: the same shapes, sizes that follow the type. */
 static void test_reference_models(void **state)
 {
@@ -216,9 +230,13 @@ static void test_no_such_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bundled_models),         cmocka_unit_test(test_reference_models),
-        cmocka_unit_test(test_foreign_models),         cmocka_unit_test(test_unknown_types),
-        cmocka_unit_test(test_reference_vocabularies), cmocka_unit_test(test_no_such_file),
+        cmocka_unit_test(test_bundled_models),
+        cmocka_unit_test(test_bundled_models_name_no_folder),
+        cmocka_unit_test(test_reference_models),
+        cmocka_unit_test(test_foreign_models),
+        cmocka_unit_test(test_unknown_types),
+        cmocka_unit_test(test_reference_vocabularies),
+        cmocka_unit_test(test_no_such_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

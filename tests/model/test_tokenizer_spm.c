@@ -204,11 +204,12 @@ static void spans_add_up(void **state)
         vocabulary_add(&v, "[u]", 0, MODEL_TOKEN_USER_DEFINED);
         struct opened o = vocabulary_opened(&v);
         for (int k = 0; k < 2000; k++) {
-            char text[64] = "";
+            char text[64];
+            size_t n_bytes = 0, at = 0;
             for (size_t n = 1 + rng_below(&r, 12); n > 0; n--)
-                strcat(text, parts[rng_below(&r, sizeof parts / sizeof parts[0])]);
+                n_bytes += (size_t)snprintf(text + n_bytes, sizeof text - n_bytes, "%s",
+                                            parts[rng_below(&r, sizeof parts / sizeof parts[0])]);
             struct model_tokens ids = {0};
-            size_t n_bytes = strlen(text), at = 0;
             assert_int_equal(model_tokenize(o.tokenizer, text, n_bytes, true, &ids, NULL),
                              STATUS_OK);
             for (size_t i = 0; i < ids.n; i++)
