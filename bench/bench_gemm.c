@@ -274,14 +274,16 @@ static void bench_shape(const struct shape *shape, const struct settings *s)
 
 /**
  * OpenBLAS chooses its kernels by the processor's model number, which virtual machines hide: it
- * then takes those of 2004. Start again with the choice that the instruction set suggests.
+ * then takes those of 2004. Suggest the instruction set's, load it, and print what there is.
  */
-static void help_openblas(char **argv)
+static void help_openblas(void)
 {
-    if (!kern_openblas_version() || getenv("OPENBLAS_CORETYPE"))
-        return;
-    setenv("OPENBLAS_CORETYPE", kern_isa_detect() >= KERN_ISA_AVX512 ? "SkylakeX" : "Haswell", 1);
-    execv("/proc/self/exe", argv);
+    struct kern_cpu_options options = {.n_threads = 1, .gemm = KERN_GEMM_OPENBLAS};
+    struct kern_backend *b;
+    setenv("OPENBLAS_CORETYPE", kern_isa_detect() >= KERN_ISA_AVX512 ? "SkylakeX" : "Haswell", 0);
+    if (kern_cpu_open(&b, &options, NULL) == STATUS_OK)
+        kern_close(b);
+    printf("# OpenBLAS: %s\n", *kern_openblas_version() ? kern_openblas_version() : "none");
 }
 
 static const struct gguf_type_info *type_named(const char *name)
@@ -337,9 +339,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_gemm: this processor has no AVX2; plain C is not timed\n");
         return EXIT_FAILURE;
     }
-    help_openblas(argv);
     bench_print_machine();
-    printf("# OpenBLAS: %s\n", kern_openblas_version() ? kern_openblas_version() : "none");
+    help_openblas();
     printf("# %s, %zu tokens, %u threads\n", s.type->name, s.n_tokens, s.n_threads);
     printf(
         "# weight                       variant      GFLOP/s  of L2 loop  of FMA  of OpenBLAS\n");

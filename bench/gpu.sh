@@ -32,7 +32,7 @@ configure() {
     local architecture=$1 with_tests=$2
     command -v nvcc >/dev/null || export CUDACXX=${CUDACXX:-/usr/local/cuda/bin/nvcc}
     cmake -S . -B build/gpu -G "$(command -v ninja >/dev/null && echo Ninja || echo 'Unix Makefiles')" \
-        -DCMAKE_BUILD_TYPE=Release -DASSAY_CUDA=ON -DASSAY_TESTS="$with_tests" -DASSAY_OPENBLAS=OFF \
+        -DCMAKE_BUILD_TYPE=Release -DASSAY_CUDA=ON -DASSAY_TESTS="$with_tests" \
         -DCMAKE_CUDA_ARCHITECTURES="$architecture-real"
 }
 export -f configure # for timeout, which runs programs only

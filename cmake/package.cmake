@@ -1,22 +1,17 @@
 # Packages: `cmake --build --preset release --target package` makes a .deb and a .tar.gz.
 #
-# Both hold the same program. It is linked without OpenBLAS, which only `--gemm openblas` needs,
-# and looks for its libraries in ../lib/assay first. The .tar.gz has them there, so it runs on
-# any machine with a C library as new as the builder's; the .deb names them as dependencies.
+# Both hold the same program. It looks for its libraries in ../lib/assay first. The .tar.gz has
+# them there, so it runs on any machine with a C library as new as the builder's; the .deb names
+# them as dependencies.
 
-# A program's own object comes before the archives, so openblas.c stays in its archive.
-add_executable(assay_portable cli/main.c kernels/cpu/gemm/openblas_none.c)
-target_link_libraries(assay_portable PRIVATE assay_cli)
-target_link_options(assay_portable PRIVATE -Wl,--as-needed
+target_link_options(assay PRIVATE -Wl,--as-needed
   $<$<LINK_LANGUAGE:CUDA>:-static-libgcc> $<$<LINK_LANGUAGE:CUDA>:-static-libstdc++>)
-set_target_properties(assay_portable PROPERTIES
-  OUTPUT_NAME assay RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/package
-  BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "\$ORIGIN/../lib/assay")
+set_target_properties(assay PROPERTIES INSTALL_RPATH "\$ORIGIN/../lib/assay")
 
-install(TARGETS assay_portable RUNTIME DESTINATION bin COMPONENT portable EXCLUDE_FROM_ALL)
+install(TARGETS assay RUNTIME DESTINATION bin COMPONENT portable EXCLUDE_FROM_ALL)
 install(FILES LICENSE DESTINATION share/doc/assay RENAME copyright
         COMPONENT debian EXCLUDE_FROM_ALL)
-install(CODE "set(program \"$<TARGET_FILE:assay_portable>\")"
+install(CODE "set(program \"$<TARGET_FILE:assay>\")"
         COMPONENT libraries EXCLUDE_FROM_ALL)
 install(SCRIPT cmake/package-libraries.cmake COMPONENT libraries EXCLUDE_FROM_ALL)
 

@@ -104,6 +104,13 @@ static enum status set_data_offset(struct gguf_shard *shard, uint64_t directory_
                            "tensor data should start at byte %" PRIu64 " (alignment %" PRIu64
                            "), but the file has only %" PRIu64 " bytes",
                            directory_end + padding, shard->alignment, shard->n_bytes);
+    for (uint64_t at = directory_end; at < directory_end + padding; at++)
+        if (shard->data[at] != 0)
+            return status_fail(why, STATUS_FORMAT,
+                               "byte %" PRIu64 ", in the padding behind the directory, is 0x%02x, "
+                               "expected 0: the header may count too few tensors, or the alignment "
+                               "of %" PRIu64 " may be wrong",
+                               at, shard->data[at], shard->alignment);
     shard->data_offset += padding;
     return STATUS_OK;
 }

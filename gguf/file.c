@@ -1,8 +1,10 @@
 /* Opening, closing, and what the directory says. */
 #include "gguf/file.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/text/quote.h"
 #include "gguf/file_impl.h"
 
 enum status gguf_file_new(struct gguf_file **out, const char *path, size_t n_shards,
@@ -59,11 +61,9 @@ static enum status copy_names(struct gguf_file *file, struct status_why *why)
     return STATUS_OK;
 }
 
-/* The last step of opening: the names, or on failure the end of *file. */
-static enum status finish(struct gguf_file **file, enum status status, struct status_why *why)
+/* The last step of opening: on failure the end of *file. */
+static enum status finish(struct gguf_file **file, enum status status)
 {
-    if (!status)
-        status = copy_names(*file, why);
     if (status) {
         gguf_close(*file);
         *file = NULL;
@@ -71,14 +71,37 @@ static enum status finish(struct gguf_file **file, enum status status, struct st
     return status;
 }
 
+enum status gguf_check_types(const struct gguf_file *file, struct status_why *why)
+{
+    for (size_t i = 0; i < gguf_n_tensors(file); i++) {
+        const struct gguf_tensor *tensor = &file->tensors[i];
+        struct base_quoted name;
+        if (!gguf_type_info(tensor->type_id))
+            return status_fail(
+                why, STATUS_UNSUPPORTED,
+                "%s: tensor %s: has type %" PRIu32 " (%s), expected a type that can be decoded",
+                file->shards[tensor->shard].path, base_quote(&name, file->tensor_names.strings[i]),
+                tensor->type_id, tensor->type->name);
+    }
+    return STATUS_OK;
+}
+
 enum status gguf_open(struct gguf_file **out, const char *path, struct status_why *why)
+{
+    enum status status = gguf_list(out, path, why);
+    return status ? status : finish(out, gguf_check_types(*out, why));
+}
+
+enum status gguf_list(struct gguf_file **out, const char *path, struct status_why *why)
 {
     enum status status = gguf_file_new(out, path, 1, why);
     if (!status)
         status = gguf_file_map_shard(*out, 0, path, why);
     if (!status)
         status = gguf_split_open(out, why);
-    return finish(out, status, why);
+    if (!status)
+        status = copy_names(*out, why);
+    return finish(out, status);
 }
 
 /* As gguf_file_map_shard, for bytes in memory. */
@@ -107,7 +130,11 @@ enum status gguf_open_memory(struct gguf_file **out, const void *data, size_t n_
     enum status status = gguf_file_new(out, name, 1, why);
     if (!status)
         status = read_memory(*out, data, n_bytes, why);
-    return finish(out, status, why);
+    if (!status)
+        status = gguf_check_types(*out, why);
+    if (!status)
+        status = copy_names(*out, why);
+    return finish(out, status);
 }
 
 void gguf_close(struct gguf_file *file)
@@ -158,6 +185,14 @@ const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const c
 {
     int32_t i = base_strtab_find(&file->tensor_names, (struct base_string){name, strlen(name)});
     return i < 0 ? NULL : &file->tensors[i];
+}
+
+uint64_t gguf_n_unused(const struct gguf_file *file)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < file->n_shards; i++)
+        n += file->shards[i].n_unused;
+    return n;
 }
 
 size_t gguf_n_shards(const struct gguf_file *file)

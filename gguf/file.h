@@ -20,16 +20,17 @@ struct gguf_file;
 
 /** One tensor of the directory. */
 struct gguf_tensor {
-    const char *name; /* NUL-terminated copy (names with a NUL byte are refused) */
-    const struct gguf_type_info *type;
-    uint32_t n_dims; /* 1..4 */
-    uint64_t ne[4];  /* elements along each dimension, ne[0] fastest; 1 past n_dims */
-    uint64_t n_rows; /* ne[1] * ne[2] * ne[3] */
-    uint64_t row_bytes;
-    uint64_t n_bytes; /* n_rows * row_bytes */
-    const void *data; /* in the read-only mapping */
-    size_t shard;     /* which part of a split file holds it */
-    uint64_t offset;  /* of the data, from the start of its shard's file */
+    const char *name;                  /* NUL-terminated copy (names with a NUL byte are refused) */
+    const struct gguf_type_info *type; /* one that can be decoded, unless gguf_list() was called */
+    uint32_t type_id;                  /* as the file has it */
+    uint32_t n_dims;                   /* 1..4 */
+    uint64_t ne[4];     /* elements along each dimension, ne[0] fastest; 1 past n_dims */
+    uint64_t n_rows;    /* ne[1] * ne[2] * ne[3] */
+    uint64_t row_bytes; /* 0 where the type's size is not known */
+    uint64_t n_bytes;   /* n_rows * row_bytes */
+    const void *data;   /* in the read-only mapping */
+    size_t shard;       /* which part of a split file holds it */
+    uint64_t offset;    /* of the data, from the start of its shard's file */
 };
 
 /**
@@ -37,11 +38,22 @@ struct gguf_tensor {
  * out: the file on success, NULL on failure; the caller owns it.   path: any part.
  * Tensor data stays in a read-only mapping until gguf_close(); nothing is copied.
  * Fails: STATUS_IO (open, map), STATUS_FORMAT (a count, length or offset that leaves the
- *        file, duplicate name, bad alignment; the sentence has the byte offset),
+ *        file, duplicate name, bad alignment, bytes that no tensor owns; the sentence has the
+ *        byte offset),
  *        STATUS_UNSUPPORTED (version, tensor type, byte order).
  * Cost: O(directory). A tensor of a type that cannot be decoded is refused by name.
  */
 enum status gguf_open(struct gguf_file **out, const char *path, struct status_why *why);
+
+/**
+ * As gguf_open, but tensors of any type are taken: to list what a file holds. What a tensor's
+ * type is, gguf_type_listed() knows; nothing but listing may be done with the file.
+ * Whether all of it can be decoded: gguf_check_types().
+ */
+enum status gguf_list(struct gguf_file **out, const char *path, struct status_why *why);
+
+/** That every tensor can be decoded.   Fails: STATUS_UNSUPPORTED, naming the first other one. */
+enum status gguf_check_types(const struct gguf_file *file, struct status_why *why);
 
 /**
  * As gguf_open, over bytes in memory instead of a file (tests, fuzzing): `data` must
@@ -63,6 +75,9 @@ size_t gguf_n_tensors(const struct gguf_file *file);
 const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t i);
 /** By name in O(1); NULL where there is none. */
 const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const char *name);
+
+/** Zeros behind the last tensors that are more than padding, all parts together: harmless. */
+uint64_t gguf_n_unused(const struct gguf_file *file);
 
 /** Shards: 1 for a file that is not split. */
 size_t gguf_n_shards(const struct gguf_file *file);

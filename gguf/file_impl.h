@@ -26,6 +26,7 @@ struct gguf_shard {
     struct base_strtab kv_names;
     uint64_t alignment;
     uint64_t data_offset; /* where tensor data starts; without tensors, where the directory ends */
+    uint64_t n_unused;    /* zeros behind the last tensor and its padding */
 };
 
 /** Memory of an overriding pair, in a list. */
@@ -81,13 +82,18 @@ enum status gguf_pairs_append(struct gguf_shard *shard, const struct gguf_kv *kv
 enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_cursor *cursor,
                               uint64_t n_tensors, struct status_why *why);
 
-/** Check where the data of tensors [first, all) of a shard lie, and point them at it. */
+/**
+ * Check where the data of tensors [first, all) of a shard lie, and point them at it. Every byte
+ * of the data section belongs to a tensor, or to padding of fewer bytes than the alignment; only
+ * zeros may follow the last one.
+ */
 enum status gguf_tensors_place(struct gguf_file *file, size_t shard, size_t first,
                                struct status_why *why);
 
 /**
  * From n_dims and ne to type, n_rows, row_bytes and n_bytes, all of them checked.
- * ne past n_dims must be 1.   Fails: STATUS_FORMAT (shape), STATUS_UNSUPPORTED (type).
+ * ne past n_dims must be 1. Of any type; sizes that are not known are 0.
+ * Fails: STATUS_FORMAT (shape).
  */
 enum status gguf_tensor_measure(struct gguf_tensor *tensor, uint32_t type_id,
                                 struct status_why *why);

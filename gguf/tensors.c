@@ -6,6 +6,9 @@
 #include "base/text/quote.h"
 #include "gguf/file_impl.h"
 
+/* Zeros behind the last tensor that are taken for padding to a page of the largest size. */
+enum { MAX_UNUSED = 64 << 10 };
+
 static enum status check_n_dims(uint32_t n_dims, struct status_why *why)
 {
     if (n_dims >= 1 && n_dims <= GGUF_MAX_DIMS)
@@ -54,21 +57,23 @@ enum status gguf_tensor_measure(struct gguf_tensor *tensor, uint32_t type_id,
         status = check_shape(tensor, why);
     if (status)
         return status;
-    const struct gguf_type_info *type = gguf_type_info(type_id);
-    if (!type)
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "has type %" PRIu32 " (%s), expected a type that can be decoded",
-                           type_id, gguf_type_name(type_id));
-    if (tensor->ne[0] % type->block_elems != 0)
+    const struct gguf_type_info *type = gguf_type_listed(type_id);
+    bool decodable = type == gguf_type_info(type_id),
+         whole = tensor->ne[0] % type->block_elems == 0;
+    if (decodable && !whole)
         return status_fail(why, STATUS_FORMAT,
                            "has rows of %" PRIu64 " element%s of type %s, expected a multiple of "
                            "its block of %" PRIu32,
                            tensor->ne[0], status_plural(tensor->ne[0]), type->name,
                            type->block_elems);
     tensor->type = type;
+    tensor->type_id = type_id;
     tensor->n_rows = tensor->ne[1] * tensor->ne[2] * tensor->ne[3];
+    if (type->block_bytes == 0 || !whole)
+        return STATUS_OK; /* of an unknown size */
     uint64_t n_blocks = tensor->ne[0] / type->block_elems;
     if (__builtin_mul_overflow(n_blocks, type->block_bytes, &tensor->row_bytes) ||
+        __builtin_add_overflow(tensor->row_bytes, type->row_prefix, &tensor->row_bytes) ||
         __builtin_mul_overflow(tensor->row_bytes, tensor->n_rows, &tensor->n_bytes))
         return status_fail(why, STATUS_FORMAT,
                            "has %" PRIu64 " rows of %" PRIu64
@@ -169,7 +174,59 @@ static int compare_extents(const void *a, const void *b)
     return left->tensor < right->tensor ? -1 : 1; /* of equals, the first of the directory */
 }
 
-static enum status check_overlap(const struct gguf_file *file, size_t first, struct status_why *why)
+static enum status fail_overlap(const struct base_string *names, const struct extent *low,
+                                const struct extent *high, struct status_why *why)
+{
+    struct base_quoted low_name, high_name;
+    return status_fail(why, STATUS_FORMAT,
+                       "tensor %s starts at byte %" PRIu64
+                       ", within tensor %s, expected it at byte %" PRIu64 " or later",
+                       base_quote(&high_name, names[high->tensor]), high->start,
+                       base_quote(&low_name, names[low->tensor]), low->end);
+}
+
+/* What lies behind the last tensor, which ends at byte `end`: zeros, and not too many of them. */
+static enum status check_rest(struct gguf_shard *shard, uint64_t end, struct status_why *why)
+{
+    uint64_t n_left = shard->n_bytes - end;
+    uint64_t n_zeros = 0;
+    while (n_zeros < n_left && n_zeros < MAX_UNUSED && shard->data[end + n_zeros] == 0)
+        n_zeros++;
+    if (n_zeros < n_left)
+        return status_fail(why, STATUS_FORMAT,
+                           "the last %" PRIu64 " bytes (from byte %" PRIu64
+                           ") belong to no tensor, expected fewer than %" PRIu64
+                           ", all 0: the header may count too few tensors",
+                           n_left, end, shard->alignment);
+    shard->n_unused = n_left < shard->alignment ? 0 : n_left;
+    return STATUS_OK;
+}
+
+/* That the sorted extents neither overlap nor leave bytes between them but padding. */
+static enum status check_extents(const struct gguf_file *file, struct gguf_shard *shard,
+                                 const struct extent *sorted, size_t n, struct status_why *why)
+{
+    const struct base_string *names = file->tensor_names.strings;
+    uint64_t end = shard->data_offset;
+    bool known = true; /* where the tensor before ends */
+    for (size_t i = 0; i < n; i++) {
+        struct base_quoted name;
+        if (sorted[i].start < end)
+            return fail_overlap(names, &sorted[i - 1], &sorted[i], why);
+        if (known && sorted[i].start - end >= shard->alignment)
+            return status_fail(why, STATUS_FORMAT,
+                               "%" PRIu64 " bytes before tensor %s, which starts at byte %" PRIu64
+                               ", belong to no tensor, expected fewer than the alignment %" PRIu64,
+                               sorted[i].start - end, base_quote(&name, names[sorted[i].tensor]),
+                               sorted[i].start, shard->alignment);
+        end = sorted[i].end;
+        known = end > sorted[i].start;
+    }
+    return known ? check_rest(shard, end, why) : STATUS_OK;
+}
+
+static enum status check_layout(struct gguf_file *file, struct gguf_shard *shard, size_t first,
+                                struct status_why *why)
 {
     size_t n = file->tensor_names.n - first;
     struct extent *sorted = malloc(n * sizeof *sorted + 1);
@@ -180,19 +237,7 @@ static enum status check_overlap(const struct gguf_file *file, size_t first, str
         sorted[i] = (struct extent){tensor->offset, tensor->offset + tensor->n_bytes, first + i};
     }
     qsort(sorted, n, sizeof *sorted, compare_extents);
-    enum status status = STATUS_OK;
-    for (size_t i = 1; i < n && !status; i++) {
-        const struct extent *low = &sorted[i - 1], *high = &sorted[i];
-        if (high->start >= low->end)
-            continue;
-        const struct base_string *names = file->tensor_names.strings;
-        struct base_quoted low_name, high_name;
-        status = status_fail(why, STATUS_FORMAT,
-                             "tensor %s starts at byte %" PRIu64
-                             ", within tensor %s, expected it at byte %" PRIu64 " or later",
-                             base_quote(&high_name, names[high->tensor]), high->start,
-                             base_quote(&low_name, names[low->tensor]), low->end);
-    }
+    enum status status = check_extents(file, shard, sorted, n, why);
     free(sorted);
     return status;
 }
@@ -208,5 +253,5 @@ enum status gguf_tensors_place(struct gguf_file *file, size_t shard, size_t firs
             return status;
         }
     }
-    return check_overlap(file, first, why);
+    return check_layout(file, &file->shards[shard], first, why);
 }

@@ -19,19 +19,91 @@ static const struct gguf_type_info types[] = {
 };
 
 /*
- * Ids that exist but are not decoded: activation formats that no stored weight uses, formats
- * withdrawn from GGUF, and plain integers and doubles.
+ * Types that exist but are not decoded: activation formats that no stored weight uses, formats
+ * withdrawn from GGUF, plain integers and doubles; from 97 on those of ik_llama.cpp.
  */
-static const struct {
-    uint32_t id;
-    const char *name;
-} refused[] = {
-    {4, "Q4_2"},      {5, "Q4_3"},      {9, "Q8_1"},        {15, "Q8_K"},       {24, "I8"},
-    {25, "I16"},      {26, "I32"},      {27, "I64"},        {28, "F64"},        {31, "Q4_0_4_4"},
-    {32, "Q4_0_4_8"}, {33, "Q4_0_8_8"}, {36, "IQ4_NL_4_4"}, {37, "IQ4_NL_4_8"}, {38, "IQ4_NL_8_8"},
+static const struct gguf_type_info listed[] = {
+    /* id, name, elements of a block, bytes of a block (0: not known), bytes before each row */
+    {4, "Q4_2", 1, 0, 0},
+    {5, "Q4_3", 1, 0, 0},
+    {9, "Q8_1", 32, 36, 0},
+    {15, "Q8_K", 256, 292, 0},
+    {24, "I8", 1, 1, 0},
+    {25, "I16", 1, 2, 0},
+    {26, "I32", 1, 4, 0},
+    {27, "I64", 1, 8, 0},
+    {28, "F64", 1, 8, 0},
+    {31, "Q4_0_4_4", 32, 18, 0},
+    {32, "Q4_0_4_8", 32, 18, 0},
+    {33, "Q4_0_8_8", 32, 18, 0},
+    {36, "I2_S", 1, 0, 0},
+    {37, "IQ4_NL_4_8", 32, 18, 0},
+    {38, "IQ4_NL_8_8", 32, 18, 0},
+    {97, "Q8_0_X4", 1, 0, 0},
+    {98, "Q8_1_X4", 1, 0, 0},
+    {99, "Q8_2_X4", 1, 0, 0},
+    {133, "Q6_0", 32, 26, 0},
+    {134, "IQ1_BN", 64, 13, 2},
+    {135, "IQ2_BN", 64, 16, 4},
+    {136, "Q8_K64", 1, 0, 0},
+    {137, "IQ2_K", 256, 76, 0},
+    {138, "IQ3_K", 256, 110, 0},
+    {139, "IQ4_K", 256, 144, 0},
+    {140, "IQ5_K", 256, 176, 0},
+    {141, "IQ6_K", 256, 212, 0},
+    {142, "IQ2_TN", 1, 0, 0},
+    {143, "IQ1_TN", 1, 0, 0},
+    {144, "IQ4_KS", 256, 136, 4},
+    {145, "IQ2_KS", 256, 70, 2},
+    {146, "IQ4_KSS", 256, 128, 4},
+    {147, "Q8_K16", 1, 0, 0},
+    {148, "Q8_K32", 1, 0, 0},
+    {149, "Q8_KR8", 1, 0, 0},
+    {150, "Q8_K128", 1, 0, 0},
+    {151, "Q8_KV", 32, 32, 8},
+    {152, "IQ5_KS", 256, 168, 4},
+    {153, "IQ2_KT", 256, 68, 4},
+    {154, "IQ3_KT", 256, 100, 4},
+    {155, "IQ4_KT", 256, 128, 4},
+    {156, "IQ3_KS", 256, 102, 2},
+    {157, "IQ2_KL", 256, 86, 2},
+    {158, "IQ1_KT", 256, 56, 4},
+    {202, "Q4_0_R8", 32, 18, 0},
+    {206, "Q5_0_R4", 32, 22, 0},
+    {208, "Q8_0_R8", 32, 34, 0},
+    {210, "Q2_K_R4", 256, 84, 0},
+    {211, "Q3_K_R4", 256, 110, 0},
+    {212, "Q4_K_R4", 256, 144, 0},
+    {213, "Q5_K_R4", 256, 176, 0},
+    {214, "Q6_K_R4", 256, 210, 0},
+    {216, "IQ2_XXS_R4", 256, 66, 0},
+    {217, "IQ2_XS_R4", 256, 74, 0},
+    {218, "IQ3_XXS_R4", 256, 98, 0},
+    {219, "IQ1_S_R4", 32, 6, 2},
+    {220, "IQ4_NL_R4", 32, 18, 0},
+    {221, "IQ3_S_R4", 256, 110, 0},
+    {222, "IQ2_S_R4", 256, 82, 0},
+    {223, "IQ4_XS_R8", 256, 136, 0},
+    {229, "IQ1_M_R4", 32, 7, 2},
+    {230, "BF16_R16", 1, 2, 0},
+    {233, "Q6_0_R4", 32, 26, 0},
+    {335, "IQ2_BN_R4", 64, 16, 4},
+    {337, "IQ2_K_R4", 256, 76, 0},
+    {338, "IQ3_K_R4", 256, 110, 0},
+    {339, "IQ4_K_R4", 256, 144, 0},
+    {340, "IQ5_K_R4", 256, 176, 0},
+    {344, "IQ4_KS_R4", 256, 136, 4},
+    {352, "IQ5_KS_R4", 256, 168, 4},
+    {353, "MXFP4_R8", 32, 17, 0},
+    {397, "Q8_K_R16", 256, 258, 0},
+    {398, "Q8_KV_R8", 32, 32, 4},
+    {399, "Q8_K_R8", 256, 258, 0},
 };
 
-enum { N_TYPES = sizeof types / sizeof types[0], N_REFUSED = sizeof refused / sizeof refused[0] };
+static const struct gguf_type_info unknown = {GGUF_TYPE_LIMIT, "unknown", 1, 0, 0};
+
+enum { N_TYPES = sizeof types / sizeof types[0], N_LISTED = sizeof listed / sizeof listed[0] };
+_Static_assert(N_TYPES + N_LISTED + 1 <= GGUF_MAX_LISTED, "the lists outgrew what the header says");
 
 const struct gguf_type_info *gguf_type_info(uint32_t id)
 {
@@ -42,16 +114,19 @@ const struct gguf_type_info *gguf_type_info(uint32_t id)
     return NULL;
 }
 
+const struct gguf_type_info *gguf_type_listed(uint32_t id)
+{
+    for (size_t i = 0; i < N_LISTED; i++) {
+        if ((uint32_t)listed[i].type == id)
+            return &listed[i];
+    }
+    const struct gguf_type_info *info = gguf_type_info(id);
+    return info ? info : &unknown;
+}
+
 const char *gguf_type_name(uint32_t id)
 {
-    const struct gguf_type_info *info = gguf_type_info(id);
-    if (info)
-        return info->name;
-    for (size_t i = 0; i < N_REFUSED; i++) {
-        if (refused[i].id == id)
-            return refused[i].name;
-    }
-    return "unknown";
+    return gguf_type_listed(id)->name;
 }
 
 const struct gguf_type_info *gguf_type_at(size_t i)

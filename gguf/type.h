@@ -41,21 +41,27 @@ enum gguf_type {
     GGUF_TYPE_LIMIT = 64 /* ids at or above this are unknown; arrays indexed by id have this size */
 };
 
+enum { GGUF_MAX_LISTED = 128 /* rows that gguf_type_listed() may return, all different */ };
+
 /** What the reader knows of a type. */
 struct gguf_type_info {
     enum gguf_type type;
     const char *name;     /* as people write it: "Q4_K" */
     uint32_t block_elems; /* elements packed together */
-    uint32_t block_bytes; /* bytes of one such block */
+    uint32_t block_bytes; /* bytes of one such block; 0: not known */
+    uint32_t row_prefix;  /* bytes that each row begins with; 0 for all that can be decoded */
 };
 
 /** The row of a type id, or NULL where this program cannot decode the type. */
 const struct gguf_type_info *gguf_type_info(uint32_t id);
 
 /**
- * A name for any id, for error messages: also of types that are known by name but
- * are refused (Q8_1, Q8_K, I8, ...); "unknown" otherwise. Static storage.
+ * A row for any id: also of types that cannot be decoded, but are known by name and usually by
+ * size (Q8_1, I8, ik_llama.cpp's IQ4_K, ...); one row called "unknown" for all others.
  */
+const struct gguf_type_info *gguf_type_listed(uint32_t id);
+
+/** Its name, for error messages. Static storage. */
 const char *gguf_type_name(uint32_t id);
 
 /** Walk the list: the i-th supported type, NULL past the end. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/number.h"
 #include "model/rope.h"
 
 /**
@@ -148,6 +149,7 @@ static enum status read_eps(struct model_hparams *h, const struct model_keys *ke
     if (status)
         return status;
     const char *path = gguf_path(keys->file);
+    struct base_number shown;
     if (!found)
         return status_fail(why, STATUS_FORMAT,
                            "%s: key '%s.attention.layer_norm_rms_epsilon' is missing, expected a "
@@ -155,9 +157,9 @@ static enum status read_eps(struct model_hparams *h, const struct model_keys *ke
                            path, keys->prefix);
     if (!(h->rms_eps > 0 && h->rms_eps < 1))
         return status_fail(why, STATUS_FORMAT,
-                           "%s: key '%s.attention.layer_norm_rms_epsilon' is %g, expected a number "
+                           "%s: key '%s.attention.layer_norm_rms_epsilon' is %s, expected a number "
                            "between 0 and 1",
-                           path, keys->prefix, (double)h->rms_eps);
+                           path, keys->prefix, base_float_text(&shown, h->rms_eps));
     return STATUS_OK;
 }
 

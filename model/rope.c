@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text/number.h"
 #include "base/text/quote.h"
 
 /** M_PI is not in C17. */
@@ -51,19 +52,21 @@ static enum status read_scaling(int *scaling, const struct model_keys *keys,
 static enum status read_positive(const struct model_keys *keys, const char *suffix, float option,
                                  float *value, struct status_why *why)
 {
+    struct base_number shown;
     enum status status = model_key_f32(keys, suffix, value, NULL, why);
     if (status)
         return status;
     if (option != 0) {
         if (!isfinite(option) || option < 0)
             return status_fail(why, STATUS_USAGE,
-                               "the value for %s.%s is %g, expected a number above 0", keys->prefix,
-                               suffix, (double)option);
+                               "the value for %s.%s is %s, expected a number above 0", keys->prefix,
+                               suffix, base_float_text(&shown, option));
         *value = option;
     }
     if (*value <= 0)
-        return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %g, expected a number above 0",
-                           gguf_path(keys->file), keys->prefix, suffix, (double)*value);
+        return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %s, expected a number above 0",
+                           gguf_path(keys->file), keys->prefix, suffix,
+                           base_float_text(&shown, *value));
     return STATUS_OK;
 }
 
@@ -72,6 +75,7 @@ static enum status read_factor(struct model_hparams *h, const struct model_keys 
                                const struct model_options *options, struct status_why *why)
 {
     const char *suffix = "rope.scaling.factor";
+    struct base_number shown;
     float factor = 1;
     bool found = false;
     enum status status = model_key_f32(keys, suffix, &factor, &found, why);
@@ -82,15 +86,16 @@ static enum status read_factor(struct model_hparams *h, const struct model_keys 
     if (status)
         return status;
     if (factor < 0)
-        return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %g, expected a number above 0",
-                           gguf_path(keys->file), keys->prefix, suffix, (double)factor);
+        return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %s, expected a number above 0",
+                           gguf_path(keys->file), keys->prefix, suffix,
+                           base_float_text(&shown, factor));
     h->rope_factor = factor == 0 ? 1 : factor;
     if (options->rope_freq_scale != 0) {
         h->rope_factor = 1 / options->rope_freq_scale;
         if (!isfinite(h->rope_factor) || !(h->rope_factor > 0))
             return status_fail(why, STATUS_USAGE,
-                               "the RoPE frequency scale is %g, expected a number above 0",
-                               (double)options->rope_freq_scale);
+                               "the RoPE frequency scale is %s, expected a number above 0",
+                               base_float_text(&shown, options->rope_freq_scale));
     }
     return STATUS_OK;
 }
@@ -98,12 +103,14 @@ static enum status read_factor(struct model_hparams *h, const struct model_keys 
 static enum status read_yarn(struct model_hparams *h, const struct model_keys *keys,
                              const struct model_options *options, struct status_why *why)
 {
+    static const char mix[] = "rope.scaling.yarn_ext_factor";
+    static const char mix_range[] = "0 to 1, or below 0 for the default";
+    struct base_number shown;
     h->yarn_ext_factor = -1;
     h->yarn_attn_factor = 1;
     h->yarn_beta_fast = 32;
     h->yarn_beta_slow = 1;
-    enum status status =
-        model_key_f32(keys, "rope.scaling.yarn_ext_factor", &h->yarn_ext_factor, NULL, why);
+    enum status status = model_key_f32(keys, mix, &h->yarn_ext_factor, NULL, why);
     if (!status)
         status = read_positive(keys, "rope.scaling.yarn_attn_factor", options->yarn_attn_factor,
                                &h->yarn_attn_factor, why);
@@ -115,18 +122,22 @@ static enum status read_yarn(struct model_hparams *h, const struct model_keys *k
                                &h->yarn_beta_slow, why);
     if (status)
         return status;
+    float option = options->yarn_ext_factor;
+    if (options->has_yarn_ext_factor && !(isfinite(option) && option <= 1))
+        return status_fail(why, STATUS_USAGE, "the value for %s.%s is %s, expected %s",
+                           keys->prefix, mix, base_float_text(&shown, option), mix_range);
     if (options->has_yarn_ext_factor)
-        h->yarn_ext_factor = options->yarn_ext_factor;
-    if (!isfinite(h->yarn_ext_factor) || h->yarn_ext_factor > 1)
-        return status_fail(why, STATUS_USAGE,
-                           "the YaRN mix factor is %g, expected 0 to 1, or below 0 for the default",
-                           (double)h->yarn_ext_factor);
+        h->yarn_ext_factor = option;
+    if (h->yarn_ext_factor > 1)
+        return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %s, expected %s",
+                           gguf_path(keys->file), keys->prefix, mix,
+                           base_float_text(&shown, h->yarn_ext_factor), mix_range);
     if (h->yarn_ext_factor < 0)
         h->yarn_ext_factor = h->rope_scaling == MODEL_ROPE_YARN ? 1 : 0;
     if (h->yarn_ext_factor > 0 && h->rope_freq_base <= 1)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: key '%s.rope.freq_base' is %g, expected more than 1 with YaRN",
-                           gguf_path(keys->file), keys->prefix, (double)h->rope_freq_base);
+        return status_fail(
+            why, STATUS_FORMAT, "%s: key '%s.rope.freq_base' is %s, expected more than 1 with YaRN",
+            gguf_path(keys->file), keys->prefix, base_float_text(&shown, h->rope_freq_base));
     return STATUS_OK;
 }
 

@@ -1,6 +1,6 @@
 #include "base/text/escape.h"
 
-#include <stdio.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/text/utf8.h"
@@ -24,16 +24,17 @@ static const char *short_escape(unsigned char byte)
 
 size_t base_escape(char *out, size_t capacity, const char *bytes, size_t n_bytes)
 {
+    static const char digits[] = "0123456789abcdef";
     size_t used = 0;
-    for (size_t i = 0; i < n_bytes;) {
+    for (size_t i = 0; i < n_bytes && used <= capacity;) {
         unsigned char first = (unsigned char)bytes[i];
-        size_t length = base_utf8_decode(bytes + i, n_bytes - i, NULL);
+        uint32_t code_point = first;
+        size_t length = base_utf8_decode(bytes + i, n_bytes - i, &code_point);
         const char *escape = short_escape(first);
-        char hex[5];
-        if (!escape && (length == 0 || first < 0x20 || first == 0x7f)) {
-            snprintf(hex, sizeof hex, "\\x%02x", first);
+        const char hex[] = {'\\', 'x', digits[first >> 4], digits[first & 15], '\0'};
+        if (!escape &&
+            (length == 0 || code_point < 0x20 || (code_point >= 0x7f && code_point < 0xa0)))
             escape = hex;
-        }
         const char *from = escape ? escape : bytes + i;
         size_t n = escape ? strlen(escape) : length;
         for (size_t k = 0; k < n; k++, used++)

@@ -6,9 +6,11 @@
 
 /**
  * Valid UTF-8 stays; backslash, tab, newline and carriage return become \\ \t \n \r; every
- * other control character below 0x80 and every byte that is not valid UTF-8 becomes \xHH.
+ * byte of another control character (also of U+0080 to U+009F, which steer terminals too) and
+ * every byte that is not valid UTF-8 becomes \xHH.
  * Writes at most `capacity` bytes and no NUL.
- * Returns how many bytes there are: at most four times n_bytes.
+ * Returns how many bytes there are, at most four times n_bytes; more than `capacity` where they
+ * do not fit. Cost: O(capacity), however long the text is.
  */
 size_t base_escape(char *out, size_t capacity, const char *bytes, size_t n_bytes);
 

@@ -24,8 +24,7 @@ void cli_versions_read(struct cli_versions *versions)
     pcre2_config(PCRE2_CONFIG_VERSION, versions->pcre2); /* needs 24 bytes */
     versions->cjson = cJSON_Version();
     versions->openssl = OpenSSL_version(OPENSSL_VERSION_STRING);
-    const char *openblas = kern_openblas_version();
-    snprintf(versions->openblas, sizeof versions->openblas, "%s", openblas ? openblas : "");
+    snprintf(versions->openblas, sizeof versions->openblas, "%s", kern_openblas_version());
 }
 
 static enum status run_version(const void *settings, const struct cli_args *args,
@@ -43,7 +42,8 @@ static enum status run_version(const void *settings, const struct cli_args *args
     printf("pcre2     %s\n", versions.pcre2);
     printf("cjson     %s\n", versions.cjson);
     printf("openssl   %s\n", versions.openssl);
-    printf("openblas  %s\n", *versions.openblas ? versions.openblas : "not built in");
+    printf("openblas  %s\n",
+           *versions.openblas ? versions.openblas : "not loaded (--gemm openblas loads it)");
     return STATUS_OK;
 }
 

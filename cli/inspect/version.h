@@ -9,7 +9,7 @@ struct cli_versions {
     char pcre2[64];
     const char *cjson;
     const char *openssl;
-    char openblas[128]; /* "" where it is not built in */
+    char openblas[128]; /* "" where it is not loaded */
 };
 
 void cli_versions_read(struct cli_versions *versions);

@@ -3,11 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
 #include "base/array.h"
-
-/** Leading bytes of a token that are compared with the text; more than tokens have. */
-enum { COMPARED_BYTES = 256 };
 
 /** A stream under construction: ids and lengths grow together. */
 struct builder {
@@ -30,26 +26,6 @@ static enum status size_lengths(struct builder *b, struct status_why *why)
     return STATUS_OK;
 }
 
-/** Whether the text continues with these bytes. */
-static bool continues(const char *text, size_t n_left, const char *bytes, size_t n)
-{
-    return n <= n_left && memcmp(text, bytes, n) == 0;
-}
-
-/**
- * The bytes of the text that a token stands for: as many as its own, but for a space that
- * the vocabulary has put in front of the text or of what follows a control token.
- */
-static size_t text_length(const struct builder *b, int32_t id, const char *text, size_t n_left)
-{
-    char bytes[COMPARED_BYTES];
-    size_t n = model_token_bytes(b->tokenizer, id, bytes, sizeof bytes);
-    size_t n_compared = base_min(n, sizeof bytes);
-    if (n == 0 || bytes[0] != ' ' || continues(text, n_left, bytes, n_compared))
-        return n;
-    return continues(text, n_left, bytes + 1, n_compared - 1) ? n - 1 : n;
-}
-
 /** Append the ids of one piece of text and the bytes that each of them stands for. */
 static enum status add_piece(struct builder *b, const char *text, size_t n_bytes,
                              struct status_why *why)
@@ -63,7 +39,7 @@ static enum status add_piece(struct builder *b, const char *text, size_t n_bytes
         return status;
     size_t at = 0;
     for (size_t i = from; i < b->tokens.n; i++) {
-        size_t n = text_length(b, b->tokens.ids[i], text + at, n_bytes - at);
+        size_t n = model_token_span(b->tokenizer, b->tokens.ids[i], text + at, n_bytes - at);
         b->n_text_bytes[i] = (uint32_t)n;
         at = n < n_bytes - at ? at + n : n_bytes;
     }

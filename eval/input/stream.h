@@ -27,9 +27,11 @@ struct eval_stream {
 
 /**
  * Tokenise a text. EOS is never added, whatever the vocabulary says: nothing would score it.
- * n_text_bytes adds up to the text's size, but for tokens that stand for other bytes than those
- * read (unknown tokens, invalid UTF-8). The space that a SentencePiece vocabulary adds is not
- * counted.   Fails: as model_tokenize; STATUS_MEMORY.
+ * n_text_bytes adds up to the text's size, but for tokens that stand for other bytes than
+ * those read (a BPE vocabulary's repaired UTF-8). The space that a SentencePiece
+ * vocabulary puts in front of a text or after a control token is not counted.
+ * Fails: as model_tokenize; STATUS_MEMORY.
+ * Cost: as model_tokenize, plus 8 bytes a token.
  */
 enum status eval_stream_make(struct eval_stream *out, const struct model_tokenizer *tokenizer,
                              const struct eval_text *text,

@@ -83,18 +83,17 @@ enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_optio
                           struct status_why *why)
 {
     *out = NULL;
-    if (options->gemm == KERN_GEMM_OPENBLAS && !kern_openblas_version())
-        return status_fail(why, STATUS_UNSUPPORTED, "this build does not contain OpenBLAS");
     struct kern_cpu *cpu = calloc(1, sizeof *cpu);
     if (!cpu)
         return status_fail(why, STATUS_MEMORY, "no memory for a backend");
     cpu->base.ops = &cpu_ops;
     cpu->base.clock = &cpu->clock;
-    cpu->sgemm = options->gemm == KERN_GEMM_OPENBLAS ? kern_openblas_sgemm() : NULL;
     cpu->l2_bytes = l2_bytes();
     cpu->isa = kern_kernels_build(&cpu->kernels, options->isa_cap);
     choose_products(cpu, options);
     enum status status = base_pool_open(&cpu->pool, options->n_threads, why);
+    if (status == STATUS_OK && options->gemm == KERN_GEMM_OPENBLAS)
+        status = kern_openblas_load(&cpu->sgemm, base_pool_n_threads(cpu->pool), why);
     if (status != STATUS_OK) {
         kern_close(&cpu->base);
         return status;

@@ -9,9 +9,10 @@
 #include "kernels/cpu/gemm/product.h"
 #include "kernels/cpu/kernels.h"
 
-/** A foreign matrix multiplication; see blas.h. */
-struct kern_sgemm;
-typedef void kern_sgemm_fn(const struct kern_sgemm *op);
+/** cblas_sgemm() of a library that is loaded at run time; see blas.h. */
+typedef void kern_cblas_sgemm_fn(int order, int transpose_a, int transpose_b, int n_rows,
+                                 int n_cols, int n_k, float alpha, const float *a, int a_stride,
+                                 const float *b, int b_stride, float beta, float *c, int c_stride);
 
 /** Tokens that linear.c has packed. */
 struct kern_packed {
@@ -28,8 +29,8 @@ struct kern_cpu {
     struct kern_product product;           /* how our own products are computed */
     struct kern_product attention_product; /* and those of attention: in `high` at least */
     const char *remarks;
-    kern_sgemm_fn *sgemm; /* NULL: the products are our own */
-    size_t l2_bytes;      /* of one core; decides how products are cut, never what they give */
+    kern_cblas_sgemm_fn *sgemm; /* NULL: the products are our own */
+    size_t l2_bytes; /* of one core; decides how products are cut, never what they give */
     void *scratch;
     size_t scratch_bytes;
     struct kern_packed packed; /* what the scratch memory begins with; n_tokens 0: nothing */

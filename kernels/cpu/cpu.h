@@ -31,7 +31,7 @@ struct kern_cpu_options {
 
 /**
  * Open a CPU backend with its own thread pool; several may be open at once.
- * Fails: STATUS_MEMORY; STATUS_UNSUPPORTED if OpenBLAS was asked for and is not built in;
+ * Fails: STATUS_MEMORY; STATUS_UNSUPPORTED if OpenBLAS was asked for and cannot be loaded;
  * STATUS_USAGE, STATUS_DEVICE if there cannot be so many threads.
  */
 enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_options *options,
@@ -46,7 +46,7 @@ const char *kern_cpu_products(const struct kern_backend *b);
 /** A sentence about options that could not be followed, ending with a newline, or "". */
 const char *kern_cpu_remarks(const struct kern_backend *b);
 unsigned kern_cpu_n_threads(const struct kern_backend *b);
-/** Whether this build has OpenBLAS; its version string or NULL. */
+/** OpenBLAS's version string; "" while no backend has asked for it, so that it is not loaded. */
 const char *kern_openblas_version(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/number.h"
 #include "base/text/quote.h"
 #include "kernels/quant/registry.h"
 #include "model/rope.h"
@@ -275,11 +276,12 @@ enum status model_bind_rope_factors(struct model *m, struct status_why *why)
     for (size_t i = 0; i < n; i++)
         m->rope_factors[i] = 1;
     for (size_t i = 0; tensor && i < n; i++) {
+        struct base_number shown;
         status = read_element(m, tensor, i, &m->rope_factors[i], why);
         if (!status && m->rope_factors[i] <= 0)
-            status = status_fail(why, STATUS_FORMAT,
-                                 "%s: element %zu of tensor '%s' is %g, expected more than 0",
-                                 gguf_path(m->file), i, name, (double)m->rope_factors[i]);
+            status = status_fail(
+                why, STATUS_FORMAT, "%s: element %zu of tensor '%s' is %s, expected more than 0",
+                gguf_path(m->file), i, name, base_float_text(&shown, m->rope_factors[i]));
         if (status)
             return status;
     }

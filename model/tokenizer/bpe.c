@@ -202,9 +202,7 @@ static enum status emit_symbol(const struct model_bpe *bpe, struct model_tok_run
         return model_tok_emit(run, id);
     if (bpe->vocab->unknown >= 0)
         return model_tok_emit(run, bpe->vocab->unknown);
-    return status_fail(
-        run->why, STATUS_UNSUPPORTED,
-        "the vocabulary has neither a token for the byte 0x%02X nor an unknown token", first_byte);
+    return model_vocab_fail_byte(bpe->vocab, first_byte, run->why);
 }
 
 /** The id of the piece where it is a token as a whole, else -1; *status: STATUS_MEMORY or OK. */

@@ -150,16 +150,24 @@ void model_spm_free(struct model_spm *spm)
     *spm = (struct model_spm){0};
 }
 
+/** The byte that a byte token stands for, or -1. */
+static int byte_of(const struct model_spm *spm, int32_t id)
+{
+    for (int b = 0; b < 256 && spm->vocab->type[id] == MODEL_TOKEN_BYTE; b++)
+        if (spm->byte_id[b] == id)
+            return b;
+    return -1;
+}
+
 size_t model_spm_token_bytes(const struct model_spm *spm, int32_t id, char *bytes, size_t capacity)
 {
     const struct base_string t = spm->vocab->text[id];
-    if (spm->vocab->type[id] == MODEL_TOKEN_BYTE)
-        for (int b = 0; b < 256; b++)
-            if (spm->byte_id[b] == id) {
-                if (capacity > 0)
-                    bytes[0] = (char)b;
-                return 1;
-            }
+    int byte = byte_of(spm, id);
+    if (byte >= 0) {
+        if (capacity > 0)
+            bytes[0] = (char)byte;
+        return 1;
+    }
     size_t n_out = 0;
     for (size_t i = 0; i < t.n_bytes; n_out++) {
         bool space = t.n_bytes - i >= META_BYTES && is_meta_space(t.data + i, META_BYTES);
@@ -171,6 +179,38 @@ size_t model_spm_token_bytes(const struct model_spm *spm, int32_t id, char *byte
         i += space ? META_BYTES : 1;
     }
     return n_out;
+}
+
+/** Bytes of `text` that begins as the token goes on from `i`; SIZE_MAX if it does not. */
+static size_t match(const struct base_string t, size_t i, const char *text, size_t n_left)
+{
+    size_t at = 0;
+    while (i < t.n_bytes && at < n_left) {
+        if (text[at] == t.data[i])
+            i++; /* U+2581 byte by byte, too */
+        else if (text[at] == ' ' && t.n_bytes - i >= META_BYTES &&
+                 is_meta_space(t.data + i, META_BYTES))
+            i += META_BYTES;
+        else
+            break;
+        at++;
+    }
+    return i < t.n_bytes ? SIZE_MAX : at;
+}
+
+size_t model_spm_token_span(const struct model_spm *spm, int32_t id, const char *text,
+                            size_t n_left)
+{
+    const struct base_string t = spm->vocab->text[id];
+    int byte = byte_of(spm, id);
+    if (byte >= 0 && n_left > 0 && (uint8_t)*text == byte)
+        return 1;
+    if (byte >= 0) /* one of three that a space became: the last of them has it */
+        return byte == (uint8_t)meta_space[META_BYTES - 1] && n_left > 0 && *text == ' ';
+    size_t n = match(t, 0, text, n_left);
+    if (n == SIZE_MAX && t.n_bytes >= META_BYTES && is_meta_space(t.data, META_BYTES))
+        n = match(t, META_BYTES, text, n_left); /* a space that was put in front */
+    return n == SIZE_MAX ? model_spm_token_bytes(spm, id, NULL, 0) : n;
 }
 
 static bool joins_meta_space(const struct model_spm *spm, const char *p, size_t n_bytes)
@@ -206,10 +246,7 @@ static enum status emit_bytes(const struct model_spm *spm, struct model_tok_run 
             continue;
         if (spm->vocab->unknown >= 0)
             return model_tok_emit(run, spm->vocab->unknown);
-        return status_fail(run->why, STATUS_UNSUPPORTED,
-                           "the vocabulary has neither a token for the byte 0x%02X nor an unknown "
-                           "token",
-                           (uint8_t)bytes[i]);
+        return model_vocab_fail_byte(spm->vocab, (uint8_t)bytes[i], run->why);
     }
     for (size_t i = 0; i < n_bytes; i++) {
         enum status status = model_tok_emit(run, spm->byte_id[(uint8_t)bytes[i]]);

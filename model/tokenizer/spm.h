@@ -38,4 +38,8 @@ enum status model_spm_encode(const struct model_spm *spm, struct model_tok_run *
 /** Bytes that a token stands for: writes at most capacity, returns how many there are. */
 size_t model_spm_token_bytes(const struct model_spm *spm, int32_t id, char *bytes, size_t capacity);
 
+/** As model_token_span(), of a token that merging made. */
+size_t model_spm_token_span(const struct model_spm *spm, int32_t id, const char *text,
+                            size_t n_left);
+
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/text/utf8.h"
 #include "model/tokenizer/bpe.h"
 #include "model/tokenizer/special.h"
 #include "model/tokenizer/spm.h"
@@ -222,4 +223,27 @@ size_t model_token_bytes(const struct model_tokenizer *t, int32_t id, char *byte
     if (t->vocab.kind == MODEL_VOCAB_BPE)
         return model_bpe_token_bytes(text, bytes, capacity);
     return model_spm_token_bytes(&t->spm, id, bytes, capacity);
+}
+
+static bool begins(const char *text, size_t n_left, struct base_string with)
+{
+    return with.n_bytes <= n_left && memcmp(text, with.data, with.n_bytes) == 0;
+}
+
+size_t model_token_span(const struct model_tokenizer *t, int32_t id, const char *text,
+                        size_t n_left)
+{
+    const struct model_vocab *vocab = &t->vocab;
+    struct base_string own = model_token_text(t, id);
+    if (vocab->recognition[id] != MODEL_RECOGNISED_NEVER && begins(text, n_left, own)) {
+        size_t n = own.n_bytes;
+        while (vocab->eats_space && vocab->eats_space[id] && n < n_left && is_space(text[n]))
+            n++;
+        return n;
+    }
+    if (id == vocab->unknown && n_left > 0)
+        return vocab->kind == MODEL_VOCAB_BPE ? 1 : base_min(base_utf8_announced(*text), n_left);
+    if (vocab->kind == MODEL_VOCAB_BPE || vocab->recognition[id] != MODEL_RECOGNISED_NEVER)
+        return model_token_bytes(t, id, NULL, 0);
+    return model_spm_token_span(&t->spm, id, text, n_left);
 }

@@ -69,4 +69,13 @@ struct base_string model_token_text(const struct model_tokenizer *t, int32_t id)
  */
 size_t model_token_bytes(const struct model_tokenizer *t, int32_t id, char *bytes, size_t capacity);
 
+/**
+ * How many bytes of a tokenised text a token stands for, where the text goes on with the n_left
+ * bytes at `text`. A space that was put in front counts 0; U+2581 in the text counts its 3 bytes,
+ * white space that a special token swallows is the token's, and the unknown token has a
+ * character. Bytes that the text does not go on with (repaired UTF-8) count as they are.
+ */
+size_t model_token_span(const struct model_tokenizer *t, int32_t id, const char *text,
+                        size_t n_left);
+
 #endif

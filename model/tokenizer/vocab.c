@@ -95,6 +95,14 @@ int32_t model_vocab_find(const struct model_vocab *v, const char *bytes, size_t 
                : base_strtab_find(&v->index, (struct base_string){bytes, n_bytes});
 }
 
+enum status model_vocab_fail_byte(const struct model_vocab *v, uint8_t byte, struct status_why *why)
+{
+    return status_fail(why, STATUS_UNSUPPORTED,
+                       "%s: key tokenizer.ggml.tokens has no token for the byte 0x%02X of the "
+                       "text, and there is no unknown token (key tokenizer.ggml.unknown_token_id)",
+                       gguf_path(v->file), byte);
+}
+
 enum status model_vocab_array(const struct gguf_kv **out, const struct gguf_file *file,
                               const char *key, bool required, size_t count, struct status_why *why)
 {
@@ -281,7 +289,7 @@ static enum status read_special(struct model_vocab *v, const struct gguf_file *f
 enum status model_vocab_init(struct model_vocab *v, const struct gguf_file *file,
                              struct status_why *why)
 {
-    *v = (struct model_vocab){0};
+    *v = (struct model_vocab){.file = file};
     struct base_string kind;
     struct base_quoted quoted;
     enum status status = gguf_get_string(file, "tokenizer.ggml.model", &kind, NULL, why);

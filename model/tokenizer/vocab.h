@@ -22,6 +22,7 @@ enum model_recognition {
 
 /** Token strings and types lie in the file's mapping or are owned by the vocabulary. */
 struct model_vocab {
+    const struct gguf_file *file; /* for sentences */
     enum model_vocab_kind kind;
     size_t n;                       /* tokens */
     const struct base_string *text; /* [n] as stored: the index's */
@@ -48,6 +49,10 @@ void model_vocab_free(struct model_vocab *v);
 
 /** Id of the token with exactly these bytes, or -1. */
 int32_t model_vocab_find(const struct model_vocab *v, const char *bytes, size_t n_bytes);
+
+/** That the text has a byte that no token stands for.   Returns STATUS_UNSUPPORTED. */
+enum status model_vocab_fail_byte(const struct model_vocab *v, uint8_t byte,
+                                  struct status_why *why);
 
 /**
  * A required or optional array of the vocabulary's length, or NULL in *out where it is absent

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -29,6 +30,10 @@ static void escapes(void **state)
         {"\xed\xa0\x80", 3, "\\xed\\xa0\\x80"},          /* a surrogate */
         {"\xf4\x90\x80\x80", 4, "\\xf4\\x90\\x80\\x80"}, /* beyond U+10FFFF */
         {"\xc3\x28", 2, "\\xc3("},                       /* a wrong second byte */
+        {"\xc2\x9b"
+         "2J",
+         4, "\\xc2\\x9b2J"}, /* a control sequence of one character */
+        {"\xc2\xa0", 2, "\xc2\xa0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char out[64];
@@ -44,9 +49,22 @@ static void respects_the_capacity(void **state)
     (void)state;
     char out[8];
     memset(out, '#', sizeof out);
-    assert_int_equal(base_escape(out, 3, "a\tbcd", 5), 6);
+    assert_true(base_escape(out, 3, "a\tbcd", 5) > 3);
     assert_memory_equal(out, "a\\t#####", 8);
-    assert_int_equal(base_escape(NULL, 0, "abc", 3), 3);
+    assert_true(base_escape(NULL, 0, "abc", 3) > 0);
+    assert_int_equal(base_escape(out, 4, "a\tb", 3), 4);
+}
+
+/** A text of a gigabyte is not read to its end to fill eight bytes: this does not even have it. */
+static void stops_when_full(void **state)
+{
+    (void)state;
+    char out[8];
+    char *bytes = malloc(9); /* sanitizers see a read beyond them */
+    assert_non_null(bytes);
+    memset(bytes, 'a', 9);
+    assert_true(base_escape(out, sizeof out, bytes, (size_t)1 << 30) > sizeof out);
+    free(bytes);
 }
 
 int main(void)
@@ -54,6 +72,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(escapes),
         cmocka_unit_test(respects_the_capacity),
+        cmocka_unit_test(stops_when_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

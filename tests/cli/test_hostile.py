@@ -102,11 +102,11 @@ class Hostile(unittest.TestCase):
         self.assert_refused(data, "blk.0.attn_q.weight", "99")
 
     def test_refused_type_is_named(self):
-        data = self.patched("blk.0.attn_q.weight", 4 + 16, "<I", 15)
-        self.assert_refused(data, "blk.0.attn_q.weight", "Q8_K")
+        data = self.patched("blk.0.attn_q.weight", 4 + 16, "<I", 4)
+        self.assert_refused(data, "blk.0.attn_q.weight", "Q4_2")
 
     def test_wrong_shape(self):
-        data = self.patched("blk.0.attn_q.weight", 4, "<QQ", 256, 128)
+        data = self.patched("blk.0.attn_q.weight", 4, "<QQ", 512, 128)
         self.assert_refused(data, "blk.0.attn_q.weight", "128")
 
     def test_missing_hyperparameter(self):

@@ -17,8 +17,8 @@ static const struct {
     const char *path, *id, *hash;
 } models[] = {
     {ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf",
-     "cd5c86e19a407c1f58477070e3a5d9706f0171561d0517795f849623cd6fdbcd",
-     "b0235d47321d0669b9666f754965dfd9b9b11b121fa58da6b66bade961aa333d"},
+     "6e62e5dad75b079c9a07e13b8f4926a7baed6aa8fbd0fcc0c9cb57b439b8d020",
+     "976c6b7fae59a0f613571f48649b86c0b0ded108c0ef0031429b46658bc890bd"},
     {ASSAY_SOURCE_DIR "/data/tiny.F16.gguf",
      "193eee0e0d2e8ae66c7f21fdec95845d8813160616d204b7edcced48f3ea57d3",
      "81f14b30937d01cf0d04d38eea90e5a30368db16b901f9097427b4416512e680"},

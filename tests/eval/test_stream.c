@@ -73,6 +73,11 @@ static void counts_every_byte_once(void **state)
         {"caf\xc3\xa9 \xe4\xb8\xad\xe6\x96\x87", 12},
         {"line\nand line\n", 14},
         {"x\0y", 3},
+        {"a\xe2\x96\x81"
+         "b",
+         5},                                           /* U+2581 itself, */
+        {"\xe2\x96\x81\xe2\x96\x81 \xe2\x96\x81", 10}, /* in front and in a row, */
+        {"\xe2\x96 \x96\x81 \xc3 x", 9},               /* and parts of it */
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct eval_stream stream;

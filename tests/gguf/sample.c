@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +86,21 @@ struct sample sample_make(void)
     memcpy(sample.data, data, sample.n_bytes);
     free(data);
     return sample;
+}
+
+struct sample sample_read(const char *path)
+{
+    struct sample bytes = {0};
+    FILE *stream = fopen(path, "rb");
+    assert_non_null(stream);
+    assert_int_equal(fseek(stream, 0, SEEK_END), 0);
+    bytes.n_bytes = (size_t)ftell(stream);
+    rewind(stream);
+    bytes.data = malloc(bytes.n_bytes);
+    assert_non_null(bytes.data);
+    assert_int_equal(fread(bytes.data, 1, bytes.n_bytes, stream), bytes.n_bytes);
+    fclose(stream);
+    return bytes;
 }
 
 struct gguf_file *sample_open(const struct sample *sample)

@@ -19,6 +19,9 @@ struct sample {
  */
 struct sample sample_make(void);
 
+/** A file as a block of exactly its size, so that sanitizers see a read beyond it. */
+struct sample sample_read(const char *path);
+
 /** Open bytes under the name "sample"; fails the running test if that fails. */
 struct gguf_file *sample_open(const struct sample *sample);
 

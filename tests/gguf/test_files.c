@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/gguf/sample.h"
 #include "tests/gguf/walk.h"
 
 static struct gguf_file *open_file(const char *path)
@@ -76,6 +77,20 @@ static void test_bundled_models(void **state)
     gguf_close(q4);
 }
 
+/* No value of the bundled models is a path of the machine where they were made. */
+static void test_bundled_models_name_no_folder(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"quantize.imatrix.file", "quantize.imatrix.dataset"};
+    struct gguf_file *q4 = open_file(ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf");
+    for (size_t i = 0; i < 2; i++) {
+        struct base_string value = {0};
+        assert_int_equal(gguf_get_string(q4, keys[i], &value, NULL, NULL), STATUS_OK);
+        assert_true(value.n_bytes > 0 && !memchr(value.data, '/', value.n_bytes));
+    }
+    gguf_close(q4);
+}
+
 /* Every tiny.* is one model in another type: the same shapes, sizes that follow the type. */
 static void test_reference_models(void **state)
 {
@@ -97,6 +112,58 @@ static void test_reference_models(void **state)
     }
     gguf_close(f16);
     globfree(&found);
+}
+
+/* ik_llama.cpp's: every tensor is listed, with the size that it has, and none is taken. */
+static void test_foreign_models(void **state)
+{
+    (void)state;
+    glob_t found;
+    if (glob(ASSAY_REFERENCE_DIR "/models-ik/*.gguf", 0, NULL, &found) != 0)
+        skip();
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *path = found.gl_pathv[i];
+        struct gguf_file *file;
+        struct status_why why = {0};
+        assert_int_equal(gguf_open(&file, path, &why), STATUS_UNSUPPORTED);
+        assert_null(file);
+        assert_non_null(strstr(why.text, ": tensor '"));
+        assert_non_null(strstr(why.text, "), expected a type that can be decoded"));
+        assert_int_equal(gguf_list(&file, path, &why), STATUS_OK);
+        walk_file(file);
+        check_totals(file);
+        gguf_close(file);
+    }
+    globfree(&found);
+}
+
+/* A type that nobody knows, and one of an unknown size: listed by id, their sizes are 0. */
+static void test_unknown_types(void **state)
+{
+    (void)state;
+    static const uint32_t ids[] = {43, 4, 77777};
+    struct sample sample = sample_make();
+    char path[] = "/tmp/assay-test-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        struct gguf_file *file;
+        struct status_why why = {0};
+        memcpy(sample.data + sample_after(&sample, "b.weight") + 20, &ids[i], sizeof ids[i]);
+        assert_int_equal(pwrite(fd, sample.data, sample.n_bytes, 0), sample.n_bytes);
+        assert_int_equal(gguf_open(&file, path, &why), STATUS_UNSUPPORTED);
+        assert_int_equal(gguf_list(&file, path, &why), STATUS_OK);
+        const struct gguf_tensor *tensor = gguf_tensor_find(file, "b.weight");
+        assert_int_equal(tensor->type_id, ids[i]);
+        assert_ptr_equal(tensor->type, gguf_type_listed(ids[i]));
+        assert_int_equal(tensor->n_bytes, 0);
+        assert_int_equal(tensor->n_rows, 3);
+        assert_int_equal(gguf_check_types(file, &why), STATUS_UNSUPPORTED);
+        gguf_close(file);
+    }
+    close(fd);
+    unlink(path);
+    free(sample.data);
 }
 
 /* Vocabularies without a model: no tensors, and the tokens are there. */
@@ -164,7 +231,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bundled_models),
+        cmocka_unit_test(test_bundled_models_name_no_folder),
         cmocka_unit_test(test_reference_models),
+        cmocka_unit_test(test_foreign_models),
+        cmocka_unit_test(test_unknown_types),
         cmocka_unit_test(test_reference_vocabularies),
         cmocka_unit_test(test_no_such_file),
     };

@@ -62,22 +62,6 @@ char *__wrap_strdup(const char *text)
     return allow(strlen(text) + 1) ? __real_strdup(text) : NULL;
 }
 
-/* A file as a block of exactly its size, so that sanitizers see a read beyond it. */
-static struct sample read_file(const char *path)
-{
-    struct sample bytes = {0};
-    FILE *stream = fopen(path, "rb");
-    assert_non_null(stream);
-    assert_int_equal(fseek(stream, 0, SEEK_END), 0);
-    bytes.n_bytes = (size_t)ftell(stream);
-    rewind(stream);
-    bytes.data = malloc(bytes.n_bytes);
-    assert_non_null(bytes.data);
-    assert_int_equal(fread(bytes.data, 1, bytes.n_bytes, stream), bytes.n_bytes);
-    fclose(stream);
-    return bytes;
-}
-
 /* Walk a copy of the first n_bytes. */
 static enum status walk_copy(const struct sample *sample, size_t n_bytes, struct status_why *why)
 {
@@ -149,7 +133,7 @@ static void test_cut_sentences(void **state)
 static void test_model_cut_at_every_percent(void **state)
 {
     (void)state;
-    struct sample model = read_file(ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf");
+    struct sample model = sample_read(ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf");
     struct status_why why;
     for (size_t percent = 0; percent < 100; percent++)
         assert_int_equal(walk_copy(&model, model.n_bytes * percent / 100, &why), STATUS_FORMAT);
@@ -190,7 +174,7 @@ static void test_every_byte_of_sample_mutated(void **state)
 static void test_directory_of_model_mutated(void **state)
 {
     (void)state;
-    struct sample model = read_file(ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf");
+    struct sample model = sample_read(ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf");
     struct gguf_file *file = sample_open(&model);
     uint64_t n_bytes, data_offset;
     gguf_shard_data(file, 0, &n_bytes, &data_offset);

@@ -187,7 +187,8 @@ static const struct bad_file bad_files[] = {
      "only 928 bytes"},
     {{{"general.alignment", 4, 64, 4}},
      STATUS_FORMAT,
-     "sample: tensor 'd.bias': its offset is 160, expected a multiple of the alignment 64"},
+     "sample: byte 736, in the padding behind the directory, is 0x61, expected 0: the header may "
+     "count too few tensors, or the alignment of 64 may be wrong"},
     /* tensor names */
     {{{"a.weight", -16, 0, 8}},
      STATUS_FORMAT,
@@ -248,6 +249,14 @@ static const struct bad_file bad_files[] = {
      STATUS_UNSUPPORTED,
      "sample: tensor 'a.weight': has type 26 (I32), expected a type that can be decoded"},
     /* where data lie */
+    {{{NULL, 8, 3, 8}},
+     STATUS_FORMAT,
+     "sample: byte 692, in the padding behind the directory, is 0x06, expected 0: the header may "
+     "count too few tensors, or the alignment of 32 may be wrong"},
+    {{{"b.weight", 12, 1, 8}},
+     STATUS_FORMAT,
+     "sample: 46 bytes before tensor 'c.weight', which starts at byte 864, belong to no tensor, "
+     "expected fewer than the alignment 32"},
     {{{"b.weight", 24, 65, 8}},
      STATUS_FORMAT,
      "sample: tensor 'b.weight': its offset is 65, expected a multiple of the alignment 32"},
@@ -269,9 +278,50 @@ static const struct bad_file bad_files[] = {
      "800 or later"},
     {{{"a.weight", 24, 128, 8}},
      STATUS_FORMAT,
-     "sample: tensor 'c.weight' starts at byte 864, within tensor 'a.weight', expected it at byte "
-     "928 or later"},
+     "sample: 64 bytes before tensor 'b.weight', which starts at byte 800, belong to no tensor, "
+     "expected fewer than the alignment 32"},
 };
+
+/* Bytes that no tensor owns: the sample with `n` of them behind it. */
+static void test_bytes_at_the_end(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t n;
+        uint8_t last; /* the others are 0 */
+        uint64_t n_unused;
+        const char *sentence; /* NULL: accepted */
+    } rows[] = {
+        {0, 0, 0, NULL},
+        {11, 0, 0, NULL}, /* with the padding of 20 that is there: fewer than 32 */
+        {12, 0, 32, NULL},
+        {65516, 0, 65536, NULL},
+        {65517, 0, 0,
+         "sample: the last 65537 bytes (from byte 908) belong to no tensor, expected fewer than "
+         "32, "
+         "all 0: the header may count too few tensors"},
+        {1, 1, 0,
+         "sample: the last 21 bytes (from byte 908) belong to no tensor, expected fewer than 32, "
+         "all 0: the header may count too few tensors"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sample sample = sample_make();
+        struct status_why why = {0};
+        struct gguf_file *file;
+        size_t n_bytes = sample.n_bytes + rows[i].n;
+        sample.data = realloc(sample.data, n_bytes);
+        memset(sample.data + sample.n_bytes, 0, rows[i].n);
+        if (rows[i].n > 0)
+            sample.data[n_bytes - 1] = rows[i].last;
+        enum status status = gguf_open_memory(&file, sample.data, n_bytes, "sample", &why);
+        assert_int_equal(status, rows[i].sentence ? STATUS_FORMAT : STATUS_OK);
+        assert_string_equal(why.text, rows[i].sentence ? rows[i].sentence : "");
+        if (!rows[i].sentence)
+            assert_int_equal(gguf_n_unused(file), rows[i].n_unused);
+        gguf_close(file);
+        free(sample.data);
+    }
+}
 
 static void apply(struct sample *sample, const struct patch *patch)
 {
@@ -303,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_good_file),
         cmocka_unit_test(test_empty_directory),
         cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_bytes_at_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,9 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "gguf/type.h"
 
@@ -71,8 +73,13 @@ static void test_names_of_refused(void **state)
     assert_string_equal(gguf_type_name(12), "Q4_K");
     assert_string_equal(gguf_type_name(43), "unknown");
     assert_string_equal(gguf_type_name(UINT32_MAX), "unknown");
-    for (uint32_t id = 0; id < GGUF_TYPE_LIMIT; id++)
-        assert_true(gguf_type_name(id)[0] != '\0');
+    assert_string_equal(gguf_type_name(139), "IQ4_K");
+    for (uint32_t id = 0; id < 500; id++) {
+        const struct gguf_type_info *listed = gguf_type_listed(id);
+        assert_true(listed->name[0] != '\0' && listed->block_elems > 0);
+        assert_true(listed == gguf_type_info(id) || !gguf_type_info(id));
+        assert_true((uint32_t)listed->type == id || strcmp(listed->name, "unknown") == 0);
+    }
     assert_null(gguf_type_info(9));
     assert_null(gguf_type_info(UINT32_MAX));
 }
@@ -101,6 +108,37 @@ static void test_reference_vectors(void **state)
     assert_int_equal(n, N_PUBLISHED - 1); /* F32 needs no vector */
 }
 
+/* The same for ik_llama.cpp's types: listed, not decoded, and of these sizes. */
+static void test_listed(void **state)
+{
+    (void)state;
+    FILE *list = fopen(ASSAY_REFERENCE_DIR "/format/vectors-ik/MANIFEST.tsv", "r");
+    if (!list)
+        skip();
+    char line[256], name[32];
+    unsigned id, block_elems, block_bytes, n_rows, n_cols;
+    size_t n = 0;
+    while (fgets(line, sizeof line, list)) {
+        if (sscanf(line, "%31s %u %u %u %u %u", name, &id, &block_elems, &block_bytes, &n_rows,
+                   &n_cols) != 6)
+            continue; /* the heading */
+        char path[256];
+        struct stat blocks;
+        snprintf(path, sizeof path, ASSAY_REFERENCE_DIR "/format/vectors-ik/%s.blocks", name);
+        assert_int_equal(stat(path, &blocks), 0);
+        const struct gguf_type_info *info = gguf_type_listed(id);
+        assert_int_equal(strncasecmp(info->name, name, strlen(info->name)), 0);
+        assert_int_equal(info->block_elems, block_elems);
+        assert_int_equal(info->block_bytes, block_bytes);
+        assert_int_equal(n_rows *
+                             (info->row_prefix + n_cols / info->block_elems * info->block_bytes),
+                         blocks.st_size);
+        n++;
+    }
+    fclose(list);
+    assert_true(n > 30);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -108,6 +146,7 @@ int main(void)
         cmocka_unit_test(test_walk),
         cmocka_unit_test(test_names_of_refused),
         cmocka_unit_test(test_reference_vectors),
+        cmocka_unit_test(test_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,6 +185,10 @@ static struct pending_tensor *add_tensor(struct gguf_writer *w, const char *name
     for (uint32_t i = 0; i < n_dims && i < GGUF_MAX_DIMS; i++)
         tensor.shape.ne[i] = ne[i];
     w->status = gguf_tensor_measure(&tensor.shape, (uint32_t)type, &w->why);
+    if (w->status == STATUS_OK && tensor.shape.n_bytes == 0)
+        w->status =
+            status_fail(&w->why, STATUS_UNSUPPORTED, "has type %d (%s), whose size is not known",
+                        (int)type, tensor.shape.type->name);
     if (w->status != STATUS_OK) {
         status_context(&w->why, "tensor '%s'", name);
         return NULL;
@@ -264,7 +268,7 @@ static void put_directory(FILE *to, const struct gguf_writer *w)
         put_u32(to, shape->n_dims);
         for (uint32_t k = 0; k < shape->n_dims; k++)
             put_u64(to, shape->ne[k]);
-        put_u32(to, (uint32_t)shape->type->type);
+        put_u32(to, shape->type_id);
         put_u64(to, shape->offset);
     }
 }

@@ -211,17 +211,21 @@ static void test_recordings_agree(void **state)
 static void test_version(void **state)
 {
     (void)state;
-    assert_non_null(strstr(kern_openblas_version(), "OpenBLAS"));
+    assert_non_null(strstr(kern_openblas_version(), "OpenBLAS")); /* scene_open loaded it */
 }
 
 int main(void)
 {
-    if (!kern_openblas_version()) {
-        struct kern_cpu_options options = {.gemm = KERN_GEMM_OPENBLAS};
-        struct kern_backend *b;
-        print_message("this build has no OpenBLAS\n");
-        return kern_cpu_open(&b, &options, NULL) == STATUS_UNSUPPORTED ? 77 : 1;
+    struct kern_cpu_options options = {.n_threads = 1, .gemm = KERN_GEMM_OPENBLAS};
+    struct kern_backend *b;
+    struct status_why why = {0};
+    if (*kern_openblas_version())
+        return EXIT_FAILURE; /* loaded before anybody asked for it */
+    if (kern_cpu_open(&b, &options, &why) == STATUS_UNSUPPORTED) {
+        print_message("%s\n", why.text);
+        return strstr(why.text, "OpenBLAS cannot be loaded: ") ? 77 : EXIT_FAILURE;
     }
+    kern_close(b);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products_agree),
         cmocka_unit_test(test_scores_agree),

@@ -236,6 +236,14 @@ static const struct {
      "tiny.gguf: key 'llama.rope.scaling.original_context_length' is 0, expected 1 to "
      "2147483647",
      STATUS_FORMAT},
+    {"llama.rope.scaling.yarn_ext_factor=float:1.0000001",
+     "tiny.gguf: key 'llama.rope.scaling.yarn_ext_factor' is 1.0000001, expected 0 to 1, or below "
+     "0 for the default",
+     STATUS_FORMAT},
+    {"llama.attention.layer_norm_rms_epsilon=float:1.0000001",
+     "tiny.gguf: key 'llama.attention.layer_norm_rms_epsilon' is 1.0000001, expected a number "
+     "between 0 and 1",
+     STATUS_FORMAT},
     {"llama.rope.scaling.yarn_beta_fast=float:0",
      "tiny.gguf: key 'llama.rope.scaling.yarn_beta_fast' is 0, expected a number above 0",
      STATUS_FORMAT},
@@ -308,7 +316,8 @@ static void test_options(void **state)
         {{.yarn_beta_slow = -3},
          "the value for llama.rope.scaling.yarn_beta_slow is -3, expected a number above 0"},
         {{.has_yarn_ext_factor = true, .yarn_ext_factor = 2},
-         "the YaRN mix factor is 2, expected 0 to 1, or below 0 for the default"},
+         "the value for llama.rope.scaling.yarn_ext_factor is 2, expected 0 to 1, or below 0 for "
+         "the default"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_fails(&(struct tiny_model_options){0}, &cases[i].options, STATUS_USAGE,
@@ -405,6 +414,23 @@ static void test_remarks(void **state)
                    "tokenizer.ggml.add_bos_token=bool:false\n");
 }
 
+/** Zeros behind the last tensor are more than padding, and harmless. */
+static void test_remark_on_zeros(void **state)
+{
+    (void)state;
+    struct tiny_model bytes = tiny_model_make(&(struct tiny_model_options){0});
+    struct model *model;
+    struct status_why why = {0};
+    bytes.data = realloc(bytes.data, bytes.n_bytes + 4096);
+    memset((char *)bytes.data + bytes.n_bytes, 0, 4096);
+    bytes.n_bytes += 4096;
+    assert_int_equal(open_bytes(&bytes, &(struct model_options){0}, &model, &why), STATUS_OK);
+    assert_string_equal(model_remarks(model),
+                        "4096 zero bytes behind the last tensor belong to none\n");
+    model_close(model);
+    free(bytes.data);
+}
+
 /** --override-kv reaches the tokenizer too. */
 static void test_override_tokenizer(void **state)
 {
@@ -427,13 +453,10 @@ static void test_override_tokenizer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_arrays),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_contents),
-        cmocka_unit_test(test_remarks),
-        cmocka_unit_test(test_override_tokenizer),
+        cmocka_unit_test(test_files),           cmocka_unit_test(test_values),
+        cmocka_unit_test(test_arrays),          cmocka_unit_test(test_options),
+        cmocka_unit_test(test_contents),        cmocka_unit_test(test_remarks),
+        cmocka_unit_test(test_remark_on_zeros), cmocka_unit_test(test_override_tokenizer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,6 +187,41 @@ static void bytes_of_tokens(void **state)
     opened_close(&o);
 }
 
+/* Spaces and U+2581 are one to the vocabulary; the bytes of the text count each as it is. */
+static void spans_add_up(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {" ",    SP,     "a",        "b",  "\xE2",
+                                        "\x96", "\x81", "\xC3\xA9", "[u]"};
+    struct rng r = rng_open(rng_seed(), 3);
+    for (int kind = 0; kind < 3; kind++) {
+        vocabulary_spm(&v);
+        v.add_space_prefix = kind == 2;
+        if (kind > 0) { /* otherwise a space is three byte tokens */
+            normal(SP, 0), normal(SP "a", -1), normal(SP SP, -2), normal("a" SP "b", -3);
+        }
+        normal("a", 0);
+        vocabulary_add(&v, "[u]", 0, MODEL_TOKEN_USER_DEFINED);
+        struct opened o = vocabulary_opened(&v);
+        for (int k = 0; k < 2000; k++) {
+            char text[64];
+            size_t n_bytes = 0, at = 0;
+            for (size_t n = 1 + rng_below(&r, 12); n > 0; n--)
+                n_bytes += (size_t)snprintf(text + n_bytes, sizeof text - n_bytes, "%s",
+                                            parts[rng_below(&r, sizeof parts / sizeof parts[0])]);
+            struct model_tokens ids = {0};
+            assert_int_equal(model_tokenize(o.tokenizer, text, n_bytes, true, &ids, NULL),
+                             STATUS_OK);
+            for (size_t i = 0; i < ids.n; i++)
+                at += model_token_span(o.tokenizer, ids.ids[i], text + at, n_bytes - at);
+            if (at != n_bytes)
+                fail_msg("kind %d, %s: %zu of %zu", kind, text, at, n_bytes);
+            free(ids.ids);
+        }
+        opened_close(&o);
+    }
+}
+
 /* ---- the oracle: quadratic, from the definition, over the whole text at once ---- */
 
 enum { TEXT_LIMIT = 256, SYMBOL_LIMIT = TEXT_LIMIT };
@@ -343,6 +378,7 @@ int main(void)
         cmocka_unit_test(without_byte_tokens),
         cmocka_unit_test(special_tokens),
         cmocka_unit_test(bytes_of_tokens),
+        cmocka_unit_test(spans_add_up),
         cmocka_unit_test(oracle_agrees),
         cmocka_unit_test(huge_runs),
     };

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "kernels/cpu/amx/amx.h"
+#include "kernels/cpu/memory.h"
 
 /* Leaf 7 of CPUID, EDX. */
 enum { CPUID_AMX_BF16 = 1 << 22, CPUID_AMX_TILE = 1 << 24 };
@@ -90,15 +91,18 @@ static bool within_bound(const struct trial *t, unsigned n_parts)
 
 bool kern_amx_is_right(const struct kern_amx_products *amx, const struct kern_kernels *kernels)
 {
-    struct trial t;
-    memset(&t, 0, sizeof t);
-    fill(t.w[0], (size_t)N_ROWS * N_K, 1);
-    fill(t.x[0], (size_t)N_TOKENS * N_K, 2);
-    run(&t, kernels, amx->multiply_triple, 2);
-    if (!within_bound(&t, 2))
+    struct trial *t = kern_memory_new(sizeof *t); /* too large for a small stack */
+    if (!t)
         return false;
-    run(&t, kernels, amx->multiply_one, 1);
-    return within_bound(&t, 1);
+    memset(t, 0, sizeof *t);
+    fill(t->w[0], (size_t)N_ROWS * N_K, 1);
+    fill(t->x[0], (size_t)N_TOKENS * N_K, 2);
+    run(t, kernels, amx->multiply_triple, 2);
+    bool is_right = within_bound(t, 2);
+    run(t, kernels, amx->multiply_one, 1);
+    is_right = is_right && within_bound(t, 1);
+    kern_memory_free(t);
+    return is_right;
 }
 
 enum kern_amx_state kern_amx_try(const struct kern_kernels *kernels)

@@ -37,6 +37,39 @@ size_t kern_blas_panel_floats(const struct kern_weight *w)
     return kern_blas_panel_rows(w) * w->n_cols;
 }
 
+/** A part of a product: `share` rows or columns of the output. */
+struct blas_parts {
+    const struct kern_cpu *cpu;
+    const struct kern_sgemm *op;
+    size_t share;
+};
+
+static void multiply_part(void *context, size_t index, unsigned thread)
+{
+    (void)thread;
+    enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 }; /* of the interface cblas */
+    const struct blas_parts *parts = context;
+    const struct kern_sgemm *op = parts->op;
+    bool by_rows = op->n_rows > op->n_cols;
+    size_t first = index * parts->share;
+    size_t row = by_rows ? first : 0, col = by_rows ? 0 : first;
+    size_t n_rows = by_rows ? base_min(op->n_rows - row, parts->share) : op->n_rows;
+    size_t n_cols = by_rows ? op->n_cols : base_min(op->n_cols - col, parts->share);
+    parts->cpu->sgemm(ROW_MAJOR, PLAIN, TRANSPOSED, (int)n_rows, (int)n_cols, (int)op->n_k,
+                      op->alpha, op->a + row * op->a_stride, (int)op->a_stride,
+                      op->b + col * op->b_stride, (int)op->b_stride, op->beta,
+                      op->c + row * op->c_stride + col, (int)op->c_stride);
+}
+
+enum status kern_blas_multiply(struct kern_cpu *cpu, const struct kern_sgemm *op)
+{
+    enum { GRAIN = 16 };
+    size_t n = base_max(op->n_rows, op->n_cols);
+    struct blas_parts parts = {
+        cpu, op, base_round_up(base_div_up(n, base_pool_n_threads(cpu->pool)), GRAIN)};
+    return kern_cpu_run(cpu, base_div_up(n, parts.share), multiply_part, &parts);
+}
+
 static void add_bias(const struct kern_linear *op, const float *bias)
 {
     for (size_t t = 0; t < op->n_tokens; t++) {
@@ -66,20 +99,19 @@ enum status kern_blas_linear(struct kern_cpu *cpu, const struct kern_linear *op,
         status = kern_weight_decode(cpu, w, row, n_rows, panel);
         if (status != STATUS_OK)
             break;
-        cpu->sgemm(&(struct kern_sgemm){
-            .n_rows = op->n_tokens,
-            .n_cols = n_rows,
-            .n_k = w->n_cols,
-            .a = op->x,
-            .a_stride = w->n_cols,
-            .b = panel,
-            .b_stride = w->n_cols,
-            .c = op->y + row,
-            .c_stride = op->y_stride,
-            .alpha = w->scale,
-            .beta = op->accumulate ? 1.0f : 0.0f,
-            .n_threads = base_pool_n_threads(cpu->pool),
-        });
+        status = kern_blas_multiply(cpu, &(struct kern_sgemm){
+                                             .n_rows = op->n_tokens,
+                                             .n_cols = n_rows,
+                                             .n_k = w->n_cols,
+                                             .a = op->x,
+                                             .a_stride = w->n_cols,
+                                             .b = panel,
+                                             .b_stride = w->n_cols,
+                                             .c = op->y + row,
+                                             .c_stride = op->y_stride,
+                                             .alpha = w->scale,
+                                             .beta = op->accumulate ? 1.0f : 0.0f,
+                                         });
     }
     if (status == STATUS_OK && op->bias) {
         float *bias = panel + kern_blas_panel_floats(w);

@@ -14,11 +14,18 @@ struct kern_sgemm {
     float *c; /* not read if beta is 0 */
     size_t a_stride, b_stride, c_stride;
     float alpha, beta;
-    unsigned n_threads;
 };
 
-/** OpenBLAS's, or NULL where the build has none. */
-kern_sgemm_fn *kern_openblas_sgemm(void);
+/** The product by cpu->sgemm, cut along its longer side for all threads. Fails: cancelled. */
+enum status kern_blas_multiply(struct kern_cpu *cpu, const struct kern_sgemm *op);
+
+/**
+ * Load OpenBLAS if it is not loaded yet, and map what n_threads need that multiply at once.
+ * sgemm: out; it may be called by several threads, and makes none.
+ * Fails: STATUS_UNSUPPORTED (there is no such library), STATUS_MEMORY (address space).
+ */
+enum status kern_openblas_load(kern_cblas_sgemm_fn **sgemm, unsigned n_threads,
+                               struct status_why *why);
 
 /** kern_cpu_linear() by cpu->sgemm, and the floats of scratch memory that it takes. */
 enum status kern_blas_linear(struct kern_cpu *cpu, const struct kern_linear *op,

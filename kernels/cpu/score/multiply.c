@@ -162,19 +162,21 @@ static enum status multiply_blas(struct kern_walk *walk, size_t h)
             kern_weight_decode(walk->cpu, matrix, walk->vocab_row + row, n_rows, walk->blas_panel);
         if (status != STATUS_OK)
             return status;
-        walk->cpu->sgemm(&(struct kern_sgemm){
-            .n_rows = n_rows,
-            .n_cols = walk->chunk.n_rows,
-            .n_k = matrix->n_cols,
-            .a = walk->blas_panel,
-            .a_stride = matrix->n_cols,
-            .b = head->hidden + walk->chunk.first_row * matrix->n_cols,
-            .b_stride = matrix->n_cols,
-            .c = logits + row * walk->row_stride,
-            .c_stride = walk->row_stride,
-            .alpha = matrix->scale,
-            .n_threads = base_pool_n_threads(walk->cpu->pool),
-        });
+        status = kern_blas_multiply(walk->cpu,
+                                    &(struct kern_sgemm){
+                                        .n_rows = n_rows,
+                                        .n_cols = walk->chunk.n_rows,
+                                        .n_k = matrix->n_cols,
+                                        .a = walk->blas_panel,
+                                        .a_stride = matrix->n_cols,
+                                        .b = head->hidden + walk->chunk.first_row * matrix->n_cols,
+                                        .b_stride = matrix->n_cols,
+                                        .c = logits + row * walk->row_stride,
+                                        .c_stride = walk->row_stride,
+                                        .alpha = matrix->scale,
+                                    });
+        if (status != STATUS_OK)
+            return status;
     }
     const float *bias = walk->heads[h].bias;
     for (size_t r = 0; bias && r < walk->n_vocab_rows; r++) {
