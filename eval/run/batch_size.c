@@ -107,9 +107,9 @@ enum status eval_batch_choose(const struct eval_units *units, const struct eval_
     *n_tokens = base_max(n_sequences, 1) * length;
     if (n_sequences == 0)
         return STATUS_OK;
-    size_t preferred = kern_describe(models->backends[0]).batch_tokens / length;
+    size_t preferred = kern_describe(models->backends[0]).batch_tokens;
     if (preferred) {
-        *n_tokens = base_min(preferred, n_sequences) * length;
+        *n_tokens = base_max(base_min(preferred / length, n_sequences), 1) * length;
         return STATUS_OK;
     }
     double rate = 0;

@@ -23,7 +23,7 @@ static struct eval_size size(const struct eval_units *units, size_t item)
 
 static struct eval_size longest(const struct eval_units *units, size_t *n_sequences)
 {
-    *n_sequences = units->n;
+    *n_sequences = units->n - units->n_finished;
     return size(units, 0);
 }
 

@@ -46,6 +46,7 @@ static void product_open(struct product *p, struct rng *r)
     p->w = malloc(p->n_rows * p->n_k * sizeof(float));
     p->x = malloc(p->n_lanes * p->n_k * sizeof(float));
     p->packed_w = aligned_alloc(64, n_groups * group * 2);
+    memset(p->packed_w, 0, n_groups * group * 2); /* the last group may have fewer rows */
     p->packed_x = aligned_alloc(64, group * 2);
     p->acc = guard_open(p->n_rows * KERN_PANEL * sizeof(float), 0);
     for (size_t i = 0; i < p->n_rows * p->n_k; i++)

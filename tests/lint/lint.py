@@ -22,6 +22,7 @@ PREFIXES = {
     "kernels": ("kern_",),
     "model": ("model_",),
     "eval": ("eval_",),
+    "cli": ("cli_",),
 }
 # Each with what to use instead.
 BANNED = {
