@@ -1,5 +1,6 @@
 #include "cli/session/outputs.h"
 
+#include <fcntl.h>
 #include <libgen.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -77,7 +78,12 @@ static void give_standard_output_away(const char *path)
     if (strcmp(path, "-") != 0 && strcmp(path, "/dev/stdout") != 0)
         return;
     cli_flush();
-    dup2(STDERR_FILENO, STDOUT_FILENO);
+    /* A standard error that came closed takes nothing; what would be printed there is dropped. */
+    bool closed = (fcntl(STDERR_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY;
+    int to = closed ? open("/dev/null", O_WRONLY | O_CLOEXEC) : STDERR_FILENO;
+    dup2(to, STDOUT_FILENO);
+    if (closed && to >= 0)
+        close(to);
 }
 
 enum status cli_output_create(struct base_file **out, const char *path, struct status_why *why)
