@@ -33,12 +33,16 @@ static void on_early_signal(int number)
     _exit(CLI_EXIT_INTERRUPTED);
 }
 
+/* A signal that comes ignored stays so: whoever started this in the background, or with nohup,
+ * wants it to go on. */
 static void handle_with(void (*handler)(int))
 {
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    static const int numbers[] = {SIGINT, SIGTERM};
+    struct sigaction now, action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
 }
 
 void cli_interrupt_begin(void)

@@ -8,6 +8,7 @@
  * While there is nothing that could be ended in an orderly manner: SIGINT and SIGTERM end the
  * process with a sentence and the exit code of an interruption. A file that grows beyond a
  * limit (ulimit -f) no longer kills: the write fails instead.
+ * A SIGINT or SIGTERM that was ignored when the process started stays ignored, here and below.
  */
 void cli_interrupt_begin(void);
 

@@ -7,6 +7,7 @@ usage: test_streams.py ASSAY SOURCE_DIR
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -91,6 +92,32 @@ class Closed(Folder):
             with self.subTest(words=words):
                 self.assertEqual(self.shell(">&-", *words).returncode, 2)
                 self.assertEqual(self.shell("2>&-", *words).returncode, 0)
+
+
+class Ignored(Folder):
+    """What is ignored at the start, as in a background job, stays ignored."""
+
+    def check(self, ignored, sent, code):
+        def ignore():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+        process = subprocess.Popen([ASSAY, *map(str, [*SHORT, "--chunks", "40", "-b", "32"])],
+                                   preexec_fn=ignore, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        seen = process.stdout.read(20)
+        for number in sent:
+            process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, code, err)
+        return (seen + out).decode()
+
+    def test_both(self):
+        both = [signal.SIGINT, signal.SIGTERM]
+        self.assertIn("Final estimate: PPL = ", self.check(both, both + both, 0))
+
+    def test_one(self):
+        self.assertIn("Incomplete", self.check([signal.SIGINT], [signal.SIGINT, signal.SIGTERM],
+                                               130))
 
 
 if __name__ == "__main__":
