@@ -4,6 +4,7 @@ that take nothing, and outputs that are one stream.
 
 usage: test_streams.py ASSAY SOURCE_DIR
 """
+import fcntl
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from program import ASSAY, Q4, TEXT
@@ -118,6 +120,146 @@ class Ignored(Folder):
     def test_one(self):
         self.assertIn("Incomplete", self.check([signal.SIGINT], [signal.SIGINT, signal.SIGTERM],
                                                130))
+
+
+class Blocked(Folder):
+    """The first signal ends a run that waits for the other end of a pipe, within a second."""
+    LIMIT_S = 1
+    LONG = ["perplexity", "-m", Q4, "-f", TEXT, "-c", "32", "-t", "1", "-b", "32", "-q"]
+
+    def stop(self, process):
+        """The exit code after one signal; it must end in time."""
+        began = time.monotonic()
+        process.send_signal(self.number)
+        try:
+            code = process.wait(timeout=10)
+        finally:
+            process.kill()
+        self.assertLess(time.monotonic() - began, self.LIMIT_S)
+        return code
+
+    def start(self, words, **more):
+        process = subprocess.Popen([ASSAY, *map(str, words)], cwd=self.folder, **more)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def until_asleep(self, process):
+        """Wait until the process waits: its time no longer grows."""
+        def ticks():
+            fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+            return fields[0], fields[11], fields[12]
+        last, same = None, 0
+        while same < 5:
+            time.sleep(0.1)
+            now = ticks()
+            same = same + 1 if now == last and now[0] == "S" else 0
+            last = now
+
+    def each_signal(self, check):
+        for self.number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(signal=self.number):
+                check()
+
+    def test_opening_without_a_reader(self):
+        os.mkfifo(self.folder / "fifo")
+
+        def check():
+            for option in ("--json", "--per-token"):
+                process = self.start([*self.LONG, option, "fifo"], stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE)
+                self.until_asleep(process)
+                self.assertEqual(self.stop(process), 130)
+                self.assertIn(b"assay: interrupted: fifo: cannot be written: ",
+                              process.stderr.read())
+        self.each_signal(check)
+
+    def full_pipe(self):
+        """A pipe that is full but for a few lines, and that nobody reads."""
+        reading, writing = os.pipe()
+        self.addCleanup(os.close, reading)
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+        os.write(writing, b"x" * 4000)
+        return reading, writing
+
+    def test_standard_output(self):
+        def check():
+            for more in (self.LONG, [*self.LONG, "--ppl-output-type", "1"],
+                         [*self.LONG, "--json", "r.json"],
+                         ["kld", "--base", Q4, *self.LONG[1:]]):
+                reading, writing = self.full_pipe()
+                process = self.start(more, stdout=writing, stderr=subprocess.PIPE)
+                os.close(writing)
+                self.until_asleep(process)
+                self.assertEqual(self.stop(process), 130)
+                self.assertIn(b"assay: interrupted: the result is incomplete\n",
+                              process.stderr.read())
+            document = json.loads((self.folder / "r.json").read_text())
+            self.assertFalse(document["result"]["complete"])
+            self.assertGreaterEqual(document["result"]["n_windows"], 1)
+        self.each_signal(check)
+
+    def test_end_of_standard_output(self):
+        """All is evaluated, and the last lines wait."""
+        def check():
+            reading, writing = self.full_pipe()
+            os.write(writing, b"x" * 80)
+            process = self.start([*SHORT, "-q", "--json", "r.json"], stdout=writing,
+                                 stderr=subprocess.PIPE)
+            os.close(writing)
+            self.until_asleep(process)
+            self.assertEqual(self.stop(process), 130)
+            self.assertIn(b"assay: interrupted: ", process.stderr.read())
+        self.each_signal(check)
+
+    def test_document_into_a_pipe(self):
+        def check():
+            reading, writing = self.full_pipe()
+            process = self.start([*SHORT, "--chunks", "40", "--json", "-"], stdout=writing,
+                                 stderr=subprocess.PIPE)
+            os.close(writing)
+            self.until_asleep(process)
+            self.assertEqual(self.stop(process), 130)
+            self.assertIn(b"assay: interrupted: standard output: writing failed: ",
+                          process.stderr.read())
+        self.each_signal(check)
+
+    def test_standard_error(self):
+        def check():
+            for words in ([*self.LONG[:-1], "--ppl-output-type", "1"], ["compare", "a", "b"]):
+                reading, writing = self.full_pipe()
+                os.write(writing, b"x" * 90)
+                process = self.start(words, stdout=subprocess.DEVNULL, stderr=writing)
+                os.close(writing)
+                self.until_asleep(process)
+                self.assertEqual(self.stop(process), 130)
+        self.each_signal(check)
+
+    def test_both_streams(self):
+        def check():
+            reading, writing = self.full_pipe()
+            process = self.start(self.LONG, stdout=writing, stderr=writing)
+            os.close(writing)
+            self.until_asleep(process)
+            self.assertEqual(self.stop(process), 130)
+        self.each_signal(check)
+
+    def test_slow_reader_gets_all(self):
+        """A pipe that is full when the signal comes, and read soon after."""
+        def check():
+            reading, writing = self.full_pipe()
+            process = self.start(self.LONG, stdout=writing, stderr=subprocess.PIPE)
+            os.close(writing)
+            self.until_asleep(process)
+            process.send_signal(self.number)
+            time.sleep(0.05)
+            seen = b""
+            while chunk := os.read(reading, 4096):
+                seen += chunk
+            self.assertEqual(process.wait(timeout=10), 130)
+            self.assertRegex(seen[4000:], rb"^\[1\][\d.]+,\[2\]")
+            self.assertRegex(seen, rb"Incomplete estimate: PPL = \d+")
+        self.each_signal(check)
 
 
 if __name__ == "__main__":
