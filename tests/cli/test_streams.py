@@ -262,5 +262,77 @@ class Blocked(Folder):
         self.each_signal(check)
 
 
+class Names(Folder):
+    """Outputs by names that are not plain ones."""
+
+    def run_short(self, *words, redirection=""):
+        return self.shell(redirection, *SHORT, "-q", *words)
+
+    def test_device_twice(self):
+        result = self.run_short("--json", "/dev/null", "--per-token", "/dev/null", "--state", "s")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, "Final estimate: PPL = ")
+
+    def test_stream_twice(self):
+        for a, b in (("-", "-"), ("-", "/dev/stdout"), ("/dev/stdout", "-"), ("-", "/dev/fd/1"),
+                     ("/proc/self/fd/1", "/dev/stdout"), ("/dev/stderr", "/dev/fd/2")):
+            with self.subTest(names=(a, b)):
+                result = self.run_short("--json", a, "--per-token", b)
+                self.assertEqual(result.returncode, 2, result.stdout)
+                self.assertEqual(result.stdout, "")
+                self.assertEqual(result.stderr,
+                                 f"assay: --per-token {b} and --json {a} are the same file\n"
+                                 if result.stderr.startswith("assay: --per-token") else
+                                 f"assay: --json {a} and --per-token {b} are the same file\n")
+
+    def test_stream_and_the_file_behind_it(self):
+        result = self.run_short("--json", "-", "--per-token", "out", redirection=">out")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("are the same file", result.stderr)
+        result = self.run_short("--json", "/dev/stdout", "--per-token", "/dev/stderr",
+                                redirection=">out 2>&1")
+        self.assertEqual(result.returncode, 2)
+
+    def test_number_of_standard_output(self):
+        """A file behind it is not replaced but written to, and what is printed makes way."""
+        for name in ("/dev/fd/1", "/proc/self/fd/1"):
+            (self.folder / "out").write_text("before\n")
+            inode = (self.folder / "out").stat().st_ino
+            result = self.run_short("--json", name, redirection=">>out")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("Final estimate: PPL = ", result.stderr)
+            head, document = (self.folder / "out").read_text().split("\n", 1)
+            self.assertEqual(head, "before")
+            self.assertTrue(json.loads(document)["result"]["complete"])
+            self.assertEqual((self.folder / "out").stat().st_ino, inode)
+
+    def test_dangling_link(self):
+        (self.folder / "there").mkdir()
+        os.symlink("second", self.folder / "first")
+        os.symlink("there/r.json", self.folder / "second")
+        result = self.run_short("--json", "first")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for name in ("first", "second"):
+            self.assertTrue((self.folder / name).is_symlink())
+        self.assertTrue(json.loads((self.folder / "there/r.json").read_text())["result"])
+        self.assertEqual(os.listdir(self.folder / "there"), ["r.json"])
+
+    def test_dangling_link_and_its_target(self):
+        os.symlink("r", self.folder / "link")
+        result = self.run_short("--json", "link", "--per-token", "r")
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("are the same file", result.stderr)
+        self.assertEqual(os.listdir(self.folder), ["link"])
+
+    def test_links_that_lead_nowhere(self):
+        os.symlink("missing/r", self.folder / "link")
+        os.symlink("loop", self.folder / "loop")
+        for name in ("link", "loop"):
+            result = self.run_short("--json", name)
+            self.assertEqual(result.returncode, 2, name)
+            self.assertTrue((self.folder / name).is_symlink())
+            self.assertEqual(sorted(os.listdir(self.folder)), ["link", "loop"])
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
