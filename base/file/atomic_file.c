@@ -53,7 +53,7 @@ int base_file_stream(const char *path)
         const char *digits = path + strlen(folders[i]);
         if (strncmp(path, folders[i], strlen(folders[i])) == 0 && *digits && strlen(digits) < 8 &&
             digits[strspn(digits, "0123456789")] == '\0')
-            return atoi(digits);
+            return (int)strtol(digits, NULL, 10);
     }
     return -1;
 }
@@ -66,7 +66,7 @@ static char *next_link(const char *path)
     if (n < 0 || strlen(path) >= sizeof folder)
         return NULL;
     target[n] = '\0';
-    strcpy(folder, path);
+    memcpy(folder, path, strlen(path) + 1);
     const char *in = target[0] == '/' ? "" : dirname(folder);
     size_t n_bytes = strlen(in) + (size_t)n + 2;
     char *next = malloc(n_bytes);
