@@ -1,6 +1,8 @@
 /* assay: the command's name is the first argument; each command does the rest itself. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/options/words.h"
@@ -41,8 +43,21 @@ static const struct cli_command *find_command(const char *name)
     return NULL;
 }
 
+/*
+ * Descriptors 0 to 2 may come closed. A file that is opened later would get such a number, and
+ * what is printed would land in it. So they are taken, in the wrong direction: use still fails.
+ */
+static void occupy_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            (void)!open("/", O_PATH); /* neither read nor written */
+}
+
 int main(int argc, char **argv)
 {
+    occupy_standard_streams();
     if (argc < 2) {
         print_overview(stderr);
         return CLI_EXIT_USAGE;

@@ -52,8 +52,12 @@ int cli_end(int exit_code)
     cli_flush();
     if (!ferror(stdout) && stdout_error == 0)
         return exit_code;
-    fprintf(stderr, "assay: standard output: writing failed%s%s\n", stdout_error ? ": " : "",
+    bool given_up = cli_interrupted() && exit_code == CLI_EXIT_DONE;
+    fprintf(stderr, "assay: %sstandard output: writing failed%s%s\n",
+            given_up ? "interrupted: " : "", stdout_error ? ": " : "",
             stdout_error ? strerror(stdout_error) : "");
+    if (given_up)
+        return CLI_EXIT_INTERRUPTED;
     return exit_code == CLI_EXIT_DONE ? CLI_EXIT_USAGE : exit_code;
 }
 
@@ -73,9 +77,10 @@ static int fail(enum status status, const struct status_why *why)
 {
     cli_flush();
     bool told = *why->text || status != STATUS_CANCELLED;
-    fputs("assay: ", stderr);
+    bool broken_off = status == STATUS_IO && cli_interrupted();
+    fputs(broken_off ? "assay: interrupted: " : "assay: ", stderr);
     print_line(told ? why->text : "interrupted: there is no result");
-    return exit_code_of(status);
+    return broken_off ? CLI_EXIT_INTERRUPTED : exit_code_of(status);
 }
 
 static int run_with(const struct cli_command *command, int argc, char **argv, void *settings)

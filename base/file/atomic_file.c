@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -41,17 +42,57 @@ static void note_error(struct base_file *file)
         file->error = errno ? errno : EIO;
 }
 
-/*
- * The descriptor that a name stands for, or -1. It is duplicated, not opened again: a second
- * opening of redirected output would begin at offset 0 and overwrite what is there.
- */
-static int standing_descriptor(const char *path)
+int base_file_stream(const char *path)
 {
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
     if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0)
         return STDOUT_FILENO;
     if (strcmp(path, "/dev/stderr") == 0)
         return STDERR_FILENO;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        const char *digits = path + strlen(folders[i]);
+        if (strncmp(path, folders[i], strlen(folders[i])) == 0 && *digits && strlen(digits) < 8 &&
+            digits[strspn(digits, "0123456789")] == '\0')
+            return (int)strtol(digits, NULL, 10);
+    }
     return -1;
+}
+
+/** Where a symbolic link leads that leads to nothing yet; NULL at the end of the links. */
+static char *next_link(const char *path)
+{
+    char target[PATH_MAX], folder[PATH_MAX];
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n < 0 || strlen(path) >= sizeof folder)
+        return NULL;
+    target[n] = '\0';
+    memcpy(folder, path, strlen(path) + 1);
+    const char *in = target[0] == '/' ? "" : dirname(folder);
+    size_t n_bytes = strlen(in) + (size_t)n + 2;
+    char *next = malloc(n_bytes);
+    if (next)
+        snprintf(next, n_bytes, "%s%s%s", in, *in ? "/" : "", target);
+    return next;
+}
+
+char *base_file_target(const char *path)
+{
+    enum { MAX_LINKS = 40 };
+    char *target = realpath(path, NULL);
+    if (target)
+        return target;
+    target = strdup(path); /* new, or a name in /proc that leads to no path, such as a pipe */
+    struct stat there;
+    if (stat(path, &there) == 0)
+        return target;
+    for (int i = 0; i < MAX_LINKS && target; i++) {
+        char *next = next_link(target);
+        if (!next)
+            break;
+        free(target);
+        target = next;
+    }
+    return target;
 }
 
 static const char *shown_path(const char *path)
@@ -62,8 +103,9 @@ static const char *shown_path(const char *path)
 /* Devices and pipes cannot be replaced by a rename. */
 static enum status open_directly(struct base_file *file, const char *path, struct status_why *why)
 {
-    int standing = standing_descriptor(path);
-    int fd = standing >= 0 ? dup(standing) : open(path, O_WRONLY | O_CLOEXEC);
+    /* A second opening of redirected output would begin at offset 0 and overwrite what is there. */
+    int stream = base_file_stream(path);
+    int fd = stream >= 0 ? dup(stream) : open(path, O_WRONLY | O_CLOEXEC);
     if (fd >= 0)
         file->stream = fdopen(fd, "wb");
     if (!file->stream) {
@@ -168,11 +210,10 @@ enum status base_file_create(struct base_file **out, const char *path, struct st
 
     enum status status;
     struct stat existing;
-    bool stands = standing_descriptor(path) >= 0;
+    bool stands = base_file_stream(path) >= 0;
     bool exists = !stands && stat(path, &existing) == 0;
-    file->path = exists ? realpath(path, NULL) : NULL;
-    if (!file->path) /* new, or a name in /proc that leads to no path, such as a pipe */
-        file->path = strdup(path);
+    bool loops = !stands && !exists && errno == ELOOP;
+    file->path = stands ? strdup(path) : base_file_target(path);
     if (!file->path)
         status = status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
     else if (exists && S_ISDIR(existing.st_mode))
@@ -182,6 +223,8 @@ enum status base_file_create(struct base_file **out, const char *path, struct st
         status = status_fail(why, STATUS_IO, "the name of the file to be written is empty");
     else if (stands || (exists && !S_ISREG(existing.st_mode)))
         status = open_directly(file, path, why);
+    else if (loops)
+        status = status_fail(why, STATUS_IO, "%s: cannot be written: %s", path, strerror(ELOOP));
     else if (exists && access(path, W_OK) != 0)
         status = status_fail(why, STATUS_IO, "%s: cannot be written: %s", path, strerror(errno));
     else

@@ -21,11 +21,23 @@
 struct base_file;
 
 /**
+ * The descriptor that a name stands for, or -1: "-" and /dev/stdout, /dev/stderr, /dev/fd/N and
+ * /proc/self/fd/N. It is written to as it is, whatever lies behind it.
+ */
+int base_file_stream(const char *path);
+
+/**
+ * The path with symbolic links resolved, that of a file which is yet to be included.
+ * Returns a string of the caller's; NULL: no memory.
+ */
+char *base_file_target(const char *path);
+
+/**
  * Begin a file. It is created at once, so that an unwritable path is reported before
  * hours of computation and not after.
  * out: owned by the caller until commit or abandon; NULL on failure.   path: copied.
- * A symbolic link is followed; an existing file's permissions are kept.
- * Fails: STATUS_IO (a directory, no such folder, not writable), STATUS_MEMORY.
+ * A symbolic link is followed, also to a file that is yet to be; an existing file's permissions are
+ * kept. Fails: STATUS_IO (a directory, no such folder, not writable), STATUS_MEMORY.
  */
 enum status base_file_create(struct base_file **out, const char *path, struct status_why *why);
 

@@ -93,6 +93,11 @@ static enum status verdict(const void *self, struct status_why *why)
     if (c->result.kld.nonfinite.n)
         return status_fail(why, STATUS_NONFINITE, "%s: the divergence is not finite",
                            c->recorded.path);
+    const struct eval_kld_figures *f = &c->result.kld.figures;
+    if (isinf(f->base_ppl.value) || isinf(f->ppl.value))
+        return status_fail(why, STATUS_NONFINITE,
+                           "%s: the perplexity, exp(%.4f), is larger than the largest number",
+                           c->recorded.path, fmax(f->base_nll.value, f->nll.value));
     struct cli_check_limit limits[CLI_CHECK_LIMITS];
     cli_check_limits(c, limits);
     for (size_t i = 0; i < CLI_CHECK_LIMITS; i++)

@@ -56,10 +56,13 @@ static void print_nll(const struct eval_check_result *r)
            cli_unsigned_nan(r->floor_nll.max));
 
     puts("\n====== As people compare it ======");
-    printf("PPL, exact      : %11.6f ± %.6f\n", cli_unsigned_nan(f->base_ppl.value),
-           cli_unsigned_nan(f->base_ppl.error));
-    printf("PPL, recorded   : %11.6f ± %.6f\n", cli_unsigned_nan(f->ppl.value),
-           cli_unsigned_nan(f->ppl.error));
+    bool large = isinf(f->base_ppl.value) || isinf(f->ppl.value);
+    struct base_estimate exact = large ? f->base_nll : f->base_ppl;
+    struct base_estimate recorded = large ? f->nll : f->ppl;
+    printf("%s, exact      : %11.6f ± %.6f\n", large ? "NLL" : "PPL", cli_unsigned_nan(exact.value),
+           cli_unsigned_nan(exact.error));
+    printf("%s, recorded   : %11.6f ± %.6f\n", large ? "NLL" : "PPL",
+           cli_unsigned_nan(recorded.value), cli_unsigned_nan(recorded.error));
     printf("RMS Δp          : %11.6f %%\n", 100 * cli_unsigned_nan(f->rms_dp.value));
     printf("Same top p      : %11.3f ± %.3f %%\n", 100 * cli_unsigned_nan(f->same_top.value),
            100 * cli_unsigned_nan(f->same_top.error));

@@ -1,5 +1,6 @@
 #include "cli/kld/evaluator.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "eval/metrics/per_token.h"
@@ -132,10 +133,18 @@ static enum status summarise(void *self, struct status_why *why)
 static enum status verdict(const void *self, struct status_why *why)
 {
     const struct cli_kld *k = self;
-    for (size_t i = 0; i < k->n_candidates; i++)
+    for (size_t i = 0; i < k->n_candidates; i++) {
+        const struct eval_kld_figures *f = &k->results[i].figures;
+        bool of_base = isinf(f->base_ppl.value);
         if (k->results[i].nonfinite.n)
             return status_fail(why, STATUS_NONFINITE, "%s: the divergence is not finite",
                                k->candidates[i].path);
+        if (of_base || isinf(f->ppl.value))
+            return status_fail(why, STATUS_NONFINITE,
+                               "%s: the perplexity, exp(%.4f), is larger than the largest number",
+                               of_base ? k->settings->base : k->candidates[i].path,
+                               of_base ? f->base_nll.value : f->nll.value);
+    }
     return STATUS_OK;
 }
 

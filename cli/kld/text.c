@@ -1,6 +1,7 @@
 /* The lines of assay kld. Those of llama-perplexity have its formats, because scripts read them. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/kld/evaluator.h"
 #include "cli/output/printable.h"
@@ -88,13 +89,25 @@ static void print_rows(const struct cli_kld *k, size_t candidate)
     }
 }
 
+/* Where a perplexity is no number, its logarithm is told in its place. */
+static void print_perplexity(const char *whose, struct base_estimate ppl, struct base_estimate nll)
+{
+    char before[64];
+    bool large = isinf(ppl.value);
+    snprintf(before, sizeof before, "Mean %s(%s)%*s: ", large ? "NLL" : "PPL", whose,
+             (int)(20 - strlen(whose)), "");
+    print_estimate(before, large ? nll : ppl, numbers, "\n");
+}
+
 static void print_perplexity_block(const struct eval_kld_figures *f)
 {
     puts("\n====== Perplexity statistics ======");
-    print_estimate("Mean PPL(Q)                   : ", f->ppl, numbers, "\n");
-    print_estimate("Mean PPL(base)                : ", f->base_ppl, numbers, "\n");
+    print_perplexity("Q", f->ppl, f->nll);
+    print_perplexity("base", f->base_ppl, f->base_nll);
     printf("Cor(ln(PPL(Q)), ln(PPL(base))): %6.2lf%%\n", cli_shown(100 * f->correlation, 2));
     print_estimate("Mean ln(PPL(Q)/PPL(base))     : ", f->log_ratio, numbers, "\n");
+    if (isinf(f->ppl.value) || isinf(f->base_ppl.value))
+        return;
     print_estimate("Mean PPL(Q)/PPL(base)         : ", f->ratio, numbers, "\n");
     print_estimate("Mean PPL(Q)-PPL(base)         : ", f->difference, numbers, "\n");
 }
@@ -229,8 +242,10 @@ static void print_candidate(const struct cli_kld *k, size_t i)
     if (r->n_worst)
         print_worst(k, i);
     print_nonfinite(k, i);
-    printf("\n%s estimate: PPL = %.4lf +/- %.5lf", r->complete ? "Final" : "Incomplete",
-           cli_shown(r->figures.ppl.value, 4), cli_shown(r->figures.ppl.error, 5));
+    bool large = isinf(r->figures.ppl.value);
+    struct base_estimate last = large ? r->figures.nll : r->figures.ppl;
+    printf("\n%s estimate: %s = %.4lf +/- %.5lf", r->complete ? "Final" : "Incomplete",
+           large ? "mean NLL" : "PPL", cli_shown(last.value, 4), cli_shown(last.error, 5));
     if (!r->complete)
         printf(" (%zu of %zu window%s)", r->n_windows, k->windows.plan.n_windows,
                status_plural(k->windows.plan.n_windows));

@@ -1,5 +1,7 @@
 #include "cli/perplexity/evaluator.h"
 
+#include <math.h>
+
 #include "eval/llama_compat.h"
 #include "eval/metrics/per_token.h"
 
@@ -59,6 +61,10 @@ static enum status verdict(const void *self, struct status_why *why)
     const struct cli_perplexity *p = self;
     if (p->result.nonfinite.n)
         return status_fail(why, STATUS_NONFINITE, "the perplexity is not finite");
+    if (isinf(p->result.figures.ppl))
+        return status_fail(why, STATUS_NONFINITE,
+                           "the perplexity, exp(%.4f), is larger than the largest number",
+                           p->result.figures.nll);
     return STATUS_OK;
 }
 

@@ -1,6 +1,7 @@
 /* The lines of assay perplexity. Their formats are llama-perplexity's, because scripts read them.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -65,16 +66,22 @@ static void print_nonfinite(const struct cli_perplexity *p)
 static void print_estimate(FILE *to, const struct cli_perplexity *p)
 {
     const struct eval_figures *f = &p->result.figures;
-    if (p->result.complete)
-        fprintf(to, "Final estimate: PPL = %.4lf +/- %.5lf\n", cli_unsigned_nan(f->ppl),
-                cli_unsigned_nan(f->ppl_error));
-    else if (p->result.n_windows)
-        fprintf(to, "Incomplete estimate: PPL = %.4lf +/- %.5lf (%zu of %zu window%s)\n",
-                cli_unsigned_nan(f->ppl), cli_unsigned_nan(f->ppl_error), p->result.n_windows,
-                p->windows.plan.n_windows, status_plural(p->windows.plan.n_windows));
+    size_t n_windows = p->windows.plan.n_windows;
+    if (!p->result.n_windows) {
+        fprintf(to, "Incomplete: not one of %zu window%s\n", n_windows, status_plural(n_windows));
+        return;
+    }
+    fprintf(to, "%s estimate: ", p->result.complete ? "Final" : "Incomplete");
+    if (isinf(f->ppl))
+        fprintf(to, "mean NLL = %.4lf +/- %.5lf", cli_unsigned_nan(f->nll),
+                cli_unsigned_nan(f->nll_error));
     else
-        fprintf(to, "Incomplete: not one of %zu window%s\n", p->windows.plan.n_windows,
-                status_plural(p->windows.plan.n_windows));
+        fprintf(to, "PPL = %.4lf +/- %.5lf", cli_unsigned_nan(f->ppl),
+                cli_unsigned_nan(f->ppl_error));
+    if (!p->result.complete)
+        fprintf(to, " (%zu of %zu window%s)", p->result.n_windows, n_windows,
+                status_plural(n_windows));
+    fputc('\n', to);
 }
 
 static void print_end(void *self)

@@ -1,5 +1,6 @@
 #include "cli/session/outputs.h"
 
+#include <fcntl.h>
 #include <libgen.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -20,22 +21,37 @@ static bool same_file(const char *a, const char *b)
 /** Whether two names that nothing has yet are one: the same last part, in the same folder. */
 static bool same_place(const char *a, const char *b)
 {
-    char *copies[] = {strdup(a), strdup(b), strdup(a), strdup(b)};
-    struct stat of_a, of_b, there;
-    bool same = copies[0] && copies[1] && copies[2] && copies[3] &&
-                stat(dirname(copies[0]), &of_a) == 0 && stat(dirname(copies[1]), &of_b) == 0 &&
-                of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino &&
-                strcmp(basename(copies[2]), basename(copies[3])) == 0;
-    same = same && stat(a, &there) != 0; /* a device may well be written to twice */
-    for (size_t i = 0; i < 4; i++)
-        free(copies[i]);
+    char *of_a = base_file_target(a), *of_b = base_file_target(b);
+    char *copies[] = {of_a ? strdup(of_a) : NULL, of_b ? strdup(of_b) : NULL};
+    struct stat in_a, in_b;
+    bool same = copies[0] && copies[1] && strcmp(basename(of_a), basename(of_b)) == 0 &&
+                stat(dirname(copies[0]), &in_a) == 0 && stat(dirname(copies[1]), &in_b) == 0 &&
+                in_a.st_dev == in_b.st_dev && in_a.st_ino == in_b.st_ino;
+    free(of_a);
+    free(of_b);
+    free(copies[0]);
+    free(copies[1]);
     return same;
 }
 
-/** Whether two outputs would be one file. */
+/** What lies behind the name of an output, if anything does. */
+static bool output_exists(const char *path, struct stat *about)
+{
+    int stream = base_file_stream(path);
+    return (stream >= 0 ? fstat(stream, about) : stat(path, about)) == 0;
+}
+
+/** Whether two outputs would be one file or stream. A device may well be written to twice. */
 static bool same_output(const char *a, const char *b)
 {
-    return strcmp(a, b) == 0 || same_file(a, b) || same_place(a, b);
+    struct stat of_a, of_b;
+    int stream = base_file_stream(a);
+    if (stream >= 0 && stream == base_file_stream(b))
+        return true;
+    bool a_exists = output_exists(a, &of_a), b_exists = output_exists(b, &of_b);
+    if (a_exists && b_exists)
+        return of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino && !S_ISCHR(of_a.st_mode);
+    return !a_exists && !b_exists && (strcmp(a, b) == 0 || same_place(a, b));
 }
 
 enum status cli_outputs_check(const struct cli_named_file *outputs, size_t n_outputs,
@@ -74,10 +90,15 @@ enum status cli_outputs_check_model(const struct cli_named_file *outputs, size_t
 /* An output of its own has standard output to itself: everything else goes to standard error. */
 static void give_standard_output_away(const char *path)
 {
-    if (strcmp(path, "-") != 0 && strcmp(path, "/dev/stdout") != 0)
+    if (base_file_stream(path) != STDOUT_FILENO)
         return;
     cli_flush();
-    dup2(STDERR_FILENO, STDOUT_FILENO);
+    /* A standard error that came closed takes nothing; what would be printed there is dropped. */
+    bool closed = (fcntl(STDERR_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY;
+    int to = closed ? open("/dev/null", O_WRONLY | O_CLOEXEC) : STDERR_FILENO;
+    dup2(to, STDOUT_FILENO);
+    if (closed && to >= 0)
+        close(to);
 }
 
 enum status cli_output_create(struct base_file **out, const char *path, struct status_why *why)

@@ -15,8 +15,8 @@ struct cli_named_file {
 
 /**
  * Compare each output with every input and with the outputs before it. The same regular file
- * under two names counts, and so do two names of one file that is yet to be and one name given
- * twice ("-" included).
+ * under two names counts, and so do two names of one file that is yet to be, of one stream ("-" and
+ * /dev/stdout) and one name given twice; but a device may be written to twice.
  * Fails: STATUS_USAGE, naming both options.
  */
 enum status cli_outputs_check(const struct cli_named_file *outputs, size_t n_outputs,

@@ -3,27 +3,69 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "cli/run.h"
 
 static atomic_bool interrupted;
 
+/** Whether a write of a few bytes would wait for a reader. */
+static bool is_stuck(int fd)
+{
+    struct pollfd about = {.fd = fd, .events = POLLOUT};
+    return poll(&about, 1, 0) == 0;
+}
+
+static void print(const char *text)
+{
+    if (is_stuck(STDERR_FILENO))
+        return;
+    ssize_t written = write(STDERR_FILENO, text, strlen(text));
+    (void)written; /* nobody is left to be told */
+}
+
+/* Writing to it fails from now on. */
+static void give_up(int fd)
+{
+    int nowhere = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (nowhere < 0)
+        return;
+    dup2(nowhere, fd);
+    close(nowhere);
+}
+
+/*
+ * After an interruption, again and again: an opening or a write that still waits for the other end
+ * of a pipe fails with EINTR, and a standard stream that nobody reads is given up. What does not
+ * wait sees nothing of it.
+ */
+static void on_tick(int number)
+{
+    (void)number;
+    int before = errno;
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (is_stuck(fd))
+            give_up(fd);
+    errno = before;
+}
+
+static void start_ticks(void)
+{
+    const struct itimerval often = {.it_value.tv_usec = 400000, .it_interval.tv_usec = 100000};
+    setitimer(ITIMER_REAL, &often, NULL);
+}
+
 static void on_signal(int number)
 {
     (void)number;
     if (atomic_exchange(&interrupted, true))
         _exit(CLI_EXIT_INTERRUPTED);
-}
-
-static void print(const char *text)
-{
-    ssize_t written = write(STDERR_FILENO, text, strlen(text));
-    (void)written; /* nobody is left to be told */
+    start_ticks();
 }
 
 static void on_early_signal(int number)
@@ -33,12 +75,16 @@ static void on_early_signal(int number)
     _exit(CLI_EXIT_INTERRUPTED);
 }
 
+/* A signal that comes ignored stays so: whoever started this in the background, or with nohup,
+ * wants it to go on. */
 static void handle_with(void (*handler)(int))
 {
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    static const int numbers[] = {SIGINT, SIGTERM};
+    struct sigaction now, action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
 }
 
 void cli_interrupt_begin(void)
@@ -49,9 +95,17 @@ void cli_interrupt_begin(void)
 
 const atomic_bool *cli_interrupt_catch(void)
 {
+    struct sigaction tick = {.sa_handler = on_tick}; /* no SA_RESTART */
+    sigemptyset(&tick.sa_mask);
+    sigaction(SIGALRM, &tick, NULL);
     handle_with(on_signal);
     signal(SIGPIPE, SIG_IGN);
     return &interrupted;
+}
+
+bool cli_interrupted(void)
+{
+    return atomic_load(&interrupted);
 }
 
 /** A cursor over /proc/self/maps. */

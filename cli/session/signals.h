@@ -3,11 +3,13 @@
 #define CLI_SESSION_SIGNALS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /**
  * While there is nothing that could be ended in an orderly manner: SIGINT and SIGTERM end the
  * process with a sentence and the exit code of an interruption. A file that grows beyond a
  * limit (ulimit -f) no longer kills: the write fails instead.
+ * A SIGINT or SIGTERM that was ignored when the process started stays ignored, here and below.
  */
 void cli_interrupt_begin(void);
 
@@ -15,8 +17,13 @@ void cli_interrupt_begin(void);
  * From now on the first SIGINT or SIGTERM sets the returned flag, and a second one ends the
  * process at once with the exit code of an interruption. A closed pipe on standard output no longer
  * kills: the write fails instead.
+ * Half a second after the first signal an opening or a write that waits for the other end of a pipe
+ * begins to fail (EINTR), and standard streams that nobody reads are given up.
  */
 const atomic_bool *cli_interrupt_catch(void);
+
+/** Whether that flag is set: a failure of input or output may then be due to it. */
+bool cli_interrupted(void);
 
 /**
  * From now on touching a page that a mapped file no longer has ends the process with a sentence

@@ -70,14 +70,16 @@ static struct base_estimate share_of(const struct base_moments *m)
 struct eval_kld_figures eval_kld_tally_figures(const struct eval_kld_tally *t)
 {
     struct eval_kld_figures f = {
-        .ppl = exp_of(base_moments_estimate(&t->nll)),
-        .base_ppl = exp_of(base_moments_estimate(&t->base_nll)),
+        .nll = base_moments_estimate(&t->nll),
+        .base_nll = base_moments_estimate(&t->base_nll),
         .log_ratio = base_moments_estimate(&t->log_ratio),
         .kld = base_moments_estimate(&t->kld),
         .dp = base_moments_estimate(&t->dp),
         .same_top = share_of(&t->same_top),
         .correlation = 1,
     };
+    f.ppl = exp_of(f.nll);
+    f.base_ppl = exp_of(f.base_nll);
     f.ratio = exp_of(f.log_ratio);
     double n = (double)t->nll.n;
     double q = base_moments_variance(&t->nll), p = base_moments_variance(&t->base_nll);
@@ -87,8 +89,10 @@ struct eval_kld_figures eval_kld_tally_figures(const struct eval_kld_tally *t)
     else if (!(q == 0 && p == 0)) /* one of them does not vary, or is no number */
         f.correlation = q == 0 || p == 0 ? 0 : (double)NAN;
     f.difference.value = f.ppl.value - f.base_ppl.value;
-    f.difference.error = root(square(f.ppl.value) * q + square(f.base_ppl.value) * p -
-                              2 * (f.ppl.value * f.base_ppl.value) * covariance);
+    double larger = fmax(f.ppl.value, f.base_ppl.value);
+    double unit = larger > 1e150 ? larger : 1; /* whose square is still a number */
+    double a = f.ppl.value / unit, b = f.base_ppl.value / unit;
+    f.difference.error = unit * root(square(a) * q + square(b) * p - 2 * (a * b) * covariance);
     struct base_estimate squared = base_moments_estimate(&t->dp_squared);
     f.rms_dp.value = sqrt(squared.value);
     f.rms_dp.error = squared.error == 0 ? 0 : 0.5 / f.rms_dp.value * squared.error;

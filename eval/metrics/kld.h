@@ -23,15 +23,16 @@ struct eval_kld_tally {
 
 /** The figures of llama-perplexity's line for a window and of its summary. */
 struct eval_kld_figures {
-    struct base_estimate ppl, base_ppl;
-    struct base_estimate log_ratio;  /* ln(PPL(q) / PPL(p)) */
-    struct base_estimate ratio;      /* PPL(q) / PPL(p) */
-    struct base_estimate difference; /* PPL(q) - PPL(p) */
-    double correlation;              /* of the NLLs, -1 to 1; 1 where neither varies */
-    struct base_estimate kld;        /* KL(p || q), nats */
-    struct base_estimate dp;         /* q - p of the right token */
-    struct base_estimate rms_dp;     /* sqrt(mean of its square) */
-    struct base_estimate same_top;   /* share of tokens with the same most likely one */
+    struct base_estimate nll, base_nll; /* means, nats */
+    struct base_estimate ppl, base_ppl; /* exp of them: infinite from a mean of 709.8 on */
+    struct base_estimate log_ratio;     /* ln(PPL(q) / PPL(p)) */
+    struct base_estimate ratio;         /* PPL(q) / PPL(p) */
+    struct base_estimate difference;    /* PPL(q) - PPL(p) */
+    double correlation;                 /* of the NLLs, -1 to 1; 1 where neither varies */
+    struct base_estimate kld;           /* KL(p || q), nats */
+    struct base_estimate dp;            /* q - p of the right token */
+    struct base_estimate rms_dp;        /* sqrt(mean of its square) */
+    struct base_estimate same_top;      /* share of tokens with the same most likely one */
 };
 
 /** Quantiles, from the maximum down to the minimum. */

@@ -14,6 +14,7 @@ import time
 import unittest
 
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 LIMIT_S = 1  # between the signal and the end
 ATTEMPTS = 3  # on a machine that has other things to do
 

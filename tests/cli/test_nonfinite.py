@@ -7,6 +7,7 @@ import json
 import math
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,82 @@ def broken_model(path, token):
     at = table["offset"] + token * N_EMBD * len(HALF_NAN)
     data[at:at + N_EMBD * len(HALF_NAN)] = HALF_NAN * N_EMBD
     path.write_bytes(data)
+
+
+def scaled_model(path, factor):
+    """The bundled model with logits so many times as large."""
+    listed = json.loads(tool("info", "--json", "--tensors", MODEL).stdout)
+    norm = next(t for t in listed["tensors"] if t["name"] == "output_norm.weight")
+    data = bytearray(MODEL.read_bytes())
+    layout = f"<{N_EMBD}f"
+    weights = struct.unpack_from(layout, data, norm["offset"])
+    struct.pack_into(layout, data, norm["offset"], *(factor * w for w in weights))
+    path.write_bytes(data)
+
+
+class Large(unittest.TestCase):
+    """A mean negative log-probability is finite where its perplexity is not."""
+
+    def setUp(self):
+        kept = tempfile.TemporaryDirectory()
+        self.addCleanup(kept.cleanup)
+        self.folder = pathlib.Path(kept.name)
+        self.large = self.folder / "large.gguf"
+        scaled_model(self.large, 1000)
+        self.options = ["-f", "-", "-c", str(N_CTX), "--chunks", "2"]
+
+    def document(self):
+        return json.loads((self.folder / "r.json").read_text())
+
+    def test_perplexity(self):
+        result = tool("perplexity", "-m", self.large, *self.options, "--json",
+                      self.folder / "r.json")
+        out, err = result.stdout.decode(), result.stderr.decode()
+        self.assertEqual(result.returncode, 1, err)
+        nll = self.document()["result"]["nll"]
+        self.assertGreater(nll, 710)
+        self.assertIsNone(self.document()["result"]["ppl"])
+        self.assertEqual(self.document()["result"]["nonfinite"], {"n": 0})
+        for stream in (out, err):
+            self.assertRegex(stream, rf"(?m)^Final estimate: mean NLL = {nll:.4f} "
+                                     r"\+/- \d+\.\d{5}$")
+            self.assertNotIn("PPL = ", stream)
+        self.assertIn(f"assay: the perplexity, exp({nll:.4f}), is larger than the largest "
+                      "number\n", err)
+
+    def test_record(self):
+        result = tool("record", "-m", self.large, *self.options, "-o", self.folder / "base")
+        self.assertEqual(result.returncode, 1, result.stderr)
+
+    def test_kld(self):
+        for candidate, base, whose in ((self.large, MODEL, "Q"), (MODEL, self.large, "base")):
+            with self.subTest(infinite=whose):
+                result = tool("kld", "-m", candidate, "--base", base, *self.options)
+                out, err = result.stdout.decode(), result.stderr.decode()
+                self.assertEqual(result.returncode, 1, err)
+                found = re.search(rf"(?m)^Mean NLL\({whose}\) +: (\d+\.\d{{6}}) ± +\d+\.\d{{6}}$",
+                                  out)
+                self.assertGreater(float(found[1]), 710)
+                self.assertIn(f"assay: {self.large}: the perplexity, exp({float(found[1]):.4f}), is "
+                              "larger than the largest number\n", err)
+                self.assertNotRegex(out.split("======")[2], "inf|nan")
+
+    def test_check(self):
+        base = self.folder / "base.kld"
+        tool("perplexity", "-m", self.large, *self.options, "--kl-divergence-base", base)
+        result = tool("check", "-m", self.large, "--kl-divergence-base", base)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(b"is larger than the largest number\n", result.stderr)
+
+    def test_below_the_limit(self):
+        """The perplexity is a number, and its square is none."""
+        between = self.folder / "between.gguf"
+        scaled_model(between, 170)
+        result = tool("kld", "-m", between, "--base", MODEL, *self.options)
+        out = result.stdout.decode()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertGreater(float(re.search(r"PPL\(Q\) +: (\d+)", out)[1]), 1e160)
+        self.assertNotRegex(out, "inf|nan")
 
 
 class Nonfinite(unittest.TestCase):
