@@ -216,6 +216,18 @@ class State(unittest.TestCase):
             self.refuses(folder, KLD, r"made with evaluator perplexity, this run has kld;")
             self.refuses(folder, self.hellaswag, r"evaluator perplexity, this run has hellaswag;")
 
+    def test_a_model_that_was_moved(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            self.run_in(folder, *PERPLEXITY, "--state", "s", "--json", "a.json")
+            (folder / "other.gguf").symlink_to(Q4)
+            words = ["other.gguf" if word == Q4 else word for word in PERPLEXITY]
+            again = self.run_in(folder, *words, "--state", "s", "--json", "b.json")
+            self.assertEqual(again.returncode, 0, again.stderr)
+            a, b = (json.loads((folder / name).read_text()) for name in ("a.json", "b.json"))
+            self.assertEqual(b["run"]["n_resumed"], 60)
+            self.assertEqual((a["model"]["file"], b["model"]["file"]), (Q4.name, "other.gguf"))
+
     def test_refuses_other_requests(self):
         with tempfile.TemporaryDirectory() as folder:
             self.run_in(folder, *self.requests, "--state", "s")
