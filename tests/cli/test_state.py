@@ -19,7 +19,7 @@ import unittest
 
 from documents import without_run
 from interrupted import KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, Run, hellaswag, requests
-from program import ASSAY, F16, Q4, SOURCE
+from program import ASSAY, F16, Q4, SOURCE, last_of_each
 
 
 class State(unittest.TestCase):
@@ -105,7 +105,7 @@ class State(unittest.TestCase):
                                  [f"{words[-1]}.part", "s"] if state else [])
 
     def run_in(self, folder, *words):
-        return subprocess.run([str(word) for word in words], cwd=folder, capture_output=True,
+        return subprocess.run([str(word) for word in last_of_each(words)], cwd=folder, capture_output=True,
                               timeout=120)
 
     def test_finished_journal_gives_the_results_again(self):
