@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cli/inspect/version.h"
 #include "cli/output/json_parts.h"
+#include "cli/output/printable.h"
 #include "cli/session/signals.h"
 
 void cli_print_speed(const struct cli_evaluation *e)
@@ -104,6 +105,35 @@ static enum status resume(struct eval_journal *journal, struct eval_units *units
     return STATUS_OK;
 }
 
+/* The model that was trained on the shortest context; NULL where no file says. */
+static const struct model *least_trained(const struct eval_models *models)
+{
+    const struct model *least = NULL;
+    for (size_t i = 0; i <= models->n_candidates; i++) {
+        const struct model *model = i ? models->candidates[i - 1] : models->model;
+        uint32_t n = model_hparams(model)->n_ctx_train;
+        if (n && (!least || n < model_hparams(least)->n_ctx_train))
+            least = model;
+    }
+    return least;
+}
+
+/* Beyond the context of their training models predict badly, and nothing fails. */
+static void remark_on_context(struct cli_evaluation *e)
+{
+    size_t n, longest = e->units->kind->longest(e->units, &n).longest;
+    const struct model *model = least_trained(&e->models);
+    if (!model || longest <= model_hparams(model)->n_ctx_train)
+        return;
+    char name[96];
+    cli_printable(name, sizeof name, cli_file_name(gguf_path(model_file(model))));
+    snprintf(e->remark, sizeof e->remark,
+             "contexts of up to %zu tokens, but %s was trained on %" PRIu32
+             ": predictions beyond that are worse, and the figures have them",
+             longest, name, model_hparams(model)->n_ctx_train);
+    cli_print_notes(e->remark);
+}
+
 static enum status open_journal(struct cli_evaluation *e, struct status_why *why)
 {
     const char *path = e->settings->state_file;
@@ -140,6 +170,7 @@ static enum status open_all(struct cli_evaluation *e, struct status_why *why)
         status = e->kind->open(e, why);
     if (status)
         return status;
+    remark_on_context(e);
     /* From here on there may be files that an interruption must not leave behind. */
     const atomic_bool *interrupted = cli_interrupt_catch();
     for (size_t i = 0; i < e->backends.n; i++)
@@ -231,6 +262,9 @@ static enum status write_document(const struct cli_evaluation *e, struct base_fi
     cli_json_begin_document(&json, members->schema);
     members->result(e, &json);
     members->description(e, &json, false);
+    cJSON *remarks = base_json_list(&json, json.root, "remarks");
+    if (*e->remark)
+        base_json_text(&json, remarks, NULL, e->remark);
     if (members->details)
         members->details(e, &json);
     cJSON *files = cli_json_add_run(&json, e);

@@ -98,6 +98,7 @@ struct cli_evaluation {
 
     /* The driver's. */
 
+    char remark[256]; /* what is said of the run beforehand, or "" */
     struct cli_backends backends;
     struct base_file *json_file;
     struct eval_journal *journal; /* NULL: none is kept */

@@ -114,8 +114,8 @@ static void add_settings(struct base_json *json, const struct cli_check *c, bool
 static void describe(const void *self, struct base_json *json, bool for_journal)
 {
     const struct cli_check *c = self;
-    cli_json_add_model(json, json->root, "model", &c->model);
-    cli_base_add_json(json, json->root, &c->recorded);
+    cli_json_add_model(json, json->root, "model", &c->model, !for_journal);
+    cli_base_add_json(json, json->root, &c->recorded, !for_journal);
     add_settings(json, c, !for_journal);
     cli_json_add_text(json, &c->windows, model_tokenizer(c->model.model));
 }

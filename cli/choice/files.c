@@ -86,7 +86,6 @@ static void add_tasks(const void *self, struct base_json *json)
 
 static void describe(const void *self, struct base_json *json, bool for_journal)
 {
-    (void)for_journal;
     const struct cli_choice *t = self;
     const struct cli_perplexity_settings *s = t->settings;
     cJSON *settings = base_json_object(json, json->root, "settings");
@@ -94,7 +93,7 @@ static void describe(const void *self, struct base_json *json, bool for_journal)
     base_json_flag(json, settings, "llama_compat", s->llama_compat);
     cli_json_add_text_settings(json, settings, &s->text);
     cli_json_add_computation(json, settings, &t->e);
-    cli_json_add_model(json, json->root, "model", &t->model);
+    cli_json_add_model(json, json->root, "model", &t->model, !for_journal);
     cJSON *text = cli_json_add_input(json, &t->text);
     base_json_uint(json, text, "n_tasks", t->dataset.n_questions);
 }

@@ -1,16 +1,13 @@
 /* assay kld: how far models are from a base: another model, computed in the same pass, or a file.
  */
-#include <stdio.h>
-
 #include "cli/commands.h"
 #include "cli/kld/evaluator.h"
 
 /* A model is compared on a text. Where there is none, a file that is no model may be why. */
 static enum status check_text_of_model(const struct cli_kld_settings *s, struct status_why *why)
 {
-    bool has_text = s->text.text_file || s->text.binary_file || s->text.prompt;
     struct gguf_file *base = NULL;
-    enum status status = has_text ? STATUS_OK : gguf_open(&base, s->base, why);
+    enum status status = cli_text_given(&s->text) ? STATUS_OK : gguf_open(&base, s->base, why);
     gguf_close(base);
     return status == STATUS_OK ? cli_text_check(&s->text, why) : status;
 }
@@ -24,9 +21,7 @@ static enum status check_against_base(const struct cli_kld_settings *s, struct s
                            "--llama-compat goes with a base-logits file only; %s is none", s->base);
     if (kind == &cli_base_model)
         return check_text_of_model(s, why);
-    if (s->text.text_file || s->text.binary_file || s->text.prompt)
-        fprintf(stderr, "assay: note: the tokens come from %s; the text is not read\n", s->base);
-    return STATUS_OK;
+    return cli_text_given(&s->text) ? cli_text_check(&s->text, why) : STATUS_OK;
 }
 
 static enum status run_kld(const void *settings, const struct cli_args *args,
@@ -59,7 +54,7 @@ static const struct cli_option options[] = {
      AT(models), .required = true},
     {"--base", CLI_TEXT, "FILE",
      "the base: a model, or a file that assay record, assay perplexity --kl-divergence-base or "
-     "llama-perplexity wrote; with a file, -f is not needed",
+     "llama-perplexity wrote; with a file, -f is not needed, and refused where it is another text",
      AT(base), .required = true},
     {.type = CLI_GROUP, .group = cli_text_options, .offset = AT(text)},
 

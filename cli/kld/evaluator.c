@@ -1,8 +1,10 @@
 #include "cli/kld/evaluator.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/arithmetic.h"
 #include "eval/metrics/per_token.h"
 #include "eval/reference/identity.h"
 
@@ -36,20 +38,51 @@ static enum status open_models(struct cli_kld *k, struct status_why *why)
     return status;
 }
 
+/* A text that is given beside a file of rows must begin with the tokens that were recorded. */
+static enum status check_text(const struct cli_kld *k, const struct eval_stream_options *options,
+                              struct status_why *why)
+{
+    const struct cli_text_settings *s = &k->settings->text;
+    const struct eval_stream *recorded = &k->windows.stream;
+    const char *option = s->prompt ? "-p" : s->binary_file ? "-bf" : "-f";
+    struct cli_windows given = {0};
+    enum status status =
+        cli_windows_read(&given, s, options, model_tokenizer(cli_kld_reader(k)), why);
+    size_t n_recorded = base_min(recorded->n, k->base.n_windows * k->base.n_ctx);
+    size_t i = 0, n = base_min(given.stream.n, n_recorded);
+    while (!status && i < n && given.stream.ids[i] == recorded->ids[i])
+        i++;
+    if (!status && i < n)
+        status =
+            status_fail(why, STATUS_USAGE,
+                        "%s is not the text that %s was recorded from: its token %zu is "
+                        "%" PRId32 ", recorded is %" PRId32 "; leave %s out, or give that text",
+                        option, k->base.path, i, given.stream.ids[i], recorded->ids[i], option);
+    else if (!status && n < n_recorded)
+        status = status_fail(why, STATUS_USAGE,
+                             "%s is not the text that %s was recorded from: it has %zu tokens, "
+                             "recorded are %zu; leave %s out, or give that text",
+                             option, k->base.path, n, n_recorded, option);
+    cli_windows_close(&given);
+    return status;
+}
+
 /* The base's tokens, where it has them, else the text's. */
 static enum status take_tokens(struct cli_kld *k, struct eval_plan_options *plan,
                                struct status_why *why)
 {
     struct cli_windows *w = &k->windows;
-    if (cli_base_has_rows(&k->base)) {
-        if (k->base.kind->text)
-            w->text = k->base.kind->text(&k->base);
-        return cli_base_tokens(&k->base, &w->stream, plan, why);
-    }
     struct eval_stream_options options = {
         .bos_in_front = true,
         .parse_special = k->settings->text.parse_special,
     };
+    if (cli_base_has_rows(&k->base)) {
+        if (k->base.kind->text)
+            w->text = k->base.kind->text(&k->base);
+        enum status status = cli_base_tokens(&k->base, &w->stream, plan, why);
+        return !status && cli_text_given(&k->settings->text) ? check_text(k, &options, why)
+                                                             : status;
+    }
     plan->n_ctx = plan->n_ctx ? plan->n_ctx : DEFAULT_CONTEXT;
     return cli_windows_read(w, &k->settings->text, &options, model_tokenizer(cli_kld_reader(k)),
                             why);

@@ -74,7 +74,7 @@ static void add_candidate(struct base_json *json, cJSON *list, const struct cli_
     const struct eval_kld_result *r = &k->results[i];
     const struct eval_kld_figures *f = &r->figures;
     cJSON *o = base_json_object(json, list, NULL);
-    cli_json_add_model(json, o, "model", &k->candidates[i]);
+    cli_json_add_model(json, o, "model", &k->candidates[i], true);
     cJSON *ppl = base_json_object(json, o, "ppl");
     cli_json_estimate(json, ppl, "value", f->ppl);
     cli_json_estimate(json, ppl, "base", f->base_ppl);
@@ -120,13 +120,13 @@ static void describe(const void *self, struct base_json *json, bool for_journal)
     const struct cli_kld *k = self;
     if (for_journal)
         add_settings(json, k);
-    cli_base_add_json(json, json->root, &k->base);
+    cli_base_add_json(json, json->root, &k->base, !for_journal);
     if (!for_journal)
         add_settings(json, k);
     cJSON *candidates = for_journal ? base_json_list(json, json->root, "candidates") : NULL;
     for (size_t i = 0; i < k->n_candidates && candidates; i++)
         cli_json_add_model(json, base_json_object(json, candidates, NULL), "model",
-                           &k->candidates[i]);
+                           &k->candidates[i], false);
     cli_json_add_text(json, &k->windows, model_tokenizer(cli_kld_reader(k)));
 }
 

@@ -128,6 +128,27 @@ static const char *split_option(const char *arg, char *name, size_t capacity)
     return equals ? equals + 1 : NULL;
 }
 
+/* Of two values one would be lost, and nobody could tell which was meant. */
+static enum status check_given_once(struct cli_args *args, const struct cli_value *s,
+                                    struct status_why *why)
+{
+    enum cli_option_type type = s->option->type;
+    if (type != CLI_TEXT && type != CLI_COUNT && type != CLI_NUMBER && type != CLI_CHOICE)
+        return STATUS_OK;
+    for (size_t i = 0; i < args->n_given; i++)
+        if (args->given[i].option == s->option)
+            return strcmp(args->given[i].value, s->value) == 0
+                       ? STATUS_OK
+                       : status_fail(why, STATUS_USAGE,
+                                     "%s is given twice, as '%s' and as '%s'; it takes one value",
+                                     s->spelling, args->given[i].value, s->value);
+    if (args->n_given < CLI_MAX_GIVEN) {
+        args->given[args->n_given].option = s->option;
+        args->given[args->n_given++].value = s->value;
+    }
+    return STATUS_OK;
+}
+
 /* Handle the option at argv[*i] and step over the arguments that it takes. */
 static enum status parse_option(const struct cli_command *command, int argc, char **argv, int *i,
                                 void *settings, struct cli_args *args, struct status_why *why)
@@ -155,7 +176,8 @@ static enum status parse_option(const struct cli_command *command, int argc, cha
         value = argv[*i + 1];
     *i += n_values;
     struct cli_value s = {row, name, value, target};
-    return cli_value_set(&s, args, why);
+    enum status status = check_given_once(args, &s, why);
+    return status ? status : cli_value_set(&s, args, why);
 }
 
 static enum status fail_operand(const struct cli_command *command, struct status_why *why)

@@ -55,6 +55,8 @@ struct cli_list {
 
 struct cli_args;
 
+enum { CLI_MAX_GIVEN = 96 };
+
 /** A command of the program. */
 struct cli_command {
     const char *name;
@@ -90,7 +92,12 @@ const struct cli_option *cli_rows_next(struct cli_rows *rows);
 struct cli_args {
     bool help;               /* -h, --help: nothing else was looked at after it */
     const char *operands[2]; /* the first n_operands of the command */
-    char ignored[512];       /* options that were accepted and ignored, ", " between them */
+    struct {                 /* options of the command line that hold one value */
+        const struct cli_option *option;
+        const char *value;
+    } given[CLI_MAX_GIVEN];
+    size_t n_given;
+    char ignored[512]; /* options that were accepted and ignored, ", " between them */
 };
 
 /**
@@ -98,8 +105,8 @@ struct cli_args {
  * In long options `_` counts as `-`; `--name=value` is `--name value`; `--` ends options.
  * The strings of CLI_TEXT and the operands point into argv or the environment.
  * Fails: STATUS_USAGE (unknown option: the nearest one is named; missing or malformed
- *        value; refused option; required option or operand that is missing; one operand too
- *        many), STATUS_MEMORY.
+ *        value; two values of an option that holds one; refused option; required option or operand
+ * that is missing; one operand too many), STATUS_MEMORY.
  */
 enum status cli_args_parse(const struct cli_command *command, int argc, char **argv, void *settings,
                            struct cli_args *args, struct status_why *why);

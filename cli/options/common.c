@@ -33,6 +33,11 @@ const struct cli_option cli_special_options[] = {
     {0},
 };
 
+bool cli_text_given(const struct cli_text_settings *s)
+{
+    return s->text_file || s->binary_file || s->prompt;
+}
+
 enum status cli_text_check(const struct cli_text_settings *s, struct status_why *why)
 {
     int n_texts = (s->text_file != NULL) + (s->binary_file != NULL) + (s->prompt != NULL);
@@ -48,6 +53,9 @@ const struct cli_option cli_text_options[] = {
      TEXT(text_file)},
     {"-bf --binary-file", CLI_TEXT, "FILE", "the text, its last newline included",
      TEXT(binary_file)},
+    {"--force-text", CLI_ON, NULL,
+     "evaluate the bytes of -f although they seem to be UTF-16, UTF-32 or no text",
+     TEXT(force_text)},
     {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", TEXT(prompt)},
     {.type = CLI_GROUP, .group = cli_special_options, .offset = TEXT(parse_special)},
     {"-e --escape", CLI_ON, NULL,

@@ -22,9 +22,12 @@ struct cli_text_settings {
     const char *binary_file; /* -bf: as it stands */
     const char *prompt;      /* -p: the text itself */
     bool parse_special;
-    bool escape; /* -e: escapes in it are what they mean */
+    bool escape;     /* -e: escapes in it are what they mean */
+    bool force_text; /* whatever the bytes of -f seem to be */
 };
 extern const struct cli_option cli_text_options[];
+/** Whether any text is given. */
+bool cli_text_given(const struct cli_text_settings *settings);
 /** One of -f, -bf and -p is given, and no more. Fails: STATUS_USAGE. */
 enum status cli_text_check(const struct cli_text_settings *settings, struct status_why *why);
 extern const struct cli_option cli_special_options[]; /* bool: of them, --parse-special alone */

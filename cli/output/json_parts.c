@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "cli/inspect/version.h"
+#include "cli/output/printable.h"
 #include "cli/output/quantisation.h"
 
 static const char *const bos_names[] = {
@@ -94,11 +95,13 @@ static void add_metadata(struct base_json *json, cJSON *object, const char *key,
 }
 
 cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key,
-                          const struct cli_model *model)
+                          const struct cli_model *model, bool with_file)
 {
     const struct model_hparams *hparams = model_hparams(model->model);
     struct cli_model_size size = cli_model_size(model);
     cJSON *o = base_json_object(json, parent, key);
+    if (with_file)
+        base_json_text(json, o, "file", cli_file_name(model->path));
     base_json_text(json, o, "id", model->id);
     base_json_text(json, o, "sha256", *model->sha256 ? model->sha256 : NULL);
     base_json_text(json, o, "architecture", hparams->architecture);

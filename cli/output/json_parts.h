@@ -26,9 +26,12 @@ void cli_json_add_text_settings(struct base_json *json, cJSON *settings,
 void cli_json_add_computation(struct base_json *json, cJSON *settings,
                               const struct cli_evaluation *e);
 
-/** An object about a model: identity, size, remarks. Returns it. */
+/**
+ * An object about a model: identity, size, remarks. Returns it.
+ * with_file: also the name of its file, which a journal does not belong to.
+ */
 cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key,
-                          const struct cli_model *model);
+                          const struct cli_model *model, bool with_file);
 
 /** "text": digest and size of the file that is evaluated; the object, for what else is known. */
 cJSON *cli_json_add_input(struct base_json *json, const struct eval_text *input);

@@ -24,6 +24,12 @@ const char *cli_printable(char *out, size_t capacity, const char *text)
     return out;
 }
 
+const char *cli_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
 double cli_unsigned_nan(double x)
 {
     return isnan(x) ? fabs(x) : x;

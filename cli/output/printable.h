@@ -10,6 +10,9 @@
  */
 const char *cli_printable(char *out, size_t capacity, const char *text);
 
+/** What comes behind a path's last slash; in `path`. */
+const char *cli_file_name(const char *path);
+
 /** What printf would give a sign that means nothing: NaN without it. */
 double cli_unsigned_nan(double x);
 /** The same, and 0 for what n decimals round to zero. */

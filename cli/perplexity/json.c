@@ -96,7 +96,7 @@ static void describe(const void *self, struct base_json *json, bool for_journal)
 {
     const struct cli_perplexity *p = self;
     add_settings(json, p);
-    cli_json_add_model(json, json->root, "model", &p->model);
+    cli_json_add_model(json, json->root, "model", &p->model, !for_journal);
     cJSON *windows = cli_json_add_text(json, &p->windows, model_tokenizer(p->model.model));
     if (for_journal)
         add_recording(json, p->settings);

@@ -48,10 +48,11 @@ enum status cli_base_tokens(const struct cli_base *base, struct eval_stream *str
     return base->kind->tokens(base, stream, why);
 }
 
-void cli_base_add_json(struct base_json *json, cJSON *parent, const struct cli_base *base)
+void cli_base_add_json(struct base_json *json, cJSON *parent, const struct cli_base *base,
+                       bool with_file)
 {
     if (!cli_base_has_rows(base)) {
-        cJSON *o = cli_json_add_model(json, parent, "base", &base->model);
+        cJSON *o = cli_json_add_model(json, parent, "base", &base->model, with_file);
         base_json_text(json, o, "kind", base->kind->name);
         return;
     }

@@ -94,7 +94,8 @@ bool cli_base_has_rows(const struct cli_base *base);
 enum status cli_base_tokens(const struct cli_base *base, struct eval_stream *stream,
                             struct eval_plan_options *plan, struct status_why *why);
 
-/** The object `base`: kind, identity. */
-void cli_base_add_json(struct base_json *json, cJSON *parent, const struct cli_base *base);
+/** The object `base`: kind, identity. with_file: as cli_json_add_model. */
+void cli_base_add_json(struct base_json *json, cJSON *parent, const struct cli_base *base,
+                       bool with_file);
 
 #endif

@@ -13,7 +13,7 @@ enum status cli_description_make(char **out, const struct cli_perplexity *p, str
     const struct cli_perplexity_settings *s = p->settings;
     struct base_json json;
     cli_json_begin_document(&json, "assay-base");
-    cli_json_add_model(&json, json.root, "base", &p->model);
+    cli_json_add_model(&json, json.root, "base", &p->model, false);
     cJSON *settings = base_json_object(&json, json.root, "settings");
     cli_json_add_text_settings(&json, settings, &s->text);
     cli_json_add_computation(&json, settings, &p->e);

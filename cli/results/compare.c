@@ -7,6 +7,34 @@
 
 enum { MOST_MODELS = 1000000, MOST_RESAMPLES = 1000000 };
 
+/* What a base is recognised by: the model's id, also where its rows came from a file that has it.
+ */
+static struct cli_field base_id(const struct cli_field *root)
+{
+    struct cli_field found;
+    return cli_field_at(root, cli_field_find(&found, root, "base.model.id") ? "base.model.id"
+                                                                            : "base.id");
+}
+
+/* And the precision that it was computed with: a recorded one may have another than the run. */
+static struct cli_field base_precision(const struct cli_field *root)
+{
+    struct cli_field found;
+    bool recorded = cli_field_find(&found, root, "base.precision");
+    return cli_field_at(root, recorded ? "base.precision" : "settings.precision");
+}
+
+static enum status check_same_base(const struct cli_field *a, const struct cli_field *b,
+                                   struct status_why *why)
+{
+    struct cli_field id_a = base_id(a), id_b = base_id(b);
+    enum status status = cli_values_equal(&id_a, &id_b, why);
+    if (status)
+        return status;
+    struct cli_field precision_a = base_precision(a), precision_b = base_precision(b);
+    return cli_values_equal(&precision_a, &precision_b, why);
+}
+
 /*
  * A choice task is the same in both where its file is; its tokens depend on the model. Windows are
  * the same where the same positions of the same tokens are scored. Models may be opened and
@@ -37,8 +65,11 @@ static enum status check_same_inputs(struct cli_compare *c, struct status_why *w
     if (status)
         return status;
     bool is_kld = a->kind == CLI_DOCUMENT_KLD;
-    return cli_fields_equal(&in_a, &in_b, is_kld ? "base.id settings" : "settings.llama_compat",
-                            is_kld ? "chunks chunk_from js" : NULL, why);
+    if (is_kld)
+        status = check_same_base(&in_a, &in_b, why);
+    return status ? status
+                  : cli_fields_equal(&in_a, &in_b, is_kld ? "settings" : "settings.llama_compat",
+                                     is_kld ? "chunks chunk_from js" : NULL, why);
 }
 
 /* The candidate of a kld result that is meant, or the whole document. */
@@ -81,6 +112,8 @@ enum status cli_compare_make(struct cli_compare *c, struct status_why *why)
         status = choose(&s->field, c, side, why);
         if (status)
             return status;
+        struct cli_field model = cli_field_at(&s->field, "model");
+        s->file = cli_model_file_in(&model);
         s->name = cli_field_text(&s->field, "model.name");
         s->id = cli_field_text(&s->field, "model.id");
         status = cli_compare_status(c, why);

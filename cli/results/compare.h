@@ -24,8 +24,8 @@ struct cli_figure {
 /** One of the two results. */
 struct cli_compared {
     struct cli_document document;
-    struct cli_field field; /* what is compared: the document, or one of its candidates */
-    const char *name, *id;  /* of the model; in the document */
+    struct cli_field field;       /* what is compared: the document, or one of its candidates */
+    const char *file, *name, *id; /* of the model; in the document */
 };
 
 /** A comparison. Zero-initialise; release with cli_compare_close. */

@@ -9,10 +9,11 @@
 static void print_sides(const struct cli_compare *c)
 {
     for (size_t side = 0; side < 2; side++) {
-        char name[96], id[16];
+        char file[96], name[96], id[16];
         const struct cli_compared *s = &c->sides[side];
-        printf("%c: %s (%s, model id %.12s)\n", side ? 'B' : 'A', s->document.file,
-               cli_printable(name, sizeof name, s->name), cli_printable(id, sizeof id, s->id));
+        printf("%c: %s (%s, %s, model id %.12s)\n", side ? 'B' : 'A', s->document.file,
+               cli_printable(file, sizeof file, s->file), cli_printable(name, sizeof name, s->name),
+               cli_printable(id, sizeof id, s->id));
     }
 }
 
@@ -114,6 +115,7 @@ static void add_side(struct base_json *json, const struct cli_compare *c, size_t
     const struct cli_compared *s = &c->sides[side];
     cJSON *o = base_json_object(json, json->root, side ? "b" : "a");
     base_json_text(json, o, "file", s->document.file);
+    base_json_text(json, o, "model_file", s->file);
     base_json_text(json, o, "model_id", s->id);
     base_json_text(json, o, "model_name", s->name);
     if (s->document.kind == CLI_DOCUMENT_KLD)

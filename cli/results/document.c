@@ -204,6 +204,12 @@ const char *cli_field_text(const struct cli_field *from, const char *path)
     return "";
 }
 
+const char *cli_model_file_in(const struct cli_field *model)
+{
+    struct cli_field file;
+    return cli_field_find(&file, model, "file") ? cli_field_text(model, "file") : "-";
+}
+
 struct cli_field cli_field_list(size_t *n, const struct cli_field *from, const char *path)
 {
     struct cli_field field = cli_field_at(from, path);
@@ -264,6 +270,12 @@ static enum status equal(const struct cli_field *a, const struct cli_field *b, c
                 return fail_different(&p, &q, why);
         }
     return STATUS_OK;
+}
+
+enum status cli_values_equal(const struct cli_field *a, const struct cli_field *b,
+                             struct status_why *why)
+{
+    return equal(a, b, NULL, why);
 }
 
 enum status cli_fields_equal(const struct cli_field *a, const struct cli_field *b,

@@ -75,6 +75,8 @@ bool cli_field_find(struct cli_field *out, const struct cli_field *from, const c
 double cli_field_real(const struct cli_field *from, const char *path);
 size_t cli_field_count(const struct cli_field *from, const char *path);
 const char *cli_field_text(const struct cli_field *from, const char *path);
+/** The file name in an object about a model; "-" where the document is older than that member. */
+const char *cli_model_file_in(const struct cli_field *model);
 /** A list; n: its elements, 0 after a failure. */
 struct cli_field cli_field_list(size_t *n, const struct cli_field *from, const char *path);
 
@@ -88,6 +90,10 @@ bool cli_field_next(const struct cli_field *list, struct cli_field *item);
  */
 enum status cli_fields_equal(const struct cli_field *a, const struct cli_field *b,
                              const char *paths, const char *but, struct status_why *why);
+
+/** Two values must be the same. Fails: as cli_fields_equal. */
+enum status cli_values_equal(const struct cli_field *a, const struct cli_field *b,
+                             struct status_why *why);
 
 /**
  * The text's hash must be the same, if both documents have one: `text` is null where the tokens

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cli/output/printable.h"
 
 #define KLD_QUANTILE(label, key)                                                                   \
     {                                                                                              \
@@ -52,13 +53,6 @@ const struct cli_metric cli_metrics[CLI_N_METRICS] = {
     {"Same top p %", "same_top_percent", "same_top", "same_top_error", 100, 3, true},
 };
 
-/* What comes behind the last slash. */
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 /* The data set that an importance matrix was made from, or else the matrix, or "none". */
 static const char *imatrix_of(const struct cli_field *model)
 {
@@ -66,7 +60,7 @@ static const char *imatrix_of(const struct cli_field *model)
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         struct cli_field field;
         if (cli_field_find(&field, model, paths[i]))
-            return file_name(cli_field_text(model, paths[i]));
+            return cli_file_name(cli_field_text(model, paths[i]));
     }
     return "none";
 }
@@ -84,6 +78,7 @@ static struct cli_scoreboard_run *new_run(struct cli_scoreboard *t, const struct
     t->runs = runs;
     struct cli_field model = cli_field_at(from, path);
     runs[t->n] = (struct cli_scoreboard_run){
+        .file = cli_model_file_in(&model),
         .name = cli_field_text(&model, "name"),
         .id = cli_field_text(&model, "id"),
         .quantisation = cli_field_text(&model, "quantisation"),

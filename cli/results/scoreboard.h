@@ -24,7 +24,7 @@ struct cli_metric_value {
 
 /** A model in a result. The texts point into its document. */
 struct cli_scoreboard_run {
-    const char *name, *id, *quantisation, *imatrix;
+    const char *file, *name, *id, *quantisation, *imatrix;
     double n_bytes, bits_per_weight;
     bool is_base;
     struct cli_metric_value values[CLI_N_METRICS];

@@ -25,12 +25,9 @@ struct field {
 
 static const struct {
     const char *label, *key;
-} about[] = {{"model", "model"},
-             {"quantisation", "quantisation"},
-             {"imatrix", "imatrix"},
-             {"size GiB", "size_gib"},
-             {"bpw", "bits_per_weight"}};
-enum { N_ABOUT = sizeof about / sizeof *about };
+} about[] = {{"file", "file"},       {"model", "model"},       {"quantisation", "quantisation"},
+             {"imatrix", "imatrix"}, {"size GiB", "size_gib"}, {"bpw", "bits_per_weight"}};
+enum { N_ABOUT = sizeof about / sizeof *about, NAME = 1, N_WORDS = 4 };
 
 /* What a grid is made from. */
 struct board {
@@ -76,23 +73,25 @@ static void put_value(char *cell, const struct board *b, size_t metric,
 static void put_about(char *cell, const struct board *b, size_t i,
                       const struct cli_scoreboard_run *run)
 {
-    double number = i == 3 ? run->n_bytes / gibibyte : run->bits_per_weight;
-    if (i >= 3 && b->csv)
+    double number = i == N_WORDS ? run->n_bytes / gibibyte : run->bits_per_weight;
+    if (i >= N_WORDS && b->csv)
         snprintf(cell, CELL_BYTES, "%.17g", number);
-    else if (i >= 3)
+    else if (i >= N_WORDS)
         put_number(cell, CELL_BYTES, number, 4);
     else
         cli_printable(cell, CELL_BYTES,
-                      i == 0   ? run->name
-                      : i == 1 ? run->quantisation
+                      i == 0   ? run->file
+                      : i == 1 ? run->name
+                      : i == 2 ? run->quantisation
                                : run->imatrix);
 }
 
 /* CSV has errors in fields of their own. */
 static void choose_fields(struct board *b)
 {
-    for (size_t i = b->csv || b->named ? 0 : 1; i < N_ABOUT; i++)
-        b->fields[b->n_fields++] = (struct field){ABOUT, i};
+    for (size_t i = 0; i < N_ABOUT; i++)
+        if (i != NAME || b->csv || b->named)
+            b->fields[b->n_fields++] = (struct field){ABOUT, i};
     for (size_t i = 0; i < CLI_N_METRICS; i++) {
         if (!cli_metrics[i].on_board && !b->by_metric)
             continue;
@@ -222,7 +221,7 @@ enum status cli_scoreboard_print(const struct cli_scoreboard *table, bool csv, b
     if (!status && csv)
         print_csv(&grid);
     else if (!status)
-        print_markdown(&grid, by_metric ? 1 : board.named ? 3 : 2);
+        print_markdown(&grid, by_metric ? 1 : board.named ? N_WORDS : N_WORDS - 1);
     free(grid.cells);
     return status;
 }

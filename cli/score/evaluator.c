@@ -176,10 +176,9 @@ static void add_settings(struct base_json *json, const struct score *s)
 
 static void describe(const void *self, struct base_json *json, bool for_journal)
 {
-    (void)for_journal;
     const struct score *s = self;
     add_settings(json, s);
-    cli_json_add_model(json, json->root, "model", &s->model);
+    cli_json_add_model(json, json->root, "model", &s->model, !for_journal);
     cJSON *text = cli_json_add_input(json, &s->text);
     base_json_uint(json, text, "n_requests", s->requests.n);
 }

@@ -105,6 +105,31 @@ enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_by
     return status;
 }
 
+/* UTF-16 of most languages has a NUL in every other byte, UTF-32 in two or three of four. */
+static const char *encoding_by_nuls(const char *bytes, size_t n)
+{
+    size_t n_even = 0, n_odd = 0;
+    for (size_t i = 0; i < n; i++)
+        if (bytes[i] == '\0')
+            ++*(i % 2 ? &n_odd : &n_even);
+    if (n_even + n_odd == 0)
+        return NULL;
+    if (n_even + n_odd > n / 2 && n >= 4)
+        return "UTF-32";
+    return base_min(n_even, n_odd) == 0 && n_even + n_odd > n / 4 ? "UTF-16" : "binary";
+}
+
+const char *eval_text_other_encoding(const struct eval_text *text)
+{
+    const char *bytes = text->data;
+    size_t n = text->n_bytes;
+    if (n >= 4 && (memcmp(bytes, "\xff\xfe\0\0", 4) == 0 || memcmp(bytes, "\0\0\xfe\xff", 4) == 0))
+        return "UTF-32";
+    if (n >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0))
+        return "UTF-16";
+    return encoding_by_nuls(bytes, base_min(n, (size_t)STEP_BYTES));
+}
+
 void eval_text_unescape(struct eval_text *text)
 {
     static const char letters[] = "nrt'\"\\", meant[] = "\n\r\t'\"\\";

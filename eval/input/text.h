@@ -38,6 +38,12 @@ enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_by
                            struct status_why *why);
 
 /**
+ * What the bytes seem to be, if not UTF-8 or another text of bytes: "UTF-16", "UTF-32", "binary";
+ * or NULL. By a byte-order mark of UTF-16 or UTF-32, or a NUL among the first bytes.
+ */
+const char *eval_text_other_encoding(const struct eval_text *text);
+
+/**
  * Replace escapes in place, as llama-perplexity does with -e: \n \r \t \' \" \\ and \x with two
  * hexadecimal digits. Other backslashes stay. The hash remains that of the file.
  */

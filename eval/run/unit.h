@@ -42,7 +42,10 @@ struct eval_units;
 struct eval_unit_kind {
     const char *name; /* of one: "window" */
 
-    /** The longest sequence and how many there are, roughly: what the batch is chosen by. */
+    /**
+     * The longest sequence and how many there are, roughly: what the batch is chosen by. `longest`,
+     * the positions that are evaluated in it, is exact.
+     */
     struct eval_size (*longest)(const struct eval_units *units, size_t *n_sequences);
     /** The journal has been read, the batch chosen: make the items of the units that are left. */
     enum status (*make_items)(struct eval_units *units, struct status_why *why);

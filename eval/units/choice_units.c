@@ -24,7 +24,7 @@ static struct eval_size longest(const struct eval_units *units, size_t *n_sequen
 {
     size_t n = of(units)->n_tokens_max;
     *n_sequences = 4 * (units->n - units->n_finished);
-    return (struct eval_size){.n_tokens = n, .n_rows = n};
+    return (struct eval_size){.n_tokens = n, .n_rows = n, .longest = n ? n - 1 : 0};
 }
 
 static enum status extend(const struct eval_choices *c, const struct eval_choice_task *t,

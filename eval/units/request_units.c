@@ -20,7 +20,7 @@ static struct eval_size longest(const struct eval_units *units, size_t *n_sequen
             n = base_max(n, all->items[i].n_tokens - 1);
             ++*n_sequences;
         }
-    return (struct eval_size){.n_tokens = n, .n_rows = n};
+    return (struct eval_size){.n_tokens = n, .n_rows = n, .longest = n};
 }
 
 /** Finished are the requests before the first of which a sequence is left. */

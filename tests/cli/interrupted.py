@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from documents import without_run
-from program import ASSAY, F16, Q4, TEXT
+from program import ASSAY, F16, Q4, TEXT, last_of_each
 
 os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
 # Small batches, so that much is to be interrupted.
@@ -61,7 +61,7 @@ class Run:
         self.words, self.outputs = [str(word) for word in words], outputs
 
     def start(self, folder, *more):
-        return subprocess.Popen([*self.words, *more], cwd=folder, stdout=subprocess.PIPE,
+        return subprocess.Popen(last_of_each([*self.words, *more]), cwd=folder, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE)
 
     def finish(self, process):

@@ -1,6 +1,7 @@
 """What most tests of the command line share: the program and what they give it. A script that
 imports this is started as `test_NAME.py ASSAY SOURCE_DIR`."""
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,24 @@ F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
 
 # In the background it comes ignored, and the program would leave it so.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def last_of_each(words):
+    """The words of a command, of an option that is given twice the last one alone."""
+    kept, at = [], {}
+    several = {"-m"} if "kld" in words[:2] else set()
+    i = 0
+    while i < len(words):
+        has_value = (str(words[i]).startswith("-") and i + 1 < len(words)
+                     and not re.match("-[^0-9]", str(words[i + 1])))
+        if has_value and words[i] in at and words[i] not in several:
+            kept[at[words[i]]] = words[i + 1]
+        else:
+            kept += words[i:i + 1 + has_value]
+            if has_value:
+                at[words[i]] = len(kept) - 1
+        i += 1 + has_value
+    return kept
 
 
 def run(*words, **more):

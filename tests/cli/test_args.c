@@ -66,10 +66,10 @@ static void test_values_of_every_type(void **state)
     (void)state;
     struct cli_args args;
     struct cli_perplexity_settings s =
-        accept("-m a.gguf -c 256 --chunks -1 --rope-freq-base 1e6 --isa avx2 --llama-compat "
+        accept("-c 256 --chunks -1 --rope-freq-base 1e6 --isa avx2 --llama-compat "
                "--rope-scaling yarn -b 7 -q",
                &args);
-    assert_string_equal(s.model, "a.gguf");
+    assert_string_equal(s.model, "x");
     assert_int_equal(s.windows.n_ctx, 256);
     assert_int_equal(s.windows.n_chunks, -1);
     assert_true(s.evaluate.load.rope_freq_base == 1e6);
@@ -102,7 +102,8 @@ static void test_spellings(void **state)
     assert_int_equal(accept("--ctx_size=99", &args).windows.n_ctx, 99);
     assert_string_equal(accept("--prompt=a=b", &args).text.prompt, "a=b");
     assert_string_equal(accept("-p -c", &args).text.prompt, "-c");
-    assert_int_equal(accept("-c 1 -c 2", &args).windows.n_ctx, 2);
+    assert_int_equal(accept("-c 2 --ctx-size 2", &args).windows.n_ctx, 2);
+    assert_refused("-c 1 -c 2", "-c is given twice, as '1' and as '2'; it takes one value");
 }
 
 static void test_lists(void **state)

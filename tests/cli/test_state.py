@@ -19,7 +19,7 @@ import unittest
 
 from documents import without_run
 from interrupted import KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, Run, hellaswag, requests
-from program import ASSAY, F16, Q4, SOURCE
+from program import ASSAY, F16, Q4, SOURCE, last_of_each
 
 
 class State(unittest.TestCase):
@@ -105,7 +105,7 @@ class State(unittest.TestCase):
                                  [f"{words[-1]}.part", "s"] if state else [])
 
     def run_in(self, folder, *words):
-        return subprocess.run([str(word) for word in words], cwd=folder, capture_output=True,
+        return subprocess.run([str(word) for word in last_of_each(words)], cwd=folder, capture_output=True,
                               timeout=120)
 
     def test_finished_journal_gives_the_results_again(self):
@@ -215,6 +215,18 @@ class State(unittest.TestCase):
                                  r"assay: s was made with " + difference)
             self.refuses(folder, KLD, r"made with evaluator perplexity, this run has kld;")
             self.refuses(folder, self.hellaswag, r"evaluator perplexity, this run has hellaswag;")
+
+    def test_a_model_that_was_moved(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            self.run_in(folder, *PERPLEXITY, "--state", "s", "--json", "a.json")
+            (folder / "other.gguf").symlink_to(Q4)
+            words = ["other.gguf" if word == Q4 else word for word in PERPLEXITY]
+            again = self.run_in(folder, *words, "--state", "s", "--json", "b.json")
+            self.assertEqual(again.returncode, 0, again.stderr)
+            a, b = (json.loads((folder / name).read_text()) for name in ("a.json", "b.json"))
+            self.assertEqual(b["run"]["n_resumed"], 60)
+            self.assertEqual((a["model"]["file"], b["model"]["file"]), (Q4.name, "other.gguf"))
 
     def test_refuses_other_requests(self):
         with tempfile.TemporaryDirectory() as folder:

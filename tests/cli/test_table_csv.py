@@ -69,7 +69,7 @@ class Table(unittest.TestCase):
         document = copy.deepcopy(self.kld)
         document["base"] = {"kind": "logits", "id": "0"}
         document["text"] = None
-        self.assertEqual([row[1] for row in self.rows(document)[1:]], ["F16", "Q4_K_M"])
+        self.assertEqual([row[2] for row in self.rows(document)[1:]], ["F16", "Q4_K_M"])
 
     def test_turned_it_is_the_same(self):
         flat, turned = self.rows(self.kld), self.rows(self.kld, "--by-metric")
@@ -94,8 +94,8 @@ class Table(unittest.TestCase):
         document = copy.deepcopy(self.kld)
         document["base"]["name"] = 'a,"b"|c\n\x1b[31m'
         document["candidates"][0]["model"]["imatrix_dataset"] = "ä" * 200
-        self.assertEqual(self.rows(document)[1][0], 'a,"b"|c  [31m')
-        self.assertLessEqual(set(self.rows(document)[3][2]), {"ä"})
+        self.assertEqual(self.rows(document)[1][1], 'a,"b"|c  [31m')
+        self.assertLessEqual(set(self.rows(document)[3][3]), {"ä"})
         markdown = self.table(document).stdout
         self.assertIn(r'| a,"b"\|c  [31m ', markdown)
         self.assertEqual(len({line.count("|") - line.count("\\|")

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import unittest
 
+from program import last_of_each
+
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 # Slow enough for a few drawings of the bar, which come every tenth of a second.
 COMMAND = [ASSAY, "perplexity", "-m", SOURCE / "data" / "tiny.F16.gguf", "-f",
@@ -32,7 +34,7 @@ def read_all(descriptor):
 def on_terminal(*options, stdout_too):
     """(standard output or b"", what the terminal got)"""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([*COMMAND, *options], stderr=theirs,
+    process = subprocess.Popen(last_of_each([*COMMAND, *options]), stderr=theirs,
                                stdout=theirs if stdout_too else subprocess.PIPE)
     os.close(theirs)
     terminal = read_all(ours)
