@@ -284,7 +284,6 @@ static enum status host_copy_out(struct kern_cuda_device *device, enum kern_cuda
     if (status != STATUS_OK)
         return status;
     drain(d, stream);
-    run_kernel_memory(RUN_KERNEL_READ, from, n_bytes);
     memcpy(to, from, n_bytes);
     return STATUS_OK;
 }

@@ -14,7 +14,7 @@ enum run_kernel_event {
     RUN_KERNEL_NEW,   /* memory was allocated */
     RUN_KERNEL_FREED, /* and is about to be freed */
     RUN_KERNEL_WRITTEN,
-    RUN_KERNEL_READ
+    RUN_KERNEL_READ /* by a product: it must have been written */
 };
 
 /** Something other than a kernel did this with memory of the device. */

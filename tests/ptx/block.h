@@ -45,7 +45,8 @@ struct ptx_block {
     struct ptx_now now;
     struct ptx_warp *warps;
     unsigned n_warps;
-    size_t number; /* of the block */
+    size_t number;           /* of the block */
+    bool may_read_unwritten; /* global memory that nobody wrote */
     enum ptx_order order;
     struct rng *rng; /* PTX_RANDOM */
 };

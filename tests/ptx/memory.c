@@ -66,7 +66,7 @@ static uint8_t *reach_global(const struct access *x, uint64_t address, size_t n_
     if (a->is_constant && x->how != PTX_READ && x->how != PTX_READ_CONSTANT)
         fault(x, address, true, "it is constant");
     struct ptx_now now = x->b->now;
-    now.valid = 1;
+    now.valid = x->b->may_read_unwritten ? 0 : 1;
     unsigned other;
     enum ptx_fault f = ptx_shadow_touch(&a->shadow, at, n_bytes, x->how, &now, &other);
     if (f)

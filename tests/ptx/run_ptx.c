@@ -101,6 +101,13 @@ static size_t find_kernel(const struct kern_cuda_launch *launch)
     return i;
 }
 
+/** Logits of lanes without a row hold anything (kern_logits, kernels/cuda/kernels/score.h). */
+static bool may_read_unwritten(enum kern_cuda_kernel kernel)
+{
+    return kernel == KERN_CUDA_FOLD || kernel == KERN_CUDA_PAIR || kernel == KERN_CUDA_JS ||
+           kernel == KERN_CUDA_LOWEST;
+}
+
 static struct residents *residents_of(size_t kernel, unsigned n_threads)
 {
     struct residents *r = &machine.residents[kernel];
@@ -160,6 +167,7 @@ void run_kernel_launch(const struct kern_cuda_launch *launch, bool backwards)
                           .now = {.launch = ++machine.tick, .tick = machine.tick},
                           .warps = r->warps,
                           .n_warps = r->n_warps,
+                          .may_read_unwritten = may_read_unwritten(launch->kernel),
                           .order = machine.order,
                           .rng = &machine.rng};
     size_t *order = order_blocks(launch->n_blocks, backwards);
