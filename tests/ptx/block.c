@@ -25,8 +25,8 @@ static bool check_barrier(struct ptx_block *b)
             if (done != (first->done & 1) || (!done && w->pc[lane] != first->pc[0]))
                 ptx_block_report(b, b->kernel->code[w->pc[lane] - 1].line, w->first_thread + lane,
                                  true, "%s, but thread 0 %s line %u",
-                                 done ? "is done" : "is at this barrier",
-                                 first->done & 1 ? "is done at" : "is at the barrier of",
+                                 done ? "ended here" : "is at this barrier",
+                                 first->done & 1 ? "ended in" : "is at that of",
                                  b->kernel->code[first->pc[0] - 1].line);
         }
     }

@@ -219,11 +219,13 @@ static void meet(struct ptx_block *b, struct ptx_warp *w)
     unsigned lane = first_of(w->waits);
     const struct ptx_ins *in = &b->kernel->code[w->pc[lane]];
     for (unsigned i = 0; i < PTX_LANES; i++) {
-        if (!(w->waits >> i & 1) || w->pc[i] != w->pc[lane])
-            ptx_block_report(b, in->line, w->first_thread + lane, true,
-                             "waits for its warp, but thread %u %s line %u", w->first_thread + i,
-                             w->done >> i & 1 ? "is done before" : "is at",
-                             b->kernel->code[w->pc[i]].line);
+        if (w->waits >> i & 1 && w->pc[i] == w->pc[lane])
+            continue;
+        bool waits = w->waits >> i & 1;
+        ptx_block_report(b, in->line, w->first_thread + lane, true,
+                         "waits for its warp, but thread %u %s line %u", w->first_thread + i,
+                         w->done >> i & 1 ? "ended in" : "is at",
+                         b->kernel->code[waits ? w->pc[i] : w->pc[i] - 1].line);
     }
     run_collective(b, w, in);
     set_pc(w, PTX_ALL_LANES, w->pc[lane] + 1);
