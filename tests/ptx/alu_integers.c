@@ -168,6 +168,8 @@ static const struct ptx_form rows[] = {
     {"mov.pred", "p>p", mov_pred},
     {"cvta.to.global.u64", "d>d", mov_64},
     {"cvta.to.shared.u64", "d>d", mov_64},
+    {"cvta.to.local.u64", "d>d", mov_64},
+    {"cvta.local.u64", "d>d", mov_64},
 };
 
 PTX_FORMS(PTX_NAME(ptx_integers), rows);

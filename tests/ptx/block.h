@@ -41,7 +41,8 @@ struct ptx_block {
     const uint8_t *params;
     uint8_t *shared;
     size_t shared_bytes;
-    struct ptx_shadow *shared_shadow;
+    uint8_t *local; /* of all threads, one behind the other */
+    struct ptx_shadow *shared_shadow, *local_shadow;
     struct ptx_now now;
     struct ptx_warp *warps;
     unsigned n_warps;

@@ -43,7 +43,7 @@ static const struct ptx_bank *find_register(const struct ptx_builder *b, struct 
         const struct ptx_bank *bank = &b->kernel->banks[i];
         if (strlen(bank->prefix) != n || memcmp(bank->prefix, w.at, n) != 0)
             continue;
-        *number = (uint32_t)strtoul(w.at + n, NULL, 10);
+        *number = n < w.n ? (uint32_t)strtoul(w.at + n, NULL, 10) : 0;
         return *number < bank->count ? bank : NULL;
     }
     return NULL;
@@ -79,7 +79,9 @@ static uint64_t value_of(const struct ptx_builder *b, struct ptx_word w)
     if (*w.at >= '0' && *w.at <= '9')
         return strtoull(w.at, NULL, 0);
     if (b->shared.n == w.n && memcmp(w.at, b->shared.at, w.n) == 0)
-        return PTX_SHARED_BASE;
+        return PTX_BASE;
+    if (ptx_word_begins(w, "__local_depot"))
+        return PTX_BASE;
     size_t n = strlen(b->kernel->name);
     if (w.n > n && memcmp(w.at, b->kernel->name, n) == 0 &&
         memcmp(w.at + n, "_param_0", w.n - n) == 0)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Which instructions of the compiled kernels the tests came to.
 
-usage: coverage.py FOLDER PTX_FOLDER [--missing KERNEL]
-FOLDER      has what the tests wrote with ASSAY_PTX_COVERAGE=FOLDER/name
-PTX_FOLDER  has kernels.ptx and decode.ptx
---missing   the lines of a kernel that were not reached, instead of the table
+usage: coverage.py BUILD [--missing KERNEL] [--least PERCENT]
+BUILD      a build's tests/ptx: the PTX, and in coverage/ what the tests left
+--missing  the lines of a kernel that were not reached, instead of the table
+--least    exit with 1 if less of some kernel was reached
 """
+import argparse
 import pathlib
-import re
 import sys
 
 
@@ -23,20 +23,19 @@ def read_hits(folder):
 
 
 def print_table(kernels):
-    total = reached = 0
-    for name, lines in kernels.items():
-        n = sum(hits > 0 for hits in lines.values())
-        print(f"{name:16} {n:6} of {len(lines):6} {100 * n / len(lines):6.1f} %")
-        total += len(lines)
-        reached += n
-    print(f"{'all':16} {reached:6} of {total:6} {100 * reached / total:6.1f} %")
+    """Returns the least percentage."""
+    shares = {name: (sum(hits > 0 for hits in lines.values()), len(lines))
+              for name, lines in kernels.items()}
+    shares["all"] = tuple(sum(column) for column in zip(*shares.values()))
+    for name, (reached, n) in shares.items():
+        print(f"{name:12} {reached:6} of {n:6} {100 * reached / n:6.1f} %")
+    return min(100 * reached / n for reached, n in shares.values())
 
 
 def print_missing(lines, text):
     """Runs of instructions that were not reached, each with how it begins."""
-    numbers = sorted(lines)
     run = []
-    for number in numbers + [None]:
+    for number in sorted(lines) + [None]:
         if number is not None and lines[number] == 0:
             run.append(number)
         elif run:
@@ -45,16 +44,17 @@ def print_missing(lines, text):
 
 
 def main():
-    if len(sys.argv) not in (3, 5):
-        sys.exit(__doc__)
-    kernels = read_hits(pathlib.Path(sys.argv[1]))
-    if len(sys.argv) == 3:
-        print_table(kernels)
-        return
-    name = sys.argv[4]
-    file = "decode.ptx" if re.match("DECODE", name) else "kernels.ptx"
-    text = (pathlib.Path(sys.argv[2]) / file).read_text().splitlines()
-    print_missing(kernels[name], text)
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--missing")
+    parser.add_argument("--least", type=float, default=0)
+    options = parser.parse_args()
+    kernels = read_hits(options.build / "coverage")
+    if options.missing:
+        file = "decode.ptx" if options.missing.startswith("DECODE") else "kernels.ptx"
+        print_missing(kernels[options.missing], (options.build / file).read_text().splitlines())
+    elif print_table(kernels) < options.least:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,13 @@ void ptx_machine_open(struct ptx_machine *m, const char *const *files, size_t n_
         abort();
     m->shared = shared;
     ptx_shadow_open(&m->shared_shadow, SHARED_BYTES);
+    for (size_t i = 0; i < m->program.n_kernels; i++) {
+        const struct ptx_kernel *k = &m->program.kernels[i];
+        size_t n = k->local_bytes * k->max_threads;
+        m->local_bytes = n > m->local_bytes ? n : m->local_bytes;
+    }
+    m->local = ptx_grow(NULL, m->local_bytes + 1);
+    ptx_shadow_open(&m->local_shadow, m->local_bytes);
     if (order == PTX_RANDOM)
         m->rng = rng_open(rng_seed(), 18);
 }
@@ -37,7 +44,9 @@ void ptx_machine_close(struct ptx_machine *m)
     }
     free(m->residents);
     free(m->shared);
+    free(m->local);
     ptx_shadow_close(&m->shared_shadow);
+    ptx_shadow_close(&m->local_shadow);
     while (m->space.n > 0)
         ptx_space_remove(&m->space, m->space.list[0].memory);
     free(m->space.list);
@@ -96,6 +105,8 @@ void ptx_machine_launch(struct ptx_machine *m, const struct ptx_launch *launch)
                           .shared = m->shared,
                           .shared_bytes = launch->shared_bytes,
                           .shared_shadow = &m->shared_shadow,
+                          .local = m->local,
+                          .local_shadow = &m->local_shadow,
                           .now = {.launch = ++m->tick, .tick = m->tick},
                           .warps = m->residents[launch->kernel].warps,
                           .n_warps = m->residents[launch->kernel].n_warps,
@@ -105,6 +116,7 @@ void ptx_machine_launch(struct ptx_machine *m, const struct ptx_launch *launch)
     size_t *order = order_blocks(m, launch->n_blocks, launch->backwards);
     for (size_t i = 0; i < launch->n_blocks; i++) {
         memset(m->shared, 0xff, launch->shared_bytes);
+        memset(m->local, 0xff, m->local_bytes);
         b.number = order[i];
         ptx_block_run(&b);
     }

@@ -14,8 +14,9 @@ struct ptx_machine {
     struct ptx_program program;
     struct ptx_space space;
     struct ptx_residents *residents; /* of each kernel */
-    struct ptx_shadow shared_shadow;
-    uint8_t *shared;
+    struct ptx_shadow shared_shadow, local_shadow;
+    uint8_t *shared, *local; /* local: for the kernel that has the most */
+    size_t local_bytes;
     const struct ptx_kernel *last; /* whose shared memory the shadow is of */
     uint32_t tick;
     enum ptx_order order; /* of threads and blocks */

@@ -15,7 +15,7 @@ struct access {
     enum ptx_touch how;
 };
 
-static const char *const space_names[] = {"global", "shared", "parameter"};
+static const char *const space_names[] = {"generic", "global", "shared", "parameter", "local"};
 
 static void fault(const struct access *x, uint64_t address, bool is_fatal, const char *what)
 {
@@ -40,19 +40,24 @@ static void shadow_fault(const struct access *x, uint64_t address, enum ptx_faul
     fault(x, address, false, text);
 }
 
-/** Where shared memory's n bytes at an address are. */
-static uint8_t *reach_shared(const struct access *x, uint64_t address, size_t n_bytes)
+/** Shared or local memory, of which there is n_bytes from `first` on. */
+static uint8_t *reach_own(const struct access *x, enum ptx_memory_space space, uint64_t address,
+                          size_t n_bytes, size_t first, size_t n_there)
 {
-    uint64_t at = (uint32_t)address - (uint64_t)PTX_SHARED_BASE;
-    if (at > x->b->shared_bytes || n_bytes > x->b->shared_bytes - at)
-        fault(x, at, true, "beyond what the launch gives the block");
-    struct ptx_now now = x->b->now;
+    struct ptx_block *b = x->b;
+    bool is_shared = space == PTX_SHARED;
+    uint64_t at = (uint32_t)address - (uint64_t)PTX_BASE;
+    if (at > n_there || n_bytes > n_there - at)
+        fault(x, at, true,
+              is_shared ? "beyond what the launch gives the block" : "beyond what the thread has");
+    struct ptx_now now = b->now;
     now.launch = now.block; /* what other blocks have there is not this block's */
     unsigned other;
-    enum ptx_fault f = ptx_shadow_touch(x->b->shared_shadow, at, n_bytes, x->how, &now, &other);
+    enum ptx_fault f = ptx_shadow_touch(is_shared ? b->shared_shadow : b->local_shadow, first + at,
+                                        n_bytes, x->how, &now, &other);
     if (f)
         shadow_fault(x, at, f, other);
-    return x->b->shared + at;
+    return (is_shared ? b->shared : b->local) + first + at;
 }
 
 static uint8_t *reach_global(const struct access *x, uint64_t address, size_t n_bytes)
@@ -82,8 +87,12 @@ static uint8_t *reach(const struct access *x, enum ptx_memory_space space, uint6
         fault(x, address, true, "not aligned");
     x->b->now.thread = (uint16_t)(x->w->first_thread + x->lane);
     x->b->now.sync = x->w->sync;
-    return space == PTX_SHARED ? reach_shared(x, address, n_bytes)
-                               : reach_global(x, address, n_bytes);
+    size_t n_local = x->b->kernel->local_bytes;
+    if (space == PTX_SHARED)
+        return reach_own(x, space, address, n_bytes, 0, x->b->shared_bytes);
+    if (space == PTX_LOCAL)
+        return reach_own(x, space, address, n_bytes, x->b->now.thread * n_local, n_local);
+    return reach_global(x, address, n_bytes);
 }
 
 /** The address that operand k says. */

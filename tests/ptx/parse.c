@@ -56,14 +56,24 @@ static void parse_registers(struct ptx_builder *b)
     struct ptx_kernel *k = b->kernel;
     unsigned n_bytes = register_bytes(t, ptx_text_word(t, ""));
     struct ptx_word prefix = ptx_text_word(t, "<;");
-    if (k->n_banks == PTX_MAX_BANKS || prefix.n >= sizeof k->banks->prefix || *t->at != '<')
+    if (k->n_banks == PTX_MAX_BANKS || prefix.n >= sizeof k->banks->prefix)
         ptx_text_fail(t, "registers %.*s", (int)prefix.n, prefix.at);
     struct ptx_bank *bank = &k->banks[k->n_banks++];
     memcpy(bank->prefix, prefix.at, prefix.n);
     bank->n_bytes = (uint8_t)n_bytes;
-    bank->count = (uint32_t)strtoul(t->at + 1, NULL, 10);
+    bank->count = *t->at == '<' ? (uint32_t)strtoul(t->at + 1, NULL, 10) : 1;
     bank->unit = k->n_units;
     k->n_units += bank->count * ptx_units_of(n_bytes);
+    ptx_text_skip_line(t);
+}
+
+/** `.local .align 16 .b8 __local_depot0[64];` */
+static void parse_local(struct ptx_builder *b)
+{
+    struct ptx_text *t = b->text;
+    while (!ptx_text_take(t, "["))
+        ptx_text_word(t, "[");
+    b->kernel->local_bytes = strtoull(t->at, NULL, 10);
     ptx_text_skip_line(t);
 }
 
@@ -71,8 +81,14 @@ static void parse_body(struct ptx_builder *b)
 {
     struct ptx_text *t = b->text;
     struct ptx_kernel *k = b->kernel;
-    while (ptx_text_take(t, ".reg"))
-        parse_registers(b);
+    for (;;) {
+        if (ptx_text_take(t, ".local"))
+            parse_local(b);
+        else if (ptx_text_take(t, ".reg"))
+            parse_registers(b);
+        else
+            break;
+    }
     k->n_register_units = k->n_units;
     for (size_t i = 0; i < PTX_N_SPECIAL; i++) {
         k->specials[i] = k->n_units;

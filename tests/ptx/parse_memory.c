@@ -48,6 +48,8 @@ static bool take_part(struct ptx_word part, struct ptx_memory *m)
         m->space = PTX_SHARED;
     else if (ptx_word_is(part, "param"))
         m->space = PTX_PARAM;
+    else if (ptx_word_is(part, "local"))
+        m->space = PTX_LOCAL;
     else if (ptx_word_is(part, "nc"))
         m->read_only = true;
     else if (ptx_word_is(part, "v2"))
@@ -97,6 +99,7 @@ static void parse_copy(struct ptx_builder *b, const struct ptx_statement *s, str
     if (s->n_operands != 3)
         ptx_text_fail(b->text, "copies of part of the bytes are not supported");
     ins->kind = PTX_COPY;
+    m->space = PTX_GLOBAL;
     ins->n_in = 2;
     take_address(b, &s->operands[0], m, &m->offset);
     if (m->address_bytes != 4)
@@ -131,6 +134,8 @@ static void parse_access(struct ptx_builder *b, const struct ptx_statement *s, s
         if (!take_part(part, m))
             ptx_text_fail(b->text, "unknown instruction %.*s", (int)s->name.n, s->name.at);
     }
+    if (m->space == PTX_GENERIC)
+        ptx_text_fail(b->text, "an address of any space: that is not supported");
     size_t n_values = ins->kind == PTX_ATOMIC ? 1 : m->n_elems, n_out = s->n_operands - 1;
     if (ins->kind == PTX_LOAD
             ? n_out != n_values

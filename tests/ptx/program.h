@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PTX_LANES = 32, PTX_UNIT = 64, PTX_SHARED_BASE = 1024 /* its first address: not 0 */ };
+/** PTX_BASE: the first address of shared memory, and of a thread's local memory: not 0. */
+enum { PTX_LANES = 32, PTX_UNIT = 64, PTX_BASE = 1024 };
 
 /** Instructions that the interpreter treats alike. */
 enum ptx_kind {
@@ -32,7 +33,13 @@ enum ptx_kind {
     PTX_RETURN
 };
 
-enum ptx_memory_space { PTX_GLOBAL, PTX_SHARED, PTX_PARAM };
+enum ptx_memory_space {
+    PTX_GENERIC /* unsupported */,
+    PTX_GLOBAL,
+    PTX_SHARED,
+    PTX_PARAM,
+    PTX_LOCAL
+};
 
 /** at: where the operands are, in units: results first. mask: the lanes that take part. */
 typedef void ptx_alu_fn(uint8_t *file, const uint32_t *at, uint32_t mask);
@@ -87,8 +94,8 @@ struct ptx_kernel {
     char *name; /* as it was compiled */
     const char *file;
     uint32_t line;
-    size_t param_bytes;
-    uint32_t max_threads; /* .maxntid */
+    size_t param_bytes, local_bytes; /* local_bytes: of each thread */
+    uint32_t max_threads;            /* .maxntid */
     struct ptx_ins *code;
     size_t n_code;
     struct ptx_memory *memory;

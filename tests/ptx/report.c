@@ -51,10 +51,8 @@ void ptx_block_report(const struct ptx_block *b, uint32_t line, unsigned thread,
         _exit(EXIT_FINDING);
 }
 
-void ptx_report_coverage(const struct ptx_program *program, const char *name)
+void ptx_report_coverage(const struct ptx_program *program, const char *path)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s.%ld", name, (long)getpid());
     FILE *f = fopen(path, "w");
     if (!f) {
         perror(path);

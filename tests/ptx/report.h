@@ -7,10 +7,8 @@
 /** A kernel's short name, as in kernels/cuda/kernels/list.h. Valid until the next call. */
 const char *ptx_report_name(const struct ptx_kernel *k);
 
-/**
- * Write to the file `NAME.PROCESS`: of each instruction its kernel, its line in the PTX and how
- * often a warp came to it. coverage.py adds up the files of a folder.
+/** Write a line for each instruction: its kernel, its line in the PTX, how often a warp came to it.
  */
-void ptx_report_coverage(const struct ptx_program *program, const char *name);
+void ptx_report_coverage(const struct ptx_program *program, const char *path);
 
 #endif
