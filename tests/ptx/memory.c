@@ -13,6 +13,7 @@ struct access {
     struct ptx_memory *m;
     unsigned lane;
     enum ptx_touch how;
+    struct ptx_now own, global; /* in the block's memory: others' is not this block's */
 };
 
 static const char *const space_names[] = {"generic", "global", "shared", "parameter", "local"};
@@ -50,11 +51,9 @@ static uint8_t *reach_own(const struct access *x, enum ptx_memory_space space, u
     if (at > n_there || n_bytes > n_there - at)
         fault(x, at, true,
               is_shared ? "beyond what the launch gives the block" : "beyond what the thread has");
-    struct ptx_now now = b->now;
-    now.launch = now.block; /* what other blocks have there is not this block's */
     unsigned other;
     enum ptx_fault f = ptx_shadow_touch(is_shared ? b->shared_shadow : b->local_shadow, first + at,
-                                        n_bytes, x->how, &now, &other);
+                                        n_bytes, x->how, &x->own, &other);
     if (f)
         shadow_fault(x, at, f, other);
     return (is_shared ? b->shared : b->local) + first + at;
@@ -70,13 +69,28 @@ static uint8_t *reach_global(const struct access *x, uint64_t address, size_t n_
     }
     if (a->is_constant && x->how != PTX_READ && x->how != PTX_READ_CONSTANT)
         fault(x, address, true, "it is constant");
-    struct ptx_now now = x->b->now;
-    now.valid = x->b->may_read_unwritten ? 0 : 1;
     unsigned other;
-    enum ptx_fault f = ptx_shadow_touch(&a->shadow, at, n_bytes, x->how, &now, &other);
+    enum ptx_fault f = ptx_shadow_touch(&a->shadow, at, n_bytes, x->how, &x->global, &other);
     if (f)
         shadow_fault(x, at, f, other);
     return a->memory + at;
+}
+
+static void set_lane(struct access *x, unsigned lane)
+{
+    x->lane = lane;
+    x->own.thread = x->global.thread = (uint16_t)(x->w->first_thread + lane);
+}
+
+static struct access access_of(struct ptx_block *b, struct ptx_warp *w, const struct ptx_ins *in,
+                               struct ptx_memory *m, enum ptx_touch how)
+{
+    struct access x = {.b = b, .w = w, .in = in, .m = m, .how = how, .own = b->now};
+    x.own.sync = w->sync;
+    x.global = x.own;
+    x.own.launch = b->now.block;
+    x.global.valid = b->may_read_unwritten ? 0 : 1;
+    return x;
 }
 
 /** The host's address of n bytes; all is checked. */
@@ -85,13 +99,11 @@ static uint8_t *reach(const struct access *x, enum ptx_memory_space space, uint6
 {
     if (address % n_bytes != 0)
         fault(x, address, true, "not aligned");
-    x->b->now.thread = (uint16_t)(x->w->first_thread + x->lane);
-    x->b->now.sync = x->w->sync;
     size_t n_local = x->b->kernel->local_bytes;
     if (space == PTX_SHARED)
         return reach_own(x, space, address, n_bytes, 0, x->b->shared_bytes);
     if (space == PTX_LOCAL)
-        return reach_own(x, space, address, n_bytes, x->b->now.thread * n_local, n_local);
+        return reach_own(x, space, address, n_bytes, x->own.thread * n_local, n_local);
     return reach_global(x, address, n_bytes);
 }
 
@@ -206,7 +218,7 @@ static void depart(const struct access *x)
 static void land(struct ptx_block *b, struct ptx_warp *w, const struct ptx_ins *in, uint32_t mask)
 {
     struct ptx_memory to = {.space = PTX_SHARED};
-    struct access x = {b, w, in, &to, 0, PTX_LAND};
+    struct access x = access_of(b, w, in, &to, PTX_LAND);
     size_t n_kept = 0;
     for (size_t i = 0; i < w->n_flights; i++) {
         const struct ptx_flight f = w->flights[i];
@@ -216,7 +228,7 @@ static void land(struct ptx_block *b, struct ptx_warp *w, const struct ptx_ins *
             w->flights[n_kept++] = f;
             continue;
         }
-        x.lane = f.lane;
+        set_lane(&x, f.lane);
         memcpy(reach(&x, PTX_SHARED, f.at, f.n_bytes), f.from, f.n_bytes);
     }
     w->n_flights = n_kept;
@@ -229,7 +241,7 @@ static void matrix(const struct access *x)
     uint16_t rows[4][8][8];
     for (unsigned lane = 0; lane < 8u * m->n_elems; lane++) {
         struct access row = *x;
-        row.lane = lane;
+        set_lane(&row, lane);
         memcpy(rows[lane / 8][lane % 8],
                reach(&row, PTX_SHARED, address_of(&row, m->n_elems, m->offset, 4), 16), 16);
     }
@@ -247,9 +259,9 @@ static void matrix(const struct access *x)
 static void run_lanes(struct ptx_block *b, struct ptx_warp *w, const struct ptx_ins *in,
                       uint32_t mask, enum ptx_touch how, void (*one)(const struct access *x))
 {
-    struct access x = {b, w, in, &b->kernel->memory[in->memory], 0, how};
+    struct access x = access_of(b, w, in, &b->kernel->memory[in->memory], how);
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
-        x.lane = (unsigned)__builtin_ctz(rest);
+        set_lane(&x, (unsigned)__builtin_ctz(rest));
         one(&x);
     }
 }

@@ -4,7 +4,8 @@
 usage: mutate.py BUILD [--kind KIND]... [--kernel NAME]... [--sample N] [--seconds N] [--jobs N]
 BUILD      a build's tests/ptx: the programs and the PTX
 --kind     barrier  a barrier is left out
-           bound    a comparison of integers that a branch depends on takes one more, or one less
+           bound    a comparison takes one more, or one less: of integers that are not constants,
+                    or of a thread's number, where a branch depends on it
            mma      two of the registers of a matrix are exchanged in a product
 --kernel   as in kernels/cuda/kernels/list.h; all of kernels.ptx are the default
 --sample   so many of each kind and kernel, evenly spread, rather than all
@@ -49,19 +50,30 @@ def kernels_of(text):
     return found
 
 
-def barrier(text, i, _end):
+def barrier(text, i, _kernel):
     if re.match(r"\s*bar\.sync", text[i]):
         yield ""
 
 
-def bound(text, i, end):
-    """Comparisons whose predicate a branch has within the next lines."""
-    match = re.match(r"\s*setp\.(l[te]|g[te])\.[us]\d\d\s+(%p\d+),", text[i])
-    if match and any(re.match(rf"\s*@!?{match.group(2)} bra", line) for line in text[i + 1 : end]):
-        yield text[i].replace(f"setp.{match.group(1)}.", f"setp.{OTHER[match.group(1)]}.", 1)
+def bound(text, i, kernel):
+    """Loops over threads that never go round, and what unrolling compares, have constants."""
+    match = re.match(r"\s*setp\.(l[te]|g[te])\.[us]\d\d\s+(%p\d+), (%\w+), (\S+);", text[i])
+    if not match:
+        return
+    _name, first, end = kernel
+    branch = re.compile(rf"\s*@!?{re.escape(match.group(2))} bra\s+(\S+);")
+    targets = [m.group(1) for m in map(branch.match, text[i + 1 : min(i + 40, end)]) if m]
+    if not targets:
+        return
+    if not match.group(4).startswith("%"):
+        is_thread = any(re.match(rf"\s*mov\.u32\s+{match.group(3)}, %tid\.x;", line)
+                        for line in text[first:i])
+        if not is_thread or f"{targets[0]}:" in text[first:i]:
+            return
+    yield text[i].replace(f"setp.{match.group(1)}.", f"setp.{OTHER[match.group(1)]}.", 1)
 
 
-def mma(text, i, _end):
+def mma(text, i, _kernel):
     match = re.match(r"(\s*mma\S+ \{.*?\}, \{)(.*?)(\}, \{)(.*?)(\}, .*)", text[i])
     if not match:
         return
@@ -96,14 +108,15 @@ def mutants_of(text, options):
     for test in sorted({test_of[kernel] for kernel in wanted}):
         lines = reached_lines(options.build, test)
         reached.update({kernel: lines.get(kernel, set()) for kernel in TESTS[test]})
-    for name, first, end in kernels_of(text):
+    for kernel in kernels_of(text):
+        name, first, end = kernel
         for kind in options.kind or KINDS:
             if name not in wanted:
                 continue
             found = []
             for i in range(first, end):
                 if i + 1 in reached[name]:
-                    found += [(name, kind, i, new) for new in globals()[kind](text, i, min(i + 40, end))]
+                    found += [(name, kind, i, new) for new in globals()[kind](text, i, kernel)]
             numbered = [(m[0], m[1], n, m[2], m[3]) for n, m in enumerate(found)]
             step = max(1, len(numbered) / options.sample) if options.sample else 1
             yield from [numbered[int(k * step)] for k in range(int(len(numbered) / step))]
