@@ -15,7 +15,7 @@ steps=(dependencies)
 for preset in "${presets[@]}"; do
     steps+=("build-$preset" "test-$preset")
 done
-steps+=(valgrind-tests valgrind-program fuzzers package clang-format clang-tidy)
+steps+=(valgrind-tests valgrind-program ptx fuzzers package clang-format clang-tidy)
 
 # Code of a step that cannot run here, as ctest has it.
 skip() {
@@ -109,6 +109,7 @@ run_step() {
         test-*) run_tests "${1#test-}" ;;
         valgrind-tests) valgrind_tests ;;
         valgrind-program) valgrind_program ;;
+        ptx) need nvcc && bash tests/ptx/all.sh build/dev ;;
         fuzzers) need clang && bash scripts/fuzz.sh 60 ;;
         package) package ;;
         clang-format) clang_format ;;

@@ -7,7 +7,13 @@
 #include "kernels/quant/bytes.h"
 #include "tests/harness/run_kernel.h"
 
-enum { MAX_BLOCKS = 4096, N_ALGORITHMS = 5, ALIGNMENT = 256, SHARED_BYTES = 99 << 10 };
+enum {
+    MAX_BLOCKS = 4096,
+    N_ALGORITHMS = 5,
+    ALIGNMENT = 256,
+    GAP = 4096, /* behind each allocation: an index that is too large does not meet the next one */
+    SHARED_BYTES = 99 << 10
+};
 
 enum kind { COPY, CLEAR, LAUNCH, GEMM, SIGNAL, WAIT, MARK };
 
@@ -58,18 +64,6 @@ static enum status count(struct host_device *d, struct status_why *why)
     return STATUS_OK;
 }
 
-static void run_launch(const struct host_device *d, const struct kern_cuda_launch *launch)
-{
-    void *shared = NULL;
-    if (posix_memalign(&shared, 64, launch->shared_bytes + 1) != 0)
-        abort();
-    for (size_t i = 0; i < launch->n_blocks; i++) {
-        memset(shared, 0xff, launch->shared_bytes);
-        run_kernel_block(launch, d->options.backwards ? launch->n_blocks - 1 - i : i, shared);
-    }
-    free(shared);
-}
-
 static float dot(const uint16_t *a, const uint16_t *b, size_t n)
 {
     float sum = 0.0f;
@@ -110,6 +104,10 @@ static bool has_several_algorithms(enum host_device_gemm way)
 static void run_gemm(struct host_device *d, const struct kern_cuda_gemm *g)
 {
     enum host_device_gemm way = d->options.gemm;
+    run_kernel_memory(RUN_KERNEL_READ, g->a, g->n_a * g->n_k * sizeof *g->a);
+    run_kernel_memory(RUN_KERNEL_READ, g->b, g->n_b * g->n_k * sizeof *g->b);
+    run_kernel_memory(g->accumulate ? RUN_KERNEL_READ : RUN_KERNEL_WRITTEN, g->c,
+                      g->n_a * g->n_b * sizeof *g->c);
     for (size_t j = 0; j < g->n_b; j++) {
         for (size_t i = 0; i < g->n_a; i++) {
             float *c = &g->c[j * g->n_a + i];
@@ -129,12 +127,14 @@ static void run_work(struct host_device *d, enum kern_cuda_stream stream, const 
     switch (w->kind) {
     case COPY:
         memcpy(w->to, w->bytes, w->n_bytes);
+        run_kernel_memory(RUN_KERNEL_WRITTEN, w->to, w->n_bytes);
         return;
     case CLEAR:
         memset(w->to, w->byte, w->n_bytes);
+        run_kernel_memory(RUN_KERNEL_WRITTEN, w->to, w->n_bytes);
         return;
     case LAUNCH:
-        run_launch(d, &w->launch);
+        run_kernel_launch(&w->launch, d->options.backwards);
         return;
     case GEMM:
         run_gemm(d, &w->gemm);
@@ -216,9 +216,10 @@ static enum status host_alloc(struct kern_cuda_device *device, void **out, size_
     if (d->used_bytes + n_bytes > d->options.memory_bytes || i == MAX_BLOCKS)
         return status_fail(why, STATUS_MEMORY, "%zu bytes asked for on the device, %zu are free",
                            n_bytes, d->options.memory_bytes - d->used_bytes);
-    if (posix_memalign(out, ALIGNMENT, n_bytes) != 0)
+    if (posix_memalign(out, ALIGNMENT, n_bytes + GAP) != 0)
         abort();
-    memset(*out, 0xff, n_bytes);
+    memset(*out, 0xff, n_bytes + GAP);
+    run_kernel_memory(RUN_KERNEL_NEW, *out, n_bytes);
     d->blocks[i] = (struct allocation){*out, n_bytes};
     d->used_bytes += n_bytes;
     if (d->used_bytes > d->log->peak_bytes)
@@ -240,6 +241,7 @@ static void host_free(struct kern_cuda_device *device, void *memory)
         abort(); /* not ours, or freed before */
     d->used_bytes -= d->blocks[i].n_bytes;
     memset(memory, 0xff, d->blocks[i].n_bytes); /* who still uses it reads NaN */
+    run_kernel_memory(RUN_KERNEL_FREED, memory, d->blocks[i].n_bytes);
     d->blocks[i].memory = NULL;
     free(memory);
 }
@@ -373,7 +375,10 @@ static void host_close(struct kern_cuda_device *device)
     drain(d, KERN_CUDA_COPY);
     drain(d, KERN_CUDA_COMPUTE);
     for (size_t i = 0; i < MAX_BLOCKS; i++) {
-        d->log->n_left += d->blocks[i].memory != NULL;
+        if (!d->blocks[i].memory)
+            continue;
+        d->log->n_left++;
+        run_kernel_memory(RUN_KERNEL_FREED, d->blocks[i].memory, d->blocks[i].n_bytes);
         free(d->blocks[i].memory);
     }
     free(d);

@@ -41,14 +41,20 @@ static struct kern_cuda_device *open_device(struct cuda_pair *p,
 void cuda_pair_open(struct cuda_pair *p, enum kern_precision precision,
                     const struct host_device_options *options)
 {
+    cuda_pair_open_panels(p, precision, options, 64 << 10);
+}
+
+void cuda_pair_open_panels(struct cuda_pair *p, enum kern_precision precision,
+                           const struct host_device_options *options, size_t panel_size)
+{
     *p = (struct cuda_pair){0};
     struct kern_cpu_options cpu = {.n_threads = 1, .isa_cap = KERN_ISA_AVX512};
     assert_int_equal(kern_cpu_open(&p->cpu, &cpu, NULL), STATUS_OK);
     struct kern_cuda_device *device = open_device(p, options);
     struct kern_cuda_options cuda = {
         .precision = precision,
-        .weight_bytes = 600 << 10,
-        .panel_size = 64 << 10,
+        .weight_bytes = panel_size > 64 << 10 ? 8 * panel_size : 600 << 10,
+        .panel_size = panel_size,
         .n_slots = 4,
         .product_tokens = 48,
         .product_step = 16,

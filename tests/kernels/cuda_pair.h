@@ -28,6 +28,9 @@ bool cuda_pair_is_real(void);
  */
 void cuda_pair_open(struct cuda_pair *p, enum kern_precision precision,
                     const struct host_device_options *options);
+/** The same with panels of that many bytes, and room for 8 of them. */
+void cuda_pair_open_panels(struct cuda_pair *p, enum kern_precision precision,
+                           const struct host_device_options *options, size_t panel_size);
 /** Fail if device memory was lost. */
 void cuda_pair_close(struct cuda_pair *p);
 

@@ -95,6 +95,46 @@ static void test_linear_streaming(void **state)
     }
 }
 
+/**
+ * More rows than a kernel's block has threads, as halves. Operands are rounded to 11 bits in
+ * `fast`, to 22 in `high`: a product is off by 2^-11 (2^-21) of the largest weight times the
+ * largest token, sums of 64 of them by that and what float32 adds.
+ */
+static void test_many_rows(void **state)
+{
+    (void)state;
+    enum { ROWS = 1100, COLS = 64, TOKENS = 3 };
+    const double largest = 6.0 * 6.0; /* of normal numbers */
+    const enum kern_precision precisions[] = {KERN_PRECISION_HIGH, KERN_PRECISION_FAST};
+    const double units[] = {0x1p-20, 0x1p-10};
+    for (size_t i = 0; i < 2; i++) {
+        struct rng r = rng_open(rng_seed(), 9);
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(i);
+        cuda_pair_open_panels(&p, precisions[i], &way, 4 << 20);
+        struct kern_weight w = cuda_data_float_weight(&r, ROWS, COLS);
+        float *x = cuda_data_floats(&r, TOKENS * COLS, 1.0f);
+        float *y = cuda_data_floats(&r, TOKENS * ROWS, 1.0f),
+              *found = cuda_data_copy(y, TOKENS * ROWS);
+        struct kern_linear op = {
+            .weight = &w, .x = x, .y = y, .y_stride = ROWS, .n_tokens = TOKENS};
+        assert_int_equal(kern_linear(p.cpu, &op, NULL), STATUS_OK);
+        float *device_x = cuda_pair_put(&p, x, TOKENS * COLS);
+        float *device_y = op.y = cuda_pair_put(&p, found, TOKENS * ROWS);
+        op.x = device_x;
+        assert_int_equal(kern_linear(p.cuda, &op, NULL), STATUS_OK);
+        cuda_pair_take(&p, device_y, found, TOKENS * ROWS);
+        cuda_pair_take(&p, device_x, NULL, 0);
+        for (size_t k = 0; k < TOKENS * ROWS; k++)
+            assert_true(fabs((double)found[k] - (double)y[k]) <= COLS * largest * units[i]);
+        cuda_data_weight_free(&w);
+        free(x);
+        free(y);
+        free(found);
+        cuda_pair_close(&p);
+    }
+}
+
 /** A weight whose bytes change, as its generation says. */
 static void test_generation(void **state)
 {
@@ -289,8 +329,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_linear_types), cmocka_unit_test(test_linear_streaming),
-        cmocka_unit_test(test_generation),   cmocka_unit_test(test_same_x),
-        cmocka_unit_test(test_preload),      cmocka_unit_test(test_times),
+        cmocka_unit_test(test_many_rows),    cmocka_unit_test(test_generation),
+        cmocka_unit_test(test_same_x),       cmocka_unit_test(test_preload),
+        cmocka_unit_test(test_times),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())

@@ -153,6 +153,24 @@ static void test_wide_rows(void **state)
     }
 }
 
+/** Tiles of more vocabulary rows than a block of threads sweeps at a time, as in production. */
+static void test_tall_tiles(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct scene s;
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(i);
+        cuda_pair_open_panels(&p, KERN_PRECISION_EXACT, &way, 4 << 20);
+        scene_open(&s, 80 + i, 2, 5 + 15 * i, 2600);
+        check_scene(&p, &s.op, true);
+        s.op.want_js = true;
+        check_scene(&p, &s.op, true);
+        scene_close(&s);
+        cuda_pair_close(&p);
+    }
+}
+
 /** More rows than a walk takes. */
 static void test_many_rows(void **state)
 {
@@ -360,10 +378,11 @@ static void test_precisions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_heads),      cmocka_unit_test(test_wide_rows),
-        cmocka_unit_test(test_many_rows),  cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_records),    cmocka_unit_test(test_record_slabs),
-        cmocka_unit_test(test_precisions), cmocka_unit_test(test_preload),
+        cmocka_unit_test(test_heads),        cmocka_unit_test(test_wide_rows),
+        cmocka_unit_test(test_tall_tiles),   cmocka_unit_test(test_many_rows),
+        cmocka_unit_test(test_not_finite),   cmocka_unit_test(test_records),
+        cmocka_unit_test(test_record_slabs), cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_preload),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())
