@@ -57,7 +57,9 @@ void cli_progress_update(struct cli_progress *progress, const struct eval_progre
     bool due = progress->bar ? since >= bar_interval
                              : since >= line_interval_max ||
                                    (tenth > progress->tenth && since >= line_interval);
-    if (progress->quiet || !due || now->fraction >= 1)
+    /* In a file, scripts read the last figure of the line that begins with [1]: it stays whole. */
+    bool would_cut = progress->line_open && !progress->bar;
+    if (progress->quiet || !due || would_cut || now->fraction >= 1)
         return;
     progress->shown = now->seconds;
     progress->tenth = tenth;
