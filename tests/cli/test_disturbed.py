@@ -17,7 +17,7 @@ import tempfile
 import time
 import unittest
 
-from program import ASSAY, F16, Q4, TEXT
+from program import ASSAY, F16, Q4, TEXT, last_of_each
 
 SMALL = ["-f", TEXT, "-c", "32", "-t", "1", "-q"]
 PERPLEXITY = [ASSAY, "perplexity", "-m", Q4, *SMALL]
@@ -47,7 +47,7 @@ LIMIT_BYTES = 700  # less than any of them
 
 
 def words_of(words):
-    return [str(word) for word in words]
+    return [str(word) for word in last_of_each(words)]
 
 
 class Disturbed(unittest.TestCase):
