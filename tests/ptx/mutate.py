@@ -69,7 +69,8 @@ def bound(text, i, kernel):
     if not match.group(4).startswith("%"):
         is_thread = any(re.match(rf"\s*mov\.u32\s+{match.group(3)}, %tid\.x;", line)
                         for line in text[first:i])
-        if not is_thread or f"{targets[0]}:" in text[first:i]:
+        if not is_thread or f"{targets[0]}:" in text[first:i] or \
+                f".maxntid {match.group(4)}, 1, 1" in text[first:i]:
             return
     yield text[i].replace(f"setp.{match.group(1)}.", f"setp.{OTHER[match.group(1)]}.", 1)
 
