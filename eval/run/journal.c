@@ -272,7 +272,7 @@ enum status eval_journal_read(struct eval_journal *j, double *values, size_t n_v
                               struct status_why *why)
 {
     *found = false;
-    size_t n_covered, n_read;
+    size_t n_covered = 0, n_read = 0;
     enum status status = reserve_entry(j, n_values, &n_covered, why);
     if (!status)
         status = read_at(j, j->at, j->buffer, n_covered + CHECKSUM, &n_read, why);
@@ -308,7 +308,7 @@ void eval_journal_unread(struct eval_journal *j)
 enum status eval_journal_append(struct eval_journal *j, const double *values, size_t n_values,
                                 struct status_why *why)
 {
-    size_t n_covered;
+    size_t n_covered = 0;
     enum status status = reserve_entry(j, n_values, &n_covered, why);
     if (status)
         return status;
