@@ -32,7 +32,7 @@ ctest --preset dev -j "$jobs"
 step "AddressSanitizer and UndefinedBehaviorSanitizer"
 build asan-ubsan
 # The bundled model stands for the reference models here: those take too long under a sanitizer.
-ctest --preset asan-ubsan -j "$jobs" -LE 'slow|lint' -E reference
+ctest --preset asan-ubsan -j "$jobs" -LE 'slow|lint|ptx' -E reference
 
 step "fuzzers, clang, warnings are errors"
 bash scripts/fuzz.sh 10
