@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-from program import ASSAY, Q4, TEXT
+from program import ASSAY, Q4, TEXT, last_of_each
 
 os.environ["ASSAY_PRECISION"] = "exact"
 SHORT = ["perplexity", "-m", Q4, "-f", TEXT, "-c", "32", "--chunks", "3", "-t", "1"]
@@ -103,7 +103,8 @@ class Ignored(Folder):
         def ignore():
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
-        process = subprocess.Popen([ASSAY, *map(str, [*SHORT, "--chunks", "40", "-b", "32"])],
+        words = last_of_each([*SHORT, "--chunks", "40", "-b", "32"])
+        process = subprocess.Popen([ASSAY, *map(str, words)],
                                    preexec_fn=ignore, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
         seen = process.stdout.read(20)
@@ -152,6 +153,7 @@ class Blocked(Folder):
         last, same = None, 0
         while same < 5:
             time.sleep(0.1)
+            self.assertIsNone(process.poll(), "it ended, and should have waited")
             now = ticks()
             same = same + 1 if now == last and now[0] == "S" else 0
             last = now
@@ -215,8 +217,8 @@ class Blocked(Folder):
     def test_document_into_a_pipe(self):
         def check():
             reading, writing = self.full_pipe()
-            process = self.start([*SHORT, "--chunks", "40", "--json", "-"], stdout=writing,
-                                 stderr=subprocess.PIPE)
+            process = self.start(last_of_each([*SHORT, "--chunks", "40", "--json", "-"]),
+                                 stdout=writing, stderr=subprocess.PIPE)
             os.close(writing)
             self.until_asleep(process)
             self.assertEqual(self.stop(process), 130)
