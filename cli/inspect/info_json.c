@@ -97,6 +97,10 @@ static void add_tensors(struct base_json *json, const struct gguf_file *file)
 
 enum status cli_info_write_json(const struct cli_info *info, bool tensors, struct status_why *why)
 {
+    struct base_file *file;
+    enum status status = cli_output_create(&file, "-", why);
+    if (status)
+        return status;
     struct base_json json;
     cli_json_begin_document(&json, "assay-info");
     base_json_text(&json, json.root, "file", gguf_path(info->file));
@@ -123,8 +127,5 @@ enum status cli_info_write_json(const struct cli_info *info, bool tensors, struc
     add_total(&json, base_json_object(&json, json.root, "total"), &info->total);
     if (tensors)
         add_tensors(&json, info->file);
-
-    struct base_file *file;
-    enum status status = cli_output_create(&file, "-", why);
-    return status ? status : cli_output_commit(&file, cli_json_end_document(&json, file, why), why);
+    return cli_output_commit(&file, cli_json_end_document(&json, file, why), why);
 }

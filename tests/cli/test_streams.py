@@ -124,8 +124,9 @@ class Ignored(Folder):
 
 
 class Blocked(Folder):
-    """The first signal ends a run that waits for the other end of a pipe, within a second."""
-    LIMIT_S = 1
+    """The first signal ends a run that waits for the other end of a pipe, within a second on a
+    quiet machine."""
+    LIMIT_S = 3
     LONG = ["perplexity", "-m", Q4, "-f", TEXT, "-c", "32", "-t", "1", "-b", "32", "-q"]
 
     def stop(self, process):
