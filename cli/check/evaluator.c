@@ -127,6 +127,8 @@ static enum status run_check(const void *settings, const struct cli_args *args,
         return status_fail(why, STATUS_USAGE, "%s: a limit below 0",
                            s->max_kld < 0 ? "--max-kld" : "--max-beyond");
     enum status status = cli_window_check(&s->windows, why);
+    if (!status)
+        status = cli_curve_check(&s->divergence.curve, why);
     struct cli_check c = {
         .settings = s,
         .e = {.kind = &evaluator,

@@ -76,7 +76,9 @@ static void add_figures(struct base_json *json, const struct cli_check *c)
     base_json_real(json, nll, "file_rms", r->floor_nll.rms);
     base_json_real(json, nll, "file_max", r->floor_nll.max);
     cli_json_estimate(json, o, "ppl", f->base_ppl);
+    cli_json_estimate(json, o, "mean_nll", f->base_nll);
     cli_json_estimate(json, o, "recorded_ppl", f->ppl);
+    cli_json_estimate(json, o, "recorded_mean_nll", f->nll);
     cli_json_estimate(json, o, "rms_dp", f->rms_dp);
     cli_json_estimate(json, o, "same_top", f->same_top);
     cli_json_add_nonfinite(json, o, &r->kld.nonfinite);
@@ -124,7 +126,7 @@ static void add_result(const void *self, struct base_json *json)
 {
     const struct cli_check *c = self;
     add_figures(json, c);
-    if (c->settings->divergence.context_curve)
+    if (c->settings->divergence.curve.wanted)
         cli_json_add_curve(json, json->root, &c->windows.plan, c->result.kld.positions);
     if (c->settings->divergence.n_worst)
         add_worst(json, c);

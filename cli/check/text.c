@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cli/check/evaluator.h"
+#include "cli/output/curve.h"
 #include "cli/output/passage.h"
 #include "cli/output/printable.h"
 #include "cli/run.h"
@@ -68,16 +69,6 @@ static void print_nll(const struct eval_check_result *r)
            100 * cli_unsigned_nan(f->same_top.error));
 }
 
-static void print_curve(const struct cli_check *c)
-{
-    puts("\nposition\tkld\terror");
-    for (size_t i = 0; i < c->windows.plan.n_scored; i++) {
-        struct base_estimate kld = base_moments_estimate(&c->result.kld.positions[i]);
-        printf("%zu\t%.4e\t%.1e\n", c->windows.plan.first_scored + i, cli_unsigned_nan(kld.value),
-               cli_unsigned_nan(kld.error));
-    }
-}
-
 /* A line each: the figures, then the text before the token and the token in angle brackets. */
 static void print_worst(const struct cli_check *c)
 {
@@ -118,8 +109,9 @@ static void print_end(void *self)
     if (r->n_windows) {
         print_divergence(&c->result);
         print_nll(&c->result);
-        if (c->settings->divergence.context_curve)
-            print_curve(c);
+        if (c->settings->divergence.curve.wanted)
+            cli_curve_print(&c->settings->divergence.curve, &c->windows.plan, &c->windows.tables[1],
+                            true);
         if (r->n_worst)
             print_worst(c);
     }

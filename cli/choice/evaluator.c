@@ -61,7 +61,7 @@ enum status cli_choice_check(const struct cli_perplexity_settings *s, struct sta
         {"--split-lines", s->split_lines},
         {"--ppl-output-type", s->output_type != 0},
         {"--per-token", s->per_token_file != NULL},
-        {"--context-curve", s->context_curve},
+        {"--context-curve", s->curve.wanted},
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (others[i].given)

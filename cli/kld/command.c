@@ -31,6 +31,8 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
     const struct cli_kld_settings *s = settings;
     enum status status = cli_window_check(&s->windows, why);
     if (!status)
+        status = cli_curve_check(&s->divergence.curve, why);
+    if (!status)
         status = check_against_base(s, why);
     return status ? status : cli_kld_run(s, why);
 }

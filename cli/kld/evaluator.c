@@ -207,11 +207,19 @@ static enum status write_per_token(const void *self, struct base_file *file, str
     return status;
 }
 
+/* Several models end in the table that their document would give. */
+static enum status finish(void *self, struct status_why *why)
+{
+    const struct cli_kld *k = self;
+    return k->n_candidates > 1 && k->results[0].n_windows ? cli_kld_print_table(k, why) : STATUS_OK;
+}
+
 static const struct cli_evaluator evaluator = {
     .lines = &cli_kld_lines,
     .members = &cli_kld_members,
     .open = open,
     .summarise = summarise,
+    .finish = finish,
     .verdict = verdict,
     .close = close,
 };

@@ -48,6 +48,12 @@ struct cli_passage cli_kld_passage(const struct cli_kld *k, const struct eval_sc
 /** The tables of candidate i and the base. */
 struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i);
 
+/**
+ * Print what assay table prints of the result's document (json.c).
+ * Fails: STATUS_MEMORY.
+ */
+enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why);
+
 extern const struct cli_lines cli_kld_lines;     /* text.c */
 extern const struct cli_members cli_kld_members; /* json.c */
 

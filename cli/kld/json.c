@@ -3,9 +3,13 @@
  * text and the settings; an element of `candidates` also of no other candidate.
  */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "cli/kld/evaluator.h"
 #include "cli/output/json_parts.h"
+#include "cli/results/scoreboard.h"
+#include "cli/run.h"
 
 static void add_ranks(struct base_json *json, cJSON *parent, const char *key,
                       const struct eval_ranks *ranks)
@@ -69,7 +73,8 @@ static void add_worst(struct base_json *json, cJSON *parent, const struct cli_kl
     }
 }
 
-static void add_candidate(struct base_json *json, cJSON *list, const struct cli_kld *k, size_t i)
+/* What a table of results tells, too. Returns the candidate's object. */
+static cJSON *add_figures(struct base_json *json, cJSON *list, const struct cli_kld *k, size_t i)
 {
     const struct eval_kld_result *r = &k->results[i];
     const struct eval_kld_figures *f = &r->figures;
@@ -82,10 +87,19 @@ static void add_candidate(struct base_json *json, cJSON *list, const struct cli_
     cli_json_estimate(json, ppl, "ratio", f->ratio);
     cli_json_estimate(json, ppl, "difference", f->difference);
     base_json_real(json, ppl, "correlation", f->correlation);
+    cli_json_estimate(json, o, "mean_nll", f->nll);
+    cli_json_estimate(json, o, "base_mean_nll", f->base_nll);
     cli_json_distribution(json, o, "kld", f->kld, r->kld_quantiles);
     cJSON *dp = cli_json_distribution(json, o, "dp", f->dp, r->dp_quantiles);
     cli_json_estimate(json, dp, "rms", f->rms_dp);
     cli_json_estimate(json, o, "same_top", f->same_top);
+    return o;
+}
+
+static void add_candidate(struct base_json *json, cJSON *list, const struct cli_kld *k, size_t i)
+{
+    const struct eval_kld_result *r = &k->results[i];
+    cJSON *o = add_figures(json, list, k, i);
     cli_json_estimate(json, o, "common_top_5", r->common_5);
     cli_json_estimate(json, o, "common_top_10", r->common_10);
     cli_json_estimate(json, o, "reverse_kld", r->reverse_kld);
@@ -97,7 +111,7 @@ static void add_candidate(struct base_json *json, cJSON *list, const struct cli_
     base_json_real(json, o, "base_bits_per_byte", r->base_bits_per_byte);
     add_buckets(json, o, r);
     add_windows(json, o, k, i);
-    if (k->settings->divergence.context_curve)
+    if (k->settings->divergence.curve.wanted)
         cli_json_add_curve(json, o, &k->windows.plan, r->positions);
     if (k->settings->divergence.n_worst)
         add_worst(json, o, k, i);
@@ -140,6 +154,34 @@ static void add_result(const void *self, struct base_json *json)
     cJSON *candidates = base_json_list(json, json->root, "candidates");
     for (size_t i = 0; i < k->n_candidates; i++)
         add_candidate(json, candidates, k, i);
+}
+
+enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why)
+{
+    struct base_json json;
+    char *text = NULL;
+    cli_json_begin_document(&json, cli_kld_members.schema);
+    cli_base_add_json(&json, json.root, &k->base, true);
+    cJSON *candidates = base_json_list(&json, json.root, "candidates");
+    for (size_t i = 0; i < k->n_candidates; i++)
+        add_figures(&json, candidates, k, i);
+    enum status status = base_json_text_of(&json, &text, why);
+    base_json_free(&json);
+    struct cli_document document = {0};
+    struct cli_scoreboard table = {0};
+    if (!status)
+        status = cli_document_parse(&document, "the result", text, strlen(text), why);
+    if (!status)
+        status = cli_scoreboard_add(&table, &document, why);
+    if (!status)
+        putchar('\n');
+    if (!status)
+        status = cli_scoreboard_print(&table, false, false, why);
+    cli_flush();
+    cli_scoreboard_free(&table);
+    cli_document_free(&document);
+    cJSON_free(text);
+    return status;
 }
 
 static void add_files(const void *self, struct base_json *json, cJSON *run)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/kld/evaluator.h"
+#include "cli/output/curve.h"
 #include "cli/output/printable.h"
 #include "cli/run.h"
 #include "eval/llama_compat.h"
@@ -55,7 +56,10 @@ static void print_row(const struct eval_kld_tally *tally, size_t w)
     const struct layout ppl = {1, 4, 9, 9}, nats = {1, 5, 10, 10}, shares = {100, 3, 6, 6};
     struct eval_kld_figures f = eval_kld_tally_figures(tally);
     printf("%4zu", w + 1);
-    print_estimate("    ", f.ppl, ppl, "");
+    if (isinf(f.ppl.value))
+        printf("    exp(%.4lf ± %.4lf)", f.nll.value, f.nll.error);
+    else
+        print_estimate("    ", f.ppl, ppl, "");
     print_estimate("    ", f.log_ratio, nats, "");
     print_estimate("    ", not_negative(f.kld), nats, "");
     print_estimate("    ", f.rms_dp, shares, " %");
@@ -180,16 +184,6 @@ static void print_more(const struct cli_kld *k, size_t candidate)
     }
 }
 
-static void print_curve(const struct cli_kld *k, const struct eval_kld_result *r)
-{
-    puts("\nposition\tkld\tkld_error");
-    for (size_t i = 0; i < k->windows.plan.n_scored; i++) {
-        struct base_estimate kld = base_moments_estimate(&r->positions[i]);
-        printf("%zu\t%.9f\t%.9f\n", k->windows.plan.first_scored + i, cli_shown(kld.value, 9),
-               cli_shown(kld.error, 9));
-    }
-}
-
 /* A line each: the figures, then the text before the token and the token in angle brackets. */
 static void print_worst(const struct cli_kld *k, size_t candidate)
 {
@@ -237,8 +231,9 @@ static void print_candidate(const struct cli_kld *k, size_t i)
         print_divergence_blocks(r);
     }
     print_more(k, i);
-    if (k->settings->divergence.context_curve)
-        print_curve(k, r);
+    if (k->settings->divergence.curve.wanted)
+        cli_curve_print(&k->settings->divergence.curve, &k->windows.plan,
+                        cli_kld_tables(k, i).candidate, true);
     if (r->n_worst)
         print_worst(k, i);
     print_nonfinite(k, i);

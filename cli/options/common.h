@@ -99,9 +99,18 @@ void cli_window_defaults(struct cli_window_settings *settings);
 /** What the lists cannot say. Fails: STATUS_USAGE. */
 enum status cli_window_check(const struct cli_window_settings *settings, struct status_why *why);
 
+/** The figures by position. Defaults: all zero. */
+struct cli_curve_settings {
+    bool wanted;
+    int64_t n_bins; /* 0: not given */
+};
+extern const struct cli_option cli_curve_options[];
+/** What the list cannot say. Fails: STATUS_USAGE. */
+enum status cli_curve_check(const struct cli_curve_settings *settings, struct status_why *why);
+
 /** What is printed of divergences beyond the usual. Defaults: all zero. */
 struct cli_divergence_settings {
-    bool context_curve;
+    struct cli_curve_settings curve;
     int64_t n_worst;
 };
 extern const struct cli_option cli_divergence_options[];

@@ -4,6 +4,7 @@
 enum { ANY = INT32_MAX, MOST_WORST = 100000 };
 
 #define WINDOWS(member)    offsetof(struct cli_window_settings, member)
+#define CURVE(member)      offsetof(struct cli_curve_settings, member)
 #define DIVERGENCE(member) offsetof(struct cli_divergence_settings, member)
 
 void cli_window_defaults(struct cli_window_settings *settings)
@@ -37,9 +38,23 @@ const struct cli_option cli_per_token_options[] = {
     {0},
 };
 
+const struct cli_option cli_curve_options[] = {
+    {"--context-curve", CLI_ON, NULL,
+     "print the figures by position in the window, in bins; --json has them for each position",
+     CURVE(wanted)},
+    {"--context-bins", CLI_COUNT, "N", "in how many bins (default: 16)", CURVE(n_bins), 1, ANY},
+    {0},
+};
+
+enum status cli_curve_check(const struct cli_curve_settings *s, struct status_why *why)
+{
+    if (s->n_bins && !s->wanted)
+        return status_fail(why, STATUS_USAGE, "--context-bins goes with --context-curve only");
+    return STATUS_OK;
+}
+
 const struct cli_option cli_divergence_options[] = {
-    {"--context-curve", CLI_ON, NULL, "print the mean divergence by position",
-     DIVERGENCE(context_curve)},
+    {.type = CLI_GROUP, .group = cli_curve_options, .offset = DIVERGENCE(curve)},
     {"--worst", CLI_COUNT, "N",
      "print the N tokens of the largest divergence, with the text before them (default: 0)",
      DIVERGENCE(n_worst), 0, MOST_WORST},

@@ -37,6 +37,8 @@ static enum status check_settings(const struct cli_perplexity_settings *s, struc
     if (s->protocol != CLI_PROTOCOL_FIXED && s->split_lines)
         return status_fail(why, STATUS_USAGE, "--split-lines goes with --protocol fixed only");
     status = cli_window_check(&s->windows, why);
+    if (!status)
+        status = cli_curve_check(&s->curve, why);
     return status ? status : cli_choice_check(s, why);
 }
 
@@ -53,7 +55,7 @@ static enum status compare(const struct cli_perplexity_settings *s, struct statu
     kld.windows = s->windows;
     kld.llama_compat = s->llama_compat;
     kld.per_token_file = s->per_token_file;
-    kld.divergence.context_curve = s->context_curve;
+    kld.divergence.curve = s->curve;
     kld.evaluate = s->evaluate;
     return cli_kld_run(&kld, why);
 }
@@ -155,8 +157,7 @@ const struct cli_option cli_perplexity_options[] = {
      "0: [window]perplexity, as it is known (default); 1: a line for each window", AT(output_type),
      0, 1},
     {.type = CLI_GROUP, .group = cli_per_token_options, .offset = AT(per_token_file)},
-    {"--context-curve", CLI_ON, NULL, "print the mean negative log-probability by position",
-     AT(context_curve)},
+    {.type = CLI_GROUP, .group = cli_curve_options, .offset = AT(curve)},
     {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = AT(evaluate)},
     {.type = CLI_GROUP, .group = cli_foreign_options},
     {0},

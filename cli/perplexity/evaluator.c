@@ -53,7 +53,7 @@ static enum status summarise(void *self, struct status_why *why)
     struct cli_perplexity *p = self;
     const struct cli_windows *w = &p->windows;
     eval_perplexity(&p->result, &w->plan, &w->stream, w->tables);
-    return p->settings->context_curve ? eval_curve_make(&p->curve, w->tables, why) : STATUS_OK;
+    return p->settings->curve.wanted ? eval_curve_make(&p->curve, w->tables, why) : STATUS_OK;
 }
 
 static enum status verdict(const void *self, struct status_why *why)

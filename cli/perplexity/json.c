@@ -107,7 +107,7 @@ static void describe(const void *self, struct base_json *json, bool for_journal)
 static void add_details(const void *self, struct base_json *json)
 {
     const struct cli_perplexity *p = self;
-    if (p->settings->context_curve)
+    if (p->settings->curve.wanted)
         add_curve(json, p);
     if (*p->recording.id)
         add_recorded(json, p);

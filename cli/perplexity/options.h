@@ -31,7 +31,7 @@ struct cli_perplexity_settings {
     /* output */
     int64_t output_type;
     const char *per_token_file, *per_task_file;
-    bool context_curve;
+    struct cli_curve_settings curve;
     struct cli_evaluate_settings evaluate;
 };
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/output/curve.h"
 #include "cli/output/printable.h"
 #include "cli/perplexity/evaluator.h"
 #include "cli/run.h"
@@ -27,22 +28,16 @@ static void print_window(void *self, size_t w)
     const struct eval_plan *plan = &p->windows.plan;
     eval_tally_add(&p->tally, plan, &p->windows.stream, p->windows.tables, w);
     struct eval_figures f = eval_tally_figures(&p->tally, plan->options.protocol);
+    double shown = cli_unsigned_nan(isinf(f.ppl) ? f.nll : f.ppl);
     if (p->settings->output_type == 0) {
-        printf("[%zu]%.4lf,", w + 1, cli_unsigned_nan(f.ppl));
+        printf(isinf(f.ppl) ? "[%zu]exp(%.4lf)," : "[%zu]%.4lf,", w + 1, shown);
         cli_progress_line_open(&p->e.progress);
     } else {
-        printf("%8zu  %.4lf  %4lf  %4lf\n", eval_plan_offset(plan, w), cli_unsigned_nan(f.ppl),
-               cli_unsigned_nan(f.nll), cli_unsigned_nan(f.nll_error));
+        printf(isinf(f.ppl) ? "%8zu  exp(%.4lf)  %4lf  %4lf\n" : "%8zu  %.4lf  %4lf  %4lf\n",
+               eval_plan_offset(plan, w), shown, cli_unsigned_nan(f.nll),
+               cli_unsigned_nan(f.nll_error));
     }
     cli_flush();
-}
-
-static void print_curve(const struct cli_perplexity *p)
-{
-    puts("position\tnll\tnll_error");
-    for (size_t i = 0; i < p->curve.n_positions; i++)
-        printf("%zu\t%.6f\t%.6f\n", p->windows.plan.first_scored + i,
-               cli_unsigned_nan(p->curve.nll[i]), cli_unsigned_nan(p->curve.nll_error[i]));
 }
 
 /* The first score that is not finite, by name. */
@@ -91,8 +86,8 @@ static void print_end(void *self)
     if (p->settings->output_type == 0 && r->n_windows &&
         !(p->e.progress.shared && !p->e.progress.line_open))
         putchar('\n');
-    if (p->curve.n_positions)
-        print_curve(p);
+    if (p->settings->curve.wanted && r->n_windows)
+        cli_curve_print(&p->settings->curve, &p->windows.plan, p->windows.tables, false);
     printf("Tokens scored: %zu in %zu window%s\n", r->n_tokens, r->n_windows,
            status_plural(r->n_windows));
     if (r->n_bytes > 0)

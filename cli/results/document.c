@@ -26,6 +26,7 @@ const char *cli_document_schema(enum cli_document_kind kind)
 static enum status check_schema(struct cli_document *d, struct status_why *why)
 {
     struct cli_field root = cli_document_root(d), schema;
+    d->is_other = true;
     if (!cJSON_IsObject(d->root) || !cli_field_find(&schema, &root, "schema") ||
         !cJSON_IsString(schema.value))
         return status_fail(why, STATUS_FORMAT,
@@ -40,6 +41,7 @@ static enum status check_schema(struct cli_document *d, struct status_why *why)
                            "%s: schema is '%.40s', expected assay-perplexity, assay-tasks or "
                            "assay-kld",
                            d->file, schema.value->valuestring);
+    d->is_other = false;
     d->kind = (enum cli_document_kind)kind;
     size_t version = cli_field_count(&root, "schema_version");
     if (!d->status && version != CLI_SCHEMA_VERSION)
@@ -69,8 +71,10 @@ enum status cli_document_parse(struct cli_document *out, const char *file, const
                              "%s: is no JSON from byte %zu on; expected a result that --json "
                              "wrote",
                              file, at);
-    if (status != STATUS_OK)
+    bool is_other = out->is_other;
+    if (status)
         cli_document_free(out);
+    out->is_other = is_other;
     return status;
 }
 

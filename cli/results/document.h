@@ -22,14 +22,15 @@ struct cli_document {
     const char *file; /* its name, for errors; borrowed */
     cJSON *root;
     enum cli_document_kind kind;
+    bool is_other;      /* whole JSON, but no result of an evaluation; it is closed */
     enum status status; /* the first look-up that failed, and why */
     struct status_why why;
 };
 
 /**
  * Parse a document. file: its name, borrowed.
- * Fails: STATUS_FORMAT (no JSON: the byte is named; no result document, another schema or
- *        version), STATUS_MEMORY.
+ * Fails: STATUS_FORMAT (no JSON: the byte is named; no result document or another schema:
+ *        is_other), STATUS_UNSUPPORTED (another version), STATUS_MEMORY.
  */
 enum status cli_document_parse(struct cli_document *out, const char *file, const char *bytes,
                                size_t n_bytes, struct status_why *why);

@@ -16,7 +16,7 @@
         label, "dp_" key "_percent", "dp." key, NULL, 100, 3, false                                \
     }
 
-const struct cli_metric cli_metrics[CLI_N_METRICS] = {
+static const struct cli_metric metrics[CLI_N_METRICS] = {
     [CLI_METRIC_PPL] = {"PPL", "ppl", "ppl.value", "ppl.value_error", 1, 6, true},
     {"PPL(base)", "ppl_base", "ppl.base", "ppl.base_error", 1, 6, false},
     {"ΔPPL", "delta_ppl", "ppl.difference", "ppl.difference_error", 1, 6, true},
@@ -25,15 +25,15 @@ const struct cli_metric cli_metrics[CLI_N_METRICS] = {
     {"PPL correlation %", "ppl_correlation_percent", "ppl.correlation", NULL, 100, 2, false},
     [CLI_METRIC_KLD] = {"KLD", "kld", "kld.mean", "kld.mean_error", 1, 6, true},
     KLD_QUANTILE("Maximum KLD", "max"),
-    KLD_QUANTILE("99.9% KLD", "p99_9"),
-    KLD_QUANTILE("99.0% KLD", "p99"),
-    KLD_QUANTILE("95.0% KLD", "p95"),
-    KLD_QUANTILE("90.0% KLD", "p90"),
+    {"KLD 99.9 %", "kld_p99_9", "kld.p99_9", NULL, 1, 6, true},
+    KLD_QUANTILE("KLD 99.0 %", "p99"),
+    KLD_QUANTILE("KLD 95.0 %", "p95"),
+    KLD_QUANTILE("KLD 90.0 %", "p90"),
     KLD_QUANTILE("Median KLD", "median"),
-    KLD_QUANTILE("10.0% KLD", "p10"),
-    KLD_QUANTILE("5.0% KLD", "p5"),
-    KLD_QUANTILE("1.0% KLD", "p1"),
-    KLD_QUANTILE("0.1% KLD", "p0_1"),
+    KLD_QUANTILE("KLD 10.0 %", "p10"),
+    KLD_QUANTILE("KLD 5.0 %", "p5"),
+    KLD_QUANTILE("KLD 1.0 %", "p1"),
+    KLD_QUANTILE("KLD 0.1 %", "p0_1"),
     KLD_QUANTILE("Minimum KLD", "min"),
     {"Mean Δp %", "mean_dp_percent", "dp.mean", "dp.mean_error", 100, 3, true},
     DP_QUANTILE("Maximum Δp %", "max"),
@@ -52,6 +52,20 @@ const struct cli_metric cli_metrics[CLI_N_METRICS] = {
     {"RMS Δp %", "rms_dp_percent", "dp.rms", "dp.rms_error", 100, 3, true},
     {"Same top p %", "same_top_percent", "same_top", "same_top_error", 100, 3, true},
 };
+
+static const struct cli_metric task_metrics[] = {
+    {"tasks", "n_tasks", "result.n_tasks", NULL, 1, 0, true},
+    {"score %", "score_percent", "result.score.share", "result.score.error", 100, 3, true},
+    {"acc %", "acc_percent", "result.acc.share", "result.acc.error", 100, 3, true},
+    {"acc_norm %", "acc_norm_percent", "result.acc_norm.share", "result.acc_norm.error", 100, 3,
+     true},
+};
+
+const struct cli_metric *cli_scoreboard_metrics(size_t *n, const struct cli_scoreboard *t)
+{
+    *n = t->of_tasks ? sizeof task_metrics / sizeof *task_metrics : CLI_N_METRICS;
+    return t->of_tasks ? task_metrics : metrics;
+}
 
 /* The data set that an importance matrix was made from, or else the matrix, or "none". */
 static const char *imatrix_of(const struct cli_field *model)
@@ -83,6 +97,7 @@ static struct cli_scoreboard_run *new_run(struct cli_scoreboard *t, const struct
         .id = cli_field_text(&model, "id"),
         .quantisation = cli_field_text(&model, "quantisation"),
         .imatrix = imatrix_of(&model),
+        .task = "",
         .n_bytes = cli_field_real(&model, "n_bytes"),
         .bits_per_weight = cli_field_real(&model, "bits_per_weight"),
     };
@@ -98,14 +113,19 @@ static struct cli_metric_value value_of(const struct cli_field *from, const char
     return v;
 }
 
-static enum status add_candidate(struct cli_scoreboard *t, const struct cli_field *candidate,
-                                 struct status_why *why)
+/* The model of choice tasks, or a candidate of a divergence: all metrics. */
+static enum status add_whole(struct cli_scoreboard *t, const struct cli_field *from,
+                             struct status_why *why)
 {
-    struct cli_scoreboard_run *run = new_run(t, candidate, "model", why);
+    struct cli_scoreboard_run *run = new_run(t, from, "model", why);
     if (!run)
         return STATUS_MEMORY;
-    for (size_t i = 0; i < CLI_N_METRICS; i++)
-        run->values[i] = value_of(candidate, cli_metrics[i].path, cli_metrics[i].error);
+    size_t n;
+    const struct cli_metric *m = cli_scoreboard_metrics(&n, t);
+    for (size_t i = 0; i < n; i++)
+        run->values[i] = value_of(from, m[i].path, m[i].error);
+    if (t->of_tasks)
+        run->task = cli_field_text(from, "kind");
     return STATUS_OK;
 }
 
@@ -142,7 +162,7 @@ static enum status add_kld(struct cli_scoreboard *t, const struct cli_field *roo
         if (item.index == 0)
             status = add_base(t, root, &item, why);
         if (!status)
-            status = add_candidate(t, &item, why);
+            status = add_whole(t, &item, why);
     }
     return status;
 }
@@ -161,13 +181,10 @@ enum status cli_scoreboard_add(struct cli_scoreboard *t, struct cli_document *d,
                                struct status_why *why)
 {
     struct cli_field root = cli_document_root(d);
-    if (d->kind == CLI_DOCUMENT_TASKS)
-        return status_fail(why, STATUS_USAGE,
-                           "%s is a result of choice tasks; the table takes results of assay kld "
-                           "and of perplexities",
-                           d->file);
-    enum status status =
-        d->kind == CLI_DOCUMENT_KLD ? add_kld(t, &root, why) : add_perplexity(t, &root, why);
+    t->of_tasks = d->kind == CLI_DOCUMENT_TASKS;
+    enum status status = t->of_tasks                   ? add_whole(t, &root, why)
+                         : d->kind == CLI_DOCUMENT_KLD ? add_kld(t, &root, why)
+                                                       : add_perplexity(t, &root, why);
     return status ? status : cli_document_status(d, why);
 }
 
@@ -189,13 +206,21 @@ static bool comes_before(const struct cli_scoreboard_run *a, const struct cli_sc
     return class_a != class_b ? class_a < class_b : key_of(a) < key_of(b);
 }
 
+static bool kind_comes_before(const struct cli_scoreboard_run *a,
+                              const struct cli_scoreboard_run *b)
+{
+    return strcmp(a->task, b->task) < 0;
+}
+
 /* By insertion, which leaves equals in their order; tables are short. */
 void cli_scoreboard_sort(struct cli_scoreboard *t)
 {
+    bool (*before)(const struct cli_scoreboard_run *a, const struct cli_scoreboard_run *b) =
+        t->of_tasks ? kind_comes_before : comes_before;
     for (size_t i = 1; i < t->n; i++) {
         struct cli_scoreboard_run run = t->runs[i];
         size_t at = i;
-        for (; at > 0 && comes_before(&run, &t->runs[at - 1]); at--)
+        for (; at > 0 && before(&run, &t->runs[at - 1]); at--)
             t->runs[at] = t->runs[at - 1];
         t->runs[at] = run;
     }

@@ -1,4 +1,4 @@
-/** assay table: a scoreboard made of result documents, as in llama.cpp's README. */
+/** assay table: scoreboards made of result documents, as in llama.cpp's README. */
 #ifndef CLI_RESULTS_SCOREBOARD_H
 #define CLI_RESULTS_SCOREBOARD_H
 
@@ -8,14 +8,13 @@
 struct cli_metric {
     const char *label; /* for people */
     const char *key;   /* head of a column in CSV, beside which stands <key>_error */
-    const char *path;  /* in a candidate of an assay-kld document */
+    const char *path;  /* in a candidate of an assay-kld document, or an assay-tasks one */
     const char *error; /* path of its standard error, or NULL */
     double scale;      /* what is shown is the value times this: 100 for percentages */
     int n_decimals;
     bool on_board; /* a column of the scoreboard */
 };
 enum { CLI_N_METRICS = 34, CLI_METRIC_PPL = 0, CLI_METRIC_KLD = 6 };
-extern const struct cli_metric cli_metrics[CLI_N_METRICS];
 
 struct cli_metric_value {
     bool known; /* false: this run does not have it */
@@ -25,6 +24,7 @@ struct cli_metric_value {
 /** A model in a result. The texts point into its document. */
 struct cli_scoreboard_run {
     const char *file, *name, *id, *quantisation, *imatrix;
+    const char *task; /* the kind of choice tasks, or "" */
     double n_bytes, bits_per_weight;
     bool is_base;
     struct cli_metric_value values[CLI_N_METRICS];
@@ -34,25 +34,31 @@ struct cli_scoreboard_run {
 struct cli_scoreboard {
     struct cli_scoreboard_run *runs;
     size_t n, capacity;
+    bool of_tasks; /* of choice tasks, which share no metric with the others */
 };
+
+/** What is told of the runs of a scoreboard; n: how many, at most CLI_N_METRICS. */
+const struct cli_metric *cli_scoreboard_metrics(size_t *n, const struct cli_scoreboard *table);
 
 /**
  * Add the runs of a document: each candidate of a divergence and, once, their base; the model of
- * a perplexity.
- * Fails: STATUS_FORMAT (a field that is missing or of another type), STATUS_USAGE (a result of
- *        choice tasks), STATUS_MEMORY.
+ * a perplexity; the model of choice tasks, which all documents of a table are of, or none.
+ * Fails: STATUS_FORMAT (a field that is missing or of another type), STATUS_MEMORY.
  */
 enum status cli_scoreboard_add(struct cli_scoreboard *table, struct cli_document *document,
                                struct status_why *why);
-/** Bases first, then by mean KLD, then those without one by perplexity; else in their order. */
+/**
+ * Bases first, then by mean KLD, then those without one by perplexity; choice tasks by their kind;
+ * else in their order.
+ */
 void cli_scoreboard_sort(struct cli_scoreboard *table);
 void cli_scoreboard_free(struct cli_scoreboard *table);
 
 /**
- * Print the table. csv: RFC 4180, all digits, errors in columns of their own; else Markdown.
- * by_metric: statistics as rows, runs as columns.   Fails: STATUS_MEMORY.
+ * Sort and print the table. csv: RFC 4180, all digits, errors in columns of their own; else
+ * Markdown. by_metric: statistics as rows, runs as columns.   Fails: STATUS_MEMORY.
  */
-enum status cli_scoreboard_print(const struct cli_scoreboard *table, bool csv, bool by_metric,
+enum status cli_scoreboard_print(struct cli_scoreboard *table, bool csv, bool by_metric,
                                  struct status_why *why);
 
 #endif

@@ -20,20 +20,23 @@ struct grid {
 /* What is told of each run: something about its model, a metric, or a metric's error. */
 struct field {
     enum { ABOUT, VALUE, ERROR } kind;
-    size_t index; /* in `about` or cli_metrics */
+    size_t index; /* in `about` or the metrics */
 };
 
 static const struct {
     const char *label, *key;
-} about[] = {{"file", "file"},       {"model", "model"},       {"quantisation", "quantisation"},
-             {"imatrix", "imatrix"}, {"size GiB", "size_gib"}, {"bpw", "bits_per_weight"}};
-enum { N_ABOUT = sizeof about / sizeof *about, NAME = 1, N_WORDS = 4 };
+} about[] = {{"file", "file"},          {"model", "model"}, {"quantisation", "quantisation"},
+             {"imatrix", "imatrix"},    {"task", "task"},   {"size GiB", "size_gib"},
+             {"bpw", "bits_per_weight"}};
+enum { N_ABOUT = sizeof about / sizeof *about, NAME = 1, TASK = 4, N_WORDS = 5 };
 
 /* What a grid is made from. */
 struct board {
     const struct cli_scoreboard *table;
+    const struct cli_metric *metrics;
     bool csv, by_metric;
-    bool named; /* the runs are of several models, so that each needs its name */
+    bool named;     /* the runs are of several models, so that each needs its name */
+    size_t n_words; /* fields that are words, the first ones */
     struct field fields[N_ABOUT + 2 * CLI_N_METRICS];
     size_t n_fields;
 };
@@ -56,7 +59,7 @@ static void put_number(char *text, size_t capacity, double x, int n)
 static void put_value(char *cell, const struct board *b, size_t metric,
                       const struct cli_metric_value *v)
 {
-    const struct cli_metric *m = &cli_metrics[metric];
+    const struct cli_metric *m = &b->metrics[metric];
     char value[32], error[32];
     put_number(value, sizeof value, m->scale * v->value, m->n_decimals);
     put_number(error, sizeof error, m->scale * v->error, m->n_decimals);
@@ -73,38 +76,41 @@ static void put_value(char *cell, const struct board *b, size_t metric,
 static void put_about(char *cell, const struct board *b, size_t i,
                       const struct cli_scoreboard_run *run)
 {
+    const char *const words[N_WORDS] = {run->file, run->name, run->quantisation, run->imatrix,
+                                        run->task};
     double number = i == N_WORDS ? run->n_bytes / gibibyte : run->bits_per_weight;
     if (i >= N_WORDS && b->csv)
         snprintf(cell, CELL_BYTES, "%.17g", number);
     else if (i >= N_WORDS)
         put_number(cell, CELL_BYTES, number, 4);
     else
-        cli_printable(cell, CELL_BYTES,
-                      i == 0   ? run->file
-                      : i == 1 ? run->name
-                      : i == 2 ? run->quantisation
-                               : run->imatrix);
+        cli_printable(cell, CELL_BYTES, words[i]);
 }
 
 /* CSV has errors in fields of their own. */
 static void choose_fields(struct board *b)
 {
-    for (size_t i = 0; i < N_ABOUT; i++)
-        if (i != NAME || b->csv || b->named)
-            b->fields[b->n_fields++] = (struct field){ABOUT, i};
-    for (size_t i = 0; i < CLI_N_METRICS; i++) {
-        if (!cli_metrics[i].on_board && !b->by_metric)
+    for (size_t i = 0; i < N_ABOUT; i++) {
+        if ((i == NAME && !b->csv && !b->named) || (i == TASK && !b->table->of_tasks))
+            continue;
+        b->fields[b->n_fields++] = (struct field){ABOUT, i};
+        b->n_words += i < N_WORDS;
+    }
+    size_t n;
+    b->metrics = cli_scoreboard_metrics(&n, b->table);
+    for (size_t i = 0; i < n; i++) {
+        if (!b->metrics[i].on_board && !b->by_metric)
             continue;
         b->fields[b->n_fields++] = (struct field){VALUE, i};
-        if (b->csv && cli_metrics[i].error)
+        if (b->csv && b->metrics[i].error)
             b->fields[b->n_fields++] = (struct field){ERROR, i};
     }
 }
 
 static void put_head(char *cell, const struct board *b, struct field f)
 {
-    const char *label = f.kind == ABOUT ? about[f.index].label : cli_metrics[f.index].label;
-    const char *key = f.kind == ABOUT ? about[f.index].key : cli_metrics[f.index].key;
+    const char *label = f.kind == ABOUT ? about[f.index].label : b->metrics[f.index].label;
+    const char *key = f.kind == ABOUT ? about[f.index].key : b->metrics[f.index].key;
     snprintf(cell, CELL_BYTES, "%s%s", b->csv ? key : label, f.kind == ERROR ? "_error" : "");
 }
 
@@ -117,7 +123,7 @@ static void put_field(char *cell, const struct board *b, struct field f,
     else if (f.kind == VALUE)
         put_value(cell, b, f.index, v);
     else if (v->known)
-        snprintf(cell, CELL_BYTES, "%.17g", cli_metrics[f.index].scale * v->error);
+        snprintf(cell, CELL_BYTES, "%.17g", b->metrics[f.index].scale * v->error);
 }
 
 static enum status make_grid(struct grid *g, const struct board *b, struct status_why *why)
@@ -209,9 +215,10 @@ static void print_markdown(const struct grid *g, size_t n_left)
     free(widths);
 }
 
-enum status cli_scoreboard_print(const struct cli_scoreboard *table, bool csv, bool by_metric,
+enum status cli_scoreboard_print(struct cli_scoreboard *table, bool csv, bool by_metric,
                                  struct status_why *why)
 {
+    cli_scoreboard_sort(table);
     struct board board = {.table = table, .csv = csv, .by_metric = by_metric};
     for (size_t i = 1; i < table->n; i++)
         board.named |= strcmp(table->runs[i].name, table->runs[0].name) != 0;
@@ -221,7 +228,7 @@ enum status cli_scoreboard_print(const struct cli_scoreboard *table, bool csv, b
     if (!status && csv)
         print_csv(&grid);
     else if (!status)
-        print_markdown(&grid, by_metric ? 1 : board.named ? N_WORDS : N_WORDS - 1);
+        print_markdown(&grid, by_metric ? 1 : board.n_words);
     free(grid.cells);
     return status;
 }

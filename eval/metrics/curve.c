@@ -32,6 +32,18 @@ enum status eval_curve_make(struct eval_curve *out, const struct eval_table *tab
     return STATUS_OK;
 }
 
+struct base_estimate eval_curve_bin(const struct eval_table *table, enum eval_column column,
+                                    size_t from, size_t to)
+{
+    struct base_moments m = {0};
+    for (size_t w = 0; w < table->n_windows; w++)
+        for (size_t i = from; table->done[w] && i < to; i++)
+            base_moments_add(&m, eval_table_row(table, column, w)[i]);
+    double n = (double)m.n;
+    return (struct base_estimate){base_moments_mean(&m),
+                                  m.n > 1 ? sqrt(m.spread / n / (n - 1)) : 0};
+}
+
 void eval_curve_free(struct eval_curve *curve)
 {
     free(curve->nll);

@@ -1,7 +1,8 @@
-/** How the loss depends on the length of the context: mean NLL by position in the window. */
+/** How figures depend on the length of the context: means by position in the window. */
 #ifndef EVAL_METRICS_CURVE_H
 #define EVAL_METRICS_CURVE_H
 
+#include "base/moments.h"
 #include "eval/metrics/table.h"
 
 /** Zero-initialise; release with eval_curve_free. */
@@ -16,5 +17,12 @@ struct eval_curve {
 enum status eval_curve_make(struct eval_curve *out, const struct eval_table *table,
                             struct status_why *why);
 void eval_curve_free(struct eval_curve *curve);
+
+/**
+ * The mean of a column over the finished windows and the scored positions from .. to - 1, and its
+ * standard error, 0 for a single value. Cost: O(values).
+ */
+struct base_estimate eval_curve_bin(const struct eval_table *table, enum eval_column column,
+                                    size_t from, size_t to);
 
 #endif
