@@ -14,7 +14,10 @@ enum status cli_choice_write_table(const void *self, struct base_file *file, str
         if (!task->done)
             continue;
         struct eval_choice_winners w = eval_choice_winners(task, cli_choice_last_wins(t));
-        base_file_printf(file, "%zu\t%zu\t%zu\t", task->index, task->answer, w.mean);
+        base_file_printf(file, "%zu\t%zu\t", task->index, task->answer);
+        if (w.finite)
+            base_file_printf(file, "%zu", w.mean);
+        base_file_printf(file, "\t");
         for (size_t i = 0; i < task->n_choices; i++) {
             double mean = eval_choice_score(&task->choices[i]).mean;
             if (isnan(mean))
@@ -57,6 +60,11 @@ static void add_result(const void *self, struct base_json *json)
     base_json_uint(json, o, "n_nonfinite", c->n_nonfinite);
 }
 
+static void add_choice(struct base_json *json, cJSON *task, const char *key, size_t choice)
+{
+    base_json_real(json, task, key, choice == EVAL_NO_CHOICE ? (double)NAN : (double)choice);
+}
+
 static void add_tasks(const void *self, struct base_json *json)
 {
     const struct cli_choice *t = self;
@@ -69,9 +77,9 @@ static void add_tasks(const void *self, struct base_json *json)
         cJSON *o = base_json_object(json, list, NULL);
         base_json_uint(json, o, "task", task->index);
         base_json_uint(json, o, "answer", task->answer);
-        base_json_uint(json, o, "choice", w.mean);
-        base_json_uint(json, o, "choice_acc", w.sum);
-        base_json_uint(json, o, "choice_acc_norm", w.per_char);
+        add_choice(json, o, "choice", w.mean);
+        add_choice(json, o, "choice_acc", w.sum);
+        add_choice(json, o, "choice_acc_norm", w.per_char);
         cJSON *scores = base_json_list(json, o, "scores");
         cJSON *sums = base_json_list(json, o, "sums");
         cJSON *n_chars = base_json_list(json, o, "n_chars");

@@ -65,8 +65,8 @@ static void print_task(void *self, size_t i)
     case EVAL_WINOGRANDE:
         printf("%zu\t%.4lf\t%10.6f  %10.6f  %zu  %zu\n", n, share,
                cli_unsigned_nan(eval_choice_score(&task->choices[0]).mean),
-               cli_unsigned_nan(eval_choice_score(&task->choices[1]).mean), w.mean + 1,
-               task->answer + 1);
+               cli_unsigned_nan(eval_choice_score(&task->choices[1]).mean),
+               w.finite ? w.mean + 1 : 0, task->answer + 1);
         break;
     case EVAL_MULTIPLE_CHOICE:
         printf("%zu\t%.8lf\n", n, share);

@@ -154,6 +154,8 @@ static enum status run_compare(const void *settings, const struct cli_args *args
         cli_compare_print(&c);
     if (json_file)
         status = cli_output_commit(&json_file, cli_compare_write_json(&c, json_file, why), why);
+    if (!status)
+        status = cli_compare_verdict(&c, why);
     cli_compare_close(&c);
     return status;
 }

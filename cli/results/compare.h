@@ -60,6 +60,11 @@ enum status cli_compare_status(const struct cli_compare *c, struct status_why *w
 
 /* compare_windows.c and compare_tasks.c: the parts of cli_compare_make. */
 
+/**
+ * When everything is told: whether it is a number. Fails: STATUS_NONFINITE (a perplexity that is
+ * larger than the largest number, in a result or in a resample; ln(PPL) is finite).
+ */
+enum status cli_compare_verdict(const struct cli_compare *c, struct status_why *why);
 enum status cli_compare_windows(struct cli_compare *c, struct status_why *why);
 enum status cli_compare_tasks(struct cli_compare *c, struct status_why *why);
 

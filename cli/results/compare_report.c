@@ -1,4 +1,5 @@
 /* What assay compare says: lines for people, a document for programs. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,22 @@ static void print_sides(const struct cli_compare *c)
     }
 }
 
+enum { CELL_BYTES = 48 };
+
+/* A figure, or its logarithm where that alone is finite. */
+static const char *cell(char out[CELL_BYTES], const struct cli_figure *f, double value,
+                        double logarithm)
+{
+    if (isfinite(value))
+        snprintf(out, CELL_BYTES, "%.*f", f->n_decimals,
+                 cli_shown(f->scale * value, f->n_decimals));
+    else if (isfinite(logarithm))
+        snprintf(out, CELL_BYTES, "exp(%.3f)", logarithm);
+    else
+        snprintf(out, CELL_BYTES, "-");
+    return out;
+}
+
 static void print_windows(const struct cli_compare *c)
 {
     printf("%zu windows, %zu tokens; intervals: 95 %%, from %lld resamples of windows, seed %lld\n",
@@ -26,12 +43,14 @@ static void print_windows(const struct cli_compare *c)
     for (size_t k = 0; k < c->n_figures; k++) {
         const struct cli_figure *f = &c->figures[k];
         const struct eval_pair_figure *v = &c->values[k];
-        int n = f->n_decimals;
+        double none = (double)NAN, ln_a = k ? none : c->values[1].a,
+               ln_b = k ? none : c->values[1].b;
+        char a[CELL_BYTES], b[CELL_BYTES], difference[CELL_BYTES], low[CELL_BYTES],
+            high[CELL_BYTES];
         int width = 14 + (strstr(f->name, "Δ") != NULL); /* a letter of two bytes */
-        printf("%-*s %12.*f %12.*f %12.*f   [%.*f, %.*f]\n", width, f->name, n,
-               cli_shown(f->scale * v->a, n), n, cli_shown(f->scale * v->b, n), n,
-               cli_shown(f->scale * v->difference, n), n, cli_shown(f->scale * v->low, n), n,
-               cli_shown(f->scale * v->high, n));
+        printf("%-*s %12s %12s %12s   [%s, %s]\n", width, f->name, cell(a, f, v->a, ln_a),
+               cell(b, f, v->b, ln_b), cell(difference, f, v->difference, none),
+               cell(low, f, v->low, none), cell(high, f, v->high, none));
     }
 }
 

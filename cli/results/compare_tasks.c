@@ -12,10 +12,25 @@ static bool is_right(const struct cli_field *task, size_t score)
     return cli_field_count(task, "answer") == cli_field_count(task, choice_fields[score]);
 }
 
+/* Where a score is not finite nothing was chosen. */
+static enum status check_finite(const struct cli_field *task, struct status_why *why)
+{
+    struct cli_field choice = cli_field_at(task, choice_fields[0]);
+    return !cJSON_IsNull(choice.value)
+               ? STATUS_OK
+               : status_fail(why, STATUS_NONFINITE,
+                             "%s: %s is null, a score is not finite: there is nothing to compare",
+                             choice.document->file, choice.name);
+}
+
 static enum status count_task(struct cli_compare *c, const struct cli_field *a,
                               const struct cli_field *b, struct status_why *why)
 {
     enum status status = cli_fields_equal(a, b, "task answer", NULL, why);
+    if (!status)
+        status = check_finite(a, why);
+    if (!status)
+        status = check_finite(b, why);
     for (size_t s = 0; s < CLI_N_TASK_SCORES && !status; s++) {
         bool right_a = is_right(a, s), right_b = is_right(b, s);
         status = cli_compare_status(c, why);

@@ -133,6 +133,16 @@ static enum status read_common(struct cli_compare *c, struct windows *w,
     return STATUS_OK;
 }
 
+static enum status check_figure(const struct cli_compare *c, size_t k, struct status_why *why)
+{
+    const struct eval_pair_figure *v = &c->values[k];
+    return isfinite(v->high - v->low + v->difference)
+               ? STATUS_OK
+               : status_fail(why, STATUS_NONFINITE, "%s, %s: %s is not finite in all resamples",
+                             c->sides[0].document.file, c->sides[1].document.file,
+                             c->figures[k].name);
+}
+
 static enum status bootstrap(struct cli_compare *c, const struct windows *w,
                              const struct evaluator *e, struct status_why *why)
 {
@@ -157,12 +167,20 @@ static enum status bootstrap(struct cli_compare *c, const struct windows *w,
     for (size_t i = 0; i < w->n; i++)
         c->n_tokens += (size_t)w->n_tokens[i];
     enum status status = eval_pair_bootstrap(c->values, &pair, why);
-    for (size_t k = 0; k < e->n_figures && !status; k++)
-        if (!isfinite(c->values[k].high - c->values[k].low + c->values[k].difference))
-            status = status_fail(why, STATUS_NONFINITE, "%s, %s: %s is not finite in all resamples",
-                                 c->sides[0].document.file, c->sides[1].document.file,
-                                 e->figures[k].name);
+    for (size_t k = 1; k < e->n_figures && !status; k++)
+        status = check_figure(c, k, why);
     return status;
+}
+
+/* The perplexity comes last: where it is too large for a number, its logarithm tells as much. */
+enum status cli_compare_verdict(const struct cli_compare *c, struct status_why *why)
+{
+    double nll = fmax(c->values[1].a, c->values[1].b);
+    if (c->n_figures && isinf(exp(nll)))
+        return status_fail(why, STATUS_NONFINITE,
+                           "%s: the perplexity, exp(%.4f), is larger than the largest number",
+                           c->sides[c->values[1].b > c->values[1].a].document.file, nll);
+    return c->n_figures ? check_figure(c, 0, why) : STATUS_OK;
 }
 
 enum status cli_compare_windows(struct cli_compare *c, struct status_why *why)

@@ -35,6 +35,8 @@ struct eval_choice_winners eval_choice_winners(const struct eval_choice_task *ta
         compete(&w.sum, &best.sum, s.sum, i, false);
         compete(&w.per_char, &best.per_char, s.per_char, i, false);
     }
+    if (!w.finite)
+        w.mean = w.sum = w.per_char = EVAL_NO_CHOICE;
     return w;
 }
 

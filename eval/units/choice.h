@@ -6,6 +6,7 @@
 #define EVAL_UNITS_CHOICE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "eval/input/dataset.h"
 #include "eval/units/sequences.h"
@@ -72,7 +73,12 @@ struct eval_choice_score {
 };
 struct eval_choice_score eval_choice_score(const struct eval_choice *choice);
 
-/** What a task's scores choose: the index of the best choice by each, the first of equals. */
+#define EVAL_NO_CHOICE SIZE_MAX
+
+/**
+ * What a task's scores choose: the index of the best choice by each, the first of equals. Scores
+ * that are not all finite choose none: EVAL_NO_CHOICE, which no answer is.
+ */
 struct eval_choice_winners {
     size_t mean, sum, per_char;
     bool finite; /* all scores are */

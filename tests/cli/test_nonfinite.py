@@ -74,6 +74,12 @@ class Large(unittest.TestCase):
             self.assertNotIn("PPL = ", stream)
         self.assertIn(f"assay: the perplexity, exp({nll:.4f}), is larger than the largest "
                       "number\n", err)
+        self.assertRegex(out, rf"(?m)^\[1\]exp\(\d+\.\d{{4}}\),\[2\]exp\({nll:.4f}\),$")
+        result = tool("perplexity", "-m", self.large, *self.options, "--ppl-output-type", "1",
+                      "--context-curve", "--context-bins", "1")
+        self.assertRegex(result.stdout.decode(), rf"(?m)^ +32  exp\({nll:.4f}\)  {nll:f}  ")
+        self.assertRegex(result.stdout.decode(), rf"(?m)^16-30\texp\({nll:.4f}\)\t-\t{nll:.6f}\t")
+        self.assertNotRegex(result.stdout.decode(), "inf|nan")
 
     def test_record(self):
         result = tool("record", "-m", self.large, *self.options, "-o", self.folder / "base")
@@ -90,7 +96,25 @@ class Large(unittest.TestCase):
                 self.assertGreater(float(found[1]), 710)
                 self.assertIn(f"assay: {self.large}: the perplexity, exp({float(found[1]):.4f}), is "
                               "larger than the largest number\n", err)
-                self.assertNotRegex(out.split("======")[2], "inf|nan")
+                self.assertNotRegex(out, r"inf\b|nan")
+                if whose == "Q":
+                    self.assertRegex(out, r"(?m)^   2    exp\(\d+\.\d{4} ± \d+\.\d{4}\)  ")
+
+    def test_compare(self):
+        """The logarithm is compared; of the perplexity there is no difference."""
+        for name, model in (("a.json", self.large), ("b.json", MODEL)):
+            tool("perplexity", "-m", model, *self.options, "--json", self.folder / name)
+        files = [self.folder / "a.json", self.folder / "b.json"]
+        result = tool("compare", *files, "--json", self.folder / "r.json")
+        out, err = result.stdout.decode(), result.stderr.decode()
+        self.assertEqual(result.returncode, 1, err)
+        self.assertRegex(out, r"(?m)^PPL +exp\(\d+\.\d{3}\) +\d+\.\d{4} +-   \[-, -\]$")
+        self.assertRegex(out, r"(?m)^ln\(PPL\) +\d{3,}\.\d{6} +\d\.\d{6} +-\d+\.\d{6}   \[-")
+        self.assertRegex(err, r"(?m)^assay: .*a\.json: the perplexity, exp\(\d+\.\d{4}\), is larger "
+                              "than the largest number$")
+        ppl, nll = self.document()["figures"]
+        self.assertIsNone(ppl["a"])
+        self.assertLess(nll["high"], -700)
 
     def test_check(self):
         base = self.folder / "base.kld"
@@ -108,6 +132,37 @@ class Large(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertGreater(float(re.search(r"PPL\(Q\) +: (\d+)", out)[1]), 1e160)
         self.assertNotRegex(out, "inf|nan")
+
+
+class Tasks(unittest.TestCase):
+    """Where a score of a task is no number, nothing is chosen, and so nothing is right."""
+
+    def test_all(self):
+        for kind, name in (("hellaswag", "hellaswag.txt"), ("winogrande", "winogrande.csv"),
+                           ("multiple-choice", "multiple-choice.bin")):
+            with self.subTest(kind=kind), tempfile.TemporaryDirectory() as folder:
+                folder = pathlib.Path(folder)
+                scaled_model(folder / "nan.gguf", math.nan)
+                words = ["perplexity", f"--{kind}", "-bf", SOURCE / "tests/data/tasks" / name]
+                result = tool(*words, "-m", folder / "nan.gguf", "--json", folder / "r.json",
+                              "--per-task", folder / "t.tsv")
+                self.assertEqual(result.returncode, 1, result.stderr)
+                document = json.loads((folder / "r.json").read_text())
+                n = document["result"]["n_tasks"]
+                first = document["tasks"][0]["task"]
+                self.assertGreater(sum(task["answer"] == 0 for task in document["tasks"]), 0)
+                self.assertIn(f"assay: {n} of {n} tasks have a score that is not finite; the first "
+                              f"is task {first} of the file\n", result.stderr.decode())
+                for score in ("score", "acc", "acc_norm"):
+                    self.assertEqual(document["result"][score]["n_right"], 0)
+                for task in document["tasks"]:
+                    self.assertEqual([task[key] for key in ("choice", "choice_acc",
+                                                            "choice_acc_norm")], [None] * 3)
+                self.assertRegex((folder / "t.tsv").read_text(), r"(?m)^\d+\t\d\t\tnan,nan")
+                result = tool("compare", folder / "r.json", folder / "r.json")
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertIn(b"r.json: tasks[0].choice is null, a score is not finite: there is "
+                              b"nothing to compare\n", result.stderr)
 
 
 class Nonfinite(unittest.TestCase):

@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -263,6 +264,35 @@ class Blocked(Folder):
             self.assertRegex(seen[4000:], rb"^\[1\][\d.]+,\[2\]")
             self.assertRegex(seen, rb"Incomplete estimate: PPL = \d+")
         self.each_signal(check)
+
+
+class OneFile(Folder):
+    """llama.cpp's tests send both streams to one file and read the last decimal number on the line
+    that begins with [1]. Progress must not get in between."""
+    N_CTX, SECONDS = 64, 8
+
+    def evaluate(self, n_chunks, n_batch):
+        (self.folder / "text").write_text(TEXT.read_text() * 8)
+        result = self.shell(">log 2>&1", "perplexity", "-m", Q4, "-f", "text", "-c", self.N_CTX,
+                            "--chunks", n_chunks, "-b", n_batch, "-t", "1")
+        log = (self.folder / "log").read_text()
+        self.assertEqual(result.returncode, 0, log)
+        return log
+
+    def check(self, log):
+        line, = (line for line in log.splitlines() if line.startswith("[1]"))
+        final = re.search(r"(?m)^Final estimate: PPL = (\d+\.\d{4}) ", log)[1]
+        self.assertEqual(re.findall(r"\d+\.\d+", line)[-1], final)
+
+    def test_line_is_whole(self):
+        speed = float(re.search(r"([\d.]+) tokens/s", self.evaluate(16, 1024))[1])
+        n_chunks = int(speed * self.SECONDS / self.N_CTX)
+        half = n_chunks // 2 * self.N_CTX
+        log = self.evaluate(n_chunks, half)
+        self.assertRegex(log, r"(?m)^assay: \d+ % done, \d+:\d\d left$")  # in the first batch
+        self.assertLess(log.index("% done"), log.index("[1]"))
+        self.check(log)
+        self.check(self.evaluate(n_chunks // 2, self.N_CTX))
 
 
 class Names(Folder):

@@ -236,8 +236,11 @@ static void scores_and_winners(void **state)
     assert_int_equal(eval_choice_winners(&task, false).mean, 0);
     assert_int_equal(eval_choice_winners(&task, true).mean, 1);
     choices[1].log_probs = nan_scores;
+    task.answer = 0; /* where nothing beats a first score that is not a number */
+    choices[0].log_probs = nan_scores;
     w = eval_choice_tally_add(&tally, &task, true);
-    assert_int_equal(w.mean, 0);
+    assert_true(w.mean == EVAL_NO_CHOICE && w.sum == EVAL_NO_CHOICE &&
+                w.per_char == EVAL_NO_CHOICE);
     assert_false(w.finite);
     assert_int_equal(tally.n_nonfinite, 1);
     assert_int_equal(tally.first_nonfinite, 5);
