@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""Bring the commands and options in the manual page up to date with the program's own help.
+"""Bring the commands, options and variables in the manual page up to date with the program's help.
 
-usage: make-man.py ASSAY docs/assay.1           rewrite what stands between the two marks
+usage: make-man.py ASSAY docs/assay.1           rewrite what stands between the marks
        make-man.py --check ASSAY docs/assay.1   only compare; exit code 1 where they differ
+
+An option that several commands have with the same words is described once, behind the commands.
+Beside the marks, each command must have an example that takes options which it has, and each
+variable that the sources name must be on the page.
 """
 import pathlib
 import re
 import subprocess
 import sys
 
-BEGIN, END = '.\\" begin options', '.\\" end options'
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SHARED = "Options that several commands have"
 
 
 def roff(text, everywhere=False):
@@ -32,25 +37,102 @@ def tag(left):
     return f"{shown} \\fI{roff(value, True)}\\fR" if value else shown
 
 
-def command_section(assay, name):
+def parse(assay, name):
+    """(usage, paragraphs, [(heading, [(left, right) of an option])]) of a command's help."""
     usage, *lines = run_help(assay, name)
+    paragraphs, groups = [], []
+    for block in "\n".join(lines).strip("\n").split("\n\n"):
+        heading, options = [], []
+        for line in block.split("\n"):
+            if line.startswith("  -"):
+                left, _, right = line.strip().partition("  ")
+                options.append([left, right.strip()])
+            elif options:
+                options[-1][1] = f"{options[-1][1]} {line.strip()}".strip()
+            else:
+                heading.append(line)
+        if options:
+            groups.append((" ".join(heading), [tuple(o) for o in options if "--help" not in o[0]]))
+        else:
+            paragraphs.append(heading)
+    return usage, paragraphs, groups
+
+
+def entries(groups):
+    for heading, options in groups:
+        if options and heading:
+            yield from (".PP", roff(heading))
+        for left, right in options:
+            yield from (".TP", tag(left), roff(right))
+
+
+def command_section(usage, paragraphs, groups, shared):
     yield f".SS {roff(usage.removeprefix('usage: '), True)}"
-    option = None
-    for line in lines + [""]:
-        starts = line.startswith("  -")
-        if option and (starts or not line.startswith("   ")):
-            yield from (".TP", tag(option[0]), roff(option[1]))
-            option = None
-        if starts:
-            left, _, right = line.strip().partition("  ")
-            option = [left, right.strip()]
-            if left == "-h, --help":
-                option = None
-        elif option:
-            option[1] = f"{option[1]} {line.strip()}".strip()
-        elif line:
-            yield from (".PP", roff(line)) if previous == "" else (roff(line),)
-        previous = line
+    for lines in paragraphs:
+        yield from (".PP", *map(roff, lines))
+    yield from entries([(heading, [o for o in options if o not in shared])
+                        for heading, options in groups])
+    also = [roff(o[0].split(",")[0].split()[0], True)
+            for _, options in groups for o in options if o in shared]
+    if also:
+        yield from (".PP", f"Shared options: {', '.join(also)}.")
+
+
+def commands_and_options(pages):
+    times = {}
+    for _, _, groups in pages.values():
+        for _, options in groups:
+            for option in options:
+                times[option] = times.get(option, 0) + 1
+    shared = {option for option, n in times.items() if n > 1}
+    for page in pages.values():
+        yield from command_section(*page, shared)
+    by_heading, left = {}, set(shared)
+    for _, _, groups in pages.values():
+        for heading, options in groups:
+            for option in options:
+                if option in left:
+                    by_heading.setdefault(heading, []).append(option)
+                    left.remove(option)
+    yield from (f".SS {SHARED}", *entries(by_heading.items()))
+
+
+def variables(pages):
+    """Each variable with the option that it stands for."""
+    found = {}
+    for _, _, groups in pages.values():
+        for _, options in groups:
+            for left, right in options:
+                if variable := re.search(r"\[([A-Z_]+)\]$", right):
+                    found[variable[1]] = left.split(",")[0].split()[0]
+    for variable, option in found.items():
+        yield from (".TP", f"\\fB{variable}\\fR", f"as \\fB{roff(option, True)}\\fR")
+
+
+def missing(page, pages):
+    """What the parts that are written by hand lack."""
+    plain = re.sub(r"\\f[BIR]", "", page.replace("\\-", "-"))
+    examples = re.findall(r"(?m)^\.B (assay .*)$", plain.partition(".SH EXAMPLES")[2])
+    for name, (_, _, groups) in pages.items():
+        known = {word for _, options in groups for left, _ in options
+                 for word in re.findall(r"(?<![\w-])--?[\w-]+", left)}
+        of_command = [e for e in examples if e.split()[1] == name]
+        if not of_command:
+            yield f"an example of assay {name}"
+        for example in of_command:
+            yield from (f"{word}, which an example has, among the options of assay {name}"
+                        for word in re.findall(r" (--?[a-zA-Z][\w-]*)", example)
+                        if word not in known)
+    for source in sorted((ROOT / "cli").rglob("*.c")):
+        yield from (name for name in re.findall(r'(?:\.env = |getenv\()"(\w+)"', source.read_text())
+                    if name not in page)
+
+
+def replace_part(page, name, lines):
+    begin, end = f'.\\" begin {name}\n', f'.\\" end {name}\n'
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return before + begin + "\n".join(lines) + "\n" + end + after
 
 
 def main():
@@ -58,20 +140,21 @@ def main():
     if len(arguments) != 2:
         sys.exit(__doc__)
     assay, path = arguments[0], pathlib.Path(arguments[1])
-    commands = [line.split()[0] for line in run_help(assay) if line.startswith("  ")]
-    commands.remove("help")
-    made = [line for name in commands for line in command_section(assay, name)]
+    names = [line.split()[0] for line in run_help(assay) if line.startswith("  ")]
+    pages = {name: parse(assay, name) for name in names if name != "help"}
 
-    page = path.read_text()
-    before, _, rest = page.partition(BEGIN + "\n")
-    old, _, after = rest.partition(END + "\n")
-    new = "\n".join(made) + "\n"
+    old = path.read_text()
+    page = replace_part(old, "options", commands_and_options(pages))
+    page = replace_part(page, "environment", variables(pages))
+    lacks = list(missing(page, pages))
+    if lacks:
+        sys.exit(f"{path} lacks {'; '.join(lacks)}")
     if "--check" in sys.argv:
-        if old != new:
+        if old != page:
             sys.exit(f"{path} differs from the program's help; run: "
                      f"python3 scripts/make-man.py {assay} {path}")
         return
-    path.write_text(f"{before}{BEGIN}\n{new}{END}\n{after}")
+    path.write_text(page)
 
 
 if __name__ == "__main__":

@@ -52,10 +52,11 @@ static void print_nonfinite(const struct cli_perplexity *p)
             n->n, p->result.n_tokens, status_plural(p->result.n_tokens), n->n == 1 ? "is" : "are",
             n->token, text ? text : "", n->window, n->position);
     free(text);
-    printf("Finite scores alone: exp(mean NLL) %.4lf over %zu of %zu token%s, no perplexity of the "
-           "text\n",
-           cli_unsigned_nan(p->result.finite_ppl), p->result.n_tokens - n->n, p->result.n_tokens,
-           status_plural(p->result.n_tokens));
+    bool large = isinf(p->result.finite_ppl);
+    printf("Finite scores alone: %s %.4lf over %zu of %zu token%s, no perplexity of the text\n",
+           large ? "mean NLL" : "exp(mean NLL)",
+           cli_unsigned_nan(large ? p->result.finite_nll : p->result.finite_ppl),
+           p->result.n_tokens - n->n, p->result.n_tokens, status_plural(p->result.n_tokens));
 }
 
 static void print_estimate(FILE *to, const struct cli_perplexity *p)
