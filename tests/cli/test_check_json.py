@@ -61,6 +61,8 @@ class Check(unittest.TestCase):
         self.assert_mean(result["nll_difference"]["rms"] ** 2, [x * x for x in off])
         self.assertTrue(math.isclose(result["nll_difference"]["max"], max(map(abs, off)),
                                      rel_tol=1e-9))
+        self.assert_mean(-result["mean_nll"], self.column("logprob"))
+        self.assert_mean(-result["recorded_mean_nll"], self.column("recorded_logprob"))
         self.assert_mean(result["same_top"], self.column("same_top"))
 
     def test_the_worst_and_the_curve(self):

@@ -74,6 +74,8 @@ class Kld(unittest.TestCase):
                 (result["js"], mean(lambda r: float(r["js"]))),
                 (result["dp"]["rms"], math.sqrt(mean(lambda r: dp(r) ** 2))),
                 (result["ppl"]["value"], math.exp(-mean(lambda r: float(r["logprob"])))),
+                (result["mean_nll"], -mean(lambda r: float(r["logprob"]))),
+                (result["base_mean_nll"], -mean(lambda r: float(r["base_logprob"]))),
                 (result["same_top"], mean(lambda r: float(r["same_top"]))),
                 (result["common_top_5"], mean(lambda r: float(r["common_5"]) / 5)),
                 (result["rank"]["mean"], mean(lambda r: float(r["rank"])))):

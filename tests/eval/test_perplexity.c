@@ -173,14 +173,19 @@ static void context_curve(void **state)
     for (size_t i = 0; i < 3; i++) {
         assert_close(curve.nll[i], mean[i]);
         assert_true(fabs(curve.nll_error[i] - error[i]) < 1e-12);
+        struct base_estimate bin = eval_curve_bin(&table, EVAL_LOG_PROB, i, i + 1);
+        assert_close(bin.value, -mean[i]);
+        assert_true(fabs(bin.error - error[i]) < 1e-12);
     }
     eval_curve_free(&curve);
+    assert_close(eval_curve_bin(&table, EVAL_LOG_PROB, 1, 3).value, -(mean[1] + mean[2]) / 2);
 
     table.done[0] = table.done[2] = false;
     assert_int_equal(eval_curve_make(&curve, &table, NULL), STATUS_OK);
     assert_int_equal(curve.n_windows, 1);
     assert_close(curve.nll[2], 4.75);
     assert_true(curve.nll_error[2] == 0);
+    assert_true(eval_curve_bin(&table, EVAL_LOG_PROB, 2, 3).error == 0);
     eval_curve_free(&curve);
 }
 
