@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,14 +10,27 @@
 #include "cli/inspect/version.h"
 #include "cli/output/json_parts.h"
 #include "cli/output/printable.h"
+#include "cli/output/say.h"
 #include "cli/session/signals.h"
+
+void cli_remark(struct cli_evaluation *e, const char *format, ...)
+{
+    char line[512];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(line, sizeof line, format, values);
+    va_end(values);
+    cli_print_notes(line);
+    size_t used = strlen(e->remarks);
+    snprintf(e->remarks + used, sizeof e->remarks - used, "%s\n", line);
+}
 
 void cli_print_speed(const struct cli_evaluation *e)
 {
     size_t n = e->stats.n_inputs;
     double seconds = e->stats.seconds;
-    fprintf(stderr, "assay: %zu token%s evaluated in %.1f s, %.1f tokens/s\n", n, status_plural(n),
-            seconds, seconds > 0 ? (double)n / seconds : 0);
+    cli_say("assay: %zu token%s evaluated in %.1f s, %.1f tokens/s\n", n, status_plural(n), seconds,
+            seconds > 0 ? (double)n / seconds : 0);
 }
 
 enum { N_FILES = CLI_MAX_OUTPUTS + 2 };
@@ -96,11 +110,10 @@ static enum status resume(struct eval_journal *journal, struct eval_units *units
     uint64_t n = eval_journal_n(journal), n_behind = eval_journal_n_behind(journal);
     const char *path = eval_journal_path(journal);
     if (n)
-        fprintf(stderr, "assay: %s: %" PRIu64 " of %zu %s%s %s finished before\n", path, n,
-                units->n, units->kind->name, status_plural(units->n), n == 1 ? "was" : "were");
+        cli_say("assay: %s: %" PRIu64 " of %zu %s%s %s finished before\n", path, n, units->n,
+                units->kind->name, status_plural(units->n), n == 1 ? "was" : "were");
     if (n_behind && n < units->n)
-        fprintf(stderr,
-                "assay: note: %s: its last %" PRIu64 " bytes cannot be used and are cut off\n",
+        cli_say("assay: note: %s: its last %" PRIu64 " bytes cannot be used and are cut off\n",
                 path, n_behind);
     return STATUS_OK;
 }
@@ -127,11 +140,10 @@ static void remark_on_context(struct cli_evaluation *e)
         return;
     char name[96];
     cli_printable(name, sizeof name, cli_file_name(gguf_path(model_file(model))));
-    snprintf(e->remark, sizeof e->remark,
-             "contexts of up to %zu tokens, but %s was trained on %" PRIu32
-             ": predictions beyond that are worse, and the figures have them",
-             longest, name, model_hparams(model)->n_ctx_train);
-    cli_print_notes(e->remark);
+    cli_remark(e,
+               "contexts of up to %zu tokens, but %s was trained on %" PRIu32
+               ": predictions beyond that are worse, and the figures have them",
+               longest, name, model_hparams(model)->n_ctx_train);
 }
 
 static enum status open_journal(struct cli_evaluation *e, struct status_why *why)
@@ -207,15 +219,13 @@ static void print_memory(const struct eval_memory *m, size_t n_models)
 {
     const double megabyte = 1e6;
     if (m->on_device) {
-        fprintf(stderr,
-                "assay: memory: on the device at most %.1f MB beside the weights; on the host "
+        cli_say("assay: memory: on the device at most %.1f MB beside the weights; on the host "
                 "model file%s %.1f, program %.1f, scores %.1f, and what CUDA takes\n",
                 m->scorer / megabyte, n_models == 1 ? "" : "s", m->weights / megabyte,
                 m->present / megabyte, m->scores / megabyte);
         return;
     }
-    fprintf(stderr,
-            "assay: memory: at most %.1f MB: model file%s %.1f, program %.1f, batch %.1f, scores "
+    cli_say("assay: memory: at most %.1f MB: model file%s %.1f, program %.1f, batch %.1f, scores "
             "%.1f\n",
             m->total / megabyte, n_models == 1 ? "" : "s", m->weights / megabyte,
             m->present / megabyte, m->scorer / megabyte, m->scores / megabyte);
@@ -230,10 +240,9 @@ static void print_beginning(struct cli_evaluation *e)
     e->kind->lines->beginning(e);
     if (e->units->n_items)
         print_memory(&e->memory, 1 + e->models.n_candidates);
-    if (n_devices && e->units->n_items && !e->settings->output.quiet)
-        fprintf(stderr, "assay: uploading the weights to the device%s ...\n",
-                status_plural(n_devices));
-    cli_progress_begin(&e->progress, e->settings->output.quiet);
+    if (n_devices && e->units->n_items)
+        cli_say("assay: uploading the weights to the device%s ...\n", status_plural(n_devices));
+    cli_progress_begin(&e->progress);
 }
 
 static enum status run(struct cli_evaluation *e, struct status_why *why)
@@ -263,8 +272,11 @@ static enum status write_document(const struct cli_evaluation *e, struct base_fi
     members->result(e, &json);
     members->description(e, &json, false);
     cJSON *remarks = base_json_list(&json, json.root, "remarks");
-    if (*e->remark)
-        base_json_text(&json, remarks, NULL, e->remark);
+    for (const char *line = e->remarks; *line;) {
+        size_t n = strcspn(line, "\n");
+        base_json_bytes(&json, remarks, NULL, line, n);
+        line += n + (line[n] == '\n');
+    }
     if (members->details)
         members->details(e, &json);
     cJSON *files = cli_json_add_run(&json, e);

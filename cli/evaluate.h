@@ -98,7 +98,7 @@ struct cli_evaluation {
 
     /* The driver's. */
 
-    char remark[256]; /* what is said of the run beforehand, or "" */
+    char remarks[1024]; /* lines: what is said of the run beforehand */
     struct cli_backends backends;
     struct base_file *json_file;
     struct eval_journal *journal; /* NULL: none is kept */
@@ -111,6 +111,10 @@ struct cli_evaluation {
 
 /** The whole of it. Fails: as the evaluator's functions and the layers below, STATUS_CANCELLED. */
 enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why);
+
+/** Say a line of the run in a note, and in the document's remarks. Before the journal is opened. */
+__attribute__((format(printf, 2, 3))) void cli_remark(struct cli_evaluation *e, const char *format,
+                                                      ...);
 
 /** After the run: how many tokens in how much time, on standard error. */
 void cli_print_speed(const struct cli_evaluation *e);

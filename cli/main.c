@@ -17,9 +17,11 @@ enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static void print_overview(FILE *to)
 {
-    fputs("usage: assay COMMAND [options]\n\n"
-          "Tells exactly what quantisation did to a language model, from its GGUF file.\n\n",
-          to);
+    fputs(
+        "usage: assay COMMAND [options]\n"
+        "       assay -m MODEL -f TEXT [options]   as assay perplexity, and as llama-perplexity\n\n"
+        "Tells exactly what quantisation did to a language model, from its GGUF file.\n\n",
+        to);
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(to, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
     fputs("  help         Print the options of a command: assay help COMMAND.\n", to);
@@ -55,9 +57,18 @@ static void occupy_standard_streams(void)
             (void)!open("/", O_PATH); /* neither read nor written */
 }
 
+/* Whether the program was called by a link that has the name of llama.cpp's. */
+static bool stands_in(const char *called)
+{
+    const char *slash = strrchr(called, '/'), *name = slash ? slash + 1 : called;
+    return strncmp(name, CLI_PEER, strlen(CLI_PEER)) == 0 || strcmp(name, "perplexity") == 0;
+}
+
 int main(int argc, char **argv)
 {
     occupy_standard_streams();
+    if (argc && stands_in(argv[0]))
+        return cli_run(&cli_command_perplexity, argc, argv);
     if (argc < 2) {
         print_overview(stderr);
         return CLI_EXIT_USAGE;
@@ -71,6 +82,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(name, "--version") == 0)
         name = "version";
+    else if (*name == '-' && !asks_help)
+        return cli_run(&cli_command_perplexity, argc, argv);
 
     const struct cli_command *command = find_command(asks_help ? argv[2] : name);
     if (!command)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/output/say.h"
 #include "cli/session/signals.h"
 
 static int exit_code_of(enum status status)
@@ -92,10 +93,17 @@ static int run_with(const struct cli_command *command, int argc, char **argv, vo
         cli_args_help(command);
         return cli_end(CLI_EXIT_DONE);
     }
-    if (status == STATUS_OK && *args.ignored)
-        fprintf(stderr, "assay: ignored, because no result depends on it: %s\n", args.ignored);
-    if (status == STATUS_OK)
-        status = command->run(settings, &args, &why);
+    if (status == STATUS_OK && args.answer) {
+        puts(args.answer);
+        return cli_end(CLI_EXIT_DONE);
+    }
+    cli_be_quiet(args.quiet);
+    if (status)
+        return fail(status, &why);
+    if (*args.ignored)
+        cli_say("assay: ignored, because no result depends on it: %s\n", args.ignored);
+    cli_print_notes(args.notes);
+    status = command->run(settings, &args, &why);
     return status == STATUS_OK ? cli_end(CLI_EXIT_DONE) : fail(status, &why);
 }
 

@@ -9,7 +9,7 @@
 
 struct cli_check_settings {
     const char *model, *recorded;
-    struct cli_window_settings windows; /* n_ctx 0: the file's */
+    struct cli_window_settings windows; /* n_ctx -1: the file's */
     double max_kld, max_beyond;         /* NaN: no limit */
     const char *per_token_file;
     struct cli_divergence_settings divergence;

@@ -6,14 +6,14 @@
 #include "cli/output/curve.h"
 #include "cli/output/passage.h"
 #include "cli/output/printable.h"
+#include "cli/output/say.h"
 #include "cli/run.h"
 
 static void print_beginning(const void *self)
 {
     const struct cli_check *c = self;
     const struct eval_plan *plan = &c->windows.plan;
-    fprintf(stderr,
-            "assay: checking %zu window%s of %zu tokens, %zu scored in each, batches of %zu "
+    cli_say("assay: checking %zu window%s of %zu tokens, %zu scored in each, batches of %zu "
             "tokens\n",
             plan->n_windows, status_plural(plan->n_windows), plan->window, plan->n_scored,
             c->e.units->most.n_tokens);

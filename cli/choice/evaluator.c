@@ -1,5 +1,7 @@
 #include "cli/choice/evaluator.h"
 
+#include "cli/output/say.h"
+
 enum { DEFAULT_HELLASWAG_TASKS = 400 };
 
 static const char *const kind_names[] = {
@@ -40,8 +42,8 @@ enum status cli_choice_check(const struct cli_perplexity_settings *s, struct sta
     };
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         if (counts[i].given && !counts[i].wanted)
-            return status_fail(why, STATUS_USAGE, "--%s-tasks goes with --%s only", counts[i].name,
-                               counts[i].name);
+            cli_say("assay: note: --%s-tasks is not used without --%s\n", counts[i].name,
+                    counts[i].name);
     if (!cli_choice_wanted(s))
         return s->per_task_file ? status_fail(why, STATUS_USAGE,
                                               "--per-task goes with --hellaswag, --winogrande and "
@@ -55,7 +57,6 @@ enum status cli_choice_check(const struct cli_perplexity_settings *s, struct sta
         bool given;
     } others[] = {
         {"--protocol fixed", s->protocol == CLI_PROTOCOL_FIXED},
-        {"--chunks", s->windows.n_chunks != -1},
         {"--chunk-from", s->windows.chunk_from != 0},
         {"--ppl-stride", s->stride != 0},
         {"--split-lines", s->split_lines},
@@ -67,6 +68,8 @@ enum status cli_choice_check(const struct cli_perplexity_settings *s, struct sta
         if (others[i].given)
             return status_fail(why, STATUS_USAGE, "%s does not go with --%s", others[i].name,
                                cli_choice_name(kind_of(s)));
+    if (s->windows.n_chunks != -1)
+        cli_say("assay: note: --chunks is not used with --%s\n", cli_choice_name(kind_of(s)));
     return STATUS_OK;
 }
 

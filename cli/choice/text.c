@@ -3,6 +3,7 @@
 
 #include "cli/choice/evaluator.h"
 #include "cli/output/printable.h"
+#include "cli/output/say.h"
 #include "cli/run.h"
 #include "eval/llama_compat.h"
 
@@ -17,22 +18,23 @@ static const char *const titles[] = {
 static void print_beginning(const void *self)
 {
     const struct cli_choice *t = self;
-    size_t n_ctx =
-               t->settings->windows.n_ctx ? (size_t)t->settings->windows.n_ctx : DEFAULT_CONTEXT,
-           n_longer = 0;
+    int64_t given = t->settings->windows.n_ctx;
+    size_t n_ctx = given > 0    ? (size_t)given
+                   : given == 0 ? model_hparams(t->model.model)->n_ctx_train
+                                : DEFAULT_CONTEXT;
+    size_t n_longer = 0;
     for (size_t k = 0; k < t->choices.n; k++) {
         bool longer = false;
         for (size_t i = 0; i < t->choices.tasks[k].n_choices; i++)
             longer = longer || t->choices.tasks[k].choices[i].tokens.n > n_ctx;
         n_longer += longer;
     }
-    fprintf(stderr, "assay: %s: %zu of %zu task%s, at most %zu tokens, batches of %zu tokens\n",
+    cli_say("assay: %s: %zu of %zu task%s, at most %zu tokens, batches of %zu tokens\n",
             titles[t->kind], t->choices.n, t->dataset.n_questions,
             status_plural(t->dataset.n_questions), t->choices.n_tokens_max,
             t->e.units->most.n_tokens);
-    if (n_longer)
-        fprintf(stderr,
-                "assay: note: %zu task%s longer than -c %zu: the context is as long as needed\n",
+    if (n_longer && n_ctx)
+        cli_say("assay: note: %zu task%s longer than -c %zu: the context is as long as needed\n",
                 n_longer, n_longer == 1 ? " is" : "s are", n_ctx);
     if (t->kind == EVAL_HELLASWAG)
         puts("\ntask\tacc_norm\t95% confidence interval");

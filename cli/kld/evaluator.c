@@ -67,6 +67,24 @@ static enum status check_text(const struct cli_kld *k, const struct eval_stream_
     return status;
 }
 
+/* What llama-perplexity does not look at, where a file has the windows. */
+static void take_all_windows(struct cli_kld *k, struct eval_plan_options *plan)
+{
+    const struct cli_base *base = &k->base;
+    if (plan->n_ctx > base->n_ctx) {
+        cli_remark(&k->e, "-c %zu is not used: the windows of %s have %zu tokens", plan->n_ctx,
+                   base->path, base->n_ctx);
+        plan->n_ctx = base->n_ctx;
+    }
+    int64_t chunks = k->settings->unused_chunks;
+    if (chunks > 0 && (size_t)chunks != base->n_windows)
+        cli_remark(&k->e,
+                   "--chunks %" PRId64 " is not used: --kl-divergence compares the whole of %s, "
+                   "%zu window%s, as llama-perplexity does; assay kld --base compares the first "
+                   "%" PRId64,
+                   chunks, base->path, base->n_windows, status_plural(base->n_windows), chunks);
+}
+
 /* The base's tokens, where it has them, else the text's. */
 static enum status take_tokens(struct cli_kld *k, struct eval_plan_options *plan,
                                struct status_why *why)
@@ -79,6 +97,8 @@ static enum status take_tokens(struct cli_kld *k, struct eval_plan_options *plan
     if (cli_base_has_rows(&k->base)) {
         if (k->base.kind->text)
             w->text = k->base.kind->text(&k->base);
+        if (k->settings->as_peer)
+            take_all_windows(k, plan);
         enum status status = cli_base_tokens(&k->base, &w->stream, plan, why);
         return !status && cli_text_given(&k->settings->text) ? check_text(k, &options, why)
                                                              : status;
@@ -91,9 +111,10 @@ static enum status take_tokens(struct cli_kld *k, struct eval_plan_options *plan
 static enum status lay_windows(struct cli_kld *k, struct status_why *why)
 {
     const struct cli_kld_settings *s = k->settings;
-    struct eval_plan_options plan =
-        cli_plan_options(&s->windows, model_tokenizer(cli_kld_reader(k)));
-    enum status status = take_tokens(k, &plan, why);
+    struct eval_plan_options plan;
+    enum status status = cli_plan_options(&plan, &s->windows, cli_kld_reader(k), why);
+    if (!status)
+        status = take_tokens(k, &plan, why);
     if (!status)
         status = cli_windows_lay(&k->windows, &plan, why);
     if (!status && k->base.kind->use)

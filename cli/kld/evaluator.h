@@ -13,8 +13,11 @@ struct cli_kld_settings {
     struct cli_list models; /* the candidates */
     struct cli_text_settings text;
     /* evaluation */
-    struct cli_window_settings windows; /* n_ctx 0: what is usual, or what the base has */
+    struct cli_window_settings windows; /* n_ctx -1: what is usual, or what the base has */
     bool js, llama_compat;
+    /* As llama-perplexity takes the windows of a file: all, and the file's where -c is larger. */
+    bool as_peer;
+    int64_t unused_chunks; /* the --chunks that is therefore not used; -1: not given */
     /* output */
     const char *per_token_file;
     struct cli_divergence_settings divergence;

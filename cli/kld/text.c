@@ -6,6 +6,7 @@
 #include "cli/kld/evaluator.h"
 #include "cli/output/curve.h"
 #include "cli/output/printable.h"
+#include "cli/output/say.h"
 #include "cli/run.h"
 #include "eval/llama_compat.h"
 
@@ -23,8 +24,7 @@ static void print_beginning(const void *self)
     const struct cli_kld *k = self;
     const struct eval_plan *plan = &k->windows.plan;
     size_t batch = k->e.units->most.n_tokens;
-    fprintf(stderr,
-            "kl_divergence: comparing %zu model%s with the base over %zu chunk%s, n_ctx=%zu, "
+    cli_say("kl_divergence: comparing %zu model%s with the base over %zu chunk%s, n_ctx=%zu, "
             "batch_size=%zu, n_seq=%zu\n",
             k->n_candidates, status_plural(k->n_candidates), plan->n_windows,
             status_plural(plan->n_windows), plan->window, batch, batch / plan->n_inputs);
@@ -255,7 +255,7 @@ static void print_end(void *self)
     cli_flush();
     size_t n_tokens = k->e.stats.n_inputs;
     size_t n_models = k->n_candidates + !cli_base_has_rows(&k->base);
-    fprintf(stderr, "assay: %zu token%s evaluated by %zu model%s in %.1f s\n", n_tokens,
+    cli_say("assay: %zu token%s evaluated by %zu model%s in %.1f s\n", n_tokens,
             status_plural(n_tokens), n_models, status_plural(n_models), k->e.stats.seconds);
 }
 

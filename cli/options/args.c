@@ -82,7 +82,7 @@ static enum status read_environment(const struct cli_command *command, void *set
     struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
         const char *value = row->env ? getenv(row->env) : NULL;
-        if (!value || !*value)
+        if (!value || !*value || row->type == CLI_INSTEAD)
             continue;
         bool on = true;
         enum status status = STATUS_OK;
@@ -105,7 +105,7 @@ static enum status fail_unknown(const struct cli_command *command, const char *n
     size_t distance = strlen(name) / 3 + 2;
     struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
-        if (row->names && row->type != CLI_REFUSED)
+        if (row->names && row->type <= CLI_IGNORED)
             cli_nearest_name(name, row->names, nearest, sizeof nearest, &distance);
     if (*nearest)
         return status_fail(why, STATUS_USAGE, "unknown option %s; did you mean %s?", name, nearest);
@@ -169,8 +169,8 @@ static enum status parse_option(const struct cli_command *command, int argc, cha
     if (value)
         n_values--;
     else if (row->type == CLI_IGNORED && row->choices) /* older versions took it without */
-        n_values = *i + 1 < argc && cli_words_index(row->choices, argv[*i + 1]) >= 0;
-    if (row->type != CLI_REFUSED && *i + n_values >= argc)
+        n_values = *i + 1 < argc && cli_words_index_any_case(row->choices, argv[*i + 1]) >= 0;
+    if (row->type <= CLI_IGNORED && *i + n_values >= argc)
         return status_fail(why, STATUS_USAGE, "%s needs a value: %s %s", name, name, row->value);
     if (!value && n_values > 0 && *i + 1 < argc)
         value = argv[*i + 1];
@@ -178,6 +178,20 @@ static enum status parse_option(const struct cli_command *command, int argc, cha
     struct cli_value s = {row, name, value, target};
     enum status status = check_given_once(args, &s, why);
     return status ? status : cli_value_set(&s, args, why);
+}
+
+/* A required option may be missing because a variable says it in a way that is refused. */
+static enum status fail_missing(const struct cli_command *command, const struct cli_option *missing,
+                                struct cli_args *args, struct status_why *why)
+{
+    struct cli_rows rows = {.next = command->options};
+    for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
+        const char *value = row->type == CLI_INSTEAD && row->env ? getenv(row->env) : NULL;
+        if (value && *value)
+            return cli_value_set(&(struct cli_value){row, row->env, value, NULL}, args, why);
+    }
+    return status_fail(why, STATUS_USAGE, "%.*s is missing; see assay help %s",
+                       (int)strcspn(missing->names, " "), missing->names, command->name);
 }
 
 static enum status fail_operand(const struct cli_command *command, struct status_why *why)
@@ -195,7 +209,7 @@ static bool is_given(const struct cli_option *row, const void *target)
 }
 
 static enum status check_required(const struct cli_command *command, const void *settings,
-                                  struct status_why *why)
+                                  struct cli_args *args, struct status_why *why)
 {
     struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
@@ -204,8 +218,7 @@ static enum status check_required(const struct cli_command *command, const void 
             continue;
         if (row->type == CLI_OPERANDS)
             return fail_operand(command, why);
-        return status_fail(why, STATUS_USAGE, "%.*s is missing; see assay help %s",
-                           (int)strcspn(row->names, " "), row->names, command->name);
+        return fail_missing(command, row, args, why);
     }
     return STATUS_OK;
 }
@@ -223,12 +236,13 @@ static struct cli_list *operand_list(const struct cli_command *command, void *se
 enum status cli_args_parse(const struct cli_command *command, int argc, char **argv, void *settings,
                            struct cli_args *args, struct status_why *why)
 {
-    *args = (struct cli_args){0};
+    const char *slash = strrchr(argv[0], '/');
+    *args = (struct cli_args){.called = slash ? slash + 1 : argv[0]};
     enum status status = read_environment(command, settings, args, why);
     size_t n_operands = 0;
     bool only_operands = false;
     struct cli_list *list = operand_list(command, settings);
-    for (int i = 1; i < argc && status == STATUS_OK && !args->help; i++) {
+    for (int i = 1; i < argc && status == STATUS_OK && !args->help && !args->answer; i++) {
         bool is_option = argv[i][0] == '-' && argv[i][1] && !only_operands;
         if (is_option && strcmp(argv[i], "--") == 0)
             only_operands = true;
@@ -242,9 +256,8 @@ enum status cli_args_parse(const struct cli_command *command, int argc, char **a
             status = status_fail(why, STATUS_USAGE, "unexpected argument '%s'; see assay help %s",
                                  argv[i], command->name);
     }
-    if (status == STATUS_OK && !args->help && n_operands < command->n_operands)
-        status = fail_operand(command, why);
-    if (status == STATUS_OK && !args->help)
-        status = check_required(command, settings, why);
-    return status;
+    if (status || args->help || args->answer)
+        return status;
+    return n_operands < command->n_operands ? fail_operand(command, why)
+                                            : check_required(command, settings, args, why);
 }

@@ -26,11 +26,16 @@ enum cli_option_type {
     CLI_CHOICE,   /* int: index into `choices` */
     CLI_LIST,     /* struct cli_list: comma-separated, may be given again; "a,b" quotes commas */
     CLI_EACH,     /* struct cli_list: the argument as it stands, may be given again */
+    CLI_QUIET,    /* no setting: cli_args.quiet */
     CLI_OPERANDS, /* no option, struct cli_list: every argument that is none; not listed */
     CLI_IGNORED,  /* nothing: accepted, because it can change no number here. With `choices`
-                     it takes a value only where the next argument is one of them. */
-    CLI_REFUSED   /* nothing: an error, because it could change a number; `help` says why.
-                     A value that is one of `choices` is what happens anyway: accepted. */
+                     it takes a value only where the next argument is one of them, in any case. */
+    CLI_REFUSED,  /* nothing: an error, because it could change a number; `help` says why.
+                     A value that is one of `choices`, up to a comma, is what happens anyway:
+                     accepted; any but the first with the note `note`. */
+    CLI_INSTEAD,  /* as CLI_REFUSED; it stands for a required option, and its variable is an error
+                     only where that is missing */
+    CLI_ANSWER    /* nothing: `help` is printed, and nothing else is done */
 };
 
 struct cli_option {
@@ -42,6 +47,7 @@ struct cli_option {
     int64_t min, max;               /* CLI_COUNT */
     const char *choices;            /* words, separated by single blanks; see the types */
     const char *env;                /* environment variable, or NULL */
+    const char *note;               /* CLI_REFUSED, or NULL */
     bool required;                  /* an error where it is not given; of text and lists */
     size_t n_values;                /* arguments taken, where that is not 1 for a `value` */
     const struct cli_option *group; /* CLI_GROUP: ends as a command's list does */
@@ -56,6 +62,9 @@ struct cli_list {
 struct cli_args;
 
 enum { CLI_MAX_GIVEN = 96 };
+
+/** The program that assay perplexity stands in for: names that begin so stand for it. */
+#define CLI_PEER "llama-perplexity"
 
 /** A command of the program. */
 struct cli_command {
@@ -90,14 +99,18 @@ const struct cli_option *cli_rows_next(struct cli_rows *rows);
 
 /** What parsing found besides the settings. */
 struct cli_args {
-    bool help;               /* -h, --help: nothing else was looked at after it */
+    const char *called; /* argv[0] without folders */
+    bool help;          /* -h, --help: nothing else was looked at after it */
+    const char *answer; /* the same: what is printed; NULL: no such option was there */
+    bool quiet;
     const char *operands[2]; /* the first n_operands of the command */
     struct {                 /* options of the command line that hold one value */
         const struct cli_option *option;
         const char *value;
     } given[CLI_MAX_GIVEN];
     size_t n_given;
-    char ignored[512]; /* options that were accepted and ignored, ", " between them */
+    char ignored[2048]; /* options that were accepted and ignored, ", " between them */
+    char notes[512];    /* lines about values that were accepted */
 };
 
 /**

@@ -78,7 +78,7 @@ const struct cli_option cli_output_options[] = {
      "add the SHA-256 of the model's whole file to the result; the model's id covers only its "
      "header and the beginnings of its tensors",
      OUTPUT(hash_model)},
-    {"-q --quiet", CLI_ON, NULL, "no progress on standard error", OUTPUT(quiet)},
+    {"-q --quiet", CLI_QUIET, NULL, "nothing but errors on standard error"},
     {0},
 };
 

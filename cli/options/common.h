@@ -35,7 +35,7 @@ extern const struct cli_option cli_special_options[]; /* bool: of them, --parse-
 /** What is written beside the lines. Defaults: all zero. */
 struct cli_output_settings {
     const char *json_file;
-    bool hash_model, quiet;
+    bool hash_model;
 };
 extern const struct cli_option cli_output_options[];
 extern const struct cli_option cli_json_options[]; /* const char *: of them, --json alone */
@@ -89,7 +89,7 @@ void cli_evaluate_defaults(struct cli_evaluate_settings *settings);
 
 /** Which windows of a text. */
 struct cli_window_settings {
-    int64_t n_ctx;      /* 0: not given */
+    int64_t n_ctx;      /* 0: as the model was trained; -1: not given */
     int64_t n_chunks;   /* -1: all */
     int64_t chunk_from; /* left out at the beginning */
 };
@@ -121,9 +121,11 @@ extern const struct cli_option cli_force_options[];     /* bool: --force */
 /* foreign.c */
 
 /**
- * llama-perplexity's options that mean nothing here: those that can change no number are
- * ignored, the others refused. No settings: the group's offset does not matter.
+ * Options of llama-perplexity and of ik_llama.cpp's that mean nothing here: those that can change
+ * no number are ignored, the others refused. No settings: the group's offset does not matter.
  */
 extern const struct cli_option cli_foreign_options[];
+/** Those that are of no evaluation at all, for assay perplexity alone: -o is among them. */
+extern const struct cli_option cli_other_programs_options[];
 
 #endif

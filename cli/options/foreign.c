@@ -1,5 +1,12 @@
-/* llama-perplexity's options that mean nothing here, for the commands that stand in for it. */
+/*
+ * Options of llama-perplexity and of ik_llama.cpp's perplexity, of August 2026 and before, that
+ * mean nothing here. docs/drop-in.md lists them; tests/cli/peer-options.tsv is what it is made of.
+ */
 #include "cli/options/common.h"
+
+#define ROUNDED_TYPES "f32, and f16 and bf16, which are not rounded to"
+#define NOT_ROUNDED   "keys and values stay in float32, and are not rounded to f16 or bf16"
+#define NOT_FETCHED   "nothing is downloaded; "
 
 const struct cli_option cli_foreign_options[] = {
     /* Ignored: placement of threads. */
@@ -9,15 +16,32 @@ const struct cli_option cli_foreign_options[] = {
 
     /* Ignored: how the computation is cut up, and where it and the weights are kept. */
     {"-ub --ubatch-size -np --parallel -dt --defrag-thold -lm --load-mode -ot --override-tensor "
-     "-ncmoe --n-cpu-moe -sm --split-mode -ts --tensor-split -mg --main-gpu -fit --fit "
+     "-ncmoe --n-cpu-moe -sm --split-mode -ts --tensor-split -mg --main-gpu "
      "-fitt --fit-target -fitc --fit-ctx --rpc",
      CLI_IGNORED, "VALUE"},
-    {"-fa --flash-attn", CLI_IGNORED, "ON",
+    {"-fa --flash-attn -fit --fit --context-shift", CLI_IGNORED, "ON",
      .choices = "on off auto 1 0 -1 true false enabled disabled"},
     {"-kvu --kv-unified -no-kvu --no-kv-unified -kvo --kv-offload -nkvo --no-kv-offload "
-     "--context-shift --no-context-shift --swa-full --repack -nr --no-repack --no-host "
+     "--no-context-shift --swa-full --repack -nr --no-repack --no-host "
      "--op-offload --no-op-offload --mlock --mmap --no-mmap -dio --direct-io -ndio --no-direct-io "
      "--check-tensors --warmup --no-warmup -cmoe --cpu-moe",
+     CLI_IGNORED},
+
+    /* Ignored: the same, options of ik_llama.cpp, and of older versions of both. */
+    {"-mea --max-extra-alloc -nrep --n-repetitions -a --alias -mla --mla-use -amb "
+     "--attention-max-batch --max-gpu -gfm --gpu-fit-margin -cuda --cuda-params "
+     "--prefetch-experts-threads --fit-margin -wgt --worst-graph-tokens -fdn --fused-delta-net "
+     "-grt --graph-reduce-type -gap --graph-attn-precision -ld --logdir -op --offload-policy",
+     CLI_IGNORED, "VALUE"},
+    {"-dkvc --dump-kv-cache -no-fa --no-flash-attn -fidx --fused-indexer-topk --swa-compress "
+     "-no-fmoe --no-fused-moe -no-fug --no-fused-up-gate -no-mmad --no-fused-mul-multiadd -rcache "
+     "--rope-cache -gr --graph-reuse -no-gr --no-graph-reuse --defer-experts --prefetch-experts "
+     "-rtr --run-time-repack -thp --transparent-huge-pages -vq --validate-quants -mqkv --merge-qkv "
+     "-muge --merge-up-gate-experts -khad --k-cache-hadamard -vhad --v-cache-hadamard -smgs "
+     "--split-mode-graph-scheduling -sas --scheduler-async -smf16 --split-mode-f16 -smf32 "
+     "--split-mode-f32 --perplexity --all-logits -no-ooae --no-offload-only-active-experts -wb "
+     "--warmup-batch --log-test --log-enable --log-new --log-append -fmoe --fused-moe "
+     "--merge-up-gate-expsrts --memory-f32 -nommq --no-mul-mat-q",
      CLI_IGNORED},
 
     /* Ignored: logs. */
@@ -36,31 +60,101 @@ const struct cli_option cli_foreign_options[] = {
      "--mirostat --mirostat-lr --mirostat-ent -l --logit-bias --grammar --grammar-file "
      "-j --json-schema -jf --json-schema-file",
      CLI_IGNORED, "VALUE"},
-    {"--ignore-eos -bs --backend-sampling", CLI_IGNORED},
+    {"--tfs --cfg-negative-prompt --cfg-negative-prompt-file --cfg-scale --banned-string-file "
+     "--banned-n --allowlist-unicode-rule --allowlist-pieces --allowlist-keyword "
+     "--allowlist-keyword-delay --expiring-logit-bias-file",
+     CLI_IGNORED, "VALUE"},
+    {"--ignore-eos -bs --backend-sampling --adaptive-updt-w-cur --penalize-nl --no-penalize-nl",
+     CLI_IGNORED},
 
     /* Refused: each would change what is computed or written. */
-    {"-ctk --cache-type-k", CLI_REFUSED, "TYPE",
-     "keys are held in float32, a rounded cache is not implemented; leave the option out, or say "
-     "f32",
-     .choices = "f32", .env = "LLAMA_ARG_CACHE_TYPE_K"},
-    {"-ctv --cache-type-v", CLI_REFUSED, "TYPE",
-     "values are held in float32, a rounded cache is not implemented; leave the option out, or say "
-     "f32",
-     .choices = "f32", .env = "LLAMA_ARG_CACHE_TYPE_V"},
-    {"--lora --lora-scaled", CLI_REFUSED, "FILE",
+    {"-ctk --cache-type-k -ctk-first --cache-type-k-first -ctk-last --cache-type-k-last "
+     "-ictk --indexer-cache-type-k",
+     CLI_REFUSED, "TYPE", "keys are held in float32 here; possible are " ROUNDED_TYPES,
+     .choices = "f32 f16 bf16", .env = "LLAMA_ARG_CACHE_TYPE_K", .note = NOT_ROUNDED},
+    {"-ctv --cache-type-v -ctv-first --cache-type-v-first -ctv-last --cache-type-v-last",
+     CLI_REFUSED, "TYPE", "values are held in float32 here; possible are " ROUNDED_TYPES,
+     .choices = "f32 f16 bf16", .env = "LLAMA_ARG_CACHE_TYPE_V", .note = NOT_ROUNDED},
+    {"--lora --lora-scaled --lora-base --lora-init-without-apply", CLI_REFUSED, "FILE",
      "adapters are not implemented; merge it into the model first"},
-    {"--control-vector --control-vector-scaled", CLI_REFUSED, "FILE",
+    {"--control-vector --control-vector-scaled --control-vector-layer-range", CLI_REFUSED, "FILE",
      "control vectors are not implemented"},
-    {"--control-vector-layer-range", CLI_REFUSED, "START END",
-     "control vectors are not implemented", .n_values = 2},
-    {"--in-file", CLI_REFUSED, "FILE",
-     "llama-perplexity reads no text from it; name the text with -f"},
-    {"-mu --model-url -dr --docker-repo -hf -hfr --hf-repo -hff --hf-file", CLI_REFUSED, "NAME",
-     "nothing is downloaded; name a file with -m"},
-    {"-cl --cache-list", CLI_REFUSED, NULL, "nothing is downloaded, so there is no such list"},
-    {"--list-devices", CLI_REFUSED, NULL,
-     "there is no such list; assay version tells what is used here"},
-    {"--completion-bash", CLI_REFUSED, NULL, "there is no such script"},
-    {"--version", CLI_REFUSED, NULL, "assay version prints it"},
+    {"-ser --smart-expert-reduction", CLI_REFUSED, "N,X",
+     "leaving out experts is not implemented; -1,0 leaves out none", .choices = "-1,0"},
+    {"--attention", CLI_REFUSED, "NAME", "attention is causal here", .choices = "causal"},
+    {"-ger --grouped-expert-routing -dsa --dsa -dsatk --dsa-top-k", CLI_REFUSED, "VALUE",
+     "it is for architectures that are not implemented; leave it out"},
+    {"--dry-run", CLI_REFUSED, NULL,
+     "without weights there is no result; assay info MODEL reads the header"},
+    {NULL, CLI_REFUSED, "VALUE",
+     "tensors cannot be replaced while the program runs; unset it, and run assay once for each "
+     "model",
+     .choices = "0 off false disabled", .env = "LLAMA_HOTSWAP_ENABLED"},
+
+    /* Refused: names of models that would be fetched. */
+    {"-hf -hfr --hf-repo", CLI_INSTEAD, "REPO",
+     NOT_FETCHED "take the file from https://huggingface.co/REPO/tree/main (of several, that with "
+                 "the name behind the colon, or Q4_K_M), and name it with -m",
+     .env = "LLAMA_ARG_HF_REPO"},
+    {"-hff --hf-file", CLI_INSTEAD, "FILE",
+     NOT_FETCHED "take the file from its repository, and name it with -m"},
+    {"-mu --model-url", CLI_INSTEAD, "URL",
+     NOT_FETCHED "take the file from there (curl -LO URL), and name it with -m",
+     .env = "LLAMA_ARG_MODEL_URL"},
+    {"-dr --docker-repo", CLI_INSTEAD, "NAME",
+     NOT_FETCHED "pull the model (docker model pull NAME), and name its GGUF file with -m; "
+                 "ik_llama.cpp's -dr, --dry-run, is not implemented",
+     .env = "LLAMA_ARG_DOCKER_REPO"},
+
+    /* Answered. */
+    {"-cl --cache-list", CLI_ANSWER, NULL, "nothing is downloaded, so there is no such list"},
+    {"--list-devices", CLI_ANSWER, NULL,
+     "--device takes cpu, cuda and cuda:N; nvidia-smi -L lists the latter"},
+    {"--completion-bash", CLI_ANSWER, NULL, "# there is no such script"},
+    {"--license", CLI_ANSWER, NULL, "the file LICENSE has it"},
+    {"--version", CLI_ANSWER, NULL, "assay " ASSAY_VERSION "; assay version says more"},
+    {0},
+};
+
+const struct cli_option cli_other_programs_options[] = {
+    /* Ignored: generation, chats, servers, speculation, images, embeddings, other programs. */
+    {"-tm --threads-mtmd -td --threads-draft -tbd --threads-batch-draft --prompt-cache -cd "
+     "--ctx-size-draft -gan --grp-attn-n -gaw --grp-attn-w --pooling --draft --draft-max --draft-n "
+     "--draft-min --draft-n-min --draft-p-min --spec-ckpt-mode --recurrent-ckpt-mode -ns "
+     "--sequences -ps --p-split -md --model-draft --spec-stage --spec-type --spec-ngram-size-n "
+     "--spec-ngram-size-m --spec-ngram-min-hits --suffix-pattern-len --suffix-max-depth "
+     "--suffix-corpus --mmproj --mmproj-url --mtmd-kq-type --image --audio --image-min-tokens "
+     "--image-max-tokens --embd-normalize --embd-output-format --embd-separator -mtprot "
+     "--mtp-requantize-output-tensor -ctkd --cache-type-k-draft -ctvd --cache-type-v-draft -ngld "
+     "--gpu-layers-draft --n-gpu-layers-draft -draft --draft-params -devd --device-draft -r "
+     "--reverse-prompt -lcs --lookup-cache-static -lcd --lookup-cache-dynamic -ptc "
+     "--print-token-count --in-prefix --in-suffix --host --port --path --webui --api-key "
+     "--api-key-file --ssl-key-file --ssl-cert-file -to --timeout --threads-http -spf "
+     "--system-prompt-file --log-format --slot-save-path --reasoning-tokens --reasoning-budget "
+     "--sql-save-file --sqlite-zstd-ext-file --chat-template --chat-template-file "
+     "--chat-template-kwargs --reasoning-format -rea --reasoning --reasoning-budget-message -sps "
+     "--slot-prompt-similarity -npp -ntg -npl --context-file --chunk-size --chunk-separator --junk "
+     "-ctx-ckpt --ctx-checkpoints -ctx-ckpt-i --ctx-checkpoints-interval -ctx-ckpt-t "
+     "--ctx-checkpoints-tolerance -ctx-ckpt-e --ctx-checkpoints-eviction -cram --cache-ram -crs "
+     "--cache-ram-similarity -cram-n-min --cache-ram-n-min --pos -o --output --output-file "
+     "--output-draft --draft-output --draft-output-file -ofreq --output-frequency --save-frequency "
+     "--output-tensor-name --positive-file --negative-file --pca-batch --pca-iter --method "
+     "--output-format --in-file -hfd -hfrd --hf-repo-draft -hfv -hfrv --hf-repo-v -hffv "
+     "--hf-file-v -pa --p-accept --spec-draft-type-k --spec-draft-type-v",
+     CLI_IGNORED, "VALUE"},
+    {"--prompt-cache-all --prompt-cache-ro --spec-autotune --no-mmproj-offload -i --interactive "
+     "-sp --special --embedding --embeddings -if --interactive-first -cnv --conversation --infill "
+     "-mli --multiline-input --simple-io -cb --cont-batching -nocb --no-cont-batching -co --color "
+     "-mtp --multi-token-prediction -no-mtp --no-multi-token-prediction --verbose-prompt "
+     "--no-display-prompt --in-prefix-bos --spm-infill --send-done --webui-mcp-proxy "
+     "--ui-mcp-proxy --no-slots --metrics --jinja --peg --skip-chat-parsing --no-prefill-assistant "
+     "-ptcall --parallel-tool-calls -pps --process-output --no-ppl --minilog --chatml -cml "
+     "--instruct -ins --random-prompt",
+     CLI_IGNORED},
+    {"--spec-replace", CLI_IGNORED, "FROM TO", .n_values = 2},
+
+    {"--chunk --from-chunk", CLI_REFUSED, "N",
+     "the other program's perplexity does not look at it; did you mean --chunk-from, which leaves "
+     "out the first N windows?"},
     {0},
 };

@@ -68,7 +68,7 @@ void cli_args_help(const struct cli_command *command)
     for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
         if (row->type == CLI_HEADING)
             print_heading(row->help);
-        else if (row->names && row->help && row->type != CLI_REFUSED)
+        else if (row->names && row->help && row->type < CLI_IGNORED)
             print_option(row, rows.more);
     }
     printf("%s  -h, --help                  this page\n", in_sections ? "\n" : "");

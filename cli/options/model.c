@@ -29,19 +29,24 @@ enum status cli_model_check(const struct cli_model_settings *s, struct status_wh
     const struct {
         const char *name;
         double value;
-        bool negative_allowed; /* llama-perplexity's way to say: as the file says */
+        enum {
+            GIVEN,
+            ZERO,
+            NEGATIVE
+        } as_file; /* llama-perplexity's way to say: as the file says */
     } numbers[] = {
-        {"--rope-scale", s->rope_scale, false},
-        {"--rope-freq-base", s->rope_freq_base, false},
-        {"--rope-freq-scale", s->rope_freq_scale, false},
-        {"--yarn-attn-factor", s->yarn_attn_factor, true},
-        {"--yarn-beta-fast", s->yarn_beta_fast, true},
-        {"--yarn-beta-slow", s->yarn_beta_slow, true},
+        {"--rope-scale", s->rope_scale, GIVEN},
+        {"--rope-freq-base", s->rope_freq_base, ZERO},
+        {"--rope-freq-scale", s->rope_freq_scale, ZERO},
+        {"--yarn-attn-factor", s->yarn_attn_factor, NEGATIVE},
+        {"--yarn-beta-fast", s->yarn_beta_fast, NEGATIVE},
+        {"--yarn-beta-slow", s->yarn_beta_slow, NEGATIVE},
     };
     const double least = (double)FLT_MIN, most = 1 / least;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         double value = numbers[i].value;
-        bool as_the_file_says = isnan(value) || (value < 0 && numbers[i].negative_allowed);
+        bool as_the_file_says = isnan(value) || (value == 0 && numbers[i].as_file == ZERO) ||
+                                (value < 0 && numbers[i].as_file == NEGATIVE);
         if (!as_the_file_says && !(value >= least && value <= most))
             return status_fail(why, STATUS_USAGE, "%s: %g is out of range, expected %g to %g",
                                numbers[i].name, value, least, most);
@@ -71,16 +76,16 @@ const struct cli_option cli_model_options[] = {
     {.type = CLI_GROUP, .group = cli_pretokenizer_options, .offset = MODEL(tokenizer_pre)},
     {"--allow-unknown", CLI_ON, NULL,
      "go on although the file has tensors or keys that are not understood", MODEL(allow_unknown)},
-    {"--override-kv", CLI_LIST, "KEY=TYPE:VALUE,...",
+    {"-okv --override-kv", CLI_LIST, "KEY=TYPE:VALUE,...",
      "replace metadata; TYPE is int, float, bool or str", MODEL(overrides)},
     {"--rope-scaling", CLI_CHOICE, "NAME", "none, linear or yarn (default: the file's)",
      MODEL(rope_scaling), .choices = "none linear yarn", .env = "LLAMA_ARG_ROPE_SCALING_TYPE"},
     {"--rope-scale", CLI_NUMBER, "X", "stretch the context by this factor", MODEL(rope_scale),
      .env = "LLAMA_ARG_ROPE_SCALE"},
-    {"--rope-freq-base", CLI_NUMBER, "X", "base of the rotary frequencies (default: the file's)",
+    {"--rope-freq-base", CLI_NUMBER, "X", "base of the rotary frequencies (default: 0, the file's)",
      MODEL(rope_freq_base), .env = "LLAMA_ARG_ROPE_FREQ_BASE"},
-    {"--rope-freq-scale", CLI_NUMBER, "X", "stretch the context by 1/X", MODEL(rope_freq_scale),
-     .env = "LLAMA_ARG_ROPE_FREQ_SCALE"},
+    {"--rope-freq-scale", CLI_NUMBER, "X", "stretch the context by 1/X (default: 0, the file's)",
+     MODEL(rope_freq_scale), .env = "LLAMA_ARG_ROPE_FREQ_SCALE"},
     {"--yarn-orig-ctx", CLI_COUNT, "N", "YaRN: context of the training (default: 0, the file's)",
      MODEL(yarn_original_ctx), 0, ANY, .env = "LLAMA_ARG_YARN_ORIG_CTX"},
     {"--yarn-ext-factor", CLI_NUMBER, "X", "YaRN: extrapolation mix (default: -1, the file's)",

@@ -109,6 +109,26 @@ static void note_ignored(struct cli_args *args, const char *spelling)
     snprintf(args->ignored + used, sizeof args->ignored - used, "%s%s", used ? ", " : "", spelling);
 }
 
+/* A value that is what happens anyway, or nearly so, is accepted; see CLI_REFUSED. */
+static enum status refuse(const struct cli_value *s, struct cli_args *args, struct status_why *why)
+{
+    const struct cli_option *row = s->option;
+    const char *value = s->value ? s->value : "", *choices = row->choices ? row->choices : "";
+    char head[64];
+    snprintf(head, sizeof head, "%.*s", (int)strcspn(value, ","), value);
+    int whole = cli_words_index(choices, value), index = cli_words_index(choices, head);
+    if (whole < 0 && index < 0) {
+        const char *between = s->spelling[0] == '-' ? " " : "=";
+        bool shown = *value && *value != '-'; /* else it may well be the next option */
+        return status_fail(why, STATUS_USAGE, "%s%s%s: %s", s->spelling, shown ? between : "",
+                           shown ? value : "", row->help);
+    }
+    size_t used = strlen(args->notes);
+    if (index > 0 && row->note && !strstr(args->notes, row->note))
+        snprintf(args->notes + used, sizeof args->notes - used, "%s\n", row->note);
+    return STATUS_OK;
+}
+
 enum status cli_value_set(const struct cli_value *s, struct cli_args *args, struct status_why *why)
 {
     switch (s->option->type) {
@@ -133,9 +153,14 @@ enum status cli_value_set(const struct cli_value *s, struct cli_args *args, stru
         note_ignored(args, s->spelling);
         return STATUS_OK;
     case CLI_REFUSED:
-        if (s->option->choices && s->value && cli_words_index(s->option->choices, s->value) >= 0)
-            return STATUS_OK;
-        return status_fail(why, STATUS_USAGE, "%s: %s", s->spelling, s->option->help);
+    case CLI_INSTEAD:
+        return refuse(s, args, why);
+    case CLI_ANSWER:
+        args->answer = s->option->help;
+        return STATUS_OK;
+    case CLI_QUIET:
+        args->quiet = true;
+        return STATUS_OK;
     case CLI_HEADING:
     case CLI_GROUP:
     case CLI_OPERANDS:

@@ -9,7 +9,7 @@ enum { ANY = INT32_MAX, MOST_WORST = 100000 };
 
 void cli_window_defaults(struct cli_window_settings *settings)
 {
-    *settings = (struct cli_window_settings){.n_chunks = -1};
+    *settings = (struct cli_window_settings){.n_ctx = -1, .n_chunks = -1};
 }
 
 enum status cli_window_check(const struct cli_window_settings *s, struct status_why *why)
@@ -20,8 +20,8 @@ enum status cli_window_check(const struct cli_window_settings *s, struct status_
 }
 
 const struct cli_option cli_window_options[] = {
-    {"-c --ctx-size", CLI_COUNT, "N", "tokens per window", WINDOWS(n_ctx), 1, ANY,
-     .env = "LLAMA_ARG_CTX_SIZE"},
+    {"-c --ctx-size", CLI_COUNT, "N", "tokens per window; 0: as many as the model was trained on",
+     WINDOWS(n_ctx), 0, ANY, .env = "LLAMA_ARG_CTX_SIZE"},
     {"--chunks", CLI_COUNT, "N", "evaluate the first N windows only (default: -1, all)",
      WINDOWS(n_chunks), -1, ANY},
     {0},

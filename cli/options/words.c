@@ -1,6 +1,7 @@
 #include "cli/options/words.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "base/arithmetic.h"
 
@@ -14,15 +15,26 @@ const char *cli_words_next(const char *words, const char **word, size_t *length)
     return words + *length;
 }
 
-int cli_words_index(const char *words, const char *word)
+static int words_index(const char *words, const char *word,
+                       int (*compare)(const char *, const char *, size_t))
 {
     const char *candidate;
     size_t length;
     int index = 0;
     for (; (words = cli_words_next(words, &candidate, &length)); index++)
-        if (length == strlen(word) && memcmp(candidate, word, length) == 0)
+        if (length == strlen(word) && compare(candidate, word, length) == 0)
             return index;
     return -1;
+}
+
+int cli_words_index(const char *words, const char *word)
+{
+    return words_index(words, word, strncmp);
+}
+
+int cli_words_index_any_case(const char *words, const char *word)
+{
+    return words_index(words, word, strncasecmp);
 }
 
 enum { LONGEST = 63 };

@@ -4,8 +4,9 @@
 
 #include <stddef.h>
 
-/** Index of `word` among the words, or -1. */
+/** Index of `word` among the words, or -1. The second: capital letters count as small ones. */
 int cli_words_index(const char *words, const char *word);
+int cli_words_index_any_case(const char *words, const char *word);
 
 /**
  * Step through the words: sets *word and *length to the next one and returns what follows

@@ -36,6 +36,13 @@ static void add_forced(struct base_json *json, cJSON *object, const char *key, d
     base_json_real(json, object, key, value >= 0 ? value : (double)NAN);
 }
 
+/* The same of one where 0 says so, too. */
+static void add_forced_positive(struct base_json *json, cJSON *object, const char *key,
+                                double value)
+{
+    add_forced(json, object, key, value > 0 ? value : (double)NAN);
+}
+
 void cli_json_add_window_settings(struct base_json *json, cJSON *o,
                                   const struct cli_window_settings *s, const struct eval_plan *plan)
 {
@@ -62,10 +69,9 @@ static void add_model_settings(struct base_json *json, cJSON *o, const struct cl
     base_json_text(json, o, "rope_scaling",
                    s->rope_scaling >= 0 ? scalings[s->rope_scaling] : NULL);
     add_forced(json, o, "rope_scale", s->rope_scale);
-    add_forced(json, o, "rope_freq_base", s->rope_freq_base);
-    add_forced(json, o, "rope_freq_scale", s->rope_freq_scale);
-    add_forced(json, o, "yarn_orig_ctx",
-               s->yarn_original_ctx ? (double)s->yarn_original_ctx : (double)NAN);
+    add_forced_positive(json, o, "rope_freq_base", s->rope_freq_base);
+    add_forced_positive(json, o, "rope_freq_scale", s->rope_freq_scale);
+    add_forced_positive(json, o, "yarn_orig_ctx", (double)s->yarn_original_ctx);
     add_forced(json, o, "yarn_ext_factor", s->yarn_ext_factor);
     add_forced(json, o, "yarn_attn_factor", s->yarn_attn_factor);
     add_forced(json, o, "yarn_beta_fast", s->yarn_beta_fast);

@@ -1,7 +1,6 @@
 #include "cli/output/printable.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Bytes that go on with a character of UTF-8. */
@@ -38,13 +37,4 @@ double cli_unsigned_nan(double x)
 double cli_shown(double x, int n_decimals)
 {
     return fabs(x) <= 0.5 * pow(10, -n_decimals) ? 0 : cli_unsigned_nan(x);
-}
-
-void cli_print_notes(const char *lines)
-{
-    while (*lines) {
-        size_t n = strcspn(lines, "\n");
-        fprintf(stderr, "assay: note: %.*s\n", (int)n, lines);
-        lines += n + (lines[n] == '\n');
-    }
 }

@@ -18,7 +18,4 @@ double cli_unsigned_nan(double x);
 /** The same, and 0 for what n decimals round to zero. */
 double cli_shown(double x, int n_decimals);
 
-/** Print each of the lines as a note on standard error. */
-void cli_print_notes(const char *lines);
-
 #endif

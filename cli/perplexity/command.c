@@ -1,7 +1,10 @@
 /* assay perplexity: how well a model predicts a text. */
+#include <string.h>
+
 #include "cli/choice/evaluator.h"
 #include "cli/commands.h"
 #include "cli/kld/evaluator.h"
+#include "cli/output/say.h"
 #include "cli/perplexity/evaluator.h"
 
 /* --kl-divergence and the file that it is for. */
@@ -54,23 +57,39 @@ static enum status compare(const struct cli_perplexity_settings *s, struct statu
     kld.text = s->text;
     kld.windows = s->windows;
     kld.llama_compat = s->llama_compat;
+    kld.as_peer = true;
+    kld.unused_chunks = s->windows.n_chunks;
+    kld.windows.n_chunks = -1;
     kld.per_token_file = s->per_token_file;
     kld.divergence.curve = s->curve;
     kld.evaluate = s->evaluate;
     return cli_kld_run(&kld, why);
 }
 
+/* By the name of llama-perplexity the program replaces such a file as that does; nothing else. */
+static bool replaces_recording(const struct cli_perplexity_settings *s, const struct cli_args *args)
+{
+    return s->base_file && !s->force && !s->evaluate.state_file &&
+           strncmp(args->called, CLI_PEER, strlen(CLI_PEER)) == 0 &&
+           cli_base_recognise(s->base_file) == &cli_base_logits;
+}
+
 static enum status run_perplexity(const void *settings, const struct cli_args *args,
                                   struct status_why *why)
 {
-    (void)args;
-    enum status status = check_settings(settings, why);
-    if (status != STATUS_OK)
+    struct cli_perplexity_settings s = *(const struct cli_perplexity_settings *)settings;
+    enum status status = check_settings(&s, why);
+    if (status)
         return status;
-    if (cli_choice_wanted(settings))
-        return cli_choice_run(settings, why);
-    const struct cli_perplexity_settings *s = settings;
-    return s->kl_divergence ? compare(s, why) : cli_perplexity_run(s, why);
+    if (cli_choice_wanted(&s))
+        return cli_choice_run(&s, why);
+    if (s.kl_divergence)
+        return compare(&s, why);
+    if (replaces_recording(&s, args)) {
+        cli_say("assay: note: %s exists and is replaced, as llama-perplexity does\n", s.base_file);
+        s.force = true;
+    }
+    return cli_perplexity_run(&s, why);
 }
 
 /* Where a row's setting lives. */
@@ -160,6 +179,7 @@ const struct cli_option cli_perplexity_options[] = {
     {.type = CLI_GROUP, .group = cli_curve_options, .offset = AT(curve)},
     {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = AT(evaluate)},
     {.type = CLI_GROUP, .group = cli_foreign_options},
+    {.type = CLI_GROUP, .group = cli_other_programs_options},
     {0},
 };
 

@@ -15,7 +15,7 @@ struct cli_perplexity_settings {
     struct cli_text_settings text;
     /* evaluation */
     int protocol;
-    struct cli_window_settings windows; /* n_ctx 0: the protocol's default */
+    struct cli_window_settings windows; /* n_ctx -1: the protocol's default */
     int64_t stride;
     bool kl_divergence;    /* compare with base_file, else record it */
     const char *base_file; /* NULL: neither */

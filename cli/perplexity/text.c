@@ -7,6 +7,7 @@
 
 #include "cli/output/curve.h"
 #include "cli/output/printable.h"
+#include "cli/output/say.h"
 #include "cli/perplexity/evaluator.h"
 #include "cli/run.h"
 #include "eval/input/spelling.h"
@@ -16,8 +17,7 @@ static void print_beginning(const void *self)
     const struct cli_perplexity *p = self;
     const struct eval_plan *plan = &p->windows.plan;
     size_t batch = p->e.units->most.n_tokens;
-    fprintf(stderr,
-            "perplexity: calculating perplexity over %zu chunks, n_ctx=%zu, batch_size=%zu, "
+    cli_say("perplexity: calculating perplexity over %zu chunks, n_ctx=%zu, batch_size=%zu, "
             "n_seq=%zu\n",
             plan->n_windows, plan->window, batch, batch / plan->n_inputs);
 }
@@ -99,7 +99,7 @@ static void print_end(void *self)
     print_estimate(stdout, p);
     cli_flush();
     cli_print_speed(&p->e);
-    if (!cli_same_stream())
+    if (!cli_same_stream() && !cli_is_quiet())
         print_estimate(stderr, p);
 }
 

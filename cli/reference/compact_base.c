@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/output/json_parts.h"
+#include "cli/output/say.h"
 #include "cli/reference/base.h"
 #include "eval/reference/identity.h"
 
@@ -119,15 +120,13 @@ static void print_limits(const struct cli_base *base, const struct cli_machine_s
     const char *recorded = cli_description_precision(&base->description);
     const char *used = cli_precision_name(machine->precision);
     if (recorded && strcmp(recorded, used) != 0)
-        fprintf(stderr,
-                "assay: note: %s was recorded with --precision %s, the models are evaluated with "
+        cli_say("assay: note: %s was recorded with --precision %s, the models are evaluated with "
                 "%s: the difference is part of the divergence\n",
                 base->path, recorded, used);
     if (base->compact.layout.kind == EVAL_COMPACT_F32)
         return;
     struct eval_compact_error error = error_of(&base->compact);
-    fprintf(
-        stderr,
+    cli_say(
         "assay: note: %s has hidden states in float16: their relative error is %.2g, %.2g in the "
         "worst row\n",
         base->path, eval_compact_error_rms(&error), error.largest);

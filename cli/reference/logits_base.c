@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "cli/output/say.h"
 #include "cli/reference/base.h"
 #include "eval/llama_compat.h"
 
@@ -97,8 +98,7 @@ static enum status use(struct cli_base *base, const struct eval_plan *plan, bool
 static void print_limits(const struct cli_base *base, const struct cli_machine_settings *machine)
 {
     (void)machine;
-    fprintf(
-        stderr,
+    cli_say(
         "assay: note: %s has log-probabilities in 16 bits: in steps of up to %.6f, at most %.1f "
         "below the largest; this adds an error to divergences, which may be slightly negative\n",
         base->path, base->step, EVAL_LOGITS_MAX_CODE * base->step);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/output/say.h"
 #include "cli/perplexity/evaluator.h"
 #include "cli/reference/description.h"
 #include "eval/reference/compact_file.h"
@@ -142,7 +143,7 @@ enum status cli_recording_finish(void *self, struct status_why *why)
     }
     enum status status = p->recording.compact ? finish_compact(p, why) : finish_logits(p, why);
     if (status == STATUS_OK)
-        fprintf(stderr, "assay: %s: %zu chunk%s of %zu tokens recorded, %.1f MB\n", path,
+        cli_say("assay: %s: %zu chunk%s of %zu tokens recorded, %.1f MB\n", path,
                 p->windows.plan.n_windows, status_plural(p->windows.plan.n_windows),
                 p->windows.plan.window, (double)p->recording.n_bytes / megabyte);
     return status;

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/evaluate.h"
 #include "cli/output/json_parts.h"
+#include "cli/output/say.h"
 #include "cli/session/windows.h"
 #include "eval/units/requests.h"
 
@@ -115,14 +116,12 @@ static void write_line(void *self, size_t i)
 static void print_beginning(const void *self)
 {
     const struct score *s = self;
-    fprintf(stderr,
-            "assay: %zu request%s, %zu token%s to score, sequences of at most %zu, batches of %zu "
+    cli_say("assay: %zu request%s, %zu token%s to score, sequences of at most %zu, batches of %zu "
             "tokens\n",
             s->requests.n, status_plural(s->requests.n), s->scores.n_scored,
             status_plural(s->scores.n_scored), s->scores.longest, s->e.units->most.n_tokens);
     if (s->scores.n_truncated)
-        fprintf(stderr,
-                "assay: note: %zu request%s longer than -c %zu: the first tokens are left out\n",
+        cli_say("assay: note: %zu request%s longer than -c %zu: the first tokens are left out\n",
                 s->scores.n_truncated, s->scores.n_truncated == 1 ? " is" : "s are",
                 s->options.n_ctx);
 }
@@ -134,8 +133,7 @@ static void print_end(void *self)
     for (size_t i = 0; i < s->scores.sequences.n; i++)
         n_alone += (double)(s->scores.sequences.items[i].n_tokens - 1);
     bool complete = s->n_written == s->requests.n && n_alone > 0;
-    fprintf(stderr,
-            "assay: %zu of %zu request%s; %zu token%s evaluated in %.1f s, %.1f tokens/s; sharing "
+    cli_say("assay: %zu of %zu request%s; %zu token%s evaluated in %.1f s, %.1f tokens/s; sharing "
             "beginnings saves %.1f %%\n",
             s->n_written, s->requests.n, status_plural(s->requests.n), s->e.stats.n_inputs,
             status_plural(s->e.stats.n_inputs), s->e.stats.seconds,

@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "cli/output/printable.h"
+#include "cli/options/words.h"
+#include "cli/output/say.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cuda/cuda.h"
 
@@ -13,6 +15,7 @@ enum { MAX_INDEX = 999 };
 struct device {
     enum { DEVICE_CPU, DEVICE_CUDA, DEVICE_AUTO } kind;
     unsigned index; /* of a CUDA device */
+    bool foreign;   /* another program's; the whole list is then as auto */
 };
 
 struct devices {
@@ -33,22 +36,32 @@ static int index_of(const char *text)
 /** The number behind "cuda:" or "CUDA", 0 behind "cuda"; -1 if the name is another. */
 static int cuda_index(const char *name)
 {
-    if (strcmp(name, "cuda") == 0)
-        return 0;
-    if (strncmp(name, "cuda:", 5) == 0)
-        return index_of(name + 5);
-    return strncmp(name, "CUDA", 4) == 0 ? index_of(name + 4) : -1;
+    if (strncasecmp(name, "cuda", 4) != 0)
+        return -1;
+    return name[4] ? index_of(name + 4 + (name[4] == ':')) : 0;
+}
+
+/** Whether llama.cpp has such a device and this program has not: "Vulkan0", "BLAS", "RPC0[...]". */
+static bool is_foreign(const char *name)
+{
+    static const char backends[] = "rocm hip metal mtl vulkan sycl cann musa opencl gpuopencl blas "
+                                   "rpc kompute webgpu hexagon htp openvino zdnn zendnn virtgpu";
+    char backend[16];
+    snprintf(backend, sizeof backend, "%.*s", (int)strcspn(name, "0123456789[:"), name);
+    return cli_words_index_any_case(backends, backend) >= 0;
 }
 
 static enum status parse_name(struct device *out, const char *name, struct status_why *why)
 {
-    if (strcmp(name, "cpu") == 0 || strcmp(name, "none") == 0)
+    if (strcasecmp(name, "cpu") == 0 || strcmp(name, "none") == 0)
         return STATUS_OK;
     int index = cuda_index(name);
-    if (strcmp(name, "auto") == 0) {
+    if (is_foreign(name)) {
+        *out = (struct device){.kind = DEVICE_AUTO, .foreign = true};
+    } else if (strcmp(name, "auto") == 0) {
         out->kind = DEVICE_AUTO;
     } else if (index >= 0) {
-        *out = (struct device){DEVICE_CUDA, (unsigned)index};
+        *out = (struct device){.kind = DEVICE_CUDA, .index = (unsigned)index};
     } else {
         return status_fail(why, STATUS_USAGE,
                            "--device: '%s' is no device, expected cpu, cuda, cuda:N or auto", name);
@@ -83,8 +96,13 @@ static enum status parse_list(struct devices *out, const char *list, struct stat
                                CLI_MAX_DEVICES);
         snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name), at);
         struct device *device = &out->items[out->n++];
-        *device = (struct device){DEVICE_CPU, 0};
+        *device = (struct device){.kind = DEVICE_CPU};
         enum status status = parse_name(device, name, why);
+        if (status == STATUS_OK && device->foreign) {
+            cli_say("assay: note: --device %s: assay has no such device; as --device auto\n", list);
+            *out = (struct devices){.items = {*device}, .n = 1};
+            return STATUS_OK;
+        }
         if (status == STATUS_OK && device->kind == DEVICE_AUTO && strchr(list, ','))
             return status_fail(why, STATUS_USAGE,
                                "--device: 'auto' is one of several in '%s'; expected names of "
@@ -99,7 +117,7 @@ static enum status parse_list(struct devices *out, const char *list, struct stat
 static enum status parse_devices(struct devices *out, const struct cli_machine_settings *settings,
                                  struct status_why *why)
 {
-    *out = (struct devices){.items = {{DEVICE_CPU, 0}}, .n = 1};
+    *out = (struct devices){.items = {{.kind = DEVICE_CPU}}, .n = 1};
     if (settings->device)
         return parse_list(out, settings->device, why);
     return settings->gpu_layers ? parse_layers(&out->items[0], settings->gpu_layers, why)
@@ -121,7 +139,7 @@ static enum status open_cuda(struct kern_backend **out, const struct device *wan
                               why);
     if (wanted->kind == DEVICE_CUDA)
         return status_fail(why, status, "%s", why_not.text);
-    fprintf(stderr, "assay: note: the CPU computes: %s\n", why_not.text);
+    cli_say("assay: note: the CPU computes: %s\n", why_not.text);
     return STATUS_OK;
 }
 

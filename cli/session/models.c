@@ -1,6 +1,6 @@
 #include "cli/session/models.h"
 
-#include "cli/output/printable.h"
+#include "cli/output/say.h"
 
 /* A number of the command line; the model takes 0 for "as the file says". */
 static float given_or_zero(double value)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/output/say.h"
 #include "cli/run.h"
 
 /** Whether two paths lead to one regular file; false where either does not exist. */
@@ -93,11 +94,11 @@ static void give_standard_output_away(const char *path)
     if (base_file_stream(path) != STDOUT_FILENO)
         return;
     cli_flush();
-    /* A standard error that came closed takes nothing; what would be printed there is dropped. */
-    bool closed = (fcntl(STDERR_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY;
-    int to = closed ? open("/dev/null", O_WRONLY | O_CLOEXEC) : STDERR_FILENO;
+    /* A standard error that came closed, or is for errors only: what is printed is dropped. */
+    bool dropped = cli_is_quiet() || (fcntl(STDERR_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY;
+    int to = dropped ? open("/dev/null", O_WRONLY | O_CLOEXEC) : STDERR_FILENO;
     dup2(to, STDOUT_FILENO);
-    if (closed && to >= 0)
+    if (dropped && to >= 0)
         close(to);
 }
 

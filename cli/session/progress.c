@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/output/say.h"
 #include "cli/run.h"
 
 enum { BAR_CELLS = 30 };
@@ -11,10 +12,9 @@ static const double bar_interval = 0.1;     /* seconds between two drawings of t
 static const double line_interval = 2;      /* least time between two lines */
 static const double line_interval_max = 60; /* a line even where no tenth was completed */
 
-void cli_progress_begin(struct cli_progress *progress, bool quiet)
+void cli_progress_begin(struct cli_progress *progress)
 {
     *progress = (struct cli_progress){
-        .quiet = quiet,
         .bar = isatty(STDERR_FILENO),
     };
     progress->shared = cli_same_stream();
@@ -59,7 +59,7 @@ void cli_progress_update(struct cli_progress *progress, const struct eval_progre
                                    (tenth > progress->tenth && since >= line_interval);
     /* In a file, scripts read the last figure of the line that begins with [1]: it stays whole. */
     bool would_cut = progress->line_open && !progress->bar;
-    if (progress->quiet || !due || would_cut || now->fraction >= 1)
+    if (cli_is_quiet() || !due || would_cut || now->fraction >= 1)
         return;
     progress->shown = now->seconds;
     progress->tenth = tenth;

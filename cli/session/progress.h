@@ -10,7 +10,6 @@
 #include "eval/run/run.h"
 
 struct cli_progress {
-    bool quiet;
     bool bar;       /* standard error is a terminal */
     bool shared;    /* standard output shows in the same place */
     bool drawn;     /* the bar stands in the last line */
@@ -19,7 +18,7 @@ struct cli_progress {
     int tenth;      /* of the run that was shown last */
 };
 
-void cli_progress_begin(struct cli_progress *progress, bool quiet);
+void cli_progress_begin(struct cli_progress *progress);
 
 /** Show where the run stands, if it is time to. Cheap: call it as often as you like. */
 void cli_progress_update(struct cli_progress *progress, const struct eval_progress *now);

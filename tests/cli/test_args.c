@@ -75,7 +75,7 @@ static void test_values_of_every_type(void **state)
     assert_true(s.evaluate.load.rope_freq_base == 1e6);
     assert_int_equal(s.evaluate.machine.isa, CLI_ISA_AVX2);
     assert_int_equal(s.evaluate.load.rope_scaling, 2);
-    assert_true(s.llama_compat && s.evaluate.output.quiet);
+    assert_true(s.llama_compat && args.quiet);
     assert_int_equal(s.evaluate.machine.n_batch, 7);
     assert_string_equal(args.ignored, "");
 }
@@ -89,7 +89,7 @@ static void test_defaults(void **state)
     assert_int_equal(s.evaluate.machine.isa, CLI_ISA_AUTO);
     assert_int_equal(s.evaluate.load.rope_scaling, -1);
     assert_true(isnan(s.evaluate.load.yarn_ext_factor) && isnan(s.evaluate.load.rope_scale));
-    assert_int_equal(s.windows.n_ctx, 0);
+    assert_int_equal(s.windows.n_ctx, -1);
 }
 
 static void test_spellings(void **state)
@@ -132,28 +132,57 @@ static void test_ignored_options(void **state)
     assert_string_equal(args.ignored, "--flash-attn");
 }
 
+#define ONLY_FLOAT                                                                                 \
+    "keys are held in float32 here; possible are f32, and f16 and bf16, which are not rounded to"
+
+static void test_values_that_change_nothing(void **state)
+{
+    (void)state;
+    struct cli_args args;
+    accept("-ctk f32 -ctv f32 -ser -1,0 --attention causal", &args);
+    assert_string_equal(args.notes, "");
+    accept("-ctk f16 -ctv bf16 -ctk-first bf16,3", &args); /* said once */
+    assert_string_equal(args.notes,
+                        "keys and values stay in float32, and are not rounded to f16 or bf16\n");
+    assert_string_equal(args.ignored, "");
+    assert_refused("-ser -2,1",
+                   "-ser: leaving out experts is not implemented; -1,0 leaves out none");
+}
+
+/* A value is taken where it is one, else the next option would be lost. */
+static void test_optional_values(void **state)
+{
+    (void)state;
+    struct cli_args args;
+    struct cli_perplexity_settings s = accept("--fit --kl-divergence --fit OFF -fa On -c 7", &args);
+    assert_true(s.kl_divergence);
+    assert_int_equal(s.windows.n_ctx, 7);
+    assert_string_equal(args.ignored, "--fit, --fit, -fa");
+    accept("--context-shift --fit", &args);
+    assert_string_equal(args.ignored, "--context-shift, --fit");
+}
+
 static void test_refused_options(void **state)
 {
     (void)state;
-    assert_refused("-ctk q8_0", "-ctk: keys are held in float32, a rounded cache is not "
-                                "implemented; leave the option out, or say f32");
+    assert_refused("-ctk q8_0", "-ctk q8_0: " ONLY_FLOAT);
     assert_refused("--lora a.gguf",
-                   "--lora: adapters are not implemented; merge it into the model first");
+                   "--lora a.gguf: adapters are not implemented; merge it into the model first");
     assert_refused("--control-vector-layer-range 1 2",
-                   "--control-vector-layer-range: control vectors are not implemented");
+                   "--control-vector-layer-range 1: control vectors are not implemented");
 }
 
 static void test_malformed(void **state)
 {
     (void)state;
-    assert_refused("--chunk 3", "unknown option --chunk; did you mean --chunks?");
+    assert_refused("--chunkz 3", "unknown option --chunkz; did you mean --chunks?");
     assert_refused("--ctxsize 3", "unknown option --ctxsize; did you mean --ctx-size?");
     assert_refused("--qwertyuiop", "unknown option --qwertyuiop; see assay help perplexity");
     assert_refused("-c", "-c needs a value: -c N");
     assert_refused("-c 12x", "-c: '12x' is not a whole number");
-    assert_refused("-c 0", "-c: 0 is out of range, expected 1 to 2147483647");
+    assert_refused("-c -1", "-c: -1 is out of range, expected 0 to 2147483647");
     assert_refused("-c 99999999999999999999",
-                   "-c: 99999999999999999999 is out of range, expected 1 to 2147483647");
+                   "-c: 99999999999999999999 is out of range, expected 0 to 2147483647");
     assert_refused("--rope-freq-base nan", "--rope-freq-base: 'nan' is not a finite number");
     assert_refused("--isa sse2", "--isa: 'sse2' is not one of: scalar avx2 avx512 amx auto");
     assert_refused("--precision low", "--precision: 'low' is not one of: high exact fast");
@@ -182,8 +211,7 @@ static void test_environment(void **state)
     assert_refused("-t 1", "LLAMA_ARG_CTX_SIZE: 'many' is not a whole number");
     unsetenv("LLAMA_ARG_CTX_SIZE");
     setenv("LLAMA_ARG_CACHE_TYPE_K", "q8_0", 1);
-    assert_refused("-t 1", "LLAMA_ARG_CACHE_TYPE_K: keys are held in float32, a rounded cache is "
-                           "not implemented; leave the option out, or say f32");
+    assert_refused("-t 1", "LLAMA_ARG_CACHE_TYPE_K=q8_0: " ONLY_FLOAT);
     unsetenv("LLAMA_ARG_CACHE_TYPE_K");
     unsetenv("ASSAY_ISA");
 }
@@ -338,6 +366,8 @@ int main(void)
         cmocka_unit_test(test_spellings),
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_ignored_options),
+        cmocka_unit_test(test_values_that_change_nothing),
+        cmocka_unit_test(test_optional_values),
         cmocka_unit_test(test_refused_options),
         cmocka_unit_test(test_malformed),
         cmocka_unit_test(test_environment),

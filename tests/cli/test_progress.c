@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/output/say.h"
 #include "cli/session/progress.h"
 
 static struct eval_progress at(double fraction, double seconds)
@@ -50,7 +51,8 @@ static size_t lines_of_run(double seconds, size_t steps, bool quiet)
     int saved = dup(STDERR_FILENO);
     assert_true(dup2(fileno(captured), STDERR_FILENO) >= 0);
     struct cli_progress progress;
-    cli_progress_begin(&progress, quiet);
+    cli_be_quiet(quiet);
+    cli_progress_begin(&progress);
     for (size_t i = 0; i <= steps; i++) {
         double fraction = (double)i / (double)steps;
         struct eval_progress now = at(fraction, fraction * seconds);
@@ -90,7 +92,8 @@ static void test_open_line(void **state)
     dup2(fileno(captured), STDOUT_FILENO);
     dup2(fileno(captured), STDERR_FILENO);
     struct cli_progress progress;
-    cli_progress_begin(&progress, false);
+    cli_be_quiet(false);
+    cli_progress_begin(&progress);
     struct eval_progress now = at(0.5, 50);
     for (int i = 0; i < 2; i++) {
         fputs("[1]4.5,", stdout);

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""assay perplexity in the place of llama-perplexity and of ik_llama.cpp's perplexity: every spelling
+of peer-options.tsv, in front of the others and at the end, and the command lines of
+peer-commands.tsv. Accepted ones give the result that they would give without; refused ones say why.
+
+usage: test_drop_in.py ASSAY SOURCE_DIR
+"""
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from program import ASSAY, F16, Q4, SOURCE, TEXT
+
+HERE, TASKS = SOURCE / "tests" / "cli", SOURCE / "tests" / "data" / "tasks"
+REST = ["-m", str(Q4), "-f", str(TEXT), "-c", "32", "--chunks", "1", "--json", "r.json"]
+FILES = {"MODEL": str(Q4), "TEXT": "text.txt", "BASE": "base", "NEW": "new",
+         "HELLASWAG": str(TASKS / "hellaswag.txt"), "WINOGRANDE": str(TASKS / "winogrande.csv"),
+         "CHOICES": str(TASKS / "multiple-choice.bin")}
+NEUTRAL = ["-t", "-tb", "-b", "--ppl-stride", "--ppl-output-type", "-ngl", "-dev", "--rope-freq-base",
+           "--rope-freq-scale", "--yarn-orig-ctx", "--hellaswag-tasks", "--winogrande-tasks",
+           "--multiple-choice-tasks", "--no-escape"]  # with the values of the list
+AT_ONCE = 80
+
+
+def table(name):
+    lines = [line for line in (HERE / name).read_text().splitlines() if not line.startswith("#")]
+    head = lines[0].split("\t")
+    return [dict(zip(head, line.split("\t"), strict=True)) for line in lines[1:]]
+
+
+def uses(row, values=None):
+    """A spelling with its values, for each spelling and each number of values."""
+    for name in row["spellings"].split():
+        for n in row["values"].split("|"):
+            yield [name, *((values or row["example"]).split() * int(n != "0") + ["x"] * 2)[:int(n)]]
+
+
+def flat(lists):
+    return [word for words in lists for word in words]
+
+
+class DropIn(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="assay-drop-in-")
+        cls.rows = table("peer-options.tsv")
+        (pathlib.Path(cls.folder) / "text.txt").write_bytes(TEXT.read_bytes()[:2000])
+        cls.document = cls().document_of([])
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def run_words(self, words, command=(ASSAY, "perplexity"), **variables):
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_", "ASSAY_"))}
+        return subprocess.run([*command, *words], capture_output=True, text=True, check=False,
+                              cwd=self.folder, env={**env, **variables}, timeout=60)
+
+    def document_of(self, words, at_end=True, **variables):
+        """The result document without `run`; the ignored options, in self.ignored."""
+        run = self.run_words([*REST, *words] if at_end else [*words, *REST], **variables)
+        self.assertEqual(run.returncode, 0, f"{words}: {run.stderr}")
+        found = re.search("^assay: ignored, because no result depends on it: (.*)$", run.stderr, re.M)
+        self.ignored = found[1].split(", ") if found else []
+        document = json.loads((pathlib.Path(self.folder) / "r.json").read_text())
+        del document["run"]
+        return document
+
+    def of(self, outcome):
+        return [row for row in self.rows if row["outcome"] == outcome]
+
+    def check_refused(self, run, word):
+        self.assertEqual((run.returncode, run.stdout), (2, ""), word)
+        self.assertRegex(run.stderr, rf"\Aassay: {re.escape(word)}[ =:;].+\n\Z")
+
+    def test_every_ignored_spelling(self):
+        chosen = [words for row in self.of("ignored") for words in uses(row)]
+        self.assertGreater(len(chosen), 400)
+        for begin in range(0, len(chosen), AT_ONCE):
+            part = chosen[begin:begin + AT_ONCE]
+            for at_end in (False, True):
+                self.assertEqual(self.document_of(flat(part), at_end), self.document)
+                self.assertEqual(self.ignored, [words[0] for words in part])
+        for words in uses({"spellings": "-fa --fit --context-shift", "values": "0", "example": "-"}):
+            self.assertEqual(self.document_of(words, at_end=False), self.document)
+            self.assertEqual(self.ignored, words)
+
+    def test_every_refused_spelling(self):
+        for row in self.of("refused"):
+            for words in uses(row):
+                for line in ([*words, *REST], [*REST, *words]):
+                    self.check_refused(self.run_words(line), words[0])
+
+    def test_accepted_values_of_refused_options(self):
+        for row in self.of("refused"):
+            for value in row["accepted"].split() if row["accepted"] != "-" else []:
+                self.assertEqual(self.document_of(flat(uses(row, value))), self.document)
+                self.assertEqual(self.ignored, [])
+
+    def test_every_answered_spelling(self):
+        for words in (words for row in self.of("answered") for words in uses(row)):
+            run = self.run_words(words)
+            self.assertEqual((run.returncode, run.stderr), (0, ""), words)
+            self.assertTrue(run.stdout, words)
+
+    def test_every_honoured_spelling(self):
+        neutral = []
+        for row in self.of("same"):
+            for words in uses(row):
+                run = self.run_words([*words, "--help"]) # what comes before it is parsed
+                self.assertEqual(run.returncode, 0, run.stderr)
+                self.assertRegex(run.stdout, "^usage: assay perplexity")
+                if words[0] in NEUTRAL:
+                    neutral += words
+        self.assertEqual(self.document_of(neutral)["result"], self.document["result"])
+
+    def test_variables(self):
+        ignored, honoured = {}, {}
+        for row in self.rows:
+            value = row["example"] if row["values"] != "0" else "1"
+            for name in row["variables"].split() if row["variables"] != "-" else []:
+                if row["outcome"] == "refused":
+                    run = self.run_words(REST[2:], **{name: value})
+                    self.check_refused(run, name)
+                else:
+                    (ignored if row["outcome"] == "ignored" else honoured)[name] = value
+        self.assertEqual(self.document_of([], **ignored), self.document)
+        run = self.run_words(["--help"], **honoured)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        fetched = {"LLAMA_ARG_HF_REPO": "a/b", "LLAMA_ARG_MODEL_URL": "x", "LLAMA_ARG_DOCKER_REPO": "x"}
+        self.assertEqual(self.document_of([], **fetched), self.document)  # -m is given
+
+    def test_command_lines(self):
+        self.assertEqual(self.run_words(["-m", str(F16), "-f", "text.txt", "-c", "32", "--chunks", "4",
+                                         "--kl-divergence-base", "base"]).returncode, 0)
+        for line in (HERE / "peer-commands.tsv").read_text().splitlines():
+            if line.startswith("#"):
+                continue
+            refused, _, text = line.partition("\t")
+            words = [FILES.get(word, word) for word in shlex.split(text)]
+            with self.subTest(text):
+                if refused:
+                    self.check_refused(self.run_words(small(words)), refused)
+                    if not refused.startswith("-ct"):
+                        continue
+                    for name, value in (("-ctk", "f16"), ("-ctv", "f16"), ("-ser", "-1,0")):
+                        if name in words: # nothing else stops it
+                            words[words.index(name) + 1] = value
+                run = self.run_words(small(words))
+                self.assertEqual(run.returncode, 0, run.stderr)
+                self.assertRegex(run.stdout, "Final (estimate|Winogrande|result)|Harness acc")
+
+    def test_names_of_the_program(self):
+        for name, called in (("llama-perplexity", True), ("perplexity", True),
+                             ("llama-perplexity-cuda", True), ("assay", True), ("other", False)):
+            os.symlink(ASSAY, os.path.join(self.folder, name))
+            command = [os.path.join(self.folder, name)]
+            run = self.run_words(REST, command)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn("Final estimate", run.stdout)
+            run = self.run_words(["--help"], command)
+            self.assertRegex(run.stdout, "^usage: assay perplexity" if called and name != "assay"
+                             else "^usage: assay COMMAND")
+            run = self.run_words(["--version"], command)
+            self.assertEqual((run.returncode, run.stderr), (0, ""))
+            self.assertRegex(run.stdout, r"^assay +\d+\.\d+\.\d+")
+
+    def test_recording_twice(self):
+        link = os.path.join(self.folder, "llama-perplexity-twice")
+        os.symlink(ASSAY, link)
+        words = [*REST[:-2], "--kl-divergence-base", "again"]
+        self.assertEqual(self.run_words(words).returncode, 0)
+        run = self.run_words(words)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("exists; --force replaces it", run.stderr)
+        run = self.run_words(words, [link])
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("note: again exists and is replaced", run.stderr)
+        other = pathlib.Path(self.folder) / "other.txt"
+        other.write_text("kept\n")
+        run = self.run_words([*words[:-1], "other.txt"], [link])
+        self.assertEqual((run.returncode, other.read_text()), (2, "kept\n"))
+
+
+def small(words):
+    """The same with less to compute; a comparison has the windows of its base."""
+    most = {"-c": 64, "--ctx-size": 64, "--ppl-stride": 16}
+    words = list(words)
+    if "--kl-divergence" in words:
+        return words
+    for i, word in enumerate(words[:-1]):
+        if word in most:
+            words[i + 1] = str(min(int(words[i + 1]), most[word]))
+        if word == "--chunks":
+            words[i + 1] = "1"
+    return words
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
