@@ -24,7 +24,9 @@ static void print_overview(FILE *to)
         to);
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(to, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
-    fputs("  help         Print the options of a command: assay help COMMAND.\n", to);
+    fputs("  help         Print the options of a command: assay help COMMAND.\n\n"
+          "Options without a command are those of assay perplexity, and so of llama-perplexity.\n",
+          to);
 }
 
 static const struct cli_command *find_command(const char *name)

@@ -33,7 +33,7 @@ static void print_beginning(const void *self)
             titles[t->kind], t->choices.n, t->dataset.n_questions,
             status_plural(t->dataset.n_questions), t->choices.n_tokens_max,
             t->e.units->most.n_tokens);
-    if (n_longer && n_ctx)
+    if (n_longer)
         cli_say("assay: note: %zu task%s longer than -c %zu: the context is as long as needed\n",
                 n_longer, n_longer == 1 ? " is" : "s are", n_ctx);
     if (t->kind == EVAL_HELLASWAG)

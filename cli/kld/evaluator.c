@@ -111,10 +111,8 @@ static enum status take_tokens(struct cli_kld *k, struct eval_plan_options *plan
 static enum status lay_windows(struct cli_kld *k, struct status_why *why)
 {
     const struct cli_kld_settings *s = k->settings;
-    struct eval_plan_options plan;
-    enum status status = cli_plan_options(&plan, &s->windows, cli_kld_reader(k), why);
-    if (!status)
-        status = take_tokens(k, &plan, why);
+    struct eval_plan_options plan = cli_plan_options(&s->windows, cli_kld_reader(k));
+    enum status status = take_tokens(k, &plan, why);
     if (!status)
         status = cli_windows_lay(&k->windows, &plan, why);
     if (!status && k->base.kind->use)

@@ -7,23 +7,22 @@
 
 enum { DEFAULT_CONTEXT = 512, DEFAULT_CONTEXT_FIXED = 4096 };
 
-static enum status plan_options(struct eval_plan_options *plan, const struct cli_perplexity *p,
-                                struct status_why *why)
+static struct eval_plan_options plan_options(const struct cli_perplexity *p)
 {
     const struct cli_perplexity_settings *s = p->settings;
     bool fixed = s->protocol == CLI_PROTOCOL_FIXED;
     int64_t n_batch = s->evaluate.machine.n_batch;
-    enum status status = cli_plan_options(plan, &s->windows, p->model.model, why);
-    if (plan->n_ctx == 0)
-        plan->n_ctx = fixed ? DEFAULT_CONTEXT_FIXED : DEFAULT_CONTEXT;
+    struct eval_plan_options plan = cli_plan_options(&s->windows, p->model.model);
+    if (plan.n_ctx == 0)
+        plan.n_ctx = fixed ? DEFAULT_CONTEXT_FIXED : DEFAULT_CONTEXT;
     if (fixed)
-        plan->protocol = EVAL_PROTOCOL_FIXED;
+        plan.protocol = EVAL_PROTOCOL_FIXED;
     else if (s->stride)
-        plan->protocol = EVAL_PROTOCOL_STRIDED;
-    plan->stride = (size_t)s->stride;
-    plan->llama_compat = s->llama_compat;
-    plan->compat_batch = n_batch ? (size_t)n_batch : EVAL_COMPAT_BATCH;
-    return status;
+        plan.protocol = EVAL_PROTOCOL_STRIDED;
+    plan.stride = (size_t)s->stride;
+    plan.llama_compat = s->llama_compat;
+    plan.compat_batch = n_batch ? (size_t)n_batch : EVAL_COMPAT_BATCH;
+    return plan;
 }
 
 static enum status open(void *self, struct status_why *why)
@@ -38,11 +37,8 @@ static enum status open(void *self, struct status_why *why)
         .split_lines = s->split_lines,
         .parse_special = s->text.parse_special,
     };
-    struct eval_plan_options plan;
-    status = plan_options(&plan, p, why);
-    if (!status)
-        status =
-            cli_windows_read(&p->windows, &s->text, &stream, model_tokenizer(p->model.model), why);
+    struct eval_plan_options plan = plan_options(p);
+    status = cli_windows_read(&p->windows, &s->text, &stream, model_tokenizer(p->model.model), why);
     if (!status)
         status = cli_windows_lay(&p->windows, &plan, why);
     if (!status)

@@ -31,26 +31,18 @@ enum status cli_text_open(struct eval_text *out, const struct cli_text_settings 
     return status;
 }
 
-enum status cli_plan_options(struct eval_plan_options *out, const struct cli_window_settings *s,
-                             const struct model *model, struct status_why *why)
+struct eval_plan_options cli_plan_options(const struct cli_window_settings *s,
+                                          const struct model *model)
 {
     const struct model_tokenizer *tokenizer = model_tokenizer(model);
-    size_t n_ctx_train = model_hparams(model)->n_ctx_train;
-    *out = (struct eval_plan_options){
+    return (struct eval_plan_options){
         .protocol = EVAL_PROTOCOL_DEFAULT,
-        .n_ctx = s->n_ctx > 0   ? (size_t)s->n_ctx
-                 : s->n_ctx < 0 ? 0
-                                : n_ctx_train,
+        .n_ctx =
+            s->n_ctx ? (size_t)(s->n_ctx > 0 ? s->n_ctx : 0) : model_hparams(model)->n_ctx_train,
         .skip_windows = (size_t)s->chunk_from,
         .max_windows = s->n_chunks > 0 ? (size_t)s->n_chunks : 0,
         .bos = model_adds_bos(tokenizer) ? model_token_bos(tokenizer) : -1,
     };
-    if (s->n_ctx == 0 && n_ctx_train == 0)
-        return status_fail(why, STATUS_USAGE,
-                           "-c 0: %s does not say what context the model was trained on; give a "
-                           "number",
-                           gguf_path(model_file(model)));
-    return STATUS_OK;
 }
 
 enum status cli_windows_read(struct cli_windows *w, const struct cli_text_settings *settings,

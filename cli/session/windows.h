@@ -19,13 +19,9 @@ struct cli_windows {
 enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *settings,
                           struct status_why *why);
 
-/**
- * The default protocol's windows as the options choose them; n_ctx 0: -c was not given.
- * Fails: STATUS_USAGE (-c 0, and the file does not say what the model was trained on).
- */
-enum status cli_plan_options(struct eval_plan_options *out,
-                             const struct cli_window_settings *settings, const struct model *model,
-                             struct status_why *why);
+/** The default protocol's windows as the options choose them; n_ctx 0: -c was not given. */
+struct eval_plan_options cli_plan_options(const struct cli_window_settings *settings,
+                                          const struct model *model);
 
 /** Read w->text, and make its tokens w->stream. Fails: as cli_text_open, eval_stream_make. */
 enum status cli_windows_read(struct cli_windows *w, const struct cli_text_settings *settings,

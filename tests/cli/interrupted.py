@@ -13,7 +13,7 @@ from program import ASSAY, F16, Q4, TEXT, last_of_each
 
 os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
 # Small batches, so that much is to be interrupted.
-SLOWLY = ["-t", "1", "-b", "32", "-q"]
+SLOWLY = ["-t", "1", "-b", "32"]
 PERPLEXITY = [ASSAY, "perplexity", "-m", Q4, "-f", TEXT, "-c", "32", "--chunks", "60", *SLOWLY]
 KLD = [ASSAY, "kld", "-m", Q4, "-m", F16, "--base", F16, "-f", TEXT, "-c", "32", "--chunks", "24",
        "--js", *SLOWLY]

@@ -175,6 +175,7 @@ class Disturbed(unittest.TestCase):
             result = self.run_in(words, preexec_fn=lambda n=n_bytes: resource.setrlimit(
                 resource.RLIMIT_FSIZE, (n, n)))
             self.refused(result, "s: writing failed: File too large")
+        words.remove("-q")
         result = self.run_in(words)
         self.assertEqual((result.returncode, result.stdout), (0, expected), result.stderr)
         self.assertIn(b" finished before", result.stderr)

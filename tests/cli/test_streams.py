@@ -299,7 +299,7 @@ class Names(Folder):
     """Outputs by names that are not plain ones."""
 
     def run_short(self, *words, redirection=""):
-        return self.shell(redirection, *SHORT, "-q", *words)
+        return self.shell(redirection, *SHORT, *words)
 
     def test_device_twice(self):
         result = self.run_short("--json", "/dev/null", "--per-token", "/dev/null", "--state", "s")
