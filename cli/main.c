@@ -17,11 +17,9 @@ enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static void print_overview(FILE *to)
 {
-    fputs(
-        "usage: assay COMMAND [options]\n"
-        "       assay -m MODEL -f TEXT [options]   as assay perplexity, and as llama-perplexity\n\n"
-        "Tells exactly what quantisation did to a language model, from its GGUF file.\n\n",
-        to);
+    fputs("usage: assay COMMAND [options]\n\n"
+          "Tells exactly what quantisation did to a language model, from its GGUF file.\n\n",
+          to);
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(to, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
     fputs("  help         Print the options of a command: assay help COMMAND.\n\n"

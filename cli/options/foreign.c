@@ -4,9 +4,9 @@
  */
 #include "cli/options/common.h"
 
-#define ROUNDED_TYPES "f32, and f16 and bf16, which are not rounded to"
-#define NOT_ROUNDED   "keys and values stay in float32, and are not rounded to f16 or bf16"
-#define NOT_FETCHED   "nothing is downloaded; "
+#define CACHE_TYPES "expected f32, f16 or bf16, of which the last two are not rounded to"
+#define NOT_ROUNDED "keys and values stay in float32, and are not rounded to f16 or bf16"
+#define NOT_FETCHED "nothing is downloaded; "
 
 const struct cli_option cli_foreign_options[] = {
     /* Ignored: placement of threads. */
@@ -70,10 +70,10 @@ const struct cli_option cli_foreign_options[] = {
     /* Refused: each would change what is computed or written. */
     {"-ctk --cache-type-k -ctk-first --cache-type-k-first -ctk-last --cache-type-k-last "
      "-ictk --indexer-cache-type-k",
-     CLI_REFUSED, "TYPE", "keys are held in float32 here; possible are " ROUNDED_TYPES,
-     .choices = "f32 f16 bf16", .env = "LLAMA_ARG_CACHE_TYPE_K", .note = NOT_ROUNDED},
+     CLI_REFUSED, "TYPE", "keys are held in float32 here; " CACHE_TYPES, .choices = "f32 f16 bf16",
+     .env = "LLAMA_ARG_CACHE_TYPE_K", .note = NOT_ROUNDED},
     {"-ctv --cache-type-v -ctv-first --cache-type-v-first -ctv-last --cache-type-v-last",
-     CLI_REFUSED, "TYPE", "values are held in float32 here; possible are " ROUNDED_TYPES,
+     CLI_REFUSED, "TYPE", "values are held in float32 here; " CACHE_TYPES,
      .choices = "f32 f16 bf16", .env = "LLAMA_ARG_CACHE_TYPE_V", .note = NOT_ROUNDED},
     {"--lora --lora-scaled --lora-base --lora-init-without-apply", CLI_REFUSED, "FILE",
      "adapters are not implemented; merge it into the model first"},

@@ -133,7 +133,8 @@ static void test_ignored_options(void **state)
 }
 
 #define ONLY_FLOAT                                                                                 \
-    "keys are held in float32 here; possible are f32, and f16 and bf16, which are not rounded to"
+    "keys are held in float32 here; expected f32, f16 or bf16, of which the last two are not "     \
+    "rounded to"
 
 static void test_values_that_change_nothing(void **state)
 {
