@@ -188,9 +188,9 @@ const struct cli_command cli_command_perplexity = {
     .usage = "-m MODEL -f TEXT [options]",
     .summary = "Evaluate the perplexity of a model on a text.",
     .description =
-        "Takes the options of llama-perplexity with its meaning. Those that cannot change a "
-        "number here\n(-fa, -ub, --mlock, ...) are accepted and ignored; those that "
-        "could, and are not\nimplemented, are errors.",
+        "Takes the options of llama-perplexity, and of ik_llama.cpp's, with their meaning. Those "
+        "that cannot\nchange a number here (-fa, -ub, --mlock, ...) are accepted and ignored; "
+        "those that could, and\nare not implemented, are errors. docs/drop-in.md lists them.",
     .options = cli_perplexity_options,
     .settings_bytes = sizeof(struct cli_perplexity_settings),
     .defaults = cli_perplexity_defaults,
