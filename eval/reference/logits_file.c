@@ -165,10 +165,10 @@ enum status eval_logits_check_chunks(const struct eval_logits_file *file, size_t
     if (n <= file->n_whole && first <= file->n_whole - n)
         return STATUS_OK;
     size_t n_left = first < file->n_whole ? file->n_whole - first : 0;
-    char remedy[96] = "";
+    char remedy[112] = "";
     if (n_left)
-        snprintf(remedy, sizeof remedy, "; --chunks %zu evaluates those%s", n_left,
-                 first ? " from the first chosen one on" : "");
+        snprintf(remedy, sizeof remedy, "; --chunks %zu of assay kld and check evaluates those%s",
+                 n_left, first ? " from the first chosen one on" : "");
     return status_fail(why, STATUS_FORMAT,
                        "%s: ends at byte %zu of %" PRIu64 ": %zu of its %zu chunk%s whole%s",
                        file->name, file->n_bytes, eval_logits_file_bytes(&file->shape),

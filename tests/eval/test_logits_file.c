@@ -170,9 +170,13 @@ static void truncated_files(void **state)
     assert_int_equal(file.n_whole, N_WINDOWS - 1);
     assert_int_equal(eval_logits_check_chunks(&file, 0, N_WINDOWS - 1, &why), STATUS_OK);
     assert_int_equal(eval_logits_check_chunks(&file, 0, N_WINDOWS, &why), STATUS_FORMAT);
-    assert_non_null(strstr(why.text, "5 of its 6 chunks are whole; --chunks 5 evaluates those"));
+    assert_non_null(strstr(why.text,
+                           "5 of its 6 chunks are whole; --chunks 5 of assay kld and check "
+                           "evaluates those"));
     assert_int_equal(eval_logits_check_chunks(&file, 3, 3, &why), STATUS_FORMAT);
-    assert_non_null(strstr(why.text, "; --chunks 2 evaluates those from the first chosen one on"));
+    assert_non_null(
+        strstr(why.text,
+               "; --chunks 2 of assay kld and check evaluates those from the first chosen one on"));
     assert_int_equal(eval_logits_check_chunks(&file, 5, 1, &why), STATUS_FORMAT);
     assert_null(strstr(why.text, "--chunks"));
     assert_int_equal(eval_logits_check_chunks(&file, 6, 1, &why), STATUS_USAGE);
