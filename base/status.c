@@ -41,6 +41,8 @@ const char *status_name(enum status code)
         return "format";
     case STATUS_UNSUPPORTED:
         return "unsupported";
+    case STATUS_CHANGED:
+        return "changed";
     case STATUS_MEMORY:
         return "memory";
     case STATUS_DEVICE:

@@ -19,6 +19,7 @@ enum status {
     STATUS_IO,          /* the operating system refused to open, read, map or write */
     STATUS_FORMAT,      /* a file says something impossible */
     STATUS_UNSUPPORTED, /* a file says something that this program does not do */
+    STATUS_CHANGED,     /* a file changed while it was read */
     STATUS_MEMORY,      /* an allocation failed */
     STATUS_DEVICE,      /* a compute device failed or is absent */
     STATUS_NONFINITE,   /* a computation met NaN or infinity */

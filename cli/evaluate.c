@@ -287,16 +287,25 @@ static enum status write_document(const struct cli_evaluation *e, struct base_fi
     return cli_json_end_document(&json, file, why);
 }
 
+/** What was written is good as long as the files stayed what they were: it has texts of theirs. */
+static enum status filled(const struct cli_evaluation *e, enum status written,
+                          struct status_why *why)
+{
+    return written ? written : eval_models_check_unchanged(&e->models, why);
+}
+
 static enum status write_outputs(struct cli_evaluation *e, bool whole, struct status_why *why)
 {
     enum status status = STATUS_OK;
     for (size_t i = 0; i < CLI_MAX_OUTPUTS && !status; i++) {
         struct cli_output *out = &e->outputs[i];
         if (out->file && (whole || !out->only_whole))
-            status = cli_output_commit(&out->file, out->write(e, out->file, why), why);
+            status =
+                cli_output_commit(&out->file, filled(e, out->write(e, out->file, why), why), why);
     }
     if (!status && e->json_file)
-        status = cli_output_commit(&e->json_file, write_document(e, e->json_file, why), why);
+        status = cli_output_commit(&e->json_file,
+                                   filled(e, write_document(e, e->json_file, why), why), why);
     return status;
 }
 
@@ -307,7 +316,9 @@ static enum status report(struct cli_evaluation *e, enum status run_status, stru
     if (status)
         return status;
     e->kind->lines->end(e);
-    status = e->kind->finish ? e->kind->finish(e, why) : STATUS_OK;
+    status = filled(e, STATUS_OK, why);
+    if (!status && e->kind->finish)
+        status = e->kind->finish(e, why);
     if (!status)
         status = write_outputs(e, !run_status, why);
     if (!status && run_status)

@@ -20,6 +20,7 @@ static int exit_code_of(enum status status)
     case STATUS_FORMAT:
     case STATUS_UNSUPPORTED:
         return CLI_EXIT_USAGE;
+    case STATUS_CHANGED:
     case STATUS_MEMORY:
     case STATUS_NONFINITE:
     case STATUS_EXCEEDED:

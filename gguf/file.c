@@ -137,6 +137,14 @@ enum status gguf_open_memory(struct gguf_file **out, const void *data, size_t n_
     return finish(out, status);
 }
 
+enum status gguf_check_unchanged(const struct gguf_file *file, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < file->n_shards && !status; i++)
+        status = gguf_map_check_unchanged(&file->shards[i].map, file->shards[i].path, why);
+    return status;
+}
+
 void gguf_close(struct gguf_file *file)
 {
     if (!file)

@@ -62,6 +62,9 @@ enum status gguf_check_types(const struct gguf_file *file, struct status_why *wh
 enum status gguf_open_memory(struct gguf_file **out, const void *data, size_t n_bytes,
                              const char *name, struct status_why *why);
 
+/** That nothing wrote to any part since it was opened. Fails: STATUS_CHANGED, STATUS_IO. */
+enum status gguf_check_unchanged(const struct gguf_file *file, struct status_why *why);
+
 /** Release everything; NULL is allowed. */
 void gguf_close(struct gguf_file *file);
 

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file/name.h"
+
 static enum status map_descriptor(struct gguf_map *map, int fd, const char *path,
                                   struct status_why *why)
 {
@@ -25,8 +27,7 @@ static enum status map_descriptor(struct gguf_map *map, int fd, const char *path
     void *data = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (data == MAP_FAILED)
         return status_fail(why, STATUS_IO, "%s: cannot be mapped: %s", path, strerror(errno));
-    map->data = data;
-    map->n_bytes = (size_t)about.st_size;
+    *map = (struct gguf_map){data, (size_t)about.st_size, fd, about};
     return STATUS_OK;
 }
 
@@ -38,7 +39,8 @@ enum status gguf_map_open(struct gguf_map *map, const char *path, struct status_
     if (fd < 0)
         return status_fail(why, STATUS_IO, "%s: cannot be opened: %s", path, strerror(errno));
     enum status status = map_descriptor(map, fd, path, why);
-    close(fd);
+    if (status)
+        close(fd);
     return status;
 }
 
@@ -52,9 +54,17 @@ void gguf_map_read_ahead(const void *data, size_t n_bytes)
     (void)madvise((char *)(uintptr_t)data - before, n_bytes + before, MADV_WILLNEED);
 }
 
+enum status gguf_map_check_unchanged(const struct gguf_map *map, const char *path,
+                                     struct status_why *why)
+{
+    return map->data ? base_file_check_unchanged(map->fd, &map->opened, path, why) : STATUS_OK;
+}
+
 void gguf_map_close(struct gguf_map *map)
 {
-    if (map->data)
+    if (map->data) {
         munmap(map->data, map->n_bytes);
+        close(map->fd);
+    }
     *map = (struct gguf_map){0};
 }

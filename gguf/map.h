@@ -3,6 +3,7 @@
 #define GGUF_MAP_H
 
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "base/status.h"
 
@@ -10,12 +11,15 @@
 struct gguf_map {
     void *data; /* not to be written to; NULL: nothing is mapped */
     size_t n_bytes;
+    int fd;             /* of the file, kept open; unless data is NULL */
+    struct stat opened; /* the file when it was mapped */
 };
 
 /**
  * Map the file at `path`.
  * Pages are read from the disk when they are touched, and shared with other processes.
- * The file must not shrink while it is mapped: touching the lost part raises SIGBUS.
+ * The file must not change while it is mapped: gguf_map_check_unchanged sees it. Touching what a
+ * file lost by shrinking raises SIGBUS.
  * Fails: STATUS_IO (missing, unreadable, a directory, not a regular file, empty). The
  *        sentence begins with the path.
  */
@@ -27,6 +31,13 @@ enum status gguf_map_open(struct gguf_map *map, const char *path, struct status_
  * is there already costs little. data: any part of a mapping.
  */
 void gguf_map_read_ahead(const void *data, size_t n_bytes);
+
+/**
+ * That nothing wrote to the file since it was mapped. One system call. An empty object: nothing to
+ * check. path: for the sentence. Fails: STATUS_CHANGED, STATUS_IO.
+ */
+enum status gguf_map_check_unchanged(const struct gguf_map *map, const char *path,
+                                     struct status_why *why);
 
 /** Unmap; a zero-initialised or closed object is allowed. */
 void gguf_map_close(struct gguf_map *map);

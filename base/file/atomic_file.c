@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file/folder.h"
+#include "base/file/name.h"
 
 enum { MAX_NAMES = 1000 };
 
@@ -21,6 +22,7 @@ struct base_file {
     char *path;      /* of the target, links resolved */
     char *temporary; /* their name beside it before the rename; NULL: written directly */
     bool named;      /* a file of that name is there; before that it may have none */
+    bool replaces;   /* the target was there, and may be replaced */
     int error;       /* errno of the first failure; 0: none */
 };
 
@@ -213,6 +215,7 @@ enum status base_file_create(struct base_file **out, const char *path, struct st
     bool stands = base_file_stream(path) >= 0;
     bool exists = !stands && stat(path, &existing) == 0;
     bool loops = !stands && !exists && errno == ELOOP;
+    file->replaces = exists;
     file->path = stands ? strdup(path) : base_file_target(path);
     if (!file->path)
         status = status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
@@ -266,6 +269,17 @@ void base_file_flush(struct base_file *file)
         note_error(file);
 }
 
+/* Somebody made a file of the target's name meanwhile. Neither is lost. */
+static enum status fail_appeared(struct base_file *file, struct status_why *why)
+{
+    enum status status = status_fail(why, STATUS_IO,
+                                     "%s: was made by something else meanwhile, and left as it is; "
+                                     "this output is in %s",
+                                     file->path, file->temporary);
+    release(file);
+    return status;
+}
+
 enum status base_file_commit(struct base_file *file, struct status_why *why)
 {
     errno = 0;
@@ -276,13 +290,22 @@ enum status base_file_commit(struct base_file *file, struct status_why *why)
     errno = 0;
     if (file->temporary && !file->error && !give_name(file))
         note_error(file);
+    errno = ENOENT; /* what has the temporary name now is not ours */
+    if (file->named && !base_file_is_at(fileno(file->stream), file->temporary)) {
+        file->named = false;
+        note_error(file);
+    }
     errno = 0;
     if (fclose(file->stream) != 0)
         note_error(file);
     file->stream = NULL;
     errno = 0;
-    if (file->temporary && !file->error && rename(file->temporary, file->path) != 0)
+    if (file->temporary && !file->error &&
+        base_file_rename(file->temporary, file->path, file->replaces) != 0) {
+        if (errno == EEXIST)
+            return fail_appeared(file, why);
         note_error(file);
+    }
 
     if (file->error) {
         enum status status = status_fail(why, STATUS_IO, "%s: writing failed: %s",
@@ -298,7 +321,8 @@ enum status base_file_commit(struct base_file *file, struct status_why *why)
 
 void base_file_abandon(struct base_file *file)
 {
-    if (file && file->temporary && file->named)
+    if (file && file->temporary && file->named &&
+        (!file->stream || base_file_is_at(fileno(file->stream), file->temporary)))
         unlink(file->temporary);
     release(file);
 }

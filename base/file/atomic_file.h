@@ -51,6 +51,8 @@ void base_file_flush(struct base_file *file);
 
 /**
  * Write out the rest, put the file in its place and free the object, whatever the outcome.
+ * A target that was not there when the file was begun, and is there now, is somebody else's: it is
+ * left, and what was written stays under its temporary name, which the sentence has.
  * Fails: STATUS_IO (naming path and reason: disk full, ...); the target is then untouched.
  */
 enum status base_file_commit(struct base_file *file, struct status_why *why);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +13,18 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
+#include "base/file/atomic_file.h"
 #include "base/file/folder.h"
+#include "base/file/name.h"
 
 struct base_part {
     char *path; /* of the whole file, symbolic links resolved */
     char *name; /* path.part */
     int fd;
     uint64_t n_bytes, kept;
+    _Atomic uint64_t end; /* of what was kept and written: the file is no shorter */
+    bool replace;
     bool is_whole; /* name is path */
 };
 
@@ -43,11 +49,23 @@ static enum status fail_exists(const char *path, struct status_why *why)
     return status_fail(why, STATUS_USAGE, "%s: exists; --force replaces it", path);
 }
 
+char *base_part_name(const char *path)
+{
+    static const char suffix[] = ".part";
+    char *target = base_file_target(path);
+    size_t n = target ? strlen(target) : 0;
+    char *name = target ? realloc(target, n + sizeof suffix) : NULL;
+    if (name)
+        memcpy(name + n, suffix, sizeof suffix);
+    else
+        free(target);
+    return name;
+}
+
 /** The file's two names, if `path` is one that may be written. */
 static enum status take_names(struct base_part *part, const char *path,
                               const struct base_part_options *options, struct status_why *why)
 {
-    static const char suffix[] = ".part";
     struct stat existing;
     bool exists = stat(path, &existing) == 0;
     if (path[0] == '\0')
@@ -55,30 +73,19 @@ static enum status take_names(struct base_part *part, const char *path,
     if (exists && !S_ISREG(existing.st_mode))
         return status_fail(why, STATUS_IO,
                            "%s: is not a regular file; expected the name of a new one", path);
-    if (exists && options->replace && access(path, W_OK) != 0)
+    if ((!exists && errno != ENOENT) || (exists && options->replace && access(path, W_OK) != 0))
         return status_fail(why, STATUS_IO, "%s: cannot be written: %s", path, strerror(errno));
-    part->path = exists ? realpath(path, NULL) : strdup(path);
-    size_t n = part->path ? strlen(part->path) : 0;
-    part->name = part->path ? malloc(n + sizeof suffix) : NULL;
-    if (!part->name)
+    part->path = base_file_target(path);
+    part->name = base_part_name(path);
+    if (!part->path || !part->name)
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
-    memcpy(part->name, part->path, n);
-    memcpy(part->name + n, suffix, sizeof suffix);
     if (!exists || options->replace)
         return STATUS_OK;
     part->is_whole = options->resume && access(part->name, F_OK) != 0;
     if (!part->is_whole)
         return fail_exists(path, why);
-    part->name[n] = '\0';
+    part->name[strlen(part->path)] = '\0';
     return STATUS_OK;
-}
-
-/** Whether the open file is still the one of that name: another process may have renamed it. */
-static bool still_named(const struct base_part *part)
-{
-    struct stat opened, named;
-    return fstat(part->fd, &opened) == 0 && stat(part->name, &named) == 0 &&
-           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
 static enum status open_locked(struct base_part *part, struct status_why *why)
@@ -95,23 +102,49 @@ static enum status open_locked(struct base_part *part, struct status_why *why)
                                    part->name);
             return fail(part, "locked", why);
         }
-        if (still_named(part))
+        if (base_file_is_at(part->fd, part->name))
             return STATUS_OK;
         close(part->fd);
     }
 }
 
-/** Empty the file, or see what it holds. */
-static enum status take_contents(struct base_part *part, bool resume, struct status_why *why)
+/** Refuse a file that something else put there. */
+static enum status check_ours(const struct base_part *part, const struct base_part_options *options,
+                              nlink_t n_names, struct status_why *why)
+{
+    char begin[8];
+    ssize_t n = pread(part->fd, begin, sizeof begin, 0);
+    if (n < 0)
+        return fail(part, "read", why);
+    bool ours = n == 0 || !options->is_ours || options->is_ours(begin, (size_t)n);
+    if (ours && n_names <= 1)
+        return STATUS_OK;
+    return status_fail(
+        why, STATUS_USAGE, "%s: %s, and is left as it is; move it, or give another name than %s",
+        part->name,
+        ours ? "is a file that has another name, too" : "is not a recording that was begun",
+        part->path);
+}
+
+/** See what the file holds, and empty it unless that is to be kept. */
+static enum status take_contents(struct base_part *part, const struct base_part_options *options,
+                                 struct status_why *why)
 {
     struct stat now;
-    if (!resume && ftruncate(part->fd, 0) != 0)
-        return fail(part, "emptied", why);
     if (fstat(part->fd, &now) != 0)
         return fail(part, "read", why);
     if (!S_ISREG(now.st_mode))
         return status_fail(why, STATUS_IO, "%s: is not a regular file", part->name);
     part->kept = (uint64_t)now.st_size;
+    if (part->is_whole)
+        return part->kept == part->n_bytes ? STATUS_OK : fail_exists(part->path, why);
+    enum status status = check_ours(part, options, now.st_nlink, why);
+    part->end = options->resume ? part->kept : 0;
+    if (status || options->resume)
+        return status;
+    if (ftruncate(part->fd, 0) != 0)
+        return fail(part, "emptied", why);
+    part->kept = 0;
     return STATUS_OK;
 }
 
@@ -153,12 +186,13 @@ enum status base_part_open(struct base_part **out, const char *path,
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
     part->fd = -1;
     part->n_bytes = options->n_bytes;
+    part->replace = options->replace;
     enum status status = take_names(part, path, options, why);
     if (!status)
         status = open_locked(part, why);
-    bool is_ours = !status;
     if (!status)
-        status = take_contents(part, options->resume, why);
+        status = take_contents(part, options, why);
+    bool is_ours = !status;
     if (!status && !part->is_whole)
         status = set_aside(part, why);
     if (status) {
@@ -186,11 +220,28 @@ uint64_t base_part_kept(const struct base_part *part)
     return part->kept;
 }
 
+/** That nobody cut off what was written. */
+static enum status check_size(const struct base_part *part, struct status_why *why)
+{
+    struct stat now;
+    if (fstat(part->fd, &now) != 0)
+        return fail(part, "examined", why);
+    if ((uint64_t)now.st_size >= part->end)
+        return STATUS_OK;
+    return status_fail(why, STATUS_IO,
+                       "%s: has %jd bytes where %" PRIu64
+                       " were written: something cut it off; record it again",
+                       part->name, (intmax_t)now.st_size, part->end);
+}
+
 enum status base_part_write(struct base_part *part, uint64_t offset, const void *bytes,
                             size_t n_bytes, struct status_why *why)
 {
     if (part->is_whole)
         return fail_exists(part->path, why);
+    enum status status = check_size(part, why);
+    if (status || n_bytes == 0)
+        return status;
     for (size_t done = 0; done < n_bytes;) {
         ssize_t n =
             pwrite(part->fd, (const char *)bytes + done, n_bytes - done, (off_t)(offset + done));
@@ -198,6 +249,10 @@ enum status base_part_write(struct base_part *part, uint64_t offset, const void 
             return fail(part, "written", why);
         done += n > 0 ? (size_t)n : 0;
     }
+    uint64_t before = part->end;
+    while (before < offset + n_bytes &&
+           !atomic_compare_exchange_weak(&part->end, &before, offset + n_bytes))
+        ;
     return STATUS_OK;
 }
 
@@ -222,20 +277,40 @@ enum status base_part_sync(struct base_part *part, struct status_why *why)
     return fsync(part->fd) == 0 ? STATUS_OK : fail(part, "written to the disk", why);
 }
 
-enum status base_part_commit(struct base_part *part, struct status_why *why)
+/** Everything before the rename. */
+static enum status settle(struct base_part *part, struct status_why *why)
 {
     struct stat existing;
+    enum status status = check_size(part, why);
+    if (!status && ftruncate(part->fd, (off_t)base_min(part->end, part->n_bytes)) != 0)
+        return fail(part, "cut to its size", why);
+    /* Permissions of what is replaced; a file system without them is no reason to refuse. */
+    if (stat(part->path, &existing) == 0 && fchmod(part->fd, existing.st_mode & 07777) != 0)
+        errno = 0;
+    if (!status)
+        status = base_part_sync(part, why);
+    if (!status && !base_file_is_at(part->fd, part->name))
+        status = status_fail(why, STATUS_IO,
+                             "%s: was removed or renamed while it was written; there is no %s",
+                             part->name, part->path);
+    return status;
+}
+
+enum status base_part_commit(struct base_part *part, struct status_why *why)
+{
     if (part->is_whole) {
         release(part);
         return STATUS_OK;
     }
-    /* Permissions of what is replaced; a file system without them is no reason to refuse. */
-    if (stat(part->path, &existing) == 0 && fchmod(part->fd, existing.st_mode & 07777) != 0)
-        errno = 0;
-    enum status status = base_part_sync(part, why);
-    if (!status && rename(part->name, part->path) != 0)
-        status = status_fail(why, STATUS_IO, "%s: cannot be renamed to %s: %s", part->name,
-                             part->path, strerror(errno));
+    enum status status = settle(part, why);
+    if (!status && base_file_rename(part->name, part->path, part->replace) != 0)
+        status = errno == EEXIST
+                     ? status_fail(why, STATUS_USAGE,
+                                   "%s: was made by something else meanwhile, and left as it is; "
+                                   "the recording is whole, in %s: rename it",
+                                   part->path, part->name)
+                     : status_fail(why, STATUS_IO, "%s: cannot be renamed to %s: %s", part->name,
+                                   part->path, strerror(errno));
     if (!status)
         base_folder_sync(part->path);
     release(part);
@@ -246,7 +321,7 @@ void base_part_close(struct base_part *part, bool keep)
 {
     if (!part)
         return;
-    if (!keep && !part->is_whole)
+    if (!keep && !part->is_whole && base_file_is_at(part->fd, part->name))
         unlink(part->name);
     release(part);
 }

@@ -4,7 +4,8 @@
  *
  * base/file/atomic_file.h is for files that are written at once, this is for those that take hours:
  * the caller chooses the offsets, the space is set aside before the work begins, and what is on
- * the disk survives. Two processes cannot write the same file: PATH.part is locked.
+ * the disk survives. Two processes cannot write the same file: PATH.part is locked. What somebody
+ * else put at PATH.part is left alone.
  */
 #ifndef BASE_FILE_PART_FILE_H
 #define BASE_FILE_PART_FILE_H
@@ -20,6 +21,8 @@ struct base_part;
 struct base_part_options {
     uint64_t n_bytes; /* of the whole file */
     bool replace;     /* PATH may exist: the new file takes its place when it is whole */
+    /* Whether a file that is not empty is one of ours, by its first bytes, up to 8. */
+    bool (*is_ours)(const void *begin, size_t n_bytes);
     /* Keep what PATH.part holds, if it exists, instead of emptying it. Where it does not, and PATH
        may not be replaced, PATH is taken as a part that has become whole: it can be read, and
        committing it changes nothing. */
@@ -31,12 +34,15 @@ struct base_part_options {
  * elsewhere compare n_bytes with what is free. Its size grows with what is written.
  * out: owned by the caller until base_part_commit or base_part_close.   path: copied; a symbolic
  * link is followed.
- * Fails: STATUS_USAGE (PATH exists and may not be replaced), STATUS_IO (not a regular file,
- *        not writable, locked by another process, no space: the sentence has both sizes),
- *        STATUS_MEMORY.
+ * Fails: STATUS_USAGE (PATH exists and may not be replaced, PATH.part is not ours), STATUS_IO (not
+ *        a regular file, not writable, locked by another process, no space: the sentence has both
+ *        sizes), STATUS_MEMORY.
  */
 enum status base_part_open(struct base_part **out, const char *path,
                            const struct base_part_options *options, struct status_why *why);
+
+/** What PATH.part is for this path, links followed; the caller frees it. NULL: no memory. */
+char *base_part_name(const char *path);
 
 /** The name that is written to until the commit. */
 const char *base_part_path(const struct base_part *part);
@@ -57,9 +63,10 @@ enum status base_part_read(struct base_part *part, uint64_t offset, void *bytes,
 enum status base_part_sync(struct base_part *part, struct status_why *why);
 
 /**
- * Put the whole file in its place: sync, rename, sync of the folder. Frees the object, whatever
- * the outcome; after a failure PATH.part stays.
- * Fails: STATUS_IO; what lay at PATH before is then untouched.
+ * Put the whole file in its place: cut off what others appended, sync, rename, sync of the folder.
+ * Frees the object, whatever the outcome; after a failure PATH.part stays.
+ * Fails: STATUS_IO (also: others cut bytes off, PATH.part lost its name, PATH may not be replaced
+ *        and was made meanwhile); what lay at PATH before is then untouched.
  */
 enum status base_part_commit(struct base_part *part, struct status_why *why);
 

@@ -96,15 +96,16 @@ static enum status fail_missing(const struct gguf_file *file, const char *name,
                        gguf_path(file), name, gguf_n_tensors(file));
 }
 
-static enum status write_tensor(const struct gguf_tensor *tensor, const char *path,
-                                struct status_why *why)
+static enum status write_tensor(const struct gguf_file *file, const struct gguf_tensor *tensor,
+                                const char *path, struct status_why *why)
 {
     struct base_file *out;
     enum status status = cli_output_create(&out, path, why);
     if (status)
         return status;
     write_header(out, tensor);
-    return cli_output_commit(&out, write_values(out, tensor, why), why);
+    status = write_values(out, tensor, why);
+    return cli_output_commit(&out, status ? status : gguf_check_unchanged(file, why), why);
 }
 
 static enum status run_dump(const void *opaque, const struct cli_args *args, struct status_why *why)
@@ -121,7 +122,7 @@ static enum status run_dump(const void *opaque, const struct cli_args *args, str
         return status;
     const struct gguf_tensor *tensor = gguf_tensor_find(file, settings->tensor);
     if (tensor)
-        status = write_tensor(tensor, settings->output, why);
+        status = write_tensor(file, tensor, settings->output, why);
     else
         status = fail_missing(file, settings->tensor, why);
     gguf_close(file);

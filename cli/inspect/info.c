@@ -178,6 +178,8 @@ static enum status run_info(const void *opaque, const struct cli_args *args, str
         status = cli_info_write_json(&info, settings->tensors, why);
     else if (status == STATUS_OK)
         cli_info_print(&info, settings->tensors);
+    if (!status)
+        status = gguf_check_unchanged(file, why);
     gguf_close(file);
     return status;
 }

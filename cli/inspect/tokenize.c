@@ -72,6 +72,8 @@ static enum status run_tokenize(const void *opaque, const struct cli_args *args,
         print_ids(&tokens);
     else if (status == STATUS_OK)
         status = print_tokens(tokenizer, &tokens, why);
+    if (!status)
+        status = gguf_check_unchanged(file, why);
     free(tokens.ids);
     eval_text_free(&text);
     model_tokenizer_close(tokenizer);

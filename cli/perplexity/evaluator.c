@@ -1,6 +1,7 @@
 #include "cli/perplexity/evaluator.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "eval/llama_compat.h"
 #include "eval/metrics/per_token.h"
@@ -99,6 +100,8 @@ static const struct cli_evaluator evaluator = {
 
 enum status cli_perplexity_run(const struct cli_perplexity_settings *s, struct status_why *why)
 {
+    char *part = s->base_file ? base_part_name(s->base_file) : NULL;
+    const char *option = s->is_record ? "-o" : "--kl-divergence-base";
     struct cli_perplexity p = {
         .settings = s,
         .e = {.kind = &evaluator,
@@ -108,6 +111,9 @@ enum status cli_perplexity_run(const struct cli_perplexity_settings *s, struct s
               .inputs = {{"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}},
               .text_file = s->text.binary_file ? s->text.binary_file : s->text.text_file,
               .outputs = {{"--per-token", s->per_token_file, .write = write_per_token},
-                          {s->is_record ? "-o" : "--kl-divergence-base", s->base_file}}}};
-    return cli_evaluate(&p.e, why);
+                          {option, s->base_file},
+                          {option, part}}}};
+    enum status status = cli_evaluate(&p.e, why);
+    free(part);
+    return status;
 }

@@ -199,7 +199,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     print(path);
     print(": a part of it can no longer be read: the file became shorter, or its disk "
           "failed\n");
-    _exit(CLI_EXIT_USAGE);
+    _exit(CLI_EXIT_FAILED);
 }
 
 void cli_mapping_fault_catch(void)

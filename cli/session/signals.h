@@ -27,7 +27,8 @@ bool cli_interrupted(void);
 
 /**
  * From now on touching a page that a mapped file no longer has ends the process with a sentence
- * that names the file, and the exit code of unreadable input. Any other SIGBUS kills as before.
+ * that names the file, and the exit code of an evaluation that failed. Any other SIGBUS kills as
+ * before.
  */
 void cli_mapping_fault_catch(void);
 

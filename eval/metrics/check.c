@@ -78,6 +78,12 @@ static enum status check_rows(void *user, size_t first, size_t n_rows,
                            : STATUS_OK;
 }
 
+static enum status unchanged(void *user, struct status_why *why)
+{
+    const struct eval_row_source *recorded = ((const struct eval_check *)user)->task.recorded;
+    return recorded->unchanged ? recorded->unchanged(recorded->user, why) : STATUS_OK;
+}
+
 /** The room for hidden rows on one of the backends. */
 static float *hidden_on(const struct eval_check *c, const struct kern_backend *backend)
 {
@@ -232,6 +238,7 @@ enum status eval_check_open(struct eval_check **out, const struct eval_check_tas
     c->source.expect = expect;
     c->source.rows = take_rows;
     c->source.check = check_rows;
+    c->source.unchanged = unchanged;
     c->source.n_bytes += own_bytes(c);
     c->sink = (struct eval_row_sink){.kind = EVAL_ROWS_HIDDEN,
                                      .user = c,

@@ -259,6 +259,7 @@ enum status eval_compact_take_head(struct eval_compact_file *file, const struct 
     if (status)
         return status_fail(why, status, "%s: no memory to check the head", path);
     file->head = *head;
+    file->head_file = model_file(model);
     return STATUS_OK;
 }
 

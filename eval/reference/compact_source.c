@@ -32,6 +32,13 @@ static enum status rows(void *user, size_t first, size_t n_rows, const void **ou
     return STATUS_OK;
 }
 
+static enum status unchanged(void *user, struct status_why *why)
+{
+    const struct eval_compact_file *file = ((const struct eval_compact_reading *)user)->file;
+    enum status status = gguf_map_check_unchanged(&file->map, file->name, why);
+    return status || !file->head_file ? status : gguf_check_unchanged(file->head_file, why);
+}
+
 enum status eval_compact_source_open(struct eval_row_source *out,
                                      struct eval_compact_reading *reading,
                                      struct eval_compact_file *file, size_t first_window,
@@ -66,6 +73,7 @@ enum status eval_compact_source_open(struct eval_row_source *out,
         .user = reading,
         .expect = eval_row_pages_expect,
         .rows = rows,
+        .unchanged = unchanged,
     };
     return STATUS_OK;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text/quote.h"
+#include "eval/llama_compat.h"
 #include "kernels/backend.h"
 
 const char eval_logits_magic[EVAL_LOGITS_MAGIC_BYTES] = {'_', 'l', 'o', 'g', 'i', 't', 's', '_'};
@@ -173,6 +174,15 @@ enum status eval_logits_check_chunks(const struct eval_logits_file *file, size_t
                        "%s: ends at byte %zu of %" PRIu64 ": %zu of its %zu chunk%s whole%s",
                        file->name, file->n_bytes, eval_logits_file_bytes(&file->shape),
                        file->n_whole, n_chunks, n_chunks == 1 ? " is" : "s are", remedy);
+}
+
+/* Rounding to codes and to float32 stays well within the tolerance; tokens raised to the floor add
+ * V e^-reach to the sum at most. */
+bool eval_logits_adds_up(double log_sum, size_t n_vocab)
+{
+    const double tolerance = 1e-3;
+    double raised = (double)n_vocab * exp(-EVAL_COMPAT_LOGITS_REACH);
+    return log_sum >= -tolerance && log_sum <= log1p(raised) + tolerance;
 }
 
 double eval_logits_step(const struct eval_logits_file *file)

@@ -84,6 +84,9 @@ enum status eval_logits_check_chunks(const struct eval_logits_file *file, size_t
 enum { EVAL_LOGITS_MAX_CODE = 65535 };
 double eval_logits_step(const struct eval_logits_file *file);
 
+/** Whether this can be the logarithm of the sum of a record's probabilities, which should be 0. */
+bool eval_logits_adds_up(double log_sum, size_t n_vocab);
+
 /**
  * What results name the file by: SHA-256 of everything before the records, then of the first
  * EVAL_LOGITS_ID_PREFIX bytes of each whole chunk's records. Reads little of a large file.

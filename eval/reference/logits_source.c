@@ -3,15 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "eval/llama_compat.h"
-
 enum { SLAB_BYTES = 128 << 20 }; /* records handed out at once */
-
-/**
- * ln sum p of a record, which should be 0: rounding to codes and to float32 stays well within the
- * tolerance; tokens raised to the floor add V e^-reach to the sum at most.
- */
-static const double log_sum_tolerance = 1e-3;
 
 static enum status rows(void *user, size_t first, size_t n_rows, const void **out,
                         struct status_why *why)
@@ -38,9 +30,7 @@ static enum status check_row(const struct eval_logits_reading *r, size_t row,
                            "the floor %g, which no finite logits give",
                            r->file->name, chunk, position, (double)scale, (double)floor);
     double log_sum = score->max_logit + score->log_sum;
-    double most =
-        log1p((double)shape->n_vocab * exp(-EVAL_COMPAT_LOGITS_REACH)) + log_sum_tolerance;
-    if (log_sum >= -log_sum_tolerance && log_sum <= most)
+    if (eval_logits_adds_up(log_sum, shape->n_vocab))
         return STATUS_OK;
     return status_fail(why, STATUS_FORMAT,
                        "%s: chunk %zu, position %zu (from 0): the probabilities of the record add "
@@ -56,6 +46,12 @@ static enum status check(void *user, size_t first, size_t n_rows,
     for (size_t i = 0; i < n_rows && !status; i++)
         status = check_row(r, first + i, &scores[i], why);
     return status;
+}
+
+static enum status unchanged(void *user, struct status_why *why)
+{
+    const struct eval_logits_file *file = ((const struct eval_logits_reading *)user)->file;
+    return gguf_map_check_unchanged(&file->map, file->name, why);
 }
 
 struct eval_row_source eval_logits_source(struct eval_logits_reading *reading,
@@ -80,5 +76,6 @@ struct eval_row_source eval_logits_source(struct eval_logits_reading *reading,
         .expect = eval_row_pages_expect,
         .rows = rows,
         .check = check,
+        .unchanged = unchanged,
     };
 }

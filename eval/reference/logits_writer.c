@@ -1,8 +1,16 @@
 #include "eval/reference/logits_writer.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "eval/llama_compat.h"
+
+struct logits_writer {
+    struct eval_writer writer;
+    struct eval_logits_shape shape;
+};
 
 /**
  * Magic, counts and tokens, as the file begins; freed by the caller. NULL: no memory.
@@ -28,11 +36,39 @@ static char *make_head(const struct eval_logits_shape *shape, const struct eval_
     return head;
 }
 
+/*
+ * From 2.7e8 on neighbouring float32 logits are 32 apart or more: the largest one less the reach is
+ * the largest one again, and all codes are 0. (A row that is not finite shows in the figures.)
+ */
+static enum status check_records(const struct eval_writer *w, size_t first, const void *rows,
+                                 size_t n_rows, struct status_why *why)
+{
+    const struct eval_logits_shape *shape = &((const struct logits_writer *)w)->shape;
+    double all = log((double)shape->n_vocab);
+    for (size_t i = 0; i < n_rows; i++) {
+        float scale, floor;
+        memcpy(&scale, (const char *)rows + i * w->row_bytes, sizeof scale);
+        memcpy(&floor, (const char *)rows + i * w->row_bytes + sizeof scale, sizeof floor);
+        if (scale != 0 || !isfinite(floor) ||
+            eval_logits_adds_up(all + (double)floor, shape->n_vocab))
+            continue;
+        return status_fail(why, STATUS_NONFINITE,
+                           "%s: chunk %zu, position %zu (from 0): the logits are too large for a "
+                           "base-logits file: float32 cannot tell the largest from what is %g "
+                           "below it; assay record --format compact keeps such a model",
+                           base_part_path(w->part), (first + i) / w->n_scored,
+                           eval_logits_first_scored(shape) + (first + i) % w->n_scored,
+                           (double)EVAL_COMPAT_LOGITS_REACH);
+    }
+    return STATUS_OK;
+}
+
 enum status eval_logits_writer_open(struct eval_writer **out,
                                     const struct eval_logits_recording *recording,
                                     struct status_why *why)
 {
-    static const struct eval_writer_format format = {.kind = EVAL_ROWS_CODES};
+    static const struct eval_writer_format format = {.kind = EVAL_ROWS_CODES,
+                                                     .check = check_records};
     const struct eval_plan *plan = recording->plan;
     *out = NULL;
     assert(plan->options.protocol == EVAL_PROTOCOL_DEFAULT);
@@ -43,12 +79,14 @@ enum status eval_logits_writer_open(struct eval_writer **out,
     struct eval_logits_shape shape = {
         .n_ctx = plan->window, .n_vocab = recording->n_vocab, .n_chunks = plan->n_windows};
     char *bytes = make_head(&shape, plan, recording->stream);
-    struct eval_writer *w = calloc(1, sizeof *w);
-    if (!bytes || !w) {
+    struct logits_writer *writer = calloc(1, sizeof *writer);
+    if (!bytes || !writer) {
         free(bytes);
-        free(w);
+        free(writer);
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", recording->path);
     }
+    struct eval_writer *w = &writer->writer;
+    writer->shape = shape;
     *w = (struct eval_writer){
         .format = &format,
         .n_windows = shape.n_chunks,

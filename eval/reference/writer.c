@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "eval/reference/compact_layout.h"
+#include "eval/reference/logits_file.h"
 
 enum { PIECE_BYTES = 1 << 20 }; /* read at once */
 
@@ -45,11 +47,20 @@ static enum status check_kept(const struct eval_writer *w, const struct eval_wri
     return status;
 }
 
+/** Whether a recording of either format begins so. */
+static bool is_recording(const void *begin, size_t n_bytes)
+{
+    return memcmp(begin, EVAL_COMPACT_MAGIC, n_bytes) == 0 ||
+           memcmp(begin, eval_logits_magic, n_bytes) == 0;
+}
+
 enum status eval_writer_begin(struct eval_writer *w, const char *path,
                               const struct base_part_options *options,
                               const struct eval_writer_head *head, struct status_why *why)
 {
-    enum status status = base_part_open(&w->part, path, options, why);
+    struct base_part_options ours = *options;
+    ours.is_ours = is_recording;
+    enum status status = base_part_open(&w->part, path, &ours, why);
     if (status)
         return status;
     w->checks = calloc(w->n_windows, check_bytes(w));
@@ -119,6 +130,9 @@ static enum status write_rows(void *user, struct kern_backend *backend, size_t f
         if (first % w->n_scored == 0)
             begin_window(w, first / w->n_scored);
         n = format->encode ? base_min(n, format->max_encoded) : n;
+        status = format->check ? format->check(w, first, from, n, why) : STATUS_OK;
+        if (status)
+            return status;
         const void *stored =
             format->encode ? format->encode(w, first / w->n_scored, from, n) : from;
         status = store(w, first, n, stored, why);

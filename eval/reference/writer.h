@@ -35,6 +35,9 @@ struct eval_writer_format {
     /** Store n_rows rows of window w, at most max_encoded. Returns the bytes as they are stored. */
     const void *(*encode)(struct eval_writer *writer, size_t w, const void *rows, size_t n_rows);
     size_t max_encoded;
+    /** Refuse rows, from row `first` of the file on, that no reader would take. */
+    enum status (*check)(const struct eval_writer *writer, size_t first, const void *rows,
+                         size_t n_rows, struct status_why *why);
     /** Release what the format has in the object. */
     void (*release)(struct eval_writer *writer);
 };

@@ -95,8 +95,8 @@ enum status eval_dispatch_report(struct eval_dispatch *d, struct status_why *why
     struct eval_units *units = d->units;
     struct eval_journal *journal = d->options->journal;
     size_t n = units->n_finished;
-    enum status status = STATUS_OK;
-    if (journal && units->kind->sync && eval_journal_n(journal) < n)
+    enum status status = eval_models_check_unchanged(d->models, why);
+    if (!status && journal && units->kind->sync && eval_journal_n(journal) < n)
         status = units->kind->sync(units, why);
     for (size_t u = journal ? (size_t)eval_journal_n(journal) : n; u < n && !status; u++)
         status = keep(d, u, why);

@@ -61,7 +61,7 @@ enum status eval_dispatch_commit(struct eval_dispatch *d, struct eval_worker *w,
                                  const struct eval_scorer_times *times, struct status_why *why);
 /**
  * With the lock, or before there are workers: append to the journal and report the units that are
- * finished and have not been reported yet. Fails: as the journal.
+ * finished and have not been reported yet. Fails: as eval_models_check_unchanged, as the journal.
  */
 enum status eval_dispatch_report(struct eval_dispatch *d, struct status_why *why);
 /** The run ends with the first of the failures that come here; the other workers stop soon. */

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/file/folder.h"
+#include "base/file/name.h"
 #include "eval/run/difference.h"
 
 static const char magic[8] = {'A', 'S', 'S', 'A', 'Y', 'J', 'N', 'L'};
@@ -111,6 +112,11 @@ enum status eval_journal_sync(struct eval_journal *j, struct status_why *why)
 {
     if (fsync(j->fd) != 0)
         return fail_io(j, "writing failed", why);
+    if (!base_file_is_at(j->fd, j->path))
+        return status_fail(why, STATUS_IO,
+                           "%s: the journal was removed or renamed while it was written; the run "
+                           "could not be continued",
+                           j->path);
     j->synced = base_clock_seconds();
     return STATUS_OK;
 }
@@ -204,7 +210,7 @@ static enum status write_head(struct eval_journal *j, size_t n_bytes, struct sta
     enum status status = write_at(j, j->buffer, n_bytes, why);
     if (!status)
         status = eval_journal_sync(j, why);
-    if (status && is_new)
+    if (status && is_new && base_file_is_at(j->fd, j->path))
         unlink(j->path); /* half a head is of no use */
     base_folder_sync(j->path);
     return status;

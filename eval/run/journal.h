@@ -57,7 +57,7 @@ uint64_t eval_journal_n_behind(const struct eval_journal *journal);
 /** As it was given. */
 const char *eval_journal_path(const struct eval_journal *journal);
 
-/** Wait until the disk has everything. Fails: STATUS_IO. */
+/** Wait until the disk has everything. Fails: STATUS_IO (also where it lost its name). */
 enum status eval_journal_sync(struct eval_journal *journal, struct status_why *why);
 
 /** Release, also the lock; NULL is allowed. What was appended stays, synced or not. */

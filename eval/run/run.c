@@ -14,6 +14,15 @@ size_t eval_models_n_heads(const struct eval_models *models)
     return (models->base ? 2 : 1) + models->n_candidates;
 }
 
+enum status eval_models_check_unchanged(const struct eval_models *models, struct status_why *why)
+{
+    const struct eval_row_source *base = models->base;
+    enum status status = gguf_check_unchanged(model_file(models->model), why);
+    for (size_t i = 0; i < models->n_candidates && !status; i++)
+        status = gguf_check_unchanged(model_file(models->candidates[i]), why);
+    return status || !base || !base->unchanged ? status : base->unchanged(base->user, why);
+}
+
 enum status eval_check_ids(const struct model *model, const int32_t *ids, size_t n,
                            struct status_why *why)
 {
@@ -181,6 +190,11 @@ enum status eval_run(struct eval_units *units, const struct eval_models *models,
         status = status_fail(why, STATUS_MEMORY, "no memory for %zu devices", models->n_backends);
     if (!status)
         status = run(&d, workers, why);
+    if (status && status != STATUS_CANCELLED) { /* a file that changed may be why */
+        struct status_why changed;
+        if (eval_models_check_unchanged(models, &changed) == STATUS_CHANGED)
+            status = status_fail(why, STATUS_CHANGED, "%s", changed.text);
+    }
     if (options->journal) { /* whatever became of the run */
         enum status synced = eval_journal_sync(options->journal, status ? NULL : why);
         status = status ? status : synced;

@@ -26,6 +26,12 @@ struct eval_models {
 /** Heads that are scored side by side: the base, if it is no model, the model, its candidates. */
 size_t eval_models_n_heads(const struct eval_models *models);
 
+/**
+ * That nothing wrote to their files, or to that of the reference rows, since they were opened.
+ * Fails: STATUS_CHANGED, STATUS_IO.
+ */
+enum status eval_models_check_unchanged(const struct eval_models *models, struct status_why *why);
+
 /** Where a run stands. */
 struct eval_progress {
     size_t n_units_done, n_units;
@@ -81,7 +87,8 @@ struct eval_memory eval_run_memory(const struct eval_units *units, const struct 
  * Evaluate the units that are not finished. Units that are finished already are reported first.
  * stats: filled also on failure; may be NULL.
  * Fails: STATUS_FORMAT (an id beyond the model's vocabulary), STATUS_USAGE (reference rows of
- *        another vocabulary), STATUS_MEMORY, STATUS_DEVICE, what base and sink report, STATUS_IO
+ *        another vocabulary), STATUS_CHANGED (a unit is committed only if no file changed before
+ *        that), STATUS_MEMORY, STATUS_DEVICE, what base and sink report, STATUS_IO
  *        (the journal), STATUS_CANCELLED (see kern_set_cancel): units finished until then stay.
  * Several backends give the same bits, if each computes the same. Units are committed in order.
  * Source and sink of rows are called by one backend at a time (eval/run/dispatch.h). The first

@@ -92,6 +92,7 @@ static void take_turns(struct eval_worker *w, struct eval_scorer_options *scorer
         w->source.expect = models->base->expect ? expect : NULL;
         w->source.rows = rows;
         w->source.check = models->base->check ? check : NULL;
+        w->source.unchanged = NULL; /* the dispatcher asks, not the scorer */
         scorer->base = &w->source;
     }
     if (models->sink) {
