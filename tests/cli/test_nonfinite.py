@@ -3,6 +3,7 @@
 
 usage: test_nonfinite.py ASSAY SOURCE_DIR
 """
+import itertools
 import json
 import math
 import pathlib
@@ -84,6 +85,26 @@ class Large(unittest.TestCase):
     def test_record(self):
         result = tool("record", "-m", self.large, *self.options, "-o", self.folder / "base")
         self.assertEqual(result.returncode, 1, result.stderr)
+
+    def test_record_of_logits(self):
+        """Above 2.7e8 a record's 16 bits all say the same: refused when it is written, not only when
+        it is read. The compact format keeps the model."""
+        base = self.folder / "base"
+        formats = (["record", "--format", "logits", "-o", base], True), \
+            (["perplexity", "--kl-divergence-base", base], True), (["record", "-o", base], False)
+        for factor, (words, is_logits) in itertools.product((1e7, 1e8), formats):
+            with self.subTest(factor=factor, words=words):
+                scaled_model(self.large, factor)
+                result = tool(*words, "-m", self.large, *self.options)
+                refused = is_logits and factor > 1e7
+                self.assertEqual(result.returncode, 1, result.stderr)  # the perplexity, too, is none
+                self.assertEqual(base.exists(), not refused)
+                said = rb"base\.part: chunk 0, position \d+ \(from 0\): the logits are too large"
+                self.assertEqual(bool(re.search(said, result.stderr)), refused)
+                if not refused:
+                    read = tool("kld", "-m", self.large, "--base", base)
+                    self.assertIn(b"is larger than the largest number", read.stderr)
+                    base.unlink()
 
     def test_kld(self):
         for candidate, base, whose in ((self.large, MODEL, "Q"), (MODEL, self.large, "base")):
