@@ -91,6 +91,29 @@ static enum status check_parts(const struct eval_compact_file *file, struct stat
     return status;
 }
 
+/** That there is nothing between the parts. */
+static enum status check_gaps(const struct eval_compact_file *file, struct status_why *why)
+{
+    const struct eval_compact_layout *l = &file->layout;
+    const struct eval_compact_offsets *at = &file->offsets;
+    const uint64_t gaps[][2] = {
+        {at->tokens + l->n_tokens * sizeof(int32_t), at->lengths},
+        {at->lengths + l->n_tokens * sizeof(uint32_t), at->description},
+        {at->description + l->n_description, at->path},
+        {at->path + l->n_path, at->head},
+        {at->head + at->head_bytes, at->checks},
+        {at->checks + l->n_windows * EVAL_COMPACT_CHECK_BYTES, at->rows},
+    };
+    for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++)
+        for (uint64_t k = gaps[i][0]; k < gaps[i][1]; k++)
+            if (file->bytes[k])
+                return status_fail(why, STATUS_FORMAT,
+                                   "byte %" PRIu64 ", between two parts, is %u; expected 0: the "
+                                   "file is damaged",
+                                   k, file->bytes[k]);
+    return STATUS_OK;
+}
+
 static enum status check_tokens(const struct eval_compact_file *file, struct status_why *why)
 {
     for (uint64_t i = 0; i < file->layout.n_tokens; i++) {
@@ -140,6 +163,8 @@ enum status eval_compact_view(struct eval_compact_file *out, const char *name, c
         status = check_size(out, why);
     if (!status)
         status = check_parts(out, why);
+    if (!status)
+        status = check_gaps(out, why);
     if (!status)
         status = check_tokens(out, why);
     if (!status)

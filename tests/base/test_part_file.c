@@ -193,6 +193,90 @@ static void test_space_is_checked(void **state)
     assert_int_equal(access(part_name, F_OK), -1);
 }
 
+static bool begins_with_s(const void *begin, size_t n_bytes)
+{
+    return n_bytes > 0 && *(const char *)begin == 's';
+}
+
+static void test_leaves_what_is_not_ours(void **state)
+{
+    (void)state;
+    const struct base_part_options options = {.n_bytes = 9, .is_ours = begins_with_s};
+    temp_write(part_name, "another", 7);
+    assert_refused(&options, STATUS_USAGE, "is not a recording that was begun, and is left as it");
+    assert_content(part_name, "another");
+    temp_write(part_name, "some", 4);
+    assert_int_equal(link(part_name, target), 0);
+    const struct base_part_options replace = {9, .replace = true, .is_ours = begins_with_s};
+    assert_refused(&replace, STATUS_USAGE, "is a file that has another name, too");
+    assert_content(target, "some");
+    unlink(target);
+    struct base_part *part;
+    assert_int_equal(base_part_open(&part, target, &options, NULL), STATUS_OK);
+    assert_content(part_name, "");
+    base_part_close(part, false);
+}
+
+static void test_replaces_nothing_that_appeared(void **state)
+{
+    (void)state;
+    struct status_why why;
+    struct base_part *part = open_new(3);
+    assert_int_equal(base_part_write(part, 0, "new", 3, &why), STATUS_OK);
+    temp_write(target, "other", 5);
+    assert_int_equal(base_part_commit(part, &why), STATUS_USAGE);
+    assert_non_null(strstr(why.text, "was made by something else meanwhile"));
+    assert_content(target, "other");
+    assert_content(part_name, "new");
+}
+
+/* Bytes that others appended go; bytes that others cut off are missed. */
+static void test_ends_where_it_should(void **state)
+{
+    (void)state;
+    struct status_why why;
+    struct base_part *part = open_new(4);
+    assert_int_equal(base_part_write(part, 0, "1234", 4, &why), STATUS_OK);
+    assert_int_equal(truncate(part_name, 100), 0);
+    assert_int_equal(base_part_commit(part, &why), STATUS_OK);
+    assert_content(target, "1234");
+    unlink(target);
+    for (int write = 0; write < 2; write++) {
+        part = open_new(8);
+        assert_int_equal(base_part_write(part, 0, "1234", 4, &why), STATUS_OK);
+        assert_int_equal(truncate(part_name, 3), 0);
+        if (write) {
+            assert_int_equal(base_part_write(part, 4, "5678", 4, &why), STATUS_IO);
+            base_part_close(part, true);
+        } else {
+            assert_int_equal(base_part_commit(part, &why), STATUS_IO);
+        }
+        assert_non_null(strstr(why.text, "has 3 bytes where 4 were written"));
+        assert_int_equal(access(target, F_OK), -1);
+    }
+}
+
+/* The name leads to another file, which is neither renamed nor removed. */
+static void test_loses_its_name(void **state)
+{
+    (void)state;
+    struct status_why why;
+    for (int commit = 0; commit < 2; commit++) {
+        struct base_part *part = open_new(3);
+        assert_int_equal(base_part_write(part, 0, "new", 3, &why), STATUS_OK);
+        assert_int_equal(unlink(part_name), 0);
+        temp_write(part_name, "other", 5);
+        if (commit) {
+            assert_int_equal(base_part_commit(part, &why), STATUS_IO);
+            assert_non_null(strstr(why.text, "was removed or renamed while it was written"));
+        } else {
+            base_part_close(part, false);
+        }
+        assert_content(part_name, "other");
+        assert_int_equal(access(target, F_OK), -1);
+    }
+}
+
 /* What a quota does: writes fail from some size on. */
 static void test_failed_writes_are_told(void **state)
 {
@@ -254,6 +338,10 @@ int main(void)
                                        TEST(test_only_one_writes),
                                        TEST(test_space_is_checked),
                                        TEST(test_failed_writes_are_told),
+                                       TEST(test_leaves_what_is_not_ours),
+                                       TEST(test_replaces_nothing_that_appeared),
+                                       TEST(test_ends_where_it_should),
+                                       TEST(test_loses_its_name),
                                        TEST(test_survives_a_kill)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,12 +218,11 @@ static void every_field_is_checked(void **state)
     }
 }
 
-/** One bit anywhere is told, before or when its rows are used; but for the zeros in between. */
+/** One bit anywhere is told, before or when its rows are used. */
 static void every_bit_is_covered(void **state)
 {
     (void)state;
     struct compact_bytes bytes = compact_make(EVAL_COMPACT_F16, NULL);
-    size_t n_silent = 0;
     for (size_t i = 0; i < bytes.n_bytes; i++) {
         bytes.data[i] ^= 1;
         struct eval_compact_file file;
@@ -231,18 +230,10 @@ static void every_bit_is_covered(void **state)
         enum status status = view(&file, &bytes, &why);
         for (size_t w = 0; w < 3 && status == STATUS_OK; w++)
             status = eval_compact_check_window(&file, w, &why);
-        n_silent += status == STATUS_OK;
+        assert_int_not_equal(status, STATUS_OK);
         eval_compact_close(&file);
         bytes.data[i] ^= 1;
     }
-    struct eval_compact_file file;
-    struct status_why why = {""};
-    assert_int_equal(view(&file, &bytes, &why), STATUS_OK);
-    const struct eval_compact_offsets *at = &file.offsets;
-    size_t used = EVAL_COMPACT_HEADER_BYTES + 2 * 26 * 4 + 11 + (size_t)at->head_bytes +
-                  3 * EVAL_COMPACT_CHECK_BYTES + 3 * (size_t)at->window_bytes;
-    assert_int_equal(n_silent, bytes.n_bytes - used);
-    eval_compact_close(&file);
     free(bytes.data);
 }
 
