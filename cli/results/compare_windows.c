@@ -10,6 +10,8 @@ struct evaluator {
     const char *list; /* of windows, below a side's field */
     const char *sums[CLI_MAX_FIGURES];
     size_t n_sums;
+    const char *mean; /* below a side's field: the mean of sum `mean_of` over all windows */
+    size_t mean_of;
     struct cli_figure figures[CLI_MAX_FIGURES];
     size_t n_figures;
     void (*compute)(double *figures, const double *means);
@@ -34,6 +36,7 @@ static const struct evaluator perplexity = {
     .list = "windows.sums",
     .sums = {"nll"},
     .n_sums = 1,
+    .mean = "result.nll",
     .figures = {{"PPL", "ppl", 1, 4}, {"ln(PPL)", "nll", 1, 6}},
     .n_figures = 2,
     .compute = perplexity_figures,
@@ -43,6 +46,8 @@ static const struct evaluator kld = {
     .list = "windows",
     .sums = {"nll", "kld", "dp", "dp_squared", "same_top"},
     .n_sums = 5,
+    .mean = "kld.mean",
+    .mean_of = 1,
     .figures = {{"PPL", "ppl", 1, 4},
                 {"ln(PPL)", "nll", 1, 6},
                 {"Mean KLD", "kld", 1, 6},
@@ -133,6 +138,37 @@ static enum status read_common(struct cli_compare *c, struct windows *w,
     return STATUS_OK;
 }
 
+/* Windows that ascend, and add up to what the document says of them all. */
+static enum status check_list(const struct cli_field *side, const struct cli_field *list,
+                              const struct evaluator *e, struct status_why *why)
+{
+    const char *file = list->document->file;
+    double sum = 0, n_tokens = 0;
+    size_t least = 0;
+    struct cli_field item = {0}, mean;
+    while (cli_field_next(list, &item)) {
+        size_t window = cli_field_count(&item, "window");
+        if (window < least)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: %s.window is %zu, expected %zu or more: windows ascend", file,
+                               item.name, window, least);
+        least = window + 1;
+        n_tokens += (double)cli_field_count(&item, "n_tokens");
+        sum += cli_field_real(&item, e->sums[e->mean_of]);
+    }
+    enum status status = cli_document_status(list->document, why);
+    if (status || !isfinite(sum) || n_tokens == 0 || !cli_field_find(&mean, side, e->mean))
+        return status;
+    double told = cli_field_real(side, e->mean), found = sum / n_tokens;
+    status = cli_document_status(list->document, why);
+    if (status || fabs(told - found) <= 1e-9 * fabs(found) + 1e-12)
+        return status;
+    return status_fail(
+        why, STATUS_FORMAT,
+        "%s: %s is %.9g, but its windows give %.9g: the file is not as it was written", file,
+        mean.name, told, found);
+}
+
 static enum status check_figure(const struct cli_compare *c, size_t k, struct status_why *why)
 {
     const struct eval_pair_figure *v = &c->values[k];
@@ -196,6 +232,8 @@ enum status cli_compare_windows(struct cli_compare *c, struct status_why *why)
         status = make_windows(&windows, base_min(n[0], n[1]), e->n_sums, why);
     if (!status)
         status = read_common(c, &windows, lists, e, why);
+    for (size_t side = 0; side < 2 && !status; side++)
+        status = check_list(&c->sides[side].field, &lists[side], e, why);
     if (!status)
         status = bootstrap(c, &windows, e, why);
     free_windows(&windows);

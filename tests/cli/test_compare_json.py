@@ -39,7 +39,8 @@ class Compare(unittest.TestCase):
     def call(self, a, b, *options):
         folder = pathlib.Path(self.folder.name)
         for name, document in (("a.json", a), ("b.json", b)):
-            (folder / name).write_text(json.dumps(document))
+            text = document if isinstance(document, str) else json.dumps(document)
+            (folder / name).write_text(text)
         return subprocess.run([ASSAY, "compare", "a.json", "b.json", "--json", "c.json", *options],
                               cwd=folder, capture_output=True, text=True)
 
@@ -153,6 +154,41 @@ class Compare(unittest.TestCase):
                 (tasks, put("kind", "winogrande"), r'kind is "winogrande" and "hellaswag"', 2)):
             with self.subTest(sentence=sentence):
                 self.refuses(document, change, sentence, code)
+
+    def test_wrong_documents(self):
+        """Each is known to be wrong, and none may be accepted: cut anywhere, or with windows that
+        are not those that its figures were computed from."""
+        text = json.dumps(self.ppl[0])
+        for at in range(0, len(text), 97):
+            done = self.call(text[:at], self.ppl[0])
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+        for document, windows, mean in (
+                (self.ppl[0], lambda d: d["windows"]["sums"], lambda d: (d["result"], "nll")),
+                (self.kld, lambda d: d["candidates"][0]["windows"],
+                 lambda d: (d["candidates"][0]["kld"], "mean"))):
+            name = "nll" if document is self.ppl[0] else "kld"
+
+            def raise_sum(d, i):
+                windows(d)[i][name] *= 1.001
+
+            def raise_mean(d, _i):
+                object_, key = mean(d)
+                object_[key] *= 1.001
+            wrong = {
+                "windows ascend": [lambda d, i: windows(d).insert(i, windows(d)[i]),
+                                   lambda d, i: windows(d).reverse()],
+                "but its windows give": [lambda d, i: windows(d).pop(i), raise_sum, raise_mean],
+            }
+            for sentence, changes in wrong.items():
+                for change in changes:
+                    for i in range(0, len(windows(document)), 4):
+                        changed = copy.deepcopy(document)
+                        change(changed, i)
+                        for pair in ((changed, document), (document, changed)):
+                            done = self.call(*pair, *(["--candidate-a", "1", "--candidate-b", "1"]
+                                                      if name == "kld" else []))
+                            self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+                            self.assertIn(sentence, done.stderr)
 
     def test_a_base_or_setting_of_its_own(self):
         one = self.evaluate("kld", "-m", Q4, "--base", F16, "-f", TEXT, "-c", "32", "--chunks", "2")
