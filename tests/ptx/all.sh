@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 sample=(${2:+--sample "$2"})
 for order in backwards random; do
-    ASSAY_PTX_ORDER=$order ctest --test-dir "$1" --output-on-failure -R '^test_ptx'
+    ASSAY_PTX_ORDER=$order ctest --test-dir "$1" --output-on-failure -j "$(nproc)" -R '^test_ptx'
 done
 python3 tests/ptx/mutate.py "$1/tests/ptx" --kind barrier --kind mma "${sample[@]}"
 others=()
