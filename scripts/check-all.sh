@@ -63,9 +63,8 @@ run_tests() {
 # Valgrind has no AVX-512: it hides it from CPUID, so that the AVX2 kernels are what it checks.
 memcheck=(valgrind -q --error-exitcode=9 --leak-check=full --child-silent-after-fork=yes)
 
-# Sweeps would take days: each test has half a minute of a processor (ten on the clock, where others
-# use it too), in which nothing may be found. Results of
-# reference models and the GPU's kernels are looked at elsewhere.
+# Sweeps would take days: each test has half a minute of a processor, and ten on the clock, in which
+# nothing may be found. Results of reference models and the GPU's kernels are looked at elsewhere.
 memcheck_test() {
     local log code=0
     log=$(mktemp)
