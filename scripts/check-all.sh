@@ -64,7 +64,7 @@ run_tests() {
 memcheck=(valgrind -q --error-exitcode=9 --leak-check=full --child-silent-after-fork=yes)
 
 # Sweeps would take days: each test has half a minute of a processor, and ten on the clock, in which
-# nothing may be found. Results of reference models and the GPU's kernels are looked at elsewhere.
+# nothing may be found. Left out: results of reference models, the GPU's kernels, limits of seconds.
 memcheck_test() {
     local log code=0
     log=$(mktemp)
@@ -85,7 +85,7 @@ valgrind_tests() {
     need valgrind || return
     local tests
     mapfile -t tests < <(find build/dev/tests/{base,gguf,kernels,model,eval,cli} -name 'test_*' -type f \
-        -perm -u+x ! -name '*_reference*' ! -name '*cuda*' | sort)
+        -perm -u+x ! -name '*_reference*' ! -name '*cuda*' ! -name '*hostile' ! -name '*speed' | sort)
     [ ${#tests[@]} -gt 0 ] || { skip "build/dev has no tests"; return; }
     export -f memcheck_test
     export MEMCHECK="${memcheck[*]}"
