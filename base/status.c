@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#undef status_fail
 enum status status_fail(struct status_why *why, enum status code, const char *format, ...)
 {
     if (why) {

@@ -39,6 +39,9 @@ struct status_why {
  */
 enum status status_fail(struct status_why *why, enum status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+#ifdef __clang_analyzer__ /* which would not see what it returns */
+#define status_fail(why, code, ...) (status_fail(why, code, __VA_ARGS__), (code))
+#endif
 
 /** Put "<context>: " in front of the sentence; nothing if why is NULL or empty. */
 void status_context(struct status_why *why, const char *format, ...)

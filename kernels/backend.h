@@ -288,7 +288,7 @@ typedef size_t kern_record_rows_fn(struct kern_backend *b, const struct kern_wei
 #define KERN_OPERATION_DECLARE(name) kern_##name##_fn kern_##name;
 KERN_BACKEND_OPERATIONS(KERN_OPERATION_DECLARE)
 
-#define KERN_OPERATION_MEMBER(name) kern_##name##_fn *name;
+#define KERN_OPERATION_MEMBER(name) kern_##name##_fn *(name);
 /** What an implementation has. Arguments have been checked by the functions of this header. */
 struct kern_backend_ops {
     const char *name;

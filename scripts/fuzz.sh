@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Run fuzz targets, each for some seconds with a fixed seed, under AddressSanitizer and
-# UndefinedBehaviorSanitizer (needs clang). What makes one fail is kept in build/fuzz/artifacts/;
-# the others run nevertheless.
+# UndefinedBehaviorSanitizer (needs clang), as many at a time as there are processors. What makes
+# one fail is kept in build/fuzz/artifacts/; the others run nevertheless.
 # usage: bash scripts/fuzz.sh [SECONDS [TARGET...]]     default: 10, all targets
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,21 +26,24 @@ fi
 found=build/fuzz/found # inputs with new coverage; kept from run to run would make runs differ
 artifacts=build/fuzz/artifacts
 mkdir -p "$artifacts"
-failed=0
 for target in "$@"; do
     [ -x "$folder/fuzz_$target" ] || { echo "no fuzz target $target (there are: $(paste -sd' ' "$folder/targets.txt"))" >&2; exit 2; }
+done
+
+fuzz() {
+    local target=$1 log=$artifacts/$1.log
     rm -rf "${found:?}/$target"
     mkdir -p "$found/$target"
-    printf 'fuzz %s: %s s, ' "$target" "$seconds"
-    log=$artifacts/$target.log
-    if ! "$folder/fuzz_$target" -seed=1 -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+    if "$folder/fuzz_$target" -seed=1 -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
         -print_final_stats=1 -artifact_prefix="$artifacts/$target-" \
         "$found/$target" "tests/fuzz/corpus/$target" >"$log" 2>&1; then
-        echo "FAILED; the end of $log:"
-        tail -40 "$log"
-        failed=1
-        continue
+        printf 'fuzz %s: %s s, inputs: %s\n' "$target" "$seconds" \
+            "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")"
+    else
+        printf 'fuzz %s: FAILED; the end of %s:\n%s\n' "$target" "$log" "$(tail -40 "$log")"
+        return 1
     fi
-    sed -n 's/^stat::number_of_executed_units: */inputs: /p' "$log"
-done
-exit "$failed"
+}
+export -f fuzz
+export folder found artifacts seconds
+printf '%s\0' "$@" | xargs -0 -P "$(nproc)" -I '{}' bash -c 'fuzz "$1"' fuzz '{}'

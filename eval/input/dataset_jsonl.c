@@ -1,4 +1,5 @@
 /* Tasks as lines of JSON, an object each, as data sets are published. */
+#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -66,6 +67,7 @@ static enum status add_choices(struct eval_dataset *d, struct base_json_line *l,
     enum status status = STATUS_OK;
     for (size_t i = 0; i < n && !status; i++) {
         struct base_string choice;
+        assert(list || i < sizeof options / sizeof *options);
         if (!list)
             item = cJSON_GetObjectItemCaseSensitive(object, options[i]);
         status = keep(l, item, list ? names->choices : options[i], &choice, why);

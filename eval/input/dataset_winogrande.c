@@ -131,7 +131,7 @@ static enum status read_rows(struct eval_dataset *d, struct reader *r, struct st
     bool first = true;
     while (r->at < r->end && !status) {
         struct base_string fields[N_FIELDS];
-        size_t n_fields, line = r->line;
+        size_t n_fields = 0, line = r->line;
         status = read_row(r, fields, &n_fields, why);
         if (!status && n_fields && !(first && is_head(fields)))
             status = add_row(d, fields, line, why);

@@ -273,10 +273,9 @@ enum status eval_kld(struct eval_kld_result *out, const struct eval_kld_tables *
         return status_fail(why, STATUS_MEMORY, "no memory for the statistics of %zu tokens", n);
     }
     fill(out, t, &sorter);
-    for (size_t k = 0; n_worst && k < t->base->n_windows * n_scored; k++)
-        if (t->candidate->done[k / n_scored])
-            offer_worst(out, t->candidate, (struct eval_scored_token){k / n_scored, k % n_scored},
-                        n_worst);
+    for (size_t w = 0; n_worst && w < t->base->n_windows; w++)
+        for (size_t p = 0; t->candidate->done[w] && p < n_scored; p++)
+            offer_worst(out, t->candidate, (struct eval_scored_token){w, p}, n_worst);
     free(sorter.values);
     return STATUS_OK;
 }

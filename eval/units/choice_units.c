@@ -1,4 +1,5 @@
 /* Tasks as units of a run: each is a group of sequences, its choices. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ static enum status extend(const struct eval_choices *c, const struct eval_choice
                           struct eval_choice_extension *e, struct eval_sequence *first,
                           struct status_why *why)
 {
+    assert(t->n_choices >= 2 && first->ids);
     size_t n = first->n_tokens;
     e->ids = malloc((n + 1) * sizeof *e->ids);
     e->log_probs = malloc((n + 1 - t->first_scored) * sizeof *e->log_probs);

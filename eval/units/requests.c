@@ -1,5 +1,6 @@
 #include "eval/units/requests.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ static enum status tokenize_context(struct maker *m, struct base_string context,
 static enum status keep(const struct maker *m, struct eval_request_score *s, size_t n_scored,
                         struct status_why *why)
 {
+    assert(m->whole.n > 0 && m->whole.ids);
     s->n_scored = n_scored;
     s->ids = malloc(m->whole.n * sizeof *s->ids);
     s->log_probs = malloc((n_scored + 1) * sizeof *s->log_probs);
@@ -180,7 +182,7 @@ enum status eval_request_scores_make(struct eval_request_scores *out,
     enum status status = STATUS_OK;
     out->items = calloc(requests->n + 1, sizeof *out->items);
     if (!out->items)
-        status = no_memory(why);
+        return no_memory(why);
     while (out->n < requests->n && !status) {
         const struct eval_request *r = &requests->items[out->n];
         struct eval_request_score *s = &out->items[out->n];

@@ -1,5 +1,7 @@
 #include "kernels/cpu/kernels.h"
 
+#include <assert.h>
+
 static const struct kern_kernels *const sets[KERN_ISA_COUNT] = {
     [KERN_ISA_SCALAR] = &kern_kernels_scalar,
     [KERN_ISA_AVX2] = &kern_kernels_avx2,
@@ -29,6 +31,7 @@ enum kern_isa kern_kernels_build(struct kern_kernels *out, enum kern_isa cap)
     enum kern_isa top = kern_isa_detect();
     if (cap < top)
         top = cap;
+    assert(top < KERN_ISA_COUNT);
     *out = kern_kernels_scalar;
     out->ops = *ops[top];
     const struct kern_quant *quant;

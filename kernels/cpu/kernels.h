@@ -89,7 +89,7 @@ typedef void kern_bf16_pack_lanes_fn(const float *x, size_t n_k, unsigned n_part
     X(bf16_pack_lanes)
 /* clang-format on */
 
-#define KERN_PRODUCT_MEMBER(name) kern_##name##_fn *name;
+#define KERN_PRODUCT_MEMBER(name) kern_##name##_fn *(name);
 /** The kernels. NULL in an ISA's own set: that ISA has no version of it. */
 struct kern_kernels {
     kern_decode_fn *decode[GGUF_TYPE_LIMIT]; /* by type; NULL: the type cannot be decoded */

@@ -66,7 +66,7 @@ typedef void kern_op_encode_codes_fn(const struct kern_encoded_rows *rows,
     X(encode_codes)
 /* clang-format on */
 
-#define KERN_OPS_MEMBER(name) kern_op_##name##_fn *name;
+#define KERN_OPS_MEMBER(name) kern_op_##name##_fn *(name);
 /** One variant of each. */
 struct kern_ops {
     KERN_OPS(KERN_OPS_MEMBER)

@@ -55,14 +55,14 @@ KERN_INLINE uint8_t *kern_decode_bytes(void *shared)
 
 #define KERN_DECODE_ELEMENTS(id, name, n_bytes)                                                    \
     case GGUF_TYPE_##id:                                                                           \
-        kern_##name##_row(bytes + n_bytes * first, y, n);                                          \
+        kern_##name##_row(bytes + (n_bytes)*first, y, n);                                          \
         return;
 
 #define KERN_DECODE_BLOCK(id, name, n_elems)                                                       \
     case GGUF_TYPE_##id:                                                                           \
         kern_##name##_group((const struct kern_block_##name *)(const void *)bytes +                \
-                                first / n_elems,                                                   \
-                            first % n_elems / 32, y);                                              \
+                                first / (n_elems),                                                 \
+                            first % (n_elems) / 32, y);                                            \
         return;
 
 /** Decode n elements, up to 32, from element `first` of the chunk on. Blocks have whole groups. */
