@@ -222,7 +222,7 @@ static void print_candidate(const struct cli_kld *k, size_t i)
         print_rows(k, i);
     }
     if (r->n_windows == 0) {
-        printf("Incomplete: not one of %zu window%s\n", k->windows.plan.n_windows,
+        printf("Incomplete: none of %zu window%s is finished\n", k->windows.plan.n_windows,
                status_plural(k->windows.plan.n_windows));
         return;
     }

@@ -30,7 +30,7 @@ enum status cli_description_parse(struct cli_description *out, const char *bytes
     if (status == STATUS_MEMORY || cJSON_IsObject(out->root))
         return status;
     cli_description_free(out);
-    return status_fail(why, STATUS_FORMAT, "the description is no JSON object");
+    return status_fail(why, STATUS_FORMAT, "the description is not a JSON object");
 }
 
 void cli_description_free(struct cli_description *description)

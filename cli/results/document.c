@@ -68,7 +68,7 @@ enum status cli_document_parse(struct cli_document *out, const char *file, const
         status = check_schema(out, why);
     else
         status = status_fail(why, STATUS_FORMAT,
-                             "%s: is no JSON from byte %zu on; expected a result that --json "
+                             "%s: is not JSON from byte %zu on; expected a result that --json "
                              "wrote",
                              file, at);
     bool is_other = out->is_other;

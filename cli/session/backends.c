@@ -64,7 +64,7 @@ static enum status parse_name(struct device *out, const char *name, struct statu
         *out = (struct device){.kind = DEVICE_CUDA, .index = (unsigned)index};
     } else {
         return status_fail(why, STATUS_USAGE,
-                           "--device: '%s' is no device, expected cpu, cuda, cuda:N or auto", name);
+                           "--device: '%s' is not a device, expected cpu, cuda, cuda:N or auto", name);
     }
     return STATUS_OK;
 }
@@ -77,7 +77,7 @@ static enum status parse_layers(struct device *out, const char *layers, struct s
     bool word = strcmp(layers, "auto") == 0 || strcmp(layers, "all") == 0;
     if (!word && (end == layers || *end))
         return status_fail(why, STATUS_USAGE,
-                           "-ngl: '%s' is no number of layers, expected a number, auto or all",
+                           "-ngl: '%s' is not a number of layers, expected a number, auto or all",
                            layers);
     if (word || n != 0)
         out->kind = DEVICE_AUTO;

@@ -50,7 +50,7 @@ static enum status read_task(struct eval_dataset *d, struct lines *l,
                                         : "an ending");
         if (i == 1 && (lines[i].n_bytes != 1 || *lines[i].data < '0' || *lines[i].data > '3'))
             return status_fail(
-                why, STATUS_FORMAT, "line %zu: '%.*s' is no index of an ending, expected 0 to 3",
+                why, STATUS_FORMAT, "line %zu: '%.*s' is not the index of an ending, expected 0 to 3",
                 l->number, (int)(lines[i].n_bytes < 40 ? lines[i].n_bytes : 40), lines[i].data);
     }
     question.answer = (size_t)(*lines[1].data - '0');

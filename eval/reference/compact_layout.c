@@ -98,7 +98,7 @@ static enum status take_header(struct eval_compact_layout *l, const uint8_t *dat
 {
     if (n_bytes < sizeof l->magic || memcmp(data, EVAL_COMPACT_MAGIC, sizeof l->magic) != 0)
         return status_fail(why, STATUS_FORMAT,
-                           "is no base file of assay: it does not begin with "
+                           "is not a base file of assay: it does not begin with "
                            "\"" EVAL_COMPACT_MAGIC "\"");
     if (n_bytes < sizeof *l)
         return status_fail(why, STATUS_FORMAT,

@@ -288,7 +288,7 @@ class CompactBase(unittest.TestCase):
 
         for bad in b"[]", b"{", b"", b"\xff", b"1":
             write(bad)
-            self.refused("described.assay: the description is no JSON object", "-m", Q4, "--base",
+            self.refused("described.assay: the description is not a JSON object", "-m", Q4, "--base",
                          path)
         for odd in (b"{}", b'{"base":[],"text":1}', b'{"base":{"n_weights":-1,"n_bytes":"x",'
                     b'"name":"\xff","remarks":[1,{}]},"text":{"sha256":3,"n_bytes":1e300}}'):

@@ -161,7 +161,7 @@ struct damage {
 };
 
 static const struct damage damages[] = {
-    {0, 'x', 1, STATUS_FORMAT, "base: is no base file of assay"},
+    {0, 'x', 1, STATUS_FORMAT, "base: is not a base file of assay"},
     {8, 2, 4, STATUS_UNSUPPORTED, "is a base file of version 2; expected 1"},
     {12, 2, 4, STATUS_FORMAT, "the kind of the rows is 2; expected 0 to 1"},
     {16, 0, 8, STATUS_FORMAT, "the width is 0; expected 1 to"},
