@@ -84,7 +84,7 @@ class Interrupt(unittest.TestCase):
                 took = time.monotonic() - began
                 document = json.loads((pathlib.Path(folder) / "r.json").read_text())
             self.assertEqual(process.returncode, 130)
-            self.assertIn(b"Incomplete: not one of ", out)
+            self.assertIn(b"Incomplete: none of ", out)
             self.assertEqual(document["result"]["n_windows"], 0)
             self.assertIsNone(document["result"]["ppl"])
             self.assertIsNone(document["result"]["nll"])

@@ -255,8 +255,8 @@ class Read(Names):
         if change != overwrite:
             return
         path.write_bytes(before)
-        again = subprocess.run(self.words([*words, "--state", "s"]), cwd=self.folder,
-                               capture_output=True)
+        aloud = [word for word in self.words([*words, "--state", "s"]) if word != "-q"]
+        again = subprocess.run(aloud, cwd=self.folder, capture_output=True)
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertIn(b" finished before", again.stderr)
         self.assertEqual(self.results(again.stdout), expected)

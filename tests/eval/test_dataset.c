@@ -67,7 +67,7 @@ static void refuses_bad_hellaswag(void **state)
         {"\n\n", "no tasks"},
         {"a\n0\nA\nB\nC\n", "line 5: the text ends after 5 of the 6 lines of a task"},
         {"a\n4\nA\nB\nC\nD\n", "line 2: '4' is not the index of an ending, expected 0 to 3"},
-        {"a\n-1\nA\nB\nC\nD\n", "line 2: '-1' is no index"},
+        {"a\n-1\nA\nB\nC\nD\n", "line 2: '-1' is not the index"},
         {"a\n0\nA\n\nC\nD\n", "line 4: empty, expected an ending"},
         {"a\n0\nA\nB\nC\nD\n\n0\nA\nB\nC\nD\n", "line 7: empty, expected a context"},
     };
