@@ -12,7 +12,10 @@
 /* About 20 microseconds: longer than the gap between two operations, far below a time slice. */
 enum { SPIN_ROUNDS = 500 };
 
-enum { CACHE_LINE = 64 };
+enum {
+    CACHE_LINE = 64,
+    STACK_BYTES = 1 << 20 /* of a worker; the largest frame of a kernel has 11 KB */
+};
 
 struct worker {
     struct base_pool *pool;
@@ -85,6 +88,20 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
+/* With a stack that no inherited limit makes too small, nor too large for the address space. */
+static int start_thread(struct worker *worker)
+{
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (error)
+        return error;
+    error = pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    if (!error)
+        error = pthread_create(&worker->handle, &attributes, worker_main, worker);
+    pthread_attr_destroy(&attributes);
+    return error;
+}
+
 unsigned base_pool_processors(void)
 {
     cpu_set_t set; /* too small a set on machines with more than 1024 processors */
@@ -121,7 +138,7 @@ enum status base_pool_open(struct base_pool **out, unsigned n_threads, struct st
         struct worker *worker = &pool->workers[i - 1];
         worker->pool = pool;
         worker->index = i;
-        int error = pthread_create(&worker->handle, NULL, worker_main, worker);
+        int error = start_thread(worker);
         if (error) {
             status = status_fail(why, STATUS_DEVICE, "the system refused thread %u of %u: %s",
                                  i + 1, pool->n_threads, strerror(error));

@@ -226,9 +226,10 @@ static void print_memory(const struct eval_memory *m, size_t n_models)
         return;
     }
     cli_say("assay: memory: at most %.1f MB: model file%s %.1f, program %.1f, batch %.1f, scores "
-            "%.1f\n",
+            "%.1f%s\n",
             m->total / megabyte, n_models == 1 ? "" : "s", m->weights / megabyte,
-            m->present / megabyte, m->scorer / megabyte, m->scores / megabyte);
+            m->present / megabyte, m->scorer / megabyte, m->scores / megabyte,
+            m->total > m->before ? "" : "; reading the files took that much already");
 }
 
 /** What is going to happen, on standard error. */

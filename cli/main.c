@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/options/words.h"
+#include "cli/output/say.h"
 #include "cli/run.h"
 
 static const struct cli_command *const commands[] = {
@@ -37,11 +38,10 @@ static const struct cli_command *find_command(const char *name)
     size_t distance = 4;
     for (size_t i = 0; i < N_COMMANDS; i++)
         cli_nearest_name(name, commands[i]->name, nearest, sizeof nearest, &distance);
-    fprintf(stderr, "assay: unknown command '%s'; ", name);
     if (*nearest)
-        fprintf(stderr, "did you mean %s?\n", nearest);
+        cli_complain("assay: unknown command '%s'; did you mean %s?\n", name, nearest);
     else
-        fprintf(stderr, "assay help lists the commands\n");
+        cli_complain("assay: unknown command '%s'; assay help lists the commands\n", name);
     return NULL;
 }
 

@@ -63,25 +63,14 @@ int cli_end(int exit_code)
     return exit_code == CLI_EXIT_DONE ? CLI_EXIT_USAGE : exit_code;
 }
 
-/* A name can have any byte: those that would move a terminal's cursor are told by their numbers. */
-static void print_line(const char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            fprintf(stderr, "\\x%02x", (unsigned)(unsigned char)*text);
-        else
-            fputc(*text, stderr);
-    fputc('\n', stderr);
-}
-
 /* Print the sentence and return the exit code that the status leads to. */
 static int fail(enum status status, const struct status_why *why)
 {
     cli_flush();
     bool told = *why->text || status != STATUS_CANCELLED;
     bool broken_off = status == STATUS_IO && cli_interrupted();
-    fputs(broken_off ? "assay: interrupted: " : "assay: ", stderr);
-    print_line(told ? why->text : "interrupted: there is no result");
+    cli_complain("assay: %s%s\n", broken_off ? "interrupted: " : "",
+                 told ? why->text : "interrupted: there is no result");
     return broken_off ? CLI_EXIT_INTERRUPTED : exit_code_of(status);
 }
 

@@ -343,6 +343,11 @@ size_t kern_linear_bytes(struct kern_backend *b, const struct kern_linear *op)
     return b->ops->linear_bytes(b, op);
 }
 
+size_t kern_attention_bytes(struct kern_backend *b, const struct kern_attention *op)
+{
+    return b->ops->attention_bytes(b, op);
+}
+
 size_t kern_score_bytes(struct kern_backend *b, const struct kern_score *op)
 {
     assert(op->n_heads > 0);

@@ -267,6 +267,7 @@ typedef enum status kern_record_fn(struct kern_backend *b, const struct kern_rec
  * most that an operation took, so the largest of these is what a sequence of them needs.
  */
 typedef size_t kern_linear_bytes_fn(struct kern_backend *b, const struct kern_linear *op);
+typedef size_t kern_attention_bytes_fn(struct kern_backend *b, const struct kern_attention *op);
 typedef size_t kern_score_bytes_fn(struct kern_backend *b, const struct kern_score *op);
 typedef size_t kern_record_bytes_fn(struct kern_backend *b, const struct kern_record *op);
 
@@ -280,8 +281,8 @@ typedef size_t kern_record_rows_fn(struct kern_backend *b, const struct kern_wei
 /* clang-format off */
 #define KERN_BACKEND_OPERATIONS(X)                                                                 \
     X(embed) X(rmsnorm) X(linear) X(rope) X(attention) X(silu_mul) X(top_experts) X(gather)        \
-    X(scatter_add) X(score) X(record) X(linear_bytes) X(score_bytes) X(record_bytes)               \
-    X(record_rows)
+    X(scatter_add) X(score) X(record) X(linear_bytes) X(attention_bytes) X(score_bytes)            \
+    X(record_bytes) X(record_rows)
 /* clang-format on */
 
 /** kern_embed(), kern_rmsnorm(), ...: they check the arguments and call the backend. */

@@ -111,7 +111,7 @@ static enum status open_directly(struct base_file *file, const char *path, struc
     if (fd >= 0)
         file->stream = fdopen(fd, "wb");
     if (!file->stream) {
-        int error = errno;
+        int error = fd >= 0 && errno == EINVAL ? EBADF : errno; /* a stream that came closed */
         if (fd >= 0)
             close(fd);
         return status_fail(why, STATUS_IO, "%s: cannot be written: %s", shown_path(path),

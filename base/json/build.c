@@ -98,6 +98,22 @@ enum status base_json_text_of(const struct base_json *json, char **out, struct s
     return *out ? STATUS_OK : status_fail(why, STATUS_MEMORY, "out of memory for a JSON document");
 }
 
+void base_json_put(struct base_file *file, const char *text, size_t n_bytes)
+{
+    size_t from = 0;
+    for (size_t i = 0; i < n_bytes; i++) {
+        const unsigned char *c = (const unsigned char *)text + i;
+        bool pair = *c == 0xc2 && i + 1 < n_bytes && c[1] < 0xa0;
+        if (*c != 0x7f && !pair)
+            continue;
+        base_file_write(file, text + from, i - from);
+        base_file_printf(file, "\\u00%02x", pair ? c[1] : *c);
+        i += pair;
+        from = i + 1;
+    }
+    base_file_write(file, text + from, n_bytes - from);
+}
+
 enum status base_json_write(const struct base_json *json, struct base_file *file,
                             struct status_why *why)
 {
@@ -105,7 +121,7 @@ enum status base_json_write(const struct base_json *json, struct base_file *file
     enum status status = base_json_text_of(json, &text, why);
     if (status)
         return status;
-    base_file_write(file, text, strlen(text));
+    base_json_put(file, text, strlen(text));
     base_file_write(file, "\n", 1);
     cJSON_free(text);
     return STATUS_OK;

@@ -43,6 +43,12 @@ void base_json_bytes(struct base_json *json, cJSON *parent, const char *key, con
 /** The document as a text; the caller frees *out. Fails: STATUS_MEMORY. */
 enum status base_json_text_of(const struct base_json *json, char **out, struct status_why *why);
 
+/**
+ * Write a piece of a JSON text, with escapes for U+007F to U+009F, which JSON allows and a
+ * terminal obeys.
+ */
+void base_json_put(struct base_file *file, const char *text, size_t n_bytes);
+
 /** Write the document and a newline. Fails: STATUS_MEMORY. */
 enum status base_json_write(const struct base_json *json, struct base_file *file,
                             struct status_why *why);

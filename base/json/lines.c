@@ -38,7 +38,7 @@ static enum status read_line(const struct base_json_line *l, base_json_line_read
     size_t n_read;
     enum status status =
         base_json_parse(&object, l->from, (size_t)(l->end - l->from), &n_read, why);
-    if (status == STATUS_MEMORY)
+    if (status && status != STATUS_FORMAT)
         status_context(why, "line %zu", l->number);
     else if (!cJSON_IsObject(object) || !only_blanks(l->from + n_read, l->end))
         status = status_fail(why, STATUS_FORMAT, "line %zu: no JSON object", l->number);

@@ -20,10 +20,34 @@ static void watch(void)
     cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = allocate, .free_fn = free});
 }
 
+/* Values of a text that is JSON: one before each comma, and one in each bracket; more if it is not.
+ */
+static size_t count_values(const char *bytes, size_t n_bytes)
+{
+    size_t n = 1;
+    bool in_string = false;
+    for (size_t i = 0; i < n_bytes; i++) {
+        char c = bytes[i];
+        if (in_string && c == '\\')
+            i++;
+        else if (c == '"')
+            in_string = !in_string;
+        else if (!in_string)
+            n += c == ',' || c == '[' || c == '{';
+    }
+    return n;
+}
+
 enum status base_json_parse(cJSON **out, const char *bytes, size_t n_bytes, size_t *n_read,
                             struct status_why *why)
 {
     const char *end = NULL;
+    *out = NULL;
+    size_t n_values = count_values(bytes, n_bytes);
+    if (n_values > BASE_JSON_MAX_VALUES)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%zu bytes of JSON with %zu values, expected at most %d", n_bytes,
+                           n_values, (int)BASE_JSON_MAX_VALUES);
     pthread_once(&watched, watch);
     ran_out = false;
     *out = cJSON_ParseWithLengthOpts(bytes, n_bytes, &end, false);

@@ -14,4 +14,11 @@
  */
 size_t base_escape(char *out, size_t capacity, const char *bytes, size_t n_bytes);
 
+/**
+ * The same for a sentence or a name: the backslash stays, a tab or a newline is \xHH as other
+ * control characters are. Ends with a NUL, and is cut between characters at `capacity` - 1 bytes.
+ * Returns `out`.
+ */
+const char *base_printable(char *out, size_t capacity, const char *bytes, size_t n_bytes);
+
 #endif

@@ -2,6 +2,7 @@
 #include "cli/inspect/info.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,16 +33,28 @@ static const struct {
 };
 _Static_assert(sizeof known / sizeof known[0] <= CLI_N_HPARAMS, "the table outgrew its room");
 
-double cli_bits_per_weight(uint64_t n_bytes, uint64_t n_weights)
+double cli_bits_per_weight(const struct cli_type_total *total)
 {
-    return n_weights ? 8.0 * (double)n_bytes / (double)n_weights : 0;
+    if (total->n_unsized)
+        return (double)NAN;
+    return total->n_elements ? 8.0 * (double)total->n_bytes / (double)total->n_elements : 0;
 }
 
 static void count_tensor(struct cli_type_total *total, const struct gguf_tensor *tensor)
 {
-    total->n_tensors++;
+    total->several_ids |= total->n_tensors && total->type_id != tensor->type_id;
+    if (!total->n_tensors++)
+        total->type_id = tensor->type_id;
     total->n_elements += tensor->n_rows * tensor->ne[0];
     total->n_bytes += tensor->n_bytes;
+    total->n_unsized += tensor->n_bytes == 0;
+}
+
+struct cli_type_total cli_total_of(const struct gguf_tensor *tensor)
+{
+    struct cli_type_total total = {.type = tensor->type};
+    count_tensor(&total, tensor);
+    return total;
 }
 
 static struct cli_type_total *total_of(struct cli_info *info, const struct gguf_type_info *type)
@@ -117,6 +130,8 @@ static enum status gather(struct cli_info *info, const struct gguf_file *file,
         count_tensor(total_of(info, tensor->type), tensor);
     }
     read_hparams(info);
+    info->quantisation = cli_quantisation(file);
+    gguf_check_types(file, &info->unsupported);
     return eval_model_id(info->model_id, file, why);
 }
 
@@ -170,7 +185,7 @@ static enum status run_info(const void *opaque, const struct cli_args *args, str
 {
     const struct settings *settings = opaque;
     struct gguf_file *file;
-    enum status status = gguf_open(&file, args->operands[0], why);
+    enum status status = gguf_list(&file, args->operands[0], why);
     struct cli_info info;
     if (status == STATUS_OK)
         status = gather(&info, file, why);
@@ -196,7 +211,9 @@ const struct cli_command cli_command_info = {
     .usage = "FILE [options]",
     .n_operands = 1,
     .summary = "Print what a GGUF file holds: metadata, hyper-parameters, sizes and types.",
-    .description = "FILE may be any part of a split file. No tensor is decoded.",
+    .description =
+        "FILE may be any part of a split file. No tensor is decoded, so types that cannot be\n"
+        "evaluated are listed too.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .run = run_info,

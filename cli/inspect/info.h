@@ -2,13 +2,17 @@
 #ifndef CLI_INSPECT_INFO_H
 #define CLI_INSPECT_INFO_H
 
+#include "cli/output/quantisation.h"
 #include "eval/reference/identity.h"
 #include "gguf/meta.h"
 
 /** All tensors of one type together. */
 struct cli_type_total {
     const struct gguf_type_info *type;
+    uint32_t type_id; /* of the first of them; types that nobody knows are counted together */
+    bool several_ids;
     uint64_t n_tensors, n_elements, n_bytes;
+    uint64_t n_unsized; /* tensors whose bytes are not known */
 };
 
 /** A hyper-parameter: as the file says, or what its absence means. */
@@ -25,14 +29,18 @@ struct cli_info {
     char model_id[BASE_HEX];
     uint64_t file_bytes; /* of all parts */
     struct cli_type_total total;
-    struct cli_type_total types[GGUF_TYPE_LIMIT]; /* the first n_types, in order of first use */
+    struct cli_type_total types[GGUF_MAX_LISTED]; /* the first n_types, in order of first use */
     size_t n_types;
     struct cli_hparam hparams[CLI_N_HPARAMS]; /* the first n_hparams; only known ones */
     size_t n_hparams;
+    struct cli_quantisation quantisation;
+    struct status_why unsupported; /* why the file cannot be evaluated; empty: types do not tell */
 };
 
-/** 8 * bytes / weights; 0 for none. */
-double cli_bits_per_weight(uint64_t n_bytes, uint64_t n_weights);
+/** 8 * bytes / weights; 0 for no weights, NaN where bytes are not known. */
+double cli_bits_per_weight(const struct cli_type_total *total);
+/** A tensor alone. */
+struct cli_type_total cli_total_of(const struct gguf_tensor *tensor);
 
 /**
  * Element i of a pair's value as text: numbers with all their digits, strings escaped.

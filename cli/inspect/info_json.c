@@ -6,17 +6,34 @@
 #include "cli/output/json_parts.h"
 #include "cli/session/outputs.h"
 
-enum { WHOLE_ARRAY = 64 }; /* longer arrays are told by their length and first elements */
+enum {
+    WHOLE_ARRAY = 64,      /* longer arrays are told by their length and first elements */
+    WHOLE_STRING = 1 << 16 /* bytes; of longer strings these are given */
+};
 
-/* Element i of a value; `string` is it where the elements are strings. */
-static void add_element(struct base_json *json, cJSON *parent, const char *key,
+/* A string or a name of the file. Returns whether it is cut, between characters. */
+static bool add_bytes(struct base_json *json, cJSON *parent, const char *key,
+                      struct base_string string)
+{
+    size_t n = string.n_bytes;
+    if (n > WHOLE_STRING)
+        for (n = WHOLE_STRING; n > WHOLE_STRING - 4; n--)
+            if (((unsigned char)string.data[n] & 0xc0) != 0x80)
+                break;
+    base_json_bytes(json, parent, key, string.data, n);
+    return n < string.n_bytes;
+}
+
+/* Element i of a value; `string` is it where the elements are strings. Returns whether it is cut.
+ */
+static bool add_element(struct base_json *json, cJSON *parent, const char *key,
                         const struct gguf_kv *kv, uint64_t i, const struct base_string *string)
 {
     enum gguf_value_type type = kv->element_type;
     assert(type != GGUF_VALUE_STRING || string);
     if (type == GGUF_VALUE_STRING)
-        base_json_bytes(json, parent, key, string->data, string->n_bytes);
-    else if (type == GGUF_VALUE_BOOL)
+        return add_bytes(json, parent, key, *string);
+    if (type == GGUF_VALUE_BOOL)
         base_json_flag(json, parent, key, gguf_kv_int(kv, i) != 0);
     else if (gguf_value_is_float(type))
         base_json_real(json, parent, key, gguf_kv_float(kv, i));
@@ -26,10 +43,14 @@ static void add_element(struct base_json *json, cJSON *parent, const char *key,
         base_json_uint(json, parent, key, value);
     } else
         base_json_int(json, parent, key, gguf_kv_int(kv, i));
+    return false;
 }
 
-/* A value under `key`: a scalar as it is, an array as a list of at most WHOLE_ARRAY elements. */
-static void add_value(struct base_json *json, cJSON *parent, const char *key,
+/*
+ * A value under `key`: a scalar as it is, an array as a list of at most WHOLE_ARRAY elements.
+ * Returns whether a string of it is cut.
+ */
+static bool add_value(struct base_json *json, cJSON *parent, const char *key,
                       const struct gguf_kv *kv)
 {
     struct gguf_kv head = *kv;
@@ -39,16 +60,18 @@ static void add_value(struct base_json *json, cJSON *parent, const char *key,
     if (kv->element_type == GGUF_VALUE_STRING &&
         gguf_kv_strings(&head, &strings, NULL) != STATUS_OK) {
         json->failed = true;
-        return;
+        return false;
     }
+    bool cut = false;
     if (kv->type != GGUF_VALUE_ARRAY) {
-        add_element(json, parent, key, kv, 0, strings);
+        cut = add_element(json, parent, key, kv, 0, strings);
     } else {
         cJSON *list = base_json_list(json, parent, key);
         for (uint64_t i = 0; i < head.count; i++)
-            add_element(json, list, NULL, kv, i, strings ? &strings[i] : NULL);
+            cut |= add_element(json, list, NULL, kv, i, strings ? &strings[i] : NULL);
     }
     free(strings);
+    return cut;
 }
 
 static void add_metadata(struct base_json *json, const struct gguf_file *file)
@@ -57,23 +80,41 @@ static void add_metadata(struct base_json *json, const struct gguf_file *file)
     for (size_t i = 0; i < gguf_n_kv(file); i++) {
         const struct gguf_kv *kv = gguf_kv_at(file, i);
         cJSON *pair = base_json_object(json, list, NULL);
-        base_json_bytes(json, pair, "key", kv->key.data, kv->key.n_bytes);
+        bool cut = add_bytes(json, pair, "key", kv->key);
         base_json_text(json, pair, "type", gguf_value_type_name(kv->type));
         if (kv->type == GGUF_VALUE_ARRAY) {
             base_json_text(json, pair, "element_type", gguf_value_type_name(kv->element_type));
             base_json_uint(json, pair, "count", kv->count);
         }
-        add_value(json, pair, kv->count > WHOLE_ARRAY ? "first" : "value", kv);
+        cut |= add_value(json, pair, kv->count > WHOLE_ARRAY ? "first" : "value", kv);
+        if (cut)
+            base_json_flag(json, pair, "cut", true);
     }
+}
+
+static void add_sizes(struct base_json *json, cJSON *object, const struct cli_type_total *total)
+{
+    if (total->n_unsized)
+        base_json_text(json, object, "n_bytes", NULL);
+    else
+        base_json_uint(json, object, "n_bytes", total->n_bytes);
+    base_json_real(json, object, "bits_per_weight", cli_bits_per_weight(total));
 }
 
 static void add_total(struct base_json *json, cJSON *object, const struct cli_type_total *total)
 {
     base_json_uint(json, object, "n_tensors", total->n_tensors);
     base_json_uint(json, object, "n_weights", total->n_elements);
-    base_json_uint(json, object, "n_bytes", total->n_bytes);
-    base_json_real(json, object, "bits_per_weight",
-                   cli_bits_per_weight(total->n_bytes, total->n_elements));
+    add_sizes(json, object, total);
+}
+
+static void add_type(struct base_json *json, cJSON *object, const struct cli_type_total *total)
+{
+    base_json_text(json, object, "type", total->type->name);
+    if (total->several_ids)
+        base_json_text(json, object, "type_id", NULL);
+    else
+        base_json_uint(json, object, "type_id", total->type_id);
 }
 
 static void add_tensors(struct base_json *json, const struct gguf_file *file)
@@ -82,14 +123,13 @@ static void add_tensors(struct base_json *json, const struct gguf_file *file)
     for (size_t i = 0; i < gguf_n_tensors(file); i++) {
         const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
         cJSON *object = base_json_object(json, list, NULL);
-        base_json_text(json, object, "name", tensor->name);
-        base_json_text(json, object, "type", tensor->type->name);
+        const struct cli_type_total total = cli_total_of(tensor);
+        add_bytes(json, object, "name", (struct base_string){tensor->name, strlen(tensor->name)});
+        add_type(json, object, &total);
         cJSON *shape = base_json_list(json, object, "ne");
         for (uint32_t d = 0; d < tensor->n_dims; d++)
             base_json_uint(json, shape, NULL, tensor->ne[d]);
-        base_json_uint(json, object, "n_bytes", tensor->n_bytes);
-        base_json_real(json, object, "bits_per_weight",
-                       cli_bits_per_weight(tensor->n_bytes, tensor->n_rows * tensor->ne[0]));
+        add_sizes(json, object, &total);
         base_json_uint(json, object, "part", tensor->shard);
         base_json_uint(json, object, "offset", tensor->offset);
     }
@@ -108,6 +148,14 @@ enum status cli_info_write_json(const struct cli_info *info, bool tensors, struc
     base_json_uint(&json, json.root, "n_parts", gguf_n_shards(info->file));
     base_json_uint(&json, json.root, "file_bytes", info->file_bytes);
     base_json_text(&json, json.root, "model_id", info->model_id);
+    const struct cli_quantisation *q = &info->quantisation;
+    base_json_text(&json, json.root, "quantisation", *q->name ? q->name : NULL);
+    base_json_text(&json, json.root, "quantisation_by",
+                   !*q->name         ? NULL
+                   : q->by_file_type ? "general.file_type"
+                                     : "tensors");
+    base_json_text(&json, json.root, "unsupported",
+                   *info->unsupported.text ? info->unsupported.text : NULL);
 
     cJSON *hparams = base_json_object(&json, json.root, "hyperparameters");
     for (size_t i = 0; i < info->n_hparams; i++) {
@@ -121,7 +169,7 @@ enum status cli_info_write_json(const struct cli_info *info, bool tensors, struc
     cJSON *types = base_json_list(&json, json.root, "types");
     for (size_t i = 0; i < info->n_types; i++) {
         cJSON *type = base_json_object(&json, types, NULL);
-        base_json_text(&json, type, "type", info->types[i].type->name);
+        add_type(&json, type, &info->types[i]);
         add_total(&json, type, &info->types[i]);
     }
     add_total(&json, base_json_object(&json, json.root, "total"), &info->total);

@@ -4,10 +4,12 @@
 
 #include "base/text/escape.h"
 #include "cli/inspect/info.h"
+#include "cli/output/printable.h"
 
 enum {
-    VALUE_WIDTH = 72,   /* a longer value is cut */
-    LISTED_ELEMENTS = 8 /* of an array */
+    VALUE_WIDTH = 72,    /* a longer value is cut */
+    LISTED_ELEMENTS = 8, /* of an array */
+    TYPE_WIDTH = 11
 };
 
 /* An escaped text, cut where it is too long for a line; never inside a character. */
@@ -48,9 +50,7 @@ static void print_value(const struct gguf_kv *kv)
 static void print_name(const char *bytes, size_t n_bytes, int width)
 {
     char text[300];
-    size_t n = base_escape(text, sizeof text - 1, bytes, n_bytes);
-    text[n < sizeof text ? n : sizeof text - 1] = '\0';
-    printf("  %-*s", width, text);
+    printf("  %-*s", width, base_printable(text, sizeof text, bytes, n_bytes));
 }
 
 static void print_metadata(const struct gguf_file *file)
@@ -71,24 +71,49 @@ static void print_metadata(const struct gguf_file *file)
     }
 }
 
-static void print_total(const char *name, const struct cli_type_total *total)
+/* The type's name; of one that nobody knows its number. */
+static void print_type(const struct cli_type_total *total, int width)
 {
-    printf("  %-8s %7" PRIu64 " %15" PRIu64 " %15" PRIu64 " %12.4f\n", name, total->n_tensors,
-           total->n_elements, total->n_bytes,
-           cli_bits_per_weight(total->n_bytes, total->n_elements));
+    char text[32];
+    if (total->several_ids)
+        snprintf(text, sizeof text, "%s", total->type->name);
+    else
+        snprintf(text, sizeof text, "id %" PRIu32, total->type_id);
+    printf("%-*s", width, total->type->type == GGUF_TYPE_LIMIT ? text : total->type->name);
+}
+
+/* Bytes and bits per weight, where they are known. */
+static void print_sizes(const struct cli_type_total *total)
+{
+    if (total->n_unsized)
+        printf(" %15s %12s\n", "?", "?");
+    else
+        printf(" %15" PRIu64 " %12.4f\n", total->n_bytes, cli_bits_per_weight(total));
+}
+
+static void print_total(const struct cli_type_total *total)
+{
+    printf(" %7" PRIu64 " %15" PRIu64, total->n_tensors, total->n_elements);
+    print_sizes(total);
 }
 
 static void print_types(const struct cli_info *info)
 {
-    printf("\n  %-8s %7s %15s %15s %12s\n", "type", "tensors", "weights", "bytes", "bits/weight");
-    for (size_t i = 0; i < info->n_types; i++)
-        print_total(info->types[i].type->name, &info->types[i]);
-    print_total("all", &info->total);
+    printf("\n  %-*s %7s %15s %15s %12s\n", TYPE_WIDTH, "type", "tensors", "weights", "bytes",
+           "bits/weight");
+    for (size_t i = 0; i < info->n_types; i++) {
+        fputs("  ", stdout);
+        print_type(&info->types[i], TYPE_WIDTH);
+        print_total(&info->types[i]);
+    }
+    printf("  %-*s", TYPE_WIDTH, "all");
+    print_total(&info->total);
 }
 
 static void print_tensors(const struct gguf_file *file)
 {
-    printf("\n  %-42s %-8s %-26s %15s %12s\n", "tensor", "type", "shape", "bytes", "bits/weight");
+    printf("\n  %-42s %-*s %-26s %15s %12s\n", "tensor", TYPE_WIDTH, "type", "shape", "bytes",
+           "bits/weight");
     for (size_t i = 0; i < gguf_n_tensors(file); i++) {
         const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
         char shape[100] = "";
@@ -97,20 +122,39 @@ static void print_tensors(const struct gguf_file *file)
             used += (size_t)snprintf(shape + used, sizeof shape - used, "%s%" PRIu64,
                                      d ? " x " : "", tensor->ne[d]);
         print_name(tensor->name, strlen(tensor->name), 42);
-        printf(" %-8s %-26s %15" PRIu64 " %12.4f\n", tensor->type->name, shape, tensor->n_bytes,
-               cli_bits_per_weight(tensor->n_bytes, tensor->n_rows * tensor->ne[0]));
+        const struct cli_type_total total = cli_total_of(tensor);
+        putchar(' ');
+        print_type(&total, TYPE_WIDTH);
+        printf(" %-26s", shape);
+        print_sizes(&total);
     }
+}
+
+static void print_quantisation(const struct cli_quantisation *q)
+{
+    if (!*q->name)
+        return;
+    printf("quantised %s", q->name);
+    if (!q->by_file_type)
+        printf(" (by the tensors' types; general.file_type %s%s)",
+               q->said ? "says " : "does not tell", q->said ? q->said : "");
+    putchar('\n');
 }
 
 void cli_info_print(const struct cli_info *info, bool tensors)
 {
     size_t n_shards = gguf_n_shards(info->file);
-    printf("file      %s\n", gguf_path(info->file));
+    char text[CLI_PATH_BYTES];
+    printf("file      %s\n", cli_printable(text, sizeof text, gguf_path(info->file)));
     printf("format    GGUF v%" PRIu32 ", %" PRIu64 " bytes", gguf_version(info->file),
            info->file_bytes);
     if (n_shards > 1)
         printf(" in %zu parts", n_shards);
     printf("\nmodel id  %s\n", info->model_id);
+    print_quantisation(&info->quantisation);
+    if (*info->unsupported.text)
+        printf("cannot be evaluated: %s\n",
+               cli_printable(text, sizeof text, info->unsupported.text));
 
     if (info->n_hparams)
         printf("\nhyper-parameters\n");

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/options/common.h"
@@ -10,7 +11,7 @@
 #include "model/tokenizer/tokenizer.h"
 
 struct settings {
-    const char *model, *text_file, *tokenizer_pre;
+    const char *model, *text_file, *prompt, *tokenizer_pre;
     bool ids, no_bos, no_parse_special;
 };
 
@@ -49,28 +50,38 @@ static enum status append_bos(const struct model_tokenizer *tokenizer, struct mo
     return STATUS_OK;
 }
 
+static enum status read_text(struct eval_text *text, const struct settings *s,
+                             struct status_why *why)
+{
+    if (!s->text_file == !s->prompt)
+        return status_fail(why, STATUS_USAGE, "expected one text, by -f or by -p; found %s",
+                           s->prompt ? "both" : "none");
+    return s->prompt ? eval_text_copy(text, s->prompt, strlen(s->prompt), why)
+                     : eval_text_read_whole(text, s->text_file, EVAL_TEXT_MAX_BYTES, why);
+}
+
 static enum status run_tokenize(const void *opaque, const struct cli_args *args,
                                 struct status_why *why)
 {
     (void)args;
     const struct settings *settings = opaque;
-    struct gguf_file *file;
+    struct gguf_file *file = NULL;
     struct model_tokenizer *tokenizer = NULL;
     struct eval_text text = {0};
     struct model_tokens tokens = {0};
-    enum status status = gguf_open(&file, settings->model, why);
-    if (status == STATUS_OK)
+    enum status status = read_text(&text, settings, why);
+    if (!status)
+        status = gguf_list(&file, settings->model, why);
+    if (!status)
         status = model_tokenizer_open(&tokenizer, file, settings->tokenizer_pre, why);
-    if (status == STATUS_OK)
-        status = eval_text_read_whole(&text, settings->text_file, EVAL_TEXT_MAX_BYTES, why);
-    if (status == STATUS_OK && !settings->no_bos && model_adds_bos(tokenizer))
+    if (!status && !settings->no_bos && model_adds_bos(tokenizer))
         status = append_bos(tokenizer, &tokens, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = model_tokenize(tokenizer, text.data, text.n_bytes, !settings->no_parse_special,
                                 &tokens, why);
-    if (status == STATUS_OK && settings->ids)
+    if (!status && settings->ids)
         print_ids(&tokens);
-    else if (status == STATUS_OK)
+    else if (!status)
         status = print_tokens(tokenizer, &tokens, why);
     if (!status)
         status = gguf_check_unchanged(file, why);
@@ -87,7 +98,8 @@ static const struct cli_option options[] = {
      .offset = offsetof(struct settings, model),
      .help = "; tensors are not needed"},
     {"-f --file", CLI_TEXT, "FILE", "the text, every byte of it; - reads standard input",
-     offsetof(struct settings, text_file), .required = true},
+     offsetof(struct settings, text_file)},
+    {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", offsetof(struct settings, prompt)},
     {"--ids", CLI_ON, NULL, "print the ids as one list: [1, 2, 3] (default: a line for each token)",
      offsetof(struct settings, ids)},
     {"--no-bos", CLI_ON, NULL, "do not begin with BOS, even if the vocabulary asks for it",
@@ -102,7 +114,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_command_tokenize = {
     .name = "tokenize",
-    .usage = "-m MODEL -f TEXT [options]",
+    .usage = "-m MODEL (-f FILE | -p TEXT) [options]",
     .summary = "Print the token ids of a text.",
     .description = "",
     .options = options,

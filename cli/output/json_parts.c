@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "cli/inspect/version.h"
 #include "cli/output/printable.h"
@@ -113,7 +112,7 @@ cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key
     base_json_text(json, o, "architecture", hparams->architecture);
     base_json_text(json, o, "name", hparams->name);
     const struct gguf_file *file = model_file(model->model);
-    base_json_text(json, o, "quantisation", cli_quantisation(file));
+    base_json_text(json, o, "quantisation", cli_quantisation(file).name);
     add_metadata(json, o, "imatrix_file", file, "quantize.imatrix.file");
     add_metadata(json, o, "imatrix_dataset", file, "quantize.imatrix.dataset");
     base_json_uint(json, o, "n_weights", size.n_weights);
@@ -227,8 +226,6 @@ cJSON *cli_json_add_run(struct base_json *json, const struct cli_evaluation *e)
     struct tm utc;
     if (gmtime_r(&e->started, &utc))
         strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    struct rusage usage = {0};
-    getrusage(RUSAGE_SELF, &usage);
 
     cJSON *run = base_json_object(json, json->root, "run");
     base_json_text(json, run, "text_file", e->text_file);
@@ -247,7 +244,7 @@ cJSON *cli_json_add_run(struct base_json *json, const struct cli_evaluation *e)
     base_json_uint(json, run, "max_batch_tokens", stats->max_batch_tokens);
     add_devices(json, run, &e->backends);
     base_json_real(json, run, "memory_bound_bytes", e->memory.total);
-    base_json_int(json, run, "memory_peak_bytes", usage.ru_maxrss * INT64_C(1024));
+    base_json_real(json, run, "memory_peak_bytes", eval_memory_peak());
     add_versions(json, run);
     return run;
 }

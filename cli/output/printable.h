@@ -4,10 +4,9 @@
 
 #include <stddef.h>
 
-/**
- * A copy of a text in which control characters are blanks; cut at the buffer's end, between
- * characters of UTF-8. Returns `out`.
- */
+enum { CLI_PATH_BYTES = 4096 }; /* room for a path as it is shown */
+
+/** base_printable() of a text that ends with a NUL. */
 const char *cli_printable(char *out, size_t capacity, const char *text);
 
 /** What comes behind a path's last slash; in `path`. */

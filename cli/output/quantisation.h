@@ -4,12 +4,20 @@
 
 #include "gguf/meta.h"
 
+/** Names are static storage. */
+struct cli_quantisation {
+    const char *name;  /* "Q4_K_M"; "" where there is nothing to tell it by */
+    const char *said;  /* what general.file_type says (llama.cpp's numbers); NULL: nothing known */
+    bool by_file_type; /* it is what the file says; else it is worked out from the tensors' types */
+};
+
 /**
- * The name that people have for the mixture of types: "Q4_K_M". It is that of general.file_type
- * (llama.cpp's numbers); but tools that change the tensors of a file often leave that key alone,
- * so a file that calls itself after one type, and has most of its weights in another, is named
- * after the latter, and so is one without the key, or with an unknown number. Static storage.
+ * The name that people have for the mixture of types. It is that of general.file_type; but tools
+ * that change the tensors of a file often leave that key alone. So where the tensors do not agree,
+ * and where there is no such number, it is that of the type that most weights have, and for a
+ * mixture of K types which one that is by what ffn_down has.
+ * file: from gguf_open or gguf_list.
  */
-const char *cli_quantisation(const struct gguf_file *file);
+struct cli_quantisation cli_quantisation(const struct gguf_file *file);
 
 #endif

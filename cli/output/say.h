@@ -8,8 +8,13 @@
 void cli_be_quiet(bool quiet);
 bool cli_is_quiet(void);
 
-/** fprintf to standard error, unless nothing is said. Errors are printed without it. */
+/**
+ * A line on standard error, unless nothing is said. format: of printf, with the newline; the line
+ * is cut at 2047 bytes, and is made printable (base/text/escape.h), whatever a name in it holds.
+ */
 __attribute__((format(printf, 1, 2))) void cli_say(const char *format, ...);
+/** The same for an error, which is always said. */
+__attribute__((format(printf, 1, 2))) void cli_complain(const char *format, ...);
 
 /** Say each of the lines as a note. */
 void cli_print_notes(const char *lines);

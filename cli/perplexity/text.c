@@ -46,11 +46,10 @@ static void print_nonfinite(const struct cli_perplexity *p)
     const struct eval_nonfinite *n = &p->result.nonfinite;
     char *text;
     eval_spell_all(&text, model_tokenizer(p->model.model), &n->token, 1, NULL);
-    fprintf(stderr,
-            "assay: %zu of %zu score%s %s not finite; the first is that of token %" PRId32
-            " '%s' at window %zu, position %zu\n",
-            n->n, p->result.n_tokens, status_plural(p->result.n_tokens), n->n == 1 ? "is" : "are",
-            n->token, text ? text : "", n->window, n->position);
+    cli_complain("assay: %zu of %zu score%s %s not finite; the first is that of token %" PRId32
+                 " '%s' at window %zu, position %zu\n",
+                 n->n, p->result.n_tokens, status_plural(p->result.n_tokens),
+                 n->n == 1 ? "is" : "are", n->token, text ? text : "", n->window, n->position);
     free(text);
     bool large = isinf(p->result.finite_ppl);
     printf("Finite scores alone: %s %.4lf over %zu of %zu token%s, no perplexity of the text\n",

@@ -27,7 +27,7 @@ enum status cli_description_parse(struct cli_description *out, const char *bytes
                                   struct status_why *why)
 {
     enum status status = base_json_parse(&out->root, bytes, n, NULL, why);
-    if (status == STATUS_MEMORY || cJSON_IsObject(out->root))
+    if ((status && status != STATUS_FORMAT) || cJSON_IsObject(out->root))
         return status;
     cli_description_free(out);
     return status_fail(why, STATUS_FORMAT, "the description is not a JSON object");

@@ -138,7 +138,7 @@ enum status cli_recording_finish(void *self, struct status_why *why)
         return STATUS_OK;
     const char *path = p->settings->base_file;
     if (p->result.nonfinite.n) {
-        fprintf(stderr, "assay: %s is not written: not all of its rows are finite\n", path);
+        cli_complain("assay: %s is not written: not all of its rows are finite\n", path);
         return STATUS_OK;
     }
     enum status status = p->recording.compact ? finish_compact(p, why) : finish_logits(p, why);

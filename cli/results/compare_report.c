@@ -5,14 +5,16 @@
 
 #include "cli/output/json_parts.h"
 #include "cli/output/printable.h"
+#include "cli/output/say.h"
 #include "cli/results/compare.h"
 
 static void print_sides(const struct cli_compare *c)
 {
     for (size_t side = 0; side < 2; side++) {
-        char file[96], name[96], id[16];
+        char path[CLI_PATH_BYTES], file[96], name[96], id[16];
         const struct cli_compared *s = &c->sides[side];
-        printf("%c: %s (%s, %s, model id %.12s)\n", side ? 'B' : 'A', s->document.file,
+        printf("%c: %s (%s, %s, model id %.12s)\n", side ? 'B' : 'A',
+               cli_printable(path, sizeof path, s->document.file),
                cli_printable(file, sizeof file, s->file), cli_printable(name, sizeof name, s->name),
                cli_printable(id, sizeof id, s->id));
     }
@@ -81,7 +83,7 @@ void cli_compare_print(const struct cli_compare *c)
     bool tasks = c->sides[0].document.kind == CLI_DOCUMENT_TASKS;
     for (size_t side = 0; side < 2; side++)
         if (c->n_only[side])
-            fprintf(stderr, "assay: note: %s has %zu %s%s that %s lacks, left out here\n",
+            cli_say("assay: note: %s has %zu %s%s that %s lacks, left out here\n",
                     c->sides[side].document.file, c->n_only[side], tasks ? "task" : "window",
                     status_plural(c->n_only[side]), c->sides[!side].document.file);
     print_sides(c);

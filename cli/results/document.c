@@ -16,7 +16,8 @@ static const char *const schemas[] = {
 };
 enum { N_SCHEMAS = sizeof schemas / sizeof *schemas };
 
-#define MAX_BYTES ((size_t)1 << 30) /* a document of a million tasks has a third of that */
+#define MAX_BYTES                                                                                  \
+    ((size_t)128 << 20) /* one of 200,000 tasks has 100 MB and as many values as are parsed */
 
 const char *cli_document_schema(enum cli_document_kind kind)
 {
@@ -58,7 +59,7 @@ enum status cli_document_parse(struct cli_document *out, const char *file, const
     size_t at;
     *out = (struct cli_document){.file = file};
     enum status status = base_json_parse(&out->root, bytes, n_bytes, &at, why);
-    if (status == STATUS_MEMORY) {
+    if (status && status != STATUS_FORMAT) {
         status_context(why, "%s", file);
         return status;
     }

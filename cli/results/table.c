@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/output/printable.h"
+#include "cli/output/say.h"
 #include "cli/results/scoreboard.h"
 
 struct settings {
@@ -50,7 +50,7 @@ static enum status note_differences(struct cli_document *first, struct cli_docum
         status = cli_fields_equal(&a, &b, paths, NULL, &difference);
     if (status != STATUS_USAGE)
         return status ? status_fail(why, status, "%s", difference.text) : STATUS_OK;
-    fprintf(stderr, "assay: note: %s\n", difference.text);
+    cli_say("assay: note: %s\n", difference.text);
     return STATUS_OK;
 }
 
@@ -60,9 +60,7 @@ static enum status read_all(struct boards *boards, struct cli_document *results,
     for (size_t i = 0; i < files->n; i++) {
         enum status status = cli_document_read(&results[i], files->items[i], why);
         if (results[i].is_other) {
-            char sentence[sizeof why->text];
-            fprintf(stderr, "assay: note: left out: %s\n",
-                    cli_printable(sentence, sizeof sentence, why->text));
+            cli_say("assay: note: left out: %s\n", why->text);
             continue;
         }
         if (!status)

@@ -95,7 +95,7 @@ static void write_line(void *self, size_t i)
     const struct eval_request_score *score = &s->scores.items[i];
     double log_prob = eval_request_log_prob(score);
     base_file_write(out, "{", 1);
-    base_file_write(out, request->handed.data, request->handed.n_bytes);
+    base_json_put(out, request->handed.data, request->handed.n_bytes);
     base_file_printf(out, request->handed.n_bytes ? ", " : "");
     if (isfinite(log_prob)) {
         base_file_printf(out, "\"logprob\": %.17g", log_prob);

@@ -12,14 +12,10 @@ static enum status read_text(struct eval_text *out, const struct cli_text_settin
         return eval_text_copy(out, s->prompt, strlen(s->prompt), why);
     if (s->binary_file)
         return eval_text_read_whole(out, s->binary_file, EVAL_TEXT_MAX_BYTES, why);
-    enum status status = eval_text_read(out, s->text_file, EVAL_TEXT_MAX_BYTES, why);
-    const char *encoding = status || s->force_text ? NULL : eval_text_other_encoding(out);
-    if (encoding)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: seems to be %s, and every byte would be evaluated as it stands; "
-                           "convert it to UTF-8, or say --force-text or --binary-file",
-                           s->text_file, encoding);
-    return status;
+    if (s->force_text)
+        return eval_text_read(out, s->text_file, EVAL_TEXT_MAX_BYTES, why);
+    return eval_text_read_utf8(out, s->text_file, EVAL_TEXT_MAX_BYTES,
+                               ", or say --force-text or --binary-file", why);
 }
 
 enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *s,

@@ -17,30 +17,92 @@ static const char *shown_name(const char *path)
     return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-/** Append everything that fd gives. */
-static enum status read_all(struct eval_text *text, int fd, size_t max_bytes, const char *name,
-                            struct status_why *why)
+/* UTF-16 of most languages has a NUL in every other byte, UTF-32 in two or three of four. */
+static const char *encoding_by_nuls(const char *bytes, size_t n)
 {
-    size_t capacity = 0;
-    for (;;) {
-        size_t wanted = base_min(text->n_bytes + STEP_BYTES, max_bytes + 1);
-        char *grown = base_array_grow(text->data, &capacity, wanted, 1);
-        if (!grown)
-            return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu bytes of text", name,
-                               wanted);
-        text->data = grown;
-        ssize_t n = read(fd, grown + text->n_bytes, wanted - text->n_bytes);
+    size_t n_even = 0, n_odd = 0;
+    for (size_t i = 0; i < n; i++)
+        if (bytes[i] == '\0')
+            ++*(i % 2 ? &n_odd : &n_even);
+    if (n_even + n_odd == 0)
+        return NULL;
+    if (n_even + n_odd > n / 2 && n >= 4)
+        return "UTF-32";
+    return base_min(n_even, n_odd) == 0 && n_even + n_odd > n / 4 ? "UTF-16" : "binary";
+}
+
+/* What the bytes seem to be, if no text of bytes; or NULL. */
+static const char *other_encoding(const char *bytes, size_t n)
+{
+    if (n >= 4 && (memcmp(bytes, "\xff\xfe\0\0", 4) == 0 || memcmp(bytes, "\0\0\xfe\xff", 4) == 0))
+        return "UTF-32";
+    if (n >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0))
+        return "UTF-16";
+    return encoding_by_nuls(bytes, n);
+}
+
+/* How a file is read. */
+struct rules {
+    size_t max_bytes;
+    bool drop_newline;
+    const char *remedy; /* against what is not UTF-8; NULL: any bytes are taken */
+};
+
+/* The first bytes, before a device that never ends fills the memory. */
+static enum status check_beginning(const char *bytes, size_t n, const char *name,
+                                   const struct rules *rules, struct status_why *why)
+{
+    static const char zeros[STEP_BYTES];
+    if (n == STEP_BYTES && memcmp(bytes, zeros, n) == 0)
+        return status_fail(why, STATUS_FORMAT, "%s: its first %zu bytes are all 0, expected a text",
+                           name, n);
+    const char *encoding = rules->remedy && n ? other_encoding(bytes, n) : NULL;
+    return encoding ? status_fail(why, STATUS_FORMAT,
+                                  "%s: seems to be %s, and every byte would be evaluated as it "
+                                  "stands; convert it to UTF-8%s",
+                                  name, encoding, rules->remedy)
+                    : STATUS_OK;
+}
+
+/** Read on until there are `wanted` bytes, or no more come. */
+static enum status read_up_to(struct eval_text *text, int fd, size_t wanted, const char *name,
+                              struct status_why *why)
+{
+    while (text->n_bytes < wanted) {
+        ssize_t n = read(fd, text->data + text->n_bytes, wanted - text->n_bytes);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return status_fail(why, STATUS_IO, "%s: cannot be read: %s", name, strerror(errno));
         if (n == 0)
-            return STATUS_OK;
+            break;
         text->n_bytes += (size_t)n;
-        if (text->n_bytes > max_bytes)
+    }
+    return STATUS_OK;
+}
+
+/** Append everything that fd gives. */
+static enum status read_all(struct eval_text *text, int fd, const char *name,
+                            const struct rules *rules, struct status_why *why)
+{
+    size_t capacity = 0;
+    for (;;) {
+        size_t wanted = base_min(text->n_bytes + STEP_BYTES, rules->max_bytes + 1);
+        bool first = text->n_bytes == 0;
+        char *grown = base_array_grow(text->data, &capacity, wanted, 1);
+        if (!grown)
+            return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu bytes of text", name,
+                               wanted);
+        text->data = grown;
+        enum status status = read_up_to(text, fd, wanted, name, why);
+        if (!status && first)
+            status = check_beginning(text->data, text->n_bytes, name, rules, why);
+        if (status || text->n_bytes < wanted)
+            return status;
+        if (text->n_bytes > rules->max_bytes)
             return status_fail(why, STATUS_FORMAT,
                                "%s: goes on after %zu bytes; expected at most that many", name,
-                               max_bytes);
+                               rules->max_bytes);
     }
 }
 
@@ -61,8 +123,8 @@ static enum status finish(struct eval_text *text, const char *name, bool drop_ne
     return STATUS_OK;
 }
 
-static enum status read_file(struct eval_text *out, const char *path, size_t max_bytes,
-                             bool drop_newline, struct status_why *why)
+static enum status read_file(struct eval_text *out, const char *path, const struct rules *rules,
+                             struct status_why *why)
 {
     *out = (struct eval_text){0};
     const char *name = shown_name(path);
@@ -70,11 +132,11 @@ static enum status read_file(struct eval_text *out, const char *path, size_t max
     int fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return status_fail(why, STATUS_IO, "%s: cannot be opened: %s", name, strerror(errno));
-    enum status status = read_all(out, fd, max_bytes, name, why);
+    enum status status = read_all(out, fd, name, rules, why);
     if (!standard_input)
         close(fd);
     if (!status)
-        status = finish(out, name, drop_newline, why);
+        status = finish(out, name, rules->drop_newline, why);
     if (status)
         eval_text_free(out);
     return status;
@@ -83,13 +145,19 @@ static enum status read_file(struct eval_text *out, const char *path, size_t max
 enum status eval_text_read(struct eval_text *out, const char *path, size_t max_bytes,
                            struct status_why *why)
 {
-    return read_file(out, path, max_bytes, true, why);
+    return read_file(out, path, &(struct rules){max_bytes, true, NULL}, why);
 }
 
 enum status eval_text_read_whole(struct eval_text *out, const char *path, size_t max_bytes,
                                  struct status_why *why)
 {
-    return read_file(out, path, max_bytes, false, why);
+    return read_file(out, path, &(struct rules){max_bytes, false, NULL}, why);
+}
+
+enum status eval_text_read_utf8(struct eval_text *out, const char *path, size_t max_bytes,
+                                const char *remedy, struct status_why *why)
+{
+    return read_file(out, path, &(struct rules){max_bytes, true, remedy}, why);
 }
 
 enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_bytes,
@@ -103,31 +171,6 @@ enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_by
     if (status)
         eval_text_free(out);
     return status;
-}
-
-/* UTF-16 of most languages has a NUL in every other byte, UTF-32 in two or three of four. */
-static const char *encoding_by_nuls(const char *bytes, size_t n)
-{
-    size_t n_even = 0, n_odd = 0;
-    for (size_t i = 0; i < n; i++)
-        if (bytes[i] == '\0')
-            ++*(i % 2 ? &n_odd : &n_even);
-    if (n_even + n_odd == 0)
-        return NULL;
-    if (n_even + n_odd > n / 2 && n >= 4)
-        return "UTF-32";
-    return base_min(n_even, n_odd) == 0 && n_even + n_odd > n / 4 ? "UTF-16" : "binary";
-}
-
-const char *eval_text_other_encoding(const struct eval_text *text)
-{
-    const char *bytes = text->data;
-    size_t n = text->n_bytes;
-    if (n >= 4 && (memcmp(bytes, "\xff\xfe\0\0", 4) == 0 || memcmp(bytes, "\0\0\xfe\xff", 4) == 0))
-        return "UTF-32";
-    if (n >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0))
-        return "UTF-16";
-    return encoding_by_nuls(bytes, base_min(n, (size_t)STEP_BYTES));
 }
 
 void eval_text_unescape(struct eval_text *text)

@@ -23,8 +23,9 @@ struct eval_text {
 /**
  * Read a file, or standard input for "-", until its end; then drop one final newline, as
  * llama-perplexity does with -f.
- * Never reads more than max_bytes + 1 bytes, so that endless devices end.
- * Fails: STATUS_IO, STATUS_FORMAT (no text, or more than max_bytes), STATUS_MEMORY.
+ * Never reads more than max_bytes + 1 bytes, so that endless devices end; and no more than 64 KiB
+ * where these are all 0.
+ * Fails: STATUS_IO, STATUS_FORMAT (no text, zeros, or more than max_bytes), STATUS_MEMORY.
  */
 enum status eval_text_read(struct eval_text *out, const char *path, size_t max_bytes,
                            struct status_why *why);
@@ -33,15 +34,17 @@ enum status eval_text_read(struct eval_text *out, const char *path, size_t max_b
 enum status eval_text_read_whole(struct eval_text *out, const char *path, size_t max_bytes,
                                  struct status_why *why);
 
+/**
+ * As eval_text_read, but what does not seem to be UTF-8 or another text of bytes is refused after
+ * its first 64 KiB: it has a byte-order mark of UTF-16 or UTF-32, or a NUL there.
+ * remedy: ends the sentence "...; convert it to UTF-8".
+ */
+enum status eval_text_read_utf8(struct eval_text *out, const char *path, size_t max_bytes,
+                                const char *remedy, struct status_why *why);
+
 /** A text given as it is, copied. Fails: STATUS_FORMAT (empty), STATUS_MEMORY. */
 enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_bytes,
                            struct status_why *why);
-
-/**
- * What the bytes seem to be, if not UTF-8 or another text of bytes: "UTF-16", "UTF-32", "binary";
- * or NULL. By a byte-order mark of UTF-16 or UTF-32, or a NUL among the first bytes.
- */
-const char *eval_text_other_encoding(const struct eval_text *text);
 
 /**
  * Replace escapes in place, as llama-perplexity does with -e: \n \r \t \' \" \\ and \x with two

@@ -1,6 +1,23 @@
 #include "eval/run/memory.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
+
+double eval_memory_peak(void)
+{
+    char line[128];
+    unsigned long long peak = 0;
+    FILE *about = fopen("/proc/self/status", "re");
+    while (about && !peak && fgets(line, sizeof line, about))
+        if (sscanf(line, "VmHWM: %llu kB", &peak) != 1)
+            peak = 0;
+    if (about)
+        fclose(about);
+    struct rusage usage; /* has also what the program had that became this one */
+    if (!peak && getrusage(RUSAGE_SELF, &usage) == 0)
+        peak = (unsigned long long)usage.ru_maxrss;
+    return 1024 * (double)peak;
+}
 
 /** Whether one of the file's shards begins in [start, end). */
 static bool holds_shard(const struct gguf_file *file, uintptr_t start, uintptr_t end)
@@ -19,8 +36,8 @@ static double resident(const struct gguf_file *file, bool of_shards)
 {
     /* Entries of a line "start-end perms ..." and lines "Name: value kB", Rss among them. */
     FILE *maps = fopen("/proc/self/smaps", "re");
-    if (!maps)
-        return 0;
+    if (!maps) /* all that ever was resident is at least what is now */
+        return of_shards ? 0 : eval_memory_peak();
     char line[512];
     bool counted = false;
     double kilobytes = 0;

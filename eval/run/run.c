@@ -1,6 +1,7 @@
 #include "eval/run/run.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -114,11 +115,13 @@ struct eval_memory eval_run_memory(const struct eval_units *units, const struct 
     }
     for (size_t i = 0; i < models->n_backends && units->n_items; i++) {
         m.scorer += eval_scorer_bytes(models->model, models->backends[i], &scorer);
+        m.scorer += EVAL_MEMORY_THREAD * kern_describe(models->backends[i]).n_threads;
         m.scores += eval_worker_bytes(units, eval_models_n_heads(models));
     }
     m.on_device = kern_describe(models->backends[0]).own_memory;
     m.scores += units->kind->n_bytes(units) + EVAL_MEMORY_SMALL_THINGS;
-    m.total = m.weights + m.present + m.scorer + m.scores;
+    m.before = eval_memory_peak();
+    m.total = fmax(m.weights + m.present + m.scorer + m.scores, m.before);
     return m;
 }
 

@@ -26,6 +26,22 @@ static size_t layers_bytes(const struct model *model, struct kern_backend *backe
     return most;
 }
 
+/** The most that it takes for attention; a tile's tokens are at most so many ranges. */
+static size_t attention_bytes(const struct model *model, struct kern_backend *backend,
+                              size_t n_tokens)
+{
+    const struct model_hparams *h = model_hparams(model);
+    size_t most = 0;
+    for (uint32_t i = 0; i < h->n_layers; i++) {
+        struct kern_attention op = {.n_heads = h->n_heads[i],
+                                    .n_kv_heads = h->n_kv_heads[i],
+                                    .head_size = h->head_size,
+                                    .n_ranges = n_tokens};
+        most = base_max(most, kern_attention_bytes(backend, &op));
+    }
+    return most;
+}
+
 /** What the backend takes for the scores of a slab. */
 static size_t head_bytes(const struct model *model, struct kern_backend *backend,
                          const struct eval_scorer_options *options)
@@ -63,6 +79,7 @@ double eval_scorer_bytes(const struct model *model, struct kern_backend *backend
     for (size_t i = 0; i <= options->n_candidates; i++) {
         const struct model *m = eval_scorer_model(model, options, i);
         operation = base_max(operation, layers_bytes(m, backend, n_tokens));
+        operation = base_max(operation, attention_bytes(m, backend, n_tokens));
         own += rows * (double)eval_scorer_row_bytes(m) + (double)model_session_bytes(m, &session);
     }
     double per_row = sizeof(struct kern_row_score) + sizeof(struct kern_pair_score) +

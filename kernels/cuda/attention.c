@@ -94,6 +94,13 @@ static enum status run(struct kern_cuda *cuda, const struct kern_attention *op,
     return kern_cuda_run_launch(cuda, &launch, why);
 }
 
+/** Of a task for each range: those of long ranges are more, and small beside anything else. */
+size_t kern_cuda_attention_bytes(struct kern_backend *b, const struct kern_attention *op)
+{
+    (void)b;
+    return op->n_ranges * (sizeof *op->ranges + sizeof(struct kern_attention_task));
+}
+
 enum status kern_cuda_attention(struct kern_backend *b, const struct kern_attention *op,
                                 struct status_why *why)
 {

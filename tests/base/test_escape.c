@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/text/escape.h"
+#include "base/text/utf8.h"
 
 static void escapes(void **state)
 {
@@ -55,6 +56,23 @@ static void respects_the_capacity(void **state)
     assert_int_equal(base_escape(out, 4, "a\tb", 3), 4);
 }
 
+/** For people: as it is but for what a terminal obeys, a whole number of characters. */
+static void printable(void **state)
+{
+    (void)state;
+    static const char bytes[] = "a\\b\tc\n\x1b[2J\xc2\x9b\xff\xc3\xa9";
+    static const char expected[] = "a\\b\\x09c\\x0a\\x1b[2J\\xc2\\x9b\\xff\xc3\xa9";
+    char out[64];
+    assert_string_equal(base_printable(out, sizeof out, bytes, sizeof bytes - 1), expected);
+    for (size_t capacity = 1; capacity < sizeof out; capacity++) {
+        memset(out, '#', sizeof out);
+        base_printable(out, capacity, bytes, sizeof bytes - 1);
+        assert_true(strlen(out) < capacity);
+        assert_memory_equal(out, expected, strlen(out));
+        assert_int_equal(base_utf8_first_bad(out, strlen(out)), strlen(out));
+    }
+}
+
 /** A text of a gigabyte is not read to its end to fill eight bytes: this does not even have it. */
 static void stops_when_full(void **state)
 {
@@ -72,6 +90,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(escapes),
         cmocka_unit_test(respects_the_capacity),
+        cmocka_unit_test(printable),
         cmocka_unit_test(stops_when_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

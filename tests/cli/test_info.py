@@ -5,6 +5,7 @@ usage: test_info.py ASSAY SOURCE_DIR
 """
 import json
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -102,6 +103,72 @@ class Info(unittest.TestCase):
         self.assertEqual(document["hyperparameters"], {})
         self.assertEqual(document["total"],
                          {"n_tensors": 0, "n_weights": 0, "n_bytes": 0, "bits_per_weight": 0})
+
+    def test_types_of_ik_llama(self):
+        """Listed with the sizes that they have, and said why they cannot be evaluated."""
+        tensors = [("a.weight", 144, (256, 2), bytes(2 * (4 + 136))),  # IQ4_KS: a prefix per row
+                   ("b.weight", 212, (256, 4), bytes(4 * 144)), ("c.weight", 0, (2,), bytes(8))]
+        pairs = [g.pair("general.file_type", g.U32, 15)]
+        document = json.loads(self.made(pairs, tensors, "--json", "--tensors"))
+        self.assertEqual([(t["type"], t["type_id"], t["n_bytes"]) for t in document["tensors"]],
+                         [("IQ4_KS", 144, 280), ("Q4_K_R4", 212, 576), ("F32", 0, 8)])
+        self.assertEqual(document["tensors"][0]["bits_per_weight"], 4.375)
+        self.assertEqual(document["total"]["n_bytes"], 864)
+        self.assertEqual((document["quantisation"], document["quantisation_by"]),
+                         ("Q4_K_R4", "tensors"))
+        self.assertRegex(document["unsupported"],
+                         r"tensor 'a\.weight': has type 144 \(IQ4_KS\), expected a type that can")
+        text = self.made(pairs, tensors).decode()
+        self.assertRegex(text, r"(?m)^cannot be evaluated: .*type 144 \(IQ4_KS\)")
+        self.assertRegex(text, r"(?m)^  IQ4_KS +1 +512 +280 +4\.3750$")
+
+    def test_unknown_types(self):
+        """By number; where there are several, together. Their sizes nobody knows."""
+        tensors = [("a", 0, (2,), bytes(8)), ("b", 77777, (8,), bytes(32))]
+        text = self.made([], tensors, "--tensors").decode()
+        self.assertRegex(text, r"(?m)^  id 77777 +1 +8 +\? +\?$")
+        self.assertRegex(text, r"(?m)^  all +2 +10 +\? +\?$")
+        self.assertRegex(text, r"(?m)^  b +id 77777 +8 +\? +\?$")
+        tensors.append(("c", 4, (8,), bytes(32)))
+        tensors.append(("d", 500, (8,), bytes(32)))
+        document = json.loads(self.made([], tensors, "--json", "--tensors"))
+        self.assertEqual([(t["type"], t["type_id"], t["n_bytes"]) for t in document["types"]],
+                         [("F32", 0, 8), ("unknown", None, None), ("Q4_2", 4, None)])
+        self.assertEqual([t["type_id"] for t in document["tensors"]], [0, 77777, 4, 500])
+        self.assertIsNone(document["total"]["bits_per_weight"])
+        self.assertRegex(self.made([], tensors).decode(), r"(?m)^  unknown +2 +16 +\? +\?$")
+
+    def test_name_of_the_mixture(self):
+        def quantisation(model, old=b"", new=b""):
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "m.gguf"
+                path.write_bytes((DATA / model).read_bytes().replace(old, new, 1))
+                document = json.loads(info(path, "--json"))
+                text = info(path).decode()
+                self.assertIn(f"\nquantised {document['quantisation']}", text)
+                return document["quantisation"], document["quantisation_by"], text
+        key = b"general.file_type" + struct.pack("<I", g.U32)
+        self.assertEqual(quantisation("tiny.Q4_K_M.gguf")[:2], ("Q4_K_M", "general.file_type"))
+        # Another key in its place: the types tell the mixture.
+        self.assertEqual(quantisation("tiny.Q4_K_M.gguf", b"general.file_type", b"general.file_typo")[:2],
+                         ("Q4_K_M", "tensors"))
+        wrong = quantisation("tiny.Q4_K_M.gguf", key + struct.pack("<I", 15), key + struct.pack("<I", 17))
+        self.assertEqual(wrong[:2], ("Q4_K_M", "tensors"))
+        self.assertIn("quantised Q4_K_M (by the tensors' types; general.file_type says Q5_K_M)\n",
+                      wrong[2])
+        self.assertEqual(quantisation("tiny.F16.gguf", key + struct.pack("<I", 1),
+                                      key + struct.pack("<I", 999))[:2], ("F16", "tensors"))
+
+    def test_long_strings_in_json(self):
+        limit = 65536
+        pairs = [g.pair("s", g.STRING, "x" + "\u00e9" * limit), g.pair("k" * 70000, g.U8, 1),
+                 g.pair("whole", g.STRING, "y" * limit),
+                 g.pair("list", g.ARRAY, ["z", "z" * 70000], g.STRING)]
+        found = json.loads(self.made(pairs, (), "--json"))["metadata"]
+        self.assertEqual([m.get("cut") for m in found], [True, True, None, True])
+        self.assertEqual(found[0]["value"], "x" + "\u00e9" * (limit // 2 - 1))
+        self.assertEqual(found[1]["key"], "k" * limit)
+        self.assertEqual(found[3]["value"], ["z", "z" * limit])
 
     def test_per_layer_hyperparameters(self):
         pairs = [g.pair("general.architecture", g.STRING, "llama"),

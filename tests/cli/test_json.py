@@ -156,7 +156,8 @@ class Json(unittest.TestCase):
                               capture_output=True, check=True).stdout
         found = {re.sub(r"^hyperparameters\..*", "hyperparameters.*", p)
                  for p in paths(json.loads(made))}
-        self.assertEqual(found, documented(SOURCE, "assay info FILE --json"))
+        # Of long strings alone: test_info.py.
+        self.assertEqual(found | {"metadata[].cut"}, documented(SOURCE, "assay info FILE --json"))
 
 
 if __name__ == "__main__":

@@ -94,10 +94,10 @@ class Table(unittest.TestCase):
         document = copy.deepcopy(self.kld)
         document["base"]["name"] = 'a,"b"|c\n\x1b[31m'
         document["candidates"][0]["model"]["imatrix_dataset"] = "ä" * 200
-        self.assertEqual(self.rows(document)[1][1], 'a,"b"|c  [31m')
+        self.assertEqual(self.rows(document)[1][1], r'a,"b"|c\x0a\x1b[31m')
         self.assertLessEqual(set(self.rows(document)[3][3]), {"ä"})
         markdown = self.table(document).stdout
-        self.assertIn(r'| a,"b"\|c  [31m ', markdown)
+        self.assertIn(r'| a,"b"\|c\x0a\x1b[31m ', markdown)
         self.assertEqual(len({line.count("|") - line.count("\\|")
                               for line in markdown.splitlines()}), 1)
 

@@ -355,18 +355,33 @@ static void run_task(void *context, size_t index, unsigned thread)
     attend_blocks(&task);
 }
 
+/** The threads' memory, and where each range's tasks begin. */
+static void choose_sizes(struct attention *job, size_t *all_bytes, size_t *first_task_bytes)
+{
+    const struct kern_attention *op = job->op;
+    job->n_shared = base_div_up(SHARING, op->n_heads / op->n_kv_heads);
+    job->thread_bytes = thread_size(job);
+    *all_bytes = job->thread_bytes * base_pool_n_threads(job->cpu->pool);
+    *first_task_bytes = (op->n_ranges + 1) * sizeof(size_t);
+}
+
+size_t kern_cpu_attention_bytes(struct kern_backend *b, const struct kern_attention *op)
+{
+    struct attention job = {.cpu = kern_cpu_of(b), .op = op};
+    size_t all_bytes, first_task_bytes;
+    choose_sizes(&job, &all_bytes, &first_task_bytes);
+    return all_bytes + first_task_bytes;
+}
+
 enum status kern_cpu_attention(struct kern_backend *b, const struct kern_attention *op,
                                struct status_why *why)
 {
     struct kern_cpu *cpu = kern_cpu_of(b);
     struct attention job = {.cpu = cpu, .op = op};
-    size_t group = op->n_heads / op->n_kv_heads;
-    job.n_shared = base_div_up(SHARING, group);
-    job.thread_bytes = thread_size(&job);
-    size_t all_bytes = job.thread_bytes * base_pool_n_threads(cpu->pool);
+    size_t all_bytes, first_task_bytes;
     void *scratch;
-    enum status status =
-        kern_cpu_scratch(cpu, &scratch, all_bytes + (op->n_ranges + 1) * sizeof(size_t), why);
+    choose_sizes(&job, &all_bytes, &first_task_bytes);
+    enum status status = kern_cpu_scratch(cpu, &scratch, all_bytes + first_task_bytes, why);
     if (status != STATUS_OK)
         return status;
     job.per_thread = scratch;
