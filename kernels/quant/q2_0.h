@@ -23,8 +23,9 @@ KERN_INLINE void kern_q2_0_group(const struct kern_block_q2_0 *block, unsigned g
 /** The scale of each run of 32 elements. */
 KERN_INLINE void kern_q2_0_scales(const struct kern_block_q2_0 *block, float *scales)
 {
+    float d = kern_load_half(block->d);
     for (int run = 0; run < 2; run++)
-        scales[run] = kern_load_half(block->d);
+        scales[run] = d;
 }
 
 /** Overwrite the scales: the block then decodes to its integers. */

@@ -44,8 +44,9 @@ KERN_INLINE void kern_tq1_0_group(const struct kern_block_tq1_0 *block, unsigned
 /** The scale of each run of 32 elements. */
 KERN_INLINE void kern_tq1_0_scales(const struct kern_block_tq1_0 *block, float *scales)
 {
+    float d = kern_load_half(block->d);
     for (int run = 0; run < 8; run++)
-        scales[run] = kern_load_half(block->d);
+        scales[run] = d;
 }
 
 /** Overwrite the scales: the block then decodes to its integers. */
