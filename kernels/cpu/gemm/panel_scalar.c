@@ -51,6 +51,45 @@ static void panel_scale(float *acc, size_t n_rows, const float *factor)
     }
 }
 
+/** One run of a row: pairs first_pair to first_pair + run / 2 - 1 of a chunk, all lanes. */
+static void add_run(float *acc, const int16_t *w, const struct kern_int16_chunk *x,
+                    size_t first_pair, size_t run, float scale)
+{
+    for (size_t lane = 0; lane < KERN_PANEL; lane++) {
+        int32_t sum = 0;
+        for (size_t i = 0; i < run; i++)
+            sum += w[i] * x->x[lane / 16][first_pair + i / 2][lane % 16][i % 2];
+        acc[lane] = fmaf((float)sum * x->scale[lane], scale, acc[lane]);
+    }
+}
+
+static void int16_tile(const struct kern_fma_tile *op)
+{
+    size_t run = op->format->run, n_runs = op->n_k / run;
+    for (size_t r = 0; r < op->n_rows; r++) {
+        const float *scales = op->w + r * op->w_row + op->n_k / 2, *mins = scales + n_runs;
+        const int16_t *w = (const void *)(op->w + r * op->w_row);
+        float *acc = op->acc + r * KERN_PANEL;
+        if (!op->resume)
+            memset(acc, 0, KERN_PANEL * sizeof *acc);
+        for (size_t i = 0; i < n_runs; i++) {
+            const struct kern_int16_chunk *x = (const void *)op->x;
+            x += i * run / KERN_INT16_COLUMNS;
+            size_t first = i * run % KERN_INT16_COLUMNS;
+            add_run(acc, w + i * run, x, first / 2, run, scales[i]);
+            const float *sums = x->sum[run == KERN_INT16_COLUMNS ? 2 : first / run];
+            for (size_t lane = 0; op->format->has_min && lane < KERN_PANEL; lane++)
+                acc[lane] = fmaf(sums[lane], mins[i], acc[lane]);
+        }
+    }
+}
+
+static void int16_row(const float *y, size_t n_k, int16_t *out)
+{
+    for (size_t k = 0; k < n_k; k++)
+        out[k] = (int16_t)y[k];
+}
+
 const struct kern_kernels kern_kernels_scalar = {
     .fma_tile = fma_tile,
     .panel_pack = panel_pack,
@@ -59,4 +98,7 @@ const struct kern_kernels kern_kernels_scalar = {
     .bf16_pack_row = kern_scalar_bf16_pack_row,
     .bf16_pack_panel = kern_scalar_bf16_pack_panel,
     .bf16_pack_lanes = kern_scalar_bf16_pack_lanes,
+    .int16_tile = int16_tile,
+    .int16_pack = kern_scalar_int16_pack,
+    .int16_row = int16_row,
 };
