@@ -14,7 +14,13 @@
 
 #define TILE_INLINE static inline __attribute__((always_inline))
 
-enum { TILE_VECTORS = 2, TILE_LANES = TILE_VECTORS * VEC_FLOATS, TILE_HALF = 16 };
+enum {
+    TILE_VECTORS = 2,
+    TILE_LANES = TILE_VECTORS * VEC_FLOATS,
+    TILE_HALF = 16,
+    LINE_BYTES = 64,
+    CHUNK_LINES = sizeof(struct kern_int16_chunk) / LINE_BYTES
+};
 
 /** What is constant after inlining. */
 struct int16_extent {
@@ -89,6 +95,14 @@ TILE_INLINE void add_scaled_run(vec_f acc[TILE_ROWS][TILE_VECTORS], const struct
     }
 }
 
+/** Have a line of each of the next rows brought to L1: the processor's own prefetching does not
+ * see that they follow. */
+TILE_INLINE void fetch_rows(const float *at, size_t stride, size_t n_rows)
+{
+    for (size_t r = n_rows; r < 2 * n_rows; r++)
+        _mm_prefetch((const char *)(at + r * stride), _MM_HINT_T0);
+}
+
 TILE_INLINE void multiply(const struct kern_fma_tile *op, struct int16_rows rows,
                           struct int16_extent e)
 {
@@ -98,7 +112,12 @@ TILE_INLINE void multiply(const struct kern_fma_tile *op, struct int16_rows rows
         for (size_t v = 0; v < TILE_VECTORS; v++)
             acc[r][v] = op->resume ? V(load_ps)(rows.acc + r * KERN_PANEL + v * VEC_FLOATS)
                                    : V(setzero_ps)();
+    fetch_rows(rows.scales, rows.stride, e.n_rows);
+    fetch_rows(rows.mins, rows.stride, e.n_rows);
+    fetch_rows(rows.acc, KERN_PANEL, e.n_rows);
+    fetch_rows(rows.acc + VEC_FLOATS, KERN_PANEL, e.n_rows);
     for (size_t k = 0; k < op->n_k; k += KERN_INT16_COLUMNS, x++) {
+        fetch_rows((const void *)rows.w, rows.stride, e.n_rows);
         for (size_t part = 0; part < KERN_INT16_COLUMNS / e.run; part++) {
             add_scaled_run(acc, &rows, e, x, part);
             rows.w += e.run;
@@ -137,9 +156,12 @@ TILE_INLINE void multiply_rows(const struct kern_fma_tile *op, struct int16_rows
 TILE_INLINE void multiply_all(const struct kern_fma_tile *op, struct int16_extent e)
 {
     size_t n_groups = base_div_up(op->n_rows, TILE_ROWS);
+    size_t n_lines = op->next_x ? op->n_k / KERN_INT16_COLUMNS * CHUNK_LINES : 0;
     for (size_t lane = 0; lane < KERN_PANEL; lane += TILE_LANES) {
         for (size_t i = 0, row = 0; i < n_groups; i++) {
             size_t end = op->n_rows * (i + 1) / n_groups;
+            for (size_t l = n_lines * i / n_groups; l < n_lines * (i + 1) / n_groups; l++)
+                _mm_prefetch((const char *)op->next_x + l * LINE_BYTES, _MM_HINT_T1);
             const float *w = op->w + row * op->w_row;
             struct int16_rows rows = {.w = (const void *)w,
                                       .scales = w + op->n_k / 2,
