@@ -27,8 +27,8 @@ struct kern_cpu {
     struct base_pool *pool;
     struct kern_kernels kernels;
     enum kern_isa isa;
-    struct kern_product product;           /* how our own products are computed */
-    struct kern_product integers;          /* and those of quantised weights; no `multiply`: as others */
+    struct kern_product product;  /* how our own products are computed */
+    struct kern_product integers; /* and those of quantised weights; no `multiply`: as others */
     struct kern_product attention_product; /* and those of attention: in `high` at least */
     const char *remarks;
     kern_cblas_sgemm_fn *sgemm; /* NULL: the products are our own */

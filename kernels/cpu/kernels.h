@@ -45,8 +45,8 @@ struct kern_fma_tile {
     size_t n_rows;  /* any number, 0 included */
     size_t n_k;     /* likewise */
     bool resume;
-    bool narrow;         /* only the first KERN_NARROW lanes of acc are wanted */
-    const float *next_x; /* a hint: x of the next call, or NULL */
+    bool narrow;                        /* only the first KERN_NARROW lanes of acc are wanted */
+    const float *next_x;                /* a hint: x of the next call, or NULL */
     const struct kern_integers *format; /* for int16_tile only */
 };
 typedef void kern_fma_tile_fn(const struct kern_fma_tile *op);
@@ -82,7 +82,8 @@ typedef void kern_panel_scale_fn(float *acc, size_t n_rows, const float *factor)
  * The product that kernels/numerics/int16.h defines. Of the same struct
  *     w    rows of n_k int16_t, then their n_k / run scales, then, with minima, as many of these
  *     x    struct kern_int16_chunk [n_k / 32], aligned to 64
- * w_row is in floats, w_col and narrow are not looked at, and n_k is a multiple of 32.
+ * w_row is in floats, w_col and narrow are not looked at, and n_k is a multiple of 32. A call that
+ * another one resumes has whole blocks.
  */
 typedef kern_fma_tile_fn kern_int16_tile_fn;
 typedef void kern_int16_pack_fn(const struct kern_int16_panel *op);

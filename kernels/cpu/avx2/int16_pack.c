@@ -1,18 +1,19 @@
 /* Activations and weights as 16-bit integers with AVX2; kernels/numerics/int16.h defines them. */
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "kernels/cpu/avx2/gemm.h"
 #include "kernels/cpu/avx2/transpose.h"
 
-enum { WIDTH = 8, VECTORS = KERN_INT16_COLUMNS / WIDTH };
+enum { WIDTH = 8, COLUMNS = KERN_INT16_COLUMNS };
 
-/** The bits of the largest magnitude of a block; above those of infinity with a NaN. */
-static inline int32_t largest_bits(const float *x)
+/** The bits of the largest magnitude of n, a multiple of 8; with a NaN above those of infinity. */
+static inline int32_t largest_bits(const float *x, size_t n)
 {
     const __m256i magnitude = _mm256_set1_epi32(INT32_MAX);
     __m256i most = _mm256_setzero_si256();
-    for (size_t v = 0; v < VECTORS; v++) {
-        __m256i bits = _mm256_castps_si256(_mm256_loadu_ps(x + v * WIDTH));
+    for (size_t i = 0; i < n; i += WIDTH) {
+        __m256i bits = _mm256_castps_si256(_mm256_loadu_ps(x + i));
         most = _mm256_max_epi32(most, _mm256_and_si256(bits, magnitude));
     }
     __m128i four = _mm_max_epi32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
@@ -27,9 +28,11 @@ static inline __m256i to_int16(__m256 first, __m256 last)
     return _mm256_permute4x64_epi64(packed, 0xd8);
 }
 
-/** What the integers of eight tokens are made with: x is masked, then multiplied. */
+/** The scales of eight tokens, and what their integers are made with: x is masked, then
+ * multiplied. */
 struct factors {
     _Alignas(32) float mask[WIDTH], inverse[WIDTH];
+    __m256 scale;
 };
 
 /** Sixteen columns of eight tokens, from k on. out: of pair i, lanes; returns the tokens' sums. */
@@ -55,55 +58,72 @@ static inline __m256i pack_half(const float *x, size_t x_stride, const struct fa
     return sum;
 }
 
-/** Scales of eight tokens by their largest magnitudes, and the factors that go with them. */
-static inline __m256 choose_scales(const int32_t *largest, struct factors *f)
+/** The factors of a block of n columns. */
+static inline struct factors choose_factors(const float *x, size_t x_stride, size_t n)
 {
     const __m256 limit = _mm256_set1_ps(KERN_INT16_MAX);
+    struct factors f;
+    _Alignas(32) int32_t largest[WIDTH];
+    for (size_t i = 0; i < WIDTH; i++)
+        largest[i] = largest_bits(x + i * x_stride, n);
     __m256i bits = _mm256_load_si256((const __m256i *)(const void *)largest);
     __m256 most = _mm256_castsi256_ps(bits);
     __m256 nan = _mm256_castsi256_ps(_mm256_cmpgt_epi32(bits, _mm256_set1_epi32(0x7f7fffff)));
     __m256 counts = _mm256_cmp_ps(most, _mm256_set1_ps(KERN_INT16_LEAST), _CMP_GE_OQ);
     counts = _mm256_andnot_ps(nan, counts);
-    _mm256_store_ps(f->mask, counts);
-    _mm256_store_ps(f->inverse, _mm256_and_ps(counts, _mm256_div_ps(limit, most)));
-    __m256 scale = _mm256_and_ps(counts, _mm256_div_ps(most, limit));
-    return _mm256_blendv_ps(scale, _mm256_set1_ps(__builtin_nanf("")), nan);
+    _mm256_store_ps(f.mask, counts);
+    _mm256_store_ps(f.inverse, _mm256_and_ps(counts, _mm256_div_ps(limit, most)));
+    f.scale = _mm256_and_ps(counts, _mm256_div_ps(most, limit));
+    f.scale = _mm256_blendv_ps(f.scale, _mm256_set1_ps(__builtin_nanf("")), nan);
+    return f;
 }
 
 /** 32 columns of eight tokens, which are lanes lane .. lane + 7 of the chunk. */
-static void pack_eight(const float *x, size_t x_stride, struct kern_int16_chunk *out, size_t lane)
+static inline void pack_chunk(const float *x, size_t x_stride, const struct factors *f,
+                              struct kern_int16_chunk *out, size_t lane)
 {
-    _Alignas(32) int32_t largest[WIDTH];
-    struct factors f;
-    for (size_t i = 0; i < WIDTH; i++)
-        largest[i] = largest_bits(x + i * x_stride);
-    __m256 scale = choose_scales(largest, &f);
     __m256i sums[3];
     for (size_t half = 0; half < 2; half++) {
         void *pairs = out->x[lane / 16][half * WIDTH][lane % 16];
-        sums[half] = pack_half(x + half * 16, x_stride, &f, pairs);
+        sums[half] = pack_half(x + half * 16, x_stride, f, pairs);
     }
     sums[2] = _mm256_add_epi32(sums[0], sums[1]);
-    _mm256_store_ps(out->scale + lane, scale);
     for (size_t i = 0; i < 3; i++)
-        _mm256_store_ps(out->sum[i] + lane, _mm256_mul_ps(_mm256_cvtepi32_ps(sums[i]), scale));
+        _mm256_store_ps(out->sum[i] + lane, _mm256_cvtepi32_ps(sums[i]));
+    _mm256_store_ps(out->scale + lane, f->scale);
+}
+
+/** A block of n columns of eight tokens. */
+static void pack_eight(const float *x, size_t x_stride, size_t n, struct kern_int16_chunk *out,
+                       size_t lane)
+{
+    struct factors f = choose_factors(x, x_stride, n);
+    for (size_t k = 0; k < n; k += COLUMNS)
+        pack_chunk(x + k, x_stride, &f, out + k / COLUMNS, lane);
+}
+
+/** As pack_eight(), of fewer tokens, or of none. */
+static void pack_rest(const struct kern_int16_panel *op, size_t k, size_t n, size_t lane)
+{
+    float rest[WIDTH][KERN_INT16_BLOCK];
+    for (size_t i = 0; i < WIDTH; i++) {
+        if (lane + i < op->n_lanes)
+            memcpy(rest[i], op->x + (lane + i) * op->x_stride + k, n * sizeof(float));
+        else
+            memset(rest[i], 0, n * sizeof(float));
+    }
+    pack_eight(rest[0], KERN_INT16_BLOCK, n, op->out + k / COLUMNS, lane);
 }
 
 void kern_avx2_int16_pack(const struct kern_int16_panel *op)
 {
-    _Alignas(32) static const float none[KERN_INT16_COLUMNS];
-    for (size_t k = 0; k < op->n_k; k += KERN_INT16_COLUMNS) {
-        struct kern_int16_chunk *chunk = op->out + k / KERN_INT16_COLUMNS;
-        size_t lane = 0;
+    for (size_t k = 0; k < op->n_k; k += KERN_INT16_BLOCK) {
+        size_t n = base_min(op->n_k - k, KERN_INT16_BLOCK), lane = 0;
         for (; lane + WIDTH <= op->n_lanes; lane += WIDTH)
-            pack_eight(op->x + lane * op->x_stride + k, op->x_stride, chunk, lane);
-        for (; lane < KERN_INT16_TOKENS; lane += WIDTH) {
-            float rest[WIDTH][KERN_INT16_COLUMNS];
-            for (size_t i = 0; i < WIDTH; i++)
-                memcpy(rest[i], lane + i < op->n_lanes ? op->x + (lane + i) * op->x_stride + k : none,
-                       sizeof rest[i]);
-            pack_eight(rest[0], KERN_INT16_COLUMNS, chunk, lane);
-        }
+            pack_eight(op->x + lane * op->x_stride + k, op->x_stride, n, op->out + k / COLUMNS,
+                       lane);
+        for (; lane < KERN_INT16_TOKENS; lane += WIDTH)
+            pack_rest(op, k, n, lane);
     }
 }
 

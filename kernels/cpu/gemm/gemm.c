@@ -85,8 +85,8 @@ static void pack_one(void *context, size_t index, unsigned thread)
 enum status kern_panels_pack(struct kern_cpu *cpu, const struct kern_product *product,
                              const float *x, size_t n_tokens, size_t n_k, float *out)
 {
-    struct packing p = {.cpu = cpu, .product = product, .x = x, .n_tokens = n_tokens, .n_k = n_k,
-                        .out = out};
+    struct packing p = {
+        .cpu = cpu, .product = product, .x = x, .n_tokens = n_tokens, .n_k = n_k, .out = out};
     return kern_cpu_run(cpu, kern_panel_count(n_tokens), pack_one, &p);
 }
 

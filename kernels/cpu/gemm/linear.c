@@ -113,8 +113,9 @@ static enum status pack_tokens(const struct linear *job, struct kern_cpu *cpu)
                               .n_cols = n_cols,
                               .scratch_bytes = cpu->scratch_bytes};
     enum status status = STATUS_OK;
-    if (!op->same_x || before->product != now.product || before->x != now.x || before->n_tokens != now.n_tokens ||
-        before->n_cols != now.n_cols || before->scratch_bytes != now.scratch_bytes)
+    if (!op->same_x || before->product != now.product || before->x != now.x ||
+        before->n_tokens != now.n_tokens || before->n_cols != now.n_cols ||
+        before->scratch_bytes != now.scratch_bytes)
         status = kern_panels_pack(cpu, now.product, now.x, now.n_tokens, n_cols, job->packed);
     cpu->packed = status == STATUS_OK ? now : (struct kern_packed){0};
     return status;

@@ -72,25 +72,36 @@ TILE_INLINE void add_run(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct int16
     }
 }
 
-/** One run of all rows: the sums, scaled, onto the results. */
-TILE_INLINE void add_scaled_run(vec_f acc[TILE_ROWS][TILE_VECTORS], const struct int16_rows *rows,
-                                struct int16_extent e, const struct kern_int16_chunk *x,
-                                size_t part)
+/** Run `i` of a chunk, of all rows: the sums, scaled, onto the parts. */
+TILE_INLINE void add_scaled_run(vec_f parts[TILE_ROWS][TILE_VECTORS], const struct int16_rows *rows,
+                                struct int16_extent e, const struct kern_int16_chunk *x, size_t i)
 {
     vec_i sums[TILE_ROWS][TILE_VECTORS];
-    add_run(sums, rows, e, x, part * e.run / 2);
-    const float *x_sums = x->sum[e.run == KERN_INT16_COLUMNS ? 2 : part];
-    for (size_t v = 0; v < TILE_VECTORS; v++) {
-        size_t at = rows->lane + v * VEC_FLOATS;
-        vec_f x_scale = V(load_ps)(x->scale + at);
-        for (size_t r = 0; r < e.n_rows; r++) {
-            vec_f scale = V(set1_ps)(rows->scales[r * rows->stride]);
-            vec_f sum = V(mul_ps)(V(cvtepi32_ps)(sums[r][v]), x_scale);
-            acc[r][v] = V(fmadd_ps)(sum, scale, acc[r][v]);
-        }
-        for (size_t r = 0; e.has_min && r < e.n_rows; r++) {
-            vec_f min = V(set1_ps)(rows->mins[r * rows->stride]);
-            acc[r][v] = V(fmadd_ps)(V(load_ps)(x_sums + at), min, acc[r][v]);
+    add_run(sums, rows, e, x, i * e.run / 2);
+    const float *x_sums = x->sum[e.run == KERN_INT16_COLUMNS ? 2 : i] + rows->lane;
+    for (size_t r = 0; r < e.n_rows; r++) {
+        vec_f scale = V(set1_ps)(rows->scales[r * rows->stride]);
+        for (size_t v = 0; v < TILE_VECTORS; v++)
+            parts[r][v] = V(fmadd_ps)(V(cvtepi32_ps)(sums[r][v]), scale, parts[r][v]);
+    }
+    for (size_t r = 0; e.has_min && r < e.n_rows; r++) {
+        vec_f min = V(set1_ps)(rows->mins[r * rows->stride]);
+        for (size_t v = 0; v < TILE_VECTORS; v++)
+            parts[r][v] = V(fmadd_ps)(V(load_ps)(x_sums + v * VEC_FLOATS), min, parts[r][v]);
+    }
+}
+
+/** The parts of a block, scaled, onto the results. */
+TILE_INLINE void add_block(vec_f parts[TILE_ROWS][TILE_VECTORS], const struct int16_rows *rows,
+                           size_t n_rows, const float *x_scale, bool first)
+{
+    for (size_t r = 0; r < n_rows; r++) {
+        for (size_t v = 0; v < TILE_VECTORS; v++) {
+            float *acc = rows->acc + r * KERN_PANEL + v * VEC_FLOATS;
+            vec_f before = first ? V(setzero_ps)() : V(load_ps)(acc);
+            vec_f scale = V(load_ps)(x_scale + rows->lane + v * VEC_FLOATS);
+            V(store_ps)(acc, V(fmadd_ps)(parts[r][v], scale, before));
+            parts[r][v] = V(setzero_ps)();
         }
     }
 }
@@ -107,27 +118,26 @@ TILE_INLINE void multiply(const struct kern_fma_tile *op, struct int16_rows rows
                           struct int16_extent e)
 {
     const struct kern_int16_chunk *x = (const void *)op->x;
-    vec_f acc[TILE_ROWS][TILE_VECTORS];
+    vec_f parts[TILE_ROWS][TILE_VECTORS];
     for (size_t r = 0; r < e.n_rows; r++)
         for (size_t v = 0; v < TILE_VECTORS; v++)
-            acc[r][v] = op->resume ? V(load_ps)(rows.acc + r * KERN_PANEL + v * VEC_FLOATS)
-                                   : V(setzero_ps)();
+            parts[r][v] = V(setzero_ps)();
     fetch_rows(rows.scales, rows.stride, e.n_rows);
     fetch_rows(rows.mins, rows.stride, e.n_rows);
     fetch_rows(rows.acc, KERN_PANEL, e.n_rows);
     fetch_rows(rows.acc + VEC_FLOATS, KERN_PANEL, e.n_rows);
     for (size_t k = 0; k < op->n_k; k += KERN_INT16_COLUMNS, x++) {
         fetch_rows((const void *)rows.w, rows.stride, e.n_rows);
-        for (size_t part = 0; part < KERN_INT16_COLUMNS / e.run; part++) {
-            add_scaled_run(acc, &rows, e, x, part);
+        for (size_t i = 0; i < KERN_INT16_COLUMNS / e.run; i++) {
+            add_scaled_run(parts, &rows, e, x, i);
             rows.w += e.run;
             rows.scales++;
             rows.mins++;
         }
+        size_t end = k + KERN_INT16_COLUMNS;
+        if (end % KERN_INT16_BLOCK == 0 || end == op->n_k)
+            add_block(parts, &rows, e.n_rows, x->scale, k < KERN_INT16_BLOCK && !op->resume);
     }
-    for (size_t r = 0; r < e.n_rows; r++)
-        for (size_t v = 0; v < TILE_VECTORS; v++)
-            V(store_ps)(rows.acc + r * KERN_PANEL + v * VEC_FLOATS, acc[r][v]);
 }
 
 /** multiply() with a number of rows that the compiler knows. */
