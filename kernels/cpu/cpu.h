@@ -30,7 +30,7 @@ struct kern_cpu_options {
     unsigned n_threads;    /* 0: as many as the processors this process may run on */
     enum kern_isa isa_cap; /* use no ISA above this one */
     enum kern_gemm gemm;
-    enum kern_precision precision; /* without AMX all are exact */
+    enum kern_precision precision; /* without AMX `fast` is `high` */
     enum kern_amx amx;
 };
 

@@ -4,9 +4,9 @@
  *
  * Of each token a block of 128 columns (the last of a row may be shorter) is rounded on its own:
  * scale = max |x| / 32767, integers = x * (32767 / max |x|), to the nearest, halves to even. So
- * |x - scale * integer| is at most 2^-16 of the block's largest magnitude. Where that is below
- * KERN_INT16_LEAST, all are 0. A block with an infinity or NaN has the scale NaN, so that every
- * output that it meets is NaN.
+ * |x - scale * integer| is at most 0.506 scales: half of one, and 3 roundings to float32; about
+ * 2^-16 of the block's largest magnitude. Where that is below KERN_INT16_LEAST, all are 0. A block
+ * with an infinity or NaN has the scale NaN, so that every output that it meets is NaN.
  *
  * A product is defined in this order, and every ISA gives these bits. acc begins at 0. For each
  * block part begins at 0; for each run of the weight's row in it, in the order of the columns,

@@ -47,9 +47,9 @@ void kern_product_choose(struct kern_product *out, const struct kern_kernels *ke
     if (state == KERN_AMX_WORKS)
         choose_bf16(out, &kern_amx_hardware, fast);
     else if (state == KERN_AMX_REFUSED)
-        *remark = "the system refuses AMX to this process: products are computed in float32\n";
+        *remark = "the system refuses AMX to this process: products are computed as without it\n";
     else if (state == KERN_AMX_WRONG)
-        *remark = "AMX gave a wrong product when it was tried: products are computed in float32\n";
+        *remark = "AMX gave a wrong product when it was tried: products are computed as without it\n";
     else if (fast)
         *remark = "precision fast needs AMX, which is not there or not allowed: products are "
                   "computed as with high\n";

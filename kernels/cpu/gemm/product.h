@@ -4,8 +4,9 @@
  *   float32        Weights as decoded, tokens as panel arrays. Every output is one chain of fused
  *                  multiply-adds in the order of the columns: the same bits on every ISA.
  *   int16          Weights of quantised types as their integers, tokens rounded to 16 bits per
- *                  block of 32 columns (kernels/numerics/int16.h): an error of 2^-16 of a block's
- *                  largest magnitude per element. The same bits on every ISA.
+ *                  block of 128 columns (kernels/numerics/int16.h): an error of about 2^-16 of a
+ *                  block's largest magnitude per element at most, about 2e-5 of ||y|| for gaussian
+ *                  data. The same bits on every ISA.
  *   bf16 triples   Both operands as hi + lo in bfloat16 (bf16.h), three products: lo hi, hi hi,
  *                  hi lo. Float32-faithful: besides the summation's, an error of 3 * 2^-16 of
  *                  the sum of magnitudes at most, about 5e-6 of ||y|| for gaussian data.
