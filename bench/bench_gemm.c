@@ -104,12 +104,15 @@ static const struct variant {
     enum kern_isa isa;
     enum kern_gemm gemm;
     enum kern_precision precision;
+    const char *products;
 } variants[] = {
-    {"avx2", KERN_ISA_AVX2, KERN_GEMM_OWN, KERN_PRECISION_EXACT},
-    {"avx512", KERN_ISA_AVX512, KERN_GEMM_OWN, KERN_PRECISION_EXACT},
-    {"amx bf16x3", KERN_ISA_AVX512, KERN_GEMM_OWN, KERN_PRECISION_HIGH},
-    {"amx bf16", KERN_ISA_AVX512, KERN_GEMM_OWN, KERN_PRECISION_FAST},
-    {"openblas", KERN_ISA_COUNT - 1, KERN_GEMM_OPENBLAS, KERN_PRECISION_EXACT},
+    {"avx2", KERN_ISA_AVX2, KERN_GEMM_OWN, KERN_PRECISION_EXACT, "float32"},
+    {"avx512", KERN_ISA_AVX512, KERN_GEMM_OWN, KERN_PRECISION_EXACT, "float32"},
+    {"avx2 int16", KERN_ISA_AVX2, KERN_GEMM_OWN, KERN_PRECISION_HIGH, "int16"},
+    {"avx512 int16", KERN_ISA_AVX512, KERN_GEMM_OWN, KERN_PRECISION_HIGH, "int16"},
+    {"amx bf16x3", KERN_ISA_AVX512, KERN_GEMM_OWN, KERN_PRECISION_HIGH, "bf16x3"},
+    {"amx bf16", KERN_ISA_AVX512, KERN_GEMM_OWN, KERN_PRECISION_FAST, "bf16"},
+    {"openblas", KERN_ISA_COUNT - 1, KERN_GEMM_OPENBLAS, KERN_PRECISION_EXACT, "openblas"},
 };
 enum { N_VARIANTS = sizeof variants / sizeof variants[0], LOOP_ROWS = 96 };
 
@@ -117,6 +120,7 @@ enum { N_VARIANTS = sizeof variants / sizeof variants[0], LOOP_ROWS = 96 };
 struct run {
     const struct variant *variant;
     struct kern_backend *backend;
+    const struct kern_product *product;
     const struct kern_linear *op;
     struct kern_fma_tile loop;
     float *loop_memory;
@@ -133,12 +137,14 @@ static void multiply(void *context)
 static void multiply_loop(void *context)
 {
     const struct run *run = context;
-    kern_cpu_of(run->backend)->product.multiply(&run->loop);
+    run->product->multiply(&run->loop);
 }
 
 static void loop_open(struct run *run)
 {
-    const struct kern_product *product = &kern_cpu_of(run->backend)->product;
+    enum gguf_type type = run->op->weight->type;
+    const struct kern_product *product = kern_cpu_product_of(kern_cpu_of(run->backend), type);
+    run->product = product;
     size_t row_floats = kern_product_row_floats(product, product->slab_k);
     size_t x_floats = kern_product_panel_floats(product, product->slab_k);
     size_t w_floats = LOOP_ROWS * row_floats, acc_floats = (size_t)LOOP_ROWS * KERN_PANEL;
@@ -151,6 +157,7 @@ static void loop_open(struct run *run)
                                        .x = run->loop_memory + w_floats,
                                        .acc = run->loop_memory + w_floats + x_floats,
                                        .n_rows = LOOP_ROWS,
+                                       .format = kern_integers_find(type),
                                        .n_k = product->slab_k};
 }
 
@@ -158,7 +165,7 @@ static void loop_open(struct run *run)
 static bool is_right(const struct work *w, const struct run *run, bool first)
 {
     size_t n = w->op.n_tokens * w->weight.n_rows;
-    const char *products = kern_cpu_products(run->backend);
+    const char *products = run->variant->products;
     if (strcmp(products, "float32") == 0)
         return first || compare_bits(w->y, w->expected, n) == n;
     double columns = (double)w->weight.n_cols;
@@ -178,7 +185,7 @@ static bool is_right(const struct work *w, const struct run *run, bool first)
 static bool run_open(struct run *run, const struct variant *variant, struct work *w,
                      const struct settings *s)
 {
-    bool first = variant == &variants[0], amx = variant->precision != KERN_PRECISION_EXACT;
+    bool first = variant == &variants[0], amx = strncmp(variant->name, "amx", 3) == 0;
     struct kern_cpu_options options = {.n_threads = s->n_threads,
                                        .isa_cap = variant->isa,
                                        .gemm = variant->gemm,
@@ -188,7 +195,8 @@ static bool run_open(struct run *run, const struct variant *variant, struct work
     bool is_there = variant->gemm == KERN_GEMM_OPENBLAS || variant->isa <= kern_isa_detect();
     if (!is_there || kern_cpu_open(&run->backend, &options, NULL) != STATUS_OK)
         return false;
-    if (amx && strcmp(kern_cpu_products(run->backend), "float32") == 0) {
+    if (strcmp(kern_cpu_products(run->backend), variant->products) != 0 ||
+        (strcmp(variant->products, "int16") == 0 && !kern_integers_find(s->type->type))) {
         kern_close(run->backend);
         return false;
     }
@@ -234,7 +242,7 @@ static void print_run(const struct run *run, const struct shape *shape, const do
                       double blas)
 {
     const struct variant *v = run->variant;
-    printf("%6zu x %-6zu %-14s %-11s %8.1f", shape->n_rows, shape->n_cols, shape->role, v->name,
+    printf("%6zu x %-6zu %-14s %-12s %8.1f", shape->n_rows, shape->n_cols, shape->role, v->name,
            run->gflops);
     if (v->gemm == KERN_GEMM_OWN)
         printf("  %5.1f %%", 100.0 * run->gflops / run->loop_gflops);
@@ -343,7 +351,7 @@ int main(int argc, char **argv)
     help_openblas();
     printf("# %s, %zu tokens, %u threads\n", s.type->name, s.n_tokens, s.n_threads);
     printf(
-        "# weight                       variant      GFLOP/s  of L2 loop  of FMA  of OpenBLAS\n");
+        "# weight                       variant       GFLOP/s  of L2 loop  of FMA  of OpenBLAS\n");
     static const char *const models[] = {"1B", "8B"};
     bool given = optind < argc;
     for (int i = given ? optind : 0; i < (given ? argc : 2); i++)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What a KL divergence truly is, and what llama-perplexity prints: the table of the README.
 
-usage: true_kld.py ASSAY LLAMA_BIN MODELS TEXT [--base tiny.F16] [--truth FILE] [--figures FILE]
+usage: true_kld.py ASSAY LLAMA_BIN MODELS TEXT [--base tiny.F16] [--precision exact]
+                   [--truth FILE] [--figures FILE]
 
 ASSAY: the program. LLAMA_BIN: a folder with llama-perplexity and llama-quantize. MODELS: a folder
 of GGUF files. Every model is compared with the base over 16 windows of 256 tokens of TEXT, four
@@ -9,7 +10,7 @@ times:
 - by llama-perplexity, as people run it;
 - by llama-perplexity with both models' weights written out in float32 first, so that it rounds no
   activations; what is left is its base file's 16 bits;
-- by assay kld;
+- by assay kld, with --precision exact unless told otherwise;
 - where --truth names a file of float64 results (lines "MODEL<tab>kld VALUE ..."), by that.
 Prints a Markdown table, the smallest divergence first. --figures: also writes every figure that
 llama-perplexity printed with weights in float32, as tests/data/kld-float32.tsv holds them.
@@ -32,6 +33,7 @@ def arguments():
     for name in ("assay", "llama_bin", "models", "text"):
         parser.add_argument(name, type=pathlib.Path)
     parser.add_argument("--base", default="tiny.F16")
+    parser.add_argument("--precision", default="exact")
     parser.add_argument("--truth", type=pathlib.Path)
     parser.add_argument("--figures", type=pathlib.Path)
     return parser.parse_args()
@@ -99,7 +101,8 @@ def main():
         llama = Llama(o, folder)
         result = folder / "r.json"
         subprocess.run([o.assay, "kld", "-q", *(w for m in models for w in ("-m", m)), "--base",
-                        base, "-f", o.text, *SHAPE, "--chunks", "16", "--json", result],
+                        base, "-f", o.text, *SHAPE, "--chunks", "16", "--precision", o.precision,
+                        "--json", result],
                        check=True, capture_output=True)
         ours = {m.stem: c["kld"]["mean"]
                 for m, c in zip(models, json.loads(result.read_text())["candidates"])}

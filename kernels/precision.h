@@ -3,10 +3,13 @@
 #define KERNELS_PRECISION_H
 
 enum kern_precision {
-    KERN_PRECISION_EXACT, /* one chain of float32 multiply-adds per output: the same bits anywhere
-                           */
-    KERN_PRECISION_HIGH, /* faithful to float32: operands as sums of short floats, three products */
-    KERN_PRECISION_FAST  /* operands rounded to one short float, one product */
+    /* One chain of float32 multiply-adds per output: the same bits anywhere. */
+    KERN_PRECISION_EXACT,
+    /* Nearly as faithful. Where there are tensor units: operands as sums of short floats, three
+     * products. Else quantised weights as integers, activations rounded to 16 bits. */
+    KERN_PRECISION_HIGH,
+    /* Tensor units: operands rounded to one short float, one product. Else as HIGH. */
+    KERN_PRECISION_FAST
 };
 
 #endif

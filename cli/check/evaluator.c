@@ -145,6 +145,7 @@ static void defaults(void *settings)
     *s = (struct cli_check_settings){.max_kld = (double)NAN, .max_beyond = (double)NAN};
     cli_window_defaults(&s->windows);
     cli_evaluate_defaults(&s->evaluate);
+    s->evaluate.machine.precision = CLI_PRECISION_EXACT; /* what others are measured by */
 }
 
 #define AT(member) offsetof(struct cli_check_settings, member)

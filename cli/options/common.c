@@ -110,10 +110,14 @@ const struct cli_option cli_machine_options[] = {
      "bits depend on its version, the threads and the batch",
      MACHINE(gemm), .choices = "own openblas"},
     {"--precision", CLI_CHOICE, "NAME",
-     "of matrix products. high: as faithful as float32, with AMX from triples of bfloat16 "
-     "(default); exact: float32, the same bits on every machine; fast: with AMX one bfloat16 "
-     "product. Without AMX all three are exact on the CPU. With CUDA: three products of halves, "
-     "float32, one product of halves",
+     "of matrix products; in parentheses the mean divergence from double precision, in nats, that "
+     "it "
+     "cost tiny models at most. high (default; of assay check: exact): quantised weights are "
+     "integers, activations have 16 bits (6e-9), other weights are float32; with AMX three "
+     "bfloat16 "
+     "products (2e-10). exact: float32 (2e-12), the same bits everywhere. fast: with AMX one "
+     "bfloat16 product (6e-5), else high. CUDA: three products of halves, float32, one product of "
+     "halves",
      MACHINE(precision), .choices = "high exact fast", .env = "ASSAY_PRECISION"},
 
     {0},

@@ -77,6 +77,7 @@ static void choose_products(struct kern_cpu *cpu, const struct kern_cpu_options 
         attention.precision = KERN_PRECISION_HIGH;
     kern_product_choose(&cpu->attention_product, &cpu->kernels, &attention, &cpu->remarks);
     kern_product_choose(&cpu->product, &cpu->kernels, options, &cpu->remarks);
+    kern_product_choose_integers(&cpu->integers, &cpu->kernels, options, &cpu->product);
 }
 
 enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_options *options,
@@ -111,16 +112,18 @@ enum kern_isa kern_cpu_isa(const struct kern_backend *b)
 const char *kern_cpu_isa_name(const struct kern_backend *b)
 {
     const struct kern_cpu *cpu = (const struct kern_cpu *)b;
-    return cpu->product.kind != KERN_PRODUCTS_FLOAT32 ? "amx" : kern_isa_name(cpu->isa);
+    return cpu->product.n_parts > 0 ? "amx" : kern_isa_name(cpu->isa);
 }
 
 const char *kern_cpu_products(const struct kern_backend *b)
 {
     static const char *const names[] = {[KERN_PRODUCTS_FLOAT32] = "float32",
+                                        [KERN_PRODUCTS_INT16] = "int16",
                                         [KERN_PRODUCTS_BF16_TRIPLES] = "bf16x3",
                                         [KERN_PRODUCTS_BF16] = "bf16"};
     const struct kern_cpu *cpu = (const struct kern_cpu *)b;
-    return cpu->sgemm ? "openblas" : names[cpu->product.kind];
+    enum kern_products kind = cpu->integers.multiply ? cpu->integers.kind : cpu->product.kind;
+    return cpu->sgemm ? "openblas" : names[kind];
 }
 
 const char *kern_cpu_remarks(const struct kern_backend *b)

@@ -16,6 +16,7 @@ typedef void kern_cblas_sgemm_fn(int order, int transpose_a, int transpose_b, in
 
 /** Tokens that linear.c has packed. */
 struct kern_packed {
+    const struct kern_product *product;
     const float *x;
     size_t n_tokens, n_cols;
     size_t scratch_bytes; /* of the memory that they are in: another size is another memory */
@@ -26,7 +27,8 @@ struct kern_cpu {
     struct base_pool *pool;
     struct kern_kernels kernels;
     enum kern_isa isa;
-    struct kern_product product;           /* how our own products are computed */
+    struct kern_product product;  /* how our own products are computed */
+    struct kern_product integers; /* and those of quantised weights; no `multiply`: as others */
     struct kern_product attention_product; /* and those of attention: in `high` at least */
     const char *remarks;
     kern_cblas_sgemm_fn *sgemm; /* NULL: the products are our own */
@@ -40,6 +42,13 @@ struct kern_cpu {
 static inline struct kern_cpu *kern_cpu_of(struct kern_backend *b)
 {
     return (struct kern_cpu *)b;
+}
+
+/** How products with weights of this type are computed. */
+static inline const struct kern_product *kern_cpu_product_of(const struct kern_cpu *cpu,
+                                                             enum gguf_type type)
+{
+    return cpu->integers.multiply && kern_integers_find(type) ? &cpu->integers : &cpu->product;
 }
 
 /** Whether the caller wants the operation to end. */

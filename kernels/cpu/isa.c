@@ -15,6 +15,8 @@ enum {
     XCR0_ZMM_16_31 = 1 << 7
 };
 
+enum { AVX_VNNI = 1 << 4 }; /* leaf 7, subleaf 1, EAX */
+
 static uint64_t xcr0_read(void)
 {
     uint32_t low = 0, high = 0;
@@ -45,6 +47,17 @@ enum kern_isa kern_isa_detect(void)
     if (!has_all(ebx, avx512_ebx) || !has_all(saved, zmm_saved))
         return KERN_ISA_AVX2;
     return KERN_ISA_AVX512;
+}
+
+bool kern_isa_has_vnni(enum kern_isa isa)
+{
+    uint32_t eax, ebx, ecx, edx;
+    if (isa == KERN_ISA_SCALAR || isa > kern_isa_detect() ||
+        !__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))
+        return false;
+    if (isa == KERN_ISA_AVX512)
+        return has_all(ecx, bit_AVX512VNNI);
+    return eax >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && has_all(eax, AVX_VNNI);
 }
 
 const char *kern_isa_name(enum kern_isa isa)

@@ -17,6 +17,9 @@ enum kern_isa {
  */
 enum kern_isa kern_isa_detect(void);
 
+/** Whether this processor has VNNI on top of such an ISA: AVX-VNNI, AVX-512 VNNI. */
+bool kern_isa_has_vnni(enum kern_isa isa);
+
 /** "scalar", "avx2", "avx512". */
 const char *kern_isa_name(enum kern_isa isa);
 /** The ISA of a name ("auto" is KERN_ISA_COUNT - 1); false if there is none of that name. */

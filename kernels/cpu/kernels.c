@@ -8,6 +8,11 @@ static const struct kern_kernels *const sets[KERN_ISA_COUNT] = {
     [KERN_ISA_AVX512] = &kern_kernels_avx512,
 };
 
+static const struct kern_kernels *const vnni_sets[KERN_ISA_COUNT] = {
+    [KERN_ISA_AVX2] = &kern_kernels_avx2_vnni,
+    [KERN_ISA_AVX512] = &kern_kernels_avx512_vnni,
+};
+
 /* `ops` comes whole: every ISA has all of it. */
 static const struct kern_ops *const ops[KERN_ISA_COUNT] = {
     [KERN_ISA_SCALAR] = &kern_ops_scalar,
@@ -37,7 +42,10 @@ enum kern_isa kern_kernels_build(struct kern_kernels *out, enum kern_isa cap)
     const struct kern_quant *quant;
     for (size_t i = 0; (quant = kern_quant_at(i)); i++)
         out->decode[quant->type] = quant->decode;
-    for (int isa = KERN_ISA_SCALAR + 1; isa <= (int)top; isa++)
+    for (int isa = KERN_ISA_SCALAR + 1; isa <= (int)top; isa++) {
         overlay(out, sets[isa]);
+        if (kern_isa_has_vnni((enum kern_isa)isa))
+            overlay(out, vnni_sets[isa]);
+    }
     return top;
 }

@@ -22,7 +22,9 @@
 #include "gguf/type.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/numerics/bf16.h"
+#include "kernels/numerics/int16.h"
 #include "kernels/numerics/ops.h"
+#include "kernels/quant/integers.h"
 #include "kernels/quant/registry.h"
 
 enum { KERN_PANEL = 32, KERN_NARROW = 16 };
@@ -43,8 +45,9 @@ struct kern_fma_tile {
     size_t n_rows;  /* any number, 0 included */
     size_t n_k;     /* likewise */
     bool resume;
-    bool narrow;         /* only the first KERN_NARROW lanes of acc are wanted */
-    const float *next_x; /* a hint: x of the next call, or NULL */
+    bool narrow;                        /* only the first KERN_NARROW lanes of acc are wanted */
+    const float *next_x;                /* a hint: x of the next call, or NULL */
+    const struct kern_integers *format; /* for int16_tile only */
 };
 typedef void kern_fma_tile_fn(const struct kern_fma_tile *op);
 
@@ -75,6 +78,18 @@ typedef void kern_panel_unpack_fn(const struct kern_panel_unpack *op);
 /** acc[r][l] *= factor[l]. acc: panel array [n_rows]; factor: panel array [1]. */
 typedef void kern_panel_scale_fn(float *acc, size_t n_rows, const float *factor);
 
+/**
+ * The product that kernels/numerics/int16.h defines. Of the same struct
+ *     w    rows of n_k int16_t, then their n_k / run scales, then, with minima, as many of these
+ *     x    struct kern_int16_chunk [n_k / 32], aligned to 64
+ * w_row is in floats, w_col and narrow are not looked at, and n_k is a multiple of 32. A call that
+ * another one resumes has whole blocks.
+ */
+typedef kern_fma_tile_fn kern_int16_tile_fn;
+typedef void kern_int16_pack_fn(const struct kern_int16_panel *op);
+/** The integers of a decoded neutral row (kernels/quant/integers.h). n_k: a multiple of 32. */
+typedef void kern_int16_row_fn(const float *y, size_t n_k, int16_t *out);
+
 /** Operands of products in bfloat16: split and packed as kernels/numerics/bf16.h has it. */
 typedef void kern_bf16_pack_row_fn(const float *w, size_t n_k, unsigned n_parts, size_t row,
                                    uint16_t *out);
@@ -86,7 +101,7 @@ typedef void kern_bf16_pack_lanes_fn(const float *x, size_t n_k, unsigned n_part
 /* clang-format off */
 #define KERN_PRODUCT_KERNELS(X)                                                                    \
     X(fma_tile) X(panel_pack) X(panel_unpack) X(panel_scale) X(bf16_pack_row) X(bf16_pack_panel)   \
-    X(bf16_pack_lanes)
+    X(bf16_pack_lanes) X(int16_tile) X(int16_pack) X(int16_row)
 /* clang-format on */
 
 #define KERN_PRODUCT_MEMBER(name) kern_##name##_fn *(name);
@@ -97,8 +112,9 @@ struct kern_kernels {
     struct kern_ops ops; /* what is not a product; taken whole from the highest ISA */
 };
 
-/** Each ISA's own kernels (without `ops`). */
+/** Each ISA's own kernels (without `ops`), and what VNNI changes. */
 extern const struct kern_kernels kern_kernels_scalar, kern_kernels_avx2, kern_kernels_avx512;
+extern const struct kern_kernels kern_kernels_avx2_vnni, kern_kernels_avx512_vnni;
 
 /**
  * Fill `out` with the best kernels of min(cap, kern_isa_detect()); returns that ISA.

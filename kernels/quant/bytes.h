@@ -27,6 +27,21 @@ KERN_INLINE uint32_t kern_load_u32(const uint8_t *p)
     return kern_load_u16(p) | kern_load_u16(p + 2) << 16;
 }
 
+KERN_INLINE void kern_store_u16(uint8_t *p, uint32_t value)
+{
+    p[0] = (uint8_t)value;
+    p[1] = (uint8_t)(value >> 8);
+}
+
+/** Nibble i of packed ones, the low one of a byte first. */
+KERN_INLINE unsigned kern_load_nibble(const uint8_t *p, unsigned i)
+{
+    return p[i / 2] >> 4 * (i % 2) & 15u;
+}
+
+/** Some halves. */
+enum { KERN_HALF_1 = 0x3c00, KERN_HALF_4 = 0x4400, KERN_HALF_8 = 0x4800 };
+
 /**
  * IEEE half to float32: exact, subnormals included; a NaN keeps its payload and becomes quiet,
  * as the conversion instructions of x86 do it.

@@ -39,6 +39,24 @@ KERN_INLINE void kern_iq1_m_group(const struct kern_block_iq1_m *block, unsigned
     }
 }
 
+/** The scale of each run of 16 elements. */
+KERN_INLINE void kern_iq1_m_scales(const struct kern_block_iq1_m *block, float *scales)
+{
+    float d = kern_iq1_m_scale(block->scales) * 0.125f; /* the integers are eighths */
+    for (unsigned run = 0; run < 16; run++) {
+        uint32_t codes = kern_load_u16(block->scales + 2 * (run / 4));
+        scales[run] = d * (float)(2 * (codes >> 3 * (run % 4) & 7) + 1);
+    }
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_iq1_m_neutralise(struct kern_block_iq1_m *block)
+{
+    memset(block->scales, 0, sizeof block->scales);
+    block->scales[5] = 0x80; /* d = 8, 0x4800 */
+    block->scales[7] = 0x40;
+}
+
 KERN_INLINE void kern_iq1_m_row(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_iq1_m *block = (const struct kern_block_iq1_m *)blocks;

@@ -29,6 +29,22 @@ KERN_INLINE void kern_iq1_s_group(const struct kern_block_iq1_s *block, unsigned
     }
 }
 
+/** The scale of each run of 32 elements. */
+KERN_INLINE void kern_iq1_s_scales(const struct kern_block_iq1_s *block, float *scales)
+{
+    float d = kern_load_half(block->d) * 0.125f; /* the integers are eighths */
+    for (int group = 0; group < 8; group++)
+        scales[group] = d * (float)(2 * (block->qh[2 * group + 1] >> 4 & 7) + 1);
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_iq1_s_neutralise(struct kern_block_iq1_s *block)
+{
+    for (int group = 0; group < 8; group++)
+        block->qh[2 * group + 1] &= 0x8f;
+    kern_store_u16(block->d, KERN_HALF_8);
+}
+
 KERN_INLINE void kern_iq1_s_row(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_iq1_s *block = (const struct kern_block_iq1_s *)blocks;

@@ -25,10 +25,24 @@ KERN_INLINE void kern_iq2_s_group(const struct kern_block_iq2_s *block, unsigned
     float d = kern_load_half(block->d);
     for (unsigned l = 0; l < 4; l++) {
         unsigned index = block->qs[4 * group + l] | (block->qh[group] >> 2 * l & 3u) << 8;
-        int nibble = block->scales[group] >> 4 * (l / 2) & 15;
-        float scale = d * (0.5f + (float)nibble) * 0.25f;
+        float scale = kern_iq2_scale(d, kern_load_nibble(block->scales, 2 * group + l / 2));
         kern_iq2_octet(kern_iq2_s_codes[index], block->signs[4 * group + l], scale, y + 8 * l);
     }
+}
+
+/** The scale of each run of 16 elements. */
+KERN_INLINE void kern_iq2_s_scales(const struct kern_block_iq2_s *block, float *scales)
+{
+    float d = kern_load_half(block->d);
+    for (unsigned run = 0; run < 16; run++)
+        scales[run] = kern_iq2_scale(d, kern_load_nibble(block->scales, run));
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_iq2_s_neutralise(struct kern_block_iq2_s *block)
+{
+    memset(block->scales, 0, sizeof block->scales); /* 0.5 * 0.25 */
+    kern_store_u16(block->d, KERN_HALF_8);
 }
 
 KERN_INLINE void kern_iq2_s_row(const void *blocks, float *y, size_t n)

@@ -22,10 +22,24 @@ KERN_INLINE void kern_iq2_xs_group(const struct kern_block_iq2_xs *block, unsign
     float d = kern_load_half(block->d);
     for (unsigned l = 0; l < 4; l++) {
         uint32_t code = kern_load_u16(block->qs + 8 * group + 2 * l);
-        int nibble = block->scales[group] >> 4 * (l / 2) & 15;
-        float scale = d * (0.5f + (float)nibble) * 0.25f;
+        float scale = kern_iq2_scale(d, kern_load_nibble(block->scales, 2 * group + l / 2));
         kern_iq2_octet(kern_iq2_xs_codes[code & 511], kern_sign_byte(code >> 9), scale, y + 8 * l);
     }
+}
+
+/** The scale of each run of 16 elements. */
+KERN_INLINE void kern_iq2_xs_scales(const struct kern_block_iq2_xs *block, float *scales)
+{
+    float d = kern_load_half(block->d);
+    for (unsigned run = 0; run < 16; run++)
+        scales[run] = kern_iq2_scale(d, kern_load_nibble(block->scales, run));
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_iq2_xs_neutralise(struct kern_block_iq2_xs *block)
+{
+    memset(block->scales, 0, sizeof block->scales); /* 0.5 * 0.25 */
+    kern_store_u16(block->d, KERN_HALF_8);
 }
 
 KERN_INLINE void kern_iq2_xs_row(const void *blocks, float *y, size_t n)

@@ -21,10 +21,26 @@ KERN_INLINE void kern_iq2_xxs_group(const struct kern_block_iq2_xxs *block, unsi
 {
     const uint8_t *indices = block->qs + 8 * group;
     uint32_t signs = kern_load_u32(indices + 4);
-    float scale = kern_load_half(block->d) * (0.5f + (float)(signs >> 28)) * 0.25f;
+    float scale = kern_iq2_scale(kern_load_half(block->d), signs >> 28);
     for (unsigned l = 0; l < 4; l++)
         kern_iq2_octet(kern_iq2_xxs_codes[indices[l]], kern_sign_byte(signs >> 7 * l & 127), scale,
                        y + 8 * l);
+}
+
+/** The scale of each run of 32 elements. */
+KERN_INLINE void kern_iq2_xxs_scales(const struct kern_block_iq2_xxs *block, float *scales)
+{
+    float d = kern_load_half(block->d);
+    for (int group = 0; group < 8; group++)
+        scales[group] = kern_iq2_scale(d, block->qs[8 * group + 7] >> 4);
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_iq2_xxs_neutralise(struct kern_block_iq2_xxs *block)
+{
+    for (int group = 0; group < 8; group++)
+        block->qs[8 * group + 7] &= 15; /* 0.5 * 0.25 */
+    kern_store_u16(block->d, KERN_HALF_8);
 }
 
 KERN_INLINE void kern_iq2_xxs_row(const void *blocks, float *y, size_t n)

@@ -22,14 +22,29 @@ struct kern_block_iq3_s {
 /** Decode elements 32 * group .. + 31; group is 0..7. */
 KERN_INLINE void kern_iq3_s_group(const struct kern_block_iq3_s *block, unsigned group, float *y)
 {
-    int nibble = block->scales[group / 2] >> 4 * (group % 2) & 15;
-    float scale = kern_load_half(block->d) * (float)(1 + 2 * nibble);
+    unsigned code = kern_load_nibble(block->scales, group);
+    float scale = kern_load_half(block->d) * (float)(1 + 2 * code);
     for (unsigned l = 0; l < 8; l++) {
         unsigned index = block->qs[8 * group + l] | (block->qh[group] >> l & 1u) << 8;
         uint32_t sign_byte = block->signs[4 * group + l / 2];
         kern_iq3_quartet(kern_iq3_s_codes[index], kern_iq3_s_values, sign_byte >> 4 * (l % 2),
                          scale, y + 4 * l);
     }
+}
+
+/** The scale of each run of 32 elements. */
+KERN_INLINE void kern_iq3_s_scales(const struct kern_block_iq3_s *block, float *scales)
+{
+    float d = kern_load_half(block->d);
+    for (unsigned group = 0; group < 8; group++)
+        scales[group] = d * (float)(1 + 2 * kern_load_nibble(block->scales, group));
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_iq3_s_neutralise(struct kern_block_iq3_s *block)
+{
+    memset(block->scales, 0, sizeof block->scales);
+    kern_store_u16(block->d, KERN_HALF_1);
 }
 
 KERN_INLINE void kern_iq3_s_row(const void *blocks, float *y, size_t n)

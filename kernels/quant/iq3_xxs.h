@@ -30,6 +30,22 @@ KERN_INLINE void kern_iq3_xxs_group(const struct kern_block_iq3_xxs *block, unsi
     }
 }
 
+/** The scale of each run of 32 elements. */
+KERN_INLINE void kern_iq3_xxs_scales(const struct kern_block_iq3_xxs *block, float *scales)
+{
+    float d = kern_load_half(block->d);
+    for (int group = 0; group < 8; group++)
+        scales[group] = d * (0.5f + (float)(block->signs_scale[4 * group + 3] >> 4)) * 0.5f;
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_iq3_xxs_neutralise(struct kern_block_iq3_xxs *block)
+{
+    for (int group = 0; group < 8; group++)
+        block->signs_scale[4 * group + 3] &= 15; /* 0.5 * 0.5 */
+    kern_store_u16(block->d, KERN_HALF_4);
+}
+
 KERN_INLINE void kern_iq3_xxs_row(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_iq3_xxs *block = (const struct kern_block_iq3_xxs *)blocks;

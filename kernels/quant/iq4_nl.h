@@ -24,6 +24,18 @@ KERN_INLINE void kern_iq4_nl_group(const struct kern_block_iq4_nl *block, unsign
     }
 }
 
+/** The block's scale. */
+KERN_INLINE void kern_iq4_nl_scales(const struct kern_block_iq4_nl *block, float *scales)
+{
+    scales[0] = kern_load_half(block->d);
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_iq4_nl_neutralise(struct kern_block_iq4_nl *block)
+{
+    kern_store_u16(block->d, KERN_HALF_1);
+}
+
 KERN_INLINE void kern_iq4_nl_row(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_iq4_nl *block = (const struct kern_block_iq4_nl *)blocks;

@@ -16,17 +16,38 @@ struct kern_block_iq4_xs {
     uint8_t qs[128];
 };
 
+/** Scale of group 0..7: -32..31. */
+KERN_INLINE int kern_iq4_xs_scale(const struct kern_block_iq4_xs *block, unsigned group)
+{
+    unsigned high = kern_load_u16(block->scales_h) >> 2 * group & 3;
+    return (int)(kern_load_nibble(block->scales_l, group) | high << 4) - 32;
+}
+
 /** Decode elements 32 * group .. + 31; group is 0..7. */
 KERN_INLINE void kern_iq4_xs_group(const struct kern_block_iq4_xs *block, unsigned group, float *y)
 {
-    int low = block->scales_l[group / 2] >> 4 * (group % 2) & 15;
-    int high = (int)(kern_load_u16(block->scales_h) >> 2 * group & 3);
-    float scale = kern_load_half(block->d) * (float)((low | high << 4) - 32);
+    float scale = kern_load_half(block->d) * (float)kern_iq4_xs_scale(block, group);
     const uint8_t *qs = block->qs + 16 * group;
     for (int j = 0; j < 16; j++) {
         y[j] = scale * (float)kern_iq4_values[qs[j] & 15];
         y[j + 16] = scale * (float)kern_iq4_values[qs[j] >> 4];
     }
+}
+
+/** The scale of each run of 32 elements. */
+KERN_INLINE void kern_iq4_xs_scales(const struct kern_block_iq4_xs *block, float *scales)
+{
+    float d = kern_load_half(block->d);
+    for (unsigned group = 0; group < 8; group++)
+        scales[group] = d * (float)kern_iq4_xs_scale(block, group);
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_iq4_xs_neutralise(struct kern_block_iq4_xs *block)
+{
+    memset(block->scales_l, 0x11, sizeof block->scales_l); /* each scale 33 */
+    memset(block->scales_h, 0xaa, sizeof block->scales_h);
+    kern_store_u16(block->d, KERN_HALF_1);
 }
 
 KERN_INLINE void kern_iq4_xs_row(const void *blocks, float *y, size_t n)

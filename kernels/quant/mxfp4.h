@@ -31,6 +31,18 @@ KERN_INLINE void kern_mxfp4_group(const struct kern_block_mxfp4 *block, unsigned
     }
 }
 
+/** The block's scale. */
+KERN_INLINE void kern_mxfp4_scales(const struct kern_block_mxfp4 *block, float *scales)
+{
+    scales[0] = kern_mxfp4_scale(block->e);
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_mxfp4_neutralise(struct kern_block_mxfp4 *block)
+{
+    block->e = 128; /* 2^0 */
+}
+
 KERN_INLINE void kern_mxfp4_row(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_mxfp4 *block = (const struct kern_block_mxfp4 *)blocks;

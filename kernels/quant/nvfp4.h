@@ -38,6 +38,19 @@ KERN_INLINE void kern_nvfp4_group(const struct kern_block_nvfp4 *block, unsigned
     }
 }
 
+/** The scale of each run of 16 elements. */
+KERN_INLINE void kern_nvfp4_scales(const struct kern_block_nvfp4 *block, float *scales)
+{
+    for (int run = 0; run < 4; run++)
+        scales[run] = kern_nvfp4_scale(block->d[run]);
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_nvfp4_neutralise(struct kern_block_nvfp4 *block)
+{
+    memset(block->d, 0x40, sizeof block->d); /* 2 in E4M3 */
+}
+
 KERN_INLINE void kern_nvfp4_row(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_nvfp4 *block = (const struct kern_block_nvfp4 *)blocks;

@@ -14,6 +14,12 @@ KERN_INLINE uint32_t kern_sign_byte(uint32_t index)
     return index | (parity & 1) << 7;
 }
 
+/** Scale of IQ2 elements from the block's and a code of 4 bits. */
+KERN_INLINE float kern_iq2_scale(float d, unsigned code)
+{
+    return d * (0.5f + (float)code) * 0.25f;
+}
+
 /** Eight elements of an IQ2 entry; bit j of signs set: element j is negative. */
 KERN_INLINE void kern_iq2_octet(uint32_t codes, uint32_t signs, float scale, float *y)
 {

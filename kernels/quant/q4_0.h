@@ -23,6 +23,18 @@ KERN_INLINE void kern_q4_0_group(const struct kern_block_q4_0 *block, unsigned g
     }
 }
 
+/** The block's scale. */
+KERN_INLINE void kern_q4_0_scales(const struct kern_block_q4_0 *block, float *scales)
+{
+    scales[0] = kern_load_half(block->d);
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_q4_0_neutralise(struct kern_block_q4_0 *block)
+{
+    kern_store_u16(block->d, KERN_HALF_1);
+}
+
 KERN_INLINE void kern_q4_0_row(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_q4_0 *block = (const struct kern_block_q4_0 *)blocks;

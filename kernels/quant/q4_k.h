@@ -27,6 +27,18 @@ KERN_INLINE void kern_q4_k_group(const struct kern_block_q4_k *block, unsigned g
         y[j] = scale * (float)(qs[j] >> shift & 15) - min;
 }
 
+/** The scale and minimum of each run of 32 elements. */
+KERN_INLINE void kern_q4_k_scales(const struct kern_block_q4_k *block, float *scales, float *mins)
+{
+    kern_k_scales(block->scales, block->d, block->dmin, scales, mins);
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_q4_k_neutralise(struct kern_block_q4_k *block)
+{
+    kern_k_neutralise(block->scales, block->d, block->dmin);
+}
+
 KERN_INLINE void kern_q4_k_row(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_q4_k *block = (const struct kern_block_q4_k *)blocks;

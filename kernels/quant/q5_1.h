@@ -29,6 +29,20 @@ KERN_INLINE void kern_q5_1_group(const struct kern_block_q5_1 *block, unsigned g
     }
 }
 
+/** The block's scale and minimum. */
+KERN_INLINE void kern_q5_1_scales(const struct kern_block_q5_1 *block, float *scales, float *mins)
+{
+    scales[0] = kern_load_half(block->d);
+    mins[0] = kern_load_half(block->m);
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_q5_1_neutralise(struct kern_block_q5_1 *block)
+{
+    kern_store_u16(block->d, KERN_HALF_1);
+    kern_store_u16(block->m, 0);
+}
+
 KERN_INLINE void kern_q5_1_row(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_q5_1 *block = (const struct kern_block_q5_1 *)blocks;

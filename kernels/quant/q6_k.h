@@ -31,6 +31,21 @@ KERN_INLINE void kern_q6_k_group(const struct kern_block_q6_k *block, unsigned g
     }
 }
 
+/** The scale of each run of 16 elements. */
+KERN_INLINE void kern_q6_k_scales(const struct kern_block_q6_k *block, float *scales)
+{
+    float d = kern_load_half(block->d);
+    for (int run = 0; run < 16; run++)
+        scales[run] = d * (float)(int8_t)block->scales[run];
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_q6_k_neutralise(struct kern_block_q6_k *block)
+{
+    memset(block->scales, 1, sizeof block->scales);
+    kern_store_u16(block->d, KERN_HALF_1);
+}
+
 KERN_INLINE void kern_q6_k_row(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_q6_k *block = (const struct kern_block_q6_k *)blocks;

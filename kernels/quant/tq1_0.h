@@ -41,6 +41,20 @@ KERN_INLINE void kern_tq1_0_group(const struct kern_block_tq1_0 *block, unsigned
     }
 }
 
+/** The scale of each run of 32 elements. */
+KERN_INLINE void kern_tq1_0_scales(const struct kern_block_tq1_0 *block, float *scales)
+{
+    float d = kern_load_half(block->d);
+    for (int run = 0; run < 8; run++)
+        scales[run] = d;
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_tq1_0_neutralise(struct kern_block_tq1_0 *block)
+{
+    kern_store_u16(block->d, KERN_HALF_1);
+}
+
 KERN_INLINE void kern_tq1_0_row(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_tq1_0 *block = (const struct kern_block_tq1_0 *)blocks;

@@ -16,7 +16,7 @@ import tempfile
 import unittest
 
 from documents import documented, paths, without_run
-from program import ASSAY, DATA, SOURCE, TEXT
+from program import ASSAY, DATA, SOURCE, TEXT, last_of_each
 
 os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
 COMMON = ["-f", TEXT, "-c", "48", "--chunks", "3", "-q", "--context-curve"]
@@ -26,8 +26,8 @@ def evaluate(*options, model="tiny.Q4_K_M.gguf", extra=()):
     """(document, bytes of the table of tokens, standard output)"""
     with tempfile.TemporaryDirectory() as folder:
         result = subprocess.run(
-            [ASSAY, "perplexity", "-m", DATA / model, *COMMON, *options, "--json", "r.json",
-             "--per-token", "t.tsv", *extra], cwd=folder, capture_output=True, check=True)
+            last_of_each([ASSAY, "perplexity", "-m", DATA / model, *COMMON, *options, "--json",
+                          "r.json", "--per-token", "t.tsv", *extra]), cwd=folder, capture_output=True, check=True)
         folder = pathlib.Path(folder)
         return (json.loads((folder / "r.json").read_text()), (folder / "t.tsv").read_bytes(),
                 result.stdout)
@@ -38,14 +38,28 @@ class Json(unittest.TestCase):
     def setUpClass(cls):
         cls.document, cls.tokens, cls.printed = evaluate()
 
+    def check_same(self, expected, *options):
+        with self.subTest(options=options):
+            document, tokens, printed = evaluate(*options)
+            self.assertEqual(without_run(document), without_run(expected[0]))
+            self.assertEqual((tokens, printed), expected[1:])
+
     def test_same_however_computed(self):
+        expected = self.document, self.tokens, self.printed
         for options in (["-t", "1"], ["-t", "3"], ["-b", "1"], ["-b", "100"], ["-b", "100000"],
                         ["--isa", "avx2"], ["--isa", "avx512"], ["--isa", "scalar", "-t", "2"]):
-            with self.subTest(options=options):
-                document, tokens, printed = evaluate(*options)
-                self.assertEqual(without_run(document), without_run(self.document))
-                self.assertEqual(tokens, self.tokens)
-                self.assertEqual(printed, self.printed)
+            self.check_same(expected, *options)
+
+    def test_same_in_integers(self):
+        """The default where there is no AMX, or --isa leaves it out; other bits than float32's."""
+        for model in "tiny.Q4_K_M.gguf", "tiny.F16.gguf":
+            high = ["--precision", "high", "-m", DATA / model]
+            expected = evaluate(*high, "--isa", "avx512")
+            self.assertEqual(expected[0]["settings"]["products"], "int16")
+            for options in (["avx512", "-t", "1", "-b", "1"], ["avx2", "-t", "3", "-b", "100"],
+                            ["scalar", "-t", "2"]):
+                self.check_same(expected, *high, "--isa", *options)
+            self.assertEqual(expected[1] == evaluate("-m", DATA / model)[1], "F16" in model)
 
     def test_settings_are_told(self):
         document, _, _ = evaluate("--parse-special", "--rope-freq-base", "9999.5",
@@ -79,18 +93,16 @@ class Json(unittest.TestCase):
                                delta=2 * 2e-6 * self.document["result"]["nll"])
 
     def test_precisions(self):
-        """What was asked for and what was done; without AMX they are the same evaluation."""
+        """What was asked for and what was done; without AMX high and fast are the same."""
         exact = self.document["result"]["nll"]
         for precision, products, tolerance in (("exact", "float32", 0), ("high", "bf16x3", 2e-6),
                                                ("fast", "bf16", 1e-3)):
             with self.subTest(precision=precision):
                 settings = (document := evaluate("--precision", precision)[0])["settings"]
                 self.assertEqual(settings["precision"], precision)
-                if settings["products"] == "float32":
-                    tolerance = 0
-                else:
-                    self.assertEqual(settings["products"], products)
-                    self.assertEqual(document["run"]["isa"], "amx")
+                if document["run"]["isa"] != "amx" and precision != "exact":
+                    products, tolerance = "int16", 1e-5
+                self.assertEqual(settings["products"], products)
                 self.assertLessEqual(abs(document["result"]["nll"] - exact), tolerance * exact)
 
     def test_fast_without_amx_says_so(self):

@@ -48,6 +48,9 @@ class Kld(unittest.TestCase):
                 self.assertEqual(without_run(document), without_run(self.document))
                 self.assertEqual(tokens, self.tokens)
                 self.assertEqual(printed, self.printed)
+        high = [compare("--precision", "high", "--isa", isa, *more)[1:]
+                for isa, *more in (["avx512", "-t", "1"], ["scalar", "-b", "1"])]
+        self.assertEqual(*high)
 
     def test_same_alone_and_among_others(self):
         document, tokens, printed = compare(models=(F16, Q4))

@@ -66,6 +66,11 @@ class Tasks(unittest.TestCase):
             self.assertEqual(one.pop("run")["n_batches"], one["result"]["n_tasks"])
             self.assertEqual(other.pop("run")["n_batches"], 1)
             self.assertEqual(one, other)
+            high = [evaluate(kind, "--precision", "high", "--isa", isa, "-b", batch)
+                    for isa, batch in (("avx512", "1"), ("avx2", "4096"))]
+            self.assertEqual(high[0]["settings"]["products"], "int16")
+            self.assertNotEqual(high[0].pop("run"), high[1].pop("run"))
+            self.assertEqual(*high)
 
 
 if __name__ == "__main__":

@@ -15,11 +15,9 @@
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/quant/f16.h"
+#include "tests/harness/blocks.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
-#include "tests/harness/rng.h"
-
-enum fill { FILL_RANDOM, FILL_ZEROS, FILL_ONES, FILL_SPECIAL, FILL_COUNT };
 
 /** A decoder under test, and what the message of a failure says about it. */
 struct subject {
@@ -32,26 +30,10 @@ struct subject {
 /** One row to decode. */
 struct row_case {
     size_t n; /* elements */
-    enum fill fill;
+    enum blocks_fill fill;
     size_t input_slack;  /* bytes between the row and the inaccessible page */
     size_t output_slack; /* floats */
 };
-
-static void fill_blocks(struct rng *r, enum fill fill, uint8_t *blocks, size_t n_bytes)
-{
-    /* halves: infinities, NaNs (one signalling), zeros, subnormals, the largest number */
-    static const uint16_t special[] = {0x7c00, 0xfc00, 0x7e00, 0xffff, 0x7c01,
-                                       0x0000, 0x8000, 0x0001, 0x83ff, 0x7bff};
-    if (fill == FILL_ZEROS || fill == FILL_ONES) {
-        memset(blocks, fill == FILL_ONES ? 0xff : 0, n_bytes);
-        return;
-    }
-    rng_bytes(r, blocks, n_bytes);
-    if (fill == FILL_SPECIAL)
-        for (size_t i = 0; i + 2 <= n_bytes; i += 2)
-            if (rng_below(r, 3) == 0)
-                memcpy(blocks + i, &special[rng_below(r, sizeof special / sizeof special[0])], 2);
-}
 
 static void check_row(const struct subject *s, const struct row_case *c, struct rng *r)
 {
@@ -61,7 +43,7 @@ static void check_row(const struct subject *s, const struct row_case *c, struct 
     float *expected = malloc(c->n * sizeof(float) + 1);
     uint8_t *copy = malloc(n_bytes + 1);
     assert_true(expected && copy);
-    fill_blocks(r, c->fill, input.data, n_bytes);
+    blocks_fill(r, c->fill, input.data, n_bytes);
     memcpy(copy, input.data, n_bytes);
     s->reference(copy, expected, c->n);
     s->decode(input.data, (float *)(void *)output.data, c->n);
@@ -87,14 +69,14 @@ static void check_subject(const struct subject *s, struct rng *r)
     size_t elems = s->type->block_elems;
     size_t n_lengths = elems == 1 ? 70 : 6;
     for (size_t blocks = 0; blocks <= n_lengths; blocks++)
-        for (int fill = 0; fill < FILL_COUNT; fill++)
+        for (int fill = 0; fill < BLOCKS_FILLS; fill++)
             for (size_t i = 0; i < 3; i++) {
-                struct row_case c = {blocks * elems, (enum fill)fill, input_slacks[i],
+                struct row_case c = {blocks * elems, (enum blocks_fill)fill, input_slacks[i],
                                      output_slacks[rng_below(r, 3)]};
                 check_row(s, &c, r);
             }
     for (int i = 0; i < 8; i++) {
-        struct row_case c = {1 << 16, i % 2 == 0 ? FILL_RANDOM : FILL_SPECIAL, 0, 0};
+        struct row_case c = {1 << 16, i % 2 == 0 ? BLOCKS_RANDOM : BLOCKS_SPECIAL, 0, 0};
         check_row(s, &c, r);
     }
 }

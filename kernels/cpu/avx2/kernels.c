@@ -11,4 +11,9 @@ const struct kern_kernels kern_kernels_avx2 = {
     .panel_pack = kern_avx2_panel_pack,
     .panel_unpack = kern_avx2_panel_unpack,
     .panel_scale = kern_avx2_panel_scale,
+    .int16_tile = kern_avx2_int16_tile,
+    .int16_pack = kern_avx2_int16_pack,
+    .int16_row = kern_avx2_int16_row,
 };
+
+const struct kern_kernels kern_kernels_avx2_vnni = {.int16_tile = kern_avx2_vnni_int16_tile};

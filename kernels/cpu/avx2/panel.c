@@ -3,28 +3,9 @@
 
 #include "base/arithmetic.h"
 #include "kernels/cpu/avx2/gemm.h"
+#include "kernels/cpu/avx2/transpose.h"
 
 enum { WIDTH = 8, LINE = 16 };
-
-/** m[i] element j becomes m[j] element i. */
-static inline void transpose(__m256 m[WIDTH])
-{
-    __m256 pair[WIDTH], quad[WIDTH];
-    for (size_t i = 0; i < WIDTH; i += 2) {
-        pair[i] = _mm256_unpacklo_ps(m[i], m[i + 1]);
-        pair[i + 1] = _mm256_unpackhi_ps(m[i], m[i + 1]);
-    }
-    for (size_t i = 0; i < WIDTH; i += 4) {
-        quad[i] = _mm256_shuffle_ps(pair[i], pair[i + 2], _MM_SHUFFLE(1, 0, 1, 0));
-        quad[i + 1] = _mm256_shuffle_ps(pair[i], pair[i + 2], _MM_SHUFFLE(3, 2, 3, 2));
-        quad[i + 2] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], _MM_SHUFFLE(1, 0, 1, 0));
-        quad[i + 3] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], _MM_SHUFFLE(3, 2, 3, 2));
-    }
-    for (size_t i = 0; i < 4; i++) {
-        m[i] = _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x20);
-        m[i + 4] = _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x31);
-    }
-}
 
 /** Lanes lane .. lane + 7, all of them tokens. */
 static void pack_eight(const float *x, size_t x_stride, size_t n_k, float *out)
@@ -34,7 +15,7 @@ static void pack_eight(const float *x, size_t x_stride, size_t n_k, float *out)
         __m256 m[WIDTH];
         for (size_t i = 0; i < WIDTH; i++)
             m[i] = _mm256_loadu_ps(x + i * x_stride + k);
-        transpose(m);
+        transpose8(m);
         for (size_t i = 0; i < WIDTH; i++)
             _mm256_store_ps(out + (k + i) * KERN_PANEL, m[i]);
     }
@@ -75,7 +56,7 @@ static void unpack_block(const struct kern_panel_unpack *op, size_t r, size_t la
     __m256 m[WIDTH];
     for (size_t i = 0; i < WIDTH; i++)
         m[i] = _mm256_load_ps(op->acc + (r + i) * KERN_PANEL + lane);
-    transpose(m);
+    transpose8(m);
     for (size_t i = 0; i < n_lanes; i++) {
         float *y = op->y + (lane + i) * op->y_stride + r;
         __m256 value = m[i];

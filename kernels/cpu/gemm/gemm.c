@@ -1,7 +1,6 @@
 #include "kernels/cpu/gemm/gemm.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/arithmetic.h"
 
@@ -26,8 +25,10 @@ static size_t choose_rows(size_t rows, size_t n_threads, size_t most_rows)
 struct kern_gemm_plan kern_gemm_plan(const struct kern_cpu *cpu, const struct kern_weight *w,
                                      size_t rows, size_t n_panels)
 {
-    const struct kern_product *product = &cpu->product;
-    struct kern_gemm_plan plan = {.n_panels = n_panels};
+    const struct kern_product *product = kern_cpu_product_of(cpu, w->type);
+    struct kern_gemm_plan plan = {.product = product, .n_panels = n_panels};
+    if (product->kind == KERN_PRODUCTS_INT16)
+        plan.format = kern_integers_find(w->type);
     plan.n_k = base_min(w->n_cols, product->slab_k);
     plan.row_floats = kern_product_row_floats(product, plan.n_k);
     size_t n_threads = base_pool_n_threads(cpu->pool);
@@ -42,8 +43,7 @@ struct kern_gemm_plan kern_gemm_plan(const struct kern_cpu *cpu, const struct ke
         n_rows = base_min(n_rows, base_div_up(rows * n_ranges, n_threads));
     }
     plan.n_rows = base_round_up(n_rows, base_max(ROW_GRAIN, product->row_grain));
-    /* In bfloat16 the tile is packed from a row that is decoded behind it. */
-    plan.tile_floats = plan.n_rows * plan.row_floats + (product->n_parts ? product->slab_k : 0);
+    plan.tile_floats = plan.n_rows * plan.row_floats + kern_product_work_floats(product);
     return plan;
 }
 
@@ -57,13 +57,9 @@ size_t kern_panel_count(size_t n_tokens)
     return base_div_up(n_tokens, KERN_PANEL);
 }
 
-size_t kern_panel_floats(const struct kern_cpu *cpu, size_t n_k)
-{
-    return kern_product_panel_floats(&cpu->product, n_k);
-}
-
 struct packing {
     const struct kern_cpu *cpu;
+    const struct kern_product *product;
     const float *x;
     size_t n_tokens, n_k;
     float *out;
@@ -73,75 +69,38 @@ static void pack_one(void *context, size_t index, unsigned thread)
 {
     (void)thread;
     const struct packing *p = context;
-    const struct kern_kernels *kernels = &p->cpu->kernels;
     uint64_t begun = kern_clock_now();
     size_t token = index * KERN_PANEL;
-    size_t n_lanes = base_min(p->n_tokens - token, KERN_PANEL);
-    const float *x = p->x + token * p->n_k;
-    float *out = p->out + index * kern_panel_floats(p->cpu, p->n_k);
-    if (p->cpu->product.n_parts)
-        kernels->bf16_pack_panel(&(struct kern_bf16_panel){.x = x,
-                                                           .x_stride = p->n_k,
-                                                           .n_lanes = n_lanes,
-                                                           .n_k = p->n_k,
-                                                           .n_parts = p->cpu->product.n_parts,
-                                                           .out = (uint16_t *)(void *)out});
-    else
-        kernels->panel_pack(x, p->n_k, n_lanes, p->n_k, out);
+    kern_product_pack(p->product, &p->cpu->kernels,
+                      &(struct kern_bf16_panel){
+                          .x = p->x + token * p->n_k,
+                          .x_stride = p->n_k,
+                          .n_lanes = base_min(p->n_tokens - token, KERN_PANEL),
+                          .n_k = p->n_k,
+                      },
+                      p->out + index * kern_product_panel_floats(p->product, p->n_k));
     kern_clock_count(p->cpu->base.clock, KERN_PHASE_PACK, kern_clock_now() - begun);
 }
 
-enum status kern_panels_pack(struct kern_cpu *cpu, const float *x, size_t n_tokens, size_t n_k,
-                             float *out)
+enum status kern_panels_pack(struct kern_cpu *cpu, const struct kern_product *product,
+                             const float *x, size_t n_tokens, size_t n_k, float *out)
 {
-    struct packing p = {.cpu = cpu, .x = x, .n_tokens = n_tokens, .n_k = n_k, .out = out};
+    struct packing p = {
+        .cpu = cpu, .product = product, .x = x, .n_tokens = n_tokens, .n_k = n_k, .out = out};
     return kern_cpu_run(cpu, kern_panel_count(n_tokens), pack_one, &p);
-}
-
-/** Row r of the tile, decoded in `row`, split and packed. */
-static void pack_row(const struct kern_gemm_rows *g, const float *row, size_t n_k, size_t r)
-{
-    unsigned n_parts = g->cpu->product.n_parts;
-    uint16_t *group = (uint16_t *)(void *)g->tile +
-                      r / KERN_BF16_GROUP * kern_bf16_group_size(g->plan->n_k, n_parts);
-    g->cpu->kernels.bf16_pack_row(row, n_k, n_parts, r % KERN_BF16_GROUP, group);
-}
-
-/** Decode columns [k, k + n_k) of the rows into the tile. */
-static void decode_tile(const struct kern_gemm_rows *g, size_t k, size_t n_k)
-{
-    const struct kern_weight *w = g->weight;
-    const struct gguf_type_info *info = gguf_type_info(w->type);
-    kern_decode_fn *decode = g->cpu->kernels.decode[w->type];
-    uint64_t begun = kern_clock_now();
-    size_t offset = k / info->block_elems * info->block_bytes;
-    bool pack = g->cpu->product.n_parts > 0;
-    float *row = pack ? g->tile + g->plan->n_rows * g->plan->row_floats : g->tile;
-    for (size_t r = 0; r < g->n_rows; r++) {
-        decode((const unsigned char *)w->data + (g->row + r) * w->row_bytes + offset, row, n_k);
-        if (pack)
-            pack_row(g, row, n_k, r);
-        else
-            row += g->plan->row_floats;
-    }
-    if (pack) {
-        memset(row, 0, n_k * sizeof *row);
-        for (size_t r = g->n_rows; r % KERN_BF16_TILE_LINES; r++)
-            pack_row(g, row, n_k, r);
-    }
-    kern_clock_count(g->cpu->base.clock, KERN_PHASE_DECODE, kern_clock_now() - begun);
 }
 
 /** Columns [k, k + n_k), decoded in the tile, times all panels of the task. */
 static void multiply_slab(const struct kern_gemm_rows *g, size_t k, size_t n_k)
 {
     const struct kern_cpu *cpu = g->cpu;
-    size_t n_cols = g->weight->n_cols, stride = kern_panel_floats(cpu, n_cols);
-    const float *x = g->x + g->first_panel * stride + (k ? kern_panel_floats(cpu, k) : 0);
+    const struct kern_product *product = g->plan->product;
+    size_t n_cols = g->weight->n_cols, stride = kern_product_panel_floats(product, n_cols);
+    const float *x = g->x + g->first_panel * stride + kern_product_panel_floats(product, k);
     float *acc = g->acc;
     for (size_t p = 0; p < g->n_panels && !kern_cpu_cancelled(cpu); p++) {
         size_t panel = g->first_panel + p;
-        cpu->product.multiply(&(struct kern_fma_tile){
+        product->multiply(&(struct kern_fma_tile){
             .w = g->tile,
             .w_row = g->plan->row_floats,
             .w_col = 1,
@@ -152,6 +111,7 @@ static void multiply_slab(const struct kern_gemm_rows *g, size_t k, size_t n_k)
             .resume = k > 0,
             .narrow = g->n_tokens - panel * KERN_PANEL <= KERN_NARROW,
             .next_x = p + 1 < g->n_panels ? x + stride : NULL,
+            .format = g->plan->format,
         });
         if (k + n_k == n_cols)
             g->done(g->context, panel, g->row, g->n_rows, acc);
@@ -175,7 +135,7 @@ void kern_gemm_run(const struct kern_gemm_rows *g)
     assert(g->n_rows <= g->plan->n_rows);
     for (size_t k = 0; k < g->weight->n_cols; k += g->plan->n_k) {
         size_t n_k = base_min(g->weight->n_cols - k, g->plan->n_k);
-        decode_tile(g, k, n_k);
+        kern_gemm_decode(g, k, n_k);
         multiply_slab(g, k, n_k);
     }
 }

@@ -13,6 +13,8 @@
 
 /** How a product of R rows and K columns with P panels is cut: a tile of W is n_rows x n_k. */
 struct kern_gemm_plan {
+    const struct kern_product *product;
+    const struct kern_integers *format; /* of the weights in int16, else NULL */
     size_t n_rows;
     size_t n_k;
     size_t n_panels;   /* that a task multiplies with its tiles */
@@ -33,15 +35,12 @@ size_t kern_gemm_n_tasks(const struct kern_gemm_plan *plan, size_t rows, size_t 
 /** Panels that n_tokens take. */
 size_t kern_panel_count(size_t n_tokens);
 
-/** Floats of a packed panel with n_k columns. */
-size_t kern_panel_floats(const struct kern_cpu *cpu, size_t n_k);
-
 /**
- * Pack x [n_tokens, n_k] into out [kern_panel_count(n_tokens)] panels, with all threads.
- * Fails: STATUS_CANCELLED.
+ * Pack x [n_tokens, n_k] into out [kern_panel_count(n_tokens)] panels of
+ * kern_product_panel_floats(), with all threads.   Fails: STATUS_CANCELLED.
  */
-enum status kern_panels_pack(struct kern_cpu *cpu, const float *x, size_t n_tokens, size_t n_k,
-                             float *out);
+enum status kern_panels_pack(struct kern_cpu *cpu, const struct kern_product *product,
+                             const float *x, size_t n_tokens, size_t n_k, float *out);
 
 /** Called when a panel's sums are complete, while they are still in the cache. */
 typedef void kern_gemm_done_fn(void *context, size_t panel, size_t row, size_t n_rows, float *acc);
@@ -67,6 +66,9 @@ struct kern_gemm_rows {
  * g->n_tokens tokens.
  */
 void kern_gemm_task(struct kern_gemm_rows *g, size_t rows, size_t index);
+
+/** Decode columns [k, k + n_k) of the task's rows into its tile, as the product wants them. */
+void kern_gemm_decode(const struct kern_gemm_rows *g, size_t k, size_t n_k);
 
 /** Run the task. Returns early, with acc undefined, once the backend's cancel flag is set. */
 void kern_gemm_run(const struct kern_gemm_rows *g);

@@ -70,7 +70,7 @@ static size_t linear_size(struct linear *job, const struct kern_cpu *cpu,
     *job =
         (struct linear){.cpu = cpu, .op = op, .plan = kern_gemm_plan(cpu, w, w->n_rows, n_panels)};
     job->thread_floats = job->plan.tile_floats + job->plan.n_rows * job->plan.n_panels * KERN_PANEL;
-    job->packed_floats = n_panels * kern_panel_floats(cpu, w->n_cols);
+    job->packed_floats = n_panels * kern_product_panel_floats(job->plan.product, w->n_cols);
     size_t bias_floats = base_round_up(w->n_rows, 16);
     return job->packed_floats + bias_floats + job->thread_floats * base_pool_n_threads(cpu->pool);
 }
@@ -107,14 +107,16 @@ static enum status pack_tokens(const struct linear *job, struct kern_cpu *cpu)
     const struct kern_packed *before = &cpu->packed;
     const struct kern_linear *op = job->op;
     size_t n_cols = op->weight->n_cols;
-    struct kern_packed now = {.x = op->x + job->first_token * n_cols,
+    struct kern_packed now = {.product = job->plan.product,
+                              .x = op->x + job->first_token * n_cols,
                               .n_tokens = job->n_tokens,
                               .n_cols = n_cols,
                               .scratch_bytes = cpu->scratch_bytes};
     enum status status = STATUS_OK;
-    if (!op->same_x || before->x != now.x || before->n_tokens != now.n_tokens ||
-        before->n_cols != now.n_cols || before->scratch_bytes != now.scratch_bytes)
-        status = kern_panels_pack(cpu, now.x, now.n_tokens, n_cols, job->packed);
+    if (!op->same_x || before->product != now.product || before->x != now.x ||
+        before->n_tokens != now.n_tokens || before->n_cols != now.n_cols ||
+        before->scratch_bytes != now.scratch_bytes)
+        status = kern_panels_pack(cpu, now.product, now.x, now.n_tokens, n_cols, job->packed);
     cpu->packed = status == STATUS_OK ? now : (struct kern_packed){0};
     return status;
 }

@@ -5,6 +5,7 @@
 
 enum {
     SLAB_FLOAT32 = 512,
+    SLAB_INT16 = 256, /* 32 tokens of it take 20 KiB */
     /* 32 tokens or rows of it fill 32 KiB of the L1 cache, in one part or two. */
     SLAB_TRIPLES = 256,
     SLAB_BF16 = 512
@@ -46,25 +47,81 @@ void kern_product_choose(struct kern_product *out, const struct kern_kernels *ke
     if (state == KERN_AMX_WORKS)
         choose_bf16(out, &kern_amx_hardware, fast);
     else if (state == KERN_AMX_REFUSED)
-        *remark = "the system refuses AMX to this process: products are computed in float32\n";
+        *remark = "the system refuses AMX to this process: products are computed as without it\n";
     else if (state == KERN_AMX_WRONG)
-        *remark = "AMX gave a wrong product when it was tried: products are computed in float32\n";
+        *remark = "AMX gave a wrong product when it was tried: products are computed as without it\n";
     else if (fast)
         *remark = "precision fast needs AMX, which is not there or not allowed: products are "
-                  "computed as with high, in float32\n";
+                  "computed as with high\n";
+}
+
+void kern_product_choose_integers(struct kern_product *out, const struct kern_kernels *kernels,
+                                  const struct kern_cpu_options *options,
+                                  const struct kern_product *others)
+{
+    *out = (struct kern_product){0};
+    if (others->kind != KERN_PRODUCTS_FLOAT32 || options->precision == KERN_PRECISION_EXACT ||
+        options->gemm != KERN_GEMM_OWN)
+        return;
+    *out = (struct kern_product){
+        .kind = KERN_PRODUCTS_INT16,
+        .multiply = kernels->int16_tile,
+        .slab_k = SLAB_INT16,
+        .row_grain = 12, /* whole groups of 3 or 6, the rows of a microkernel */
+    };
 }
 
 size_t kern_product_row_floats(const struct kern_product *product, size_t n_k)
 {
     /* One cache line more than a row: rows at a power of two would share a cache set. */
-    if (product->n_parts == 0)
+    switch (product->kind) {
+    case KERN_PRODUCTS_FLOAT32:
         return base_round_up(n_k, 16) + 16;
-    return base_round_up(n_k, KERN_BF16_CHUNK_K) / 2 * product->n_parts;
+    case KERN_PRODUCTS_INT16: /* integers, and a scale and a minimum per 16 columns at most */
+        return base_round_up(n_k / 2 + 2 * n_k / 16, 16) + 16;
+    default:
+        return base_round_up(n_k, KERN_BF16_CHUNK_K) / 2 * product->n_parts;
+    }
 }
 
 size_t kern_product_panel_floats(const struct kern_product *product, size_t n_k)
 {
-    if (product->n_parts == 0)
+    switch (product->kind) {
+    case KERN_PRODUCTS_FLOAT32:
         return n_k * KERN_PANEL;
-    return kern_bf16_group_size(n_k, product->n_parts) / 2;
+    case KERN_PRODUCTS_INT16:
+        return n_k / KERN_INT16_COLUMNS * (sizeof(struct kern_int16_chunk) / sizeof(float));
+    default:
+        return kern_bf16_group_size(n_k, product->n_parts) / 2;
+    }
+}
+
+size_t kern_product_work_floats(const struct kern_product *product)
+{
+    /* A row, decoded; in int16 also the neutral copy of its blocks, smaller than itself. */
+    if (product->kind == KERN_PRODUCTS_FLOAT32)
+        return 0;
+    return product->kind == KERN_PRODUCTS_INT16 ? 2 * product->slab_k : product->slab_k;
+}
+
+void kern_product_pack(const struct kern_product *product, const struct kern_kernels *kernels,
+                       const struct kern_bf16_panel *op, float *out)
+{
+    struct kern_bf16_panel bf16 = *op;
+    switch (product->kind) {
+    case KERN_PRODUCTS_FLOAT32:
+        kernels->panel_pack(op->x, op->x_stride, op->n_lanes, op->n_k, out);
+        break;
+    case KERN_PRODUCTS_INT16:
+        kernels->int16_pack(&(struct kern_int16_panel){.x = op->x,
+                                                       .x_stride = op->x_stride,
+                                                       .n_lanes = op->n_lanes,
+                                                       .n_k = op->n_k,
+                                                       .out = (void *)out});
+        break;
+    default:
+        bf16.n_parts = product->n_parts;
+        bf16.out = (uint16_t *)(void *)out;
+        kernels->bf16_pack_panel(&bf16);
+    }
 }

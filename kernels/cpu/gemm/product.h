@@ -3,6 +3,10 @@
  *
  *   float32        Weights as decoded, tokens as panel arrays. Every output is one chain of fused
  *                  multiply-adds in the order of the columns: the same bits on every ISA.
+ *   int16          Weights of quantised types as their integers, tokens rounded to 16 bits per
+ *                  block of 128 columns (kernels/numerics/int16.h): an error of about 2^-16 of a
+ *                  block's largest magnitude per element at most, about 2e-5 of ||y|| for gaussian
+ *                  data. The same bits on every ISA.
  *   bf16 triples   Both operands as hi + lo in bfloat16 (bf16.h), three products: lo hi, hi hi,
  *                  hi lo. Float32-faithful: besides the summation's, an error of 3 * 2^-16 of
  *                  the sum of magnitudes at most, about 5e-6 of ||y|| for gaussian data.
@@ -22,25 +26,36 @@
 
 struct kern_product {
     enum kern_products kind;
-    /* In bfloat16 `w` and `x` of the call are packed operands, and w_row is the floats that a
-     * row takes of its group. */
+    /* In int16 and bfloat16 `w` and `x` of the call are packed operands; in bfloat16 w_row is the
+     * floats that a row takes of its group. */
     kern_fma_tile_fn *multiply;
-    unsigned n_parts; /* of bfloat16; 0: operands are float32 */
+    unsigned n_parts; /* of bfloat16; else 0 */
     size_t slab_k;    /* columns per tile of weights: a multiple of every block size */
     size_t row_grain; /* rows that are multiplied together: tiles should have a multiple */
 };
 
 /**
  * Choose the product that `options` ask for, if the processor has the instructions, the system
- * allows them, and a trial product is right. remark: out, one line about an option that could not
- * be followed, or "".
+ * allows them, and a trial product is right: float32 or bfloat16. remark: out, one line about an
+ * option that could not be followed, or "".
  */
 void kern_product_choose(struct kern_product *out, const struct kern_kernels *kernels,
                          const struct kern_cpu_options *options, const char **remark);
+
+/** The product of quantised weights where `others` is float32: integers, but with `exact`. */
+void kern_product_choose_integers(struct kern_product *out, const struct kern_kernels *kernels,
+                                  const struct kern_cpu_options *options,
+                                  const struct kern_product *others);
 
 /** Floats that a row of a weight tile with n_k columns takes. */
 size_t kern_product_row_floats(const struct kern_product *product, size_t n_k);
 /** Floats that a packed panel of tokens takes. */
 size_t kern_product_panel_floats(const struct kern_product *product, size_t n_k);
+/** Floats that packing a row of weights takes besides. */
+size_t kern_product_work_floats(const struct kern_product *product);
+
+/** Pack tokens into a panel; of `op` all but n_parts and out is set. */
+void kern_product_pack(const struct kern_product *product, const struct kern_kernels *kernels,
+                       const struct kern_bf16_panel *op, float *out);
 
 #endif

@@ -27,7 +27,8 @@ static void walk_divide(struct kern_walk *walk, struct arena *arena)
         const struct kern_weight *matrix = op->heads[h].matrix;
         struct kern_walk_head *head = &walk->heads[h];
         head->plan = kern_gemm_plan(walk->cpu, matrix, walk->tile_rows, walk->n_panels);
-        head->packed = take(arena, walk->n_panels * kern_panel_floats(walk->cpu, matrix->n_cols));
+        head->packed = take(
+            arena, walk->n_panels * kern_product_panel_floats(head->plan.product, matrix->n_cols));
         head->logits = take(arena, lanes * walk->tile_rows);
         head->bias = op->heads[h].bias ? take(arena, matrix->n_rows) : NULL;
         blas_floats = base_max(blas_floats, kern_blas_panel_floats(matrix));
@@ -102,7 +103,8 @@ enum status kern_walk_pack(struct kern_walk *walk, size_t first_row, size_t n_ro
     for (size_t h = walk->first_live; status == STATUS_OK && h < walk->op->n_heads; h++) {
         const struct kern_head *head = &walk->op->heads[h];
         size_t width = head->matrix->n_cols;
-        status = kern_panels_pack(walk->cpu, head->hidden + first_row * width, n_rows, width,
+        status = kern_panels_pack(walk->cpu, walk->heads[h].plan.product,
+                                  head->hidden + first_row * width, n_rows, width,
                                   walk->heads[h].packed);
     }
     return status;

@@ -1,0 +1,17 @@
+/* The kernel int16_tile with AVX-512 VNNI. */
+#include "kernels/cpu/avx512/gemm.h"
+#include "kernels/cpu/avx512/vec.h"
+
+enum { TILE_ROWS = 6 };
+
+static inline vec_i dot16(vec_i sums, vec_i a, vec_i b)
+{
+    return _mm512_dpwssd_epi32(sums, a, b);
+}
+
+#include "kernels/cpu/simd/int16_tile.h"
+
+void kern_avx512_vnni_int16_tile(const struct kern_fma_tile *op)
+{
+    int16_tile(op);
+}

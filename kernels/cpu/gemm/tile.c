@@ -1,0 +1,56 @@
+/* A tile of weights: decoded, and packed if the way of computing wants it. */
+#include <string.h>
+
+#include "base/arithmetic.h"
+#include "kernels/cpu/gemm/gemm.h"
+
+/** A row as integers and scales; work: kern_product_work_floats(). */
+static void decode_integers(const struct kern_gemm_rows *g, const void *blocks, size_t n_k,
+                            float *row, float *work)
+{
+    const struct kern_integers *format = g->plan->format;
+    const struct kern_kernels *kernels = &g->cpu->kernels;
+    float *scales = row + n_k / 2;
+    kern_integers_scales(format, blocks, n_k, scales, scales + n_k / format->run);
+    kern_integers_neutral(format, blocks, n_k, work + n_k);
+    kernels->decode[g->weight->type](work + n_k, work, n_k);
+    kernels->int16_row(work, n_k, (void *)row);
+}
+
+/** Row r of the tile, decoded in `row`, split and packed. */
+static void pack_row(const struct kern_gemm_rows *g, const float *row, size_t n_k, size_t r)
+{
+    unsigned n_parts = g->plan->product->n_parts;
+    uint16_t *group = (uint16_t *)(void *)g->tile +
+                      r / KERN_BF16_GROUP * kern_bf16_group_size(g->plan->n_k, n_parts);
+    g->cpu->kernels.bf16_pack_row(row, n_k, n_parts, r % KERN_BF16_GROUP, group);
+}
+
+void kern_gemm_decode(const struct kern_gemm_rows *g, size_t k, size_t n_k)
+{
+    const struct kern_weight *w = g->weight;
+    const struct gguf_type_info *info = gguf_type_info(w->type);
+    kern_decode_fn *decode = g->cpu->kernels.decode[w->type];
+    uint64_t begun = kern_clock_now();
+    const unsigned char *blocks = (const unsigned char *)w->data + g->row * w->row_bytes +
+                                  k / info->block_elems * info->block_bytes;
+    enum kern_products kind = g->plan->product->kind;
+    bool bf16 = g->plan->product->n_parts > 0;
+    float *row = g->tile, *work = g->tile + g->plan->n_rows * g->plan->row_floats;
+    for (size_t r = 0; r < g->n_rows; r++) {
+        if (kind == KERN_PRODUCTS_INT16)
+            decode_integers(g, blocks, n_k, row, work);
+        else
+            decode(blocks, bf16 ? work : row, n_k);
+        if (bf16)
+            pack_row(g, work, n_k, r);
+        blocks += w->row_bytes;
+        row += g->plan->row_floats;
+    }
+    if (bf16) {
+        memset(work, 0, n_k * sizeof *work);
+        for (size_t r = g->n_rows; r % KERN_BF16_TILE_LINES; r++)
+            pack_row(g, work, n_k, r);
+    }
+    kern_clock_count(g->cpu->base.clock, KERN_PHASE_DECODE, kern_clock_now() - begun);
+}

@@ -1,0 +1,100 @@
+#include "kernels/quant/integers.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "kernels/quant/formats.h"
+
+/** The list: SCALED(type, name, runs of a block, elements of a run), WITH_MIN likewise. */
+/* clang-format off */
+#define FORMATS(SCALED, WITH_MIN)                                                                  \
+    SCALED(Q4_0, q4_0, 1, 32) WITH_MIN(Q4_1, q4_1, 1, 32)                                          \
+    SCALED(Q5_0, q5_0, 1, 32) WITH_MIN(Q5_1, q5_1, 1, 32)                                          \
+    SCALED(Q8_0, q8_0, 1, 32)                                                                      \
+    WITH_MIN(Q2_K, q2_k, 16, 16) SCALED(Q3_K, q3_k, 16, 16) WITH_MIN(Q4_K, q4_k, 8, 32)            \
+    WITH_MIN(Q5_K, q5_k, 8, 32) SCALED(Q6_K, q6_k, 16, 16)                                         \
+    SCALED(IQ1_S, iq1_s, 8, 32) SCALED(IQ1_M, iq1_m, 16, 16)                                       \
+    SCALED(IQ2_XXS, iq2_xxs, 8, 32) SCALED(IQ2_XS, iq2_xs, 16, 16) SCALED(IQ2_S, iq2_s, 16, 16)    \
+    SCALED(IQ3_XXS, iq3_xxs, 8, 32) SCALED(IQ3_S, iq3_s, 8, 32)                                    \
+    SCALED(IQ4_NL, iq4_nl, 1, 32) SCALED(IQ4_XS, iq4_xs, 8, 32)                                    \
+    SCALED(TQ1_0, tq1_0, 8, 32) SCALED(TQ2_0, tq2_0, 8, 32)                                        \
+    SCALED(MXFP4, mxfp4, 1, 32) SCALED(NVFP4, nvfp4, 4, 16)                                        \
+    SCALED(Q1_0, q1_0, 4, 32) SCALED(Q2_0, q2_0, 2, 32)
+/* clang-format on */
+
+#define NEUTRALISE(name)                                                                           \
+    static void name##_neutralise(void *blocks, size_t n_blocks)                                   \
+    {                                                                                              \
+        struct kern_block_##name *block = blocks;                                                  \
+        for (size_t i = 0; i < n_blocks; i++)                                                      \
+            kern_##name##_neutralise(block + i);                                                   \
+    }
+#define SCALED_LOOPS(TYPE, name, runs, run_elems)                                                  \
+    static void name##_scales(const void *blocks, size_t n_blocks, float *scales, float *mins)     \
+    {                                                                                              \
+        (void)mins;                                                                                \
+        const struct kern_block_##name *block = blocks;                                            \
+        for (size_t i = 0; i < n_blocks; i++)                                                      \
+            kern_##name##_scales(block + i, scales + (runs)*i);                                    \
+    }                                                                                              \
+    NEUTRALISE(name)
+#define WITH_MIN_LOOPS(TYPE, name, runs, run_elems)                                                \
+    static void name##_scales(const void *blocks, size_t n_blocks, float *scales, float *mins)     \
+    {                                                                                              \
+        const struct kern_block_##name *block = blocks;                                            \
+        for (size_t i = 0; i < n_blocks; i++)                                                      \
+            kern_##name##_scales(block + i, scales + (runs)*i, mins + (runs)*i);                   \
+    }                                                                                              \
+    NEUTRALISE(name)
+FORMATS(SCALED_LOOPS, WITH_MIN_LOOPS)
+
+#define ROW(TYPE, name, runs, run_elems, has_min)                                                  \
+    {GGUF_TYPE_##TYPE,                                                                             \
+     sizeof(struct kern_block_##name),                                                             \
+     (runs) * (run_elems),                                                                         \
+     run_elems,                                                                                    \
+     has_min,                                                                                      \
+     name##_scales,                                                                                \
+     name##_neutralise},
+#define SCALED_ROW(TYPE, name, runs, run_elems)   ROW(TYPE, name, runs, run_elems, false)
+#define WITH_MIN_ROW(TYPE, name, runs, run_elems) ROW(TYPE, name, runs, run_elems, true)
+static const struct kern_integers formats[] = {FORMATS(SCALED_ROW, WITH_MIN_ROW)};
+
+enum { MAX_BLOCK_BYTES = 256, MAX_BLOCK_ELEMS = 256 };
+
+const struct kern_integers *kern_integers_find(enum gguf_type type)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        if (formats[i].type == type)
+            return &formats[i];
+    return NULL;
+}
+
+void kern_integers_scales(const struct kern_integers *format, const void *blocks, size_t n,
+                          float *scales, float *mins)
+{
+    format->scales(blocks, n / format->block_elems, scales, mins);
+}
+
+void kern_integers_neutral(const struct kern_integers *format, const void *blocks, size_t n,
+                           void *copy)
+{
+    size_t n_blocks = n / format->block_elems;
+    memcpy(copy, blocks, n_blocks * format->block_bytes);
+    format->neutralise(copy, n_blocks);
+}
+
+void kern_integers_row(const struct kern_integers *format, kern_decode_fn *decode,
+                       const void *blocks, size_t n, int16_t *integers)
+{
+    const uint8_t *block = blocks;
+    uint8_t copy[MAX_BLOCK_BYTES];
+    float y[MAX_BLOCK_ELEMS];
+    assert(format->block_bytes <= sizeof copy && format->block_elems <= MAX_BLOCK_ELEMS);
+    for (size_t i = 0; i < n; i += format->block_elems, block += format->block_bytes) {
+        kern_integers_neutral(format, block, format->block_elems, copy);
+        decode(copy, y, format->block_elems);
+        for (size_t j = 0; j < format->block_elems; j++)
+            integers[i + j] = (int16_t)y[j];
+    }
+}

@@ -1,0 +1,64 @@
+/**
+ * Quantised formats as integers times scales, for products in integers:
+ *     y = scale * integer + min
+ * with the same scale and min over a run of 16 or 32 elements. Sub-scales are in the scale; so
+ * the integers are small, -128..127 at most. With activations of 16 bits the terms of a run sum to
+ * 32 * 128 * 32768 = 2^27 at most, in any order: 32 bits cannot overflow.
+ *
+ * Integers need no decoder of their own. A copy of the blocks is made neutral: its scales are
+ * overwritten with what makes the formula's factor 1, and its minima with 0. Any decoder of the
+ * type then gives the integers, as float32. Halves and eighths in a formula (IQ1, IQ2, IQ3_XXS,
+ * FP4) are in the scale: a neutral block gives whole numbers for every type.
+ *
+ * scale * integer is exact in float32: a half has 11 significant bits, a sub-scale and an integer
+ * at most 12 together. The min is added as the decoder adds it. So y has the decoder's bits, but
+ * for the sign and payload of a NaN.
+ */
+#ifndef KERNELS_QUANT_INTEGERS_H
+#define KERNELS_QUANT_INTEGERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/quant/registry.h"
+
+/** Each integer is in -KERN_INTEGER_LIMIT .. KERN_INTEGER_LIMIT - 1. */
+enum { KERN_INTEGER_LIMIT = 128 };
+
+/** A format as integers. */
+struct kern_integers {
+    enum gguf_type type;
+    size_t block_bytes, block_elems;
+    size_t run;   /* elements that share scale and min: 16 or 32 */
+    bool has_min; /* false: min is 0 everywhere */
+    void (*scales)(const void *blocks, size_t n_blocks, float *scales, float *mins);
+    void (*neutralise)(void *blocks, size_t n_blocks);
+};
+
+/** The row of a type; NULL for F32, F16 and BF16, which are no integers, and unknown types. */
+const struct kern_integers *kern_integers_find(enum gguf_type type);
+
+/**
+ * The scales and minima of n elements; n is a multiple of block_elems.
+ * blocks: any alignment, any bits.   scales: out, n / run.   mins: out, n / run where has_min;
+ * else not written, and may be NULL. A scale that is NaN or infinite stays so.
+ */
+void kern_integers_scales(const struct kern_integers *format, const void *blocks, size_t n,
+                          float *scales, float *mins);
+
+/**
+ * Copy the blocks of n elements and make the copy neutral: any decoder of the type gives the
+ * integers of it. copy: out, n / block_elems * block_bytes bytes, apart from blocks.
+ */
+void kern_integers_neutral(const struct kern_integers *format, const void *blocks, size_t n,
+                           void *copy);
+
+/**
+ * The n integers of a row: kern_integers_neutral(), `decode` (the type's, of any ISA) and a
+ * conversion. This is the plain way.
+ */
+void kern_integers_row(const struct kern_integers *format, kern_decode_fn *decode,
+                       const void *blocks, size_t n, int16_t *integers);
+
+#endif

@@ -1,0 +1,376 @@
+/*
+ * Whole products of quantised weights in 16-bit integers, `high` without AMX: against the exact
+ * product, in double, with a bound that follows from the rounding; and the same bits on every ISA,
+ * for any threads and any cut of the tokens. Every type, the head, and tokens that products of
+ * integers and of floats share.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/cpu.h"
+#include "kernels/numerics/int16.h"
+#include "kernels/quant/integers.h"
+#include "tests/harness/compare.h"
+#include "tests/harness/random_blocks.h"
+
+static struct kern_backend *backend_open(enum kern_isa cap, unsigned n_threads)
+{
+    struct kern_cpu_options options = {
+        .n_threads = n_threads, .isa_cap = cap, .precision = KERN_PRECISION_HIGH};
+    struct kern_backend *b = NULL;
+    assert_int_equal(kern_cpu_open(&b, &options, NULL), STATUS_OK);
+    assert_string_equal(kern_cpu_products(b), "int16");
+    assert_string_equal(kern_cpu_remarks(b), "");
+    return b;
+}
+
+static float *floats_open(struct rng *r, size_t n)
+{
+    float *x = malloc(n * sizeof *x);
+    assert_non_null(x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = rng_normal(r);
+    return x;
+}
+
+/** A matrix of moderate numbers. */
+static struct kern_weight weight_open(struct rng *r, enum gguf_type type, size_t n_rows,
+                                      size_t n_cols)
+{
+    const struct gguf_type_info *info = gguf_type_info(type);
+    size_t row_bytes = n_cols / info->block_elems * info->block_bytes;
+    uint8_t *bytes = malloc(n_rows * row_bytes);
+    struct random_blocks pool;
+    assert_true(bytes && random_blocks_open(&pool, type, 0.1, 4096));
+    pool.rng = *r;
+    random_blocks_draw(&pool, bytes, n_rows * row_bytes);
+    *r = pool.rng;
+    random_blocks_close(&pool);
+    return (struct kern_weight){.type = type,
+                                .n_rows = n_rows,
+                                .n_cols = n_cols,
+                                .row_bytes = row_bytes,
+                                .data = bytes,
+                                .scale = 1.0f};
+}
+
+static void weight_close(struct kern_weight *w)
+{
+    free((void *)(uintptr_t)w->data);
+}
+
+static void assert_same(const float *found, const float *expected, size_t n, const char *what,
+                        const struct kern_weight *w)
+{
+    size_t i = compare_bits(found, expected, n);
+    if (i < n)
+        fail_msg("%s %zu x %zu, %s: element %zu of %zu is %a, expected %a", gguf_type_name(w->type),
+                 w->n_rows, w->n_cols, what, i, n, (double)found[i], (double)expected[i]);
+}
+
+static double largest(const float *x, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++)
+        most = fmax(most, fabs((double)x[i]));
+    return most;
+}
+
+/**
+ * Every output within its bound, of which the largest share that was found is returned.
+ * Rounding x: 0.506 steps of its block for each element (tests/kernels/test_int16.c), times |w|.
+ * Then float32: with n terms in all (one per run, two with minima), 2.01 + 1.01 n roundings of
+ * 2^-24 of the magnitudes of terms, which are not above those of |scale integer x| and |min x|.
+ * A min is added to scale * integer by the decoder, with a rounding; so w is |scale integer| +
+ * |min| at least, and at most |w| + 2 |min|.
+ */
+static double check_bound(const struct kern_linear *op)
+{
+    const struct kern_weight *weight = op->weight;
+    const struct kern_integers *format = kern_integers_find(weight->type);
+    size_t n_k = weight->n_cols, n_runs = n_k / format->run;
+    double share = 0, terms = (double)n_runs * (format->has_min ? 2 : 1);
+    float *w = malloc(n_k * sizeof *w), *scales = malloc(n_runs * sizeof *scales);
+    float *mins = calloc(n_runs, sizeof *mins);
+    for (size_t row = 0; row < weight->n_rows; row++) {
+        const uint8_t *blocks = (const uint8_t *)weight->data + row * weight->row_bytes;
+        kern_quant_find(weight->type)->decode(blocks, w, n_k);
+        kern_integers_scales(format, blocks, n_k, scales, mins);
+        for (size_t t = 0; t < op->n_tokens; t++) {
+            const float *x = op->x + t * n_k;
+            double sum = 0, of_x = 0, magnitude = 0;
+            for (size_t k = 0; k < n_k; k++) {
+                size_t block = k / KERN_INT16_COLUMNS * KERN_INT16_COLUMNS;
+                double most = k % KERN_INT16_COLUMNS ? 0 : largest(x + block, KERN_INT16_COLUMNS);
+                double step = k % KERN_INT16_COLUMNS ? 0 : most / KERN_INT16_MAX, of_block = 0;
+                for (size_t j = k; step > 0 && j < k + KERN_INT16_COLUMNS; j++)
+                    of_block += fabs((double)w[j]);
+                of_x += 0.506 * step * of_block;
+                sum += (double)w[k] * (double)x[k];
+                double size = fabs((double)w[k]) + 2 * fabs((double)mins[k / format->run]);
+                magnitude += size * fabs((double)x[k]);
+            }
+            double bound = of_x + (3.01 + 1.01 * terms) * 0x1p-24 * (magnitude + of_x);
+            double error = fabs((double)op->y[t * op->y_stride + row] - sum);
+            share = fmax(share, error / bound);
+        }
+    }
+    free(w);
+    free(scales);
+    free(mins);
+    return share;
+}
+
+/** A product on every ISA, with any threads, in any pieces. */
+static void check_linear(struct rng *r, enum gguf_type type, size_t n_tokens, size_t n_rows,
+                         size_t n_cols)
+{
+    struct kern_weight w = weight_open(r, type, n_rows, n_cols);
+    float *x = floats_open(r, n_tokens * n_cols);
+    float *expected = malloc(n_tokens * n_rows * sizeof *x);
+    float *found = malloc(n_tokens * n_rows * sizeof *x);
+    struct kern_linear op = {
+        .weight = &w, .x = x, .y = expected, .y_stride = n_rows, .n_tokens = n_tokens};
+    struct kern_backend *b = backend_open(KERN_ISA_SCALAR, 1);
+    assert_int_equal(kern_linear(b, &op, NULL), STATUS_OK);
+    kern_close(b);
+    double share = check_bound(&op);
+    print_message("  %-8s error %.2f of its bound\n", gguf_type_name(type), share);
+    assert_true(share <= 1);
+    op.y = found;
+    for (int isa = 1; isa <= (int)kern_isa_detect(); isa++) {
+        b = backend_open((enum kern_isa)isa, (unsigned)isa * 3 - 2);
+        op.x = x;
+        op.n_tokens = n_tokens;
+        memset(found, 0xff, n_tokens * n_rows * sizeof *x);
+        assert_int_equal(kern_linear(b, &op, NULL), STATUS_OK);
+        assert_same(found, expected, n_tokens * n_rows, kern_isa_name((enum kern_isa)isa), &w);
+        for (size_t t = 0; t < n_tokens; t += op.n_tokens) {
+            op.n_tokens = 1 + rng_below(r, n_tokens - t);
+            op.x = x + t * n_cols;
+            assert_int_equal(kern_linear(b, &op, NULL), STATUS_OK);
+            assert_same(found, expected + t * n_rows, op.n_tokens * n_rows, "some tokens", &w);
+        }
+        kern_close(b);
+    }
+    weight_close(&w);
+    free(x);
+    free(expected);
+    free(found);
+}
+
+/**
+ * Gaussian data, 4096 columns. The largest of 32 is 2.2 standard deviations in the mean; rounding
+ * to 32767th parts of it is off by 1 / sqrt(12) of these (root mean square): 1.9e-5 of ||y||.
+ */
+static void test_accuracy(void **state)
+{
+    (void)state;
+    enum { N_TOKENS = 32, N_ROWS = 40, N_COLS = 4096 };
+    struct rng r = rng_open(rng_seed(), 7);
+    struct kern_weight w = weight_open(&r, GGUF_TYPE_Q8_0, N_ROWS, N_COLS);
+    float *x = floats_open(&r, (size_t)N_TOKENS * N_COLS), y[N_TOKENS][N_ROWS];
+    float *row = malloc(N_COLS * sizeof *row);
+    struct kern_linear op = {
+        .weight = &w, .x = x, .y = y[0], .y_stride = N_ROWS, .n_tokens = N_TOKENS};
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 1);
+    assert_int_equal(kern_linear(b, &op, NULL), STATUS_OK);
+    kern_close(b);
+    double error = 0, norm = 0;
+    for (size_t i = 0; i < N_ROWS; i++) {
+        kern_quant_find(w.type)->decode((const uint8_t *)w.data + i * w.row_bytes, row, N_COLS);
+        for (size_t t = 0; t < N_TOKENS; t++) {
+            double sum = 0;
+            for (size_t k = 0; k < N_COLS; k++)
+                sum += (double)row[k] * (double)x[t * N_COLS + k];
+            error += ((double)y[t][i] - sum) * ((double)y[t][i] - sum);
+            norm += sum * sum;
+        }
+    }
+    print_message("  int16: ||y - y64|| / ||y64|| = %.2e\n", sqrt(error / norm));
+    assert_true(sqrt(error / norm) < 2.5e-5);
+    weight_close(&w);
+    free(x);
+    free(row);
+}
+
+/** Rows and tokens that fill no tile, more columns than a slab. */
+static void test_all_types(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 1);
+    const struct kern_quant *quant;
+    for (size_t i = 0; (quant = kern_quant_at(i)); i++)
+        if (kern_integers_find(quant->type))
+            check_linear(&r, quant->type, 41, 37, 768);
+}
+
+/** One block; tokens beyond a packing; few rows, so that threads share out the tokens. */
+static void test_other_shapes(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 2);
+    check_linear(&r, GGUF_TYPE_Q8_0, 1, 1, 32);
+    check_linear(&r, GGUF_TYPE_Q4_0, 33, 50, 288);
+    check_linear(&r, GGUF_TYPE_Q5_1, 4096 + 45, 3, 64);
+    check_linear(&r, GGUF_TYPE_NVFP4, 1000, 20, 320);
+}
+
+/** Products with one x: weights of some types want floats of it, those of others integers. */
+static void test_same_x(void **state)
+{
+    (void)state;
+    static const enum gguf_type types[] = {GGUF_TYPE_Q4_K, GGUF_TYPE_F16,  GGUF_TYPE_F32,
+                                           GGUF_TYPE_Q6_K, GGUF_TYPE_Q4_K, GGUF_TYPE_BF16};
+    enum { N_TOKENS = 70, N_ROWS = 40, N_COLS = 512 };
+    struct rng r = rng_open(rng_seed(), 3);
+    float *x = floats_open(&r, (size_t)N_TOKENS * N_COLS);
+    float *y = malloc(sizeof(float[N_TOKENS][N_ROWS]));
+    float *expected = malloc(sizeof(float[N_TOKENS][N_ROWS]));
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 2);
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        struct kern_weight w = weight_open(&r, types[i], N_ROWS, N_COLS);
+        struct kern_linear op = {.weight = &w,
+                                 .x = x,
+                                 .y = y,
+                                 .y_stride = N_ROWS,
+                                 .n_tokens = N_TOKENS,
+                                 .same_x = i > 0};
+        assert_int_equal(kern_linear(b, &op, NULL), STATUS_OK);
+        struct kern_backend *fresh = backend_open(KERN_ISA_SCALAR, 1);
+        op.y = expected;
+        op.same_x = false;
+        assert_int_equal(kern_linear(fresh, &op, NULL), STATUS_OK);
+        kern_close(fresh);
+        assert_same(y, expected, (size_t)N_TOKENS * N_ROWS, "x of the product before", &w);
+        weight_close(&w);
+    }
+    kern_close(b);
+    free(x);
+    free(y);
+    free(expected);
+}
+
+/** Weights that are no integers are multiplied as with `exact`. */
+static void test_floats_are_exact(void **state)
+{
+    (void)state;
+    static const enum gguf_type types[] = {GGUF_TYPE_F32, GGUF_TYPE_F16, GGUF_TYPE_BF16};
+    struct rng r = rng_open(rng_seed(), 4);
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        struct kern_weight w = weight_open(&r, types[i], 20, 96);
+        float *x = floats_open(&r, 9 * 96), y[2][9 * 20];
+        for (size_t high = 0; high < 2; high++) {
+            struct kern_cpu_options options = {.n_threads = 1,
+                                               .isa_cap = KERN_ISA_COUNT - 1,
+                                               .precision = high ? KERN_PRECISION_HIGH
+                                                                 : KERN_PRECISION_EXACT};
+            struct kern_backend *b = NULL;
+            assert_int_equal(kern_cpu_open(&b, &options, NULL), STATUS_OK);
+            assert_string_equal(kern_cpu_products(b), high ? "int16" : "float32");
+            struct kern_linear op = {
+                .weight = &w, .x = x, .y = y[high], .y_stride = 20, .n_tokens = 9};
+            assert_int_equal(kern_linear(b, &op, NULL), STATUS_OK);
+            kern_close(b);
+        }
+        assert_same(y[1], y[0], sizeof y[0] / sizeof(float), "high", &w);
+        weight_close(&w);
+        free(x);
+    }
+}
+
+/** A NaN or infinity of a token makes that token's outputs NaN, and no others. */
+static void test_nonfinite_stays_where_it_is(void **state)
+{
+    (void)state;
+    enum { N_TOKENS = 40, N_ROWS = 20, N_COLS = 256 };
+    struct rng r = rng_open(rng_seed(), 5);
+    struct kern_weight w = weight_open(&r, GGUF_TYPE_Q5_K, N_ROWS, N_COLS);
+    float *x = floats_open(&r, (size_t)N_TOKENS * N_COLS), y[N_TOKENS][N_ROWS];
+    x[7 * N_COLS + 3] = NAN;
+    x[33 * N_COLS + 200] = -INFINITY;
+    struct kern_linear op = {
+        .weight = &w, .x = x, .y = y[0], .y_stride = N_ROWS, .n_tokens = N_TOKENS};
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 2);
+    assert_int_equal(kern_linear(b, &op, NULL), STATUS_OK);
+    kern_close(b);
+    for (size_t t = 0; t < N_TOKENS; t++)
+        for (size_t row = 0; row < N_ROWS; row++)
+            assert_int_equal(!!isnan(y[t][row]), t == 7 || t == 33);
+    weight_close(&w);
+    free(x);
+}
+
+/** Scores of heads of several types: those of their logits, on every ISA. */
+static void test_score(void **state)
+{
+    (void)state;
+    enum { N_ROWS = 50, N_COLS = 256, N_VOCAB = 333, N_HEADS = 3 };
+    static const enum gguf_type types[N_HEADS] = {GGUF_TYPE_F16, GGUF_TYPE_Q6_K, GGUF_TYPE_Q4_K};
+    struct rng r = rng_open(rng_seed(), 6);
+    float *hidden = floats_open(&r, (size_t)N_ROWS * N_COLS);
+    float *logits = malloc(sizeof(float[N_ROWS][N_VOCAB]));
+    struct kern_weight w[N_HEADS];
+    struct kern_head heads[N_HEADS];
+    struct kern_target targets[N_ROWS];
+    struct kern_row_score rows[N_HEADS][N_ROWS];
+    struct kern_target_score scores[N_HEADS][N_ROWS];
+    struct kern_pair_score pairs[2][N_HEADS * N_ROWS];
+    for (size_t h = 0; h < N_HEADS; h++) {
+        w[h] = weight_open(&r, types[h], N_VOCAB, N_COLS);
+        heads[h] = (struct kern_head){.hidden = hidden, .matrix = &w[h]};
+    }
+    for (uint32_t t = 0; t < N_ROWS; t++)
+        targets[t] = (struct kern_target){t, (int32_t)rng_below(&r, N_VOCAB)};
+    for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
+        struct kern_backend *b = backend_open((enum kern_isa)isa, 1 + (unsigned)isa);
+        struct kern_score op = {.n_heads = N_HEADS,
+                                .heads = heads,
+                                .n_rows = N_ROWS,
+                                .n_targets = N_ROWS,
+                                .targets = targets,
+                                .rows = rows[0],
+                                .target_scores = scores[0],
+                                .pairs = pairs[isa > 0]};
+        assert_int_equal(kern_score(b, &op, NULL), STATUS_OK);
+        assert_memory_equal(pairs[isa > 0], pairs[0], sizeof pairs[0]);
+        for (size_t h = 0; h < N_HEADS; h++) {
+            struct kern_linear linear = {
+                .weight = &w[h], .x = hidden, .y = logits, .y_stride = N_VOCAB, .n_tokens = N_ROWS};
+            assert_int_equal(kern_linear(b, &linear, NULL), STATUS_OK);
+            for (size_t t = 0; t < N_ROWS; t++) {
+                const float *row = logits + t * N_VOCAB;
+                struct kern_row_score score = rows[h][t];
+                assert_true(score.max_logit == (double)row[score.argmax]);
+                assert_true(scores[h][t].log_prob ==
+                            (double)row[targets[t].token] - score.max_logit - score.log_sum);
+            }
+        }
+        kern_close(b);
+    }
+    for (size_t h = 0; h < N_HEADS; h++)
+        weight_close(&w[h]);
+    free(hidden);
+    free(logits);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accuracy),
+        cmocka_unit_test(test_all_types),
+        cmocka_unit_test(test_other_shapes),
+        cmocka_unit_test(test_same_x),
+        cmocka_unit_test(test_floats_are_exact),
+        cmocka_unit_test(test_nonfinite_stays_where_it_is),
+        cmocka_unit_test(test_score),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,174 @@
+/**
+ * Quantised formats as integers times scales (kernels/quant/integers.h): for every format and every
+ * ISA's decoder the integers are whole and small, and scale * integer + min has the bits that the
+ * scalar decoder gives. Blocks of random bits, zeros, ones, and with halves that are NaN, infinite,
+ * subnormal or zero. ASSAY_TEST_SEED repeats a run.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/quant/integers.h"
+#include "tests/harness/blocks.h"
+#include "tests/harness/compare.h"
+#include "tests/harness/guard.h"
+
+enum { N = 4096, MAX_RUNS = N / 16 };
+
+/** A row of a format, and what comes of it. */
+struct row {
+    const struct kern_integers *format;
+    const char *name;
+    struct guard blocks, copy, scales, mins, integers;
+    float y[N];
+};
+
+static struct row *row_open(const struct kern_integers *format)
+{
+    struct row *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    size_t n_bytes = N / format->block_elems * format->block_bytes;
+    size_t n_runs = N / format->run;
+    r->format = format;
+    r->name = gguf_type_info(format->type)->name;
+    r->blocks = guard_open(n_bytes, 1);
+    r->copy = guard_open(n_bytes, 3);
+    r->scales = guard_open(n_runs * sizeof(float), 0);
+    r->mins = guard_open(n_runs * sizeof(float), 0);
+    r->integers = guard_open(N * sizeof(int16_t), 0);
+    return r;
+}
+
+static void row_close(struct row *r)
+{
+    struct guard *guards[] = {&r->blocks, &r->copy, &r->scales, &r->mins, &r->integers};
+    for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
+        assert_true(guard_intact(guards[i]));
+        guard_close(guards[i]);
+    }
+    free(r);
+}
+
+static void *data(const struct guard *g)
+{
+    return g->data;
+}
+
+/** The neutral copy, decoded by `decode`, against the integers of the plain way. */
+static void check_integers(struct row *r, kern_decode_fn *decode, const char *isa)
+{
+    const int16_t *integers = data(&r->integers);
+    kern_integers_neutral(r->format, r->blocks.data, N, r->copy.data);
+    decode(r->copy.data, r->y, N);
+    kern_integers_row(r->format, decode, r->blocks.data, N, data(&r->integers));
+    for (size_t i = 0; i < N; i++)
+        if (!(r->y[i] >= -KERN_INTEGER_LIMIT && r->y[i] < KERN_INTEGER_LIMIT &&
+              r->y[i] == (float)integers[i]))
+            fail_msg("%s %s: element %zu is %g, integer %d", r->name, isa, i, (double)r->y[i],
+                     integers[i]);
+}
+
+/** scale * integer + min against the scalar decoder. */
+static void check_values(struct row *r)
+{
+    const struct kern_integers *format = r->format;
+    const int16_t *integers = data(&r->integers);
+    const float *scales = data(&r->scales), *mins = data(&r->mins);
+    kern_integers_scales(format, r->blocks.data, N, data(&r->scales),
+                         format->has_min ? data(&r->mins) : NULL);
+    kern_quant_find(format->type)->decode(r->blocks.data, r->y, N);
+    for (size_t i = 0; i < N; i++) {
+        float value = scales[i / format->run] * (float)integers[i];
+        if (format->has_min)
+            value += mins[i / format->run];
+        if (compare_bits(&value, &r->y[i], 1) != 1)
+            fail_msg("%s: element %zu is %a * %d + min = %a, expected %a", r->name, i,
+                     (double)scales[i / format->run], integers[i], (double)value, (double)r->y[i]);
+    }
+}
+
+static void test_all_formats(void **state)
+{
+    (void)state;
+    const struct kern_quant *quant;
+    for (size_t i = 0; (quant = kern_quant_at(i)); i++) {
+        const struct kern_integers *format = kern_integers_find(quant->type);
+        if (!format)
+            continue;
+        struct rng rng = rng_open(rng_seed(), quant->type);
+        struct row *r = row_open(format);
+        for (int fill = 0; fill < 64; fill++) {
+            blocks_fill(&rng, (enum blocks_fill)(fill % BLOCKS_FILLS), r->blocks.data,
+                        r->blocks.n_bytes);
+            for (int isa = (int)kern_isa_detect(); isa >= 0; isa--) {
+                struct kern_kernels kernels;
+                kern_kernels_build(&kernels, (enum kern_isa)isa);
+                check_integers(r, kernels.decode[quant->type], kern_isa_name((enum kern_isa)isa));
+            }
+            check_values(r);
+        }
+        row_close(r);
+    }
+}
+
+/** Every type but the floats has a row, which agrees with the reader's list of types. */
+static void test_list(void **state)
+{
+    (void)state;
+    const struct kern_quant *quant;
+    for (size_t i = 0; (quant = kern_quant_at(i)); i++) {
+        const struct gguf_type_info *type = gguf_type_info(quant->type);
+        const struct kern_integers *format = kern_integers_find(quant->type);
+        if ((type->block_elems == 1) != (format == NULL))
+            fail_msg("%s: %s as integers", type->name, format ? "listed" : "not listed");
+        if (!format)
+            continue;
+        assert_int_equal(format->type, type->type);
+        assert_int_equal(format->block_bytes, type->block_bytes);
+        assert_int_equal(format->block_elems, type->block_elems);
+        assert_true(format->run == 16 || format->run == 32);
+        assert_int_equal(type->block_elems % format->run, 0);
+        /* A run's sum with activations of 16 bits, its largest; and below it all of its terms. */
+        assert_true((int64_t)format->run * KERN_INTEGER_LIMIT * 32768 <= INT64_C(1) << 27);
+    }
+    assert_null(kern_integers_find((enum gguf_type)9));
+}
+
+/** The numbers of one Q8_0 and one Q4_1 block, written out; 127 and -128 occur. */
+static void test_by_hand(void **state)
+{
+    (void)state;
+    uint8_t q8_0[34] = {0x00, 0xc0, 0x80, 0x7f, 0xff}; /* d = -2; -128, 127, -1, 0, ... */
+    uint8_t q4_1[20] = {0x00, 0x38, 0x00, 0x42, 0xf1}; /* d = 0.5, m = 3; q 1 and 15 (element 16) */
+    int16_t integers[32];
+    float scale, min;
+    const struct kern_integers *format = kern_integers_find(GGUF_TYPE_Q8_0);
+    kern_integers_row(format, kern_quant_find(GGUF_TYPE_Q8_0)->decode, q8_0, 32, integers);
+    kern_integers_scales(format, q8_0, 32, &scale, NULL);
+    assert_true(scale == -2.0f && !format->has_min);
+    assert_int_equal(integers[0], -128);
+    assert_int_equal(integers[1], 127);
+    assert_int_equal(integers[2], -1);
+    assert_int_equal(integers[3], 0);
+    format = kern_integers_find(GGUF_TYPE_Q4_1);
+    kern_integers_row(format, kern_quant_find(GGUF_TYPE_Q4_1)->decode, q4_1, 32, integers);
+    kern_integers_scales(format, q4_1, 32, &scale, &min);
+    assert_true(scale == 0.5f && min == 3.0f && format->has_min);
+    assert_int_equal(integers[0], 1);
+    assert_int_equal(integers[16], 15);
+    assert_int_equal(integers[1], 0);
+}
+
+int main(void)
+{
+    rng_seed();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_all_formats),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
