@@ -20,9 +20,9 @@
 #include <stdint.h>
 
 #include "gguf/type.h"
+#include "kernels/cpu/gemm/int16.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/numerics/bf16.h"
-#include "kernels/numerics/int16.h"
 #include "kernels/numerics/ops.h"
 #include "kernels/quant/integers.h"
 #include "kernels/quant/registry.h"
@@ -79,7 +79,7 @@ typedef void kern_panel_unpack_fn(const struct kern_panel_unpack *op);
 typedef void kern_panel_scale_fn(float *acc, size_t n_rows, const float *factor);
 
 /**
- * The product that kernels/numerics/int16.h defines. Of the same struct
+ * The product that kernels/cpu/gemm/int16.h defines. Of the same struct
  *     w    rows of n_k int16_t, then their n_k / run scales, then, with minima, as many of these
  *     x    struct kern_int16_chunk [n_k / 32], aligned to 64
  * w_row is in floats, w_col and narrow are not looked at, and n_k is a multiple of 32. A call that

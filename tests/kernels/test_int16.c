@@ -1,5 +1,5 @@
 /*
- * Activations and products in 16-bit integers (kernels/numerics/int16.h): the scalar kernels
+ * Activations and products in 16-bit integers (kernels/cpu/gemm/int16.h): the scalar kernels
  * against the definition in double and long double, those of every ISA, with and without VNNI where
  * the processor has it, against the scalar ones to the bit. Buffers end at inaccessible pages.
  */

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "kernels/cpu/cpu.h"
-#include "kernels/numerics/int16.h"
+#include "kernels/cpu/gemm/int16.h"
 #include "kernels/quant/integers.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/random_blocks.h"

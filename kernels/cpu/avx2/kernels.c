@@ -2,7 +2,7 @@
 #include "kernels/cpu/kernels.h"
 
 #include "kernels/cpu/avx2/decode.h"
-#include "kernels/cpu/avx2/gemm.h"
+#include "kernels/cpu/avx2/gemm/gemm.h"
 
 #define ENTRY(TYPE, name) [GGUF_TYPE_##TYPE] = kern_avx2_decode_##name,
 const struct kern_kernels kern_kernels_avx2 = {

@@ -1,6 +1,6 @@
 /* The kernels that have an AVX-512 version. This folder alone is compiled with -mavx512*. */
 #include "kernels/cpu/avx512/decode.h"
-#include "kernels/cpu/avx512/gemm.h"
+#include "kernels/cpu/avx512/gemm/gemm.h"
 
 #define ENTRY(TYPE, name) [GGUF_TYPE_##TYPE] = kern_avx512_decode_##name,
 const struct kern_kernels kern_kernels_avx512 = {

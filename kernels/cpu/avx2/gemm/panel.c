@@ -2,8 +2,8 @@
 #include <immintrin.h>
 
 #include "base/arithmetic.h"
-#include "kernels/cpu/avx2/gemm.h"
-#include "kernels/cpu/avx2/transpose.h"
+#include "kernels/cpu/avx2/gemm/gemm.h"
+#include "kernels/cpu/avx2/gemm/transpose.h"
 
 enum { WIDTH = 8, LINE = 16 };
 

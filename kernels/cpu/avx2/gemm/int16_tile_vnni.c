@@ -1,5 +1,5 @@
 /* The kernel int16_tile with AVX-VNNI. */
-#include "kernels/cpu/avx2/gemm.h"
+#include "kernels/cpu/avx2/gemm/gemm.h"
 #include "kernels/cpu/avx2/vec.h"
 
 enum { TILE_ROWS = 3 };

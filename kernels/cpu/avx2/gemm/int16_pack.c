@@ -1,9 +1,9 @@
-/* Activations and weights as 16-bit integers with AVX2; kernels/numerics/int16.h defines them. */
+/* Activations and weights as 16-bit integers with AVX2; kernels/cpu/gemm/int16.h defines them. */
 #include <string.h>
 
 #include "base/arithmetic.h"
-#include "kernels/cpu/avx2/gemm.h"
-#include "kernels/cpu/avx2/transpose.h"
+#include "kernels/cpu/avx2/gemm/gemm.h"
+#include "kernels/cpu/avx2/gemm/transpose.h"
 
 enum { WIDTH = 8, COLUMNS = KERN_INT16_COLUMNS };
 

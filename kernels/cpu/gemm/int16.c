@@ -1,4 +1,4 @@
-#include "kernels/numerics/int16.h"
+#include "kernels/cpu/gemm/int16.h"
 
 #include <math.h>
 #include <string.h>

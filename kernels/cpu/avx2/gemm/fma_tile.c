@@ -2,7 +2,7 @@
 #include <immintrin.h>
 
 #include "base/arithmetic.h"
-#include "kernels/cpu/avx2/gemm.h"
+#include "kernels/cpu/avx2/gemm/gemm.h"
 
 enum {
     WIDTH = 8,

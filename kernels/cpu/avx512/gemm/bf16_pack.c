@@ -1,7 +1,7 @@
 /* Splitting into bfloat16 and packing for tile instructions; kernels/numerics/bf16.h defines it. */
 #include <immintrin.h>
 
-#include "kernels/cpu/avx512/gemm.h"
+#include "kernels/cpu/avx512/gemm/gemm.h"
 
 enum { WIDTH = 16, LINES = KERN_BF16_TILE_LINES, CHUNK = KERN_BF16_CHUNK_K };
 

@@ -1,5 +1,5 @@
 /* The kernel int16_tile with AVX-512 VNNI. */
-#include "kernels/cpu/avx512/gemm.h"
+#include "kernels/cpu/avx512/gemm/gemm.h"
 #include "kernels/cpu/avx512/vec.h"
 
 enum { TILE_ROWS = 6 };

@@ -1,21 +1,21 @@
-/* The kernel int16_tile with AVX-512, where there is no VNNI. */
-#include "kernels/cpu/avx512/gemm.h"
-#include "kernels/cpu/avx512/vec.h"
+/* The kernel int16_tile with AVX2, where there is no VNNI. */
+#include "kernels/cpu/avx2/gemm/gemm.h"
+#include "kernels/cpu/avx2/vec.h"
 
-enum { TILE_ROWS = 6 };
+enum { TILE_ROWS = 3 };
 
 /** An empty instruction keeps the compiler from adding up many products before it adds the sums,
  * for which there are no registers. */
 static inline vec_i dot16(vec_i sums, vec_i a, vec_i b)
 {
     sums = V(add_epi32)(sums, V(madd_epi16)(a, b));
-    __asm__("" : "+v"(sums));
+    __asm__("" : "+x"(sums));
     return sums;
 }
 
 #include "kernels/cpu/simd/int16_tile.h"
 
-void kern_avx512_int16_tile(const struct kern_fma_tile *op)
+void kern_avx2_int16_tile(const struct kern_fma_tile *op)
 {
     int16_tile(op);
 }

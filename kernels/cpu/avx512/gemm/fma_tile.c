@@ -2,7 +2,7 @@
 #include <immintrin.h>
 
 #include "base/arithmetic.h"
-#include "kernels/cpu/avx512/gemm.h"
+#include "kernels/cpu/avx512/gemm/gemm.h"
 
 enum { WIDTH = 16, MAX_ROWS = 12 };
 
