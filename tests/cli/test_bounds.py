@@ -19,7 +19,7 @@ from program import ASSAY, F16, Q4, SOURCE, TEXT
 
 SLOW = bool(os.environ.get("ASSAY_TEST_SLOW"))
 SEED = int(os.environ.get("ASSAY_TEST_SEED", "20261122"))
-N_COMMANDS = 300 if SLOW else 12
+N_COMMANDS = 100 if SLOW else 12
 N_BYTES = (30 if SLOW else 1) * 10**6
 TASKS = SOURCE / "tests" / "data" / "tasks"
 # A small process between: what a program takes counts what started it, if that was larger.

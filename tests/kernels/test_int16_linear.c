@@ -169,8 +169,8 @@ static void check_linear(struct rng *r, enum gguf_type type, size_t n_tokens, si
 }
 
 /**
- * Gaussian data, 4096 columns. The largest of 128 is 2.8 standard deviations in the mean. Rounding
- * to 32767th parts of it is off by 1 / sqrt(12) of these (root mean square): 2.5e-5 of ||y||.
+ * Gaussian data, 4096 columns. The largest of 64 is 2.6 standard deviations in the mean. Rounding
+ * to 32767th parts of it is off by 1 / sqrt(12) of these (root mean square): 2.3e-5 of ||y||.
  */
 static void test_accuracy(void **state)
 {
@@ -197,7 +197,7 @@ static void test_accuracy(void **state)
         }
     }
     print_message("  int16: ||y - y64|| / ||y64|| = %.2e\n", sqrt(error / norm));
-    assert_true(sqrt(error / norm) < 3e-5);
+    assert_true(sqrt(error / norm) < 2.7e-5);
     weight_close(&w);
     free(x);
     free(row);

@@ -2,7 +2,7 @@
  * Activations as 16-bit integers, for products with weights that are integers times scales
  * (kernels/quant/integers.h).
  *
- * Of each token a block of 128 columns (the last of a row may be shorter) is rounded on its own:
+ * Of each token a block of 64 columns (the last of a row may be shorter) is rounded on its own:
  * scale = max |x| / 32767, integers = x * (32767 / max |x|), to the nearest, halves to even. So
  * |x - scale * integer| is at most 0.506 scales: half of one, and 3 roundings to float32; about
  * 2^-16 of the block's largest magnitude. Where that is below KERN_INT16_LEAST, all are 0. A block
@@ -22,7 +22,7 @@
 
 enum {
     KERN_INT16_COLUMNS = 32, /* of a chunk */
-    KERN_INT16_BLOCK = 128,
+    KERN_INT16_BLOCK = 64,
     KERN_INT16_TOKENS = 32,
     KERN_INT16_MAX = 32767
 };

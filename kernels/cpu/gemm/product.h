@@ -4,7 +4,7 @@
  *   float32        Weights as decoded, tokens as panel arrays. Every output is one chain of fused
  *                  multiply-adds in the order of the columns: the same bits on every ISA.
  *   int16          Weights of quantised types as their integers, tokens rounded to 16 bits per
- *                  block of 128 columns (kernels/cpu/gemm/int16.h): an error of about 2^-16 of a
+ *                  block of 64 columns (kernels/cpu/gemm/int16.h): an error of about 2^-16 of a
  *                  block's largest magnitude per element at most, about 2e-5 of ||y|| for gaussian
  *                  data. The same bits on every ISA.
  *   bf16 triples   Both operands as hi + lo in bfloat16 (bf16.h), three products: lo hi, hi hi,
