@@ -50,12 +50,17 @@ static enum status append_bos(const struct model_tokenizer *tokenizer, struct mo
     return STATUS_OK;
 }
 
-static enum status read_text(struct eval_text *text, const struct settings *s,
-                             struct status_why *why)
+static enum status check_settings(const struct settings *s, struct status_why *why)
 {
     if (!s->text_file == !s->prompt)
         return status_fail(why, STATUS_USAGE, "expected one text, by -f or by -p; found %s",
                            s->prompt ? "both" : "none");
+    return STATUS_OK;
+}
+
+static enum status read_text(struct eval_text *text, const struct settings *s,
+                             struct status_why *why)
+{
     return s->prompt ? eval_text_copy(text, s->prompt, strlen(s->prompt), why)
                      : eval_text_read_whole(text, s->text_file, EVAL_TEXT_MAX_BYTES, why);
 }
@@ -69,11 +74,13 @@ static enum status run_tokenize(const void *opaque, const struct cli_args *args,
     struct model_tokenizer *tokenizer = NULL;
     struct eval_text text = {0};
     struct model_tokens tokens = {0};
-    enum status status = read_text(&text, settings, why);
+    enum status status = check_settings(settings, why);
     if (!status)
         status = gguf_list(&file, settings->model, why);
     if (!status)
         status = model_tokenizer_open(&tokenizer, file, settings->tokenizer_pre, why);
+    if (!status)
+        status = read_text(&text, settings, why);
     if (!status && !settings->no_bos && model_adds_bos(tokenizer))
         status = append_bos(tokenizer, &tokens, why);
     if (!status)
