@@ -288,7 +288,7 @@ class Read(Names):
 
     def test_before_the_first_result(self):
         """The model changes while the text is still being read."""
-        for words in (["perplexity", "-c", "32", "--json", "r.json"],
+        for words in (["perplexity", "-c", "32", "--json", "r.json"], ["tokenize"],
                       ["record", "-c", "32", "-o", "r.base"]):
             with self.subTest(words=words):
                 self.fill()
