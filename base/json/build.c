@@ -100,16 +100,16 @@ enum status base_json_text_of(const struct base_json *json, char **out, struct s
 
 void base_json_put(struct base_file *file, const char *text, size_t n_bytes)
 {
-    size_t from = 0;
-    for (size_t i = 0; i < n_bytes; i++) {
-        const unsigned char *c = (const unsigned char *)text + i;
-        bool pair = *c == 0xc2 && i + 1 < n_bytes && c[1] < 0xa0;
-        if (*c != 0x7f && !pair)
+    size_t from = 0, size;
+    for (size_t i = 0; i < n_bytes; i += size) {
+        uint32_t c = 0xfffd;
+        size = base_utf8_decode(text + i, n_bytes - i, &c);
+        if (size > 0 && c != 0x7f && (c < 0x80 || c >= 0xa0))
             continue;
         base_file_write(file, text + from, i - from);
-        base_file_printf(file, "\\u00%02x", pair ? c[1] : *c);
-        i += pair;
-        from = i + 1;
+        base_file_printf(file, "\\u%04" PRIx32, size > 0 ? c : 0xfffd);
+        size = size > 0 ? size : 1;
+        from = i + size;
     }
     base_file_write(file, text + from, n_bytes - from);
 }

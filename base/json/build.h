@@ -45,7 +45,7 @@ enum status base_json_text_of(const struct base_json *json, char **out, struct s
 
 /**
  * Write a piece of a JSON text, with escapes for U+007F to U+009F, which JSON allows and a
- * terminal obeys.
+ * terminal obeys, and for bytes that are not UTF-8, which become U+FFFD.
  */
 void base_json_put(struct base_file *file, const char *text, size_t n_bytes);
 

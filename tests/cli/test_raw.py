@@ -56,7 +56,7 @@ class Raw(unittest.TestCase):
             [b"a river " + HOSTILE.replace(b"\n", b""), b"1", b"one" + HOSTILE[:9], b"two", b"three",
              b"four"] * 3))
         cls.write(b"requests-" + NAME,
-                  b'{"id": "\xc2\x9b31m\x7f\\u001b", "text": "A river \xc2\x9b"}\n')
+                  b'{"id": "\xc2\x9b31m\x7f\xff\xc3\\u001b", "text": "A river \xc2\x9b"}\n')
 
     @classmethod
     def write(cls, name, data):
