@@ -1,4 +1,6 @@
 /* The products of scoring: logits of a tile of vocabulary rows, and of the targets. */
+#include <string.h>
+
 #include "kernels/cpu/gemm/blas.h"
 #include "kernels/cpu/score/walk.h"
 
@@ -178,6 +180,10 @@ static enum status multiply_blas(struct kern_walk *walk, size_t h)
         if (status != STATUS_OK)
             return status;
     }
+    /* Lanes without a row, which nobody looks at: no products of ours have set them to 0. */
+    size_t n_unused = walk->n_panels * KERN_PANEL - walk->chunk.n_rows;
+    for (size_t r = 0; r < walk->n_vocab_rows; r++)
+        memset(logits + r * walk->row_stride + walk->chunk.n_rows, 0, n_unused * sizeof *logits);
     const float *bias = walk->heads[h].bias;
     for (size_t r = 0; bias && r < walk->n_vocab_rows; r++) {
         for (size_t row = 0; row < walk->chunk.n_rows; row++)
