@@ -18,7 +18,8 @@ static enum status check_against_base(const struct cli_kld_settings *s, struct s
     const struct cli_base_kind *kind = cli_base_recognise(s->base);
     if (s->llama_compat && kind != &cli_base_logits)
         return status_fail(why, STATUS_USAGE,
-                           "--llama-compat goes with a base-logits file only; %s is not one", s->base);
+                           "--llama-compat goes with a base-logits file only; %s is not one",
+                           s->base);
     if (kind == &cli_base_model)
         return check_text_of_model(s, why);
     return cli_text_given(&s->text) ? cli_text_check(&s->text, why) : STATUS_OK;

@@ -63,7 +63,8 @@ static void print_estimate(FILE *to, const struct cli_perplexity *p)
     const struct eval_figures *f = &p->result.figures;
     size_t n_windows = p->windows.plan.n_windows;
     if (!p->result.n_windows) {
-        fprintf(to, "Incomplete: none of %zu window%s is finished\n", n_windows, status_plural(n_windows));
+        fprintf(to, "Incomplete: none of %zu window%s is finished\n", n_windows,
+                status_plural(n_windows));
         return;
     }
     fprintf(to, "%s estimate: ", p->result.complete ? "Final" : "Incomplete");

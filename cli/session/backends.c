@@ -64,7 +64,8 @@ static enum status parse_name(struct device *out, const char *name, struct statu
         *out = (struct device){.kind = DEVICE_CUDA, .index = (unsigned)index};
     } else {
         return status_fail(why, STATUS_USAGE,
-                           "--device: '%s' is not a device, expected cpu, cuda, cuda:N or auto", name);
+                           "--device: '%s' is not a device, expected cpu, cuda, cuda:N or auto",
+                           name);
     }
     return STATUS_OK;
 }

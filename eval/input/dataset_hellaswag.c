@@ -49,9 +49,10 @@ static enum status read_task(struct eval_dataset *d, struct lines *l,
                                : i == 1 ? "an index"
                                         : "an ending");
         if (i == 1 && (lines[i].n_bytes != 1 || *lines[i].data < '0' || *lines[i].data > '3'))
-            return status_fail(
-                why, STATUS_FORMAT, "line %zu: '%.*s' is not the index of an ending, expected 0 to 3",
-                l->number, (int)(lines[i].n_bytes < 40 ? lines[i].n_bytes : 40), lines[i].data);
+            return status_fail(why, STATUS_FORMAT,
+                               "line %zu: '%.*s' is not the index of an ending, expected 0 to 3",
+                               l->number, (int)(lines[i].n_bytes < 40 ? lines[i].n_bytes : 40),
+                               lines[i].data);
     }
     question.answer = (size_t)(*lines[1].data - '0');
     enum status status = eval_dataset_add(d, &question, why);

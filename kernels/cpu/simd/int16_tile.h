@@ -87,8 +87,7 @@ TILE_INLINE void add_scaled_run(vec_f parts[TILE_ROWS][TILE_VECTORS], const stru
     for (size_t v = 0; e.has_min && v < TILE_VECTORS; v++) {
         vec_f x_sum = V(load_ps)(x_sums + v * VEC_FLOATS);
         for (size_t r = 0; r < e.n_rows; r++)
-            parts[r][v] =
-                V(fmadd_ps)(x_sum, V(set1_ps)(rows->mins[r * rows->stride]), parts[r][v]);
+            parts[r][v] = V(fmadd_ps)(x_sum, V(set1_ps)(rows->mins[r * rows->stride]), parts[r][v]);
     }
 }
 
