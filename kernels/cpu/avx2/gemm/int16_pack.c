@@ -35,7 +35,7 @@ struct factors {
     __m256 scale;
 };
 
-/** Sixteen columns of eight tokens, from k on. out: of pair i, lanes; returns the tokens' sums. */
+/** Sixteen columns of eight tokens. out: of pair i, lanes; returns the tokens' sums. */
 static inline __m256i pack_half(const float *x, size_t x_stride, const struct factors *f,
                                 int16_t (*out)[KERN_INT16_TOKENS / 2][2])
 {
