@@ -1,19 +1,119 @@
-/** The hyper-parameters that all supported architectures share, read and checked. */
+/**
+ * The hyper-parameters of a model: what its keys and its architecture say, checked. Letters as in
+ * kernels/backend.h. docs/forward.md says what each of them does.
+ */
 #ifndef MODEL_HPARAMS_H
 #define MODEL_HPARAMS_H
 
-#include "model/keys.h"
-#include "model/model.h"
-#include "model/remarks.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-/**
- * Read every hyper-parameter except n_vocab (the tokenizer's) and rope_split_halves (the
- * architecture's). Sizes are bounded here, so that no later product of them can overflow.
- * h: zero-initialised; release with model_hparams_free(), also after a failure.
- */
-enum status model_hparams_read(struct model_hparams *h, const struct model_keys *keys,
-                               const struct model_options *options, struct model_remarks *remarks,
-                               struct status_why *why);
-void model_hparams_free(struct model_hparams *h);
+#include "kernels/backend.h"
+
+enum model_rope_scaling {
+    MODEL_ROPE_NONE,
+    MODEL_ROPE_LINEAR,
+    MODEL_ROPE_YARN,
+    MODEL_ROPE_LONG /* one of two lists of factors, by the number of positions */
+};
+
+/** One way of rotating queries and keys. */
+struct model_rope {
+    uint32_t n_rot; /* elements of a head that are rotated; even */
+    float freq_base;
+    enum model_rope_scaling scaling;
+    float factor; /* > 1 stretches; 1: none */
+    uint32_t original_ctx;
+    double magnitude;      /* cos and sin are multiplied by it */
+    float yarn_ext_factor; /* how much of YaRN's mix is applied: 1 for yarn, else 0 */
+    float yarn_beta_fast, yarn_beta_slow;
+    bool yarn_unrounded; /* the range of pairs that are mixed keeps its fractions */
+    bool has_factors;    /* the model's rope_freqs.weight belongs to it */
+};
+
+/** Which of them a layer uses. */
+enum model_rope_use { MODEL_ROPE_FULL, MODEL_ROPE_SLIDING, MODEL_N_ROPES, MODEL_ROPE_OFF = -1 };
+
+/** What mixes the tokens of a sequence. */
+enum model_mixer {
+    MODEL_ATTENTION,
+    MODEL_LATENT_ATTENTION,
+    MODEL_DELTA_NET,
+    MODEL_MAMBA2,
+    MODEL_NO_MIXER
+};
+
+/** What one layer is made of. */
+struct model_layer_shape {
+    enum model_mixer mixer;
+    uint32_t n_heads, n_kv_heads;  /* H, G */
+    uint32_t key_size, value_size; /* elements of a head of q and k, and of v */
+    float scale;                   /* of the scores */
+    bool slides;                   /* a layer of the sliding kind */
+    uint32_t window;               /* keys that a query sees, itself included; 0: all before it */
+    uint32_t chunk;                /* it sees those of its own run of so many positions; 0: all */
+    int rope;                      /* enum model_rope_use */
+    bool bare_qk_norm;             /* heads of q and k are normed after the rotation, no gain */
+    bool tempered;                 /* queries grow with their position */
+    uint32_t kv_layer;             /* whose keys and values it uses; its own number: its own */
+    int kept;                      /* where later layers find its keys and values; -1: nowhere */
+    uint32_t n_ff;                 /* F of the dense feed-forward; 0: none */
+    uint32_t n_experts;            /* E; 0: none */
+};
+enum { MODEL_N_KEPT = 2 };
+
+/** The mixture of experts. */
+struct model_expert_hparams {
+    uint32_t n, n_used; /* E and how many of them a token goes through; 0: dense */
+    uint32_t n_ff;      /* F of an expert */
+    uint32_t n_ff_shared; /* of the expert that all tokens go through; 0: none */
+    uint32_t width;       /* of what experts read and write; 0: D */
+    enum kern_gating gating;
+    uint32_t n_groups, n_groups_used;
+    bool normalise; /* shares are divided by their sum */
+    float scale;    /* shares are multiplied by it */
+};
+
+/** Query and key heads are stretched by 1 + scale ln(1 + floor((position + offset) / length)). */
+struct model_temperature {
+    float scale; /* 0: none */
+    uint32_t length, offset;
+};
+
+/** Layers with a state instead of keys. */
+struct model_recurrent_hparams {
+    uint32_t n_taps;    /* of the convolution */
+    uint32_t n_inner;   /* I: all heads' values */
+    uint32_t state;     /* d, or N */
+    uint32_t n_heads;   /* of values */
+    uint32_t n_groups;  /* heads of keys */
+    float dt_min;       /* steps are at least this; 0: any */
+    enum kern_unit unit; /* what queries and keys are divided by */
+    float unit_eps;
+    float scale; /* of the queries */
+};
+
+/** Per-layer arrays have n_layers entries. */
+struct model_hparams {
+    char architecture[64];
+    char name[128];    /* general.name, cut; "" where absent */
+    uint32_t n_layers; /* L: those that are evaluated */
+    uint32_t n_nextn;  /* blocks behind them that predict further tokens; not evaluated */
+    uint32_t n_embd;   /* D */
+    uint32_t n_vocab;  /* V: rows of the head */
+    uint32_t n_ctx_train;
+    struct model_layer_shape *layers;
+    float eps; /* of the norms */
+    float embedding_scale, residual_scale, logit_scale; /* 1 where there is none */
+    float attn_soft_cap, logit_soft_cap;                /* 0: none */
+    bool rope_halves; /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
+    struct model_rope ropes[MODEL_N_ROPES];
+    struct model_temperature temperature;
+    struct model_expert_hparams experts;
+    uint32_t q_rank, kv_rank; /* of latent attention; q_rank 0: queries are not compressed */
+    bool compressed_keys;     /* its queries meet the compressed rows; else keys are made of them */
+    struct model_recurrent_hparams recurrent;
+    uint32_t per_layer_width; /* P: of the further input of each layer; 0: none */
+};
 
 #endif

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/text/quote.h"
+#include "model/bind/bind.h"
 #include "model/overrides.h"
-#include "model/rope.h"
 #include "model/state.h"
 
 static enum status find_architecture(struct model *m, struct status_why *why)
@@ -49,25 +49,22 @@ static enum status list_tensors(struct model *m, struct status_why *why)
     return STATUS_OK;
 }
 
-static bool is_understood(const struct model *m, struct base_string key)
+static bool is_of_architecture(const struct model *m, struct base_string key)
 {
     size_t n_prefix = strlen(m->arch->name);
-    if (key.n_bytes <= n_prefix || memcmp(key.data, m->arch->name, n_prefix) != 0 ||
-        key.data[n_prefix] != '.')
-        return true; /* of something else, which the forward pass does not read */
-    struct base_string suffix = {key.data + n_prefix + 1, key.n_bytes - n_prefix - 1};
-    for (const char *const *known = m->arch->key_suffixes; *known; known++)
-        if (strlen(*known) == suffix.n_bytes && memcmp(*known, suffix.data, suffix.n_bytes) == 0)
-            return true;
-    return false;
+    return key.n_bytes > n_prefix && memcmp(key.data, m->arch->name, n_prefix) == 0 &&
+           key.data[n_prefix] == '.';
 }
 
-static enum status check_keys(struct model *m, bool allow_unknown, struct status_why *why)
+/** Every key of the architecture must have been read. */
+static enum status check_keys(struct model *m, const struct model_keys *keys, bool allow_unknown,
+                              struct status_why *why)
 {
+    (void)model_key_find(keys, "vocab_size");
     for (size_t i = 0; i < gguf_n_kv(m->file); i++) {
         struct base_string key = gguf_kv_at(m->file, i)->key;
         struct base_quoted shown;
-        if (is_understood(m, key))
+        if (keys->read[i] || !is_of_architecture(m, key))
             continue;
         base_quote(&shown, key);
         if (!allow_unknown)
@@ -83,6 +80,26 @@ static enum status check_keys(struct model *m, bool allow_unknown, struct status
     return STATUS_OK;
 }
 
+static enum status read_hparams(struct model *m, const struct model_options *options,
+                                struct status_why *why)
+{
+    struct model_reading reading = {
+        .keys = {.file = m->file,
+                 .prefix = m->arch->name,
+                 .read = calloc(gguf_n_kv(m->file), sizeof(bool))},
+        .arch = m->arch,
+        .options = options,
+        .remarks = &m->remarks,
+    };
+    if (!reading.keys.read)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu keys", gguf_n_kv(m->file));
+    enum status status = model_hparams_read(&m->hparams, &reading, why);
+    if (!status)
+        status = check_keys(m, &reading.keys, options->allow_unknown, why);
+    free(reading.keys.read);
+    return status;
+}
+
 /** The tokenizer, the size of its vocabulary, and whether the file's own figure agrees. */
 static enum status open_vocabulary(struct model *m, const struct model_options *options,
                                    struct status_why *why)
@@ -91,10 +108,10 @@ static enum status open_vocabulary(struct model *m, const struct model_options *
     if (status)
         return status;
     m->hparams.n_vocab = (uint32_t)model_n_vocab(m->tokenizer);
-    struct model_keys keys = {m->file, m->arch->name};
+    char key[MODEL_KEY_BYTES];
+    model_key_name(&(struct model_keys){.prefix = m->arch->name}, "vocab_size", key);
     uint32_t said = m->hparams.n_vocab;
-    status = model_key_u32(&keys, "vocab_size", (struct model_range){0, UINT32_MAX}, &said,
-                           &(bool){false}, why);
+    status = gguf_get_u32(m->file, key, &said, &(bool){false}, why);
     if (!status && said != m->hparams.n_vocab)
         status = model_remark(&m->remarks, why,
                               "%s.vocab_size is %" PRIu32 ", the vocabulary has %" PRIu32
@@ -106,21 +123,24 @@ static enum status open_vocabulary(struct model *m, const struct model_options *
 static enum status bind_all(struct model *m, const struct model_options *options,
                             struct status_why *why)
 {
-    size_t n_pairs = m->hparams.n_rot / 2;
+    size_t n_pairs = m->hparams.ropes[MODEL_ROPE_FULL].n_rot / 2;
     m->layers = calloc(m->hparams.n_layers, sizeof *m->layers);
-    m->rope_factors = calloc(n_pairs, sizeof *m->rope_factors);
-    m->rope_frequency = calloc(n_pairs, sizeof *m->rope_frequency);
-    if (!m->layers || !m->rope_factors || !m->rope_frequency)
+    bool ok = m->layers != NULL;
+    for (size_t i = 0; i < MODEL_N_FACTORS; i++) {
+        m->factors[i].values = calloc(n_pairs, sizeof *m->factors[i].values);
+        ok = ok && m->factors[i].values;
+    }
+    if (!ok)
         return status_fail(why, STATUS_MEMORY, "no memory for %" PRIu32 " layers",
                            m->hparams.n_layers);
     enum status status = list_tensors(m, why);
     if (!status)
-        status = m->arch->bind(m, why);
+        status = model_bind(m, why);
     if (!status)
         status = model_bind_check_rest(m, options->allow_unknown, why);
     for (size_t i = 0; !status && i < gguf_n_tensors(m->file); i++)
         status = model_tensor_check(m, &m->tensors[i], why);
-    if (!status && m->head.data == m->embedding.data)
+    if (!status && m->head.weight.data == m->embedding.data)
         status = model_remark(&m->remarks, why,
                               "no tensor 'output.weight': the head is token_embd.weight");
     return status;
@@ -145,10 +165,7 @@ enum status model_open(struct model **out, struct gguf_file *file,
         status = find_architecture(m, why);
     if (status)
         goto fail;
-    struct model_keys keys = {file, m->arch->name};
-    status = m->arch->read(&m->hparams, &keys, options, &m->remarks, why);
-    if (!status)
-        status = check_keys(m, options->allow_unknown, why);
+    status = read_hparams(m, options, why);
     if (!status)
         status = open_vocabulary(m, options, why);
     if (!status)
@@ -167,11 +184,11 @@ void model_close(struct model *m)
     if (!m)
         return;
     for (uint32_t i = 0; m->layers && i < m->hparams.n_layers; i++)
-        free(m->layers[i].ffn);
+        free(m->layers[i].experts.each);
+    for (size_t i = 0; i < MODEL_N_FACTORS; i++)
+        free(m->factors[i].values);
     free(m->layers);
     free(m->tensors);
-    free(m->rope_factors);
-    free(m->rope_frequency);
     free(m->remarks.text);
     model_tokenizer_close(m->tokenizer);
     model_hparams_free(&m->hparams);
@@ -204,27 +221,24 @@ const struct kern_weight *model_embedding(const struct model *m)
     return &m->embedding;
 }
 
-const struct kern_weight *model_output_norm(const struct model *m)
+const struct model_norm *model_output_norm(const struct model *m)
 {
     return &m->output_norm;
 }
 
 const struct kern_weight *model_head(const struct model *m)
 {
-    return &m->head;
+    return &m->head.weight;
+}
+
+struct kern_head model_kern_head(const struct model *m)
+{
+    return (struct kern_head){.matrix = &m->head.weight,
+                              .bias = m->head.bias.data ? &m->head.bias : NULL,
+                              .soft_cap = m->hparams.logit_soft_cap};
 }
 
 const char *model_remarks(const struct model *m)
 {
     return m->remarks.text ? m->remarks.text : "";
-}
-
-const double *model_rope_frequency(const struct model *m)
-{
-    return m->rope_frequency;
-}
-
-double model_rope_magnitude(const struct model *m)
-{
-    return model_rope_magnitude_of(&m->hparams);
 }

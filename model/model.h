@@ -6,57 +6,14 @@
 #define MODEL_MODEL_H
 
 #include "gguf/meta.h"
-#include "kernels/backend.h"
+#include "model/layer.h"
 #include "model/tokenizer/tokenizer.h"
-
-enum model_rope_scaling { MODEL_ROPE_NONE, MODEL_ROPE_LINEAR, MODEL_ROPE_YARN };
-
-/** Letters as in kernels/backend.h. Per-layer arrays have n_layers entries. */
-struct model_hparams {
-    char architecture[64];
-    char name[128];    /* general.name, cut; "" where absent */
-    uint32_t n_layers; /* L */
-    uint32_t n_embd;   /* D */
-    uint32_t n_vocab;  /* V: rows of the head */
-    uint32_t n_ctx_train;
-    uint32_t *n_ff;                     /* F of each layer */
-    uint32_t *n_heads;                  /* H of each layer */
-    uint32_t *n_kv_heads;               /* G of each layer */
-    uint32_t head_size;                 /* d of keys, queries and values */
-    uint32_t n_experts, n_experts_used; /* 0: dense */
-    uint32_t sliding_window;            /* 0: none */
-    float rms_eps;
-    uint32_t n_rot;         /* elements of a head that are rotated */
-    bool rope_split_halves; /* pairs (i, i + n_rot/2) instead of (2i, 2i+1) */
-    float rope_freq_base;
-    enum model_rope_scaling rope_scaling;
-    float rope_factor; /* > 1 stretches; 1: none */
-    uint32_t rope_original_ctx;
-    float rope_attn_factor;
-    float yarn_ext_factor; /* how much of YaRN's mix is applied: 1 for yarn, else 0 */
-    float yarn_attn_factor;
-    float yarn_beta_fast, yarn_beta_slow;
-};
-
-/** Weights of one expert, or of the one dense feed-forward. */
-struct model_ffn {
-    struct kern_weight gate, up, down;
-    struct kern_weight gate_bias, up_bias, down_bias; /* data NULL: none */
-};
-
-struct model_layer {
-    struct kern_weight attn_norm, ffn_norm; /* 1 row of D */
-    struct kern_weight q, k, v, output;
-    struct kern_weight q_bias, k_bias, v_bias, output_bias; /* data NULL: none */
-    struct kern_weight router;                              /* [E, D]; data NULL: dense */
-    struct model_ffn *ffn;                                  /* max(1, n_experts) of them */
-};
 
 /** What the caller may force upon a file; zero-initialise (all zero: as the file says). */
 struct model_options {
     const char *tokenizer_pre;  /* NULL: the file's */
     bool allow_unknown;         /* tensors or llama.* keys not understood: warn, go on */
-    bool ignore_sliding_window; /* as llama.cpp does for this architecture */
+    bool llama_compat;          /* what llama.cpp does where it departs from a model's authors */
     /* --override-kv: n_overrides lines "KEY=int|float|bool|str:VALUE" */
     const char *const *overrides;
     size_t n_overrides;
@@ -85,13 +42,23 @@ const struct model_hparams *model_hparams(const struct model *m);
 const struct model_tokenizer *model_tokenizer(const struct model *m);
 const struct model_layer *model_layer(const struct model *m, size_t i);
 const struct kern_weight *model_embedding(const struct model *m); /* [V, D] */
-const struct kern_weight *model_output_norm(const struct model *m);
-const struct kern_weight *model_head(const struct model *m); /* [V, D]; may be the embedding */
+const struct model_norm *model_output_norm(const struct model *m);
+const struct kern_weight *model_head(const struct model *m); /* [V, D]; may be the embedding's bytes */
+/** What kern_score() and kern_record() need of the model; hidden is to be set. */
+struct kern_head model_kern_head(const struct model *m);
 /** Remarks made while loading (ignored keys, tied head, ...), one per line; "" if none. */
 const char *model_remarks(const struct model *m);
-/** Frequencies of the rotated pairs: radians per position, scaling and factors included. */
-const double *model_rope_frequency(const struct model *m);
-/** What cos and sin are multiplied by. */
-double model_rope_magnitude(const struct model *m);
+
+/** Told of each weight of a layer, and of the share of tokens that go through it (experts: used / E). */
+typedef void model_weight_fn(void *user, const struct kern_weight *weight, double share);
+/** Walk the matrices of a layer that are multiplied, in the order of their use. */
+void model_layer_walk(const struct model *m, size_t i, model_weight_fn *tell, void *user);
+
+/**
+ * frequency[j], j < n_rot / 2: radians per position of pair j, scaling and factors included, for
+ * windows of n_positions; returns what cos and sin are multiplied by.
+ */
+double model_rope_frequencies(const struct model *m, enum model_rope_use use, size_t n_positions,
+                              double *frequency);
 
 #endif

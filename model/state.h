@@ -16,6 +16,14 @@ struct model_tensor {
     bool understood;     /* some handle, or a deliberate absence of one, belongs to it */
 };
 
+/** Divisors of RoPE's frequencies: [n_rot / 2] of full attention. */
+struct model_factors {
+    float *values;
+    bool exists;         /* the file has such a list */
+    uint64_t generation; /* of its bytes; sessions keep angles made of it */
+};
+enum { MODEL_FACTORS, MODEL_FACTORS_LONG, MODEL_FACTORS_SHORT, MODEL_N_FACTORS };
+
 struct model {
     struct gguf_file *file;
     const struct model_arch *arch;
@@ -23,11 +31,17 @@ struct model {
     struct model_hparams hparams;
     struct model_tensor *tensors; /* as in the file's directory */
     struct model_layer *layers;
-    struct kern_weight embedding, output_norm, head;
-    float *rope_factors;      /* [n_rot / 2]; all 1 where the file has none */
-    double *rope_frequency;   /* [n_rot / 2] */
-    uint64_t rope_generation; /* of the factors in it; sessions keep angles made of it */
+    struct kern_weight embedding;
+    struct model_norm output_norm;
+    struct model_product head;
+    struct kern_weight per_layer_project;   /* [L * P, D] */
+    struct kern_weight per_layer_embedding; /* [V, L * P] */
+    struct kern_weight per_layer_norm;      /* [P] */
+    struct model_factors factors[MODEL_N_FACTORS];
     struct model_remarks remarks;
 };
+
+/** Point all handles at the tensors (model/bind/). Again after a tensor has been replaced. */
+enum status model_bind(struct model *m, struct status_why *why);
 
 #endif

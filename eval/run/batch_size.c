@@ -20,10 +20,20 @@ struct trial {
     float *x, *y;
 };
 
+/** The first matrix of a layer. */
+static void take_first(void *user, const struct kern_weight *weight, double share)
+{
+    (void)share;
+    struct trial *t = user;
+    if (!t->weight.data)
+        t->weight = *weight;
+}
+
 static enum status trial_open(struct trial *t, const struct eval_models *models,
                               struct status_why *why)
 {
-    *t = (struct trial){.weight = model_layer(models->model, 0)->output};
+    *t = (struct trial){0};
+    model_layer_walk(models->model, 0, take_first, t);
     size_t n_x = TRIAL_TOKENS * t->weight.n_cols, n_y = TRIAL_TOKENS * t->weight.n_rows;
     void *x = NULL, *y = NULL;
     float *zeros = calloc(n_x, sizeof *zeros);

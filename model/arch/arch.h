@@ -1,33 +1,86 @@
 /**
- * What differs between architectures: their keys and their tensors. The forward pass itself is
- * one, driven by what is bound (forward.c). A new architecture is its own file, a declaration
- * below and a line in registry.c.
+ * What differs between architectures, as data and a few small functions. The forward pass is one,
+ * driven by the hyper-parameters and by what is bound (model/forward/). A new architecture of known
+ * parts is a file of its own and a line in list.h (and its file's in CMakeLists.txt).
+ *
+ * Zero means, of each field: as LLaMA has it.
  */
 #ifndef MODEL_ARCH_ARCH_H
 #define MODEL_ARCH_ARCH_H
 
-#include "model/arch/bind.h"
-#include "model/hparams.h"
+#include "model/hparams/read.h"
+#include "model/model.h"
+
+/** Names of the tensors of a block's norms; "" : there is none. */
+struct model_norm_names {
+    const char *attn, *attn_post, *ffn, *ffn_post; /* NULL: attn_norm, "", ffn_norm, "" */
+};
+
+enum model_qk_norm {
+    MODEL_QK_NORM_NONE,
+    MODEL_QK_NORM_HEADS,    /* of each head of q and k, where the file has its gains */
+    MODEL_QK_NORM_EACH,     /* likewise, each head with gains of its own */
+    MODEL_QK_NORM_WHOLE     /* of q and of k as one vector */
+};
+
+enum model_ffn_form {
+    MODEL_FFN_GATED,      /* ffn_gate and ffn_up */
+    MODEL_FFN_GATE_IN_UP, /* the first half of ffn_up's rows is the gate */
+    MODEL_FFN_UNGATED     /* ffn_up alone */
+};
+
+/** Where experts' shares are divided by their sum. */
+enum model_normalise { MODEL_NORMALISE_YES, MODEL_NORMALISE_NO, MODEL_NORMALISE_BY_KEY };
+
+enum model_shared_expert { MODEL_SHARED_NONE, MODEL_SHARED_PLAIN, MODEL_SHARED_GATED };
+
+/** Which layers see a window of keys, of how many. */
+struct model_windows {
+    uint32_t period; /* layer i slides if i mod period < period - 1; 1: all slide; 0: none can */
+    uint32_t length; /* where no key says it; 0: then none slides */
+    bool unknown_to_llama_cpp; /* it ignores them */
+    bool required;   /* the key must be there */
+};
 
 struct model_arch {
-    const char *name;                /* general.architecture */
-    const char *const *key_suffixes; /* "block_count", ...: all that are understood; NULL ends */
-    /** Read and check the hyper-parameters (model/hparams.h does what is common). */
-    enum status (*read)(struct model_hparams *h, const struct model_keys *keys,
-                        const struct model_options *options, struct model_remarks *remarks,
+    const char *name; /* general.architecture */
+    struct model_norm_names norms;
+    bool layer_norm; /* the mean is subtracted; biases where the file has them */
+    bool mixed;      /* a layer may lack attention (0 key/value heads) or feed-forward (width 0) */
+    bool parallel;   /* attention and feed-forward of the same normalised rows */
+
+    bool rope_halves; /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
+    bool sliding_rope; /* layers that slide have angles of their own */
+    bool yarn_attn_factor; /* the key counts; elsewhere it repeats YaRN's own magnitude */
+    enum model_qk_norm qk_norm;
+    bool bare_v_norm;
+    bool gated_attention; /* attn_q holds each head's q and gate */
+    bool sinks;
+    bool grouped_values; /* of a delta net: value heads of one key head lie together */
+    struct model_windows windows;
+
+    enum model_ffn_form ffn;
+    enum kern_activation activation;
+    enum kern_gating gating;
+    enum model_normalise normalise;
+    enum model_shared_expert shared;
+    bool split_ff;         /* without a width of its own an expert has F / used */
+    bool weigh_inputs;     /* the share multiplies what the expert reads */
+    bool experts_beside_dense;
+    const char *key_blind[4]; /* keys that real files have and that mean nothing here; NULL ends */
+
+    /** Read what only this architecture has, and change what it has differently. May be NULL. */
+    enum status (*read)(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why);
-    /**
-     * Point the model's handles at its tensors (model/arch/bind.h). Called again after a tensor has
-     * been replaced: it must then write the same handles again and allocate nothing.
-     */
-    enum status (*bind)(struct model *m, struct status_why *why);
+    /** Bind the tensors of layer i (MODEL_NO_LAYER: of none) that only it has. May be NULL. */
+    enum status (*bind)(struct model *m, size_t i, struct status_why *why);
 };
+
+#define MODEL_NO_LAYER SIZE_MAX
 
 /** The architecture of a name, or NULL. */
 const struct model_arch *model_arch_find(const char *name);
 /** Walk the registry: the i-th architecture, NULL past the end. */
 const struct model_arch *model_arch_at(size_t i);
-
-extern const struct model_arch model_arch_llama;
 
 #endif

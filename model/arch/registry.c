@@ -1,10 +1,13 @@
-#include "model/arch/arch.h"
-
 #include <string.h>
 
-static const struct model_arch *const architectures[] = {
-    &model_arch_llama,
-};
+#include "model/arch/arch.h"
+#include "model/arch/list.h"
+
+#define DECLARE(name) extern const struct model_arch model_arch_##name;
+MODEL_ARCHITECTURES(DECLARE)
+
+#define ENTRY(name) &model_arch_##name,
+static const struct model_arch *const architectures[] = {MODEL_ARCHITECTURES(ENTRY)};
 enum { N_ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 
 const struct model_arch *model_arch_at(size_t i)

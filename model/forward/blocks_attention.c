@@ -2,108 +2,230 @@
 
 #include "model/forward/session.h"
 
-/** Heads of the step's layer, and the floats of a row. */
+/** Heads of the step's layer, and the floats of a row of q, of keys, values, and of the result. */
 struct widths {
-    size_t n_heads, n_kv_heads, head_size;
-    size_t q, kv; /* H * d, G * d */
+    size_t n_heads, n_kv_heads, q, k, v, out;
 };
 
-static struct widths widths_of(const struct model_hparams *h, size_t i_layer)
+static struct widths widths_of(const struct model_layer_shape *l)
 {
-    struct widths w = {h->n_heads[i_layer], h->n_kv_heads[i_layer], h->head_size, 0, 0};
-    w.q = w.n_heads * w.head_size;
-    w.kv = w.n_kv_heads * w.head_size;
-    return w;
+    return (struct widths){
+        .n_heads = l->n_heads,
+        .n_kv_heads = l->n_kv_heads,
+        .q = (size_t)l->n_heads * l->key_size,
+        .k = (size_t)l->n_kv_heads * l->key_size,
+        .v = (size_t)l->n_kv_heads * l->value_size,
+        .out = (size_t)l->n_heads * l->value_size,
+    };
 }
 
-/** q, k and v (out, in this order) of the normalised tokens. */
-static enum status project(struct model_session *s, const struct model_layer *layer,
-                           size_t n_tokens, float *const out[3], struct status_why *why)
+struct model_kv_widths model_kv_widths(const struct model_hparams *h, size_t i_layer)
 {
-    const struct kern_weight *const weights[] = {&layer->q, &layer->k, &layer->v};
-    const struct kern_weight *const biases[] = {&layer->q_bias, &layer->k_bias, &layer->v_bias};
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < 3 && !status; i++) {
-        struct kern_linear op = {.weight = weights[i],
-                                 .bias = model_bias(biases[i]),
-                                 .x = s->h,
-                                 .y = out[i],
-                                 .y_stride = weights[i]->n_rows,
-                                 .n_tokens = n_tokens,
-                                 .same_x = i > 0};
-        status = kern_linear(s->backend, &op, why);
+    const struct model_layer_shape *l = &h->layers[i_layer];
+    struct widths w = widths_of(l);
+    if (l->mixer == MODEL_LATENT_ATTENTION && h->compressed_keys)
+        return (struct model_kv_widths){h->kv_rank + h->ropes[MODEL_ROPE_FULL].n_rot, h->kv_rank};
+    if (l->mixer == MODEL_ATTENTION || l->mixer == MODEL_LATENT_ATTENTION)
+        return (struct model_kv_widths){w.k, w.v};
+    return (struct model_kv_widths){0, 0};
+}
+
+/** The parts of the work area. */
+struct attention_work {
+    float *q, *out, *gate, *both;
+};
+
+static struct attention_work divide(struct model_cut *cut, const struct model *m, size_t i_layer,
+                                    size_t n)
+{
+    struct widths w = widths_of(&m->hparams.layers[i_layer]);
+    struct attention_work work = {.q = model_take(cut, n * w.q), .out = model_take(cut, n * w.out)};
+    if (m->arch->gated_attention) {
+        work.gate = model_take(cut, n * w.q);
+        work.both = model_take(cut, n * 2 * w.q);
     }
-    return status;
+    return work;
 }
 
-static enum status rotate(struct model_session *s, float *x, size_t n_heads, size_t n_tokens,
-                          struct status_why *why)
+size_t model_attention_floats(const struct model *m, size_t i_layer, size_t n_tokens)
+{
+    struct model_cut cut = {0};
+    (void)divide(&cut, m, i_layer, n_tokens);
+    return cut.n_floats;
+}
+
+/** Where the tile's keys and values lie, and from where on its ranges count their rows. */
+struct key_rows {
+    float *k, *v;   /* row 0 of the ranges */
+    size_t kv_row;  /* of the tile's first token */
+    bool of_batch;  /* rows are the batch's tokens */
+};
+
+static struct key_rows key_rows_of(const struct model_session *s, const struct model_step *step,
+                                   struct widths w)
+{
+    if (step->shape->kept < 0)
+        return (struct key_rows){s->k, s->v, step->tile.kv_row, false};
+    float *k = s->kept[step->shape->kept];
+    return (struct key_rows){k, k + s->options.max_batch * w.k, step->tile.start, true};
+}
+
+/** q of the tile, and a gate for each element of the result. */
+static enum status project_q(struct model_session *s, const struct model_step *step,
+                             const struct attention_work *work, const float *in,
+                             struct status_why *why)
+{
+    size_t n = step->tile.n_tokens;
+    if (!work->gate)
+        return model_multiply(s, &step->layer->q, in, n, work->q, why);
+    enum status status = model_multiply(s, &step->layer->q, in, n, work->both, why);
+    struct kern_copy copy = {.x = work->both,
+                             .x_stride = 2 * (size_t)step->shape->key_size,
+                             .y = work->q,
+                             .y_stride = step->shape->key_size,
+                             .width = step->shape->key_size,
+                             .n_rows = n * step->shape->n_heads};
+    if (!status)
+        status = kern_copy_rows(s->backend, &copy, why);
+    copy.x += step->shape->key_size;
+    copy.y = work->gate;
+    return status ? status : kern_copy_rows(s->backend, &copy, why);
+}
+
+static enum status rotate(struct model_session *s, const struct model_step *step, float *x,
+                          size_t n_heads, struct status_why *why)
 {
     const struct model_hparams *h = &s->model->hparams;
+    if (step->shape->rope == MODEL_ROPE_OFF)
+        return STATUS_OK;
     struct kern_rope op = {.x = x,
-                           .stride = n_heads * h->head_size,
-                           .n_tokens = n_tokens,
+                           .stride = n_heads * step->shape->key_size,
+                           .n_tokens = step->tile.n_tokens,
                            .n_heads = n_heads,
-                           .head_size = h->head_size,
-                           .n_pairs = h->n_rot / 2,
-                           .split_halves = h->rope_split_halves,
-                           .angles = s->angles,
+                           .head_size = step->shape->key_size,
+                           .n_pairs = h->ropes[step->shape->rope].n_rot / 2,
+                           .split_halves = h->rope_halves,
+                           .angles = s->angles[step->shape->rope],
                            .n_positions = s->options.max_segment,
                            .positions = s->positions};
     return kern_rope(s->backend, &op, why);
 }
 
-/** q of the tile, and the tile's rows of k and v. */
-static enum status project_qkv(struct model_session *s, const struct model_step *step, float *q,
-                               struct status_why *why)
+/** Norms and rotation of all heads of q or of k. */
+static enum status prepare(struct model_session *s, const struct model_step *step, float *x,
+                           size_t n_heads, const struct model_norm *norm, struct status_why *why)
+{
+    size_t size = step->shape->key_size;
+    size_t n = step->tile.n_tokens;
+    bool whole = s->model->arch->qk_norm == MODEL_QK_NORM_WHOLE;
+    struct model_norm_step op = {.norm = norm,
+                                 .x = x,
+                                 .y = x,
+                                 .n_rows = whole ? n : n * n_heads,
+                                 .width = whole ? n_heads * size : size};
+    enum status status = norm->gain.data ? model_normalise(s, &op, why) : STATUS_OK;
+    if (!status)
+        status = rotate(s, step, x, n_heads, why);
+    op.norm = NULL;
+    if (!status && step->shape->bare_qk_norm)
+        status = model_normalise(s, &op, why);
+    return status;
+}
+
+enum status model_temper(struct model_session *s, const struct model_step *step, float *q,
+                         size_t width, struct status_why *why)
+{
+    const struct model_temperature *t = &s->model->hparams.temperature;
+    if (!step->shape->tempered)
+        return STATUS_OK;
+    for (size_t i = 0; i < step->tile.n_tokens; i++) {
+        double periods = floor(((double)s->positions[i] + t->offset) / t->length);
+        s->factors[i] = (float)(1 + (double)t->scale * log1p(periods));
+    }
+    return kern_scale_rows(s->backend, q, width, step->tile.n_tokens, s->factors, why);
+}
+
+/** The tile's rows of keys and values. */
+static enum status project_kv(struct model_session *s, const struct model_step *step,
+                              const struct key_rows *rows, const float *in, struct status_why *why)
 {
     const struct model_layer *layer = step->layer;
-    struct widths w = widths_of(&s->model->hparams, step->i_layer);
+    struct widths w = widths_of(step->shape);
     size_t n = step->tile.n_tokens;
-    float *k = s->k + step->tile.kv_row * w.kv;
-    float *v = s->v + step->tile.kv_row * w.kv;
-    enum status status = kern_rmsnorm(s->backend, &layer->attn_norm, s->model->hparams.rms_eps,
-                                      step->x, n, s->h, why);
+    float *k = rows->k + rows->kv_row * w.k;
+    float *v = rows->v + rows->kv_row * w.v;
+    /* With a gate the product of q is not the operation before. */
+    enum status status = s->model->arch->gated_attention
+                             ? model_multiply(s, &layer->k, in, n, k, why)
+                             : model_multiply_same(s, &layer->k, in, n, k, why);
     if (!status)
-        status = project(s, layer, n, (float *const[]){q, k, v}, why);
+        status = model_multiply_same(s, &layer->v, in, n, v, why);
     if (!status)
-        status = rotate(s, q, w.n_heads, n, why);
-    if (!status)
-        status = rotate(s, k, w.n_kv_heads, n, why);
+        status = prepare(s, step, k, w.n_kv_heads, &layer->k_norm, why);
+    struct model_norm_step op = {.x = v,
+                                 .y = v,
+                                 .n_rows = n * w.n_kv_heads,
+                                 .width = step->shape->value_size};
+    if (!status && s->model->arch->bare_v_norm)
+        status = model_normalise(s, &op, why);
     return status;
+}
+
+static enum status attend(struct model_session *s, const struct model_step *step,
+                          const struct key_rows *rows, const struct attention_work *work,
+                          struct status_why *why)
+{
+    const struct model_layer_shape *l = step->shape;
+    if (rows->of_batch)
+        model_tile_batch_rows(step->batch, &step->tile, s->ranges, step->n_ranges);
+    struct kern_attention attention = {
+        .q = work->q,
+        .k = rows->k,
+        .v = rows->v,
+        .out = work->out,
+        .n_heads = l->n_heads,
+        .n_kv_heads = l->n_kv_heads,
+        .head_size = l->key_size,
+        .value_size = l->value_size,
+        .scale = l->scale,
+        .soft_cap = s->model->hparams.attn_soft_cap,
+        .sinks = model_present(&step->layer->sinks),
+        .sliding_window = l->window,
+        .chunk = l->chunk,
+        .ranges = s->ranges,
+        .n_ranges = step->n_ranges,
+    };
+    return kern_attention(s->backend, &attention, why);
 }
 
 enum status model_block_attention(struct model_session *s, const struct model_step *step,
                                   struct status_why *why)
 {
-    struct widths w = widths_of(&s->model->hparams, step->i_layer);
-    float *q = s->work;
-    float *out = s->work + model_work_floats(step->tile.n_tokens * w.q);
-    enum status status = project_qkv(s, step, q, why);
+    const struct model_layer *layer = step->layer;
+    struct widths w = widths_of(step->shape);
+    struct model_cut cut = {.base = s->work};
+    struct attention_work work = divide(&cut, s->model, step->i_layer, step->tile.n_tokens);
+    struct key_rows rows = key_rows_of(s, step, w);
+    const float *in;
+    enum status status = model_branch_input(s, step, &layer->attn_norm, &in, why);
+    if (!status)
+        status = project_q(s, step, &work, in, why);
+    if (!status && step->shape->kv_layer == step->i_layer)
+        status = project_kv(s, step, &rows, in, why);
+    if (!status)
+        status = prepare(s, step, work.q, w.n_heads, &layer->q_norm, why);
+    if (!status)
+        status = model_temper(s, step, work.q, w.q, why);
+    if (!status)
+        status = attend(s, step, &rows, &work, why);
+    struct kern_activate gate = {.kind = KERN_SIGMOID,
+                                 .gate = work.gate,
+                                 .up = work.out,
+                                 .n = step->tile.n_tokens * w.out};
+    if (!status && work.gate)
+        status = kern_activate(s->backend, &gate, why);
     if (status)
         return status;
-    struct kern_attention attention = {
-        .q = q,
-        .k = s->k,
-        .v = s->v,
-        .out = out,
-        .n_heads = w.n_heads,
-        .n_kv_heads = w.n_kv_heads,
-        .head_size = w.head_size,
-        .scale = (float)(1 / sqrt((double)w.head_size)),
-        .sliding_window = s->model->hparams.sliding_window,
-        .ranges = s->ranges,
-        .n_ranges = step->n_ranges,
-    };
-    status = kern_attention(s->backend, &attention, why);
-    if (status)
-        return status;
-    struct kern_linear output = {.weight = &step->layer->output,
-                                 .bias = model_bias(&step->layer->output_bias),
-                                 .x = out,
-                                 .y = step->x,
-                                 .y_stride = s->model->hparams.n_embd,
-                                 .n_tokens = step->tile.n_tokens,
-                                 .accumulate = true};
-    return kern_linear(s->backend, &output, why);
+    return model_close_branch(s, step, &layer->output, &layer->attn_post_norm,
+                              work.gate ? work.gate : work.out, why);
 }

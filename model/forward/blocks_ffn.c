@@ -1,46 +1,42 @@
 #include "model/forward/session.h"
 
 enum status model_ffn_inner(struct model_session *s, const struct model_ffn *ffn, const float *x,
-                            size_t n_rows, float *gate, float *up, struct status_why *why)
+                            size_t n_rows, float *y, float *up, struct status_why *why)
 {
-    size_t n_ff = ffn->gate.n_rows;
-    struct kern_linear op = {.weight = &ffn->gate,
-                             .bias = model_bias(&ffn->gate_bias),
-                             .x = x,
-                             .y = gate,
-                             .y_stride = n_ff,
-                             .n_tokens = n_rows};
-    enum status status = kern_linear(s->backend, &op, why);
-    op.weight = &ffn->up;
-    op.bias = model_bias(&ffn->up_bias);
-    op.y = up;
-    op.same_x = true;
-    if (!status)
-        status = kern_linear(s->backend, &op, why);
-    if (!status)
-        status = kern_silu_mul(s->backend, gate, up, n_rows * n_ff, why);
-    return status;
+    bool gated = ffn->gate.weight.data != NULL;
+    enum status status = model_multiply(s, gated ? &ffn->gate : &ffn->up, x, n_rows, y, why);
+    if (!status && gated)
+        status = model_multiply_same(s, &ffn->up, x, n_rows, up, why);
+    struct kern_activate op = {.kind = s->model->arch->activation,
+                               .gate = y,
+                               .up = gated ? up : NULL,
+                               .n = n_rows * ffn->up.weight.n_rows};
+    return status ? status : kern_activate(s->backend, &op, why);
+}
+
+size_t model_ffn_floats(const struct model *m, size_t i_layer, size_t n_tokens)
+{
+    struct model_cut cut = {0};
+    (void)model_take(&cut, n_tokens * m->hparams.layers[i_layer].n_ff);
+    (void)model_take(&cut, n_tokens * m->hparams.layers[i_layer].n_ff);
+    return cut.n_floats;
 }
 
 enum status model_block_ffn(struct model_session *s, const struct model_step *step,
                             struct status_why *why)
 {
-    const struct model_ffn *ffn = step->layer->ffn;
+    const struct model_layer *layer = step->layer;
     size_t n = step->tile.n_tokens;
-    float *gate = s->work;
-    float *up = s->work + model_work_floats(n * ffn->gate.n_rows);
-    enum status status = kern_rmsnorm(s->backend, &step->layer->ffn_norm, s->model->hparams.rms_eps,
-                                      step->x, n, s->h, why);
+    struct model_cut cut = {.base = s->work};
+    float *inner = model_take(&cut, n * step->shape->n_ff);
+    float *up = model_take(&cut, n * step->shape->n_ff);
+    const float *in = s->h; /* of parallel branches: what attention read */
+    enum status status = STATUS_OK;
+    if (!s->model->arch->parallel)
+        status = model_branch_input(s, step, &layer->ffn_norm, &in, why);
     if (!status)
-        status = model_ffn_inner(s, ffn, s->h, n, gate, up, why);
-    if (status)
-        return status;
-    struct kern_linear down = {.weight = &ffn->down,
-                               .bias = model_bias(&ffn->down_bias),
-                               .x = gate,
-                               .y = step->x,
-                               .y_stride = s->model->hparams.n_embd,
-                               .n_tokens = n,
-                               .accumulate = true};
-    return kern_linear(s->backend, &down, why);
+        status = model_ffn_inner(s, &layer->ffn, in, n, inner, up, why);
+    if (!status)
+        status = model_close_branch(s, step, &layer->ffn.down, &layer->ffn_post_norm, inner, why);
+    return status;
 }

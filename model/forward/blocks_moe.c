@@ -1,30 +1,49 @@
+#include "model/forward/read_ahead.h"
 #include "model/forward/session.h"
 
-/** The parts of the work area. */
+/** The parts of the work area. Dw: what experts read and write. */
 struct moe_work {
-    float *logits;    /* [T, E] */
-    float *gathered;  /* [T, D]: rows of h for one expert */
-    float *result;    /* [T, D]: what the expert makes of them */
-    float *gate, *up; /* [T, F] */
+    float *logits;        /* [T, E] */
+    float *gathered;      /* [T, Dw]: rows for one expert */
+    float *result;        /* [T, D]: what the expert makes of them */
+    float *narrow, *sum;  /* [T, Dw], [T, D] */
+    float *dense;         /* [T, D]: what the feed-forward beside them makes */
+    float *inner, *up;    /* [T, F] */
 };
 
-static struct moe_work divide_work(const struct model_session *s, const struct model_step *step)
+static struct moe_work divide(struct model_cut *cut, const struct model *m, size_t i_layer,
+                              size_t n)
 {
-    const struct model_hparams *h = &s->model->hparams;
-    size_t n = step->tile.n_tokens;
-    struct moe_work w;
-    w.logits = s->work;
-    w.gathered = w.logits + model_work_floats(n * h->n_experts);
-    w.result = w.gathered + model_work_floats(n * h->n_embd);
-    w.gate = w.result + model_work_floats(n * h->n_embd);
-    w.up = w.gate + model_work_floats(n * h->n_ff[step->i_layer]);
+    const struct model_hparams *h = &m->hparams;
+    size_t n_ff = base_max(base_max(h->experts.n_ff, h->experts.n_ff_shared),
+                           h->layers[i_layer].n_ff);
+    struct moe_work w = {
+        .logits = model_take(cut, n * h->experts.n),
+        .gathered = model_take(cut, n * h->n_embd),
+        .result = model_take(cut, n * h->n_embd),
+        .inner = model_take(cut, n * n_ff),
+        .up = model_take(cut, n * n_ff),
+    };
+    if (h->experts.width)
+        w.narrow = model_take(cut, n * h->experts.width);
+    if (h->experts.width || m->layers[i_layer].ffn_post_norm.gain.data)
+        w.sum = model_take(cut, n * h->n_embd);
+    if (m->arch->experts_beside_dense)
+        w.dense = model_take(cut, n * h->n_embd);
     return w;
+}
+
+size_t model_moe_floats(const struct model *m, size_t i_layer, size_t n_tokens)
+{
+    struct model_cut cut = {0};
+    (void)divide(&cut, m, i_layer, n_tokens);
+    return cut.n_floats;
 }
 
 /** The tile's rows that chose expert e, in order, with their shares. */
 static size_t select_rows(struct model_session *s, size_t n_tokens, size_t e)
 {
-    size_t n_used = s->model->hparams.n_experts_used;
+    size_t n_used = s->model->hparams.experts.n_used;
     size_t n = 0;
     for (size_t i = 0; i < n_tokens * n_used; i++) {
         if ((size_t)s->experts[i] != e)
@@ -35,48 +54,217 @@ static size_t select_rows(struct model_session *s, size_t n_tokens, size_t e)
     return n;
 }
 
-/** Let expert e work on its rows and add its share to x. */
-static enum status apply_expert(struct model_session *s, const struct model_step *step, size_t e,
-                                const struct moe_work *w, struct status_why *why)
+/** Let n rows of shares be used up: what the expert reads is multiplied by them. */
+static enum status weigh_inputs(struct model_session *s, float *x, size_t width, size_t n,
+                                struct status_why *why)
 {
-    const struct model_ffn *ffn = &step->layer->ffn[e];
-    size_t width = s->model->hparams.n_embd;
+    enum status status = kern_scale_rows(s->backend, x, width, n, s->expert_shares, why);
+    for (size_t i = 0; i < n; i++)
+        s->expert_shares[i] = 1;
+    return status;
+}
+
+/** Let expert e work on its rows of `in` and add its share to y; both [T, Dw]. */
+static enum status apply_expert(struct model_session *s, const struct model_step *step, size_t e,
+                                const struct moe_work *w, const float *in, float *y,
+                                struct status_why *why)
+{
+    const struct model_ffn *ffn = &step->layer->experts.each[e];
+    size_t width = ffn->down.weight.n_rows;
     size_t n = select_rows(s, step->tile.n_tokens, e);
     if (n == 0)
         return STATUS_OK;
-    enum status status = kern_gather(s->backend, s->h, width, s->expert_rows, n, w->gathered, why);
+    enum status status = kern_gather(s->backend, in, width, s->expert_rows, n, w->gathered, why);
+    if (!status && s->model->arch->weigh_inputs)
+        status = weigh_inputs(s, w->gathered, width, n, why);
     if (!status)
-        status = model_ffn_inner(s, ffn, w->gathered, n, w->gate, w->up, why);
-    struct kern_linear down = {
-        .weight = &ffn->down, .x = w->gate, .y = w->result, .y_stride = width, .n_tokens = n};
+        status = model_ffn_inner(s, ffn, w->gathered, n, w->inner, w->up, why);
     if (!status)
-        status = kern_linear(s->backend, &down, why);
+        status = model_multiply(s, &ffn->down, w->inner, n, w->result, why);
     if (!status)
         status = kern_scatter_add(s->backend, w->result, width, s->expert_rows, s->expert_shares, n,
-                                  step->x, why);
+                                  y, why);
     return status;
+}
+
+/** Which experts each token goes through, with what shares. */
+static enum status route(struct model_session *s, const struct model_step *step,
+                         const struct moe_work *w, const float *in, struct status_why *why)
+{
+    const struct model_expert_hparams *h = &s->model->hparams.experts;
+    const struct model_experts *x = &step->layer->experts;
+    size_t n = step->tile.n_tokens;
+    struct model_norm_step norm = {.norm = &x->router_norm,
+                                   .x = step->x,
+                                   .y = w->gathered,
+                                   .n_rows = n,
+                                   .width = s->model->hparams.n_embd};
+    enum status status = STATUS_OK;
+    if (x->router_norm.gain.data) {
+        status = model_normalise(s, &norm, why);
+        in = w->gathered;
+    }
+    if (!status)
+        status = model_multiply(s, &x->router, in, n, w->logits, why);
+    struct kern_route op = {.logits = w->logits,
+                            .n_tokens = n,
+                            .n_experts = h->n,
+                            .n_used = h->n_used,
+                            .gating = h->gating,
+                            .selection_bias = model_present(&x->selection_bias),
+                            .n_groups = h->n_groups,
+                            .n_groups_used = h->n_groups_used,
+                            .normalise = h->normalise,
+                            .scale = h->scale,
+                            .experts = s->experts,
+                            .shares = s->shares};
+    return status ? status : kern_route(s->backend, &op, why);
+}
+
+/** The first expert from e on that some token has chosen; E where there is none. */
+static size_t next_chosen(const struct model_session *s, size_t n_tokens, size_t e)
+{
+    const struct model_expert_hparams *h = &s->model->hparams.experts;
+    size_t next = h->n;
+    for (size_t i = 0; i < n_tokens * h->n_used; i++) {
+        size_t chosen = (size_t)s->experts[i];
+        if (chosen >= e && chosen < next)
+            next = chosen;
+    }
+    return next;
+}
+
+/**
+ * y += what the chosen experts make of `in`; both [T, Dw]. Ascending: a token's sum over its experts
+ * has one order, whatever else is in its tile. The next one is read while one is computed.
+ */
+static enum status add_chosen(struct model_session *s, const struct model_step *step,
+                              const struct moe_work *w, const float *in, float *y,
+                              struct status_why *why)
+{
+    size_t n = s->model->hparams.experts.n;
+    size_t e = next_chosen(s, step->tile.n_tokens, 0);
+    enum status status = STATUS_OK;
+    while (!status && e < n) {
+        size_t next = next_chosen(s, step->tile.n_tokens, e + 1);
+        if (next < n)
+            model_read_ahead_expert(&step->layer->experts.each[next]);
+        status = apply_expert(s, step, e, w, in, y, why);
+        e = next;
+    }
+    return status;
+}
+
+static enum status clear(struct model_session *s, float *y, size_t width, size_t n_rows,
+                         struct status_why *why)
+{
+    struct kern_copy op = {
+        .x = s->zeros, .y = y, .y_stride = width, .width = width, .n_rows = n_rows};
+    return kern_copy_rows(s->backend, &op, why);
+}
+
+/** y += the expert that all tokens go through, as much of it as its gate lets pass. */
+static enum status add_shared(struct model_session *s, const struct model_step *step,
+                              const struct moe_work *w, const float *in, float *y,
+                              struct status_why *why)
+{
+    const struct model_experts *x = &step->layer->experts;
+    size_t n = step->tile.n_tokens;
+    if (!x->shared.up.weight.data)
+        return STATUS_OK;
+    enum status status = model_ffn_inner(s, &x->shared, in, n, w->inner, w->up, why);
+    if (!x->shared_gate.weight.data)
+        return status ? status : model_multiply_add(s, &x->shared.down, w->inner, n, y, why);
+    if (!status)
+        status = model_multiply(s, &x->shared.down, w->inner, n, w->result, why);
+    if (!status)
+        status = model_multiply(s, &x->shared_gate, in, n, w->logits, why);
+    /* A router with one expert, whose share is the gate. */
+    struct kern_route gate = {.logits = w->logits,
+                              .n_tokens = n,
+                              .n_experts = 1,
+                              .n_used = 1,
+                              .gating = KERN_GATE_SIGMOID,
+                              .experts = s->experts,
+                              .shares = s->expert_shares};
+    if (!status)
+        status = kern_route(s->backend, &gate, why);
+    for (size_t i = 0; i < n; i++)
+        s->expert_rows[i] = (uint32_t)i;
+    if (!status)
+        status = kern_scatter_add(s->backend, w->result, s->model->hparams.n_embd, s->expert_rows,
+                                  s->expert_shares, n, y, why);
+    return status;
+}
+
+/** Experts that work on narrower rows: y += widen(experts(narrow(in))). */
+static enum status add_narrow(struct model_session *s, const struct model_step *step,
+                              const struct moe_work *w, const float *in, float *y,
+                              struct status_why *why)
+{
+    const struct model_experts *x = &step->layer->experts;
+    size_t n = step->tile.n_tokens;
+    enum status status = clear(s, w->sum, s->model->hparams.experts.width, n, why);
+    if (!status)
+        status = model_multiply(s, &x->narrow, in, n, w->narrow, why);
+    if (!status)
+        status = add_chosen(s, step, w, w->narrow, w->sum, why);
+    return status ? status : model_multiply_add(s, &x->widen, w->sum, n, y, why);
 }
 
 enum status model_block_moe(struct model_session *s, const struct model_step *step,
                             struct status_why *why)
 {
-    const struct model_hparams *h = &s->model->hparams;
-    size_t n = step->tile.n_tokens;
-    struct moe_work w = divide_work(s, step);
-    enum status status =
-        kern_rmsnorm(s->backend, &step->layer->ffn_norm, h->rms_eps, step->x, n, s->h, why);
-    struct kern_linear router = {.weight = &step->layer->router,
-                                 .x = s->h,
-                                 .y = w.logits,
-                                 .y_stride = h->n_experts,
-                                 .n_tokens = n};
+    const struct model_layer *layer = step->layer;
+    struct model_cut cut = {.base = s->work};
+    struct moe_work w = divide(&cut, s->model, step->i_layer, step->tile.n_tokens);
+    const float *in;
+    enum status status = model_branch_input(s, step, &layer->ffn_norm, &in, why);
     if (!status)
-        status = kern_linear(s->backend, &router, why);
+        status = route(s, step, &w, in, why);
     if (!status)
-        status = kern_top_experts(s->backend, w.logits, n, h->n_experts, h->n_experts_used,
-                                  s->experts, s->shares, why);
-    /* Ascending: a token's sum over its experts has one order, whatever else is in its tile. */
-    for (size_t e = 0; !status && e < h->n_experts; e++)
-        status = apply_expert(s, step, e, &w, why);
+        status = w.narrow ? add_narrow(s, step, &w, in, step->x, why)
+                          : add_chosen(s, step, &w, in, step->x, why);
+    if (!status)
+        status = add_shared(s, step, &w, in, step->x, why);
     return status;
+}
+
+/** x += norm(norm(feed-forward(norm x)) + norm(experts(norm x))), each norm with gains of its own. */
+enum status model_block_beside(struct model_session *s, const struct model_step *step,
+                               struct status_why *why)
+{
+    const struct model_layer *layer = step->layer;
+    const struct model_experts *x = &layer->experts;
+    size_t n = step->tile.n_tokens;
+    size_t width = s->model->hparams.n_embd;
+    struct model_cut cut = {.base = s->work};
+    struct moe_work w = divide(&cut, s->model, step->i_layer, n);
+    const float *in;
+    enum status status = model_branch_input(s, step, &layer->ffn_norm, &in, why);
+    if (!status)
+        status = model_ffn_inner(s, &layer->ffn, in, n, w.inner, w.up, why);
+    if (!status)
+        status = model_multiply(s, &layer->ffn.down, w.inner, n, w.dense, why);
+    struct model_norm_step norm = {
+        .norm = &x->dense_post_norm, .x = w.dense, .y = w.dense, .n_rows = n, .width = width};
+    if (!status)
+        status = model_normalise(s, &norm, why);
+    if (!status)
+        status = model_branch_input(s, step, &x->norm, &in, why);
+    if (!status)
+        status = clear(s, w.sum, width, n, why);
+    if (!status)
+        status = route(s, step, &w, in, why);
+    if (!status)
+        status = add_chosen(s, step, &w, in, w.sum, why);
+    norm.norm = &x->post_norm;
+    norm.x = w.sum;
+    norm.accumulate = true;
+    if (!status)
+        status = model_normalise(s, &norm, why);
+    norm.norm = &layer->ffn_post_norm;
+    norm.x = w.dense;
+    norm.y = step->x;
+    return status ? status : model_normalise(s, &norm, why);
 }

@@ -28,22 +28,49 @@ static enum status check_batch(const struct model_session *s, const struct model
     return STATUS_OK;
 }
 
+/** Of all lists of factors together: their bytes get a new one when they change. */
+static uint64_t rope_generation(const struct model *m)
+{
+    uint64_t generation = 0;
+    for (size_t i = 0; i < MODEL_N_FACTORS; i++)
+        generation += m->factors[i].generation;
+    return generation;
+}
+
+static enum status fill_one(struct model_session *s, enum model_rope_use use,
+                            struct status_why *why)
+{
+    size_t n_pairs = s->model->hparams.ropes[use].n_rot / 2;
+    size_t n_bytes = s->scratch.angles[use] * sizeof(float);
+    float *angles = malloc(n_bytes);
+    double *frequency = malloc(n_pairs * sizeof *frequency);
+    enum status status = STATUS_OK;
+    if (!angles || !frequency) {
+        status = status_fail(why, STATUS_MEMORY, "no memory for %zu positions",
+                             s->options.max_segment);
+    } else {
+        double magnitude =
+            model_rope_frequencies(s->model, use, s->options.max_segment, frequency);
+        kern_rope_fill(angles, s->options.max_segment, frequency, n_pairs, magnitude);
+        status = kern_upload(s->backend, s->angles[use], angles, n_bytes, why);
+    }
+    free(frequency);
+    free(angles);
+    return status;
+}
+
 /** cos and sin of all angles, filled when first needed or when the factors have changed. */
 static enum status fill_angles(struct model_session *s, struct status_why *why)
 {
-    if (s->rope_generation == s->model->rope_generation)
+    uint64_t generation = rope_generation(s->model);
+    if (s->rope_generation == generation)
         return STATUS_OK;
-    size_t n_bytes = s->scratch.angles * sizeof(float);
-    float *angles = malloc(n_bytes);
-    if (!angles)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu positions",
-                           s->options.max_segment);
-    kern_rope_fill(angles, s->options.max_segment, s->model->rope_frequency,
-                   s->model->hparams.n_rot / 2, model_rope_magnitude(s->model));
-    enum status status = kern_upload(s->backend, s->angles, angles, n_bytes, why);
-    free(angles);
+    enum status status = STATUS_OK;
+    for (int use = 0; use < MODEL_N_ROPES && !status; use++)
+        if (s->scratch.angles[use] > 0)
+            status = fill_one(s, (enum model_rope_use)use, why);
     if (!status)
-        s->rope_generation = s->model->rope_generation;
+        s->rope_generation = generation;
     return status;
 }
 
@@ -63,23 +90,46 @@ struct progress {
     size_t done, total;
 };
 
+/** What mixes the tokens, by enum model_mixer. */
+static model_block_fn *const mixers[] = {
+    [MODEL_ATTENTION] = model_block_attention,
+    [MODEL_LATENT_ATTENTION] = model_block_latent,
+    [MODEL_DELTA_NET] = model_block_delta_net,
+    [MODEL_MAMBA2] = model_block_mamba2,
+    [MODEL_NO_MIXER] = NULL,
+};
+
+static enum status forward_tile(struct model_session *s, const struct model_step *step,
+                                struct status_why *why)
+{
+    const struct model_layer_shape *shape = step->shape;
+    enum status status = STATUS_OK;
+    if (mixers[shape->mixer])
+        status = mixers[shape->mixer](s, step, why);
+    if (!status && shape->n_experts > 0)
+        status = shape->n_ff > 0 ? model_block_beside(s, step, why) : model_block_moe(s, step, why);
+    else if (!status && shape->n_ff > 0)
+        status = model_block_ffn(s, step, why);
+    return status ? status : model_block_input(s, step, why);
+}
+
 /** One layer over all tiles of the batch. */
 static enum status forward_layer(struct model_session *s, const struct model_batch *batch,
                                  size_t i_layer, float *x, struct progress *progress,
                                  struct status_why *why)
 {
     const struct model_tile_limits limits = {s->scratch.n_tokens, s->scratch.n_kv_rows};
-    struct model_step step = {.i_layer = i_layer, .layer = &s->model->layers[i_layer]};
+    struct model_step step = {.i_layer = i_layer,
+                              .layer = &s->model->layers[i_layer],
+                              .shape = &s->model->hparams.layers[i_layer],
+                              .batch = batch};
     size_t segment = 0;
     for (size_t start = 0; start < batch->n_tokens; start += step.tile.n_tokens) {
         step.tile = model_tile_at(batch, &limits, start, segment);
         segment = model_tile_next_segment(batch, &step.tile);
         step.n_ranges = model_tile_ranges(batch, &step.tile, s->ranges, s->positions);
         step.x = x + start * s->model->hparams.n_embd;
-        enum status status = model_block_attention(s, &step, why);
-        if (!status)
-            status = s->model->hparams.n_experts > 0 ? model_block_moe(s, &step, why)
-                                                     : model_block_ffn(s, &step, why);
+        enum status status = forward_tile(s, &step, why);
         if (status)
             return status;
         progress->done++;
@@ -116,8 +166,10 @@ enum status model_hidden(struct model_session *s, const float *x, const uint32_t
 {
     const struct model_hparams *h = &s->model->hparams;
     enum status status = kern_gather(s->backend, x, h->n_embd, rows, n_rows, hidden, why);
-    if (!status)
-        status = kern_rmsnorm(s->backend, &s->model->output_norm, h->rms_eps, hidden, n_rows,
-                              hidden, why);
-    return status;
+    struct model_norm_step norm = {.norm = &s->model->output_norm,
+                                   .x = hidden,
+                                   .y = hidden,
+                                   .n_rows = n_rows,
+                                   .width = h->n_embd};
+    return status ? status : model_normalise(s, &norm, why);
 }

@@ -36,6 +36,10 @@ void model_session_close(struct model_session *s);
 /** Bytes of backend memory that a session with these options will allocate. */
 size_t model_session_bytes(const struct model *model, const struct model_session_options *options);
 
+/** The most working memory that the backend takes for an operation of a session's passes. */
+size_t model_operation_bytes(const struct model *model, struct kern_backend *backend,
+                             const struct model_session_options *options);
+
 /** x[t] = embedding of token t. Fails: STATUS_USAGE (an id beyond the vocabulary). */
 enum status model_embed(struct model_session *s, const struct model_batch *batch, float *x,
                         struct status_why *why);

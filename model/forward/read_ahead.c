@@ -2,30 +2,26 @@
 
 #include "gguf/map.h"
 
-static void read_weight(const struct kern_weight *weight)
+static void read_weight(void *user, const struct kern_weight *weight, double share)
 {
-    if (weight->data)
+    (void)user;
+    if (weight->data && share == 1)
         gguf_map_read_ahead(weight->data, weight->n_rows * weight->row_bytes);
 }
 
 void model_read_ahead(const struct model *m, size_t i)
 {
-    const struct model_hparams *h = model_hparams(m);
-    if (i >= h->n_layers) {
-        read_weight(model_output_norm(m));
-        read_weight(model_head(m));
+    if (i < model_hparams(m)->n_layers) {
+        model_layer_walk(m, i, read_weight, NULL);
         return;
     }
-    const struct model_layer *layer = model_layer(m, i);
-    const struct kern_weight *const weights[] = {&layer->attn_norm, &layer->q,      &layer->k,
-                                                 &layer->v,         &layer->output, &layer->router,
-                                                 &layer->ffn_norm};
-    for (size_t k = 0; k < sizeof weights / sizeof *weights; k++)
-        read_weight(weights[k]);
-    size_t n_ffn = h->n_experts ? h->n_experts : 1;
-    for (size_t k = 0; k < n_ffn; k++) {
-        read_weight(&layer->ffn[k].gate);
-        read_weight(&layer->ffn[k].up);
-        read_weight(&layer->ffn[k].down);
-    }
+    read_weight(NULL, &model_output_norm(m)->gain, 1);
+    read_weight(NULL, model_head(m), 1);
+}
+
+void model_read_ahead_expert(const struct model_ffn *expert)
+{
+    read_weight(NULL, &expert->gate.weight, 1);
+    read_weight(NULL, &expert->up.weight, 1);
+    read_weight(NULL, &expert->down.weight, 1);
 }

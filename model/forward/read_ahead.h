@@ -5,9 +5,11 @@
 #include "model/model.h"
 
 /**
- * Have the weights of layer i read, or those behind the last layer (norm and head) for
+ * Have the weights of layer i read that all tokens need, or those behind the last layer (norm and head) for
  * i == n_layers. Returns at once; a hint only.
  */
 void model_read_ahead(const struct model *m, size_t i);
+/** Likewise those of an expert that some tokens have chosen. */
+void model_read_ahead_expert(const struct model_ffn *expert);
 
 #endif

@@ -1,80 +1,141 @@
 #include "model/forward/session.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/arithmetic.h"
+enum { DEFAULT_TILE_TOKENS = 2048 };
 
-enum { DEFAULT_TILE_TOKENS = 2048, LINE_FLOATS = 16 /* 64 bytes */ };
-
-size_t model_work_floats(size_t n_floats)
+/** What the blocks of a layer take at most. */
+static size_t layer_floats(const struct model *m, size_t i, size_t n_tokens)
 {
-    return base_round_up(n_floats, LINE_FLOATS);
+    static model_block_floats_fn *const mixers[] = {
+        [MODEL_ATTENTION] = model_attention_floats,
+        [MODEL_LATENT_ATTENTION] = model_latent_floats,
+        [MODEL_DELTA_NET] = model_recurrent_floats,
+        [MODEL_MAMBA2] = model_recurrent_floats,
+    };
+    const struct model_layer_shape *shape = &m->hparams.layers[i];
+    size_t ffn = shape->n_experts > 0 ? model_moe_floats(m, i, n_tokens)
+                                      : model_ffn_floats(m, i, n_tokens);
+    if (shape->mixer != MODEL_NO_MIXER)
+        ffn = base_max(ffn, mixers[shape->mixer](m, i, n_tokens));
+    return m->hparams.per_layer_width ? base_max(ffn, model_input_floats(m, i, n_tokens)) : ffn;
+}
+
+/** Room for the states that a layer saves between tiles. */
+static void add_states(struct model_scratch *scratch, const struct model *m, size_t i)
+{
+    struct kern_convolve convolve = model_convolve_of(m, i);
+    struct kern_recur recur = model_recur_of(m, i);
+    size_t convolve_floats = kern_convolve_state_bytes(&convolve) / sizeof(float);
+    size_t recur_floats = kern_recur_state_bytes(&recur) / sizeof(float);
+    scratch->convolve = base_max(scratch->convolve, MODEL_N_STATES * convolve_floats);
+    scratch->recur = base_max(scratch->recur, MODEL_N_STATES * recur_floats);
 }
 
 struct model_scratch model_scratch_of(const struct model *model,
                                       const struct model_session_options *options)
 {
     const struct model_hparams *h = &model->hparams;
-    size_t n_heads = 0;
-    size_t n_kv_heads = 0;
-    size_t n_ff = 0;
-    for (uint32_t i = 0; i < h->n_layers; i++) {
-        n_heads = base_max(n_heads, h->n_heads[i]);
-        n_kv_heads = base_max(n_kv_heads, h->n_kv_heads[i]);
-        n_ff = base_max(n_ff, h->n_ff[i]);
-    }
     size_t tile = options->tile_tokens ? options->tile_tokens : DEFAULT_TILE_TOKENS;
-    struct model_scratch scratch;
-    size_t t = scratch.n_tokens = base_min(tile, options->max_batch);
-    scratch.n_kv_rows = base_max(t, base_min(options->max_segment, options->max_batch));
-    scratch.h = t * h->n_embd;
-    scratch.k = scratch.v = scratch.n_kv_rows * n_kv_heads * h->head_size;
-    scratch.angles = options->max_segment * h->n_rot;
-    size_t attention = 2 * model_work_floats(t * n_heads * h->head_size);
-    size_t ffn = 2 * model_work_floats(t * n_ff);
-    if (h->n_experts > 0)
-        ffn += model_work_floats(t * h->n_experts) + 2 * model_work_floats(t * h->n_embd);
-    scratch.work = base_max(attention, ffn);
+    struct model_scratch scratch = {.n_tokens = base_min(tile, options->max_batch)};
+    size_t n_rows = scratch.n_kv_rows = base_max(
+        scratch.n_tokens, base_min(options->max_segment, options->max_batch));
+    for (uint32_t i = 0; i < h->n_layers; i++) {
+        const struct model_layer_shape *shape = &h->layers[i];
+        struct model_kv_widths w = model_kv_widths(h, i);
+        if (shape->mixer == MODEL_DELTA_NET || shape->mixer == MODEL_MAMBA2)
+            add_states(&scratch, model, i);
+        scratch.work = base_max(scratch.work, layer_floats(model, i, scratch.n_tokens));
+        if (shape->kept >= 0) {
+            scratch.kept[shape->kept] = options->max_batch * (w.k + w.v);
+        } else {
+            scratch.k = base_max(scratch.k, n_rows * w.k);
+            scratch.v = base_max(scratch.v, n_rows * w.v);
+        }
+        if (shape->rope != MODEL_ROPE_OFF && w.k > 0)
+            scratch.angles[shape->rope] = options->max_segment * h->ropes[shape->rope].n_rot;
+    }
+    scratch.h = scratch.n_tokens * h->n_embd;
+    scratch.zeros = h->experts.width || model->arch->experts_beside_dense ? h->n_embd : 0;
     return scratch;
+}
+
+/** Pointers of the session's backend memory beside their sizes in floats. */
+enum { N_BUFFERS = 7 + MODEL_N_ROPES + MODEL_N_KEPT };
+
+struct buffer {
+    float **memory;
+    size_t n_floats;
+};
+
+static void list_buffers(struct model_session *s, struct buffer list[N_BUFFERS])
+{
+    const struct model_scratch *z = &s->scratch;
+    const struct buffer fixed[] = {
+        {&s->h, z->h},
+        {&s->k, z->k},
+        {&s->v, z->v},
+        {&s->zeros, z->zeros},
+        {&s->work, z->work},
+        {&s->convolve_states, z->convolve},
+        {&s->recur_states, z->recur},
+    };
+    size_t n = sizeof fixed / sizeof *fixed;
+    memcpy(list, fixed, sizeof fixed);
+    for (size_t i = 0; i < MODEL_N_ROPES; i++)
+        list[n++] = (struct buffer){&s->angles[i], z->angles[i]};
+    for (size_t i = 0; i < MODEL_N_KEPT; i++)
+        list[n++] = (struct buffer){&s->kept[i], z->kept[i]};
 }
 
 size_t model_session_bytes(const struct model *model, const struct model_session_options *options)
 {
-    struct model_scratch s = model_scratch_of(model, options);
-    return (s.h + s.k + s.v + s.angles + s.work) * sizeof(float);
-}
-
-static enum status alloc_floats(struct model_session *s, float **out, size_t n_floats,
-                                struct status_why *why)
-{
-    void *memory;
-    enum status status = kern_alloc(s->backend, &memory, n_floats * sizeof(float), why);
-    *out = memory;
-    return status;
+    struct model_session s = {.scratch = model_scratch_of(model, options)};
+    struct buffer list[N_BUFFERS];
+    list_buffers(&s, list);
+    size_t n_floats = 0;
+    for (size_t i = 0; i < N_BUFFERS; i++)
+        n_floats += list[i].n_floats;
+    return n_floats * sizeof(float);
 }
 
 static enum status alloc_backend(struct model_session *s, struct status_why *why)
 {
-    const struct model_scratch *scratch = &s->scratch;
-    enum status status = alloc_floats(s, &s->h, scratch->h, why);
-    if (!status)
-        status = alloc_floats(s, &s->k, scratch->k, why);
-    if (!status)
-        status = alloc_floats(s, &s->v, scratch->v, why);
-    if (!status)
-        status = alloc_floats(s, &s->angles, scratch->angles, why);
-    if (!status)
-        status = alloc_floats(s, &s->work, scratch->work, why);
+    struct buffer list[N_BUFFERS];
+    list_buffers(s, list);
+    for (size_t i = 0; i < N_BUFFERS; i++) {
+        if (list[i].n_floats == 0)
+            continue;
+        void *memory;
+        enum status status =
+            kern_alloc(s->backend, &memory, list[i].n_floats * sizeof(float), why);
+        if (status)
+            return status;
+        *list[i].memory = memory;
+    }
+    if (s->scratch.zeros == 0)
+        return STATUS_OK;
+    float *zeros = calloc(s->scratch.zeros, sizeof *zeros);
+    enum status status = zeros ? kern_upload(s->backend, s->zeros, zeros,
+                                             s->scratch.zeros * sizeof *zeros, why)
+                               : status_fail(why, STATUS_MEMORY, "no memory for a row of zeros");
+    free(zeros);
     return status;
 }
 
 static enum status alloc_host(struct model_session *s, struct status_why *why)
 {
     size_t t = s->scratch.n_tokens;
-    size_t n_used = s->model->hparams.n_experts_used;
+    size_t n_used = s->model->hparams.experts.n_used;
     s->positions = calloc(t, sizeof *s->positions);
     s->ranges = calloc(t, sizeof *s->ranges);
-    bool ok = s->positions && s->ranges;
+    s->factors = calloc(t, sizeof *s->factors);
+    bool ok = s->positions && s->ranges && s->factors;
+    if (s->scratch.recur > 0) {
+        s->runs = calloc(t, sizeof *s->runs);
+        ok = ok && s->runs;
+    }
     if (n_used > 0) {
         s->experts = calloc(t * n_used, sizeof *s->experts);
         s->shares = calloc(t * n_used, sizeof *s->shares);
@@ -87,40 +148,27 @@ static enum status alloc_host(struct model_session *s, struct status_why *why)
     return STATUS_OK;
 }
 
-/** n weights of products, of which those without data are not in the model. */
-static enum status preload_products(const struct model_session *s,
-                                    const struct kern_weight *const *weights, size_t n,
-                                    struct status_why *why)
-{
-    enum status status = STATUS_OK;
-    for (size_t i = 0; !status && i < n; i++) {
-        if (weights[i]->data)
-            status = kern_preload(s->backend, weights[i], why);
-    }
-    return status;
-}
+/** A walk over weights that stops at the first failure. */
+struct preload {
+    struct kern_backend *backend;
+    struct status_why *why;
+    enum status status;
+};
 
-/** A layer's weights, in the order of their use. */
-static enum status preload_layer(const struct model_session *s, const struct model_layer *layer,
-                                 struct status_why *why)
+static void preload_weight(void *user, const struct kern_weight *weight, double share)
 {
-    const struct kern_weight *const first[] = {&layer->q, &layer->k, &layer->v, &layer->output,
-                                               &layer->router};
-    enum status status = preload_products(s, first, sizeof first / sizeof *first, why);
-    for (size_t e = 0; !status && e < base_max(s->model->hparams.n_experts, 1); e++) {
-        const struct model_ffn *ffn = &layer->ffn[e];
-        const struct kern_weight *const inner[] = {&ffn->gate, &ffn->up, &ffn->down};
-        status = preload_products(s, inner, sizeof inner / sizeof *inner, why);
-    }
-    return status;
+    (void)share;
+    struct preload *p = user;
+    if (!p->status)
+        p->status = kern_preload(p->backend, weight, p->why);
 }
 
 static enum status preload(const struct model_session *s, struct status_why *why)
 {
-    enum status status = STATUS_OK;
-    for (size_t i = 0; !status && i < s->model->hparams.n_layers; i++)
-        status = preload_layer(s, model_layer(s->model, i), why);
-    return status;
+    struct preload p = {s->backend, why, STATUS_OK};
+    for (size_t i = 0; !p.status && i < s->model->hparams.n_layers; i++)
+        model_layer_walk(s->model, i, preload_weight, &p);
+    return p.status;
 }
 
 enum status model_session_open(struct model_session **out, const struct model *model,
@@ -157,11 +205,14 @@ void model_session_close(struct model_session *s)
 {
     if (!s)
         return;
-    float *const buffers[] = {s->h, s->k, s->v, s->angles, s->work};
-    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
-        kern_free(s->backend, buffers[i]);
+    struct buffer list[N_BUFFERS];
+    list_buffers(s, list);
+    for (size_t i = 0; i < N_BUFFERS; i++)
+        kern_free(s->backend, *list[i].memory);
     free(s->positions);
     free(s->ranges);
+    free(s->factors);
+    free(s->runs);
     free(s->experts);
     free(s->shares);
     free(s->expert_rows);

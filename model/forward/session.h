@@ -3,45 +3,60 @@
 #ifndef MODEL_FORWARD_SESSION_H
 #define MODEL_FORWARD_SESSION_H
 
+#include "base/arithmetic.h"
 #include "model/forward/forward.h"
 #include "model/forward/tile.h"
 #include "model/state.h"
 
 /**
  * Sizes of the scratch, in floats. T is the tokens of a tile; R the key rows that a tile may
- * need; H, G and F the largest of any layer.
+ * need, B the tokens of a batch.
  */
 struct model_scratch {
-    size_t n_tokens;  /* T */
-    size_t n_kv_rows; /* R */
-    size_t h;         /* [T, D] */
-    size_t k, v;      /* [R, G * d] each */
-    size_t angles;    /* [positions, n_rot / 2, 2]: cos and sin */
-    /**
-     * Attention's q and out, [T, H * d] each; once they are done with, the feed-forward's gate
-     * and up, [T, F] each, and with experts the router's logits [T, E], the gathered rows and
-     * their results [T, D].
-     */
-    size_t work;
+    size_t n_tokens;              /* T */
+    size_t n_kv_rows;             /* R */
+    size_t h;                     /* [T, D] */
+    size_t k, v;                  /* [R, the widest layer's] */
+    size_t angles[MODEL_N_ROPES]; /* [positions, n_rot / 2, 2]: cos and sin */
+    size_t kept[MODEL_N_KEPT];    /* [B, k and v]: of layers whose keys later ones use */
+    size_t zeros;                 /* [D] */
+    size_t convolve, recur;       /* saved states of recurrent layers */
+    size_t work;                  /* of the block that needs the most */
 };
 
 /** What a session with these options needs. */
 struct model_scratch model_scratch_of(const struct model *model,
                                       const struct model_session_options *options);
 
-/** Room for a part of the work area, so that the next one begins at a cache line. */
-size_t model_work_floats(size_t n_floats);
+/** A part of the work area is taken at a time. base NULL: only counts what a block takes. */
+struct model_cut {
+    float *base;
+    size_t n_floats;
+};
+
+/** The next part; each begins at a cache line. */
+static inline float *model_take(struct model_cut *cut, size_t n_floats)
+{
+    enum { LINE_FLOATS = 16 };
+    float *part = cut->base ? cut->base + cut->n_floats : NULL;
+    cut->n_floats += base_round_up(n_floats, LINE_FLOATS);
+    return part;
+}
 
 struct model_session {
     const struct model *model;
     struct kern_backend *backend;
     struct model_session_options options;
     struct model_scratch scratch;
-    float *h, *k, *v, *angles, *work; /* backend memory */
-    uint64_t rope_generation;         /* of the factors in the angles; 0: not filled */
+    /* Backend memory: */
+    float *h, *k, *v, *zeros, *work, *convolve_states, *recur_states;
+    float *angles[MODEL_N_ROPES], *kept[MODEL_N_KEPT];
+    uint64_t rope_generation; /* of the factors in the angles; 0: not filled */
     /* Host memory: */
     int32_t *positions;              /* [T] */
     struct kern_query_range *ranges; /* [T] */
+    struct kern_run *runs;           /* [T]; of models with recurrent layers */
+    float *factors;                  /* [T] of rows */
     int32_t *experts;                /* [T, experts used] */
     float *shares;                   /* [T, experts used] */
     uint32_t *expert_rows;           /* [T] rows of the tile that one expert serves */
@@ -52,29 +67,78 @@ struct model_session {
 struct model_step {
     size_t i_layer;
     const struct model_layer *layer;
+    const struct model_layer_shape *shape;
+    const struct model_batch *batch;
     struct model_tile tile;
     size_t n_ranges;
     float *x; /* [tile.n_tokens, D], the tile's rows of the residual stream */
 };
 
-/** x += Wo attention(rope(Wq h), rope(Wk h), Wv h), h = rmsnorm(x). */
-enum status model_block_attention(struct model_session *s, const struct model_step *step,
-                                  struct status_why *why);
-/** x += Wdown(silu(Wgate h) * (Wup h)), h = rmsnorm(x). */
-enum status model_block_ffn(struct model_session *s, const struct model_step *step,
-                            struct status_why *why);
-/** The same with experts: each token's few, weighted by the router's shares. */
-enum status model_block_moe(struct model_session *s, const struct model_step *step,
+/** Blocks: each adds its branch to x. What they take of the work area for tiles of n tokens. */
+typedef enum status model_block_fn(struct model_session *s, const struct model_step *step,
+                                   struct status_why *why);
+typedef size_t model_block_floats_fn(const struct model *m, size_t i_layer, size_t n_tokens);
+
+model_block_fn model_block_attention, model_block_latent, model_block_delta_net,
+    model_block_mamba2;
+model_block_floats_fn model_attention_floats, model_latent_floats, model_recurrent_floats;
+/** The feed-forward: dense, with experts, or both side by side. */
+model_block_fn model_block_ffn, model_block_moe, model_block_beside;
+model_block_floats_fn model_ffn_floats, model_moe_floats;
+/** What Gemma 4 has behind these: a further input, and a scale of x. */
+model_block_fn model_block_input;
+model_block_floats_fn model_input_floats;
+
+/** The shapes of a recurrent layer's operations; what they read and write is to be set. */
+struct kern_convolve model_convolve_of(const struct model *m, size_t i_layer);
+struct kern_recur model_recur_of(const struct model *m, size_t i_layer);
+
+/** Floats of a key row and of a value row of a layer. */
+struct model_kv_widths {
+    size_t k, v;
+};
+struct model_kv_widths model_kv_widths(const struct model_hparams *h, size_t i_layer);
+
+/** y = W x + b for n rows; y += with accumulate. same_x: as in struct kern_linear. */
+enum status model_multiply(struct model_session *s, const struct model_product *product,
+                           const float *x, size_t n_rows, float *y, struct status_why *why);
+enum status model_multiply_same(struct model_session *s, const struct model_product *product,
+                                const float *x, size_t n_rows, float *y, struct status_why *why);
+enum status model_multiply_add(struct model_session *s, const struct model_product *product,
+                               const float *x, size_t n_rows, float *y, struct status_why *why);
+
+/** y = norm of n rows of `width` (y += with accumulate); without gain the bare one. */
+struct model_norm_step {
+    const struct model_norm *norm; /* NULL: bare */
+    const float *x;
+    float *y;
+    size_t n_rows, width;
+    bool accumulate;
+};
+enum status model_normalise(struct model_session *s, const struct model_norm_step *step,
                             struct status_why *why);
 
-/** y = silu(Wgate x) * (Wup x) for n rows of x; gate is y, up is scratch. */
+/** *in = what a branch reads of x: s->h normalised, or x where there is no norm. */
+enum status model_branch_input(struct model_session *s, const struct model_step *step,
+                               const struct model_norm *norm, const float **in,
+                               struct status_why *why);
+/** x += product(in), or where there is a norm behind it, x += norm(product(in)); s->h is spoilt. */
+enum status model_close_branch(struct model_session *s, const struct model_step *step,
+                               const struct model_product *product, const struct model_norm *post,
+                               const float *in, struct status_why *why);
+
+/** Let the tile's queries grow with their positions, in layers that have it. */
+enum status model_temper(struct model_session *s, const struct model_step *step, float *q,
+                         size_t width, struct status_why *why);
+
+/** y = activation(Wgate x) * (Wup x), or without a gate activation(Wup x); `up` is scratch. */
 enum status model_ffn_inner(struct model_session *s, const struct model_ffn *ffn, const float *x,
-                            size_t n_rows, float *gate, float *up, struct status_why *why);
+                            size_t n_rows, float *y, float *up, struct status_why *why);
 
-/** NULL for an absent bias. */
-static inline const struct kern_weight *model_bias(const struct kern_weight *bias)
+/** NULL where there is none. */
+static inline const struct kern_weight *model_present(const struct kern_weight *weight)
 {
-    return bias->data ? bias : NULL;
+    return weight->data ? weight : NULL;
 }
 
 #endif

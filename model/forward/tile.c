@@ -125,3 +125,13 @@ size_t model_tile_ranges(const struct model_batch *batch, const struct model_til
     }
     return n_ranges;
 }
+
+void model_tile_batch_rows(const struct model_batch *batch, const struct model_tile *tile,
+                           struct kern_query_range *ranges, size_t n_ranges)
+{
+    for (size_t i = 0; i < n_ranges; i++) {
+        const struct model_segment *s = &batch->segments[tile->segment + i];
+        ranges[i].kv_row = s->start;
+        ranges[i].parent_kv_row = s->parent >= 0 ? batch->segments[s->parent].start : 0;
+    }
+}

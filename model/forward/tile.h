@@ -49,4 +49,8 @@ size_t model_tile_count(const struct model_batch *batch, const struct model_tile
 size_t model_tile_ranges(const struct model_batch *batch, const struct model_tile *tile,
                          struct kern_query_range *ranges, int32_t *positions);
 
+/** The same ranges for keys that lie in the order of the batch: row i is its token i. */
+void model_tile_batch_rows(const struct model_batch *batch, const struct model_tile *tile,
+                           struct kern_query_range *ranges, size_t n_ranges);
+
 #endif

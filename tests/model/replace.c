@@ -40,10 +40,10 @@ enum status replace_weight(struct model *m, const char *name, enum gguf_type typ
     tensor->generation = kern_next_generation();
     status = model_tensor_check(m, tensor, why);
     if (status == STATUS_OK)
-        status = m->arch->bind(m, why);
+        status = model_bind(m, why);
     if (status != STATUS_OK) {
         *tensor = before;
-        (void)m->arch->bind(m, NULL); /* as it was when it succeeded before */
+        (void)model_bind(m, NULL); /* as it was when it succeeded before */
     }
     return status;
 }

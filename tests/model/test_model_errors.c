@@ -401,7 +401,7 @@ static void test_remarks(void **state)
                    "attention sees a sliding window of 17 tokens "
                    "(llama.attention.sliding_window; llama.cpp ignores it)\n");
     assert_remarks(&(struct tiny_model_options){.sliding_window = 17},
-                   &(struct model_options){.ignore_sliding_window = true},
+                   &(struct model_options){.llama_compat = true},
                    "llama.attention.sliding_window (17) is ignored, as llama.cpp does\n");
     assert_remarks(&(struct tiny_model_options){.add_key = "llama.vocab_size"},
                    &(struct model_options){0},

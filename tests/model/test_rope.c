@@ -34,8 +34,8 @@ static struct settings settings_of(struct tiny_model_options tiny,
     assert_int_equal(gguf_open_memory(&file, bytes.data, bytes.n_bytes, "t", &why), STATUS_OK);
     if (model_open(&model, file, options, &why) != STATUS_OK)
         fail_msg("%s", why.text);
-    struct settings s = {.magnitude = model_rope_magnitude(model)};
-    memcpy(s.frequency, model_rope_frequency(model), sizeof s.frequency);
+    struct settings s;
+    s.magnitude = model_rope_frequencies(model, MODEL_ROPE_FULL, 1, s.frequency);
     model_close(model);
     free(bytes.data);
     return s;

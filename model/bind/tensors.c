@@ -1,4 +1,4 @@
-#include "model/arch/bind.h"
+#include "model/bind/bind.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,6 @@
 #include "base/text/number.h"
 #include "base/text/quote.h"
 #include "kernels/quant/registry.h"
-#include "model/rope.h"
 #include "model/state.h"
 
 enum { NAME_BYTES = 96 };
@@ -89,24 +88,55 @@ struct kern_weight model_tensor_rows(const struct model_tensor *tensor, size_t f
 }
 
 enum status model_bind_vector(struct model *m, struct kern_weight *out, const char *name,
-                              size_t n_cols, struct status_why *why)
+                              size_t n_cols, bool optional, struct status_why *why)
 {
     struct model_tensor *tensor;
     struct model_shape shape = {.n_rows = 1, .n_cols = n_cols};
-    enum status status = model_bind_tensor(m, &tensor, name, shape, false, why);
+    enum status status = model_bind_tensor(m, &tensor, name, shape, optional, why);
     if (!status)
-        *out = model_tensor_rows(tensor, 0, 1);
+        *out = tensor ? model_tensor_rows(tensor, 0, 1) : (struct kern_weight){0};
     return status;
 }
 
-/** Columns [first, first + n) of the one row of a vector: the bias of a part. */
-static struct kern_weight vector_part(const struct model_tensor *tensor, size_t first, size_t n)
+enum status model_bind_layer_vector(struct model *m, size_t layer, const char *name, size_t n_cols,
+                                    bool optional, struct kern_weight *out, struct status_why *why)
 {
-    struct kern_weight part = model_tensor_rows(tensor, 0, 1);
-    const struct gguf_type_info *type = tensor->type;
-    part.data = tensor->data + first / type->block_elems * type->block_bytes;
+    char whole[NAME_BYTES];
+    snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
+    return model_bind_vector(m, out, whole, n_cols, optional, why);
+}
+
+enum status model_bind_layer_matrix(struct model *m, size_t layer, const char *name,
+                                    struct model_shape shape, struct kern_weight *out,
+                                    struct status_why *why)
+{
+    char whole[NAME_BYTES];
+    snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
+    struct model_tensor *tensor;
+    enum status status = model_bind_tensor(m, &tensor, whole, shape, false, why);
+    if (!status)
+        *out = model_tensor_rows(tensor, 0,
+                                 shape.n_rows * (shape.n_matrices ? shape.n_matrices : 1));
+    return status;
+}
+
+enum status model_bind_gains(struct model *m, size_t layer, const char *name, size_t n_groups,
+                             size_t width, struct kern_weight *out, struct status_why *why)
+{
+    struct model_shape shape = {.n_rows = n_groups, .n_cols = width};
+    enum status status = model_bind_layer_matrix(m, layer, name, shape, out, why);
+    out->row_bytes *= n_groups;
+    out->n_cols *= n_groups;
+    out->n_rows = 1;
+    return status;
+}
+
+struct kern_weight model_weight_columns(const struct kern_weight *weight, size_t first, size_t n)
+{
+    const struct gguf_type_info *type = gguf_type_info((uint32_t)weight->type);
+    struct kern_weight part = *weight;
+    part.data = (const uint8_t *)weight->data + first / type->block_elems * type->block_bytes;
     part.n_cols = n;
-    part.row_bytes = n / type->block_elems * type->block_bytes;
     return part;
 }
 
@@ -140,9 +170,8 @@ bool model_has_projection(const struct model *m, size_t layer, const char *name)
     return gguf_tensor_find(m->file, whole) != NULL;
 }
 
-/** Element i of a tensor that must be F32, and finite. */
-static enum status read_element(const struct model *m, const struct model_tensor *tensor, size_t i,
-                                float *value, struct status_why *why)
+enum status model_tensor_element(const struct model *m, const struct model_tensor *tensor, size_t i,
+                                 float *value, struct status_why *why)
 {
     if (tensor->type->type != GGUF_TYPE_F32)
         return status_fail(why, STATUS_FORMAT, "%s: tensor '%s' has type %s, expected F32",
@@ -156,8 +185,8 @@ static enum status read_element(const struct model *m, const struct model_tensor
 }
 
 /** The part's ".scale"; ".input_scale" is for engines that round activations, not for this one. */
-static enum status bind_scale(struct model *m, const struct model_projection *p,
-                              const struct model_part *part, struct status_why *why)
+static enum status bind_scale(struct model *m, const struct model_projection *p, size_t matrix,
+                              float *scale, struct status_why *why)
 {
     size_t n = p->shape.n_matrices ? p->shape.n_matrices : 1;
     char name[NAME_BYTES];
@@ -166,7 +195,7 @@ static enum status bind_scale(struct model *m, const struct model_projection *p,
     tensor_name(name, p->layer, p->name, "scale");
     enum status status = model_bind_tensor(m, &tensor, name, shape, true, why);
     if (!status && tensor)
-        status = read_element(m, tensor, part->matrix, &part->weight->scale, why);
+        status = model_tensor_element(m, tensor, matrix, scale, why);
     if (status)
         return status;
     tensor_name(name, p->layer, p->name, "input_scale");
@@ -174,28 +203,32 @@ static enum status bind_scale(struct model *m, const struct model_projection *p,
 }
 
 static enum status bind_bias(struct model *m, const struct model_projection *p,
-                             const struct model_part *part, struct status_why *why)
+                             struct model_part part, struct kern_weight *bias,
+                             struct status_why *why)
 {
-    *part->bias = (struct kern_weight){0};
+    *bias = (struct kern_weight){0};
     char name[NAME_BYTES];
     tensor_name(name, p->layer, p->name, "bias");
     struct model_tensor *tensor;
-    struct model_shape shape = {.n_rows = 1, .n_cols = p->shape.n_rows};
+    struct model_shape shape = {.n_rows = p->shape.n_matrices ? p->shape.n_matrices : 1,
+                                .n_cols = p->shape.n_rows};
     enum status status = model_bind_tensor(m, &tensor, name, shape, true, why);
     if (status || !tensor)
         return status;
     uint32_t block = tensor->type->block_elems;
-    if (part->first_row % block != 0 || part->n_rows % block != 0)
+    if (part.first_row % block != 0 || part.n_rows % block != 0)
         return status_fail(why, STATUS_FORMAT,
                            "%s: tensor '%s' has type %s, whose blocks of %u do not end where its "
                            "parts do, expected F32, F16 or BF16",
                            gguf_path(m->file), name, tensor->type->name, block);
-    *part->bias = vector_part(tensor, part->first_row, part->n_rows);
+    *bias = model_tensor_rows(tensor, part.matrix, 1);
+    *bias = model_weight_columns(bias, part.first_row, part.n_rows);
     return STATUS_OK;
 }
 
 enum status model_bind_part(struct model *m, const struct model_projection *projection,
-                            const struct model_part *part, struct status_why *why)
+                            struct model_part part, struct model_product *out,
+                            struct status_why *why)
 {
     char name[NAME_BYTES];
     tensor_name(name, projection->layer, projection->name, "weight");
@@ -203,12 +236,61 @@ enum status model_bind_part(struct model *m, const struct model_projection *proj
     enum status status = model_bind_tensor(m, &tensor, name, projection->shape, false, why);
     if (status)
         return status;
-    size_t row = part->matrix * projection->shape.n_rows + part->first_row;
-    *part->weight = model_tensor_rows(tensor, row, part->n_rows);
-    status = bind_scale(m, projection, part, why);
-    if (!status && part->bias)
-        status = bind_bias(m, projection, part, why);
+    if (part.n_rows == 0)
+        part.n_rows = projection->shape.n_rows;
+    size_t row = part.matrix * projection->shape.n_rows + part.first_row;
+    out->weight = model_tensor_rows(tensor, row, part.n_rows);
+    if (!part.unscaled)
+        status = bind_scale(m, projection, part.matrix, &out->weight.scale, why);
+    if (!status)
+        status = bind_bias(m, projection, part, &out->bias, why);
     return status;
+}
+
+enum status model_bind_product(struct model *m, size_t layer, const char *name, size_t n_rows,
+                               size_t n_cols, struct model_product *out, struct status_why *why)
+{
+    struct model_projection stored = {
+        .layer = layer, .name = name, .shape = {.n_rows = n_rows, .n_cols = n_cols}};
+    return model_bind_part(m, &stored, (struct model_part){0}, out, why);
+}
+
+enum status model_bind_norm(struct model *m, size_t layer, const char *name, size_t n_cols,
+                            struct model_norm *out, struct status_why *why)
+{
+    *out = (struct model_norm){0};
+    if (!*name)
+        return STATUS_OK;
+    char whole[NAME_BYTES];
+    tensor_name(whole, layer, name, "weight");
+    enum status status = model_bind_vector(m, &out->gain, whole, n_cols, false, why);
+    tensor_name(whole, layer, name, "bias");
+    if (!status && m->arch->layer_norm)
+        status = model_bind_vector(m, &out->bias, whole, n_cols, true, why);
+    return status;
+}
+
+enum status model_bind_number(struct model *m, const char *name, float *value,
+                              struct status_why *why)
+{
+    struct model_tensor *tensor;
+    struct model_shape shape = {.n_rows = 1, .n_cols = 1};
+    enum status status = model_bind_tensor(m, &tensor, name, shape, true, why);
+    if (status || !tensor)
+        return status;
+    return model_tensor_element(m, tensor, 0, value, why);
+}
+
+void model_bind_unused(struct model *m, size_t layer, const char *name)
+{
+    static const char *const what[] = {"weight", "bias", "scale", "input_scale"};
+    for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
+        char whole[NAME_BYTES];
+        tensor_name(whole, layer, name, what[i]);
+        struct model_tensor *tensor = find(m, whole);
+        if (tensor)
+            tensor->understood = true;
+    }
 }
 
 enum status model_bind_check_rest(struct model *m, bool allow_unknown, struct status_why *why)
@@ -235,56 +317,5 @@ enum status model_bind_check_rest(struct model *m, bool allow_unknown, struct st
     }
     if (n_unknown > LISTED)
         return model_remark(&m->remarks, why, "and %zu more such tensors", n_unknown - LISTED);
-    return STATUS_OK;
-}
-
-enum status model_bind_norm(struct model *m, size_t layer, const char *name,
-                            struct kern_weight *out, struct status_why *why)
-{
-    char whole[NAME_BYTES];
-    tensor_name(whole, layer, name, "weight");
-    return model_bind_vector(m, out, whole, m->hparams.n_embd, why);
-}
-
-enum status model_bind_ends(struct model *m, struct status_why *why)
-{
-    const struct model_hparams *h = &m->hparams;
-    struct model_shape shape = {.n_rows = h->n_vocab, .n_cols = h->n_embd};
-    struct model_tensor *tensor;
-    enum status status = model_bind_tensor(m, &tensor, "token_embd.weight", shape, false, why);
-    if (status)
-        return status;
-    m->embedding = model_tensor_rows(tensor, 0, h->n_vocab);
-    status = model_bind_vector(m, &m->output_norm, "output_norm.weight", h->n_embd, why);
-    if (!status)
-        status = model_bind_tensor(m, &tensor, "output.weight", shape, true, why);
-    if (!status)
-        m->head = tensor ? model_tensor_rows(tensor, 0, h->n_vocab) : m->embedding;
-    return status;
-}
-
-enum status model_bind_rope_factors(struct model *m, struct status_why *why)
-{
-    static const char name[] = "rope_freqs.weight";
-    size_t n = m->hparams.n_rot / 2;
-    struct model_tensor *tensor;
-    struct model_shape shape = {.n_rows = 1, .n_cols = n};
-    enum status status = model_bind_tensor(m, &tensor, name, shape, true, why);
-    if (status)
-        return status;
-    m->rope_generation = tensor ? tensor->generation : 1;
-    for (size_t i = 0; i < n; i++)
-        m->rope_factors[i] = 1;
-    for (size_t i = 0; tensor && i < n; i++) {
-        struct base_number shown;
-        status = read_element(m, tensor, i, &m->rope_factors[i], why);
-        if (!status && m->rope_factors[i] <= 0)
-            status = status_fail(
-                why, STATUS_FORMAT, "%s: element %zu of tensor '%s' is %s, expected more than 0",
-                gguf_path(m->file), i, name, base_float_text(&shown, m->rope_factors[i]));
-        if (status)
-            return status;
-    }
-    model_rope_frequencies(&m->hparams, m->rope_factors, m->rope_frequency);
     return STATUS_OK;
 }

@@ -1,12 +1,23 @@
-#include "model/keys.h"
+#include "model/hparams/keys.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 void model_key_name(const struct model_keys *keys, const char *suffix, char key[MODEL_KEY_BYTES])
 {
     snprintf(key, MODEL_KEY_BYTES, "%s.%s", keys->prefix, suffix);
+}
+
+const struct gguf_kv *model_key_find(const struct model_keys *keys, const char *suffix)
+{
+    char key[MODEL_KEY_BYTES];
+    model_key_name(keys, suffix, key);
+    const struct gguf_kv *kv = gguf_kv_find(keys->file, key);
+    if (kv)
+        keys->read[kv - gguf_kv_at(keys->file, 0)] = true;
+    return kv;
 }
 
 static enum status out_of_range(const struct model_keys *keys, const char *key, int64_t found,
@@ -23,6 +34,7 @@ enum status model_key_u32(const struct model_keys *keys, const char *suffix,
 {
     char key[MODEL_KEY_BYTES];
     model_key_name(keys, suffix, key);
+    (void)model_key_find(keys, suffix);
     bool exists = true;
     uint32_t read = 0;
     enum status status = gguf_get_u32(keys->file, key, &read, found ? &exists : NULL, why);
@@ -38,11 +50,21 @@ enum status model_key_u32(const struct model_keys *keys, const char *suffix,
     return STATUS_OK;
 }
 
+enum status model_key_bool(const struct model_keys *keys, const char *suffix, bool *value,
+                           struct status_why *why)
+{
+    char key[MODEL_KEY_BYTES];
+    model_key_name(keys, suffix, key);
+    (void)model_key_find(keys, suffix);
+    return gguf_get_bool(keys->file, key, value, &(bool){false}, why);
+}
+
 enum status model_key_f32(const struct model_keys *keys, const char *suffix, float *value,
                           bool *found, struct status_why *why)
 {
     char key[MODEL_KEY_BYTES];
     model_key_name(keys, suffix, key);
+    (void)model_key_find(keys, suffix);
     bool exists = false;
     float read = 0;
     enum status status = gguf_get_f32(keys->file, key, &read, &exists, why);
@@ -63,7 +85,7 @@ static enum status read_array(const struct model_keys *keys, const struct gguf_k
                               const char *key, struct model_range range, uint32_t *values,
                               uint32_t n_layers, struct status_why *why)
 {
-    if (!gguf_value_is_int(kv->element_type))
+    if (!gguf_value_is_int(kv->element_type) && kv->element_type != GGUF_VALUE_BOOL)
         return status_fail(why, STATUS_FORMAT,
                            "%s: key '%s' is an array of %s, expected whole numbers",
                            gguf_path(keys->file), key, gguf_value_type_name(kv->element_type));
@@ -90,7 +112,7 @@ enum status model_key_per_layer(const struct model_keys *keys, const char *suffi
 {
     char key[MODEL_KEY_BYTES];
     model_key_name(keys, suffix, key);
-    const struct gguf_kv *kv = gguf_kv_find(keys->file, key);
+    const struct gguf_kv *kv = model_key_find(keys, suffix);
     if (kv && kv->type == GGUF_VALUE_ARRAY) {
         if (found)
             *found = true;
@@ -106,4 +128,19 @@ enum status model_key_per_layer(const struct model_keys *keys, const char *suffi
     for (uint32_t i = 0; exists && i < n_layers; i++)
         values[i] = value;
     return STATUS_OK;
+}
+
+enum status model_key_bools(const struct model_keys *keys, const char *suffix, bool *values,
+                            uint32_t n, struct status_why *why)
+{
+    uint32_t *read = calloc(n, sizeof *read);
+    if (!read)
+        return status_fail(why, STATUS_MEMORY, "no memory for %" PRIu32 " layers", n);
+    bool found = false;
+    enum status status = model_key_per_layer(keys, suffix, (struct model_range){0, 1}, read, n,
+                                             &found, why);
+    for (uint32_t i = 0; !status && found && i < n; i++)
+        values[i] = read[i] != 0;
+    free(read);
+    return status;
 }

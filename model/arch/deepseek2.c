@@ -1,0 +1,77 @@
+/**
+ * DeepSeek V2, V3 and R1, Kimi K2 and others of the same name: latent attention, a dense beginning,
+ * then experts.
+ */
+#include <math.h>
+
+#include "model/arch/arch.h"
+
+/** Sizes of heads; key_length and value_length are those of the compressed cache in newer files. */
+static enum status read_heads(struct model_hparams *h, const struct model_reading *r,
+                              struct status_why *why)
+{
+    const struct model_keys *keys = &r->keys;
+    uint32_t key_size = h->layers[0].key_size;
+    uint32_t value_size = h->layers[0].value_size;
+    enum status status = model_key_u32(keys, "attention.key_length_mla", model_head_size_range,
+                                       &key_size, &h->compressed_keys, why);
+    if (!status)
+        status = model_key_u32(keys, "attention.value_length_mla", model_head_size_range,
+                               &value_size, h->compressed_keys ? NULL : &(bool){false}, why);
+    if (!status)
+        status = model_key_u32(keys, "attention.kv_lora_rank", model_width_range, &h->kv_rank, NULL,
+                               why);
+    if (!status)
+        status = model_key_u32(keys, "attention.q_lora_rank",
+                               (struct model_range){0, model_width_range.high}, &h->q_rank,
+                               &(bool){false}, why);
+    if (!status && h->ropes[MODEL_ROPE_FULL].n_rot >= key_size)
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: key '%s.rope.dimension_count' is %u, expected less than the %u "
+                             "elements of a key",
+                             gguf_path(keys->file), keys->prefix, h->ropes[MODEL_ROPE_FULL].n_rot,
+                             key_size);
+    for (uint32_t i = 0; i < h->n_layers; i++) {
+        struct model_layer_shape *l = &h->layers[i];
+        l->mixer = MODEL_LATENT_ATTENTION;
+        l->key_size = key_size;
+        l->value_size = value_size;
+        l->n_kv_heads = h->compressed_keys ? 1 : l->n_heads;
+        l->scale = (float)(1 / sqrt((double)key_size));
+    }
+    return status;
+}
+
+/** YaRN's magnitude goes into the scale of the scores instead of cos and sin. */
+static enum status read_magnitude(struct model_hparams *h, const struct model_reading *r,
+                                  struct status_why *why)
+{
+    struct model_rope *rope = &h->ropes[MODEL_ROPE_FULL];
+    float l = 0;
+    enum status status =
+        model_key_f32(&r->keys, "rope.scaling.yarn_log_multiplier", &l, NULL, why);
+    if (status || rope->yarn_ext_factor <= 0 || rope->factor <= 1)
+        return status;
+    double log_factor = log((double)rope->factor);
+    rope->magnitude /= 1 + 0.1 * log_factor;
+    double m = 1 + (double)l * log_factor;
+    for (uint32_t i = 0; i < h->n_layers; i++)
+        h->layers[i].scale = (float)(m * m / sqrt((double)h->layers[i].key_size));
+    return STATUS_OK;
+}
+
+static enum status read(struct model_hparams *h, const struct model_reading *r,
+                        struct status_why *why)
+{
+    enum status status = read_heads(h, r, why);
+    if (!status)
+        status = read_magnitude(h, r, why);
+    return status ? status : model_temperature_read(h, r, why);
+}
+
+const struct model_arch model_arch_deepseek2 = {
+    .name = "deepseek2",
+    .normalise = MODEL_NORMALISE_BY_KEY,
+    .shared = MODEL_SHARED_PLAIN,
+    .read = read,
+};

@@ -1,0 +1,179 @@
+/**
+ * Gemma 4: as Gemma 3, with heads of another size in sliding layers, keys that later layers share, a
+ * further input of each layer, and in some models experts beside the dense feed-forward.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "model/arch/gemma.h"
+#include "model/bind/bind.h"
+#include "model/state.h"
+
+/** Heads of sliding layers, and their angles. */
+static enum status read_sliding(struct model_hparams *h, const struct model_reading *r,
+                                struct status_why *why)
+{
+    const struct model_keys *keys = &r->keys;
+    uint32_t key_size = h->layers[0].key_size;
+    struct model_rope *rope = &h->ropes[MODEL_ROPE_SLIDING];
+    rope->freq_base = 10000;
+    enum status status = model_key_u32(keys, "attention.key_length_swa", model_head_size_range,
+                                       &key_size, &(bool){false}, why);
+    uint32_t value_size = key_size;
+    rope->n_rot = key_size;
+    if (!status)
+        status = model_key_u32(keys, "attention.value_length_swa", model_head_size_range,
+                               &value_size, &(bool){false}, why);
+    if (!status)
+        status = model_key_u32(keys, "rope.dimension_count_swa", (struct model_range){2, key_size},
+                               &rope->n_rot, &(bool){false}, why);
+    if (!status)
+        status = model_key_positive(keys, "rope.freq_base_swa", &rope->freq_base, why);
+    for (uint32_t i = 0; i < h->n_layers; i++) {
+        struct model_layer_shape *l = &h->layers[i];
+        l->scale = 1;
+        if (l->slides) {
+            l->key_size = key_size;
+            l->value_size = value_size;
+        }
+    }
+    return status;
+}
+
+/** The last layers use keys and values of the last own ones of their kind. */
+static enum status read_shared(struct model_hparams *h, const struct model_reading *r,
+                               struct status_why *why)
+{
+    uint32_t n_shared = 0;
+    enum status status = model_key_u32(&r->keys, "attention.shared_kv_layers",
+                                       (struct model_range){0, h->n_layers - 1}, &n_shared,
+                                       &(bool){false}, why);
+    uint32_t n_own = h->n_layers - n_shared;
+    for (uint32_t i = n_own; !status && i < h->n_layers; i++) {
+        struct model_layer_shape *l = &h->layers[i];
+        uint32_t from = n_own;
+        while (from > 0 && h->layers[from - 1].slides != l->slides)
+            from--;
+        if (from == 0)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: layer %u shares keys (key '%s.attention.shared_kv_layers'), "
+                               "but no layer of its kind has any, expected one before it",
+                               gguf_path(r->keys.file), i, r->keys.prefix);
+        struct model_layer_shape *own = &h->layers[from - 1];
+        if (own->n_kv_heads != l->n_kv_heads)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: layer %u has %u key/value heads, expected the %u of layer %u, "
+                               "whose keys it uses",
+                               gguf_path(r->keys.file), i, l->n_kv_heads, own->n_kv_heads,
+                               from - 1);
+        l->kv_layer = from - 1;
+        l->kept = own->kept = l->slides;
+    }
+    return status;
+}
+
+static enum status read(struct model_hparams *h, const struct model_reading *r,
+                        struct status_why *why)
+{
+    enum status status = read_sliding(h, r, why);
+    if (!status)
+        status = read_shared(h, r, why);
+    if (!status)
+        status = model_key_u32(&r->keys, "embedding_length_per_layer_input",
+                               (struct model_range){0, 1u << 16}, &h->per_layer_width,
+                               &(bool){false}, why);
+    return status ? status : model_gemma_read_ends(h, r, 0, why);
+}
+
+/** Tables of the further input; each layer takes its columns and rows. */
+static enum status bind_input_ends(struct model *m, struct status_why *why)
+{
+    const struct model_hparams *h = &m->hparams;
+    size_t n = (size_t)h->n_layers * h->per_layer_width;
+    struct model_shape table = {.n_rows = h->n_vocab, .n_cols = n};
+    struct model_shape project = {.n_rows = n, .n_cols = h->n_embd};
+    struct model_tensor *tensor;
+    enum status status =
+        model_bind_tensor(m, &tensor, "per_layer_token_embd.weight", table, false, why);
+    if (status)
+        return status;
+    m->per_layer_embedding = model_tensor_rows(tensor, 0, h->n_vocab);
+    if (h->per_layer_width % tensor->type->block_elems != 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: tensor 'per_layer_token_embd.weight' has type %s, whose blocks of "
+                           "%u do not end where the %u columns of a layer do",
+                           gguf_path(m->file), tensor->type->name, tensor->type->block_elems,
+                           h->per_layer_width);
+    status = model_bind_tensor(m, &tensor, "per_layer_model_proj.weight", project, false, why);
+    if (status)
+        return status;
+    m->per_layer_project = model_tensor_rows(tensor, 0, n);
+    return model_bind_vector(m, &m->per_layer_norm, "per_layer_proj_norm.weight",
+                             h->per_layer_width, false, why);
+}
+
+/** u = (norm(project x0 / sqrt D) + embedding sqrt P) / sqrt 2. */
+static enum status bind_input(struct model *m, size_t i, struct status_why *why)
+{
+    const struct model_hparams *h = &m->hparams;
+    size_t n = h->per_layer_width;
+    struct model_per_layer_input *input = &m->layers[i].input;
+    input->embedding = model_weight_columns(&m->per_layer_embedding, i * n, n);
+    input->embedding.scale = (float)sqrt((double)n);
+    input->project.weight = m->per_layer_project;
+    input->project.weight.data =
+        (const uint8_t *)m->per_layer_project.data + i * n * m->per_layer_project.row_bytes;
+    input->project.weight.n_rows = n;
+    input->project.weight.scale = (float)(1 / sqrt((double)h->n_embd));
+    enum status status = model_bind_product(m, i, "inp_gate", n, h->n_embd, &input->gate, why);
+    if (!status)
+        status = model_bind_product(m, i, "proj", h->n_embd, n, &input->out, why);
+    if (!status)
+        status = model_bind_norm(m, i, "post_norm", h->n_embd, &input->post_norm, why);
+    return status;
+}
+
+static enum status bind_experts(struct model *m, size_t i, struct status_why *why)
+{
+    size_t n = m->hparams.n_embd;
+    struct model_experts *x = &m->layers[i].experts;
+    enum status status = model_bind_layer_vector(m, i, "ffn_gate_inp.scale", n, false,
+                                                 &x->router_norm.gain, why);
+    x->router.weight.scale = (float)(1 / sqrt((double)n));
+    if (!status)
+        status = model_bind_norm(m, i, "pre_ffw_norm_2", n, &x->norm, why);
+    if (!status)
+        status = model_bind_norm(m, i, "post_ffw_norm_2", n, &x->post_norm, why);
+    if (!status)
+        status = model_bind_norm(m, i, "post_ffw_norm_1", n, &x->dense_post_norm, why);
+    return status;
+}
+
+static enum status bind(struct model *m, size_t i, struct status_why *why)
+{
+    bool has_input = m->hparams.per_layer_width > 0;
+    if (i == MODEL_NO_LAYER)
+        return has_input ? bind_input_ends(m, why) : STATUS_OK;
+    enum status status = has_input ? bind_input(m, i, why) : STATUS_OK;
+    if (!status && m->hparams.layers[i].n_experts > 0)
+        status = bind_experts(m, i, why);
+    char name[48];
+    snprintf(name, sizeof name, "blk.%zu.layer_output_scale.weight", i);
+    if (!status)
+        status = model_bind_number(m, name, &m->layers[i].output_scale, why);
+    return status;
+}
+
+const struct model_arch model_arch_gemma4 = {
+    .name = "gemma4",
+    .norms = MODEL_GEMMA_NORMS,
+    .rope_halves = true,
+    .sliding_rope = true,
+    .qk_norm = MODEL_QK_NORM_HEADS,
+    .bare_v_norm = true,
+    .windows = {.period = 6, .required = true},
+    .activation = KERN_GELU,
+    .experts_beside_dense = true,
+    .read = read,
+    .bind = bind,
+};

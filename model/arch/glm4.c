@@ -1,0 +1,17 @@
+/** GLM 4 (0414): four norms a layer, the gate in ffn_up. */
+#include "model/arch/arch.h"
+
+static enum status read(struct model_hparams *h, const struct model_reading *r,
+                        struct status_why *why)
+{
+    (void)why;
+    h->rope_halves = model_key_find(&r->keys, "rope.dimension_sections") != NULL;
+    return STATUS_OK;
+}
+
+const struct model_arch model_arch_glm4 = {
+    .name = "glm4",
+    .norms = {.attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"},
+    .ffn = MODEL_FFN_GATE_IN_UP,
+    .read = read,
+};

@@ -1,0 +1,13 @@
+/** GLM 4.5 and later: sigmoid gating with a bias in the selection, a shared expert. */
+#include "model/arch/arch.h"
+
+const struct model_arch model_arch_glm4moe = {
+    .name = "glm4moe",
+    .norms = {.ffn = "post_attention_norm"},
+    .rope_halves = true,
+    .qk_norm = MODEL_QK_NORM_HEADS,
+    .gating = KERN_GATE_SIGMOID,
+    .normalise = MODEL_NORMALISE_BY_KEY,
+    .shared = MODEL_SHARED_PLAIN,
+    .key_blind = {"rope.dimension_sections"},
+};

@@ -1,0 +1,13 @@
+/** All architectures: X(name of the variable model_arch_<...>). */
+#ifndef MODEL_ARCH_LIST_H
+#define MODEL_ARCH_LIST_H
+
+/* clang-format off */
+#define MODEL_ARCHITECTURES(X)                                                                     \
+    X(llama) X(qwen2) X(qwen3) X(mistral3) X(qwen3moe) X(gemma3) X(gemma2) X(gpt_oss) X(phi3)      \
+    X(glm4moe) X(qwen35) X(qwen35moe) X(qwen3next) X(gemma4) X(deepseek2) X(minimax_m2) X(llama4)  \
+    X(olmo2) X(granite) X(granitemoe) X(smollm3) X(glm4) X(cohere2) X(command_r) X(qwen2moe)       \
+    X(starcoder2) X(nemotron_h) X(nemotron_h_moe)
+/* clang-format on */
+
+#endif

@@ -1,0 +1,14 @@
+/** SmolLM 3: every fourth layer has no positions. */
+#include "model/arch/arch.h"
+
+static enum status read(struct model_hparams *h, const struct model_reading *r,
+                        struct status_why *why)
+{
+    (void)r;
+    (void)why;
+    for (uint32_t i = 3; i < h->n_layers; i += 4)
+        h->layers[i].rope = MODEL_ROPE_OFF;
+    return STATUS_OK;
+}
+
+const struct model_arch model_arch_smollm3 = {.name = "smollm3", .read = read};

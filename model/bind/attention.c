@@ -1,0 +1,122 @@
+/* Attention with keys and values for each head. */
+#include <stdio.h>
+
+#include "model/arch/arch.h"
+#include "model/bind/bind.h"
+#include "model/state.h"
+
+/** q, k and v: three tensors, or the rows of one. */
+static enum status bind_qkv(struct model *m, size_t i, struct status_why *why)
+{
+    const struct model_layer_shape *shape = &m->hparams.layers[i];
+    struct model_layer *l = &m->layers[i];
+    size_t q_rows = (size_t)shape->n_heads * shape->key_size * (m->arch->gated_attention ? 2 : 1);
+    const size_t n_rows[] = {q_rows, (size_t)shape->n_kv_heads * shape->key_size,
+                             (size_t)shape->n_kv_heads * shape->value_size};
+    static const char *const names[] = {"attn_q", "attn_k", "attn_v"};
+    struct model_product *const products[] = {&l->q, &l->k, &l->v};
+    size_t n_embd = m->hparams.n_embd;
+    bool own_keys = shape->kv_layer == i;
+    if (!model_has_projection(m, i, "attn_qkv") || !own_keys) {
+        enum status status = STATUS_OK;
+        for (size_t p = 0; p < 3 && !status; p++) {
+            if (p > 0 && !own_keys)
+                model_bind_unused(m, i, names[p]);
+            else if (p == 2 && m->arch->bare_v_norm && !model_has_projection(m, i, names[p]))
+                l->v = l->k;
+            else
+                status =
+                    model_bind_product(m, i, names[p], n_rows[p], n_embd, products[p], why);
+        }
+        return status;
+    }
+    struct model_projection stored = {
+        .layer = i,
+        .name = "attn_qkv",
+        .shape = {.n_rows = n_rows[0] + n_rows[1] + n_rows[2], .n_cols = n_embd}};
+    struct model_part part = {0};
+    enum status status = STATUS_OK;
+    for (size_t p = 0; p < 3 && !status; p++) {
+        part.n_rows = n_rows[p];
+        status = model_bind_part(m, &stored, part, products[p], why);
+        part.first_row += n_rows[p];
+    }
+    return status;
+}
+
+/** Gains of one head, for all alike or for each its own; or of all heads as one vector. */
+static enum status bind_qk_norm(struct model *m, size_t i, const char *name, size_t n_heads,
+                                struct model_norm *norm, struct status_why *why)
+{
+    size_t n = m->hparams.layers[i].key_size;
+    *norm = (struct model_norm){0};
+    if (m->arch->qk_norm == MODEL_QK_NORM_WHOLE)
+        return model_bind_norm(m, i, name, n_heads * n, norm, why);
+    if (m->arch->qk_norm == MODEL_QK_NORM_NONE || !model_has_projection(m, i, name))
+        return STATUS_OK;
+    if (m->arch->qk_norm == MODEL_QK_NORM_HEADS)
+        return model_bind_norm(m, i, name, n, norm, why);
+    char whole[32];
+    snprintf(whole, sizeof whole, "%s.weight", name);
+    return model_bind_gains(m, i, whole, n_heads, n, &norm->gain, why);
+}
+
+enum status model_bind_attention(struct model *m, size_t i, struct status_why *why)
+{
+    const struct model_layer_shape *shape = &m->hparams.layers[i];
+    struct model_layer *l = &m->layers[i];
+    enum status status = bind_qkv(m, i, why);
+    if (!status)
+        status = bind_qk_norm(m, i, "attn_q_norm", shape->n_heads, &l->q_norm, why);
+    if (!status && shape->kv_layer == i)
+        status = bind_qk_norm(m, i, "attn_k_norm", shape->n_kv_heads, &l->k_norm, why);
+    if (shape->kv_layer != i)
+        model_bind_unused(m, i, "attn_k_norm");
+    if (!status)
+        status = model_bind_product(m, i, "attn_output", m->hparams.n_embd,
+                                    (size_t)shape->n_heads * shape->value_size, &l->output, why);
+    if (!status && m->arch->sinks)
+        status = model_bind_layer_vector(m, i, "attn_sinks.weight", shape->n_heads, false,
+                                         &l->sinks, why);
+    return status;
+}
+
+enum status model_bind_latent(struct model *m, size_t i, struct status_why *why)
+{
+    const struct model_hparams *h = &m->hparams;
+    const struct model_layer_shape *shape = &h->layers[i];
+    struct model_latent *l = &m->layers[i].latent;
+    size_t n_rot = h->ropes[MODEL_ROPE_FULL].n_rot;
+    size_t n_plain = shape->key_size - n_rot;
+    size_t q_cols = h->q_rank ? h->q_rank : h->n_embd;
+    size_t q_rows = (size_t)shape->n_heads * shape->key_size;
+    size_t v_rows = (size_t)shape->n_heads * shape->value_size;
+    enum status status = STATUS_OK;
+    if (h->q_rank)
+        status = model_bind_product(m, i, "attn_q_a", h->q_rank, h->n_embd, &l->q_down, why);
+    if (!status)
+        status = model_bind_norm(m, i, h->q_rank ? "attn_q_a_norm" : "", h->q_rank, &l->q_norm,
+                                 why);
+    if (!status)
+        status = model_bind_product(m, i, h->q_rank ? "attn_q_b" : "attn_q", q_rows, q_cols,
+                                    &m->layers[i].q, why);
+    if (!status)
+        status = model_bind_product(m, i, "attn_kv_a_mqa", h->kv_rank + n_rot, h->n_embd,
+                                    &l->kv_down, why);
+    if (!status)
+        status = model_bind_norm(m, i, "attn_kv_a_norm", h->kv_rank, &l->kv_norm, why);
+    if (!status && !h->compressed_keys)
+        status = model_bind_product(m, i, "attn_kv_b", shape->n_heads * n_plain + v_rows,
+                                    h->kv_rank, &l->kv_up, why);
+    struct model_shape k_up = {.n_rows = h->kv_rank, .n_cols = n_plain, .n_matrices = shape->n_heads};
+    struct model_shape v_up = {
+        .n_rows = shape->value_size, .n_cols = h->kv_rank, .n_matrices = shape->n_heads};
+    if (!status && h->compressed_keys)
+        status = model_bind_layer_matrix(m, i, "attn_k_b.weight", k_up, &l->k_up, why);
+    if (!status && h->compressed_keys)
+        status = model_bind_layer_matrix(m, i, "attn_v_b.weight", v_up, &l->v_up, why);
+    if (!status)
+        status = model_bind_product(m, i, "attn_output", h->n_embd, v_rows, &m->layers[i].output,
+                                    why);
+    return status;
+}

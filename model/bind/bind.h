@@ -1,0 +1,122 @@
+/**
+ * Pointing a model's handles at tensors: by name, with the shape that the hyper-parameters ask
+ * for. All failures are STATUS_FORMAT: a sentence with the file, the tensor, the shape found and
+ * the shape expected. Binding again, after a tensor has been replaced, writes the same handles again
+ * and allocates nothing.
+ */
+#ifndef MODEL_BIND_BIND_H
+#define MODEL_BIND_BIND_H
+
+#include "model/model.h"
+
+struct model_tensor;
+
+/** Rows and columns of a matrix; a vector is one row. */
+struct model_shape {
+    size_t n_rows, n_cols;
+    size_t n_matrices; /* 0: a plain matrix or vector; E: that many, stacked */
+};
+
+/**
+ * Find a tensor and check its shape; mark it understood.
+ * *out = NULL where it is absent, which is a failure unless `optional`.
+ */
+enum status model_bind_tensor(struct model *m, struct model_tensor **out, const char *name,
+                              struct model_shape shape, bool optional, struct status_why *why);
+
+/** Rows [first_row, first_row + n_rows) of a tensor as a weight of scale 1. */
+struct kern_weight model_tensor_rows(const struct model_tensor *tensor, size_t first_row,
+                                     size_t n_rows);
+
+/** Columns [first, first + n) of a matrix; both are whole blocks of its type. */
+struct kern_weight model_weight_columns(const struct kern_weight *weight, size_t first, size_t n);
+
+/** Element i of a tensor that must be F32, and finite. */
+enum status model_tensor_element(const struct model *m, const struct model_tensor *tensor, size_t i,
+                                 float *value, struct status_why *why);
+
+/** Bit patterns that do not occur in a valid tensor of its type (NVFP4 has one). */
+enum status model_tensor_check(const struct model *m, const struct model_tensor *tensor,
+                               struct status_why *why);
+
+/** A vector of any type; an optional one that is absent: data = NULL. */
+enum status model_bind_vector(struct model *m, struct kern_weight *out, const char *name,
+                              size_t n_cols, bool optional, struct status_why *why);
+
+/** "blk.<layer>.<name>" likewise. */
+enum status model_bind_layer_vector(struct model *m, size_t layer, const char *name, size_t n_cols,
+                                    bool optional, struct kern_weight *out,
+                                    struct status_why *why);
+
+/** A matrix "blk.<layer>.<name>" of any type, or the rows of a stack of them. */
+enum status model_bind_layer_matrix(struct model *m, size_t layer, const char *name,
+                                    struct model_shape shape, struct kern_weight *out,
+                                    struct status_why *why);
+
+/** A matrix of gains, a row for each group of a norm, as one row. */
+enum status model_bind_gains(struct model *m, size_t layer, const char *name, size_t n_groups,
+                             size_t width, struct kern_weight *out, struct status_why *why);
+
+/** The gain "blk.<layer>.<name>.weight" of n_cols columns; of a LayerNorm also its bias. "": none. */
+enum status model_bind_norm(struct model *m, size_t layer, const char *name, size_t n_cols,
+                            struct model_norm *out, struct status_why *why);
+
+/** The one element of an F32 tensor, finite; *value stays where it is absent. */
+enum status model_bind_number(struct model *m, const char *name, float *value,
+                              struct status_why *why);
+
+/** token_embd.weight, output_norm.weight and output.weight (absent: the embedding). */
+enum status model_bind_ends(struct model *m, struct status_why *why);
+
+/** Lists of RoPE's factors: rope_freqs.weight and those of longrope. */
+enum status model_bind_rope_factors(struct model *m, struct status_why *why);
+
+/** All tensors of layer i; what an architecture's own bind function adds comes last. */
+enum status model_bind_layer(struct model *m, size_t i, struct status_why *why);
+/** Its parts: what mixes tokens, and the feed-forward with or without experts. */
+enum status model_bind_attention(struct model *m, size_t i, struct status_why *why);
+enum status model_bind_latent(struct model *m, size_t i, struct status_why *why);
+enum status model_bind_delta_net(struct model *m, size_t i, struct status_why *why);
+enum status model_bind_mamba2(struct model *m, size_t i, struct status_why *why);
+enum status model_bind_ffn(struct model *m, size_t i, struct status_why *why);
+
+/** Whether "blk.<layer>.<name>.weight" exists. */
+bool model_has_projection(const struct model *m, size_t layer, const char *name);
+
+/** A stored product "blk.<layer>.<name>.weight". */
+struct model_projection {
+    size_t layer;
+    const char *name;         /* "attn_q" */
+    struct model_shape shape; /* of the whole tensor */
+};
+
+/** What one handle takes of it: all rows, some of them (fused projections), or one matrix. */
+struct model_part {
+    size_t matrix;            /* 0 unless the tensor is stacked */
+    size_t first_row, n_rows; /* within the matrix; n_rows 0: all */
+    bool unscaled;            /* what is called ".scale" is something else */
+};
+
+/**
+ * Bind one part of a stored product, and what may stand beside it: ".bias" (one value per row and
+ * matrix; absent: bias.data = NULL), ".scale" (F32, one value per matrix, multiplied onto the
+ * product), ".input_scale" (no effect).
+ */
+enum status model_bind_part(struct model *m, const struct model_projection *projection,
+                            struct model_part part, struct model_product *out,
+                            struct status_why *why);
+
+/** All of "blk.<layer>.<name>.weight", [n_rows, n_cols], and what may stand beside it. */
+enum status model_bind_product(struct model *m, size_t layer, const char *name, size_t n_rows,
+                               size_t n_cols, struct model_product *out, struct status_why *why);
+
+/** Let a layer's tensors of this name be there without being used. */
+void model_bind_unused(struct model *m, size_t layer, const char *name);
+
+/**
+ * Tensors that no handle was pointed at: STATUS_FORMAT naming the first, or remarks if
+ * allow_unknown.
+ */
+enum status model_bind_check_rest(struct model *m, bool allow_unknown, struct status_why *why);
+
+#endif

@@ -1,0 +1,83 @@
+/* What lies before the first layer and behind the last one, and RoPE's factors. */
+#include "base/text/number.h"
+#include "model/arch/arch.h"
+#include "model/bind/bind.h"
+#include "model/hparams/rope.h"
+#include "model/state.h"
+
+enum status model_bind_ends(struct model *m, struct status_why *why)
+{
+    const struct model_hparams *h = &m->hparams;
+    struct model_shape shape = {.n_rows = h->n_vocab, .n_cols = h->n_embd};
+    struct model_tensor *tensor;
+    enum status status = model_bind_tensor(m, &tensor, "token_embd.weight", shape, false, why);
+    if (status)
+        return status;
+    m->embedding = model_tensor_rows(tensor, 0, h->n_vocab);
+    m->head.weight = m->embedding;
+    m->embedding.scale = h->embedding_scale;
+    status = model_bind_vector(m, &m->output_norm.gain, "output_norm.weight", h->n_embd, false, why);
+    if (!status && m->arch->layer_norm)
+        status =
+            model_bind_vector(m, &m->output_norm.bias, "output_norm.bias", h->n_embd, true, why);
+    if (!status)
+        status = model_bind_tensor(m, &tensor, "output.weight", shape, true, why);
+    if (!status && tensor)
+        m->head.weight = model_tensor_rows(tensor, 0, h->n_vocab);
+    if (!status)
+        status = model_bind_vector(m, &m->head.bias, "output.bias", h->n_vocab, true, why);
+    m->head.weight.scale = m->head.bias.scale = h->logit_scale;
+    return status;
+}
+
+/** One list of factors. */
+static enum status bind_factors(struct model *m, const char *name, bool optional,
+                                struct model_factors *factors, struct status_why *why)
+{
+    size_t n = m->hparams.ropes[MODEL_ROPE_FULL].n_rot / 2;
+    struct model_tensor *tensor;
+    struct model_shape shape = {.n_rows = 1, .n_cols = n};
+    enum status status = model_bind_tensor(m, &tensor, name, shape, optional, why);
+    if (status)
+        return status;
+    factors->generation = tensor ? tensor->generation : 1;
+    factors->exists = tensor != NULL;
+    for (size_t i = 0; tensor && i < n; i++) {
+        struct base_number shown;
+        status = model_tensor_element(m, tensor, i, &factors->values[i], why);
+        if (!status && factors->values[i] <= 0)
+            status = status_fail(
+                why, STATUS_FORMAT, "%s: element %zu of tensor '%s' is %s, expected more than 0",
+                gguf_path(m->file), i, name, base_float_text(&shown, factors->values[i]));
+        if (status)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+enum status model_bind_rope_factors(struct model *m, struct status_why *why)
+{
+    static const char *const names[MODEL_N_FACTORS] = {
+        [MODEL_FACTORS] = "rope_freqs.weight",
+        [MODEL_FACTORS_LONG] = "rope_factors_long.weight",
+        [MODEL_FACTORS_SHORT] = "rope_factors_short.weight",
+    };
+    bool wants_lists = m->hparams.ropes[MODEL_ROPE_FULL].scaling == MODEL_ROPE_LONG;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; !status && i < MODEL_N_FACTORS; i++)
+        status = bind_factors(m, names[i], i == MODEL_FACTORS || !wants_lists, &m->factors[i], why);
+    return status;
+}
+
+double model_rope_frequencies(const struct model *m, enum model_rope_use use, size_t n_positions,
+                              double *frequency)
+{
+    const struct model_rope *rope = &m->hparams.ropes[use];
+    const struct model_factors *factors = &m->factors[MODEL_FACTORS];
+    if (rope->scaling == MODEL_ROPE_LONG)
+        factors = &m->factors[n_positions > rope->original_ctx ? MODEL_FACTORS_LONG
+                                                               : MODEL_FACTORS_SHORT];
+    bool listed = factors->exists && (rope->has_factors || rope->scaling == MODEL_ROPE_LONG);
+    model_rope_pairs(rope, listed ? factors->values : NULL, frequency);
+    return rope->magnitude;
+}

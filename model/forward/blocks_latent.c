@@ -1,0 +1,313 @@
+/*
+ * Latent attention: keys and values are products of one compressed row per token. Newer files let
+ * the queries be multiplied by the keys' matrix instead (each head reads the compressed rows, which
+ * are keys and values at once); older ones hold a matrix that makes keys and values of them.
+ */
+#include "model/forward/session.h"
+
+struct sizes {
+    size_t n_heads, key, value, rot, plain, rank, wide; /* wide: a compressed key, rank + rot */
+    bool compressed;
+};
+
+static struct sizes sizes_of(const struct model_hparams *h, size_t i_layer)
+{
+    const struct model_layer_shape *l = &h->layers[i_layer];
+    struct sizes z = {.n_heads = l->n_heads,
+                      .key = l->key_size,
+                      .value = l->value_size,
+                      .rot = h->ropes[MODEL_ROPE_FULL].n_rot,
+                      .rank = h->kv_rank,
+                      .compressed = h->compressed_keys};
+    z.plain = z.key - z.rot;
+    z.wide = z.rank + z.rot;
+    return z;
+}
+
+/** The parts of the work area. */
+struct latent_work {
+    float *q_low;     /* [T, q rank] */
+    float *q;         /* [T, H * key] */
+    float *z;         /* [T, wide]: the compressed row, and the rotated part of all keys */
+    float *head;      /* [T, of one head] */
+    float *q_wide;    /* [T, H * wide] */
+    float *kv;        /* [T, H * (plain + value)], or the compressed rows alone */
+    float *out_wide;  /* [T, H * rank] */
+    float *out;       /* [T, H * value] */
+};
+
+static struct latent_work divide(struct model_cut *cut, const struct model_hparams *h,
+                                 size_t i_layer, size_t n)
+{
+    struct sizes z = sizes_of(h, i_layer);
+    struct latent_work w = {
+        .q_low = model_take(cut, n * h->q_rank),
+        .q = model_take(cut, n * z.n_heads * z.key),
+        .z = model_take(cut, n * z.wide),
+        .head = model_take(cut, n * base_max(z.plain, z.rank)),
+        .out = model_take(cut, n * z.n_heads * z.value),
+    };
+    if (z.compressed) {
+        w.q_wide = model_take(cut, n * z.n_heads * z.wide);
+        w.out_wide = model_take(cut, n * z.n_heads * z.rank);
+    } else {
+        w.kv = model_take(cut, n * z.n_heads * (z.plain + z.value));
+    }
+    return w;
+}
+
+size_t model_latent_floats(const struct model *m, size_t i_layer, size_t n_tokens)
+{
+    struct model_cut cut = {0};
+    (void)divide(&cut, &m->hparams, i_layer, n_tokens);
+    return cut.n_floats;
+}
+
+static enum status copy(struct model_session *s, struct kern_copy op, struct status_why *why)
+{
+    return kern_copy_rows(s->backend, &op, why);
+}
+
+/** Rotate the end of each of n_heads heads of `size` elements. */
+static enum status rotate(struct model_session *s, const struct model_step *step, float *x,
+                          size_t n_heads, size_t size, struct status_why *why)
+{
+    const struct model_rope *rope = &s->model->hparams.ropes[MODEL_ROPE_FULL];
+    struct kern_rope op = {.x = x + size - rope->n_rot,
+                           .stride = n_heads * size,
+                           .n_tokens = step->tile.n_tokens,
+                           .n_heads = n_heads,
+                           .head_size = size,
+                           .n_pairs = rope->n_rot / 2,
+                           .split_halves = s->model->hparams.rope_halves,
+                           .angles = s->angles[MODEL_ROPE_FULL],
+                           .n_positions = s->options.max_segment,
+                           .positions = s->positions};
+    return kern_rope(s->backend, &op, why);
+}
+
+static enum status project_q(struct model_session *s, const struct model_step *step,
+                             const struct latent_work *w, const float *in, struct status_why *why)
+{
+    const struct model_layer *layer = step->layer;
+    struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
+    size_t n = step->tile.n_tokens;
+    enum status status = STATUS_OK;
+    if (layer->latent.q_down.weight.data) {
+        status = model_multiply(s, &layer->latent.q_down, in, n, w->q_low, why);
+        struct model_norm_step norm = {.norm = &layer->latent.q_norm,
+                                       .x = w->q_low,
+                                       .y = w->q_low,
+                                       .n_rows = n,
+                                       .width = s->model->hparams.q_rank};
+        if (!status)
+            status = model_normalise(s, &norm, why);
+        in = w->q_low;
+    }
+    if (!status)
+        status = model_multiply(s, &layer->q, in, n, w->q, why);
+    if (!status)
+        status = rotate(s, step, w->q, z.n_heads, z.key, why);
+    return status ? status : model_temper(s, step, w->q, z.n_heads * z.key, why);
+}
+
+/** z: the compressed row normalised into c [T, rank], then the rotated part of all heads' keys. */
+static enum status compress(struct model_session *s, const struct model_step *step,
+                            const struct latent_work *w, const float *in, float *c,
+                            struct status_why *why)
+{
+    const struct model_latent *l = &step->layer->latent;
+    struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
+    size_t n = step->tile.n_tokens;
+    enum status status = model_multiply(s, &l->kv_down, in, n, w->z, why);
+    if (!status)
+        status = copy(s,
+                      (struct kern_copy){.x = w->z,
+                                         .x_stride = z.wide,
+                                         .y = c,
+                                         .y_stride = z.rank,
+                                         .width = z.rank,
+                                         .n_rows = n},
+                      why);
+    struct model_norm_step norm = {
+        .norm = &l->kv_norm, .x = c, .y = c, .n_rows = n, .width = z.rank};
+    if (!status)
+        status = model_normalise(s, &norm, why);
+    return status ? status : rotate(s, step, w->z, 1, z.wide, why);
+}
+
+/** Keys are the compressed rows with their rotated part; values the compressed rows. */
+static enum status keys_compressed(struct model_session *s, const struct model_step *step,
+                                   const struct latent_work *w, const float *in,
+                                   struct status_why *why)
+{
+    struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
+    size_t n = step->tile.n_tokens;
+    float *k = s->k + step->tile.kv_row * z.wide;
+    float *v = s->v + step->tile.kv_row * z.rank;
+    enum status status = compress(s, step, w, in, v, why);
+    struct kern_copy op = {.x = v,
+                           .x_stride = z.rank,
+                           .y = k,
+                           .y_stride = z.wide,
+                           .width = z.rank,
+                           .n_rows = n};
+    if (!status)
+        status = copy(s, op, why);
+    op.x = w->z + z.rank;
+    op.x_stride = z.wide;
+    op.y = k + z.rank;
+    op.width = z.rot;
+    return status ? status : copy(s, op, why);
+}
+
+/** Keys and values of each head, made of the compressed rows. */
+static enum status keys_of_heads(struct model_session *s, const struct model_step *step,
+                                 const struct latent_work *w, const float *in,
+                                 struct status_why *why)
+{
+    struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
+    size_t n = step->tile.n_tokens;
+    float *k = s->k + step->tile.kv_row * z.n_heads * z.key;
+    float *v = s->v + step->tile.kv_row * z.n_heads * z.value;
+    enum status status = compress(s, step, w, in, w->head, why);
+    if (!status)
+        status = model_multiply(s, &step->layer->latent.kv_up, w->head, n, w->kv, why);
+    struct kern_copy op = {.x = w->kv,
+                           .x_stride = z.plain + z.value,
+                           .y = k,
+                           .y_stride = z.key,
+                           .width = z.plain,
+                           .n_rows = n * z.n_heads};
+    if (!status)
+        status = copy(s, op, why);
+    op.x = w->kv + z.plain;
+    op.y = v;
+    op.y_stride = op.width = z.value;
+    if (!status)
+        status = copy(s, op, why);
+    for (size_t i = 0; !status && i < z.n_heads; i++)
+        status = copy(s,
+                      (struct kern_copy){.x = w->z + z.rank,
+                                         .x_stride = z.wide,
+                                         .y = k + i * z.key + z.plain,
+                                         .y_stride = z.n_heads * z.key,
+                                         .width = z.rot,
+                                         .n_rows = n},
+                      why);
+    return status;
+}
+
+/** For each head i, columns of y = matrix i of a stack times columns of x. */
+struct per_head {
+    const struct kern_weight *stack;
+    const float *x;
+    size_t x_head, x_stride; /* floats from head to head, from row to row */
+    float *y;
+    size_t y_head, y_stride;
+};
+
+static enum status multiply_heads(struct model_session *s, size_t n_tokens, size_t n_heads,
+                                  const struct per_head *op, float *head, struct status_why *why)
+{
+    struct kern_weight matrix = *op->stack;
+    matrix.n_rows /= n_heads;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; !status && i < n_heads; i++) {
+        status = copy(s,
+                      (struct kern_copy){.x = op->x + i * op->x_head,
+                                         .x_stride = op->x_stride,
+                                         .y = head,
+                                         .y_stride = matrix.n_cols,
+                                         .width = matrix.n_cols,
+                                         .n_rows = n_tokens},
+                      why);
+        struct kern_linear product = {.weight = &matrix,
+                                      .x = head,
+                                      .y = op->y + i * op->y_head,
+                                      .y_stride = op->y_stride,
+                                      .n_tokens = n_tokens};
+        if (!status)
+            status = kern_linear(s->backend, &product, why);
+        matrix.data = (const uint8_t *)matrix.data + matrix.n_rows * matrix.row_bytes;
+    }
+    return status;
+}
+
+/** Queries that meet compressed keys: k_up q for each head, then its rotated part. */
+static enum status widen_q(struct model_session *s, const struct model_step *step,
+                           const struct latent_work *w, struct status_why *why)
+{
+    struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
+    size_t n = step->tile.n_tokens;
+    struct per_head op = {.stack = &step->layer->latent.k_up,
+                          .x = w->q,
+                          .x_head = z.key,
+                          .x_stride = z.n_heads * z.key,
+                          .y = w->q_wide,
+                          .y_head = z.wide,
+                          .y_stride = z.n_heads * z.wide};
+    enum status status = multiply_heads(s, n, z.n_heads, &op, w->head, why);
+    if (status)
+        return status;
+    return copy(s,
+                (struct kern_copy){.x = w->q + z.plain,
+                                   .x_stride = z.key,
+                                   .y = w->q_wide + z.rank,
+                                   .y_stride = z.wide,
+                                   .width = z.rot,
+                                   .n_rows = n * z.n_heads},
+                why);
+}
+
+static enum status attend(struct model_session *s, const struct model_step *step,
+                          const struct latent_work *w, struct status_why *why)
+{
+    struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
+    struct kern_attention op = {
+        .q = z.compressed ? w->q_wide : w->q,
+        .k = s->k,
+        .v = s->v,
+        .out = z.compressed ? w->out_wide : w->out,
+        .n_heads = z.n_heads,
+        .n_kv_heads = step->shape->n_kv_heads,
+        .head_size = z.compressed ? z.wide : z.key,
+        .value_size = z.compressed ? z.rank : z.value,
+        .scale = step->shape->scale,
+        .ranges = s->ranges,
+        .n_ranges = step->n_ranges,
+    };
+    enum status status = kern_attention(s->backend, &op, why);
+    if (status || !z.compressed)
+        return status;
+    struct per_head up = {.stack = &step->layer->latent.v_up,
+                          .x = w->out_wide,
+                          .x_head = z.rank,
+                          .x_stride = z.n_heads * z.rank,
+                          .y = w->out,
+                          .y_head = z.value,
+                          .y_stride = z.n_heads * z.value};
+    return multiply_heads(s, step->tile.n_tokens, z.n_heads, &up, w->head, why);
+}
+
+enum status model_block_latent(struct model_session *s, const struct model_step *step,
+                               struct status_why *why)
+{
+    const struct model_layer *layer = step->layer;
+    struct model_cut cut = {.base = s->work};
+    struct latent_work w = divide(&cut, &s->model->hparams, step->i_layer, step->tile.n_tokens);
+    bool compressed = s->model->hparams.compressed_keys;
+    const float *in;
+    enum status status = model_branch_input(s, step, &layer->attn_norm, &in, why);
+    if (!status)
+        status = project_q(s, step, &w, in, why);
+    if (!status)
+        status = compressed ? keys_compressed(s, step, &w, in, why)
+                            : keys_of_heads(s, step, &w, in, why);
+    if (!status && compressed)
+        status = widen_q(s, step, &w, why);
+    if (!status)
+        status = attend(s, step, &w, why);
+    return status ? status
+                  : model_close_branch(s, step, &layer->output, &layer->attn_post_norm, w.out, why);
+}

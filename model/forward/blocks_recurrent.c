@@ -1,0 +1,217 @@
+/* Layers with a state: the gated delta net and Mamba-2. */
+#include "model/forward/session.h"
+
+/** Floats of a row. */
+struct sizes {
+    size_t channels; /* C: of the convolution */
+    size_t in;       /* of what comes in: C, or for Mamba-2 z, C, dt */
+    size_t inner;    /* all heads' values */
+    size_t heads, keys; /* Hv; Hk * dk */
+};
+
+static struct sizes sizes_of(const struct model_hparams *h, size_t i_layer)
+{
+    const struct model_recurrent_hparams *n = &h->recurrent;
+    struct sizes z = {.inner = n->n_inner,
+                      .heads = n->n_heads,
+                      .keys = (size_t)n->n_groups * n->state};
+    z.channels = z.inner + 2 * z.keys;
+    z.in = z.channels;
+    if (h->layers[i_layer].mixer == MODEL_MAMBA2)
+        z.in += z.inner + z.heads;
+    return z;
+}
+
+/** The parts of the work area. */
+struct recurrent_work {
+    float *in;          /* [T, in] */
+    float *mixed;       /* [T, C]: convolved */
+    float *z;           /* [T, inner]: the gate */
+    float *out;         /* [T, inner] */
+    float *both;        /* [T, 2 * Hv]: beta and dt of each key head's value heads */
+    float *beta, *dt;   /* [T, Hv] */
+};
+
+static struct recurrent_work divide(struct model_cut *cut, const struct model_hparams *h,
+                                    size_t i_layer, size_t n)
+{
+    struct sizes z = sizes_of(h, i_layer);
+    return (struct recurrent_work){.in = model_take(cut, n * z.in),
+                                   .mixed = model_take(cut, n * z.channels),
+                                   .z = model_take(cut, n * z.inner),
+                                   .out = model_take(cut, n * z.inner),
+                                   .both = model_take(cut, n * 2 * z.heads),
+                                   .beta = model_take(cut, n * z.heads),
+                                   .dt = model_take(cut, n * z.heads)};
+}
+
+size_t model_recurrent_floats(const struct model *m, size_t i_layer, size_t n_tokens)
+{
+    struct model_cut cut = {0};
+    (void)divide(&cut, &m->hparams, i_layer, n_tokens);
+    return cut.n_floats;
+}
+
+/** The shapes of a layer's operations; pointers are to be set. */
+struct kern_convolve model_convolve_of(const struct model *m, size_t i_layer)
+{
+    const struct model_recurrent *l = &m->layers[i_layer].recurrent;
+    return (struct kern_convolve){.x_stride = sizes_of(&m->hparams, i_layer).in,
+                                  .weight = &l->taps,
+                                  .bias = model_present(&l->taps_bias)};
+}
+
+struct kern_recur model_recur_of(const struct model *m, size_t i_layer)
+{
+    const struct model_recurrent_hparams *n = &m->hparams.recurrent;
+    const struct model_recurrent *l = &m->layers[i_layer].recurrent;
+    struct sizes z = sizes_of(&m->hparams, i_layer);
+    bool delta = m->hparams.layers[i_layer].mixer == MODEL_DELTA_NET;
+    return (struct kern_recur){.stride = z.channels,
+                               .gate_stride = delta ? z.heads : z.in,
+                               .dt_bias = &l->dt_bias,
+                               .decay = &l->a,
+                               .skip = model_present(&l->skip),
+                               .dt_min = n->dt_min,
+                               .n_k_heads = n->n_groups,
+                               .n_heads = n->n_heads,
+                               .k_size = n->state,
+                               .v_size = n->n_inner / n->n_heads,
+                               .alternate = delta && !m->arch->grouped_values,
+                               .unit = n->unit,
+                               .eps = n->unit_eps,
+                               .scale = n->scale};
+}
+
+/** Convolution and recurrence of x [T, in], columns C: out. */
+static enum status recur(struct model_session *s, const struct model_step *step,
+                         const struct recurrent_work *w, struct kern_recur op, const float *x,
+                         struct status_why *why)
+{
+    struct kern_convolve convolve = model_convolve_of(s->model, step->i_layer);
+    size_t n_runs = model_tile_runs(step->batch, &step->tile, s->runs);
+    convolve.x = x;
+    convolve.y = w->mixed;
+    convolve.states = s->convolve_states;
+    convolve.runs = s->runs;
+    convolve.n_runs = n_runs;
+    enum status status = kern_convolve(s->backend, &convolve, why);
+    op.out = w->out;
+    op.states = s->recur_states;
+    op.runs = s->runs;
+    op.n_runs = n_runs;
+    return status ? status : kern_recur(s->backend, &op, why);
+}
+
+/** n rows of z become z silu'd times out. */
+static enum status gate(struct model_session *s, const struct recurrent_work *w, size_t n,
+                        struct status_why *why)
+{
+    struct kern_activate op = {.kind = KERN_SILU, .gate = w->z, .up = w->out, .n = n};
+    return kern_activate(s->backend, &op, why);
+}
+
+static enum status copy(struct model_session *s, const float *x, size_t x_stride, float *y,
+                        size_t width, size_t n_rows, struct status_why *why)
+{
+    struct kern_copy op = {.x = x,
+                           .x_stride = x_stride,
+                           .y = y,
+                           .y_stride = width,
+                           .width = width,
+                           .n_rows = n_rows};
+    return kern_copy_rows(s->backend, &op, why);
+}
+
+/** beta and dt of each token: from two matrices, or from one that has them by key heads. */
+static enum status project_gates(struct model_session *s, const struct model_step *step,
+                                 const struct recurrent_work *w, const float *in,
+                                 struct status_why *why)
+{
+    const struct model_recurrent *l = &step->layer->recurrent;
+    const struct model_recurrent_hparams *h = &s->model->hparams.recurrent;
+    size_t n = step->tile.n_tokens;
+    enum status status = STATUS_OK;
+    if (!l->beta_alpha.weight.data) {
+        status = model_multiply_same(s, &l->beta, in, n, w->beta, why);
+        return status ? status : model_multiply_same(s, &l->alpha, in, n, w->dt, why);
+    }
+    size_t ratio = h->n_heads / h->n_groups;
+    status = model_multiply_same(s, &l->beta_alpha, in, n, w->both, why);
+    if (!status)
+        status = copy(s, w->both, 2 * ratio, w->beta, ratio, n * h->n_groups, why);
+    return status ? status
+                  : copy(s, w->both + ratio, 2 * ratio, w->dt, ratio, n * h->n_groups, why);
+}
+
+enum status model_block_delta_net(struct model_session *s, const struct model_step *step,
+                                  struct status_why *why)
+{
+    const struct model_recurrent *l = &step->layer->recurrent;
+    struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
+    size_t n = step->tile.n_tokens;
+    struct model_cut cut = {.base = s->work};
+    struct recurrent_work w = divide(&cut, &s->model->hparams, step->i_layer, n);
+    const float *in;
+    enum status status = model_branch_input(s, step, &step->layer->attn_norm, &in, why);
+    if (!status)
+        status = model_multiply(s, &l->in, in, n, w.in, why);
+    if (!status)
+        status = model_multiply_same(s, &l->gate, in, n, w.z, why);
+    if (!status)
+        status = project_gates(s, step, &w, in, why);
+    struct kern_recur op = model_recur_of(s->model, step->i_layer);
+    op.q = w.mixed;
+    op.k = w.mixed + z.keys;
+    op.v = w.mixed + 2 * z.keys;
+    op.beta = w.beta;
+    op.dt = w.dt;
+    if (!status)
+        status = recur(s, step, &w, op, w.in, why);
+    struct model_norm_step norm = {.norm = &l->norm,
+                                   .x = w.out,
+                                   .y = w.out,
+                                   .n_rows = n * z.heads,
+                                   .width = z.inner / z.heads};
+    if (!status)
+        status = model_normalise(s, &norm, why);
+    if (!status)
+        status = gate(s, &w, n * z.inner, why);
+    return status ? status
+                  : model_close_branch(s, step, &l->out, &step->layer->attn_post_norm, w.z, why);
+}
+
+enum status model_block_mamba2(struct model_session *s, const struct model_step *step,
+                               struct status_why *why)
+{
+    const struct model_recurrent *l = &step->layer->recurrent;
+    struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
+    size_t n = step->tile.n_tokens;
+    size_t n_groups = s->model->hparams.recurrent.n_groups;
+    struct model_cut cut = {.base = s->work};
+    struct recurrent_work w = divide(&cut, &s->model->hparams, step->i_layer, n);
+    const float *in;
+    enum status status = model_branch_input(s, step, &step->layer->attn_norm, &in, why);
+    if (!status)
+        status = model_multiply(s, &l->in, in, n, w.in, why);
+    struct kern_recur op = model_recur_of(s->model, step->i_layer);
+    op.v = w.mixed;
+    op.k = w.mixed + z.inner;
+    op.q = w.mixed + z.inner + z.keys;
+    op.dt = w.in + z.inner + z.channels;
+    if (!status)
+        status = recur(s, step, &w, op, w.in + z.inner, why);
+    if (!status)
+        status = copy(s, w.in, z.in, w.z, z.inner, n, why);
+    if (!status)
+        status = gate(s, &w, n * z.inner, why);
+    struct model_norm_step norm = {.norm = &l->norm,
+                                   .x = w.z,
+                                   .y = w.z,
+                                   .n_rows = n * n_groups,
+                                   .width = z.inner / n_groups};
+    if (!status)
+        status = model_normalise(s, &norm, why);
+    return status ? status
+                  : model_close_branch(s, step, &l->out, &step->layer->attn_post_norm, w.z, why);
+}

@@ -1,0 +1,83 @@
+/* Steps that all blocks are made of. */
+#include "model/forward/session.h"
+
+static enum status multiply(struct model_session *s, const struct model_product *product,
+                            struct kern_linear op, struct status_why *why)
+{
+    op.weight = &product->weight;
+    op.bias = model_present(&product->bias);
+    op.y_stride = product->weight.n_rows;
+    return kern_linear(s->backend, &op, why);
+}
+
+enum status model_multiply(struct model_session *s, const struct model_product *product,
+                           const float *x, size_t n_rows, float *y, struct status_why *why)
+{
+    return multiply(s, product, (struct kern_linear){.x = x, .y = y, .n_tokens = n_rows}, why);
+}
+
+enum status model_multiply_same(struct model_session *s, const struct model_product *product,
+                                const float *x, size_t n_rows, float *y, struct status_why *why)
+{
+    struct kern_linear op = {.x = x, .y = y, .n_tokens = n_rows, .same_x = true};
+    return multiply(s, product, op, why);
+}
+
+enum status model_multiply_add(struct model_session *s, const struct model_product *product,
+                               const float *x, size_t n_rows, float *y, struct status_why *why)
+{
+    struct kern_linear op = {.x = x, .y = y, .n_tokens = n_rows, .accumulate = true};
+    return multiply(s, product, op, why);
+}
+
+enum status model_normalise(struct model_session *s, const struct model_norm_step *step,
+                            struct status_why *why)
+{
+    const struct model_norm *norm = step->norm;
+    struct kern_norm op = {.gain = norm ? model_present(&norm->gain) : NULL,
+                           .bias = norm ? model_present(&norm->bias) : NULL,
+                           .center = s->model->arch->layer_norm,
+                           .eps = s->model->hparams.eps,
+                           .x = step->x,
+                           .y = step->y,
+                           .n_rows = step->n_rows,
+                           .width = step->width,
+                           .n_groups = 1,
+                           .accumulate = step->accumulate};
+    if (op.gain)
+        op.n_groups = op.gain->n_cols / step->width;
+    return kern_norm(s->backend, &op, why);
+}
+
+enum status model_branch_input(struct model_session *s, const struct model_step *step,
+                               const struct model_norm *norm, const float **in,
+                               struct status_why *why)
+{
+    *in = step->x;
+    if (!norm->gain.data)
+        return STATUS_OK;
+    *in = s->h;
+    struct model_norm_step op = {.norm = norm,
+                                 .x = step->x,
+                                 .y = s->h,
+                                 .n_rows = step->tile.n_tokens,
+                                 .width = s->model->hparams.n_embd};
+    return model_normalise(s, &op, why);
+}
+
+enum status model_close_branch(struct model_session *s, const struct model_step *step,
+                               const struct model_product *product, const struct model_norm *post,
+                               const float *in, struct status_why *why)
+{
+    size_t n = step->tile.n_tokens;
+    if (!post->gain.data)
+        return model_multiply_add(s, product, in, n, step->x, why);
+    enum status status = model_multiply(s, product, in, n, s->h, why);
+    struct model_norm_step op = {.norm = post,
+                                 .x = s->h,
+                                 .y = step->x,
+                                 .n_rows = n,
+                                 .width = s->model->hparams.n_embd,
+                                 .accumulate = true};
+    return status ? status : model_normalise(s, &op, why);
+}

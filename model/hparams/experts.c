@@ -1,0 +1,112 @@
+/* The mixture of experts: how many, how wide, how they are chosen, and which layers have them. */
+#include "model/arch/arch.h"
+
+static const struct model_range experts_range = {0, 1024};
+
+/** How the router's logits become shares. */
+static enum status read_gating(struct model_expert_hparams *e, const struct model_reading *r,
+                               struct status_why *why)
+{
+    static const enum kern_gating by_number[] = {KERN_GATE_SOFTMAX, KERN_GATE_SOFTMAX,
+                                                 KERN_GATE_SIGMOID, KERN_GATE_SOFTMAX_CHOSEN};
+    uint32_t gating = 0;
+    enum status status = model_key_u32(&r->keys, "expert_gating_func", (struct model_range){0, 3},
+                                       &gating, &(bool){false}, why);
+    e->gating = gating ? by_number[gating] : r->arch->gating;
+    e->normalise = r->arch->normalise == MODEL_NORMALISE_YES;
+    if (!status && r->arch->normalise == MODEL_NORMALISE_BY_KEY)
+        status = model_key_bool(&r->keys, "expert_weights_norm", &e->normalise, why);
+    e->scale = 1;
+    if (!status && r->arch->normalise == MODEL_NORMALISE_BY_KEY)
+        status = model_key_positive(&r->keys, "expert_weights_scale", &e->scale, why);
+    return status;
+}
+
+/** Groups of experts of which the best few stay. */
+static enum status read_groups(struct model_expert_hparams *e, const struct model_reading *r,
+                               struct status_why *why)
+{
+    e->n_groups = e->n_groups_used = 1;
+    enum status status = model_key_u32(&r->keys, "expert_group_count",
+                                       (struct model_range){0, e->n}, &e->n_groups,
+                                       &(bool){false}, why);
+    if (status || e->n_groups <= 1) {
+        (void)model_key_find(&r->keys, "expert_group_used_count");
+        return status;
+    }
+    if (e->n % e->n_groups != 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: key '%s.expert_group_count' is %u, expected a divisor of the %u "
+                           "experts",
+                           gguf_path(r->keys.file), r->keys.prefix, e->n_groups, e->n);
+    status = model_key_u32(&r->keys, "expert_group_used_count",
+                           (struct model_range){1, e->n_groups}, &e->n_groups_used, NULL, why);
+    if (!status && e->n_groups_used * (e->n / e->n_groups) < e->n_used)
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: %u of %u groups hold %u experts (key "
+                             "'%s.expert_group_used_count'), expected the %u that are used, or "
+                             "more",
+                             gguf_path(r->keys.file), e->n_groups_used, e->n_groups,
+                             e->n_groups_used * (e->n / e->n_groups), r->keys.prefix, e->n_used);
+    return status;
+}
+
+static enum status read_widths(struct model_hparams *h, const struct model_reading *r,
+                               struct status_why *why)
+{
+    struct model_expert_hparams *e = &h->experts;
+    uint32_t n_ff = 0; /* of any layer that has one: what files without further keys mean */
+    for (uint32_t i = 0; i < h->n_layers && n_ff == 0; i++)
+        n_ff = h->layers[i].n_ff;
+    e->n_ff = r->arch->split_ff ? n_ff / e->n_used : n_ff;
+    uint32_t n_shared = 0;
+    bool has_width = false;
+    enum status status = model_key_u32(&r->keys, "expert_feed_forward_length", model_ff_range,
+                                       &e->n_ff, &(bool){false}, why);
+    if (!status && e->n_ff == 0)
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: key '%s.expert_feed_forward_length' is missing, expected the "
+                             "width of an expert",
+                             gguf_path(r->keys.file), r->keys.prefix);
+    if (status || r->arch->shared == MODEL_SHARED_NONE)
+        return status;
+    status = model_key_u32(&r->keys, "expert_shared_count", (struct model_range){0, 1024},
+                           &n_shared, &(bool){false}, why);
+    e->n_ff_shared = n_shared * e->n_ff;
+    if (!status)
+        status = model_key_u32(&r->keys, "expert_shared_feed_forward_length",
+                               (struct model_range){0, model_ff_range.high}, &e->n_ff_shared,
+                               &has_width, why);
+    if (!has_width && n_shared == 0)
+        e->n_ff_shared = r->arch->shared == MODEL_SHARED_GATED ? n_ff : 0;
+    return status;
+}
+
+enum status model_experts_read(struct model_hparams *h, const struct model_reading *r,
+                               struct status_why *why)
+{
+    struct model_expert_hparams *e = &h->experts;
+    bool found = false;
+    enum status status =
+        model_key_u32(&r->keys, "expert_count", experts_range, &e->n, &found, why);
+    if (status)
+        return status;
+    struct model_range used = {e->n ? 1 : 0, e->n};
+    status = model_key_u32(&r->keys, "expert_used_count", used, &e->n_used, e->n ? NULL : &found,
+                           why);
+    if (status || e->n == 0)
+        return status;
+    status = read_widths(h, r, why);
+    if (!status)
+        status = read_gating(e, r, why);
+    if (!status)
+        status = read_groups(e, r, why);
+    uint32_t n_dense = 0;
+    if (!status)
+        status = model_key_u32(&r->keys, "leading_dense_block_count",
+                               (struct model_range){0, r->n_blocks}, &n_dense, &(bool){false},
+                               why);
+    for (uint32_t i = n_dense; i < h->n_layers; i++)
+        h->layers[i].n_experts = h->layers[i].n_ff > 0 ? e->n : 0;
+    return status;
+}

@@ -1,0 +1,97 @@
+/* Heads of attention, and the width of the dense feed-forward, layer by layer. */
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "model/arch/arch.h"
+
+const struct model_range model_heads_range = {1, 1u << 16};
+const struct model_range model_head_size_range = {2, 1u << 16};
+
+/** Numbers per block into a field of each layer's shape. */
+static enum status read_each(struct model_hparams *h, const struct model_reading *r,
+                             const char *suffix, struct model_range range, size_t field,
+                             bool *found, struct status_why *why)
+{
+    uint32_t *values = calloc(r->n_blocks, sizeof *values);
+    if (!values)
+        return status_fail(why, STATUS_MEMORY, "no memory for %u layers", r->n_blocks);
+    enum status status =
+        model_key_per_layer(&r->keys, suffix, range, values, r->n_blocks, found, why);
+    for (uint32_t i = 0; !status && i < r->n_blocks && (!found || *found); i++)
+        *(uint32_t *)((char *)&h->layers[i] + field) = values[i];
+    free(values);
+    return status;
+}
+
+static enum status check_heads(const struct model_hparams *h, const struct model_reading *r,
+                               struct status_why *why)
+{
+    for (uint32_t i = 0; i < h->n_layers; i++) {
+        const struct model_layer_shape *l = &h->layers[i];
+        if (l->n_kv_heads > 0 && l->n_heads % l->n_kv_heads != 0)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: layer %u has %u key/value heads (key "
+                               "'%s.attention.head_count_kv'), expected a divisor of its %u heads",
+                               gguf_path(r->keys.file), i, l->n_kv_heads, r->keys.prefix,
+                               l->n_heads);
+    }
+    return STATUS_OK;
+}
+
+/** Of keys: attention.key_length, else the width divided by the first layer's heads. */
+static enum status read_head_sizes(struct model_hparams *h, const struct model_reading *r,
+                                   struct status_why *why)
+{
+    uint32_t key_size = 0;
+    bool found = false;
+    enum status status = model_key_u32(&r->keys, "attention.key_length", model_head_size_range,
+                                       &key_size, &found, why);
+    if (status)
+        return status;
+    uint32_t n_heads = h->layers[0].n_heads;
+    if (!found) {
+        key_size = h->n_embd / n_heads;
+        if (h->n_embd % n_heads != 0 || key_size < model_head_size_range.low)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: width %u (key '%s.embedding_length') does not divide into %u "
+                               "heads of 2 or more, expected a multiple, or key "
+                               "'%s.attention.key_length'",
+                               gguf_path(r->keys.file), h->n_embd, r->keys.prefix, n_heads,
+                               r->keys.prefix);
+    }
+    uint32_t value_size = key_size;
+    status = model_key_u32(&r->keys, "attention.value_length", model_head_size_range, &value_size,
+                           &(bool){false}, why);
+    for (uint32_t i = 0; i < r->n_blocks; i++) {
+        h->layers[i].key_size = key_size;
+        h->layers[i].value_size = value_size;
+        h->layers[i].scale = (float)(1 / sqrt((double)key_size));
+    }
+    return status;
+}
+
+enum status model_heads_read(struct model_hparams *h, const struct model_reading *r,
+                             struct status_why *why)
+{
+    struct model_range kv_range = model_heads_range;
+    struct model_range ff_range = model_ff_range;
+    if (r->arch->mixed)
+        kv_range.low = ff_range.low = 0;
+    enum status status = read_each(h, r, "attention.head_count", model_heads_range,
+                                   offsetof(struct model_layer_shape, n_heads), NULL, why);
+    for (uint32_t i = 0; i < r->n_blocks; i++)
+        h->layers[i].n_kv_heads = h->layers[i].n_heads;
+    bool found = false;
+    if (!status)
+        status = read_each(h, r, "attention.head_count_kv", kv_range,
+                           offsetof(struct model_layer_shape, n_kv_heads), &found, why);
+    if (!status)
+        status = check_heads(h, r, why);
+    if (!status)
+        status = read_head_sizes(h, r, why);
+    if (!status)
+        status = read_each(h, r, "feed_forward_length", ff_range,
+                           offsetof(struct model_layer_shape, n_ff), NULL, why);
+    return status;
+}

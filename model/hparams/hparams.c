@@ -1,0 +1,173 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/number.h"
+#include "model/arch/arch.h"
+#include "model/hparams/rope.h"
+
+/**
+ * Far above any model that exists, and low enough that the product of three of them and the
+ * size of a float fits 64 bits.
+ */
+static const struct model_range layers_range = {1, MODEL_MAX_BLOCKS};
+const struct model_range model_width_range = {1, 1u << 20};
+const struct model_range model_ff_range = {1, 1u << 24};
+const struct model_range model_positions_range = {1, INT32_MAX};
+
+/** general.name, cut to what fits and without control characters. */
+static enum status read_name(struct model_hparams *h, const struct gguf_file *file,
+                             struct status_why *why)
+{
+    struct base_string text = {0};
+    bool found = false;
+    enum status status = gguf_get_string(file, "general.name", &text, &found, why);
+    if (status || !found)
+        return status;
+    size_t n = text.n_bytes < sizeof h->name - 1 ? text.n_bytes : sizeof h->name - 1;
+    for (size_t i = 0; i < n; i++)
+        h->name[i] = (unsigned char)text.data[i] < ' ' ? ' ' : text.data[i];
+    h->name[n] = '\0';
+    return STATUS_OK;
+}
+
+/** Blocks at the end that predict the tokens after the next are not evaluated. */
+static enum status read_nextn(struct model_hparams *h, const struct model_reading *r,
+                              struct status_why *why)
+{
+    struct model_range range = {0, r->n_blocks - 1};
+    enum status status = model_key_u32(&r->keys, "nextn_predict_layers", range, &h->n_nextn,
+                                       &(bool){false}, why);
+    h->n_layers = r->n_blocks - h->n_nextn;
+    if (!status && h->n_nextn > 0)
+        status = model_remark(r->remarks, why,
+                              "the last %u block%s (%s.nextn_predict_layers) predict%s tokens "
+                              "after the next and %s not evaluated",
+                              h->n_nextn, status_plural(h->n_nextn), r->keys.prefix,
+                              h->n_nextn == 1 ? "s" : "", h->n_nextn == 1 ? "is" : "are");
+    return status;
+}
+
+static enum status read_sizes(struct model_hparams *h, struct model_reading *r,
+                              struct status_why *why)
+{
+    const struct model_keys *keys = &r->keys;
+    enum status status =
+        model_key_u32(keys, "block_count", layers_range, &r->n_blocks, NULL, why);
+    if (!status)
+        status = read_nextn(h, r, why);
+    if (!status)
+        status = model_key_u32(keys, "embedding_length", model_width_range, &h->n_embd, NULL, why);
+    if (!status)
+        status = model_key_u32(keys, "context_length", model_positions_range, &h->n_ctx_train,
+                               NULL, why);
+    if (status)
+        return status;
+    h->layers = calloc(r->n_blocks, sizeof *h->layers);
+    if (!h->layers)
+        return status_fail(why, STATUS_MEMORY, "no memory for %u layers", r->n_blocks);
+    for (uint32_t i = 0; i < r->n_blocks; i++) {
+        h->layers[i].kv_layer = i;
+        h->layers[i].kept = -1;
+    }
+    return STATUS_OK;
+}
+
+static enum status read_eps(struct model_hparams *h, const struct model_reading *r,
+                            struct status_why *why)
+{
+    const char *suffix = r->arch->layer_norm ? "attention.layer_norm_epsilon"
+                                             : "attention.layer_norm_rms_epsilon";
+    bool found = false;
+    enum status status = model_key_f32(&r->keys, suffix, &h->eps, &found, why);
+    if (status)
+        return status;
+    const char *path = gguf_path(r->keys.file);
+    struct base_number shown;
+    if (!found)
+        return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is missing, expected a float",
+                           path, r->keys.prefix, suffix);
+    if (!(h->eps > 0 && h->eps < 1))
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: key '%s.%s' is %s, expected a number between 0 and 1", path,
+                           r->keys.prefix, suffix, base_float_text(&shown, h->eps));
+    return STATUS_OK;
+}
+
+enum status model_key_positive(const struct model_keys *keys, const char *suffix, float *value,
+                               struct status_why *why)
+{
+    float read = 0;
+    struct base_number shown;
+    enum status status = model_key_f32(keys, suffix, &read, NULL, why);
+    if (status || read == 0)
+        return status;
+    if (read < 0)
+        return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %s, expected 0 or more",
+                           gguf_path(keys->file), keys->prefix, suffix,
+                           base_float_text(&shown, read));
+    *value = read;
+    return STATUS_OK;
+}
+
+/** "attention.causal" must not say no. */
+static enum status check_causal(const struct model_reading *r, struct status_why *why)
+{
+    bool causal = true;
+    enum status status = model_key_bool(&r->keys, "attention.causal", &causal, why);
+    if (status || causal)
+        return status;
+    return status_fail(why, STATUS_UNSUPPORTED,
+                       "%s: key '%s.attention.causal' is false, supported is true",
+                       gguf_path(r->keys.file), r->keys.prefix);
+}
+
+enum status model_hparams_read(struct model_hparams *h, struct model_reading *r,
+                               struct status_why *why)
+{
+    memcpy(h->architecture, r->keys.prefix, strlen(r->keys.prefix) + 1);
+    h->embedding_scale = h->residual_scale = h->logit_scale = 1;
+    for (const char *const *key = r->arch->key_blind; *key; key++)
+        (void)model_key_find(&r->keys, *key);
+    (void)model_key_find(&r->keys, "tensor_data_layout");
+    enum status status = read_name(h, r->keys.file, why);
+    if (!status)
+        status = check_causal(r, why);
+    if (!status)
+        status = read_sizes(h, r, why);
+    if (!status)
+        status = model_heads_read(h, r, why);
+    if (!status)
+        status = model_experts_read(h, r, why);
+    if (!status)
+        status = read_eps(h, r, why);
+    if (!status)
+        status = model_windows_read(h, r, why);
+    if (!status)
+        status = model_ropes_read(h, r, why);
+    if (!status && r->arch->read)
+        status = r->arch->read(h, r, why);
+    for (uint32_t i = 0; !status && i < h->n_layers && !r->arch->experts_beside_dense; i++)
+        if (h->layers[i].n_experts > 0)
+            h->layers[i].n_ff = 0;
+    return status;
+}
+
+enum status model_temperature_read(struct model_hparams *h, const struct model_reading *r,
+                                   struct status_why *why)
+{
+    struct model_temperature *t = &h->temperature;
+    t->length = h->ropes[MODEL_ROPE_FULL].original_ctx;
+    enum status status = model_key_positive(&r->keys, "attention.temperature_scale", &t->scale, why);
+    if (!status)
+        status = model_key_u32(&r->keys, "attention.temperature_length", model_positions_range,
+                               &t->length, &(bool){false}, why);
+    for (uint32_t i = 0; i < h->n_layers; i++)
+        h->layers[i].tempered = t->scale > 0;
+    return status;
+}
+
+void model_hparams_free(struct model_hparams *h)
+{
+    free(h->layers);
+    *h = (struct model_hparams){0};
+}

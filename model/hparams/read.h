@@ -1,0 +1,55 @@
+/** Reading the hyper-parameters of a file: what all architectures share. For model/ only. */
+#ifndef MODEL_HPARAMS_READ_H
+#define MODEL_HPARAMS_READ_H
+
+#include "model/hparams.h"
+#include "model/hparams/keys.h"
+#include "model/model.h"
+#include "model/remarks.h"
+
+struct model_arch;
+
+enum { MODEL_MAX_BLOCKS = 1024 };
+
+/** Where hyper-parameters come from. */
+struct model_reading {
+    struct model_keys keys;
+    const struct model_arch *arch;
+    const struct model_options *options;
+    struct model_remarks *remarks;
+    uint32_t n_blocks; /* layers and the blocks behind them: what arrays have a value for */
+};
+
+/**
+ * Read every hyper-parameter except n_vocab (the tokenizer's), what is common first, then what the
+ * architecture adds. Sizes are bounded here, so that no later product of them can overflow.
+ * h: zero-initialised; release with model_hparams_free(), also after a failure.
+ */
+enum status model_hparams_read(struct model_hparams *h, struct model_reading *r,
+                               struct status_why *why);
+void model_hparams_free(struct model_hparams *h);
+
+/** Its parts, in this order; each wants those before it. */
+enum status model_heads_read(struct model_hparams *h, const struct model_reading *r,
+                             struct status_why *why);
+enum status model_experts_read(struct model_hparams *h, const struct model_reading *r,
+                               struct status_why *why);
+enum status model_windows_read(struct model_hparams *h, const struct model_reading *r,
+                               struct status_why *why);
+
+/** For architectures that have it: all queries grow with their position. */
+enum status model_temperature_read(struct model_hparams *h, const struct model_reading *r,
+                                   struct status_why *why);
+
+/** Sizes of the layers with a state ("ssm.*"), checked against each other. */
+enum status model_recurrent_read(struct model_hparams *h, const struct model_reading *r,
+                                 struct status_why *why);
+
+/** A float that must be above 0; 0 or absent: *value keeps what the caller put there. */
+enum status model_key_positive(const struct model_keys *keys, const char *suffix, float *value,
+                               struct status_why *why);
+
+extern const struct model_range model_heads_range, model_head_size_range, model_ff_range,
+    model_width_range, model_positions_range;
+
+#endif

@@ -1,0 +1,43 @@
+/* Sizes of the layers that keep a state instead of keys. */
+#include "model/hparams/read.h"
+
+static enum status must_divide(const struct model_reading *r, const char *suffix, uint32_t divisor,
+                               const char *of, uint32_t number, struct status_why *why)
+{
+    if (number % divisor == 0)
+        return STATUS_OK;
+    return status_fail(why, STATUS_FORMAT,
+                       "%s: key '%s.%s' is %u, expected a divisor of %u (key '%s.%s')",
+                       gguf_path(r->keys.file), r->keys.prefix, suffix, divisor, number,
+                       r->keys.prefix, of);
+}
+
+enum status model_recurrent_read(struct model_hparams *h, const struct model_reading *r,
+                                 struct status_why *why)
+{
+    static const char inner[] = "ssm.inner_size";
+    static const char heads[] = "ssm.time_step_rank";
+    static const char groups[] = "ssm.group_count";
+    struct model_recurrent_hparams *n = &h->recurrent;
+    const struct {
+        const char *suffix;
+        struct model_range range;
+        uint32_t *value;
+    } keys[] = {
+        {"ssm.conv_kernel", {1, 16}, &n->n_taps},
+        {inner, model_width_range, &n->n_inner},
+        {"ssm.state_size", {1, 1024}, &n->state},
+        {heads, model_heads_range, &n->n_heads},
+        {groups, model_heads_range, &n->n_groups},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        enum status status = model_key_u32(&r->keys, keys[i].suffix, keys[i].range, keys[i].value,
+                                           NULL, why);
+        if (status)
+            return status;
+    }
+    enum status status = must_divide(r, heads, n->n_heads, inner, n->n_inner, why);
+    if (!status)
+        status = must_divide(r, groups, n->n_groups, heads, n->n_heads, why);
+    return status;
+}

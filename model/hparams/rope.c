@@ -1,0 +1,271 @@
+#include "model/hparams/rope.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/text/number.h"
+#include "base/text/quote.h"
+#include "model/arch/arch.h"
+
+/** M_PI is not in C17. */
+static const double pi = 3.14159265358979323846;
+
+/** Absent is not the same as none: a factor without a type means linear. */
+enum { SCALING_ABSENT = -1 };
+
+static bool parse_scaling(const char *text, size_t n_bytes, int *scaling)
+{
+    static const char *const names[] = {
+        [MODEL_ROPE_NONE] = "none",
+        [MODEL_ROPE_LINEAR] = "linear",
+        [MODEL_ROPE_YARN] = "yarn",
+        [MODEL_ROPE_LONG] = "longrope",
+    };
+    for (int i = MODEL_ROPE_NONE; i <= MODEL_ROPE_LONG; i++)
+        if (n_bytes == strlen(names[i]) && memcmp(text, names[i], n_bytes) == 0) {
+            *scaling = i;
+            return true;
+        }
+    return false;
+}
+
+static enum status read_scaling(int *scaling, const struct model_keys *keys,
+                                const struct model_options *options, struct status_why *why)
+{
+    *scaling = SCALING_ABSENT;
+    if (options->rope_scaling) {
+        if (!parse_scaling(options->rope_scaling, strlen(options->rope_scaling), scaling) ||
+            *scaling == MODEL_ROPE_LONG)
+            return status_fail(why, STATUS_USAGE,
+                               "RoPE scaling \"%s\" does not exist, expected none, linear or yarn",
+                               options->rope_scaling);
+        return STATUS_OK;
+    }
+    char key[MODEL_KEY_BYTES];
+    model_key_name(keys, "rope.scaling.type", key);
+    struct base_string text = {0};
+    bool found = false;
+    (void)model_key_find(keys, "rope.scaling.type");
+    enum status status = gguf_get_string(keys->file, key, &text, &found, why);
+    struct base_quoted shown;
+    if (!status && found && !parse_scaling(text.data, text.n_bytes, scaling))
+        status = status_fail(why, STATUS_UNSUPPORTED,
+                             "%s: key '%s' is %s, supported are none, linear, yarn and longrope",
+                             gguf_path(keys->file), key, base_quote(&shown, text));
+    return status;
+}
+
+/** A float that must be above zero; an option that is not 0 replaces the file's. */
+static enum status read_positive(const struct model_keys *keys, const char *suffix, float option,
+                                 float *value, struct status_why *why)
+{
+    struct base_number shown;
+    enum status status = model_key_f32(keys, suffix, value, NULL, why);
+    if (status)
+        return status;
+    if (option != 0) {
+        if (!isfinite(option) || option < 0)
+            return status_fail(why, STATUS_USAGE,
+                               "the value for %s.%s is %s, expected a number above 0", keys->prefix,
+                               suffix, base_float_text(&shown, option));
+        *value = option;
+    }
+    if (*value <= 0)
+        return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %s, expected a number above 0",
+                           gguf_path(keys->file), keys->prefix, suffix,
+                           base_float_text(&shown, *value));
+    return STATUS_OK;
+}
+
+/** The stretch: rope.scaling.factor, or the older rope.scale_linear; 0 stands for none. */
+static enum status read_factor(struct model_rope *rope, const struct model_keys *keys,
+                               const struct model_options *options, struct status_why *why)
+{
+    const char *suffix = "rope.scaling.factor";
+    struct base_number shown;
+    float factor = 1;
+    bool found = false;
+    enum status status = model_key_f32(keys, suffix, &factor, &found, why);
+    if (!status && !found) {
+        suffix = "rope.scale_linear";
+        status = model_key_f32(keys, suffix, &factor, &found, why);
+    }
+    (void)model_key_find(keys, "rope.scale_linear");
+    if (status)
+        return status;
+    if (factor < 0)
+        return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %s, expected a number above 0",
+                           gguf_path(keys->file), keys->prefix, suffix,
+                           base_float_text(&shown, factor));
+    rope->factor = factor == 0 ? 1 : factor;
+    if (options->rope_freq_scale != 0) {
+        rope->factor = 1 / options->rope_freq_scale;
+        if (!isfinite(rope->factor) || !(rope->factor > 0))
+            return status_fail(why, STATUS_USAGE,
+                               "the RoPE frequency scale is %s, expected a number above 0",
+                               base_float_text(&shown, options->rope_freq_scale));
+    }
+    return STATUS_OK;
+}
+
+static enum status read_ext_factor(struct model_rope *rope, const struct model_keys *keys,
+                                   const struct model_options *options, struct status_why *why)
+{
+    static const char mix[] = "rope.scaling.yarn_ext_factor";
+    static const char mix_range[] = "0 to 1, or below 0 for the default";
+    struct base_number shown;
+    rope->yarn_ext_factor = -1;
+    enum status status = model_key_f32(keys, mix, &rope->yarn_ext_factor, NULL, why);
+    if (status)
+        return status;
+    float option = options->yarn_ext_factor;
+    if (options->has_yarn_ext_factor && !(isfinite(option) && option <= 1))
+        return status_fail(why, STATUS_USAGE, "the value for %s.%s is %s, expected %s",
+                           keys->prefix, mix, base_float_text(&shown, option), mix_range);
+    if (options->has_yarn_ext_factor)
+        rope->yarn_ext_factor = option;
+    if (rope->yarn_ext_factor > 1)
+        return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is %s, expected %s",
+                           gguf_path(keys->file), keys->prefix, mix,
+                           base_float_text(&shown, rope->yarn_ext_factor), mix_range);
+    if (rope->yarn_ext_factor < 0)
+        rope->yarn_ext_factor = rope->scaling == MODEL_ROPE_YARN ? 1 : 0;
+    return STATUS_OK;
+}
+
+static enum status read_yarn(struct model_rope *rope, const struct model_reading *r,
+                             struct status_why *why)
+{
+    const struct model_keys *keys = &r->keys;
+    const struct model_options *options = r->options;
+    float yarn_attn_factor = 1;
+    rope->yarn_beta_fast = 32;
+    rope->yarn_beta_slow = 1;
+    enum status status = read_ext_factor(rope, keys, options, why);
+    if (!status)
+        status = read_positive(keys, "rope.scaling.yarn_attn_factor", options->yarn_attn_factor,
+                               &yarn_attn_factor, why);
+    if (!status)
+        status = read_positive(keys, "rope.scaling.yarn_beta_fast", options->yarn_beta_fast,
+                               &rope->yarn_beta_fast, why);
+    if (!status)
+        status = read_positive(keys, "rope.scaling.yarn_beta_slow", options->yarn_beta_slow,
+                               &rope->yarn_beta_slow, why);
+    struct base_number shown;
+    if (!status && rope->yarn_ext_factor > 0 && rope->freq_base <= 1)
+        status = status_fail(
+            why, STATUS_FORMAT, "%s: key '%s.rope.freq_base' is %s, expected more than 1 with YaRN",
+            gguf_path(keys->file), keys->prefix, base_float_text(&shown, rope->freq_base));
+    if (!r->arch->yarn_attn_factor)
+        yarn_attn_factor = options->yarn_attn_factor > 0 ? options->yarn_attn_factor : 1;
+    rope->magnitude *= (double)yarn_attn_factor;
+    if (rope->yarn_ext_factor > 0 && rope->factor > 1)
+        rope->magnitude *= 1 + 0.1 * log((double)rope->factor);
+    return status;
+}
+
+static enum status read_n_rot(const struct model_hparams *h, struct model_rope *rope,
+                              const struct model_keys *keys, struct status_why *why)
+{
+    rope->n_rot = h->layers[0].key_size;
+    struct model_range range = {2, rope->n_rot};
+    enum status status =
+        model_key_u32(keys, "rope.dimension_count", range, &rope->n_rot, &(bool){false}, why);
+    if (!status && rope->n_rot % 2 != 0)
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: %u elements of a head are rotated (key "
+                             "'%s.rope.dimension_count'), expected an even number",
+                             gguf_path(keys->file), rope->n_rot, keys->prefix);
+    return status;
+}
+
+/** The angles of full attention. */
+static enum status read_full(struct model_hparams *h, const struct model_reading *r,
+                             struct status_why *why)
+{
+    struct model_rope *rope = &h->ropes[MODEL_ROPE_FULL];
+    const struct model_keys *keys = &r->keys;
+    const struct model_options *options = r->options;
+    float attn_factor = 1;
+    rope->freq_base = 10000;
+    rope->original_ctx = h->n_ctx_train;
+    rope->has_factors = true;
+    int scaling = SCALING_ABSENT;
+    enum status status = read_n_rot(h, rope, keys, why);
+    if (!status)
+        status = read_positive(keys, "rope.freq_base", options->rope_freq_base, &rope->freq_base,
+                               why);
+    if (!status)
+        status = read_positive(keys, "rope.scaling.attn_factor", 0, &attn_factor, why);
+    rope->magnitude = (double)attn_factor;
+    if (!status)
+        status = model_key_u32(keys, "rope.scaling.original_context_length", model_positions_range,
+                               &rope->original_ctx, &(bool){false}, why);
+    if (!status)
+        status = read_factor(rope, keys, options, why);
+    if (!status)
+        status = read_scaling(&scaling, keys, options, why);
+    if (status)
+        return status;
+
+    if (options->yarn_original_ctx != 0)
+        rope->original_ctx = options->yarn_original_ctx;
+    if (scaling == SCALING_ABSENT && gguf_tensor_find(keys->file, "rope_factors_long.weight"))
+        scaling = MODEL_ROPE_LONG;
+    if (scaling == SCALING_ABSENT)
+        scaling = rope->factor == 1 ? MODEL_ROPE_NONE : MODEL_ROPE_LINEAR;
+    rope->scaling = (enum model_rope_scaling)scaling;
+    if (rope->scaling == MODEL_ROPE_NONE || rope->scaling == MODEL_ROPE_LONG)
+        rope->factor = 1;
+    return read_yarn(rope, r, why);
+}
+
+enum status model_ropes_read(struct model_hparams *h, const struct model_reading *r,
+                             struct status_why *why)
+{
+    (void)model_key_find(&r->keys, "rope.scaling.finetuned");
+    h->rope_halves = r->arch->rope_halves;
+    enum status status = read_full(h, r, why);
+    struct model_rope *sliding = &h->ropes[MODEL_ROPE_SLIDING];
+    *sliding = h->ropes[MODEL_ROPE_FULL];
+    sliding->scaling = MODEL_ROPE_NONE;
+    sliding->factor = 1;
+    sliding->yarn_ext_factor = 0;
+    sliding->magnitude = 1;
+    sliding->has_factors = false;
+    if (!status && r->arch->sliding_rope)
+        status = read_positive(&r->keys, "rope.freq_base_swa", 0, &sliding->freq_base, why);
+    for (uint32_t i = 0; i < h->n_layers; i++)
+        h->layers[i].rope = h->layers[i].slides && r->arch->sliding_rope ? MODEL_ROPE_SLIDING
+                                                                          : MODEL_ROPE_FULL;
+    return status;
+}
+
+/** The pair that turns `turns` times within the original context. */
+static double yarn_pair(const struct model_rope *rope, double turns)
+{
+    return rope->n_rot * log(rope->original_ctx / (2 * pi * turns)) /
+           (2 * log((double)rope->freq_base));
+}
+
+void model_rope_pairs(const struct model_rope *rope, const float *factors, double *frequency)
+{
+    double low = 0;
+    double high = 0;
+    if (rope->yarn_ext_factor > 0) {
+        low = yarn_pair(rope, (double)rope->yarn_beta_fast);
+        high = yarn_pair(rope, (double)rope->yarn_beta_slow);
+        low = fmax(0, rope->yarn_unrounded ? low : floor(low));
+        high = fmin(rope->n_rot - 1.0, rope->yarn_unrounded ? high : ceil(high));
+    }
+    for (uint32_t i = 0; i < rope->n_rot / 2; i++) {
+        double factor = factors ? (double)factors[i] : 1;
+        double w = pow((double)rope->freq_base, -2.0 * i / rope->n_rot) / factor;
+        double keep = 0; /* how much of the unstretched frequency stays */
+        if (rope->yarn_ext_factor > 0) {
+            double ramp = (i - low) / fmax(0.001, high - low);
+            keep = (1 - fmin(1, fmax(0, ramp))) * (double)rope->yarn_ext_factor;
+        }
+        frequency[i] = w * (keep + (1 - keep) / (double)rope->factor);
+    }
+}

@@ -1,0 +1,64 @@
+/* Which layers slide: see a window of keys instead of all. */
+#include "model/arch/arch.h"
+
+/** Whether each layer slides: an array of truth values, or a period. */
+static enum status read_pattern(struct model_hparams *h, const struct model_reading *r,
+                                struct status_why *why)
+{
+    static const char suffix[] = "attention.sliding_window_pattern";
+    uint32_t period = r->arch->windows.period;
+    const struct gguf_kv *kv = model_key_find(&r->keys, suffix);
+    if (kv && kv->type == GGUF_VALUE_ARRAY) {
+        bool slides[MODEL_MAX_BLOCKS];
+        enum status status = model_key_bools(&r->keys, suffix, slides, r->n_blocks, why);
+        for (uint32_t i = 0; !status && i < h->n_layers; i++)
+            h->layers[i].slides = slides[i];
+        return status;
+    }
+    enum status status = model_key_u32(&r->keys, suffix, (struct model_range){0, 1024}, &period,
+                                       &(bool){false}, why);
+    for (uint32_t i = 0; i < h->n_layers; i++)
+        h->layers[i].slides = period <= 1 || i % period < period - 1;
+    return status;
+}
+
+/** What a person must know where llama.cpp does something else. */
+static enum status remark(struct model_hparams *h, const struct model_reading *r, uint32_t length,
+                          struct status_why *why)
+{
+    if (!r->options->llama_compat)
+        return model_remark(r->remarks, why,
+                            "attention sees a sliding window of %u tokens "
+                            "(%s.attention.sliding_window; llama.cpp ignores it)",
+                            length, r->keys.prefix);
+    for (uint32_t i = 0; i < h->n_layers; i++) {
+        h->layers[i].slides = false;
+        h->layers[i].window = 0;
+    }
+    return model_remark(r->remarks, why,
+                        "%s.attention.sliding_window (%u) is ignored, as llama.cpp does",
+                        r->keys.prefix, length);
+}
+
+enum status model_windows_read(struct model_hparams *h, const struct model_reading *r,
+                               struct status_why *why)
+{
+    const struct model_windows *w = &r->arch->windows;
+    if (w->period == 0)
+        return STATUS_OK;
+    uint32_t length = w->length;
+    bool found = false;
+    enum status status =
+        model_key_u32(&r->keys, "attention.sliding_window", (struct model_range){0, INT32_MAX},
+                      &length, w->required ? NULL : &found, why);
+    if (!status && length > 0)
+        status = read_pattern(h, r, why);
+    else
+        (void)model_key_find(&r->keys, "attention.sliding_window_pattern");
+    for (uint32_t i = 0; i < h->n_layers; i++)
+        if (h->layers[i].slides)
+            h->layers[i].window = length;
+    if (!status && length > 0 && w->unknown_to_llama_cpp)
+        status = remark(h, r, length, why);
+    return status;
+}

@@ -1,0 +1,54 @@
+#include "model/layer.h"
+
+#include "model/state.h"
+
+/** Where the walk tells. */
+struct walk {
+    model_weight_fn *tell;
+    void *user;
+};
+
+static void tell(const struct walk *to, const struct kern_weight *weight, double share)
+{
+    if (weight->data)
+        to->tell(to->user, weight, share);
+}
+
+static void tell_ffn(const struct walk *to, const struct model_ffn *ffn, double share)
+{
+    tell(to, &ffn->gate.weight, share);
+    tell(to, &ffn->up.weight, share);
+    tell(to, &ffn->down.weight, share);
+}
+
+static void tell_experts(const struct walk *to, const struct model_experts *x,
+                         const struct model_expert_hparams *h)
+{
+    tell(to, &x->router.weight, 1);
+    tell(to, &x->narrow.weight, 1);
+    for (uint32_t e = 0; x->each && e < h->n; e++)
+        tell_ffn(to, &x->each[e], (double)h->n_used / h->n);
+    tell(to, &x->widen.weight, 1);
+    tell_ffn(to, &x->shared, 1);
+    tell(to, &x->shared_gate.weight, 1);
+}
+
+void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void *user)
+{
+    const struct walk to = {fn, user};
+    const struct model_layer *l = &m->layers[i];
+    const struct kern_weight *const mixers[] = {
+        &l->latent.q_down.weight,       &l->q.weight,          &l->k.weight,
+        &l->v.weight,                   &l->latent.kv_down.weight, &l->latent.k_up,
+        &l->latent.v_up,                &l->latent.kv_up.weight,   &l->recurrent.in.weight,
+        &l->recurrent.gate.weight,      &l->recurrent.beta.weight, &l->recurrent.alpha.weight,
+        &l->recurrent.beta_alpha.weight, &l->recurrent.out.weight, &l->output.weight,
+    };
+    for (size_t k = 0; k < sizeof mixers / sizeof *mixers; k++)
+        tell(&to, mixers[k], 1);
+    tell_ffn(&to, &l->ffn, 1);
+    tell_experts(&to, &l->experts, &m->hparams.experts);
+    tell(&to, &l->input.project.weight, 1);
+    tell(&to, &l->input.gate.weight, 1);
+    tell(&to, &l->input.out.weight, 1);
+}

@@ -1,0 +1,74 @@
+/** The weights of a layer: handles into the file's mapping. data NULL: the layer has none. */
+#ifndef MODEL_LAYER_H
+#define MODEL_LAYER_H
+
+#include "model/hparams.h"
+
+/** y = weight x + bias. */
+struct model_product {
+    struct kern_weight weight, bias;
+};
+
+/** Gain and bias of a norm. */
+struct model_norm {
+    struct kern_weight gain, bias;
+};
+
+/** One expert, or a feed-forward that all tokens go through. Without a gate: up alone. */
+struct model_ffn {
+    struct model_product gate, up, down;
+};
+
+struct model_experts {
+    struct model_product router;       /* [E, D] */
+    struct model_norm router_norm;     /* before the router alone */
+    struct kern_weight selection_bias; /* [E] */
+    struct model_ffn *each;            /* E of them */
+    struct model_ffn shared;           /* every token's */
+    struct model_product shared_gate;  /* [1, D] */
+    struct model_norm norm, post_norm; /* of the experts beside a dense feed-forward */
+    struct model_norm dense_post_norm; /* of that feed-forward */
+    struct model_product narrow, widen; /* the experts work between these */
+};
+
+struct model_latent {
+    struct model_product q_down;   /* [q rank, D]; without it q is not compressed */
+    struct model_norm q_norm;
+    struct model_product kv_down;  /* [kv rank + n_rot, D] */
+    struct model_norm kv_norm;
+    struct kern_weight k_up, v_up; /* [H * kv rank, nope], [H * dv, kv rank] */
+    struct model_product kv_up;    /* older: [H * (nope + dv), kv rank] */
+};
+
+struct model_recurrent {
+    struct model_product in;      /* q, k, v; of Mamba-2: z, x, B, C, dt */
+    struct model_product gate;    /* z */
+    struct model_product beta, alpha, beta_alpha; /* the first two, or the third */
+    struct kern_weight taps, taps_bias;
+    struct kern_weight a, dt_bias, skip;
+    struct model_norm norm;
+    struct model_product out;
+};
+
+/** A further input of each layer (Gemma 3n and 4). */
+struct model_per_layer_input {
+    struct kern_weight embedding;  /* [V, P]: this layer's columns */
+    struct model_product project;  /* [P, D]: this layer's rows */
+    struct model_product gate, out;
+    struct model_norm post_norm;
+};
+
+struct model_layer {
+    struct model_norm attn_norm, attn_post_norm, ffn_norm, ffn_post_norm; /* 1 row of D */
+    struct model_product q, k, v, output;
+    struct model_norm q_norm, k_norm; /* of each head, or of all heads as one vector */
+    struct kern_weight sinks;         /* H */
+    struct model_latent latent;
+    struct model_recurrent recurrent;
+    struct model_ffn ffn; /* dense */
+    struct model_experts experts;
+    struct model_per_layer_input input;
+    float output_scale; /* of the residual stream behind the layer; 1: none */
+};
+
+#endif
