@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "kernels/recurrent/check.h"
+
 void kern_close(struct kern_backend *b)
 {
     if (b)
@@ -252,6 +254,45 @@ enum status kern_scatter_add(struct kern_backend *b, const float *x, size_t widt
     uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_OTHER, begun,
                    b->ops->scatter_add(b, x, width, rows, shares, n_rows, y, why));
+}
+
+enum status kern_convolve(struct kern_backend *b, const struct kern_convolve *op,
+                          struct status_why *why)
+{
+    size_t n_taps = op->weight->n_cols, n_channels = op->weight->n_rows;
+    if (n_taps > KERN_CONVOLVE_MAX)
+        return status_fail(why, STATUS_UNSUPPORTED, "convolve: %zu tokens; at most %d", n_taps,
+                           KERN_CONVOLVE_MAX);
+    enum status status = weight_check(op->weight, "convolve: weight", why);
+    if (!status)
+        status = vector_check(op->bias, n_channels, "convolve: bias", why);
+    if (!status)
+        status = kern_runs_check(op->runs, op->n_runs, "convolve", why);
+    if (status || op->n_runs == 0)
+        return status;
+    assert(op->x_stride >= n_channels && op->x != op->y);
+    uint64_t begun = begin(b);
+    return counted(b, KERN_PHASE_RECUR, begun, b->ops->convolve(b, op, why));
+}
+
+enum status kern_recur(struct kern_backend *b, const struct kern_recur *op, struct status_why *why)
+{
+    enum status status = vector_check(op->dt_bias, op->n_heads, "recur: dt_bias", why);
+    if (!status)
+        status = vector_check(op->decay, op->n_heads, "recur: decay", why);
+    if (!status)
+        status = vector_check(op->skip, op->n_heads, "recur: skip", why);
+    if (!status)
+        status = kern_recur_check(op, why);
+    if (status || op->n_runs == 0)
+        return status;
+    uint64_t begun = begin(b);
+    return counted(b, KERN_PHASE_RECUR, begun, b->ops->recur(b, op, why));
+}
+
+size_t kern_recur_bytes(struct kern_backend *b, const struct kern_recur *op)
+{
+    return b->ops->recur_bytes(b, op);
 }
 
 /** role: the operation's name. */

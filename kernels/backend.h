@@ -28,6 +28,7 @@
 #include "gguf/type.h"
 #include "kernels/atomic.h"
 #include "kernels/precision.h"
+#include "kernels/recurrent/op.h"
 #include "kernels/times.h"
 
 /** A weight matrix [R, K] as stored: a handle that can be pointed at other bytes. */
@@ -282,7 +283,7 @@ typedef size_t kern_record_rows_fn(struct kern_backend *b, const struct kern_wei
 #define KERN_BACKEND_OPERATIONS(X)                                                                 \
     X(embed) X(rmsnorm) X(linear) X(rope) X(attention) X(silu_mul) X(top_experts) X(gather)        \
     X(scatter_add) X(score) X(record) X(linear_bytes) X(attention_bytes) X(score_bytes)            \
-    X(record_bytes) X(record_rows)
+    X(record_bytes) X(record_rows) X(convolve) X(recur) X(recur_bytes)
 /* clang-format on */
 
 /** kern_embed(), kern_rmsnorm(), ...: they check the arguments and call the backend. */

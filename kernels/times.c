@@ -5,11 +5,12 @@
 const char *kern_phase_name(enum kern_phase phase)
 {
     static const char *const names[KERN_N_PHASES] = {
-        [KERN_PHASE_LINEAR] = "linear", [KERN_PHASE_ATTENTION] = "attention",
-        [KERN_PHASE_SCORE] = "score",   [KERN_PHASE_NORM] = "norm",
-        [KERN_PHASE_ROPE] = "rope",     [KERN_PHASE_GATE] = "gate",
-        [KERN_PHASE_OTHER] = "other",   [KERN_PHASE_DECODE] = "decode",
-        [KERN_PHASE_PACK] = "pack",     [KERN_PHASE_FOLD] = "fold",
+        [KERN_PHASE_LINEAR] = "linear",   [KERN_PHASE_ATTENTION] = "attention",
+        [KERN_PHASE_SCORE] = "score",     [KERN_PHASE_NORM] = "norm",
+        [KERN_PHASE_ROPE] = "rope",       [KERN_PHASE_GATE] = "gate",
+        [KERN_PHASE_RECUR] = "recurrent", [KERN_PHASE_OTHER] = "other",
+        [KERN_PHASE_DECODE] = "decode",   [KERN_PHASE_PACK] = "pack",
+        [KERN_PHASE_FOLD] = "fold",
     };
     return names[phase];
 }

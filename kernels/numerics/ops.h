@@ -30,6 +30,34 @@ typedef void kern_op_silu_mul_fn(float *gate, const float *up, size_t n);
 /** y[i] = fma(share, x[i], y[i]) */
 typedef void kern_op_add_scaled_fn(float *y, const float *x, float share, size_t n);
 
+/** x[i] = e^x[i] */
+typedef void kern_op_exp_fn(float *x, size_t n);
+
+/** What a token's convolution sees: see struct kern_convolve. */
+struct kern_taps {
+    const float *x[KERN_CONVOLVE_MAX]; /* a row for each tap, the token's own last; NULL: none */
+    const float *weights;              /* [n_taps, stride] */
+    const float *bias;                 /* or NULL */
+    size_t n_taps, stride;
+};
+/** y[i] = silu(bias[i] + sum over taps j of weights[j][i] * x[j][i]) for i < n. */
+typedef void kern_op_convolve_fn(float *y, const struct kern_taps *taps, size_t n);
+
+/**
+ * Rows first .. n_rows - 1 of a product with a triangle of numbers:
+ *     acc[r][lane] = fmaf(w[r][k], x[k][lane], acc[r][lane]) for k = 0, 1, ... below r,
+ * and for k = r with `diagonal`. Without it x may be acc: a row sees those before it as they come
+ * out, which solves a triangular system. Rows of w, x and acc are KERN_CHUNK floats apart; x and
+ * acc are aligned to 64.
+ */
+struct kern_triangle {
+    const float *w, *x;
+    float *acc;
+    size_t first, n_rows;
+    bool diagonal;
+};
+typedef void kern_op_triangle_fn(const struct kern_triangle *op);
+
 /** One block of keys; see lanes.h. */
 typedef void kern_op_softmax_block_fn(const struct kern_softmax_block *block);
 /**
@@ -62,6 +90,7 @@ typedef void kern_op_encode_codes_fn(const struct kern_encoded_rows *rows,
 /* clang-format off */
 #define KERN_OPS(X)                                                                                \
     X(rmsnorm) X(rope_adjacent) X(rope_halves) X(silu_mul) X(add_scaled) X(softmax_block)          \
+    X(exp) X(convolve) X(triangle)                                                                 \
     X(score_update) X(score_rank) X(score_pair) X(score_top) X(score_js) X(decode_codes)           \
     X(encode_codes)
 /* clang-format on */

@@ -126,6 +126,7 @@ size_t model_tile_ranges(const struct model_batch *batch, const struct model_til
     return n_ranges;
 }
 
+<<<<<<< HEAD
 void model_tile_batch_rows(const struct model_batch *batch, const struct model_tile *tile,
                            struct kern_query_range *ranges, size_t n_ranges)
 {
@@ -134,4 +135,43 @@ void model_tile_batch_rows(const struct model_batch *batch, const struct model_t
         ranges[i].kv_row = s->start;
         ranges[i].parent_kv_row = s->parent >= 0 ? batch->segments[s->parent].start : 0;
     }
+=======
+/** Whether tokens of a family are in a later tile. */
+static bool goes_on_later(const struct model_batch *batch, const struct model_tile *tile,
+                          size_t segment)
+{
+    size_t last = family_end(batch, segment) - 1;
+    return segment_end(&batch->segments[last]) > tile->start + tile->n_tokens;
+}
+
+size_t model_tile_runs(const struct model_batch *batch, const struct model_tile *tile,
+                       struct kern_run *runs)
+{
+    size_t end = tile->start + tile->n_tokens, n_runs = 0, token = tile->start;
+    ptrdiff_t parent = KERN_NONE; /* the run of the family's parent, if the tile has its end */
+    for (size_t i = tile->segment; token < end; i++, n_runs++) {
+        const struct model_segment *s = &batch->segments[i];
+        size_t stop = base_min(segment_end(s), end);
+        bool is_child = s->parent >= 0, begins = token == s->start;
+        struct kern_run run = {.row = token - tile->start,
+                               .n = stop - token,
+                               .index = parent_tokens(batch, s) + (token - s->start),
+                               .parent = is_child && begins ? parent : KERN_NONE,
+                               .from = KERN_NONE,
+                               .to = KERN_NONE};
+        if (!begins)
+            run.from = is_child ? MODEL_STATE_CHILD : MODEL_STATE_PARENT;
+        else if (is_child && parent == KERN_NONE)
+            run.from = MODEL_STATE_PARENT;
+        if (is_child && stop < segment_end(s))
+            run.to = MODEL_STATE_CHILD;
+        else if (!is_child && goes_on_later(batch, tile, i))
+            run.to = MODEL_STATE_PARENT;
+        if (!is_child)
+            parent = (ptrdiff_t)n_runs;
+        runs[n_runs] = run;
+        token = stop;
+    }
+    return n_runs;
+>>>>>>> rec
 }

@@ -1,5 +1,6 @@
 /**
- * How the tokens of a batch are cut into tiles, and where the keys and values of a tile lie.
+ * How the tokens of a batch are cut into tiles, and where the keys and values of a tile lie, or
+ * the states of recurrent layers are kept between tiles.
  *
  * A family is a segment without a parent and its children. A tile holds whole families where
  * they fit. A longer family begins a tile of its own and is swept tile by tile: its parent's
@@ -52,5 +53,14 @@ size_t model_tile_ranges(const struct model_batch *batch, const struct model_til
 /** The same ranges for keys that lie in the order of the batch: row i is its token i. */
 void model_tile_batch_rows(const struct model_batch *batch, const struct model_tile *tile,
                            struct kern_query_range *ranges, size_t n_ranges);
+/** The saved states that recurrent layers need: of a swept family's parent, of a cut child. */
+enum { MODEL_STATE_PARENT, MODEL_STATE_CHILD, MODEL_N_STATES };
+
+/**
+ * What recurrent layers need to know of a tile: a run for each range, in the same order.
+ * runs: room for tile->n_tokens; returns how many.
+ */
+size_t model_tile_runs(const struct model_batch *batch, const struct model_tile *tile,
+                       struct kern_run *runs);
 
 #endif

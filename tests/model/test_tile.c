@@ -1,6 +1,7 @@
 /*
  * Tiles of random batches, played through with a buffer of key rows that holds token numbers
- * instead of keys: every query must find exactly the keys that it attends to.
+ * instead of keys: every query must find exactly the keys that it attends to. So do runs of
+ * recurrent layers with states.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/recurrent/check.h"
 #include "model/forward/tile.h"
 #include "tests/harness/rng.h"
 
@@ -24,6 +26,8 @@ struct play {
     ptrdiff_t rows[2 * MAX_TOKENS]; /* which token's key a row holds */
     struct kern_query_range ranges[MAX_TOKENS];
     int32_t positions[MAX_TOKENS];
+    struct kern_run runs[MAX_TOKENS];
+    ptrdiff_t states[MODEL_N_STATES]; /* which token's state each holds: the one after it */
 };
 
 /** Families with up to five children, lengths up to 60. */
@@ -55,6 +59,8 @@ static void make_batch(struct play *p, struct rng *r)
         (longest > p->limits.n_tokens ? longest : p->limits.n_tokens) + rng_below(r, 20);
     for (size_t i = 0; i < 2 * MAX_TOKENS; i++)
         p->rows[i] = NO_TOKEN;
+    for (size_t i = 0; i < MODEL_N_STATES; i++)
+        p->states[i] = NO_TOKEN;
 }
 
 /** The rows that a range points at hold the keys that its queries attend to, in order. */
@@ -67,6 +73,50 @@ static void check_range(const struct play *p, const struct kern_query_range *ran
         assert_int_equal(p->rows[range->parent_kv_row + j], p->segments[s->parent].start + j);
     for (size_t j = 0; j < range->q_offset + range->n_q; j++)
         assert_int_equal(p->rows[range->kv_row + j], s->start + j);
+}
+
+/**
+ * Each run goes on from the token before its first one: states and other runs hold tokens. No state
+ * is saved that another run of the tile goes on from, and none that no later tile needs.
+ */
+static void check_runs(struct play *p, const struct model_tile *tile, size_t n_ranges)
+{
+    assert_int_equal(model_tile_runs(&p->batch, tile, p->runs), n_ranges);
+    size_t tile_end = tile->start + tile->n_tokens, family_end = 0;
+    for (size_t i = 0; i < n_ranges; i++) {
+        const struct kern_run *run = &p->runs[i];
+        const struct model_segment *s = &p->segments[tile->segment + i];
+        const struct kern_query_range *range = &p->ranges[i];
+        size_t n_parent = range->n_parent, first = tile->start + run->row;
+        assert_int_equal(run->row, range->q_row);
+        assert_int_equal(run->n, range->n_q);
+        assert_int_equal(run->index, n_parent + range->q_offset);
+        ptrdiff_t before = first > s->start ? (ptrdiff_t)first - 1
+                           : n_parent ? (ptrdiff_t)(p->segments[s->parent].start + n_parent) - 1
+                                      : NO_TOKEN;
+        ptrdiff_t found = NO_TOKEN;
+        if (run->parent >= 0)
+            found =
+                (ptrdiff_t)(tile->start + p->runs[run->parent].row + p->runs[run->parent].n) - 1;
+        else if (run->from >= 0)
+            found = p->states[run->from];
+        assert_true(run->parent == KERN_NONE || run->from == KERN_NONE);
+        assert_int_equal(found, before);
+        for (family_end = tile->segment + i + 1;
+             family_end < p->batch.n_segments && p->segments[family_end].parent >= 0;)
+            family_end++;
+        const struct model_segment *last = &p->segments[family_end - 1];
+        bool cut = first + run->n < s->start + s->n_tokens;
+        bool wanted = cut || (s->parent < 0 && last->start + last->n_tokens > tile_end);
+        assert_int_equal(run->to >= 0, wanted);
+    }
+    for (size_t i = 0; i < n_ranges; i++) {
+        if (p->runs[i].to >= 0)
+            p->states[p->runs[i].to] = (ptrdiff_t)(tile->start + p->runs[i].row + p->runs[i].n) - 1;
+    }
+    struct status_why why = {""};
+    if (kern_runs_check(p->runs, n_ranges, "tile", &why) != STATUS_OK)
+        fail_msg("%s", why.text);
 }
 
 static void check_tile(struct play *p, const struct model_tile *tile)
@@ -91,6 +141,7 @@ static void check_tile(struct play *p, const struct model_tile *tile)
         row += range->n_q;
     }
     assert_int_equal(row, tile->n_tokens);
+    check_runs(p, tile, n_ranges);
 }
 
 /** A family that fits a tile is in one tile. */

@@ -1,0 +1,34 @@
+/** What kernels/backend.c checks of recurrent operations, and the layout of saved states. */
+#ifndef KERNELS_RECURRENT_CHECK_H
+#define KERNELS_RECURRENT_CHECK_H
+
+#include "kernels/recurrent/op.h"
+
+/** Fails with STATUS_USAGE unless the runs are as struct kern_run says. role: the operation. */
+enum status kern_runs_check(const struct kern_run *runs, size_t n_runs, const char *role,
+                            struct status_why *why);
+
+/** Heads and sizes. */
+enum status kern_recur_check(const struct kern_recur *op, struct status_why *why);
+
+/** Columns of v that are computed side by side; what is behind dv is 0. */
+enum { KERN_RECUR_LANES = 32 };
+
+/** Groups of columns that a head has. */
+static inline size_t kern_recur_n_groups(const struct kern_recur *op)
+{
+    return (op->v_size + KERN_RECUR_LANES - 1) / KERN_RECUR_LANES;
+}
+
+/**
+ * A saved state has a record for each head and group of columns, in this order: what S was when the
+ * current chunk began [dk][lanes], and of the chunk's tokens so far k [chunk][dk], e [chunk][lanes]
+ * and the sums of log decays, in double [chunk]. In the first chunk S is 0 and not written.
+ */
+static inline size_t kern_recur_record_floats(const struct kern_recur *op)
+{
+    return op->k_size * (KERN_RECUR_LANES + KERN_CHUNK) + KERN_CHUNK * KERN_RECUR_LANES +
+           2 * KERN_CHUNK;
+}
+
+#endif

@@ -1,0 +1,54 @@
+/**
+ * The numbers that say how much a token changes a state, and the length of q and k: the CPU and
+ * CUDA compute them with these functions, so their bits are the same.
+ */
+#ifndef KERNELS_RECURRENT_GATES_H
+#define KERNELS_RECURRENT_GATES_H
+
+#include "kernels/numerics/fmath.h"
+#include "kernels/recurrent/op.h"
+
+/** ln(1 + e^x), within 3 ulp. */
+KERN_INLINE double kern_softplus(double x)
+{
+    double e = fmath_exp_f64(x > 0 ? -x : x); /* up to 1 */
+    /* 1 + e or half of it lies where the logarithm is computed. */
+    double log = e < 0.41421356 ? fmath_log_near_one(e)
+                                : FMATH_LN2_HIGH_F64 + fmath_log_near_one((e - 1) / 2);
+    return (x > 0 ? x : 0.0) + log;
+}
+
+/** dt of struct kern_recur. */
+KERN_INLINE double kern_recur_dt(float dt, float bias, float least)
+{
+    double x = kern_softplus((double)dt + (double)bias);
+    return x < (double)least ? (double)least : x;
+}
+
+/** What e is multiplied by: sigmoid(beta), or dt. */
+KERN_INLINE float kern_sigmoid_f32(float x)
+{
+    return (float)(1.0 / (1.0 + fmath_exp_f64(-(double)x)));
+}
+
+enum { KERN_UNIT_LANES = 16 };
+
+/**
+ * scale / length. sums: the squares of elements i, i + 16, ..., in double; they are added by a
+ * fixed tree, and are lost.
+ */
+KERN_INLINE float kern_unit_factor(enum kern_unit unit, double *sums, float eps, float scale)
+{
+    for (unsigned half = KERN_UNIT_LANES / 2; half > 0; half /= 2) {
+        for (unsigned j = 0; j < half; j++)
+            sums[j] += sums[j + half];
+    }
+    if (unit == KERN_UNIT_NONE)
+        return scale;
+    double length = sqrt(unit == KERN_UNIT_ADD ? sums[0] + (double)eps : sums[0]);
+    if (unit == KERN_UNIT_MAX && length < (double)eps)
+        length = (double)eps;
+    return (float)((double)scale / length);
+}
+
+#endif

@@ -1,0 +1,111 @@
+/**
+ * The operations of recurrent layers: a causal convolution, and a state that every token changes
+ * (the gated delta rule, Mamba-2). Part of kernels/backend.h, which has the conventions.
+ *
+ * Tokens come in runs. What a run begins with is the end of another run of the call, a state that
+ * an earlier call saved, or nothing. So a sequence may be cut anywhere between tokens, and several
+ * sequences may go on from the end of one: the bits are those of each sequence in one run.
+ */
+#ifndef KERNELS_RECURRENT_OP_H
+#define KERNELS_RECURRENT_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/status.h"
+
+struct kern_backend;
+struct kern_weight;
+
+/** Tokens whose changes of a state are computed together, as products of matrices. */
+enum { KERN_CHUNK = 32 };
+/** The most tokens that a convolution sees. */
+enum { KERN_CONVOLVE_MAX = 16 };
+/** In place of the number of a run or of a saved state. */
+enum { KERN_NONE = -1 };
+
+/**
+ * Rows [row, row + n) of a call: successive tokens of a sequence. At most one of `parent` and
+ * `from` is not KERN_NONE; a run at index 0 has neither, any other has one.
+ * A saved state that a run writes (`to`) is not read or written by another run of the call; the
+ * run itself may have begun with it.
+ */
+struct kern_run {
+    size_t row, n; /* n >= 1 */
+    size_t index;  /* of the first token in its sequence, what it goes on from included */
+    /* The run of this call whose end this one goes on from: the last one before it that has no
+     * parent itself. */
+    ptrdiff_t parent;
+    ptrdiff_t from; /* number of the saved state that it goes on from */
+    ptrdiff_t to;   /* where to save the state at its end */
+};
+
+/**
+ * y[t][c] = silu(bias[c] + sum_j weight[c][j] x[t - W + 1 + j][c]), j = 0 .. W - 1, where x is 0
+ * before the sequence. The sum is one chain of fused multiply-adds in the order of j, begun with
+ * the bias, or 0; products with what is before the sequence are left out.
+ */
+struct kern_convolve {
+    const float *x; /* [rows, x_stride], columns 0 .. C - 1 */
+    size_t x_stride;
+    float *y;                         /* [rows, C]; not x */
+    const struct kern_weight *weight; /* [C, W], W from 1 to KERN_CONVOLVE_MAX */
+    const struct kern_weight *bias;   /* 1 row of C, or NULL */
+    float *states; /* backend memory, kern_convolve_state_bytes() for each that runs name */
+    const struct kern_run *runs; /* host */
+    size_t n_runs;
+};
+
+/** What q and k are divided by, each head's for itself. */
+enum kern_unit {
+    KERN_UNIT_NONE, /* 1 */
+    KERN_UNIT_MAX,  /* max(sqrt(sum of squares), eps) */
+    KERN_UNIT_ADD   /* sqrt(sum of squares + eps) */
+};
+
+/**
+ * A state S [dk, dv] for each head, 0 before the sequence. For each token, with the head's q and k
+ * (of dk elements) and v (of dv):
+ *     dt  = max(softplus(dt[t][head] + dt_bias[head]), dt_min)
+ *     S   = exp(dt * decay[head]) S
+ *     e   = sigmoid(beta[t][head]) (v - S^T k)    the gated delta rule
+ *     e   = dt v                                  Mamba-2 (beta is NULL): k is B, q is C, v is x
+ *     S   = S + k e^T
+ *     out = S^T q + skip[head] v
+ * Divided by their length as `unit` says, q also times `scale`. Head j takes q and k of head
+ * j mod Hk with `alternate`, else j / (Hv / Hk).
+ *
+ * Tokens are taken in chunks of KERN_CHUNK, which begin at multiples of that index in the sequence:
+ * products of decays are exponentials of differences of sums in double, all other sums are
+ * float32 chains. So a result has the error of some dozen roundings, however long the sequence.
+ */
+struct kern_recur {
+    const float *q, *k, *v; /* [rows, stride]: Hk heads of dk, Hk of dk, Hv of dv */
+    size_t stride;
+    const float *dt, *beta; /* [rows, gate_stride], columns 0 .. Hv - 1; beta: or NULL */
+    size_t gate_stride;
+    const struct kern_weight *dt_bias, *decay; /* 1 row of Hv each; decay as files have it: < 0 */
+    const struct kern_weight *skip;            /* 1 row of Hv, or NULL: 0 */
+    float dt_min;                              /* 0: none */
+    float *out;                                /* [rows, Hv * dv] */
+    size_t n_k_heads, n_heads, k_size, v_size; /* Hk, Hv (a multiple of Hk), dk, dv */
+    bool alternate;
+    enum kern_unit unit;
+    float eps, scale;
+    float *states; /* backend memory, kern_recur_state_bytes() for each that runs name */
+    const struct kern_run *runs; /* host */
+    size_t n_runs;
+};
+
+/** Bytes of a saved state, a multiple of 64. Only shapes of `op` matter. */
+size_t kern_convolve_state_bytes(const struct kern_convolve *op);
+size_t kern_recur_state_bytes(const struct kern_recur *op);
+
+typedef enum status kern_convolve_fn(struct kern_backend *b, const struct kern_convolve *op,
+                                     struct status_why *why);
+typedef enum status kern_recur_fn(struct kern_backend *b, const struct kern_recur *op,
+                                  struct status_why *why);
+/** Working memory; see kern_linear_bytes_fn. Only shapes and n_runs of `op` matter. */
+typedef size_t kern_recur_bytes_fn(struct kern_backend *b, const struct kern_recur *op);
+
+#endif
