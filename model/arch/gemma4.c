@@ -157,10 +157,9 @@ static enum status bind(struct model *m, size_t i, struct status_why *why)
     enum status status = has_input ? bind_input(m, i, why) : STATUS_OK;
     if (!status && m->hparams.layers[i].n_experts > 0)
         status = bind_experts(m, i, why);
-    char name[48];
-    snprintf(name, sizeof name, "blk.%zu.layer_output_scale.weight", i);
     if (!status)
-        status = model_bind_number(m, name, &m->layers[i].output_scale, why);
+        status = model_bind_number(m, i, "layer_output_scale.weight", &m->layers[i].output_scale,
+                                   why);
     return status;
 }
 

@@ -61,8 +61,8 @@ enum status model_bind_gains(struct model *m, size_t layer, const char *name, si
 enum status model_bind_norm(struct model *m, size_t layer, const char *name, size_t n_cols,
                             struct model_norm *out, struct status_why *why);
 
-/** The one element of an F32 tensor, finite; *value stays where it is absent. */
-enum status model_bind_number(struct model *m, const char *name, float *value,
+/** The one element of "blk.<layer>.<name>", F32 and finite; *value stays where it is absent. */
+enum status model_bind_number(struct model *m, size_t layer, const char *name, float *value,
                               struct status_why *why);
 
 /** token_embd.weight, output_norm.weight and output.weight (absent: the embedding). */

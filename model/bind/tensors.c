@@ -270,12 +270,14 @@ enum status model_bind_norm(struct model *m, size_t layer, const char *name, siz
     return status;
 }
 
-enum status model_bind_number(struct model *m, const char *name, float *value,
+enum status model_bind_number(struct model *m, size_t layer, const char *name, float *value,
                               struct status_why *why)
 {
+    char whole[NAME_BYTES];
+    snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
     struct model_tensor *tensor;
     struct model_shape shape = {.n_rows = 1, .n_cols = 1};
-    enum status status = model_bind_tensor(m, &tensor, name, shape, true, why);
+    enum status status = model_bind_tensor(m, &tensor, whole, shape, true, why);
     if (status || !tensor)
         return status;
     return model_tensor_element(m, tensor, 0, value, why);

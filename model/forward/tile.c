@@ -126,7 +126,6 @@ size_t model_tile_ranges(const struct model_batch *batch, const struct model_til
     return n_ranges;
 }
 
-<<<<<<< HEAD
 void model_tile_batch_rows(const struct model_batch *batch, const struct model_tile *tile,
                            struct kern_query_range *ranges, size_t n_ranges)
 {
@@ -135,7 +134,8 @@ void model_tile_batch_rows(const struct model_batch *batch, const struct model_t
         ranges[i].kv_row = s->start;
         ranges[i].parent_kv_row = s->parent >= 0 ? batch->segments[s->parent].start : 0;
     }
-=======
+}
+
 /** Whether tokens of a family are in a later tile. */
 static bool goes_on_later(const struct model_batch *batch, const struct model_tile *tile,
                           size_t segment)
@@ -173,5 +173,4 @@ size_t model_tile_runs(const struct model_batch *batch, const struct model_tile 
         token = stop;
     }
     return n_runs;
->>>>>>> rec
 }

@@ -53,6 +53,7 @@ size_t model_tile_ranges(const struct model_batch *batch, const struct model_til
 /** The same ranges for keys that lie in the order of the batch: row i is its token i. */
 void model_tile_batch_rows(const struct model_batch *batch, const struct model_tile *tile,
                            struct kern_query_range *ranges, size_t n_ranges);
+
 /** The saved states that recurrent layers need: of a swept family's parent, of a cut child. */
 enum { MODEL_STATE_PARENT, MODEL_STATE_CHILD, MODEL_N_STATES };
 

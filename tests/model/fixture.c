@@ -14,11 +14,12 @@ static void check(enum status status, const struct status_why *why)
         fail_msg("%s: %s", status_name(status), why->text);
 }
 
-static struct fixture open_model(struct gguf_file *file, struct tiny_model bytes)
+static struct fixture open_model(struct gguf_file *file, struct tiny_model bytes,
+                                 const struct model_options *options)
 {
     struct fixture f = {.bytes = bytes};
     struct status_why why = {0};
-    check(model_open(&f.model, file, &(struct model_options){0}, &why), &why);
+    check(model_open(&f.model, file, options, &why), &why);
     fixture_use_backend(&f, 2, KERN_ISA_COUNT - 1);
     return f;
 }
@@ -29,15 +30,15 @@ struct fixture fixture_open(const struct tiny_model_options *options)
     struct gguf_file *file;
     struct status_why why = {0};
     check(gguf_open_memory(&file, bytes.data, bytes.n_bytes, "tiny.gguf", &why), &why);
-    return open_model(file, bytes);
+    return open_model(file, bytes, &(struct model_options){0});
 }
 
-struct fixture fixture_open_file(const char *path)
+struct fixture fixture_open_file(const char *path, const struct model_options *options)
 {
     struct gguf_file *file;
     struct status_why why = {0};
     check(gguf_open(&file, path, &why), &why);
-    return open_model(file, (struct tiny_model){0});
+    return open_model(file, (struct tiny_model){0}, options);
 }
 
 void fixture_use_backend(struct fixture *f, unsigned n_threads, enum kern_isa cap)
@@ -137,7 +138,8 @@ double *fixture_log_probs(struct fixture *f, const float *hidden, const int32_t 
     assert_true(wanted && rows && scores && log_probs);
     for (size_t i = 0; i < n; i++)
         wanted[i] = (struct kern_target){.row = (uint32_t)i, .token = targets[i]};
-    struct kern_head head = {.hidden = on_backend, .matrix = matrix};
+    struct kern_head head = model_kern_head(f->model);
+    head.hidden = on_backend;
     struct kern_score op = {.n_heads = 1,
                             .heads = &head,
                             .n_rows = n,

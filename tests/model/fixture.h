@@ -15,7 +15,7 @@ struct fixture {
 /** Open, or fail the test with the sentence. ISA: the best there is; threads: 2. */
 struct fixture fixture_open(const struct tiny_model_options *options);
 /** From a file of the reference material. */
-struct fixture fixture_open_file(const char *path);
+struct fixture fixture_open_file(const char *path, const struct model_options *options);
 /** Another backend in place of the fixture's. */
 void fixture_use_backend(struct fixture *f, unsigned n_threads, enum kern_isa cap);
 void fixture_close(struct fixture *f);

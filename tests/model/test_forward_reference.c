@@ -111,7 +111,7 @@ static void compare(const char *name)
 {
     char path[512];
     snprintf(path, sizeof path, ASSAY_REFERENCE_DIR "/models/%s.gguf", name);
-    struct fixture f = fixture_open_file(path);
+    struct fixture f = fixture_open_file(path, &(struct model_options){0});
     int32_t targets[N_WINDOWS * N_SCORED];
     double *log_probs = evaluate(&f, targets);
     fixture_close(&f);
@@ -162,7 +162,7 @@ static void test_float64(void **state)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[512];
         snprintf(path, sizeof path, ASSAY_REFERENCE_DIR "/models/%s.gguf", names[i]);
-        struct fixture f = fixture_open_file(path);
+        struct fixture f = fixture_open_file(path, &(struct model_options){0});
         int32_t tokens[N_WINDOWS * N_CTX];
         make_tokens(&f, tokens);
         struct float64_model *m = float64_open(model_file(f.model));

@@ -138,7 +138,7 @@ static void check_model(const char *path, const struct limits limits[N_LIMITS])
     if (gguf_open(&file, path, &why) != STATUS_OK)
         fail_msg("%s", why.text);
     struct float64_model *m = float64_open(file);
-    struct fixture f = fixture_open_file(path);
+    struct fixture f = fixture_open_file(path, &(struct model_options){0});
     int32_t *tokens = fixture_tokens(&f, 1, N_TOKENS + 1);
     print_message("%s\n", path);
     for (size_t i = 0; i < N_LIMITS; i++)
