@@ -62,8 +62,7 @@ static enum status project_qkv(struct model_session *s, const struct model_step 
     size_t n = step->tile.n_tokens;
     float *k = s->k + step->tile.kv_row * w.kv;
     float *v = s->v + step->tile.kv_row * w.kv;
-    enum status status = kern_rmsnorm(s->backend, &layer->attn_norm, s->model->hparams.rms_eps,
-                                      step->x, n, s->h, why);
+    enum status status = model_norm(s, &layer->attn_norm, step->x, n, s->h, why);
     if (!status)
         status = project(s, layer, n, (float *const[]){q, k, v}, why);
     if (!status)

@@ -18,7 +18,10 @@ enum status model_ffn_inner(struct model_session *s, const struct model_ffn *ffn
     if (!status)
         status = kern_linear(s->backend, &op, why);
     if (!status)
-        status = kern_silu_mul(s->backend, gate, up, n_rows * n_ff, why);
+        status = kern_activate(
+            s->backend,
+            &(struct kern_activate){.kind = KERN_SILU, .gate = gate, .up = up, .n = n_rows * n_ff},
+            why);
     return status;
 }
 
@@ -29,8 +32,7 @@ enum status model_block_ffn(struct model_session *s, const struct model_step *st
     size_t n = step->tile.n_tokens;
     float *gate = s->work;
     float *up = s->work + model_work_floats(n * ffn->gate.n_rows);
-    enum status status = kern_rmsnorm(s->backend, &step->layer->ffn_norm, s->model->hparams.rms_eps,
-                                      step->x, n, s->h, why);
+    enum status status = model_norm(s, &step->layer->ffn_norm, step->x, n, s->h, why);
     if (!status)
         status = model_ffn_inner(s, ffn, s->h, n, gate, up, why);
     if (status)

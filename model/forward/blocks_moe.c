@@ -63,8 +63,7 @@ enum status model_block_moe(struct model_session *s, const struct model_step *st
     const struct model_hparams *h = &s->model->hparams;
     size_t n = step->tile.n_tokens;
     struct moe_work w = divide_work(s, step);
-    enum status status =
-        kern_rmsnorm(s->backend, &step->layer->ffn_norm, h->rms_eps, step->x, n, s->h, why);
+    enum status status = model_norm(s, &step->layer->ffn_norm, step->x, n, s->h, why);
     struct kern_linear router = {.weight = &step->layer->router,
                                  .x = s->h,
                                  .y = w.logits,
@@ -72,9 +71,15 @@ enum status model_block_moe(struct model_session *s, const struct model_step *st
                                  .n_tokens = n};
     if (!status)
         status = kern_linear(s->backend, &router, why);
+    struct kern_route route = {.logits = w.logits,
+                               .n_tokens = n,
+                               .n_experts = h->n_experts,
+                               .n_used = h->n_experts_used,
+                               .normalise = true,
+                               .experts = s->experts,
+                               .shares = s->shares};
     if (!status)
-        status = kern_top_experts(s->backend, w.logits, n, h->n_experts, h->n_experts_used,
-                                  s->experts, s->shares, why);
+        status = kern_route(s->backend, &route, why);
     /* Ascending: a token's sum over its experts has one order, whatever else is in its tile. */
     for (size_t e = 0; !status && e < h->n_experts; e++)
         status = apply_expert(s, step, e, &w, why);

@@ -47,6 +47,20 @@ static enum status fill_angles(struct model_session *s, struct status_why *why)
     return status;
 }
 
+enum status model_norm(struct model_session *s, const struct kern_weight *gain, const float *x,
+                       size_t n_rows, float *y, struct status_why *why)
+{
+    const struct model_hparams *h = &s->model->hparams;
+    struct kern_norm op = {.gain = gain,
+                           .eps = h->rms_eps,
+                           .x = x,
+                           .y = y,
+                           .n_rows = n_rows,
+                           .width = h->n_embd,
+                           .n_groups = 1};
+    return kern_norm(s->backend, &op, why);
+}
+
 enum status model_embed(struct model_session *s, const struct model_batch *batch, float *x,
                         struct status_why *why)
 {
@@ -117,7 +131,6 @@ enum status model_hidden(struct model_session *s, const float *x, const uint32_t
     const struct model_hparams *h = &s->model->hparams;
     enum status status = kern_gather(s->backend, x, h->n_embd, rows, n_rows, hidden, why);
     if (!status)
-        status = kern_rmsnorm(s->backend, &s->model->output_norm, h->rms_eps, hidden, n_rows,
-                              hidden, why);
+        status = model_norm(s, &s->model->output_norm, hidden, n_rows, hidden, why);
     return status;
 }

@@ -57,6 +57,9 @@ struct model_step {
     float *x; /* [tile.n_tokens, D], the tile's rows of the residual stream */
 };
 
+/** y = rmsnorm(x) * gain for n rows. */
+enum status model_norm(struct model_session *s, const struct kern_weight *gain, const float *x,
+                       size_t n_rows, float *y, struct status_why *why);
 /** x += Wo attention(rope(Wq h), rope(Wk h), Wv h), h = rmsnorm(x). */
 enum status model_block_attention(struct model_session *s, const struct model_step *step,
                                   struct status_why *why);
