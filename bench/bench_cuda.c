@@ -267,13 +267,21 @@ struct rows {
 static enum status run_norm(struct bench *bench, void *context, struct status_why *why)
 {
     const struct rows *r = context;
-    return kern_rmsnorm(bench->b, &r->gain, 1e-5f, r->x, bench->n_tokens, r->y, why);
+    struct kern_norm op = {.gain = &r->gain,
+                           .eps = 1e-5f,
+                           .x = r->x,
+                           .y = r->y,
+                           .n_rows = bench->n_tokens,
+                           .width = r->gain.n_cols,
+                           .n_groups = 1};
+    return kern_norm(bench->b, &op, why);
 }
 
 static enum status run_gate(struct bench *bench, void *context, struct status_why *why)
 {
     const struct rows *r = context;
-    return kern_silu_mul(bench->b, r->y, r->x, bench->n_tokens * F, why);
+    struct kern_activate op = {.gate = r->y, .up = r->x, .n = bench->n_tokens * F};
+    return kern_activate(bench->b, &op, why);
 }
 
 static void bench_rows(struct bench *bench)
@@ -282,7 +290,7 @@ static void bench_rows(struct bench *bench)
     struct rows r = {random_weight(GGUF_TYPE_F32, 1, D),
                      device_floats(bench, bench->n_tokens * F, 1),
                      device_floats(bench, bench->n_tokens * F, 1)};
-    struct work norm = {"rmsnorm", "width 4096", run_norm, &r, r.y, 8.0 * t * D, 0, 16};
+    struct work norm = {"norm", "width 4096", run_norm, &r, r.y, 8.0 * t * D, 0, 16};
     struct work gate = {"gate", "width 14336", run_gate, &r, r.y, 12.0 * t * F, 0, 8};
     report(bench, &norm);
     report(bench, &gate);

@@ -38,10 +38,20 @@ struct work {
     uint16_t codes[ROWS * KERN_LANES]; /* a row per lane */
 };
 
+static void run_norm(struct work *w, bool center)
+{
+    w->ops->norm(&(struct kern_norm_row){
+        .y = w->out, .x = w->in, .gain = w->other, .n = WIDTH, .eps = 1e-5f, .center = center});
+}
+
 static void run_rmsnorm(void *context)
 {
-    struct work *w = context;
-    w->ops->rmsnorm(w->out, w->in, w->other, 1e-5f, WIDTH);
+    run_norm(context, false);
+}
+
+static void run_layernorm(void *context)
+{
+    run_norm(context, true);
 }
 
 static void run_rope_adjacent(void *context)
@@ -56,11 +66,25 @@ static void run_rope_halves(void *context)
     w->ops->rope_halves(w->out, w->angles, PAIRS);
 }
 
-static void run_gate(void *context)
+static void run_activation(struct work *w, enum kern_activation kind)
 {
-    struct work *w = context;
     memcpy(w->out, w->in, WIDTH * sizeof(float));
-    w->ops->silu_mul(w->out, w->other, WIDTH);
+    w->ops->activate(kind, w->out, w->other, WIDTH);
+}
+
+static void run_silu(void *context)
+{
+    run_activation(context, KERN_SILU);
+}
+
+static void run_gelu(void *context)
+{
+    run_activation(context, KERN_GELU);
+}
+
+static void run_swiglu_oai(void *context)
+{
+    run_activation(context, KERN_SWIGLU_OAI);
 }
 
 static void run_add_scaled(void *context)
@@ -185,9 +209,12 @@ static const struct {
     double flops_beside; /* of the product that feeds one element; 0: none in particular */
 } lines[] = {
     {"rmsnorm", run_rmsnorm, WIDTH, 14.0 * WIDTH},
+    {"layernorm", run_layernorm, WIDTH, 0},
     {"rope adjacent", run_rope_adjacent, 2 * PAIRS, 2.0 * WIDTH},
     {"rope halves", run_rope_halves, 2 * PAIRS, 2.0 * WIDTH},
-    {"gate", run_gate, WIDTH, 6.0 * WIDTH},
+    {"silu", run_silu, WIDTH, 6.0 * WIDTH},
+    {"gelu", run_gelu, WIDTH, 6.0 * WIDTH},
+    {"swiglu_oai", run_swiglu_oai, WIDTH, 6.0 * WIDTH},
     {"add_scaled", run_add_scaled, WIDTH, 0.0},
     {"softmax", run_softmax, KEYS *KERN_LANES, 4.0 * 2 * PAIRS},
     {"softmax masked", run_softmax_masked, KEYS *KERN_LANES, 4.0 * 2 * PAIRS},

@@ -155,15 +155,18 @@ enum status kern_embed(struct kern_backend *b, const struct kern_weight *matrix,
     return counted(b, KERN_PHASE_OTHER, begun, b->ops->embed(b, matrix, tokens, n_tokens, x, why));
 }
 
-enum status kern_rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,
-                         const float *x, size_t n_tokens, float *y, struct status_why *why)
+enum status kern_norm(struct kern_backend *b, const struct kern_norm *op, struct status_why *why)
 {
-    enum status status = vector_check(gain, gain->n_cols, "rmsnorm: gain", why);
-    assert((x && y) || n_tokens == 0);
-    if (status != STATUS_OK || n_tokens == 0)
+    assert(op->n_groups > 0 && op->width > 0);
+    assert((op->x && op->y && !(op->accumulate && op->x == op->y)) || op->n_rows == 0);
+    size_t n = op->n_groups * op->width;
+    enum status status = vector_check(op->gain, n, "norm: gain", why);
+    if (!status)
+        status = vector_check(op->bias, n, "norm: bias", why);
+    if (status || op->n_rows == 0)
         return status;
     uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_NORM, begun, b->ops->rmsnorm(b, gain, eps, x, n_tokens, y, why));
+    return counted(b, KERN_PHASE_NORM, begun, b->ops->norm(b, op, why));
 }
 
 enum status kern_linear(struct kern_backend *b, const struct kern_linear *op,
@@ -209,29 +212,61 @@ enum status kern_attention(struct kern_backend *b, const struct kern_attention *
     return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->attention(b, op, why));
 }
 
-enum status kern_silu_mul(struct kern_backend *b, float *gate, const float *up, size_t n,
+enum status kern_activate(struct kern_backend *b, const struct kern_activate *op,
                           struct status_why *why)
 {
-    assert((gate && up) || n == 0);
-    if (n == 0)
+    assert(op->kind < KERN_N_ACTIVATIONS && (op->gate || op->n == 0));
+    assert(op->up || op->kind != KERN_SWIGLU_OAI || op->n == 0);
+    if (op->n == 0)
         return STATUS_OK;
     uint64_t begun = begin(b);
-    return counted(b, KERN_PHASE_GATE, begun, b->ops->silu_mul(b, gate, up, n, why));
+    return counted(b, KERN_PHASE_GATE, begun, b->ops->activate(b, op, why));
 }
 
-enum status kern_top_experts(struct kern_backend *b, const float *logits, size_t n_tokens,
-                             size_t n_experts, size_t n_used, int32_t *experts, float *shares,
-                             struct status_why *why)
+/** Whether so many experts can be chosen, from groups of one size. */
+static enum status experts_check(const struct kern_route *op, struct status_why *why)
 {
-    if (n_used == 0 || n_used > n_experts)
-        return status_fail(why, STATUS_USAGE, "top_experts: %zu of %zu experts", n_used, n_experts);
-    assert(n_experts <= INT32_MAX && ((logits && experts && shares) || n_tokens == 0));
-    if (n_tokens == 0)
+    size_t n_groups = op->n_groups > 1 ? op->n_groups : 1;
+    size_t n_groups_used = op->n_groups > 1 ? op->n_groups_used : 1;
+    if (n_groups_used == 0 || n_groups_used > n_groups || op->n_experts % n_groups != 0)
+        return status_fail(why, STATUS_USAGE, "route: %zu of %zu groups of %zu experts",
+                           n_groups_used, n_groups, op->n_experts);
+    size_t n_open = op->n_experts / n_groups * n_groups_used;
+    if (op->n_used == 0 || op->n_used > n_open)
+        return status_fail(why, STATUS_USAGE, "route: %zu of %zu experts", op->n_used, n_open);
+    return vector_check(op->selection_bias, op->n_experts, "route: selection bias", why);
+}
+
+enum status kern_route(struct kern_backend *b, const struct kern_route *op, struct status_why *why)
+{
+    enum status status = experts_check(op, why);
+    if (status || op->n_tokens == 0)
+        return status;
+    assert(op->n_experts <= INT32_MAX && op->logits && op->experts && op->shares);
+    uint64_t begun = begin(b);
+    return counted(b, KERN_PHASE_OTHER, begun, b->ops->route(b, op, why));
+}
+
+enum status kern_scale_rows(struct kern_backend *b, float *x, size_t width, size_t n_rows,
+                            const float *factors, struct status_why *why)
+{
+    assert((x && factors) || n_rows == 0);
+    if (n_rows == 0 || width == 0)
         return STATUS_OK;
     uint64_t begun = begin(b);
-    return counted(
-        b, KERN_PHASE_OTHER, begun,
-        b->ops->top_experts(b, logits, n_tokens, n_experts, n_used, experts, shares, why));
+    return counted(b, KERN_PHASE_OTHER, begun,
+                   b->ops->scale_rows(b, x, width, n_rows, factors, why));
+}
+
+enum status kern_copy_rows(struct kern_backend *b, const struct kern_copy *op,
+                           struct status_why *why)
+{
+    assert(op->width <= op->x_stride && op->width <= op->y_stride);
+    if (op->n_rows == 0 || op->width == 0)
+        return STATUS_OK;
+    assert(op->x && op->y);
+    uint64_t begun = begin(b);
+    return counted(b, KERN_PHASE_OTHER, begun, b->ops->copy_rows(b, op, why));
 }
 
 enum status kern_gather(struct kern_backend *b, const float *x, size_t width, const uint32_t *rows,

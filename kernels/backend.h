@@ -38,8 +38,27 @@ struct kern_weight {
     size_t n_cols;       /* K: inputs; a multiple of the type's block */
     size_t row_bytes;    /* from one row to the next */
     const void *data;    /* host, n_rows * row_bytes */
-    float scale;         /* multiplies every output of the product; 1 where there is none */
+    float scale;         /* of every output of the product, of every value of a vector or of an
+                          * embedded row: a last multiplication; 1 where there is none */
     uint64_t generation; /* changes whenever the bytes do: what a device keys its copy by */
+};
+
+/**
+ * Normalise n_rows rows of x. Row r, with m = 0 or, if `center`, the mean of the row:
+ *     y = (x - m) / sqrt(mean((x - m)^2) + eps) * gain + bias
+ * (RMSNorm, or LayerNorm). The means are in double. The gain and bias of row r are the part
+ * r mod n_groups, of `width` values, of their vectors: the rows can be the heads of all tokens.
+ */
+struct kern_norm {
+    const struct kern_weight *gain; /* 1 row of n_groups * width columns; NULL: all 1 */
+    const struct kern_weight *bias; /* likewise; NULL: none */
+    bool center;
+    float eps;
+    const float *x; /* [n_rows, width] */
+    float *y;       /* likewise; may be x, but not with `accumulate` */
+    size_t n_rows, width;
+    size_t n_groups; /* at least 1 */
+    bool accumulate; /* add to y instead of overwriting it */
 };
 
 /** y = W x for T rows of x, then, in this order: * scale, + bias, + what y held. */
@@ -116,6 +135,60 @@ struct kern_recorded {
     const uint16_t *records; /* [n_rows, stride] */
     size_t stride;           /* codes per record: kern_record_codes(V) */
     double cut; /* tokens with log p <= cut are left out of kl (llama.cpp: -16); -INFINITY: none */
+};
+
+/** What kern_activate() does to z = gate[i], given u = up[i]. sigmoid(z) = 1 / (1 + exp(-z)). */
+enum kern_activation {
+    KERN_SILU,         /* z sigmoid(z) u */
+    KERN_GELU,         /* z / 2 (1 + tanh(sqrt(2 / pi) (z + 0.044715 z^3))) u, to 5 half ulps */
+    KERN_SIGMOID,      /* sigmoid(z) u */
+    KERN_RELU_SQUARED, /* max(z, 0)^2 u */
+    KERN_SWIGLU_OAI,   /* a sigmoid(1.702 a) (c + 1), a = min(z, 7), c = u within -7 .. 7 */
+    KERN_N_ACTIVATIONS
+};
+
+struct kern_activate {
+    enum kern_activation kind;
+    float *gate;     /* [n], in place */
+    const float *up; /* [n]; NULL: all 1, which KERN_SWIGLU_OAI does not take */
+    size_t n;
+};
+
+/** What the logits g of a token's router become: p. */
+enum kern_gating {
+    KERN_GATE_SOFTMAX,       /* of all experts */
+    KERN_GATE_SIGMOID,       /* of each expert by itself */
+    KERN_GATE_SOFTMAX_CHOSEN /* of the chosen experts only; they are chosen by p = g */
+};
+
+/**
+ * The experts of each token and their shares. Experts are chosen by p + selection_bias (without
+ * bias and groups: by g, which is the same order); equals: the lower index. With groups of E /
+ * n_groups consecutive experts each, only those of the n_groups_used best groups can be chosen; a
+ * group counts as the sum of its two best experts. The shares are p of the chosen, if `normalise`
+ * divided by their sum or 6.1e-5, whichever is larger, times scale; all in double, rounded once. A
+ * token with a logit that is NaN or +infinity (or no logit above -infinity; or such a p + bias)
+ * gets the first experts and NaN as shares.
+ */
+struct kern_route {
+    const float *logits; /* [T, E] */
+    size_t n_tokens, n_experts, n_used;
+    enum kern_gating gating;
+    const struct kern_weight *selection_bias; /* 1 row of E columns, or NULL */
+    size_t n_groups, n_groups_used;           /* n_groups 0 or 1: no groups */
+    bool normalise;
+    float scale;      /* 0 stands for 1 */
+    int32_t *experts; /* host, out: [T, n_used], best first */
+    float *shares;    /* host, out: likewise */
+};
+
+/** y[r * y_stride + i] = x[r * x_stride + i] for i < width: cuts rows apart and joins them. */
+struct kern_copy {
+    const float *x;
+    size_t x_stride; /* at least width, as is y_stride */
+    float *y;        /* apart from x */
+    size_t y_stride;
+    size_t width, n_rows;
 };
 
 /** Hidden rows (after the output norm) and the matrix that turns them into logits. */
@@ -225,30 +298,28 @@ struct kern_description {
 
 /* The operations. */
 
-/** x[t] = row tokens[t] of the matrix, decoded. tokens: host, each below matrix->n_rows. */
+/** x[t] = row tokens[t] of the matrix, decoded, * scale. tokens: host, each below matrix->n_rows.
+ */
 typedef enum status kern_embed_fn(struct kern_backend *b, const struct kern_weight *matrix,
                                   const int32_t *tokens, size_t n_tokens, float *x,
                                   struct status_why *why);
-/** y[t] = x[t] / sqrt(mean(x[t]^2) + eps) * gain; the mean in double. y may be x. */
-typedef enum status kern_rmsnorm_fn(struct kern_backend *b, const struct kern_weight *gain,
-                                    float eps, const float *x, size_t n_tokens, float *y,
-                                    struct status_why *why);
+typedef enum status kern_norm_fn(struct kern_backend *b, const struct kern_norm *op,
+                                 struct status_why *why);
 typedef enum status kern_linear_fn(struct kern_backend *b, const struct kern_linear *op,
                                    struct status_why *why);
 typedef enum status kern_rope_fn(struct kern_backend *b, const struct kern_rope *op,
                                  struct status_why *why);
 typedef enum status kern_attention_fn(struct kern_backend *b, const struct kern_attention *op,
                                       struct status_why *why);
-/** gate[i] = silu(gate[i]) * up[i], silu(z) = z / (1 + exp(-z)). */
-typedef enum status kern_silu_mul_fn(struct kern_backend *b, float *gate, const float *up, size_t n,
+typedef enum status kern_activate_fn(struct kern_backend *b, const struct kern_activate *op,
                                      struct status_why *why);
-/**
- * Mixture of experts: softmax over the E logits of each token, the n_used largest (first of
- * equals), renormalised to sum 1. experts, shares: host, out, [T, n_used], best first.
- */
-typedef enum status kern_top_experts_fn(struct kern_backend *b, const float *logits,
-                                        size_t n_tokens, size_t n_experts, size_t n_used,
-                                        int32_t *experts, float *shares, struct status_why *why);
+typedef enum status kern_route_fn(struct kern_backend *b, const struct kern_route *op,
+                                  struct status_why *why);
+/** x[r] *= factors[r] for rows of `width`; factors: host. */
+typedef enum status kern_scale_rows_fn(struct kern_backend *b, float *x, size_t width,
+                                       size_t n_rows, const float *factors, struct status_why *why);
+typedef enum status kern_copy_rows_fn(struct kern_backend *b, const struct kern_copy *op,
+                                      struct status_why *why);
 /** y[i] = x[rows[i]]; rows: host. */
 typedef enum status kern_gather_fn(struct kern_backend *b, const float *x, size_t width,
                                    const uint32_t *rows, size_t n_rows, float *y,
@@ -281,12 +352,12 @@ typedef size_t kern_record_rows_fn(struct kern_backend *b, const struct kern_wei
 /** Their list: X(name) for each operation. A backend has all of them. */
 /* clang-format off */
 #define KERN_BACKEND_OPERATIONS(X)                                                                 \
-    X(embed) X(rmsnorm) X(linear) X(rope) X(attention) X(silu_mul) X(top_experts) X(gather)        \
-    X(scatter_add) X(score) X(record) X(linear_bytes) X(attention_bytes) X(score_bytes)            \
-    X(record_bytes) X(record_rows) X(convolve) X(recur) X(recur_bytes)
+    X(embed) X(norm) X(linear) X(rope) X(attention) X(activate) X(route) X(scale_rows)             \
+    X(copy_rows) X(gather) X(scatter_add) X(score) X(record) X(linear_bytes) X(attention_bytes)    \
+    X(score_bytes) X(record_bytes) X(record_rows) X(convolve) X(recur) X(recur_bytes)
 /* clang-format on */
 
-/** kern_embed(), kern_rmsnorm(), ...: they check the arguments and call the backend. */
+/** kern_embed(), kern_norm(), ...: they check the arguments and call the backend. */
 #define KERN_OPERATION_DECLARE(name) kern_##name##_fn kern_##name;
 KERN_BACKEND_OPERATIONS(KERN_OPERATION_DECLARE)
 

@@ -1,11 +1,11 @@
-/* The operations on single rows: embedding, RMSNorm, rotary embedding, silu_mul, experts. */
+/* The operations on single rows: embedding, norms, rotary embedding, activations, experts. */
 #include <string.h>
 
 #include "kernels/cpu/gemm/gemm.h"
-#include "kernels/numerics/ops_scalar.h"
+#include "kernels/route.h"
 
 /** Rows, or elements, that a thread takes at a time. */
-enum { EMBED_ROWS = 64, ROWS = 8, SILU_MUL_ELEMENTS = 8192 };
+enum { EMBED_ROWS = 64, ROWS = 8, ELEMENTS = 8192 };
 
 /** The work of an operation: rows [begin, end). */
 typedef void rows_fn(const void *context, size_t begin, size_t end);
@@ -31,9 +31,27 @@ static enum status run_rows(struct kern_backend *b, size_t n_rows, size_t grain,
     return kern_cpu_run(kern_cpu_of(b), base_div_up(n_rows, grain), run_range, &r);
 }
 
+/** Rows of this width that a thread takes at a time: they may be whole tokens, or small heads. */
+static size_t grain_of(size_t width)
+{
+    return base_max(ROWS, ELEMENTS / width);
+}
+
 static const struct kern_ops *ops_of(struct kern_backend *b)
 {
     return &kern_cpu_of(b)->kernels.ops;
+}
+
+/** A vector decoded to *memory, which moves behind it; NULL if there is none. */
+static const float *take_vector(const struct kern_cpu *cpu, const struct kern_weight *w,
+                                float **memory)
+{
+    if (!w)
+        return NULL;
+    float *values = *memory;
+    kern_weight_take_row(cpu, w, 0, values);
+    *memory += w->n_cols;
+    return values;
 }
 
 struct embed {
@@ -47,8 +65,7 @@ static void embed_rows(const void *context, size_t begin, size_t end)
 {
     const struct embed *e = context;
     for (size_t t = begin; t < end; t++)
-        kern_weight_decode_row(e->cpu, e->matrix, (size_t)e->tokens[t],
-                               e->x + t * e->matrix->n_cols);
+        kern_weight_take_row(e->cpu, e->matrix, (size_t)e->tokens[t], e->x + t * e->matrix->n_cols);
 }
 
 enum status kern_cpu_embed(struct kern_backend *b, const struct kern_weight *matrix,
@@ -60,36 +77,42 @@ enum status kern_cpu_embed(struct kern_backend *b, const struct kern_weight *mat
 }
 
 struct norm {
-    kern_op_rmsnorm_fn *rmsnorm;
-    const float *gain, *x;
-    float *y;
-    size_t width;
-    float eps;
+    const struct kern_norm *op;
+    kern_op_norm_fn *fn;
+    const float *gain, *bias;
 };
 
 static void norm_rows(const void *context, size_t begin, size_t end)
 {
     const struct norm *n = context;
-    for (size_t t = begin; t < end; t++)
-        n->rmsnorm(n->y + t * n->width, n->x + t * n->width, n->gain, n->eps, n->width);
+    const struct kern_norm *op = n->op;
+    for (size_t r = begin; r < end; r++) {
+        size_t group = r % op->n_groups * op->width;
+        n->fn(&(struct kern_norm_row){.y = op->y + r * op->width,
+                                      .x = op->x + r * op->width,
+                                      .gain = n->gain ? n->gain + group : NULL,
+                                      .bias = n->bias ? n->bias + group : NULL,
+                                      .n = op->width,
+                                      .eps = op->eps,
+                                      .center = op->center,
+                                      .accumulate = op->accumulate});
+    }
 }
 
-enum status kern_cpu_rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,
-                             const float *x, size_t n_tokens, float *y, struct status_why *why)
+enum status kern_cpu_norm(struct kern_backend *b, const struct kern_norm *op,
+                          struct status_why *why)
 {
     struct kern_cpu *cpu = kern_cpu_of(b);
-    void *decoded;
-    enum status status = kern_cpu_scratch(cpu, &decoded, gain->n_cols * sizeof(float), why);
+    void *memory;
+    size_t n_floats = 2 * op->n_groups * op->width;
+    enum status status = kern_cpu_scratch(cpu, &memory, n_floats * sizeof(float), why);
     if (status)
         return status;
-    kern_weight_decode_row(cpu, gain, 0, decoded);
-    struct norm n = {.rmsnorm = ops_of(b)->rmsnorm,
-                     .gain = decoded,
-                     .x = x,
-                     .y = y,
-                     .width = gain->n_cols,
-                     .eps = eps};
-    return run_rows(b, n_tokens, ROWS, norm_rows, &n);
+    float *free_floats = memory;
+    struct norm n = {.op = op, .fn = ops_of(b)->norm};
+    n.gain = take_vector(cpu, op->gain, &free_floats);
+    n.bias = take_vector(cpu, op->bias, &free_floats);
+    return run_rows(b, op->n_rows, grain_of(op->width), norm_rows, &n);
 }
 
 struct rotation {
@@ -117,48 +140,92 @@ enum status kern_cpu_rope(struct kern_backend *b, const struct kern_rope *op,
     return run_rows(b, op->n_tokens, ROWS, rotate_rows, &r);
 }
 
-struct silu_mul {
-    kern_op_silu_mul_fn *fn;
-    float *gate;
-    const float *up;
+struct activation {
+    const struct kern_activate *op;
+    kern_op_activate_fn *fn;
 };
 
-static void silu_mul_elements(const void *context, size_t begin, size_t end)
+static void activate_elements(const void *context, size_t begin, size_t end)
 {
-    const struct silu_mul *s = context;
-    s->fn(s->gate + begin, s->up + begin, end - begin);
+    const struct activation *a = context;
+    const float *up = a->op->up;
+    a->fn(a->op->kind, a->op->gate + begin, up ? up + begin : NULL, end - begin);
 }
 
-enum status kern_cpu_silu_mul(struct kern_backend *b, float *gate, const float *up, size_t n,
+enum status kern_cpu_activate(struct kern_backend *b, const struct kern_activate *op,
                               struct status_why *why)
 {
     (void)why;
-    struct silu_mul s = {ops_of(b)->silu_mul, gate, up};
-    return run_rows(b, n, SILU_MUL_ELEMENTS, silu_mul_elements, &s);
+    struct activation a = {op, ops_of(b)->activate};
+    return run_rows(b, op->n, ELEMENTS, activate_elements, &a);
 }
 
-struct choice {
-    const float *logits;
-    size_t n_experts, n_used;
-    int32_t *experts;
-    float *shares;
+struct routing {
+    const struct kern_route *op;
+    const float *bias;
+    double *memory; /* kern_route_doubles() of each thread */
 };
 
-static void choose_experts(const void *context, size_t begin, size_t end)
+static void route_tokens(void *context, size_t index, unsigned thread)
 {
-    const struct choice *c = context;
-    for (size_t t = begin; t < end; t++)
-        kern_scalar_top_experts(c->logits + t * c->n_experts, c->n_experts, c->n_used,
-                                c->experts + t * c->n_used, c->shares + t * c->n_used);
+    const struct routing *r = context;
+    size_t n = r->op->n_experts, end = base_min((index + 1) * ROWS, r->op->n_tokens);
+    for (size_t t = index * ROWS; t < end; t++)
+        kern_route_token(r->op, t, r->op->logits + t * n, r->bias,
+                         r->memory + thread * kern_route_doubles(n));
 }
 
-enum status kern_cpu_top_experts(struct kern_backend *b, const float *logits, size_t n_tokens,
-                                 size_t n_experts, size_t n_used, int32_t *experts, float *shares,
-                                 struct status_why *why)
+enum status kern_cpu_route(struct kern_backend *b, const struct kern_route *op,
+                           struct status_why *why)
+{
+    struct kern_cpu *cpu = kern_cpu_of(b);
+    size_t n_doubles = kern_route_doubles(op->n_experts) * base_pool_n_threads(cpu->pool);
+    void *memory;
+    enum status status = kern_cpu_scratch(
+        cpu, &memory, n_doubles * sizeof(double) + op->n_experts * sizeof(float), why);
+    if (status)
+        return status;
+    struct routing r = {.op = op, .memory = memory};
+    float *bias = (float *)(void *)(r.memory + n_doubles);
+    r.bias = take_vector(cpu, op->selection_bias, &bias);
+    return kern_cpu_run(cpu, base_div_up(op->n_tokens, ROWS), route_tokens, &r);
+}
+
+struct scaling {
+    float *x;
+    size_t width;
+    const float *factors;
+};
+
+static void scale_rows(const void *context, size_t begin, size_t end)
+{
+    const struct scaling *s = context;
+    for (size_t r = begin; r < end; r++) {
+        for (size_t i = 0; i < s->width; i++)
+            s->x[r * s->width + i] *= s->factors[r];
+    }
+}
+
+enum status kern_cpu_scale_rows(struct kern_backend *b, float *x, size_t width, size_t n_rows,
+                                const float *factors, struct status_why *why)
 {
     (void)why;
-    struct choice c = {logits, n_experts, n_used, experts, shares};
-    return run_rows(b, n_tokens, ROWS, choose_experts, &c);
+    struct scaling s = {x, width, factors};
+    return run_rows(b, n_rows, grain_of(width), scale_rows, &s);
+}
+
+static void copy_rows(const void *context, size_t begin, size_t end)
+{
+    const struct kern_copy *op = context;
+    for (size_t r = begin; r < end; r++)
+        memcpy(op->y + r * op->y_stride, op->x + r * op->x_stride, op->width * sizeof(float));
+}
+
+enum status kern_cpu_copy_rows(struct kern_backend *b, const struct kern_copy *op,
+                               struct status_why *why)
+{
+    (void)why;
+    return run_rows(b, op->n_rows, grain_of(op->width), copy_rows, op);
 }
 
 /** Rows to and from an expert. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "kernels/cuda/weights/weights.h"
-#include "kernels/numerics/ops_scalar.h"
+#include "kernels/route.h"
 
 enum { EMBED_ROWS = 4096 /* gathered at a time: 16 MB of Q4_K rows of 8192 */ };
 
@@ -21,18 +21,30 @@ enum status kern_cuda_embed(struct kern_backend *b, const struct kern_weight *ma
             matrix, tokens + t, base_min(n_tokens - t, most), packed, x + t * matrix->n_cols, NULL};
         status = kern_cuda_rows_decode(cuda, &rows, why);
     }
+    struct kern_scale_args args = {
+        .x = x, .width = matrix->n_cols, .n_rows = n_tokens, .factor = matrix->scale};
+    if (!status && matrix->scale != 1.0f)
+        status = kern_cuda_scale(cuda, &args, why);
     return status;
 }
 
-enum status kern_cuda_rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,
-                              const float *x, size_t n_tokens, float *y, struct status_why *why)
+enum status kern_cuda_norm(struct kern_backend *b, const struct kern_norm *op,
+                           struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
-    struct kern_norm_args args = {.x = x, .y = y, .width = gain->n_cols, .eps = eps};
-    enum status status = kern_cuda_vector(cuda, gain, &args.gain, why);
+    struct kern_norm_args args = {.x = op->x,
+                                  .y = op->y,
+                                  .width = op->width,
+                                  .n_groups = op->n_groups,
+                                  .eps = op->eps,
+                                  .center = op->center,
+                                  .accumulate = op->accumulate};
+    enum status status = kern_cuda_vector(cuda, op->gain, &args.gain, why);
+    if (!status)
+        status = kern_cuda_vector(cuda, op->bias, &args.bias, why);
     if (status)
         return status;
-    return kern_cuda_run(cuda, KERN_CUDA_NORM, n_tokens, &args, why);
+    return kern_cuda_run(cuda, KERN_CUDA_NORM, op->n_rows, &args, why);
 }
 
 enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
@@ -58,32 +70,75 @@ enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
     return kern_cuda_run(cuda, KERN_CUDA_ROPE, base_div_up(n_pairs, KERN_ROWS_ELEMS), &args, why);
 }
 
-enum status kern_cuda_silu_mul(struct kern_backend *b, float *gate, const float *up, size_t n,
+enum status kern_cuda_activate(struct kern_backend *b, const struct kern_activate *op,
                                struct status_why *why)
 {
-    struct kern_gate_args args = {.gate = gate, .up = up, .n = n};
-    return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_GATE, base_div_up(n, KERN_ROWS_ELEMS), &args,
-                         why);
+    struct kern_gate_args args = {.gate = op->gate, .up = op->up, .n = op->n, .kind = op->kind};
+    return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_GATE, base_div_up(op->n, KERN_ROWS_ELEMS),
+                         &args, why);
 }
 
-/** The host has to know the experts to form their batches, so it chooses them itself. */
-enum status kern_cuda_top_experts(struct kern_backend *b, const float *logits, size_t n_tokens,
-                                  size_t n_experts, size_t n_used, int32_t *experts, float *shares,
-                                  struct status_why *why)
+/** What the host needs to choose experts, in one piece of its memory. */
+struct routing {
+    double *work;         /* kern_route_doubles() */
+    float *logits, *bias; /* [T, E]; [E] or NULL */
+};
+
+/** The logits and the selection bias, from the device. */
+static enum status get_routing(struct kern_cuda *cuda, const struct kern_route *op,
+                               struct routing *r, struct status_why *why)
+{
+    size_t n = op->n_experts * sizeof(float);
+    const float *bias;
+    enum status status = kern_cuda_vector(cuda, op->selection_bias, &bias, why);
+    if (!status)
+        status = kern_cuda_cancelled(cuda);
+    if (!status && r->bias)
+        status = kern_cuda_get(cuda, r->bias, bias, n, why);
+    if (!status)
+        status = kern_cuda_get(cuda, r->logits, op->logits, op->n_tokens * n, why);
+    return status;
+}
+
+enum status kern_cuda_route(struct kern_backend *b, const struct kern_route *op,
+                            struct status_why *why)
+{
+    size_t n = op->n_experts, n_doubles = kern_route_doubles(n);
+    size_t n_floats = (op->n_tokens + 1) * n;
+    struct routing r = {.work = malloc(n_doubles * sizeof(double) + n_floats * sizeof(float))};
+    if (!r.work)
+        return status_fail(why, STATUS_MEMORY, "no memory to route %zu tokens", op->n_tokens);
+    r.logits = (float *)(void *)(r.work + n_doubles);
+    r.bias = op->selection_bias ? r.logits + op->n_tokens * n : NULL;
+    enum status status = get_routing(kern_cuda_of(b), op, &r, why);
+    for (size_t t = 0; !status && t < op->n_tokens; t++)
+        kern_route_token(op, t, r.logits + t * n, r.bias, r.work);
+    free(r.work);
+    return status;
+}
+
+enum status kern_cuda_scale_rows(struct kern_backend *b, float *x, size_t width, size_t n_rows,
+                                 const float *factors, struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
-    size_t n = n_tokens * n_experts;
-    float *host = malloc(n * sizeof *host);
-    if (!host)
-        return status_fail(why, STATUS_MEMORY, "no memory to route %zu tokens", n_tokens);
-    enum status status = kern_cuda_cancelled(cuda);
-    if (!status)
-        status = kern_cuda_get(cuda, host, logits, n * sizeof *host, why);
-    for (size_t t = 0; !status && t < n_tokens; t++)
-        kern_scalar_top_experts(host + t * n_experts, n_experts, n_used, experts + t * n_used,
-                                shares + t * n_used);
-    free(host);
-    return status;
+    struct kern_cuda_array array = {factors, n_rows * sizeof *factors, NULL};
+    enum status status = kern_cuda_scratch_put(cuda, &array, 1, why);
+    struct kern_scale_args args = {.x = x, .factors = array.to, .width = width, .n_rows = n_rows};
+    return status ? status : kern_cuda_scale(cuda, &args, why);
+}
+
+enum status kern_cuda_copy_rows(struct kern_backend *b, const struct kern_copy *op,
+                                struct status_why *why)
+{
+    struct kern_copy_args args = {.x = op->x,
+                                  .y = op->y,
+                                  .x_stride = op->x_stride,
+                                  .y_stride = op->y_stride,
+                                  .width = op->width,
+                                  .n_rows = op->n_rows};
+    size_t n = op->width * op->n_rows;
+    return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_COPY_ROWS, base_div_up(n, KERN_ROWS_ELEMS),
+                         &args, why);
 }
 
 /** Gather, or with shares scatter. */

@@ -13,11 +13,21 @@
 #include "kernels/numerics/pair_lanes.h"
 
 /**
- * y[i] = (x[i] * inv) * gain[i] with inv = (float)(1 / sqrt(sum / n + eps)) in double.
- * The sum of squares is taken in double in 16 lanes, element i in lane i mod 16, and the
- * lanes are added as a binary tree (j with j + 8, then + 4, + 2, + 1). y may be x.
+ * y[i] = d[i] * inv * gain[i] + bias[i] + y[i], each operation rounded to float on its own and left
+ * out where there is nothing to do (gain or bias NULL, no `accumulate`). In double m = 0, or with
+ * `center` sum / n; d[i] = x[i] - m, for y rounded to float; inv = (float)(1 / sqrt(sum of d[i]^2
+ * / n + eps)). A sum is taken in double in 16 lanes, element i in lane i mod 16, squares by fused
+ * multiply-add, and the lanes are added as a binary tree (j with j + 8, then + 4, + 2, + 1). y may
+ * be x.
  */
-typedef void kern_op_rmsnorm_fn(float *y, const float *x, const float *gain, float eps, size_t n);
+struct kern_norm_row {
+    float *y;
+    const float *x, *gain, *bias;
+    size_t n;
+    float eps;
+    bool center, accumulate;
+};
+typedef void kern_op_norm_fn(const struct kern_norm_row *row);
 /**
  * Rotate one head in place: pair i is (x[2i], x[2i + 1]). angles: [n_pairs, 2], cos and
  * sin. a' = fma(a, cos, -(b sin)), b' = fma(b, cos, a sin).
@@ -25,8 +35,8 @@ typedef void kern_op_rmsnorm_fn(float *y, const float *x, const float *gain, flo
 typedef void kern_op_rope_adjacent_fn(float *x, const float *angles, size_t n_pairs);
 /** The same for pairs (x[i], x[i + n_pairs]). */
 typedef void kern_op_rope_halves_fn(float *x, const float *angles, size_t n_pairs);
-/** gate[i] = gate[i] / (1 + e^-gate[i]) * up[i] */
-typedef void kern_op_silu_mul_fn(float *gate, const float *up, size_t n);
+/** gate[i] = what activation.h makes of gate[i], times up[i] unless up is NULL. */
+typedef void kern_op_activate_fn(enum kern_activation kind, float *gate, const float *up, size_t n);
 /** y[i] = fma(share, x[i], y[i]) */
 typedef void kern_op_add_scaled_fn(float *y, const float *x, float share, size_t n);
 
@@ -89,7 +99,7 @@ typedef void kern_op_encode_codes_fn(const struct kern_encoded_rows *rows,
 /** Their list: X(name) for each of them. */
 /* clang-format off */
 #define KERN_OPS(X)                                                                                \
-    X(rmsnorm) X(rope_adjacent) X(rope_halves) X(silu_mul) X(add_scaled) X(softmax_block)          \
+    X(norm) X(rope_adjacent) X(rope_halves) X(activate) X(add_scaled) X(softmax_block)             \
     X(exp) X(convolve) X(triangle)                                                                 \
     X(score_update) X(score_rank) X(score_pair) X(score_top) X(score_js) X(decode_codes)           \
     X(encode_codes)

@@ -1,27 +1,39 @@
-/* Rows of numbers: normalising, rotating, silu_mul, adding, choosing experts; the scalar reference.
- */
+/* Rows of numbers: normalising, rotating, activating, adding; the scalar reference. */
 #include <math.h>
 
-#include "kernels/numerics/fmath.h"
+#include "kernels/numerics/activation.h"
 #include "kernels/numerics/ops_scalar.h"
 
 enum { NORM_LANES = 16 };
 
-void kern_scalar_rmsnorm(float *y, const float *x, const float *gain, float eps, size_t n)
+/* The sum of x[i] - mean, or of the squares. */
+static double sum_in_lanes(const float *x, size_t n, double mean, bool squares)
 {
     double lane[NORM_LANES] = {0};
     for (size_t i = 0; i < n; i++) {
-        double v = (double)x[i];
-        lane[i % NORM_LANES] += v * v; /* the square of a float is exact in double */
+        double d = (double)x[i] - mean; /* without a mean the square is exact in double */
+        double *sum = &lane[i % NORM_LANES];
+        *sum = squares ? fma(d, d, *sum) : *sum + d;
     }
     for (size_t half = NORM_LANES / 2; half > 0; half /= 2) {
         for (size_t j = 0; j < half; j++) {
             lane[j] += lane[j + half];
         }
     }
-    float inv = (float)(1.0 / sqrt(lane[0] / (double)n + (double)eps));
-    for (size_t i = 0; i < n; i++) {
-        y[i] = (x[i] * inv) * gain[i];
+    return lane[0];
+}
+
+void kern_scalar_norm(const struct kern_norm_row *row)
+{
+    double n = (double)row->n;
+    double mean = row->center ? sum_in_lanes(row->x, row->n, 0.0, false) / n : 0.0;
+    double squares = sum_in_lanes(row->x, row->n, mean, true);
+    float inv = (float)(1.0 / sqrt(squares / n + (double)row->eps));
+    for (size_t i = 0; i < row->n; i++) {
+        float y = (float)((double)row->x[i] - mean) * inv;
+        y = row->gain ? y * row->gain[i] : y;
+        y = row->bias ? y + row->bias[i] : y;
+        row->y[i] = row->accumulate ? y + row->y[i] : y;
     }
 }
 
@@ -60,11 +72,10 @@ void kern_rope_fill(float *angles, size_t n_positions, const double *frequency, 
     }
 }
 
-void kern_scalar_silu_mul(float *gate, const float *up, size_t n)
+void kern_scalar_activate(enum kern_activation kind, float *gate, const float *up, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        float z = gate[i];
-        gate[i] = z / (1.0f + fmath_exp_f32(-z)) * up[i];
+        gate[i] = kern_activation(kind, gate[i], up ? up[i] : 1.0f);
     }
 }
 
@@ -72,60 +83,6 @@ void kern_scalar_add_scaled(float *y, const float *x, float share, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         y[i] = fmaf(share, x[i], y[i]);
-    }
-}
-
-/* The largest logit that comes after expert `last` in the order (larger first, lower id first). */
-static size_t next_best(const float *logits, size_t n, size_t last)
-{
-    size_t best = n;
-    for (size_t i = 0; i < n; i++) {
-        bool behind =
-            last == n || logits[i] < logits[last] || (logits[i] == logits[last] && i > last);
-        if (behind && (best == n || logits[i] > logits[best])) {
-            best = i;
-        }
-    }
-    return best;
-}
-
-/* Whether the logits define a distribution: no NaN, no +infinity, one at least finite. */
-static bool is_distribution(const float *logits, size_t n)
-{
-    bool any = false;
-    for (size_t i = 0; i < n; i++) {
-        if (!(logits[i] < INFINITY)) {
-            return false;
-        }
-        any = any || logits[i] > -INFINITY;
-    }
-    return any;
-}
-
-/*
- * The sum of the softmax over all experts cancels when the chosen ones are renormalised, so
- * only their exponentials are taken. Without a distribution: the first experts, shares NaN.
- */
-void kern_scalar_top_experts(const float *logits, size_t n_experts, size_t n_used, int32_t *experts,
-                             float *shares)
-{
-    if (!is_distribution(logits, n_experts)) {
-        for (size_t j = 0; j < n_used; j++) {
-            experts[j] = (int32_t)j;
-            shares[j] = NAN;
-        }
-        return;
-    }
-    size_t last = n_experts;
-    double sum = 0.0;
-    for (size_t j = 0; j < n_used; j++) {
-        last = next_best(logits, n_experts, last);
-        experts[j] = (int32_t)last;
-        sum += fmath_exp_f64((double)logits[last] - (double)logits[experts[0]]);
-    }
-    for (size_t j = 0; j < n_used; j++) {
-        double gap = (double)logits[experts[j]] - (double)logits[experts[0]];
-        shares[j] = (float)(fmath_exp_f64(gap) / sum);
     }
 }
 

@@ -58,11 +58,23 @@ static void check_rows(struct cuda_pair *p, struct rng *r, size_t n, size_t widt
     rows_open(&o, p, r, n, width);
     float *dx = o.device_x, *dy = o.device_y;
     struct kern_weight gain = cuda_data_float_weight(r, 1, width);
-    assert_int_equal(kern_rmsnorm(p->cpu, &gain, 1e-5f, o.x, n, o.expected, NULL), STATUS_OK);
-    assert_int_equal(kern_rmsnorm(p->cuda, &gain, 1e-5f, dx, n, dy, NULL), STATUS_OK);
-    rows_compare(&o, "rmsnorm");
-    assert_int_equal(kern_silu_mul(p->cpu, o.expected, o.x, n * width, NULL), STATUS_OK);
-    assert_int_equal(kern_silu_mul(p->cuda, dy, dx, n * width, NULL), STATUS_OK);
+    struct kern_norm norm = {.gain = &gain,
+                             .eps = 1e-5f,
+                             .x = o.x,
+                             .y = o.expected,
+                             .n_rows = n,
+                             .width = width,
+                             .n_groups = 1};
+    assert_int_equal(kern_norm(p->cpu, &norm, NULL), STATUS_OK);
+    norm.x = dx;
+    norm.y = dy;
+    assert_int_equal(kern_norm(p->cuda, &norm, NULL), STATUS_OK);
+    rows_compare(&o, "norm");
+    struct kern_activate gate = {.gate = o.expected, .up = o.x, .n = n * width};
+    assert_int_equal(kern_activate(p->cpu, &gate, NULL), STATUS_OK);
+    gate.gate = dy;
+    gate.up = dx;
+    assert_int_equal(kern_activate(p->cuda, &gate, NULL), STATUS_OK);
     rows_compare(&o, "gate");
     uint32_t *rows = malloc(n * sizeof *rows);
     float *shares = cuda_data_floats(r, n, 1.0f);
@@ -139,9 +151,19 @@ static void check_route(struct cuda_pair *p, struct rng *r)
     float shares[2][T * USED];
     logits[4] = logits[5];
     logits[E + 1] = NAN;
-    assert_int_equal(kern_top_experts(p->cpu, logits, T, E, USED, experts[0], shares[0], NULL), 0);
+    struct kern_route op = {.logits = logits,
+                            .n_tokens = T,
+                            .n_experts = E,
+                            .n_used = USED,
+                            .normalise = true,
+                            .experts = experts[0],
+                            .shares = shares[0]};
+    assert_int_equal(kern_route(p->cpu, &op, NULL), STATUS_OK);
     float *device = cuda_pair_put(p, logits, T * E);
-    assert_int_equal(kern_top_experts(p->cuda, device, T, E, USED, experts[1], shares[1], NULL), 0);
+    op.logits = device;
+    op.experts = experts[1];
+    op.shares = shares[1];
+    assert_int_equal(kern_route(p->cuda, &op, NULL), STATUS_OK);
     cuda_pair_take(p, device, NULL, 0);
     assert_memory_equal(experts[0], experts[1], sizeof experts[0]);
     cuda_data_assert_same(shares[1], shares[0], T * USED, "route");

@@ -34,6 +34,25 @@ static struct kern_weight f32_row(const float *values, size_t n)
                                 .scale = 1.0f};
 }
 
+static void rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,
+                    const float *x, size_t n_rows, float *y)
+{
+    struct kern_norm op = {.gain = gain,
+                           .eps = eps,
+                           .x = x,
+                           .y = y,
+                           .n_rows = n_rows,
+                           .width = gain->n_cols,
+                           .n_groups = 1};
+    assert_int_equal(kern_norm(b, &op, NULL), STATUS_OK);
+}
+
+static enum status silu_mul(struct kern_backend *b, float *gate, const float *up, size_t n)
+{
+    struct kern_activate op = {.gate = gate, .up = up, .n = n};
+    return kern_activate(b, &op, NULL);
+}
+
 /* One case: writes n floats to y on the backend, from numbers of its own seed. */
 typedef void case_fn(struct kern_backend *b, float *y);
 
@@ -53,7 +72,7 @@ static void case_rmsnorm(struct kern_backend *b, float *y)
     fill(1, x, NORM_T * NORM_D);
     fill(2, gain, NORM_D);
     struct kern_weight w = f32_row(gain, NORM_D);
-    assert_int_equal(kern_rmsnorm(b, &w, 1e-5f, x, NORM_T, y, NULL), STATUS_OK);
+    rmsnorm(b, &w, 1e-5f, x, NORM_T, y);
 }
 
 /* Partial rotation of three heads of 20 in rows of 70. */
@@ -104,7 +123,7 @@ static void case_gate(struct kern_backend *b, float *y)
     static float up[GATE_N];
     fill(4, up, GATE_N);
     fill(5, y, GATE_N);
-    assert_int_equal(kern_silu_mul(b, y, up, GATE_N, NULL), STATUS_OK);
+    assert_int_equal(silu_mul(b, y, up, GATE_N), STATUS_OK);
 }
 
 enum { ROUTE_T = 101, ROUTE_E = 8, ROUTE_USED = 3 };
@@ -115,8 +134,14 @@ static void case_route(struct kern_backend *b, float *y)
     static float logits[ROUTE_T * ROUTE_E];
     int32_t experts[ROUTE_T * ROUTE_USED];
     fill(6, logits, ROUTE_T * ROUTE_E);
-    assert_int_equal(kern_top_experts(b, logits, ROUTE_T, ROUTE_E, ROUTE_USED, experts, y, NULL),
-                     STATUS_OK);
+    struct kern_route op = {.logits = logits,
+                            .n_tokens = ROUTE_T,
+                            .n_experts = ROUTE_E,
+                            .n_used = ROUTE_USED,
+                            .normalise = true,
+                            .experts = experts,
+                            .shares = y};
+    assert_int_equal(kern_route(b, &op, NULL), STATUS_OK);
     for (size_t i = 0; i < ROUTE_T * ROUTE_USED; i++) {
         y[ROUTE_T * ROUTE_USED + i] = (float)experts[i];
     }
@@ -213,7 +238,7 @@ static void test_rmsnorm_of_one_token(void **state)
     case_rmsnorm(b, y);
     struct kern_weight w = f32_row(gain, NORM_D);
     for (size_t t = 0; t < NORM_T; t += 13) {
-        assert_int_equal(kern_rmsnorm(b, &w, 1e-5f, x + t * NORM_D, 1, alone, NULL), STATUS_OK);
+        rmsnorm(b, &w, 1e-5f, x + t * NORM_D, 1, alone);
         assert_memory_equal(alone, y + t * NORM_D, sizeof alone);
     }
     kern_close(b);
@@ -236,8 +261,8 @@ static void test_rmsnorm_decodes_its_gain(void **state)
                                .scale = 1.0f};
     struct kern_weight full = f32_row(gain, 4);
     struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 1);
-    assert_int_equal(kern_rmsnorm(b, &full, 1e-6f, x, 2, expected, NULL), STATUS_OK);
-    assert_int_equal(kern_rmsnorm(b, &half, 1e-6f, x, 2, found, NULL), STATUS_OK);
+    rmsnorm(b, &full, 1e-6f, x, 2, expected);
+    rmsnorm(b, &half, 1e-6f, x, 2, found);
     assert_memory_equal(found, expected, sizeof found);
     kern_close(b);
 }
@@ -304,7 +329,14 @@ static void test_route_chooses_and_shares(void **state)
     int32_t experts[8];
     float shares[8];
     struct kern_backend *b = backend_open(KERN_ISA_SCALAR, 1);
-    assert_int_equal(kern_top_experts(b, logits, 4, 4, 2, experts, shares, NULL), STATUS_OK);
+    struct kern_route op = {.logits = logits,
+                            .n_tokens = 4,
+                            .n_experts = 4,
+                            .n_used = 2,
+                            .normalise = true,
+                            .experts = experts,
+                            .shares = shares};
+    assert_int_equal(kern_route(b, &op, NULL), STATUS_OK);
     static const int32_t expected[6] = {2, 3, 1, 2, 2, 3};
     assert_memory_equal(experts, expected, sizeof expected);
     /* Two roundings: exp in double is far below a float's last place. */
@@ -325,9 +357,9 @@ static void test_cancelled(void **state)
     atomic_bool flag = true;
     struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 2);
     kern_set_cancel(b, &flag);
-    assert_int_equal(kern_silu_mul(b, y, up, GATE_N, NULL), STATUS_CANCELLED);
+    assert_int_equal(silu_mul(b, y, up, GATE_N), STATUS_CANCELLED);
     atomic_store(&flag, false);
-    assert_int_equal(kern_silu_mul(b, y, up, GATE_N, NULL), STATUS_OK);
+    assert_int_equal(silu_mul(b, y, up, GATE_N), STATUS_OK);
     kern_close(b);
 }
 

@@ -28,17 +28,23 @@ static size_t length_at(size_t i)
 /* How a kernel is called: on x (n floats, in place) with two further arrays of n floats. */
 typedef void run_fn(const struct kern_ops *ops, float *x, const float *p, const float *q, size_t n);
 
+static void rmsnorm(const struct kern_ops *ops, float *y, const float *x, const float *gain,
+                    float eps, size_t n)
+{
+    ops->norm(&(struct kern_norm_row){.y = y, .x = x, .gain = gain, .n = n, .eps = eps});
+}
+
 static void run_rmsnorm(const struct kern_ops *ops, float *x, const float *p, const float *q,
                         size_t n)
 {
     (void)q;
-    ops->rmsnorm(x, x, p, 1e-5f, n);
+    rmsnorm(ops, x, x, p, 1e-5f, n);
 }
 
 static void run_rmsnorm_apart(const struct kern_ops *ops, float *x, const float *p, const float *q,
                               size_t n)
 {
-    ops->rmsnorm(x, q, p, 1e-5f, n);
+    rmsnorm(ops, x, q, p, 1e-5f, n);
 }
 
 static void run_rope_adjacent(const struct kern_ops *ops, float *x, const float *p, const float *q,
@@ -58,7 +64,7 @@ static void run_rope_halves(const struct kern_ops *ops, float *x, const float *p
 static void run_gate(const struct kern_ops *ops, float *x, const float *p, const float *q, size_t n)
 {
     (void)q;
-    ops->silu_mul(x, p, n);
+    ops->activate(KERN_SILU, x, p, n);
 }
 
 static void run_add_scaled(const struct kern_ops *ops, float *x, const float *p, const float *q,
@@ -144,8 +150,8 @@ static void test_gate_variants_over_the_range(void **state)
             expected[2] = -FMATH_EXP_F32_MIN;
             expected[3] = nextafterf(-FMATH_EXP_F32_MIN, INFINITY);
             memcpy(found, expected, sizeof found);
-            kern_ops_scalar.silu_mul(expected, up, N);
-            ops_variant(isa)->silu_mul(found, up, N);
+            kern_ops_scalar.activate(KERN_SILU, expected, up, N);
+            ops_variant(isa)->activate(KERN_SILU, found, up, N);
             assert_int_equal(compare_bits(found, expected, N), N);
         }
     }
@@ -167,9 +173,9 @@ static void test_rmsnorm_adds_in_the_fixed_order(void **state)
             gain[i] = 1.0f;
         }
         x[rng_below(&r, n)] = 1.0f;
-        kern_ops_scalar.rmsnorm(expected, x, gain, -1.0f / (float)n, n);
+        rmsnorm(&kern_ops_scalar, expected, x, gain, -1.0f / (float)n, n);
         for (int isa = KERN_ISA_SCALAR + 1; isa < KERN_ISA_COUNT && ops_variant(isa); isa++) {
-            ops_variant(isa)->rmsnorm(found, x, gain, -1.0f / (float)n, n);
+            rmsnorm(ops_variant(isa), found, x, gain, -1.0f / (float)n, n);
             assert_int_equal(compare_bits(found, expected, n), n);
         }
     }
@@ -185,7 +191,7 @@ static void test_rmsnorm_is_accurate(void **state)
         struct rng r = rng_open(rng_seed(), n);
         fill_normal(&r, x, n, 3.0f);
         fill_normal(&r, gain, n, 1.0f);
-        kern_ops_scalar.rmsnorm(y, x, gain, 1e-6f, n);
+        rmsnorm(&kern_ops_scalar, y, x, gain, 1e-6f, n);
         long double sum = 0;
         for (size_t i = 0; i < n; i++) {
             sum += (long double)x[i] * (long double)x[i];
@@ -203,12 +209,12 @@ static void test_rmsnorm_special(void **state)
     (void)state;
     float gain[3] = {1.0f, 2.0f, -1.0f};
     float y[3];
-    kern_ops_scalar.rmsnorm(y, (float[3]){0.0f, 0.0f, -0.0f}, gain, 1e-5f, 3);
+    rmsnorm(&kern_ops_scalar, y, (float[3]){0.0f, 0.0f, -0.0f}, gain, 1e-5f, 3);
     assert_true(y[0] == 0.0f && y[1] == 0.0f && y[2] == 0.0f);
-    kern_ops_scalar.rmsnorm(y, (float[3]){NAN, 1.0f, 1.0f}, gain, 1e-5f, 3);
+    rmsnorm(&kern_ops_scalar, y, (float[3]){NAN, 1.0f, 1.0f}, gain, 1e-5f, 3);
     assert_true(isnan(y[0]) && isnan(y[1]) && isnan(y[2]));
     /* The squares of the largest floats do not overflow in double. */
-    kern_ops_scalar.rmsnorm(y, (float[3]){3e38f, 3e38f, 3e38f}, gain, 1e-5f, 3);
+    rmsnorm(&kern_ops_scalar, y, (float[3]){3e38f, 3e38f, 3e38f}, gain, 1e-5f, 3);
     assert_true(fabsf(y[0] - 1.0f) < 1e-6f && fabsf(y[1] - 2.0f) < 1e-6f);
 }
 
@@ -273,7 +279,7 @@ static void test_gate_is_accurate(void **state)
     for (float z = -100.0f; z < 100.0f; z += 0.00371f) {
         float found = z;
         float up = 1.7f;
-        kern_ops_scalar.silu_mul(&found, &up, 1);
+        kern_ops_scalar.activate(KERN_SILU, &found, &up, 1);
         long double truth = (long double)z / (1.0L + expl(-(long double)z)) * (long double)up;
         long double bound = 5.03L * 0x1p-24L * fabsl(truth);
         if (z < -88.7f) {
@@ -290,7 +296,7 @@ static void test_gate_special(void **state)
     (void)state;
     float gate[5] = {0.0f, INFINITY, -INFINITY, NAN, -3e38f};
     float up[5] = {3.0f, 2.0f, 1.0f, 1.0f, 1.0f};
-    kern_ops_scalar.silu_mul(gate, up, 5);
+    kern_ops_scalar.activate(KERN_SILU, gate, up, 5);
     assert_true(gate[0] == 0.0f && gate[1] == INFINITY);
     assert_true(isnan(gate[2]) && isnan(gate[3]) && gate[4] == 0.0f);
 }

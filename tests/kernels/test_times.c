@@ -86,7 +86,14 @@ static enum status do_score(struct fixture *f)
 
 static enum status do_norm(struct fixture *f)
 {
-    return kern_rmsnorm(f->backend, &f->gain, 1e-5f, f->x, TOKENS, f->y, NULL);
+    struct kern_norm op = {.gain = &f->gain,
+                           .eps = 1e-5f,
+                           .x = f->x,
+                           .y = f->y,
+                           .n_rows = TOKENS,
+                           .width = f->gain.n_cols,
+                           .n_groups = 1};
+    return kern_norm(f->backend, &op, NULL);
 }
 
 static enum status do_rope(struct fixture *f)
@@ -106,7 +113,8 @@ static enum status do_rope(struct fixture *f)
 
 static enum status do_gate(struct fixture *f)
 {
-    return kern_silu_mul(f->backend, f->y, f->z, (size_t)TOKENS * ROWS, NULL);
+    struct kern_activate op = {.gate = f->y, .up = f->z, .n = (size_t)TOKENS * ROWS};
+    return kern_activate(f->backend, &op, NULL);
 }
 
 static enum status do_gather(struct fixture *f)
@@ -161,7 +169,8 @@ static void test_nothing_done_counts_nothing(void **state)
     kern_times_read(f->backend, &before);
     struct kern_linear op = {.weight = &f->weight, .y_stride = ROWS};
     assert_int_equal(kern_linear(f->backend, &op, NULL), STATUS_OK);
-    assert_int_equal(kern_silu_mul(f->backend, f->y, f->z, 0, NULL), STATUS_OK);
+    struct kern_activate nothing = {.gate = f->y, .up = f->z};
+    assert_int_equal(kern_activate(f->backend, &nothing, NULL), STATUS_OK);
     kern_times_read(f->backend, &after);
     assert_memory_equal(&before, &after, sizeof before);
 }

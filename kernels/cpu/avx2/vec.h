@@ -93,6 +93,18 @@ static inline vec_d load_wide(const float *from)
     return _mm256_cvtps_pd(_mm_loadu_ps(from));
 }
 
+/** The floats of a vector as doubles, in order, and doubles rounded to floats. */
+static inline void widen(vec_f x, vec_d wide[2])
+{
+    wide[0] = _mm256_cvtps_pd(_mm256_castps256_ps128(x));
+    wide[1] = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
+}
+
+static inline vec_f narrow(const vec_d wide[2])
+{
+    return _mm256_set_m128(_mm256_cvtpd_ps(wide[1]), _mm256_cvtpd_ps(wide[0]));
+}
+
 static inline lanes_f first_lanes(size_t n)
 {
     const __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);

@@ -87,6 +87,18 @@ static inline vec_d load_wide(const float *from)
     return _mm512_cvtps_pd(_mm256_loadu_ps(from));
 }
 
+static inline void widen(vec_f x, vec_d wide[2])
+{
+    wide[0] = _mm512_cvtps_pd(_mm512_castps512_ps256(x));
+    wide[1] = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
+}
+
+static inline vec_f narrow(const vec_d wide[2])
+{
+    __m512 low = _mm512_castps256_ps512(_mm512_cvtpd_ps(wide[0]));
+    return _mm512_insertf32x8(low, _mm512_cvtpd_ps(wide[1]), 1);
+}
+
 static inline lanes_f first_lanes(size_t n)
 {
     return n >= VEC_FLOATS ? (lanes_f)0xffff : (lanes_f)((1u << n) - 1u);

@@ -115,7 +115,7 @@ enum status kern_blas_linear(struct kern_cpu *cpu, const struct kern_linear *op,
     }
     if (status == STATUS_OK && op->bias) {
         float *bias = panel + kern_blas_panel_floats(w);
-        kern_weight_decode_row(cpu, op->bias, 0, bias);
+        kern_weight_take_row(cpu, op->bias, 0, bias);
         add_bias(op, bias);
     }
     return status;

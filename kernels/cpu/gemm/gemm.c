@@ -145,3 +145,11 @@ void kern_weight_decode_row(const struct kern_cpu *cpu, const struct kern_weight
 {
     cpu->kernels.decode[w->type]((const unsigned char *)w->data + r * w->row_bytes, y, w->n_cols);
 }
+
+void kern_weight_take_row(const struct kern_cpu *cpu, const struct kern_weight *w, size_t r,
+                          float *y)
+{
+    kern_weight_decode_row(cpu, w, r, y);
+    for (size_t i = 0; w->scale != 1.0f && i < w->n_cols; i++)
+        y[i] *= w->scale;
+}

@@ -96,7 +96,7 @@ static enum status linear_prepare(struct linear *job, struct kern_cpu *cpu,
     job->per_thread = job->packed + job->packed_floats;
     if (op->bias) {
         job->bias = job->per_thread + job->thread_floats * base_pool_n_threads(cpu->pool);
-        kern_weight_decode_row(cpu, op->bias, 0, job->bias);
+        kern_weight_take_row(cpu, op->bias, 0, job->bias);
     }
     return STATUS_OK;
 }

@@ -85,7 +85,7 @@ enum status kern_walk_open(struct kern_walk *walk, struct kern_cpu *cpu,
     walk_divide(walk, &arena);
     for (size_t h = walk->first_live; h < op->n_heads; h++) {
         if (op->heads[h].bias)
-            kern_weight_decode_row(cpu, op->heads[h].bias, 0, walk->heads[h].bias);
+            kern_weight_take_row(cpu, op->heads[h].bias, 0, walk->heads[h].bias);
     }
     return STATUS_OK;
 }

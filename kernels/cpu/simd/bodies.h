@@ -11,8 +11,8 @@
 /** The members of a struct kern_ops. */
 /* clang-format off */
 #define SIMD_OPS                                                                                   \
-    .rmsnorm = rmsnorm, .rope_adjacent = rope_adjacent, .rope_halves = rope_halves,                \
-    .silu_mul = silu_mul, .add_scaled = add_scaled, .softmax_block = softmax_block,                \
+    .norm = norm, .rope_adjacent = rope_adjacent, .rope_halves = rope_halves,                      \
+    .activate = activate, .add_scaled = add_scaled, .softmax_block = softmax_block,                \
     .exp = exponentials, .convolve = convolve, .triangle = triangle,                               \
     .score_update = score_update, .score_rank = score_rank, .score_pair = score_pair,              \
     .score_js = score_js, .score_top = kern_avx2_score_top,                                        \

@@ -1,34 +1,38 @@
-/** RMSNorm, rotary embedding, silu_mul and scaled addition of kernels/numerics/ops.h. A body. */
+/** Norms, rotary embedding, activations and scaled addition of kernels/numerics/ops.h. A body. */
 #ifndef KERNELS_CPU_SIMD_ROW_OPS_H
 #define KERNELS_CPU_SIMD_ROW_OPS_H
 
-#include <string.h>
-
-#include "kernels/cpu/simd/fmath.h"
+#include "kernels/cpu/simd/activation.h"
 
 enum { NORM_LANES = 16, N_SUMS = NORM_LANES / VEC_DOUBLES };
 
-/** Add the squares of 16 elements, one to each lane of the sums. */
-static inline void add_squares(vec_d sum[N_SUMS], const float *x)
+/** Add 16 elements, or their squares, one to each lane of the sums. */
+static inline void add_lanes_of(vec_d sum[N_SUMS], const vec_d *d, bool squares)
 {
-    for (size_t j = 0; j < N_SUMS; j++) {
-        vec_d v = load_wide(x + j * VEC_DOUBLES);
-        sum[j] = V(fmadd_pd)(v, v, sum[j]);
-    }
+    for (size_t j = 0; j < N_SUMS; j++)
+        sum[j] = squares ? V(fmadd_pd)(d[j], d[j], sum[j]) : V(add_pd)(sum[j], d[j]);
 }
 
-static double sum_of_squares(const float *x, size_t n)
+/** The sum of x[i] - mean, or of the squares; a mean of 0 that is a constant costs nothing. */
+static inline __attribute__((always_inline)) double sum_in_lanes(const float *x, size_t n,
+                                                                 double mean, bool squares)
 {
-    vec_d sum[N_SUMS];
+    vec_d sum[N_SUMS], d[N_SUMS];
     for (size_t j = 0; j < N_SUMS; j++)
         sum[j] = V(setzero_pd)();
     size_t i = 0;
-    for (; i + NORM_LANES <= n; i += NORM_LANES)
-        add_squares(sum, x + i);
+    for (; i + NORM_LANES <= n; i += NORM_LANES) {
+        for (size_t j = 0; j < N_SUMS; j++)
+            d[j] = V(sub_pd)(load_wide(x + i + j * VEC_DOUBLES), V(set1_pd)(mean));
+        add_lanes_of(sum, d, squares);
+    }
     if (i < n) {
-        float tail[NORM_LANES] = {0}; /* a square of 0 changes no lane */
-        memcpy(tail, x + i, (n - i) * sizeof *x);
-        add_squares(sum, tail);
+        double tail[NORM_LANES] = {0}; /* neither 0 nor its square changes a lane */
+        for (size_t k = 0; i + k < n; k++)
+            tail[k] = (double)x[i + k] - mean;
+        for (size_t j = 0; j < N_SUMS; j++)
+            d[j] = V(loadu_pd)(tail + j * VEC_DOUBLES);
+        add_lanes_of(sum, d, squares);
     }
     for (size_t half = N_SUMS / 2; half > 0; half /= 2) {
         for (size_t j = 0; j < half; j++)
@@ -37,20 +41,50 @@ static double sum_of_squares(const float *x, size_t n)
     return add_lanes(sum[0]);
 }
 
-/** The first n elements of a vector, or all of it. */
-static inline void scale_some(float *y, const float *x, const float *gain, vec_f inv, size_t n)
+/** x - mean in double, rounded to float. */
+static inline vec_f subtract_mean(vec_f x, double mean)
 {
-    vec_f scaled = V(mul_ps)(load_first(x, n), inv);
-    store_first(y, n, V(mul_ps)(scaled, load_first(gain, n)));
+    vec_d wide[2];
+    widen(x, wide);
+    for (size_t j = 0; j < 2; j++)
+        wide[j] = V(sub_pd)(wide[j], V(set1_pd)(mean));
+    return narrow(wide);
 }
 
-static void rmsnorm(float *y, const float *x, const float *gain, float eps, size_t n)
+/** The first n elements of a vector from element i on, or all of it. mean: NULL for none. */
+static inline __attribute__((always_inline)) void
+norm_some(const struct kern_norm_row *row, size_t i, size_t n, float inv, const double *mean)
 {
-    float inv = (float)(1.0 / sqrt(sum_of_squares(x, n) / (double)n + (double)eps));
+    vec_f y = load_first(row->x + i, n);
+    y = mean ? subtract_mean(y, *mean) : y;
+    y = V(mul_ps)(y, V(set1_ps)(inv));
+    if (row->gain)
+        y = V(mul_ps)(y, load_first(row->gain + i, n));
+    if (row->bias)
+        y = V(add_ps)(y, load_first(row->bias + i, n));
+    if (row->accumulate)
+        y = V(add_ps)(y, load_first(row->y + i, n));
+    store_first(row->y + i, n, y);
+}
+
+static inline __attribute__((always_inline)) void norm_all(const struct kern_norm_row *row,
+                                                           double squares, const double *mean)
+{
+    float inv = (float)(1.0 / sqrt(squares / (double)row->n + (double)row->eps));
     size_t i = 0;
-    for (; i + VEC_FLOATS <= n; i += VEC_FLOATS)
-        scale_some(y + i, x + i, gain + i, V(set1_ps)(inv), VEC_FLOATS);
-    scale_some(y + i, x + i, gain + i, V(set1_ps)(inv), n - i);
+    for (; i + VEC_FLOATS <= row->n; i += VEC_FLOATS)
+        norm_some(row, i, VEC_FLOATS, inv, mean);
+    norm_some(row, i, row->n - i, inv, mean);
+}
+
+static void norm(const struct kern_norm_row *row)
+{
+    if (row->center) {
+        double mean = sum_in_lanes(row->x, row->n, 0.0, false) / (double)row->n;
+        norm_all(row, sum_in_lanes(row->x, row->n, mean, true), &mean);
+    } else {
+        norm_all(row, sum_in_lanes(row->x, row->n, 0.0, true), NULL);
+    }
 }
 
 static void rope_adjacent(float *x, const float *angles, size_t n_pairs)
@@ -75,16 +109,6 @@ static void rope_halves(float *x, const float *angles, size_t n_pairs)
         split_pairs(low, high, &cosine, &sine);
         store_first(x + i, n, V(fmsub_ps)(a, cosine, V(mul_ps)(b, sine)));
         store_first(x + n_pairs + i, n, V(fmadd_ps)(b, cosine, V(mul_ps)(a, sine)));
-    }
-}
-
-static void silu_mul(float *gate, const float *up, size_t n)
-{
-    for (size_t i = 0; i < n; i += VEC_FLOATS) {
-        vec_f z = load_first(gate + i, n - i);
-        vec_f e = exp_f(V(xor_ps)(z, V(set1_ps)(-0.0f)));
-        vec_f silu = V(div_ps)(z, V(add_ps)(V(set1_ps)(1.0f), e));
-        store_first(gate + i, n - i, V(mul_ps)(silu, load_first(up + i, n - i)));
     }
 }
 

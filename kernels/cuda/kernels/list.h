@@ -24,12 +24,16 @@
 #define KERN_CUDA_KERNELS(DECODE_ROW, ROW)                                                         \
     DECODE_ROW(DECODE, "decode", kern_decode_args, KERN_DECODE_THREADS, 0,                         \
         0, kern_decode_block(type, a, block, shared))                                              \
-    ROW(NORM, "rmsnorm", kern_norm_args, KERN_ROWS_THREADS, 0,                                     \
+    ROW(NORM, "norm",    kern_norm_args, KERN_ROWS_THREADS, 0,                                     \
         sizeof(struct kern_norm_shared), kern_norm_block(a, block, shared))                        \
     ROW(ROPE, "rope", kern_rope_args, KERN_ROWS_THREADS, 0,                                        \
         0, kern_rope_block(a, block, shared))                                                      \
     ROW(GATE, "gate", kern_gate_args, KERN_ROWS_THREADS, 0,                                        \
         0, kern_gate_block(a, block, shared))                                                      \
+    ROW(SCALE, "scale", kern_scale_args, KERN_ROWS_THREADS, 0,                                     \
+        0, kern_scale_block(a, block, shared))                                                     \
+    ROW(COPY_ROWS, "copy rows", kern_copy_args, KERN_ROWS_THREADS, 0,                              \
+        0, kern_copy_block(a, block, shared))                                                      \
     ROW(GATHER, "gather", kern_gather_args, KERN_ROWS_THREADS, 0,                                  \
         0, kern_gather_block(a, block, shared))                                                    \
     ROW(SPLIT, "split", kern_split_args, KERN_SPLIT_THREADS, 0,                                    \

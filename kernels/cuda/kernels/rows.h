@@ -1,8 +1,8 @@
 /**
- * Kernels that go through rows once: normalisation, rotation, gate, gathering, scattering. All
- * are bound by memory. Each must move, for T tokens of width D:
- *   rmsnorm 8 T D bytes (the second reading comes from L2), rope 8 bytes per rotated element,
- *   gate 12 bytes per element, gather 8 T D, scatter_add 12 T D.
+ * Kernels that go through rows once: normalisation, rotation, activation, scaling, copying,
+ * gathering, scattering. All are bound by memory. Each must move, for T tokens of width D:
+ *   norm 8 T D bytes (further readings come from L2), rope 8 bytes per rotated element,
+ *   gate 12 bytes per element, scale, copy, gather 8 T D, scatter_add 12 T D.
  * The order of every sum is that of kernels/numerics/ops.h, so the bits are the CPU's.
  */
 #ifndef KERNELS_CUDA_KERNELS_ROWS_H
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "kernels/cuda/kernels/thread.h"
-#include "kernels/numerics/fmath.h"
+#include "kernels/numerics/activation.h"
 
 enum {
     KERN_ROWS_THREADS = 128,
@@ -21,23 +21,25 @@ enum {
     KERN_NORM_CHUNK = 2048 /* elements in shared memory at a time */
 };
 
-/** y = x / rms * gain for each row; y may be x. A block per row. */
+/** See struct kern_norm; a NULL gain or bias is absent. A block per row. */
 struct kern_norm_args {
     const float *x;
-    const float *gain;
+    const float *gain, *bias;
     float *y;
-    size_t width;
+    size_t width, n_groups;
     float eps;
+    bool center, accumulate;
 };
 
 struct kern_norm_shared {
     float x[KERN_NORM_CHUNK];
     double lane[KERN_NORM_LANES];
+    double mean;
     float inverse;
 };
 
-/** lane[j] += squares of elements j, j + 16, ... of the chunk. */
-KERN_INLINE void kern_norm_add(struct kern_norm_shared *s, const float *x, size_t n)
+/** lane[j] += elements j, j + 16, ... of the chunk less the mean, or the squares of these. */
+KERN_INLINE void kern_norm_add(struct kern_norm_shared *s, const float *x, size_t n, bool squares)
 {
     for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
          t += kern_thread_step(KERN_ROWS_THREADS)) {
@@ -47,12 +49,35 @@ KERN_INLINE void kern_norm_add(struct kern_norm_shared *s, const float *x, size_
     kern_barrier();
     for (unsigned t = kern_thread_begin(); t < KERN_NORM_LANES;
          t += kern_thread_step(KERN_ROWS_THREADS)) {
-        double sum = s->lane[t];
+        double sum = s->lane[t], mean = s->mean;
         for (size_t i = t; i < n; i += KERN_NORM_LANES) {
-            double v = (double)s->x[i];
-            sum += v * v;
+            double d = (double)s->x[i] - mean;
+            sum = squares ? fma(d, d, sum) : sum + d;
         }
         s->lane[t] = sum;
+    }
+    kern_barrier();
+}
+
+/** To lane[0] the sum over the row; afterwards every thread may read it. */
+KERN_INLINE void kern_norm_sum(struct kern_norm_shared *s, const float *x, size_t width,
+                               bool squares)
+{
+    for (unsigned t = kern_thread_begin(); t < KERN_NORM_LANES;
+         t += kern_thread_step(KERN_ROWS_THREADS))
+        s->lane[t] = 0.0;
+    kern_barrier();
+    for (size_t from = 0; from < width; from += KERN_NORM_CHUNK) {
+        size_t left = width - from;
+        kern_norm_add(s, x + from, left < KERN_NORM_CHUNK ? left : KERN_NORM_CHUNK, squares);
+    }
+    for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS)) {
+        for (unsigned half = KERN_NORM_LANES / 2; half > 0; half /= 2) {
+            for (unsigned j = 0; j < half; j++)
+                s->lane[j] += s->lane[j + half];
+        }
+        if (!squares)
+            s->mean = s->lane[0] / (double)width;
     }
     kern_barrier();
 }
@@ -62,26 +87,24 @@ KERN_INLINE void kern_norm_block(const struct kern_norm_args *a, size_t block, v
     struct kern_norm_shared *s = (struct kern_norm_shared *)shared;
     const float *x = a->x + block * a->width;
     float *y = a->y + block * a->width;
-    for (unsigned t = kern_thread_begin(); t < KERN_NORM_LANES;
-         t += kern_thread_step(KERN_ROWS_THREADS))
-        s->lane[t] = 0.0;
-    kern_barrier();
-    for (size_t from = 0; from < a->width; from += KERN_NORM_CHUNK) {
-        size_t left = a->width - from;
-        kern_norm_add(s, x + from, left < KERN_NORM_CHUNK ? left : KERN_NORM_CHUNK);
-    }
-    for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS)) {
-        for (unsigned half = KERN_NORM_LANES / 2; half > 0; half /= 2) {
-            for (unsigned j = 0; j < half; j++)
-                s->lane[j] += s->lane[j + half];
-        }
+    size_t group = block % a->n_groups * a->width;
+    for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS))
+        s->mean = 0.0;
+    if (a->center)
+        kern_norm_sum(s, x, a->width, false);
+    kern_norm_sum(s, x, a->width, true);
+    for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS))
         s->inverse = (float)(1.0 / sqrt(s->lane[0] / (double)a->width + (double)a->eps));
-    }
     kern_barrier();
     for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
          t += kern_thread_step(KERN_ROWS_THREADS)) {
-        for (size_t i = t; i < a->width; i += KERN_ROWS_THREADS)
-            y[i] = (x[i] * s->inverse) * a->gain[i];
+        for (size_t i = t; i < a->width; i += KERN_ROWS_THREADS) {
+            float v = a->center ? (float)((double)x[i] - s->mean) : x[i];
+            v = v * s->inverse;
+            v = a->gain ? v * a->gain[group + i] : v;
+            v = a->bias ? v + a->bias[group + i] : v;
+            y[i] = a->accumulate ? v + y[i] : v;
+        }
     }
 }
 
@@ -125,17 +148,13 @@ KERN_INLINE void kern_rope_block(const struct kern_rope_args *a, size_t block, v
     }
 }
 
-/** gate[i] = silu(gate[i]) * up[i]. */
+/** See struct kern_activate. */
 struct kern_gate_args {
     float *gate;
-    const float *up;
+    const float *up; /* NULL: all 1 */
     size_t n;
+    enum kern_activation kind;
 };
-
-KERN_INLINE float kern_gated(float z, float up)
-{
-    return z / (1.0f + fmath_exp_f32(-z)) * up;
-}
 
 /** A block takes KERN_ROWS_ELEMS elements, each thread four at a time. */
 KERN_INLINE void kern_gate_block(const struct kern_gate_args *a, size_t block, void *shared)
@@ -149,14 +168,71 @@ KERN_INLINE void kern_gate_block(const struct kern_gate_args *a, size_t block, v
         for (size_t i = first + 4 * t; i < end; i += 4 * KERN_ROWS_THREADS) {
             if (aligned && end - i >= 4) {
                 struct kern_vec4 gate = *(const struct kern_vec4 *)(const void *)(a->gate + i);
-                struct kern_vec4 up = *(const struct kern_vec4 *)(const void *)(a->up + i);
+                struct kern_vec4 up = {{1.0f, 1.0f, 1.0f, 1.0f}};
+                if (a->up)
+                    up = *(const struct kern_vec4 *)(const void *)(a->up + i);
                 for (unsigned k = 0; k < 4; k++)
-                    gate.v[k] = kern_gated(gate.v[k], up.v[k]);
+                    gate.v[k] = kern_activation(a->kind, gate.v[k], up.v[k]);
                 *(struct kern_vec4 *)(void *)(a->gate + i) = gate;
                 continue;
             }
             for (size_t k = i; k < end && k < i + 4; k++)
-                a->gate[k] = kern_gated(a->gate[k], a->up[k]);
+                a->gate[k] = kern_activation(a->kind, a->gate[k], a->up ? a->up[k] : 1.0f);
+        }
+    }
+}
+
+/** x *= the row's factor, or all one factor. A block takes KERN_ROWS_ELEMS elements. */
+struct kern_scale_args {
+    float *x;
+    const float *factors; /* NULL: all `factor` */
+    size_t width, n_rows;
+    float factor;
+};
+
+/** A block's elements: number `at` of its first row, and so on; `at` is of 32 bits for division. */
+struct kern_rows_part {
+    size_t row;
+    uint32_t at, n;
+};
+
+KERN_INLINE struct kern_rows_part kern_rows_part(size_t block, size_t width, size_t n_rows)
+{
+    size_t first = block * KERN_ROWS_ELEMS, left = width * n_rows - first;
+    struct kern_rows_part part = {first / width, (uint32_t)(first % width),
+                                  left < KERN_ROWS_ELEMS ? (uint32_t)left : KERN_ROWS_ELEMS};
+    return part;
+}
+
+KERN_INLINE void kern_scale_block(const struct kern_scale_args *a, size_t block, void *shared)
+{
+    (void)shared;
+    struct kern_rows_part part = kern_rows_part(block, a->width, a->n_rows);
+    float *x = a->x + part.row * a->width;
+    for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
+         t += kern_thread_step(KERN_ROWS_THREADS)) {
+        for (uint32_t i = part.at + t; i < part.at + part.n; i += KERN_ROWS_THREADS)
+            x[i] *= a->factors ? a->factors[part.row + i / (uint32_t)a->width] : a->factor;
+    }
+}
+
+/** See struct kern_copy. A block takes KERN_ROWS_ELEMS elements. */
+struct kern_copy_args {
+    const float *x;
+    float *y;
+    size_t x_stride, y_stride, width, n_rows;
+};
+
+KERN_INLINE void kern_copy_block(const struct kern_copy_args *a, size_t block, void *shared)
+{
+    (void)shared;
+    struct kern_rows_part part = kern_rows_part(block, a->width, a->n_rows);
+    uint32_t width = (uint32_t)a->width;
+    for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
+         t += kern_thread_step(KERN_ROWS_THREADS)) {
+        for (uint32_t i = part.at + t; i < part.at + part.n; i += KERN_ROWS_THREADS) {
+            size_t row = part.row + i / width;
+            a->y[row * a->y_stride + i % width] = a->x[row * a->x_stride + i % width];
         }
     }
 }

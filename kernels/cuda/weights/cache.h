@@ -27,7 +27,8 @@ struct kern_cuda_panel {
     bool awaited;  /* the upload into the slot has been waited for */
     void *decoded; /* device: kept operand (weights.c knows how it looks), or NULL */
     size_t decoded_bytes;
-    float *vector; /* device: the row in float32 for good, if it is a bias or gain; or NULL */
+    float *vector;      /* device: the row in float32 for good, if it is a bias or gain; or NULL */
+    float vector_scale; /* that is in it */
     uint64_t last_used;
     size_t next;  /* in the bucket: index + 1, or 0 */
     size_t after; /* what was used after it last time: index + 1, or 0 */

@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/kernels/decode.h"
 #include "kernels/cuda/kernels/product.h"
+#include "kernels/cuda/kernels/rows.h"
 
 /** Where the arrays of an operand lie. */
 struct layout {
@@ -151,6 +152,30 @@ enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weig
     return status;
 }
 
+enum status kern_cuda_scale(struct kern_cuda *cuda, const struct kern_scale_args *args,
+                            struct status_why *why)
+{
+    size_t n_blocks = base_div_up(args->width * args->n_rows, KERN_ROWS_ELEMS);
+    return kern_cuda_run(cuda, KERN_CUDA_SCALE, n_blocks, args, why);
+}
+
+/** Decode a vector to memory on the device, with its scale. */
+static enum status decode_vector(struct kern_cuda *cuda, const struct kern_weight *weight, float *y,
+                                 struct status_why *why)
+{
+    void *packed = NULL;
+    const int32_t first = 0;
+    enum status status = kern_cuda_scratch(cuda, &packed, kern_cuda_rows_bytes(weight, 1), why);
+    const struct kern_cuda_single_rows row = {weight, &first, 1, packed, y, NULL};
+    if (!status)
+        status = kern_cuda_rows_decode(cuda, &row, why);
+    const struct kern_scale_args args = {
+        .x = y, .width = weight->n_cols, .n_rows = 1, .factor = weight->scale};
+    if (!status && weight->scale != 1.0f)
+        status = kern_cuda_scale(cuda, &args, why);
+    return status;
+}
+
 enum status kern_cuda_vector(struct kern_cuda *cuda, const struct kern_weight *weight,
                              const float **out, struct status_why *why)
 {
@@ -162,20 +187,19 @@ enum status kern_cuda_vector(struct kern_cuda *cuda, const struct kern_weight *w
     if (status)
         return status;
     struct kern_cuda_panel *panel = &cuda->cache.panels[index];
-    if (!panel->vector) {
-        void *y = NULL, *packed = NULL;
-        const int32_t first = 0;
-        status = kern_cuda_memory(cuda, &y, weight->n_cols * sizeof(float), why);
+    if (!panel->vector || panel->vector_scale != weight->scale) {
+        void *y = panel->vector;
+        if (!y)
+            status = kern_cuda_memory(cuda, &y, weight->n_cols * sizeof(float), why);
         if (!status)
-            status = kern_cuda_scratch(cuda, &packed, kern_cuda_rows_bytes(weight, 1), why);
-        const struct kern_cuda_single_rows row = {weight, &first, 1, packed, y, NULL};
-        if (!status)
-            status = kern_cuda_rows_decode(cuda, &row, why);
+            status = decode_vector(cuda, weight, y, why);
         if (status) {
             cuda->device->ops->free(cuda->device, y);
+            panel->vector = NULL;
             return status;
         }
         panel->vector = y;
+        panel->vector_scale = weight->scale;
     }
     *out = panel->vector;
     return STATUS_OK;

@@ -22,9 +22,15 @@ enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weig
                                   size_t row, size_t n_rows, void *memory,
                                   struct kern_cuda_operand *out, struct status_why *why);
 
+struct kern_scale_args;
+
+/** Multiply on the device (kernels/rows.h). */
+enum status kern_cuda_scale(struct kern_cuda *cuda, const struct kern_scale_args *args,
+                            struct status_why *why);
+
 /**
- * A vector (bias, gain) in float32, kept on the device; NULL stays NULL. Ask for it before
- * scratch memory: it may use that.
+ * A vector (bias, gain) in float32, times its scale, kept on the device; NULL stays NULL. Ask for
+ * it before scratch memory: it may use that.
  */
 enum status kern_cuda_vector(struct kern_cuda *cuda, const struct kern_weight *weight,
                              const float **out, struct status_why *why);

@@ -1,0 +1,117 @@
+/** The activations of kernels/numerics/activation.h: the same operations, the same bits. A body. */
+#ifndef KERNELS_CPU_SIMD_ACTIVATION_H
+#define KERNELS_CPU_SIMD_ACTIVATION_H
+
+#include "kernels/cpu/simd/fmath.h"
+#include "kernels/numerics/activation.h"
+
+static inline vec_f minus_f(vec_f x)
+{
+    return V(xor_ps)(x, V(set1_ps)(-0.0f));
+}
+
+/** The smaller and the larger of x and a constant; x where it is NaN. */
+static inline vec_f at_most(vec_f x, float limit)
+{
+    return V(min_ps)(V(set1_ps)(limit), x);
+}
+
+static inline vec_f at_least(vec_f x, float limit)
+{
+    return V(max_ps)(V(set1_ps)(limit), x);
+}
+
+/** z / (1 + e^-w) */
+static inline vec_f sigmoid_times(vec_f z, vec_f w)
+{
+    return V(div_ps)(z, V(add_ps)(V(set1_ps)(1.0f), exp_f(minus_f(w))));
+}
+
+/** The same with w = hi + lo. */
+static inline vec_f logistic(vec_f z, vec_f hi, vec_f lo)
+{
+    vec_f e = exp_f(minus_f(hi));
+    vec_f sum = V(add_ps)(V(set1_ps)(1.0f), e);
+    return V(div_ps)(z, V(fnmadd_ps)(lo, at_most(e, FLT_MAX), sum));
+}
+
+static inline vec_f gelu(vec_f z)
+{
+    vec_d wide[2], rest[2];
+    widen(z, wide);
+    for (size_t j = 0; j < 2; j++) {
+        vec_d square = V(mul_pd)(wide[j], wide[j]);
+        vec_d cube = horner_d(square, V(set1_pd)(KERN_GELU_CUBE), 1.0);
+        wide[j] = V(mul_pd)(V(mul_pd)(wide[j], V(set1_pd)(KERN_GELU_SCALE)), cube);
+        wide[j] = V(min_pd)(V(set1_pd)(KERN_GELU_LIMIT), wide[j]);
+        wide[j] = V(max_pd)(V(set1_pd)(-KERN_GELU_LIMIT), wide[j]);
+    }
+    vec_f hi = narrow(wide);
+    widen(hi, rest);
+    for (size_t j = 0; j < 2; j++)
+        rest[j] = V(sub_pd)(wide[j], rest[j]);
+    return logistic(z, hi, narrow(rest));
+}
+
+static inline vec_f swiglu_oai(vec_f z, vec_f up)
+{
+    z = at_most(z, KERN_SWIGLU_LIMIT);
+    up = at_least(at_most(up, KERN_SWIGLU_LIMIT), -KERN_SWIGLU_LIMIT);
+    vec_f x = at_least(z, KERN_SWIGLU_LOWEST), slope = V(set1_ps)(KERN_SWIGLU_SLOPE);
+    vec_f hi = V(mul_ps)(x, slope);
+    vec_f lo = V(fmsub_ps)(x, slope, hi);
+    lo = V(fmadd_ps)(x, V(set1_ps)(KERN_SWIGLU_SLOPE_LOW), lo);
+    return V(mul_ps)(logistic(z, hi, lo), V(add_ps)(up, V(set1_ps)(1.0f)));
+}
+
+static inline vec_f relu_squared(vec_f z)
+{
+    z = at_least(z, 0.0f);
+    return V(mul_ps)(z, z);
+}
+
+static inline __attribute__((always_inline)) vec_f activation(enum kern_activation kind, vec_f z,
+                                                              vec_f up)
+{
+    if (kind == KERN_SWIGLU_OAI)
+        return swiglu_oai(z, up);
+    vec_f y = kind == KERN_GELU           ? gelu(z)
+              : kind == KERN_SIGMOID      ? sigmoid_times(V(set1_ps)(1.0f), z)
+              : kind == KERN_RELU_SQUARED ? relu_squared(z)
+                                          : sigmoid_times(z, z);
+    return V(mul_ps)(y, up);
+}
+
+/** kind: a constant at every call. */
+static inline __attribute__((always_inline)) void
+activate_all(enum kern_activation kind, float *gate, const float *up, size_t n)
+{
+    for (size_t i = 0; i < n; i += VEC_FLOATS) {
+        vec_f factor = up ? load_first(up + i, n - i) : V(set1_ps)(1.0f);
+        store_first(gate + i, n - i, activation(kind, load_first(gate + i, n - i), factor));
+    }
+}
+
+static void activate(enum kern_activation kind, float *gate, const float *up, size_t n)
+{
+    switch (kind) {
+    case KERN_GELU:
+        activate_all(KERN_GELU, gate, up, n);
+        return;
+    case KERN_SIGMOID:
+        activate_all(KERN_SIGMOID, gate, up, n);
+        return;
+    case KERN_RELU_SQUARED:
+        activate_all(KERN_RELU_SQUARED, gate, up, n);
+        return;
+    case KERN_SWIGLU_OAI:
+        activate_all(KERN_SWIGLU_OAI, gate, up, n);
+        return;
+    case KERN_SILU:
+    case KERN_N_ACTIVATIONS:
+        break;
+    }
+    activate_all(KERN_SILU, gate, up, n);
+}
+
+#endif

@@ -1,0 +1,76 @@
+/**
+ * The activations of enum kern_activation, an element at a time: the scalar reference, and what a
+ * device computes. kernels/cpu/simd/activation.h repeats them operation by operation for vectors.
+ *
+ * Comparisons are written so that a NaN stays a NaN. Where e^-w overflows, below w = -88.7, the
+ * result is -0 for one under 2e-36; of -infinity it is NaN, since 0 times infinity is.
+ */
+#ifndef KERNELS_NUMERICS_ACTIVATION_H
+#define KERNELS_NUMERICS_ACTIVATION_H
+
+#include <float.h>
+
+#include "kernels/backend.h"
+#include "kernels/numerics/fmath.h"
+
+/** GELU's sigmoid is of w = z SCALE (1 + CUBE z^2): (1 + tanh(w / 2)) / 2. w is cut at LIMIT. */
+#define KERN_GELU_SCALE 0x1.9884533d43651p+0 /* 2 sqrt(2 / pi) */
+#define KERN_GELU_CUBE  0.044715
+#define KERN_GELU_LIMIT 120.0
+
+/** Of KERN_SWIGLU_OAI: 1.702 in two floats; z below LOWEST counts as LOWEST in the exponent. */
+#define KERN_SWIGLU_SLOPE     0x1.b3b646p+0f
+#define KERN_SWIGLU_SLOPE_LOW (-0x1.78d4fep-26f)
+#define KERN_SWIGLU_LIMIT     7.0f
+#define KERN_SWIGLU_LOWEST    (-100.0f)
+
+/** z / (1 + e^-w), w = hi + lo: an exponent in one float would be off by |w| half ulps. */
+KERN_INLINE float kern_logistic(float z, float hi, float lo)
+{
+    float e = fmath_exp_f32(-hi);
+    float finite = e > FLT_MAX ? FLT_MAX : e;
+    return z / fmaf(-lo, finite, 1.0f + e);
+}
+
+KERN_INLINE float kern_gelu(float z)
+{
+    double wide = (double)z;
+    double w = (wide * KERN_GELU_SCALE) * fma(wide * wide, KERN_GELU_CUBE, 1.0);
+    w = w > KERN_GELU_LIMIT ? KERN_GELU_LIMIT : w;
+    w = w < -KERN_GELU_LIMIT ? -KERN_GELU_LIMIT : w;
+    float hi = (float)w;
+    return kern_logistic(z, hi, (float)(w - (double)hi));
+}
+
+KERN_INLINE float kern_swiglu_oai(float z, float up)
+{
+    z = z > KERN_SWIGLU_LIMIT ? KERN_SWIGLU_LIMIT : z;
+    up = up > KERN_SWIGLU_LIMIT ? KERN_SWIGLU_LIMIT : up;
+    up = up < -KERN_SWIGLU_LIMIT ? -KERN_SWIGLU_LIMIT : up;
+    float x = z < KERN_SWIGLU_LOWEST ? KERN_SWIGLU_LOWEST : z;
+    float hi = x * KERN_SWIGLU_SLOPE;
+    float lo = fmaf(x, KERN_SWIGLU_SLOPE_LOW, fmaf(x, KERN_SWIGLU_SLOPE, -hi));
+    return kern_logistic(z, hi, lo) * (up + 1.0f);
+}
+
+/** gate' for a gate of z and this up, which is 1 where there is none. */
+KERN_INLINE float kern_activation(enum kern_activation kind, float z, float up)
+{
+    switch (kind) {
+    case KERN_GELU:
+        return kern_gelu(z) * up;
+    case KERN_SIGMOID:
+        return 1.0f / (1.0f + fmath_exp_f32(-z)) * up;
+    case KERN_RELU_SQUARED:
+        z = z < 0.0f ? 0.0f : z;
+        return z * z * up;
+    case KERN_SWIGLU_OAI:
+        return kern_swiglu_oai(z, up);
+    case KERN_SILU:
+    case KERN_N_ACTIVATIONS:
+        break;
+    }
+    return z / (1.0f + fmath_exp_f32(-z)) * up;
+}
+
+#endif
