@@ -36,6 +36,7 @@ static size_t attention_bytes(const struct model *model, struct kern_backend *ba
         struct kern_attention op = {.n_heads = h->n_heads[i],
                                     .n_kv_heads = h->n_kv_heads[i],
                                     .head_size = h->head_size,
+                                    .value_size = h->head_size,
                                     .n_ranges = n_tokens};
         most = base_max(most, kern_attention_bytes(backend, &op));
     }

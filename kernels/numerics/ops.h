@@ -27,6 +27,8 @@ typedef void kern_op_rope_adjacent_fn(float *x, const float *angles, size_t n_pa
 typedef void kern_op_rope_halves_fn(float *x, const float *angles, size_t n_pairs);
 /** gate[i] = gate[i] / (1 + e^-gate[i]) * up[i] */
 typedef void kern_op_silu_mul_fn(float *gate, const float *up, size_t n);
+/** x[i] = cap * tanh((x[i] * scale) * (1 / cap)), the tanh of fmath.h; cap > 0. */
+typedef void kern_op_soft_cap_fn(float *x, size_t n, float scale, float cap);
 /** y[i] = fma(share, x[i], y[i]) */
 typedef void kern_op_add_scaled_fn(float *y, const float *x, float share, size_t n);
 
@@ -63,7 +65,7 @@ typedef void kern_op_encode_codes_fn(const struct kern_encoded_rows *rows,
 #define KERN_OPS(X)                                                                                \
     X(rmsnorm) X(rope_adjacent) X(rope_halves) X(silu_mul) X(add_scaled) X(softmax_block)          \
     X(score_update) X(score_rank) X(score_pair) X(score_top) X(score_js) X(decode_codes)           \
-    X(encode_codes)
+    X(encode_codes) X(soft_cap)
 /* clang-format on */
 
 #define KERN_OPS_MEMBER(name) kern_op_##name##_fn *(name);

@@ -90,6 +90,7 @@ enum status model_block_attention(struct model_session *s, const struct model_st
         .n_heads = w.n_heads,
         .n_kv_heads = w.n_kv_heads,
         .head_size = w.head_size,
+        .value_size = w.head_size,
         .scale = (float)(1 / sqrt((double)w.head_size)),
         .sliding_window = s->model->hparams.sliding_window,
         .ranges = s->ranges,

@@ -1,4 +1,5 @@
-/** RMSNorm, rotary embedding, silu_mul and scaled addition of kernels/numerics/ops.h. A body. */
+/** RMSNorm, rotary embedding, silu_mul, soft cap and scaled addition of kernels/numerics/ops.h. A
+ * body. */
 #ifndef KERNELS_CPU_SIMD_ROW_OPS_H
 #define KERNELS_CPU_SIMD_ROW_OPS_H
 
@@ -85,6 +86,16 @@ static void silu_mul(float *gate, const float *up, size_t n)
         vec_f e = exp_f(V(xor_ps)(z, V(set1_ps)(-0.0f)));
         vec_f silu = V(div_ps)(z, V(add_ps)(V(set1_ps)(1.0f), e));
         store_first(gate + i, n - i, V(mul_ps)(silu, load_first(up + i, n - i)));
+    }
+}
+
+static void soft_cap(float *x, size_t n, float scale, float cap)
+{
+    const vec_f inverse = V(set1_ps)(1.0f / cap);
+    for (size_t i = 0; i < n; i += VEC_FLOATS) {
+        vec_f scaled = V(mul_ps)(load_first(x + i, n - i), V(set1_ps)(scale));
+        vec_f capped = V(mul_ps)(V(set1_ps)(cap), tanh_f(V(mul_ps)(scaled, inverse)));
+        store_first(x + i, n - i, capped);
     }
 }
 
