@@ -323,6 +323,7 @@ static void bench_attention(struct bench *bench, const char *name, double produc
                                 .n_heads = H,
                                 .n_kv_heads = G,
                                 .head_size = HEAD,
+                                .value_size = HEAD,
                                 .scale = 0.0883883476f,
                                 .ranges = ranges,
                                 .n_ranges = n_ranges};

@@ -117,6 +117,15 @@ static enum status vector_check(const struct kern_weight *w, size_t n, const cha
     return weight_check(w, role, why);
 }
 
+static enum status soft_cap_check(float cap, const char *role, struct status_why *why)
+{
+    if (!(cap >= 0 && cap < INFINITY))
+        return status_fail(why, STATUS_USAGE,
+                           "%s: a soft cap of %g; expected a positive number, or 0 for none", role,
+                           (double)cap);
+    return STATUS_OK;
+}
+
 enum status kern_preload(struct kern_backend *b, const struct kern_weight *weight,
                          struct status_why *why)
 {
@@ -201,13 +210,16 @@ enum status kern_rope(struct kern_backend *b, const struct kern_rope *op, struct
 enum status kern_attention(struct kern_backend *b, const struct kern_attention *op,
                            struct status_why *why)
 {
-    assert(op->head_size > 0 && op->n_kv_heads > 0);
+    assert(op->head_size > 0 && op->value_size > 0 && op->n_kv_heads > 0);
     if (op->n_heads % op->n_kv_heads != 0)
         return status_fail(why, STATUS_USAGE,
                            "attention: %zu heads cannot share %zu key heads evenly", op->n_heads,
                            op->n_kv_heads);
-    if (op->n_ranges == 0)
-        return STATUS_OK;
+    enum status status = soft_cap_check(op->soft_cap, "attention", why);
+    if (!status)
+        status = vector_check(op->sinks, op->n_heads, "attention: sinks", why);
+    if (status || op->n_ranges == 0)
+        return status;
     uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_ATTENTION, begun, b->ops->attention(b, op, why));
 }

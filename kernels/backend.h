@@ -105,20 +105,26 @@ struct kern_query_range {
 };
 
 /**
- * out = softmax(q k^T * scale, causal) v per head; query head i reads key head i / (H/G).
+ * out = softmax(cap(q k^T * scale), causal) v per head; query head i reads key head i / (H/G).
  * Keys count from the parent's first token: index 0 .. n_parent-1 is the parent, then the
  * segment. Blocks of keys begin at multiples of KERN_KEY_BLOCK of that index, so the bits do
- * not depend on whether a prefix was shared. sliding_window w > 0: query index i sees only
- * keys with index > i - w.
+ * not depend on whether a prefix was shared.
+ *
+ * What is 0 or NULL of the last fields is left out. sliding_window w: query index i sees only keys
+ * with index j > i - w. chunk c: only those with j / c == i / c, in integers. Blocks of keys that
+ * no query sees are not read. soft_cap c: cap(s) = c tanh(s / c), else s. sinks: each head's
+ * softmax has one logit more, whose share is dropped; cap and scale do not concern it.
  */
 struct kern_attention {
-    const float *q; /* [T, H * d] */
-    const float *k; /* [rows, G * d] */
-    const float *v; /* [rows, G * d] */
-    float *out;     /* [T, H * d] */
-    size_t n_heads, n_kv_heads, head_size;
+    const float *q;                                    /* [T, H * d] */
+    const float *k;                                    /* [rows, G * d] */
+    const float *v;                                    /* [rows, G * dv] */
+    float *out;                                        /* [T, H * dv] */
+    size_t n_heads, n_kv_heads, head_size, value_size; /* H, G, d, dv */
     float scale;
-    size_t sliding_window;
+    float soft_cap; /* finite, not negative */
+    size_t sliding_window, chunk;
+    const struct kern_weight *sinks;       /* 1 row of H columns, of scale 1, or NULL */
     const struct kern_query_range *ranges; /* host */
     size_t n_ranges;
 };

@@ -5,19 +5,22 @@
 #include <stdlib.h>
 
 #include "kernels/cuda/context.h"
+#include "kernels/cuda/weights/weights.h"
 
 /** Which kernel attends to an operation's heads, with how many queries per block. */
 struct choice {
     enum kern_cuda_kernel kernel;
     size_t shared_bytes, n_queries;
+    unsigned n_parts; /* blocks for the values of a head */
 };
 
 /**
  * `exact` has the CPU's chains; elsewhere tensor cores serve, if the device has the shared memory.
  * Numbers of two parts are short of what `high` promises, those of one of what a score needs.
  */
-static struct choice choose(const struct kern_cuda *cuda, size_t head_size)
+static struct choice choose(const struct kern_cuda *cuda, const struct kern_attention *op)
 {
+    size_t most = base_max(op->head_size, op->value_size);
     static const struct {
         enum kern_precision precision;
         enum kern_cuda_kernel kernel;
@@ -32,12 +35,13 @@ static struct choice choose(const struct kern_cuda *cuda, size_t head_size)
     };
     for (size_t i = 0; i < sizeof flash / sizeof *flash; i++) {
         size_t shared_bytes = kern_cuda_flash_shared(flash[i].dims, flash[i].parts);
-        if (cuda->options.precision == flash[i].precision && head_size <= flash[i].dims &&
+        if (cuda->options.precision == flash[i].precision && most <= flash[i].dims &&
             shared_bytes <= cuda->device->shared_bytes)
-            return (struct choice){flash[i].kernel, shared_bytes, KERN_FLASH_QUERIES};
+            return (struct choice){flash[i].kernel, shared_bytes, KERN_FLASH_QUERIES, 1};
     }
-    return (struct choice){KERN_CUDA_ATTENTION, kern_cuda_attention_shared(head_size),
-                           KERN_ATTENTION_QUERIES};
+    return (struct choice){KERN_CUDA_ATTENTION, kern_cuda_attention_shared(op->head_size),
+                           KERN_ATTENTION_QUERIES,
+                           (unsigned)base_div_up(op->value_size, KERN_ATTENTION_MOST)};
 }
 
 /**
@@ -69,7 +73,10 @@ static enum status run(struct kern_cuda *cuda, const struct kern_attention *op,
         {op->ranges, op->n_ranges * sizeof *op->ranges, NULL},
         {tasks, n_tasks * sizeof *tasks, NULL},
     };
-    enum status status = kern_cuda_scratch_put(cuda, arrays, 2, why);
+    const float *sinks;
+    enum status status = kern_cuda_vector(cuda, op->sinks, &sinks, why);
+    if (!status)
+        status = kern_cuda_scratch_put(cuda, arrays, 2, why);
     if (status)
         return status;
     struct kern_attention_args args = {
@@ -80,14 +87,20 @@ static enum status run(struct kern_cuda *cuda, const struct kern_attention *op,
         .n_heads = op->n_heads,
         .n_kv_heads = op->n_kv_heads,
         .head_size = op->head_size,
+        .value_size = op->value_size,
         .scale = op->scale,
+        .soft_cap = op->soft_cap,
+        .inverse_cap = 1.0f / op->soft_cap,
         .sliding_window = op->sliding_window,
+        .chunk = op->chunk,
+        .sinks = sinks,
         .ranges = arrays[0].to,
         .tasks = arrays[1].to,
+        .n_parts = choice->n_parts,
     };
     const struct kern_cuda_launch launch = {
         .kernel = choice->kernel,
-        .n_blocks = n_tasks * op->n_heads,
+        .n_blocks = n_tasks * op->n_heads * choice->n_parts,
         .shared_bytes = choice->shared_bytes,
         .args = &args,
     };
@@ -105,13 +118,12 @@ enum status kern_cuda_attention(struct kern_backend *b, const struct kern_attent
                                 struct status_why *why)
 {
     struct kern_cuda *cuda = kern_cuda_of(b);
-    struct choice choice = choose(cuda, op->head_size);
-    if (op->head_size > KERN_ATTENTION_DIMS * KERN_ATTENTION_CHUNKS ||
-        choice.shared_bytes > cuda->device->shared_bytes)
+    struct choice choice = choose(cuda, op);
+    if (choice.shared_bytes > cuda->device->shared_bytes)
         return status_fail(why, STATUS_UNSUPPORTED,
-                           "heads of %zu elements do not fit this device's attention, which takes "
-                           "up to %d; --device cpu takes any",
-                           op->head_size, KERN_ATTENTION_DIMS * KERN_ATTENTION_CHUNKS);
+                           "attention with heads of %zu elements takes %zu bytes of a "
+                           "multiprocessor's shared memory; this device has %zu",
+                           op->head_size, choice.shared_bytes, cuda->device->shared_bytes);
     struct kern_attention_task *tasks;
     size_t n_tasks;
     enum status status = make_tasks(op, choice.n_queries, &tasks, &n_tasks, why);

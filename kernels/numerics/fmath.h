@@ -6,8 +6,8 @@
  * exp: n = round(x / ln 2), r = x - n ln 2 by two fused multiply-adds (the first is exact),
  * a polynomial in r, and n added to the exponent field. NaN gives NaN, exp(0) is 1 exactly,
  * results below the smallest normal number are 0 and results above the largest infinity.
- * Bounds (tests/kernels/test_fmath.c): exp float 1.01 ulp, exp double 1.1 ulp, log and log1p
- * 2 ulp, sin and cos 2^-52 absolute.
+ * Bounds (tests/kernels/test_fmath.c): exp float 1.01 ulp, exp double 1.1 ulp, tanh float 2.5
+ * ulp, log and log1p 2 ulp, sin and cos 2^-52 absolute.
  */
 #ifndef KERNELS_NUMERICS_FMATH_H
 #define KERNELS_NUMERICS_FMATH_H
@@ -33,13 +33,9 @@ KERN_INLINE double fmath_from_bits_f64(uint64_t bits)
     return x;
 }
 
-/**
- * e^x in float32. Where x is out of range, something is computed and not used: a branch would
- * keep a GPU from having several of these under way.
- */
-KERN_INLINE float fmath_exp_f32(float x)
+/** e^r - 1 in float32, r = x - n ln 2, n in the low bits of `shifted`. */
+KERN_INLINE float fmath_exp_minus_1_f32(float x, float shifted)
 {
-    float shifted = fmaf(x, FMATH_LOG2E_F32, FMATH_ROUND_F32);
     float n = shifted - FMATH_ROUND_F32;
     float r = fmaf(n, -FMATH_LN2_HIGH_F32, x);
     r = fmaf(n, -FMATH_LN2_LOW_F32, r);
@@ -48,13 +44,42 @@ KERN_INLINE float fmath_exp_f32(float x)
     p = fmaf(p, r, FMATH_EXP_F32_C4);
     p = fmaf(p, r, FMATH_EXP_F32_C3);
     p = fmaf(p, r, FMATH_EXP_F32_C2);
-    p = fmaf(p, r * r, r);
-    p = 1.0f + p;
+    return fmaf(p, r * r, r);
+}
+
+/**
+ * e^x in float32. Where x is out of range, something is computed and not used: a branch would
+ * keep a GPU from having several of these under way.
+ */
+KERN_INLINE float fmath_exp_f32(float x)
+{
+    float shifted = fmaf(x, FMATH_LOG2E_F32, FMATH_ROUND_F32);
+    float p = 1.0f + fmath_exp_minus_1_f32(x, shifted);
     /* The rounding constant has nine low zero bits, so only n reaches the exponent. */
     float y = kern_float_from_bits(kern_bits_of(p) + (kern_bits_of(shifted) << 23));
     y = x > FMATH_EXP_F32_MAX ? INFINITY : y;
     y = x < FMATH_EXP_F32_MIN ? 0.0f : y;
     return isnan(x) ? x : y;
+}
+
+/**
+ * tanh x in float32: with t = -2 |x| and e = e^t - 1 = 2^n (e^r - 1) + (2^n - 1), it is e / (e + 2)
+ * with the sign of x. NaN gives NaN, 0 and -0 themselves.
+ */
+KERN_INLINE float fmath_tanh_f32(float x)
+{
+    float t = -2.0f * fabsf(x);
+    t = t < FMATH_TANH_F32_MIN ? FMATH_TANH_F32_MIN : t;
+    float shifted = fmaf(t, FMATH_LOG2E_F32, FMATH_ROUND_F32);
+    float power = kern_float_from_bits(kern_bits_of(1.0f) + (kern_bits_of(shifted) << 23));
+    float e = fmaf(power, fmath_exp_minus_1_f32(t, shifted), power - 1.0f);
+    return copysignf(e / (e + 2.0f), x);
+}
+
+/** A soft cap: cap tanh(x / cap), at most cap. inverse: 1 / cap, rounded. */
+KERN_INLINE float fmath_soft_cap_f32(float x, float cap, float inverse)
+{
+    return cap * fmath_tanh_f32(x * inverse);
 }
 
 /** e^x in float64. */

@@ -24,6 +24,7 @@
 #define FMATH_EXP_F32_MAX  0x1.62e42ep+6f
 #define FMATH_EXP_F32_MIN  (-0x1.5d589ep+6f)
 #define FMATH_EXP_F32_OVER 0x1.64p+6f /* 89: somewhat above MAX */
+#define FMATH_TANH_F32_MIN (-20.0f)   /* of -2 |x|: there tanh is 1 */
 #define FMATH_LOG2E_F32    0x1.715476p+0f
 #define FMATH_LN2_HIGH_F32 0x1.62e430p-1f
 #define FMATH_LN2_LOW_F32  (-0x1.05c610p-29f)

@@ -37,6 +37,8 @@ typedef void kern_op_rope_adjacent_fn(float *x, const float *angles, size_t n_pa
 typedef void kern_op_rope_halves_fn(float *x, const float *angles, size_t n_pairs);
 /** gate[i] = what activation.h makes of gate[i], times up[i] unless up is NULL. */
 typedef void kern_op_activate_fn(enum kern_activation kind, float *gate, const float *up, size_t n);
+/** x[i] = cap * tanh((x[i] * scale) * (1 / cap)), the tanh of fmath.h; cap > 0. */
+typedef void kern_op_soft_cap_fn(float *x, size_t n, float scale, float cap);
 /** y[i] = fma(share, x[i], y[i]) */
 typedef void kern_op_add_scaled_fn(float *y, const float *x, float share, size_t n);
 
@@ -102,7 +104,7 @@ typedef void kern_op_encode_codes_fn(const struct kern_encoded_rows *rows,
     X(norm) X(rope_adjacent) X(rope_halves) X(activate) X(add_scaled) X(softmax_block)             \
     X(exp) X(convolve) X(triangle)                                                                 \
     X(score_update) X(score_rank) X(score_pair) X(score_top) X(score_js) X(decode_codes)           \
-    X(encode_codes)
+    X(encode_codes) X(soft_cap)
 /* clang-format on */
 
 #define KERN_OPS_MEMBER(name) kern_op_##name##_fn *(name);

@@ -79,6 +79,12 @@ void kern_scalar_activate(enum kern_activation kind, float *gate, const float *u
     }
 }
 
+void kern_scalar_soft_cap(float *x, size_t n, float scale, float cap)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = fmath_soft_cap_f32(x[i] * scale, cap, 1.0f / cap);
+}
+
 void kern_scalar_add_scaled(float *y, const float *x, float share, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

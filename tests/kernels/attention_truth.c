@@ -9,12 +9,54 @@
 
 #include <cmocka.h>
 
+struct attention_shape attention_shape_random(struct rng *r, size_t most)
+{
+    static const size_t heads[][2] = {{1, 1}, {4, 2}, {6, 1}, {20, 1}};
+    const size_t *n = heads[rng_below(r, 4)];
+    most = n[0] > 6 ? 16 : most;
+    return (struct attention_shape){
+        .n_heads = n[0],
+        .n_kv_heads = n[1],
+        .head_size = 1 + rng_below(r, most),
+        .value_size = 1 + rng_below(r, most),
+        .sliding_window = rng_below(r, 2) * (1 + rng_below(r, 120)),
+        .chunk = rng_below(r, 2) * (1 + rng_below(r, 120)),
+        .soft_cap = rng_below(r, 3) > 0 ? rng_float(r, 0.5f, 20.0f) : 0.0f,
+        .sinks = rng_below(r, 3) > 0,
+    };
+}
+
+struct kern_attention attention_shape_op(const struct attention_shape *shape, struct rng *r,
+                                         struct attention_sinks *sinks)
+{
+    for (size_t i = 0; i < shape->n_heads; i++)
+        sinks->sinks[i] = i == 2 ? -INFINITY : 3.0f * rng_normal(r);
+    sinks->weight = (struct kern_weight){.type = GGUF_TYPE_F32,
+                                         .n_rows = 1,
+                                         .n_cols = shape->n_heads,
+                                         .row_bytes = shape->n_heads * sizeof(float),
+                                         .data = sinks->sinks,
+                                         .scale = 1.0f,
+                                         .generation = kern_next_generation()};
+    return (struct kern_attention){
+        .n_heads = shape->n_heads,
+        .n_kv_heads = shape->n_kv_heads,
+        .head_size = shape->head_size,
+        .value_size = shape->value_size ? shape->value_size : shape->head_size,
+        .scale = 1.0f / sqrtf((float)shape->head_size),
+        .soft_cap = shape->soft_cap,
+        .sliding_window = shape->sliding_window,
+        .chunk = shape->chunk,
+        .sinks = shape->sinks ? &sinks->weight : NULL,
+    };
+}
+
 /** One query under one head in float64. */
 struct truth {
     const struct kern_attention *op;
     const struct attention_rounding *rounding;
-    double *out;   /* [d] */
-    double *bound; /* [d] */
+    double *out;   /* [dv] */
+    double *bound; /* [dv] */
 };
 
 /** What a query sees: scores, where values begin, and how far off a score may be. */
@@ -22,8 +64,21 @@ struct seen {
     size_t first, last;
     double scores[ATTENTION_TRUTH_MAX_KEYS];
     const float *values[ATTENTION_TRUTH_MAX_KEYS];
+    double sink; /* -infinity: none */
     double max, max_abs, score_error;
 };
+
+/** What query index i sees begins with this key index. */
+static size_t first_seen(const struct kern_attention *op, size_t i)
+{
+    size_t first = 0;
+    for (size_t j = 0; j < i; j++) {
+        bool seen = (!op->sliding_window || i - j < op->sliding_window) &&
+                    (!op->chunk || j / op->chunk == i / op->chunk);
+        first = seen ? first : j + 1;
+    }
+    return first;
+}
 
 static void find_seen(const struct truth *truth, const struct kern_query_range *range, size_t query,
                       size_t head, struct seen *seen)
@@ -31,14 +86,17 @@ static void find_seen(const struct truth *truth, const struct kern_query_range *
     const struct kern_attention *op = truth->op;
     const struct attention_rounding *rounding = truth->rounding;
     size_t d = op->head_size, kv_head = head / (op->n_heads / op->n_kv_heads);
-    size_t last = range->n_parent + range->q_offset + query, w = op->sliding_window;
+    size_t last = range->n_parent + range->q_offset + query;
+    double cap = (double)op->soft_cap;
     const float *q = op->q + (range->q_row + query) * op->n_heads * d + head * d;
     double product_error =
         (double)(d * rounding->n_products + 2) * rounding->unit + rounding->product;
-    seen->first = w && last + 1 > w ? last + 1 - w : 0;
+    seen->first = first_seen(op, last);
     seen->last = last;
-    seen->max = -HUGE_VAL;
-    seen->max_abs = seen->score_error = 0.0;
+    seen->sink = op->sinks ? (double)((const float *)op->sinks->data)[head] : -HUGE_VAL;
+    seen->max = seen->sink;
+    seen->max_abs = isfinite(seen->sink) ? fabs(seen->sink) : 0.0;
+    seen->score_error = 0.0;
     for (size_t key = seen->first; key <= last; key++) {
         size_t row = key < range->n_parent ? range->parent_kv_row + key
                                            : range->kv_row + key - range->n_parent;
@@ -49,12 +107,16 @@ static void find_seen(const struct truth *truth, const struct kern_query_range *
             magnitude += fabs((double)q[i] * (double)k[i]);
         }
         double s = dot * (double)op->scale;
-        seen->values[key] = op->v + (row * op->n_kv_heads + kv_head) * d;
+        double error = product_error * magnitude * fabs((double)op->scale);
+        if (cap > 0.0) {
+            s = cap * tanh(s / cap);
+            error += 8.0 * rounding->unit * fabs(s);
+        }
+        seen->values[key] = op->v + (row * op->n_kv_heads + kv_head) * op->value_size;
         seen->scores[key] = s;
         seen->max = fmax(seen->max, s);
         seen->max_abs = fmax(seen->max_abs, fabs(s));
-        seen->score_error =
-            fmax(seen->score_error, product_error * magnitude * fabs((double)op->scale));
+        seen->score_error = fmax(seen->score_error, error);
     }
 }
 
@@ -64,7 +126,11 @@ static void find_seen(const struct truth *truth, const struct kern_query_range *
  * e = ((d p + 2) u + r) sum|q k| scale; subtracting the maximum adds u |s - max|. So a term
  * exp(s - max) is off relatively by at most 2 e + 2 u |s|max (its own score's and the maximum's
  * error), plus 3 u for exp and its result's rounding, plus 4 u per block for being rescaled. Sums
- * of n terms add n p u + r above and n u below the fraction, the division 3 u.
+ * of n terms add n p u + r above and n u below the fraction, the division 3 u. A sink is a term
+ * more below it.
+ *
+ * A soft cap does not make an error larger, tanh x growing no faster than x. It adds 2 u relatively
+ * for the quotient (of x, and x tanh'(x) <= tanh x), 2.5 ulp or 5 u for tanh, u for the product.
  */
 static void evaluate(const struct truth *truth, const struct kern_query_range *range, size_t query,
                      size_t head)
@@ -72,14 +138,14 @@ static void evaluate(const struct truth *truth, const struct kern_query_range *r
     struct seen seen;
     find_seen(truth, range, query, head, &seen);
     const struct attention_rounding *rounding = truth->rounding;
-    double sum = 0.0;
+    double sum = exp(seen.sink - seen.max);
     for (size_t key = seen.first; key <= seen.last; key++)
         sum += exp(seen.scores[key] - seen.max);
     size_t n = seen.last + 1 - seen.first, n_blocks = n / rounding->key_block + 2;
-    size_t n_sums = n * rounding->n_products + n + 4 * n_blocks + 6;
+    size_t n_sums = n * rounding->n_products + n + 1 + 4 * n_blocks + 6;
     double relative = 2.0 * seen.score_error + 4.0 * rounding->unit * seen.max_abs +
                       (double)n_sums * rounding->unit + rounding->product;
-    for (size_t i = 0; i < truth->op->head_size; i++) {
+    for (size_t i = 0; i < truth->op->value_size; i++) {
         double value = 0.0, magnitude = 0.0;
         for (size_t key = seen.first; key <= seen.last; key++) {
             double term = exp(seen.scores[key] - seen.max) / sum * (double)seen.values[key][i];
@@ -94,7 +160,7 @@ static void evaluate(const struct truth *truth, const struct kern_query_range *r
 double attention_truth_check(const struct kern_attention *op,
                              const struct attention_rounding *rounding)
 {
-    size_t d = op->head_size;
+    size_t d = op->value_size;
     struct truth truth = {op, rounding, malloc(d * sizeof(double)), malloc(d * sizeof(double))};
     double errors = 0.0, squares = 0.0;
     for (size_t i = 0; i < op->n_ranges; i++) {

@@ -3,8 +3,30 @@
 #define TESTS_KERNELS_ATTENTION_TRUTH_H
 
 #include "kernels/backend.h"
+#include "tests/harness/rng.h"
 
-enum { ATTENTION_TRUTH_MAX_KEYS = 400 };
+enum { ATTENTION_TRUTH_MAX_KEYS = 400, ATTENTION_SHAPE_MAX_HEADS = 20 };
+
+/** An operation but for its arrays and ranges. */
+struct attention_shape {
+    size_t n_heads, n_kv_heads, head_size, sliding_window;
+    size_t value_size; /* 0: as head_size */
+    size_t chunk;
+    float soft_cap;
+    bool sinks;
+};
+
+struct attention_sinks {
+    struct kern_weight weight;
+    float sinks[ATTENTION_SHAPE_MAX_HEADS];
+};
+
+/** A mixture of everything, heads and values of up to `most` elements. */
+struct attention_shape attention_shape_random(struct rng *r, size_t most);
+
+/** Those fields of an operation. sinks: out, what op points to; one of them is -infinity. */
+struct kern_attention attention_shape_op(const struct attention_shape *shape, struct rng *r,
+                                         struct attention_sinks *sinks);
 
 /** How a backend computes. */
 struct attention_rounding {

@@ -3,6 +3,7 @@
  * the bit for any ISA, any number of threads, queries one at a time, prefixes shared or not.
  * All of it in float32, and in bfloat16 triples as AMX computes them (in software).
  */
+#include <assert.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -21,12 +23,9 @@
 
 struct scene {
     struct kern_attention op;
+    struct attention_sinks sinks;
     struct guard q, k, v, out;
     size_t n_tokens; /* rows of q, k, v and out */
-};
-
-struct shape {
-    size_t n_heads, n_kv_heads, head_size, sliding_window;
 };
 
 /** How the tests' backends compute. */
@@ -49,23 +48,20 @@ static struct guard random_rows(struct rng *r, size_t n_rows, size_t width)
     return g;
 }
 
-static void scene_open(struct scene *s, struct rng *r, const struct shape *shape, size_t n_tokens)
+static void scene_open(struct scene *s, struct rng *r, const struct attention_shape *shape,
+                       size_t n_tokens)
 {
-    size_t d = shape->head_size;
+    s->op = attention_shape_op(shape, r, &s->sinks);
+    size_t d = s->op.head_size, dv = s->op.value_size;
     s->n_tokens = n_tokens;
     s->q = random_rows(r, n_tokens, shape->n_heads * d);
     s->k = random_rows(r, n_tokens, shape->n_kv_heads * d);
-    s->v = random_rows(r, n_tokens, shape->n_kv_heads * d);
-    s->out = guard_open(n_tokens * shape->n_heads * d * sizeof(float), 0);
-    s->op = (struct kern_attention){.q = (const float *)(void *)s->q.data,
-                                    .k = (const float *)(void *)s->k.data,
-                                    .v = (const float *)(void *)s->v.data,
-                                    .out = (float *)(void *)s->out.data,
-                                    .n_heads = shape->n_heads,
-                                    .n_kv_heads = shape->n_kv_heads,
-                                    .head_size = d,
-                                    .scale = 1.0f / sqrtf((float)d),
-                                    .sliding_window = shape->sliding_window};
+    s->v = random_rows(r, n_tokens, shape->n_kv_heads * dv);
+    s->out = guard_open(n_tokens * shape->n_heads * dv * sizeof(float), 0);
+    s->op.q = (const float *)(void *)s->q.data;
+    s->op.k = (const float *)(void *)s->k.data;
+    s->op.v = (const float *)(void *)s->v.data;
+    s->op.out = (float *)(void *)s->out.data;
 }
 
 static void scene_close(struct scene *s)
@@ -106,7 +102,7 @@ static void assert_same(const float *found, const float *expected, size_t n, con
 /** All ISAs and threads give one result; so do the queries one at a time, in ranges of one. */
 static void check_invariance(struct scene *s)
 {
-    size_t row_floats = s->op.n_heads * s->op.head_size;
+    size_t row_floats = s->op.n_heads * s->op.value_size;
     size_t n = s->n_tokens * row_floats;
     float *expected = malloc(n * sizeof(float));
     memcpy(expected, s->op.out, n * sizeof(float));
@@ -139,15 +135,37 @@ static void check_invariance(struct scene *s)
     free(expected);
 }
 
-static const struct shape shapes[] = {{1, 1, 1, 0},   {2, 1, 7, 0},  {4, 2, 16, 0},
-                                      {3, 3, 33, 0},  {8, 2, 64, 0}, {2, 1, 80, 5},
-                                      {4, 4, 16, 64}, {2, 2, 24, 1}, {2, 1, 128, 100}};
-enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
+static const struct attention_shape shapes[] = {
+    {1, 1, 1, 0},
+    {2, 1, 7, 0},
+    {4, 2, 16, 0},
+    {3, 3, 33, 0},
+    {8, 2, 64, 0},
+    {2, 1, 80, 5},
+    {4, 4, 16, 64},
+    {2, 2, 24, 1},
+    {2, 1, 128, 100},
+    {2, 1, 24, .value_size = 16},
+    {2, 1, 16, .value_size = 40, .sliding_window = 30},
+    {4, 2, 16, .soft_cap = 5},
+    {4, 1, 8, .sinks = true},
+    {2, 1, 16, .chunk = 50},
+    {1, 1, 16, .chunk = 64, .sliding_window = 30, .soft_cap = 3, .sinks = true},
+    {20, 1, 5, .sinks = true}, /* heads of several tasks */
+    {1, 1, 300, .value_size = 270},
+};
+enum { N_FIXED = sizeof shapes / sizeof shapes[0], N_SHAPES = N_FIXED + 7 };
+
+/** The fixed ones, then random mixtures. */
+static struct attention_shape shape_at(struct rng *r, size_t i)
+{
+    return i < N_FIXED ? shapes[i] : attention_shape_random(r, 50);
+}
 
 /** The next shape to be tested: the emulation is slow. */
 static size_t next_shape(size_t i)
 {
-    return i + (precision == KERN_PRECISION_EXACT ? 1 : 2);
+    return i + (precision == KERN_PRECISION_EXACT ? 1 : 3);
 }
 
 /** Segments of awkward lengths, one of them with only its tail as queries. */
@@ -166,7 +184,8 @@ static void test_segments(void **state)
             n_tokens += lengths[j];
         }
         struct scene s;
-        scene_open(&s, &r, &shapes[i], n_tokens);
+        struct attention_shape shape = shape_at(&r, i);
+        scene_open(&s, &r, &shape, n_tokens);
         s.op.ranges = ranges;
         s.op.n_ranges = N;
         run(KERN_ISA_SCALAR, 1, &s.op);
@@ -198,7 +217,8 @@ static void test_shared_prefix(void **state)
     for (size_t i = 0; i < N_SHAPES; i = next_shape(i)) {
         struct rng r = rng_open(rng_seed(), 100 + i);
         struct scene s;
-        scene_open(&s, &r, &shapes[i], N);
+        struct attention_shape shape = shape_at(&r, i);
+        scene_open(&s, &r, &shape, N);
         for (size_t t = 0; t < PREFIX + A; t++)
             copy_row(&s, t, WHOLE_A + t);
         for (size_t t = 0; t < PREFIX + B; t++)
@@ -214,7 +234,7 @@ static void test_shared_prefix(void **state)
         s.op.n_ranges = 5;
         run(KERN_ISA_COUNT - 1, 2, &s.op);
         check_against_truth(&s.op);
-        size_t width = s.op.n_heads * s.op.head_size;
+        size_t width = s.op.n_heads * s.op.value_size;
         const float *out = s.op.out;
         assert_same(out, out + WHOLE_A * width, (PREFIX + A) * width, "first ending");
         assert_same(out + (PREFIX + A) * width, out + (WHOLE_B + PREFIX) * width, B * width,
@@ -232,7 +252,7 @@ static void test_later_tokens_are_not_seen(void **state)
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < 3; i++) {
         struct rng r = rng_open(rng_seed(), 200);
-        struct shape shape = {2, 1, 16, 0};
+        struct attention_shape shape = {2, 1, 16, 0};
         struct scene s;
         scene_open(&s, &r, &shape, N);
         const struct kern_query_range range = {.n_q = N};
@@ -261,7 +281,7 @@ static void test_earlier_tokens_are_forgotten(void **state)
     (void)state;
     enum { N = 100, BAD = 30, WINDOW = 20 };
     struct rng r = rng_open(rng_seed(), 300);
-    struct shape shape = {2, 1, 16, WINDOW};
+    struct attention_shape shape = {2, 1, 16, WINDOW};
     struct scene s;
     scene_open(&s, &r, &shape, N);
     const struct kern_query_range range = {.n_q = N};
@@ -279,13 +299,89 @@ static void test_earlier_tokens_are_forgotten(void **state)
     scene_close(&s);
 }
 
+/** The largest heads: latent attention, where all heads share one key head. */
+static void test_large_heads(void **state)
+{
+    (void)state;
+    static const struct attention_shape all[] = {{18, 1, 576, .value_size = 512}, {1, 1, 1024}};
+    for (size_t i = 0; i < 2; i++) {
+        struct rng r = rng_open(rng_seed(), 330 + i);
+        struct scene s;
+        scene_open(&s, &r, &all[i], 40);
+        const struct kern_query_range range = {.n_q = 40};
+        s.op.ranges = &range;
+        s.op.n_ranges = 1;
+        run(KERN_ISA_COUNT - 1, 2, &s.op);
+        check_against_truth(&s.op);
+        check_invariance(&s);
+        scene_close(&s);
+    }
+}
+
+/** What is never reached changes no bit: a wide window, a large chunk, sinks without a share. */
+static void test_neutral_fields(void **state)
+{
+    (void)state;
+    enum { N = 130 };
+    struct rng r = rng_open(rng_seed(), 350);
+    struct attention_shape shape = {4, 2, 16, .sinks = true};
+    struct scene s;
+    scene_open(&s, &r, &shape, N);
+    const struct kern_query_range range = {.n_q = N};
+    s.op.ranges = &range;
+    s.op.n_ranges = 1;
+    const struct kern_weight *sinks = s.op.sinks;
+    s.op.sinks = NULL;
+    run(KERN_ISA_COUNT - 1, 1, &s.op);
+    size_t n = s.out.n_bytes / sizeof(float);
+    float *expected = malloc(s.out.n_bytes);
+    memcpy(expected, s.out.data, s.out.n_bytes);
+    for (size_t i = 0; i < 4; i++)
+        s.sinks.sinks[i] = -INFINITY;
+    s.op.sinks = sinks;
+    s.op.sliding_window = s.op.chunk = N;
+    run(KERN_ISA_COUNT - 1, 1, &s.op);
+    assert_same(s.op.out, expected, n, "with neutral fields");
+    s.sinks.sinks[1] = NAN;
+    run(KERN_ISA_COUNT - 1, 1, &s.op);
+    for (size_t i = 0; i < n; i++)
+        assert_true(isnan(s.op.out[i]) == (i / 16 % 4 == 1));
+    free(expected);
+    scene_close(&s);
+}
+
+/** Keys and values of blocks that no query sees are not even read: they may be inaccessible. */
+static void test_unseen_blocks_are_skipped(void **state)
+{
+    (void)state;
+    enum { N = 400, FIRST = 352, D = 1024, PAGE = 4096, CUT = 256 };
+    static_assert(D * sizeof(float) == PAGE, "a row is a page");
+    static const struct attention_shape all[] = {
+        {1, 1, D, .sliding_window = 70}, {1, 1, D, .chunk = 128}, {1, 1, D, .chunk = 256}};
+    for (size_t i = 0; i < 3; i++) {
+        struct rng r = rng_open(rng_seed(), 370 + i);
+        struct scene s;
+        scene_open(&s, &r, &all[i], N);
+        const struct kern_query_range range = {.q_row = FIRST, .n_q = N - FIRST, .q_offset = FIRST};
+        s.op.ranges = &range;
+        s.op.n_ranges = 1;
+        assert_int_equal(mprotect(s.k.data, CUT * PAGE, PROT_NONE), 0);
+        assert_int_equal(mprotect(s.v.data, CUT * PAGE, PROT_NONE), 0);
+        run(KERN_ISA_COUNT - 1, 1, &s.op);
+        assert_int_equal(mprotect(s.k.data, CUT * PAGE, PROT_READ | PROT_WRITE), 0);
+        assert_int_equal(mprotect(s.v.data, CUT * PAGE, PROT_READ | PROT_WRITE), 0);
+        check_against_truth(&s.op);
+        scene_close(&s);
+    }
+}
+
 /** Scores so large that only the maximum's subtraction keeps them finite. */
 static void test_large_scores(void **state)
 {
     (void)state;
     enum { N = 130 };
     struct rng r = rng_open(rng_seed(), 400);
-    struct shape shape = {1, 1, 8, 0};
+    struct attention_shape shape = {1, 1, 8, 0};
     struct scene s;
     scene_open(&s, &r, &shape, N);
     for (size_t i = 0; i < N * shape.head_size; i++)
@@ -303,7 +399,7 @@ static void test_cancel_and_checks(void **state)
 {
     (void)state;
     struct rng r = rng_open(rng_seed(), 500);
-    struct shape shape = {4, 2, 16, 0};
+    struct attention_shape shape = {4, 2, 16, 0};
     struct scene s;
     scene_open(&s, &r, &shape, 64);
     const struct kern_query_range range = {.n_q = 64};
@@ -319,6 +415,18 @@ static void test_cancel_and_checks(void **state)
     struct status_why why = {{0}};
     assert_int_equal(kern_attention(b, &s.op, &why), STATUS_USAGE);
     assert_string_equal(why.text, "attention: 4 heads cannot share 3 key heads evenly");
+    s.op.n_kv_heads = 2;
+    static const float bad_caps[] = {-1.0f, INFINITY, NAN};
+    for (size_t i = 0; i < 3; i++) {
+        s.op.soft_cap = bad_caps[i];
+        assert_int_equal(kern_attention(b, &s.op, &why), STATUS_USAGE);
+        assert_non_null(strstr(why.text, "expected a positive number, or 0 for none"));
+    }
+    s.op.soft_cap = 0.0f;
+    s.sinks.weight.n_cols = 5;
+    s.op.sinks = &s.sinks.weight;
+    assert_int_equal(kern_attention(b, &s.op, &why), STATUS_USAGE);
+    assert_string_equal(why.text, "attention: sinks: shape 1 x 5; expected 1 x 4");
     kern_close(b);
     scene_close(&s);
 }
@@ -329,7 +437,7 @@ static void test_fast_is_high(void **state)
     (void)state;
     enum { N = 70 };
     struct rng r = rng_open(rng_seed(), 600);
-    struct shape shape = {4, 2, 16, 0};
+    struct attention_shape shape = {4, 2, 16, 0};
     struct scene s;
     scene_open(&s, &r, &shape, N);
     const struct kern_query_range range = {.n_q = N};
@@ -357,6 +465,9 @@ int main(void)
         cmocka_unit_test(test_shared_prefix),
         cmocka_unit_test(test_later_tokens_are_not_seen),
         cmocka_unit_test(test_earlier_tokens_are_forgotten),
+        cmocka_unit_test(test_large_heads),
+        cmocka_unit_test(test_neutral_fields),
+        cmocka_unit_test(test_unseen_blocks_are_skipped),
         cmocka_unit_test(test_large_scores),
         cmocka_unit_test(test_cancel_and_checks),
     };

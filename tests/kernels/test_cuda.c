@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "tests/kernels/attention_truth.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"
 
@@ -190,10 +191,15 @@ static void test_row_operations(void **state)
     }
 }
 
-/** Heads, ranges with and without parents, a window; `spoil` makes some values infinite or NaN. */
-static void check_attention(struct cuda_pair *p, struct rng *r, size_t d, size_t window, bool spoil)
+/** Heads, ranges with and without parents; `spoil` makes some values infinite or NaN. */
+static void check_attention(struct cuda_pair *p, struct rng *r, const struct attention_shape *shape,
+                            bool spoil)
 {
-    enum { T = 260, H = 4, G = 2 };
+    enum { T = 260 };
+    struct attention_sinks sinks;
+    struct kern_attention op = attention_shape_op(shape, r, &sinks);
+    size_t n_q = T * op.n_heads * op.head_size, n_out = T * op.n_heads * op.value_size;
+    size_t n_k = T * op.n_kv_heads * op.head_size, n_v = T * op.n_kv_heads * op.value_size;
     const struct kern_query_range ranges[] = {
         {.q_row = 0, .n_q = 150, .kv_row = 0},
         {.q_row = 150, .n_q = 33, .kv_row = 150, .n_parent = 150},
@@ -201,36 +207,31 @@ static void check_attention(struct cuda_pair *p, struct rng *r, size_t d, size_t
         {.q_row = 190, .n_q = 40, .q_offset = 30, .kv_row = 160},
         {.q_row = 230, .n_q = 1, .kv_row = 230},
     };
-    float *q = cuda_data_floats(r, T * H * d, 1.5f), *k = cuda_data_floats(r, T * G * d, 1.5f);
-    float *v = cuda_data_floats(r, T * G * d, 1.5f), *out = cuda_data_floats(r, T * H * d, 1.0f);
-    float *expected = cuda_data_copy(out, T * H * d);
+    float *q = cuda_data_floats(r, n_q, 1.5f), *k = cuda_data_floats(r, n_k, 1.5f);
+    float *v = cuda_data_floats(r, n_v, 1.5f), *out = cuda_data_floats(r, n_out, 1.0f);
+    float *expected = cuda_data_copy(out, n_out);
     for (size_t i = 0; spoil && i < 5; i++) {
-        v[rng_below(r, T * G * d)] = i % 2 ? INFINITY : NAN;
-        k[rng_below(r, T * G * d)] = i % 2 ? -INFINITY : NAN;
+        v[rng_below(r, n_v)] = i % 2 ? INFINITY : NAN;
+        k[rng_below(r, n_k)] = i % 2 ? -INFINITY : NAN;
     }
-    struct kern_attention op = {.q = q,
-                                .k = k,
-                                .v = v,
-                                .out = expected,
-                                .n_heads = H,
-                                .n_kv_heads = G,
-                                .head_size = d,
-                                .scale = 1.0f / sqrtf((float)d),
-                                .sliding_window = window,
-                                .ranges = ranges,
-                                .n_ranges = sizeof ranges / sizeof *ranges};
+    op.q = q;
+    op.k = k;
+    op.v = v;
+    op.out = expected;
+    op.ranges = ranges;
+    op.n_ranges = sizeof ranges / sizeof *ranges;
     assert_int_equal(kern_attention(p->cpu, &op, NULL), STATUS_OK);
-    float *device[] = {cuda_pair_put(p, q, T * H * d), cuda_pair_put(p, k, T * G * d),
-                       cuda_pair_put(p, v, T * G * d), cuda_pair_put(p, out, T * H * d)};
+    float *device[] = {cuda_pair_put(p, q, n_q), cuda_pair_put(p, k, n_k), cuda_pair_put(p, v, n_v),
+                       cuda_pair_put(p, out, n_out)};
     op.q = device[0];
     op.k = device[1];
     op.v = device[2];
     op.out = device[3];
     assert_int_equal(kern_attention(p->cuda, &op, NULL), STATUS_OK);
-    cuda_pair_take(p, device[3], out, T * H * d);
+    cuda_pair_take(p, device[3], out, n_out);
     for (size_t i = 0; i < 3; i++)
         cuda_pair_take(p, device[i], NULL, 0);
-    cuda_data_assert_same(out, expected, T * H * d, "attention");
+    cuda_data_assert_same(out, expected, n_out, "attention");
     free(q);
     free(k);
     free(v);
@@ -241,24 +242,43 @@ static void check_attention(struct cuda_pair *p, struct rng *r, size_t d, size_t
 static void test_attention(void **state)
 {
     (void)state;
-    const size_t sizes[] = {1, 16, 63, 64, 80, 128, 192, 256}, windows[] = {0, 1, 50, 64, 500};
+    static const struct attention_shape shapes[] = {
+        {4, 2, 1, 0},
+        {4, 2, 16, 1},
+        {4, 2, 63, 50},
+        {4, 2, 64, 64},
+        {4, 2, 80, 500},
+        {4, 2, 128, 0},
+        {4, 2, 192, 1},
+        {4, 2, 256, 50},
+        {2, 1, 64, .value_size = 100, .soft_cap = 3},
+        {4, 2, 100, .value_size = 30, .sinks = true, .chunk = 70},
+        {1, 1, 512, .soft_cap = 50, .sliding_window = 90}, /* as large as gemma4's */
+        {2, 1, 576, .value_size = 512, .sinks = true},     /* latent attention */
+        {1, 1, 40, .value_size = 257},
+    };
+    enum { N_FIXED = sizeof shapes / sizeof *shapes };
     struct rng r = rng_open(rng_seed(), 5);
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    for (size_t i = 0; i < N_FIXED + 6; i++) {
         struct cuda_pair p;
         struct host_device_options way = cuda_pair_way(i % CUDA_PAIR_N_WAYS);
+        struct attention_shape shape = i < N_FIXED ? shapes[i] : attention_shape_random(&r, 100);
         cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
-        check_attention(&p, &r, sizes[i], windows[i % 5], false);
-        check_attention(&p, &r, sizes[i], windows[(i + 1) % 5], true);
+        check_attention(&p, &r, &shape, false);
+        if (i < 8)
+            shape.sliding_window = shapes[(i + 1) % 8].sliding_window;
+        check_attention(&p, &r, &shape, true);
         cuda_pair_close(&p);
     }
 }
 
-static void test_large_heads(void **state)
+/** A device without the shared memory for a block. */
+static void test_little_shared_memory(void **state)
 {
     (void)state;
     struct cuda_pair p;
-    cuda_pair_open(&p, KERN_PRECISION_EXACT, &(struct host_device_options){0});
-    float x[257] = {0};
+    cuda_pair_open(&p, KERN_PRECISION_EXACT, &(struct host_device_options){.shared_bytes = 60000});
+    float x[256] = {0};
     struct kern_query_range range = {.n_q = 1};
     struct kern_attention op = {.q = x,
                                 .k = x,
@@ -266,13 +286,14 @@ static void test_large_heads(void **state)
                                 .out = x,
                                 .n_heads = 1,
                                 .n_kv_heads = 1,
-                                .head_size = 257,
+                                .head_size = 256,
+                                .value_size = 256,
                                 .scale = 1.0f,
                                 .ranges = &range,
                                 .n_ranges = 1};
     struct status_why why = {""};
     assert_int_equal(kern_attention(p.cuda, &op, &why), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(why.text, "257"));
+    assert_non_null(strstr(why.text, "heads of 256 elements"));
     cuda_pair_close(&p);
 }
 
@@ -281,7 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_row_operations),
         cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_large_heads),
+        cmocka_unit_test(test_little_shared_memory),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())

@@ -23,34 +23,37 @@ enum { SHARED_BYTES = 160 << 10 /* heads of 256 elements in three parts take 145
 
 static const enum kern_precision precisions[] = {KERN_PRECISION_HIGH, KERN_PRECISION_FAST};
 
-struct shape {
-    size_t n_heads, n_kv_heads, head_size, sliding_window;
-};
-
 /** An operation on the host: q, k, v, and out as the device left it. */
 struct scene {
     struct kern_attention op;
+    struct attention_sinks sinks;
     float *q, *k, *v, *out;
     size_t n_tokens;
 };
 
-static void scene_open(struct scene *s, struct rng *r, struct shape shape, size_t n_tokens)
+/** Floats of a row of q, k, v and out. */
+static void widths_of(const struct kern_attention *op, size_t widths[4])
 {
-    size_t d = shape.head_size, width = shape.n_heads * d, kv_width = shape.n_kv_heads * d;
-    *s = (struct scene){.n_tokens = n_tokens};
-    s->q = cuda_data_floats(r, n_tokens * width, 1.5f);
-    s->k = cuda_data_floats(r, n_tokens * kv_width, 1.5f);
-    s->v = cuda_data_floats(r, n_tokens * kv_width, 1.5f);
-    s->out = cuda_data_floats(r, n_tokens * width, 1.5f);
-    s->op = (struct kern_attention){.q = s->q,
-                                    .k = s->k,
-                                    .v = s->v,
-                                    .out = s->out,
-                                    .n_heads = shape.n_heads,
-                                    .n_kv_heads = shape.n_kv_heads,
-                                    .head_size = d,
-                                    .scale = 1.0f / sqrtf((float)d),
-                                    .sliding_window = shape.sliding_window};
+    widths[0] = op->n_heads * op->head_size;
+    widths[1] = op->n_kv_heads * op->head_size;
+    widths[2] = op->n_kv_heads * op->value_size;
+    widths[3] = op->n_heads * op->value_size;
+}
+
+static void scene_open(struct scene *s, struct rng *r, struct attention_shape shape,
+                       size_t n_tokens)
+{
+    s->n_tokens = n_tokens;
+    s->op = attention_shape_op(&shape, r, &s->sinks);
+    float **all[] = {&s->q, &s->k, &s->v, &s->out};
+    size_t widths[4];
+    widths_of(&s->op, widths);
+    for (size_t i = 0; i < 4; i++)
+        *all[i] = cuda_data_floats(r, n_tokens * widths[i], 1.5f);
+    s->op.q = s->q;
+    s->op.k = s->k;
+    s->op.v = s->v;
+    s->op.out = s->out;
 }
 
 static void scene_close(struct scene *s)
@@ -72,15 +75,17 @@ static void pair_open(struct cuda_pair *p, enum kern_precision precision, size_t
 static void run_skewed(struct cuda_pair *p, struct scene *s, size_t skew)
 {
     struct kern_attention op = s->op;
-    size_t width = op.n_heads * op.head_size * s->n_tokens;
-    size_t kv_width = op.n_kv_heads * op.head_size * s->n_tokens;
     const float *from[] = {s->q, s->k, s->v, s->out};
-    size_t sizes[] = {width, kv_width, kv_width, width};
-    float *copies[4], *all = calloc(width + skew, sizeof *all);
-    assert_non_null(all);
+    size_t sizes[4];
+    widths_of(&op, sizes);
+    float *copies[4];
     for (size_t i = 0; i < 4; i++) {
-        memcpy(all + skew, from[i], sizes[i] * sizeof *all);
-        copies[i] = cuda_pair_put(p, all, sizes[i] + skew);
+        sizes[i] *= s->n_tokens;
+        float *skewed = calloc(sizes[i] + skew, sizeof *skewed);
+        assert_non_null(skewed);
+        memcpy(skewed + skew, from[i], sizes[i] * sizeof *skewed);
+        copies[i] = cuda_pair_put(p, skewed, sizes[i] + skew);
+        free(skewed);
     }
     op.q = copies[0] + skew;
     op.k = copies[1] + skew;
@@ -91,8 +96,10 @@ static void run_skewed(struct cuda_pair *p, struct scene *s, size_t skew)
         fail_msg("%s", why.text);
     for (size_t i = 0; i < 3; i++)
         cuda_pair_take(p, copies[i], NULL, 0);
-    cuda_pair_take(p, copies[3], all, width + skew);
-    memcpy(s->out, all + skew, width * sizeof *all);
+    float *all = calloc(sizes[3] + skew, sizeof *all);
+    assert_non_null(all);
+    cuda_pair_take(p, copies[3], all, sizes[3] + skew);
+    memcpy(s->out, all + skew, sizes[3] * sizeof *all);
     free(all);
 }
 
@@ -116,7 +123,7 @@ static double check_against_truth(const struct scene *s, enum kern_precision pre
 static void check_grouping(struct cuda_pair *p, struct scene *s)
 {
     const struct kern_query_range *ranges = s->op.ranges;
-    size_t n_ranges = s->op.n_ranges, n = s->n_tokens * s->op.n_heads * s->op.head_size;
+    size_t n_ranges = s->op.n_ranges, n = s->n_tokens * s->op.n_heads * s->op.value_size;
     struct kern_query_range *cut = malloc((2 * n_ranges + s->n_tokens / 9 + 1) * sizeof *cut);
     float *expected = cuda_data_copy(s->out, n);
     assert_non_null(cut);
@@ -154,10 +161,25 @@ static const struct kern_query_range many_ranges[] = {
 };
 enum { MANY_TOKENS = 310, N_MANY = sizeof many_ranges / sizeof *many_ranges };
 
-static const struct shape shapes[] = {
-    {2, 1, 1, 0},    {2, 2, 7, 5},   {4, 2, 16, 0},   {2, 1, 33, 64},  {2, 1, 64, 0}, {2, 1, 64, 1},
-    {4, 1, 80, 100}, {2, 1, 128, 0}, {1, 1, 128, 50}, {1, 1, 192, 70}, {2, 1, 256, 0}};
-enum { N_SHAPES = sizeof shapes / sizeof *shapes };
+static const struct attention_shape shapes[] = {
+    {2, 1, 1, 0},
+    {2, 2, 7, 5},
+    {4, 2, 16, 0},
+    {2, 1, 33, 64},
+    {2, 1, 64, 0},
+    {2, 1, 64, 1},
+    {4, 1, 80, 100},
+    {2, 1, 128, 0},
+    {1, 1, 128, 50},
+    {1, 1, 192, 70},
+    {2, 1, 256, 0},
+    {2, 1, 64, .value_size = 40},
+    {2, 1, 24, .value_size = 128, .soft_cap = 4},
+    {4, 2, 64, .sinks = true},
+    {2, 1, 64, .chunk = 50},
+    {1, 1, 128, .chunk = 64, .sliding_window = 30, .soft_cap = 2, .sinks = true},
+    {1, 1, 192, .value_size = 128, .soft_cap = 50, .sinks = true}};
+enum { N_FIXED = sizeof shapes / sizeof *shapes, N_SHAPES = N_FIXED + 6 };
 
 /**
  * Beside the bound, which is for the worst case, the usual error. Random errors of numbers in n
@@ -172,7 +194,8 @@ static void test_truth(void **state)
         struct cuda_pair p;
         struct scene s;
         pair_open(&p, precision, i);
-        scene_open(&s, &r, shapes[i / 2], MANY_TOKENS);
+        scene_open(&s, &r, i / 2 < N_FIXED ? shapes[i / 2] : attention_shape_random(&r, 70),
+                   MANY_TOKENS);
         s.op.ranges = many_ranges;
         s.op.n_ranges = N_MANY;
         run(&p, &s);
@@ -196,7 +219,7 @@ static void test_alignment(void **state)
         struct cuda_pair p;
         struct scene s;
         pair_open(&p, precisions[i % 2], i);
-        scene_open(&s, &r, (struct shape){2, 1, sizes[i], 0}, 70);
+        scene_open(&s, &r, (struct attention_shape){2, 1, sizes[i], 0}, 70);
         s.op.ranges = &(struct kern_query_range){.n_q = 70};
         s.op.n_ranges = 1;
         run(&p, &s);
@@ -214,10 +237,11 @@ static void test_alignment(void **state)
 
 static void copy_row(struct scene *s, size_t from, size_t to)
 {
-    size_t width = s->op.n_heads * s->op.head_size, kv_width = s->op.n_kv_heads * s->op.head_size;
-    memcpy(s->q + to * width, s->q + from * width, width * sizeof(float));
-    memcpy(s->k + to * kv_width, s->k + from * kv_width, kv_width * sizeof(float));
-    memcpy(s->v + to * kv_width, s->v + from * kv_width, kv_width * sizeof(float));
+    float *all[] = {s->q, s->k, s->v};
+    size_t widths[4];
+    widths_of(&s->op, widths);
+    for (size_t i = 0; i < 3; i++)
+        memcpy(all[i] + to * widths[i], all[i] + from * widths[i], widths[i] * sizeof(float));
 }
 
 /** A prefix and an ending that shares it, and the same text written out: the same bits. */
@@ -225,12 +249,13 @@ static void test_shared_prefix(void **state)
 {
     (void)state;
     enum { PREFIX = 77, ENDING = 40, WHOLE = PREFIX + ENDING };
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 6; i++) {
         struct rng r = rng_open(rng_seed(), 200 + i);
         struct cuda_pair p;
         struct scene s;
-        pair_open(&p, precisions[i], i);
-        scene_open(&s, &r, (struct shape){4, 2, 96, i ? 50 : 0}, 2 * WHOLE);
+        pair_open(&p, precisions[i % 2], i);
+        struct attention_shape shape = {4, 2, 96, i ? 50 : 0};
+        scene_open(&s, &r, i < 2 ? shape : attention_shape_random(&r, 70), 2 * WHOLE);
         for (size_t t = 0; t < WHOLE; t++)
             copy_row(&s, t, WHOLE + t);
         const struct kern_query_range ranges[] = {
@@ -241,7 +266,7 @@ static void test_shared_prefix(void **state)
         s.op.ranges = ranges;
         s.op.n_ranges = 3;
         run(&p, &s);
-        size_t n = WHOLE * s.op.n_heads * s.op.head_size;
+        size_t n = WHOLE * s.op.n_heads * s.op.value_size;
         cuda_data_assert_same(s.out, s.out + n, n, "prefix and ending");
         scene_close(&s);
         cuda_pair_close(&p);
@@ -286,7 +311,7 @@ static void test_bad_tokens(void **state)
         struct cuda_pair p;
         struct scene s;
         pair_open(&p, precisions[i % 2], i);
-        scene_open(&s, &r, (struct shape){4, 2, i % 3 ? 64 : 128, i / 4 ? 20 : 0}, 140);
+        scene_open(&s, &r, (struct attention_shape){4, 2, i % 3 ? 64 : 128, i / 4 ? 20 : 0}, 140);
         check_bad_token(&p, &s, bad[i % 4], false);
         check_bad_token(&p, &s, i % 4 == 1 ? NAN : bad[i % 4], true);
         scene_close(&s);
@@ -304,7 +329,7 @@ static void test_scales(void **state)
         struct cuda_pair p;
         struct scene s;
         pair_open(&p, precisions[i % 2], i);
-        scene_open(&s, &r, (struct shape){1, 1, 8, 0}, 130);
+        scene_open(&s, &r, (struct attention_shape){1, 1, 8, 0}, 130);
         s.op.scale = scales[i];
         s.op.ranges = &(struct kern_query_range){.n_q = 130};
         s.op.n_ranges = 1;
@@ -328,7 +353,7 @@ static void test_sign_of_zero(void **state)
     struct cuda_pair p;
     struct scene s;
     pair_open(&p, KERN_PRECISION_HIGH, 0);
-    scene_open(&s, &r, (struct shape){1, 1, D, 0}, T);
+    scene_open(&s, &r, (struct attention_shape){1, 1, D, 0}, T);
     for (size_t i = 0; i < T * D; i++) {
         s.q[i] = 1.0f;
         s.k[i] = i / D < 64 ? 0.0f : 10.0f;
@@ -362,7 +387,7 @@ static void test_choice(void **state)
     enum { D = 256, T = 70 };
     struct rng r = rng_open(rng_seed(), 500);
     struct scene s;
-    scene_open(&s, &r, (struct shape){1, 1, D, 0}, T);
+    scene_open(&s, &r, (struct attention_shape){1, 1, D, 0}, T);
     s.op.ranges = &(struct kern_query_range){.n_q = T};
     s.op.n_ranges = 1;
     float *results[sizeof rows / sizeof *rows];

@@ -72,6 +72,25 @@ static void test_exp_f32(void **state)
     assert_within(&w, 1.01, "exp, float");
 }
 
+/* In half ulps of a result below 1, whose ulp is half of that of what it is made of: 1 for the
+ * quotient, 2 for e + 2, 1.1 + 1 for e itself. Over every float it is 2.498 ulp. */
+static void test_tanh_f32(void **state)
+{
+    (void)state;
+    struct worst w = {0};
+    for (uint32_t i = 0x00800000; i < 0x41a00000; i += 977) { /* 2^-126 .. 20 */
+        float x = kern_float_from_bits(i), found = fmath_tanh_f32(x);
+        worst_add(&w, (double)x, (double)found, tanhl((long double)x), 24);
+        assert_true(fmath_tanh_f32(-x) == -found && found <= 1.0f);
+    }
+    assert_within(&w, 2.5, "tanh, float");
+    assert_true(fmath_tanh_f32(0x1.205368p+2f) < 1.0f); /* where the error is largest */
+    assert_true(fmath_tanh_f32(FLT_MAX) == 1.0f && fmath_tanh_f32(INFINITY) == 1.0f);
+    assert_true(fmath_tanh_f32(-INFINITY) == -1.0f && isnan(fmath_tanh_f32(NAN)));
+    assert_true(kern_bits_of(fmath_tanh_f32(-0.0f)) == 0x80000000u);
+    assert_true(kern_bits_of(fmath_tanh_f32(0.0f)) == 0);
+}
+
 static void test_exp_f64(void **state)
 {
     (void)state;
@@ -205,12 +224,13 @@ static void test_bits_are_everywhere_the_same(void **state)
         double s, c;
         kern_sincos(unit * 131072.0, &s, &c);
         hash = hash_add(hash, kern_bits_of(fmath_exp_f32((float)(unit - 0.5) * 180.0f)));
+        hash = hash_add(hash, kern_bits_of(fmath_tanh_f32((float)(unit - 0.5) * 12.0f)));
         hash = hash_add(hash, fmath_bits_f64(fmath_exp_f64((unit - 0.5) * 1430.0)));
         hash = hash_add(hash, fmath_bits_f64(kern_log(unit * 300000.0)));
         hash = hash_add(hash, fmath_bits_f64(kern_log1p(unit * 4.0 - 1.0)));
         hash = hash_add(hash_add(hash, fmath_bits_f64(s)), fmath_bits_f64(c));
     }
-    if (hash != 0x03a6a20ce77416b4u) {
+    if (hash != 0x173c7c68b59b3b0eu) {
         fail_msg("the hash of the results is 0x%016" PRIx64, hash);
     }
 }
@@ -221,7 +241,7 @@ int main(void)
         cmocka_unit_test(test_exp_f32),   cmocka_unit_test(test_exp_f64),
         cmocka_unit_test(test_exp_seams), cmocka_unit_test(test_exp_special),
         cmocka_unit_test(test_log),       cmocka_unit_test(test_bits_are_everywhere_the_same),
-        cmocka_unit_test(test_sincos),
+        cmocka_unit_test(test_sincos),    cmocka_unit_test(test_tanh_f32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,6 +67,14 @@ static void run_gate(const struct kern_ops *ops, float *x, const float *p, const
     ops->activate(KERN_SILU, x, p, n);
 }
 
+static void run_soft_cap(const struct kern_ops *ops, float *x, const float *p, const float *q,
+                         size_t n)
+{
+    (void)p;
+    (void)q;
+    ops->soft_cap(x, n, 0.7f, 5.0f);
+}
+
 static void run_add_scaled(const struct kern_ops *ops, float *x, const float *p, const float *q,
                            size_t n)
 {
@@ -83,6 +91,7 @@ static const struct {
     {"rope adjacent", run_rope_adjacent},
     {"rope halves", run_rope_halves},
     {"gate", run_gate},
+    {"soft cap", run_soft_cap},
     {"add_scaled", run_add_scaled},
 };
 enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
@@ -291,6 +300,28 @@ static void test_gate_is_accurate(void **state)
     }
 }
 
+/** tanh within 2.5 ulp (5 half ulps); scale, 1 / cap, the quotient and the product half an ulp
+ * each. */
+static void test_soft_cap_is_accurate(void **state)
+{
+    (void)state;
+    static const float caps[] = {30.0f, 50.0f, 0.3f};
+    for (float z = -400.0f; z<400.0f; z += z> - 2.0f && z < 2.0f ? 0.00037f : 0.037f) {
+        for (size_t i = 0; i < 3; i++) {
+            float found = z;
+            kern_ops_scalar.soft_cap(&found, 1, 0.3f, caps[i]);
+            long double cap = (long double)caps[i];
+            long double truth = cap * tanhl((long double)z * (long double)0.3f / cap);
+            if (!(fabsl((long double)found - truth) <= 9.05L * 0x1p-24L * fabsl(truth)))
+                fail_msg("soft cap of %a is %a, expected %Lg", (double)z, (double)found, truth);
+        }
+    }
+    float special[] = {INFINITY, -INFINITY, NAN, -0.0f};
+    kern_ops_scalar.soft_cap(special, 4, 1.0f, 30.0f);
+    assert_true(special[0] == 30.0f && special[1] == -30.0f && isnan(special[2]));
+    assert_true(special[3] == 0.0f && signbit(special[3]));
+}
+
 static void test_gate_special(void **state)
 {
     (void)state;
@@ -313,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_rope_fill),
         cmocka_unit_test(test_gate_is_accurate),
         cmocka_unit_test(test_gate_special),
+        cmocka_unit_test(test_soft_cap_is_accurate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,6 +70,7 @@ static enum status do_attention(struct fixture *f)
                                 .n_heads = HEADS,
                                 .n_kv_heads = HEADS,
                                 .head_size = WIDTH / HEADS,
+                                .value_size = WIDTH / HEADS,
                                 .scale = 1,
                                 .ranges = &range,
                                 .n_ranges = 1};

@@ -9,17 +9,19 @@
 #include <string.h>
 
 #include "kernels/cpu/attention/products.h"
+#include "kernels/cpu/gemm/gemm.h"
 
 enum {
     GROUPS = KERN_PANEL / KERN_LANES,
-    SHARING = 4 /* at least so many blocks of queries use a block of keys once it is gathered */
+    SHARING = 4,    /* at least so many blocks of queries use a block of keys once it is gathered */
+    MOST_HEADS = 16 /* of a task: their panels are a thread's memory */
 };
 
 /** KERN_PANEL consecutive queries of a range under one head, and what is known of them so far. */
 struct query_block {
     _Alignas(64) float max[KERN_PANEL], sum[KERN_PANEL]; /* see kern_softmax_block */
     float *q;                                            /* the queries, packed */
-    float *out;                                          /* panel array [d]: sums of p * v */
+    float *out;                                          /* panel array [dv]: sums of p * v */
     size_t first, n;                                     /* queries of the range */
     size_t head;
     size_t key_begin, key_end; /* seen by any of the queries; by index, see backend.h */
@@ -28,8 +30,10 @@ struct query_block {
 struct attention {
     const struct kern_cpu *cpu;
     const struct kern_attention *op;
-    size_t n_shared;    /* query blocks per task and head */
+    size_t n_task_heads, n_parts; /* heads per task; tasks that the heads of a key head make */
+    size_t n_shared;              /* query blocks per task and head */
     size_t *first_task; /* per range: tasks in the ranges before it; one more at the end */
+    float *sinks;       /* [H], or NULL */
     char *per_thread;
     size_t thread_bytes;
 };
@@ -38,11 +42,11 @@ struct attention {
 struct attention_task {
     const struct attention *job;
     const struct kern_query_range *range;
-    size_t kv_head;
+    size_t kv_head, first_head; /* first_head: of the key head's */
     struct query_block *blocks;
     size_t n_blocks;
     struct kern_key_block keys; /* the current ones; their scores become probabilities */
-    float *spare;               /* panel array [2 d] */
+    float *spare;               /* panel array [2 dv] */
     bool careful;               /* hidden values may not be finite: see add_values_carefully() */
 };
 
@@ -55,8 +59,9 @@ struct visible {
 /** First key that the query with this key index sees. */
 static size_t window_begin(const struct kern_attention *op, size_t query)
 {
-    size_t w = op->sliding_window;
-    return w > 0 && query + 1 > w ? query + 1 - w : 0;
+    size_t w = op->sliding_window, chunk = op->chunk;
+    size_t begin = w > 0 && query + 1 > w ? query + 1 - w : 0;
+    return chunk > 0 ? base_max(begin, query / chunk * chunk) : begin;
 }
 
 /** Index of the own key of a query of the range. */
@@ -81,14 +86,14 @@ static void find_visible(struct visible *visible, const struct attention_task *t
     }
 }
 
-/** Where a key and its value begin in op->k and op->v: in the parent or in the segment. */
-static size_t key_offset(const struct attention_task *task, size_t key)
+/** The row of a key and its value, in the parent or in the segment, as a row of one head. */
+static size_t key_row(const struct attention_task *task, size_t key)
 {
     const struct kern_attention *op = task->job->op;
     const struct kern_query_range *range = task->range;
     size_t row =
         key < range->n_parent ? range->parent_kv_row + key : range->kv_row + key - range->n_parent;
-    return (row * op->n_kv_heads + task->kv_head) * op->head_size;
+    return row * op->n_kv_heads + task->kv_head;
 }
 
 /** Copy keys key .. key + n_keys - 1 and their values side by side. */
@@ -97,9 +102,9 @@ static void gather_keys(const struct attention_task *task, size_t key, size_t n_
     const struct kern_attention *op = task->job->op;
     const struct kern_key_block *keys = &task->keys;
     for (size_t j = 0; j < n_keys; j++) {
-        size_t offset = key_offset(task, key + j), n_bytes = op->head_size * sizeof(float);
-        memcpy(keys->k + j * keys->stride, op->k + offset, n_bytes);
-        memcpy(keys->v + j * keys->stride, op->v + offset, n_bytes);
+        size_t row = key_row(task, key + j), d = op->head_size, dv = op->value_size;
+        memcpy(keys->k + j * keys->k_stride, op->k + row * d, d * sizeof(float));
+        memcpy(keys->v + j * keys->v_stride, op->v + row * dv, dv * sizeof(float));
     }
     kern_key_block_pack(keys, n_keys);
 }
@@ -111,12 +116,12 @@ static void gather_seen_values(const struct attention_task *task, size_t n_keys,
     const struct kern_attention *op = task->job->op;
     const struct kern_key_block *keys = &task->keys;
     for (size_t j = 0; j < n_keys; j++) {
-        size_t n_bytes = op->head_size * sizeof(float);
-        float *v = keys->v + j * keys->stride;
+        size_t dv = op->value_size;
+        float *v = keys->v + j * keys->v_stride;
         if ((int32_t)j < visible->begin[lane] || (int32_t)j >= visible->end[lane])
-            memset(v, 0, n_bytes);
+            memset(v, 0, dv * sizeof(float));
         else
-            memcpy(v, op->v + key_offset(task, visible->key + j), n_bytes);
+            memcpy(v, op->v + key_row(task, visible->key + j) * dv, dv * sizeof(float));
     }
     kern_key_block_pack(keys, n_keys);
 }
@@ -129,8 +134,8 @@ static void gather_seen_values(const struct attention_task *task, size_t n_keys,
 static void add_values_carefully(const struct attention_task *task, struct query_block *block,
                                  size_t n_keys, const struct visible *visible)
 {
-    size_t d = task->job->op->head_size, panel = d * KERN_PANEL * sizeof(float);
-    float *before = task->spare, *sums = task->spare + d * KERN_PANEL;
+    size_t dv = task->job->op->value_size, panel = dv * KERN_PANEL * sizeof(float);
+    float *before = task->spare, *sums = task->spare + dv * KERN_PANEL;
     memcpy(before, block->out, panel);
     kern_key_block_multiply_values(&task->keys, n_keys, block->out);
     for (size_t lane = 0; lane < block->n; lane++) {
@@ -139,7 +144,7 @@ static void add_values_carefully(const struct attention_task *task, struct query
         gather_seen_values(task, n_keys, visible, lane);
         memcpy(sums, before, panel);
         kern_key_block_multiply_values(&task->keys, n_keys, sums);
-        for (size_t i = 0; i < d; i++)
+        for (size_t i = 0; i < dv; i++)
             block->out[i * KERN_PANEL + lane] = sums[i * KERN_PANEL + lane];
     }
 }
@@ -149,14 +154,17 @@ static void softmax_and_rescale(const struct attention_task *task, struct query_
                                 size_t n_keys, const struct visible *visible)
 {
     const struct kern_kernels *kernels = &task->job->cpu->kernels;
+    const struct kern_attention *op = task->job->op;
     _Alignas(64) float rescale[KERN_PANEL];
+    if (op->soft_cap > 0)
+        kernels->ops.soft_cap(task->keys.scores, n_keys * KERN_PANEL, op->scale, op->soft_cap);
     for (size_t group = 0; group < GROUPS; group++) {
         size_t lane = group * KERN_LANES;
         kernels->ops.softmax_block(&(struct kern_softmax_block){
             .s = task->keys.scores + lane,
             .stride = KERN_PANEL,
             .n_keys = n_keys,
-            .scale = task->job->op->scale,
+            .scale = op->soft_cap > 0 ? 1.0f : op->scale,
             .begin = visible->begin + lane,
             .end = visible->end + lane,
             .max = block->max + lane,
@@ -164,7 +172,7 @@ static void softmax_and_rescale(const struct attention_task *task, struct query_
             .rescale = rescale + lane,
         });
     }
-    kernels->panel_scale(block->out, task->job->op->head_size, rescale);
+    kernels->panel_scale(block->out, op->value_size, rescale);
 }
 
 /** Take in the gathered keys key .. key + n_keys - 1. */
@@ -184,13 +192,15 @@ static void attend_keys(const struct attention_task *task, struct query_block *b
 /** Walk the keys for some query blocks; lanes without a query are undefined. */
 static void attend(const struct attention_task *task, struct query_block *blocks, size_t n_blocks)
 {
-    size_t d = task->job->op->head_size, begin = SIZE_MAX, end = 0;
+    size_t dv = task->job->op->value_size, begin = SIZE_MAX, end = 0;
     for (size_t i = 0; i < n_blocks; i++) {
+        /* A sink is as a key that comes first, with a value of zeros. */
+        float sink = task->job->sinks ? task->job->sinks[blocks[i].head] : -INFINITY;
         for (size_t lane = 0; lane < KERN_PANEL; lane++) {
-            blocks[i].max[lane] = -INFINITY;
-            blocks[i].sum[lane] = 0.0f;
+            blocks[i].max[lane] = sink;
+            blocks[i].sum[lane] = sink == -INFINITY ? 0.0f : 1.0f;
         }
-        memset(blocks[i].out, 0, d * KERN_PANEL * sizeof(float));
+        memset(blocks[i].out, 0, dv * KERN_PANEL * sizeof(float));
         begin = base_min(begin, blocks[i].key_begin);
         end = base_max(end, blocks[i].key_end);
     }
@@ -208,37 +218,36 @@ static void attend(const struct attention_task *task, struct query_block *blocks
     for (size_t i = 0; i < n_blocks; i++) {
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
             blocks[i].sum[lane] = 1.0f / blocks[i].sum[lane];
-        task->job->cpu->kernels.panel_scale(blocks[i].out, d, blocks[i].sum);
+        task->job->cpu->kernels.panel_scale(blocks[i].out, dv, blocks[i].sum);
     }
 }
 
 /** Whether all outputs of a lane are finite; false if those of some query are not. */
-static bool find_finite(const struct query_block *block, size_t head_size, bool finite[KERN_PANEL])
+static bool find_finite(const struct query_block *block, size_t value_size, bool finite[KERN_PANEL])
 {
     memset(finite, true, KERN_PANEL * sizeof *finite);
-    for (size_t i = 0; i < head_size; i++) {
+    for (size_t i = 0; i < value_size; i++) {
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
             finite[lane] &= fabsf(block->out[i * KERN_PANEL + lane]) < INFINITY;
     }
     return memchr(finite, false, block->n) == NULL;
 }
 
-static size_t query_offset(const struct attention_task *task, const struct query_block *block)
+/** The first query's row of q and out, as a row of one head. */
+static size_t query_row(const struct attention_task *task, const struct query_block *block)
 {
-    const struct kern_attention *op = task->job->op;
-    size_t row = task->range->q_row + block->first;
-    return (row * op->n_heads + block->head) * op->head_size;
+    return (task->range->q_row + block->first) * task->job->op->n_heads + block->head;
 }
 
 /** From a block's panel to rows of out. */
 static void finish_block(struct attention_task *task, struct query_block *block)
 {
     const struct kern_attention *op = task->job->op;
-    size_t d = op->head_size, stride = op->n_heads * d;
-    float *out = op->out + query_offset(task, block);
+    size_t dv = op->value_size, stride = op->n_heads * dv;
+    float *out = op->out + query_row(task, block) * dv;
     task->job->cpu->kernels.panel_unpack(&(struct kern_panel_unpack){
         .acc = block->out,
-        .n_rows = d,
+        .n_rows = dv,
         .n_lanes = block->n,
         .scale = 1.0f,
         .y = out,
@@ -246,12 +255,12 @@ static void finish_block(struct attention_task *task, struct query_block *block)
     });
     /* Rare: a value that some query must not see may not be finite. */
     bool finite[KERN_PANEL];
-    if (find_finite(block, d, finite))
+    if (find_finite(block, dv, finite))
         return;
     task->careful = true;
     attend(task, block, 1);
     for (size_t lane = 0; lane < block->n; lane++) {
-        for (size_t i = 0; !finite[lane] && i < d; i++)
+        for (size_t i = 0; !finite[lane] && i < dv; i++)
             out[lane * stride + i] = block->out[i * KERN_PANEL + lane];
     }
 }
@@ -260,32 +269,33 @@ static void finish_block(struct attention_task *task, struct query_block *block)
 static void attend_blocks(struct attention_task *task)
 {
     const struct kern_attention *op = task->job->op;
-    size_t stride = op->n_heads * op->head_size;
+    size_t d = op->head_size;
     for (size_t i = 0; i < task->n_blocks; i++) {
         struct query_block *block = &task->blocks[i];
-        kern_query_panel_pack(&task->keys, op->q + query_offset(task, block), stride, block->n,
-                              block->q);
+        kern_query_panel_pack(&task->keys, op->q + query_row(task, block) * d, op->n_heads * d,
+                              block->n, block->q);
     }
     attend(task, task->blocks, task->n_blocks);
     for (size_t i = 0; i < task->n_blocks; i++)
         finish_block(task, &task->blocks[i]);
 }
 
-/** The query blocks from query `first` of the range on, each under all heads of the key head. */
+/** The query blocks from query `first` of the range on, each under the task's heads. */
 static void find_blocks(struct attention_task *task, size_t first)
 {
     const struct kern_attention *op = task->job->op;
     const struct kern_query_range *range = task->range;
     size_t group = op->n_heads / op->n_kv_heads;
+    size_t n_heads = base_min(group - task->first_head, task->job->n_task_heads);
     task->n_blocks = 0;
     for (size_t b = 0; b < task->job->n_shared && first < range->n_q; b++, first += KERN_PANEL) {
         size_t n = base_min(range->n_q - first, KERN_PANEL);
         size_t begin = window_begin(op, query_key(range, first));
-        for (size_t h = 0; h < group; h++) {
+        for (size_t h = 0; h < n_heads; h++) {
             struct query_block *block = &task->blocks[task->n_blocks++];
             block->first = first;
             block->n = n;
-            block->head = task->kv_head * group + h;
+            block->head = task->kv_head * group + task->first_head + h;
             block->key_begin = begin / KERN_KEY_BLOCK * KERN_KEY_BLOCK;
             block->key_end = query_key(range, first + n - 1) + 1;
         }
@@ -295,36 +305,35 @@ static void find_blocks(struct attention_task *task, size_t first)
 /** Floats of a query block's panels: packed queries, sums. */
 static size_t block_floats(const struct attention *job)
 {
-    size_t d = job->op->head_size;
-    return kern_query_panel_floats(job->cpu, d) + d * KERN_PANEL;
+    return kern_query_panel_floats(job->cpu, job->op->head_size) + job->op->value_size * KERN_PANEL;
 }
 
 static size_t blocks_per_task(const struct attention *job)
 {
-    return job->n_shared * (job->op->n_heads / job->op->n_kv_heads);
+    return job->n_shared * job->n_task_heads;
 }
 
 /** Bytes of a thread's memory: blocks, their panels, the current keys, a spare panel. */
 static size_t thread_size(const struct attention *job)
 {
-    size_t d = job->op->head_size;
     size_t n_floats = blocks_per_task(job) * block_floats(job) +
-                      kern_key_block_floats(job->cpu, d) + 2 * d * KERN_PANEL;
+                      kern_key_block_floats(job->cpu, job->op) +
+                      2 * job->op->value_size * KERN_PANEL;
     return blocks_per_task(job) * sizeof(struct query_block) + n_floats * sizeof(float);
 }
 
 static void divide_memory(struct attention_task *task, char *memory)
 {
     const struct attention *job = task->job;
-    size_t d = job->op->head_size, n_blocks = blocks_per_task(job);
+    size_t dv = job->op->value_size, n_blocks = blocks_per_task(job);
     task->blocks = (struct query_block *)(void *)memory;
     float *next = (float *)(void *)(task->blocks + n_blocks);
     for (size_t i = 0; i < n_blocks; i++, next += block_floats(job)) {
         task->blocks[i].out = next;
-        task->blocks[i].q = next + d * KERN_PANEL;
+        task->blocks[i].q = next + dv * KERN_PANEL;
     }
     task->spare = next;
-    kern_key_block_open(&task->keys, job->cpu, d, next + 2 * d * KERN_PANEL);
+    kern_key_block_open(&task->keys, job->cpu, job->op, next + 2 * dv * KERN_PANEL);
 }
 
 /** The range whose tasks contain `number`. */
@@ -346,31 +355,35 @@ static void run_task(void *context, size_t index, unsigned thread)
 {
     const struct attention *job = context;
     const struct kern_attention *op = job->op;
-    size_t number = job->first_task[op->n_ranges] * op->n_kv_heads - 1 - index;
-    size_t block = number / op->n_kv_heads, i_range = find_range(job, block);
-    struct attention_task task = {
-        .job = job, .range = &op->ranges[i_range], .kv_head = number % op->n_kv_heads};
+    size_t n_tasks = op->n_kv_heads * job->n_parts; /* of a block */
+    size_t number = job->first_task[op->n_ranges] * n_tasks - 1 - index;
+    size_t block = number / n_tasks, i_range = find_range(job, block);
+    struct attention_task task = {.job = job,
+                                  .range = &op->ranges[i_range],
+                                  .kv_head = number % n_tasks / job->n_parts,
+                                  .first_head = number % job->n_parts * job->n_task_heads};
     divide_memory(&task, job->per_thread + thread * job->thread_bytes);
     find_blocks(&task, (block - job->first_task[i_range]) * job->n_shared * KERN_PANEL);
     attend_blocks(&task);
 }
 
-/** The threads' memory, and where each range's tasks begin. */
-static void choose_sizes(struct attention *job, size_t *all_bytes, size_t *first_task_bytes)
+/** How the work is cut; returns the bytes of the threads, of first_task and of the sinks. */
+static size_t choose_sizes(struct attention *job)
 {
     const struct kern_attention *op = job->op;
-    job->n_shared = base_div_up(SHARING, op->n_heads / op->n_kv_heads);
+    size_t group = op->n_heads / op->n_kv_heads;
+    job->n_parts = base_div_up(group, MOST_HEADS);
+    job->n_task_heads = base_div_up(group, job->n_parts);
+    job->n_shared = base_div_up(SHARING, job->n_task_heads);
     job->thread_bytes = thread_size(job);
-    *all_bytes = job->thread_bytes * base_pool_n_threads(job->cpu->pool);
-    *first_task_bytes = (op->n_ranges + 1) * sizeof(size_t);
+    return job->thread_bytes * base_pool_n_threads(job->cpu->pool) +
+           (op->n_ranges + 1) * sizeof(size_t) + (op->sinks ? op->n_heads * sizeof(float) : 0);
 }
 
 size_t kern_cpu_attention_bytes(struct kern_backend *b, const struct kern_attention *op)
 {
     struct attention job = {.cpu = kern_cpu_of(b), .op = op};
-    size_t all_bytes, first_task_bytes;
-    choose_sizes(&job, &all_bytes, &first_task_bytes);
-    return all_bytes + first_task_bytes;
+    return choose_sizes(&job);
 }
 
 enum status kern_cpu_attention(struct kern_backend *b, const struct kern_attention *op,
@@ -378,18 +391,22 @@ enum status kern_cpu_attention(struct kern_backend *b, const struct kern_attenti
 {
     struct kern_cpu *cpu = kern_cpu_of(b);
     struct attention job = {.cpu = cpu, .op = op};
-    size_t all_bytes, first_task_bytes;
     void *scratch;
-    choose_sizes(&job, &all_bytes, &first_task_bytes);
-    enum status status = kern_cpu_scratch(cpu, &scratch, all_bytes + first_task_bytes, why);
+    enum status status = kern_cpu_scratch(cpu, &scratch, choose_sizes(&job), why);
     if (status != STATUS_OK)
         return status;
     job.per_thread = scratch;
+    size_t all_bytes = job.thread_bytes * base_pool_n_threads(cpu->pool);
     job.first_task = (size_t *)(void *)(job.per_thread + all_bytes);
     job.first_task[0] = 0;
+    if (op->sinks) {
+        job.sinks = (float *)(void *)(job.first_task + op->n_ranges + 1);
+        kern_weight_decode_row(cpu, op->sinks, 0, job.sinks);
+    }
     for (size_t i = 0; i < op->n_ranges; i++) {
         size_t queries = job.n_shared * KERN_PANEL;
         job.first_task[i + 1] = job.first_task[i] + base_div_up(op->ranges[i].n_q, queries);
     }
-    return kern_cpu_run(cpu, job.first_task[op->n_ranges] * op->n_kv_heads, run_task, &job);
+    size_t n_tasks = job.first_task[op->n_ranges] * op->n_kv_heads * job.n_parts;
+    return kern_cpu_run(cpu, n_tasks, run_task, &job);
 }

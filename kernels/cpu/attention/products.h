@@ -11,21 +11,21 @@
 /** A block of keys and its values, as they are and as the products want them; a thread's own. */
 struct kern_key_block {
     const struct kern_cpu *cpu;
-    size_t head_size; /* d */
-    size_t stride;    /* floats from a key to the next, and from a value */
-    float *k, *v;     /* [KERN_KEY_BLOCK, stride]; filled by the caller */
-    float *scores;    /* panel array [KERN_KEY_BLOCK] */
+    size_t head_size, value_size; /* d, dv */
+    size_t k_stride, v_stride;    /* floats from a key to the next, and from a value */
+    float *k, *v;  /* [KERN_KEY_BLOCK, k_stride] and [.., v_stride]; filled by the caller */
+    float *scores; /* panel array [KERN_KEY_BLOCK] */
     /* In bfloat16: groups of keys, groups of the values' columns, a panel of scores, a column. */
     float *packed_k, *packed_v, *packed_scores, *column;
 };
 
 /** Floats of memory that a block needs, and a packed panel of queries; multiples of 16. */
-size_t kern_key_block_floats(const struct kern_cpu *cpu, size_t head_size);
+size_t kern_key_block_floats(const struct kern_cpu *cpu, const struct kern_attention *op);
 size_t kern_query_panel_floats(const struct kern_cpu *cpu, size_t head_size);
 
 /** memory: kern_key_block_floats(), aligned to 64. */
-void kern_key_block_open(struct kern_key_block *b, const struct kern_cpu *cpu, size_t head_size,
-                         float *memory);
+void kern_key_block_open(struct kern_key_block *b, const struct kern_cpu *cpu,
+                         const struct kern_attention *op, float *memory);
 
 /** Pack n queries q [n, stride] into a panel. */
 void kern_query_panel_pack(const struct kern_key_block *b, const float *q, size_t stride, size_t n,
@@ -38,7 +38,7 @@ void kern_key_block_pack(const struct kern_key_block *b, size_t n_keys);
 void kern_key_block_multiply_keys(const struct kern_key_block *b, const float *queries,
                                   size_t n_keys);
 
-/** out[i][lane] += sum_j v[j][i] scores[j][lane] over j < n_keys. out: panel array [d]. */
+/** out[i][lane] += sum_j v[j][i] scores[j][lane] over j < n_keys. out: panel array [dv]. */
 void kern_key_block_multiply_values(const struct kern_key_block *b, size_t n_keys, float *out);
 
 #endif

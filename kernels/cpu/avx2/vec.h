@@ -148,6 +148,14 @@ static inline vec_f exp_argument(vec_f x)
     return x;
 }
 
+/** Two to the n in the low bits of `shifted`. */
+static inline vec_f power_of_two(vec_f shifted)
+{
+    __m256i exponent = _mm256_slli_epi32(_mm256_castps_si256(shifted), 23);
+    return _mm256_castsi256_ps(
+        _mm256_add_epi32(_mm256_castps_si256(_mm256_set1_ps(1.0f)), exponent));
+}
+
 /**
  * The end of exp: p times the power of two in the low bits of `shifted`, with what x gives where
  * it is out of range.

@@ -137,6 +137,13 @@ static inline vec_f exp_argument(vec_f x)
     return _mm512_min_ps(_mm512_set1_ps(FMATH_EXP_F32_OVER), x);
 }
 
+static inline vec_f power_of_two(vec_f shifted)
+{
+    __m512i exponent = _mm512_slli_epi32(_mm512_castps_si512(shifted), 23);
+    return _mm512_castsi512_ps(
+        _mm512_add_epi32(_mm512_castps_si512(_mm512_set1_ps(1.0f)), exponent));
+}
+
 /** The power of two is multiplied on by an instruction of its own: it knows overflow and NaN. */
 static inline vec_f exp_finish_f(vec_f p, vec_f shifted, vec_f x)
 {

@@ -1,6 +1,6 @@
 /**
- * exp and log of kernels/numerics/fmath.h for vectors: the same operations, the same bits. A body:
- * the vec.h of an instruction set comes before it.
+ * exp, tanh and log of kernels/numerics/fmath.h for vectors: the same operations, the same bits. A
+ * body: the vec.h of an instruction set comes before it.
  */
 #ifndef KERNELS_CPU_SIMD_FMATH_H
 #define KERNELS_CPU_SIMD_FMATH_H
@@ -16,10 +16,9 @@ static inline vec_d horner_d(vec_d p, vec_d x, double c)
     return V(fmadd_pd)(p, x, V(set1_pd)(c));
 }
 
-static inline vec_f exp_f(vec_f x)
+/** e^r - 1, r = x - n ln 2, n in the low bits of `shifted`. */
+static inline vec_f exp_minus_1_f(vec_f x, vec_f shifted)
 {
-    x = exp_argument(x);
-    vec_f shifted = horner_f(x, V(set1_ps)(FMATH_LOG2E_F32), FMATH_ROUND_F32);
     vec_f n = V(sub_ps)(shifted, V(set1_ps)(FMATH_ROUND_F32));
     vec_f r = V(fmadd_ps)(n, V(set1_ps)(-FMATH_LN2_HIGH_F32), x);
     r = V(fmadd_ps)(n, V(set1_ps)(-FMATH_LN2_LOW_F32), r);
@@ -28,8 +27,27 @@ static inline vec_f exp_f(vec_f x)
     p = horner_f(p, r, FMATH_EXP_F32_C4);
     p = horner_f(p, r, FMATH_EXP_F32_C3);
     p = horner_f(p, r, FMATH_EXP_F32_C2);
-    p = V(fmadd_ps)(p, V(mul_ps)(r, r), r);
+    return V(fmadd_ps)(p, V(mul_ps)(r, r), r);
+}
+
+static inline vec_f exp_f(vec_f x)
+{
+    x = exp_argument(x);
+    vec_f shifted = horner_f(x, V(set1_ps)(FMATH_LOG2E_F32), FMATH_ROUND_F32);
+    vec_f p = exp_minus_1_f(x, shifted);
     return exp_finish_f(V(add_ps)(V(set1_ps)(1.0f), p), shifted, x);
+}
+
+static inline vec_f tanh_f(vec_f x)
+{
+    const vec_f sign = V(set1_ps)(-0.0f);
+    vec_f t = V(mul_ps)(V(andnot_ps)(sign, x), V(set1_ps)(-2.0f));
+    t = V(max_ps)(V(set1_ps)(FMATH_TANH_F32_MIN), t); /* keeps t where it is NaN */
+    vec_f shifted = horner_f(t, V(set1_ps)(FMATH_LOG2E_F32), FMATH_ROUND_F32);
+    vec_f power = power_of_two(shifted);
+    vec_f e = V(fmadd_ps)(power, exp_minus_1_f(t, shifted), V(sub_ps)(power, V(set1_ps)(1.0f)));
+    vec_f y = V(div_ps)(e, V(add_ps)(e, V(set1_ps)(2.0f)));
+    return V(or_ps)(V(andnot_ps)(sign, y), V(and_ps)(sign, x));
 }
 
 /** For x <= FMATH_EXP_F64_MAX, or a NaN that was a float's. */

@@ -1,4 +1,4 @@
-/** Norms, rotary embedding, activations and scaled addition of kernels/numerics/ops.h. A body. */
+/** Norms, rotary embedding, activations, soft cap and scaled addition of kernels/numerics/ops.h. A body. */
 #ifndef KERNELS_CPU_SIMD_ROW_OPS_H
 #define KERNELS_CPU_SIMD_ROW_OPS_H
 
@@ -109,6 +109,16 @@ static void rope_halves(float *x, const float *angles, size_t n_pairs)
         split_pairs(low, high, &cosine, &sine);
         store_first(x + i, n, V(fmsub_ps)(a, cosine, V(mul_ps)(b, sine)));
         store_first(x + n_pairs + i, n, V(fmadd_ps)(b, cosine, V(mul_ps)(a, sine)));
+    }
+}
+
+static void soft_cap(float *x, size_t n, float scale, float cap)
+{
+    const vec_f inverse = V(set1_ps)(1.0f / cap);
+    for (size_t i = 0; i < n; i += VEC_FLOATS) {
+        vec_f scaled = V(mul_ps)(load_first(x + i, n - i), V(set1_ps)(scale));
+        vec_f capped = V(mul_ps)(V(set1_ps)(cap), tanh_f(V(mul_ps)(scaled, inverse)));
+        store_first(x + i, n - i, capped);
     }
 }
 

@@ -21,8 +21,8 @@ size_t kern_cuda_decode_shared(enum gguf_type type)
 
 size_t kern_cuda_attention_shared(size_t head_size)
 {
-    return sizeof(struct kern_attention_shared) +
-           head_size * KERN_ATTENTION_Q_PITCH * sizeof(float);
+    size_t n = head_size <= KERN_ATTENTION_MOST ? head_size : KERN_ATTENTION_DIMS;
+    return sizeof(struct kern_attention_shared) + n * KERN_ATTENTION_Q_PITCH * sizeof(float);
 }
 
 size_t kern_cuda_flash_shared(size_t dims, size_t parts)

@@ -8,6 +8,9 @@
  * keys and values of the range once per KERN_ATTENTION_QUERIES queries and head (from L2: all
  * blocks of a range read the same ones). At 512 tokens of context it is bound by arithmetic.
  *
+ * Values of more than KERN_ATTENTION_MOST elements are added up by several blocks, a part each.
+ * Each of them computes the scores.
+ *
  * Every output is the CPU's chain (kernels/cpu/attention/attention.c, softmax.c): scores along d,
  * the sum along the keys of a block, values along the keys. So the bits are the CPU's. As there, a
  * value that a query must not see is multiplied by 0. Where a result is not finite, the walk is
@@ -16,22 +19,21 @@
 #ifndef KERNELS_CUDA_KERNELS_ATTENTION_H
 #define KERNELS_CUDA_KERNELS_ATTENTION_H
 
-#include <math.h>
-
 #include "kernels/cuda/kernels/attention_view.h"
-#include "kernels/numerics/fmath.h"
 
 enum {
     KERN_ATTENTION_THREADS = 128,
     KERN_ATTENTION_QUERIES = 32,
     KERN_ATTENTION_DIMS = 64,  /* of keys or values in shared memory at a time */
-    KERN_ATTENTION_CHUNKS = 4, /* of those: heads of up to 256 elements */
+    KERN_ATTENTION_CHUNKS = 4, /* of those: values that a block adds up, queries that it keeps */
+    KERN_ATTENTION_MOST = KERN_ATTENTION_DIMS * KERN_ATTENTION_CHUNKS,
     KERN_ATTENTION_PITCH = 64 + 4,
     KERN_ATTENTION_Q_PITCH = KERN_ATTENTION_QUERIES + 4
 };
 
 /**
- * Followed by the queries, turned: [head_size][KERN_ATTENTION_Q_PITCH]. A multiple of 16 bytes, so
+ * Followed by the queries, turned: [d][KERN_ATTENTION_Q_PITCH], d at most KERN_ATTENTION_MOST; of
+ * larger heads it has the elements that are being multiplied. A multiple of 16 bytes, so
  * that four neighbours of any of these arrays are one load.
  */
 struct kern_attention_shared {
@@ -48,6 +50,7 @@ struct kern_attention_block {
     struct kern_attention_view view;
     struct kern_attention_shared *s;
     float *q;
+    size_t first_value; /* of the elements that this block adds up */
     bool careful;
 };
 
@@ -56,29 +59,33 @@ struct kern_attention_sums {
     float out[KERN_ATTENTION_CHUNKS][4][4];
 };
 
-KERN_INLINE void kern_attention_load_queries(const struct kern_attention_block *b)
+/** Elements from .. from + n - 1 of the queries. */
+KERN_INLINE void kern_attention_load_queries(const struct kern_attention_block *b, size_t from,
+                                             unsigned n)
 {
-    unsigned d = (unsigned)b->view.a->head_size;
+    const float *q = b->view.a->q + from;
+    size_t d = b->view.a->head_size;
     for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
          t += kern_thread_step(KERN_ATTENTION_THREADS)) {
-        for (unsigned i = t; i < KERN_ATTENTION_QUERIES * d; i += KERN_ATTENTION_THREADS) {
-            unsigned query = i / d, e = i % d;
-            float q = query < b->view.n_queries
-                          ? b->view.a->q[kern_attention_query_offset(&b->view, query) + e]
-                          : 0;
-            b->q[e * KERN_ATTENTION_Q_PITCH + query] = q;
+        for (unsigned i = t; i < KERN_ATTENTION_QUERIES * n; i += KERN_ATTENTION_THREADS) {
+            unsigned query = i / n, e = i % n;
+            b->q[e * KERN_ATTENTION_Q_PITCH + query] =
+                query < b->view.n_queries ? q[kern_attention_query_row(&b->view, query) * d + e]
+                                          : 0.0f;
         }
     }
 }
 
 /**
- * Elements from .. from + n - 1 of n_keys keys or values: kv[element][key] if turned, else
- * kv[key][element]. Lanes go along the elements, so that reading is coalesced.
+ * Elements from `from` on of n_keys keys, turned: kv[element][key], or values: kv[key][element].
+ * Lanes go along the elements, so that reading is coalesced.
  */
-KERN_INLINE void kern_attention_load(const struct kern_attention_block *b, const float *rows,
-                                     size_t key, size_t n_keys, size_t from, bool turned)
+KERN_INLINE void kern_attention_load(const struct kern_attention_block *b, size_t key,
+                                     size_t n_keys, size_t from, bool turned)
 {
-    size_t left = b->view.a->head_size - from;
+    const struct kern_attention_args *a = b->view.a;
+    const float *rows = turned ? a->k : a->v;
+    size_t width = turned ? a->head_size : a->value_size, left = width - from;
     unsigned n = left < KERN_ATTENTION_DIMS ? (unsigned)left : KERN_ATTENTION_DIMS;
     for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
          t += kern_thread_step(KERN_ATTENTION_THREADS)) {
@@ -86,7 +93,7 @@ KERN_INLINE void kern_attention_load(const struct kern_attention_block *b, const
         for (unsigned j = t / KERN_ATTENTION_DIMS; j < KERN_KEY_BLOCK;
              j += KERN_ATTENTION_THREADS / KERN_ATTENTION_DIMS) {
             bool real = j < n_keys && e < n;
-            float x = real ? rows[kern_attention_offset(&b->view, key + j) + from + e] : 0.0f;
+            float x = real ? rows[kern_attention_row(&b->view, key + j) * width + from + e] : 0.0f;
             b->s->kv[turned ? e * KERN_ATTENTION_PITCH + j : j * KERN_ATTENTION_PITCH + e] = x;
         }
     }
@@ -106,11 +113,14 @@ KERN_INLINE void kern_attention_scores(const struct kern_attention_block *b, siz
     }
     for (size_t from = 0; from < d; from += KERN_ATTENTION_DIMS) {
         unsigned n = d - from < KERN_ATTENTION_DIMS ? (unsigned)(d - from) : KERN_ATTENTION_DIMS;
-        kern_attention_load(b, b->view.a->k, key, n_keys, from, true);
+        kern_attention_load(b, key, n_keys, from, true);
+        if (d > KERN_ATTENTION_MOST)
+            kern_attention_load_queries(b, from, n);
         kern_barrier();
         for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
              t += kern_thread_step(KERN_ATTENTION_THREADS)) {
-            const float *q = b->q + from * KERN_ATTENTION_Q_PITCH + t / 16 * 4;
+            const float *q = b->q + t / 16 * 4;
+            q += d > KERN_ATTENTION_MOST ? 0 : from * KERN_ATTENTION_Q_PITCH;
             const float *k = s->kv + t % 16 * 4;
             for (unsigned e = 0; e < n; e++) {
                 for (unsigned i = 0; i < 16; i++) {
@@ -126,7 +136,7 @@ KERN_INLINE void kern_attention_scores(const struct kern_attention_block *b, siz
          t += kern_thread_step(KERN_ATTENTION_THREADS)) {
         for (unsigned i = 0; i < 16; i++)
             s->s[(t % 16 * 4 + i % 4) * KERN_ATTENTION_Q_PITCH + t / 16 * 4 + i / 4] =
-                sums[kern_slot(t)][i / 4][i % 4] * b->view.a->scale;
+                kern_attention_score(b->view.a, sums[kern_slot(t)][i / 4][i % 4]);
     }
     kern_barrier();
 }
@@ -199,10 +209,10 @@ KERN_INLINE void kern_attention_values(const struct kern_attention_block *b, siz
 {
     KERN_UNROLL
     for (unsigned chunk = 0; chunk < KERN_ATTENTION_CHUNKS; chunk++) {
-        size_t from = (size_t)chunk * KERN_ATTENTION_DIMS;
-        if (from >= b->view.a->head_size)
+        size_t from = b->first_value + (size_t)chunk * KERN_ATTENTION_DIMS;
+        if (from >= b->view.a->value_size)
             break;
-        kern_attention_load(b, b->view.a->v, key, n_keys, from, false);
+        kern_attention_load(b, key, n_keys, from, false);
         kern_barrier();
         for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
              t += kern_thread_step(KERN_ATTENTION_THREADS))
@@ -212,27 +222,28 @@ KERN_INLINE void kern_attention_values(const struct kern_attention_block *b, siz
 }
 
 /** The element of a thread's sums, or a number that is not the head's. */
-KERN_INLINE size_t kern_attention_element(unsigned t, unsigned chunk, unsigned i)
+KERN_INLINE size_t kern_attention_element(const struct kern_attention_block *b, unsigned t,
+                                          unsigned chunk, unsigned i)
 {
-    return (size_t)chunk * KERN_ATTENTION_DIMS + t % 16 * 4 + i % 4;
+    return b->first_value + (size_t)chunk * KERN_ATTENTION_DIMS + t % 16 * 4 + i % 4;
 }
 
 /** Divide by the sums, note what is not finite, write. */
 KERN_INLINE void kern_attention_finish(const struct kern_attention_block *b,
                                        struct kern_attention_sums *sums)
 {
-    size_t d = b->view.a->head_size;
+    size_t dv = b->view.a->value_size;
     for (unsigned t = kern_thread_begin(); t < KERN_ATTENTION_THREADS;
          t += kern_thread_step(KERN_ATTENTION_THREADS)) {
         KERN_UNROLL
         for (unsigned chunk = 0; chunk < KERN_ATTENTION_CHUNKS; chunk++) {
             for (unsigned i = 0; i < 16; i++) {
                 unsigned query = t / 16 * 4 + i / 4;
-                size_t e = kern_attention_element(t, chunk, i);
-                if (query >= b->view.n_queries || e >= d)
+                size_t e = kern_attention_element(b, t, chunk, i);
+                if (query >= b->view.n_queries || e >= dv)
                     continue;
                 float x = sums[kern_slot(t)].out[chunk][i / 4][i % 4] * (1.0f / b->s->sum[query]);
-                b->view.a->out[kern_attention_query_offset(&b->view, query) + e] = x;
+                b->view.a->out[kern_attention_query_row(&b->view, query) * dv + e] = x;
                 if (!(fabsf(x) < INFINITY))
                     kern_atomic_max(&b->s->not_finite, 1);
             }
@@ -249,8 +260,9 @@ KERN_INLINE void kern_attention_walk(const struct kern_attention_block *b)
         for (unsigned i = 0; i < KERN_ATTENTION_CHUNKS * 16; i++)
             sums[kern_slot(t)].out[i / 16][i / 4 % 4][i % 4] = 0.0f;
         if (t < KERN_ATTENTION_QUERIES) {
-            b->s->max[t] = -INFINITY;
-            b->s->sum[t] = 0.0f;
+            float sink = kern_attention_sink(&b->view);
+            b->s->max[t] = sink;
+            b->s->sum[t] = sink == -INFINITY ? 0.0f : 1.0f;
         }
         if (t == 0)
             b->s->not_finite = 0;
@@ -268,10 +280,12 @@ KERN_INLINE void kern_attention_walk(const struct kern_attention_block *b)
 KERN_INLINE void kern_attend_block(const struct kern_attention_args *a, size_t block, void *shared)
 {
     struct kern_attention_block b;
-    b.view = kern_attention_view_of(a, block, KERN_ATTENTION_QUERIES, KERN_KEY_BLOCK);
+    b.view = kern_attention_view_of(a, block / a->n_parts, KERN_ATTENTION_QUERIES, KERN_KEY_BLOCK);
+    b.first_value = block % a->n_parts * KERN_ATTENTION_MOST;
     b.s = (struct kern_attention_shared *)shared;
     b.q = (float *)(b.s + 1);
-    kern_attention_load_queries(&b);
+    if (a->head_size <= KERN_ATTENTION_MOST)
+        kern_attention_load_queries(&b, 0, (unsigned)a->head_size);
     b.careful = false;
     kern_attention_walk(&b);
     if (b.s->not_finite) {

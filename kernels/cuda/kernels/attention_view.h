@@ -5,10 +5,12 @@
 #ifndef KERNELS_CUDA_KERNELS_ATTENTION_VIEW_H
 #define KERNELS_CUDA_KERNELS_ATTENTION_VIEW_H
 
+#include <math.h>
 #include <stdbool.h>
 
 #include "kernels/backend.h"
 #include "kernels/cuda/kernels/thread.h"
+#include "kernels/numerics/fmath.h"
 
 /** Queries first .. of a range. */
 struct kern_attention_task {
@@ -18,11 +20,13 @@ struct kern_attention_task {
 struct kern_attention_args {
     const float *q, *k, *v;
     float *out;
-    size_t n_heads, n_kv_heads, head_size;
-    float scale;
-    size_t sliding_window;
+    size_t n_heads, n_kv_heads, head_size, value_size;
+    float scale, soft_cap, inverse_cap; /* 1 / soft_cap */
+    size_t sliding_window, chunk;
+    const float *sinks; /* [n_heads] or NULL */
     const struct kern_query_range *ranges;
     const struct kern_attention_task *tasks; /* a block for each, and for each head: fastest */
+    unsigned n_parts;                        /* attention.h: blocks that share a head's values */
 };
 
 /** A block's queries, their head, and the keys that any of them sees. */
@@ -35,8 +39,10 @@ struct kern_attention_view {
 /** First key that the query with this key index sees. */
 KERN_INLINE size_t kern_attention_window_begin(const struct kern_attention_view *b, size_t query)
 {
-    size_t w = b->a->sliding_window;
-    return w > 0 && query + 1 > w ? query + 1 - w : 0;
+    size_t w = b->a->sliding_window, chunk = b->a->chunk;
+    size_t begin = w > 0 && query + 1 > w ? query + 1 - w : 0;
+    size_t first = chunk > 0 ? query / chunk * chunk : 0;
+    return begin > first ? begin : first;
 }
 
 /** Index of the own key of the block's i-th query. */
@@ -51,18 +57,32 @@ KERN_INLINE bool kern_attention_sees(const struct kern_attention_view *b, size_t
     return i < b->n_queries && key <= query && key >= kern_attention_window_begin(b, query);
 }
 
-/** Where the row of a key begins in k and v. */
-KERN_INLINE size_t kern_attention_offset(const struct kern_attention_view *b, size_t key)
+/** A product with the scale and the soft cap. */
+KERN_INLINE float kern_attention_score(const struct kern_attention_args *a, float product)
+{
+    float s = product * a->scale;
+    return a->soft_cap > 0.0f ? fmath_soft_cap_f32(s, a->soft_cap, a->inverse_cap) : s;
+}
+
+/** What a query's maximum begins with: the head's sink, as if it were a key that comes first. */
+KERN_INLINE float kern_attention_sink(const struct kern_attention_view *b)
+{
+    return b->a->sinks ? b->a->sinks[b->head] : -INFINITY;
+}
+
+/** A key and its value are in this row of k and v, if that has the elements of one head. */
+KERN_INLINE size_t kern_attention_row(const struct kern_attention_view *b, size_t key)
 {
     const struct kern_attention_args *a = b->a;
     size_t row = key < b->range.n_parent ? b->range.parent_kv_row + key
                                          : b->range.kv_row + key - b->range.n_parent;
-    return (row * a->n_kv_heads + b->kv_head) * a->head_size;
+    return row * a->n_kv_heads + b->kv_head;
 }
 
-KERN_INLINE size_t kern_attention_query_offset(const struct kern_attention_view *b, size_t i)
+/** The same of q and out. */
+KERN_INLINE size_t kern_attention_query_row(const struct kern_attention_view *b, size_t i)
 {
-    return ((b->range.q_row + b->first + i) * b->a->n_heads + b->head) * b->a->head_size;
+    return (b->range.q_row + b->first + i) * b->a->n_heads + b->head;
 }
 
 /**

@@ -26,10 +26,7 @@
 #ifndef KERNELS_CUDA_KERNELS_FLASH_H
 #define KERNELS_CUDA_KERNELS_FLASH_H
 
-#include <math.h>
-
 #include "kernels/cuda/kernels/flash_load.h"
-#include "kernels/numerics/fmath.h"
 
 /** What a warp keeps: sums in tiles, probabilities of the current keys, of a lane's two rows ... */
 struct kern_flash_warp {
@@ -123,7 +120,7 @@ KERN_INLINE void kern_flash_get_queries(const struct kern_flash_block *b, unsign
     }
 }
 
-/** s = q k^T scale, one warp's. */
+/** s = cap(q k^T scale), one warp's. */
 KERN_INLINE void kern_flash_score(const struct kern_flash_block *b, unsigned w,
                                   struct kern_flash_scores *scores)
 {
@@ -148,7 +145,8 @@ KERN_INLINE void kern_flash_score(const struct kern_flash_block *b, unsigned w,
     for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         KERN_UNROLL
         for (unsigned i = 0; i < n_tiles * 4; i++)
-            scores->s[i / 4][kern_slot(lane)].v[i % 4] *= b->a->scale;
+            scores->s[i / 4][kern_slot(lane)].v[i % 4] =
+                kern_attention_score(b->a, scores->s[i / 4][kern_slot(lane)].v[i % 4]);
     }
 }
 
@@ -252,7 +250,7 @@ KERN_INLINE bool kern_flash_meets(const struct kern_flash_block *b, unsigned que
     struct kern_attention_view view = kern_flash_view(b);
     for (size_t key = view.key_begin; key < view.key_end; key++) {
         if (kern_attention_sees(&view, query, key) &&
-            !kern_bf16_holds(b->a->v[kern_attention_offset(&view, key) + e]))
+            !kern_bf16_holds(b->a->v[kern_attention_row(&view, key) * b->a->value_size + e]))
             return true;
     }
     return false;
@@ -262,7 +260,7 @@ KERN_INLINE bool kern_flash_meets(const struct kern_flash_block *b, unsigned que
 KERN_INLINE void kern_flash_spoil(const struct kern_flash_block *b, unsigned query, unsigned e,
                                   const float *first, struct kern_vec4 *x)
 {
-    for (unsigned i = 0; i < 4 && e + i < b->a->head_size; i++) {
+    for (unsigned i = 0; i < 4 && e + i < b->a->value_size; i++) {
         /* What is NaN even so has it from the scores: there is nothing to ask. */
         if (!isnan(x->v[i]) && !(fabsf(first[i]) < INFINITY) && kern_flash_meets(b, query, e + i))
             x->v[i] = NAN;
@@ -274,10 +272,10 @@ KERN_INLINE void kern_flash_store(const struct kern_flash_block *b, unsigned que
                                   struct kern_vec4 x)
 {
     struct kern_attention_view view = kern_flash_view(b);
-    unsigned d = (unsigned)b->a->head_size;
+    unsigned d = (unsigned)b->a->value_size;
     if (e >= d)
         return;
-    float *out = b->a->out + kern_attention_query_offset(&view, query) + e;
+    float *out = b->a->out + kern_attention_query_row(&view, query) * d + e;
     if (b->careful)
         kern_flash_spoil(b, query, e, out, &x);
     bool finite = true;
@@ -325,6 +323,8 @@ KERN_INLINE void kern_flash_finish(const struct kern_flash_block *b, unsigned w,
 
 KERN_INLINE void kern_flash_begin(const struct kern_flash_block *b, struct kern_flash_warp *state)
 {
+    struct kern_attention_view view = kern_flash_view(b);
+    float sink = kern_attention_sink(&view);
     for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         unsigned slot = kern_slot(lane);
         KERN_UNROLL
@@ -332,8 +332,8 @@ KERN_INLINE void kern_flash_begin(const struct kern_flash_block *b, struct kern_
             state->out[i / 4][slot].v[i % 4] = 0.0f;
         KERN_UNROLL
         for (unsigned r = 0; r < 2; r++) {
-            state->max[r][slot] = -INFINITY;
-            state->sum[r][slot] = 0.0f;
+            state->max[r][slot] = sink;
+            state->sum[r][slot] = sink == -INFINITY || lane % KERN_QUAD > 0 ? 0.0f : 1.0f;
         }
     }
 }
@@ -381,7 +381,7 @@ KERN_INLINE void kern_flash_walk(const struct kern_flash_block *b)
         kern_flash_finish(b, w, &state[kern_slot(w)]);
 }
 
-/** dims, parts: constants; 64, 128 or 256, at least the heads' size; 2 or 3. */
+/** dims, parts: constants; 64, 128 or 256, at least the heads' and values' size; 2 or 3. */
 KERN_INLINE void kern_flash_attend(const struct kern_attention_args *a, size_t block, void *shared,
                                    unsigned dims, unsigned parts)
 {
@@ -394,7 +394,7 @@ KERN_INLINE void kern_flash_attend(const struct kern_attention_args *a, size_t b
     b.q = (struct kern_mma_a *)(b.s + 1);
     b.kv = (struct kern_mma_b *)(b.q + KERN_FLASH_QUERIES * dims / 8 * parts);
     uintptr_t addresses = (uintptr_t)a->q | (uintptr_t)a->k | (uintptr_t)a->v | (uintptr_t)a->out;
-    b.aligned = a->head_size % 4 == 0 && addresses % 16 == 0;
+    b.aligned = a->head_size % 4 == 0 && a->value_size % 4 == 0 && addresses % 16 == 0;
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_FLASH_THREADS)) {
         struct kern_attention_view view =
             kern_attention_view_of(a, block, KERN_FLASH_QUERIES, b.keys);

@@ -58,14 +58,13 @@ KERN_INLINE struct kern_attention_view kern_flash_view(const struct kern_flash_b
 }
 
 /**
- * Elements from .. from + 3 of a row; zeros where there are none. A row that is not real is one
- * that may be read. Without branches where rows are aligned, so that loads can be under way
+ * Elements from .. from + 3 of a row of d; zeros where there are none. A row that is not real is
+ * one that may be read. Without branches where rows are aligned, so that loads can be under way
  * side by side.
  */
-KERN_INLINE struct kern_vec4 kern_flash_load(const struct kern_flash_block *b, const float *row,
-                                             bool real, unsigned from, bool aligned)
+KERN_INLINE struct kern_vec4 kern_flash_load(const float *row, unsigned d, bool real, unsigned from,
+                                             bool aligned)
 {
-    unsigned d = (unsigned)b->a->head_size;
     struct kern_vec4 x;
     if (aligned) {
         x = *(const struct kern_vec4 *)(const void *)(row + (from < d ? from : 0));
@@ -116,8 +115,8 @@ KERN_INLINE void kern_flash_load_queries(const struct kern_flash_block *b)
             for (unsigned r = 0; r < 2; r++) {
                 unsigned query = kern_flash_query(w, lane, r);
                 bool real = query < view.n_queries;
-                size_t offset = kern_attention_query_offset(&view, real ? query : 0);
-                rows[r] = kern_flash_load(b, b->a->q + offset, real,
+                size_t row = kern_attention_query_row(&view, real ? query : 0), d = b->a->head_size;
+                rows[r] = kern_flash_load(b->a->q + row * d, (unsigned)d, real,
                                           k * KERN_MMA_DEPTH + lane % KERN_QUAD * 4, b->aligned);
             }
             kern_flash_store_queries(rows, b->parts,
@@ -133,12 +132,12 @@ KERN_INLINE struct kern_mma_b *kern_flash_tile(const struct kern_flash_block *b,
     return b->kv + (size_t)(k * n_tiles + n) * b->parts * KERN_WARP;
 }
 
-/** Where the row of the j-th of n_keys current keys begins; some other row if there is none. */
-KERN_INLINE const float *kern_flash_row(const struct kern_flash_block *b, const float *rows,
-                                        size_t key, unsigned j, unsigned n_keys)
+/** The row of the j-th of n_keys current keys; some other row if there is none. */
+KERN_INLINE size_t kern_flash_row(const struct kern_flash_block *b, size_t key, unsigned j,
+                                  unsigned n_keys)
 {
     struct kern_attention_view view = kern_flash_view(b);
-    return rows + kern_attention_offset(&view, key + (j < n_keys ? j : 0));
+    return kern_attention_row(&view, key + (j < n_keys ? j : 0));
 }
 
 /** A thread's part of the keys: first all loads of some tiles, then splitting and storing. */
@@ -148,13 +147,14 @@ KERN_INLINE void kern_flash_take_keys(const struct kern_flash_block *b, size_t k
     unsigned n_tiles = b->keys / KERN_MMA_COLUMNS, lane = t % KERN_WARP;
     for (unsigned n = t / KERN_WARP; n < n_tiles; n += KERN_FLASH_WARPS) {
         unsigned j = n * KERN_MMA_COLUMNS + lane / KERN_QUAD;
-        const float *row = kern_flash_row(b, b->a->k, key, j, n_keys);
+        unsigned d = (unsigned)b->a->head_size;
+        const float *row = b->a->k + kern_flash_row(b, key, j, n_keys) * d;
         KERN_UNROLL
         for (unsigned k = 0; k < b->dims / KERN_MMA_DEPTH; k += KERN_FLASH_LOADS) {
             struct kern_vec4 x[KERN_FLASH_LOADS];
             KERN_UNROLL
             for (unsigned i = 0; i < KERN_FLASH_LOADS && k + i < b->dims / KERN_MMA_DEPTH; i++)
-                x[i] = kern_flash_load(b, row, j < n_keys,
+                x[i] = kern_flash_load(row, d, j < n_keys,
                                        (k + i) * KERN_MMA_DEPTH + lane % KERN_QUAD * 4, aligned);
             KERN_UNROLL
             for (unsigned i = 0; i < KERN_FLASH_LOADS && k + i < b->dims / KERN_MMA_DEPTH; i++)
@@ -195,20 +195,21 @@ KERN_INLINE void kern_flash_take_values(const struct kern_flash_block *b, size_t
     unsigned depth = b->keys / KERN_MMA_DEPTH, n_tiles = b->dims / KERN_MMA_COLUMNS;
     unsigned lane = t % KERN_WARP, w = t / KERN_WARP, k = w % depth;
     unsigned step = KERN_FLASH_WARPS / depth; /* warps that share 16 keys */
+    unsigned d = (unsigned)b->a->value_size;
     const float *rows[4];
     bool real[4];
     KERN_UNROLL
     for (unsigned i = 0; i < 4; i++) {
         unsigned j = k * KERN_MMA_DEPTH + lane % KERN_QUAD * 2 + i / 2 * 8 + i % 2;
         real[i] = j < n_keys;
-        rows[i] = kern_flash_row(b, b->a->v, key, j, n_keys);
+        rows[i] = b->a->v + kern_flash_row(b, key, j, n_keys) * d;
     }
     for (unsigned group = w / depth; group < b->dims / KERN_FLASH_GROUP; group += 2 * step) {
         struct kern_vec4 x[2][4];
         KERN_UNROLL
         for (unsigned i = 0; i < 8; i++)
             x[i / 4][i % 4] = kern_flash_load(
-                b, rows[i % 4], real[i % 4],
+                rows[i % 4], d, real[i % 4],
                 (group + i / 4 * step) * KERN_FLASH_GROUP + lane / KERN_QUAD * 4, aligned);
         KERN_UNROLL
         for (unsigned i = 0; i < 2; i++)
