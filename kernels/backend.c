@@ -273,7 +273,7 @@ enum status kern_scale_rows(struct kern_backend *b, float *x, size_t width, size
 enum status kern_copy_rows(struct kern_backend *b, const struct kern_copy *op,
                            struct status_why *why)
 {
-    assert(op->width <= op->x_stride && op->width <= op->y_stride);
+    assert((op->x_stride == 0 || op->width <= op->x_stride) && op->width <= op->y_stride);
     if (op->n_rows == 0 || op->width == 0)
         return STATUS_OK;
     assert(op->x && op->y);

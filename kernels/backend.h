@@ -191,7 +191,7 @@ struct kern_route {
 /** y[r * y_stride + i] = x[r * x_stride + i] for i < width: cuts rows apart and joins them. */
 struct kern_copy {
     const float *x;
-    size_t x_stride; /* at least width, as is y_stride */
+    size_t x_stride; /* at least width, as is y_stride; or 0: one row for all */
     float *y;        /* apart from x */
     size_t y_stride;
     size_t width, n_rows;
@@ -203,6 +203,7 @@ struct kern_head {
     const struct kern_weight *matrix;     /* [V, K] */
     const struct kern_weight *bias;       /* 1 row of V columns, or NULL */
     const struct kern_recorded *recorded; /* head 0 of several only: instead of the above */
+    float soft_cap; /* TMP */
 };
 
 /** What is scored: the log-probability of `token` after hidden row `row`. */

@@ -16,10 +16,14 @@ static enum status bind_norms(struct model *m, size_t i, struct status_why *why)
     const struct model_layer_shape *shape = &m->hparams.layers[i];
     struct model_layer *l = &m->layers[i];
     size_t n = m->hparams.n_embd;
-    bool has_ffn = shape->n_ff > 0 || shape->n_experts > 0;
-    const char *ffn = has_ffn && !m->arch->mixed ? name_or(names->ffn, "ffn_norm") : "";
-    enum status status =
-        model_bind_norm(m, i, name_or(names->attn, "attn_norm"), n, &l->attn_norm, why);
+    const char *attn = name_or(names->attn, "attn_norm");
+    const char *ffn = name_or(names->ffn, "ffn_norm");
+    if (m->arch->mixed) { /* one part, one norm */
+        bool mixes = shape->mixer != MODEL_NO_MIXER;
+        ffn = mixes ? "" : attn;
+        attn = mixes ? attn : "";
+    }
+    enum status status = model_bind_norm(m, i, attn, n, &l->attn_norm, why);
     if (!status)
         status = model_bind_norm(m, i, name_or(names->attn_post, ""), n, &l->attn_post_norm, why);
     if (!status)
