@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/options/words.h"
+#include "base/text/words.h"
 #include "cli/output/say.h"
 #include "cli/run.h"
 
@@ -37,7 +37,7 @@ static const struct cli_command *find_command(const char *name)
     char nearest[32] = "";
     size_t distance = 4;
     for (size_t i = 0; i < N_COMMANDS; i++)
-        cli_nearest_name(name, commands[i]->name, nearest, sizeof nearest, &distance);
+        base_nearest_name(name, commands[i]->name, nearest, sizeof nearest, &distance);
     if (*nearest)
         cli_complain("assay: unknown command '%s'; did you mean %s?\n", name, nearest);
     else

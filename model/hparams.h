@@ -59,13 +59,13 @@ struct model_layer_shape {
     int kept;                      /* where later layers find its keys and values; -1: nowhere */
     uint32_t n_ff;                 /* F of the dense feed-forward; 0: none */
     uint32_t n_experts;            /* E; 0: none */
+    uint32_t n_ff_expert;          /* F of each of them */
 };
 enum { MODEL_N_KEPT = 2 };
 
 /** The mixture of experts. */
 struct model_expert_hparams {
     uint32_t n, n_used; /* E and how many of them a token goes through; 0: dense */
-    uint32_t n_ff;      /* F of an expert */
     uint32_t n_ff_shared; /* of the expert that all tokens go through; 0: none */
     uint32_t width;       /* of what experts read and write; 0: D */
     enum kern_gating gating;

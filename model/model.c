@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text/quote.h"
+#include "base/text/words.h"
 #include "model/bind/bind.h"
 #include "model/overrides.h"
 #include "model/state.h"
@@ -21,14 +22,18 @@ static enum status find_architecture(struct model *m, struct status_why *why)
     m->arch = model_arch_find(text);
     if (m->arch)
         return STATUS_OK;
-    char supported[256] = "";
+    char supported[512] = "", nearest[sizeof text] = "";
+    size_t distance = strlen(text) / 3 + 1;
     struct base_quoted shown;
     const struct model_arch *arch;
-    for (size_t i = 0; (arch = model_arch_at(i)) != NULL; i++)
+    for (size_t i = 0; (arch = model_arch_at(i)) != NULL; i++) {
         base_list_name(supported, sizeof supported, arch->name);
+        base_nearest_name(text, arch->name, nearest, sizeof nearest, &distance);
+    }
     return status_fail(why, STATUS_UNSUPPORTED,
-                       "%s: key 'general.architecture' is %s, supported: %s", gguf_path(m->file),
-                       base_quote(&shown, name), supported);
+                       "%s: key 'general.architecture' is %s%s%s, supported: %s",
+                       gguf_path(m->file), base_quote(&shown, name),
+                       *nearest ? "; the nearest name is " : "", nearest, supported);
 }
 
 static enum status list_tensors(struct model *m, struct status_why *why)

@@ -7,7 +7,7 @@
 
 #include "base/file/atomic_file.h"
 #include "cli/commands.h"
-#include "cli/options/words.h"
+#include "base/text/words.h"
 #include "cli/session/outputs.h"
 #include "gguf/file.h"
 #include "kernels/quant/registry.h"
@@ -87,7 +87,7 @@ static enum status fail_missing(const struct gguf_file *file, const char *name,
     char nearest[64] = "";
     size_t distance = strlen(name) / 3 + 2;
     for (size_t i = 0; i < gguf_n_tensors(file); i++)
-        cli_nearest_name(name, gguf_tensor_at(file, i)->name, nearest, sizeof nearest, &distance);
+        base_nearest_name(name, gguf_tensor_at(file, i)->name, nearest, sizeof nearest, &distance);
     if (*nearest)
         return status_fail(why, STATUS_USAGE, "%s: there is no tensor '%s'; did you mean '%s'?",
                            gguf_path(file), name, nearest);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/options/value.h"
-#include "cli/options/words.h"
+#include "base/text/words.h"
 
 static bool ends_list(const struct cli_option *row)
 {
@@ -59,7 +59,7 @@ static const struct cli_option *find_option(const struct cli_command *command, c
     struct cli_rows rows = {.next = command->options};
     const struct cli_option *row;
     while ((row = cli_rows_next(&rows)))
-        if (row->names && cli_words_index(row->names, name) >= 0)
+        if (row->names && base_words_index(row->names, name) >= 0)
             break;
     if (row)
         *target = (char *)settings + rows.at;
@@ -70,8 +70,8 @@ static const struct cli_option *find_option(const struct cli_command *command, c
 static enum status switch_from_environment(const char *name, const char *value, bool *on,
                                            struct status_why *why)
 {
-    *on = cli_words_index("1 on true enabled", value) >= 0;
-    if (*on || cli_words_index("0 off false disabled", value) >= 0)
+    *on = base_words_index("1 on true enabled", value) >= 0;
+    if (*on || base_words_index("0 off false disabled", value) >= 0)
         return STATUS_OK;
     return status_fail(why, STATUS_USAGE, "%s: '%s' is neither on nor off", name, value);
 }
@@ -106,7 +106,7 @@ static enum status fail_unknown(const struct cli_command *command, const char *n
     struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
         if (row->names && row->type <= CLI_IGNORED)
-            cli_nearest_name(name, row->names, nearest, sizeof nearest, &distance);
+            base_nearest_name(name, row->names, nearest, sizeof nearest, &distance);
     if (*nearest)
         return status_fail(why, STATUS_USAGE, "unknown option %s; did you mean %s?", name, nearest);
     return status_fail(why, STATUS_USAGE, "unknown option %s; see assay help %s", name,
@@ -170,7 +170,7 @@ static enum status parse_option(const struct cli_command *command, int argc, cha
     if (value)
         n_values--;
     else if (row->type == CLI_IGNORED && row->choices) /* older versions took it without */
-        n_values = *i + 1 < argc && cli_words_index_any_case(row->choices, argv[*i + 1]) >= 0;
+        n_values = *i + 1 < argc && base_words_index_any_case(row->choices, argv[*i + 1]) >= 0;
     if (row->type <= CLI_IGNORED && *i + n_values >= argc)
         return status_fail(why, STATUS_USAGE, "%s needs a value: %s %s", name, name, row->value);
     if (!value && n_values > 0 && *i + 1 < argc)

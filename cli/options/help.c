@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/options/args.h"
-#include "cli/options/words.h"
+#include "base/text/words.h"
 
 enum { INDENT = 2, COLUMN = 30, WIDTH = 98 };
 
@@ -13,7 +13,7 @@ static void print_wrapped(const char *text, size_t at, size_t indent)
     const char *word;
     size_t length;
     const char *separator = "";
-    while ((text = cli_words_next(text, &word, &length))) {
+    while ((text = base_words_next(text, &word, &length))) {
         if (*separator && at + 1 + length > WIDTH) {
             printf("\n%*s", (int)indent, "");
             at = indent;
@@ -32,7 +32,7 @@ static void print_option(const struct cli_option *row, const char *more)
     char left[160] = "";
     const char *names = row->names, *name;
     size_t length, used = 0;
-    while ((names = cli_words_next(names, &name, &length)))
+    while ((names = base_words_next(names, &name, &length)))
         used += (size_t)snprintf(left + used, sizeof left - used, "%s%.*s", used ? ", " : "",
                                  (int)length, name);
     if (row->value)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/options/words.h"
+#include "base/text/words.h"
 
 void cli_list_clear(struct cli_list *list)
 {
@@ -95,7 +95,7 @@ static enum status set_number(const struct cli_value *s, struct status_why *why)
 
 static enum status set_choice(const struct cli_value *s, struct status_why *why)
 {
-    int index = cli_words_index(s->option->choices, s->value);
+    int index = base_words_index(s->option->choices, s->value);
     if (index < 0)
         return status_fail(why, STATUS_USAGE, "%s: '%s' is not one of: %s", s->spelling, s->value,
                            s->option->choices);
@@ -116,7 +116,7 @@ static enum status refuse(const struct cli_value *s, struct cli_args *args, stru
     const char *value = s->value ? s->value : "", *choices = row->choices ? row->choices : "";
     char head[64];
     snprintf(head, sizeof head, "%.*s", (int)strcspn(value, ","), value);
-    int whole = cli_words_index(choices, value), index = cli_words_index(choices, head);
+    int whole = base_words_index(choices, value), index = base_words_index(choices, head);
     if (whole < 0 && index < 0) {
         const char *between = s->spelling[0] == '-' ? " " : "=";
         bool shown = *value && *value != '-'; /* else it may well be the next option */

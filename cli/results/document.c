@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json/parse.h"
-#include "cli/options/words.h"
+#include "base/text/words.h"
 #include "cli/output/json_parts.h"
 
 static const char *const schemas[] = {
@@ -267,7 +267,7 @@ static enum status equal(const struct cli_field *a, const struct cli_field *b, c
     /* What only the second one has is found by a second look, from its side. */
     for (int side = 0; side < 2; side++)
         for (const cJSON *item = (side ? b : a)->value->child; item; item = item->next) {
-            if (but && cli_words_index(but, item->string) >= 0)
+            if (but && base_words_index(but, item->string) >= 0)
                 continue;
             size_t n = strlen(item->string);
             struct cli_field p = member(a, item->string, n), q = member(b, item->string, n);
@@ -289,7 +289,7 @@ enum status cli_fields_equal(const struct cli_field *a, const struct cli_field *
     const char *word;
     size_t length;
     enum status status = STATUS_OK;
-    while (!status && (paths = cli_words_next(paths, &word, &length))) {
+    while (!status && (paths = base_words_next(paths, &word, &length))) {
         char path[64];
         snprintf(path, sizeof path, "%.*s", (int)length, word);
         struct cli_field x = cli_field_at(a, path), y = cli_field_at(b, path);

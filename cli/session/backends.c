@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/options/words.h"
+#include "base/text/words.h"
 #include "cli/output/say.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cuda/cuda.h"
@@ -48,7 +48,7 @@ static bool is_foreign(const char *name)
                                    "rpc kompute webgpu hexagon htp openvino zdnn zendnn virtgpu";
     char backend[16];
     snprintf(backend, sizeof backend, "%.*s", (int)strcspn(name, "0123456789[:"), name);
-    return cli_words_index_any_case(backends, backend) >= 0;
+    return base_words_index_any_case(backends, backend) >= 0;
 }
 
 static enum status parse_name(struct device *out, const char *name, struct status_why *why)

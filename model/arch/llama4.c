@@ -14,7 +14,7 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     if (!status)
         status = model_key_u32(&r->keys, "interleave_moe_layer_step", any, &step, &(bool){false},
                                why);
-    h->experts.n_ff_shared = h->experts.n_ff;
+    h->experts.n_ff_shared = h->layers[h->n_layers - 1].n_ff_expert;
     h->temperature = (struct model_temperature){.scale = 0.1f, .length = RUN, .offset = 1};
     for (uint32_t i = 0; i < h->n_layers; i++) {
         struct model_layer_shape *l = &h->layers[i];

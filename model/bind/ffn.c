@@ -80,7 +80,7 @@ static enum status bind_expert(struct model *m, size_t i, size_t e, size_t n_col
                                struct status_why *why)
 {
     const struct model_expert_hparams *h = &m->hparams.experts;
-    struct ffn_place at = {.n_ff = h->n_ff, .n_cols = n_cols};
+    struct ffn_place at = {.n_ff = m->hparams.layers[i].n_ff_expert, .n_cols = n_cols};
     char suffix[24];
     snprintf(suffix, sizeof suffix, ".%zu", e);
     struct names names = names_of(suffix);

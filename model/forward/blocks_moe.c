@@ -15,8 +15,8 @@ static struct moe_work divide(struct model_cut *cut, const struct model *m, size
                               size_t n)
 {
     const struct model_hparams *h = &m->hparams;
-    size_t n_ff = base_max(base_max(h->experts.n_ff, h->experts.n_ff_shared),
-                           h->layers[i_layer].n_ff);
+    const struct model_layer_shape *l = &h->layers[i_layer];
+    size_t n_ff = base_max(base_max(l->n_ff_expert, h->experts.n_ff_shared), l->n_ff);
     struct moe_work w = {
         .logits = model_take(cut, n * h->experts.n),
         .gathered = model_take(cut, n * h->n_embd),

@@ -51,34 +51,53 @@ static enum status read_groups(struct model_expert_hparams *e, const struct mode
     return status;
 }
 
+/** F of the experts: a key of their own, or what is the width of a dense feed-forward elsewhere. */
 static enum status read_widths(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why)
 {
-    struct model_expert_hparams *e = &h->experts;
-    uint32_t n_ff = 0; /* of any layer that has one: what files without further keys mean */
-    for (uint32_t i = 0; i < h->n_layers && n_ff == 0; i++)
-        n_ff = h->layers[i].n_ff;
-    e->n_ff = r->arch->split_ff ? n_ff / e->n_used : n_ff;
+    uint32_t n_ff = 0;
+    enum status status = model_key_u32(&r->keys, "expert_feed_forward_length", model_ff_range,
+                                       &n_ff, &(bool){false}, why);
+    for (uint32_t i = 0; i < r->n_blocks; i++) {
+        struct model_layer_shape *l = &h->layers[i];
+        uint32_t from_dense = r->arch->split_ff ? l->n_ff / h->experts.n_used : l->n_ff;
+        l->n_ff_expert = n_ff ? n_ff : from_dense;
+        if (!status && l->n_ff > 0 && l->n_ff_expert == 0)
+            status = status_fail(why, STATUS_FORMAT,
+                                 "%s: key '%s.feed_forward_length' is %u, expected at least the %u "
+                                 "experts of a token, or key '%s.expert_feed_forward_length'",
+                                 gguf_path(r->keys.file), r->keys.prefix, l->n_ff,
+                                 h->experts.n_used, r->keys.prefix);
+    }
+    return status;
+}
+
+/** F of the expert that all tokens go through: a key, or so many times an expert's. */
+static enum status read_shared(struct model_hparams *h, const struct model_reading *r,
+                               struct status_why *why)
+{
+    if (r->arch->shared == MODEL_SHARED_NONE)
+        return STATUS_OK;
+    struct model_range any = {0, model_ff_range.high};
     uint32_t n_shared = 0;
     bool has_width = false;
-    enum status status = model_key_u32(&r->keys, "expert_feed_forward_length", model_ff_range,
-                                       &e->n_ff, &(bool){false}, why);
-    if (!status && e->n_ff == 0)
+    enum status status = model_key_u32(&r->keys, "expert_shared_count",
+                                       (struct model_range){0, 1024}, &n_shared, &(bool){false},
+                                       why);
+    const struct model_layer_shape *last = &h->layers[h->n_layers - 1];
+    uint64_t width = (uint64_t)n_shared * last->n_ff_expert;
+    if (!status && width > model_ff_range.high)
         status = status_fail(why, STATUS_FORMAT,
-                             "%s: key '%s.expert_feed_forward_length' is missing, expected the "
-                             "width of an expert",
-                             gguf_path(r->keys.file), r->keys.prefix);
-    if (status || r->arch->shared == MODEL_SHARED_NONE)
-        return status;
-    status = model_key_u32(&r->keys, "expert_shared_count", (struct model_range){0, 1024},
-                           &n_shared, &(bool){false}, why);
-    e->n_ff_shared = n_shared * e->n_ff;
+                             "%s: key '%s.expert_shared_count' is %u, expected at most %u with "
+                             "experts of width %u",
+                             gguf_path(r->keys.file), r->keys.prefix, n_shared,
+                             model_ff_range.high / last->n_ff_expert, last->n_ff_expert);
+    h->experts.n_ff_shared = (uint32_t)width;
     if (!status)
-        status = model_key_u32(&r->keys, "expert_shared_feed_forward_length",
-                               (struct model_range){0, model_ff_range.high}, &e->n_ff_shared,
-                               &has_width, why);
-    if (!has_width && n_shared == 0)
-        e->n_ff_shared = r->arch->shared == MODEL_SHARED_GATED ? n_ff : 0;
+        status = model_key_u32(&r->keys, "expert_shared_feed_forward_length", any,
+                               &h->experts.n_ff_shared, &has_width, why);
+    if (!has_width && n_shared == 0 && r->arch->shared == MODEL_SHARED_GATED)
+        h->experts.n_ff_shared = last->n_ff;
     return status;
 }
 
@@ -97,6 +116,8 @@ enum status model_experts_read(struct model_hparams *h, const struct model_readi
     if (status || e->n == 0)
         return status;
     status = read_widths(h, r, why);
+    if (!status)
+        status = read_shared(h, r, why);
     if (!status)
         status = read_gating(e, r, why);
     if (!status)

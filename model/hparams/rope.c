@@ -33,6 +33,7 @@ static enum status read_scaling(int *scaling, const struct model_keys *keys,
                                 const struct model_options *options, struct status_why *why)
 {
     *scaling = SCALING_ABSENT;
+    (void)model_key_find(keys, "rope.scaling.type");
     if (options->rope_scaling) {
         if (!parse_scaling(options->rope_scaling, strlen(options->rope_scaling), scaling) ||
             *scaling == MODEL_ROPE_LONG)
@@ -45,7 +46,6 @@ static enum status read_scaling(int *scaling, const struct model_keys *keys,
     model_key_name(keys, "rope.scaling.type", key);
     struct base_string text = {0};
     bool found = false;
-    (void)model_key_find(keys, "rope.scaling.type");
     enum status status = gguf_get_string(keys->file, key, &text, &found, why);
     struct base_quoted shown;
     if (!status && found && !parse_scaling(text.data, text.n_bytes, scaling))

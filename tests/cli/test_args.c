@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/options/words.h"
+#include "base/text/words.h"
 #include "cli/perplexity/options.h"
 
 static const struct cli_command perplexity = {
@@ -228,7 +228,7 @@ static size_t n_rows_with(const struct cli_command *command, const char *name)
     size_t n = 0;
     struct cli_rows rows = {.next = command->options};
     for (const struct cli_option *row; (row = cli_rows_next(&rows));)
-        n += row->names && cli_words_index(row->names, name) >= 0;
+        n += row->names && base_words_index(row->names, name) >= 0;
     return n;
 }
 
@@ -241,7 +241,7 @@ static void test_no_spelling_twice(void **state)
         for (const struct cli_option *row; (row = cli_rows_next(&rows));) {
             const char *names = row->names ? row->names : "", *name;
             size_t length;
-            while ((names = cli_words_next(names, &name, &length))) {
+            while ((names = base_words_next(names, &name, &length))) {
                 char word[64];
                 snprintf(word, sizeof word, "%.*s", (int)length, name);
                 assert_int_equal(word[0], '-');
@@ -349,14 +349,14 @@ static void test_nearest_name(void **state)
     char nearest[16];
     size_t distance = 3;
     assert_string_equal(
-        cli_nearest_name("adcb", "xyz abcd abdc", nearest, sizeof nearest, &distance), "abcd");
+        base_nearest_name("adcb", "xyz abcd abdc", nearest, sizeof nearest, &distance), "abcd");
     assert_int_equal(distance, 2); /* b and d are not neighbours: two letters replaced */
     distance = 3;
-    assert_string_equal(cli_nearest_name("acbd", "abcd", nearest, sizeof nearest, &distance),
+    assert_string_equal(base_nearest_name("acbd", "abcd", nearest, sizeof nearest, &distance),
                         "abcd");
     assert_int_equal(distance, 1);
     distance = 2;
-    assert_null(cli_nearest_name("zzzz", "abcd", nearest, sizeof nearest, &distance));
+    assert_null(base_nearest_name("zzzz", "abcd", nearest, sizeof nearest, &distance));
 }
 
 int main(void)

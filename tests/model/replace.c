@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "model/bind/bind.h"
 #include "model/state.h"
 
 /** The bytes that replace a tensor's must be such as the file itself could have held. */

@@ -101,8 +101,7 @@ static const struct {
       .n_experts = 3,
       .n_experts_used = 2,
       .split_experts = true},
-     "tiny.gguf: tensor 'blk.1.ffn_down_exps.weight' is missing, expected one of shape "
-     "[96, 64, 3]"},
+     "tiny.gguf: tensor 'blk.1.ffn_down.2.weight' is missing, expected one of shape [96, 64]"},
     {{.reshape = "token_embd.weight"},
      "tiny.gguf: tensor 'token_embd.weight' has shape [64, 289], expected [64, 288]"},
     {{.reshape = "output.weight"},
@@ -143,6 +142,11 @@ static void test_files(void **state)
                      broken_files[i].sentence);
 }
 
+#define ARCHITECTURES                                                                              \
+    "llama, qwen2, qwen3, mistral3, qwen3moe, gemma3, gemma2, gpt-oss, phi3, glm4moe, qwen35, "    \
+    "qwen35moe, qwen3next, gemma4, deepseek2, minimax-m2, llama4, olmo2, granite, granitemoe, "    \
+    "smollm3, glm4, cohere2, command-r, qwen2moe, starcoder2, nemotron_h, nemotron_h_moe"
+
 /** Values that cannot be, put into a good file by --override-kv. */
 static const struct {
     const char *override;
@@ -150,7 +154,16 @@ static const struct {
     enum status status;
 } broken_values[] = {
     {"general.architecture=str:gpt2",
-     "tiny.gguf: key 'general.architecture' is 'gpt2', supported: llama", STATUS_UNSUPPORTED},
+     "tiny.gguf: key 'general.architecture' is 'gpt2', supported: "
+     ARCHITECTURES,
+     STATUS_UNSUPPORTED},
+    {"general.architecture=str:qwn3",
+     "tiny.gguf: key 'general.architecture' is 'qwn3'; the nearest name is qwen3, supported: "
+     ARCHITECTURES,
+     STATUS_UNSUPPORTED},
+    {"general.architecture=str:transformer",
+     "tiny.gguf: key 'general.architecture' is 'transformer', supported: " ARCHITECTURES,
+     STATUS_UNSUPPORTED},
     {"general.architecture=int:3",
      "tiny.gguf: key 'general.architecture' is of type i64, expected string", STATUS_FORMAT},
     {"llama.block_count=int:0", "tiny.gguf: key 'llama.block_count' is 0, expected 1 to 1024",
@@ -194,9 +207,8 @@ static const struct {
     {"llama.attention.key_length=int:1",
      "tiny.gguf: key 'llama.attention.key_length' is 1, expected 2 to 65536", STATUS_FORMAT},
     {"llama.attention.value_length=int:32",
-     "tiny.gguf: key 'llama.attention.value_length' is 32, supported is 16, the size of the "
-     "keys",
-     STATUS_UNSUPPORTED},
+     "tiny.gguf: tensor 'blk.0.attn_v.weight' has shape [64, 32], expected [64, 64]",
+     STATUS_FORMAT},
     {"llama.attention.causal=bool:false",
      "tiny.gguf: key 'llama.attention.causal' is false, supported is true", STATUS_UNSUPPORTED},
     {"llama.attention.layer_norm_rms_epsilon=float:0",
@@ -291,7 +303,7 @@ static void test_arrays(void **state)
     static const char *const three_layers[] = {"llama.block_count=int:3"};
     struct model_options options = {.overrides = three_layers, .n_overrides = 1};
     assert_fails(&(struct tiny_model_options){.vary_layers = true}, &options, STATUS_FORMAT,
-                 "tiny.gguf: key 'llama.feed_forward_length' has 2 elements, expected 3, one per "
+                 "tiny.gguf: key 'llama.attention.head_count' has 2 elements, expected 3, one per "
                  "layer");
     assert_fails(&(struct tiny_model_options){.vary_layers = true, .n_kv_heads = 1},
                  &(struct model_options){0}, STATUS_FORMAT,

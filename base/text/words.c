@@ -1,11 +1,11 @@
-#include "cli/options/words.h"
+#include "base/text/words.h"
 
 #include <string.h>
 #include <strings.h>
 
 #include "base/arithmetic.h"
 
-const char *cli_words_next(const char *words, const char **word, size_t *length)
+const char *base_words_next(const char *words, const char **word, size_t *length)
 {
     words += strspn(words, " ");
     if (!*words)
@@ -21,18 +21,18 @@ static int words_index(const char *words, const char *word,
     const char *candidate;
     size_t length;
     int index = 0;
-    for (; (words = cli_words_next(words, &candidate, &length)); index++)
+    for (; (words = base_words_next(words, &candidate, &length)); index++)
         if (length == strlen(word) && compare(candidate, word, length) == 0)
             return index;
     return -1;
 }
 
-int cli_words_index(const char *words, const char *word)
+int base_words_index(const char *words, const char *word)
 {
     return words_index(words, word, strncmp);
 }
 
-int cli_words_index_any_case(const char *words, const char *word)
+int base_words_index_any_case(const char *words, const char *word)
 {
     return words_index(words, word, strncasecmp);
 }
@@ -65,12 +65,12 @@ static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b
     return previous[n_b];
 }
 
-const char *cli_nearest_name(const char *word, const char *candidates, char *nearest,
+const char *base_nearest_name(const char *word, const char *candidates, char *nearest,
                              size_t capacity, size_t *distance)
 {
     const char *result = NULL, *candidate;
     size_t length, n_word = strlen(word);
-    while ((candidates = cli_words_next(candidates, &candidate, &length))) {
+    while ((candidates = base_words_next(candidates, &candidate, &length))) {
         if (n_word > LONGEST || length > LONGEST || length >= capacity)
             continue;
         size_t d = edit_distance(word, n_word, candidate, length);
