@@ -71,7 +71,7 @@ static void close_groups(const struct kern_route *op, long double *s)
     }
     for (size_t i = 0; i < op->n_experts; i++) {
         if (n_before(scores, op->n_groups, i / n) >= op->n_groups_used)
-            s[i] = -INFINITY;
+            s[i] = -(long double)INFINITY;
     }
 }
 
