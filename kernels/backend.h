@@ -143,10 +143,13 @@ struct kern_recorded {
     double cut; /* tokens with log p <= cut are left out of kl (llama.cpp: -16); -INFINITY: none */
 };
 
-/** What kern_activate() does to z = gate[i], given u = up[i]. sigmoid(z) = 1 / (1 + exp(-z)). */
+/**
+ * What kern_activate() does to z = gate[i], given u = up[i], within a few half ulps.
+ * sigmoid(z) = 1 / (1 + exp(-z)).
+ */
 enum kern_activation {
     KERN_SILU,         /* z sigmoid(z) u */
-    KERN_GELU,         /* z / 2 (1 + tanh(sqrt(2 / pi) (z + 0.044715 z^3))) u, to 5 half ulps */
+    KERN_GELU,         /* z / 2 (1 + tanh(sqrt(2 / pi) (z + 0.044715 z^3))) u */
     KERN_SIGMOID,      /* sigmoid(z) u */
     KERN_RELU_SQUARED, /* max(z, 0)^2 u */
     KERN_SWIGLU_OAI,   /* a sigmoid(1.702 a) (c + 1), a = min(z, 7), c = u within -7 .. 7 */

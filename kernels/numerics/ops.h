@@ -16,9 +16,10 @@
  * y[i] = d[i] * inv * gain[i] + bias[i] + y[i], each operation rounded to float on its own and left
  * out where there is nothing to do (gain or bias NULL, no `accumulate`). In double m = 0, or with
  * `center` sum / n; d[i] = x[i] - m, for y rounded to float; inv = (float)(1 / sqrt(sum of d[i]^2
- * / n + eps)). A sum is taken in double in 16 lanes, element i in lane i mod 16, squares by fused
- * multiply-add, and the lanes are added as a binary tree (j with j + 8, then + 4, + 2, + 1). y may
- * be x.
+ * / n + eps)). A sum is taken in double in 16 lanes, element i in lane i mod 16, each square
+ * rounded before it is added, and the lanes are added as a binary tree (j with j + 8, then + 4, +
+ * 2,
+ * + 1). y may be x.
  */
 struct kern_norm_row {
     float *y;

@@ -11,9 +11,8 @@ static double sum_in_lanes(const float *x, size_t n, double mean, bool squares)
 {
     double lane[NORM_LANES] = {0};
     for (size_t i = 0; i < n; i++) {
-        double d = (double)x[i] - mean; /* without a mean the square is exact in double */
-        double *sum = &lane[i % NORM_LANES];
-        *sum = squares ? fma(d, d, *sum) : *sum + d;
+        double d = (double)x[i] - mean;
+        lane[i % NORM_LANES] += squares ? d * d : d;
     }
     for (size_t half = NORM_LANES / 2; half > 0; half /= 2) {
         for (size_t j = 0; j < half; j++) {

@@ -48,7 +48,7 @@ void scene_define_logits(struct scene *s, size_t h)
             if (s->matrices[h].scale != 1.0f)
                 acc *= s->matrices[h].scale;
             if (s->heads[h].bias)
-                acc += s->memory[3 * h + 2][v];
+                acc += s->memory[3 * h + 2][v] * s->biases[h].scale;
             s->logits[h][row * s->n_vocab + v] = acc;
         }
     }
@@ -76,7 +76,7 @@ void scene_open_wide(struct scene *s, uint64_t stream, const struct scene_size *
         s->memory[3 * h + 2] = random_floats(&r, n_vocab, 1.0f);
         s->matrices[h] =
             float_matrix(s->memory[3 * h + 1], n_vocab, widths[h], h == 1 ? 1.25f : 1.0f);
-        s->biases[h] = float_matrix(s->memory[3 * h + 2], 1, n_vocab, 1.0f);
+        s->biases[h] = float_matrix(s->memory[3 * h + 2], 1, n_vocab, 0.8f);
         s->heads[h] = (struct kern_head){.hidden = s->memory[3 * h],
                                          .matrix = &s->matrices[h],
                                          .bias = h == 2 ? &s->biases[h] : NULL};

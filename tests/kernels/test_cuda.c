@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/arithmetic.h"
 #include "tests/kernels/attention_truth.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"
@@ -52,44 +53,104 @@ static void rows_compare(const struct rows *o, const char *what)
     cuda_data_assert_same(o->found, o->expected, n, what);
 }
 
+/** The other backend's half of an operation whose arrays are x and y. */
+#define ON_BOTH(o, op, run, x_of, y_of, what)                                                      \
+    do {                                                                                           \
+        (op).x_of = (o)->x;                                                                        \
+        (op).y_of = (o)->expected;                                                                 \
+        assert_int_equal(run((o)->p->cpu, &(op), NULL), STATUS_OK);                                \
+        (op).x_of = (o)->device_x;                                                                 \
+        (op).y_of = (o)->device_y;                                                                 \
+        assert_int_equal(run((o)->p->cuda, &(op), NULL), STATUS_OK);                               \
+        rows_compare(o, what);                                                                     \
+    } while (0)
+
+/** Plain, and of n_groups groups with all that there is; the vectors' scales change. */
+static void check_norms(struct rows *o, struct rng *r, size_t n_groups)
+{
+    struct kern_weight gain = cuda_data_float_weight(r, 1, n_groups * o->width);
+    struct kern_weight bias = cuda_data_float_weight(r, 1, n_groups * o->width);
+    struct kern_norm op = {
+        .gain = &gain, .eps = 1e-5f, .n_rows = o->n, .width = o->width, .n_groups = n_groups};
+    ON_BOTH(o, op, kern_norm, x, y, "rmsnorm");
+    gain.scale = 0.3f;
+    bias.scale = 1.7f;
+    op.bias = &bias;
+    op.center = op.accumulate = true;
+    ON_BOTH(o, op, kern_norm, x, y, "layernorm added");
+    gain.scale = 1.0f;
+    op.accumulate = false;
+    ON_BOTH(o, op, kern_norm, x, y, "layernorm");
+    op = (struct kern_norm){.n_rows = o->n, .width = o->width, .n_groups = 1};
+    ON_BOTH(o, op, kern_norm, x, y, "norm without gain");
+    cuda_data_weight_free(&gain);
+    cuda_data_weight_free(&bias);
+}
+
+/** Of gates of which some are special: comparisons must keep a NaN on a device too. */
+static void check_activations(struct rows *o)
+{
+    static const float special[] = {NAN, INFINITY, -INFINITY, -0.0f, -3e38f, 88.8f, -88.8f, 7.5f};
+    for (int kind = 0; kind < KERN_N_ACTIVATIONS; kind++) {
+        struct kern_activate op = {.kind = (enum kern_activation)kind, .n = o->n * o->width};
+        size_t n_special = base_min(op.n, sizeof special / sizeof *special);
+        memcpy(o->expected + op.n - n_special, special, n_special * sizeof *special);
+        assert_int_equal(
+            kern_upload(o->p->cuda, o->device_y, o->expected, op.n * sizeof *o->expected, NULL),
+            STATUS_OK);
+        ON_BOTH(o, op, kern_activate, up, gate, "activation");
+        if (kind == KERN_SWIGLU_OAI)
+            continue;
+        op.up = NULL;
+        assert_int_equal(kern_activate(o->p->cuda, &op, NULL), STATUS_OK);
+        op.gate = o->expected;
+        assert_int_equal(kern_activate(o->p->cpu, &op, NULL), STATUS_OK);
+        rows_compare(o, "activation without a gate");
+    }
+}
+
+/** Scaled, and columns of x copied to other columns of y. */
+static void check_moves(struct rows *o, struct rng *r)
+{
+    struct cuda_pair *p = o->p;
+    size_t n = o->n, width = o->width;
+    float *factors = cuda_data_floats(r, n, 1.0f);
+    assert_int_equal(kern_scale_rows(p->cpu, o->expected, width, n, factors, NULL), STATUS_OK);
+    assert_int_equal(kern_scale_rows(p->cuda, o->device_y, width, n, factors, NULL), STATUS_OK);
+    rows_compare(o, "scale_rows");
+    struct kern_copy op = {.x = o->x + width / 3,
+                           .x_stride = width,
+                           .y = o->expected + width / 4,
+                           .y_stride = width,
+                           .width = width - width / 3,
+                           .n_rows = n};
+    assert_int_equal(kern_copy_rows(p->cpu, &op, NULL), STATUS_OK);
+    op.x = o->device_x + width / 3;
+    op.y = o->device_y + width / 4;
+    assert_int_equal(kern_copy_rows(p->cuda, &op, NULL), STATUS_OK);
+    rows_compare(o, "copy_rows");
+    uint32_t *rows = malloc(n * sizeof *rows);
+    for (size_t i = 0; i < n; i++)
+        rows[i] = (uint32_t)(n - 1 - i);
+    assert_int_equal(kern_scatter_add(p->cpu, o->x, width, rows, factors, n, o->expected, NULL), 0);
+    assert_int_equal(
+        kern_scatter_add(p->cuda, o->device_x, width, rows, factors, n, o->device_y, NULL), 0);
+    rows_compare(o, "scatter_add");
+    assert_int_equal(kern_gather(p->cpu, o->x, width, rows, n, o->expected, NULL), STATUS_OK);
+    assert_int_equal(kern_gather(p->cuda, o->device_x, width, rows, n, o->device_y, NULL), 0);
+    rows_compare(o, "gather");
+    free(rows);
+    free(factors);
+}
+
 /** Everything that goes through rows. */
 static void check_rows(struct cuda_pair *p, struct rng *r, size_t n, size_t width)
 {
     struct rows o;
     rows_open(&o, p, r, n, width);
-    float *dx = o.device_x, *dy = o.device_y;
-    struct kern_weight gain = cuda_data_float_weight(r, 1, width);
-    struct kern_norm norm = {.gain = &gain,
-                             .eps = 1e-5f,
-                             .x = o.x,
-                             .y = o.expected,
-                             .n_rows = n,
-                             .width = width,
-                             .n_groups = 1};
-    assert_int_equal(kern_norm(p->cpu, &norm, NULL), STATUS_OK);
-    norm.x = dx;
-    norm.y = dy;
-    assert_int_equal(kern_norm(p->cuda, &norm, NULL), STATUS_OK);
-    rows_compare(&o, "norm");
-    struct kern_activate gate = {.gate = o.expected, .up = o.x, .n = n * width};
-    assert_int_equal(kern_activate(p->cpu, &gate, NULL), STATUS_OK);
-    gate.gate = dy;
-    gate.up = dx;
-    assert_int_equal(kern_activate(p->cuda, &gate, NULL), STATUS_OK);
-    rows_compare(&o, "gate");
-    uint32_t *rows = malloc(n * sizeof *rows);
-    float *shares = cuda_data_floats(r, n, 1.0f);
-    for (size_t i = 0; i < n; i++)
-        rows[i] = (uint32_t)(n - 1 - i);
-    assert_int_equal(kern_scatter_add(p->cpu, o.x, width, rows, shares, n, o.expected, NULL), 0);
-    assert_int_equal(kern_scatter_add(p->cuda, dx, width, rows, shares, n, dy, NULL), 0);
-    rows_compare(&o, "scatter_add");
-    assert_int_equal(kern_gather(p->cpu, o.x, width, rows, n, o.expected, NULL), STATUS_OK);
-    assert_int_equal(kern_gather(p->cuda, dx, width, rows, n, dy, NULL), STATUS_OK);
-    rows_compare(&o, "gather");
-    cuda_data_weight_free(&gain);
-    free(rows);
-    free(shares);
+    check_norms(&o, r, 1 + rng_below(r, 3));
+    check_activations(&o);
+    check_moves(&o, r);
     rows_close(&o);
 }
 
@@ -130,6 +191,7 @@ static void check_embed(struct cuda_pair *p, struct rng *r, enum gguf_type type)
 {
     enum { T = 50, D = 256, V = 90 };
     struct kern_weight table = cuda_data_random_weight(r, type, V, D);
+    table.scale = rng_below(r, 2) ? 1.0f : 45.3f;
     float *x = cuda_data_floats(r, T * D, 1.0f), *expected = cuda_data_copy(x, T * D);
     int32_t tokens[T];
     for (size_t i = 0; i < T; i++)
@@ -144,21 +206,22 @@ static void check_embed(struct cuda_pair *p, struct rng *r, enum gguf_type type)
     free(expected);
 }
 
-static void check_route(struct cuda_pair *p, struct rng *r)
+static void check_route(struct cuda_pair *p, struct rng *r, struct kern_route op)
 {
-    enum { T = 30, E = 9, USED = 3 };
+    enum { T = 30, E = 12, USED = 3 };
     float *logits = cuda_data_floats(r, T * E, 2.0f);
+    struct kern_weight bias = cuda_data_float_weight(r, 1, E);
     int32_t experts[2][T * USED];
     float shares[2][T * USED];
     logits[4] = logits[5];
     logits[E + 1] = NAN;
-    struct kern_route op = {.logits = logits,
-                            .n_tokens = T,
-                            .n_experts = E,
-                            .n_used = USED,
-                            .normalise = true,
-                            .experts = experts[0],
-                            .shares = shares[0]};
+    op.logits = logits;
+    op.n_tokens = T;
+    op.n_experts = E;
+    op.n_used = USED;
+    op.selection_bias = op.n_groups ? &bias : NULL;
+    op.experts = experts[0];
+    op.shares = shares[0];
     assert_int_equal(kern_route(p->cpu, &op, NULL), STATUS_OK);
     float *device = cuda_pair_put(p, logits, T * E);
     op.logits = device;
@@ -168,6 +231,7 @@ static void check_route(struct cuda_pair *p, struct rng *r)
     cuda_pair_take(p, device, NULL, 0);
     assert_memory_equal(experts[0], experts[1], sizeof experts[0]);
     cuda_data_assert_same(shares[1], shares[0], T * USED, "route");
+    cuda_data_weight_free(&bias);
     free(logits);
 }
 
@@ -186,7 +250,11 @@ static void test_row_operations(void **state)
         check_rope(&p, &r, true);
         check_embed(&p, &r, GGUF_TYPE_Q4_K);
         check_embed(&p, &r, GGUF_TYPE_F16);
-        check_route(&p, &r);
+        check_route(&p, &r, (struct kern_route){.normalise = true});
+        check_route(
+            &p, &r,
+            (struct kern_route){
+                .gating = KERN_GATE_SIGMOID, .n_groups = 4, .n_groups_used = 2, .scale = 2.5f});
         cuda_pair_close(&p);
     }
 }

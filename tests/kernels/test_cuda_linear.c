@@ -25,6 +25,7 @@ static void check_linear(struct cuda_pair *p, struct rng *r, struct kern_weight 
     float *x = cuda_data_floats(r, n_tokens * w->n_cols, 1.0f), *y = cuda_data_floats(r, n_y, 1.0f);
     float *expected = cuda_data_copy(y, n_y), *found = cuda_data_copy(y, n_y);
     w->scale = rng_below(r, 2) ? 1.0f : 0.75f;
+    bias.scale = rng_below(r, 2) ? 1.0f : 0.7f;
     float *device_x = cuda_pair_put(p, x, n_tokens * w->n_cols);
     struct kern_linear op = {.weight = w,
                              .bias = rng_below(r, 2) ? &bias : NULL,

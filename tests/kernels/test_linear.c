@@ -91,7 +91,7 @@ static void product_open(struct product *p, struct rng *r, const struct shape *s
                                    .n_cols = s->n_rows,
                                    .row_bytes = s->n_rows * sizeof(float),
                                    .data = p->bias_bytes.data,
-                                   .scale = 1.0f};
+                                   .scale = s->scale == 1.0f ? 1.0f : 3.0f};
     fill_weight(r, p, integers);
     fill_floats(r, &p->bias_bytes, integers);
     fill_floats(r, &p->x, integers);
@@ -131,7 +131,7 @@ static void naive_linear(const struct product *p, float *expected)
             if (p->weight.scale != 1.0f)
                 acc *= p->weight.scale;
             if (p->op.bias)
-                acc += bias[r];
+                acc += bias[r] * p->bias.scale;
             y[r] = p->op.accumulate ? acc + y[r] : acc;
         }
     }

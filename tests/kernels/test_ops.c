@@ -78,6 +78,37 @@ static void case_rmsnorm(struct kern_backend *b, float *y)
 /* Partial rotation of three heads of 20 in rows of 70. */
 enum { ROPE_T = 133, ROPE_STRIDE = 70, ROPE_POSITIONS = 50 };
 
+/* The heads of tokens, each with a part of the gain and bias, centred, added to y. */
+enum { HEADS = 5, HEAD_D = 17, HEADS_T = 400 };
+
+static void case_head_norm(struct kern_backend *b, float *y)
+{
+    static float x[HEADS_T * HEADS * HEAD_D], vectors[2 * HEADS * HEAD_D];
+    fill(11, x, HEADS_T * HEADS * HEAD_D);
+    fill(12, y, HEADS_T * HEADS * HEAD_D);
+    fill(13, vectors, 2 * HEADS * HEAD_D);
+    struct kern_weight gain = f32_row(vectors, (size_t)HEADS * HEAD_D);
+    struct kern_weight bias = f32_row(vectors + HEADS * HEAD_D, (size_t)HEADS * HEAD_D);
+    struct kern_norm op = {.gain = &gain,
+                           .bias = &bias,
+                           .center = true,
+                           .eps = 1e-5f,
+                           .x = x,
+                           .y = y,
+                           .n_rows = (size_t)HEADS_T * HEADS,
+                           .width = HEAD_D,
+                           .n_groups = HEADS,
+                           .accumulate = true};
+    float expected[HEAD_D];
+    const float *row = x + (7 * HEADS + 3) * HEAD_D, *y_row = y + (row - x);
+    memcpy(expected, y_row, sizeof expected);
+    kern_ops_scalar.norm(&(struct kern_norm_row){expected, row, vectors + 3 * HEAD_D,
+                                                 vectors + (HEADS + 3) * HEAD_D, HEAD_D, 1e-5f,
+                                                 true, true});
+    assert_int_equal(kern_norm(b, &op, NULL), STATUS_OK);
+    assert_memory_equal(y_row, expected, sizeof expected);
+}
+
 static void run_rope(struct kern_backend *b, float *y, size_t n_pairs, bool split_halves)
 {
     static float table[ROPE_POSITIONS * 10 * 2];
@@ -147,6 +178,55 @@ static void case_route(struct kern_backend *b, float *y)
     }
 }
 
+static void case_scale_rows(struct kern_backend *b, float *y)
+{
+    static float before[NORM_T * NORM_D], factors[NORM_T];
+    fill(14, y, NORM_T * NORM_D);
+    fill(15, factors, NORM_T);
+    memcpy(before, y, sizeof before);
+    assert_int_equal(kern_scale_rows(b, y, NORM_D, NORM_T, factors, NULL), STATUS_OK);
+    for (size_t i = 0; i < NORM_T * NORM_D; i++)
+        assert_true(y[i] == before[i] * factors[i / NORM_D]);
+}
+
+/* The second halves of rows of 2 * 17, with gaps of 3 between the copies, which stay. */
+enum { COPY_N = 2000, COPY_W = 17, COPY_STRIDE = COPY_W + 3 };
+
+static void case_copy_rows(struct kern_backend *b, float *y)
+{
+    static float x[COPY_N * 2 * COPY_W], before[COPY_N * COPY_STRIDE];
+    fill(16, x, COPY_N * 2 * COPY_W);
+    fill(17, y, COPY_N * COPY_STRIDE);
+    memcpy(before, y, sizeof before);
+    struct kern_copy op = {.x = x + COPY_W,
+                           .x_stride = (size_t)2 * COPY_W,
+                           .y = y,
+                           .y_stride = COPY_STRIDE,
+                           .width = COPY_W,
+                           .n_rows = COPY_N};
+    assert_int_equal(kern_copy_rows(b, &op, NULL), STATUS_OK);
+    for (size_t i = 0; i < COPY_N * COPY_STRIDE; i++) {
+        size_t r = i / COPY_STRIDE, k = i % COPY_STRIDE;
+        assert_true(y[i] == (k < COPY_W ? x[(2 * r + 1) * COPY_W + k] : before[i]));
+    }
+}
+
+/* The rows of an embedding, of which a scale makes other rows. */
+static void case_embed(struct kern_backend *b, float *y)
+{
+    static float table[90 * NORM_D];
+    int32_t tokens[NORM_T];
+    fill(18, table, 90 * NORM_D);
+    struct kern_weight matrix = f32_row(table, NORM_D);
+    matrix.n_rows = 90;
+    matrix.scale = 11.3f;
+    for (int32_t i = 0; i < NORM_T; i++)
+        tokens[i] = i * 7 % 90;
+    assert_int_equal(kern_embed(b, &matrix, tokens, NORM_T, y, NULL), STATUS_OK);
+    for (size_t i = 0; i < NORM_T * NORM_D; i++)
+        assert_true(y[i] == table[(size_t)tokens[i / NORM_D] * NORM_D + i % NORM_D] * 11.3f);
+}
+
 enum { MOE_N = 150, MOE_W = 37 };
 
 static void moe_rows(uint32_t *rows)
@@ -194,6 +274,10 @@ static const struct {
     size_t n_floats;
 } cases[] = {
     {"rmsnorm", case_rmsnorm, NORM_T *NORM_D},
+    {"norm of heads", case_head_norm, (size_t)HEADS_T *HEADS *HEAD_D},
+    {"scale_rows", case_scale_rows, NORM_T *NORM_D},
+    {"copy_rows", case_copy_rows, COPY_N *COPY_STRIDE},
+    {"embed", case_embed, NORM_T *NORM_D},
     {"rope adjacent", case_rope_adjacent, ROPE_T *ROPE_STRIDE},
     {"rope halves", case_rope_halves, ROPE_T *ROPE_STRIDE},
     {"gate", case_gate, GATE_N},
@@ -264,6 +348,29 @@ static void test_rmsnorm_decodes_its_gain(void **state)
     rmsnorm(b, &full, 1e-6f, x, 2, expected);
     rmsnorm(b, &half, 1e-6f, x, 2, found);
     assert_memory_equal(found, expected, sizeof found);
+    kern_close(b);
+}
+
+/* Vectors that are not n_groups * width long. */
+static void test_norm_refuses_other_shapes(void **state)
+{
+    (void)state;
+    float x[6] = {1, 2, 3, 4, 5, 6};
+    struct kern_weight three = f32_row(x, 3), six = f32_row(x, 6);
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 1);
+    for (int i = 0; i < 2; i++) {
+        struct kern_norm op = {.gain = i ? &six : &three,
+                               .bias = &three,
+                               .x = x,
+                               .y = x,
+                               .n_rows = 2,
+                               .width = 3,
+                               .n_groups = 2};
+        struct status_why why = {""};
+        assert_int_equal(kern_norm(b, &op, &why), STATUS_USAGE);
+        assert_string_equal(why.text, i ? "norm: bias: shape 1 x 3; expected 1 x 6"
+                                        : "norm: gain: shape 1 x 3; expected 1 x 6");
+    }
     kern_close(b);
 }
 
@@ -369,6 +476,7 @@ int main(void)
         cmocka_unit_test(test_same_bits_for_any_isa_and_threads),
         cmocka_unit_test(test_rmsnorm_of_one_token),
         cmocka_unit_test(test_rmsnorm_decodes_its_gain),
+        cmocka_unit_test(test_norm_refuses_other_shapes),
         cmocka_unit_test(test_rope_leaves_the_rest_alone),
         cmocka_unit_test(test_rope_of_known_angles),
         cmocka_unit_test(test_route_chooses_and_shares),

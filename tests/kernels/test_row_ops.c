@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "kernels/numerics/fmath_constants.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/kernels/ops_variants.h"
@@ -47,6 +46,35 @@ static void run_rmsnorm_apart(const struct kern_ops *ops, float *x, const float 
     rmsnorm(ops, x, q, p, 1e-5f, n);
 }
 
+static void run_norm_alone(const struct kern_ops *ops, float *x, const float *p, const float *q,
+                           size_t n)
+{
+    (void)p;
+    (void)q;
+    rmsnorm(ops, x, x, NULL, 1e-5f, n);
+}
+
+static void run_norm_onto(const struct kern_ops *ops, float *x, const float *p, const float *q,
+                          size_t n)
+{
+    ops->norm(&(struct kern_norm_row){
+        .y = x, .x = q, .gain = p, .n = n, .eps = 1e-5f, .accumulate = true});
+}
+
+static void run_layernorm(const struct kern_ops *ops, float *x, const float *p, const float *q,
+                          size_t n)
+{
+    ops->norm(&(struct kern_norm_row){
+        .y = x, .x = x, .gain = p, .bias = q, .n = n, .eps = 1e-5f, .center = true});
+}
+
+static void run_layernorm_onto(const struct kern_ops *ops, float *x, const float *p, const float *q,
+                               size_t n)
+{
+    ops->norm(&(struct kern_norm_row){
+        .y = x, .x = q, .bias = p, .n = n, .eps = 1e-5f, .center = true, .accumulate = true});
+}
+
 static void run_rope_adjacent(const struct kern_ops *ops, float *x, const float *p, const float *q,
                               size_t n)
 {
@@ -59,12 +87,6 @@ static void run_rope_halves(const struct kern_ops *ops, float *x, const float *p
 {
     (void)q;
     ops->rope_halves(x, p, n / 2);
-}
-
-static void run_gate(const struct kern_ops *ops, float *x, const float *p, const float *q, size_t n)
-{
-    (void)q;
-    ops->activate(KERN_SILU, x, p, n);
 }
 
 static void run_soft_cap(const struct kern_ops *ops, float *x, const float *p, const float *q,
@@ -86,11 +108,10 @@ static const struct {
     const char *name;
     run_fn *run;
 } kernels[] = {
-    {"rmsnorm in place", run_rmsnorm},
-    {"rmsnorm", run_rmsnorm_apart},
-    {"rope adjacent", run_rope_adjacent},
-    {"rope halves", run_rope_halves},
-    {"gate", run_gate},
+    {"rmsnorm in place", run_rmsnorm},     {"rmsnorm", run_rmsnorm_apart},
+    {"norm without gain", run_norm_alone}, {"norm added", run_norm_onto},
+    {"layernorm", run_layernorm},          {"layernorm added", run_layernorm_onto},
+    {"rope adjacent", run_rope_adjacent},  {"rope halves", run_rope_halves},
     {"soft cap", run_soft_cap},
     {"add_scaled", run_add_scaled},
 };
@@ -141,31 +162,6 @@ static void test_variants_agree(void **state)
     }
 }
 
-/* exp for every exponent of positive arguments, through a gate with up = 1. */
-static void test_gate_variants_over_the_range(void **state)
-{
-    (void)state;
-    enum { N = 4096 };
-    static float expected[N], found[N], up[N];
-    for (int isa = KERN_ISA_SCALAR + 1; isa < KERN_ISA_COUNT; isa++) {
-        for (int part = 0; part < 64 && ops_variant(isa); part++) {
-            for (size_t i = 0; i < N; i++) {
-                expected[i] = -120.0f + 240.0f / (N * 64) * (float)(part * N + (int)i);
-                up[i] = 1.0f;
-            }
-            /* Where e^-z turns infinite or 0, and the neighbours. */
-            expected[0] = -FMATH_EXP_F32_MAX;
-            expected[1] = nextafterf(-FMATH_EXP_F32_MAX, -INFINITY);
-            expected[2] = -FMATH_EXP_F32_MIN;
-            expected[3] = nextafterf(-FMATH_EXP_F32_MIN, INFINITY);
-            memcpy(found, expected, sizeof found);
-            kern_ops_scalar.activate(KERN_SILU, expected, up, N);
-            ops_variant(isa)->activate(KERN_SILU, found, up, N);
-            assert_int_equal(compare_bits(found, expected, N), N);
-        }
-    }
-}
-
 /*
  * One square of 1 among squares of a few quarters of its last bit; eps takes the 1 away again.
  * What is left, and so the whole result, depends on the order in which the squares were added.
@@ -210,6 +206,69 @@ static void test_rmsnorm_is_accurate(void **state)
             long double truth = (long double)x[i] / root * (long double)gain[i];
             assert_true(fabsl((long double)y[i] - truth) <= 3.01L * 0x1p-24L * fabsl(truth));
         }
+    }
+}
+
+/*
+ * x - m is rounded to float, then come the roundings of RMSNorm and of the sum with the bias. m is
+ * far from 0, so that a mean taken in float would show.
+ */
+static void test_layernorm_is_accurate(void **state)
+{
+    (void)state;
+    enum { N = 5000 };
+    static float x[N], gain[N], bias[N], y[N], before[N];
+    for (size_t n = 2; n <= N; n = n * 3 + 1) {
+        struct rng r = rng_open(rng_seed(), n);
+        fill_normal(&r, x, n, 0.1f);
+        fill_normal(&r, gain, n, 1.0f);
+        fill_normal(&r, bias, n, 1.0f);
+        fill_normal(&r, before, n, 1.0f);
+        long double sum = 0, squares = 0;
+        for (size_t i = 0; i < n; i++) {
+            x[i] += 100.0f;
+            sum += (long double)x[i];
+        }
+        long double mean = sum / (long double)n;
+        for (size_t i = 0; i < n; i++)
+            squares += ((long double)x[i] - mean) * ((long double)x[i] - mean);
+        long double root = sqrtl(squares / (long double)n + (long double)1e-6f);
+        struct kern_norm_row row = {y, x, gain, bias, n, 1e-6f, true, false};
+        kern_ops_scalar.norm(&row);
+        for (size_t i = 0; i < n; i++) {
+            long double d = ((long double)x[i] - mean) / root * (long double)gain[i];
+            long double truth = d + (long double)bias[i];
+            long double bound = 4.1L * 0x1p-24L * fabsl(d) + 0x1.1p-24L * fabsl(truth) + 1e-10L;
+            assert_true(fabsl((long double)y[i] - truth) <= bound);
+            before[i] += y[i];
+        }
+        row.accumulate = true;
+        memcpy(y, before, n * sizeof *y);
+        kern_ops_scalar.norm(&row);
+        row.accumulate = false;
+        row.y = x;
+        kern_ops_scalar.norm(&row);
+        for (size_t i = 0; i < n; i++)
+            assert_true(y[i] == before[i] + x[i]);
+    }
+}
+
+/* The same bits as with a gain of 1, and a bias of 0 that changes nothing but the sign of 0. */
+static void test_norm_without_a_gain(void **state)
+{
+    (void)state;
+    enum { N = 77 };
+    float x[N], one[N], zero[N] = {0}, found[N], expected[N];
+    struct rng r = rng_open(rng_seed(), 12);
+    fill_normal(&r, x, N, 1.0f);
+    for (size_t i = 0; i < N; i++)
+        one[i] = 1.0f;
+    for (int center = 0; center < 2; center++) {
+        struct kern_norm_row row = {found, x, NULL, NULL, N, 1e-5f, center != 0, false};
+        kern_ops_scalar.norm(&row);
+        row = (struct kern_norm_row){expected, x, one, zero, N, 1e-5f, center != 0, false};
+        kern_ops_scalar.norm(&row);
+        assert_memory_equal(found, expected, sizeof found);
     }
 }
 
@@ -278,28 +337,6 @@ static void test_rope_fill(void **state)
     free(table);
 }
 
-/*
- * exp within 1.01 ulp (2.02 half ulps), then a sum, a quotient and a product of half an ulp
- * each. Where e^-z overflows, below -88.7, the result is -0 for a silu under 2.7e-37.
- */
-static void test_gate_is_accurate(void **state)
-{
-    (void)state;
-    for (float z = -100.0f; z < 100.0f; z += 0.00371f) {
-        float found = z;
-        float up = 1.7f;
-        kern_ops_scalar.activate(KERN_SILU, &found, &up, 1);
-        long double truth = (long double)z / (1.0L + expl(-(long double)z)) * (long double)up;
-        long double bound = 5.03L * 0x1p-24L * fabsl(truth);
-        if (z < -88.7f) {
-            bound = 2.7e-37L * (long double)up;
-        }
-        if (!(fabsl((long double)found - truth) <= bound)) {
-            fail_msg("gate(%a) is %a, expected %Lg", (double)z, (double)found, truth);
-        }
-    }
-}
-
 /** tanh within 2.5 ulp (5 half ulps); scale, 1 / cap, the quotient and the product half an ulp
  * each. */
 static void test_soft_cap_is_accurate(void **state)
@@ -322,28 +359,17 @@ static void test_soft_cap_is_accurate(void **state)
     assert_true(special[3] == 0.0f && signbit(special[3]));
 }
 
-static void test_gate_special(void **state)
-{
-    (void)state;
-    float gate[5] = {0.0f, INFINITY, -INFINITY, NAN, -3e38f};
-    float up[5] = {3.0f, 2.0f, 1.0f, 1.0f, 1.0f};
-    kern_ops_scalar.activate(KERN_SILU, gate, up, 5);
-    assert_true(gate[0] == 0.0f && gate[1] == INFINITY);
-    assert_true(isnan(gate[2]) && isnan(gate[3]) && gate[4] == 0.0f);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_variants_agree),
-        cmocka_unit_test(test_gate_variants_over_the_range),
         cmocka_unit_test(test_rmsnorm_adds_in_the_fixed_order),
         cmocka_unit_test(test_rmsnorm_is_accurate),
+        cmocka_unit_test(test_layernorm_is_accurate),
+        cmocka_unit_test(test_norm_without_a_gain),
         cmocka_unit_test(test_rmsnorm_special),
         cmocka_unit_test(test_rope_is_accurate),
         cmocka_unit_test(test_rope_fill),
-        cmocka_unit_test(test_gate_is_accurate),
-        cmocka_unit_test(test_gate_special),
         cmocka_unit_test(test_soft_cap_is_accurate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,33 +6,36 @@
 
 enum { NORM_LANES = 16, N_SUMS = NORM_LANES / VEC_DOUBLES };
 
-/** Add 16 elements, or their squares, one to each lane of the sums. */
-static inline void add_lanes_of(vec_d sum[N_SUMS], const vec_d *d, bool squares)
+/** What is summed; a square of a float is exact in double, so it takes one instruction. */
+enum norm_sum { SUM, SQUARES, SQUARES_OF_FLOATS };
+
+static inline vec_d add_to(vec_d sum, vec_d d, enum norm_sum what)
 {
-    for (size_t j = 0; j < N_SUMS; j++)
-        sum[j] = squares ? V(fmadd_pd)(d[j], d[j], sum[j]) : V(add_pd)(sum[j], d[j]);
+    if (what == SQUARES_OF_FLOATS)
+        return V(fmadd_pd)(d, d, sum);
+    return V(add_pd)(sum, what == SQUARES ? V(mul_pd)(d, d) : d);
 }
 
-/** The sum of x[i] - mean, or of the squares; a mean of 0 that is a constant costs nothing. */
+/** The sum over x[i] - mean; a constant `what`, and a mean that is the constant 0, cost nothing. */
 static inline __attribute__((always_inline)) double sum_in_lanes(const float *x, size_t n,
-                                                                 double mean, bool squares)
+                                                                 double mean, enum norm_sum what)
 {
-    vec_d sum[N_SUMS], d[N_SUMS];
+    vec_d sum[N_SUMS];
     for (size_t j = 0; j < N_SUMS; j++)
         sum[j] = V(setzero_pd)();
     size_t i = 0;
     for (; i + NORM_LANES <= n; i += NORM_LANES) {
-        for (size_t j = 0; j < N_SUMS; j++)
-            d[j] = V(sub_pd)(load_wide(x + i + j * VEC_DOUBLES), V(set1_pd)(mean));
-        add_lanes_of(sum, d, squares);
+        for (size_t j = 0; j < N_SUMS; j++) {
+            vec_d d = V(sub_pd)(load_wide(x + i + j * VEC_DOUBLES), V(set1_pd)(mean));
+            sum[j] = add_to(sum[j], d, what);
+        }
     }
     if (i < n) {
         double tail[NORM_LANES] = {0}; /* neither 0 nor its square changes a lane */
         for (size_t k = 0; i + k < n; k++)
             tail[k] = (double)x[i + k] - mean;
         for (size_t j = 0; j < N_SUMS; j++)
-            d[j] = V(loadu_pd)(tail + j * VEC_DOUBLES);
-        add_lanes_of(sum, d, squares);
+            sum[j] = add_to(sum[j], V(loadu_pd)(tail + j * VEC_DOUBLES), what);
     }
     for (size_t half = N_SUMS / 2; half > 0; half /= 2) {
         for (size_t j = 0; j < half; j++)
@@ -51,13 +54,14 @@ static inline vec_f subtract_mean(vec_f x, double mean)
     return narrow(wide);
 }
 
-/** The first n elements of a vector from element i on, or all of it. mean: NULL for none. */
+/** The first n elements of a vector from element i on, or all of it. mean: of no use unless center.
+ */
 static inline __attribute__((always_inline)) void
-norm_some(const struct kern_norm_row *row, size_t i, size_t n, float inv, const double *mean)
+norm_some(const struct kern_norm_row *row, size_t i, size_t n, vec_f inv, double mean)
 {
     vec_f y = load_first(row->x + i, n);
-    y = mean ? subtract_mean(y, *mean) : y;
-    y = V(mul_ps)(y, V(set1_ps)(inv));
+    y = row->center ? subtract_mean(y, mean) : y;
+    y = V(mul_ps)(y, inv);
     if (row->gain)
         y = V(mul_ps)(y, load_first(row->gain + i, n));
     if (row->bias)
@@ -67,24 +71,21 @@ norm_some(const struct kern_norm_row *row, size_t i, size_t n, float inv, const 
     store_first(row->y + i, n, y);
 }
 
-static inline __attribute__((always_inline)) void norm_all(const struct kern_norm_row *row,
-                                                           double squares, const double *mean)
+static void norm(const struct kern_norm_row *op)
 {
-    float inv = (float)(1.0 / sqrt(squares / (double)row->n + (double)row->eps));
-    size_t i = 0;
-    for (; i + VEC_FLOATS <= row->n; i += VEC_FLOATS)
-        norm_some(row, i, VEC_FLOATS, inv, mean);
-    norm_some(row, i, row->n - i, inv, mean);
-}
-
-static void norm(const struct kern_norm_row *row)
-{
-    if (row->center) {
-        double mean = sum_in_lanes(row->x, row->n, 0.0, false) / (double)row->n;
-        norm_all(row, sum_in_lanes(row->x, row->n, mean, true), &mean);
+    const struct kern_norm_row row = *op; /* what is stored is not in it, for the compiler too */
+    double mean = 0.0, squares;
+    if (row.center) {
+        mean = sum_in_lanes(row.x, row.n, 0.0, SUM) / (double)row.n;
+        squares = sum_in_lanes(row.x, row.n, mean, SQUARES);
     } else {
-        norm_all(row, sum_in_lanes(row->x, row->n, 0.0, true), NULL);
+        squares = sum_in_lanes(row.x, row.n, 0.0, SQUARES_OF_FLOATS);
     }
+    vec_f inv = V(set1_ps)((float)(1.0 / sqrt(squares / (double)row.n + (double)row.eps)));
+    size_t i = 0;
+    for (; i + VEC_FLOATS <= row.n; i += VEC_FLOATS)
+        norm_some(&row, i, VEC_FLOATS, inv, mean);
+    norm_some(&row, i, row.n - i, inv, mean);
 }
 
 static void rope_adjacent(float *x, const float *angles, size_t n_pairs)

@@ -52,7 +52,7 @@ KERN_INLINE void kern_norm_add(struct kern_norm_shared *s, const float *x, size_
         double sum = s->lane[t], mean = s->mean;
         for (size_t i = t; i < n; i += KERN_NORM_LANES) {
             double d = (double)s->x[i] - mean;
-            sum = squares ? fma(d, d, sum) : sum + d;
+            sum += squares ? d * d : d;
         }
         s->lane[t] = sum;
     }

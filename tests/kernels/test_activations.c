@@ -1,0 +1,196 @@
+/*
+ * The activations: every ISA's variant against the scalar one to the bit, and the scalar one
+ * against long double within bounds derived from its operations.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "kernels/numerics/fmath_constants.h"
+#include "tests/harness/compare.h"
+#include "tests/harness/guard.h"
+#include "tests/kernels/ops_variants.h"
+
+static const char *const names[KERN_N_ACTIVATIONS] = {[KERN_SILU] = "silu",
+                                                      [KERN_GELU] = "gelu",
+                                                      [KERN_SIGMOID] = "sigmoid",
+                                                      [KERN_RELU_SQUARED] = "relu squared",
+                                                      [KERN_SWIGLU_OAI] = "swiglu_oai"};
+
+static long double sigmoid(long double w)
+{
+    return 1.0L / (1.0L + expl(-w));
+}
+
+/* By the definitions in kernels/backend.h. */
+static long double truth_of(enum kern_activation kind, float gate, float up)
+{
+    long double z = (long double)gate, u = (long double)up, a = fminl(z, 7.0L);
+    switch (kind) {
+    case KERN_SILU:
+        return z * sigmoid(z) * u;
+    case KERN_GELU: /* z / 2 (1 + tanh(w / 2)) */
+        return z * sigmoid(2.0L * sqrtl(2.0L / acosl(-1.0L)) * (z + 0.044715L * z * z * z)) * u;
+    case KERN_SIGMOID:
+        return sigmoid(z) * u;
+    case KERN_RELU_SQUARED:
+        return fmaxl(z, 0.0L) * fmaxl(z, 0.0L) * u;
+    case KERN_SWIGLU_OAI:
+        return a * sigmoid(1.702L * a) * (fminl(fmaxl(u, -7.0L), 7.0L) + 1.0L);
+    case KERN_N_ACTIVATIONS:
+        break;
+    }
+    return 0.0L;
+}
+
+/* All arrays of a variant lie before inaccessible pages. */
+static void compare_once(enum kern_activation kind, int isa, size_t n, size_t slack, bool gated)
+{
+    struct rng r = rng_open(rng_seed(), n * 64 + slack + 7 * (size_t)kind);
+    float *expected = malloc(n * sizeof *expected);
+    struct guard x = guard_open(n * sizeof(float), slack);
+    struct guard up = guard_open(n * sizeof(float), slack);
+    fill_wild(&r, (float *)x.data, n, 8.0f);
+    fill_wild(&r, (float *)up.data, n, 8.0f);
+    memcpy(expected, x.data, n * sizeof *expected);
+    const float *factors = gated ? (const float *)up.data : NULL;
+    kern_ops_scalar.activate(kind, expected, factors, n);
+    ops_variant(isa)->activate(kind, (float *)x.data, factors, n);
+    size_t i = compare_bits((const float *)x.data, expected, n);
+    if (i < n) {
+        fail_msg("%s, %s, length %zu, slack %zu, element %zu: %a, expected %a", names[kind],
+                 kern_isa_name((enum kern_isa)isa), n, slack, i, (double)((const float *)x.data)[i],
+                 (double)expected[i]);
+    }
+    assert_true(guard_intact(&x) && guard_intact(&up));
+    guard_close(&x);
+    guard_close(&up);
+    free(expected);
+}
+
+static void test_variants_agree(void **state)
+{
+    (void)state;
+    for (int isa = KERN_ISA_SCALAR + 1; isa < KERN_ISA_COUNT; isa++) {
+        for (int kind = 0; kind < KERN_N_ACTIVATIONS && ops_variant(isa); kind++) {
+            for (size_t n = 1; n < 500; n += n < 70 ? 1 : 61) {
+                compare_once((enum kern_activation)kind, isa, n, 0, true);
+                compare_once((enum kern_activation)kind, isa, n, 4, kind == KERN_SWIGLU_OAI);
+            }
+        }
+    }
+}
+
+/* Of every magnitude at which an exponential is anything but 0 or infinite, and the neighbours of
+ * where it becomes so. */
+static void test_variants_over_the_range(void **state)
+{
+    (void)state;
+    enum { N = 4096, PARTS = 64 };
+    static float expected[N], found[N], up[N];
+    for (size_t i = 0; i < N; i++)
+        up[i] = 1.0f;
+    for (int isa = KERN_ISA_SCALAR + 1; isa < KERN_ISA_COUNT; isa++) {
+        for (int part = 0; part < PARTS * KERN_N_ACTIVATIONS && ops_variant(isa); part++) {
+            enum kern_activation kind = (enum kern_activation)(part / PARTS);
+            for (size_t i = 0; i < N; i++)
+                expected[i] = -120.0f + 240.0f / (N * PARTS) * (float)(part % PARTS * N + (int)i);
+            expected[0] = -FMATH_EXP_F32_MAX;
+            expected[1] = nextafterf(-FMATH_EXP_F32_MAX, -INFINITY);
+            expected[2] = -FMATH_EXP_F32_MIN;
+            expected[3] = nextafterf(-FMATH_EXP_F32_MIN, INFINITY);
+            memcpy(found, expected, sizeof found);
+            kern_ops_scalar.activate(kind, expected, up, N);
+            ops_variant(isa)->activate(kind, found, up, N);
+            assert_int_equal(compare_bits(found, expected, N), N);
+        }
+    }
+}
+
+/*
+ * exp within 1.01 ulp (2.02 half ulps), then a sum, a quotient and a product of half an ulp each:
+ * silu and sigmoid. GELU has a correction of the sum besides, of half an ulp; swiglu_oai that and
+ * the sum u + 1. relu squared has two products. Where e^-w overflows, below w = -88.7, the result
+ * is 0 for one that is as small as the bound there.
+ */
+static void test_each_is_accurate(void **state)
+{
+    (void)state;
+    static const long double half_ulps[KERN_N_ACTIVATIONS] = {[KERN_SILU] = 5.03L,
+                                                              [KERN_GELU] = 6.04L,
+                                                              [KERN_SIGMOID] = 5.03L,
+                                                              [KERN_RELU_SQUARED] = 2.01L,
+                                                              [KERN_SWIGLU_OAI] = 7.05L};
+    static const float ups[] = {1.7f, -0.3f, 9.0f, -8.0f};
+    for (int k = 0; k < KERN_N_ACTIVATIONS; k++) {
+        enum kern_activation kind = (enum kern_activation)k;
+        long double worst = 0;
+        for (float z = -100.0f; z < 100.0f; z += 0.00371f) {
+            size_t i = (size_t)(long)(z * 269.0f) % 4;
+            float found = z;
+            kern_ops_scalar.activate(kind, &found, &ups[i], 1);
+            long double truth = truth_of(kind, z, ups[i]);
+            long double error = fabsl((long double)found - truth);
+            long double bound = half_ulps[k] * 0x1p-24L * fabsl(truth) + 2.7e-36L;
+            if (!(error <= bound))
+                fail_msg("%s of %a, %a is %a, expected %La", names[k], (double)z, (double)ups[i],
+                         (double)found, truth);
+            if (fabsl(truth) > 1e-30L)
+                worst = fmaxl(worst, error / fabsl(truth) / 0x1p-24L);
+        }
+        print_message("%s: %.2Lf half ulps\n", names[k], worst);
+    }
+}
+
+/* Without up: as with an up of 1. */
+static void test_without_a_gate(void **state)
+{
+    (void)state;
+    enum { N = 1000 };
+    float found[N], expected[N], up[N];
+    struct rng r = rng_open(rng_seed(), 3);
+    for (int kind = 0; kind < KERN_SWIGLU_OAI; kind++) {
+        fill_wild(&r, found, N, 5.0f);
+        memcpy(expected, found, sizeof found);
+        for (size_t i = 0; i < N; i++)
+            up[i] = 1.0f;
+        kern_ops_scalar.activate((enum kern_activation)kind, found, NULL, N);
+        kern_ops_scalar.activate((enum kern_activation)kind, expected, up, N);
+        assert_int_equal(compare_bits(found, expected, N), N);
+    }
+}
+
+/* A NaN is never lost, an infinity only where the definition has a limit. */
+static void test_special_values(void **state)
+{
+    (void)state;
+    for (int k = 0; k < KERN_N_ACTIVATIONS; k++) {
+        enum kern_activation kind = (enum kern_activation)k;
+        float z[] = {0.0f, INFINITY, -INFINITY, NAN, -3e38f, 1.0f};
+        const float up[] = {3.0f, 2.0f, 1.0f, 1.0f, 1.0f, NAN};
+        kern_ops_scalar.activate(kind, z, up, sizeof z / sizeof *z);
+        bool is_sigmoid = kind == KERN_SIGMOID, is_limited = kind == KERN_SWIGLU_OAI;
+        assert_true(z[0] == (is_sigmoid ? 1.5f : 0.0f));
+        assert_true(is_sigmoid   ? z[1] == 2.0f
+                    : is_limited ? z[1] > 20.9f && z[1] <= 21.0f
+                                 : z[1] == INFINITY);
+        /* 0 times infinity, where that is what the definition says. */
+        assert_true(is_sigmoid || kind == KERN_RELU_SQUARED ? z[2] == 0.0f : isnan(z[2]));
+        assert_true(isnan(z[3]) && z[4] == 0.0f && isnan(z[5]));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_variants_agree),   cmocka_unit_test(test_variants_over_the_range),
+        cmocka_unit_test(test_each_is_accurate), cmocka_unit_test(test_without_a_gate),
+        cmocka_unit_test(test_special_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
