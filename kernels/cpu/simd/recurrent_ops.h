@@ -11,6 +11,12 @@ static void exponentials(float *x, size_t n)
         store_first(x + i, n - i, exp_f(load_first(x + i, n - i)));
 }
 
+static void scale(float *y, const float *x, float factor, size_t n)
+{
+    for (size_t i = 0; i < n; i += VEC_FLOATS)
+        store_first(y + i, n - i, V(mul_ps)(load_first(x + i, n - i), V(set1_ps)(factor)));
+}
+
 static void convolve(float *y, const struct kern_taps *taps, size_t n)
 {
     for (size_t i = 0; i < n; i += VEC_FLOATS) {
