@@ -13,7 +13,7 @@
 #define SIMD_OPS                                                                                   \
     .rmsnorm = rmsnorm, .rope_adjacent = rope_adjacent, .rope_halves = rope_halves,                \
     .silu_mul = silu_mul, .add_scaled = add_scaled, .softmax_block = softmax_block,                \
-    .exp = exponentials, .scale = scale, .squares = sum_of_squares, .convolve = convolve,          \
+    .exp = exponentials, .scale = scale, .squares = squares, .convolve = convolve,          \
     .triangle = triangle,                                                                          \
     .score_update = score_update, .score_rank = score_rank, .score_pair = score_pair,              \
     .score_js = score_js, .score_top = kern_avx2_score_top,                                        \
