@@ -172,7 +172,7 @@ static void test_bits(void **state)
 static void test_many_families(void **state)
 {
     (void)state;
-    enum { N = 300, T = 2 * N };
+    enum { N = 24, T = 2 * N };
     const struct recurrent_shape shape = {1,    1, 1, 24 * 1024, false, false, KERN_UNIT_NONE,
                                           0.9f, 0};
     struct rng r = rng_open(rng_seed(), 100);
