@@ -104,7 +104,8 @@ enum status kern_cuda_scratch_put(struct kern_cuda *cuda, struct kern_cuda_array
     arena = (struct kern_cuda_arena){.base = memory};
     for (size_t i = 0; !status && i < n_arrays; i++) {
         arrays[i].to = kern_cuda_take(&arena, arrays[i].n_bytes);
-        status = kern_cuda_put(cuda, arrays[i].to, arrays[i].from, arrays[i].n_bytes, why);
+        if (arrays[i].from)
+            status = kern_cuda_put(cuda, arrays[i].to, arrays[i].from, arrays[i].n_bytes, why);
     }
     return status;
 }

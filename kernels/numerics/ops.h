@@ -45,6 +45,10 @@ typedef void kern_op_add_scaled_fn(float *y, const float *x, float share, size_t
 
 /** x[i] = e^x[i] */
 typedef void kern_op_exp_fn(float *x, size_t n);
+/** y[i] = x[i] * factor; y may be x. */
+typedef void kern_op_scale_fn(float *y, const float *x, float factor, size_t n);
+/** The sum of x[i]^2, in double and in the order of rmsnorm's. */
+typedef double kern_op_squares_fn(const float *x, size_t n);
 
 /** What a token's convolution sees: see struct kern_convolve. */
 struct kern_taps {
@@ -103,7 +107,7 @@ typedef void kern_op_encode_codes_fn(const struct kern_encoded_rows *rows,
 /* clang-format off */
 #define KERN_OPS(X)                                                                                \
     X(norm) X(rope_adjacent) X(rope_halves) X(activate) X(add_scaled) X(softmax_block)             \
-    X(exp) X(convolve) X(triangle)                                                                 \
+    X(exp) X(scale) X(squares) X(convolve) X(triangle)                                             \
     X(score_update) X(score_rank) X(score_pair) X(score_top) X(score_js) X(decode_codes)           \
     X(encode_codes) X(soft_cap)
 /* clang-format on */

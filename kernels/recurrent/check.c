@@ -10,6 +10,17 @@ size_t kern_convolve_state_bytes(const struct kern_convolve *op)
     return (n + 63) / 64 * 64;
 }
 
+struct kern_tap_rows kern_tap_rows_of(const struct kern_convolve *op)
+{
+    return (struct kern_tap_rows){.x = op->x,
+                                  .x_stride = op->x_stride,
+                                  .states = op->states,
+                                  .state_floats = kern_convolve_state_bytes(op) / sizeof(float),
+                                  .n_taps = op->weight->n_cols,
+                                  .n_channels = op->weight->n_rows,
+                                  .runs = op->runs};
+}
+
 size_t kern_recur_state_bytes(const struct kern_recur *op)
 {
     return op->n_heads * kern_recur_n_groups(op) * kern_recur_record_floats(op) * sizeof(float);

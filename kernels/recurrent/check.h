@@ -2,7 +2,7 @@
 #ifndef KERNELS_RECURRENT_CHECK_H
 #define KERNELS_RECURRENT_CHECK_H
 
-#include "kernels/recurrent/op.h"
+#include "kernels/recurrent/taps.h"
 
 /** Fails with STATUS_USAGE unless the runs are as struct kern_run says. role: the operation. */
 enum status kern_runs_check(const struct kern_run *runs, size_t n_runs, const char *role,
@@ -11,11 +11,14 @@ enum status kern_runs_check(const struct kern_run *runs, size_t n_runs, const ch
 /** Heads and sizes. */
 enum status kern_recur_check(const struct kern_recur *op, struct status_why *why);
 
+/** The operation's inputs. */
+struct kern_tap_rows kern_tap_rows_of(const struct kern_convolve *op);
+
 /** Columns of v that are computed side by side; what is behind dv is 0. */
 enum { KERN_RECUR_LANES = 32 };
 
 /** Groups of columns that a head has. */
-static inline size_t kern_recur_n_groups(const struct kern_recur *op)
+KERN_INLINE size_t kern_recur_n_groups(const struct kern_recur *op)
 {
     return (op->v_size + KERN_RECUR_LANES - 1) / KERN_RECUR_LANES;
 }
@@ -25,7 +28,7 @@ static inline size_t kern_recur_n_groups(const struct kern_recur *op)
  * current chunk began [dk][lanes], and of the chunk's tokens so far k [chunk][dk], e [chunk][lanes]
  * and the sums of log decays, in double [chunk]. In the first chunk S is 0 and not written.
  */
-static inline size_t kern_recur_record_floats(const struct kern_recur *op)
+KERN_INLINE size_t kern_recur_record_floats(const struct kern_recur *op)
 {
     return op->k_size * (KERN_RECUR_LANES + KERN_CHUNK) + KERN_CHUNK * KERN_RECUR_LANES +
            2 * KERN_CHUNK;

@@ -33,19 +33,22 @@ KERN_INLINE float kern_sigmoid_f32(float x)
 
 enum { KERN_UNIT_LANES = 16 };
 
-/**
- * scale / length. sums: the squares of elements i, i + 16, ..., in double; they are added by a
- * fixed tree, and are lost.
- */
-KERN_INLINE float kern_unit_factor(enum kern_unit unit, double *sums, float eps, float scale)
+/** The sum of KERN_UNIT_LANES numbers, by a fixed tree; they are lost. */
+KERN_INLINE double kern_unit_sum(double *lane)
 {
     for (unsigned half = KERN_UNIT_LANES / 2; half > 0; half /= 2) {
         for (unsigned j = 0; j < half; j++)
-            sums[j] += sums[j + half];
+            lane[j] += lane[j + half];
     }
+    return lane[0];
+}
+
+/** scale / length. squares: their sum, elements i, i + 16, ... in lane i. */
+KERN_INLINE float kern_unit_factor(enum kern_unit unit, double squares, float eps, float scale)
+{
     if (unit == KERN_UNIT_NONE)
         return scale;
-    double length = sqrt(unit == KERN_UNIT_ADD ? sums[0] + (double)eps : sums[0]);
+    double length = sqrt(unit == KERN_UNIT_ADD ? squares + (double)eps : squares);
     if (unit == KERN_UNIT_MAX && length < (double)eps)
         length = (double)eps;
     return (float)((double)scale / length);

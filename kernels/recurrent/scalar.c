@@ -1,11 +1,26 @@
 /* The kernels of recurrent layers that are not matrix products; the scalar reference. */
 #include "kernels/numerics/fmath.h"
 #include "kernels/numerics/ops_scalar.h"
+#include "kernels/recurrent/gates.h"
 
 void kern_scalar_exp(float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         x[i] = fmath_exp_f32(x[i]);
+}
+
+void kern_scalar_scale(float *y, const float *x, float factor, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] * factor;
+}
+
+double kern_scalar_squares(const float *x, size_t n)
+{
+    double lane[KERN_UNIT_LANES] = {0};
+    for (size_t i = 0; i < n; i++)
+        lane[i % KERN_UNIT_LANES] += (double)x[i] * (double)x[i];
+    return kern_unit_sum(lane);
 }
 
 void kern_scalar_convolve(float *y, const struct kern_taps *taps, size_t n)

@@ -174,23 +174,21 @@ static void change(const struct access *x)
         put_register(ptx_register(x->w->file, x->in->at[0]), x->lane, 4, old);
 }
 
-/** Parameters are the same for all lanes. */
-static void load_params(struct ptx_block *b, struct ptx_warp *w, const struct ptx_ins *in,
-                        uint32_t mask)
+/** Parameters begin at address 0. */
+static void load_param(const struct access *x)
 {
-    const struct ptx_memory *m = &b->kernel->memory[in->memory];
+    const struct ptx_memory *m = x->m;
     size_t n_bytes = (size_t)m->n_elems * m->elem_bytes;
-    if (m->offset < 0 || (size_t)m->offset + n_bytes > b->kernel->param_bytes) {
-        ptx_block_report(b, in->line, 0, true, "reads a parameter at %lld", (long long)m->offset);
+    uint64_t address = address_of(x, m->n_elems, m->offset, m->address_bytes);
+    if (address > x->b->kernel->param_bytes || n_bytes > x->b->kernel->param_bytes - address) {
+        ptx_block_report(x->b, x->in->line, x->own.thread, true, "reads a parameter at %lld",
+                         (long long)address);
         return;
     }
-    for (unsigned i = 0; i < m->n_elems; i++) {
-        uint64_t value = get_bytes(b->params + m->offset + (size_t)i * m->elem_bytes, m->elem_bytes,
-                                   m->is_signed);
-        for (uint32_t rest = mask; rest; rest &= rest - 1)
-            put_register(ptx_register(w->file, in->at[i]), (unsigned)__builtin_ctz(rest),
-                         m->reg_bytes, value);
-    }
+    for (unsigned i = 0; i < m->n_elems; i++)
+        put_register(ptx_register(x->w->file, x->in->at[i]), x->lane, m->reg_bytes,
+                     get_bytes(x->b->params + address + (size_t)i * m->elem_bytes, m->elem_bytes,
+                               m->is_signed));
 }
 
 /** The bytes arrive when they are waited for; until then others are there. */
@@ -273,7 +271,7 @@ void ptx_memory_run(struct ptx_block *b, struct ptx_warp *w, const struct ptx_in
     switch (in->kind) {
     case PTX_LOAD:
         if (m->space == PTX_PARAM)
-            load_params(b, w, in, mask);
+            run_lanes(b, w, in, mask, PTX_READ, load_param);
         else
             run_lanes(b, w, in, mask, m->read_only ? PTX_READ_CONSTANT : PTX_READ, load);
         return;

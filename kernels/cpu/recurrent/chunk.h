@@ -22,40 +22,45 @@ struct kern_recur_head {
     float dt_bias, decay, skip;
 };
 
-/** The chunk of a thread. Matrices of the chunk's tokens: rows are tokens. */
+/** The chunk of a thread. Rows of its matrices are tokens. */
 struct kern_recur_chunk {
-    size_t n;       /* tokens so far, below KERN_CHUNK between calls */
-    const float *s; /* S: a panel array [dk] for each group of columns; NULL: 0 */
-    size_t s_stride;
-    float *own_s;              /* where the next S goes; s may be this */
-    float *k, *q, *scaled;     /* [KERN_CHUNK, dk] */
-    float *packed_k;           /* panel array [dk]: tokens are lanes */
-    float *solve, *read;       /* panel arrays [KERN_CHUNK]: factors of e_i in e_t and o_t */
-    float *e;                  /* a panel array [KERN_CHUNK] for each group */
-    float *out;                /* panel array [KERN_CHUNK] */
+    const struct kern_recur_head *head;
+    size_t n;        /* tokens so far, below KERN_CHUNK between calls */
+    size_t row, end; /* tokens n .. end - 1 are being added: rows of the operation from `row` on */
+    size_t run_end;  /* the row behind the run's last one */
+    const float *s;  /* S: a panel array [dk] for each group of columns; NULL: 0 */
+    size_t s_stride; /* floats from a group's to the next one's */
+    float *own_s;    /* where the next S goes; s may be this */
+    float *k, *q;    /* [KERN_CHUNK, dk] */
+    float *scaled;   /* the same: k or q times factors */
+    float *packed_k; /* panel array [dk]: tokens are lanes */
+    float *solve;    /* panel array [KERN_CHUNK]: factors of e_i in e_t */
+    float *read;     /* and in o_t */
+    float *e;        /* a panel array [KERN_CHUNK] for each group */
+    float *out;      /* panel array [KERN_CHUNK] */
     double log[KERN_CHUNK];    /* L_t */
     float beta[KERN_CHUNK];    /* or dt */
     float decay[KERN_CHUNK];   /* exp(L_t) */
-    float factors[KERN_CHUNK]; /* of the row that is computed */
+    float factors[KERN_CHUNK]; /* for what is computed just now */
 };
 
 /** Floats of memory that a chunk needs, a multiple of 16. */
 size_t kern_recur_chunk_floats(const struct kern_recur *op);
 /** memory: kern_recur_chunk_floats(), aligned to 64. */
-void kern_recur_chunk_open(struct kern_recur_chunk *chunk, const struct kern_recur *op,
+void kern_recur_chunk_open(struct kern_recur_chunk *chunk, const struct kern_recur_head *head,
                            float *memory);
 
 /** Begin with a saved state's records of the head, or with 0 (NULL); index: of the next token. */
-void kern_recur_chunk_load(struct kern_recur_chunk *chunk, const struct kern_recur_head *head,
-                           const float *records, size_t index);
-/** Write the head's records; the chunk's S may be theirs. */
-void kern_recur_chunk_save(const struct kern_recur_chunk *chunk, const struct kern_recur_head *head,
-                           float *records);
+void kern_recur_chunk_load(struct kern_recur_chunk *chunk, const float *records, size_t index);
+/** Write the head's records; they may be what the chunk began with. */
+void kern_recur_chunk_save(const struct kern_recur_chunk *chunk, float *records);
 
-/** Take in rows row .. row + n - 1 of the operation, which the chunk has room for; write out. */
-void kern_recur_chunk_add(struct kern_recur_chunk *chunk, const struct kern_recur_head *head,
-                          size_t row, size_t n);
+/**
+ * Take in rows row .. row + n - 1 of the operation, for which there is room, and write their
+ * outputs.   run_end: the row behind those that follow.
+ */
+void kern_recur_chunk_add(struct kern_recur_chunk *chunk, size_t row, size_t n, size_t run_end);
 /** The chunk is full: compute S for the next one. */
-void kern_recur_chunk_finish(struct kern_recur_chunk *chunk, const struct kern_recur_head *head);
+void kern_recur_chunk_finish(struct kern_recur_chunk *chunk);
 
 #endif

@@ -38,10 +38,10 @@ static void run_tokens(struct task *task, const struct kern_run *run, bool keep)
 {
     for (size_t done = 0; done < run->n && !kern_cpu_cancelled(task->job->cpu);) {
         size_t n = base_min(run->n - done, KERN_CHUNK - task->chunk.n);
-        kern_recur_chunk_add(&task->chunk, &task->head, run->row + done, n);
+        kern_recur_chunk_add(&task->chunk, run->row + done, n, run->row + run->n);
         done += n;
         if (task->chunk.n == KERN_CHUNK && (keep || done < run->n))
-            kern_recur_chunk_finish(&task->chunk, &task->head);
+            kern_recur_chunk_finish(&task->chunk);
     }
 }
 
@@ -54,14 +54,14 @@ static void run_family(struct task *task, size_t begin, size_t end)
         const float *records = i > begin        ? task->parent
                                : run->from >= 0 ? saved(task, run->from)
                                                 : NULL;
-        kern_recur_chunk_load(&task->chunk, &task->head, records, run->index);
+        kern_recur_chunk_load(&task->chunk, records, run->index);
         run_tokens(task, run, is_parent || run->to >= 0);
         if (kern_cpu_cancelled(task->job->cpu))
             return;
         if (is_parent)
-            kern_recur_chunk_save(&task->chunk, &task->head, task->parent);
+            kern_recur_chunk_save(&task->chunk, task->parent);
         if (run->to >= 0)
-            kern_recur_chunk_save(&task->chunk, &task->head, saved(task, run->to));
+            kern_recur_chunk_save(&task->chunk, saved(task, run->to));
     }
 }
 
@@ -79,7 +79,7 @@ static void run_task(void *context, size_t index, unsigned thread)
                                  .decay = job->decay[head],
                                  .skip = job->skip ? job->skip[head] : 0.0f},
                         .parent = memory + kern_recur_chunk_floats(op)};
-    kern_recur_chunk_open(&task.chunk, op, memory);
+    kern_recur_chunk_open(&task.chunk, &task.head, memory);
     run_family(&task, job->families[family], job->families[family + 1]);
 }
 

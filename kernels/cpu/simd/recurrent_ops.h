@@ -2,6 +2,8 @@
 #ifndef KERNELS_CPU_SIMD_RECURRENT_OPS_H
 #define KERNELS_CPU_SIMD_RECURRENT_OPS_H
 
+#include <string.h>
+
 #include "kernels/cpu/simd/fmath.h"
 #include "kernels/numerics/ops.h"
 
@@ -9,6 +11,34 @@ static void exponentials(float *x, size_t n)
 {
     for (size_t i = 0; i < n; i += VEC_FLOATS)
         store_first(x + i, n - i, exp_f(load_first(x + i, n - i)));
+}
+
+static void scale(float *y, const float *x, float factor, size_t n)
+{
+    for (size_t i = 0; i < n; i += VEC_FLOATS)
+        store_first(y + i, n - i, V(mul_ps)(load_first(x + i, n - i), V(set1_ps)(factor)));
+}
+
+static double squares(const float *x, size_t n)
+{
+    enum { LANES = 16, N = LANES / VEC_DOUBLES };
+    vec_d sum[N];
+    for (size_t j = 0; j < N; j++)
+        sum[j] = V(setzero_pd)();
+    for (size_t i = 0; i < n; i += LANES) {
+        float tail[LANES] = {0}; /* a square of 0 changes no lane */
+        if (n - i < LANES)
+            memcpy(tail, x + i, (n - i) * sizeof *x);
+        for (size_t j = 0; j < N; j++) {
+            vec_d v = load_wide((n - i < LANES ? tail : x + i) + j * VEC_DOUBLES);
+            sum[j] = V(fmadd_pd)(v, v, sum[j]);
+        }
+    }
+    for (size_t half = N / 2; half > 0; half /= 2) {
+        for (size_t j = 0; j < half; j++)
+            sum[j] = V(add_pd)(sum[j], sum[j + half]);
+    }
+    return add_lanes(sum[0]);
 }
 
 static void convolve(float *y, const struct kern_taps *taps, size_t n)

@@ -30,3 +30,9 @@ size_t kern_cuda_flash_shared(size_t dims, size_t parts)
     size_t numbers = dims * (kern_flash_keys((unsigned)dims) + KERN_FLASH_QUERIES) * parts;
     return sizeof(struct kern_flash_shared) + numbers * sizeof(uint16_t);
 }
+
+size_t kern_cuda_recur_shared(size_t k_size)
+{
+    size_t n_floats = k_size * KERN_RECUR_LANES + 2 * KERN_CHUNK * (k_size + 1);
+    return sizeof(struct kern_recur_shared) + n_floats * sizeof(float);
+}

@@ -60,6 +60,12 @@
         0, kern_flash_attend(a, block, shared, 128, 3))                                            \
     ROW(FLASH3_256, "attention", kern_attention_args, KERN_FLASH_THREADS, 1,                       \
         0, kern_flash_attend(a, block, shared, 256, 3))                                            \
+    ROW(CONVOLVE, "convolve", kern_convolve_args, KERN_CONVOLVE_THREADS, 0,                        \
+        0, kern_convolve_block(a, block, shared))                                                  \
+    ROW(TAPS, "convolve", kern_convolve_args, KERN_CONVOLVE_THREADS, 0,                            \
+        0, kern_taps_block(a, block, shared))                                                      \
+    ROW(RECUR, "recur", kern_recur_args, KERN_RECUR_THREADS, 0,                                    \
+        0, kern_recur_family(a, block, shared))                                                    \
     ROW(FOLD, "fold", kern_fold_args, KERN_SCORE_THREADS, 0,                                       \
         sizeof(struct kern_fold_shared), kern_fold_block(a, block, shared))                        \
     ROW(PAIR, "pair", kern_pair_args, KERN_SCORE_THREADS, 0,                                       \

@@ -1,0 +1,221 @@
+/*
+ * Recurrent layers on the CUDA backend, on a device made of the host's memory and, where there is
+ * one, on a real device: the CPU backend's bits, whatever the runs.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/kernels/cuda_data.h"
+#include "tests/kernels/cuda_pair.h"
+#include "tests/kernels/recurrent_scene.h"
+
+enum { N_STATES = 2 };
+
+/** A scene on both backends: what is on the device. */
+struct both {
+    struct cuda_pair pair;
+    struct recurrent_scene scene;
+    struct kern_recur recur;
+    struct kern_convolve convolve;
+    float *q, *gates, *x;
+};
+
+static float *floats(const struct guard *g)
+{
+    return (float *)(void *)g->data;
+}
+
+static float *put(struct both *o, const struct guard *g)
+{
+    return cuda_pair_put(&o->pair, floats(g), g->n_bytes / sizeof(float));
+}
+
+/** States with NaN, on the host or on the device. */
+static float *states(struct both *o, size_t n_bytes, bool on_device)
+{
+    float *memory = aligned_alloc(64, N_STATES * n_bytes + 64);
+    assert_non_null(memory);
+    memset(memory, 0xff, N_STATES * n_bytes);
+    if (!on_device)
+        return memory;
+    float *copy = cuda_pair_put(&o->pair, memory, N_STATES * n_bytes / sizeof(float));
+    free(memory);
+    return copy;
+}
+
+static void both_open(struct both *o, struct rng *r, const struct recurrent_shape *shape,
+                      size_t n_taps, size_t n_tokens, size_t way)
+{
+    struct host_device_options options = cuda_pair_way(way % CUDA_PAIR_N_WAYS);
+    cuda_pair_open(&o->pair, KERN_PRECISION_EXACT, &options);
+    struct recurrent_scene *s = &o->scene;
+    recurrent_scene_open(s, r, shape, n_taps, n_tokens);
+    size_t recur_bytes = kern_recur_state_bytes(&s->recur);
+    size_t convolve_bytes = kern_convolve_state_bytes(&s->convolve);
+    s->recur.states = states(o, recur_bytes, false);
+    s->convolve.states = states(o, convolve_bytes, false);
+    o->recur = s->recur;
+    o->convolve = s->convolve;
+    o->q = put(o, &s->q);
+    o->gates = put(o, &s->gates);
+    o->x = put(o, &s->x);
+    o->recur.q = o->q;
+    o->recur.k = o->q + (s->recur.k - s->recur.q);
+    o->recur.v = o->q + (s->recur.v - s->recur.q);
+    o->recur.dt = o->gates;
+    o->recur.beta = s->recur.beta ? o->gates + (s->recur.beta - s->recur.dt) : NULL;
+    o->convolve.x = o->x;
+    o->recur.out = put(o, &s->out);
+    o->convolve.y = put(o, &s->y);
+    o->recur.states = states(o, recur_bytes, true);
+    o->convolve.states = states(o, convolve_bytes, true);
+}
+
+static void both_close(struct both *o)
+{
+    float *copies[] = {
+        o->q, o->gates, o->x, o->recur.out, o->convolve.y, o->recur.states, o->convolve.states};
+    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+        cuda_pair_take(&o->pair, copies[i], NULL, 0);
+    free(o->scene.recur.states);
+    free(o->scene.convolve.states);
+    recurrent_scene_close(&o->scene);
+    cuda_pair_close(&o->pair);
+}
+
+static void run(struct both *o, const struct kern_run *runs, size_t n_runs)
+{
+    struct kern_recur *recurs[] = {&o->scene.recur, &o->recur};
+    struct kern_convolve *convolves[] = {&o->scene.convolve, &o->convolve};
+    struct kern_backend *backends[] = {o->pair.cpu, o->pair.cuda};
+    struct status_why why = {""};
+    for (size_t i = 0; i < 2; i++) {
+        recurs[i]->runs = convolves[i]->runs = runs;
+        recurs[i]->n_runs = convolves[i]->n_runs = n_runs;
+        if (kern_recur(backends[i], recurs[i], &why) != STATUS_OK ||
+            kern_convolve(backends[i], convolves[i], &why) != STATUS_OK)
+            fail_msg("%s", why.text);
+    }
+}
+
+/** All outputs, of rows that no run had as well. */
+static void compare(struct both *o, const char *what)
+{
+    const struct guard *expected[] = {&o->scene.out, &o->scene.y};
+    const float *found[] = {o->recur.out, o->convolve.y};
+    for (size_t i = 0; i < 2; i++) {
+        float *copy = malloc(expected[i]->n_bytes);
+        assert_non_null(copy);
+        assert_int_equal(kern_download(o->pair.cuda, copy, found[i], expected[i]->n_bytes, NULL),
+                         STATUS_OK);
+        cuda_data_assert_same(copy, floats(expected[i]), expected[i]->n_bytes / sizeof *copy, what);
+        free(copy);
+    }
+}
+
+static struct kern_run run_of(size_t row, size_t n, size_t index, ptrdiff_t parent, ptrdiff_t from,
+                              ptrdiff_t to)
+{
+    return (struct kern_run){row, n, index, parent, from, to};
+}
+
+static const struct recurrent_shape shapes[] = {
+    {1, 2, 5, 3, true, true, KERN_UNIT_MAX, 0.9f, 0},
+    {2, 4, 16, 33, true, false, KERN_UNIT_ADD, 0.98f, 0},
+    {1, 2, 40, 64, false, false, KERN_UNIT_NONE, 0.95f, 0.01f},
+    {1, 1, 128, 32, true, true, KERN_UNIT_MAX, 0.99f, 0},
+};
+enum { N_SHAPES = sizeof shapes / sizeof *shapes };
+
+/** Families in one call; then one that is cut in the prefix and in an ending, with others. */
+static void test_bits(void **state)
+{
+    (void)state;
+    enum { T = 200 };
+    for (size_t i = 0; i < N_SHAPES; i++) {
+        struct rng r = rng_open(rng_seed(), i);
+        struct both o;
+        both_open(&o, &r, &shapes[i], 1 + i, T, i + 1);
+        const struct kern_run together[] = {run_of(0, 70, 0, KERN_NONE, KERN_NONE, KERN_NONE),
+                                            run_of(70, 3, 70, 0, -1, -1),
+                                            run_of(73, 40, 70, 0, -1, -1),
+                                            run_of(113, 1, 0, -1, -1, -1),
+                                            run_of(114, 64, 1, 3, -1, -1),
+                                            run_of(178, 20, 0, -1, -1, -1)};
+        run(&o, together, 6);
+        compare(&o, "in one call");
+        const struct kern_run cut[] = {
+            run_of(0, 2, 0, -1, -1, 0),     run_of(2, 29, 2, -1, 0, 0),
+            run_of(31, 39, 31, -1, 0, 0),   run_of(70, 3, 70, 2, -1, -1),
+            run_of(73, 20, 70, -1, 0, 1),   run_of(93, 20, 90, -1, 1, -1),
+            run_of(113, 10, 70, -1, 0, -1), run_of(123, 10, 70, -1, 0, -1),
+            run_of(133, 33, 0, -1, -1, -1)};
+        run(&o, cut, 1);
+        run(&o, cut + 1, 1);
+        struct kern_run last_of_prefix[] = {cut[2], cut[3]};
+        last_of_prefix[1].parent = 0;
+        run(&o, last_of_prefix, 2);
+        run(&o, cut + 4, 1);
+        run(&o, cut + 5, 4);
+        compare(&o, "cut");
+        both_close(&o);
+    }
+}
+
+/** More families with parents than a launch has room for. */
+static void test_many_families(void **state)
+{
+    (void)state;
+    enum { N = 24, T = 2 * N };
+    const struct recurrent_shape shape = {1,    1, 1, 24 * 1024, false, false, KERN_UNIT_NONE,
+                                          0.9f, 0};
+    struct rng r = rng_open(rng_seed(), 100);
+    struct both o;
+    both_open(&o, &r, &shape, 1, T, 0);
+    struct kern_run runs[2 * N];
+    for (size_t i = 0; i < N; i++) {
+        runs[2 * i] = run_of(2 * i, 1, 0, -1, -1, -1);
+        runs[2 * i + 1] = run_of(2 * i + 1, 1, 1, (ptrdiff_t)(2 * i), -1, -1);
+    }
+    size_t before = o.pair.log.n_launches[KERN_CUDA_RECUR];
+    run(&o, runs, 2 * N);
+    compare(&o, "many families");
+    if (!cuda_pair_is_real())
+        assert_true(o.pair.log.n_launches[KERN_CUDA_RECUR] - before > 1);
+    both_close(&o);
+}
+
+static void test_large_keys(void **state)
+{
+    (void)state;
+    const struct recurrent_shape shape = {1, 1, 2048, 1, true, false, KERN_UNIT_MAX, 0.9f, 0};
+    struct rng r = rng_open(rng_seed(), 200);
+    struct both o;
+    both_open(&o, &r, &shape, 1, 1, 0);
+    const struct kern_run all = run_of(0, 1, 0, -1, -1, -1);
+    struct status_why why = {""};
+    o.recur.runs = &all;
+    o.recur.n_runs = 1;
+    assert_int_equal(kern_recur(o.pair.cuda, &o.recur, &why), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(why.text, "keys of 2048 elements"));
+    both_close(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_large_keys),
+        cmocka_unit_test(test_many_families),
+    };
+    int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
+    if (!cuda_pair_use_real_device())
+        return n_failed;
+    return n_failed + cmocka_run_group_tests_name("CUDA device", tests, NULL, NULL);
+}
