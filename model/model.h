@@ -55,6 +55,7 @@ struct model_layer {
 /** What the caller may force upon a file; zero-initialise (all zero: as the file says). */
 struct model_options {
     const char *tokenizer_pre;  /* NULL: the file's */
+    bool llama_compat;          /* cut texts as llama.cpp does, not as the authors */
     bool allow_unknown;         /* tensors or llama.* keys not understood: warn, go on */
     bool ignore_sliding_window; /* as llama.cpp does for this architecture */
     /* --override-kv: n_overrides lines "KEY=int|float|bool|str:VALUE" */

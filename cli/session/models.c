@@ -16,6 +16,7 @@ static struct model_options model_options(const struct cli_model_settings *s, bo
     return (struct model_options){
         .tokenizer_pre = s->tokenizer_pre,
         .allow_unknown = s->allow_unknown,
+        .llama_compat = llama_compat,
         .ignore_sliding_window = llama_compat,
         .overrides = (const char *const *)s->overrides.items,
         .n_overrides = s->overrides.n,

@@ -64,7 +64,7 @@ struct model_tokenizer *input_open(struct gguf_writer *w, void **data, struct gg
     struct model_tokenizer *t;
     require(gguf_writer_finish_memory(w, data, &n_bytes, &why) == STATUS_OK);
     require(gguf_open_memory(file, *data, n_bytes, "input", &why) == STATUS_OK);
-    require(model_tokenizer_open(&t, *file, NULL, &why) == STATUS_OK);
+    require(model_tokenizer_open(&t, *file, NULL, false, &why) == STATUS_OK);
     return t;
 }
 
@@ -75,7 +75,7 @@ void input_as_file(struct input in)
     struct status_why why = {0};
     if (gguf_open_memory(&file, in.p, (size_t)(in.end - in.p), "input", &why) != STATUS_OK)
         return;
-    if (model_tokenizer_open(&t, file, NULL, &why) == STATUS_OK) {
+    if (model_tokenizer_open(&t, file, NULL, false, &why) == STATUS_OK) {
         static const char text[] = " a ab <s>b\n\xE2\x96\x81 12345's\xFF";
         struct model_tokens ids = {0};
         if (model_tokenize(t, text, sizeof text, true, &ids, &why) == STATUS_OK)

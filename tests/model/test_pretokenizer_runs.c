@@ -28,7 +28,7 @@ static struct model_pretokenizer compiled(const char *name)
 {
     struct model_pretokenizer p;
     struct status_why why = {0};
-    if (model_pretokenizer_init(&p, (struct base_string){name, strlen(name)}, &why))
+    if (model_pretokenizer_init(&p, (struct base_string){name, strlen(name)}, false, &why))
         fail_msg("%s", why.text);
     return p;
 }

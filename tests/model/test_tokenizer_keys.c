@@ -218,7 +218,7 @@ static void refused_types(void **state)
         struct model_tokenizer *t;
         assert_int_equal(gguf_writer_finish_memory(w, &data, &n_bytes, &why), STATUS_OK);
         assert_int_equal(gguf_open_memory(&file, data, n_bytes, "x", &why), STATUS_OK);
-        enum status st = model_tokenizer_open(&t, file, NULL, &why);
+        enum status st = model_tokenizer_open(&t, file, NULL, false, &why);
         if (st != STATUS_FORMAT || t || !strstr(why.text, key))
             fail_msg("%s: %s", key, why.text);
         gguf_close(file);
