@@ -184,16 +184,29 @@ size_t model_spm_token_bytes(const struct model_spm *spm, int32_t id, char *byte
     return n_out;
 }
 
+/**
+ * The character that one byte of the text became: a space, or a byte that is not well-formed
+ * UTF-8 (of gemma4; elsewhere the vocabulary has the byte itself). NULL for any other byte.
+ */
+static const char *replaced_by(const char *text, size_t n_left)
+{
+    uint32_t cp;
+    return n_left == 0                               ? NULL
+           : *text == ' '                            ? meta_space
+           : base_utf8_decode(text, n_left, &cp) > 0 ? NULL
+                                                     : "\xEF\xBF\xBD";
+}
+
 /** Bytes of `text` that begins as the token goes on from `i`; SIZE_MAX if it does not. */
 static size_t match(const struct base_string t, size_t i, const char *text, size_t n_left)
 {
     size_t at = 0;
     while (i < t.n_bytes && at < n_left) {
-        if (text[at] == t.data[i])
-            i++; /* U+2581 byte by byte, too */
-        else if (text[at] == ' ' && t.n_bytes - i >= META_BYTES &&
-                 is_meta_space(t.data + i, META_BYTES))
+        const char *other = replaced_by(text + at, n_left - at);
+        if (other && t.n_bytes - i >= META_BYTES && !memcmp(t.data + i, other, META_BYTES))
             i += META_BYTES;
+        else if (text[at] == t.data[i])
+            i++; /* U+2581 byte by byte, too */
         else
             break;
         at++;
@@ -208,8 +221,9 @@ size_t model_spm_token_span(const struct model_spm *spm, int32_t id, const char 
     int byte = byte_of(spm, id);
     if (byte >= 0 && n_left > 0 && (uint8_t)*text == byte)
         return 1;
-    if (byte >= 0) /* one of three that a space became: the last of them has it */
-        return byte == (uint8_t)meta_space[META_BYTES - 1] && n_left > 0 && *text == ' ';
+    const char *other = replaced_by(text, n_left);
+    if (byte >= 0) /* one of three that one byte became: the last of them has it */
+        return other && byte == (uint8_t)other[META_BYTES - 1];
     size_t n = match(t, 0, text, n_left);
     if (n == SIZE_MAX && t.n_bytes >= META_BYTES && is_meta_space(t.data, META_BYTES))
         n = match(t, META_BYTES, text, n_left); /* a space that was put in front */

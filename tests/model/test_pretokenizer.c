@@ -73,18 +73,17 @@ static bool next_name(char list[256], char name[64])
     return true;
 }
 
-static void split(const struct model_pretokenizer *p, struct pieces *pieces, const char *text,
-                  size_t n_bytes)
+static void split(const struct model_pretokenizer *p, struct model_tok_run *run,
+                  struct pieces *pieces, const char *text, size_t n_bytes)
 {
     struct status_why why = {0};
-    struct model_tok_run run = {.why = &why};
+    run->why = &why;
     pieces->text = text;
     pieces->n_bytes = 0;
     pieces->lengths[0] = 0;
-    if (model_pretokenizer_split(p, &run, text, n_bytes, collect, pieces))
+    if (model_pretokenizer_split(p, run, text, n_bytes, collect, pieces))
         fail_msg("%s: %s", p->row->name, why.text);
     assert_int_equal(pieces->n_bytes, n_bytes);
-    model_pretokenizer_run_free(&run);
 }
 
 static size_t unhex(const char *hex, char *bytes, size_t capacity)
@@ -121,8 +120,10 @@ static void shown_pieces(void **state)
         size_t n_bytes = unhex(hex, text, sizeof text - 16);
         while (next_name(names, name)) {
             struct model_pretokenizer p = compiled(name);
+            struct model_tok_run run = {0};
             struct pieces pieces = {0};
-            split(&p, &pieces, text, n_bytes);
+            split(&p, &run, &pieces, text, n_bytes);
+            model_pretokenizer_run_free(&run);
             if (strcmp(pieces.lengths, lengths) != 0)
                 fail_msg("%s, text %s: pieces of %s bytes; expected %s", name, hex, pieces.lengths,
                          lengths);
@@ -189,16 +190,18 @@ static void check_digest(const char *name, const struct units *u, size_t n_piece
     enum { TEXTS = 10000, SEED = 20260811 };
     struct model_pretokenizer p = compiled(name);
     struct rng r = rng_open(SEED, 1);
+    struct model_tok_run run = {0};
     struct pieces pieces = {.digest = FNV_BASIS};
     for (size_t i = 0; i < TEXTS; i++) {
         char text[TEXT_BYTES + 16] = {0};
         size_t n_bytes = make_text(u, i, &r, text);
-        split(&p, &pieces, text, n_bytes);
+        split(&p, &run, &pieces, text, n_bytes);
         pieces.digest = digest_add(pieces.digest, 0);
     }
     if (pieces.n_pieces != n_pieces || pieces.digest != digest)
         fail_msg("%s: %zu pieces, digest %016llx; expected %zu and %016llx", name, pieces.n_pieces,
                  (unsigned long long)pieces.digest, n_pieces, (unsigned long long)digest);
+    model_pretokenizer_run_free(&run);
     model_pretokenizer_free(&p);
 }
 
@@ -214,8 +217,17 @@ static void digests(void **state)
     unsigned long long digest;
     while (fgets(line, sizeof line, f)) {
         assert_int_equal(sscanf(line, "%255s %zu %llx", names, &n_pieces, &digest), 3);
-        for (; next_name(names, name); n_published += !strchr(name, ':'))
-            check_digest(name, &units, n_pieces, digest);
+        assert_true(next_name(names, name));
+        check_digest(name, &units, n_pieces, digest);
+        struct model_pretokenizer first = compiled(name), other;
+        do {
+            n_published += !strchr(name, ':');
+            other = compiled(name);
+            assert_memory_equal(other.row->expressions, first.row->expressions,
+                                sizeof first.row->expressions);
+            model_pretokenizer_free(&other);
+        } while (next_name(names, name));
+        model_pretokenizer_free(&first);
     }
     fclose(f);
     while (model_pretokenizer_row_at(n_rows))
