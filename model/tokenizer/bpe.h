@@ -5,7 +5,6 @@
 #ifndef MODEL_TOKENIZER_BPE_H
 #define MODEL_TOKENIZER_BPE_H
 
-#include "model/tokenizer/merges.h"
 #include "model/tokenizer/pretokenizer.h"
 #include "model/tokenizer/run.h"
 #include "model/tokenizer/vocab.h"

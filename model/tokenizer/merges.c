@@ -1,4 +1,4 @@
-#include "model/tokenizer/merges.h"
+#include "model/tokenizer/merge.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 #include "base/arithmetic.h"
 #include "base/text/hash.h"
 #include "base/text/quote.h"
-#include "model/tokenizer/merge.h"
 
 struct model_merges_pair {
     int32_t left, right;

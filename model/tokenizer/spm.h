@@ -6,7 +6,6 @@
 #ifndef MODEL_TOKENIZER_SPM_H
 #define MODEL_TOKENIZER_SPM_H
 
-#include "model/tokenizer/merges.h"
 #include "model/tokenizer/run.h"
 #include "model/tokenizer/vocab.h"
 
