@@ -70,7 +70,7 @@ static void check_runs(const struct model_pretokenizer *p, char *text, size_t ca
                                           "'s",
                                           "Aa1",
                                           "/\n",
-                                          "A" /* and Han: */ "\xE6\xBC\xA2",
+                                          "A\xE6\xBC\xA2",
                                           "\xE6\xBC\xA2"};
     for (size_t k = 0; k < sizeof letters / sizeof *letters; k++) {
         size_t step = strlen(letters[k]), n = 0;
