@@ -109,7 +109,8 @@ static enum status read_hparams(struct model *m, const struct model_options *opt
 static enum status open_vocabulary(struct model *m, const struct model_options *options,
                                    struct status_why *why)
 {
-    enum status status = model_tokenizer_open(&m->tokenizer, m->file, options->tokenizer_pre, why);
+    enum status status = model_tokenizer_open(&m->tokenizer, m->file, options->tokenizer_pre,
+                                              options->llama_compat, why);
     if (status)
         return status;
     m->hparams.n_vocab = (uint32_t)model_n_vocab(m->tokenizer);

@@ -12,7 +12,7 @@
 /** What the caller may force upon a file; zero-initialise (all zero: as the file says). */
 struct model_options {
     const char *tokenizer_pre;  /* NULL: the file's */
-    bool allow_unknown;         /* tensors or llama.* keys not understood: warn, go on */
+    bool allow_unknown;         /* tensors or keys of the architecture not understood: warn, go on */
     bool llama_compat;          /* what llama.cpp does where it departs from a model's authors */
     /* --override-kv: n_overrides lines "KEY=int|float|bool|str:VALUE" */
     const char *const *overrides;

@@ -12,7 +12,7 @@
 
 struct settings {
     const char *model, *text_file, *prompt, *tokenizer_pre;
-    bool ids, no_bos, no_parse_special;
+    bool ids, no_bos, no_parse_special, llama_compat;
 };
 
 /* "[1, 2, 3]" and a newline. */
@@ -78,7 +78,8 @@ static enum status run_tokenize(const void *opaque, const struct cli_args *args,
     if (!status)
         status = gguf_list(&file, settings->model, why);
     if (!status)
-        status = model_tokenizer_open(&tokenizer, file, settings->tokenizer_pre, why);
+        status = model_tokenizer_open(&tokenizer, file, settings->tokenizer_pre,
+                                      settings->llama_compat, why);
     if (!status)
         status = read_text(&text, settings, why);
     if (!status && !settings->no_bos && model_adds_bos(tokenizer))
@@ -113,6 +114,9 @@ static const struct cli_option options[] = {
      offsetof(struct settings, no_bos)},
     {"--no-parse-special", CLI_ON, NULL, "take names of control tokens in the text as plain text",
      offsetof(struct settings, no_parse_special)},
+    {"--llama-compat", CLI_ON, NULL,
+     "cut the text as llama.cpp does where it departs from the model's authors",
+     offsetof(struct settings, llama_compat)},
     {.type = CLI_GROUP,
      .group = cli_pretokenizer_options,
      .offset = offsetof(struct settings, tokenizer_pre)},

@@ -1,12 +1,7 @@
 #include "model/tokenizer/bpe.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/arithmetic.h"
-#include "base/text/hash.h"
-#include "base/text/quote.h"
 #include "base/text/utf8.h"
 
 enum { STAND_IN_LIMIT = 0x100 + 68 }; /* 68 bytes have no printable character of their own */
@@ -51,109 +46,8 @@ size_t model_bpe_token_bytes(struct base_string token, char *bytes, size_t capac
     return n_out;
 }
 
-struct model_bpe_pair {
-    int32_t left, right;
-    uint32_t rank; /* MODEL_MERGE_NONE: free */
-};
-
-static size_t pair_slot(const struct model_bpe *bpe, int32_t left, int32_t right)
-{
-    uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-    return base_hash_mix(key ^ bpe->vocab->index.seed, UINT64_C(0x9e3779b97f4a7c15)) & bpe->mask;
-}
-
-/** The pair's place, or the free one where it would go. */
-static struct model_bpe_pair *find_pair(const struct model_bpe *bpe, int32_t left, int32_t right)
-{
-    size_t s = pair_slot(bpe, left, right);
-    while (bpe->pairs[s].rank != MODEL_MERGE_NONE &&
-           (bpe->pairs[s].left != left || bpe->pairs[s].right != right))
-        s = (s + 1) & bpe->mask;
-    return &bpe->pairs[s];
-}
-
-/** Take in merge i, "left right". The same pair again changes nothing: the first rank counts. */
-static enum status add_merge(struct model_bpe *bpe, struct base_string merge, uint32_t i,
-                             struct model_tok_buffer *joined, struct status_why *why)
-{
-    struct base_quoted quoted;
-    const char *space = merge.n_bytes > 1 ? memchr(merge.data + 1, ' ', merge.n_bytes - 1) : NULL;
-    size_t n_left = space ? (size_t)(space - merge.data) : 0;
-    if (!space || n_left + 1 == merge.n_bytes)
-        return status_fail(why, STATUS_FORMAT,
-                           "entry %u is %s; expected two tokens with a space between them", i,
-                           base_quote(&quoted, merge));
-    size_t n_right = merge.n_bytes - n_left - 1;
-    memcpy(joined->bytes, merge.data, n_left);
-    memcpy(joined->bytes + n_left, space + 1, n_right);
-    int32_t left = model_vocab_find(bpe->vocab, merge.data, n_left);
-    int32_t right = model_vocab_find(bpe->vocab, space + 1, n_right);
-    int32_t result = model_vocab_find(bpe->vocab, joined->bytes, n_left + n_right);
-    if (left < 0 || right < 0 || result < 0)
-        return status_fail(why, STATUS_FORMAT,
-                           "entry %u is %s: %s is not in tokenizer.ggml.tokens; expected both "
-                           "halves and what they make",
-                           i, base_quote(&quoted, merge),
-                           left < 0    ? "its left half"
-                           : right < 0 ? "its right half"
-                                       : "what they make");
-    bpe->result[i] = (uint32_t)result;
-    struct model_bpe_pair *pair = find_pair(bpe, left, right);
-    if (pair->rank == MODEL_MERGE_NONE)
-        *pair = (struct model_bpe_pair){left, right, i};
-    return STATUS_OK;
-}
-
-static enum status index_merges(struct model_bpe *bpe, const struct base_string *merges, size_t n,
-                                struct status_why *why)
-{
-    size_t n_slots = 16, longest = 0;
-    while (n_slots < n * 2)
-        n_slots *= 2;
-    for (size_t i = 0; i < n; i++)
-        longest = base_max(longest, merges[i].n_bytes);
-    bpe->mask = n_slots - 1;
-    bpe->pairs = malloc(n_slots * sizeof *bpe->pairs);
-    bpe->result = malloc((n > 0 ? n : 1) * sizeof *bpe->result);
-    struct model_tok_buffer joined = {.bytes = malloc(longest + 1)};
-    enum status status = STATUS_OK;
-    if (!bpe->pairs || !bpe->result || !joined.bytes)
-        status = status_fail(why, STATUS_MEMORY, "cannot allocate an index of %zu merges", n);
-    for (size_t i = 0; !status && i < n_slots; i++)
-        bpe->pairs[i].rank = MODEL_MERGE_NONE;
-    for (size_t i = 0; !status && i < n; i++)
-        status = add_merge(bpe, merges[i], (uint32_t)i, &joined, why);
-    free(joined.bytes);
-    return status;
-}
-
-static enum status read_merges(struct model_bpe *bpe, const struct gguf_file *file,
-                               struct status_why *why)
-{
-    static const char key[] = "tokenizer.ggml.merges";
-    const struct gguf_kv *kv;
-    enum status status = model_vocab_array(&kv, file, key, true, 0, why);
-    if (status)
-        return status;
-    if (kv->element_type != GGUF_VALUE_STRING || kv->count > INT32_MAX)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: key %s is an array of %" PRIu64 " entries of type %s; expected at "
-                           "most 2147483647 strings",
-                           gguf_path(file), key, kv->count, gguf_value_type_name(kv->element_type));
-    struct base_string *merges;
-    status = gguf_kv_strings(kv, &merges, why);
-    if (status)
-        return status;
-    status = index_merges(bpe, merges, (size_t)kv->count, why);
-    if (status == STATUS_FORMAT)
-        status_context(why, "%s: key %s", gguf_path(file), key);
-    free(merges);
-    return status;
-}
-
 enum status model_bpe_init(struct model_bpe *bpe, const struct model_vocab *vocab,
-                           const struct gguf_file *file, struct base_string pre,
-                           struct status_why *why)
+                           struct base_string pre, bool as_llama_cpp, struct status_why *why)
 {
     *bpe = (struct model_bpe){.vocab = vocab};
     make_stand_ins(bpe->stand_in);
@@ -161,19 +55,18 @@ enum status model_bpe_init(struct model_bpe *bpe, const struct model_vocab *voca
         char utf8[4];
         bpe->byte_id[b] = model_vocab_find(vocab, utf8, base_utf8_encode(bpe->stand_in[b], utf8));
     }
-    enum status status = model_pretokenizer_init(&bpe->pre, pre, why);
+    enum status status = model_pretokenizer_init(&bpe->pre, pre, as_llama_cpp, why);
     if (status) {
-        status_context(why, "%s", gguf_path(file));
+        status_context(why, "%s", gguf_path(vocab->file));
         return status;
     }
-    return read_merges(bpe, file, why);
+    return model_merges_init(&bpe->merges, vocab, why);
 }
 
 void model_bpe_free(struct model_bpe *bpe)
 {
     model_pretokenizer_free(&bpe->pre);
-    free(bpe->pairs);
-    free(bpe->result);
+    model_merges_free(&bpe->merges);
     *bpe = (struct model_bpe){0};
 }
 
@@ -186,13 +79,13 @@ static uint32_t rank_of_pair(const void *user, uint32_t left, uint32_t right, ui
 {
     const struct bpe_piece *piece = user;
     (void)end;
-    return find_pair(piece->bpe, piece->ids[left], piece->ids[right])->rank;
+    return model_merges_rank(&piece->bpe->merges, piece->ids[left], piece->ids[right]);
 }
 
 static void take_result(void *user, uint32_t left, uint32_t rank)
 {
     const struct bpe_piece *piece = user;
-    piece->ids[left] = (int32_t)piece->bpe->result[rank];
+    piece->ids[left] = (int32_t)piece->bpe->merges.result[rank];
 }
 
 static enum status emit_symbol(const struct model_bpe *bpe, struct model_tok_run *run, int32_t id,
@@ -269,14 +162,8 @@ enum status model_bpe_encode(const struct model_bpe *bpe, struct model_tok_run *
                              const char *text, size_t n_bytes)
 {
     struct bpe_call call = {bpe, run};
-    size_t good = base_utf8_first_bad(text, n_bytes);
-    if (good < n_bytes) {
-        enum status status =
-            model_tok_reserve(run, &run->text, base_utf8_repair(text, n_bytes, NULL));
-        if (status)
-            return status;
-        n_bytes = base_utf8_repair(text, n_bytes, run->text.bytes);
-        text = run->text.bytes;
-    }
+    enum status status = model_tok_repair(run, &run->text, &text, &n_bytes);
+    if (status)
+        return status;
     return model_pretokenizer_split(&bpe->pre, run, text, n_bytes, encode_piece, &call);
 }

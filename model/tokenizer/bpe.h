@@ -12,22 +12,18 @@
 struct model_bpe {
     const struct model_vocab *vocab;
     struct model_pretokenizer pre;
-    struct model_bpe_pair *pairs; /* hash table: (left id, right id) -> rank */
-    size_t mask;
-    uint32_t *result;       /* [n_merges] by rank: the id of the joined token */
+    struct model_merges merges;
     uint32_t stand_in[256]; /* code point of each byte's stand-in */
     int32_t byte_id[256];   /* the token that is a byte's stand-in; -1: none */
 };
 
 /**
- * Read the merges and compile the pre-tokeniser called `pre`.
- * Fails: STATUS_FORMAT (merges missing or malformed, a part of one that is no token: the
- *        sentence has its index), STATUS_UNSUPPORTED (pre-tokeniser), STATUS_MEMORY.
+ * Read the merges and compile the pre-tokeniser called `pre`; as_llama_cpp: in llama.cpp's form.
+ * Fails: as model_merges_init(); STATUS_UNSUPPORTED (pre-tokeniser).
  *        Half-built on failure: release with model_bpe_free in any case.
  */
 enum status model_bpe_init(struct model_bpe *bpe, const struct model_vocab *vocab,
-                           const struct gguf_file *file, struct base_string pre,
-                           struct status_why *why);
+                           struct base_string pre, bool as_llama_cpp, struct status_why *why);
 void model_bpe_free(struct model_bpe *bpe);
 
 /**

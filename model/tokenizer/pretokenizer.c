@@ -81,7 +81,7 @@ static enum status refuse_name(struct base_string name, struct status_why *why)
 }
 
 enum status model_pretokenizer_init(struct model_pretokenizer *p, struct base_string name,
-                                    struct status_why *why)
+                                    bool as_llama_cpp, struct status_why *why)
 {
     *p = (struct model_pretokenizer){0};
     const struct model_pretokenizer_row *row;
@@ -92,7 +92,10 @@ enum status model_pretokenizer_init(struct model_pretokenizer *p, struct base_st
         return refuse_name(name, why);
     p->row = row;
     while (p->n_codes < MODEL_PRETOKENIZER_EXPRESSIONS && row->expressions[p->n_codes]) {
-        enum status status = compile(&p->codes[p->n_codes], row->expressions[p->n_codes], why);
+        const char *expression = row->expressions[p->n_codes];
+        if (as_llama_cpp)
+            expression = model_pretokenizer_in_llama_cpp(expression);
+        enum status status = compile(&p->codes[p->n_codes], expression, why);
         if (status)
             return status;
         p->n_codes++;

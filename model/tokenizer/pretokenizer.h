@@ -31,14 +31,16 @@ struct model_pretokenizer {
 
 /** The i-th row of the list, NULL past the end. */
 const struct model_pretokenizer_row *model_pretokenizer_row_at(size_t i);
+/** What llama.cpp has in place of an expression of the list; the same where it agrees. */
+const char *model_pretokenizer_in_llama_cpp(const char *expression);
 
 /**
- * Compile the expressions of a name.
+ * Compile the expressions of a name: its authors', or with as_llama_cpp llama.cpp's.
  * Fails: STATUS_UNSUPPORTED (unknown name: the sentence lists the known ones), STATUS_MEMORY.
  *        Half-built on failure: release with model_pretokenizer_free in any case.
  */
 enum status model_pretokenizer_init(struct model_pretokenizer *p, struct base_string name,
-                                    struct status_why *why);
+                                    bool as_llama_cpp, struct status_why *why);
 void model_pretokenizer_free(struct model_pretokenizer *p);
 
 /** Called for each piece, from left to right; together they are the whole text. */

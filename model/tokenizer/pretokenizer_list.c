@@ -1,30 +1,67 @@
 #include "model/tokenizer/pretokenizer.h"
 
 /*
- * The expressions as they are published with the tokenizers, except:
- * - tekken: the published one asks for upper and lower case of all alphabets; evaluations
- *   elsewhere know case in ASCII only and leave marks out, and their numbers are what ours are
- *   compared with. [^\P{L}a-z] is "a letter, but not a-z".
- * - deepseek: ranges that span white space are cut around it, for there white space counts as
- *   nothing but \s; and `\s+$` is written so that a run of spaces is tried once, not once for
- *   each of its characters.
+ * The expressions as the authors of the models published them, except that
+ * - `\s+$` is written so that a run of spaces is tried once, not once for each of its characters;
+ * - kimi-k2 subtracts \p{Han} from letters and marks: here the complement lists what is left out
+ *   instead, which PCRE2 has. [^\P{L}a-z] is "a letter, but not a-z".
+ * Beside them is what llama.cpp has for some. It asks for case in ASCII only, leaves marks
+ * out, cuts ranges around white space, and does not fold the long s (U+017F).
  * \s and \S are replaced when compiled, see pretokenizer.c.
  */
+#define CONTRACTIONS       "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define ASCII_CONTRACTIONS "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
+#define SPACE              "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define LEAD               "[^\\r\\n\\p{L}\\p{N}]?"
+#define SYMBOLS            " ?[^\\s\\p{L}\\p{N}]+"
+
 static const char gpt2[] =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)";
 
-static const char llama3[] =
-    "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
-    "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+/* Words, numbers of up to `numbers`, symbols. */
+#define LLAMA3(contractions, numbers)                                                              \
+    contractions "|" LEAD "\\p{L}+|" numbers "|" SYMBOLS "[\\r\\n]*|" SPACE
+#define QWEN35(contractions)                                                                       \
+    contractions "|" LEAD "[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" SPACE
 
-static const char qwen2[] =
-    "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
-    "\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+/* Words by case: capitals, then small letters; `end` may follow each. */
+#define BY_CASE(upper, lower, end, numbers, symbols_end)                                           \
+    LEAD upper "*" lower "+" end "|" LEAD upper "+" lower "*" end "|" numbers                      \
+               "|" SYMBOLS symbols_end "*|" SPACE
+#define UPPER             "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER             "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define NOT_HAN(left_out) "[^" left_out "\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}\\p{sc:Han}]"
+#define ASCII_UPPER       "[^\\P{L}a-z]"
+#define ASCII_LOWER       "[^\\P{L}A-Z]"
 
-static const char tekken[] =
-    "[^\\r\\n\\p{L}\\p{N}]?[^\\P{L}a-z]*[^\\P{L}A-Z]+|"
-    "[^\\r\\n\\p{L}\\p{N}]?[^\\P{L}a-z]+[^\\P{L}A-Z]*|"
-    "\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+static const char llama3[] = LLAMA3(CONTRACTIONS, "\\p{N}{1,3}");
+static const char llama3_ascii[] = LLAMA3(ASCII_CONTRACTIONS, "\\p{N}{1,3}");
+static const char qwen2[] = LLAMA3(CONTRACTIONS, "\\p{N}");
+static const char qwen2_ascii[] = LLAMA3(ASCII_CONTRACTIONS, "\\p{N}");
+static const char qwen35[] = QWEN35(CONTRACTIONS);
+static const char qwen35_ascii[] = QWEN35(ASCII_CONTRACTIONS);
+
+static const char gpt4o[] = BY_CASE(UPPER, LOWER, CONTRACTIONS "?", "\\p{N}{1,3}", "[\\r\\n/]");
+static const char gpt4o_ascii[] =
+    BY_CASE(ASCII_UPPER, ASCII_LOWER, ASCII_CONTRACTIONS "?", "\\p{N}{1,3}", "[\\r\\n/]");
+static const char tekken[] = BY_CASE(UPPER, LOWER, "", "\\p{N}", "[\\r\\n/]");
+static const char tekken_ascii[] = BY_CASE(ASCII_UPPER, ASCII_LOWER, "", "\\p{N}", "[\\r\\n/]");
+
+static const char kimi_k2[] = "\\p{sc:Han}+|" BY_CASE(NOT_HAN("\\p{Ll}"), NOT_HAN("\\p{Lu}\\p{Lt}"),
+                                                      CONTRACTIONS "?", "\\p{N}{1,3}", "[\\r\\n]");
+/* llama.cpp: words whatever their case, and Han by block. */
+#define HAN_BLOCKS                                                                                 \
+    "\\x{3400}-\\x{4DBF}\\x{4E00}-\\x{9FFF}\\x{F900}-\\x{FAFF}\\x{20000}-\\x{2A6DF}"               \
+    "\\x{2A700}-\\x{2EBEF}\\x{2F800}-\\x{2FA1F}"
+static const char kimi_k2_blocks[] =
+    "[" HAN_BLOCKS "]+|" LEAD "[^\\P{L}" HAN_BLOCKS "]+" ASCII_CONTRACTIONS "?|\\p{N}{1,3}|" SYMBOLS
+    "[\\r\\n]*|" SPACE;
+
+static const char deepseek_v3[] =
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
+    "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|" SPACE;
+static const char deepseek_v3_asian[] =
+    "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+";
 
 static const char deepseek_line_end[] = "[\\r\\n]";
 static const char deepseek_trailing_space[] = "(?<!\\s)\\s++$";
@@ -46,24 +83,44 @@ static const char deepseek_letters[] =
     "\\x{FB13}-\\x{FB17}\\x{FF21}-\\x{FF3A}\\x{FF41}-\\x{FF5A}\\x{10400}-\\x{1044F}"
     "\\x{104B0}-\\x{104D3}\\x{104D8}-\\x{104FB}\\x{10C80}-\\x{10CB2}\\x{10CC0}-\\x{10CF2}"
     "\\x{118A0}-\\x{118DF}\\x{1E900}-\\x{1E943}]+";
-static const char deepseek_punctuation[] =
-    "\\s?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3001}\\x{3002}]+";
-static const char deepseek_asian[] =
+#define PUNCTUATION "!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}"
+static const char deepseek_punctuation[] = "\\s?[" PUNCTUATION "\\x{3000}-\\x{3002}]+";
+static const char deepseek_punctuation_cut[] = "\\s?[" PUNCTUATION "\\x{3001}\\x{3002}]+";
+static const char deepseek_asian[] = "[\\x{800}-\\x{9FA5}\\x{AC00}-\\x{D7FF}]+";
+static const char deepseek_asian_cut[] =
     "[\\x{800}-\\x{167F}\\x{1681}-\\x{1FFF}\\x{200B}-\\x{2027}\\x{202A}-\\x{202E}"
     "\\x{2030}-\\x{205E}\\x{2060}-\\x{2FFF}\\x{3001}-\\x{9FA5}\\x{AC00}-\\x{D7FF}]+";
+
+#define DIGITS "\\p{N}"
 
 static const struct model_pretokenizer_row rows[] = {
     {"default", false, false, {"[\\p{P}\\$\\+<=>\\^~\\|]+", gpt2, "\\p{N}+", "[0-9][0-9][0-9]"}},
     {"gpt-2", false, false, {gpt2}},
+    {"olmo", false, false, {gpt2}},
     {"llama-bpe", true, true, {llama3}},
     {"llama3", true, true, {llama3}},
     {"llama-v3", true, true, {llama3}},
     {"falcon3", true, true, {llama3}},
     {"pixtral", true, true, {llama3}},
     {"smaug-bpe", false, false, {llama3}},
+    {"dbrx", false, false, {llama3}},
+    {"glm4", false, false, {llama3}},
+    {"chatglm-bpe", false, false, {llama3}},
     {"qwen2", false, false, {qwen2}},
-    {"smollm", false, false, {"\\p{N}", gpt2}},
+    {"megrez", false, false, {qwen2}},
+    {"stablelm2", false, false, {qwen2}},
+    {"hunyuan", false, false, {qwen2}},
+    {"deepseek-r1-qwen", false, true, {qwen2}},
+    {"qwen35", false, false, {qwen35}},
+    {"smollm", false, false, {DIGITS, gpt2}},
+    {"starcoder", false, false, {DIGITS, gpt2}},
+    {"refact", false, false, {DIGITS, gpt2}},
+    {"command-r", false, false, {DIGITS, gpt2}},
+    {"gpt-4o", false, false, {gpt4o}},
+    {"llama4", false, false, {gpt4o}},
+    {"minimax-m2", false, false, {gpt4o}},
     {"tekken", true, true, {tekken}},
+    {"kimi-k2", false, false, {kimi_k2}},
     {"deepseek-llm",
      false,
      false,
@@ -72,10 +129,33 @@ static const struct model_pretokenizer_row rows[] = {
     {"deepseek-coder",
      false,
      false,
-     {deepseek_line_end, "\\s?\\p{L}+", "\\s?\\p{P}+", deepseek_asian, "\\p{N}"}},
+     {deepseek_line_end, "\\s?\\p{L}+", "\\s?\\p{P}+", deepseek_asian, DIGITS}},
+    {"deepseek-v3", false, false, {"\\p{N}{1,3}", deepseek_v3_asian, deepseek_v3}},
+};
+
+/* Where llama.cpp departs from the above. */
+static const struct departure {
+    const char *published, *llama_cpp;
+} departures[] = {
+    {llama3, llama3_ascii},
+    {qwen2, qwen2_ascii},
+    {qwen35, qwen35_ascii},
+    {gpt4o, gpt4o_ascii},
+    {tekken, tekken_ascii},
+    {kimi_k2, kimi_k2_blocks},
+    {deepseek_punctuation, deepseek_punctuation_cut},
+    {deepseek_asian, deepseek_asian_cut},
 };
 
 const struct model_pretokenizer_row *model_pretokenizer_row_at(size_t i)
 {
     return i < sizeof rows / sizeof *rows ? &rows[i] : NULL;
+}
+
+const char *model_pretokenizer_in_llama_cpp(const char *expression)
+{
+    for (size_t i = 0; i < sizeof departures / sizeof *departures; i++)
+        if (departures[i].published == expression)
+            return departures[i].llama_cpp;
+    return expression;
 }

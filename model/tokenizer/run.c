@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/text/utf8.h"
 
 static enum status no_memory(const struct model_tok_run *run, size_t n, size_t item_bytes)
 {
@@ -44,6 +45,19 @@ enum status model_tok_grow_slots(struct model_tok_run *run, size_t n)
     if (!grown)
         return no_memory(run, n, sizeof *grown);
     run->slots = grown;
+    return STATUS_OK;
+}
+
+enum status model_tok_repair(struct model_tok_run *run, struct model_tok_buffer *b,
+                             const char **text, size_t *n_bytes)
+{
+    if (base_utf8_first_bad(*text, *n_bytes) == *n_bytes)
+        return STATUS_OK;
+    enum status status = model_tok_reserve(run, b, base_utf8_repair(*text, *n_bytes, NULL));
+    if (status)
+        return status;
+    *n_bytes = base_utf8_repair(*text, *n_bytes, b->bytes);
+    *text = b->bytes;
     return STATUS_OK;
 }
 

@@ -23,7 +23,7 @@ struct model_tok_run {
     struct model_tok_cache cache;
     struct model_merge merge;
     struct model_tok_buffer text; /* the fragment or piece as it is merged */
-    struct model_tok_buffer word; /* bpe: a piece in stand-in characters */
+    struct model_tok_buffer word; /* bpe: a piece in stand-in characters; gemma4: repaired text */
     uint32_t *slots;              /* spm: where each slot begins, and the end; bpe: ids */
     size_t slots_capacity;
     void *match_data, *match_context, *jit_stack; /* bpe: PCRE2's */
@@ -48,6 +48,13 @@ static inline enum status model_tok_reserve_slots(struct model_tok_run *run, siz
 {
     return n <= run->slots_capacity ? STATUS_OK : model_tok_grow_slots(run, n);
 }
+
+/**
+ * Replace each byte of *text that is not well-formed UTF-8 by U+FFFD: *text then is b's bytes,
+ * *n_bytes their number. A good text stays where it is.   Fails: STATUS_MEMORY.
+ */
+enum status model_tok_repair(struct model_tok_run *run, struct model_tok_buffer *b,
+                             const char **text, size_t *n_bytes);
 
 /** Release the scratch (not the output). */
 void model_tok_run_free(struct model_tok_run *run);

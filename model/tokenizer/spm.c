@@ -24,10 +24,10 @@ static int by_falling_score(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static enum status read_scores(struct model_spm *spm, const struct gguf_file *file,
-                               struct status_why *why)
+static enum status read_scores(struct model_spm *spm, struct status_why *why)
 {
     static const char key[] = "tokenizer.ggml.scores";
+    const struct gguf_file *file = spm->vocab->file;
     size_t n = spm->vocab->n;
     const struct gguf_kv *kv;
     enum status status = model_vocab_array(&kv, file, key, true, n, why);
@@ -135,16 +135,19 @@ static enum status find_joins(struct model_spm *spm, struct status_why *why)
 }
 
 enum status model_spm_init(struct model_spm *spm, const struct model_vocab *vocab,
-                           const struct gguf_file *file, struct status_why *why)
+                           struct status_why *why)
 {
     *spm = (struct model_spm){.vocab = vocab};
     find_byte_tokens(spm);
-    enum status status = read_scores(spm, file, why);
+    enum status status = vocab->kind == MODEL_VOCAB_GEMMA4
+                             ? model_merges_init(&spm->merges, vocab, why)
+                             : read_scores(spm, why);
     return status ? status : find_joins(spm, why);
 }
 
 void model_spm_free(struct model_spm *spm)
 {
+    model_merges_free(&spm->merges);
     free(spm->rank);
     free(spm->joins);
     *spm = (struct model_spm){0};
@@ -181,16 +184,29 @@ size_t model_spm_token_bytes(const struct model_spm *spm, int32_t id, char *byte
     return n_out;
 }
 
+/**
+ * The character that one byte of the text became: a space, or a byte that is not well-formed
+ * UTF-8 (of gemma4; elsewhere the vocabulary has the byte itself). NULL for any other byte.
+ */
+static const char *replaced_by(const char *text, size_t n_left)
+{
+    uint32_t cp;
+    return n_left == 0                               ? NULL
+           : *text == ' '                            ? meta_space
+           : base_utf8_decode(text, n_left, &cp) > 0 ? NULL
+                                                     : "\xEF\xBF\xBD";
+}
+
 /** Bytes of `text` that begins as the token goes on from `i`; SIZE_MAX if it does not. */
 static size_t match(const struct base_string t, size_t i, const char *text, size_t n_left)
 {
     size_t at = 0;
     while (i < t.n_bytes && at < n_left) {
-        if (text[at] == t.data[i])
-            i++; /* U+2581 byte by byte, too */
-        else if (text[at] == ' ' && t.n_bytes - i >= META_BYTES &&
-                 is_meta_space(t.data + i, META_BYTES))
+        const char *other = replaced_by(text + at, n_left - at);
+        if (other && t.n_bytes - i >= META_BYTES && !memcmp(t.data + i, other, META_BYTES))
             i += META_BYTES;
+        else if (text[at] == t.data[i])
+            i++; /* U+2581 byte by byte, too */
         else
             break;
         at++;
@@ -205,8 +221,9 @@ size_t model_spm_token_span(const struct model_spm *spm, int32_t id, const char 
     int byte = byte_of(spm, id);
     if (byte >= 0 && n_left > 0 && (uint8_t)*text == byte)
         return 1;
-    if (byte >= 0) /* one of three that a space became: the last of them has it */
-        return byte == (uint8_t)meta_space[META_BYTES - 1] && n_left > 0 && *text == ' ';
+    const char *other = replaced_by(text, n_left);
+    if (byte >= 0) /* one of three that one byte became: the last of them has it */
+        return other && byte == (uint8_t)other[META_BYTES - 1];
     size_t n = match(t, 0, text, n_left);
     if (n == SIZE_MAX && t.n_bytes >= META_BYTES && is_meta_space(t.data, META_BYTES))
         n = match(t, META_BYTES, text, n_left); /* a space that was put in front */
@@ -228,13 +245,26 @@ struct spm_piece {
     const uint32_t *slots;
 };
 
-static uint32_t rank_of_pair(const void *user, uint32_t left, uint32_t right, uint32_t end)
+/** The token of the symbol of slots [begin, end), or -1. */
+static int32_t find_symbol(const struct spm_piece *piece, uint32_t begin, uint32_t end)
+{
+    uint32_t from = piece->slots[begin];
+    return model_vocab_find(piece->spm->vocab, piece->text + from, piece->slots[end] - from);
+}
+
+static uint32_t rank_by_score(const void *user, uint32_t left, uint32_t right, uint32_t end)
 {
     const struct spm_piece *piece = user;
     (void)right;
-    uint32_t from = piece->slots[left];
-    int32_t id = model_vocab_find(piece->spm->vocab, piece->text + from, piece->slots[end] - from);
+    int32_t id = find_symbol(piece, left, end);
     return id < 0 ? MODEL_MERGE_NONE : piece->spm->rank[id];
+}
+
+static uint32_t rank_by_merges(const void *user, uint32_t left, uint32_t right, uint32_t end)
+{
+    const struct spm_piece *piece = user;
+    return model_merges_rank(&piece->spm->merges, find_symbol(piece, left, right),
+                             find_symbol(piece, right, end));
 }
 
 /** A symbol that is no token: its bytes; one unknown token where a byte has none. */
@@ -260,13 +290,15 @@ static enum status merge_piece(const struct model_spm *spm, struct model_tok_run
                                size_t n_slots)
 {
     struct spm_piece piece = {spm, run->text.bytes, run->slots};
-    const struct model_merge_rules rules = {.rank = rank_of_pair, .user = &piece};
+    const struct model_merge_rules rules = {.rank = spm->rank ? rank_by_score : rank_by_merges,
+                                            .user = &piece};
     enum status status = model_merge_run(&run->merge, n_slots, &rules, run->why);
     for (size_t i = 0; !status && i < n_slots; i = (size_t)run->merge.other[i] + 1) {
-        const char *symbol = run->text.bytes + run->slots[i];
-        size_t n_bytes = run->slots[run->merge.other[i] + 1] - run->slots[i];
-        int32_t id = model_vocab_find(spm->vocab, symbol, n_bytes);
-        status = id >= 0 ? model_tok_emit(run, id) : emit_bytes(spm, run, symbol, n_bytes);
+        uint32_t end = run->merge.other[i] + 1;
+        int32_t id = find_symbol(&piece, (uint32_t)i, end);
+        status = id >= 0 ? model_tok_emit(run, id)
+                         : emit_bytes(spm, run, run->text.bytes + run->slots[i],
+                                      run->slots[end] - run->slots[i]);
     }
     return status;
 }
@@ -313,10 +345,12 @@ enum status model_spm_encode(const struct model_spm *spm, struct model_tok_run *
                              const char *text, size_t n_bytes, bool space_prefix)
 {
     enum { SLACK = 8 }; /* a character, and the U+2581 that one of its bytes may become */
-    struct spm_source src = {text, text + n_bytes};
     enum status status = model_tok_reserve(run, &run->text, META_BYTES + SLACK);
+    if (!status && spm->vocab->kind == MODEL_VOCAB_GEMMA4)
+        status = model_tok_repair(run, &run->word, &text, &n_bytes);
     if (status)
         return status;
+    struct spm_source src = {text, text + n_bytes};
     run->text.n = 0;
     if (space_prefix) {
         memcpy(run->text.bytes, meta_space, META_BYTES);

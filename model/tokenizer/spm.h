@@ -1,6 +1,7 @@
 /**
- * SentencePiece-BPE: characters are merged by the score of what they become.
- * Source: the published algorithm; GGUF stores each token's score.
+ * BPE of characters, in which U+2581 stands for a space and bytes for what is no token:
+ * SentencePiece's, where the score of what a pair becomes decides, and gemma4's, where the rank
+ * of the pair does.   Source: the published algorithms; GGUF stores the scores or the merges.
  */
 #ifndef MODEL_TOKENIZER_SPM_H
 #define MODEL_TOKENIZER_SPM_H
@@ -10,7 +11,8 @@
 
 struct model_spm {
     const struct model_vocab *vocab;
-    uint32_t *rank;        /* [vocab->n]: 0 = highest score; equal scores share a rank */
+    uint32_t *rank; /* [vocab->n]: 0 = highest score; equal scores share a rank; or NULL: */
+    struct model_merges merges;
     int32_t byte_id[256];  /* the token <0xXX>, or the one that is that byte; -1: none */
     bool joins_ascii[128]; /* some token has U+2581 right after this character */
     uint32_t *joins;       /* the same for longer characters: their bytes, sorted */
@@ -18,16 +20,17 @@ struct model_spm {
 };
 
 /**
- * Read the scores. `vocab` and `file` must outlive the result.
- * Fails: STATUS_FORMAT (scores missing, not floats, NaN), STATUS_MEMORY. Half-built on
- *        failure: release with model_spm_free in any case.
+ * Read the scores or, of gemma4, the merges. `vocab` must outlive the result.
+ * Fails: STATUS_FORMAT (scores missing, not floats, NaN), as model_merges_init(), STATUS_MEMORY.
+ *        Half-built on failure: release with model_spm_free in any case.
  */
 enum status model_spm_init(struct model_spm *spm, const struct model_vocab *vocab,
-                           const struct gguf_file *file, struct status_why *why);
+                           struct status_why *why);
 void model_spm_free(struct model_spm *spm);
 
 /**
- * Append the ids of a stretch of raw text without recognised tokens.
+ * Append the ids of a stretch of raw text without recognised tokens. Of gemma4, each byte that
+ * is not well-formed UTF-8 counts as U+FFFD.
  * space_prefix: as if a space stood in front of it.
  * Fails: STATUS_MEMORY; STATUS_UNSUPPORTED where the vocabulary has neither a token for a byte
  *        nor an unknown token.

@@ -25,28 +25,28 @@ size_t model_tokens_common(const struct model_tokens *a, const struct model_toke
     return i;
 }
 
-static enum status open_spm(struct model_tokenizer *t, const struct gguf_file *file,
-                            const char *pre, struct status_why *why)
+static enum status open_spm(struct model_tokenizer *t, const char *pre, struct status_why *why)
 {
     if (pre)
         return status_fail(why, STATUS_USAGE,
-                           "%s: pre-tokeniser %s was asked for, but this vocabulary is "
-                           "SentencePiece, which has none",
-                           gguf_path(file), pre);
-    return model_spm_init(&t->spm, &t->vocab, file, why);
+                           "%s: pre-tokeniser %s was asked for, but this vocabulary is %s, which "
+                           "has none",
+                           gguf_path(t->vocab.file), pre,
+                           t->vocab.kind == MODEL_VOCAB_SPM ? "SentencePiece" : "gemma4");
+    return model_spm_init(&t->spm, &t->vocab, why);
 }
 
-static enum status open_bpe(struct model_tokenizer *t, const struct gguf_file *file,
-                            const char *pre, struct status_why *why)
+static enum status open_bpe(struct model_tokenizer *t, const char *pre, bool as_llama_cpp,
+                            struct status_why *why)
 {
     struct base_string name = {"default", strlen("default")};
     bool found;
-    enum status status = gguf_get_string(file, "tokenizer.ggml.pre", &name, &found, why);
+    enum status status = gguf_get_string(t->vocab.file, "tokenizer.ggml.pre", &name, &found, why);
     if (status)
         return status;
     if (pre)
         name = (struct base_string){pre, strlen(pre)};
-    status = model_bpe_init(&t->bpe, &t->vocab, file, name, why);
+    status = model_bpe_init(&t->bpe, &t->vocab, name, as_llama_cpp, why);
     if (!status && !t->vocab.add_bos_stated)
         t->vocab.add_bos = t->bpe.pre.row->add_bos;
     return status;
@@ -69,7 +69,7 @@ static enum status check_ends(const struct model_tokenizer *t, const struct gguf
 }
 
 enum status model_tokenizer_open(struct model_tokenizer **out, const struct gguf_file *file,
-                                 const char *pre, struct status_why *why)
+                                 const char *pre, bool as_llama_cpp, struct status_why *why)
 {
     *out = NULL;
     struct model_tokenizer *t = calloc(1, sizeof *t);
@@ -77,8 +77,8 @@ enum status model_tokenizer_open(struct model_tokenizer **out, const struct gguf
         return status_fail(why, STATUS_MEMORY, "cannot allocate a tokenizer");
     enum status status = model_vocab_init(&t->vocab, file, why);
     if (!status)
-        status = t->vocab.kind == MODEL_VOCAB_SPM ? open_spm(t, file, pre, why)
-                                                  : open_bpe(t, file, pre, why);
+        status = t->vocab.kind == MODEL_VOCAB_BPE ? open_bpe(t, pre, as_llama_cpp, why)
+                                                  : open_spm(t, pre, why);
     if (!status)
         status = check_ends(t, file, why);
     if (!status)
@@ -125,11 +125,11 @@ static enum status encode_stretch(void *user, const char *raw, size_t n_bytes, i
     enum status status = STATUS_OK;
     for (; call->eats_space && n_bytes > 0 && is_space(*raw); n_bytes--)
         raw++;
-    if (n_bytes > 0 && vocab->kind == MODEL_VOCAB_SPM)
+    if (n_bytes > 0 && vocab->kind == MODEL_VOCAB_BPE)
+        status = model_bpe_encode(&call->t->bpe, &call->run, raw, n_bytes);
+    else if (n_bytes > 0)
         status = model_spm_encode(&call->t->spm, &call->run, raw, n_bytes,
                                   vocab->add_space_prefix && call->after_special);
-    else if (n_bytes > 0)
-        status = model_bpe_encode(&call->t->bpe, &call->run, raw, n_bytes);
     if (!status && token >= 0)
         status = model_tok_emit(&call->run, token);
     call->after_special = token >= 0;
@@ -167,7 +167,9 @@ const char *model_tokenizer_kind(const struct model_tokenizer *t)
 
 const char *model_tokenizer_pre(const struct model_tokenizer *t)
 {
-    return t->bpe.pre.row ? t->bpe.pre.row->name : "";
+    return t->bpe.pre.row                        ? t->bpe.pre.row->name
+           : t->vocab.kind == MODEL_VOCAB_GEMMA4 ? "gemma4"
+                                                 : "";
 }
 
 int32_t model_token_bos(const struct model_tokenizer *t)

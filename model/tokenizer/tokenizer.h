@@ -30,14 +30,15 @@ size_t model_tokens_common(const struct model_tokens *a, const struct model_toke
 
 /**
  * Read and check the vocabulary.
- * pre: overrides tokenizer.ggml.pre (NULL: the file's; the only value that SentencePiece
- *      takes). `file` must outlive the result.
+ * pre: overrides tokenizer.ggml.pre (NULL: the file's; the only value that SentencePiece and
+ *      gemma4 take). as_llama_cpp: cut texts as llama.cpp does where it departs from what the
+ *      model's authors published. `file` must outlive the result.
  * Fails: STATUS_FORMAT (missing keys, arrays of unequal length, duplicate tokens, ids out of
  *        range), STATUS_UNSUPPORTED (tokenizer model or pre-tokeniser; names the known ones),
- *        STATUS_USAGE (pre for SentencePiece), STATUS_MEMORY.
+ *        STATUS_USAGE (pre for one that has none), STATUS_MEMORY.
  */
 enum status model_tokenizer_open(struct model_tokenizer **out, const struct gguf_file *file,
-                                 const char *pre, struct status_why *why);
+                                 const char *pre, bool as_llama_cpp, struct status_why *why);
 void model_tokenizer_close(struct model_tokenizer *t);
 
 /**
@@ -49,7 +50,7 @@ enum status model_tokenize(const struct model_tokenizer *t, const char *text, si
                            bool parse_special, struct model_tokens *out, struct status_why *why);
 
 size_t model_n_vocab(const struct model_tokenizer *t);
-/** "spm" or "bpe", and the pre-tokeniser's name ("" for spm). */
+/** "spm" or "bpe", and the pre-tokeniser's name ("" for spm, "gemma4" for that model). */
 const char *model_tokenizer_kind(const struct model_tokenizer *t);
 const char *model_tokenizer_pre(const struct model_tokenizer *t);
 /** Ids of special tokens; -1 where the vocabulary has none. */

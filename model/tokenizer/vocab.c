@@ -268,7 +268,8 @@ static enum status read_special(struct model_vocab *v, const struct gguf_file *f
     v->bos = spm ? 1 : -1;
     v->eos = spm ? 2 : -1;
     v->unknown = spm ? 0 : -1;
-    v->add_bos = v->add_space_prefix = spm;
+    v->add_bos = v->kind != MODEL_VOCAB_BPE;
+    v->add_space_prefix = spm;
     enum status status = read_id(&v->bos, v, file, "tokenizer.ggml.bos_token_id", why);
     if (!status)
         status = read_id(&v->eos, v, file, "tokenizer.ggml.eos_token_id", why);
@@ -280,7 +281,7 @@ static enum status read_special(struct model_vocab *v, const struct gguf_file *f
     bool stated;
     if (!status)
         status = gguf_get_bool(file, "tokenizer.ggml.add_eos_token", &v->add_eos, &stated, why);
-    if (!status)
+    if (!status && spm)
         status = gguf_get_bool(file, "tokenizer.ggml.add_space_prefix", &v->add_space_prefix,
                                &stated, why);
     return status;
@@ -295,12 +296,15 @@ enum status model_vocab_init(struct model_vocab *v, const struct gguf_file *file
     enum status status = gguf_get_string(file, "tokenizer.ggml.model", &kind, NULL, why);
     if (status)
         return status;
-    if (!model_string_is(kind, "llama") && !model_string_is(kind, "gpt2"))
+    static const char *const kinds[] = {
+        [MODEL_VOCAB_SPM] = "llama", [MODEL_VOCAB_GEMMA4] = "gemma4", [MODEL_VOCAB_BPE] = "gpt2"};
+    while (v->kind <= MODEL_VOCAB_BPE && !model_string_is(kind, kinds[v->kind]))
+        v->kind++;
+    if (v->kind > MODEL_VOCAB_BPE)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%s: key tokenizer.ggml.model is %s; supported are llama "
-                           "(SentencePiece) and gpt2 (byte-level BPE)",
+                           "(SentencePiece), gpt2 (byte-level BPE) and gemma4 (BPE of characters)",
                            gguf_path(file), base_quote(&quoted, kind));
-    v->kind = model_string_is(kind, "llama") ? MODEL_VOCAB_SPM : MODEL_VOCAB_BPE;
     status = read_tokens(v, file, why);
     if (!status)
         status = read_types(v, file, why);

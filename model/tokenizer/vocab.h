@@ -9,8 +9,9 @@
 #include "gguf/meta.h"
 
 enum model_vocab_kind {
-    MODEL_VOCAB_SPM, /* tokenizer.ggml.model = llama */
-    MODEL_VOCAB_BPE  /* tokenizer.ggml.model = gpt2 */
+    MODEL_VOCAB_SPM,    /* tokenizer.ggml.model = llama */
+    MODEL_VOCAB_GEMMA4, /* gemma4: the characters of SPM, joined by merges instead of scores */
+    MODEL_VOCAB_BPE     /* gpt2 */
 };
 
 /** When a token is recognised in the raw text, before anything is split or merged. */

@@ -21,7 +21,7 @@ static int open_vocabulary(void **state)
     (void)state;
     struct status_why why = {0};
     if (gguf_open(&file, ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf", &why) != STATUS_OK ||
-        model_tokenizer_open(&tokenizer, file, NULL, &why) != STATUS_OK) {
+        model_tokenizer_open(&tokenizer, file, NULL, false, &why) != STATUS_OK) {
         print_error("%s\n", why.text);
         return -1;
     }

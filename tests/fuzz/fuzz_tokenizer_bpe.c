@@ -28,35 +28,6 @@ static void add_stand_ins(struct tokens *t)
     }
 }
 
-/* Join two tokens picked by the input; returns the merge in `out`, empty if there is none. */
-static struct base_string make_merge(struct tokens *t, struct input *in, char out[128])
-{
-    size_t left = (input_byte(in) | (size_t)input_byte(in) << 8) % t->n;
-    size_t right = (input_byte(in) | (size_t)input_byte(in) << 8) % t->n;
-    struct base_string l = t->text[left], r = t->text[right];
-    if (l.n_bytes + r.n_bytes > 48)
-        return (struct base_string){0};
-    memcpy(out, l.data, l.n_bytes);
-    memcpy(out + l.n_bytes, r.data, r.n_bytes);
-    struct base_string joined = {out, l.n_bytes + r.n_bytes};
-    if (tokens_add(t, joined, 0, MODEL_TOKEN_NORMAL) < 0 && tokens_find(t, joined) < 0)
-        return (struct base_string){0};
-    memmove(out + l.n_bytes + 1, out + l.n_bytes, r.n_bytes);
-    out[l.n_bytes] = ' ';
-    return (struct base_string){out, l.n_bytes + 1 + r.n_bytes};
-}
-
-static size_t make_merges(struct tokens *t, struct input *in, struct base_string *merges,
-                          char (*bytes)[128])
-{
-    size_t n = 0;
-    for (size_t tries = input_byte(in) % 64; tries > 0; tries--) {
-        merges[n] = make_merge(t, in, bytes[n]);
-        n += merges[n].n_bytes > 0;
-    }
-    return n;
-}
-
 static const char *pick_pre(uint8_t flags)
 {
     size_t n = 0;
@@ -93,9 +64,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct tokens *t = calloc(1, sizeof *t);
     require(t != NULL);
     add_stand_ins(t);
-    struct base_string merges[64];
-    char bytes[64][128];
-    size_t n_merges = make_merges(t, &in, merges, bytes);
+    struct merges merges;
+    merges_make(&merges, t, &in);
     for (size_t n = input_byte(&in) % 8; n > 0; n--) {
         struct base_string special = input_string(&in, 8);
         if (is_ascii(special))
@@ -107,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     gguf_writer_string(w, "tokenizer.ggml.model", "gpt2");
     gguf_writer_string(w, "tokenizer.ggml.pre", pick_pre(flags));
     gguf_writer_bool(w, "tokenizer.ggml.add_bos_token", false);
-    gguf_writer_strings(w, "tokenizer.ggml.merges", merges, n_merges);
+    gguf_writer_strings(w, "tokenizer.ggml.merges", merges.text, merges.n);
     tokens_write(t, w);
     void *file_bytes;
     struct gguf_file *file;

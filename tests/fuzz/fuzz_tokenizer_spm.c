@@ -1,12 +1,13 @@
-/* SentencePiece: any vocabulary, any text; the tokens must spell the text. */
+/* SentencePiece and gemma4: any vocabulary, any text; the tokens must spell the text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/utf8.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/tokenizer_input.h"
 
-enum { USER_DEFINED = 1, SPACE_PREFIX = 2, AS_FILE = 128 };
+enum { USER_DEFINED = 1, SPACE_PREFIX = 2, GEMMA4 = 4, AS_FILE = 128 };
 
 static void make_vocabulary(struct tokens *t, struct input *in, bool user_defined)
 {
@@ -38,9 +39,15 @@ static size_t unify_spaces(char *text, size_t n_bytes)
     return n;
 }
 
-/* Whether each lead byte is followed by what it announces: else U+2581 may fall apart. */
-static bool characters_are_whole(struct input text)
+/*
+ * Whether each lead byte is followed by what it announces: else U+2581 may fall apart. gemma4
+ * replaces what is not well-formed.
+ */
+static bool characters_are_whole(struct input text, bool well_formed)
 {
+    size_t n_bytes = (size_t)(text.end - text.p);
+    if (well_formed)
+        return base_utf8_first_bad((const char *)text.p, n_bytes) == n_bytes;
     while (text.p < text.end) {
         size_t n = *text.p < 0xC0 ? 1 : *text.p < 0xE0 ? 2 : *text.p < 0xF0 ? 3 : 4;
         if (n > (size_t)(text.end - text.p))
@@ -83,8 +90,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct gguf_writer *w;
     struct status_why why;
     require(gguf_writer_new(&w, &why) == STATUS_OK);
-    gguf_writer_string(w, "tokenizer.ggml.model", "llama");
+    gguf_writer_string(w, "tokenizer.ggml.model", flags & GEMMA4 ? "gemma4" : "llama");
     gguf_writer_bool(w, "tokenizer.ggml.add_space_prefix", flags & SPACE_PREFIX);
+    if (flags & GEMMA4) {
+        struct merges merges;
+        merges_make(&merges, t, &in);
+        gguf_writer_strings(w, "tokenizer.ggml.merges", merges.text, merges.n);
+        gguf_writer_u32(w, "tokenizer.ggml.bos_token_id", 1);
+    }
     tokens_write(t, w);
     void *file_bytes;
     struct gguf_file *file;
@@ -94,9 +107,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     free(ids.ids);
     ids = input_tokenize(tokenizer, in, false);
     /* A byte token's own name, met in the text, spells its byte instead. */
-    if (!(flags & USER_DEFINED) && characters_are_whole(in) && in.p < in.end &&
+    if (!(flags & USER_DEFINED) && characters_are_whole(in, flags & GEMMA4) && in.p < in.end &&
         !memmem(in.p, (size_t)(in.end - in.p), "<0x", 3))
-        check_spelling(tokenizer, &ids, in, flags & SPACE_PREFIX);
+        check_spelling(tokenizer, &ids, in, (flags & (SPACE_PREFIX | GEMMA4)) == SPACE_PREFIX);
     free(ids.ids);
     model_tokenizer_close(tokenizer);
     gguf_close(file);

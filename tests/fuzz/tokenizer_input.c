@@ -57,6 +57,34 @@ void tokens_write(const struct tokens *t, struct gguf_writer *w)
     gguf_writer_i32s(w, "tokenizer.ggml.token_type", t->types, t->n);
 }
 
+/* Join two tokens picked by the input; the merge is empty if there is none. */
+static struct base_string make_merge(struct tokens *t, struct input *in, char out[128])
+{
+    size_t left = (input_byte(in) | (size_t)input_byte(in) << 8) % t->n;
+    size_t right = (input_byte(in) | (size_t)input_byte(in) << 8) % t->n;
+    struct base_string l = t->text[left], r = t->text[right];
+    /* A half with a space in it would be read as another pair. */
+    if (l.n_bytes + r.n_bytes > 48 || memchr(l.data, ' ', l.n_bytes))
+        return (struct base_string){0};
+    memcpy(out, l.data, l.n_bytes);
+    memcpy(out + l.n_bytes, r.data, r.n_bytes);
+    struct base_string joined = {out, l.n_bytes + r.n_bytes};
+    if (tokens_add(t, joined, 0, MODEL_TOKEN_NORMAL) < 0 && tokens_find(t, joined) < 0)
+        return (struct base_string){0};
+    memmove(out + l.n_bytes + 1, out + l.n_bytes, r.n_bytes);
+    out[l.n_bytes] = ' ';
+    return (struct base_string){out, l.n_bytes + 1 + r.n_bytes};
+}
+
+void merges_make(struct merges *m, struct tokens *t, struct input *in)
+{
+    m->n = 0;
+    for (size_t tries = input_byte(in) % MERGES_LIMIT; tries > 0; tries--) {
+        m->text[m->n] = make_merge(t, in, m->bytes[m->n]);
+        m->n += m->text[m->n].n_bytes > 0;
+    }
+}
+
 struct model_tokenizer *input_open(struct gguf_writer *w, void **data, struct gguf_file **file)
 {
     size_t n_bytes;
@@ -64,7 +92,7 @@ struct model_tokenizer *input_open(struct gguf_writer *w, void **data, struct gg
     struct model_tokenizer *t;
     require(gguf_writer_finish_memory(w, data, &n_bytes, &why) == STATUS_OK);
     require(gguf_open_memory(file, *data, n_bytes, "input", &why) == STATUS_OK);
-    require(model_tokenizer_open(&t, *file, NULL, &why) == STATUS_OK);
+    require(model_tokenizer_open(&t, *file, NULL, false, &why) == STATUS_OK);
     return t;
 }
 
@@ -75,7 +103,7 @@ void input_as_file(struct input in)
     struct status_why why = {0};
     if (gguf_open_memory(&file, in.p, (size_t)(in.end - in.p), "input", &why) != STATUS_OK)
         return;
-    if (model_tokenizer_open(&t, file, NULL, &why) == STATUS_OK) {
+    if (model_tokenizer_open(&t, file, NULL, false, &why) == STATUS_OK) {
         static const char text[] = " a ab <s>b\n\xE2\x96\x81 12345's\xFF";
         struct model_tokens ids = {0};
         if (model_tokenize(t, text, sizeof text, true, &ids, &why) == STATUS_OK)

@@ -34,6 +34,17 @@ int32_t tokens_add(struct tokens *t, struct base_string text, float score,
 int32_t tokens_find(const struct tokens *t, struct base_string text);
 void tokens_write(const struct tokens *t, struct gguf_writer *w);
 
+enum { MERGES_LIMIT = 64 };
+
+struct merges {
+    struct base_string text[MERGES_LIMIT]; /* "left right" */
+    char bytes[MERGES_LIMIT][128];
+    size_t n;
+};
+
+/** Merges of tokens that the input picks; what they make is added to the vocabulary. */
+void merges_make(struct merges *m, struct tokens *t, struct input *in);
+
 /** Finish the file and open a tokenizer on it; *data and *file are the caller's to release. */
 struct model_tokenizer *input_open(struct gguf_writer *w, void **data, struct gguf_file **file);
 

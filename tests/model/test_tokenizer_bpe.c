@@ -92,6 +92,26 @@ static void whole_pieces(void **state)
     opened_close(&o);
 }
 
+/** A merge across two letters that only llama.cpp leaves in one piece: small zhe, capital zhe. */
+static void case_of_all_alphabets(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"gpt-4o", "llama4", "minimax-m2", "tekken"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        vocabulary_bpe(&v);
+        v.pre = names[i];
+        v.bos = 0;
+        int32_t joined = vocabulary_merge(&v, "\xC2\xB6", "\xC3\x90"); /* stand-ins of B6, D0 */
+        struct opened o = vocabulary_opened(&v);
+        EXPECT(o, "\xD0\xB6\xD0\x96", 0xD0, 0xB6, 0xD0, 0x96);
+        opened_close(&o);
+        v.llama_compat = true;
+        o = vocabulary_opened(&v);
+        EXPECT(o, "\xD0\xB6\xD0\x96", 0xD0, joined, 0x96);
+        opened_close(&o);
+    }
+}
+
 static void all_bytes(void **state)
 {
     (void)state;
@@ -352,12 +372,19 @@ static void cache_is_not_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_decide),        cmocka_unit_test(pairs_not_strings),
-        cmocka_unit_test(pieces_bound_merges), cmocka_unit_test(whole_pieces),
-        cmocka_unit_test(all_bytes),           cmocka_unit_test(invalid_utf8),
-        cmocka_unit_test(special_tokens),      cmocka_unit_test(missing_bytes),
-        cmocka_unit_test(oracle_agrees),       cmocka_unit_test(huge_piece),
-        cmocka_unit_test(cache_is_not_seen),   cmocka_unit_test(cache_tells_words_apart),
+        cmocka_unit_test(ranks_decide),
+        cmocka_unit_test(pairs_not_strings),
+        cmocka_unit_test(pieces_bound_merges),
+        cmocka_unit_test(whole_pieces),
+        cmocka_unit_test(case_of_all_alphabets),
+        cmocka_unit_test(all_bytes),
+        cmocka_unit_test(invalid_utf8),
+        cmocka_unit_test(special_tokens),
+        cmocka_unit_test(missing_bytes),
+        cmocka_unit_test(oracle_agrees),
+        cmocka_unit_test(huge_piece),
+        cmocka_unit_test(cache_is_not_seen),
+        cmocka_unit_test(cache_tells_words_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/tokenizer/pretokenizer.h"
 #include "tests/model/vocabulary.h"
 
 static struct vocabulary v;
@@ -53,11 +54,38 @@ static void bpe_defaults(void **state)
     static const struct {
         const char *pre;
         bool add_bos;
-    } rows[] = {{NULL, false},           {"default", false},       {"gpt-2", false},
-                {"llama-bpe", true},     {"llama3", true},         {"llama-v3", true},
-                {"falcon3", true},       {"pixtral", true},        {"tekken", true},
-                {"qwen2", false},        {"smollm", false},        {"smaug-bpe", false},
-                {"deepseek-llm", false}, {"deepseek-coder", false}};
+    } rows[] = {{NULL, false},
+                {"default", false},
+                {"gpt-2", false},
+                {"olmo", false},
+                {"llama-bpe", true},
+                {"llama3", true},
+                {"llama-v3", true},
+                {"falcon3", true},
+                {"pixtral", true},
+                {"tekken", true},
+                {"deepseek-r1-qwen", true},
+                {"qwen2", false},
+                {"megrez", false},
+                {"stablelm2", false},
+                {"hunyuan", false},
+                {"qwen35", false},
+                {"smollm", false},
+                {"starcoder", false},
+                {"refact", false},
+                {"command-r", false},
+                {"smaug-bpe", false},
+                {"dbrx", false},
+                {"glm4", false},
+                {"chatglm-bpe", false},
+                {"gpt-4o", false},
+                {"llama4", false},
+                {"minimax-m2", false},
+                {"kimi-k2", false},
+                {"deepseek-llm", false},
+                {"deepseek-coder", false},
+                {"deepseek-v3", false}};
+    assert_null(model_pretokenizer_row_at(sizeof rows / sizeof *rows - 1)); /* all are here */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         vocabulary_bpe(&v);
         v.pre = rows[i].pre;
@@ -218,7 +246,7 @@ static void refused_types(void **state)
         struct model_tokenizer *t;
         assert_int_equal(gguf_writer_finish_memory(w, &data, &n_bytes, &why), STATUS_OK);
         assert_int_equal(gguf_open_memory(&file, data, n_bytes, "x", &why), STATUS_OK);
-        enum status st = model_tokenizer_open(&t, file, NULL, &why);
+        enum status st = model_tokenizer_open(&t, file, NULL, false, &why);
         if (st != STATUS_FORMAT || t || !strstr(why.text, key))
             fail_msg("%s: %s", key, why.text);
         gguf_close(file);

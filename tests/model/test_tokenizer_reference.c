@@ -44,7 +44,8 @@ static struct opened open_vocabulary(const char *path)
 {
     struct opened o;
     struct status_why why = {0};
-    if (gguf_open(&o.file, path, &why) || model_tokenizer_open(&o.tokenizer, o.file, NULL, &why))
+    if (gguf_open(&o.file, path, &why) ||
+        model_tokenizer_open(&o.tokenizer, o.file, NULL, false, &why))
         fail_msg("%s", why.text);
     return o;
 }

@@ -60,7 +60,8 @@ static struct vocabulary open_vocabulary(const char *name)
     struct vocabulary v;
     struct status_why why = {0};
     snprintf(path, sizeof path, "%s/ggml-vocab-%s.gguf", folder, name);
-    if (gguf_open(&v.file, path, &why) || model_tokenizer_open(&v.tokenizer, v.file, NULL, &why))
+    if (gguf_open(&v.file, path, &why) ||
+        model_tokenizer_open(&v.tokenizer, v.file, NULL, false, &why))
         fail_msg("%s", why.text);
     return v;
 }

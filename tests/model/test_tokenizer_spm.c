@@ -191,12 +191,16 @@ static void bytes_of_tokens(void **state)
 static void spans_add_up(void **state)
 {
     (void)state;
-    static const char *const parts[] = {" ",    SP,     "a",        "b",  "\xE2",
-                                        "\x96", "\x81", "\xC3\xA9", "[u]"};
+    static const char *const parts[] = {" ",    SP,         "a",   "b",    "\xE2",        "\x96",
+                                        "\x81", "\xC3\xA9", "[u]", "\xEF", "\xEF\xBF\xBD"};
     struct rng r = rng_open(rng_seed(), 3);
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind < 5; kind++) {
         vocabulary_spm(&v);
         v.add_space_prefix = kind == 2;
+        if (kind > 2) /* bad bytes become U+FFFD, a token or three */
+            v.model = "gemma4", v.has_merges = true, v.bos = 1;
+        if (kind == 4)
+            normal("\xEF\xBF\xBD", 0), vocabulary_merge(&v, "\xEF\xBF\xBD", "\xEF\xBF\xBD");
         if (kind > 0) { /* otherwise a space is three byte tokens */
             normal(SP, 0), normal(SP "a", -1), normal(SP SP, -2), normal("a" SP "b", -3);
         }

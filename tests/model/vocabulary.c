@@ -152,7 +152,7 @@ enum status vocabulary_open(struct opened *o, const struct vocabulary *v, const 
     if (gguf_writer_finish_memory(w, &o->data, &n_bytes, why) ||
         gguf_open_memory(&o->file, o->data, n_bytes, "vocabulary", why))
         fail_msg("%s", why->text);
-    return model_tokenizer_open(&o->tokenizer, o->file, pre, why);
+    return model_tokenizer_open(&o->tokenizer, o->file, pre, v->llama_compat, why);
 }
 
 struct opened vocabulary_opened(const struct vocabulary *v)
