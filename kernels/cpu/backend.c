@@ -119,6 +119,7 @@ const char *kern_cpu_products(const struct kern_backend *b)
 {
     static const char *const names[] = {[KERN_PRODUCTS_FLOAT32] = "float32",
                                         [KERN_PRODUCTS_INT16] = "int16",
+                                        [KERN_PRODUCTS_INT8] = "int8",
                                         [KERN_PRODUCTS_BF16_TRIPLES] = "bf16x3",
                                         [KERN_PRODUCTS_BF16] = "bf16"};
     const struct kern_cpu *cpu = (const struct kern_cpu *)b;

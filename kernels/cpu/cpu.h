@@ -15,6 +15,7 @@ enum kern_gemm {
 enum kern_products {
     KERN_PRODUCTS_FLOAT32,
     KERN_PRODUCTS_INT16,
+    KERN_PRODUCTS_INT8,
     KERN_PRODUCTS_BF16_TRIPLES,
     KERN_PRODUCTS_BF16
 };

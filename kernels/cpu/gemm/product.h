@@ -47,6 +47,11 @@ void kern_product_choose_integers(struct kern_product *out, const struct kern_ke
                                   const struct kern_cpu_options *options,
                                   const struct kern_product *others);
 
+static inline bool kern_product_is_integer(const struct kern_product *product)
+{
+    return product->kind == KERN_PRODUCTS_INT16 || product->kind == KERN_PRODUCTS_INT8;
+}
+
 /** Floats that a row of a weight tile with n_k columns takes. */
 size_t kern_product_row_floats(const struct kern_product *product, size_t n_k);
 /** Floats that a packed panel of tokens takes. */
@@ -54,8 +59,8 @@ size_t kern_product_panel_floats(const struct kern_product *product, size_t n_k)
 /** Floats that packing a row of weights takes besides. */
 size_t kern_product_work_floats(const struct kern_product *product);
 
-/** Pack tokens into a panel; of `op` all but n_parts and out is set. */
+/** Pack tokens into a panel; of `op` all but n_parts is set. */
 void kern_product_pack(const struct kern_product *product, const struct kern_kernels *kernels,
-                       const struct kern_bf16_panel *op, float *out);
+                       struct kern_panel_pack op);
 
 #endif
