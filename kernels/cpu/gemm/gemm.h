@@ -14,7 +14,7 @@
 /** How a product of R rows and K columns with P panels is cut: a tile of W is n_rows x n_k. */
 struct kern_gemm_plan {
     const struct kern_product *product;
-    const struct kern_integers *format; /* of the weights in int16, else NULL */
+    const struct kern_integers *format; /* of the weights in integers, else NULL */
     size_t n_rows;
     size_t n_k;
     size_t n_panels;   /* that a task multiplies with its tiles */

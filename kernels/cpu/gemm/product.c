@@ -52,9 +52,6 @@ void kern_product_choose(struct kern_product *out, const struct kern_kernels *ke
     else if (state == KERN_AMX_WRONG)
         *remark =
             "AMX gave a wrong product when it was tried: products are computed as without it\n";
-    else if (fast)
-        *remark = "precision fast needs AMX, which is not there or not allowed: products are "
-                  "computed as with high\n";
 }
 
 void kern_product_choose_integers(struct kern_product *out, const struct kern_kernels *kernels,

@@ -4,9 +4,11 @@
  *   float32        Weights as decoded, tokens as panel arrays. Every output is one chain of fused
  *                  multiply-adds in the order of the columns: the same bits on every ISA.
  *   int16          Weights of quantised types as their integers, tokens rounded to 16 bits per
- *                  block of 64 columns (kernels/cpu/gemm/int16.h): an error of about 2^-16 of a
+ *                  block of 64 columns (kernels/cpu/gemm/rounded.h): an error of about 2^-16 of a
  *                  block's largest magnitude per element at most, about 2e-5 of ||y|| for gaussian
  *                  data. The same bits on every ISA.
+ *   int8           Likewise, tokens rounded to 8 bits per block of 32 columns: 2^-8 at most, about
+ *                  5e-3 of ||y||.
  *   bf16 triples   Both operands as hi + lo in bfloat16 (bf16.h), three products: lo hi, hi hi,
  *                  hi lo. Float32-faithful: besides the summation's, an error of 3 * 2^-16 of
  *                  the sum of magnitudes at most, about 5e-6 of ||y|| for gaussian data.
@@ -26,7 +28,7 @@
 
 struct kern_product {
     enum kern_products kind;
-    /* In int16 and bfloat16 `w` and `x` of the call are packed operands; in bfloat16 w_row is the
+    /* In integers and bfloat16 `w` and `x` of the call are packed operands; in bfloat16 w_row is the
      * floats that a row takes of its group. */
     kern_fma_tile_fn *multiply;
     unsigned n_parts; /* of bfloat16; else 0 */
