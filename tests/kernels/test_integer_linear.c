@@ -32,12 +32,19 @@ static const struct kind {
 };
 static const struct kind *kind;
 
-static struct kern_backend *backend_open(enum kern_isa cap, unsigned n_threads)
+static struct kern_backend *backend_of(enum kern_precision precision, enum kern_isa cap,
+                                       unsigned n_threads)
 {
     struct kern_cpu_options options = {
-        .n_threads = n_threads, .isa_cap = cap, .precision = kind->precision};
+        .n_threads = n_threads, .isa_cap = cap, .precision = precision};
     struct kern_backend *b = NULL;
     assert_int_equal(kern_cpu_open(&b, &options, NULL), STATUS_OK);
+    return b;
+}
+
+static struct kern_backend *backend_open(enum kern_isa cap, unsigned n_threads)
+{
+    struct kern_backend *b = backend_of(kind->precision, cap, n_threads);
     assert_string_equal(kern_cpu_products(b), kind->name);
     assert_string_equal(kern_cpu_remarks(b), "");
     return b;
@@ -323,7 +330,7 @@ static void test_nonfinite_stays_where_it_is(void **state)
     free(x);
 }
 
-/** Scores of heads of several types: those of their logits, on every ISA. */
+/** Scores of heads of several types: those of their logits with `high`, on every ISA. */
 static void test_score(void **state)
 {
     (void)state;
@@ -360,6 +367,8 @@ static void test_score(void **state)
             assert_true(found->kl == expected->kl && found->reverse_kl == expected->reverse_kl);
             assert_memory_equal(found->common_top, expected->common_top, KERN_N_TOPS);
         }
+        kern_close(b);
+        b = backend_of(KERN_PRECISION_HIGH, (enum kern_isa)isa, 1);
         for (size_t h = 0; h < N_HEADS; h++) {
             struct kern_linear linear = {
                 .weight = &w[h], .x = hidden, .y = logits, .y_stride = N_VOCAB, .n_tokens = N_ROWS};

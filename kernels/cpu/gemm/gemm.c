@@ -22,10 +22,9 @@ static size_t choose_rows(size_t rows, size_t n_threads, size_t most_rows)
     return base_div_up(rows, n_threads * rounds);
 }
 
-struct kern_gemm_plan kern_gemm_plan(const struct kern_cpu *cpu, const struct kern_weight *w,
-                                     size_t rows, size_t n_panels)
+struct kern_gemm_plan kern_gemm_plan(const struct kern_cpu *cpu, const struct kern_product *product,
+                                     const struct kern_weight *w, size_t rows, size_t n_panels)
 {
-    const struct kern_product *product = kern_cpu_product_of(cpu, w->type);
     struct kern_gemm_plan plan = {.product = product, .n_panels = n_panels};
     if (kern_product_is_integer(product))
         plan.format = kern_integers_find(w->type);
