@@ -94,7 +94,8 @@ static void assert_same(const float *found, const float *expected, size_t n, con
                  w->n_rows, w->n_cols, what, i, n, (double)found[i], (double)expected[i]);
 }
 
-/** What rounding a token may add to an output: 0.506 steps of a block (test_int16.c), times |w|. */
+/** What rounding a token may add to an output: 0.506 steps of a block (test_rounded.c), times |w|.
+ */
 static double rounding_of(const float *x, const float *w, size_t n_k)
 {
     double total = 0;
@@ -112,8 +113,9 @@ static double rounding_of(const float *x, const float *w, size_t n_k)
 /**
  * Every output within its bound, of which the largest share that was found is returned.
  * To rounding x comes float32: 1.01 (1 + n) 2^-24 of the magnitudes of terms, n being the additions
- * that a term is in (test_int16.c). These are not above those of |scale integer x| and |min x|. A
- * min is added to scale * integer by the decoder, with one more rounding; so that sum is at most
+ * that a term is in (test_integer_tile.c). These are not above those of |scale integer x| and |min
+ * x|. A min is added to scale * integer by the decoder, with one more rounding; so that sum is at
+ * most
  * (|w| + 2 |min|) |x|.
  */
 static double check_bound(const struct kern_linear *op)
