@@ -110,6 +110,8 @@ static const struct variant {
     {"avx512", KERN_ISA_AVX512, KERN_GEMM_OWN, KERN_PRECISION_EXACT, "float32"},
     {"avx2 int16", KERN_ISA_AVX2, KERN_GEMM_OWN, KERN_PRECISION_HIGH, "int16"},
     {"avx512 int16", KERN_ISA_AVX512, KERN_GEMM_OWN, KERN_PRECISION_HIGH, "int16"},
+    {"avx2 int8", KERN_ISA_AVX2, KERN_GEMM_OWN, KERN_PRECISION_FAST, "int8"},
+    {"avx512 int8", KERN_ISA_AVX512, KERN_GEMM_OWN, KERN_PRECISION_FAST, "int8"},
     {"amx bf16x3", KERN_ISA_AVX512, KERN_GEMM_OWN, KERN_PRECISION_HIGH, "bf16x3"},
     {"amx bf16", KERN_ISA_AVX512, KERN_GEMM_OWN, KERN_PRECISION_FAST, "bf16"},
     {"openblas", KERN_ISA_COUNT - 1, KERN_GEMM_OPENBLAS, KERN_PRECISION_EXACT, "openblas"},
@@ -172,7 +174,7 @@ static bool is_right(const struct work *w, const struct run *run, bool first)
     /* sum |w x| is below K * 0.02 * 4; two sums of K float32 roundings each; parts of operands. */
     double roundings = 2.0 * columns * 0x1p-24;
     if (run->variant->precision != KERN_PRECISION_EXACT)
-        roundings += strcmp(products, "bf16") == 0 ? 0x1p-7 : 0x3p-16;
+        roundings += run->variant->precision == KERN_PRECISION_FAST ? 0x1p-7 : 0x3p-16;
     for (size_t i = 0; i < n; i++) {
         double difference = (double)w->y[i] - (double)w->expected[i];
         if (!(fabs(difference) <= roundings * columns * 0.02 * 4.0))
@@ -196,7 +198,7 @@ static bool run_open(struct run *run, const struct variant *variant, struct work
     if (!is_there || kern_cpu_open(&run->backend, &options, NULL) != STATUS_OK)
         return false;
     if (strcmp(kern_cpu_products(run->backend), variant->products) != 0 ||
-        (strcmp(variant->products, "int16") == 0 && !kern_integers_find(s->type->type))) {
+        (strncmp(variant->products, "int", 3) == 0 && !kern_integers_find(s->type->type))) {
         kern_close(run->backend);
         return false;
     }

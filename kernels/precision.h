@@ -8,7 +8,8 @@ enum kern_precision {
     /* Nearly as faithful. Where there are tensor units: operands as sums of short floats, three
      * products. Else quantised weights as integers, activations rounded to 16 bits. */
     KERN_PRECISION_HIGH,
-    /* Tensor units: operands rounded to one short float, one product. Else as HIGH. */
+    /* Tensor units: operands rounded to one short float, one product. Else as HIGH, but
+     * activations rounded to 8 bits. */
     KERN_PRECISION_FAST
 };
 

@@ -72,12 +72,13 @@ static const struct kern_backend_ops cpu_ops = {.name = "cpu",
 
 static void choose_products(struct kern_cpu *cpu, const struct kern_cpu_options *options)
 {
-    struct kern_cpu_options attention = *options;
-    if (attention.precision == KERN_PRECISION_FAST)
-        attention.precision = KERN_PRECISION_HIGH;
-    kern_product_choose(&cpu->attention_product, &cpu->kernels, &attention, &cpu->remarks);
+    struct kern_cpu_options high = *options;
+    if (high.precision == KERN_PRECISION_FAST)
+        high.precision = KERN_PRECISION_HIGH;
+    kern_product_choose(&cpu->attention_product, &cpu->kernels, &high, &cpu->remarks);
     kern_product_choose(&cpu->product, &cpu->kernels, options, &cpu->remarks);
     kern_product_choose_integers(&cpu->integers, &cpu->kernels, options, &cpu->product);
+    kern_product_choose_integers(&cpu->head_integers, &cpu->kernels, &high, &cpu->product);
 }
 
 enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_options *options,
@@ -119,6 +120,7 @@ const char *kern_cpu_products(const struct kern_backend *b)
 {
     static const char *const names[] = {[KERN_PRODUCTS_FLOAT32] = "float32",
                                         [KERN_PRODUCTS_INT16] = "int16",
+                                        [KERN_PRODUCTS_INT8] = "int8",
                                         [KERN_PRODUCTS_BF16_TRIPLES] = "bf16x3",
                                         [KERN_PRODUCTS_BF16] = "bf16"};
     const struct kern_cpu *cpu = (const struct kern_cpu *)b;

@@ -29,7 +29,8 @@ struct kern_cpu {
     enum kern_isa isa;
     struct kern_product product;  /* how our own products are computed */
     struct kern_product integers; /* and those of quantised weights; no `multiply`: as others */
-    struct kern_product attention_product; /* and those of attention: in `high` at least */
+    /* What is as with `high` in `fast`: a score is an exponent, a logit is the result. */
+    struct kern_product attention_product, head_integers;
     const char *remarks;
     kern_cblas_sgemm_fn *sgemm; /* NULL: the products are our own */
     size_t l2_bytes; /* of one core; decides how products are cut, never what they give */
@@ -49,6 +50,14 @@ static inline const struct kern_product *kern_cpu_product_of(const struct kern_c
                                                              enum gguf_type type)
 {
     return cpu->integers.multiply && kern_integers_find(type) ? &cpu->integers : &cpu->product;
+}
+
+/** The same for a head: its rounding errors are errors of logits, with nothing to average them. */
+static inline const struct kern_product *kern_cpu_head_product_of(const struct kern_cpu *cpu,
+                                                                  enum gguf_type type)
+{
+    const struct kern_product *product = kern_cpu_product_of(cpu, type);
+    return product == &cpu->integers ? &cpu->head_integers : product;
 }
 
 /** Whether the caller wants the operation to end. */

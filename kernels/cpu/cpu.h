@@ -15,6 +15,7 @@ enum kern_gemm {
 enum kern_products {
     KERN_PRODUCTS_FLOAT32,
     KERN_PRODUCTS_INT16,
+    KERN_PRODUCTS_INT8,
     KERN_PRODUCTS_BF16_TRIPLES,
     KERN_PRODUCTS_BF16
 };
@@ -30,7 +31,7 @@ struct kern_cpu_options {
     unsigned n_threads;    /* 0: as many as the processors this process may run on */
     enum kern_isa isa_cap; /* use no ISA above this one */
     enum kern_gemm gemm;
-    enum kern_precision precision; /* without AMX `fast` is `high` */
+    enum kern_precision precision;
     enum kern_amx amx;
 };
 
@@ -46,8 +47,8 @@ enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_optio
 enum kern_isa kern_cpu_isa(const struct kern_backend *b);
 /** Its name; "amx" if products use AMX, which comes on top of AVX-512. */
 const char *kern_cpu_isa_name(const struct kern_backend *b);
-/** What products are made of: "float32", "int16", "bf16x3", "bf16", with OpenBLAS
- * "openblas". With "int16" weights that are no integers take float32. */
+/** What products are made of: "float32", "int16", "int8", "bf16x3", "bf16", with OpenBLAS
+ * "openblas". With "int16" and "int8" weights that are no integers take float32. */
 const char *kern_cpu_products(const struct kern_backend *b);
 /** A sentence about options that could not be followed, ending with a newline, or "". */
 const char *kern_cpu_remarks(const struct kern_backend *b);

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "gguf/type.h"
-#include "kernels/cpu/gemm/int16.h"
+#include "kernels/cpu/gemm/rounded.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/numerics/bf16.h"
 #include "kernels/numerics/ops.h"
@@ -47,16 +47,15 @@ struct kern_fma_tile {
     bool resume;
     bool narrow;                        /* only the first KERN_NARROW lanes of acc are wanted */
     const float *next_x;                /* a hint: x of the next call, or NULL */
-    const struct kern_integers *format; /* for int16_tile only */
+    const struct kern_integers *format; /* for int16_tile and int8_tile only */
 };
 typedef void kern_fma_tile_fn(const struct kern_fma_tile *op);
 
 /**
  * Rows to lanes: out[k][l] = x[l * x_stride + k] for l < n_lanes, 0 in the lanes after.
- * x: n_lanes <= KERN_PANEL rows of n_k floats, any alignment.   out: panel array [n_k].
+ * out: panel array [n_k].
  */
-typedef void kern_panel_pack_fn(const float *x, size_t x_stride, size_t n_lanes, size_t n_k,
-                                float *out);
+typedef void kern_panel_pack_fn(const struct kern_panel_pack *op);
 
 /**
  * Lanes to rows, the end of a product: for l < n_lanes and r < n_rows
@@ -79,21 +78,37 @@ typedef void kern_panel_unpack_fn(const struct kern_panel_unpack *op);
 typedef void kern_panel_scale_fn(float *acc, size_t n_rows, const float *factor);
 
 /**
- * The product that kernels/cpu/gemm/int16.h defines. Of the same struct
- *     w    rows of n_k int16_t, then their n_k / run scales, then, with minima, as many of these
- *     x    struct kern_int16_chunk [n_k / 32], aligned to 64
+ * The products that kernels/cpu/gemm/rounded.h defines. Of the same struct
+ *     w    rows: integers (n_k int16_t; or n_k int8_t, then n_k / run int32_t where sums begin),
+ *          then n_k / run scales, then, with minima, as many of these
+ *     x    struct kern_int16_chunk or kern_int8_chunk [n_k / 32], aligned to 64
  * w_row is in floats, w_col and narrow are not looked at, and n_k is a multiple of 32. A call that
  * another one resumes has whole blocks.
  */
-typedef kern_fma_tile_fn kern_int16_tile_fn;
-typedef void kern_int16_pack_fn(const struct kern_int16_panel *op);
-/** The integers of a decoded neutral row (kernels/quant/integers.h). n_k: a multiple of 32. */
-typedef void kern_int16_row_fn(const float *y, size_t n_k, int16_t *out);
+typedef kern_fma_tile_fn kern_int16_tile_fn, kern_int8_tile_fn;
+typedef kern_panel_pack_fn kern_int16_pack_fn, kern_int8_pack_fn;
+/**
+ * The integers of a decoded neutral row (kernels/quant/integers.h), and in 8 bits where the sum of
+ * each run begins. n_k: a multiple of 32. out: kern_int16_floats(), kern_int8_floats().
+ */
+typedef void kern_integer_row_fn(const float *y, size_t n_k, size_t run, float *out);
+typedef kern_integer_row_fn kern_int16_row_fn, kern_int8_row_fn;
+
+/** Floats that the integers of a row take: those before its scales. */
+static inline size_t kern_int16_floats(size_t n_k)
+{
+    return n_k / 2;
+}
+
+static inline size_t kern_int8_floats(size_t n_k, size_t run)
+{
+    return n_k / 4 + n_k / run;
+}
 
 /** Operands of products in bfloat16: split and packed as kernels/numerics/bf16.h has it. */
 typedef void kern_bf16_pack_row_fn(const float *w, size_t n_k, unsigned n_parts, size_t row,
                                    uint16_t *out);
-typedef void kern_bf16_pack_panel_fn(const struct kern_bf16_panel *op);
+typedef kern_panel_pack_fn kern_bf16_pack_panel_fn;
 /** The same of a panel array x [n_k]: its lanes are the tokens. */
 typedef void kern_bf16_pack_lanes_fn(const float *x, size_t n_k, unsigned n_parts, uint16_t *out);
 
@@ -101,7 +116,8 @@ typedef void kern_bf16_pack_lanes_fn(const float *x, size_t n_k, unsigned n_part
 /* clang-format off */
 #define KERN_PRODUCT_KERNELS(X)                                                                    \
     X(fma_tile) X(panel_pack) X(panel_unpack) X(panel_scale) X(bf16_pack_row) X(bf16_pack_panel)   \
-    X(bf16_pack_lanes) X(int16_tile) X(int16_pack) X(int16_row)
+    X(bf16_pack_lanes) X(int16_tile) X(int16_pack) X(int16_row)                                    \
+    X(int8_tile) X(int8_pack) X(int8_row)
 /* clang-format on */
 
 #define KERN_PRODUCT_MEMBER(name) kern_##name##_fn *(name);

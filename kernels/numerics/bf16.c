@@ -27,7 +27,7 @@ void kern_scalar_bf16_pack_row(const float *w, size_t n_k, unsigned n_parts, siz
     }
 }
 
-void kern_scalar_bf16_pack_panel(const struct kern_bf16_panel *op)
+void kern_scalar_bf16_pack_panel(const struct kern_panel_pack *op)
 {
     uint16_t *chunk = op->out;
     for (size_t k = 0; k < op->n_k; k += KERN_BF16_CHUNK_K) {

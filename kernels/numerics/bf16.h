@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/arithmetic.h"
+#include "kernels/numerics/panel.h"
 #include "kernels/portable.h"
 
 enum {
@@ -27,14 +28,6 @@ enum {
     KERN_BF16_CHUNK_K = 32, /* columns of a tile */
     KERN_BF16_TILE = KERN_BF16_TILE_LINES * KERN_BF16_CHUNK_K,
     KERN_BF16_GROUP = 2 * KERN_BF16_TILE_LINES /* rows or tokens of a chunk */
-};
-
-/** Activations to be packed. */
-struct kern_bf16_panel {
-    const float *x; /* n_lanes <= 32 tokens of n_k floats, any alignment */
-    size_t x_stride, n_lanes, n_k;
-    unsigned n_parts; /* 1 or 2 */
-    uint16_t *out;    /* kern_bf16_group_size() numbers, aligned to 64 */
 };
 
 /** Numbers that a group of 32 rows or tokens takes. */
@@ -74,8 +67,8 @@ static inline uint16_t kern_bf16_rest(float x, uint16_t hi)
  */
 void kern_scalar_bf16_pack_row(const float *w, size_t n_k, unsigned n_parts, size_t row,
                                uint16_t *out);
-/** A panel of activations. */
-void kern_scalar_bf16_pack_panel(const struct kern_bf16_panel *op);
+/** A panel of activations. out: kern_bf16_group_size() numbers. */
+void kern_scalar_bf16_pack_panel(const struct kern_panel_pack *op);
 /** Activations that lie side by side already: x [n_k][32], aligned to 64. */
 void kern_scalar_bf16_pack_lanes(const float *x, size_t n_k, unsigned n_parts, uint16_t *out);
 

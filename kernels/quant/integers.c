@@ -5,21 +5,22 @@
 
 #include "kernels/quant/formats.h"
 
-/** The list: SCALED(type, name, runs of a block, elements of a run), WITH_MIN likewise. */
+/** The list: SCALED(type, name, runs of a block, elements of a run, largest integer), WITH_MIN
+ * likewise. */
 /* clang-format off */
 #define FORMATS(SCALED, WITH_MIN)                                                                  \
-    SCALED(Q4_0, q4_0, 1, 32) WITH_MIN(Q4_1, q4_1, 1, 32)                                          \
-    SCALED(Q5_0, q5_0, 1, 32) WITH_MIN(Q5_1, q5_1, 1, 32)                                          \
-    SCALED(Q8_0, q8_0, 1, 32)                                                                      \
-    WITH_MIN(Q2_K, q2_k, 16, 16) SCALED(Q3_K, q3_k, 16, 16) WITH_MIN(Q4_K, q4_k, 8, 32)            \
-    WITH_MIN(Q5_K, q5_k, 8, 32) SCALED(Q6_K, q6_k, 16, 16)                                         \
-    SCALED(IQ1_S, iq1_s, 8, 32) SCALED(IQ1_M, iq1_m, 16, 16)                                       \
-    SCALED(IQ2_XXS, iq2_xxs, 8, 32) SCALED(IQ2_XS, iq2_xs, 16, 16) SCALED(IQ2_S, iq2_s, 16, 16)    \
-    SCALED(IQ3_XXS, iq3_xxs, 8, 32) SCALED(IQ3_S, iq3_s, 8, 32)                                    \
-    SCALED(IQ4_NL, iq4_nl, 1, 32) SCALED(IQ4_XS, iq4_xs, 8, 32)                                    \
-    SCALED(TQ1_0, tq1_0, 8, 32) SCALED(TQ2_0, tq2_0, 8, 32)                                        \
-    SCALED(MXFP4, mxfp4, 1, 32) SCALED(NVFP4, nvfp4, 4, 16)                                        \
-    SCALED(Q1_0, q1_0, 4, 32) SCALED(Q2_0, q2_0, 2, 32)
+    SCALED(Q4_0, q4_0, 1, 32, 8) WITH_MIN(Q4_1, q4_1, 1, 32, 15)                                          \
+    SCALED(Q5_0, q5_0, 1, 32, 16) WITH_MIN(Q5_1, q5_1, 1, 32, 31)                                          \
+    SCALED(Q8_0, q8_0, 1, 32, 128)                                                                      \
+    WITH_MIN(Q2_K, q2_k, 16, 16, 3) SCALED(Q3_K, q3_k, 16, 16, 4) WITH_MIN(Q4_K, q4_k, 8, 32, 15)            \
+    WITH_MIN(Q5_K, q5_k, 8, 32, 31) SCALED(Q6_K, q6_k, 16, 16, 32)                                         \
+    SCALED(IQ1_S, iq1_s, 8, 32, 9) SCALED(IQ1_M, iq1_m, 16, 16, 9)                                       \
+    SCALED(IQ2_XXS, iq2_xxs, 8, 32, 43) SCALED(IQ2_XS, iq2_xs, 16, 16, 43) SCALED(IQ2_S, iq2_s, 16, 16, 43)    \
+    SCALED(IQ3_XXS, iq3_xxs, 8, 32, 62) SCALED(IQ3_S, iq3_s, 8, 32, 15)                                    \
+    SCALED(IQ4_NL, iq4_nl, 1, 32, 127) SCALED(IQ4_XS, iq4_xs, 8, 32, 127)                                    \
+    SCALED(TQ1_0, tq1_0, 8, 32, 1) SCALED(TQ2_0, tq2_0, 8, 32, 2)                                        \
+    SCALED(MXFP4, mxfp4, 1, 32, 12) SCALED(NVFP4, nvfp4, 4, 16, 12)                                        \
+    SCALED(Q1_0, q1_0, 4, 32, 1) SCALED(Q2_0, q2_0, 2, 32, 2)
 /* clang-format on */
 
 #define NEUTRALISE(name)                                                                           \
@@ -29,7 +30,7 @@
         for (size_t i = 0; i < n_blocks; i++)                                                      \
             kern_##name##_neutralise(block + i);                                                   \
     }
-#define SCALED_LOOPS(TYPE, name, runs, run_elems)                                                  \
+#define SCALED_LOOPS(TYPE, name, runs, run_elems, most)                                            \
     static void name##_scales(const void *blocks, size_t n_blocks, float *scales, float *mins)     \
     {                                                                                              \
         (void)mins;                                                                                \
@@ -38,7 +39,7 @@
             kern_##name##_scales(block + i, scales + (runs)*i);                                    \
     }                                                                                              \
     NEUTRALISE(name)
-#define WITH_MIN_LOOPS(TYPE, name, runs, run_elems)                                                \
+#define WITH_MIN_LOOPS(TYPE, name, runs, run_elems, most)                                          \
     static void name##_scales(const void *blocks, size_t n_blocks, float *scales, float *mins)     \
     {                                                                                              \
         const struct kern_block_##name *block = blocks;                                            \
@@ -48,16 +49,17 @@
     NEUTRALISE(name)
 FORMATS(SCALED_LOOPS, WITH_MIN_LOOPS)
 
-#define ROW(TYPE, name, runs, run_elems, has_min)                                                  \
+#define ROW(TYPE, name, runs, run_elems, most, has_min)                                            \
     {GGUF_TYPE_##TYPE,                                                                             \
      sizeof(struct kern_block_##name),                                                             \
      (runs) * (run_elems),                                                                         \
      run_elems,                                                                                    \
+     most,                                                                                         \
      has_min,                                                                                      \
      name##_scales,                                                                                \
      name##_neutralise},
-#define SCALED_ROW(TYPE, name, runs, run_elems)   ROW(TYPE, name, runs, run_elems, false)
-#define WITH_MIN_ROW(TYPE, name, runs, run_elems) ROW(TYPE, name, runs, run_elems, true)
+#define SCALED_ROW(TYPE, name, runs, run_elems, most)   ROW(TYPE, name, runs, run_elems, most, false)
+#define WITH_MIN_ROW(TYPE, name, runs, run_elems, most) ROW(TYPE, name, runs, run_elems, most, true)
 static const struct kern_integers formats[] = {FORMATS(SCALED_ROW, WITH_MIN_ROW)};
 
 enum { MAX_BLOCK_BYTES = 256, MAX_BLOCK_ELEMS = 256 };

@@ -31,6 +31,7 @@ struct kern_integers {
     enum gguf_type type;
     size_t block_bytes, block_elems;
     size_t run;   /* elements that share scale and min: 16 or 32 */
+    int largest;  /* of the magnitudes of its integers */
     bool has_min; /* false: min is 0 everywhere */
     void (*scales)(const void *blocks, size_t n_blocks, float *scales, float *mins);
     void (*neutralise)(void *blocks, size_t n_blocks);

@@ -169,7 +169,7 @@ static void test_pack_panel(void **state)
                         part_of(((float *)(void *)x.data)[lane * stride + k], part);
             }
         }
-        variant.bf16_pack_panel(&(struct kern_bf16_panel){.x = (float *)(void *)x.data,
+        variant.bf16_pack_panel(&(struct kern_panel_pack){.x = (float *)(void *)x.data,
                                                           .x_stride = stride,
                                                           .n_lanes = n_lanes,
                                                           .n_k = n_k,

@@ -4,6 +4,7 @@
  * scalar decoder gives. Blocks of random bits, zeros, ones, and with halves that are NaN, infinite,
  * subnormal or zero. ASSAY_TEST_SEED repeats a run.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ struct row {
     const char *name;
     struct guard blocks, copy, scales, mins, integers;
     float y[N];
+    int largest; /* of all integers so far */
 };
 
 static struct row *row_open(const struct kern_integers *format)
@@ -65,10 +67,12 @@ static void check_integers(struct row *r, kern_decode_fn *decode, const char *is
     decode(r->copy.data, r->y, N);
     kern_integers_row(r->format, decode, r->blocks.data, N, data(&r->integers));
     for (size_t i = 0; i < N; i++)
-        if (!(r->y[i] >= -KERN_INTEGER_LIMIT && r->y[i] < KERN_INTEGER_LIMIT &&
+        if (!(fabsf(r->y[i]) <= (float)r->format->largest && r->y[i] < KERN_INTEGER_LIMIT &&
               r->y[i] == (float)integers[i]))
             fail_msg("%s %s: element %zu is %g, integer %d", r->name, isa, i, (double)r->y[i],
                      integers[i]);
+    for (size_t i = 0; i < N; i++)
+        r->largest = abs(integers[i]) > r->largest ? abs(integers[i]) : r->largest;
 }
 
 /** scale * integer + min against the scalar decoder. */
@@ -110,6 +114,7 @@ static void test_all_formats(void **state)
             }
             check_values(r);
         }
+        assert_int_equal(r->largest, format->largest);
         row_close(r);
     }
 }
@@ -131,6 +136,7 @@ static void test_list(void **state)
         assert_int_equal(format->block_elems, type->block_elems);
         assert_true(format->run == 16 || format->run == 32);
         assert_int_equal(type->block_elems % format->run, 0);
+        assert_true(format->largest <= KERN_INTEGER_LIMIT);
         /* A run's sum with activations of 16 bits, its largest; and below it all of its terms. */
         assert_true((int64_t)format->run * KERN_INTEGER_LIMIT * 32768 <= INT64_C(1) << 27);
     }

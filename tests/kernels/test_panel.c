@@ -156,8 +156,14 @@ static void test_panel_pack(void **state)
             struct guard g[] = {floats_open(&r, n_x, 4 * rng_below(&r, 3), true),
                                 guard_open(n_k * KERN_PANEL * sizeof(float), 0),
                                 guard_open(n_k * KERN_PANEL * sizeof(float), 0)};
-            scalar.panel_pack(floats_of(&g[0]), stride, n_lanes, n_k, floats_of(&g[1]));
-            variant.panel_pack(floats_of(&g[0]), stride, n_lanes, n_k, floats_of(&g[2]));
+            struct kern_panel_pack op = {.x = floats_of(&g[0]),
+                                         .x_stride = stride,
+                                         .n_lanes = n_lanes,
+                                         .n_k = n_k,
+                                         .out = floats_of(&g[1])};
+            scalar.panel_pack(&op);
+            op.out = floats_of(&g[2]);
+            variant.panel_pack(&op);
             assert_same(&g[2], &g[1], "panel_pack");
             guards_close(g, 3);
         }

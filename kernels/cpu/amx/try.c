@@ -51,7 +51,7 @@ static void run(struct trial *t, const struct kern_kernels *kernels, kern_fma_ti
     for (size_t r = 0; r < N_ROWS; r++)
         kernels->bf16_pack_row(t->w[r], N_K, n_parts, r % KERN_BF16_GROUP,
                                t->packed_w + r / KERN_BF16_GROUP * group);
-    kernels->bf16_pack_panel(&(struct kern_bf16_panel){.x = t->x[0],
+    kernels->bf16_pack_panel(&(struct kern_panel_pack){.x = t->x[0],
                                                        .x_stride = N_K,
                                                        .n_lanes = N_TOKENS,
                                                        .n_k = N_K,

@@ -89,18 +89,18 @@ void kern_query_panel_pack(const struct kern_key_block *b, const float *q, size_
                            float *out)
 {
     const struct kern_kernels *kernels = &b->cpu->kernels;
-    if (is_float32(b->cpu)) {
-        kernels->panel_pack(q, stride, n, b->head_size, out);
-        return;
-    }
-    kernels->bf16_pack_panel(&(struct kern_bf16_panel){
+    struct kern_panel_pack op = {
         .x = q,
         .x_stride = stride,
         .n_lanes = n,
         .n_k = b->head_size,
         .n_parts = b->cpu->attention_product.n_parts,
-        .out = bf16_of(out),
-    });
+        .out = out,
+    };
+    if (is_float32(b->cpu))
+        kernels->panel_pack(&op);
+    else
+        kernels->bf16_pack_panel(&op);
 }
 
 void kern_key_block_pack(const struct kern_key_block *b, size_t n_keys)

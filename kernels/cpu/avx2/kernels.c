@@ -14,6 +14,10 @@ const struct kern_kernels kern_kernels_avx2 = {
     .int16_tile = kern_avx2_int16_tile,
     .int16_pack = kern_avx2_int16_pack,
     .int16_row = kern_avx2_int16_row,
+    .int8_tile = kern_avx2_int8_tile,
+    .int8_pack = kern_avx2_int8_pack,
+    .int8_row = kern_avx2_int8_row,
 };
 
-const struct kern_kernels kern_kernels_avx2_vnni = {.int16_tile = kern_avx2_vnni_int16_tile};
+const struct kern_kernels kern_kernels_avx2_vnni = {.int16_tile = kern_avx2_vnni_int16_tile,
+                                                    .int8_tile = kern_avx2_vnni_int8_tile};

@@ -12,4 +12,5 @@ const struct kern_kernels kern_kernels_avx512 = {
     .int16_tile = kern_avx512_int16_tile,
 };
 
-const struct kern_kernels kern_kernels_avx512_vnni = {.int16_tile = kern_avx512_vnni_int16_tile};
+const struct kern_kernels kern_kernels_avx512_vnni = {.int16_tile = kern_avx512_vnni_int16_tile,
+                                                      .int8_tile = kern_avx512_vnni_int8_tile};

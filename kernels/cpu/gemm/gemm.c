@@ -22,12 +22,11 @@ static size_t choose_rows(size_t rows, size_t n_threads, size_t most_rows)
     return base_div_up(rows, n_threads * rounds);
 }
 
-struct kern_gemm_plan kern_gemm_plan(const struct kern_cpu *cpu, const struct kern_weight *w,
-                                     size_t rows, size_t n_panels)
+struct kern_gemm_plan kern_gemm_plan(const struct kern_cpu *cpu, const struct kern_product *product,
+                                     const struct kern_weight *w, size_t rows, size_t n_panels)
 {
-    const struct kern_product *product = kern_cpu_product_of(cpu, w->type);
     struct kern_gemm_plan plan = {.product = product, .n_panels = n_panels};
-    if (product->kind == KERN_PRODUCTS_INT16)
+    if (kern_product_is_integer(product))
         plan.format = kern_integers_find(w->type);
     plan.n_k = base_min(w->n_cols, product->slab_k);
     plan.row_floats = kern_product_row_floats(product, plan.n_k);
@@ -72,13 +71,13 @@ static void pack_one(void *context, size_t index, unsigned thread)
     uint64_t begun = kern_clock_now();
     size_t token = index * KERN_PANEL;
     kern_product_pack(p->product, &p->cpu->kernels,
-                      &(struct kern_bf16_panel){
+                      (struct kern_panel_pack){
                           .x = p->x + token * p->n_k,
                           .x_stride = p->n_k,
                           .n_lanes = base_min(p->n_tokens - token, KERN_PANEL),
                           .n_k = p->n_k,
-                      },
-                      p->out + index * kern_product_panel_floats(p->product, p->n_k));
+                          .out = p->out + index * kern_product_panel_floats(p->product, p->n_k),
+                      });
     kern_clock_count(p->cpu->base.clock, KERN_PHASE_PACK, kern_clock_now() - begun);
 }
 

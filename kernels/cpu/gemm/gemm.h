@@ -14,7 +14,7 @@
 /** How a product of R rows and K columns with P panels is cut: a tile of W is n_rows x n_k. */
 struct kern_gemm_plan {
     const struct kern_product *product;
-    const struct kern_integers *format; /* of the weights in int16, else NULL */
+    const struct kern_integers *format; /* of the weights in integers, else NULL */
     size_t n_rows;
     size_t n_k;
     size_t n_panels;   /* that a task multiplies with its tiles */
@@ -26,8 +26,8 @@ struct kern_gemm_plan {
  * Choose the cut of a product with `rows` rows and n_panels panels that all threads share: into
  * row ranges, and where they are too few for the threads, into ranges of panels too.
  */
-struct kern_gemm_plan kern_gemm_plan(const struct kern_cpu *cpu, const struct kern_weight *w,
-                                     size_t rows, size_t n_panels);
+struct kern_gemm_plan kern_gemm_plan(const struct kern_cpu *cpu, const struct kern_product *product,
+                                     const struct kern_weight *w, size_t rows, size_t n_panels);
 
 /** Tasks of a product with these rows and panels, no more than it was planned for. */
 size_t kern_gemm_n_tasks(const struct kern_gemm_plan *plan, size_t rows, size_t n_panels);

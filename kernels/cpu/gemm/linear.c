@@ -67,8 +67,9 @@ static size_t linear_size(struct linear *job, const struct kern_cpu *cpu,
     const struct kern_weight *w = op->weight;
     size_t chunk = base_min(op->n_tokens, CHUNK_TOKENS);
     size_t n_panels = kern_panel_count(chunk);
-    *job =
-        (struct linear){.cpu = cpu, .op = op, .plan = kern_gemm_plan(cpu, w, w->n_rows, n_panels)};
+    const struct kern_product *product = kern_cpu_product_of(cpu, w->type);
+    *job = (struct linear){
+        .cpu = cpu, .op = op, .plan = kern_gemm_plan(cpu, product, w, w->n_rows, n_panels)};
     job->thread_floats = job->plan.tile_floats + job->plan.n_rows * job->plan.n_panels * KERN_PANEL;
     job->packed_floats = n_panels * kern_product_panel_floats(job->plan.product, w->n_cols);
     size_t bias_floats = base_round_up(w->n_rows, 16);

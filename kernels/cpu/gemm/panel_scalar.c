@@ -20,11 +20,12 @@ static void fma_tile(const struct kern_fma_tile *op)
     }
 }
 
-static void panel_pack(const float *x, size_t x_stride, size_t n_lanes, size_t n_k, float *out)
+static void panel_pack(const struct kern_panel_pack *op)
 {
-    for (size_t k = 0; k < n_k; k++) {
+    float *out = op->out;
+    for (size_t k = 0; k < op->n_k; k++) {
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
-            out[k * KERN_PANEL + lane] = lane < n_lanes ? x[lane * x_stride + k] : 0.0f;
+            out[k * KERN_PANEL + lane] = lane < op->n_lanes ? op->x[lane * op->x_stride + k] : 0.0f;
     }
 }
 
@@ -51,65 +52,112 @@ static void panel_scale(float *acc, size_t n_rows, const float *factor)
     }
 }
 
-/** A run of a row of weights, and where its columns are. */
-struct int16_run {
-    const int16_t *w;
-    size_t n;
-    const struct kern_int16_chunk *x;
-    size_t first; /* column of the chunk */
-    float scale;
-    const float *min; /* or NULL */
+/** A row of weights as integers, of 8 or 16 bits. */
+struct integer_row {
+    bool bytes;
+    size_t run, n_runs;
+    const void *integers;
+    const float *scales, *mins; /* mins: or NULL */
+    size_t x_block;
 };
 
-/** One run of a row onto the part of every lane. */
-static void add_run(float *part, const struct int16_run *run)
+static struct integer_row row_of(const struct kern_fma_tile *op, size_t r, bool bytes)
 {
-    for (size_t lane = 0; lane < KERN_PANEL; lane++) {
-        int32_t sum = 0;
-        for (size_t i = 0; i < run->n; i++)
-            sum += run->w[i] * run->x->x[lane / 16][(run->first + i) / 2][lane % 16][i % 2];
-        part[lane] = fmaf((float)sum, run->scale, part[lane]);
-        if (run->min)
-            part[lane] =
-                fmaf(run->x->sum[run->n == KERN_INT16_COLUMNS ? 2 : run->first / run->n][lane],
-                     *run->min, part[lane]);
+    size_t run = op->format->run, n_runs = op->n_k / run;
+    const float *w = op->w + r * op->w_row;
+    const float *scales = w + (bytes ? kern_int8_floats(op->n_k, run) : kern_int16_floats(op->n_k));
+    return (struct integer_row){.bytes = bytes,
+                                .run = run,
+                                .n_runs = n_runs,
+                                .integers = w,
+                                .scales = scales,
+                                .mins = op->format->has_min ? scales + n_runs : NULL,
+                                .x_block = bytes ? KERN_INT8_BLOCK : KERN_INT16_BLOCK};
+}
+
+/** w * x of column k and a token. */
+static int32_t term(const struct integer_row *row, const void *x, size_t k, size_t lane)
+{
+    size_t i = k % KERN_ROUNDED_COLUMNS;
+    if (!row->bytes) {
+        const struct kern_int16_chunk *chunk = x;
+        chunk += k / KERN_ROUNDED_COLUMNS;
+        return ((const int16_t *)row->integers)[k] * chunk->x[lane / 16][i / 2][lane % 16][i % 2];
+    }
+    const struct kern_int8_chunk *chunk = x;
+    chunk += k / KERN_ROUNDED_COLUMNS;
+    int integer = chunk->x[lane / 16][i / 4][lane % 16][i % 4] - KERN_INT8_OFFSET;
+    return ((const int8_t *)row->integers)[k] * integer;
+}
+
+static const struct kern_rounded_factors *factors_at(const struct integer_row *row, const void *x,
+                                                     size_t k)
+{
+    size_t i = k / KERN_ROUNDED_COLUMNS;
+    return row->bytes ? &((const struct kern_int8_chunk *)x)[i].of
+                      : &((const struct kern_int16_chunk *)x)[i].of;
+}
+
+/** The run that begins at column k onto a token's part. */
+static float add_run(float part, const struct integer_row *row, const void *x, size_t k,
+                     size_t lane)
+{
+    size_t i = k / row->run;
+    int32_t sum = 0;
+    for (size_t j = 0; j < row->run; j++)
+        sum += term(row, x, k + j, lane);
+    part = fmaf((float)sum, row->scales[i], part);
+    if (!row->mins)
+        return part;
+    size_t which = row->run == KERN_ROUNDED_COLUMNS ? 2 : i % 2;
+    return fmaf(factors_at(row, x, k)->sum[which][lane], row->mins[i], part);
+}
+
+static void integer_tile(const struct kern_fma_tile *op, bool bytes)
+{
+    for (size_t r = 0; r < op->n_rows; r++) {
+        struct integer_row row = row_of(op, r, bytes);
+        float *acc = op->acc + r * KERN_PANEL;
+        for (size_t lane = 0; lane < KERN_PANEL; lane++) {
+            float sum = op->resume ? acc[lane] : 0.0f;
+            for (size_t k = 0; k < op->n_k; k += row.x_block) {
+                float part = 0.0f;
+                for (size_t j = k; j < k + row.x_block && j < op->n_k; j += row.run)
+                    part = add_run(part, &row, op->x, j, lane);
+                sum = fmaf(part, factors_at(&row, op->x, k)->scale[lane], sum);
+            }
+            acc[lane] = sum;
+        }
     }
 }
 
 static void int16_tile(const struct kern_fma_tile *op)
 {
-    const struct kern_integers *format = op->format;
-    size_t n_runs = op->n_k / format->run;
-    for (size_t r = 0; r < op->n_rows; r++) {
-        const float *row = op->w + r * op->w_row, *scales = row + op->n_k / 2;
-        float *acc = op->acc + r * KERN_PANEL, part[KERN_PANEL] = {0};
-        if (!op->resume)
-            memset(acc, 0, KERN_PANEL * sizeof *acc);
-        for (size_t k = 0; k < op->n_k; k += format->run) {
-            const struct kern_int16_chunk *x = (const void *)op->x;
-            x += k / KERN_INT16_COLUMNS;
-            size_t i = k / format->run, end = k + format->run;
-            add_run(part, &(struct int16_run){
-                              .w = (const int16_t *)(const void *)row + k,
-                              .n = format->run,
-                              .x = x,
-                              .first = k % KERN_INT16_COLUMNS,
-                              .scale = scales[i],
-                              .min = format->has_min ? &scales[n_runs + i] : NULL,
-                          });
-            if (end % KERN_INT16_BLOCK != 0 && end < op->n_k)
-                continue;
-            for (size_t lane = 0; lane < KERN_PANEL; lane++)
-                acc[lane] = fmaf(part[lane], x->scale[lane], acc[lane]);
-            memset(part, 0, sizeof part);
-        }
-    }
+    integer_tile(op, false);
 }
 
-static void int16_row(const float *y, size_t n_k, int16_t *out)
+static void int8_tile(const struct kern_fma_tile *op)
 {
+    integer_tile(op, true);
+}
+
+static void int16_row(const float *y, size_t n_k, size_t run, float *out)
+{
+    (void)run;
+    int16_t *integers = (void *)out;
     for (size_t k = 0; k < n_k; k++)
-        out[k] = (int16_t)y[k];
+        integers[k] = (int16_t)y[k];
+}
+
+static void int8_row(const float *y, size_t n_k, size_t run, float *out)
+{
+    int8_t *integers = (void *)out;
+    int32_t *begins = (void *)(integers + n_k);
+    memset(begins, 0, n_k / run * sizeof *begins);
+    for (size_t k = 0; k < n_k; k++) {
+        integers[k] = (int8_t)y[k];
+        begins[k / run] -= KERN_INT8_OFFSET * integers[k];
+    }
 }
 
 const struct kern_kernels kern_kernels_scalar = {
@@ -123,4 +171,7 @@ const struct kern_kernels kern_kernels_scalar = {
     .int16_tile = int16_tile,
     .int16_pack = kern_scalar_int16_pack,
     .int16_row = int16_row,
+    .int8_tile = int8_tile,
+    .int8_pack = kern_scalar_int8_pack,
+    .int8_row = int8_row,
 };

@@ -6,6 +6,7 @@
 enum {
     SLAB_FLOAT32 = 512,
     SLAB_INT16 = 256, /* 32 tokens of it take 20 KiB */
+    SLAB_INT8 = 512,  /* 24 KiB */
     /* 32 tokens or rows of it fill 32 KiB of the L1 cache, in one part or two. */
     SLAB_TRIPLES = 256,
     SLAB_BF16 = 512
@@ -51,9 +52,6 @@ void kern_product_choose(struct kern_product *out, const struct kern_kernels *ke
     else if (state == KERN_AMX_WRONG)
         *remark =
             "AMX gave a wrong product when it was tried: products are computed as without it\n";
-    else if (fast)
-        *remark = "precision fast needs AMX, which is not there or not allowed: products are "
-                  "computed as with high\n";
 }
 
 void kern_product_choose_integers(struct kern_product *out, const struct kern_kernels *kernels,
@@ -64,10 +62,11 @@ void kern_product_choose_integers(struct kern_product *out, const struct kern_ke
     if (others->kind != KERN_PRODUCTS_FLOAT32 || options->precision == KERN_PRECISION_EXACT ||
         options->gemm != KERN_GEMM_OWN)
         return;
+    bool fast = options->precision == KERN_PRECISION_FAST;
     *out = (struct kern_product){
-        .kind = KERN_PRODUCTS_INT16,
-        .multiply = kernels->int16_tile,
-        .slab_k = SLAB_INT16,
+        .kind = fast ? KERN_PRODUCTS_INT8 : KERN_PRODUCTS_INT16,
+        .multiply = fast ? kernels->int8_tile : kernels->int16_tile,
+        .slab_k = fast ? SLAB_INT8 : SLAB_INT16,
         .row_grain = 12, /* whole groups of 3 or 6, the rows of a microkernel */
     };
 }
@@ -79,7 +78,9 @@ size_t kern_product_row_floats(const struct kern_product *product, size_t n_k)
     case KERN_PRODUCTS_FLOAT32:
         return base_round_up(n_k, 16) + 16;
     case KERN_PRODUCTS_INT16: /* integers, and a scale and a minimum per 16 columns at most */
-        return base_round_up(n_k / 2 + 2 * n_k / 16, 16) + 16;
+        return base_round_up(kern_int16_floats(n_k) + 2 * n_k / 16, 16) + 16;
+    case KERN_PRODUCTS_INT8:
+        return base_round_up(kern_int8_floats(n_k, 16) + 2 * n_k / 16, 16) + 16;
     default:
         return base_round_up(n_k, KERN_BF16_CHUNK_K) / 2 * product->n_parts;
     }
@@ -91,7 +92,9 @@ size_t kern_product_panel_floats(const struct kern_product *product, size_t n_k)
     case KERN_PRODUCTS_FLOAT32:
         return n_k * KERN_PANEL;
     case KERN_PRODUCTS_INT16:
-        return n_k / KERN_INT16_COLUMNS * (sizeof(struct kern_int16_chunk) / sizeof(float));
+        return n_k / KERN_ROUNDED_COLUMNS * (sizeof(struct kern_int16_chunk) / sizeof(float));
+    case KERN_PRODUCTS_INT8:
+        return n_k / KERN_ROUNDED_COLUMNS * (sizeof(struct kern_int8_chunk) / sizeof(float));
     default:
         return kern_bf16_group_size(n_k, product->n_parts) / 2;
     }
@@ -99,30 +102,27 @@ size_t kern_product_panel_floats(const struct kern_product *product, size_t n_k)
 
 size_t kern_product_work_floats(const struct kern_product *product)
 {
-    /* A row, decoded; in int16 also the neutral copy of its blocks, smaller than itself. */
+    /* A row, decoded; in integers also the neutral copy of its blocks, smaller than itself. */
     if (product->kind == KERN_PRODUCTS_FLOAT32)
         return 0;
-    return product->kind == KERN_PRODUCTS_INT16 ? 2 * product->slab_k : product->slab_k;
+    return kern_product_is_integer(product) ? 2 * product->slab_k : product->slab_k;
 }
 
 void kern_product_pack(const struct kern_product *product, const struct kern_kernels *kernels,
-                       const struct kern_bf16_panel *op, float *out)
+                       struct kern_panel_pack op)
 {
-    struct kern_bf16_panel bf16 = *op;
+    op.n_parts = product->n_parts;
     switch (product->kind) {
     case KERN_PRODUCTS_FLOAT32:
-        kernels->panel_pack(op->x, op->x_stride, op->n_lanes, op->n_k, out);
+        kernels->panel_pack(&op);
         break;
     case KERN_PRODUCTS_INT16:
-        kernels->int16_pack(&(struct kern_int16_panel){.x = op->x,
-                                                       .x_stride = op->x_stride,
-                                                       .n_lanes = op->n_lanes,
-                                                       .n_k = op->n_k,
-                                                       .out = (void *)out});
+        kernels->int16_pack(&op);
+        break;
+    case KERN_PRODUCTS_INT8:
+        kernels->int8_pack(&op);
         break;
     default:
-        bf16.n_parts = product->n_parts;
-        bf16.out = (uint16_t *)(void *)out;
-        kernels->bf16_pack_panel(&bf16);
+        kernels->bf16_pack_panel(&op);
     }
 }

@@ -4,9 +4,11 @@
  *   float32        Weights as decoded, tokens as panel arrays. Every output is one chain of fused
  *                  multiply-adds in the order of the columns: the same bits on every ISA.
  *   int16          Weights of quantised types as their integers, tokens rounded to 16 bits per
- *                  block of 64 columns (kernels/cpu/gemm/int16.h): an error of about 2^-16 of a
+ *                  block of 64 columns (kernels/cpu/gemm/rounded.h): an error of about 2^-16 of a
  *                  block's largest magnitude per element at most, about 2e-5 of ||y|| for gaussian
  *                  data. The same bits on every ISA.
+ *   int8           Likewise, tokens rounded to 8 bits per block of 32 columns: 2^-8 at most, about
+ *                  5e-3 of ||y||.
  *   bf16 triples   Both operands as hi + lo in bfloat16 (bf16.h), three products: lo hi, hi hi,
  *                  hi lo. Float32-faithful: besides the summation's, an error of 3 * 2^-16 of
  *                  the sum of magnitudes at most, about 5e-6 of ||y|| for gaussian data.
@@ -26,7 +28,7 @@
 
 struct kern_product {
     enum kern_products kind;
-    /* In int16 and bfloat16 `w` and `x` of the call are packed operands; in bfloat16 w_row is the
+    /* In integers and bfloat16 `w` and `x` of the call are packed operands; in bfloat16 w_row is the
      * floats that a row takes of its group. */
     kern_fma_tile_fn *multiply;
     unsigned n_parts; /* of bfloat16; else 0 */
@@ -47,6 +49,11 @@ void kern_product_choose_integers(struct kern_product *out, const struct kern_ke
                                   const struct kern_cpu_options *options,
                                   const struct kern_product *others);
 
+static inline bool kern_product_is_integer(const struct kern_product *product)
+{
+    return product->kind == KERN_PRODUCTS_INT16 || product->kind == KERN_PRODUCTS_INT8;
+}
+
 /** Floats that a row of a weight tile with n_k columns takes. */
 size_t kern_product_row_floats(const struct kern_product *product, size_t n_k);
 /** Floats that a packed panel of tokens takes. */
@@ -54,8 +61,8 @@ size_t kern_product_panel_floats(const struct kern_product *product, size_t n_k)
 /** Floats that packing a row of weights takes besides. */
 size_t kern_product_work_floats(const struct kern_product *product);
 
-/** Pack tokens into a panel; of `op` all but n_parts and out is set. */
+/** Pack tokens into a panel; of `op` all but n_parts is set. */
 void kern_product_pack(const struct kern_product *product, const struct kern_kernels *kernels,
-                       const struct kern_bf16_panel *op, float *out);
+                       struct kern_panel_pack op);
 
 #endif

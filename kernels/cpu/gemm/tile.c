@@ -10,11 +10,12 @@ static void decode_integers(const struct kern_gemm_rows *g, const void *blocks, 
 {
     const struct kern_integers *format = g->plan->format;
     const struct kern_kernels *kernels = &g->cpu->kernels;
-    float *scales = row + n_k / 2;
+    bool bytes = g->plan->product->kind == KERN_PRODUCTS_INT8;
+    float *scales = row + (bytes ? kern_int8_floats(n_k, format->run) : kern_int16_floats(n_k));
     kern_integers_scales(format, blocks, n_k, scales, scales + n_k / format->run);
     kern_integers_neutral(format, blocks, n_k, work + n_k);
     kernels->decode[g->weight->type](work + n_k, work, n_k);
-    kernels->int16_row(work, n_k, (void *)row);
+    (bytes ? kernels->int8_row : kernels->int16_row)(work, n_k, format->run, row);
 }
 
 /** Row r of the tile, decoded in `row`, split and packed. */
@@ -34,11 +35,10 @@ void kern_gemm_decode(const struct kern_gemm_rows *g, size_t k, size_t n_k)
     uint64_t begun = kern_clock_now();
     const unsigned char *blocks = (const unsigned char *)w->data + g->row * w->row_bytes +
                                   k / info->block_elems * info->block_bytes;
-    enum kern_products kind = g->plan->product->kind;
     bool bf16 = g->plan->product->n_parts > 0;
     float *row = g->tile, *work = g->tile + g->plan->n_rows * g->plan->row_floats;
     for (size_t r = 0; r < g->n_rows; r++) {
-        if (kind == KERN_PRODUCTS_INT16)
+        if (g->plan->format)
             decode_integers(g, blocks, n_k, row, work);
         else
             decode(blocks, bf16 ? work : row, n_k);

@@ -26,7 +26,8 @@ static void walk_divide(struct kern_walk *walk, struct arena *arena)
     for (size_t h = walk->first_live; h < op->n_heads; h++) {
         const struct kern_weight *matrix = op->heads[h].matrix;
         struct kern_walk_head *head = &walk->heads[h];
-        head->plan = kern_gemm_plan(walk->cpu, matrix, walk->tile_rows, walk->n_panels);
+        const struct kern_product *product = kern_cpu_head_product_of(walk->cpu, matrix->type);
+        head->plan = kern_gemm_plan(walk->cpu, product, matrix, walk->tile_rows, walk->n_panels);
         head->packed = take(
             arena, walk->n_panels * kern_product_panel_floats(head->plan.product, matrix->n_cols));
         head->logits = take(arena, lanes * walk->tile_rows);

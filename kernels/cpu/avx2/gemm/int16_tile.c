@@ -2,20 +2,21 @@
 #include "kernels/cpu/avx2/gemm/gemm.h"
 #include "kernels/cpu/avx2/vec.h"
 
+#define TILE_BYTES 0
 enum { TILE_ROWS = 3 };
 
 /** An empty instruction keeps the compiler from adding up many products before it adds the sums,
  * for which there are no registers. */
-static inline vec_i dot16(vec_i sums, vec_i a, vec_i b)
+static inline vec_i dot(vec_i sums, vec_i a, vec_i b)
 {
     sums = V(add_epi32)(sums, V(madd_epi16)(a, b));
     __asm__("" : "+x"(sums));
     return sums;
 }
 
-#include "kernels/cpu/simd/int16_tile.h"
+#include "kernels/cpu/simd/integer_tile.h"
 
 void kern_avx2_int16_tile(const struct kern_fma_tile *op)
 {
-    int16_tile(op);
+    integer_tile(op);
 }

@@ -2,16 +2,17 @@
 #include "kernels/cpu/avx2/gemm/gemm.h"
 #include "kernels/cpu/avx2/vec.h"
 
+#define TILE_BYTES 0
 enum { TILE_ROWS = 3 };
 
-static inline vec_i dot16(vec_i sums, vec_i a, vec_i b)
+static inline vec_i dot(vec_i sums, vec_i a, vec_i b)
 {
     return _mm256_dpwssd_avx_epi32(sums, a, b);
 }
 
-#include "kernels/cpu/simd/int16_tile.h"
+#include "kernels/cpu/simd/integer_tile.h"
 
 void kern_avx2_vnni_int16_tile(const struct kern_fma_tile *op)
 {
-    int16_tile(op);
+    integer_tile(op);
 }

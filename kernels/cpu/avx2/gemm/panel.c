@@ -25,18 +25,20 @@ static void pack_eight(const float *x, size_t x_stride, size_t n_k, float *out)
     }
 }
 
-void kern_avx2_panel_pack(const float *x, size_t x_stride, size_t n_lanes, size_t n_k, float *out)
+void kern_avx2_panel_pack(const struct kern_panel_pack *op)
 {
-    size_t lane = 0;
+    const float *x = op->x;
+    float *out = op->out;
+    size_t x_stride = op->x_stride, n_k = op->n_k, lane = 0;
     /* A cache line of each row at a time: rows may lie where they evict one another. */
     for (size_t k = 0; k < n_k; k += LINE) {
         size_t n = base_min(n_k - k, LINE);
-        for (lane = 0; lane + WIDTH <= n_lanes; lane += WIDTH)
+        for (lane = 0; lane + WIDTH <= op->n_lanes; lane += WIDTH)
             pack_eight(x + lane * x_stride + k, x_stride, n, out + k * KERN_PANEL + lane);
     }
     for (; lane < KERN_PANEL; lane++) {
         for (size_t k = 0; k < n_k; k++)
-            out[k * KERN_PANEL + lane] = lane < n_lanes ? x[lane * x_stride + k] : 0.0f;
+            out[k * KERN_PANEL + lane] = lane < op->n_lanes ? x[lane * x_stride + k] : 0.0f;
     }
 }
 

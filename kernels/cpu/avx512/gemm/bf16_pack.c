@@ -117,7 +117,7 @@ static inline void store_tile(__m512i m[LINES], uint16_t *tile)
 }
 
 /** Columns k .. k + 31 of 16 lanes from `lane` on, into the tiles at `tile`. */
-static void pack_tiles(const struct kern_bf16_panel *op, size_t k, size_t lane, uint16_t *tile)
+static void pack_tiles(const struct kern_panel_pack *op, size_t k, size_t lane, uint16_t *tile)
 {
     __m512i hi[LINES], lo[LINES];
     for (size_t i = 0; i < LINES; i++) {
@@ -133,7 +133,7 @@ static void pack_tiles(const struct kern_bf16_panel *op, size_t k, size_t lane, 
         store_tile(lo, tile + 2 * KERN_BF16_TILE);
 }
 
-void kern_avx512_bf16_pack_panel(const struct kern_bf16_panel *op)
+void kern_avx512_bf16_pack_panel(const struct kern_panel_pack *op)
 {
     uint16_t *chunk = op->out;
     for (size_t k = 0; k < op->n_k; k += CHUNK) {

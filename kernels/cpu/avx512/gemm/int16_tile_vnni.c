@@ -2,16 +2,17 @@
 #include "kernels/cpu/avx512/gemm/gemm.h"
 #include "kernels/cpu/avx512/vec.h"
 
+#define TILE_BYTES 0
 enum { TILE_ROWS = 6 };
 
-static inline vec_i dot16(vec_i sums, vec_i a, vec_i b)
+static inline vec_i dot(vec_i sums, vec_i a, vec_i b)
 {
     return _mm512_dpwssd_epi32(sums, a, b);
 }
 
-#include "kernels/cpu/simd/int16_tile.h"
+#include "kernels/cpu/simd/integer_tile.h"
 
 void kern_avx512_vnni_int16_tile(const struct kern_fma_tile *op)
 {
-    int16_tile(op);
+    integer_tile(op);
 }

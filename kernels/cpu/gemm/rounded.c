@@ -1,0 +1,89 @@
+#include "kernels/cpu/gemm/rounded.h"
+
+#include <math.h>
+
+#include "base/arithmetic.h"
+
+enum { COLUMNS = KERN_ROUNDED_COLUMNS, TOKENS = KERN_ROUNDED_TOKENS, HALF = TOKENS / 2 };
+
+/** The largest magnitude of n; infinity if one of them is NaN. */
+static float largest(const float *x, size_t n)
+{
+    float most = 0.0f;
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(x[i]))
+            return INFINITY;
+        most = fmaxf(most, fabsf(x[i]));
+    }
+    return most;
+}
+
+/** What a block is multiplied with to be integers; 0: it is none, or zeros. */
+struct factors {
+    float scale, inverse;
+};
+
+static struct factors choose_factors(const float *x, size_t n, float limit)
+{
+    float most = largest(x, n);
+    if (isinf(most))
+        return (struct factors){.scale = NAN};
+    if (most < KERN_ROUNDED_LEAST)
+        return (struct factors){0};
+    return (struct factors){.scale = most / limit, .inverse = limit / most};
+}
+
+/** 32 columns of one token. */
+static void round_chunk(const float *x, struct factors f, int *integers,
+                        struct kern_rounded_factors *out, size_t lane)
+{
+    int sum[2] = {0, 0};
+    for (size_t i = 0; i < COLUMNS; i++) {
+        integers[i] = f.inverse > 0.0f ? (int)nearbyintf(x[i] * f.inverse) : 0;
+        sum[i / (COLUMNS / 2)] += integers[i];
+    }
+    out->sum[0][lane] = (float)sum[0];
+    out->sum[1][lane] = (float)sum[1];
+    out->sum[2][lane] = (float)(sum[0] + sum[1]);
+    out->scale[lane] = f.scale;
+}
+
+/** Columns of a token from k on; zeros if it is none. */
+static const float *columns_of(const struct kern_panel_pack *op, size_t k, size_t lane)
+{
+    static const float zeros[KERN_INT16_BLOCK];
+    return lane < op->n_lanes ? op->x + lane * op->x_stride + k : zeros;
+}
+
+void kern_scalar_int16_pack(const struct kern_panel_pack *op)
+{
+    struct kern_int16_chunk *chunk = op->out;
+    int integers[COLUMNS];
+    for (size_t k = 0; k < op->n_k; k += COLUMNS, chunk++) {
+        size_t block = k / KERN_INT16_BLOCK * KERN_INT16_BLOCK;
+        size_t n = base_min(op->n_k - block, KERN_INT16_BLOCK);
+        for (size_t lane = 0; lane < TOKENS; lane++) {
+            const float *x = columns_of(op, block, lane);
+            struct factors f = choose_factors(x, n, KERN_INT16_MAX);
+            round_chunk(x + (k - block), f, integers, &chunk->of, lane);
+            for (size_t i = 0; i < COLUMNS; i++)
+                chunk->x[lane / HALF][i / 2][lane % HALF][i % 2] = (int16_t)integers[i];
+        }
+    }
+}
+
+void kern_scalar_int8_pack(const struct kern_panel_pack *op)
+{
+    struct kern_int8_chunk *chunk = op->out;
+    int integers[COLUMNS];
+    for (size_t k = 0; k < op->n_k; k += COLUMNS, chunk++) {
+        for (size_t lane = 0; lane < TOKENS; lane++) {
+            const float *x = columns_of(op, k, lane);
+            struct factors f = choose_factors(x, KERN_INT8_BLOCK, KERN_INT8_MAX);
+            round_chunk(x, f, integers, &chunk->of, lane);
+            for (size_t i = 0; i < COLUMNS; i++)
+                chunk->x[lane / HALF][i / 4][lane % HALF][i % 4] =
+                    (uint8_t)(integers[i] + KERN_INT8_OFFSET);
+        }
+    }
+}

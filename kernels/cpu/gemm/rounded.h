@@ -1,0 +1,69 @@
+/**
+ * Activations rounded to integers of 16 or 8 bits, for products with weights that are integers
+ * times scales (kernels/quant/integers.h).
+ *
+ *                    columns of a block    largest integer
+ *     int16 (high)           64                 32767
+ *     int8 (fast)            32                   127
+ *
+ * Of each token a block (the last of a row may be shorter) is rounded on its own:
+ * scale = max |x| / largest, integers = x * (largest / max |x|), to the nearest, halves to even. So
+ * |x - scale * integer| is at most 0.506 scales: half of one, and 3 roundings to float32; about
+ * 2^-16 or 2^-8 of the block's largest magnitude. Where that is below KERN_ROUNDED_LEAST, all are
+ * 0. A block with an infinity or NaN has the scale NaN, so that every output that it meets is NaN.
+ *
+ * A product is defined in this order, and every ISA gives these bits. acc begins at 0. For each
+ * block part begins at 0; for each run of the weight's row in it, in the order of the columns,
+ *     part = fmaf((float)(sum of w * x), w_scale, part),
+ *     part = fmaf((float)(sum of x), w_min, part), for a format with minima only;
+ * and at its end acc = fmaf(part, x_scale, acc). The sums are over a run, exact integers.
+ *
+ * Byte instructions multiply unsigned numbers by signed ones. So 8-bit activations lie as
+ * integer + 128, and a row of weights has -128 times the sum of each run beside it: there a sum
+ * begins, and comes to the sum of w * x. It is exact: with weights of -128..127 no sum on the way
+ * is beyond 32 * 128 * 255 + 32 * 128 * 128 < 2^21.
+ */
+#ifndef KERNELS_CPU_GEMM_ROUNDED_H
+#define KERNELS_CPU_GEMM_ROUNDED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/numerics/panel.h"
+
+enum {
+    KERN_ROUNDED_COLUMNS = 32, /* of a chunk */
+    KERN_ROUNDED_TOKENS = 32,
+    KERN_INT16_BLOCK = 64,
+    KERN_INT16_MAX = 32767,
+    KERN_INT8_BLOCK = 32,
+    KERN_INT8_MAX = 127,
+    KERN_INT8_OFFSET = 128
+};
+
+#define KERN_ROUNDED_LEAST 0x1p-100f
+
+/** What belongs to the integers of 32 columns of 32 tokens. */
+struct kern_rounded_factors {
+    float sum[3][KERN_ROUNDED_TOKENS]; /* of columns 0 to 15, 16 to 31, and all */
+    float scale[KERN_ROUNDED_TOKENS];  /* of the block, in each of its chunks */
+};
+
+/**
+ * 32 columns of 32 tokens: of tokens 0 to 15 and of the others, 2 or 4 columns of a token side by
+ * side, which are a cell of 4 bytes. Tokens that there are none of are 0.
+ */
+struct kern_int16_chunk {
+    int16_t x[2][KERN_ROUNDED_COLUMNS / 2][KERN_ROUNDED_TOKENS / 2][2];
+    struct kern_rounded_factors of;
+};
+struct kern_int8_chunk {
+    uint8_t x[2][KERN_ROUNDED_COLUMNS / 4][KERN_ROUNDED_TOKENS / 2][4]; /* integer + 128 */
+    struct kern_rounded_factors of;
+};
+
+/** The definition, in plain C. n_k: a multiple of 32; out: n_k / 32 chunks. */
+void kern_scalar_int16_pack(const struct kern_panel_pack *op);
+void kern_scalar_int8_pack(const struct kern_panel_pack *op);
+
+#endif

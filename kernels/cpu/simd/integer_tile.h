@@ -1,0 +1,310 @@
+/**
+ * The kernels int16_tile and int8_tile for AVX2 and AVX-512, with or without VNNI. The file that
+ * includes this has the words of vec.h, and before it
+ *     TILE_BYTES   1: int8_tile, 0: int16_tile
+ *     TILE_ROWS    how many rows of two vectors of sums fit the registers, with as many results
+ *     dot()        sums of 32 bits, plus what a cell of weights and cells of tokens give; for
+ *                  int8_tile without VNNI TILE_SHORT_SUMS instead
+ */
+#ifndef KERNELS_CPU_SIMD_INTEGER_TILE_H
+#define KERNELS_CPU_SIMD_INTEGER_TILE_H
+
+#include <string.h>
+
+#include "base/arithmetic.h"
+#include "kernels/cpu/kernels.h"
+
+/** An empty instruction keeps the compiler from adding up many products before it adds the sums,
+ * for which there are no registers. */
+#define KEEP(x) __asm__("" : "+x"(x))
+
+#define TILE_INLINE static inline __attribute__((always_inline))
+
+#if TILE_BYTES
+typedef struct kern_int8_chunk tile_chunk;
+typedef int8_t tile_integer;
+enum { TILE_BLOCK = KERN_INT8_BLOCK };
+#else
+typedef struct kern_int16_chunk tile_chunk;
+typedef int16_t tile_integer;
+enum { TILE_BLOCK = KERN_INT16_BLOCK };
+#endif
+
+enum {
+    TILE_COLUMNS = KERN_ROUNDED_COLUMNS,
+    TILE_CELL = 4 / sizeof(tile_integer), /* columns of a cell */
+    TILE_VECTORS = 2,
+    TILE_LANES = TILE_VECTORS * VEC_FLOATS,
+    TILE_HALF = 16,
+    LINE_BYTES = 64,
+    CHUNK_LINES = sizeof(tile_chunk) / LINE_BYTES
+};
+
+/** What is constant after inlining. */
+struct tile_extent {
+    size_t n_rows; /* at most TILE_ROWS */
+    size_t run;
+    bool has_min;
+    size_t n_short; /* for TILE_SHORT_SUMS */
+};
+
+/** Where the rows of a call are. */
+struct tile_rows {
+    const tile_integer *w;
+    const int32_t *begins; /* of int8_tile: where the sum of a run begins */
+    const float *scales, *mins;
+    size_t stride; /* floats to the next row, of all four */
+    float *acc;
+    size_t lane; /* the first of TILE_LANES */
+};
+
+/** Cell i of row r in all lanes. */
+TILE_INLINE vec_i broadcast_cell(const struct tile_rows *rows, size_t r, size_t i)
+{
+    int32_t cell;
+    memcpy(&cell, rows->w + (r * rows->stride + i) * TILE_CELL, sizeof cell);
+    return V(set1_epi32)(cell);
+}
+
+/** Vector v of the cells at `lane` of 16 tokens. */
+TILE_INLINE vec_i load_cells(const tile_chunk *x, size_t cell, size_t lane, size_t v)
+{
+    size_t at = lane + v * VEC_FLOATS;
+    return load_i(x->x[at / TILE_HALF][cell][at % TILE_HALF]);
+}
+
+/** Where the sums of row r begin. */
+TILE_INLINE vec_i first_sum(const struct tile_rows *rows, size_t r)
+{
+    return V(set1_epi32)(TILE_BYTES ? rows->begins[r * rows->stride] : 0);
+}
+
+/** The integer sums of one run: cells first_cell to first_cell + run / TILE_CELL - 1 of a chunk. */
+#ifndef TILE_SHORT_SUMS
+TILE_INLINE void add_run(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_rows *rows,
+                         struct tile_extent e, const tile_chunk *x, size_t first_cell)
+{
+    for (size_t r = 0; r < e.n_rows; r++)
+        for (size_t v = 0; v < TILE_VECTORS; v++)
+            sums[r][v] = first_sum(rows, r);
+#pragma GCC unroll 16
+    for (size_t i = 0; i < e.run / TILE_CELL; i++) {
+        vec_i x0 = load_cells(x, first_cell + i, rows->lane, 0);
+        vec_i x1 = load_cells(x, first_cell + i, rows->lane, 1);
+        for (size_t r = 0; r < e.n_rows; r++) {
+            vec_i w = broadcast_cell(rows, r, i);
+            sums[r][0] = dot(sums[r][0], w, x0);
+            sums[r][1] = dot(sums[r][1], w, x1);
+        }
+    }
+}
+#else
+/*
+ * Without VNNI vpmaddubsw gives sums of two products in 16 bits, and saturates. So as many of them
+ * are added up in 16 bits as cannot: n_short = 32767 / (2 * 255 * the format's largest integer) of
+ * each cell. Integers for which that is 0 multiply x as a signed number, with their sign: then a
+ * sum is 2 * 128 * 127 < 2^15 at most.
+ */
+TILE_INLINE vec_i short_sums(vec_i w, vec_i x, bool with_sign)
+{
+    if (!with_sign)
+        return V(maddubs_epi16)(x, w);
+    x = V(xor_si256)(x, V(set1_epi8)((char)KERN_INT8_OFFSET));
+    return V(maddubs_epi16)(V(abs_epi8)(w), V(sign_epi8)(x, w));
+}
+
+TILE_INLINE void add_run(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_rows *rows,
+                         struct tile_extent e, const tile_chunk *x, size_t first_cell)
+{
+    bool with_sign = e.n_short == 0;
+    size_t n_cells = e.run / TILE_CELL, step = base_max(base_min(e.n_short, n_cells), 1);
+    for (size_t r = 0; r < e.n_rows; r++)
+        for (size_t v = 0; v < TILE_VECTORS; v++)
+            sums[r][v] = with_sign ? V(setzero_si256)() : first_sum(rows, r);
+#pragma GCC unroll 8
+    for (size_t i = 0; i < n_cells; i += step) {
+        vec_i few[TILE_ROWS][TILE_VECTORS];
+#pragma GCC unroll 8
+        for (size_t j = 0; j < step; j++) {
+            vec_i x0 = load_cells(x, first_cell + i + j, rows->lane, 0);
+            vec_i x1 = load_cells(x, first_cell + i + j, rows->lane, 1);
+            for (size_t r = 0; r < e.n_rows; r++) {
+                vec_i w = broadcast_cell(rows, r, i + j);
+                vec_i s0 = short_sums(w, x0, with_sign), s1 = short_sums(w, x1, with_sign);
+                few[r][0] = j > 0 ? V(add_epi16)(few[r][0], s0) : s0;
+                few[r][1] = j > 0 ? V(add_epi16)(few[r][1], s1) : s1;
+                KEEP(few[r][0]);
+                KEEP(few[r][1]);
+            }
+        }
+        for (size_t r = 0; r < e.n_rows; r++) {
+            for (size_t v = 0; v < TILE_VECTORS; v++) {
+                vec_i wide = V(madd_epi16)(few[r][v], V(set1_epi16)(1));
+                sums[r][v] = V(add_epi32)(sums[r][v], wide);
+                KEEP(sums[r][v]);
+            }
+        }
+    }
+}
+#endif
+
+/** Run `i` of a chunk, of all rows: the sums, scaled, onto the parts. */
+TILE_INLINE void add_scaled_run(vec_f parts[TILE_ROWS][TILE_VECTORS], const struct tile_rows *rows,
+                                struct tile_extent e, const tile_chunk *x, size_t i)
+{
+    vec_i sums[TILE_ROWS][TILE_VECTORS];
+    add_run(sums, rows, e, x, i * e.run / TILE_CELL);
+    const float *x_sums = x->of.sum[e.run == TILE_COLUMNS ? 2 : i] + rows->lane;
+    for (size_t r = 0; r < e.n_rows; r++) {
+        vec_f scale = V(set1_ps)(rows->scales[r * rows->stride]);
+        for (size_t v = 0; v < TILE_VECTORS; v++)
+            parts[r][v] = V(fmadd_ps)(V(cvtepi32_ps)(sums[r][v]), scale, parts[r][v]);
+    }
+    for (size_t v = 0; e.has_min && v < TILE_VECTORS; v++) {
+        vec_f x_sum = V(load_ps)(x_sums + v * VEC_FLOATS);
+        for (size_t r = 0; r < e.n_rows; r++)
+            parts[r][v] = V(fmadd_ps)(x_sum, V(set1_ps)(rows->mins[r * rows->stride]), parts[r][v]);
+    }
+}
+
+/** The parts of a block, scaled, onto the results. */
+TILE_INLINE void add_block(vec_f results[TILE_ROWS][TILE_VECTORS],
+                           vec_f parts[TILE_ROWS][TILE_VECTORS], size_t n_rows,
+                           const float *x_scale)
+{
+    for (size_t v = 0; v < TILE_VECTORS; v++) {
+        vec_f scale = V(load_ps)(x_scale + v * VEC_FLOATS);
+        for (size_t r = 0; r < n_rows; r++) {
+            results[r][v] = V(fmadd_ps)(parts[r][v], scale, results[r][v]);
+            parts[r][v] = V(setzero_ps)();
+        }
+    }
+}
+
+/** Have a line of each of the next rows brought to L1: the processor's own prefetching does not
+ * see that they follow. */
+TILE_INLINE void fetch_rows(const float *at, size_t stride, size_t n_rows)
+{
+    for (size_t r = n_rows; r < 2 * n_rows; r++)
+        _mm_prefetch((const char *)(at + r * stride), _MM_HINT_T0);
+}
+
+TILE_INLINE void multiply(const struct kern_fma_tile *op, struct tile_rows rows,
+                          struct tile_extent e)
+{
+    const tile_chunk *x = (const void *)op->x;
+    vec_f parts[TILE_ROWS][TILE_VECTORS], results[TILE_ROWS][TILE_VECTORS];
+    for (size_t r = 0; r < e.n_rows; r++) {
+        for (size_t v = 0; v < TILE_VECTORS; v++) {
+            const float *acc = rows.acc + r * KERN_PANEL + v * VEC_FLOATS;
+            parts[r][v] = V(setzero_ps)();
+            results[r][v] = op->resume ? V(load_ps)(acc) : V(setzero_ps)();
+        }
+    }
+    fetch_rows(rows.scales, rows.stride, e.n_rows);
+    fetch_rows(rows.mins, rows.stride, e.n_rows);
+    fetch_rows(rows.acc, KERN_PANEL, e.n_rows);
+    fetch_rows(rows.acc + VEC_FLOATS, KERN_PANEL, e.n_rows);
+    for (size_t k = 0; k < op->n_k; k += TILE_COLUMNS, x++) {
+        fetch_rows((const void *)rows.w, rows.stride, e.n_rows);
+        for (size_t i = 0; i < TILE_COLUMNS / e.run; i++) {
+            add_scaled_run(parts, &rows, e, x, i);
+            rows.w += e.run;
+            rows.begins++;
+            rows.scales++;
+            rows.mins++;
+        }
+        size_t end = k + TILE_COLUMNS;
+        if (end % TILE_BLOCK == 0 || end == op->n_k)
+            add_block(results, parts, e.n_rows, x->of.scale + rows.lane);
+    }
+    for (size_t r = 0; r < e.n_rows; r++)
+        for (size_t v = 0; v < TILE_VECTORS; v++)
+            V(store_ps)(rows.acc + r * KERN_PANEL + v * VEC_FLOATS, results[r][v]);
+}
+
+/** multiply() with a number of rows that the compiler knows. */
+#define TILE_CASE(n)                                                                               \
+    case n:                                                                                        \
+        if ((n) <= TILE_ROWS) {                                                                    \
+            e.n_rows = n;                                                                          \
+            multiply(op, rows, e);                                                                 \
+        }                                                                                          \
+        break
+
+TILE_INLINE void multiply_rows(const struct kern_fma_tile *op, struct tile_rows rows,
+                               struct tile_extent e)
+{
+    switch (e.n_rows) {
+        TILE_CASE(1);
+        TILE_CASE(2);
+        TILE_CASE(3);
+        TILE_CASE(4);
+        TILE_CASE(5);
+        TILE_CASE(6);
+    }
+}
+
+/** All rows, in groups of nearly the same size. */
+TILE_INLINE void multiply_all(const struct kern_fma_tile *op, struct tile_extent e)
+{
+    size_t n_groups = base_div_up(op->n_rows, TILE_ROWS);
+    size_t n_floats = TILE_BYTES ? kern_int8_floats(op->n_k, e.run) : kern_int16_floats(op->n_k);
+    size_t n_lines = op->next_x ? op->n_k / TILE_COLUMNS * CHUNK_LINES : 0;
+    for (size_t lane = 0; lane < KERN_PANEL; lane += TILE_LANES) {
+        for (size_t i = 0, row = 0; i < n_groups; i++) {
+            size_t end = op->n_rows * (i + 1) / n_groups;
+            for (size_t l = n_lines * i / n_groups; l < n_lines * (i + 1) / n_groups; l++)
+                _mm_prefetch((const char *)op->next_x + l * LINE_BYTES, _MM_HINT_T1);
+            const float *w = op->w + row * op->w_row;
+            struct tile_rows rows = {.w = (const void *)w,
+                                     .begins = (const void *)(w + op->n_k / 4),
+                                     .scales = w + n_floats,
+                                     .mins = w + n_floats + op->n_k / e.run,
+                                     .stride = op->w_row,
+                                     .acc = op->acc + row * KERN_PANEL + lane,
+                                     .lane = lane};
+            e.n_rows = end - row;
+            multiply_rows(op, rows, e);
+            row = end;
+        }
+    }
+}
+
+TILE_INLINE void multiply_short(const struct kern_fma_tile *op, size_t n_short)
+{
+    const struct kern_integers *format = op->format;
+    struct tile_extent e = {.run = TILE_COLUMNS, .n_short = n_short};
+    if (format->run == TILE_COLUMNS && format->has_min) {
+        e.has_min = true;
+        multiply_all(op, e);
+    } else if (format->run == TILE_COLUMNS) {
+        multiply_all(op, e);
+    } else {
+        e.run = TILE_COLUMNS / 2;
+        e.has_min = format->has_min;
+        if (e.has_min)
+            multiply_all(op, e);
+        else
+            multiply_all(op, e);
+    }
+}
+
+static inline void integer_tile(const struct kern_fma_tile *op)
+{
+#ifdef TILE_SHORT_SUMS
+    size_t n_short = 32767 / (2 * 255 * (size_t)op->format->largest);
+    if (n_short >= 8)
+        multiply_short(op, 8);
+    else if (n_short >= 4)
+        multiply_short(op, 4);
+    else if (n_short >= 2)
+        multiply_short(op, 2);
+    else if (n_short == 1)
+        multiply_short(op, 1);
+    else
+#endif
+        multiply_short(op, 0);
+}
+
+#endif

@@ -1,0 +1,318 @@
+/*
+ * Products in integers with activations of 16 and 8 bits (kernels/cpu/gemm/rounded.h): the scalar
+ * kernels against the definition in long double, those of every ISA, with and without VNNI where
+ * the processor has it, against the scalar ones to the bit. Buffers end at inaccessible pages.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/quant/integers.h"
+#include "tests/harness/compare.h"
+#include "tests/kernels/rounded_kinds.h"
+
+/** Both runs, with minima and without, and largest integers of 4, 15, 31, 43, 62 and 128: how many
+ * products fit 16 bits depends on them. */
+static const enum gguf_type types[] = {GGUF_TYPE_Q8_0,    GGUF_TYPE_Q4_K, GGUF_TYPE_Q5_K,
+                                       GGUF_TYPE_IQ3_XXS, GGUF_TYPE_Q4_0, GGUF_TYPE_Q6_K,
+                                       GGUF_TYPE_IQ2_S,   GGUF_TYPE_Q3_K, GGUF_TYPE_Q2_K};
+enum { N_TYPES = sizeof types / sizeof types[0] };
+
+enum operands { OPERANDS_RANDOM, OPERANDS_RARE, OPERANDS_WORST, OPERANDS };
+
+/** One call, and what it reads and writes. */
+struct product {
+    struct guard w, x, before, expected, found;
+    struct kern_fma_tile op;
+};
+
+/** The integers of a row, and in 8 bits where its sums begin. */
+static void put_integers(float *row, const int *integers, size_t n_k, size_t run)
+{
+    for (size_t i = 0; i < n_k / run && kind->bytes; i++) {
+        int32_t begin = 0;
+        for (size_t k = i * run; k < (i + 1) * run; k++)
+            begin -= KERN_INT8_OFFSET * integers[k];
+        memcpy(row + n_k / 4 + i, &begin, sizeof begin);
+    }
+    for (size_t k = 0; k < n_k; k++) {
+        if (kind->bytes)
+            ((int8_t *)(void *)row)[k] = (int8_t)integers[k];
+        else
+            ((int16_t *)(void *)row)[k] = (int16_t)integers[k];
+    }
+}
+
+/** Each integer is in -largest .. largest; never 128, which is in no format. */
+static int draw_integer(struct rng *r, const struct kern_integers *format)
+{
+    int integer = (int)rng_below(r, 2 * (size_t)format->largest + 1) - format->largest;
+    return integer < KERN_INTEGER_LIMIT ? integer : KERN_INTEGER_LIMIT - 1;
+}
+
+static void fill_row(struct rng *r, enum operands what, const struct product *p, size_t row)
+{
+    const struct kern_integers *format = p->op.format;
+    float *w = (float *)data(&p->w) + row * p->op.w_row;
+    float *factors = w + integer_floats(p->op.n_k, format->run);
+    int integers[512];
+    size_t n_factors = p->op.n_k / format->run * (format->has_min ? 2 : 1);
+    assert_true(p->op.n_k <= 512);
+    for (size_t i = 0; i < p->op.n_k; i++)
+        integers[i] = what == OPERANDS_WORST ? -format->largest : draw_integer(r, format);
+    put_integers(w, integers, p->op.n_k, format->run);
+    for (size_t i = 0; i < n_factors; i++)
+        factors[i] = what == OPERANDS_WORST                           ? 1.0f
+                     : what == OPERANDS_RARE && rng_below(r, 50) == 0 ? rare_number(r)
+                                                                      : rng_normal(r);
+}
+
+/** The worst tokens: all numbers are the largest, of half of the tokens the least. */
+static void fill_chunks(struct rng *r, enum operands what, const struct product *p)
+{
+    size_t n = TOKENS * p->op.n_k;
+    float *tokens = malloc(n * sizeof *tokens);
+    for (size_t i = 0; i < n; i++)
+        tokens[i] =
+            what == OPERANDS_RARE && rng_below(r, 100) == 0 ? rare_number(r) : rng_normal(r);
+    for (size_t i = 0; what == OPERANDS_WORST && i < n; i++)
+        tokens[i] = (float)(i < n / 2 ? -kind->largest : kind->largest); /* the scale is 1 */
+    pack(&kern_kernels_scalar, &(struct kern_panel_pack){.x = tokens,
+                                                         .x_stride = p->op.n_k,
+                                                         .n_lanes = TOKENS,
+                                                         .n_k = p->op.n_k,
+                                                         .out = data(&p->x)});
+    free(tokens);
+}
+
+static void product_open(struct product *p, struct rng *r, const struct kern_fma_tile *shape,
+                         enum operands what)
+{
+    const struct kern_integers *format = shape->format;
+    size_t n_factors = shape->n_k / format->run * (format->has_min ? 2 : 1);
+    size_t row = integer_floats(shape->n_k, format->run) + n_factors;
+    size_t stride = row + rng_below(r, 3), n_acc = shape->n_rows * KERN_PANEL;
+    size_t n_chunks = shape->n_k / COLUMNS;
+    p->w = guard_open(((shape->n_rows - 1) * stride + row) * sizeof(float), 4 * rng_below(r, 3));
+    p->x = guard_open(n_chunks * kind->chunk_bytes, 0);
+    p->before = guard_open(n_acc * sizeof(float), 0);
+    p->expected = guard_open(n_acc * sizeof(float), 0);
+    p->found = guard_open(n_acc * sizeof(float), 0);
+    p->op = *shape;
+    p->op.w = data(&p->w);
+    p->op.w_row = stride;
+    p->op.x = data(&p->x);
+    for (size_t i = 0; i < shape->n_rows; i++)
+        fill_row(r, what, p, i);
+    fill_chunks(r, what, p);
+    for (size_t i = 0; i < n_acc; i++)
+        ((float *)data(&p->before))[i] = rng_normal(r);
+    memcpy(p->expected.data, p->before.data, p->before.n_bytes);
+    memcpy(p->found.data, p->before.data, p->before.n_bytes);
+    p->op.acc = data(&p->expected);
+    multiply(&kern_kernels_scalar, &p->op);
+    p->op.acc = data(&p->found);
+}
+
+static void assert_found(const struct product *p, const char *what)
+{
+    size_t n = p->op.n_rows * KERN_PANEL;
+    const float *found = data(&p->found), *expected = data(&p->expected);
+    size_t i = compare_bits(found, expected, n);
+    if (i < n)
+        fail_msg("%s, %s, %s, %zu rows, %zu columns: row %zu, lane %zu is %a, expected %a",
+                 variant->name, what, gguf_type_name(p->op.format->type), p->op.n_rows, p->op.n_k,
+                 i / KERN_PANEL, i % KERN_PANEL, (double)found[i], (double)expected[i]);
+}
+
+static void product_close(struct product *p)
+{
+    guards_close((struct guard[]){p->w, p->x, p->before, p->expected, p->found}, 5);
+}
+
+/** Every kind of type and operands, begun and gone on with. */
+static void check_tile(struct rng *r, size_t n_rows, size_t n_k)
+{
+    for (unsigned i = 0; i < N_TYPES * OPERANDS; i++) {
+        struct product p;
+        struct kern_fma_tile shape = {.n_rows = n_rows,
+                                      .n_k = n_k,
+                                      .resume = rng_below(r, 2),
+                                      .format = kern_integers_find(types[i % N_TYPES])};
+        product_open(&p, r, &shape, (enum operands)(i / N_TYPES));
+        p.op.next_x = rng_below(r, 2) ? p.op.x : NULL;
+        multiply(variant->tiles, &p.op);
+        assert_found(&p, "whole");
+        product_close(&p);
+    }
+}
+
+static void test_tile(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 3);
+    for (size_t n_rows = 1; n_rows <= MAX_ROWS; n_rows++) {
+        check_tile(&r, n_rows, COLUMNS);
+        check_tile(&r, n_rows, COLUMNS * (1 + rng_below(&r, 15)));
+    }
+    check_tile(&r, 7, 512);
+}
+
+/** Columns `from` to from + n_k - 1 of a row as a row of their own. */
+static void cut_row(const struct product *p, size_t row, size_t from, size_t n_k, float *out)
+{
+    const struct kern_integers *format = p->op.format;
+    const float *w = p->op.w + row * p->op.w_row;
+    size_t n_runs = n_k / format->run, n_floats = integer_floats(n_k, format->run);
+    int integers[512];
+    for (size_t k = 0; k < n_k; k++)
+        integers[k] = weight_at(w, from + k);
+    put_integers(out, integers, n_k, format->run);
+    w += integer_floats(p->op.n_k, format->run) + from / format->run;
+    for (size_t i = 0; i < n_runs * (format->has_min ? 2 : 1); i++)
+        out[n_floats + i] = i < n_runs ? w[i] : w[p->op.n_k / format->run + i - n_runs];
+}
+
+/** A product may be cut between any two blocks: the rows are then packed anew. */
+static void test_resuming_changes_nothing(void **state)
+{
+    (void)state;
+    enum { ROWS = 7, N_K = 4 * MAX_BLOCK + COLUMNS };
+    struct rng r = rng_open(rng_seed(), 4);
+    for (size_t cut = kind->block; cut < N_K; cut += kind->block) {
+        struct product p;
+        struct kern_fma_tile shape = {.n_rows = ROWS,
+                                      .n_k = N_K,
+                                      .format =
+                                          kern_integers_find(types[cut / kind->block % N_TYPES])};
+        product_open(&p, &r, &shape, OPERANDS_RANDOM);
+        size_t row = p.op.w_row, from = 0;
+        float *w = malloc(ROWS * row * sizeof *w);
+        for (size_t end = cut; from < N_K; from = end, end = N_K) {
+            struct kern_fma_tile op = p.op;
+            for (size_t i = 0; i < ROWS; i++)
+                cut_row(&p, i, from, end - from, w + i * row);
+            op.w = w;
+            op.x = chunk_at(data(&p.x), from / COLUMNS);
+            op.n_k = end - from;
+            op.resume = from > 0;
+            multiply(variant->tiles, &op);
+        }
+        assert_found(&p, "in two pieces");
+        free(w);
+        product_close(&p);
+    }
+}
+
+/**
+ * One output against the definition without rounding. A sum is rounded once, a term is then in one
+ * addition for each that follows it in its block, two with minima, and in one per block: each off
+ * by 2^-24 of the sum of magnitudes at most.
+ */
+static void check_output(const struct product *p, size_t row, size_t lane)
+{
+    const struct kern_integers *format = p->op.format;
+    const void *chunks = data(&p->x);
+    const float *w = p->op.w + row * p->op.w_row;
+    const float *scales = w + integer_floats(p->op.n_k, format->run);
+    size_t n_runs = p->op.n_k / format->run;
+    long double sum = 0, magnitude = 0;
+    for (size_t i = 0; i < n_runs; i++) {
+        int64_t dot = 0, of_x = 0;
+        for (size_t k = i * format->run; k < (i + 1) * format->run; k++) {
+            int x = integer_at(chunks, lane, k);
+            dot += (int64_t)weight_at(w, k) * x;
+            of_x += x;
+        }
+        assert_true(dot >= INT32_MIN && dot <= INT32_MAX);
+        long double x_scale =
+            (long double)factors_at(chunks, i * format->run / COLUMNS)->scale[lane];
+        long double product = (long double)scales[i] * x_scale * dot;
+        long double min = format->has_min ? (long double)scales[n_runs + i] * x_scale * of_x : 0;
+        sum += product + min;
+        magnitude += fabsl(product) + fabsl(min);
+    }
+    long double found = (long double)((const float *)data(&p->expected))[row * KERN_PANEL + lane];
+    size_t block = kind->block;
+    size_t n_additions = block / format->run * (format->has_min ? 2 : 1) + p->op.n_k / block + 1;
+    assert_true(fabsl(found - sum) <= 1.01L * (1 + n_additions) * 0x1p-24L * magnitude);
+}
+
+static void test_scalar_tile_is_the_definition(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 5);
+    for (unsigned i = 0; i < 4 * N_TYPES; i++) {
+        struct product p;
+        struct kern_fma_tile shape = {.n_rows = 5,
+                                      .n_k = COLUMNS * (1 + rng_below(&r, 16)),
+                                      .format = kern_integers_find(types[i % N_TYPES])};
+        product_open(&p, &r, &shape, i < 2 * N_TYPES ? OPERANDS_RANDOM : OPERANDS_WORST);
+        for (size_t row = 0; row < shape.n_rows; row++)
+            for (size_t lane = 0; lane < KERN_PANEL; lane++)
+                check_output(&p, row, lane);
+        product_close(&p);
+    }
+}
+
+/** The largest sums that there can be of every format, exact also as floats: 2^27 at most. */
+static void test_worst_block(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 6);
+    const struct kern_quant *quant;
+    for (size_t i = 0; (quant = kern_quant_at(i)); i++) {
+        const struct kern_integers *format = kern_integers_find(quant->type);
+        struct product p;
+        struct kern_fma_tile shape = {.n_rows = 7, .n_k = COLUMNS, .format = format};
+        if (!format || format->has_min)
+            continue;
+        product_open(&p, &r, &shape, OPERANDS_WORST);
+        multiply(variant->tiles, &p.op);
+        float most = (float)(COLUMNS * format->largest * kind->largest);
+        for (size_t j = 0; j < shape.n_rows * KERN_PANEL; j++)
+            assert_true(((float *)data(&p.found))[j] == (j % TOKENS < TOKENS / 2 ? most : -most));
+        product_close(&p);
+    }
+}
+
+static void test_row(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 7);
+    for (size_t n_k = COLUMNS; n_k <= 512; n_k += COLUMNS) {
+        size_t run = rng_below(&r, 2) ? 16 : 32;
+        size_t n_bytes = integer_floats(n_k, run) * sizeof(float);
+        struct guard y = guard_open(n_k * sizeof(float), 4 * rng_below(&r, 3));
+        struct guard out = guard_open(n_bytes, 4 * rng_below(&r, 3));
+        float *expected = malloc(n_bytes), *decoded = data(&y);
+        int integers[512];
+        for (size_t i = 0; i < n_k; i++) {
+            integers[i] = (int)rng_below(&r, 256) - KERN_INTEGER_LIMIT;
+            decoded[i] = (float)integers[i];
+        }
+        put_integers(expected, integers, n_k, run);
+        (kind->bytes ? kernels.int8_row : kernels.int16_row)(decoded, n_k, run, data(&out));
+        assert_memory_equal(data(&out), expected, n_bytes);
+        free(expected);
+        guards_close((struct guard[]){y, out}, 2);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest definition[] = {cmocka_unit_test(test_scalar_tile_is_the_definition)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_row),
+        cmocka_unit_test(test_tile),
+        cmocka_unit_test(test_resuming_changes_nothing),
+        cmocka_unit_test(test_worst_block),
+    };
+    RUN_KINDS(definition, tests);
+}
