@@ -171,7 +171,11 @@ static void clear_rows(const struct kern_recur_chunk *c, float *panel)
 static void find_triangles(struct kern_recur_chunk *c)
 {
     const struct kern_recur *op = c->head->op;
-    c->head->cpu->kernels.panel_pack(c->k, op->k_size, c->end, op->k_size, c->packed_k);
+    c->head->cpu->kernels.panel_pack(&(struct kern_panel_pack){.x = c->k,
+                                                               .x_stride = op->k_size,
+                                                               .n_lanes = c->end,
+                                                               .n_k = op->k_size,
+                                                               .out = c->packed_k});
     clear_rows(c, c->read);
     multiply_rows(c, c->q, c->packed_k, c->read);
     if (op->beta) {
