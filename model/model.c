@@ -214,6 +214,11 @@ const struct kern_weight *model_head(const struct model *m)
     return &m->head;
 }
 
+struct kern_head model_kern_head(const struct model *m)
+{
+    return (struct kern_head){.matrix = &m->head, .soft_cap = m->hparams.logit_soft_cap};
+}
+
 const char *model_remarks(const struct model *m)
 {
     return m->remarks.text ? m->remarks.text : "";

@@ -36,6 +36,7 @@ struct model_hparams {
     float yarn_ext_factor; /* how much of YaRN's mix is applied: 1 for yarn, else 0 */
     float yarn_attn_factor;
     float yarn_beta_fast, yarn_beta_slow;
+    float logit_soft_cap; /* of the head; 0: none */
 };
 
 /** Weights of one expert, or of the one dense feed-forward. */
@@ -87,6 +88,8 @@ const struct model_layer *model_layer(const struct model *m, size_t i);
 const struct kern_weight *model_embedding(const struct model *m); /* [V, D] */
 const struct kern_weight *model_output_norm(const struct model *m);
 const struct kern_weight *model_head(const struct model *m); /* [V, D]; may be the embedding */
+/** What kern_score() and kern_record() need of the model; hidden is to be set. */
+struct kern_head model_kern_head(const struct model *m);
 /** Remarks made while loading (ignored keys, tied head, ...), one per line; "" if none. */
 const char *model_remarks(const struct model *m);
 /** Frequencies of the rotated pairs: radians per position, scaling and factors included. */

@@ -106,8 +106,8 @@ static enum status score_own(struct eval_check *c, struct kern_backend *backend,
         s->targets[i] = (struct kern_target){(uint32_t)i, c->task.stream->ids[target]};
     }
     struct kern_recorded recorded = {s->records, kern_record_codes(n_vocab(c)), -(double)INFINITY};
-    const struct kern_head heads[2] = {{.recorded = &recorded},
-                                       {.hidden = hidden, .matrix = model_head(c->task.model)}};
+    struct kern_head heads[2] = {{.recorded = &recorded}, model_kern_head(c->task.model)};
+    heads[1].hidden = hidden;
     struct kern_record record = {
         .head = heads[1], .n_rows = n_rows, .records = s->records, .stride = recorded.stride};
     struct kern_score score = {
@@ -212,7 +212,7 @@ static double own_bytes(const struct eval_check *c)
                      sizeof(struct kern_target) +
                      2 * (sizeof(struct kern_row_score) + sizeof(struct kern_target_score) +
                           sizeof(struct kern_pair_score));
-    struct kern_record record = {.head.matrix = model_head(c->task.model),
+    struct kern_record record = {.head = model_kern_head(c->task.model),
                                  .n_rows = c->scratch.max_rows};
     return (double)c->scratch.max_rows * per_row +
            n * (double)kern_record_bytes(c->task.backends[0], &record) +

@@ -59,7 +59,7 @@ static size_t head_bytes(const struct model *model, struct kern_backend *backend
     else if (base)
         heads[0].matrix = base->head;
     for (size_t i = 0; i < n_models; i++)
-        heads[n_heads - n_models + i].matrix = model_head(eval_scorer_model(model, options, i));
+        heads[n_heads - n_models + i] = model_kern_head(eval_scorer_model(model, options, i));
     struct kern_score op = {
         .n_heads = n_heads, .heads = heads, .n_rows = n_rows, .n_targets = n_rows};
     size_t n_bytes = kern_score_bytes(backend, &op);

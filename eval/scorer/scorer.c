@@ -94,8 +94,9 @@ static enum status runners_open(struct eval_scorer *s, const struct model *model
         enum status status = runner_open(r, s, &session, why);
         if (status != STATUS_OK)
             return status;
-        s->heads[s->n_heads - s->n_models + i] =
-            (struct kern_head){.hidden = r->hidden, .matrix = model_head(r->model)};
+        struct kern_head *head = &s->heads[s->n_heads - s->n_models + i];
+        *head = model_kern_head(r->model);
+        head->hidden = r->hidden;
     }
     return kern_preload_heads(s->backend, s->heads, s->n_heads, why);
 }
