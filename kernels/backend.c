@@ -349,6 +349,8 @@ static enum status head_check(const struct kern_head *head, size_t n_vocab, cons
     enum status status = weight_check(head->matrix, role, why);
     if (status == STATUS_OK)
         status = vector_check(head->bias, n_vocab, "head: bias", why);
+    if (!status)
+        status = soft_cap_check(head->soft_cap, role, why);
     if (status == STATUS_OK && head->matrix->n_rows != n_vocab)
         status = status_fail(why, STATUS_USAGE, "%s of %zu tokens beside one of %zu", role,
                              head->matrix->n_rows, n_vocab);

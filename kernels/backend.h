@@ -200,13 +200,17 @@ struct kern_copy {
     size_t width, n_rows;
 };
 
-/** Hidden rows (after the output norm) and the matrix that turns them into logits. */
+/**
+ * Hidden rows (after the output norm) and the matrix that turns them into logits. The product is
+ * multiplied by the matrix's scale, the bias is added. A soft cap c then makes c tanh(l / c) of a
+ * logit l, and NaN of an infinite one.
+ */
 struct kern_head {
     const float *hidden;                  /* [n_rows, K] */
     const struct kern_weight *matrix;     /* [V, K] */
     const struct kern_weight *bias;       /* 1 row of V columns, or NULL */
+    float soft_cap;                       /* finite, not negative; 0: none */
     const struct kern_recorded *recorded; /* head 0 of several only: instead of the above */
-    float soft_cap; /* TMP */
 };
 
 /** What is scored: the log-probability of `token` after hidden row `row`. */

@@ -267,6 +267,7 @@ enum status eval_compact_take_head(struct eval_compact_file *file, const struct 
     base_digest_hex(expected, file->layout.model);
     const char *path = gguf_path(model_file(model));
     const struct kern_weight *head = model_head(model);
+    float cap = model_kern_head(model).soft_cap;
     if (strcmp(expected, model_id) != 0)
         return status_fail(why, STATUS_FORMAT,
                            "%s: another model than the one whose head %s needs: its id is %s, "
@@ -275,7 +276,7 @@ enum status eval_compact_take_head(struct eval_compact_file *file, const struct 
     enum status status = STATUS_FORMAT;
     if (head->type == file->head.type && head->n_rows == file->head.n_rows &&
         head->n_cols == file->head.n_cols && head->row_bytes == file->head.row_bytes &&
-        head->scale == file->head.scale)
+        head->scale == file->head.scale && cap == file->layout.soft_cap)
         status = check_part(head->data, (uint64_t)head->n_rows * head->row_bytes, file->layout.head,
                             "the head does", NULL);
     if (status == STATUS_FORMAT)

@@ -88,7 +88,7 @@ enum status eval_compact_sha256(uint8_t sha256[BASE_SHA256_BYTES], const void *b
 enum status eval_compact_header_seal(struct eval_compact_layout *l, struct status_why *why)
 {
     memcpy(l->magic, EVAL_COMPACT_MAGIC, sizeof l->magic);
-    l->version = EVAL_COMPACT_VERSION;
+    l->version = l->soft_cap > 0 ? EVAL_COMPACT_VERSION : 1;
     return eval_compact_sha256(l->check, l, CHECKED_BYTES, why);
 }
 
@@ -105,9 +105,9 @@ static enum status take_header(struct eval_compact_layout *l, const uint8_t *dat
                            "has %" PRIu64 " bytes; expected at least the %d of the header", n_bytes,
                            (int)EVAL_COMPACT_HEADER_BYTES);
     memcpy(l, data, sizeof *l);
-    if (l->version != EVAL_COMPACT_VERSION)
+    if (l->version < 1 || l->version > EVAL_COMPACT_VERSION)
         return status_fail(why, STATUS_UNSUPPORTED,
-                           "is a base file of version %" PRIu32 "; expected %d", l->version,
+                           "is a base file of version %" PRIu32 "; expected 1 to %d", l->version,
                            (int)EVAL_COMPACT_VERSION);
     uint8_t check[BASE_SHA256_BYTES];
     enum status status = eval_compact_sha256(check, l, CHECKED_BYTES, why);
@@ -144,13 +144,22 @@ static enum status check_zeros(const struct eval_compact_layout *l, const uint8_
     return STATUS_OK;
 }
 
-/** The logits' scale and BOS. */
+/** The logits' scale and soft cap, and BOS. */
 static enum status check_numbers(const struct eval_compact_layout *l, struct status_why *why)
 {
     if (!isfinite(l->head_scale) || l->head_scale == 0)
         return status_fail(why, STATUS_FORMAT,
                            "the scale of the logits is %g; expected a finite number that is not 0",
                            (double)l->head_scale);
+    if (l->version == 1 && l->soft_cap != 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "the soft cap of the logits is %g; expected 0, as version 1 has none",
+                           (double)l->soft_cap);
+    if (!isfinite(l->soft_cap) || l->soft_cap < 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "the soft cap of the logits is %g; expected a positive number, or 0 for "
+                           "none",
+                           (double)l->soft_cap);
     if (l->bos < -1 || (l->bos >= 0 && (uint64_t)l->bos >= l->n_vocab))
         return status_fail(why, STATUS_FORMAT,
                            "BOS has the id %" PRId32 "; expected -1 (none) to %" PRIu64, l->bos,
@@ -180,8 +189,6 @@ static enum status check_values(const struct eval_compact_layout *l, struct stat
     enum status status = check_fields(fields, sizeof fields / sizeof *fields, why);
     if (!status)
         status = check_numbers(l, why);
-    if (!status)
-        status = check_zeros(l, l->zeros_1, sizeof l->zeros_1, why);
     return status ? status : check_zeros(l, l->zeros_2, sizeof l->zeros_2, why);
 }
 

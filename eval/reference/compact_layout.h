@@ -18,7 +18,7 @@
 
 #define EVAL_COMPACT_MAGIC "assaybas"
 enum {
-    EVAL_COMPACT_VERSION = 1,
+    EVAL_COMPACT_VERSION = 2, /* 1 where there is nothing that version 1 does not have */
     EVAL_COMPACT_HEADER_BYTES = 512,
     EVAL_COMPACT_CHECK_BYTES = 64, /* of a window's check */
     EVAL_COMPACT_ALIGN = 64
@@ -36,7 +36,7 @@ struct eval_compact_layout {
     float head_scale;       /* multiplies every logit; 1 where there is none */
     int32_t bos;            /* BOS of each window, -1: none */
     uint32_t bos_in_stream; /* 1: the first token was put in front of the text */
-    uint8_t zeros_1[4];
+    float soft_cap;         /* of the logits; 0: none, and always in version 1 */
     uint64_t n_ctx, first_scored, n_scored, n_windows; /* of the default protocol */
     uint64_t n_tokens;                                 /* of the whole text */
     uint64_t n_description, n_path;                    /* bytes */

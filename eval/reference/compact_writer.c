@@ -61,6 +61,7 @@ static enum status lay_out(struct compact_writer *w, const struct eval_compact_r
         .by_path = recording->head_path != NULL,
         .head_type = head->type,
         .head_scale = head->scale,
+        .soft_cap = model_kern_head(recording->model).soft_cap,
         .bos = plan->bos_use == EVAL_BOS_NONE ? -1 : plan->options.bos,
         .bos_in_stream = recording->stream->has_bos,
         .n_ctx = plan->options.n_ctx,
@@ -170,6 +171,11 @@ enum status eval_compact_writer_open(struct eval_writer **out,
     *out = NULL;
     assert(recording->plan->options.protocol == EVAL_PROTOCOL_DEFAULT);
     assert(recording->plan->options.skip_windows == 0);
+    if (model_kern_head(recording->model).bias)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: the model has a bias on its output matrix, for which the compact "
+                           "format has no place; --format logits records it",
+                           recording->path);
     struct compact_writer *w = calloc(1, sizeof *w);
     if (!w)
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", recording->path);

@@ -35,6 +35,7 @@ static enum status target_logits(struct kern_cuda_scoring *s, size_t h, size_t f
         .n_cols = matrix->n_cols,
         .bias = head->bias,
         .scale = matrix->scale,
+        .soft_cap = head->head->soft_cap,
         .ranks = kern_cuda_scoring_ranks(s, h),
     };
     if (!status)

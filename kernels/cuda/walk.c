@@ -1,6 +1,7 @@
 #include "kernels/cuda/walk.h"
 
 #include "kernels/cuda/kernels/product.h"
+#include "kernels/cuda/kernels/rows.h"
 #include "kernels/numerics/lanes.h"
 
 enum { EXACT_STEP = 128 /* a multiple of the lanes of a group */ };
@@ -148,6 +149,23 @@ static enum status multiply_halves(const struct kern_cuda_walk *walk,
     return kern_cuda_finish(walk->cuda, &args, why);
 }
 
+/** The soft cap of a tile's logits, if the head has one. */
+static enum status cap_logits(const struct kern_cuda_walk *walk,
+                              const struct kern_cuda_walk_head *head, size_t n, float *logits,
+                              struct status_why *why)
+{
+    float cap = head->head->soft_cap;
+    if (!(cap > 0))
+        return STATUS_OK;
+    struct kern_cap_args args = {.x = logits,
+                                 .width = walk->n_rows,
+                                 .stride = walk->stride,
+                                 .cap = cap,
+                                 .inverse = 1.0f / cap};
+    size_t n_blocks = n * base_div_up(walk->n_rows, KERN_ROWS_ELEMS);
+    return kern_cuda_run(walk->cuda, KERN_CUDA_CAP, n_blocks, &args, why);
+}
+
 enum status kern_cuda_walk_multiply(const struct kern_cuda_walk *walk,
                                     struct kern_cuda_walk_head *head, size_t row, size_t n,
                                     float *logits, struct status_why *why)
@@ -157,7 +175,8 @@ enum status kern_cuda_walk_multiply(const struct kern_cuda_walk *walk,
         kern_cuda_operand_get(walk->cuda, head->head->matrix, row, n, head->weights, &weights, why);
     if (status)
         return status;
-    return kern_cuda_uses_halves(walk->cuda)
-               ? multiply_halves(walk, head, row, n, &weights, logits, why)
-               : multiply_exact(walk, head, row, n, &weights, logits, why);
+    status = kern_cuda_uses_halves(walk->cuda)
+                 ? multiply_halves(walk, head, row, n, &weights, logits, why)
+                 : multiply_exact(walk, head, row, n, &weights, logits, why);
+    return status ? status : cap_logits(walk, head, n, logits, why);
 }

@@ -1,6 +1,7 @@
 /**
  * The walk over the vocabulary with some hidden rows, which scoring and recording share. A head's
- * logits are computed a tile of vocabulary rows at a time, [vocabulary][rows], with scale and bias.
+ * logits are computed a tile of vocabulary rows at a time, [vocabulary][rows], with scale, bias
+ * and soft cap.
  */
 #ifndef KERNELS_CUDA_WALK_H
 #define KERNELS_CUDA_WALK_H

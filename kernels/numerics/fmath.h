@@ -76,10 +76,13 @@ KERN_INLINE float fmath_tanh_f32(float x)
     return copysignf(e / (e + 2.0f), x);
 }
 
-/** A soft cap: cap tanh(x / cap), at most cap. inverse: 1 / cap, rounded. */
+/**
+ * A soft cap: cap tanh(x / cap), at most cap. inverse: 1 / cap, rounded. NaN for an infinite x:
+ * what has overflowed is not to look like a number.
+ */
 KERN_INLINE float fmath_soft_cap_f32(float x, float cap, float inverse)
 {
-    return cap * fmath_tanh_f32(x * inverse);
+    return cap * fmath_tanh_f32(x * inverse) + (x - x);
 }
 
 /** e^x in float64. */

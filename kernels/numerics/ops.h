@@ -38,7 +38,7 @@ typedef void kern_op_rope_adjacent_fn(float *x, const float *angles, size_t n_pa
 typedef void kern_op_rope_halves_fn(float *x, const float *angles, size_t n_pairs);
 /** gate[i] = what activation.h makes of gate[i], times up[i] unless up is NULL. */
 typedef void kern_op_activate_fn(enum kern_activation kind, float *gate, const float *up, size_t n);
-/** x[i] = cap * tanh((x[i] * scale) * (1 / cap)), the tanh of fmath.h; cap > 0. */
+/** x[i] = fmath_soft_cap_f32(x[i] * scale, cap, 1 / cap); cap > 0. */
 typedef void kern_op_soft_cap_fn(float *x, size_t n, float scale, float cap);
 /** y[i] = fma(share, x[i], y[i]) */
 typedef void kern_op_add_scaled_fn(float *y, const float *x, float share, size_t n);

@@ -21,23 +21,25 @@ static void must(enum status status, const struct status_why *why)
         fail_msg("%s: %s", status_name(status), why->text);
 }
 
-static void open_model(struct model **out, const char *path)
+static void open_model(struct model **out, const char *path, float soft_cap)
 {
     struct status_why why = {0};
     struct gguf_file *file;
     struct model_options options = {0};
     must(gguf_open(&file, path, &why), &why);
     must(model_open(out, file, &options, &why), &why);
+    if (soft_cap > 0)
+        ((struct model_hparams *)(uintptr_t)model_hparams(*out))->logit_soft_cap = soft_cap;
 }
 
 void evaluation_open(struct evaluation *e, const struct setup *setup)
 {
     *e = (struct evaluation){0};
     struct status_why why = {0};
-    open_model(&e->model, setup->model);
+    open_model(&e->model, setup->model, setup->soft_cap);
     e->n_candidates = setup->n_candidates;
     for (size_t i = 0; i < e->n_candidates; i++)
-        open_model(&e->candidates[i], setup->candidates[i]);
+        open_model(&e->candidates[i], setup->candidates[i], setup->soft_cap);
     must(kern_cpu_open(&e->backend, &setup->cpu, &why), &why);
     kern_set_cancel(e->backend, setup->cancel);
     must(eval_text_read(&e->text, setup->text, EVAL_TEXT_MAX_BYTES, &why), &why);

@@ -12,6 +12,7 @@ enum { MAX_CANDIDATES = 36 };
 /** What to evaluate and how; zero means the usual. */
 struct setup {
     const char *model, *text;
+    float soft_cap; /* of all models' heads, whatever their files say; 0: as they say */
     const char *candidates[MAX_CANDIDATES]; /* the first n_candidates, compared with the model */
     size_t n_candidates;
     bool want_js;

@@ -25,9 +25,12 @@ enum { N_CTX = 32, N_WINDOWS = 12, N_SCORED = 15, N_ROWS = N_WINDOWS * N_SCORED 
 static char folder[64], target[128], part_name[136];
 static struct evaluation live; /* F16 and, compared with it, Q4_K_M */
 
+static float soft_cap; /* of all models */
+
 static struct setup usual(void)
 {
     struct setup setup = setup_usual(F16, N_CTX, N_WINDOWS);
+    setup.soft_cap = soft_cap;
     setup.want_js = true;
     return setup;
 }
@@ -335,6 +338,48 @@ static void models_of_another_width_are_compared(void **state)
     unlink(narrow);
 }
 
+/** Logits from -2 to 2: as narrow as the log-probabilities show, live and from the file. */
+static void a_soft_cap_is_kept(void **state)
+{
+    (void)state;
+    char wide[128], narrow[128];
+    temp_path(wide, folder, "wide.gguf");
+    temp_path(narrow, folder, "narrow.gguf");
+    write_model(wide, 128, 1);
+    write_model(narrow, 64, 2);
+    soft_cap = 2.0f;
+    record_model(wide);
+    struct status_why why = {""};
+    struct eval_compact_file file;
+    assert_int_equal(eval_compact_open(&file, target, &why), STATUS_OK);
+    assert_true(file.layout.version == 2 && file.layout.soft_cap == 2.0f);
+    eval_compact_close(&file);
+    compare_with_live(wide, narrow);
+    struct setup setup = usual();
+    setup.model = wide;
+    struct evaluation e;
+    evaluate(&e, &setup);
+    double least = -4 - log((double)model_hparams(e.model)->n_vocab);
+    for (size_t i = 0; i < N_ROWS; i++)
+        assert_true(eval_table_row(&e.table, EVAL_LOG_PROB, i / N_SCORED)[i % N_SCORED] > least);
+    evaluation_close(&e);
+    soft_cap = 0.0f;
+    unlink(wide);
+    unlink(narrow);
+
+    record(EVAL_COMPACT_F32, F16, 0, N_WINDOWS); /* with its head in a model that now has a cap */
+    assert_int_equal(eval_compact_open(&file, target, &why), STATUS_OK);
+    assert_int_equal(file.layout.version, 1);
+    char id[BASE_HEX];
+    base_digest_hex(id, file.layout.model);
+    struct model_hparams *h = (struct model_hparams *)(uintptr_t)model_hparams(live.model);
+    h->logit_soft_cap = 2.0f;
+    assert_int_equal(eval_compact_take_head(&file, live.model, id, &why), STATUS_FORMAT);
+    h->logit_soft_cap = 0.0f;
+    assert_non_null(strstr(why.text, "the head is not the one that"));
+    eval_compact_close(&file);
+}
+
 static char *all_bytes(const char *path, size_t *n)
 {
     FILE *f = fopen(path, "rb");
@@ -468,6 +513,7 @@ int main(void)
                                        TEST(float16_comes_near),
                                        TEST(windows_from_the_middle_are_found),
                                        TEST(models_of_another_width_are_compared),
+                                       TEST(a_soft_cap_is_kept),
                                        TEST(continued_recordings_end_with_the_same_bytes),
                                        TEST(a_torn_part_is_continued),
                                        TEST(another_recording_is_not_continued)};

@@ -162,7 +162,8 @@ struct damage {
 
 static const struct damage damages[] = {
     {0, 'x', 1, STATUS_FORMAT, "base: is not a base file of assay"},
-    {8, 2, 4, STATUS_UNSUPPORTED, "is a base file of version 2; expected 1"},
+    {8, 3, 4, STATUS_UNSUPPORTED, "is a base file of version 3; expected 1 to 2"},
+    {8, 0, 4, STATUS_UNSUPPORTED, "is a base file of version 0; expected 1 to 2"},
     {12, 2, 4, STATUS_FORMAT, "the kind of the rows is 2; expected 0 to 1"},
     {16, 0, 8, STATUS_FORMAT, "the width is 0; expected 1 to"},
     {16, 33, 8, STATUS_FORMAT, "the width is 33; expected a multiple of 32"},
@@ -179,7 +180,8 @@ static const struct damage damages[] = {
     {44, 16, 4, STATUS_FORMAT, "BOS has the id 16; expected -1 (none) to 15"},
     {44, (uint32_t)-2, 4, STATUS_FORMAT, "BOS has the id -2"},
     {48, 2, 4, STATUS_FORMAT, "the mark of BOS before the text is 2"},
-    {52, 1, 4, STATUS_FORMAT, "byte 52 of the header is 1; expected 0"},
+    {52, 0x41f00000, 4, STATUS_FORMAT,
+     "the soft cap of the logits is 30; expected 0, as version 1"},
     {56, 2, 8, STATUS_FORMAT, "the context size is 2; expected 3 to"},
     {56, UINT64_MAX, 8, STATUS_FORMAT, "the context size is 18446744073709551615"},
     {64, 5, 8, STATUS_FORMAT, "the first scored position is 5; expected 4 to 4"},
@@ -214,6 +216,32 @@ static void every_field_is_checked(void **state)
         if (!strstr(why.text, d->sentence))
             fail_msg("damage %zu: \"%s\", expected \"%s\"", i, why.text, d->sentence);
         assert_int_equal(status, d->status);
+        free(bytes.data);
+    }
+}
+
+static void a_soft_cap_is_read(void **state)
+{
+    (void)state;
+    static const float caps[] = {30.0f, -1.0f, INFINITY, NAN};
+    for (size_t i = 0; i < 4; i++) {
+        struct compact_bytes bytes = compact_make(EVAL_COMPACT_F32, NULL);
+        memcpy(bytes.data + 8, &(uint32_t){2}, 4);
+        memcpy(bytes.data + 52, &caps[i], 4);
+        compact_seal(bytes.data);
+        struct eval_compact_file file;
+        struct eval_compact_reading reading;
+        struct eval_row_source source;
+        struct status_why why = {""};
+        assert_int_equal(view(&file, &bytes, &why), i ? STATUS_FORMAT : STATUS_OK);
+        if (i) {
+            assert_non_null(strstr(why.text, "the soft cap of the logits is"));
+        } else {
+            assert_int_equal(eval_compact_source_open(&source, &reading, &file, 0, &why), 0);
+            assert_true(source.soft_cap == 30.0f);
+            eval_compact_source_close(&reading);
+            eval_compact_close(&file);
+        }
         free(bytes.data);
     }
 }
@@ -286,6 +314,7 @@ int main(void)
         cmocka_unit_test(what_is_not_finite_stays_so),
         cmocka_unit_test(a_whole_file_is_read),
         cmocka_unit_test(every_field_is_checked),
+        cmocka_unit_test(a_soft_cap_is_read),
         cmocka_unit_test(every_bit_is_covered),
         cmocka_unit_test(a_file_that_is_cut_off_is_told),
         cmocka_unit_test(a_path_is_a_string),

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "kernels/numerics/fmath.h"
+
 struct kern_backend *scene_backend(enum kern_isa cap, unsigned n_threads)
 {
     struct kern_cpu_options options = {.n_threads = n_threads, .isa_cap = cap};
@@ -49,6 +51,9 @@ void scene_define_logits(struct scene *s, size_t h)
                 acc *= s->matrices[h].scale;
             if (s->heads[h].bias)
                 acc += s->memory[3 * h + 2][v] * s->biases[h].scale;
+            float cap = s->heads[h].soft_cap;
+            if (cap > 0)
+                acc = fmath_soft_cap_f32(acc, cap, 1 / cap);
             s->logits[h][row * s->n_vocab + v] = acc;
         }
     }
@@ -79,7 +84,8 @@ void scene_open_wide(struct scene *s, uint64_t stream, const struct scene_size *
         s->biases[h] = float_matrix(s->memory[3 * h + 2], 1, n_vocab, 0.8f);
         s->heads[h] = (struct kern_head){.hidden = s->memory[3 * h],
                                          .matrix = &s->matrices[h],
-                                         .bias = h == 2 ? &s->biases[h] : NULL};
+                                         .bias = h == 2 ? &s->biases[h] : NULL,
+                                         .soft_cap = h == 1 ? 12.0f : 0.0f};
         s->logits[h] = malloc(n_rows * n_vocab * sizeof(float));
         scene_define_logits(s, h);
     }

@@ -26,7 +26,7 @@ struct scene_size {
     size_t times; /* as wide */
 };
 
-/** Rows of a vocabulary; their widths, scales and biases differ between the heads. */
+/** Rows of a vocabulary; widths, scales, biases and soft caps differ between the heads. */
 void scene_open(struct scene *s, uint64_t stream, size_t n_heads, size_t n_rows, size_t n_vocab);
 /** The same, the widths a multiple of what they are there. */
 void scene_open_wide(struct scene *s, uint64_t stream, const struct scene_size *size);

@@ -139,7 +139,8 @@ static void assert_rank_near(const float *logits, size_t target, double slack, u
 static void test_scores_agree(void **state)
 {
     const struct scene *s = *state;
-    struct kern_head head = {.hidden = s->x, .matrix = &s->weight, .bias = &s->bias_weight};
+    struct kern_head head = {
+        .hidden = s->x, .matrix = &s->weight, .bias = &s->bias_weight, .soft_cap = 100.0f};
     struct kern_target targets[TOKENS];
     for (uint32_t i = 0; i < TOKENS; i++)
         targets[i] = (struct kern_target){.row = i, .token = (int32_t)(i * 7 % ROWS)};

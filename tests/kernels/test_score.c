@@ -97,6 +97,34 @@ static void test_against_long_double(void **state)
     }
 }
 
+/** A soft cap by its definition in long double: tanh is off by 2.5 ulp, the rest by 4 half ulps. */
+static void test_soft_cap(void **state)
+{
+    (void)state;
+    static const float caps[] = {30.0f, 2.0f, 0.125f};
+    for (size_t i = 0; i < 3; i++) {
+        struct scene s;
+        scene_open(&s, 50 + i, 3, 9, 400);
+        for (size_t h = 0; h < 3; h++) {
+            s.heads[h].soft_cap = 0.0f;
+            scene_define_logits(&s, h);
+            s.heads[h].soft_cap = caps[i];
+        }
+        scene_run(KERN_ISA_COUNT - 1, 1, &s.op);
+        for (size_t t = 0; t < 3 * s.op.n_targets; t++) {
+            const struct kern_target *target = &s.targets[t % s.op.n_targets];
+            const float *logits = s.logits[t / s.op.n_targets] + target->row * s.n_vocab;
+            long double cap = (long double)caps[i], sum = 0.0L;
+            for (size_t v = 0; v < s.n_vocab; v++)
+                sum += expl(cap * tanhl((long double)logits[v] / cap));
+            long double expected = cap * tanhl((long double)logits[target->token] / cap);
+            scene_assert_near(s.op.target_scores[t].log_prob, expected - logl(sum),
+                              2 * 9.05L * 0x1p-24L * cap, "log_prob under a soft cap");
+        }
+        scene_close(&s);
+    }
+}
+
 /** The padding behind the ids keeps memcmp() from comparing the structs whole. */
 static void assert_same_row(const struct kern_row_score *a, const struct kern_row_score *b)
 {
@@ -207,17 +235,18 @@ static void test_nonfinite_rows(void **state)
     (void)state;
     enum { BAD = 5 };
     static const float bad[] = {NAN, INFINITY};
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 4; i++) {
         struct scene s;
         scene_open(&s, 500, 2, 20, 300);
-        s.memory[0][BAD * s.matrices[0].n_cols + 2] = bad[i];
+        s.heads[0].soft_cap = i / 2 ? 7.0f : 0.0f; /* it does not hide what is infinite */
+        s.memory[0][BAD * s.matrices[0].n_cols + 2] = bad[i % 2];
         for (size_t t = 0; t < s.op.n_targets; t++)
             s.targets[t].row = (uint32_t)(t % s.op.n_rows);
         scene_define_logits(&s, 0);
         scene_run(KERN_ISA_COUNT - 1, 2, &s.op);
         assert_true(isnan(s.op.rows[BAD].log_sum) && isnan(s.op.rows[BAD].entropy));
         assert_true(isnan(s.op.pairs[s.op.n_rows + BAD].kl));
-        if (isnan(bad[i]))
+        if (isnan(bad[i % 2]))
             assert_int_equal(s.op.rows[BAD].argmax, -1);
         for (size_t t = 0; t < s.op.n_targets; t++) {
             if (s.targets[t].row == BAD)
@@ -257,6 +286,11 @@ static void test_cancel_and_checks(void **state)
     assert_int_equal(kern_score(b, &s.op, &why), STATUS_USAGE);
     assert_string_equal(why.text, "score: a head of 59 tokens beside one of 60");
     s.matrices[1].n_rows = 60;
+    s.heads[1].soft_cap = -2.0f;
+    assert_int_equal(kern_score(b, &s.op, &why), STATUS_USAGE);
+    assert_string_equal(why.text, "score: a head: a soft cap of -2; expected a positive number, or "
+                                  "0 for none");
+    s.heads[1].soft_cap = 12.0f;
     s.op.n_targets = 0;
     assert_int_equal(kern_score(b, &s.op, NULL), STATUS_OK);
     check_against_truth(&s);
@@ -268,6 +302,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_long_double),
+        cmocka_unit_test(test_soft_cap),
         cmocka_unit_test(test_isa_and_threads_do_not_matter),
         cmocka_unit_test(test_rows_do_not_matter_to_each_other),
         cmocka_unit_test(test_same_head_has_no_divergence),

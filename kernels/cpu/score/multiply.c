@@ -21,10 +21,12 @@ size_t kern_walk_thread_floats(const struct kern_walk *walk)
     return most;
 }
 
-/** acc * scale + bias of a panel, as linear does it. bias: n_rows floats, or NULL. */
+/** Scale and bias of a panel, as linear does them, and the soft cap. bias: n_rows floats, or NULL.
+ */
 static void finish_logits(const struct kern_kernels *kernels, float *logits, size_t n_rows,
-                          float scale, const float *bias)
+                          const struct kern_head *head, const float *bias)
 {
+    float scale = head->matrix->scale;
     if (scale != 1.0f) {
         _Alignas(64) float factor[KERN_PANEL];
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
@@ -35,6 +37,8 @@ static void finish_logits(const struct kern_kernels *kernels, float *logits, siz
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
             logits[r * KERN_PANEL + lane] += bias[r];
     }
+    if (head->soft_cap > 0)
+        kernels->ops.soft_cap(logits, n_rows * KERN_PANEL, 1.0f, head->soft_cap);
 }
 
 /** What finishing the products of one head needs. */
@@ -48,7 +52,7 @@ static void finish_panel(void *context, size_t panel, size_t row, size_t n_rows,
     (void)panel;
     const struct head_product *p = context;
     const float *bias = p->walk->heads[p->head].bias;
-    finish_logits(&p->walk->cpu->kernels, acc, n_rows, p->walk->op->heads[p->head].matrix->scale,
+    finish_logits(&p->walk->cpu->kernels, acc, n_rows, &p->walk->op->heads[p->head],
                   bias ? bias + row : NULL);
 }
 
@@ -189,6 +193,9 @@ static enum status multiply_blas(struct kern_walk *walk, size_t h)
         for (size_t row = 0; row < walk->chunk.n_rows; row++)
             logits[r * walk->row_stride + row] += bias[walk->vocab_row + r];
     }
+    for (size_t r = 0; head->soft_cap > 0 && r < walk->n_vocab_rows; r++)
+        walk->cpu->kernels.ops.soft_cap(logits + r * walk->row_stride, walk->chunk.n_rows, 1.0f,
+                                        head->soft_cap);
     restore_targets(walk, h);
     return STATUS_OK;
 }

@@ -119,7 +119,7 @@ static void soft_cap(float *x, size_t n, float scale, float cap)
     for (size_t i = 0; i < n; i += VEC_FLOATS) {
         vec_f scaled = V(mul_ps)(load_first(x + i, n - i), V(set1_ps)(scale));
         vec_f capped = V(mul_ps)(V(set1_ps)(cap), tanh_f(V(mul_ps)(scaled, inverse)));
-        store_first(x + i, n - i, capped);
+        store_first(x + i, n - i, V(add_ps)(capped, V(sub_ps)(scaled, scaled)));
     }
 }
 

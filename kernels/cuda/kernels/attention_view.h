@@ -22,7 +22,8 @@ struct kern_attention_args {
     float *out;
     size_t n_heads, n_kv_heads, head_size, value_size;
     float scale, soft_cap, inverse_cap; /* 1 / soft_cap */
-    size_t sliding_window, chunk;
+    size_t sliding_window;
+    uint32_t chunk; /* 0: none; in 32 bits, which is all that indices of keys have */
     const float *sinks; /* [n_heads] or NULL */
     const struct kern_query_range *ranges;
     const struct kern_attention_task *tasks; /* a block for each, and for each head: fastest */
@@ -39,9 +40,8 @@ struct kern_attention_view {
 /** First key that the query with this key index sees. */
 KERN_INLINE size_t kern_attention_window_begin(const struct kern_attention_view *b, size_t query)
 {
-    size_t w = b->a->sliding_window, chunk = b->a->chunk;
-    size_t begin = w > 0 && query + 1 > w ? query + 1 - w : 0;
-    size_t first = chunk > 0 ? query / chunk * chunk : 0;
+    size_t w = b->a->sliding_window, begin = w > 0 && query + 1 > w ? query + 1 - w : 0;
+    uint32_t chunk = b->a->chunk, first = chunk > 0 ? (uint32_t)query / chunk * chunk : 0;
     return begin > first ? begin : first;
 }
 

@@ -145,8 +145,13 @@ KERN_INLINE void kern_flash_score(const struct kern_flash_block *b, unsigned w,
     for (unsigned lane = kern_lane_begin(); lane < KERN_WARP; lane = kern_lane_next(lane)) {
         KERN_UNROLL
         for (unsigned i = 0; i < n_tiles * 4; i++)
-            scores->s[i / 4][kern_slot(lane)].v[i % 4] =
-                kern_attention_score(b->a, scores->s[i / 4][kern_slot(lane)].v[i % 4]);
+            scores->s[i / 4][kern_slot(lane)].v[i % 4] *= b->a->scale;
+        if (!(b->a->soft_cap > 0.0f))
+            continue;
+        KERN_UNROLL
+        for (unsigned i = 0; i < n_tiles * 4; i++)
+            scores->s[i / 4][kern_slot(lane)].v[i % 4] = fmath_soft_cap_f32(
+                scores->s[i / 4][kern_slot(lane)].v[i % 4], b->a->soft_cap, b->a->inverse_cap);
     }
 }
 

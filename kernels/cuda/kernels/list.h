@@ -34,6 +34,8 @@
         0, kern_scale_block(a, block, shared))                                                     \
     ROW(COPY_ROWS, "copy rows", kern_copy_args, KERN_ROWS_THREADS, 0,                              \
         0, kern_copy_block(a, block, shared))                                                      \
+    ROW(CAP, "soft cap", kern_cap_args, KERN_ROWS_THREADS, 0,                                      \
+        0, kern_cap_block(a, block, shared))                                                       \
     ROW(GATHER, "gather", kern_gather_args, KERN_ROWS_THREADS, 0,                                  \
         0, kern_gather_block(a, block, shared))                                                    \
     ROW(SPLIT, "split", kern_split_args, KERN_SPLIT_THREADS, 0,                                    \

@@ -2,7 +2,8 @@
  * Kernels that go through rows once: normalisation, rotation, activation, scaling, copying,
  * gathering, scattering. All are bound by memory. Each must move, for T tokens of width D:
  *   norm 8 T D bytes (further readings come from L2), rope 8 bytes per rotated element,
- *   gate 12 bytes per element, scale, copy, gather 8 T D, scatter_add 12 T D.
+ *   gate 12 bytes per element, scale, copy, gather 8 T D, scatter_add 12 T D,
+ *   soft cap 8 per logit (in L2).
  * The order of every sum is that of kernels/numerics/ops.h, so the bits are the CPU's.
  */
 #ifndef KERNELS_CUDA_KERNELS_ROWS_H
@@ -234,6 +235,27 @@ KERN_INLINE void kern_copy_block(const struct kern_copy_args *a, size_t block, v
             size_t row = part.row + i / width;
             a->y[row * a->y_stride + i % width] = a->x[row * a->x_stride + i % width];
         }
+    }
+}
+
+/** x[i] = the soft cap of x[i], in rows of `width`. A block takes KERN_ROWS_ELEMS of a row. */
+struct kern_cap_args {
+    float *x; /* [rows, stride] */
+    size_t width, stride;
+    float cap, inverse; /* 1 / cap */
+};
+
+KERN_INLINE void kern_cap_block(const struct kern_cap_args *a, size_t block, void *shared)
+{
+    (void)shared;
+    size_t per_row = (a->width + KERN_ROWS_ELEMS - 1) / KERN_ROWS_ELEMS;
+    size_t first = block % per_row * KERN_ROWS_ELEMS;
+    size_t end = a->width - first < KERN_ROWS_ELEMS ? a->width : first + KERN_ROWS_ELEMS;
+    float *x = a->x + block / per_row * a->stride;
+    for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
+         t += kern_thread_step(KERN_ROWS_THREADS)) {
+        for (size_t i = first + t; i < end; i += KERN_ROWS_THREADS)
+            x[i] = fmath_soft_cap_f32(x[i], a->cap, a->inverse);
     }
 }
 

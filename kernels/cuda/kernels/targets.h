@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "kernels/cuda/kernels/product.h"
+#include "kernels/numerics/fmath.h"
 #include "kernels/numerics/terms.h"
 
 enum {
@@ -44,8 +45,8 @@ struct kern_target_args {
     /* With halves: the operands are rounded as the product of the tile rounds them. */
     const uint32_t *hidden_largest, *weights_largest; /* NULL: exact */
     size_t n_cols;
-    const float *bias; /* [V] or NULL */
-    float scale;
+    const float *bias;     /* [V] or NULL */
+    float scale, soft_cap; /* soft_cap 0: none */
     struct kern_rank_lanes *ranks;
 };
 
@@ -155,8 +156,11 @@ KERN_INLINE void kern_target_block(const struct kern_target_args *a, size_t bloc
         int exponent = s->hidden_exponent[t] + s->weights_exponent[t];
         struct kern_cuda_target target = s->targets[t];
         const float *bias = a->bias ? a->bias + target.token : NULL;
-        a->ranks[target.slot].logit[target.row % KERN_LANES] =
+        float logit =
             kern_finished(kern_scale_by(sums[kern_slot(t)], -exponent), a->scale, bias, NULL);
+        if (a->soft_cap > 0.0f)
+            logit = fmath_soft_cap_f32(logit, a->soft_cap, 1.0f / a->soft_cap);
+        a->ranks[target.slot].logit[target.row % KERN_LANES] = logit;
     }
 }
 
