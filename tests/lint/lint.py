@@ -48,8 +48,8 @@ MAX_LINES = 500
 MAX_FUNCTION_LINES = 80
 MAX_FILES = 20
 MAX_README_LINES = 25
-# A file for each format.
-LARGE_ROOMS = {"kernels/quant"}
+# A file for each format, for each architecture.
+LARGE_ROOMS = {"kernels/quant", "model/arch"}
 
 
 def sources(root):
