@@ -23,8 +23,9 @@
 #   CTX=512   CHUNKS=2   ROUNDS=5   THREADS=2   TEXT=docs/handbook.md   LAYERS=8   VOCAB=32000
 #   ROUNDS=0             errors only
 #   SLOW=8               what takes longer than so many seconds runs in the first two rounds only
-#   BATCHES="512/512 1024/512 1024/1024"   -b/-ub to try with a peer, twice each, once for each
-#                        type: the fastest is kept in FOLDER/batches.tsv; a single one is not tried
+#   BATCHES="1024/512 1024/1024 512/512"   -b/-ub to try with a peer, twice each or until one is
+#                        SLOW, once for each type: the fastest is kept in FOLDER/batches.tsv. A
+#                        single one is not tried
 #   PEER_OPTIONS=""   IK_OPTIONS=""   more options for the peers, in speed and error
 #   MEAN="Q4_K_M Q8_0 Q6_K IQ3_S"   types of the geometric means at the end
 #   ASSAY=build/release/assay       built if it is not given, with bench/make_model beside it
@@ -47,7 +48,7 @@ text=${TEXT:-docs/handbook.md}
 own_options=("$@")
 read -ra peer_options <<<"${PEER_OPTIONS:-}"
 read -ra ik_options <<<"${IK_OPTIONS:-}"
-read -ra batches <<<"${BATCHES:-512/512 1024/512 1024/1024}"
+read -ra batches <<<"${BATCHES:-1024/512 1024/1024 512/512}"
 
 if [ -z "${ASSAY:-}" ]; then
     cmake --preset release >/dev/null
@@ -88,7 +89,7 @@ less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a + 0 < b + 0) }'; }
 # best_batch PROGRAM MODEL: the fastest of the batches, tried where that has not been done
 best_batch() {
     local key best='' least=0 batch seconds
-    command_of "$1" 0/0
+    command_of "$1" N/N
     key=$(printf '%s\t%s\t%s' "${command[*]}" "${2##*/}" "$ctx $chunks $threads ${batches[*]}")
     [ ${#batches[@]} -gt 1 ] || { echo "${batches[0]}"; return; }
     best=$(grep -sF "$key"$'\t' "$folder/batches.tsv" | tail -n 1 | cut -f 4) || true
@@ -98,6 +99,7 @@ best_batch() {
         if [ -z "$best" ] || less "$seconds" "$least"; then
             best=$batch least=$seconds
         fi
+        less "$seconds" "$slow" || break
     done
     printf '%s\t%s\t%s\n' "$key" "$best" "$least" >>"$folder/batches.tsv"
     echo "$best"
@@ -189,10 +191,10 @@ for type in $types; do
     [ -e "$tiny/tiny.$type.gguf" ] || echo "# $tiny/tiny.$type.gguf is missing: no error of $type"
     declare -A batch=() left=()
     for program in "${programs[@]}"; do
-        batch[$program]=${batches[-1]} left[$program]=$rounds
+        batch[$program]=${batches[0]} left[$program]=$rounds
         case $program in
         *llama.cpp) [ "$rounds" = 0 ] || batch[$program]=$(best_batch "$program" "$model") ||
-            { failed "$program" "$model"; left[$program]=0 batch[$program]=${batches[-1]}; } ;;
+            { failed "$program" "$model"; left[$program]=0 batch[$program]=${batches[0]}; } ;;
         esac
     done
     for ((round = 1; round <= rounds; round++)); do
