@@ -270,7 +270,7 @@ static void another_record_agrees_with_float64(void **state)
 /** A record whose codes go `reach` below the top, as it is defined, from ln of probabilities. */
 static void encode(unsigned char *record, const double *exact, size_t n_vocab, double reach)
 {
-    double max = -INFINITY, min = INFINITY;
+    double max = -(double)INFINITY, min = (double)INFINITY;
     for (size_t k = 0; k < n_vocab; k++) {
         max = fmax(max, exact[k]);
         min = fmin(min, exact[k]);
