@@ -26,6 +26,8 @@ enum {
  * out tokens whose log-probability in the base is at or below minus this.
  */
 #define EVAL_COMPAT_LOGITS_REACH 16.0
+/** ik_llama.cpp's reach further, but tokens are left out as in llama.cpp. */
+#define EVAL_COMPAT_LOGITS_REACH_IK 24.0
 
 /** Strided: the tokens of a window where -c is n_ctx. */
 size_t eval_compat_strided_window(size_t n_ctx, size_t stride);

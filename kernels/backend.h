@@ -277,7 +277,7 @@ struct kern_score {
 
 /**
  * Encode the log-probabilities of n_rows hidden rows as struct kern_recorded has them, from
- * float32 logits l with maximum M, m = max(min l, M - 16) and S = ln sum_i exp(l_i - M), summed
+ * float32 logits l with maximum M, m = max(min l, M - reach) and S = ln sum_i exp(l_i - M), summed
  * in double and rounded to float32: scale = (M - m) / 65535, floor = m - M - S in float32;
  * code_i = (l_i - m) / scale rounded, halves to even, where l_i > m, else 0. An unused code is 0.
  * A row with a NaN or +infinity gets a floor that is not finite.
@@ -288,6 +288,7 @@ struct kern_record {
     size_t n_rows;
     uint16_t *records; /* host, out: [n_rows, stride] */
     size_t stride;     /* kern_record_codes(V) */
+    float reach;       /* 0: 16, as llama.cpp records */
 };
 
 /**

@@ -45,6 +45,7 @@ static enum status open(void *self, struct status_why *why)
         .plan = &c->windows.plan,
         .stream = &c->windows.stream,
         .recorded = &c->recorded.source,
+        .reach = eval_logits_reach(c->recorded.step),
     };
     status = eval_check_open(&c->check, &check, why);
     if (status)

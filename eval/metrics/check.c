@@ -108,8 +108,11 @@ static enum status score_own(struct eval_check *c, struct kern_backend *backend,
     struct kern_recorded recorded = {s->records, kern_record_codes(n_vocab(c)), -(double)INFINITY};
     struct kern_head heads[2] = {{.recorded = &recorded}, model_kern_head(c->task.model)};
     heads[1].hidden = hidden;
-    struct kern_record record = {
-        .head = heads[1], .n_rows = n_rows, .records = s->records, .stride = recorded.stride};
+    struct kern_record record = {.head = heads[1],
+                                 .n_rows = n_rows,
+                                 .records = s->records,
+                                 .stride = recorded.stride,
+                                 .reach = (float)c->task.reach};
     struct kern_score score = {
         .n_heads = 2,
         .heads = heads,

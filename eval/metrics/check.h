@@ -22,6 +22,7 @@ struct eval_check_task {
     const struct eval_plan *plan;
     const struct eval_stream *stream;
     const struct eval_row_source *recorded; /* of kind EVAL_ROWS_CODES, without a cut */
+    double reach;                           /* of their codes: eval_logits_reach() */
 };
 
 struct eval_check;

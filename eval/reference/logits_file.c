@@ -197,6 +197,14 @@ double eval_logits_step(const struct eval_logits_file *file)
     return (double)step;
 }
 
+double eval_logits_reach(double step)
+{
+    double found = EVAL_LOGITS_MAX_CODE * step * (1 - 1e-6); /* the step is a rounded float */
+    if (found <= EVAL_COMPAT_LOGITS_REACH)
+        return EVAL_COMPAT_LOGITS_REACH;
+    return fmax(found, EVAL_COMPAT_LOGITS_REACH_IK);
+}
+
 enum status eval_logits_id(char hex[BASE_HEX], const struct eval_logits_file *file,
                            struct status_why *why)
 {

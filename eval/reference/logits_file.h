@@ -84,6 +84,13 @@ enum status eval_logits_check_chunks(const struct eval_logits_file *file, size_t
 enum { EVAL_LOGITS_MAX_CODE = 65535 };
 double eval_logits_step(const struct eval_logits_file *file);
 
+/**
+ * How far below the largest log-probability the program that wrote a file let its codes go, which
+ * the file does not say: 16 as llama.cpp, 24 as ik_llama.cpp where they go further than 16, or
+ * as far as they go.   step: of the file.
+ */
+double eval_logits_reach(double step);
+
 /** Whether this can be the logarithm of the sum of a record's probabilities, which should be 0. */
 bool eval_logits_adds_up(double log_sum, size_t n_vocab);
 

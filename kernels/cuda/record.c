@@ -156,7 +156,7 @@ static enum status put_scales(struct recording *r, struct codes *slab, struct st
     for (size_t i = 0; !status && i < slab->n_rows; i++) {
         const struct kern_score_lanes *lanes = &r->host_sums[i / KERN_LANES];
         slab->scales[i] = kern_record_scale_of(r->host_lowest[i], lanes->max[i % KERN_LANES],
-                                               lanes->sum[i % KERN_LANES]);
+                                               lanes->sum[i % KERN_LANES], r->op->reach);
         pairs[i] = (struct kern_code_scale){slab->scales[i].scale, slab->scales[i].lowest};
     }
     if (!status)

@@ -7,7 +7,7 @@
 #include "kernels/numerics/code_lanes.h"
 #include "kernels/numerics/fmath.h"
 
-/** How far below the largest logit the codes reach. */
+/** How far below the largest logit the codes reach where nothing else is asked for. */
 #define KERN_RECORD_REACH 16.0f
 
 struct kern_record_scale {
@@ -15,11 +15,12 @@ struct kern_record_scale {
     float lowest;       /* the logit of code 0 */
 };
 
-/** min, max: of the row's logits; sum: of e^(l - max). */
-static inline struct kern_record_scale kern_record_scale_of(float min, float max, double sum)
+/** min, max: of the row's logits; sum: of e^(l - max); reach: 0 is KERN_RECORD_REACH. */
+static inline struct kern_record_scale kern_record_scale_of(float min, float max, double sum,
+                                                            float reach)
 {
-    float log_sum = (float)kern_log(sum);
-    float lowest = min > max - KERN_RECORD_REACH ? min : max - KERN_RECORD_REACH;
+    float log_sum = (float)kern_log(sum), limit = max - (reach > 0 ? reach : KERN_RECORD_REACH);
+    float lowest = min > limit ? min : limit;
     return (struct kern_record_scale){
         .scale = (max - lowest) / KERN_CODE_MAX, .floor = lowest - max - log_sum, .lowest = lowest};
 }

@@ -27,6 +27,7 @@ enum { N_CTX = 32, N_WINDOWS = 3, N_SCORED = 15, N_ROWS = N_WINDOWS * N_SCORED }
 struct store {
     unsigned char *rows;
     size_t row_bytes, n_vocab;
+    double reach;
 };
 
 static enum status store_write(void *user, struct kern_backend *backend, size_t first,
@@ -86,6 +87,7 @@ static int free_both(void **state)
 struct scene {
     struct evaluation e; /* model, stream, plan */
     struct eval_row_source source;
+    double reach;
     struct eval_check *check;
     struct eval_table tables[2];
     struct eval_check_result result;
@@ -99,7 +101,8 @@ static void scene_run(struct scene *s, size_t batch_tokens, size_t n_worst)
                                    .n_backends = 1,
                                    .plan = &s->e.plan,
                                    .stream = &s->e.stream,
-                                   .recorded = &s->source};
+                                   .recorded = &s->source,
+                                   .reach = s->reach};
     if (eval_check_open(&s->check, &task, &why))
         fail_msg("%s", why.text);
     size_t n_windows = s->e.plan.n_windows, n_scored = s->e.plan.n_scored;
@@ -127,7 +130,7 @@ static void scene_run(struct scene *s, size_t batch_tokens, size_t n_worst)
 
 static void scene_make(struct scene *s, struct store *store, size_t batch_tokens)
 {
-    *s = (struct scene){0};
+    *s = (struct scene){.reach = store->reach};
     struct setup setup = setup_usual(F16, N_CTX, N_WINDOWS);
     evaluation_open(&s->e, &setup);
     s->source = (struct eval_row_source){.kind = EVAL_ROWS_CODES,
@@ -264,6 +267,76 @@ static void another_record_agrees_with_float64(void **state)
     scene_free(&s);
 }
 
+/** A record whose codes go `reach` below the top, as it is defined, from ln of probabilities. */
+static void encode(unsigned char *record, const double *exact, size_t n_vocab, double reach)
+{
+    double max = -(double)INFINITY, min = (double)INFINITY;
+    for (size_t k = 0; k < n_vocab; k++) {
+        max = fmax(max, exact[k]);
+        min = fmin(min, exact[k]);
+    }
+    float floor = (float)fmax(min, max - reach), scale = (float)((max - (double)floor) / 65535);
+    memcpy(record, &scale, sizeof scale);
+    memcpy(record + 4, &floor, sizeof floor);
+    for (size_t k = 0; k < n_vocab; k++) {
+        double code = fmin(rint((exact[k] - (double)floor) / (double)scale), 65535);
+        memcpy(record + 8 + 2 * k, &(uint16_t){(uint16_t)fmax(code, 0)}, sizeof(uint16_t));
+    }
+}
+
+/*
+ * ik_llama.cpp's codes go further down than llama.cpp's. Float64's rows so recorded have no error
+ * but the file's, and that is small: against a floor of 16 it would be beyond it by -2e-6.
+ */
+static void a_deeper_floor_is_known(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_make(&s, &own, 4096);
+    struct float64_model *m = float64_open(model_file(s.e.model));
+    struct store deep = own;
+    deep.rows = malloc(N_ROWS * deep.row_bytes);
+    assert_non_null(deep.rows);
+    float step = 0;
+    double *rows = NULL; /* of a window */
+    for (size_t row = 0; row < N_ROWS; row++) {
+        if (row % N_SCORED == 0) {
+            free(rows);
+            rows = exact_rows(m, &s, row / N_SCORED);
+        }
+        unsigned char *record = deep.rows + row * deep.row_bytes;
+        encode(record, rows + row % N_SCORED * deep.n_vocab, deep.n_vocab, 24);
+        float scale;
+        memcpy(&scale, record, sizeof scale);
+        step = fmaxf(step, scale);
+    }
+    free(rows);
+    float64_close(m);
+    double floor_of_16 = s.result.floor.value;
+    scene_free(&s);
+    deep.reach = eval_logits_reach((double)step);
+    assert_true(deep.reach == 24);
+    scene_make(&s, &deep, 4096);
+    print_message("floor %.3e, with 16 %.3e; beyond it %.1e\n", s.result.floor.value, floor_of_16,
+                  s.result.beyond);
+    assert_true(s.result.floor.value < floor_of_16 / 100);
+    assert_true(fabs(s.result.beyond) < 1e-10);
+    scene_free(&s);
+    free(deep.rows);
+}
+
+static void reaches_are_those_of_programs(void **state)
+{
+    (void)state;
+    static const struct {
+        float range;
+        double reach;
+    } cases[] = {{0, 16}, {12, 16}, {16, 16}, {16.5f, 24}, {22, 24}, {24, 24}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_true(eval_logits_reach((double)(cases[i].range / 65535)) == cases[i].reach);
+    assert_true(fabs(eval_logits_reach(32.0 / 65535) - 32) < 1e-4);
+}
+
 /* The tables are those of a live comparison of the other kind: exact first, recorded second. */
 static void tables_are_turned_around(void **state)
 {
@@ -354,6 +427,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(own_record_is_all_floor),
         cmocka_unit_test(another_record_agrees_with_float64),
+        cmocka_unit_test(a_deeper_floor_is_known),
+        cmocka_unit_test(reaches_are_those_of_programs),
         cmocka_unit_test(tables_are_turned_around),
         cmocka_unit_test(no_bit_depends_on_the_batch),
         cmocka_unit_test(llama_cpp_is_as_far_off_as_known),

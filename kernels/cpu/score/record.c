@@ -41,13 +41,12 @@ static void lanes_min(float *min, const struct kern_logit_tile *tile)
 
 /** Scale and floor of a row into its record and the encoder's lane. */
 static void begin_record(uint16_t *record, size_t n_vocab, struct kern_encoded_rows *rows,
-                         size_t lane, float min, const struct kern_score_lanes *sums)
+                         size_t lane, const struct kern_record_scale *scale)
 {
-    struct kern_record_scale scale = kern_record_scale_of(min, sums->max[lane], sums->sum[lane]);
-    kern_record_write(record, n_vocab, &scale);
+    kern_record_write(record, n_vocab, scale);
     rows->codes[lane] = record + KERN_CODE_HEADER;
-    rows->scale[lane] = scale.scale;
-    rows->floor[lane] = scale.lowest;
+    rows->scale[lane] = scale->scale;
+    rows->floor[lane] = scale->lowest;
 }
 
 struct recording {
@@ -78,7 +77,9 @@ static void encode_group(void *context, size_t index, unsigned thread)
     for (size_t lane = 0; lane < rows.n_lanes; lane++) {
         size_t row = r->first_row + index * KERN_LANES + lane;
         uint16_t *record = r->op->records + row * r->op->stride;
-        begin_record(record, walk->n_vocab, &rows, lane, min[lane], &sums);
+        struct kern_record_scale scale =
+            kern_record_scale_of(min[lane], sums.max[lane], sums.sum[lane], r->op->reach);
+        begin_record(record, walk->n_vocab, &rows, lane, &scale);
     }
     ops->encode_codes(&rows, &tile);
     kern_clock_count(walk->cpu->base.clock, KERN_PHASE_FOLD, kern_clock_now() - begun);
