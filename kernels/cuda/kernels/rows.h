@@ -60,16 +60,15 @@ KERN_INLINE void kern_norm_add(struct kern_norm_shared *s, const float *x, size_
     kern_barrier();
 }
 
-/** To lane[0] the sum over the row; afterwards every thread may read it. */
-KERN_INLINE void kern_norm_sum(struct kern_norm_shared *s, const float *x, size_t width,
-                               bool squares)
+/** The sum over the row to `mean`, or of the squares to `inverse`. */
+KERN_INLINE void kern_norm_sum(struct kern_norm_shared *s, const struct kern_norm_args *a,
+                               const float *x, bool squares)
 {
     for (unsigned t = kern_thread_begin(); t < KERN_NORM_LANES;
          t += kern_thread_step(KERN_ROWS_THREADS))
-        s->lane[t] = 0.0;
-    kern_barrier();
-    for (size_t from = 0; from < width; from += KERN_NORM_CHUNK) {
-        size_t left = width - from;
+        s->lane[t] = 0.0; /* and the same thread adds to it */
+    for (size_t from = 0; from < a->width; from += KERN_NORM_CHUNK) {
+        size_t left = a->width - from;
         kern_norm_add(s, x + from, left < KERN_NORM_CHUNK ? left : KERN_NORM_CHUNK, squares);
     }
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS)) {
@@ -77,8 +76,11 @@ KERN_INLINE void kern_norm_sum(struct kern_norm_shared *s, const float *x, size_
             for (unsigned j = 0; j < half; j++)
                 s->lane[j] += s->lane[j + half];
         }
-        if (!squares)
-            s->mean = s->lane[0] / (double)width;
+        double mean = s->lane[0] / (double)a->width;
+        if (squares)
+            s->inverse = (float)(1.0 / sqrt(mean + (double)a->eps));
+        else
+            s->mean = mean;
     }
     kern_barrier();
 }
@@ -92,11 +94,8 @@ KERN_INLINE void kern_norm_block(const struct kern_norm_args *a, size_t block, v
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS))
         s->mean = 0.0;
     if (a->center)
-        kern_norm_sum(s, x, a->width, false);
-    kern_norm_sum(s, x, a->width, true);
-    for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_ROWS_THREADS))
-        s->inverse = (float)(1.0 / sqrt(s->lane[0] / (double)a->width + (double)a->eps));
-    kern_barrier();
+        kern_norm_sum(s, a, x, false);
+    kern_norm_sum(s, a, x, true);
     for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
          t += kern_thread_step(KERN_ROWS_THREADS)) {
         for (size_t i = t; i < a->width; i += KERN_ROWS_THREADS) {
