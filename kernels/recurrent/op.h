@@ -77,7 +77,7 @@ enum kern_unit {
  *
  * Tokens are taken in chunks of KERN_CHUNK, which begin at multiples of that index in the sequence:
  * products of decays are exponentials of differences of sums in double, all other sums are
- * float32 chains. So a result has the error of some dozen roundings, however long the sequence.
+ * float32 chains. The error is that of float32 token by token.
  */
 struct kern_recur {
     const float *q, *k, *v; /* [rows, stride]: Hk heads of dk, Hk of dk, Hv of dv */

@@ -133,37 +133,42 @@ static const struct recurrent_shape shapes[] = {
 };
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
-/** Families in one call; then one that is cut in the prefix and in an ending, with others. */
+/** Calls, one after the other: the ends of each call's runs in `runs`. */
+struct calls {
+    const struct kern_run *runs;
+    const size_t *ends;
+    size_t n;
+};
+
+/** Families in one call; one of them saves an end that nobody needs. */
+static const struct kern_run together[] = {{0, 70, 0, -1, -1, -1},  {70, 3, 70, 0, -1, 1},
+                                           {73, 40, 70, 0, -1, -1}, {113, 1, 0, -1, -1, -1},
+                                           {114, 64, 1, 3, -1, -1}, {178, 20, 0, -1, -1, -1}};
+
+/** A family that is cut in the prefix and in an ending, and others. */
+static const struct kern_run cut[] = {
+    {0, 1, 0, -1, -1, 0},     {1, 1, 1, -1, 0, 0},      {2, 3, 2, -1, 0, 0},
+    {5, 26, 5, -1, 0, 0},     {31, 39, 31, -1, 0, 0},   {70, 3, 70, 0, -1, -1},
+    {73, 20, 70, -1, 0, 1},   {93, 1, 90, -1, 1, 1},    {94, 19, 91, -1, 1, -1},
+    {113, 10, 70, -1, 0, -1}, {123, 10, 70, -1, 0, -1}, {133, 33, 0, -1, -1, -1}};
+
+static const struct calls calls[] = {
+    {together, (const size_t[]){6}, 1},
+    {cut, (const size_t[]){1, 2, 3, 4, 6, 7, 8, 12}, 8},
+};
+
 static void test_bits(void **state)
 {
     (void)state;
-    enum { T = 200 };
-    for (size_t i = 0; i < N_SHAPES; i++) {
+    static const size_t n_taps[] = {1, 2, 4, KERN_CONVOLVE_MAX};
+    for (size_t i = 0; i < 2 * N_SHAPES; i++) {
         struct rng r = rng_open(rng_seed(), i);
+        const struct calls *c = &calls[i % 2];
         struct both o;
-        both_open(&o, &r, &shapes[i], 1 + i, T, i + 1);
-        const struct kern_run together[] = {run_of(0, 70, 0, KERN_NONE, KERN_NONE, KERN_NONE),
-                                            run_of(70, 3, 70, 0, -1, -1),
-                                            run_of(73, 40, 70, 0, -1, -1),
-                                            run_of(113, 1, 0, -1, -1, -1),
-                                            run_of(114, 64, 1, 3, -1, -1),
-                                            run_of(178, 20, 0, -1, -1, -1)};
-        run(&o, together, 6);
-        compare(&o, "in one call");
-        const struct kern_run cut[] = {
-            run_of(0, 2, 0, -1, -1, 0),     run_of(2, 29, 2, -1, 0, 0),
-            run_of(31, 39, 31, -1, 0, 0),   run_of(70, 3, 70, 2, -1, -1),
-            run_of(73, 20, 70, -1, 0, 1),   run_of(93, 20, 90, -1, 1, -1),
-            run_of(113, 10, 70, -1, 0, -1), run_of(123, 10, 70, -1, 0, -1),
-            run_of(133, 33, 0, -1, -1, -1)};
-        run(&o, cut, 1);
-        run(&o, cut + 1, 1);
-        struct kern_run last_of_prefix[] = {cut[2], cut[3]};
-        last_of_prefix[1].parent = 0;
-        run(&o, last_of_prefix, 2);
-        run(&o, cut + 4, 1);
-        run(&o, cut + 5, 4);
-        compare(&o, "cut");
+        both_open(&o, &r, &shapes[i / 2], n_taps[i / 2], 200, i);
+        for (size_t j = 0, begin = 0; j < c->n; begin = c->ends[j++])
+            run(&o, c->runs + begin, c->ends[j] - begin);
+        compare(&o, i % 2 ? "cut" : "in one call");
         both_close(&o);
     }
 }

@@ -28,6 +28,7 @@ TESTS = {
     "cuda": ["NORM", "ROPE", "GATE", "SCALE", "COPY_ROWS", "GATHER", "ATTENTION"],
     "cuda_attention": ["FLASH2_64", "FLASH2_128", "FLASH2_256",
                        "FLASH3_64", "FLASH3_128", "FLASH3_256"],
+    "cuda_recurrent": ["CONVOLVE", "TAPS", "RECUR"],
     "cuda_linear": ["SPLIT", "FINISH", "EXACT", "FILL", "DIGEST"],
     "cuda_score": ["FOLD", "PAIR", "JS", "TARGET", "TAKE", "CODES", "LOWEST"],
 }

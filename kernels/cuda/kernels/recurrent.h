@@ -142,6 +142,7 @@ KERN_INLINE float kern_recur_unit(const struct kern_recur *op, const float *x, f
     double lanes[KERN_UNIT_LANES];
     if (op->unit == KERN_UNIT_NONE)
         return scale;
+    KERN_ROLLED
     for (unsigned lane = 0; lane < KERN_UNIT_LANES; lane++) {
         lanes[lane] = 0.0;
         for (size_t i = lane; i < op->k_size; i += KERN_UNIT_LANES)
@@ -190,7 +191,8 @@ KERN_INLINE void kern_recur_scale_rows(const struct kern_recur_block *b)
     kern_barrier();
 }
 
-/** How much of e_i goes into e_t and o_t. */
+/** How much of e_i goes into e_t and o_t: they are read after the barrier in kern_recur_changes().
+ */
 KERN_INLINE void kern_recur_triangles(const struct kern_recur_block *b)
 {
     struct kern_recur_shared *s = b->s;
@@ -213,7 +215,6 @@ KERN_INLINE void kern_recur_triangles(const struct kern_recur_block *b)
             s->solve[token][i] = by_k * (factor * -s->beta[token]);
         }
     }
-    kern_barrier();
 }
 
 /** sum + the row of w, each number times factor, times S. */
@@ -315,7 +316,10 @@ KERN_INLINE void kern_recur_finish(struct kern_recur_block *b)
     b->n = 0;
 }
 
-/** Copy the state to a record, or from it; `save` says which. */
+/**
+ * Copy the state to a record, or from it; `save` says which. A thread has the same numbers both
+ * ways, so it may follow itself without a barrier.
+ */
 KERN_INLINE void kern_recur_move(const struct kern_recur_block *b, float *record, bool save)
 {
     struct kern_recur_shared *s = b->s;
@@ -337,7 +341,6 @@ KERN_INLINE void kern_recur_move(const struct kern_recur_block *b, float *record
         if (t < b->n)
             *(save ? log + t : s->log + t) = save ? s->log[t] : log[t];
     }
-    kern_barrier();
 }
 
 KERN_INLINE void kern_recur_run(struct kern_recur_block *b, const struct kern_run *run, bool keep)
@@ -389,6 +392,7 @@ KERN_INLINE void kern_recur_family(const struct kern_recur_args *a, size_t block
         b.begun = run->index >= KERN_CHUNK;
         if (run->index > 0)
             kern_recur_move(&b, i > begin ? parent : kern_recur_saved(&b, run->from), false);
+        kern_barrier();
         kern_recur_run(&b, run, is_parent || run->to >= 0);
         if (is_parent)
             kern_recur_move(&b, parent, true);
