@@ -93,6 +93,13 @@ static void run_add_scaled(void *context)
     w->ops->add_scaled(w->out, w->in, 0.5f, WIDTH);
 }
 
+static void run_soft_cap(void *context)
+{
+    struct work *w = context;
+    memcpy(w->out, w->in, KEYS * KERN_LANES * sizeof(float));
+    w->ops->soft_cap(w->out, KEYS * KERN_LANES, 0.5f, 30.0f);
+}
+
 static void softmax(struct work *w, int32_t visible)
 {
     float max[KERN_LANES], sum[KERN_LANES], rescale[KERN_LANES];
@@ -216,6 +223,7 @@ static const struct {
     {"gelu", run_gelu, WIDTH, 6.0 * WIDTH},
     {"swiglu_oai", run_swiglu_oai, WIDTH, 6.0 * WIDTH},
     {"add_scaled", run_add_scaled, WIDTH, 0.0},
+    {"soft cap", run_soft_cap, KEYS *KERN_LANES, 4.0 * 2 * PAIRS},
     {"softmax", run_softmax, KEYS *KERN_LANES, 4.0 * 2 * PAIRS},
     {"softmax masked", run_softmax_masked, KEYS *KERN_LANES, 4.0 * 2 * PAIRS},
     {"score update", run_score_update, ROWS *KERN_LANES, 2.0 * WIDTH},

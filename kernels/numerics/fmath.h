@@ -73,7 +73,8 @@ KERN_INLINE float fmath_tanh_f32(float x)
     float shifted = fmaf(t, FMATH_LOG2E_F32, FMATH_ROUND_F32);
     float power = kern_float_from_bits(kern_bits_of(1.0f) + (kern_bits_of(shifted) << 23));
     float e = fmaf(power, fmath_exp_minus_1_f32(t, shifted), power - 1.0f);
-    return copysignf(e / (e + 2.0f), x);
+    uint32_t sign = kern_bits_of(x) & 0x80000000u;
+    return kern_float_from_bits((kern_bits_of(e / (e + 2.0f)) & 0x7fffffffu) | sign);
 }
 
 /**

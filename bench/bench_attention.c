@@ -1,0 +1,122 @@
+/**
+ * How fast attention is on one thread, over the queries of one window: heads of usual and of large
+ * sizes, latent attention, windows and chunks. Only what queries see counts as work, 2 (d + dv)
+ * operations for a key and a head; masked parts of blocks, softmax and the gathering of keys are
+ * what is missing to the ceiling, a loop of multiply-adds.
+ *
+ * usage: bench_attention [-s SECONDS_PER_LINE]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "bench/bench.h"
+#include "bench/fma_ceiling.h"
+#include "kernels/cpu/cpu.h"
+#include "tests/harness/rng.h"
+
+static const struct line {
+    const char *name;
+    size_t n_tokens;
+    struct kern_attention op; /* but for the arrays */
+} lines[] = {
+#define HEADS(h, g, d, dv)                                                                         \
+    .n_heads = (h), .n_kv_heads = (g), .head_size = (d), .value_size = (dv), .scale = 0.1f
+    {"64", 1024, {HEADS(8, 2, 64, 64)}},
+    {"128", 1024, {HEADS(8, 2, 128, 128)}},
+    {"256", 1024, {HEADS(4, 2, 256, 256)}},
+    {"256, soft cap", 1024, {HEADS(4, 2, 256, 256), .soft_cap = 50.0f}},
+    {"512", 1024, {HEADS(4, 1, 512, 512)}},
+    {"latent", 512, {HEADS(32, 1, 576, 512)}},
+    {"128, long", 4096, {HEADS(4, 1, 128, 128)}},
+    {"128, window", 4096, {HEADS(4, 1, 128, 128), .sliding_window = 512}},
+    {"128, chunks", 4096, {HEADS(4, 1, 128, 128), .chunk = 512}},
+};
+
+struct work {
+    struct kern_backend *backend;
+    struct kern_attention op;
+};
+
+static void attend(void *context)
+{
+    const struct work *w = context;
+    if (kern_attention(w->backend, &w->op, NULL))
+        abort();
+}
+
+static float *random_floats(struct rng *r, size_t n)
+{
+    float *x = malloc(n * sizeof *x);
+    for (size_t i = 0; x && i < n; i++)
+        x[i] = rng_normal(r);
+    return x;
+}
+
+/** Operations of all that is seen. */
+static double operations(const struct line *line)
+{
+    double pairs = 0.0;
+    for (size_t i = 0; i < line->n_tokens; i++) {
+        size_t n = i + 1, w = line->op.sliding_window, c = line->op.chunk;
+        n = w && w < n ? w : n;
+        pairs += (double)(c && i % c + 1 < n ? i % c + 1 : n);
+    }
+    return pairs * 2.0 * (double)(line->op.n_heads * (line->op.head_size + line->op.value_size));
+}
+
+static void measure(const struct line *line, enum kern_isa isa, double seconds)
+{
+    struct kern_cpu_options options = {.n_threads = 1, .isa_cap = isa};
+    struct work w = {.op = line->op};
+    if (kern_cpu_open(&w.backend, &options, NULL))
+        abort();
+    struct rng r = rng_open(1, 1);
+    size_t n = line->n_tokens, d = line->op.head_size, dv = line->op.value_size;
+    float *q = random_floats(&r, n * line->op.n_heads * d);
+    float *k = random_floats(&r, n * line->op.n_kv_heads * d);
+    float *v = random_floats(&r, n * line->op.n_kv_heads * dv);
+    float *out = random_floats(&r, n * line->op.n_heads * dv);
+    if (!q || !k || !v || !out)
+        abort();
+    struct kern_query_range range = {.n_q = n};
+    w.op.q = q;
+    w.op.k = k;
+    w.op.v = v;
+    w.op.out = out;
+    w.op.ranges = &range;
+    w.op.n_ranges = 1;
+    bench_fn *ceiling = isa == KERN_ISA_AVX2 ? bench_fma_avx2 : bench_fma_avx512;
+    struct bench_case cases[] = {{attend, &w, {0}}, {ceiling, NULL, {0}}};
+    bench_compare(cases, 2, BENCH_THREAD, seconds);
+    double rate = operations(line) / cases[0].time.median;
+    double most = bench_fma_flops(isa) / cases[1].time.median;
+    printf("%-14s %6zu %-7s %9.2f %9.1f %7.0f%% %6.0f%% %8.2f\n", line->name, n, kern_isa_name(isa),
+           1e3 * cases[0].time.median, 1e-9 * rate, 100 * rate / most, 100 * cases[0].time.spread,
+           1e-6 * (double)kern_attention_bytes(w.backend, &w.op));
+    fflush(stdout);
+    kern_close(w.backend);
+    free(q);
+    free(k);
+    free(v);
+    free(out);
+}
+
+int main(int argc, char **argv)
+{
+    double seconds = 0.5;
+    for (int option; (option = getopt(argc, argv, "s:")) != -1;) {
+        if (option != 's' || (seconds = strtod(optarg, NULL)) <= 0) {
+            fprintf(stderr, "usage: bench_attention [-s SECONDS_PER_LINE]\n");
+            return 2;
+        }
+    }
+    bench_print_machine();
+    printf("%-14s %6s %-7s %9s %9s %8s %7s %8s\n", "heads", "tokens", "isa", "ms", "GFLOP/s",
+           "of FMA", "spread", "MB");
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        for (enum kern_isa isa = KERN_ISA_AVX2; isa <= kern_isa_detect(); isa++)
+            measure(&lines[i], isa, seconds);
+    }
+    return EXIT_SUCCESS;
+}
