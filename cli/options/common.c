@@ -113,9 +113,9 @@ const struct cli_option cli_machine_options[] = {
      "of matrix products; in parentheses the mean divergence from double precision, in nats, that "
      "it cost tiny models at most. high (default; of assay check: exact): quantised weights are "
      "integers, activations have 16 bits (1e-8), other weights are float32; with AMX three "
-     "bfloat16 products (2e-10). exact: float32 (2e-12), the same bits everywhere. fast: with AMX "
-     "one bfloat16 product (6e-5), else high. CUDA: three products of halves, float32, one product "
-     "of halves",
+     "bfloat16 products (2e-10). exact: float32 (2e-12), the same bits everywhere. fast: as high, "
+     "with 8 bits (4e-4); with AMX one bfloat16 product (6e-5). CUDA: three products of halves, "
+     "float32, one product of halves",
      MACHINE(precision), .choices = "high exact fast", .env = "ASSAY_PRECISION"},
 
     {0},

@@ -172,13 +172,30 @@ TILE_INLINE void add_block(vec_f results[TILE_ROWS][TILE_VECTORS],
                            vec_f parts[TILE_ROWS][TILE_VECTORS], size_t n_rows,
                            const float *x_scale)
 {
-    for (size_t v = 0; v < TILE_VECTORS; v++) {
-        vec_f scale = V(load_ps)(x_scale + v * VEC_FLOATS);
-        for (size_t r = 0; r < n_rows; r++) {
+    for (size_t r = 0; r < n_rows; r++) {
+        for (size_t v = 0; v < TILE_VECTORS; v++) {
+            vec_f scale = V(load_ps)(x_scale + v * VEC_FLOATS);
             results[r][v] = V(fmadd_ps)(parts[r][v], scale, results[r][v]);
             parts[r][v] = V(setzero_ps)();
         }
     }
+}
+
+TILE_INLINE void load_results(vec_f results[TILE_ROWS][TILE_VECTORS], const struct tile_rows *rows,
+                              size_t n_rows, bool begin)
+{
+    for (size_t r = 0; r < n_rows; r++)
+        for (size_t v = 0; v < TILE_VECTORS; v++)
+            results[r][v] =
+                begin ? V(setzero_ps)() : V(load_ps)(rows->acc + r * KERN_PANEL + v * VEC_FLOATS);
+}
+
+TILE_INLINE void store_results(vec_f results[TILE_ROWS][TILE_VECTORS], const struct tile_rows *rows,
+                               size_t n_rows)
+{
+    for (size_t r = 0; r < n_rows; r++)
+        for (size_t v = 0; v < TILE_VECTORS; v++)
+            V(store_ps)(rows->acc + r * KERN_PANEL + v * VEC_FLOATS, results[r][v]);
 }
 
 /** Have a line of each of the next rows brought to L1: the processor's own prefetching does not
@@ -189,18 +206,19 @@ TILE_INLINE void fetch_rows(const float *at, size_t stride, size_t n_rows)
         _mm_prefetch((const char *)(at + r * stride), _MM_HINT_T0);
 }
 
+/** Sums and parts fill the registers. Where a block is one run there are no parts for long, and
+ * results stay in registers; else they are in memory, and taken up once per block. */
 TILE_INLINE void multiply(const struct kern_fma_tile *op, struct tile_rows rows,
                           struct tile_extent e)
 {
     const tile_chunk *x = (const void *)op->x;
+    const bool stay = e.run == TILE_BLOCK;
     vec_f parts[TILE_ROWS][TILE_VECTORS], results[TILE_ROWS][TILE_VECTORS];
-    for (size_t r = 0; r < e.n_rows; r++) {
-        for (size_t v = 0; v < TILE_VECTORS; v++) {
-            const float *acc = rows.acc + r * KERN_PANEL + v * VEC_FLOATS;
+    for (size_t r = 0; r < e.n_rows; r++)
+        for (size_t v = 0; v < TILE_VECTORS; v++)
             parts[r][v] = V(setzero_ps)();
-            results[r][v] = op->resume ? V(load_ps)(acc) : V(setzero_ps)();
-        }
-    }
+    if (stay)
+        load_results(results, &rows, e.n_rows, !op->resume);
     fetch_rows(rows.scales, rows.stride, e.n_rows);
     fetch_rows(rows.mins, rows.stride, e.n_rows);
     fetch_rows(rows.acc, KERN_PANEL, e.n_rows);
@@ -215,12 +233,16 @@ TILE_INLINE void multiply(const struct kern_fma_tile *op, struct tile_rows rows,
             rows.mins++;
         }
         size_t end = k + TILE_COLUMNS;
-        if (end % TILE_BLOCK == 0 || end == op->n_k)
-            add_block(results, parts, e.n_rows, x->of.scale + rows.lane);
+        if (end % TILE_BLOCK != 0 && end != op->n_k)
+            continue;
+        if (!stay)
+            load_results(results, &rows, e.n_rows, k < TILE_BLOCK && !op->resume);
+        add_block(results, parts, e.n_rows, x->of.scale + rows.lane);
+        if (!stay)
+            store_results(results, &rows, e.n_rows);
     }
-    for (size_t r = 0; r < e.n_rows; r++)
-        for (size_t v = 0; v < TILE_VECTORS; v++)
-            V(store_ps)(rows.acc + r * KERN_PANEL + v * VEC_FLOATS, results[r][v]);
+    if (stay)
+        store_results(results, &rows, e.n_rows);
 }
 
 /** multiply() with a number of rows that the compiler knows. */
