@@ -78,7 +78,7 @@ class Family(Generated):
         heads = self.n_heads[0]
         if width % heads == 0 and width // heads % 2 == 0 and self.may():
             self.dk = self.dv = width // heads
-            if self.may():
+            if self.may() and len(set(self.n_heads)) == 1:
                 return
         else:
             self.dk = self.dv = rng.choice([4, 8, 8, 12, 16])

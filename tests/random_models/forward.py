@@ -171,7 +171,7 @@ class Model:
     # Attention
 
     def head_size(self, i):
-        return self.k.get("attention.key_length", self.width // self.per_layer("attention.head_count", i))
+        return self.k.get("attention.key_length", self.width // self.per_layer("attention.head_count", 0))
 
     def value_size(self, i):
         return self.k.get("attention.value_length", self.head_size(i))
