@@ -149,6 +149,7 @@ class Gemma4(Gemma3):
 class GptOss(Model):
     differs = True
     halves, window_by_authors, ffn_norm, gating = True, False, "post_attention_norm", 3
+    renormalise = False
     period, default_window = 2, 0
 
     def rounds_yarn(self):

@@ -22,6 +22,7 @@ class Family(Generated):
     mixed, mixed_share = False, 1.0     # experts
     shared, shared_gate = "", False     # the key of the shared expert's width
     gatings, gating_share, scales_weights = (1, 2, 3), 0.2, False
+    weights_norm = False                # the key is read
     router_bias, expert_biases, gate_up = 0.0, 0.0, False
     dense_first = nextn = sinks = False
     window, pattern = (), ()
@@ -109,7 +110,7 @@ class Family(Generated):
             self.number(self.shared, self.shared_width)
         if self.may(self.gating_share):
             self.number("expert_gating_func", rng.choice(self.gatings))
-        if self.may(0.4) and 3 not in self.gatings[:1]:
+        if self.weights_norm and self.may(0.8):
             self.number("expert_weights_norm", self.may())
         if self.scales_weights:
             self.number("expert_weights_scale", rng.choice([0.0, rng.uniform(0.5, 2.5)]), 0.8)
@@ -290,7 +291,7 @@ class Mistral3(Family):
 
 class Gemma2(Family):
     norms = "attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"
-    tied, n_layers_of, scalings = "always", (2, 4), ["", "linear"]
+    tied, n_layers_of, scalings, freqs = "always", (2, 4), ["", "linear"], 0.0
 
     def more_keys(self):
         rng = self.rng
@@ -345,7 +346,7 @@ class Glm4(Family):
 class Glm4moe(Family):
     norms, nextn, mixed, dense_first = ("attn_norm", "post_attention_norm"), True, True, True
     bias, qk_norm, qk_share, shared = Qwen2.bias, "head", 0.7, "expert_shared_count"
-    gatings, gating_share, scales_weights = (2, 1), 0.7, True
+    gatings, gating_share, scales_weights, weights_norm = (2, 1), 0.7, True, True
     more_keys, sections = Glm4.more_keys, Glm4.sections
 
     def groups(self):
@@ -600,8 +601,7 @@ class Gemma4(Gemma2):
             for name in ("post_ffw_norm_1", "pre_ffw_norm_2", "post_ffw_norm_2"):
                 self.norm(blk + name)
             self.mixture(i)
-            if self.may():
-                self.vector(blk + "ffn_gate_inp.scale", self.width, 1, 0.3)
+            self.vector(blk + "ffn_gate_inp.scale", self.width, 1, 0.3)
 
 
 class Hybrid(Family):
@@ -729,6 +729,7 @@ class NemotronH(Family):
 
 class NemotronHmoe(NemotronH):
     mixed, shared, scales_weights = True, "expert_shared_feed_forward_length", True
+    weights_norm = True
     gatings, gating_share = (2, 1), 0.3
 
     def groups(self):
