@@ -596,7 +596,7 @@ class Gemma4(Gemma2):
 
     def feed_forward(self, i):
         self.dense(i, self.ff[i])
-        if self.mixed and self.may(0.8):
+        if self.mixed:
             blk = f"blk.{i}."
             for name in ("post_ffw_norm_1", "pre_ffw_norm_2", "post_ffw_norm_2"):
                 self.norm(blk + name)
