@@ -26,7 +26,7 @@ class Family(Generated):
     router_bias, expert_biases, gate_up = 0.0, 0.0, False
     dense_first = nextn = sinks = False
     window, pattern = (), ()
-    scalings, partial, freqs = SCALINGS, 0.5, 0.2
+    scalings, partial, freqs, magnitude = SCALINGS, 0.5, 0.2, 0.3
     separate_sizes = True
     residual = 1.0
 
@@ -138,7 +138,7 @@ class Family(Generated):
         rng = self.rng
         if kind:
             self.number("rope.scaling.type", kind)
-            self.number("rope.scaling.attn_factor", rng.uniform(0.7, 1.4), 0.3)
+            self.number("rope.scaling.attn_factor", rng.uniform(0.7, 1.4), self.magnitude)
         if kind in ("linear", "yarn", "none") or not kind and "linear" in self.scalings and self.may(0.3):
             self.number("rope.scaling.factor", rng.uniform(1.5, 40))
         if kind == "longrope":
@@ -291,7 +291,7 @@ class Mistral3(Family):
 
 class Gemma2(Family):
     norms = "attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"
-    tied, n_layers_of, scalings, freqs = "always", (2, 4), ["", "linear"], 0.0
+    tied, n_layers_of, scalings, freqs, magnitude = "always", (2, 4), [""], 0.0, 0.0
 
     def more_keys(self):
         rng = self.rng
@@ -303,7 +303,7 @@ class Gemma2(Family):
 
 
 class Gemma3(Gemma2):
-    qk_norm, tied, n_layers_of = "head", "", (2, 7)
+    qk_norm, tied, n_layers_of, scalings = "head", "", (2, 7), ["", "linear"]
 
     def more_keys(self):
         if self.may(0.8):
@@ -445,7 +445,7 @@ class Llama4(Family):
 
 class Olmo2(Family):
     norms, tied, qk_norm, n_layers_of = ("post_attention_norm", "post_ffw_norm"), "never", "whole", (2, 5)
-    scalings, freqs = ["", "yarn", "yarn"], 0.0
+    scalings, freqs, magnitude = ["", "yarn", "yarn"], 0.0, 0.0
 
     def more_keys(self):
         if self.may(0.7):
@@ -537,7 +537,7 @@ class Gemma4(Gemma2):
         self.number("attention.sliding_window", rng.choice([1, 2, 3, 5]))
         if self.n_shared or self.may():
             self.number("attention.shared_kv_layers", self.n_shared)
-        self.per_input = rng.choice([0, 4, 8])
+        self.per_input = rng.choice([0, 4, 8, 32])
         if self.per_input or self.may():
             self.number("embedding_length_per_layer_input", self.per_input)
 
@@ -565,7 +565,7 @@ class Gemma4(Gemma2):
         super().ends()
         if self.per_input:
             n = self.n_layers * self.per_input
-            self.tensor("per_layer_token_embd", n, self.n_vocab, 1)
+            self.tensor("per_layer_token_embd", n, self.n_vocab, 1, run=self.per_input)
             self.tensor("per_layer_model_proj", self.width, n, 1)
             self.norm("per_layer_proj_norm", self.per_input)
 
@@ -670,11 +670,8 @@ class Qwen3next(Qwen35moe):
     gate_up = True
 
     def inputs(self, blk, key, value):
-        if self.may(0.3):
-            self.projection(blk + "ssm_in", self.width, 2 * key + 2 * value, bias=0)
-        else:
-            self.projection(blk + "attn_qkv", self.width, 2 * key + value, bias=0)
-            self.projection(blk + "attn_gate", self.width, value, bias=0)
+        self.projection(blk + "attn_qkv", self.width, 2 * key + value, bias=0)
+        self.projection(blk + "attn_gate", self.width, value, bias=0)
         self.projection(blk + "ssm_ba", self.width, 2 * self.n_v, bias=0)
 
 

@@ -151,8 +151,9 @@ class Generated:
             factors = [f32(rng.uniform(0.5, 8)) for _ in range(n_rot // 2)]
             self.tensors.append(Tensor.of("rope_freqs.weight", factors))
 
-    def tensor(self, name, n_cols, n_rows, size, stack=None):
-        kinds = [kind for kind, row in TYPES.items() if n_cols % row[1] == 0]
+    def tensor(self, name, n_cols, n_rows, size, stack=None, run=0):
+        """run: of how many columns whole blocks are."""
+        kinds = [kind for kind, row in TYPES.items() if (run or n_cols) % row[1] == 0]
         ne = [n_cols, n_rows] + ([stack] if stack else [])
         kind = self.rng.choice(kinds)
         self.tensors.append(Tensor.random(self.rng, name + ".weight", kind, ne, size))

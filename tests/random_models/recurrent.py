@@ -16,20 +16,6 @@ def convolution(model, blk, u):
     return out
 
 
-def delta_inputs(model, blk, h, n_k, n_v, d, dv):
-    """Rows of q, k and v together, and of z."""
-    if blk + "ssm_in.weight" not in model.values:
-        return model.product(blk + "attn_qkv", h), model.product(blk + "attn_gate", h)
-    r, u, z = n_v // n_k, [], []
-    for row in model.product(blk + "ssm_in", h):
-        groups = rows(row, 2 * d + 2 * r * dv)
-        cuts = (0, d), (d, 2 * d), (2 * d, 2 * d + r * dv), (2 * d + r * dv, None)
-        q, k, v, gate = (sum((g[a:b] for g in groups), []) for a, b in cuts)
-        u.append(q + k + v)
-        z.append(gate)
-    return u, z
-
-
 def beta_alpha(model, blk, h, n_k, n_v):
     if blk + "ssm_ba.weight" not in model.values:
         return model.product(blk + "ssm_beta", h), model.product(blk + "ssm_alpha", h)
@@ -46,7 +32,7 @@ def delta_net(model, i, h, interleaved):
     k_, blk = model.k, f"blk.{i}."
     d, n_k, n_v = (k_["ssm." + n] for n in ("state_size", "group_count", "time_step_rank"))
     dv = k_["ssm.inner_size"] // n_v
-    u, z = delta_inputs(model, blk, h, n_k, n_v, d, dv)
+    u, z = model.product(blk + "attn_qkv", h), model.product(blk + "attn_gate", h)
     beta, alpha = beta_alpha(model, blk, h, n_k, n_v)
     rates, steps = model.values[blk + "ssm_a"], model.values[blk + "ssm_dt.bias"]
 
