@@ -112,7 +112,8 @@ static enum status bind_input_ends(struct model *m, struct status_why *why)
                              h->per_layer_width, false, why);
 }
 
-/** u = (norm(project x0 / sqrt D) + embedding sqrt P) / sqrt 2. */
+/** u = (norm(project x0 / sqrt D) + embedding sqrt P) / sqrt 2. The last factor is out's: without it
+ * the norm behind it would divide by the root of a sum in which eps counts half. */
 static enum status bind_input(struct model *m, size_t i, struct status_why *why)
 {
     const struct model_hparams *h = &m->hparams;
@@ -128,6 +129,7 @@ static enum status bind_input(struct model *m, size_t i, struct status_why *why)
     enum status status = model_bind_product(m, i, "inp_gate", n, h->n_embd, &input->gate, why);
     if (!status)
         status = model_bind_product(m, i, "proj", h->n_embd, n, &input->out, why);
+    input->out.weight.scale *= (float)sqrt(0.5);
     if (!status)
         status = model_bind_norm(m, i, "post_norm", h->n_embd, &input->post_norm, why);
     return status;

@@ -15,10 +15,12 @@ static enum status read_pattern(struct model_hparams *h, const struct model_read
             h->layers[i].slides = slides[i];
         return status;
     }
-    enum status status = model_key_u32(&r->keys, suffix, (struct model_range){0, 1024}, &period,
-                                       &(bool){false}, why);
+    bool found = false;
+    enum status status =
+        model_key_u32(&r->keys, suffix, (struct model_range){0, 1024}, &period, &found, why);
+    bool all = found ? period == 0 : period == 1;
     for (uint32_t i = 0; i < h->n_layers; i++)
-        h->layers[i].slides = period <= 1 || i % period < period - 1;
+        h->layers[i].slides = all || i % period < period - 1;
     return status;
 }
 

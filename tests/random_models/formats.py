@@ -1,4 +1,5 @@
 """Tensor types: random blocks, and what they stand for, as docs/formats.md says."""
+import functools
 import math
 import struct
 
@@ -113,6 +114,7 @@ class Tensor:
     def of(name, values, ne=None):
         return Tensor(name, "F32", ne or [len(values)], struct.pack(f"<{len(values)}f", *values))
 
+    @functools.cache
     def values(self):
         n_bytes, decode = TYPES[self.kind][2], TYPES[self.kind][4]
         return [x for i in range(0, len(self.data), n_bytes) for x in decode(self.data[i:i + n_bytes])]

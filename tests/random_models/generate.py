@@ -1,4 +1,5 @@
-"""Random valid models of architecture llama, and texts whose tokens are known without a tokeniser."""
+"""Random valid models of architecture llama, and texts whose tokens are known without a tokeniser.
+families.py has the other architectures."""
 import math
 import string
 
@@ -9,18 +10,21 @@ PRE = ["default", "gpt-2", "llama-bpe", "smaug-bpe", "qwen2", "smollm", "tekken"
 
 
 class Generated:
-    """pairs: [key, kind, value, element kind]; tensors; letters: {character of a text: ids}."""
+    """A llama. pairs: [key, kind, value, element kind]; tensors; letters: {character of a text: ids}."""
+    arch = "llama"
 
     def __init__(self, rng):
         self.rng, self.pairs, self.tensors, self.letters = rng, [], [], {}
         self.vocabulary()
+        self.make()
+
+    def make(self):
         self.shape()
         self.rope()
-        size = rng.choice([0.3, 1])
-        self.tensor("token_embd", self.width, self.n_vocab, size)
+        self.tensor("token_embd", self.width, self.n_vocab, self.rng.choice([0.3, 1]))
         self.norm("output_norm")
         if self.may():
-            self.tensor("output", self.width, self.n_vocab, rng.uniform(1, 3) / math.sqrt(self.width))
+            self.tensor("output", self.width, self.n_vocab, self.rng.uniform(1, 3) / math.sqrt(self.width))
         for i in range(self.n_layers):
             self.attention(i)
             self.feed_forward(i)
@@ -34,14 +38,14 @@ class Generated:
     def number(self, name, value, share=1.0):
         """A key of the architecture, unless it is left out."""
         if self.may(share):
-            kind = F32 if isinstance(value, float) else STRING if isinstance(value, str) else U32
-            self.key("llama." + name, kind, f32(value) if kind == F32 else value)
+            kind = {bool: BOOL, float: F32, str: STRING, int: U32}[type(value)]
+            self.key(f"{self.arch}.{name}", kind, f32(value) if kind == F32 else value)
 
     def per_layer(self, name, values):
         if len(set(values)) == 1:
             self.number(name, values[0])
         else:
-            self.key("llama." + name, ARRAY, values, U32)
+            self.key(f"{self.arch}.{name}", ARRAY, values, U32)
 
     def vocabulary(self):
         """Every character of a text is a token, or its bytes are; no two of them make one."""
@@ -63,7 +67,7 @@ class Generated:
         if spm:
             self.letters["\u00e9"] = [at["<0xC3>"], at["<0xA9>"]]
         prefix = "tokenizer.ggml."
-        self.key("general.architecture", STRING, "llama")
+        self.key("general.architecture", STRING, self.arch)
         self.key(prefix + "model", STRING, "llama" if spm else "gpt2")
         self.key(prefix + "tokens", ARRAY, tokens, STRING)
         self.key(prefix + "token_type", ARRAY, [names[t] for t in tokens], I32)
@@ -147,8 +151,9 @@ class Generated:
             factors = [f32(rng.uniform(0.5, 8)) for _ in range(n_rot // 2)]
             self.tensors.append(Tensor.of("rope_freqs.weight", factors))
 
-    def tensor(self, name, n_cols, n_rows, size, stack=None):
-        kinds = [kind for kind, row in TYPES.items() if n_cols % row[1] == 0]
+    def tensor(self, name, n_cols, n_rows, size, stack=None, run=0):
+        """run: of how many columns whole blocks are."""
+        kinds = [kind for kind, row in TYPES.items() if (run or n_cols) % row[1] == 0]
         ne = [n_cols, n_rows] + ([stack] if stack else [])
         kind = self.rng.choice(kinds)
         self.tensors.append(Tensor.random(self.rng, name + ".weight", kind, ne, size))
@@ -157,8 +162,8 @@ class Generated:
         values = [f32(self.rng.gauss(around, spread)) for _ in range(n)]
         self.tensors.append(Tensor.of(name, values))
 
-    def norm(self, name):
-        self.vector(name + ".weight", self.width, 1, 0.2)
+    def norm(self, name, n=0):
+        self.vector(name + ".weight", n or self.width, 1, 0.2)
 
     def projection(self, name, n_cols, n_rows, stack=None, bias=0.2):
         self.tensor(name, n_cols, n_rows, self.rng.uniform(0.5, 1.5) / math.sqrt(n_cols), stack)

@@ -1,0 +1,86 @@
+"""Layers with a state, token by token, in double precision."""
+import math
+
+from forward import dot, rms, rows, sigmoid, silu, softplus
+
+
+def convolution(model, blk, u):
+    """Causal, of each channel on its own; then silu."""
+    kernel = model.matrix(blk + "ssm_conv1d.weight")
+    bias = model.values.get(blk + "ssm_conv1d.bias", [0.0] * len(kernel))
+    n, out = len(kernel[0]), []
+    for t in range(len(u)):
+        seen = [(j, t - n + 1 + j) for j in range(n) if t - n + 1 + j >= 0]
+        out.append([silu(b + sum(w[j] * u[at][c] for j, at in seen))
+                    for c, (w, b) in enumerate(zip(kernel, bias))])
+    return out
+
+
+def beta_alpha(model, blk, h, n_k, n_v):
+    if blk + "ssm_ba.weight" not in model.values:
+        return model.product(blk + "ssm_beta", h), model.product(blk + "ssm_alpha", h)
+    r, b, a = n_v // n_k, [], []
+    for row in model.product(blk + "ssm_ba", h):
+        groups = rows(row, 2 * r)
+        b.append(sum((g[:r] for g in groups), []))
+        a.append(sum((g[r:] for g in groups), []))
+    return b, a
+
+
+def delta_net(model, i, h, interleaved):
+    """interleaved: value head j reads key head j mod Hk, else j div (Hv / Hk)."""
+    k_, blk = model.k, f"blk.{i}."
+    d, n_k, n_v = (k_["ssm." + n] for n in ("state_size", "group_count", "time_step_rank"))
+    dv = k_["ssm.inner_size"] // n_v
+    u, z = model.product(blk + "attn_qkv", h), model.product(blk + "attn_gate", h)
+    beta, alpha = beta_alpha(model, blk, h, n_k, n_v)
+    rates, steps = model.values[blk + "ssm_a"], model.values[blk + "ssm_dt.bias"]
+
+    def unit(x):
+        total = dot(x, x)
+        by = max(math.sqrt(total), model.eps) if model.compat else math.sqrt(total + 1e-6)
+        return [v / by for v in x]
+    states, out = [[[0.0] * d for _ in range(dv)] for _ in range(n_v)], []
+    for t, row in enumerate(convolution(model, blk, u)):
+        q, k = ([unit(x) for x in rows(row[a:a + n_k * d], d)] for a in (0, n_k * d))
+        o = []
+        for j, (v, gate) in enumerate(zip(rows(row[2 * n_k * d:], dv), rows(z[t], dv))):
+            head = j % n_k if interleaved else j // (n_v // n_k)
+            g = math.exp(softplus(alpha[t][j] + steps[j]) * rates[j])
+            y = []
+            for c, s in enumerate(states[j]):     # s: what the state holds for element c of v
+                s = [g * x for x in s]
+                e = sigmoid(beta[t][j]) * (v[c] - dot(k[head], s))
+                states[j][c] = [x + e * key for x, key in zip(s, k[head])]
+                y.append(dot(q[head], states[j][c]) / math.sqrt(d))
+            y = rms(y, model.eps, model.values[blk + "ssm_norm.weight"])
+            o += [a * silu(b) for a, b in zip(y, gate)]
+        out.append(o)
+    return model.product(blk + "ssm_out", out)
+
+
+def mamba2(model, i, h):
+    k, blk, values = model.k, f"blk.{i}.", model.values
+    inner, n, n_heads, n_groups = (k["ssm." + name] for name in (
+        "inner_size", "state_size", "time_step_rank", "group_count"))
+    size = inner // n_heads
+    projected = model.product(blk + "ssm_in", h)
+    mixed = convolution(model, blk, [row[inner:-n_heads] for row in projected])
+    states, out = [[[0.0] * n for _ in range(size)] for _ in range(n_heads)], []
+    for row, u in zip(projected, mixed):
+        b, c = (rows(u[at:at + n_groups * n], n) for at in (inner, inner + n_groups * n))
+        y = []
+        for j, x in enumerate(rows(u[:inner], size)):
+            g = j // (n_heads // n_groups)
+            dt = softplus(row[len(row) - n_heads + j] + values[blk + "ssm_dt.bias"][j])
+            dt = dt if model.compat else max(dt, 0.001)
+            decay = math.exp(dt * values[blk + "ssm_a"][j])
+            for e, v in enumerate(x):
+                state = [decay * s + dt * v * w for s, w in zip(states[j][e], b[g])]
+                states[j][e] = state
+                y.append(dot(state, c[g]) + values[blk + "ssm_d"][j] * v)
+        y = [a * silu(z) for a, z in zip(y, row[:inner])]
+        weight = rows(values[blk + "ssm_norm.weight"], inner // n_groups)
+        parts = rows(y, inner // n_groups)
+        out.append(sum((rms(part, model.eps, w) for part, w in zip(parts, weight)), []))
+    return model.product(blk + "ssm_out", out)
