@@ -193,7 +193,7 @@ class Deepseek2(Model):
         scale = super().score_scale(i)
         if self.k.get("rope.scaling.type") == "yarn":
             by = self.k["rope.scaling.yarn_log_multiplier"]
-            scale *= (1 + by * math.log(self.k["rope.scaling.factor"])) ** 2
+            scale *= (1 + by * math.log(self.k.get("rope.scaling.factor") or 1.0)) ** 2
         return scale
 
     def query_factor(self, i, p):
