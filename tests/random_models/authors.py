@@ -181,10 +181,10 @@ class Deepseek2(Model):
     renormalise, scales_weights, window_by_authors = False, True, False
 
     def head_size(self, i):
-        return self.k.get("attention.key_length_mla", self.k["attention.key_length"])
+        return self.k.get("attention.key_length_mla") or self.k["attention.key_length"]
 
     def value_size(self, i):
-        return self.k.get("attention.value_length_mla", self.k["attention.value_length"])
+        return self.k.get("attention.value_length_mla") or self.k["attention.value_length"]
 
     def yarn_magnitude(self, s):
         return 1.0
@@ -228,9 +228,6 @@ class Deepseek2(Model):
 class MinimaxM2(Qwen3):
     qk_norm = "whole"
 
-    def expert_width(self, i):
-        return self.per_layer("feed_forward_length", i)
-
 
 class Llama4(Model):
     window_by_authors = False
@@ -272,7 +269,7 @@ class Olmo2(Model):
     def rope(self, i):
         if not self.sliding_window() or not self.slides(i):
             return self.make_rope()
-        return self.make_rope(kind="none", magnitude=1.0)
+        return self.make_rope(base=self.k.get("rope.freq_base_swa"), kind="none", magnitude=1.0)
 
 
 class Granite(Model):
