@@ -112,10 +112,13 @@ valgrind_program() {
 # Other models on another day. Which they were stands in the log.
 random_models() {
     [ -x build/dev/assay ] || { skip "build/dev was not built"; return; }
-    local count=500 first=$(($(date +%s) / 86400 * 1000)) i pids=() failed=0
+    local first=$(($(date +%s) / 86400 * 1000)) i pids=() failed=0
     for ((i = 0; i < jobs; i++)); do
-        python3 -B tests/random_models/test_random_models.py build/dev/assay . $((count / jobs)) \
-            $((first + i * count)) &
+        {
+            python3 -B tests/random_models/test_random_models.py build/dev/assay . $((40 / jobs)) \
+                $((first + i * 100)) &&
+                python3 -B tests/random_models/test_mutations.py build/dev/assay . 0.5 $((first + i))
+        } &
         pids+=($!)
     done
     for i in "${pids[@]}"; do

@@ -7,7 +7,7 @@ enum status model_gemma_read_ends(struct model_hparams *h, const struct model_re
                                   struct status_why *why)
 {
     h->embedding_scale = (float)sqrt((double)h->n_embd);
-    h->logit_soft_cap = cap;
+    h->logit_soft_cap = model_key_find(&r->keys, "final_logit_softcapping") ? 0 : cap;
     return model_key_positive(&r->keys, "final_logit_softcapping", &h->logit_soft_cap, why);
 }
 
@@ -21,7 +21,7 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)
 {
     model_gemma_scale_largest(h, 46);
-    h->attn_soft_cap = 50;
+    h->attn_soft_cap = model_key_find(&r->keys, "attn_logit_softcapping") ? 0 : 50;
     enum status status =
         model_key_positive(&r->keys, "attn_logit_softcapping", &h->attn_soft_cap, why);
     return status ? status : model_gemma_read_ends(h, r, 30, why);

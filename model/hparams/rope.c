@@ -210,8 +210,14 @@ static enum status read_full(struct model_hparams *h, const struct model_reading
 
     if (options->yarn_original_ctx != 0)
         rope->original_ctx = options->yarn_original_ctx;
-    if (scaling == SCALING_ABSENT && gguf_tensor_find(keys->file, "rope_factors_long.weight"))
+    if (!options->rope_scaling && gguf_tensor_find(keys->file, "rope_factors_long.weight")) {
+        if (scaling != SCALING_ABSENT && scaling != MODEL_ROPE_LONG)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: key '%s.rope.scaling.type' is not longrope, but there is a "
+                               "tensor 'rope_factors_long.weight'",
+                               gguf_path(keys->file), keys->prefix);
         scaling = MODEL_ROPE_LONG;
+    }
     if (scaling == SCALING_ABSENT)
         scaling = rope->factor == 1 ? MODEL_ROPE_NONE : MODEL_ROPE_LINEAR;
     rope->scaling = (enum model_rope_scaling)scaling;

@@ -181,10 +181,10 @@ class Deepseek2(Model):
     renormalise, scales_weights, window_by_authors = False, True, False
 
     def head_size(self, i):
-        return self.k.get("attention.key_length_mla", self.k["attention.key_length"])
+        return self.k.get("attention.key_length_mla") or self.k["attention.key_length"]
 
     def value_size(self, i):
-        return self.k.get("attention.value_length_mla", self.k["attention.value_length"])
+        return self.k.get("attention.value_length_mla") or self.k["attention.value_length"]
 
     def yarn_magnitude(self, s):
         return 1.0
@@ -193,7 +193,7 @@ class Deepseek2(Model):
         scale = super().score_scale(i)
         if self.k.get("rope.scaling.type") == "yarn":
             by = self.k["rope.scaling.yarn_log_multiplier"]
-            scale *= (1 + by * math.log(self.k["rope.scaling.factor"])) ** 2
+            scale *= (1 + by * math.log(self.k.get("rope.scaling.factor") or 1.0)) ** 2
         return scale
 
     def query_factor(self, i, p):
@@ -227,9 +227,6 @@ class Deepseek2(Model):
 
 class MinimaxM2(Qwen3):
     qk_norm = "whole"
-
-    def expert_width(self, i):
-        return self.per_layer("feed_forward_length", i)
 
 
 class Llama4(Model):
@@ -272,7 +269,7 @@ class Olmo2(Model):
     def rope(self, i):
         if not self.sliding_window() or not self.slides(i):
             return self.make_rope()
-        return self.make_rope(kind="none", magnitude=1.0)
+        return self.make_rope(base=self.k.get("rope.freq_base_swa"), kind="none", magnitude=1.0)
 
 
 class Granite(Model):

@@ -10,10 +10,10 @@ TOLERANCE = 2e-4
 class Evaluation:
     """How a text is evaluated, and which positions of which windows are scored."""
 
-    def __init__(self, generated, rng):
+    def __init__(self, generated, rng, n_windows=2):
         self.n = rng.randint(6, 16)
         self.fixed = rng.random() < 0.5
-        self.text, ids = generated.text(2 * self.n + rng.randint(1, 3))
+        self.text, ids = generated.text(n_windows * self.n + rng.randint(1, 3))
         bos = [generated.bos] * generated.has_bos
         if not self.fixed:
             ids = bos + ids
@@ -24,8 +24,8 @@ class Evaluation:
             self.windows = [(bos + w[1:]) if bos else w for w in windows]
         self.first = 0 if self.fixed else self.n // 2
 
-    def run(self, assay, model, rng, compat=False):
-        """The bytes of the table. Threads, batch and instruction set are as they come."""
+    def start(self, assay, model, rng, compat=False, timeout=None):
+        """Threads, batch and instruction set are as they come."""
         out = model.parent / "table"
         (model.parent / "text").write_text(self.text)
         words = [assay, "perplexity", "-q", "-m", model, "-f", model.parent / "text", "-c",
@@ -34,10 +34,15 @@ class Evaluation:
                  rng.choice(["scalar", "avx2", "auto"])]
         words += ["--protocol", "fixed"] if self.fixed else []
         words += ["--llama-compat"] if compat else []
-        done = subprocess.run(words, capture_output=True, text=True)
+        return subprocess.run(words, capture_output=True, text=True, timeout=timeout)
+
+    def run(self, assay, model, rng, compat=False):
+        """The bytes of the table."""
+        done = self.start(assay, model, rng, compat)
         if done.returncode:
-            raise ValueError(f"exit code {done.returncode}: {done.stderr}{' '.join(map(str, words))}")
-        return out.read_text()
+            words = " ".join(str(word) for word in done.args)
+            raise ValueError(f"exit code {done.returncode}: {done.stderr}{words}")
+        return (model.parent / "table").read_text()
 
 
 def scores(logits, target):
@@ -48,7 +53,7 @@ def scores(logits, target):
     return logits[target] - top - math.log(total), entropy
 
 
-def compare(model, evaluation, table):
+def compare(model, evaluation, table, tolerance=TOLERANCE):
     """(largest difference, positions compared); raises ValueError where something is wrong."""
     lines = iter(table.splitlines()[1:])
     worst, compared = 0.0, 0
@@ -61,13 +66,13 @@ def compare(model, evaluation, table):
             if p >= len(expected):
                 continue
             logits, own = expected[p], expected[p][window[p + 1]]
-            ranks = [1 + sum(x > own + by for x in logits) for by in (TOLERANCE, -TOLERANCE)]
+            ranks = [1 + sum(x > own + by for x in logits) for by in (tolerance, -tolerance)]
             if not ranks[0] <= int(found[5]) <= ranks[1]:
                 raise ValueError(f"window {w}, position {p}: rank {found[5]}, expected {ranks}")
             for name, a, b in zip(("logprob", "entropy"), (found[4], found[6]),
                                   scores(logits, window[p + 1])):
                 worst = max(worst, abs(float(a) - b))
-                if not abs(float(a) - b) <= TOLERANCE:
+                if not abs(float(a) - b) <= tolerance:
                     raise ValueError(f"window {w}, position {p}: {name} {a}, expected {b:.9g}")
             compared += 1
     if next(lines, None):

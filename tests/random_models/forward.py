@@ -124,9 +124,9 @@ class Model:
     def scaled(self, n, base, kind, factors):
         """Frequencies and what cos and sin are multiplied by."""
         k = self.k
-        s = k.get("rope.scaling.factor", k.get("rope.scale_linear", 1.0))
+        s = k.get("rope.scaling.factor", k.get("rope.scale_linear", 1.0)) or 1.0
         original = k.get("rope.scaling.original_context_length", k["context_length"])
-        if kind == "longrope":
+        if "rope_factors_long.weight" in self.values:
             which = "long" if self.n_ctx > original else "short"
             factors = self.values[f"rope_factors_{which}.weight"]
         w = [base ** (-2 * i / n) / f for i, f in enumerate(factors or [1.0] * (n // 2))]
