@@ -120,6 +120,7 @@ static void attend(void *context)
                                 .n_heads = l->n_heads,
                                 .n_kv_heads = l->n_k_heads,
                                 .head_size = l->k_size,
+                                .value_size = l->v_size,
                                 .scale = 1 / sqrtf((float)l->k_size),
                                 .ranges = &range,
                                 .n_ranges = 1};

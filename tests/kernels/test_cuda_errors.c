@@ -16,6 +16,7 @@
 #include "tests/harness/compare.h"
 #include "tests/harness/rng.h"
 #include "tests/kernels/cuda_pair.h"
+#include "tests/kernels/recurrent_scene.h"
 #include "tests/kernels/score_scene.h"
 
 enum { T = 20, ROWS = 60, COLS = 64 };
@@ -115,6 +116,43 @@ static void test_every_failure(void **state)
         assert_true(n_failed > 20);
     }
     free(p.matrix);
+}
+
+/** The same for recurrent layers, on the host's memory, which is the device's. */
+static void test_every_failure_of_recurrent_layers(void **state)
+{
+    (void)state;
+    const struct recurrent_shape shape = {1, 2, 8, 8, true, false, KERN_UNIT_MAX, 0.9f, 0};
+    const struct kern_run runs[] = {{0, 40, 0, -1, -1, -1}, {40, 10, 40, 0, -1, 0}};
+    struct rng r = rng_open(rng_seed(), 62);
+    struct recurrent_scene s;
+    recurrent_scene_open(&s, &r, &shape, 4, 50);
+    s.recur.states = calloc(1, kern_recur_state_bytes(&s.recur));
+    s.convolve.states = calloc(1, kern_convolve_state_bytes(&s.convolve));
+    assert_true(s.recur.states && s.convolve.states);
+    s.recur.runs = s.convolve.runs = runs;
+    s.recur.n_runs = s.convolve.n_runs = 2;
+    size_t n_failed = 0;
+    struct host_device_log log = {.n_calls = SIZE_MAX};
+    for (size_t at = 0; log.n_calls >= at;) {
+        struct kern_backend *b;
+        struct kern_cuda_device *device =
+            host_device_open(&(struct host_device_options){.fail_at = ++at}, &log);
+        struct status_why why = {""};
+        enum status status = kern_cuda_open(&b, device, &(struct kern_cuda_options){0}, &why);
+        if (!status)
+            status = kern_recur(b, &s.recur, &why);
+        if (!status)
+            status = kern_convolve(b, &s.convolve, &why);
+        kern_close(b);
+        assert_int_equal(log.n_left, 0);
+        n_failed += status != STATUS_OK;
+        assert_true(!status || strcmp(why.text, "the device was made to fail") == 0);
+    }
+    assert_true(n_failed > 15);
+    free(s.recur.states);
+    free(s.convolve.states);
+    recurrent_scene_close(&s);
 }
 
 /** Too little memory is a sentence with both sizes; as it grows, so does what is kept. */
@@ -288,9 +326,13 @@ static void test_cancelled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_failure),      cmocka_unit_test(test_little_memory),
-        cmocka_unit_test(test_less_than_promised), cmocka_unit_test(test_uneven_products),
-        cmocka_unit_test(test_uneven_places),      cmocka_unit_test(test_cancelled),
+        cmocka_unit_test(test_every_failure),
+        cmocka_unit_test(test_every_failure_of_recurrent_layers),
+        cmocka_unit_test(test_little_memory),
+        cmocka_unit_test(test_less_than_promised),
+        cmocka_unit_test(test_uneven_products),
+        cmocka_unit_test(test_uneven_places),
+        cmocka_unit_test(test_cancelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

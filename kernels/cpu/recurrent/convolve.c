@@ -39,9 +39,9 @@ static void turn_weights(const struct kern_cpu *cpu, const struct kern_weight *w
 {
     float row[KERN_CONVOLVE_MAX];
     for (size_t r = 0; r < w->n_rows; r++) {
-        kern_weight_decode_row(cpu, w, r, row);
+        kern_weight_take_row(cpu, w, r, row);
         for (size_t j = 0; j < w->n_cols; j++)
-            out[j * w->n_rows + r] = row[j] * w->scale;
+            out[j * w->n_rows + r] = row[j];
     }
 }
 

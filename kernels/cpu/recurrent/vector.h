@@ -8,12 +8,9 @@
 static inline const float *kern_vector_decode(const struct kern_cpu *cpu,
                                               const struct kern_weight *w, float *y)
 {
-    if (!w)
-        return NULL;
-    kern_weight_decode_row(cpu, w, 0, y);
-    for (size_t i = 0; i < w->n_cols; i++)
-        y[i] *= w->scale;
-    return y;
+    if (w)
+        kern_weight_take_row(cpu, w, 0, y);
+    return w ? y : NULL;
 }
 
 #endif
