@@ -20,7 +20,6 @@
 #include <stdint.h>
 
 #include "base/arithmetic.h"
-#include "kernels/numerics/panel.h"
 #include "kernels/portable.h"
 
 enum {
@@ -60,6 +59,14 @@ static inline uint16_t kern_bf16_rest(float x, uint16_t hi)
 {
     return (hi & 0x7f80u) == 0x7f80u ? 0 : kern_bf16_round(x - kern_bf16_to_float(hi));
 }
+
+/** Activations to be packed into a panel, whatever their numbers are to be. */
+struct kern_panel_pack {
+    const float *x; /* n_lanes <= 32 tokens of n_k floats, any alignment */
+    size_t x_stride, n_lanes, n_k;
+    unsigned n_parts; /* of bfloat16: 1 or 2; not read by others */
+    void *out;        /* aligned to 64 */
+};
 
 /**
  * Row `row` (0 to 31) of a group of weights: split w [n_k] into the lines that are its own of

@@ -235,10 +235,13 @@ static const struct {
      STATUS_FORMAT},
     {"llama.rope.freq_base=float:-1",
      "tiny.gguf: key 'llama.rope.freq_base' is -1, expected a number above 0", STATUS_FORMAT},
-    {"llama.rope.scaling.type=str:longrope",
-     "tiny.gguf: key 'llama.rope.scaling.type' is 'longrope', supported are none, linear and "
-     "yarn",
+    {"llama.rope.scaling.type=str:cubic",
+     "tiny.gguf: key 'llama.rope.scaling.type' is 'cubic', supported are none, linear, yarn and "
+     "longrope",
      STATUS_UNSUPPORTED},
+    {"llama.rope.scaling.type=str:longrope",
+     "tiny.gguf: tensor 'rope_factors_long.weight' is missing, expected one of shape [8]",
+     STATUS_FORMAT},
     {"llama.rope.scaling.factor=float:-2",
      "tiny.gguf: key 'llama.rope.scaling.factor' is -2, expected a number above 0", STATUS_FORMAT},
     {"llama.rope.scaling.attn_factor=float:0",

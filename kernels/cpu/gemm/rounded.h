@@ -29,7 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/numerics/panel.h"
+#include "kernels/numerics/bf16.h"
 
 enum {
     KERN_ROUNDED_COLUMNS = 32, /* of a chunk */
