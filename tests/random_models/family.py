@@ -12,6 +12,7 @@ class Family(Generated):
     """Traits of an architecture are attributes: `tied` is "always", "never" or ""
     (either), a bias is the chance that the file has it."""
     n_layers_of = 2, 3
+    widths, inner = (16, 24, 32, 32, 64), (16, 24, 32, 64)
     tied = ""
     bias = {"q": 0.2, "k": 0.2, "v": 0.2, "output": 0.2, "ffn": 0.0}
     norms = "attn_norm", "ffn_norm"
@@ -52,10 +53,10 @@ class Family(Generated):
         self.n_layers = rng.randint(*self.n_layers_of)
         self.n_next = rng.choice([0, 1]) if self.nextn else 0
         n = self.n_layers + self.n_next
-        self.width = rng.choice([16, 24, 32, 32, 64])
+        self.width = rng.choice(self.widths)
         self.kv = [rng.choice([1, 2])] * n
         self.n_heads = [self.kv[0] * rng.choice([1, 2, 3])] * n
-        self.ff = [rng.choice([16, 24, 32, 64])] * n
+        self.ff = [rng.choice(self.inner)] * n
         if self.may(0.25) and self.separate_sizes:
             for i in range(1, n):
                 self.kv[i] = rng.choice([1, 2])

@@ -84,6 +84,7 @@ class Model:
     magnitude_by_yarn = True
     score_cap = final_cap = 0.0
     parallel = False
+    attend_from = 0                 # rows of attention before it are zeros: for tests of long texts
     differs = False                 # llama.cpp's form from the authors'
 
     def __init__(self, keys, tensors, compat=False, near=2e-5):
@@ -241,8 +242,8 @@ class Model:
     def attend(self, i, q, k, v):
         scale, cap = self.score_scale(i), self.score_cap
         sinks = self.values.get(f"blk.{i}.attn_sinks.weight")
-        out = []
-        for p, row in enumerate(q):
+        out = [[0.0] * (len(q[0]) * len(v[0][0])) for _ in q[:self.attend_from]]
+        for p, row in list(enumerate(q))[self.attend_from:]:
             first, factor, o = self.first_seen(i, p), scale * self.query_factor(i, p), []
             for n, head in enumerate(row):
                 g = n * len(k[p]) // len(row)
@@ -373,14 +374,14 @@ class Model:
     def head_scale(self):
         return 1.0
 
-    def logits(self, tokens, n_ctx):
-        """Of each position; they end where float32 may choose other experts."""
+    def logits(self, tokens, n_ctx, first=0):
+        """Of each position from first on; they end where float32 may choose other experts."""
         self.sure, self.n_ctx, self.ropes = len(tokens), n_ctx, {}
         x = self.embed(tokens)
         for i in range(self.n_layers):
             x = self.layer(i, x)
         head = "output" if "output.weight" in self.values else "token_embd"
         scale, cap = self.head_scale(), self.k.get("final_logit_softcapping", self.final_cap)
-        for y in self.product(head, self.norm("output_norm", x[:self.sure])):
+        for y in self.product(head, self.norm("output_norm", x[first:self.sure])):
             y = [scale * v for v in y]
             yield [cap * math.tanh(v / cap) for v in y] if cap else y
