@@ -9,10 +9,11 @@ same ids: here with --precision exact, there in double precision. Where the code
 asks for float32 (norms, softmax, angles) it gets double, so that what remains is this program's
 rounding. The columns: largest and mean difference of the log-probability of the token that came,
 largest difference of the entropy of the whole distribution, tokens beyond the limit (2e-4).
---sensitivity then changes each kind of tensor and each numeric key in the file, one at a time, and
-names those that no score shows.
+--sensitivity then changes each kind of tensor and each key in the file a little, one at a time, and
+names those that neither a score (by 1e-3) nor a refusal shows.
 
-Exit code 1: a difference beyond the limit; 2: a package is missing.
+Exit code 1: a difference beyond the limit, or a file that the program refuses; 2: a package is
+missing.
 
 Needs from PyPI: torch and transformers 5 (any torch that can be imported; no GPU is used).
 Nothing is downloaded: the weights are random.
@@ -110,6 +111,17 @@ def write_gguf(path, keys, tensors):
 
 # ---- the two evaluations ----
 
+class Refused(Exception):
+    """The program does not take the file; its sentence."""
+
+
+def run_assay(command, written=None):
+    run = subprocess.run(command, input=written, capture_output=True)
+    if run.returncode:
+        raise Refused(run.stderr.decode().strip())
+    return run.stdout
+
+
 def text(rng, n_bytes):
     """Characters of one and two bytes: nearly all ids occur."""
     out = b""
@@ -122,9 +134,8 @@ def ours(assay, path, written, n):
     """{(window, position): (id, log-probability, entropy)} of every token but each window's first."""
     text_path, table = path.with_suffix(".txt"), path.with_suffix(".tsv")
     text_path.write_bytes(written)
-    subprocess.run([assay, "perplexity", "-q", "-m", path, "-bf", text_path, "--protocol", "fixed",
-                    "-c", str(n), "--chunks", "2", "--precision", "exact", "--per-token", table],
-                   check=True, stdout=subprocess.DEVNULL)
+    run_assay([assay, "perplexity", "-q", "-m", path, "-bf", text_path, "--protocol", "fixed",
+               "-c", str(n), "--chunks", "2", "--precision", "exact", "--per-token", table])
     with open(table, newline="") as f:
         return {(int(r["window"]), int(r["position"])):
                 (int(r["token_id"]), float(r["logprob"]), float(r["entropy"]))
@@ -142,9 +153,7 @@ def theirs(torch, model, windows):
 
 
 def ids_of(assay, path, written):
-    run = subprocess.run([assay, "tokenize", "-m", path, "-f", "-", "--ids"], input=written,
-                         stdout=subprocess.PIPE, check=True)
-    return json.loads(run.stdout)
+    return json.loads(run_assay([assay, "tokenize", "-m", path, "-f", "-", "--ids"], written))
 
 
 def differences(a, b):
@@ -154,7 +163,15 @@ def differences(a, b):
 
 # ---- does every tensor and every key show? ----
 
-def changed(keys, tensors):
+def other(v):
+    """A value near v."""
+    if isinstance(v, list):
+        return [other(x) for x in v]
+    return not v if isinstance(v, bool) else "none" if isinstance(v, str) else \
+        v * 1.1 if isinstance(v, float) else max(v - 1, 0)
+
+
+def changed(architecture, keys, tensors):
     """(what, keys, tensors) with one kind of tensor, or one key, a little off."""
     kinds = {}
     for name in tensors:
@@ -162,17 +179,22 @@ def changed(keys, tensors):
     for kind, names in kinds.items():
         yield kind, keys, tensors | {n: tensors[n] * 1.1 for n in names}
     for key, v in keys.items():
-        if isinstance(v, float):
-            yield key, keys | {key: v * 1.1}, tensors
+        if key.startswith(architecture + "."):
+            yield key, keys | {key: other(v)}, tensors
 
 
-def insensitive(assay, path, written, n, keys, tensors):
-    before, quiet = ours(assay, path, written, n), []
-    for what, k, t in changed(keys, tensors):
+def insensitive(architecture, run, path, before, keys, tensors):
+    """What may be changed without a score or a refusal that shows it."""
+    quiet = []
+    for what, k, t in changed(architecture, keys, tensors):
         write_gguf(path, k, t)
-        after = ours(assay, path, written, n)
-        if max(differences(before, after)[0]) < SHOWS:
-            quiet.append(what)
+        try:
+            after = run()
+        except Refused:
+            continue
+        largest = max(differences(before, after)[0])
+        if largest < SHOWS:
+            quiet.append(f"{what} ({largest:.0e})")
     return quiet
 
 
@@ -188,13 +210,15 @@ def compare(torch, family, args, folder):
     written = text(random.Random(args.seed), 3 * args.tokens)
     ids = ids_of(args.assay, path, written)
     windows = [ids[:args.tokens], ids[args.tokens:2 * args.tokens]]
-    a = ours(args.assay, path, written, args.tokens)
+    def run():
+        return ours(args.assay, path, written, args.tokens)
+    a = run()
     score, entropy = differences(a, theirs(torch, model, windows))
     beyond = sum(d > LIMIT for d in score)
     print(f"| `{family.architecture}` | {family.note} | {name} | {max(score):.1e} | "
           f"{sum(score) / len(score):.1e} | {max(entropy):.1e} | {beyond} |", flush=True)
     if args.sensitivity:
-        quiet = insensitive(args.assay, path, written, args.tokens, keys, tensors)
+        quiet = insensitive(family.architecture, run, path, a, keys, tensors)
         print(f"  not shown by any score: {', '.join(quiet) or 'nothing'}", flush=True)
     return beyond
 
@@ -207,14 +231,14 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=pathlib.Path)
     parser.add_argument("--sensitivity", action="store_true")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     missing = [p for p in ("torch", "transformers") if not importlib.util.find_spec(p)]
     if missing:
         print(f"missing packages: {', '.join(missing)}; see the head of {__file__}", file=sys.stderr)
         return 2
     torch = torch_in_double()
     import transformers
-    from second_opinion_models import FAMILIES
+    from second_opinion_families import FAMILIES
     transformers.logging.set_verbosity_error()
     unknown = set(args.names) - {f.name for f in FAMILIES}
     if unknown:
@@ -232,10 +256,9 @@ def main():
             if not args.names or family.name in args.names:
                 try:
                     n_beyond += compare(torch, family, args, folder)
-                except Exception as e:
-                    import traceback; traceback.print_exc(limit=-2)
-                    print(f"{family.name}: not compared: {e}", flush=True)
+                except Refused as e:
                     n_beyond += 1
+                    print(f"| `{family.architecture}` | {family.note} | refused: {e} |", flush=True)
     return 1 if n_beyond else 0
 
 

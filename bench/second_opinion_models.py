@@ -59,6 +59,12 @@ class Family:
     def keys(self, c):
         return {}
 
+    def head_size(self, c):
+        return getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
+
+    def kv_heads(self, c):
+        return c.num_key_value_heads
+
     def gain_is_offset(self, name):
         return self.norms_offset and "linear_attn.norm" not in name
 
@@ -85,8 +91,8 @@ class Family:
             if self.gain_is_offset(name) and "norm" in part:
                 t = t + 1
             if self.permuted and part.startswith(("self_attn.q_proj", "self_attn.k_proj")):
-                rows = c.head_dim if hasattr(c, "head_dim") else c.hidden_size // c.num_attention_heads
-                t = t.reshape(-1, 2, rows // 2, *t.shape[1:]).transpose(1, 2).reshape(t.shape)
+                half = self.head_size(c) // 2
+                t = t.reshape(-1, 2, half, *t.shape[1:]).transpose(1, 2).reshape(t.shape)
             new = self.split(c, part, t)
             if new is None:
                 stem, suffix = part, ""
@@ -102,11 +108,11 @@ class Family:
     def file(self, torch, model, state):
         c = model.config
         p = c.rope_parameters if hasattr(c, "rope_parameters") else None
-        size = getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
+        size = self.head_size(c)
         keys = {"block_count": c.num_hidden_layers, "context_length": c.max_position_embeddings,
                 "embedding_length": c.hidden_size, "feed_forward_length": c.intermediate_size,
                 "attention.head_count": c.num_attention_heads,
-                "attention.head_count_kv": c.num_key_value_heads, "attention.key_length": size,
+                "attention.head_count_kv": self.kv_heads(c), "attention.key_length": size,
                 "attention.value_length": size, "attention.layer_norm_rms_epsilon": getattr(c, self.eps)}
         if p and "rope_theta" in p:
             keys["rope.freq_base"] = float(p["rope_theta"])
