@@ -71,9 +71,13 @@ enum status gguf_tensor_measure(struct gguf_tensor *tensor, uint32_t type_id,
     tensor->n_rows = tensor->ne[1] * tensor->ne[2] * tensor->ne[3];
     if (type->block_bytes == 0 || !whole)
         return STATUS_OK; /* of an unknown size */
-    uint64_t n_blocks = tensor->ne[0] / type->block_elems;
-    if (__builtin_mul_overflow(n_blocks, type->block_bytes, &tensor->row_bytes) ||
-        __builtin_add_overflow(tensor->row_bytes, type->row_prefix, &tensor->row_bytes) ||
+    if (tensor->ne[1] % type->bundle_rows != 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "has matrices of %" PRIu64 " row%s of type %s, expected a multiple of "
+                           "the %" PRIu32 " that it stores together",
+                           tensor->ne[1], status_plural(tensor->ne[1]), type->name,
+                           type->bundle_rows);
+    if (!gguf_row_bytes(type, tensor->ne[0], &tensor->row_bytes) ||
         __builtin_mul_overflow(tensor->row_bytes, tensor->n_rows, &tensor->n_bytes))
         return status_fail(why, STATUS_FORMAT,
                            "has %" PRIu64 " rows of %" PRIu64
@@ -185,6 +189,29 @@ static enum status fail_overlap(const struct base_string *names, const struct ex
                        base_quote(&low_name, names[low->tensor]), low->end);
 }
 
+/*
+ * ik_llama.cpp's --repack leaves the bundles of what was Q8_KV as far apart as its rows were, 4
+ * bytes a row too far for Q8_KV_R8, and cannot read that itself. n_left: bytes up to the next
+ * tensor.
+ */
+static enum status check_repacked(const struct gguf_shard *shard, const struct gguf_tensor *tensor,
+                                  uint64_t n_left, struct status_why *why)
+{
+    if (tensor->type_id != GGUF_TYPE_Q8_KV_R8 || n_left / 4 < tensor->n_rows)
+        return STATUS_OK;
+    const uint8_t *behind = (const uint8_t *)tensor->data + tensor->n_bytes;
+    uint64_t n_zeros = 0;
+    while (n_left < shard->alignment && n_zeros < n_left && behind[n_zeros] == 0)
+        n_zeros++;
+    if (n_zeros == n_left)
+        return STATUS_OK; /* padding */
+    return status_fail(why, STATUS_UNSUPPORTED,
+                       "has type Q8_KV_R8 and %" PRIu64 " bytes behind it, expected fewer than 4 a "
+                       "row (%" PRIu64 "): so it is where ik_llama.cpp repacked Q8_KV, which gives "
+                       "files that no program reads; quantise to Q8_KV_R8 directly",
+                       n_left, 4 * tensor->n_rows);
+}
+
 /* What lies behind the last tensor, which ends at byte `end`: zeros, and not too many of them. */
 static enum status check_rest(struct gguf_shard *shard, uint64_t end, struct status_why *why)
 {
@@ -202,6 +229,14 @@ static enum status check_rest(struct gguf_shard *shard, uint64_t end, struct sta
     return STATUS_OK;
 }
 
+/* The context of what is said of a tensor, after the fact: which. */
+static enum status name_tensor(struct base_string name, struct status_why *why)
+{
+    struct base_quoted shown;
+    status_context(why, "tensor %s", base_quote(&shown, name));
+    return STATUS_UNSUPPORTED;
+}
+
 /* That the sorted extents neither overlap nor leave bytes between them but padding. */
 static enum status check_extents(const struct gguf_file *file, struct gguf_shard *shard,
                                  const struct extent *sorted, size_t n, struct status_why *why)
@@ -213,6 +248,9 @@ static enum status check_extents(const struct gguf_file *file, struct gguf_shard
         struct base_quoted name;
         if (sorted[i].start < end)
             return fail_overlap(names, &sorted[i - 1], &sorted[i], why);
+        if (known && i > 0 &&
+            check_repacked(shard, &file->tensors[sorted[i - 1].tensor], sorted[i].start - end, why))
+            return name_tensor(names[sorted[i - 1].tensor], why);
         if (known && sorted[i].start - end >= shard->alignment)
             return status_fail(why, STATUS_FORMAT,
                                "%" PRIu64 " bytes before tensor %s, which starts at byte %" PRIu64
@@ -222,7 +260,12 @@ static enum status check_extents(const struct gguf_file *file, struct gguf_shard
         end = sorted[i].end;
         known = end > sorted[i].start;
     }
-    return known ? check_rest(shard, end, why) : STATUS_OK;
+    if (!known)
+        return STATUS_OK;
+    if (n > 0 &&
+        check_repacked(shard, &file->tensors[sorted[n - 1].tensor], shard->n_bytes - end, why))
+        return name_tensor(names[sorted[n - 1].tensor], why);
+    return check_rest(shard, end, why);
 }
 
 static enum status check_layout(struct gguf_file *file, struct gguf_shard *shard, size_t first,
