@@ -147,13 +147,12 @@ static double report(struct bench *bench, const struct work *w)
 static struct kern_weight random_weight(enum gguf_type type, size_t n_rows, size_t n_cols)
 {
     static uint64_t generation;
-    const struct gguf_type_info *info = gguf_type_info(type);
     struct random_blocks pool;
-    size_t row_bytes = n_cols / info->block_elems * info->block_bytes;
+    size_t row_bytes = random_blocks_row_bytes(type, n_cols);
     void *data = malloc(n_rows * row_bytes);
     if (!data || !random_blocks_open(&pool, type, 0.02, 65536))
         exit(1);
-    random_blocks_draw(&pool, data, n_rows * row_bytes);
+    random_blocks_draw(&pool, data, n_rows, n_cols);
     random_blocks_close(&pool);
     return (struct kern_weight){.type = type,
                                 .n_rows = n_rows,

@@ -61,7 +61,7 @@ static void *allocate(size_t n_bytes)
 
 static void work_open(struct work *w, const struct settings *s, const struct shape *shape)
 {
-    size_t row_bytes = shape->n_cols / s->type->block_elems * s->type->block_bytes;
+    size_t row_bytes = random_blocks_row_bytes(s->type->type, shape->n_cols);
     size_t y_floats = s->n_tokens * shape->n_rows;
     w->blocks = allocate(shape->n_rows * row_bytes);
     w->x = allocate(s->n_tokens * shape->n_cols * sizeof(float));
@@ -72,7 +72,7 @@ static void work_open(struct work *w, const struct settings *s, const struct sha
         fprintf(stderr, "bench_gemm: no random blocks of type %s\n", s->type->name);
         exit(EXIT_FAILURE);
     }
-    random_blocks_draw(&pool, w->blocks, shape->n_rows * row_bytes);
+    random_blocks_draw(&pool, w->blocks, shape->n_rows, shape->n_cols);
     random_blocks_close(&pool);
     struct rng r = rng_open(1, 1);
     for (size_t i = 0; i < s->n_tokens * shape->n_cols; i++)

@@ -16,6 +16,7 @@
 
 #include "bench/bench.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/quant/rows.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/random_blocks.h"
 #include "tests/harness/rng.h"
@@ -25,9 +26,8 @@ enum { N_ROWS = 64, N_COLS = 4096, SLAB = 256 };
 /** One decoder and what it works on. */
 struct decode_work {
     kern_decode_fn *decode;
-    const uint8_t *blocks; /* N_ROWS rows */
-    size_t row_bytes;
-    float *y; /* N_COLS floats */
+    struct kern_rows rows; /* N_ROWS */
+    float *y;              /* N_COLS floats */
     kern_bf16_pack_row_fn *pack;
     uint16_t *tile; /* N_ROWS packed rows of a slab */
 };
@@ -36,17 +36,17 @@ static void decode_rows(void *context)
 {
     const struct decode_work *work = context;
     for (size_t row = 0; row < N_ROWS; row++)
-        work->decode(work->blocks + row * work->row_bytes, work->y, N_COLS);
+        kern_rows_decode(&work->rows, work->decode, row, 0, N_COLS, work->y);
 }
 
 /** A slab of columns at a time, as a product in bfloat16 does it. */
 static void decode_and_pack_rows(void *context)
 {
     const struct decode_work *work = context;
-    size_t slab_bytes = work->row_bytes / (N_COLS / SLAB), group = kern_bf16_group_size(SLAB, 2);
+    size_t group = kern_bf16_group_size(SLAB, 2);
     for (size_t slab = 0; slab < N_COLS / SLAB; slab++) {
         for (size_t row = 0; row < N_ROWS; row++) {
-            work->decode(work->blocks + row * work->row_bytes + slab * slab_bytes, work->y, SLAB);
+            kern_rows_decode(&work->rows, work->decode, row, slab * SLAB, SLAB, work->y);
             work->pack(work->y, SLAB, 2, row % KERN_BF16_GROUP,
                        work->tile + row / KERN_BF16_GROUP * group);
         }
@@ -57,9 +57,8 @@ static void decode_and_pack_rows(void *context)
 static bool rows_agree(const struct decode_work *work, kern_decode_fn *scalar, float *expected)
 {
     for (size_t row = 0; row < N_ROWS; row++) {
-        const uint8_t *blocks = work->blocks + row * work->row_bytes;
-        work->decode(blocks, work->y, N_COLS);
-        scalar(blocks, expected, N_COLS);
+        kern_rows_decode(&work->rows, work->decode, row, 0, N_COLS, work->y);
+        kern_rows_decode(&work->rows, scalar, row, 0, N_COLS, expected);
         if (compare_bits(work->y, expected, N_COLS) < N_COLS)
             return false;
     }
@@ -78,12 +77,12 @@ static uint8_t *random_rows(enum gguf_type type, size_t row_bytes)
 }
 
 /** What models hold: random bits have infinities and denormals, which cost time of their own. */
-static void fill_with_normal(uint8_t *blocks, enum gguf_type type, size_t n_bytes)
+static void fill_with_normal(uint8_t *blocks, enum gguf_type type)
 {
     struct random_blocks pool;
     if (!random_blocks_open(&pool, type, 0.02, 1 << 16))
         return;
-    random_blocks_draw(&pool, blocks, n_bytes);
+    random_blocks_draw(&pool, blocks, N_ROWS, N_COLS);
     random_blocks_close(&pool);
 }
 
@@ -133,13 +132,13 @@ static bool collect(struct lines *lines, const struct gguf_type_info *type, stru
 /** Check and time all variants of a type; false if one is wrong. */
 static bool bench_type(const struct gguf_type_info *type, double seconds)
 {
-    size_t row_bytes = (size_t)N_COLS / type->block_elems * type->block_bytes;
+    size_t row_bytes = random_blocks_row_bytes(type->type, N_COLS);
     uint8_t *blocks = random_rows(type->type, row_bytes);
     struct lines lines = {.n = 0};
     bool right = blocks && collect(&lines, type,
-                                   (struct decode_work){.blocks = blocks, .row_bytes = row_bytes});
+                                   (struct decode_work){.rows = {type->type, blocks, row_bytes}});
     if (right)
-        fill_with_normal(blocks, type->type, N_ROWS * row_bytes);
+        fill_with_normal(blocks, type->type);
     if (right)
         bench_compare(lines.cases, lines.n, BENCH_THREAD, seconds);
     for (size_t i = 0; i < lines.n && right; i++) {

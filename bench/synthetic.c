@@ -42,7 +42,7 @@ static const struct mix mixes[] = {
 /** Where the rows of one matrix width and type come from. */
 struct source {
     struct random_blocks pool;
-    size_t n_cols, row_bytes;
+    size_t n_cols;
 };
 
 enum { MAX_SOURCES = 4 }; /* matrices have n_embd or n_ff columns, and one of two types */
@@ -60,7 +60,7 @@ static void fill_rows(void *user, size_t row, size_t n_rows, void *bytes)
 {
     (void)row;
     struct source *source = user;
-    random_blocks_draw(&source->pool, bytes, n_rows * source->row_bytes);
+    random_blocks_draw(&source->pool, bytes, n_rows, source->n_cols);
 }
 
 /** The source for matrices of n_cols columns, made on first use; NULL if memory is short. */
@@ -69,13 +69,11 @@ static struct source *source_of(struct maker *m, enum gguf_type type, size_t n_c
     for (size_t i = 0; i < m->n_sources; i++)
         if (m->sources[i].n_cols == n_cols && m->sources[i].pool.type->type == type)
             return &m->sources[i];
-    const struct gguf_type_info *info = gguf_type_info(type);
     struct source *source = &m->sources[m->n_sources];
     /* Outputs of about the size of the inputs. */
     if (!random_blocks_open(&source->pool, type, 1 / sqrt((double)n_cols), POOL_ELEMS))
         return NULL;
     source->n_cols = n_cols;
-    source->row_bytes = n_cols / info->block_elems * info->block_bytes;
     m->n_sources++;
     return source;
 }

@@ -71,9 +71,13 @@ enum status gguf_tensor_measure(struct gguf_tensor *tensor, uint32_t type_id,
     tensor->n_rows = tensor->ne[1] * tensor->ne[2] * tensor->ne[3];
     if (type->block_bytes == 0 || !whole)
         return STATUS_OK; /* of an unknown size */
-    uint64_t n_blocks = tensor->ne[0] / type->block_elems;
-    if (__builtin_mul_overflow(n_blocks, type->block_bytes, &tensor->row_bytes) ||
-        __builtin_add_overflow(tensor->row_bytes, type->row_prefix, &tensor->row_bytes) ||
+    if (tensor->ne[1] % type->bundle_rows != 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "has matrices of %" PRIu64 " row%s of type %s, expected a multiple of "
+                           "the %" PRIu32 " that it stores together",
+                           tensor->ne[1], status_plural(tensor->ne[1]), type->name,
+                           type->bundle_rows);
+    if (!gguf_row_bytes(type, tensor->ne[0], &tensor->row_bytes) ||
         __builtin_mul_overflow(tensor->row_bytes, tensor->n_rows, &tensor->n_bytes))
         return status_fail(why, STATUS_FORMAT,
                            "has %" PRIu64 " rows of %" PRIu64

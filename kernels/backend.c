@@ -96,10 +96,14 @@ static enum status weight_check(const struct kern_weight *w, const char *role,
         return status_fail(why, STATUS_USAGE,
                            "%s: rows of %zu elements; %s needs a multiple of %" PRIu32, role,
                            w->n_cols, info->name, info->block_elems);
-    size_t row_bytes = w->n_cols / info->block_elems * info->block_bytes;
-    if (w->row_bytes < row_bytes)
+    if (w->n_rows % info->bundle_rows != 0)
         return status_fail(why, STATUS_USAGE,
-                           "%s: rows %zu bytes apart; %zu elements of %s take %zu", role,
+                           "%s: %zu rows; %s stores %" PRIu32 " together and needs a multiple",
+                           role, w->n_rows, info->name, info->bundle_rows);
+    uint64_t row_bytes;
+    if (!gguf_row_bytes(info, w->n_cols, &row_bytes) || w->row_bytes < row_bytes)
+        return status_fail(why, STATUS_USAGE,
+                           "%s: rows %zu bytes apart; %zu elements of %s take %" PRIu64, role,
                            w->row_bytes, w->n_cols, info->name, row_bytes);
     assert(w->data);
     return STATUS_OK;

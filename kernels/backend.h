@@ -36,7 +36,7 @@ struct kern_weight {
     enum gguf_type type;
     size_t n_rows;       /* R: outputs */
     size_t n_cols;       /* K: inputs; a multiple of the type's block */
-    size_t row_bytes;    /* from one row to the next */
+    size_t row_bytes;    /* from one row to the next; a bundle has so many times its rows */
     const void *data;    /* host, n_rows * row_bytes */
     float scale;         /* of every output of the product, of every value of a vector or of an
                           * embedded row: a last multiplication; 1 where there is none */

@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/file/atomic_file.h"
 #include "cli/commands.h"
 #include "base/text/words.h"
 #include "cli/session/outputs.h"
 #include "gguf/file.h"
-#include "kernels/quant/registry.h"
+#include "kernels/quant/rows.h"
 
 struct settings {
     const char *tensor, *output;
@@ -56,7 +57,6 @@ static void write_header(struct base_file *out, const struct gguf_tensor *tensor
     base_file_printf(out, "%s%*s\n", text, (int)padding, "");
 }
 
-/* Rows have whole blocks, so the tensor is one run of blocks and slabs may cross rows. */
 static enum status write_values(struct base_file *out, const struct gguf_tensor *tensor,
                                 struct status_why *why)
 {
@@ -67,15 +67,14 @@ static enum status write_values(struct base_file *out, const struct gguf_tensor 
     float *values = malloc(SLAB_ELEMENTS * sizeof *values);
     if (!values)
         return status_fail(why, STATUS_MEMORY, "out of memory");
-    uint64_t n_left = tensor->n_rows * tensor->ne[0];
-    const unsigned char *blocks = tensor->data;
-    while (n_left > 0) {
-        size_t n = n_left < SLAB_ELEMENTS ? (size_t)n_left : SLAB_ELEMENTS;
-        quant->decode(blocks, values, n);
-        base_file_write(out, values, n * sizeof *values);
-        blocks += n / tensor->type->block_elems * tensor->type->block_bytes;
-        n_left -= n;
-    }
+    const struct kern_rows rows = {tensor->type->type, tensor->data, (size_t)tensor->row_bytes};
+    size_t n_cols = (size_t)tensor->ne[0];
+    for (size_t row = 0; row < tensor->n_rows; row++)
+        for (size_t col = 0; col < n_cols; col += SLAB_ELEMENTS) {
+            size_t n = base_min(n_cols - col, SLAB_ELEMENTS);
+            kern_rows_decode(&rows, quant->decode, row, col, n, values);
+            base_file_write(out, values, n * sizeof *values);
+        }
     free(values);
     return STATUS_OK;
 }

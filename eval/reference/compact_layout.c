@@ -55,9 +55,13 @@ enum status eval_compact_find_offsets(struct eval_compact_offsets *out,
                            "the width is %" PRIu64 "; expected a multiple of %" PRIu32
                            ", the block of the head's type %s",
                            l->width, type->block_elems, type->name);
+    if (!l->by_path && l->n_vocab % type->bundle_rows)
+        return status_fail(why, STATUS_FORMAT,
+                           "the vocabulary is %" PRIu64 "; expected a multiple of the %" PRIu32
+                           " rows that the head's type %s stores together",
+                           l->n_vocab, type->bundle_rows, type->name);
     struct sum sum = {EVAL_COMPACT_HEADER_BYTES, false};
-    sum.failed |= __builtin_mul_overflow(l->width / type->block_elems, type->block_bytes,
-                                         &out->head_row_bytes);
+    sum.failed |= !gguf_row_bytes(type, l->width, &out->head_row_bytes);
     out->tokens = add_part(&sum, l->n_tokens, sizeof(int32_t));
     out->lengths = add_part(&sum, l->n_tokens, sizeof(uint32_t));
     out->description = add_part(&sum, l->n_description, 1);

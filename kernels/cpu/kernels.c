@@ -47,5 +47,9 @@ enum kern_isa kern_kernels_build(struct kern_kernels *out, enum kern_isa cap)
         if (kern_isa_has_vnni((enum kern_isa)isa))
             overlay(out, vnni_sets[isa]);
     }
+    /* Rows of bundles become blocks of another type; its decoders do for most. */
+    for (size_t i = 0; (quant = kern_quant_at(i)); i++)
+        if (quant->decode == kern_quant_find(quant->plain)->decode)
+            out->decode[quant->type] = out->decode[quant->plain];
     return top;
 }

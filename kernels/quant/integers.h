@@ -10,9 +10,11 @@
  * type then gives the integers, as float32. Halves and eighths in a formula (IQ1, IQ2, IQ3_XXS,
  * FP4) are in the scale: a neutral block gives whole numbers for every type.
  *
- * scale * integer is exact in float32: a half has 11 significant bits, a sub-scale and an integer
- * at most 12 together. The min is added as the decoder adds it. So y has the decoder's bits, but
- * for the sign and payload of a NaN.
+ * scale * integer is exact in float32 where the block's scale is a half: it has 11 significant
+ * bits, a sub-scale and an integer at most 12 together. Where a row's scale is a float32, it is
+ * rounded as the decoder rounds it. The min is added as the decoder adds it. So y has the decoder's
+ * bits, but for the sign and payload of a NaN, and in IQ3_KT, Q5_0_R4, Q6_0_R4 and Q8_K_R16 of a
+ * zero.
  */
 #ifndef KERNELS_QUANT_INTEGERS_H
 #define KERNELS_QUANT_INTEGERS_H
@@ -28,7 +30,7 @@ enum { KERN_INTEGER_LIMIT = 128 };
 
 /** A format as integers. */
 struct kern_integers {
-    enum gguf_type type;
+    enum gguf_type type; /* whose blocks these are: kern_quant.plain */
     size_t block_bytes, block_elems;
     size_t run;   /* elements that share scale and min: 16 or 32 */
     int largest;  /* of the magnitudes of its integers */

@@ -216,10 +216,11 @@ static enum status bind_bias(struct model *m, const struct model_projection *p,
     if (status || !tensor)
         return status;
     uint32_t block = tensor->type->block_elems;
-    if (part.first_row % block != 0 || part.n_rows % block != 0)
+    if (part.first_row % block != 0 || part.n_rows % block != 0 ||
+        tensor->type->row_prefix > 0)
         return status_fail(why, STATUS_FORMAT,
-                           "%s: tensor '%s' has type %s, whose blocks of %u do not end where its "
-                           "parts do, expected F32, F16 or BF16",
+                           "%s: tensor '%s' has type %s, whose blocks of %u cannot be cut where its "
+                           "parts end, expected F32, F16 or BF16",
                            gguf_path(m->file), name, tensor->type->name, block);
     *bias = model_tensor_rows(tensor, part.matrix, 1);
     *bias = model_weight_columns(bias, part.first_row, part.n_rows);
@@ -238,6 +239,13 @@ enum status model_bind_part(struct model *m, const struct model_projection *proj
         return status;
     if (part.n_rows == 0)
         part.n_rows = projection->shape.n_rows;
+    uint32_t bundle = tensor->type->bundle_rows;
+    if (part.first_row % bundle != 0 || part.n_rows % bundle != 0)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: tensor '%s' has type %s, which stores %u rows together, and a part "
+                           "of it is rows %zu to %zu, expected multiples of these",
+                           gguf_path(m->file), name, tensor->type->name, bundle, part.first_row,
+                           part.first_row + part.n_rows);
     size_t row = part.matrix * projection->shape.n_rows + part.first_row;
     out->weight = model_tensor_rows(tensor, row, part.n_rows);
     if (!part.unscaled)

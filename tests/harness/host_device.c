@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/cuda/device/kernels.h"
+#include "kernels/cuda/device/staging.h"
 #include "kernels/quant/bytes.h"
 #include "tests/harness/run_kernel.h"
 
@@ -265,11 +266,7 @@ static enum status host_copy_in(struct kern_cuda_device *device, enum kern_cuda_
     char *bytes = malloc(n_bytes + 1);
     if (!bytes)
         abort();
-    for (size_t i = 0; i < rows->n_rows; i++) {
-        size_t row = rows->which ? (size_t)rows->which[i] : i;
-        memcpy(bytes + i * rows->row_bytes, (const char *)rows->first + row * rows->stride,
-               rows->row_bytes);
-    }
+    kern_cuda_rows_gather(NULL, rows, 0, n_bytes, bytes);
     if (status == STATUS_OK)
         status = enqueue(d, stream, &w, bytes, n_bytes);
     free(bytes);

@@ -1,7 +1,8 @@
 /**
  * Random packed weights of any type with a chosen size: what synthetic models are made of.
  * Blocks are random bits; those whose decoded values are not finite, far from the wanted root
- * mean square or nearly all of one sign are thrown away. No knowledge of any format is needed.
+ * mean square or nearly all of one sign are thrown away. All rows have the same prefix, if any. No
+ * knowledge of any format is needed.
  */
 #ifndef TESTS_HARNESS_RANDOM_BLOCKS_H
 #define TESTS_HARNESS_RANDOM_BLOCKS_H
@@ -14,8 +15,9 @@
 /** A pool of blocks to draw from. */
 struct random_blocks {
     const struct gguf_type_info *type;
-    uint8_t *blocks; /* n_blocks of type->block_bytes */
-    size_t n_blocks;
+    uint8_t *prefix; /* of the rows of a bundle */
+    uint8_t *blocks; /* n_blocks of block_bytes: the blocks of these rows, woven */
+    size_t n_blocks, block_bytes;
     struct rng rng;
 };
 
@@ -27,7 +29,13 @@ bool random_blocks_open(struct random_blocks *pool, enum gguf_type type, double 
                         size_t n_elems);
 void random_blocks_close(struct random_blocks *pool);
 
-/** Write n_bytes (whole blocks) drawn from the pool. */
-void random_blocks_draw(struct random_blocks *pool, void *bytes, size_t n_bytes);
+/** Bytes of a row of so many columns. */
+size_t random_blocks_row_bytes(enum gguf_type type, size_t n_cols);
+
+/**
+ * Write rows drawn from the pool. n_rows: a multiple of the type's bundle_rows.   n_cols: of its
+ * block_elems.
+ */
+void random_blocks_draw(struct random_blocks *pool, void *bytes, size_t n_rows, size_t n_cols);
 
 #endif

@@ -70,8 +70,8 @@ static void add_tensor(struct build *b, const char *name, enum gguf_type type, u
     uint64_t ne[4] = {n_cols, n_rows ? n_rows : 1, n_matrices ? n_matrices : 1, 1};
     if (b->o.reshape && strcmp(b->o.reshape, name) == 0)
         ne[n_rows ? 1 : 0]++;
-    const struct gguf_type_info *info = gguf_type_info(type);
-    size_t n_bytes = (size_t)(ne[0] * ne[1] * ne[2]) / info->block_elems * info->block_bytes;
+    size_t n_all_rows = (size_t)(ne[1] * ne[2]);
+    size_t n_bytes = n_all_rows * random_blocks_row_bytes(type, (size_t)ne[0]);
     void *bytes = b->bytes[b->n_tensors++] = must(malloc(n_bytes));
     struct rng r = stream_of(b, name);
     if (n_rows == 0) {
@@ -82,7 +82,7 @@ static void add_tensor(struct build *b, const char *name, enum gguf_type type, u
                                      : type == b->o.type ? &b->weights
                                                          : &b->floats;
         pool->rng = r;
-        random_blocks_draw(pool, bytes, n_bytes);
+        random_blocks_draw(pool, bytes, n_all_rows, (size_t)ne[0]);
     }
     gguf_writer_tensor(b->writer, name, type, ne, n_matrices ? 3 : n_rows ? 2 : 1, bytes);
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/harness/compare.h"
+#include "tests/harness/random_blocks.h"
 
 float *cuda_data_floats(struct rng *r, size_t n, float size)
 {
@@ -39,8 +40,7 @@ void cuda_data_assert_same(const float *found, const float *expected, size_t n, 
 struct kern_weight cuda_data_random_weight(struct rng *r, enum gguf_type type, size_t n_rows,
                                            size_t n_cols)
 {
-    const struct gguf_type_info *info = gguf_type_info(type);
-    size_t row_bytes = n_cols / info->block_elems * info->block_bytes;
+    size_t row_bytes = random_blocks_row_bytes(type, n_cols);
     row_bytes += rng_below(r, 2) * 5;
     uint8_t *data = malloc(n_rows * row_bytes);
     assert_non_null(data);

@@ -23,7 +23,9 @@ static void test_random_bits(void **state)
     const struct kern_quant *format;
     for (size_t i = 0; (format = kern_quant_at(i)) != NULL; i++) {
         const struct gguf_type_info *info = gguf_type_info(format->type);
-        size_t row_bytes = COLS / info->block_elems * info->block_bytes;
+        size_t row_bytes = kern_quant_bytes(format, COLS);
+        if (format->plain != format->type)
+            continue; /* a device decodes the other type's blocks */
         unsigned char *blocks = malloc(ROWS * row_bytes);
         float *expected = malloc(sizeof(float) * ROWS * COLS);
         float *found = malloc(sizeof(float) * ROWS * COLS);

@@ -63,8 +63,9 @@ static void test_linear_types(void **state)
     cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
     for (size_t i = 0; (format = kern_quant_at(i)) != NULL; i++) {
         size_t n_cols = gguf_type_info(format->type)->block_elems == 1 ? 37 : 512;
-        struct kern_weight w =
-            cuda_data_random_weight(&r, format->type, 1 + rng_below(&r, 150), n_cols);
+        size_t bundle = gguf_type_info(format->type)->bundle_rows;
+        struct kern_weight w = cuda_data_random_weight(
+            &r, format->type, bundle * (1 + rng_below(&r, 150 / bundle)), n_cols);
         check_linear(&p, &r, &w, 1 + rng_below(&r, 60));
         cuda_data_weight_free(&w);
     }

@@ -14,9 +14,11 @@
 
 #include <cmocka.h>
 
+#include "base/arithmetic.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/gemm/rounded.h"
 #include "kernels/quant/integers.h"
+#include "kernels/quant/rows.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/random_blocks.h"
 
@@ -63,13 +65,12 @@ static float *floats_open(struct rng *r, size_t n)
 static struct kern_weight weight_open(struct rng *r, enum gguf_type type, size_t n_rows,
                                       size_t n_cols)
 {
-    const struct gguf_type_info *info = gguf_type_info(type);
-    size_t row_bytes = n_cols / info->block_elems * info->block_bytes;
+    size_t row_bytes = random_blocks_row_bytes(type, n_cols);
     uint8_t *bytes = malloc(n_rows * row_bytes);
     struct random_blocks pool;
     assert_true(bytes && random_blocks_open(&pool, type, 0.1, 4096));
     pool.rng = *r;
-    random_blocks_draw(&pool, bytes, n_rows * row_bytes);
+    random_blocks_draw(&pool, bytes, n_rows, n_cols);
     *r = pool.rng;
     random_blocks_close(&pool);
     return (struct kern_weight){.type = type,
@@ -128,9 +129,11 @@ static double check_bound(const struct kern_linear *op)
     double share = 0;
     float *w = malloc(n_k * sizeof *w), *scales = malloc(n_runs * sizeof *scales);
     float *mins = calloc(n_runs, sizeof *mins);
+    void *copy = malloc(KERN_ROWS_WORK_BYTES * n_k);
     for (size_t row = 0; row < weight->n_rows; row++) {
-        const uint8_t *blocks = (const uint8_t *)weight->data + row * weight->row_bytes;
-        kern_quant_find(weight->type)->decode(blocks, w, n_k);
+        const struct kern_rows rows = {weight->type, weight->data, weight->row_bytes};
+        kern_rows_decode(&rows, kern_quant_find(weight->type)->decode, row, 0, n_k, w);
+        const void *blocks = kern_rows_blocks(&rows, row, 0, n_k, copy);
         kern_integers_scales(format, blocks, n_k, scales, mins);
         for (size_t t = 0; t < op->n_tokens; t++) {
             const float *x = op->x + t * n_k;
@@ -148,6 +151,7 @@ static double check_bound(const struct kern_linear *op)
     free(w);
     free(scales);
     free(mins);
+    free(copy);
     return share;
 }
 
@@ -233,7 +237,8 @@ static void test_all_types(void **state)
     const struct kern_quant *quant;
     for (size_t i = 0; (quant = kern_quant_at(i)); i++)
         if (kern_integers_find(quant->type))
-            check_linear(&r, quant->type, 41, 37, 768);
+            check_linear(&r, quant->type, 41,
+                         base_round_up(37, gguf_type_info(quant->type)->bundle_rows), 768);
 }
 
 /** One block; tokens beyond a packing; few rows, so that threads share out the tokens. */

@@ -88,7 +88,8 @@ static void check_values(struct row *r)
         float value = scales[i / format->run] * (float)integers[i];
         if (format->has_min)
             value += mins[i / format->run];
-        if (compare_bits(&value, &r->y[i], 1) != 1)
+        bool any_zero = format->type == GGUF_TYPE_IQ3_KT && value == 0 && r->y[i] == 0;
+        if (compare_bits(&value, &r->y[i], 1) != 1 && !any_zero)
             fail_msg("%s: element %zu is %a * %d + min = %a, expected %a", r->name, i,
                      (double)scales[i / format->run], integers[i], (double)value, (double)r->y[i]);
     }
@@ -100,7 +101,7 @@ static void test_all_formats(void **state)
     const struct kern_quant *quant;
     for (size_t i = 0; (quant = kern_quant_at(i)); i++) {
         const struct kern_integers *format = kern_integers_find(quant->type);
-        if (!format)
+        if (!format || quant->plain != quant->type)
             continue;
         struct rng rng = rng_open(rng_seed(), quant->type);
         struct row *r = row_open(format);
@@ -127,13 +128,13 @@ static void test_list(void **state)
     for (size_t i = 0; (quant = kern_quant_at(i)); i++) {
         const struct gguf_type_info *type = gguf_type_info(quant->type);
         const struct kern_integers *format = kern_integers_find(quant->type);
-        if ((type->block_elems == 1) != (format == NULL))
+        if ((quant->block_elems == 1) != (format == NULL))
             fail_msg("%s: %s as integers", type->name, format ? "listed" : "not listed");
         if (!format)
             continue;
-        assert_int_equal(format->type, type->type);
-        assert_int_equal(format->block_bytes, type->block_bytes);
-        assert_int_equal(format->block_elems, type->block_elems);
+        assert_int_equal(format->type, quant->plain);
+        assert_int_equal(format->block_bytes, quant->block_bytes);
+        assert_int_equal(format->block_elems, quant->block_elems);
         assert_true(format->run == 16 || format->run == 32);
         assert_int_equal(type->block_elems % format->run, 0);
         assert_true(format->largest <= KERN_INTEGER_LIMIT);

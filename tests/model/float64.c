@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/quant/registry.h"
+#include "kernels/quant/rows.h"
 #include "tests/harness/rng.h"
 
 /** Decoded rows, exact in float. */
@@ -81,9 +81,10 @@ static struct matrix load(const struct gguf_file *f, const char *name, size_t i)
     m.n_cols = (size_t)t->ne[0];
     m.n_rows = (size_t)t->ne[1];
     m.values = must(malloc(m.n_rows * m.n_cols * sizeof *m.values));
+    const struct kern_rows rows = {t->type->type, t->data, (size_t)t->row_bytes};
     for (size_t r = 0; r < m.n_rows; r++)
-        quant->decode((const uint8_t *)t->data + (i * m.n_rows + r) * t->row_bytes,
-                      m.values + r * m.n_cols, m.n_cols);
+        kern_rows_decode(&rows, quant->decode, i * m.n_rows + r, 0, m.n_cols,
+                         m.values + r * m.n_cols);
     return m;
 }
 

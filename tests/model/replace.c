@@ -35,8 +35,9 @@ enum status replace_weight(struct model *m, const char *name, enum gguf_type typ
     struct model_tensor *tensor = &m->tensors[source - gguf_tensor_at(m->file, 0)];
     struct model_tensor before = *tensor;
     tensor->type = gguf_type_info((uint32_t)type);
-    tensor->row_bytes =
-        (size_t)source->ne[0] / tensor->type->block_elems * tensor->type->block_bytes;
+    uint64_t row_bytes = 0;
+    (void)gguf_row_bytes(tensor->type, source->ne[0], &row_bytes);
+    tensor->row_bytes = (size_t)row_bytes;
     tensor->data = data;
     tensor->generation = kern_next_generation();
     status = model_tensor_check(m, tensor, why);

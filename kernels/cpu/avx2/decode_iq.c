@@ -5,6 +5,7 @@
 #include "kernels/cpu/avx2/decode.h"
 #include "kernels/cpu/avx2/expand.h"
 #include "kernels/cpu/avx2/unpack_iq.h"
+#include "kernels/quant/ik/iq1_r4.h"
 
 /** The eight codes of 2 bits of an entry, in the low bits of the lanes. */
 static inline __m256i entry_codes(uint16_t entry)
@@ -49,6 +50,33 @@ void kern_avx2_decode_iq1_m(const void *blocks, float *y, size_t n)
         struct kern_iq_block b;
         unpack_iq1_m(&b, block);
         store_iq1_block(y, &b);
+    }
+}
+
+void kern_avx2_decode_iq1_s_r4(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_iq1_s_r4 *block = blocks;
+    for (const float *end = y + n; y < end; y += 32, block++) {
+        uint32_t high = kern_load_u16(block->qh);
+        __m256 d = load_half8(block->d);
+        __m256 scale = _mm256_mul_ps(d, _mm256_set1_ps((float)(2 * (high >> 12 & 7) + 1)));
+        for (unsigned l = 0; l < 4; l++)
+            store_iq1_octet(y + 8 * l, (uint16_t)(block->qs[l] | (high >> 3 * l & 7) << 8), scale,
+                            iq1_values[high >> 15]);
+    }
+}
+
+void kern_avx2_decode_iq1_m_r4(const void *blocks, float *y, size_t n)
+{
+    const struct kern_block_iq1_m_r4 *block = blocks;
+    for (const float *end = y + n; y < end; y += 32, block++) {
+        __m256 d = load_half8(block->d);
+        for (unsigned l = 0; l < 4; l++) {
+            unsigned high = kern_load_nibble(block->qh, l);
+            __m256 code = _mm256_set1_ps((float)(block->scale >> l / 2 * 4 & 15));
+            store_iq1_octet(y + 8 * l, (uint16_t)(block->qs[l] | (high & 7) << 8),
+                            _mm256_mul_ps(d, code), iq1_values[high >> 3]);
+        }
     }
 }
 

@@ -11,7 +11,9 @@
     X(Q8_0, q8_0) X(Q3_K, q3_k) X(Q4_K, q4_k) X(Q5_K, q5_k) X(Q6_K, q6_k) X(IQ1_S, iq1_s)          \
     X(IQ1_M, iq1_m) X(IQ2_XXS, iq2_xxs) X(IQ2_XS, iq2_xs) X(IQ2_S, iq2_s) X(IQ4_NL, iq4_nl)        \
     X(IQ4_XS, iq4_xs) X(TQ1_0, tq1_0) X(TQ2_0, tq2_0) X(MXFP4, mxfp4) X(NVFP4, nvfp4)              \
-    X(Q1_0, q1_0) X(Q2_0, q2_0)
+    X(Q1_0, q1_0) X(Q2_0, q2_0) X(IQ2_K, iq2_k) X(IQ3_K, iq3_k) X(IQ4_K, iq4_k)                    \
+    X(IQ5_K, iq5_k) X(IQ6_K, iq6_k) X(IQ2_KS, iq2_ks) X(IQ3_KS, iq3_ks) X(IQ4_KS, iq4_ks)          \
+    X(IQ4_KSS, iq4_kss) X(IQ5_KS, iq5_ks) X(IQ2_KL, iq2_kl)
 /* clang-format on */
 
 #define KERN_AVX512_DECODER(TYPE, name) kern_decode_fn kern_avx512_decode_##name;

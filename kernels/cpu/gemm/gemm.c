@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/arithmetic.h"
+#include "kernels/quant/rows.h"
 
 enum {
     ROW_GRAIN = 8,    /* tiles have a multiple of this many rows */
@@ -142,7 +143,8 @@ void kern_gemm_run(const struct kern_gemm_rows *g)
 void kern_weight_decode_row(const struct kern_cpu *cpu, const struct kern_weight *w, size_t r,
                             float *y)
 {
-    cpu->kernels.decode[w->type]((const unsigned char *)w->data + r * w->row_bytes, y, w->n_cols);
+    const struct kern_rows rows = {w->type, w->data, w->row_bytes};
+    kern_rows_decode(&rows, cpu->kernels.decode[w->type], r, 0, w->n_cols, y);
 }
 
 void kern_weight_take_row(const struct kern_cpu *cpu, const struct kern_weight *w, size_t r,

@@ -2,6 +2,7 @@
 #include "base/arithmetic.h"
 
 #include "kernels/cpu/amx/amx.h"
+#include "kernels/quant/rows.h"
 
 enum {
     SLAB_FLOAT32 = 512,
@@ -100,12 +101,18 @@ size_t kern_product_panel_floats(const struct kern_product *product, size_t n_k)
     }
 }
 
+size_t kern_product_copy_floats(const struct kern_product *product)
+{
+    return product->slab_k * KERN_ROWS_WORK_BYTES / sizeof(float);
+}
+
 size_t kern_product_work_floats(const struct kern_product *product)
 {
     /* A row, decoded; in integers also the neutral copy of its blocks, smaller than itself. */
-    if (product->kind == KERN_PRODUCTS_FLOAT32)
-        return 0;
-    return kern_product_is_integer(product) ? 2 * product->slab_k : product->slab_k;
+    size_t rows = product->kind == KERN_PRODUCTS_FLOAT32 ? 0
+                  : kern_product_is_integer(product)     ? 2
+                                                         : 1;
+    return rows * product->slab_k + kern_product_copy_floats(product);
 }
 
 void kern_product_pack(const struct kern_product *product, const struct kern_kernels *kernels,

@@ -58,8 +58,10 @@ static inline bool kern_product_is_integer(const struct kern_product *product)
 size_t kern_product_row_floats(const struct kern_product *product, size_t n_k);
 /** Floats that a packed panel of tokens takes. */
 size_t kern_product_panel_floats(const struct kern_product *product, size_t n_k);
-/** Floats that packing a row of weights takes besides. */
+/** Floats that packing a row of weights takes besides; the last of them are for: */
 size_t kern_product_work_floats(const struct kern_product *product);
+/** Floats that a row's blocks take where they must be copied (kernels/quant/rows.h). */
+size_t kern_product_copy_floats(const struct kern_product *product);
 
 /** Pack tokens into a panel; of `op` all but n_parts is set. */
 void kern_product_pack(const struct kern_product *product, const struct kern_kernels *kernels,

@@ -3,6 +3,7 @@
 
 #include "base/arithmetic.h"
 #include "kernels/cpu/gemm/gemm.h"
+#include "kernels/quant/rows.h"
 
 /** A row as integers and scales; work: kern_product_work_floats(). */
 static void decode_integers(const struct kern_gemm_rows *g, const void *blocks, size_t n_k,
@@ -30,21 +31,20 @@ static void pack_row(const struct kern_gemm_rows *g, const float *row, size_t n_
 void kern_gemm_decode(const struct kern_gemm_rows *g, size_t k, size_t n_k)
 {
     const struct kern_weight *w = g->weight;
-    const struct gguf_type_info *info = gguf_type_info(w->type);
+    const struct kern_rows rows = {w->type, w->data, w->row_bytes};
     kern_decode_fn *decode = g->cpu->kernels.decode[w->type];
     uint64_t begun = kern_clock_now();
-    const unsigned char *blocks = (const unsigned char *)w->data + g->row * w->row_bytes +
-                                  k / info->block_elems * info->block_bytes;
     bool bf16 = g->plan->product->n_parts > 0;
     float *row = g->tile, *work = g->tile + g->plan->n_rows * g->plan->row_floats;
+    float *copy = g->tile + g->plan->tile_floats - kern_product_copy_floats(g->plan->product);
     for (size_t r = 0; r < g->n_rows; r++) {
+        const void *blocks = kern_rows_blocks(&rows, g->row + r, k, n_k, copy);
         if (g->plan->format)
             decode_integers(g, blocks, n_k, row, work);
         else
             decode(blocks, bf16 ? work : row, n_k);
         if (bf16)
             pack_row(g, work, n_k, r);
-        blocks += w->row_bytes;
         row += g->plan->row_floats;
     }
     if (bf16) {

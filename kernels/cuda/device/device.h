@@ -55,12 +55,18 @@ struct kern_cuda_gemm {
     bool accumulate;
 };
 
-/** Rows in host memory, at equal distances; with `which` some of them, in any order. */
+/**
+ * Rows in host memory, at equal distances; with `which` some of them, in any order. Rows of blocks
+ * that a device cannot decode where they lie (kernels/quant/rows.h) are copied as such that it can.
+ */
 struct kern_cuda_rows {
     const void *first;
     size_t n_rows, row_bytes;
     size_t stride;        /* bytes from row to row */
     const int32_t *which; /* [n_rows], numbers of rows; or NULL: all in their order */
+    size_t n_cols;        /* of rows that are copied as blocks, else 0; */
+    enum gguf_type type;  /* their type, */
+    size_t first_row;     /* and the number of the first of them in the bundle at `first` */
 };
 
 struct kern_cuda_device;

@@ -1,6 +1,7 @@
 #include "kernels/cuda/device/kernels.h"
 
 #include "kernels/cuda/kernels/all.h"
+#include "kernels/quant/registry.h"
 
 #define INFO(id, kernel_name, args_tag, n_threads, n_resident, n_bytes, call)                      \
     [KERN_CUDA_##id] = {kernel_name, n_threads, sizeof(struct args_tag), n_bytes},
@@ -14,8 +15,7 @@ const struct kern_cuda_kernel_info *kern_cuda_kernel_info(enum kern_cuda_kernel 
 
 size_t kern_cuda_decode_shared(enum gguf_type type)
 {
-    const struct gguf_type_info *info = gguf_type_info((uint32_t)type);
-    size_t bytes = (size_t)KERN_DECODE_ELEMS / info->block_elems * info->block_bytes;
+    size_t bytes = kern_quant_bytes(kern_quant_find(type), KERN_DECODE_ELEMS);
     return KERN_DECODE_THREADS * KERN_DECODE_PITCH * sizeof(float) + (bytes + 15) / 16 * 16;
 }
 

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "base/arithmetic.h"
+#include "kernels/quant/rows.h"
+
 enum {
     PIECE_BYTES = 256 << 10, /* of a thread at a time */
     FEW_BYTES = 1 << 20      /* not worth waking anybody */
@@ -13,6 +16,27 @@ struct gathering {
     char *to;
 };
 
+enum { UNIT = 256 /* columns that are copied together: a multiple of every block */ };
+
+/** Bytes at .. at + n - 1 of a row that is copied as blocks. */
+static void gather_blocks(const struct kern_cuda_rows *rows, size_t row, size_t at, size_t n,
+                          char *to)
+{
+    const struct kern_rows stored = {rows->type, rows->first, rows->stride};
+    char work[KERN_ROWS_WORK_BYTES * UNIT];
+    size_t unit_bytes = kern_quant_bytes(kern_quant_find(rows->type), UNIT);
+    while (n > 0) {
+        size_t col = at / unit_bytes * UNIT, from = at % unit_bytes;
+        size_t n_cols = base_min(rows->n_cols - col, UNIT);
+        size_t n_copied = base_min(unit_bytes - from, n);
+        const char *blocks = kern_rows_blocks(&stored, rows->first_row + row, col, n_cols, work);
+        memcpy(to, blocks + from, n_copied);
+        to += n_copied;
+        at += n_copied;
+        n -= n_copied;
+    }
+}
+
 /** Bytes begin .. end - 1 of the rows, where the first of them belongs at `to`. */
 static void gather(const struct kern_cuda_rows *rows, size_t begin, size_t end, char *to)
 {
@@ -20,7 +44,10 @@ static void gather(const struct kern_cuda_rows *rows, size_t begin, size_t end, 
         size_t row = begin / rows->row_bytes, at = begin % rows->row_bytes;
         size_t left = rows->row_bytes - at, n = end - begin < left ? end - begin : left;
         row = rows->which ? (size_t)rows->which[row] : row;
-        memcpy(to, (const char *)rows->first + row * rows->stride + at, n);
+        if (rows->n_cols)
+            gather_blocks(rows, row, at, n, to);
+        else
+            memcpy(to, (const char *)rows->first + row * rows->stride + at, n);
         to += n;
         begin += n;
     }

@@ -23,7 +23,7 @@ const void *kern_cuda_decode_function(enum gguf_type type)
     switch (type) {
         KERN_DECODE_FLOATS(FUNCTION)
         KERN_DECODE_BLOCKS(FUNCTION)
-    case GGUF_TYPE_LIMIT:
+    default:
         break;
     }
     return nullptr;

@@ -23,8 +23,7 @@ static unsigned free_event(size_t slot)
 
 size_t kern_cuda_panel_bytes(const struct kern_cuda_panel *panel)
 {
-    const struct gguf_type_info *info = gguf_type_info((uint32_t)panel->type);
-    return panel->n_rows * (panel->n_cols / info->block_elems * info->block_bytes);
+    return panel->n_rows * kern_quant_bytes(kern_quant_find(panel->type), panel->n_cols);
 }
 
 enum status kern_cuda_cache_open(struct kern_cuda *cuda, struct status_why *why)
@@ -132,6 +131,7 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
     cache->panels[*index] = (struct kern_cuda_panel){
         .data = data,
         .row_bytes = weight->row_bytes,
+        .in_bundle = row % gguf_type_info((uint32_t)weight->type)->bundle_rows,
         .n_rows = n_rows,
         .n_cols = weight->n_cols,
         .type = weight->type,
@@ -147,10 +147,13 @@ static enum status upload(struct kern_cuda *cuda, const struct kern_cuda_panel *
                           unsigned event, struct status_why *why)
 {
     const struct kern_cuda_device_ops *ops = cuda->device->ops;
-    const struct kern_cuda_rows rows = {.first = panel->data,
+    const struct kern_cuda_rows rows = {.first = panel->data - panel->in_bundle * panel->row_bytes,
                                         .n_rows = panel->n_rows,
                                         .row_bytes = kern_cuda_panel_bytes(panel) / panel->n_rows,
-                                        .stride = panel->row_bytes};
+                                        .stride = panel->row_bytes,
+                                        .n_cols = kern_cuda_copied_cols(panel->type, panel->n_cols),
+                                        .type = panel->type,
+                                        .first_row = panel->in_bundle};
     enum status status = ops->copy_in(cuda->device, KERN_CUDA_COPY, to, &rows, why);
     if (!status)
         status = ops->signal(cuda->device, KERN_CUDA_COPY, event, why);

@@ -11,6 +11,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/cuda/device/device.h"
+#include "kernels/quant/rows.h"
 
 enum { KERN_CUDA_CACHE_BUCKETS = 4096 };
 
@@ -18,6 +19,7 @@ enum { KERN_CUDA_CACHE_BUCKETS = 4096 };
 struct kern_cuda_panel {
     const uint8_t *data; /* host: the first row */
     size_t row_bytes;    /* host: from row to row */
+    size_t in_bundle;    /* the number of its first row in a bundle */
     size_t n_rows, n_cols;
     enum gguf_type type;
     uint64_t generation;
@@ -66,6 +68,12 @@ void kern_cuda_cache_close(struct kern_cuda *cuda);
  */
 enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weight *weight,
                                  size_t row, size_t n_rows, size_t *index, struct status_why *why);
+
+/** The n_cols of struct kern_cuda_rows for rows of a type. */
+static inline size_t kern_cuda_copied_cols(enum gguf_type type, size_t n_cols)
+{
+    return kern_rows_are_copied(type) ? n_cols : 0;
+}
 
 /** Bytes of the packed panel. */
 size_t kern_cuda_panel_bytes(const struct kern_cuda_panel *panel);

@@ -43,8 +43,7 @@ size_t kern_cuda_operand_bytes(const struct kern_cuda *cuda, size_t n_rows, size
 
 static size_t packed_row(const struct kern_weight *weight)
 {
-    const struct gguf_type_info *info = gguf_type_info((uint32_t)weight->type);
-    return weight->n_cols / info->block_elems * info->block_bytes;
+    return kern_quant_bytes(kern_quant_find(weight->type), weight->n_cols);
 }
 
 size_t kern_cuda_panel_rows(const struct kern_cuda *cuda, const struct kern_weight *weight)
@@ -70,7 +69,7 @@ static enum status decode(struct kern_cuda *cuda, enum gguf_type type,
 {
     const struct kern_cuda_launch launch = {
         .kernel = KERN_CUDA_DECODE,
-        .type = type,
+        .type = kern_quant_find(type)->plain,
         .n_blocks = base_div_up(args->n_elems, KERN_DECODE_ELEMS),
         .shared_bytes = kern_cuda_decode_shared(type),
         .args = args,
@@ -81,13 +80,13 @@ static enum status decode(struct kern_cuda *cuda, enum gguf_type type,
 static struct kern_decode_args decode_args(enum gguf_type type, const uint8_t *packed,
                                            size_t n_rows, size_t n_cols)
 {
-    const struct gguf_type_info *info = gguf_type_info((uint32_t)type);
+    const struct kern_quant *quant = kern_quant_find(type);
     return (struct kern_decode_args){
         .blocks = packed,
         .n_elems = n_rows * n_cols,
         .n_cols = n_cols,
-        .block_elems = info->block_elems,
-        .block_bytes = info->block_bytes,
+        .block_elems = (uint32_t)quant->block_elems,
+        .block_bytes = (uint32_t)quant->block_bytes,
         .form = KERN_DECODE_TO_FLOAT,
     };
 }
@@ -218,7 +217,10 @@ enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_cuda
                                           .n_rows = rows->n_rows,
                                           .row_bytes = packed_row(weight),
                                           .stride = weight->row_bytes,
-                                          .which = rows->rows};
+                                          .which = rows->rows,
+                                          .n_cols =
+                                              kern_cuda_copied_cols(weight->type, weight->n_cols),
+                                          .type = weight->type};
     struct kern_decode_args args =
         decode_args(weight->type, rows->packed, rows->n_rows, weight->n_cols);
     args.y = rows->y;

@@ -1,0 +1,58 @@
+#include "kernels/quant/rows.h"
+
+#include <string.h>
+
+enum { PIECE = 256 /* elements: a multiple of every block */ };
+
+/** Bytes of a block in the file; what is before them in a copy is from the prefix. */
+static size_t stored_bytes(const struct kern_quant *quant)
+{
+    return gguf_type_info((uint32_t)quant->type)->block_bytes;
+}
+
+static bool is_copied(const struct kern_quant *quant)
+{
+    return quant->unweave || quant->block_bytes != stored_bytes(quant);
+}
+
+bool kern_rows_are_copied(enum gguf_type type)
+{
+    return is_copied(kern_quant_find(type));
+}
+
+const void *kern_rows_blocks(const struct kern_rows *rows, size_t row, size_t first_col, size_t n,
+                             void *work)
+{
+    const struct gguf_type_info *info = gguf_type_info((uint32_t)rows->type);
+    const struct kern_quant *quant = kern_quant_find(rows->type);
+    size_t in_bundle = row % info->bundle_rows,
+           step = (size_t)info->bundle_rows * info->block_bytes;
+    const uint8_t *bundle = (const uint8_t *)rows->data + (row - in_bundle) * rows->row_bytes;
+    const uint8_t *from = bundle + (size_t)info->bundle_rows * info->row_prefix +
+                          first_col / info->block_elems * step;
+    if (!is_copied(quant))
+        return from;
+    const uint8_t *prefix = bundle + in_bundle * info->row_prefix;
+    size_t n_prefix = info->row_prefix ? quant->block_bytes - info->block_bytes : 0;
+    uint8_t *to = work;
+    for (size_t i = 0; i < n; i += info->block_elems, from += step) {
+        memcpy(to, prefix, n_prefix);
+        if (quant->unweave)
+            quant->unweave(from, (unsigned)in_bundle, to + n_prefix);
+        else
+            memcpy(to + n_prefix, from, info->block_bytes);
+        to += n_prefix + info->block_bytes;
+    }
+    return work;
+}
+
+void kern_rows_decode(const struct kern_rows *rows, kern_decode_fn *decode, size_t row,
+                      size_t first_col, size_t n, float *y)
+{
+    uint8_t work[KERN_ROWS_WORK_BYTES * PIECE];
+    size_t piece = kern_rows_are_copied(rows->type) ? PIECE : n;
+    for (size_t i = 0; i < n; i += piece) {
+        size_t n_piece = n - i < piece ? n - i : piece;
+        decode(kern_rows_blocks(rows, row, first_col + i, n_piece, work), y + i, n_piece);
+    }
+}
