@@ -189,6 +189,29 @@ static enum status fail_overlap(const struct base_string *names, const struct ex
                        base_quote(&low_name, names[low->tensor]), low->end);
 }
 
+/*
+ * ik_llama.cpp's --repack leaves the bundles of what was Q8_KV as far apart as its rows were, 4
+ * bytes a row too far for Q8_KV_R8, and cannot read that itself. n_left: bytes up to the next
+ * tensor.
+ */
+static enum status check_repacked(const struct gguf_shard *shard, const struct gguf_tensor *tensor,
+                                  uint64_t n_left, struct status_why *why)
+{
+    if (tensor->type_id != GGUF_TYPE_Q8_KV_R8 || n_left / 4 < tensor->n_rows)
+        return STATUS_OK;
+    const uint8_t *behind = (const uint8_t *)tensor->data + tensor->n_bytes;
+    uint64_t n_zeros = 0;
+    while (n_left < shard->alignment && n_zeros < n_left && behind[n_zeros] == 0)
+        n_zeros++;
+    if (n_zeros == n_left)
+        return STATUS_OK; /* padding */
+    return status_fail(why, STATUS_UNSUPPORTED,
+                       "has type Q8_KV_R8 and %" PRIu64 " bytes behind it, expected fewer than 4 a "
+                       "row (%" PRIu64 "): so it is where ik_llama.cpp repacked Q8_KV, which gives "
+                       "files that no program reads; quantise to Q8_KV_R8 directly",
+                       n_left, 4 * tensor->n_rows);
+}
+
 /* What lies behind the last tensor, which ends at byte `end`: zeros, and not too many of them. */
 static enum status check_rest(struct gguf_shard *shard, uint64_t end, struct status_why *why)
 {
@@ -206,6 +229,14 @@ static enum status check_rest(struct gguf_shard *shard, uint64_t end, struct sta
     return STATUS_OK;
 }
 
+/* The context of what is said of a tensor, after the fact: which. */
+static enum status name_tensor(struct base_string name, struct status_why *why)
+{
+    struct base_quoted shown;
+    status_context(why, "tensor %s", base_quote(&shown, name));
+    return STATUS_UNSUPPORTED;
+}
+
 /* That the sorted extents neither overlap nor leave bytes between them but padding. */
 static enum status check_extents(const struct gguf_file *file, struct gguf_shard *shard,
                                  const struct extent *sorted, size_t n, struct status_why *why)
@@ -217,6 +248,9 @@ static enum status check_extents(const struct gguf_file *file, struct gguf_shard
         struct base_quoted name;
         if (sorted[i].start < end)
             return fail_overlap(names, &sorted[i - 1], &sorted[i], why);
+        if (known && i > 0 &&
+            check_repacked(shard, &file->tensors[sorted[i - 1].tensor], sorted[i].start - end, why))
+            return name_tensor(names[sorted[i - 1].tensor], why);
         if (known && sorted[i].start - end >= shard->alignment)
             return status_fail(why, STATUS_FORMAT,
                                "%" PRIu64 " bytes before tensor %s, which starts at byte %" PRIu64
@@ -226,7 +260,12 @@ static enum status check_extents(const struct gguf_file *file, struct gguf_shard
         end = sorted[i].end;
         known = end > sorted[i].start;
     }
-    return known ? check_rest(shard, end, why) : STATUS_OK;
+    if (!known)
+        return STATUS_OK;
+    if (n > 0 &&
+        check_repacked(shard, &file->tensors[sorted[n - 1].tensor], shard->n_bytes - end, why))
+        return name_tensor(names[sorted[n - 1].tensor], why);
+    return check_rest(shard, end, why);
 }
 
 static enum status check_layout(struct gguf_file *file, struct gguf_shard *shard, size_t first,

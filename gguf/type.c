@@ -99,3 +99,12 @@ bool gguf_row_bytes(const struct gguf_type_info *type, uint64_t n_cols, uint64_t
     return !__builtin_mul_overflow(n_cols / type->block_elems, type->block_bytes, out) &&
            !__builtin_add_overflow(*out, type->row_prefix, out);
 }
+
+const char *gguf_type_program(uint32_t id)
+{
+    if (id >= GGUF_FIRST_IK)
+        return "ik_llama.cpp";
+    bool llama = id == GGUF_TYPE_TQ1_0 || id == GGUF_TYPE_TQ2_0 || id == GGUF_TYPE_NVFP4 ||
+                 id == GGUF_TYPE_Q2_0;
+    return llama ? "llama.cpp" : NULL;
+}

@@ -132,6 +132,8 @@ static void print_tensors(const struct gguf_file *file)
 
 static void print_quantisation(const struct cli_quantisation *q)
 {
+    if (q->types_of)
+        printf("types of  %s, which alone has some of them\n", q->types_of);
     if (!*q->name)
         return;
     printf("quantised %s", q->name);

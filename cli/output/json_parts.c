@@ -112,7 +112,9 @@ cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key
     base_json_text(json, o, "architecture", hparams->architecture);
     base_json_text(json, o, "name", hparams->name);
     const struct gguf_file *file = model_file(model->model);
-    base_json_text(json, o, "quantisation", cli_quantisation(file).name);
+    struct cli_quantisation quantisation = cli_quantisation(file);
+    base_json_text(json, o, "quantisation", quantisation.name);
+    base_json_text(json, o, "types_of", quantisation.types_of);
     add_metadata(json, o, "imatrix_file", file, "quantize.imatrix.file");
     add_metadata(json, o, "imatrix_dataset", file, "quantize.imatrix.dataset");
     base_json_uint(json, o, "n_weights", size.n_weights);

@@ -13,11 +13,42 @@ static const char *const file_types[] = {
     [36] = "TQ1_0",   [37] = "TQ2_0",   [38] = "MXFP4",  [39] = "NVFP4",  [40] = "Q1_0",
     [41] = "Q2_0",
 };
+/* ik_llama.cpp has the same numbers up to 38, another 41, and those of its own types. */
+static const struct {
+    uint16_t id;
+    const char *name;
+} ik_file_types[] = {
+    {41, "Q1_0"},       {135, "Q6_0"},       {136, "IQ1_BN"},    {137, "IQ2_BN"},
+    {138, "IQ2_K"},     {139, "IQ3_K"},      {140, "IQ4_K"},     {141, "IQ5_K"},
+    {142, "IQ6_K"},     {145, "IQ4_KS"},     {146, "IQ3_KL"},    {147, "IQ2_KS"},
+    {148, "IQ4_KSS"},   {149, "Q8_KV"},      {150, "IQ5_KS"},    {151, "IQ2_KT"},
+    {152, "IQ3_KT"},    {153, "IQ4_KT"},     {154, "IQ3_KS"},    {155, "IQ2_KL"},
+    {156, "IQ1_KT"},    {202, "Q4_0_R8"},    {207, "Q8_0_R8"},   {208, "Q5_0_R4"},
+    {210, "Q2_K_R4"},   {211, "Q3_K_R4"},    {214, "Q4_K_R4"},   {216, "Q5_K_R4"},
+    {218, "Q6_K_R4"},   {219, "IQ2_XXS_R4"}, {220, "IQ2_XS_R4"}, {223, "IQ3_XXS_R4"},
+    {224, "IQ1_S_R4"},  {225, "IQ4_NL_R4"},  {226, "IQ3_S_R4"},  {229, "IQ2_M_R4"},
+    {230, "IQ4_XS_R8"}, {231, "IQ1_M_R4"},   {232, "BF16_R16"},  {335, "Q6_0_R4"},
+    {337, "IQ2_BN_R4"}, {338, "IQ2_K_R4"},   {339, "IQ3_K_R4"},  {340, "IQ4_K_R4"},
+    {341, "IQ5_K_R4"},  {345, "IQ4_KS_R4"},  {350, "IQ5_KS_R4"}, {398, "Q8_KV_R8"},
+    {399, "Q8_K_R8"},
+};
 enum {
     N_FILE_TYPES = sizeof file_types / sizeof *file_types,
-    GUESSED = 1024,    /* a flag beside the number: the file did not say it itself */
-    FIRST_FOREIGN = 97 /* type ids from here on are ik_llama.cpp's, whose numbers clash */
+    N_IK_FILE_TYPES = sizeof ik_file_types / sizeof *ik_file_types,
+    COMMON_FILE_TYPES = 39, /* the numbers below mean the same to both */
+    GUESSED = 1024          /* a flag beside the number: the file did not say it itself */
 };
+
+/* NULL: none that is known. */
+static const char *name_of_file_type(uint32_t id, bool foreign)
+{
+    if (!foreign || id < COMMON_FILE_TYPES)
+        return id < N_FILE_TYPES ? file_types[id] : NULL;
+    for (size_t i = 0; i < N_IK_FILE_TYPES; i++)
+        if (ik_file_types[i].id == id)
+            return ik_file_types[i].name;
+    return NULL;
+}
 
 /* Names of files all of whose matrices have that one type, so that another one is no mixture. */
 static bool is_of_one_type(const char *name)
@@ -37,11 +68,11 @@ static bool is_of_one_type(const char *name)
 static const struct {
     const char *name, *of, *down;
 } mixtures[] = {
-    {"Q3_K_M", "Q3_K", "Q4_K"},     {"Q3_K_L", "Q3_K", "Q5_K"},  {"Q3_K_S", "Q3_K", NULL},
-    {"Q4_K_M", "Q4_K", "Q6_K"},     {"Q4_K_S", "Q4_K", NULL},    {"Q5_K_M", "Q5_K", "Q6_K"},
-    {"Q5_K_S", "Q5_K", NULL},       {"Q2_K_S", "Q2_K", NO_SIGN}, {"IQ3_XS", "IQ3_S", NO_SIGN},
-    {"IQ3_XS", "IQ3_XXS", NO_SIGN}, {"IQ3_M", "IQ3_S", NO_SIGN}, {"IQ2_S", "IQ2_XS", NO_SIGN},
-    {"IQ2_M", "IQ2_S", NO_SIGN},
+    {"Q3_K_M", "Q3_K", "Q4_K"},     {"Q3_K_L", "Q3_K", "Q5_K"},   {"Q3_K_S", "Q3_K", NULL},
+    {"Q4_K_M", "Q4_K", "Q6_K"},     {"Q4_K_S", "Q4_K", NULL},     {"Q5_K_M", "Q5_K", "Q6_K"},
+    {"Q5_K_S", "Q5_K", NULL},       {"Q2_K_S", "Q2_K", NO_SIGN},  {"IQ3_XS", "IQ3_S", NO_SIGN},
+    {"IQ3_XS", "IQ3_XXS", NO_SIGN}, {"IQ3_M", "IQ3_S", NO_SIGN},  {"IQ2_S", "IQ2_XS", NO_SIGN},
+    {"IQ2_M", "IQ2_S", NO_SIGN},    {"IQ3_KL", "IQ3_K", NO_SIGN}, {"IQ2_M_R4", "IQ2_S_R4", NO_SIGN},
 };
 enum { N_MIXTURES = sizeof mixtures / sizeof *mixtures };
 
@@ -52,8 +83,8 @@ struct census {
         uint64_t n_weights;
         bool down; /* an ffn_down has it */
     } rows[GGUF_MAX_LISTED];
-    size_t n, most; /* most: the row of most weights */
-    bool foreign;
+    size_t n, most;      /* most: the row of most weights */
+    const char *program; /* that alone has some of the types; NULL: none */
 };
 
 static void count(struct census *c, const struct gguf_tensor *t)
@@ -65,7 +96,8 @@ static void count(struct census *c, const struct gguf_tensor *t)
         c->rows[c->n++].type = t->type;
     c->rows[i].n_weights += t->n_rows * t->ne[0];
     c->rows[i].down |= strstr(t->name, ".ffn_down") != NULL;
-    c->foreign |= t->type_id >= FIRST_FOREIGN;
+    if (!c->program || t->type_id >= GGUF_FIRST_IK)
+        c->program = gguf_type_program(t->type_id);
     if (c->rows[i].n_weights > c->rows[c->most].n_weights)
         c->most = i;
 }
@@ -114,7 +146,8 @@ struct cli_quantisation cli_quantisation(const struct gguf_file *file)
     if (gguf_get_u32(file, "general.file_type", &id, &(bool){false}, NULL))
         id = UINT32_MAX;
     id &= ~(uint32_t)GUESSED;
-    q.said = id < N_FILE_TYPES && !c.foreign ? file_types[id] : NULL;
+    q.types_of = c.program;
+    q.said = name_of_file_type(id, c.program && strcmp(c.program, "ik_llama.cpp") == 0);
     q.by_file_type = q.said && (c.n == 0 || agrees(&c, q.said));
     if (q.by_file_type)
         q.name = q.said;

@@ -6,8 +6,9 @@
 
 /** Names are static storage. */
 struct cli_quantisation {
-    const char *name;  /* "Q4_K_M"; "" where there is nothing to tell it by */
-    const char *said;  /* what general.file_type says (llama.cpp's numbers); NULL: nothing known */
+    const char *name;     /* "Q4_K_M"; "" where there is nothing to tell it by */
+    const char *said;     /* what general.file_type says; NULL: nothing known */
+    const char *types_of; /* the program that alone has some of the types; NULL: there are none */
     bool by_file_type; /* it is what the file says; else it is worked out from the tensors' types */
 };
 

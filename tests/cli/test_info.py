@@ -105,7 +105,7 @@ class Info(unittest.TestCase):
                          {"n_tensors": 0, "n_weights": 0, "n_bytes": 0, "bits_per_weight": 0})
 
     def test_types_of_ik_llama(self):
-        """Listed with the sizes that they have, and said why they cannot be evaluated."""
+        """Listed with the sizes that they have, named by ik_llama.cpp's numbers."""
         tensors = [("a.weight", 144, (256, 2), bytes(2 * (4 + 136))),  # IQ4_KS: a prefix per row
                    ("b.weight", 212, (256, 4), bytes(4 * 144)), ("c.weight", 0, (2,), bytes(8))]
         pairs = [g.pair("general.file_type", g.U32, 15)]
@@ -116,11 +116,32 @@ class Info(unittest.TestCase):
         self.assertEqual(document["total"]["n_bytes"], 864)
         self.assertEqual((document["quantisation"], document["quantisation_by"]),
                          ("Q4_K_R4", "tensors"))
-        self.assertRegex(document["unsupported"],
-                         r"tensor 'a\.weight': has type 144 \(IQ4_KS\), expected a type that can")
+        self.assertEqual((document["types_of"], document["unsupported"]), ("ik_llama.cpp", None))
         text = self.made(pairs, tensors).decode()
-        self.assertRegex(text, r"(?m)^cannot be evaluated: .*type 144 \(IQ4_KS\)")
+        self.assertRegex(text, r"(?m)^types of  ik_llama\.cpp, which alone has some of them$")
         self.assertRegex(text, r"(?m)^  IQ4_KS +1 +512 +280 +4\.3750$")
+
+    def test_file_type_of_ik_llama(self):
+        """The same number means another mixture in llama.cpp's files; what both have tells nothing."""
+        def told(file_type, type_id, n_bytes, columns=256):
+            document = json.loads(self.made([g.pair("general.file_type", g.U32, file_type)],
+                                            [("a.weight", type_id, (columns, 4), bytes(n_bytes))],
+                                            "--json"))
+            return document["quantisation"], document["quantisation_by"], document["types_of"]
+        self.assertEqual(told(145, 144, 560), ("IQ4_KS", "general.file_type", "ik_llama.cpp"))
+        self.assertEqual(told(340, 339, 576), ("IQ4_K_R4", "general.file_type", "ik_llama.cpp"))
+        self.assertEqual(told(146, 138, 440), ("IQ3_KL", "general.file_type", "ik_llama.cpp"))
+        self.assertEqual(told(999, 138, 440), ("IQ3_K", "tensors", "ik_llama.cpp"))
+        self.assertEqual(told(145, 42, 288), ("Q2_0", "tensors", "llama.cpp"))
+        self.assertEqual(told(41, 42, 288), ("Q2_0", "general.file_type", "llama.cpp"))
+        self.assertEqual(told(41, 41, 144), ("Q1_0", "tensors", None))
+
+    def test_types_without_a_decoder(self):
+        """I2_S and formats of activations are refused by name."""
+        for type_id, name in ((36, "I2_S"), (31, "Q4_0_4_4"), (149, "Q8_KR8")):
+            document = json.loads(self.made([], [("a", type_id, (32, 8), bytes(256))], "--json"))
+            self.assertRegex(document["unsupported"],
+                             rf"tensor 'a': has type {type_id} \({name}\), expected a type that can")
 
     def test_unknown_types(self):
         """By number; where there are several, together. Their sizes nobody knows."""

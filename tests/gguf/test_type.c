@@ -132,7 +132,6 @@ static void test_row_bytes(void **state)
     assert_true(gguf_row_bytes(gguf_type_info(GGUF_TYPE_BF16_R16), 6, &n));
     assert_int_equal(n, 12);
     assert_false(gguf_row_bytes(gguf_type_info(GGUF_TYPE_F32), UINT64_MAX / 2, &n));
-
 }
 
 static void test_walk(void **state)

@@ -92,8 +92,9 @@ static void wrong_shapes(struct good *g, const struct gguf_tensor *tensor)
     const struct gguf_type_info *type;
     snprintf(what, sizeof what, "another type of %s", tensor->name);
     for (size_t i = 0; (type = gguf_type_at(i)) != NULL; i++) {
-        uint64_t n_elements = tensor->n_rows * tensor->ne[0];
-        uint64_t size = n_elements / type->block_elems * type->block_bytes;
+        uint64_t size = 0;
+        (void)gguf_row_bytes(type, tensor->ne[0], &size);
+        size *= tensor->n_rows;
         if ((size + 31) / 32 != (tensor->n_bytes + 31) / 32)
             change(g, at, type->type, 4, what);
     }

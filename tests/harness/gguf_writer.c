@@ -240,8 +240,9 @@ static enum status put_filled(FILE *to, const struct pending_tensor *tensor, str
 {
     const struct gguf_tensor *shape = &tensor->shape;
     uint64_t n_slab = SLAB_BYTES / shape->row_bytes;
+    n_slab -= n_slab % shape->type->bundle_rows;
     if (n_slab == 0)
-        n_slab = 1;
+        n_slab = shape->type->bundle_rows;
     void *slab = malloc((size_t)(n_slab * shape->row_bytes));
     if (!slab)
         return status_fail(why, STATUS_MEMORY, "out of memory for rows of tensor '%s'",

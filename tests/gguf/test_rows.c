@@ -1,0 +1,146 @@
+/* Rows with a prefix and rows in bundles: their sizes, and shapes that are no rows of theirs. */
+#include <setjmp.h> /* IWYU pragma: keep (cmocka.h wants these four) */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/gguf/sample.h"
+#include "tests/gguf/walk.h"
+
+enum { DIMS_AT = 4, TYPE_AT = 20 }; /* behind a name of a tensor of two dimensions */
+
+/* A file of a.weight, of a type, and b.weight, F32; the bytes of a are 1. */
+static struct sample make(enum gguf_type type, uint64_t n_cols, uint64_t n_rows)
+{
+    struct gguf_writer *w;
+    struct sample sample;
+    struct status_why why = {""};
+    uint64_t row_bytes = 0, ne[2] = {n_cols, n_rows};
+    assert_true(gguf_row_bytes(gguf_type_info(type), n_cols, &row_bytes));
+    uint8_t *data = malloc(row_bytes * n_rows);
+    assert_non_null(data);
+    memset(data, 1, row_bytes * n_rows);
+    assert_int_equal(gguf_writer_new(&w, &why), STATUS_OK);
+    gguf_writer_tensor(w, "a.weight", type, ne, 2, data);
+    gguf_writer_tensor(w, "b.weight", GGUF_TYPE_F32, (uint64_t[]){2, 2}, 2, data);
+    if (gguf_writer_finish_memory(w, (void **)&sample.data, &sample.n_bytes, &why))
+        fail_msg("%s", why.text);
+    free(data);
+    return sample;
+}
+
+static void put(struct sample *s, size_t at, uint64_t value, size_t n_bytes)
+{
+    memcpy(s->data + sample_after(s, "a.weight") + at, &value, n_bytes);
+}
+
+/* Refused with this sentence; frees the sample. */
+static void check_refused(struct sample *s, const char *sentence)
+{
+    struct status_why why;
+    assert_int_not_equal(walk_bytes(s->data, s->n_bytes, &why), STATUS_OK);
+    if (!strstr(why.text, sentence))
+        fail_msg("'%s' is not in '%s'", sentence, why.text);
+    free(s->data);
+}
+
+static void test_every_type(void **state)
+{
+    (void)state;
+    const struct gguf_type_info *type;
+    for (size_t i = 0; (type = gguf_type_at(i)); i++) {
+        struct sample s = make(type->type, 2 * type->block_elems, 2 * type->bundle_rows);
+        struct gguf_file *file = sample_open(&s);
+        walk_file(file);
+        const struct gguf_tensor *a = gguf_tensor_find(file, "a.weight");
+        assert_int_equal(a->n_bytes, 2 * type->bundle_rows *
+                                         (type->row_prefix + (uint64_t)2 * type->block_bytes));
+        gguf_close(file);
+        if (type->bundle_rows > 1) { /* not whole bundles */
+            put(&s, DIMS_AT + 8, 2 * type->bundle_rows - 1, 8);
+            char sentence[160];
+            snprintf(sentence, sizeof sentence,
+                     "input: tensor 'a.weight': has matrices of %" PRIu32
+                     " rows of type %s, expected a multiple of the %" PRIu32
+                     " that it stores together",
+                     2 * type->bundle_rows - 1, type->name, type->bundle_rows);
+            check_refused(&s, sentence);
+        } else {
+            free(s.data);
+        }
+    }
+}
+
+/* Numbers that no file has bytes for, or that overflow. */
+static void test_hostile_sizes(void **state)
+{
+    (void)state;
+    static const enum gguf_type types[] = {GGUF_TYPE_IQ4_KS,   GGUF_TYPE_IQ1_BN,
+                                           GGUF_TYPE_Q8_KV,    GGUF_TYPE_IQ4_K_R4,
+                                           GGUF_TYPE_BF16_R16, GGUF_TYPE_Q8_KV_R8};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        const struct gguf_type_info *type = gguf_type_info(types[i]);
+        uint64_t rows = type->bundle_rows;
+        struct sample s = make(types[i], 256, rows);
+        put(&s, DIMS_AT, 256 + type->block_elems / 2, 8);
+        check_refused(&s, "expected a multiple of its block of");
+        s = make(types[i], 256, rows);
+        put(&s, DIMS_AT, UINT64_C(1) << 62, 8);
+        check_refused(&s, rows > 1 ? "expected a product of the dimensions below 2^63"
+                                   : "leave the file");
+        s = make(types[i], 256, rows);
+        put(&s, DIMS_AT + 8, UINT64_C(1) << 54, 8);
+        check_refused(&s, "leave the file");
+        s = make(types[i], 256, rows); /* 32 bytes too few for what follows */
+        put(&s, DIMS_AT + 8, 16 * rows, 8);
+        check_refused(&s, "starts at byte");
+    }
+    struct sample s = make(GGUF_TYPE_IQ1_BN, 64, 8); /* 2^62 rows of 15 bytes */
+    put(&s, DIMS_AT + 8, UINT64_C(1) << 56, 8);
+    check_refused(&s, "leave the file");
+    s = make(GGUF_TYPE_IQ1_BN, 64, 8);
+    put(&s, DIMS_AT, 64, 8);
+    put(&s, DIMS_AT + 8, (UINT64_C(1) << 57) - 1, 8);
+    check_refused(&s, "leave the file");
+}
+
+/* A row of 256 elements in a bundle of one row: a vector is none. */
+static void test_vector(void **state)
+{
+    (void)state;
+    struct sample s = make(GGUF_TYPE_Q4_K, 256, 1);
+    put(&s, TYPE_AT, GGUF_TYPE_Q4_K_R4, 4);
+    check_refused(&s, "has matrices of 1 row of type Q4_K_R4, expected a multiple of the 4");
+}
+
+/* What ik_llama.cpp makes of Q8_KV when it repacks it: the type changes, the places do not. */
+static void test_repacked_q8_kv(void **state)
+{
+    (void)state;
+    struct sample s = make(GGUF_TYPE_Q8_KV, 64, 8);
+    put(&s, TYPE_AT, GGUF_TYPE_Q8_KV_R8, 4);
+    check_refused(&s,
+                  "input: tensor 'a.weight': has type Q8_KV_R8 and 32 bytes behind it, expected "
+                  "fewer than 4 a row (32)");
+    s = make(GGUF_TYPE_Q8_KV_R8, 64, 8);
+    struct status_why why;
+    assert_int_equal(walk_bytes(s.data, s.n_bytes, &why), STATUS_OK);
+    free(s.data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_type),
+        cmocka_unit_test(test_hostile_sizes),
+        cmocka_unit_test(test_vector),
+        cmocka_unit_test(test_repacked_q8_kv),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
