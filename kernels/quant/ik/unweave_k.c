@@ -78,13 +78,14 @@ static unsigned among(unsigned i, unsigned row)
     return 4 * i + row;
 }
 
-/** Sixteen scales of four bits. */
+/** Sixteen scales of four bits: the row's bytes have i in the low nibble and i + 8 in the high one.
+ */
 static void unweave_scales4(const uint8_t *scales, unsigned row, uint8_t out[8])
 {
-    memset(out, 0, 8);
-    for (unsigned i = 0; i < 16; i++) {
-        unsigned n = among(i, row);
-        out[i / 2] |= (uint8_t)((scales[n % 32] >> n / 32 * 4 & 15) << i % 2 * 4);
+    for (unsigned i = 0; i < 8; i += 2) {
+        unsigned even = scales[among(i, row)], odd = scales[among(i + 1, row)];
+        out[i / 2] = (uint8_t)((even & 15) | odd << 4);
+        out[i / 2 + 4] = (uint8_t)(even >> 4 | (odd & 0xf0));
     }
 }
 
@@ -92,15 +93,18 @@ static void unweave_scales6(const uint8_t *low, const uint8_t *high, unsigned ro
                             uint8_t out_h[4])
 {
     unweave_scales4(low, row, out_l);
-    memset(out_h, 0, 4);
-    for (unsigned i = 0; i < 16; i++)
-        out_h[i / 4] |= (uint8_t)(kern_unweave_scale6(low, high, among(i, row)) >> 4 << i % 4 * 2);
+    for (unsigned q = 0; q < 4; q++) { /* a byte has two bits of scales i, i + 4, i + 8, i + 12 */
+        unsigned bits = 0;
+        for (unsigned i = 0; i < 4; i++)
+            bits |= (high[among(i, row)] >> 2 * q & 3u) << 2 * i;
+        out_h[q] = (uint8_t)bits;
+    }
 }
 
 /** A bit per run, of two bytes per row: bit b of byte a * 4 + row. */
 static void unweave_run_bits(const uint8_t *bytes, unsigned row, uint8_t out[2])
 {
-    kern_store_u16(out, kern_take_turns(bytes[row], bytes[4 + row]));
+    kern_store_u16(out, kern_spread_bits(bytes[row]) | kern_spread_bits(bytes[4 + row]) << 1);
 }
 
 void kern_unweave_q2_k_r4(const uint8_t *woven, unsigned row, uint8_t *out)

@@ -64,13 +64,12 @@ KERN_INLINE unsigned kern_unweave_scale6(const uint8_t *low, const uint8_t *high
     return (low[n % 32] >> n / 32 * 4 & 15u) | (high[n % 16] >> n / 16 * 2 & 3u) << 4;
 }
 
-/** The bits of two bytes by turns: bit b of `even` becomes bit 2b, that of `odd` bit 2b + 1. */
-KERN_INLINE uint32_t kern_take_turns(uint32_t even, uint32_t odd)
+/** Bit b of a byte becomes bit 2b. */
+KERN_INLINE uint32_t kern_spread_bits(uint32_t byte)
 {
-    uint32_t bits = 0;
-    for (unsigned b = 0; b < 8; b++)
-        bits |= (even >> b & 1) << 2 * b | (odd >> b & 1) << (2 * b + 1);
-    return bits;
+    byte = (byte | byte << 4) & 0x0f0f;
+    byte = (byte | byte << 2) & 0x3333;
+    return (byte | byte << 1) & 0x5555;
 }
 
 #endif
