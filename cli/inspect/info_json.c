@@ -154,7 +154,8 @@ enum status cli_info_write_json(const struct cli_info *info, bool tensors, struc
                    !*q->name         ? NULL
                    : q->by_file_type ? "general.file_type"
                                      : "tensors");
-    base_json_text(&json, json.root, "types_of", q->types_of);
+    if (q->types_of)
+        base_json_text(&json, json.root, "types_of", q->types_of);
     base_json_text(&json, json.root, "unsupported",
                    *info->unsupported.text ? info->unsupported.text : NULL);
 

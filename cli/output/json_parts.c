@@ -114,7 +114,8 @@ cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key
     const struct gguf_file *file = model_file(model->model);
     struct cli_quantisation quantisation = cli_quantisation(file);
     base_json_text(json, o, "quantisation", quantisation.name);
-    base_json_text(json, o, "types_of", quantisation.types_of);
+    if (quantisation.types_of)
+        base_json_text(json, o, "types_of", quantisation.types_of);
     add_metadata(json, o, "imatrix_file", file, "quantize.imatrix.file");
     add_metadata(json, o, "imatrix_dataset", file, "quantize.imatrix.dataset");
     base_json_uint(json, o, "n_weights", size.n_weights);
