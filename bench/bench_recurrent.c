@@ -195,9 +195,9 @@ static struct kern_weight float_rows(const float *values, size_t n_rows, size_t 
 
 static void work_open(struct work *w, const struct settings *s)
 {
-    enum { MOST_CELLS = 18560 * 4096 };
+    enum { MOST_ROWS = 18560, MOST_COLS = 4096, PREFIXES = 64 /* of narrower rows */ };
     size_t n = s->n_tokens * MOST_WIDTH;
-    size_t n_bytes = MOST_CELLS / s->type->block_elems * s->type->block_bytes;
+    size_t n_bytes = MOST_ROWS * (random_blocks_row_bytes(s->type->type, MOST_COLS) + PREFIXES);
     struct random_blocks pool;
     *w = (struct work){.settings = s,
                        .blocks = allocate(n_bytes),
@@ -208,7 +208,7 @@ static void work_open(struct work *w, const struct settings *s)
         fprintf(stderr, "bench_recurrent: no random blocks of type %s\n", s->type->name);
         exit(EXIT_FAILURE);
     }
-    random_blocks_draw(&pool, w->blocks, n_bytes);
+    random_blocks_draw(&pool, w->blocks, MOST_ROWS, MOST_COLS);
     random_blocks_close(&pool);
     struct rng r = rng_open(1, 1);
     for (size_t i = 0; i < n; i++)
@@ -235,7 +235,7 @@ static void choose_layer(struct work *w, const struct layer *layer)
             (struct kern_weight){.type = type->type,
                                  .n_rows = p->n_rows,
                                  .n_cols = p->n_cols,
-                                 .row_bytes = p->n_cols / type->block_elems * type->block_bytes,
+                                 .row_bytes = random_blocks_row_bytes(type->type, p->n_cols),
                                  .data = w->blocks,
                                  .scale = 1};
     }

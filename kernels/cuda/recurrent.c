@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/weights/weights.h"
+#include "kernels/quant/rows.h"
 
 enum { PARENT_BYTES = 64 << 20 /* for the ends of runs that others go on from, about */ };
 
@@ -12,12 +13,13 @@ enum { PARENT_BYTES = 64 << 20 /* for the ends of runs that others go on from, a
 static enum status flat(struct kern_cuda *cuda, const struct kern_weight *weight, const float **out,
                         struct status_why *why)
 {
-    const struct gguf_type_info *info = gguf_type_info((uint32_t)weight->type);
+    const struct kern_quant *quant = kern_quant_find(weight->type);
     struct kern_weight row = *weight;
     row.n_rows = 1;
     row.n_cols *= weight->n_rows;
     row.row_bytes *= weight->n_rows;
-    if (weight->row_bytes != weight->n_cols / info->block_elems * info->block_bytes)
+    if (kern_rows_are_copied(weight->type) ||
+        weight->row_bytes != kern_quant_bytes(quant, weight->n_cols))
         return status_fail(why, STATUS_UNSUPPORTED, "convolve: rows of weights with gaps");
     return kern_cuda_vector(cuda, &row, out, why);
 }

@@ -98,10 +98,11 @@ static enum status bind_input_ends(struct model *m, struct status_why *why)
     if (status)
         return status;
     m->per_layer_embedding = model_tensor_rows(tensor, 0, h->n_vocab);
-    if (h->per_layer_width % tensor->type->block_elems != 0)
+    if (h->per_layer_width % tensor->type->block_elems != 0 || tensor->type->row_prefix > 0 ||
+        tensor->type->bundle_rows > 1)
         return status_fail(why, STATUS_FORMAT,
                            "%s: tensor 'per_layer_token_embd.weight' has type %s, whose blocks of "
-                           "%u do not end where the %u columns of a layer do",
+                           "%u cannot be cut where the %u columns of a layer end",
                            gguf_path(m->file), tensor->type->name, tensor->type->block_elems,
                            h->per_layer_width);
     status = model_bind_tensor(m, &tensor, "per_layer_model_proj.weight", project, false, why);

@@ -7,7 +7,7 @@
 
 #include "base/text/number.h"
 #include "base/text/quote.h"
-#include "kernels/quant/registry.h"
+#include "kernels/quant/rows.h"
 #include "model/state.h"
 
 enum { NAME_BYTES = 96 };
@@ -115,8 +115,8 @@ enum status model_bind_layer_matrix(struct model *m, size_t layer, const char *n
     struct model_tensor *tensor;
     enum status status = model_bind_tensor(m, &tensor, whole, shape, false, why);
     if (!status)
-        *out = model_tensor_rows(tensor, 0,
-                                 shape.n_rows * (shape.n_matrices ? shape.n_matrices : 1));
+        *out =
+            model_tensor_rows(tensor, 0, shape.n_rows * (shape.n_matrices ? shape.n_matrices : 1));
     return status;
 }
 
@@ -125,6 +125,10 @@ enum status model_bind_gains(struct model *m, size_t layer, const char *name, si
 {
     struct model_shape shape = {.n_rows = n_groups, .n_cols = width};
     enum status status = model_bind_layer_matrix(m, layer, name, shape, out, why);
+    if (!status && kern_rows_are_copied(out->type)) /* its rows are no one row */
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: tensor 'blk.%zu.%s' has type %s, expected F32, F16 or BF16",
+                             gguf_path(m->file), layer, name, gguf_type_name((uint32_t)out->type));
     out->row_bytes *= n_groups;
     out->n_cols *= n_groups;
     out->n_rows = 1;
@@ -216,12 +220,13 @@ static enum status bind_bias(struct model *m, const struct model_projection *p,
     if (status || !tensor)
         return status;
     uint32_t block = tensor->type->block_elems;
-    if (part.first_row % block != 0 || part.n_rows % block != 0 ||
-        tensor->type->row_prefix > 0)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: tensor '%s' has type %s, whose blocks of %u cannot be cut where its "
-                           "parts end, expected F32, F16 or BF16",
-                           gguf_path(m->file), name, tensor->type->name, block);
+    if (part.first_row % block != 0 || part.n_rows % block != 0 || tensor->type->row_prefix > 0 ||
+        tensor->type->bundle_rows > 1)
+        return status_fail(
+            why, STATUS_FORMAT,
+            "%s: tensor '%s' has type %s, whose blocks of %u cannot be cut where its "
+            "parts end, expected F32, F16 or BF16",
+            gguf_path(m->file), name, tensor->type->name, block);
     *bias = model_tensor_rows(tensor, part.matrix, 1);
     *bias = model_weight_columns(bias, part.first_row, part.n_rows);
     return STATUS_OK;
