@@ -3,6 +3,7 @@
  * on a real one where there is one. `exact` gives the CPU backend's bits; `high` and `fast` are as
  * near to float64 as their roundings let expect, and give the same bits for any cut of the batch.
  */
+#include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,10 +91,9 @@ static void assert_same_bits(const struct outcome *a, const struct outcome *b, s
     assert_memory_equal(a->log_probs, b->log_probs, (TOKENS - 1) * sizeof(double));
 }
 
-/** A model in `exact`, against the CPU. */
-static void check_exact(const struct tiny_model_options *options, size_t tile, size_t way_number)
+/** A model in `exact`, against the CPU; closes it. */
+static void check_model(struct fixture f, size_t tile, size_t way_number)
 {
-    struct fixture f = fixture_open(options);
     int32_t *tokens = fixture_tokens(&f, 7, TOKENS);
     struct host_device_options way = {.order = (enum host_device_order)(way_number % 3),
                                       .backwards = way_number % 2 == 1};
@@ -107,6 +107,31 @@ static void check_exact(const struct tiny_model_options *options, size_t tile, s
     free(tokens);
     fixture_close(&f);
     assert_int_equal(log.n_left, 0);
+}
+
+static void check_exact(const struct tiny_model_options *options, size_t tile, size_t way_number)
+{
+    check_model(fixture_open(options), tile, way_number);
+}
+
+/** Every architecture of the reference material. */
+static void test_architectures(void **state)
+{
+    (void)state;
+    DIR *folder = opendir(ASSAY_REFERENCE_DIR "/models-arch");
+    if (!folder)
+        skip();
+    size_t n = 0;
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        char path[512];
+        if (!strstr(entry->d_name, ".F32.gguf"))
+            continue;
+        print_message("%s\n", entry->d_name);
+        snprintf(path, sizeof path, ASSAY_REFERENCE_DIR "/models-arch/%s", entry->d_name);
+        check_model(fixture_open_file(path, &(struct model_options){0}), 50, n++);
+    }
+    closedir(folder);
+    assert_true(n > 0);
 }
 
 static void test_types(void **state)
@@ -268,11 +293,9 @@ static void test_huge_weights(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_features),
-        cmocka_unit_test(test_session_preloads),
-        cmocka_unit_test(test_precisions),
-        cmocka_unit_test(test_huge_weights),
+        cmocka_unit_test(test_architectures), cmocka_unit_test(test_types),
+        cmocka_unit_test(test_features),      cmocka_unit_test(test_session_preloads),
+        cmocka_unit_test(test_precisions),    cmocka_unit_test(test_huge_weights),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     on_real_device = true;
