@@ -29,8 +29,8 @@
     SCALED(IQ2_KS, iq2_ks, 8, 32, 31) SCALED(IQ3_KS, iq3_ks, 8, 32, 63)                            \
     SCALED(IQ4_KS, iq4_ks, 8, 32, 127) SCALED(IQ4_KSS, iq4_kss, 8, 32, 127)                        \
     SCALED(IQ5_KS, iq5_ks, 8, 32, 126) SCALED(IQ2_KL, iq2_kl, 8, 32, 63)                           \
-    SCALED(IQ1_KT, iq1_kt, 8, 32, 126) SCALED(IQ2_KT, iq2_kt, 8, 32, 126)                          \
-    SCALED(IQ3_KT, iq3_kt, 8, 32, 126) SCALED(IQ4_KT, iq4_kt, 8, 32, 126)
+    SCALED(IQ1_KT, iq1_kt, 8, 32, 121) SCALED(IQ2_KT, iq2_kt, 8, 32, 123)                          \
+    SCALED(IQ3_KT, iq3_kt, 8, 32, 123) SCALED(IQ4_KT, iq4_kt, 8, 32, 122)
 /* clang-format on */
 
 #define NEUTRALISE(name)                                                                           \
