@@ -7,16 +7,16 @@
 #include "bench/synthetic.h"
 
 static const char usage[] =
-    "usage: make_model [--shape tiny|1b|8b] [--type NAME] [--vocab N] [--layers N] -o FILE\n"
-    "Writes a synthetic LLaMA model with random weights (default: 1b, Q4_K).\n";
+    "usage: make_model [--arch llama|qwen3|gemma3] [--shape tiny|1b|8b] [--type NAME] [--vocab N]\n"
+    "                  [--layers N] -o FILE\n"
+    "Writes a synthetic model with random weights (default: llama, 1b, Q4_K).\n";
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"shape", required_argument, NULL, 's'},
-                                            {"type", required_argument, NULL, 't'},
-                                            {"vocab", required_argument, NULL, 'v'},
-                                            {"layers", required_argument, NULL, 'l'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"arch", required_argument, NULL, 'a'},   {"shape", required_argument, NULL, 's'},
+        {"type", required_argument, NULL, 't'},   {"vocab", required_argument, NULL, 'v'},
+        {"layers", required_argument, NULL, 'l'}, {NULL, 0, NULL, 0}};
     struct synthetic model = {.shape = "1b", .type = "Q4_K"};
     const char *path = NULL;
     bool bad = false;
@@ -24,6 +24,8 @@ int main(int argc, char **argv)
     while ((option = getopt_long(argc, argv, "o:", options, NULL)) != -1) {
         if (option == 'o')
             path = optarg;
+        else if (option == 'a')
+            model.arch = optarg;
         else if (option == 's')
             model.shape = optarg;
         else if (option == 't')

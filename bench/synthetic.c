@@ -47,8 +47,21 @@ struct source {
 
 enum { MAX_SOURCES = 4 }; /* matrices have n_embd or n_ff columns, and one of two types */
 
+/** What an architecture has beside LLaMA's tensors. */
+struct arch {
+    const char *name;
+    bool norms_of_heads, norms_behind;
+};
+
+static const struct arch archs[] = {
+    {"llama", false, false},
+    {"qwen3", true, false},
+    {"gemma3", true, true},
+};
+
 struct maker {
     struct gguf_writer *writer;
+    struct arch arch;
     struct shape shape;
     struct mix mix;
     struct source sources[MAX_SOURCES];
@@ -94,9 +107,31 @@ static bool add_matrix(struct maker *m, const struct matrix *matrix)
     return source != NULL;
 }
 
-static void add_norm(struct maker *m, const char *name)
+static void add_norm(struct maker *m, const char *name, uint32_t n)
 {
-    gguf_writer_tensor(m->writer, name, GGUF_TYPE_F32, (uint64_t[]){m->shape.n_embd}, 1, m->ones);
+    gguf_writer_tensor(m->writer, name, GGUF_TYPE_F32, (uint64_t[]){n}, 1, m->ones);
+}
+
+static void add_norms(struct maker *m, uint32_t layer)
+{
+    const struct shape *s = &m->shape;
+    const struct {
+        const char *name;
+        uint32_t n; /* 0: it has none */
+    } norms[] = {
+        {"attn_norm", s->n_embd},
+        {"ffn_norm", s->n_embd},
+        {"attn_q_norm", m->arch.norms_of_heads ? s->n_embd / s->n_heads : 0},
+        {"attn_k_norm", m->arch.norms_of_heads ? s->n_embd / s->n_heads : 0},
+        {"post_attention_norm", m->arch.norms_behind ? s->n_embd : 0},
+        {"post_ffw_norm", m->arch.norms_behind ? s->n_embd : 0},
+    };
+    for (size_t i = 0; i < sizeof norms / sizeof *norms; i++) {
+        char name[NAME_BYTES];
+        snprintf(name, sizeof name, "blk.%u.%s.weight", layer, norms[i].name);
+        if (norms[i].n)
+            add_norm(m, name, norms[i].n);
+    }
 }
 
 /** llama.cpp's choice for the mixes: the first and last eighth of the layers, of others a third. */
@@ -125,28 +160,33 @@ static bool add_layer(struct maker *m, uint32_t layer)
         if (!add_matrix(m, &matrix))
             return false;
     }
-    snprintf(name, sizeof name, "blk.%u.attn_norm.weight", layer);
-    add_norm(m, name);
-    snprintf(name, sizeof name, "blk.%u.ffn_norm.weight", layer);
-    add_norm(m, name);
+    add_norms(m, layer);
     return true;
+}
+
+static void add_u32(struct maker *m, const char *suffix, uint32_t value)
+{
+    char key[NAME_BYTES];
+    snprintf(key, sizeof key, "%s.%s", m->arch.name, suffix);
+    gguf_writer_u32(m->writer, key, value);
 }
 
 static void add_hparams(struct maker *m)
 {
     const struct shape *s = &m->shape;
-    struct gguf_writer *w = m->writer;
-    gguf_writer_string(w, "general.architecture", "llama");
-    gguf_writer_string(w, "general.name", "synthetic");
-    gguf_writer_u32(w, "llama.context_length", 131072);
-    gguf_writer_u32(w, "llama.embedding_length", s->n_embd);
-    gguf_writer_u32(w, "llama.block_count", s->n_layers);
-    gguf_writer_u32(w, "llama.feed_forward_length", s->n_ff);
-    gguf_writer_u32(w, "llama.attention.head_count", s->n_heads);
-    gguf_writer_u32(w, "llama.attention.head_count_kv", s->n_kv_heads);
-    gguf_writer_f32(w, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
-    gguf_writer_u32(w, "llama.rope.dimension_count", s->n_embd / s->n_heads);
-    gguf_writer_u32(w, "llama.vocab_size", s->n_vocab);
+    char eps[NAME_BYTES];
+    snprintf(eps, sizeof eps, "%s.attention.layer_norm_rms_epsilon", m->arch.name);
+    gguf_writer_string(m->writer, "general.architecture", m->arch.name);
+    gguf_writer_string(m->writer, "general.name", "synthetic");
+    add_u32(m, "context_length", 131072);
+    add_u32(m, "embedding_length", s->n_embd);
+    add_u32(m, "block_count", s->n_layers);
+    add_u32(m, "feed_forward_length", s->n_ff);
+    add_u32(m, "attention.head_count", s->n_heads);
+    add_u32(m, "attention.head_count_kv", s->n_kv_heads);
+    gguf_writer_f32(m->writer, eps, 1e-5f);
+    add_u32(m, "rope.dimension_count", s->n_embd / s->n_heads);
+    add_u32(m, "vocab_size", s->n_vocab);
 }
 
 /** A SentencePiece vocabulary: three special tokens, the bytes, then numbered words. */
@@ -203,7 +243,7 @@ static bool add_all(struct maker *m)
     const struct matrix embedding = {"token_embd.weight", s->n_embd, s->n_vocab, false};
     const struct matrix head = {"output.weight", s->n_embd, s->n_vocab, true};
     bool ok = add_vocabulary(m) && add_matrix(m, &embedding) && add_matrix(m, &head);
-    add_norm(m, "output_norm.weight");
+    add_norm(m, "output_norm.weight", s->n_embd);
     for (uint32_t layer = 0; ok && layer < s->n_layers; layer++)
         ok = add_layer(m, layer);
     return ok;
@@ -230,6 +270,18 @@ static enum status find_shape(struct shape *out, const struct synthetic *model,
                        model->shape);
 }
 
+static enum status find_arch(struct arch *out, const char *name, struct status_why *why)
+{
+    *out = archs[0];
+    for (size_t i = 0; i < sizeof archs / sizeof archs[0]; i++)
+        if (name && strcmp(archs[i].name, name) == 0)
+            *out = archs[i];
+    if (!name || strcmp(out->name, name) == 0)
+        return STATUS_OK;
+    return status_fail(why, STATUS_USAGE,
+                       "there is no architecture \"%s\"; expected llama, qwen3 or gemma3", name);
+}
+
 static enum status find_mix(struct mix *out, const char *name, struct status_why *why)
 {
     for (size_t i = 0; i < sizeof mixes / sizeof mixes[0]; i++) {
@@ -252,6 +304,8 @@ enum status synthetic_write(const struct synthetic *model, const char *path, str
 {
     struct maker m = {.writer = NULL};
     enum status status = find_shape(&m.shape, model, why);
+    if (status == STATUS_OK)
+        status = find_arch(&m.arch, model->arch, why);
     if (status == STATUS_OK)
         status = find_mix(&m.mix, model->type, why);
     if (status == STATUS_OK)

@@ -1,5 +1,5 @@
 /**
- * Synthetic LLaMA models of a given shape and type, for measuring speed and memory: their weights
+ * Synthetic models of a given shape and type, for measuring speed and memory: their weights
  * are random, so what they predict means nothing, but all their numbers are finite.
  */
 #ifndef BENCH_SYNTHETIC_H
@@ -10,6 +10,7 @@
 #include "base/status.h"
 
 struct synthetic {
+    const char *arch;  /* "llama", "qwen3", "gemma3"; NULL: llama */
     const char *shape; /* "tiny"; "1b", "8b": those of TinyLlama 1.1B and Llama 3 8B */
     /* A tensor type, or a mix as llama.cpp's quantiser makes it (see synthetic.c): "Q4_K_M",
      * "Q5_K_M". */

@@ -44,7 +44,7 @@ static void print_option(const struct cli_option *row, const char *more)
     else
         printf("%*s", (int)(COLUMN - INDENT - used), "");
 
-    char right[512];
+    char right[1024];
     snprintf(right, sizeof right, "%s%s%s%s%s", row->help, more, row->env ? " [" : "",
              row->env ? row->env : "", row->env ? "]" : "");
     print_wrapped(right, COLUMN, COLUMN);

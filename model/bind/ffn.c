@@ -8,7 +8,7 @@
 
 /** Names of the three products: "ffn_gate" and so on with what follows ("", "_exps", "_shexp"). */
 struct names {
-    char gate[32], up[32], down[32], gate_up[32];
+    char gate[40], up[40], down[40], gate_up[40];
 };
 
 static struct names names_of(const char *suffix)
