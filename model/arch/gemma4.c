@@ -62,10 +62,10 @@ static enum status read_shared(struct model_hparams *h, const struct model_readi
         struct model_layer_shape *own = &h->layers[from - 1];
         if (own->n_kv_heads != l->n_kv_heads)
             return status_fail(why, STATUS_FORMAT,
-                               "%s: layer %u has %u key/value heads, expected the %u of layer %u, "
-                               "whose keys it uses",
-                               gguf_path(r->keys.file), i, l->n_kv_heads, own->n_kv_heads,
-                               from - 1);
+                               "%s: key '%s.attention.head_count_kv': layer %u has %u heads, "
+                               "expected the %u of layer %u, whose keys it uses",
+                               gguf_path(r->keys.file), r->keys.prefix, i, l->n_kv_heads,
+                               own->n_kv_heads, from - 1);
         l->kv_layer = from - 1;
         l->kept = own->kept = l->slides;
     }

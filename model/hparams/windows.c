@@ -50,9 +50,9 @@ enum status model_windows_read(struct model_hparams *h, const struct model_readi
         return STATUS_OK;
     uint32_t length = w->length;
     bool found = false;
-    enum status status =
-        model_key_u32(&r->keys, "attention.sliding_window", (struct model_range){0, INT32_MAX},
-                      &length, w->required ? NULL : &found, why);
+    enum status status = model_key_u32(&r->keys, "attention.sliding_window",
+                                       (struct model_range){w->required, INT32_MAX}, &length,
+                                       w->required ? NULL : &found, why);
     if (!status && length > 0)
         status = read_pattern(h, r, why);
     else

@@ -78,7 +78,8 @@ class Gemma4(Gemma3):
     whole_width = None
 
     def head_size(self, i):
-        return self.k["attention.key_length" + "_swa" * self.slides(i)]
+        size = super().head_size(i)
+        return self.k.get("attention.key_length_swa", size) if self.slides(i) else size
 
     value_size = head_size
 
