@@ -121,6 +121,13 @@ class DeepseekV2(DeepseekV3):
         return {}
 
 
+class Glm4MoeLite(DeepseekV3):
+    name, model, note = "deepseek2-glm", "Glm4MoeLite", "GLM 4.7 Flash: no YaRN, no groups"
+
+    def more(self):
+        return super().more() | {"n_group": 1, "topk_group": 1, **rope(3000.0)}
+
+
 class DeepseekLite(DeepseekV2):
     name, note = "deepseek2-lite", "V2 Lite: no q_lora, older file"
 
@@ -178,7 +185,7 @@ class Cohere2(Family):
     model, note, eps = "Cohere2", "parallel branches, windows", "layer_norm_eps"
 
     def more(self):
-        return {"layer_norm_eps": 1e-3, "logit_scale": 0.3, "sliding_window": WINDOW, **rope(3000.0)}
+        return {"layer_norm_eps": 0.02, "logit_scale": 0.3, "sliding_window": WINDOW, **rope(3000.0)}
 
     def keys(self, c):
         return {"attention.sliding_window": getattr(c, "sliding_window", None),
@@ -191,7 +198,7 @@ class Cohere(Cohere2):
     model, note = "Cohere", "parallel branches, norms of heads"
 
     def more(self):
-        return {"layer_norm_eps": 1e-3, "logit_scale": 0.3, "use_qk_norm": True, **rope(3000.0)}
+        return {"layer_norm_eps": 0.02, "logit_scale": 0.3, "use_qk_norm": True, **rope(3000.0)}
 
 class Granite(Family):
     name = architecture = "granite"
@@ -259,11 +266,20 @@ class Starcoder2(Family):
     names = {"mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}
 
     def more(self):
-        return {"norm_epsilon": 1e-3, "use_bias": True, "tie_word_embeddings": False, **rope(3000.0)}
+        return {"norm_epsilon": 0.02, "use_bias": True, "tie_word_embeddings": False, **rope(3000.0)}
 
     def keys(self, c):
         return {"attention.layer_norm_epsilon": c.norm_epsilon,
                 "attention.layer_norm_rms_epsilon": None}
+
+
+class Starcoder2Long(Starcoder2):
+    name, note, tokens = "starcoder2-long", "the window of 4096, which no key names", 4300
+
+    def more(self):
+        return super().more() | {"sliding_window": 4096, "num_attention_heads": 2,
+                                 "num_key_value_heads": 1, "head_dim": 48,
+                                 "max_position_embeddings": 16384}
 
 
 class Phi3(Family):
@@ -343,6 +359,14 @@ class Llama4(Family):
         return Llama.further(self, torch, model)
 
 
+class Llama4Long(Llama4):
+    name, note, tokens = "llama4-long", "Scout: runs of 8192, growing queries", 8300
+
+    def more(self):
+        return super().more() | {"num_attention_heads": 2, "num_key_value_heads": 1,
+                                 "max_position_embeddings": 16384}
+
+
 class NemotronH(Family):
     name = architecture = "nemotron_h"
     model, note, eps = "NemotronH", "Mamba-2, attention, squared relu", "layer_norm_epsilon"
@@ -362,7 +386,7 @@ class NemotronH(Family):
     def more(self):
         return {"head_dim": 20, "layers_block_type": self.blocks, "mamba_num_heads": 6,
                 "mamba_head_dim": 16, "n_groups": 2, "ssm_state_size": 12, "chunk_size": 64,
-                "layer_norm_epsilon": 1e-5}
+                "layer_norm_epsilon": 0.02}
 
     def config(self):
         shape = super().config()
@@ -485,6 +509,7 @@ class Gemma4Moe(Gemma4):
 
 
 FAMILIES += [cls() for cls in (
-    Llama, Qwen3Moe, Qwen2Moe, Qwen35Moe, Qwen3Next, Glm4, Glm4Moe, DeepseekV2, DeepseekLite,
-    DeepseekV2Groups, Olmo2, Olmo3, Cohere2, Cohere, Granite, GraniteMoe, SmolLM3, Ministral3,
-    Starcoder2, Phi3, Phi3Short, MiniMaxM2, Llama4, NemotronH, NemotronHMoe, Gemma4, Gemma4Moe)]
+    Llama, Qwen3Moe, Qwen2Moe, Qwen35Moe, Qwen3Next, Glm4, Glm4Moe, Glm4MoeLite, DeepseekV2,
+    DeepseekLite, DeepseekV2Groups, Olmo2, Olmo3, Cohere2, Cohere, Granite, GraniteMoe, SmolLM3,
+    Ministral3, Starcoder2, Starcoder2Long, Phi3, Phi3Short, MiniMaxM2, Llama4, Llama4Long,
+    NemotronH, NemotronHMoe, Gemma4, Gemma4Moe)]

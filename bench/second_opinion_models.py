@@ -40,7 +40,10 @@ def yarn_keys(p):
 
 
 class Family:
-    """One model. name: the row's; architecture: the file's; model: the class's in transformers."""
+    """One model. name: the row's; architecture: the file's; model: the class's in transformers.
+
+    Norms have an eps so large that one in the wrong place shows.
+    """
     name = architecture = model = ""
     note = ""
     names = {}
@@ -48,10 +51,11 @@ class Family:
     permuted = False            # published halves, stored as neighbours
     experts_transposed = False  # [experts, in, out]
     spread = 1.5
+    tokens = None               # of the one window, where it takes more than is usual to show
     eps = "rms_norm_eps"
 
     def config(self):
-        return SHAPE | {"head_dim": 24, "rms_norm_eps": 1e-5} | self.more()
+        return SHAPE | {"head_dim": 24, "rms_norm_eps": 0.02} | self.more()
 
     def more(self):
         return {}
