@@ -249,7 +249,7 @@ def main():
     torch = torch_in_double()
     import transformers
     from second_opinion_families import FAMILIES
-    transformers.logging.set_verbosity_error()
+    transformers.logging.set_verbosity(transformers.logging.CRITICAL)
     unknown = set(args.names) - {f.name for f in FAMILIES}
     if unknown:
         print(f"no such model: {', '.join(unknown)}; there are "
@@ -268,7 +268,8 @@ def main():
                     n_beyond += compare(torch, family, args, folder)
                 except Refused as e:
                     n_beyond += 1
-                    print(f"| `{family.architecture}` | {family.note} | refused: {e} |", flush=True)
+                    why = str(e).split(": ", 2)[-1]
+                    print(f"| `{family.architecture}` | {family.note} | refused: {why} |", flush=True)
     return 1 if n_beyond else 0
 
 

@@ -1,6 +1,6 @@
 """More models of second_opinion.py."""
-from second_opinion_models import (EXPERTS, FAMILIES, FOUR_NORMS, WINDOW, DeepseekV3, Family, GptOss,
-                                   Hybrid, Qwen2, Qwen35, expert_keys, rope, yarn)
+from second_opinion_models import (EXPERTS, FAMILIES, FOUR_NORMS, WINDOW, Family, Hybrid, Qwen35,
+                                   expert_keys, rope, yarn)
 
 
 class Llama(Family):
@@ -109,51 +109,6 @@ class Glm4Moe(Family):
             "expert_weights_scale": c.routed_scaling_factor, "expert_weights_norm": True}
 
 
-class DeepseekV2(DeepseekV3):
-    name, model, note = "deepseek2-v2", "DeepseekV2", "V2: softmax, not renormalised, YaRN"
-
-    def more(self):
-        return super().more() | {"n_group": None, "topk_group": None, "norm_topk_prob": False,
-                                 "topk_method": "greedy", "routed_scaling_factor": 16.0,
-                                 **yarn(3000.0, 40.0, 64, mscale=0.707, mscale_all_dim=0.707)}
-
-    def gating(self):
-        return {}
-
-
-class Glm4MoeLite(DeepseekV3):
-    name, model, note = "deepseek2-glm", "Glm4MoeLite", "GLM 4.7 Flash: no YaRN, no groups"
-
-    def more(self):
-        return super().more() | {"n_group": 1, "topk_group": 1, **rope(3000.0)}
-
-
-class DeepseekLite(DeepseekV2):
-    name, note = "deepseek2-lite", "V2 Lite: no q_lora, older file"
-
-    def more(self):
-        return super().more() | {"q_lora_rank": None, "routed_scaling_factor": 1.0}
-
-    names = DeepseekV3.names | {"self_attn.kv_b_proj": "attn_kv_b"}
-
-    def split(self, c, name, t):
-        return Family.split(self, c, name, t)
-
-    def keys(self, c):
-        size = c.qk_nope_head_dim + c.qk_rope_head_dim
-        return super().keys(c) | {
-            "attention.key_length": size, "attention.value_length": c.v_head_dim,
-            "attention.head_count_kv": c.num_attention_heads, "attention.key_length_mla": None,
-            "attention.value_length_mla": None}
-
-
-class DeepseekV2Groups(DeepseekV2):
-    name, note = "deepseek2-v2-groups", "V2: groups by their best expert"
-
-    def more(self):
-        return super().more() | {"n_group": 4, "topk_group": 2, "topk_method": "group_limited_greedy"}
-
-
 class Olmo2(Family):
     name = architecture = "olmo2"
     model, note = "Olmo2", "norms behind the branches"
@@ -168,7 +123,7 @@ class Olmo3(Olmo2):
     name, model, note = "olmo3", "Olmo3", "windows; YaRN where all is seen"
 
     def more(self):
-        full = yarn(3000.0, 8.0, 64)["rope_parameters"]
+        full = yarn(3000.0, 8.0, 1024)["rope_parameters"]
         return {"sliding_window": WINDOW, "rope_parameters": {
             "full_attention": full, "sliding_attention": {"rope_type": "default", "rope_theta": 3000.0}}}
 
@@ -249,7 +204,7 @@ class Ministral3(Family):
 
     def more(self):
         p = yarn(3000.0, 16.0, 64, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.1)
-        p["rope_parameters"] |= {"beta_fast": 8.0, "beta_slow": 2.0}
+        p["rope_parameters"] |= {"beta_fast": 2.0, "beta_slow": 0.5}
         return {"head_dim": 20, "sliding_window": None, **p}
 
     def keys(self, c):
@@ -509,7 +464,6 @@ class Gemma4Moe(Gemma4):
 
 
 FAMILIES += [cls() for cls in (
-    Llama, Qwen3Moe, Qwen2Moe, Qwen35Moe, Qwen3Next, Glm4, Glm4Moe, Glm4MoeLite, DeepseekV2,
-    DeepseekLite, DeepseekV2Groups, Olmo2, Olmo3, Cohere2, Cohere, Granite, GraniteMoe, SmolLM3,
+    Llama, Qwen3Moe, Qwen2Moe, Qwen35Moe, Qwen3Next, Glm4, Glm4Moe, Olmo2, Olmo3, Cohere2, Cohere, Granite, GraniteMoe, SmolLM3,
     Ministral3, Starcoder2, Starcoder2Long, Phi3, Phi3Short, MiniMaxM2, Llama4, Llama4Long,
     NemotronH, NemotronHMoe, Gemma4, Gemma4Moe)]
