@@ -135,7 +135,8 @@ def ours(assay, path, written, n, n_windows):
     text_path, table = path.with_suffix(".txt"), path.with_suffix(".tsv")
     text_path.write_bytes(written)
     run_assay([assay, "perplexity", "-q", "-m", path, "-bf", text_path, "--protocol", "fixed",
-               "-c", str(n), "--chunks", str(n_windows), "--precision", "exact", "--per-token", table])
+               "-c", str(n), "--chunks", str(n_windows), "--precision", "exact",
+               "--per-token", table])
     with open(table, newline="") as f:
         return {(int(r["window"]), int(r["position"])):
                 (int(r["token_id"]), float(r["logprob"]), float(r["entropy"]))

@@ -464,6 +464,6 @@ class Gemma4Moe(Gemma4):
 
 
 FAMILIES += [cls() for cls in (
-    Llama, Qwen3Moe, Qwen2Moe, Qwen35Moe, Qwen3Next, Glm4, Glm4Moe, Olmo2, Olmo3, Cohere2, Cohere, Granite, GraniteMoe, SmolLM3,
-    Ministral3, Starcoder2, Starcoder2Long, Phi3, Phi3Short, MiniMaxM2, Llama4, Llama4Long,
-    NemotronH, NemotronHMoe, Gemma4, Gemma4Moe)]
+    Llama, Qwen3Moe, Qwen2Moe, Qwen35Moe, Qwen3Next, Glm4, Glm4Moe, Olmo2, Olmo3, Cohere2, Cohere,
+    Granite, GraniteMoe, SmolLM3, Ministral3, Starcoder2, Starcoder2Long, Phi3, Phi3Short,
+    MiniMaxM2, Llama4, Llama4Long, NemotronH, NemotronHMoe, Gemma4, Gemma4Moe)]
