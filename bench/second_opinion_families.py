@@ -1,6 +1,6 @@
 """More models of second_opinion.py."""
-from second_opinion_models import (EXPERTS, FAMILIES, FOUR_NORMS, WINDOW, DeepseekV3, Family, GptOss,
-                                   Hybrid, Qwen2, Qwen35, expert_keys, rope, yarn)
+from second_opinion_models import (EXPERTS, FAMILIES, FOUR_NORMS, WINDOW, Family, Hybrid, Qwen35,
+                                   expert_keys, rope, yarn)
 
 
 class Llama(Family):
@@ -109,44 +109,6 @@ class Glm4Moe(Family):
             "expert_weights_scale": c.routed_scaling_factor, "expert_weights_norm": True}
 
 
-class DeepseekV2(DeepseekV3):
-    name, model, note = "deepseek2-v2", "DeepseekV2", "V2: softmax, not renormalised, YaRN"
-
-    def more(self):
-        return super().more() | {"n_group": None, "topk_group": None, "norm_topk_prob": False,
-                                 "topk_method": "greedy", "routed_scaling_factor": 16.0,
-                                 **yarn(3000.0, 40.0, 64, mscale=0.707, mscale_all_dim=0.707)}
-
-    def gating(self):
-        return {}
-
-
-class DeepseekLite(DeepseekV2):
-    name, note = "deepseek2-lite", "V2 Lite: no q_lora, older file"
-
-    def more(self):
-        return super().more() | {"q_lora_rank": None, "routed_scaling_factor": 1.0}
-
-    names = DeepseekV3.names | {"self_attn.kv_b_proj": "attn_kv_b"}
-
-    def split(self, c, name, t):
-        return Family.split(self, c, name, t)
-
-    def keys(self, c):
-        size = c.qk_nope_head_dim + c.qk_rope_head_dim
-        return super().keys(c) | {
-            "attention.key_length": size, "attention.value_length": c.v_head_dim,
-            "attention.head_count_kv": c.num_attention_heads, "attention.key_length_mla": None,
-            "attention.value_length_mla": None}
-
-
-class DeepseekV2Groups(DeepseekV2):
-    name, note = "deepseek2-v2-groups", "V2: groups by their best expert"
-
-    def more(self):
-        return super().more() | {"n_group": 4, "topk_group": 2, "topk_method": "group_limited_greedy"}
-
-
 class Olmo2(Family):
     name = architecture = "olmo2"
     model, note = "Olmo2", "norms behind the branches"
@@ -161,7 +123,7 @@ class Olmo3(Olmo2):
     name, model, note = "olmo3", "Olmo3", "windows; YaRN where all is seen"
 
     def more(self):
-        full = yarn(3000.0, 8.0, 64)["rope_parameters"]
+        full = yarn(3000.0, 8.0, 1024)["rope_parameters"]
         return {"sliding_window": WINDOW, "rope_parameters": {
             "full_attention": full, "sliding_attention": {"rope_type": "default", "rope_theta": 3000.0}}}
 
@@ -178,7 +140,7 @@ class Cohere2(Family):
     model, note, eps = "Cohere2", "parallel branches, windows", "layer_norm_eps"
 
     def more(self):
-        return {"layer_norm_eps": 1e-3, "logit_scale": 0.3, "sliding_window": WINDOW, **rope(3000.0)}
+        return {"layer_norm_eps": 0.02, "logit_scale": 0.3, "sliding_window": WINDOW, **rope(3000.0)}
 
     def keys(self, c):
         return {"attention.sliding_window": getattr(c, "sliding_window", None),
@@ -191,7 +153,7 @@ class Cohere(Cohere2):
     model, note = "Cohere", "parallel branches, norms of heads"
 
     def more(self):
-        return {"layer_norm_eps": 1e-3, "logit_scale": 0.3, "use_qk_norm": True, **rope(3000.0)}
+        return {"layer_norm_eps": 0.02, "logit_scale": 0.3, "use_qk_norm": True, **rope(3000.0)}
 
 class Granite(Family):
     name = architecture = "granite"
@@ -242,7 +204,7 @@ class Ministral3(Family):
 
     def more(self):
         p = yarn(3000.0, 16.0, 64, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.1)
-        p["rope_parameters"] |= {"beta_fast": 8.0, "beta_slow": 2.0}
+        p["rope_parameters"] |= {"beta_fast": 2.0, "beta_slow": 0.5}
         return {"head_dim": 20, "sliding_window": None, **p}
 
     def keys(self, c):
@@ -259,11 +221,20 @@ class Starcoder2(Family):
     names = {"mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}
 
     def more(self):
-        return {"norm_epsilon": 1e-3, "use_bias": True, "tie_word_embeddings": False, **rope(3000.0)}
+        return {"norm_epsilon": 0.02, "use_bias": True, "tie_word_embeddings": False, **rope(3000.0)}
 
     def keys(self, c):
         return {"attention.layer_norm_epsilon": c.norm_epsilon,
                 "attention.layer_norm_rms_epsilon": None}
+
+
+class Starcoder2Long(Starcoder2):
+    name, note, tokens = "starcoder2-long", "the window of 4096, which no key names", 4300
+
+    def more(self):
+        return super().more() | {"sliding_window": 4096, "num_attention_heads": 2,
+                                 "num_key_value_heads": 1, "head_dim": 48,
+                                 "max_position_embeddings": 16384}
 
 
 class Phi3(Family):
@@ -343,6 +314,14 @@ class Llama4(Family):
         return Llama.further(self, torch, model)
 
 
+class Llama4Long(Llama4):
+    name, note, tokens = "llama4-long", "Scout: runs of 8192, growing queries", 8300
+
+    def more(self):
+        return super().more() | {"num_attention_heads": 2, "num_key_value_heads": 1,
+                                 "max_position_embeddings": 16384}
+
+
 class NemotronH(Family):
     name = architecture = "nemotron_h"
     model, note, eps = "NemotronH", "Mamba-2, attention, squared relu", "layer_norm_epsilon"
@@ -362,7 +341,7 @@ class NemotronH(Family):
     def more(self):
         return {"head_dim": 20, "layers_block_type": self.blocks, "mamba_num_heads": 6,
                 "mamba_head_dim": 16, "n_groups": 2, "ssm_state_size": 12, "chunk_size": 64,
-                "layer_norm_epsilon": 1e-5}
+                "layer_norm_epsilon": 0.02}
 
     def config(self):
         shape = super().config()
@@ -485,6 +464,6 @@ class Gemma4Moe(Gemma4):
 
 
 FAMILIES += [cls() for cls in (
-    Llama, Qwen3Moe, Qwen2Moe, Qwen35Moe, Qwen3Next, Glm4, Glm4Moe, DeepseekV2, DeepseekLite,
-    DeepseekV2Groups, Olmo2, Olmo3, Cohere2, Cohere, Granite, GraniteMoe, SmolLM3, Ministral3,
-    Starcoder2, Phi3, Phi3Short, MiniMaxM2, Llama4, NemotronH, NemotronHMoe, Gemma4, Gemma4Moe)]
+    Llama, Qwen3Moe, Qwen2Moe, Qwen35Moe, Qwen3Next, Glm4, Glm4Moe, Olmo2, Olmo3, Cohere2, Cohere,
+    Granite, GraniteMoe, SmolLM3, Ministral3, Starcoder2, Starcoder2Long, Phi3, Phi3Short,
+    MiniMaxM2, Llama4, Llama4Long, NemotronH, NemotronHMoe, Gemma4, Gemma4Moe)]

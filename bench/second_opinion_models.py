@@ -1,8 +1,6 @@
 """The small random models of second_opinion.py, and what converters make of their tensors."""
-import math
-
 SHAPE = {"vocab_size": 257, "hidden_size": 96, "intermediate_size": 104, "num_hidden_layers": 4,
-         "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 512,
+         "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 4096,
          "pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
 EXPERTS = {"num_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 40}
 COMMON = {
@@ -40,7 +38,10 @@ def yarn_keys(p):
 
 
 class Family:
-    """One model. name: the row's; architecture: the file's; model: the class's in transformers."""
+    """One model. name: the row's; architecture: the file's; model: the class's in transformers.
+
+    Norms have an eps so large that one in the wrong place shows.
+    """
     name = architecture = model = ""
     note = ""
     names = {}
@@ -48,10 +49,11 @@ class Family:
     permuted = False            # published halves, stored as neighbours
     experts_transposed = False  # [experts, in, out]
     spread = 1.5
+    tokens = None               # of the one window, where it takes more than is usual to show
     eps = "rms_norm_eps"
 
     def config(self):
-        return SHAPE | {"head_dim": 24, "rms_norm_eps": 1e-5} | self.more()
+        return SHAPE | {"head_dim": 24, "rms_norm_eps": 0.02} | self.more()
 
     def more(self):
         return {}
@@ -154,7 +156,7 @@ class Qwen3Yarn(Qwen3):
     name, note = "qwen3-yarn", "YaRN"
 
     def more(self):
-        return {"head_dim": 20, **yarn(3000.0, 4.0, 64)}
+        return {"head_dim": 20, **yarn(3000.0, 4.0, 1024)}
 
 
 class Gemma2(Family):
@@ -200,7 +202,7 @@ class GptOss(Family):
 
     def more(self):
         return {"head_dim": 20, "num_local_experts": 8, "num_experts_per_tok": 3,
-                "sliding_window": WINDOW, **yarn(150000.0, 32.0, 64, truncate=False)}
+                "sliding_window": WINDOW, **yarn(150000.0, 32.0, 1024, truncate=False)}
 
     def split(self, c, name, t):
         if name == "mlp.experts.gate_up_proj":
@@ -225,16 +227,16 @@ class DeepseekV3(Family):
              "self_attn.kv_a_layernorm": "attn_kv_a_norm"}
 
     def config(self):
-        shape = super().config() | {"num_key_value_heads": 4, "rms_norm_eps": 1e-6}
+        shape = super().config() | {"num_key_value_heads": 4}
         del shape["head_dim"]
         return shape
 
     def more(self):
-        return {"n_routed_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 40,
-                "n_group": 4, "topk_group": 2, "n_shared_experts": 2, "first_k_dense_replace": 1,
-                "routed_scaling_factor": 2.5, "norm_topk_prob": True, "q_lora_rank": 40,
-                "kv_lora_rank": 32, "qk_rope_head_dim": 16, "v_head_dim": 20,
-                "qk_nope_head_dim": 12, **yarn(3000.0, 40.0, 64, mscale=1.0, mscale_all_dim=1.0)}
+        return {"rms_norm_eps": 1e-6, "n_routed_experts": 8, "num_experts_per_tok": 3,
+                "moe_intermediate_size": 40, "n_group": 4, "topk_group": 2, "n_shared_experts": 2,
+                "first_k_dense_replace": 1, "routed_scaling_factor": 2.5, "norm_topk_prob": True,
+                "q_lora_rank": 40, "kv_lora_rank": 32, "qk_rope_head_dim": 16, "v_head_dim": 20,
+                "qk_nope_head_dim": 12, **yarn(3000.0, 40.0, 1024, mscale=1.0, mscale_all_dim=1.0)}
 
     def split(self, c, name, t):
         if name == "self_attn.kv_b_proj.weight":
@@ -262,6 +264,51 @@ class DeepseekV3(Family):
         if p["rope_type"] == "yarn":
             keys["rope.scaling.yarn_log_multiplier"] = 0.1 * p["mscale_all_dim"]
         return keys
+
+
+class DeepseekV2(DeepseekV3):
+    name, model, note = "deepseek2-v2", "DeepseekV2", "V2: softmax, not renormalised, YaRN"
+
+    def more(self):
+        return super().more() | {"n_group": None, "topk_group": None, "norm_topk_prob": False,
+                                 "topk_method": "greedy", "routed_scaling_factor": 16.0,
+                                 **yarn(3000.0, 40.0, 1024, mscale=0.707, mscale_all_dim=0.707)}
+
+    def gating(self):
+        return {}
+
+
+class Glm4MoeLite(DeepseekV3):
+    name, model, note = "deepseek2-glm", "Glm4MoeLite", "GLM 4.7 Flash: no YaRN, no groups"
+
+    def more(self):
+        return super().more() | {"n_group": 1, "topk_group": 1, "rms_norm_eps": 1e-5, **rope(3000.0)}
+
+
+class DeepseekLite(DeepseekV2):
+    name, note = "deepseek2-lite", "V2 Lite: no q_lora, older file"
+
+    def more(self):
+        return super().more() | {"q_lora_rank": None, "routed_scaling_factor": 1.0}
+
+    names = DeepseekV3.names | {"self_attn.kv_b_proj": "attn_kv_b"}
+
+    def split(self, c, name, t):
+        return Family.split(self, c, name, t)
+
+    def keys(self, c):
+        size = c.qk_nope_head_dim + c.qk_rope_head_dim
+        return super().keys(c) | {
+            "attention.key_length": size, "attention.value_length": c.v_head_dim,
+            "attention.head_count_kv": c.num_attention_heads, "attention.key_length_mla": None,
+            "attention.value_length_mla": None}
+
+
+class DeepseekV2Groups(DeepseekV2):
+    name, note = "deepseek2-v2-groups", "V2: groups by their best expert"
+
+    def more(self):
+        return super().more() | {"n_group": 4, "topk_group": 2, "topk_method": "group_limited_greedy"}
 
 
 class Hybrid:
@@ -324,4 +371,6 @@ class Qwen35(Hybrid, Family):
         return super().keys(c) | {"rope.dimension_sections": [2, 1, 1, 0]}
 
 
-FAMILIES = [cls() for cls in (Qwen2, Qwen3, Qwen3Yarn, Gemma2, Gemma3, GptOss, DeepseekV3, Qwen35)]
+FAMILIES = [cls() for cls in (
+    Qwen2, Qwen3, Qwen3Yarn, Gemma2, Gemma3, GptOss, DeepseekV3, Glm4MoeLite, DeepseekV2,
+    DeepseekLite, DeepseekV2Groups, Qwen35)]
