@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
 #include "base/text/words.h"
+#include "cli/commands.h"
 #include "cli/output/say.h"
 #include "cli/run.h"
 

@@ -59,7 +59,7 @@ static void close_groups(const struct kern_route *op, double *keys, double *memo
             second = keys[i] > first ? first : keys[i] > second ? keys[i] : second;
             first = keys[i] > first ? keys[i] : first;
         }
-        memory[g] = n > 1 ? first + second : first;
+        memory[g] = n > 1 && !op->groups_by_best ? first + second : first;
     }
     for (size_t i = 0; i < op->n_groups_used; i++)
         (void)take_best(memory, op->n_groups);

@@ -65,13 +65,14 @@ enum { MODEL_N_KEPT = 2 };
 
 /** The mixture of experts. */
 struct model_expert_hparams {
-    uint32_t n, n_used; /* E and how many of them a token goes through; 0: dense */
+    uint32_t n, n_used;   /* E and how many of them a token goes through; 0: dense */
     uint32_t n_ff_shared; /* of the expert that all tokens go through; 0: none */
     uint32_t width;       /* of what experts read and write; 0: D */
     enum kern_gating gating;
     uint32_t n_groups, n_groups_used;
-    bool normalise; /* shares are divided by their sum */
-    float scale;    /* shares are multiplied by it */
+    bool groups_by_best; /* as in struct kern_route */
+    bool normalise;      /* shares are divided by their sum */
+    float scale;         /* shares are multiplied by it */
 };
 
 /** Query and key heads are stretched by 1 + scale ln(1 + floor((position + offset) / length)). */
@@ -82,12 +83,12 @@ struct model_temperature {
 
 /** Layers with a state instead of keys. */
 struct model_recurrent_hparams {
-    uint32_t n_taps;    /* of the convolution */
-    uint32_t n_inner;   /* I: all heads' values */
-    uint32_t state;     /* d, or N */
-    uint32_t n_heads;   /* of values */
-    uint32_t n_groups;  /* heads of keys */
-    float dt_min;       /* steps are at least this; 0: any */
+    uint32_t n_taps;     /* of the convolution */
+    uint32_t n_inner;    /* I: all heads' values */
+    uint32_t state;      /* d, or N */
+    uint32_t n_heads;    /* of values */
+    uint32_t n_groups;   /* heads of keys */
+    float dt_min;        /* steps are at least this; 0: any */
     enum kern_unit unit; /* what queries and keys are divided by */
     float unit_eps;
     float scale; /* of the queries */
@@ -103,7 +104,7 @@ struct model_hparams {
     uint32_t n_vocab;  /* V: rows of the head */
     uint32_t n_ctx_train;
     struct model_layer_shape *layers;
-    float eps; /* of the norms */
+    float eps;                                          /* of the norms */
     float embedding_scale, residual_scale, logit_scale; /* 1 where there is none */
     float attn_soft_cap, logit_soft_cap;                /* 0: none */
     bool rope_halves; /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */

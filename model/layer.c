@@ -38,11 +38,21 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
     const struct walk to = {fn, user};
     const struct model_layer *l = &m->layers[i];
     const struct kern_weight *const mixers[] = {
-        &l->latent.q_down.weight,       &l->q.weight,          &l->k.weight,
-        &l->v.weight,                   &l->latent.kv_down.weight, &l->latent.k_up,
-        &l->latent.v_up,                &l->latent.kv_up.weight,   &l->recurrent.in.weight,
-        &l->recurrent.gate.weight,      &l->recurrent.beta.weight, &l->recurrent.alpha.weight,
-        &l->recurrent.beta_alpha.weight, &l->recurrent.out.weight, &l->output.weight,
+        &l->latent.q_down.weight,
+        &l->q.weight,
+        &l->k.weight,
+        &l->v.weight,
+        &l->latent.kv_down.weight,
+        &l->latent.k_up,
+        &l->latent.v_up,
+        &l->latent.kv_up.weight,
+        &l->recurrent.in.weight,
+        &l->recurrent.gate.weight,
+        &l->recurrent.beta.weight,
+        &l->recurrent.alpha.weight,
+        &l->recurrent.beta_alpha.weight,
+        &l->recurrent.out.weight,
+        &l->output.weight,
     };
     for (size_t k = 0; k < sizeof mixers / sizeof *mixers; k++)
         tell(&to, mixers[k], 1);

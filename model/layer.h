@@ -20,29 +20,29 @@ struct model_ffn {
 };
 
 struct model_experts {
-    struct model_product router;       /* [E, D] */
-    struct model_norm router_norm;     /* before the router alone */
-    struct kern_weight selection_bias; /* [E] */
-    struct model_ffn *each;            /* E of them */
-    struct model_ffn shared;           /* every token's */
-    struct model_product shared_gate;  /* [1, D] */
-    struct model_norm norm, post_norm; /* of the experts beside a dense feed-forward */
-    struct model_norm dense_post_norm; /* of that feed-forward */
+    struct model_product router;        /* [E, D] */
+    struct model_norm router_norm;      /* before the router alone */
+    struct kern_weight selection_bias;  /* [E] */
+    struct model_ffn *each;             /* E of them */
+    struct model_ffn shared;            /* every token's */
+    struct model_product shared_gate;   /* [1, D] */
+    struct model_norm norm, post_norm;  /* of the experts beside a dense feed-forward */
+    struct model_norm dense_post_norm;  /* of that feed-forward */
     struct model_product narrow, widen; /* the experts work between these */
 };
 
 struct model_latent {
-    struct model_product q_down;   /* [q rank, D]; without it q is not compressed */
+    struct model_product q_down; /* [q rank, D]; without it q is not compressed */
     struct model_norm q_norm;
-    struct model_product kv_down;  /* [kv rank + n_rot, D] */
+    struct model_product kv_down; /* [kv rank + n_rot, D] */
     struct model_norm kv_norm;
     struct kern_weight k_up, v_up; /* [H * kv rank, nope], [H * dv, kv rank] */
     struct model_product kv_up;    /* older: [H * (nope + dv), kv rank] */
 };
 
 struct model_recurrent {
-    struct model_product in;      /* q, k, v; of Mamba-2: z, x, B, C, dt */
-    struct model_product gate;    /* z */
+    struct model_product in;                      /* q, k, v; of Mamba-2: z, x, B, C, dt */
+    struct model_product gate;                    /* z */
     struct model_product beta, alpha, beta_alpha; /* the first two, or the third */
     struct kern_weight taps, taps_bias;
     struct kern_weight a, dt_bias, skip;
@@ -52,8 +52,8 @@ struct model_recurrent {
 
 /** A further input of each layer (Gemma 3n and 4). */
 struct model_per_layer_input {
-    struct kern_weight embedding;  /* [V, P]: this layer's columns */
-    struct model_product project;  /* [P, D]: this layer's rows */
+    struct kern_weight embedding; /* [V, P]: this layer's columns */
+    struct model_product project; /* [P, D]: this layer's rows */
     struct model_product gate, out;
     struct model_norm post_norm;
 };

@@ -11,9 +11,9 @@
 
 /** What the caller may force upon a file; zero-initialise (all zero: as the file says). */
 struct model_options {
-    const char *tokenizer_pre;  /* NULL: the file's */
-    bool allow_unknown;         /* tensors or keys of the architecture not understood: warn, go on */
-    bool llama_compat;          /* what llama.cpp does where it departs from a model's authors */
+    const char *tokenizer_pre; /* NULL: the file's */
+    bool allow_unknown;        /* tensors or keys of the architecture not understood: warn, go on */
+    bool llama_compat;         /* what llama.cpp does where it departs from a model's authors */
     /* --override-kv: n_overrides lines "KEY=int|float|bool|str:VALUE" */
     const char *const *overrides;
     size_t n_overrides;
@@ -43,13 +43,15 @@ const struct model_tokenizer *model_tokenizer(const struct model *m);
 const struct model_layer *model_layer(const struct model *m, size_t i);
 const struct kern_weight *model_embedding(const struct model *m); /* [V, D] */
 const struct model_norm *model_output_norm(const struct model *m);
-const struct kern_weight *model_head(const struct model *m); /* [V, D]; may be the embedding's bytes */
+const struct kern_weight *
+model_head(const struct model *m); /* [V, D]; may be the embedding's bytes */
 /** What kern_score() and kern_record() need of the model; hidden is to be set. */
 struct kern_head model_kern_head(const struct model *m);
 /** Remarks made while loading (ignored keys, tied head, ...), one per line; "" if none. */
 const char *model_remarks(const struct model *m);
 
-/** Told of each weight of a layer, and of the share of tokens that go through it (experts: used / E). */
+/** Told of each weight of a layer, and of the share of tokens that go through it (experts: used /
+ * E). */
 typedef void model_weight_fn(void *user, const struct kern_weight *weight, double share);
 /** Walk the matrices of a layer that are multiplied, in the order of their use. */
 void model_layer_walk(const struct model *m, size_t i, model_weight_fn *tell, void *user);

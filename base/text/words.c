@@ -66,7 +66,7 @@ static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b
 }
 
 const char *base_nearest_name(const char *word, const char *candidates, char *nearest,
-                             size_t capacity, size_t *distance)
+                              size_t capacity, size_t *distance)
 {
     const char *result = NULL, *candidate;
     size_t length, n_word = strlen(word);

@@ -20,6 +20,6 @@ const char *base_words_next(const char *words, const char **word, size_t *length
  * distance: in: only nearer ones are taken; out: that of the result, in edited letters.
  */
 const char *base_nearest_name(const char *word, const char *candidates, char *nearest,
-                             size_t capacity, size_t *distance);
+                              size_t capacity, size_t *distance);
 
 #endif

@@ -7,8 +7,8 @@
 
 #include "base/arithmetic.h"
 #include "base/file/atomic_file.h"
-#include "cli/commands.h"
 #include "base/text/words.h"
+#include "cli/commands.h"
 #include "cli/session/outputs.h"
 #include "gguf/file.h"
 #include "kernels/quant/rows.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/options/value.h"
 #include "base/text/words.h"
+#include "cli/options/value.h"
 
 static bool ends_list(const struct cli_option *row)
 {

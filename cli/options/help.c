@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/options/args.h"
 #include "base/text/words.h"
+#include "cli/options/args.h"
 
 enum { INDENT = 2, COLUMN = 30, WIDTH = 98 };
 

@@ -18,9 +18,9 @@ struct model_norm_names {
 
 enum model_qk_norm {
     MODEL_QK_NORM_NONE,
-    MODEL_QK_NORM_HEADS,    /* of each head of q and k, where the file has its gains */
-    MODEL_QK_NORM_EACH,     /* likewise, each head with gains of its own */
-    MODEL_QK_NORM_WHOLE     /* of q and of k as one vector */
+    MODEL_QK_NORM_HEADS, /* of each head of q and k, where the file has its gains */
+    MODEL_QK_NORM_EACH,  /* likewise, each head with gains of its own */
+    MODEL_QK_NORM_WHOLE  /* of q and of k as one vector */
 };
 
 enum model_ffn_form {
@@ -39,7 +39,7 @@ struct model_windows {
     uint32_t period; /* layer i slides if i mod period < period - 1; 1: all slide; 0: none can */
     uint32_t length; /* where no key says it; 0: then none slides */
     bool unknown_to_llama_cpp; /* it ignores them */
-    bool required;   /* the key must be there */
+    bool required;             /* the key must be there */
 };
 
 struct model_arch {
@@ -49,8 +49,8 @@ struct model_arch {
     bool mixed;      /* a layer may lack attention (0 key/value heads) or feed-forward (width 0) */
     bool parallel;   /* attention and feed-forward of the same normalised rows */
 
-    bool rope_halves; /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
-    bool sliding_rope; /* layers that slide have angles of their own */
+    bool rope_halves;      /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
+    bool sliding_rope;     /* layers that slide have angles of their own */
     bool yarn_attn_factor; /* the key counts; elsewhere it repeats YaRN's own magnitude */
     enum model_qk_norm qk_norm;
     bool bare_v_norm;
@@ -64,8 +64,8 @@ struct model_arch {
     enum kern_gating gating;
     enum model_normalise normalise;
     enum model_shared_expert shared;
-    bool split_ff;         /* without a width of its own an expert has F / used */
-    bool weigh_inputs;     /* the share multiplies what the expert reads */
+    bool split_ff;     /* without a width of its own an expert has F / used */
+    bool weigh_inputs; /* the share multiplies what the expert reads */
     bool experts_beside_dense;
     const char *key_blind[4]; /* keys that real files have and that mean nothing here; NULL ends */
 

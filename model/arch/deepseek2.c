@@ -48,8 +48,7 @@ static enum status read_magnitude(struct model_hparams *h, const struct model_re
 {
     struct model_rope *rope = &h->ropes[MODEL_ROPE_FULL];
     float l = 0;
-    enum status status =
-        model_key_f32(&r->keys, "rope.scaling.yarn_log_multiplier", &l, NULL, why);
+    enum status status = model_key_f32(&r->keys, "rope.scaling.yarn_log_multiplier", &l, NULL, why);
     if (status || rope->yarn_ext_factor <= 0 || rope->factor <= 1)
         return status;
     double log_factor = log((double)rope->factor);
@@ -63,6 +62,8 @@ static enum status read_magnitude(struct model_hparams *h, const struct model_re
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)
 {
+    /* V2, which has softmax gating, takes the groups by their best expert, V3 by the best two. */
+    h->experts.groups_by_best = h->experts.gating == KERN_GATE_SOFTMAX && !r->options->llama_compat;
     enum status status = read_heads(h, r, why);
     if (!status)
         status = read_magnitude(h, r, why);

@@ -6,7 +6,9 @@
 
 /** Norms before and after both branches. */
 #define MODEL_GEMMA_NORMS                                                                          \
-    {.attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"}
+    {                                                                                              \
+        .attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"                            \
+    }
 
 /** The embedding's scale sqrt(D), and the soft cap of the logits (where no key says it: `cap`). */
 enum status model_gemma_read_ends(struct model_hparams *h, const struct model_reading *r, float cap,

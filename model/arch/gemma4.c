@@ -1,6 +1,6 @@
 /**
- * Gemma 4: as Gemma 3, with heads of another size in sliding layers, keys that later layers share, a
- * further input of each layer, and in some models experts beside the dense feed-forward.
+ * Gemma 4: as Gemma 3, with heads of another size in sliding layers, keys that later layers share,
+ * a further input of each layer, and in some models experts beside the dense feed-forward.
  */
 #include <math.h>
 #include <stdio.h>
@@ -45,9 +45,9 @@ static enum status read_shared(struct model_hparams *h, const struct model_readi
                                struct status_why *why)
 {
     uint32_t n_shared = 0;
-    enum status status = model_key_u32(&r->keys, "attention.shared_kv_layers",
-                                       (struct model_range){0, h->n_layers - 1}, &n_shared,
-                                       &(bool){false}, why);
+    enum status status =
+        model_key_u32(&r->keys, "attention.shared_kv_layers",
+                      (struct model_range){0, h->n_layers - 1}, &n_shared, &(bool){false}, why);
     uint32_t n_own = h->n_layers - n_shared;
     for (uint32_t i = n_own; !status && i < h->n_layers; i++) {
         struct model_layer_shape *l = &h->layers[i];
@@ -113,8 +113,8 @@ static enum status bind_input_ends(struct model *m, struct status_why *why)
                              h->per_layer_width, false, why);
 }
 
-/** u = (norm(project x0 / sqrt D) + embedding sqrt P) / sqrt 2. The last factor is out's: without it
- * the norm behind it would divide by the root of a sum in which eps counts half. */
+/** u = (norm(project x0 / sqrt D) + embedding sqrt P) / sqrt 2. The last factor is out's: without
+ * it the norm behind it would divide by the root of a sum in which eps counts half. */
 static enum status bind_input(struct model *m, size_t i, struct status_why *why)
 {
     const struct model_hparams *h = &m->hparams;
@@ -140,8 +140,8 @@ static enum status bind_experts(struct model *m, size_t i, struct status_why *wh
 {
     size_t n = m->hparams.n_embd;
     struct model_experts *x = &m->layers[i].experts;
-    enum status status = model_bind_layer_vector(m, i, "ffn_gate_inp.scale", n, false,
-                                                 &x->router_norm.gain, why);
+    enum status status =
+        model_bind_layer_vector(m, i, "ffn_gate_inp.scale", n, false, &x->router_norm.gain, why);
     x->router.weight.scale = (float)(1 / sqrt((double)n));
     if (!status)
         status = model_bind_norm(m, i, "pre_ffw_norm_2", n, &x->norm, why);
@@ -161,8 +161,8 @@ static enum status bind(struct model *m, size_t i, struct status_why *why)
     if (!status && m->hparams.layers[i].n_experts > 0)
         status = bind_experts(m, i, why);
     if (!status)
-        status = model_bind_number(m, i, "layer_output_scale.weight", &m->layers[i].output_scale,
-                                   why);
+        status =
+            model_bind_number(m, i, "layer_output_scale.weight", &m->layers[i].output_scale, why);
     return status;
 }
 

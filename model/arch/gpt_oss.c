@@ -1,4 +1,5 @@
-/** gpt-oss: sinks, biases everywhere, experts with a clamped activation, every second layer slides. */
+/** gpt-oss: sinks, biases everywhere, experts with a clamped activation, every second layer slides.
+ */
 #include "model/arch/arch.h"
 
 static enum status read(struct model_hparams *h, const struct model_reading *r,

@@ -1,4 +1,5 @@
-/** Llama 4: three layers of four see their own run of 8192 positions, the fourth has no positions. */
+/** Llama 4: three layers of four see their own run of 8192 positions, the fourth has no positions.
+ */
 #include "model/arch/arch.h"
 
 static enum status read(struct model_hparams *h, const struct model_reading *r,
@@ -8,12 +9,12 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     struct model_range any = {0, INT32_MAX};
     uint32_t window = RUN;
     uint32_t step = 0;
-    enum status status = model_key_u32(&r->keys, "attention.sliding_window", any, &window,
-                                       &(bool){false}, why);
+    enum status status =
+        model_key_u32(&r->keys, "attention.sliding_window", any, &window, &(bool){false}, why);
     window = window ? RUN : 0; /* the key only switches it off */
     if (!status)
-        status = model_key_u32(&r->keys, "interleave_moe_layer_step", any, &step, &(bool){false},
-                               why);
+        status =
+            model_key_u32(&r->keys, "interleave_moe_layer_step", any, &step, &(bool){false}, why);
     h->experts.n_ff_shared = h->layers[h->n_layers - 1].n_ff_expert;
     h->temperature = (struct model_temperature){.scale = 0.1f, .length = RUN, .offset = 1};
     for (uint32_t i = 0; i < h->n_layers; i++) {

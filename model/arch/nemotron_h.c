@@ -15,7 +15,7 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
                    : l->n_kv_heads > 0 ? MODEL_ATTENTION
                                        : MODEL_MAMBA2;
     }
-    /* No key says how wide the rows are that the experts work on. */
+    /* The tensors say how wide the rows are that the experts work on; a key may repeat it. */
     for (uint32_t i = 0; i < h->n_layers; i++) {
         char name[64];
         snprintf(name, sizeof name, "blk.%u.ffn_latent_down.weight", i);
@@ -23,6 +23,16 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
         if (narrow && narrow->ne[1] <= h->n_embd)
             h->experts.width = (uint32_t)narrow->ne[1];
     }
+    uint32_t width = h->experts.width;
+    enum status status =
+        model_key_u32(&r->keys, "moe_latent_size", model_width_range, &width, &(bool){false}, why);
+    if (!status && width != h->experts.width)
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: key '%s.moe_latent_size' is %u, expected %u, the rows of "
+                             "'ffn_latent_down'",
+                             gguf_path(r->keys.file), r->keys.prefix, width, h->experts.width);
+    if (status)
+        return status;
     h->recurrent.dt_min = r->options->llama_compat ? 0 : 0.001f;
     h->recurrent.scale = 1;
     return model_recurrent_read(h, r, why);

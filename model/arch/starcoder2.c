@@ -1,4 +1,5 @@
-/** StarCoder 2: LayerNorm, biases, a feed-forward without gate; all layers slide, which files omit. */
+/** StarCoder 2: LayerNorm, biases, a feed-forward without gate; all layers slide, which files omit.
+ */
 #include "model/arch/arch.h"
 
 const struct model_arch model_arch_starcoder2 = {

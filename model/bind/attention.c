@@ -25,8 +25,7 @@ static enum status bind_qkv(struct model *m, size_t i, struct status_why *why)
             else if (p == 2 && m->arch->bare_v_norm && !model_has_projection(m, i, names[p]))
                 l->v = l->k;
             else
-                status =
-                    model_bind_product(m, i, names[p], n_rows[p], n_embd, products[p], why);
+                status = model_bind_product(m, i, names[p], n_rows[p], n_embd, products[p], why);
         }
         return status;
     }
@@ -95,8 +94,8 @@ enum status model_bind_latent(struct model *m, size_t i, struct status_why *why)
     if (h->q_rank)
         status = model_bind_product(m, i, "attn_q_a", h->q_rank, h->n_embd, &l->q_down, why);
     if (!status)
-        status = model_bind_norm(m, i, h->q_rank ? "attn_q_a_norm" : "", h->q_rank, &l->q_norm,
-                                 why);
+        status =
+            model_bind_norm(m, i, h->q_rank ? "attn_q_a_norm" : "", h->q_rank, &l->q_norm, why);
     if (!status)
         status = model_bind_product(m, i, h->q_rank ? "attn_q_b" : "attn_q", q_rows, q_cols,
                                     &m->layers[i].q, why);
@@ -108,7 +107,8 @@ enum status model_bind_latent(struct model *m, size_t i, struct status_why *why)
     if (!status && !h->compressed_keys)
         status = model_bind_product(m, i, "attn_kv_b", shape->n_heads * n_plain + v_rows,
                                     h->kv_rank, &l->kv_up, why);
-    struct model_shape k_up = {.n_rows = h->kv_rank, .n_cols = n_plain, .n_matrices = shape->n_heads};
+    struct model_shape k_up = {
+        .n_rows = h->kv_rank, .n_cols = n_plain, .n_matrices = shape->n_heads};
     struct model_shape v_up = {
         .n_rows = shape->value_size, .n_cols = h->kv_rank, .n_matrices = shape->n_heads};
     if (!status && h->compressed_keys)
@@ -116,7 +116,7 @@ enum status model_bind_latent(struct model *m, size_t i, struct status_why *why)
     if (!status && h->compressed_keys)
         status = model_bind_layer_matrix(m, i, "attn_v_b.weight", v_up, &l->v_up, why);
     if (!status)
-        status = model_bind_product(m, i, "attn_output", h->n_embd, v_rows, &m->layers[i].output,
-                                    why);
+        status =
+            model_bind_product(m, i, "attn_output", h->n_embd, v_rows, &m->layers[i].output, why);
     return status;
 }

@@ -1,8 +1,8 @@
 /**
  * Pointing a model's handles at tensors: by name, with the shape that the hyper-parameters ask
  * for. All failures are STATUS_FORMAT: a sentence with the file, the tensor, the shape found and
- * the shape expected. Binding again, after a tensor has been replaced, writes the same handles again
- * and allocates nothing.
+ * the shape expected. Binding again, after a tensor has been replaced, writes the same handles
+ * again and allocates nothing.
  */
 #ifndef MODEL_BIND_BIND_H
 #define MODEL_BIND_BIND_H
@@ -45,8 +45,7 @@ enum status model_bind_vector(struct model *m, struct kern_weight *out, const ch
 
 /** "blk.<layer>.<name>" likewise. */
 enum status model_bind_layer_vector(struct model *m, size_t layer, const char *name, size_t n_cols,
-                                    bool optional, struct kern_weight *out,
-                                    struct status_why *why);
+                                    bool optional, struct kern_weight *out, struct status_why *why);
 
 /** A matrix "blk.<layer>.<name>" of any type, or the rows of a stack of them. */
 enum status model_bind_layer_matrix(struct model *m, size_t layer, const char *name,
@@ -57,7 +56,8 @@ enum status model_bind_layer_matrix(struct model *m, size_t layer, const char *n
 enum status model_bind_gains(struct model *m, size_t layer, const char *name, size_t n_groups,
                              size_t width, struct kern_weight *out, struct status_why *why);
 
-/** The gain "blk.<layer>.<name>.weight" of n_cols columns; of a LayerNorm also its bias. "": none. */
+/** The gain "blk.<layer>.<name>.weight" of n_cols columns; of a LayerNorm also its bias. "": none.
+ */
 enum status model_bind_norm(struct model *m, size_t layer, const char *name, size_t n_cols,
                             struct model_norm *out, struct status_why *why);
 

@@ -73,8 +73,8 @@ static enum status bind_one(struct model *m, size_t i, const struct names *names
 }
 
 /**
- * Expert e: from the tensors that stack all of them ("ffn_gate_exps"), or, in files from before such
- * tensors, from its own ("ffn_gate.3").
+ * Expert e: from the tensors that stack all of them ("ffn_gate_exps"), or, in files from before
+ * such tensors, from its own ("ffn_gate.3").
  */
 static enum status bind_expert(struct model *m, size_t i, size_t e, size_t n_cols,
                                struct status_why *why)
@@ -114,9 +114,8 @@ static enum status bind_experts(struct model *m, size_t i, struct status_why *wh
         x->each = calloc(h->experts.n, sizeof *x->each);
     if (!x->each)
         return status_fail(why, STATUS_MEMORY, "no memory for %u experts", h->experts.n);
-    struct model_projection router = {.layer = i,
-                                      .name = "ffn_gate_inp",
-                                      .shape = {.n_rows = h->experts.n, .n_cols = h->n_embd}};
+    struct model_projection router = {
+        .layer = i, .name = "ffn_gate_inp", .shape = {.n_rows = h->experts.n, .n_cols = h->n_embd}};
     struct model_part whole = {.unscaled = m->arch->experts_beside_dense};
     enum status status = model_bind_part(m, &router, whole, &x->router, why);
     if (!status)

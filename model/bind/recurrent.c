@@ -2,18 +2,19 @@
 #include "model/bind/bind.h"
 #include "model/state.h"
 
-/** What both have: the convolution over n_channels, decays, the norm of n_groups times n_norm, the way out. */
+/** What both have: the convolution over n_channels, decays, the norm of n_groups times n_norm, the
+ * way out. */
 static enum status bind_common(struct model *m, size_t i, size_t n_channels, size_t n_groups,
                                size_t n_norm, struct status_why *why)
 {
     const struct model_recurrent_hparams *h = &m->hparams.recurrent;
     struct model_recurrent *l = &m->layers[i].recurrent;
     enum status status = model_bind_layer_matrix(
-        m, i, "ssm_conv1d.weight",
-        (struct model_shape){.n_rows = n_channels, .n_cols = h->n_taps}, &l->taps, why);
+        m, i, "ssm_conv1d.weight", (struct model_shape){.n_rows = n_channels, .n_cols = h->n_taps},
+        &l->taps, why);
     if (!status)
-        status = model_bind_layer_vector(m, i, "ssm_conv1d.bias", n_channels, true, &l->taps_bias,
-                                         why);
+        status =
+            model_bind_layer_vector(m, i, "ssm_conv1d.bias", n_channels, true, &l->taps_bias, why);
     if (!status)
         status = model_bind_layer_vector(m, i, "ssm_dt.bias", h->n_heads, false, &l->dt_bias, why);
     if (!status)
@@ -51,8 +52,8 @@ enum status model_bind_mamba2(struct model *m, size_t i, struct status_why *why)
     const struct model_recurrent_hparams *h = &m->hparams.recurrent;
     struct model_recurrent *l = &m->layers[i].recurrent;
     size_t n_channels = h->n_inner + 2 * (size_t)h->n_groups * h->state;
-    enum status status = model_bind_product(
-        m, i, "ssm_in", h->n_inner + n_channels + h->n_heads, m->hparams.n_embd, &l->in, why);
+    enum status status = model_bind_product(m, i, "ssm_in", h->n_inner + n_channels + h->n_heads,
+                                            m->hparams.n_embd, &l->in, why);
     if (!status)
         status = bind_common(m, i, n_channels, h->n_groups, h->n_inner / h->n_groups, why);
     if (!status)

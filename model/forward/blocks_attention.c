@@ -56,9 +56,9 @@ size_t model_attention_floats(const struct model *m, size_t i_layer, size_t n_to
 
 /** Where the tile's keys and values lie, and from where on its ranges count their rows. */
 struct key_rows {
-    float *k, *v;   /* row 0 of the ranges */
-    size_t kv_row;  /* of the tile's first token */
-    bool of_batch;  /* rows are the batch's tokens */
+    float *k, *v;  /* row 0 of the ranges */
+    size_t kv_row; /* of the tile's first token */
+    bool of_batch; /* rows are the batch's tokens */
 };
 
 static struct key_rows key_rows_of(const struct model_session *s, const struct model_step *step,
@@ -162,10 +162,8 @@ static enum status project_kv(struct model_session *s, const struct model_step *
         status = model_multiply_same(s, &layer->v, in, n, v, why);
     if (!status)
         status = prepare(s, step, k, w.n_kv_heads, &layer->k_norm, why);
-    struct model_norm_step op = {.x = v,
-                                 .y = v,
-                                 .n_rows = n * w.n_kv_heads,
-                                 .width = step->shape->value_size};
+    struct model_norm_step op = {
+        .x = v, .y = v, .n_rows = n * w.n_kv_heads, .width = step->shape->value_size};
     if (!status && s->model->arch->bare_v_norm)
         status = model_normalise(s, &op, why);
     return status;
@@ -218,10 +216,8 @@ enum status model_block_attention(struct model_session *s, const struct model_st
         status = model_temper(s, step, work.q, w.q, why);
     if (!status)
         status = attend(s, step, &rows, &work, why);
-    struct kern_activate gate = {.kind = KERN_SIGMOID,
-                                 .gate = work.gate,
-                                 .up = work.out,
-                                 .n = step->tile.n_tokens * w.out};
+    struct kern_activate gate = {
+        .kind = KERN_SIGMOID, .gate = work.gate, .up = work.out, .n = step->tile.n_tokens * w.out};
     if (!status && work.gate)
         status = kern_activate(s->backend, &gate, why);
     if (status)

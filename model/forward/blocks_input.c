@@ -3,7 +3,7 @@
 
 /** The parts of the work area. */
 struct input_work {
-    float *x0;          /* [T, D]: the embedding */
+    float *x0;           /* [T, D]: the embedding */
     float *u, *c, *gate; /* [T, P] */
 };
 

@@ -26,14 +26,14 @@ static struct sizes sizes_of(const struct model_hparams *h, size_t i_layer)
 
 /** The parts of the work area. */
 struct latent_work {
-    float *q_low;     /* [T, q rank] */
-    float *q;         /* [T, H * key] */
-    float *z;         /* [T, wide]: the compressed row, and the rotated part of all keys */
-    float *head;      /* [T, of one head] */
-    float *q_wide;    /* [T, H * wide] */
-    float *kv;        /* [T, H * (plain + value)], or the compressed rows alone */
-    float *out_wide;  /* [T, H * rank] */
-    float *out;       /* [T, H * value] */
+    float *q_low;    /* [T, q rank] */
+    float *q;        /* [T, H * key] */
+    float *z;        /* [T, wide]: the compressed row, and the rotated part of all keys */
+    float *head;     /* [T, of one head] */
+    float *q_wide;   /* [T, H * wide] */
+    float *kv;       /* [T, H * (plain + value)], or the compressed rows alone */
+    float *out_wide; /* [T, H * rank] */
+    float *out;      /* [T, H * value] */
 };
 
 static struct latent_work divide(struct model_cut *cut, const struct model_hparams *h,
@@ -146,12 +146,8 @@ static enum status keys_compressed(struct model_session *s, const struct model_s
     float *k = s->k + step->tile.kv_row * z.wide;
     float *v = s->v + step->tile.kv_row * z.rank;
     enum status status = compress(s, step, w, in, v, why);
-    struct kern_copy op = {.x = v,
-                           .x_stride = z.rank,
-                           .y = k,
-                           .y_stride = z.wide,
-                           .width = z.rank,
-                           .n_rows = n};
+    struct kern_copy op = {
+        .x = v, .x_stride = z.rank, .y = k, .y_stride = z.wide, .width = z.rank, .n_rows = n};
     if (!status)
         status = copy(s, op, why);
     op.x = w->z + z.rank;

@@ -3,12 +3,12 @@
 
 /** The parts of the work area. Dw: what experts read and write. */
 struct moe_work {
-    float *logits;        /* [T, E] */
-    float *gathered;      /* [T, Dw]: rows for one expert */
-    float *result;        /* [T, D]: what the expert makes of them */
-    float *narrow, *sum;  /* [T, Dw], [T, D] */
-    float *dense;         /* [T, D]: what the feed-forward beside them makes */
-    float *inner, *up;    /* [T, F] */
+    float *logits;       /* [T, E] */
+    float *gathered;     /* [T, Dw]: rows for one expert */
+    float *result;       /* [T, D]: what the expert makes of them */
+    float *narrow, *sum; /* [T, Dw], [T, D] */
+    float *dense;        /* [T, D]: what the feed-forward beside them makes */
+    float *inner, *up;   /* [T, F] */
 };
 
 static struct moe_work divide(struct model_cut *cut, const struct model *m, size_t i_layer,
@@ -114,6 +114,7 @@ static enum status route(struct model_session *s, const struct model_step *step,
                             .selection_bias = model_present(&x->selection_bias),
                             .n_groups = h->n_groups,
                             .n_groups_used = h->n_groups_used,
+                            .groups_by_best = h->groups_by_best,
                             .normalise = h->normalise,
                             .scale = h->scale,
                             .experts = s->experts,
@@ -135,8 +136,8 @@ static size_t next_chosen(const struct model_session *s, size_t n_tokens, size_t
 }
 
 /**
- * y += what the chosen experts make of `in`; both [T, Dw]. Ascending: a token's sum over its experts
- * has one order, whatever else is in its tile. The next one is read while one is computed.
+ * y += what the chosen experts make of `in`; both [T, Dw]. Ascending: a token's sum over its
+ * experts has one order, whatever else is in its tile. The next one is read while one is computed.
  */
 static enum status add_chosen(struct model_session *s, const struct model_step *step,
                               const struct moe_work *w, const float *in, float *y,
@@ -230,7 +231,8 @@ enum status model_block_moe(struct model_session *s, const struct model_step *st
     return status;
 }
 
-/** x += norm(norm(feed-forward(norm x)) + norm(experts(norm x))), each norm with gains of its own. */
+/** x += norm(norm(feed-forward(norm x)) + norm(experts(norm x))), each norm with gains of its own.
+ */
 enum status model_block_beside(struct model_session *s, const struct model_step *step,
                                struct status_why *why)
 {

@@ -3,18 +3,17 @@
 
 /** Floats of a row. */
 struct sizes {
-    size_t channels; /* C: of the convolution */
-    size_t in;       /* of what comes in: C, or for Mamba-2 z, C, dt */
-    size_t inner;    /* all heads' values */
+    size_t channels;    /* C: of the convolution */
+    size_t in;          /* of what comes in: C, or for Mamba-2 z, C, dt */
+    size_t inner;       /* all heads' values */
     size_t heads, keys; /* Hv; Hk * dk */
 };
 
 static struct sizes sizes_of(const struct model_hparams *h, size_t i_layer)
 {
     const struct model_recurrent_hparams *n = &h->recurrent;
-    struct sizes z = {.inner = n->n_inner,
-                      .heads = n->n_heads,
-                      .keys = (size_t)n->n_groups * n->state};
+    struct sizes z = {
+        .inner = n->n_inner, .heads = n->n_heads, .keys = (size_t)n->n_groups * n->state};
     z.channels = z.inner + 2 * z.keys;
     z.in = z.channels;
     if (h->layers[i_layer].mixer == MODEL_MAMBA2)
@@ -24,12 +23,12 @@ static struct sizes sizes_of(const struct model_hparams *h, size_t i_layer)
 
 /** The parts of the work area. */
 struct recurrent_work {
-    float *in;          /* [T, in] */
-    float *mixed;       /* [T, C]: convolved */
-    float *z;           /* [T, inner]: the gate */
-    float *out;         /* [T, inner] */
-    float *both;        /* [T, 2 * Hv]: beta and dt of each key head's value heads */
-    float *beta, *dt;   /* [T, Hv] */
+    float *in;        /* [T, in] */
+    float *mixed;     /* [T, C]: convolved */
+    float *z;         /* [T, inner]: the gate */
+    float *out;       /* [T, inner] */
+    float *both;      /* [T, 2 * Hv]: beta and dt of each key head's value heads */
+    float *beta, *dt; /* [T, Hv] */
 };
 
 static struct recurrent_work divide(struct model_cut *cut, const struct model_hparams *h,
@@ -114,12 +113,8 @@ static enum status gate(struct model_session *s, const struct recurrent_work *w,
 static enum status copy(struct model_session *s, const float *x, size_t x_stride, float *y,
                         size_t width, size_t n_rows, struct status_why *why)
 {
-    struct kern_copy op = {.x = x,
-                           .x_stride = x_stride,
-                           .y = y,
-                           .y_stride = width,
-                           .width = width,
-                           .n_rows = n_rows};
+    struct kern_copy op = {
+        .x = x, .x_stride = x_stride, .y = y, .y_stride = width, .width = width, .n_rows = n_rows};
     return kern_copy_rows(s->backend, &op, why);
 }
 
@@ -205,11 +200,8 @@ enum status model_block_mamba2(struct model_session *s, const struct model_step 
         status = copy(s, w.in, z.in, w.z, z.inner, n, why);
     if (!status)
         status = gate(s, &w, n * z.inner, why);
-    struct model_norm_step norm = {.norm = &l->norm,
-                                   .x = w.z,
-                                   .y = w.z,
-                                   .n_rows = n * n_groups,
-                                   .width = z.inner / n_groups};
+    struct model_norm_step norm = {
+        .norm = &l->norm, .x = w.z, .y = w.z, .n_rows = n * n_groups, .width = z.inner / n_groups};
     if (!status)
         status = model_normalise(s, &norm, why);
     return status ? status

@@ -46,11 +46,10 @@ static enum status fill_one(struct model_session *s, enum model_rope_use use,
     double *frequency = malloc(n_pairs * sizeof *frequency);
     enum status status = STATUS_OK;
     if (!angles || !frequency) {
-        status = status_fail(why, STATUS_MEMORY, "no memory for %zu positions",
-                             s->options.max_segment);
+        status =
+            status_fail(why, STATUS_MEMORY, "no memory for %zu positions", s->options.max_segment);
     } else {
-        double magnitude =
-            model_rope_frequencies(s->model, use, s->options.max_segment, frequency);
+        double magnitude = model_rope_frequencies(s->model, use, s->options.max_segment, frequency);
         kern_rope_fill(angles, s->options.max_segment, frequency, n_pairs, magnitude);
         status = kern_upload(s->backend, s->angles[use], angles, n_bytes, why);
     }

@@ -15,8 +15,8 @@ static size_t layer_floats(const struct model *m, size_t i, size_t n_tokens)
         [MODEL_MAMBA2] = model_recurrent_floats,
     };
     const struct model_layer_shape *shape = &m->hparams.layers[i];
-    size_t ffn = shape->n_experts > 0 ? model_moe_floats(m, i, n_tokens)
-                                      : model_ffn_floats(m, i, n_tokens);
+    size_t ffn =
+        shape->n_experts > 0 ? model_moe_floats(m, i, n_tokens) : model_ffn_floats(m, i, n_tokens);
     if (shape->mixer != MODEL_NO_MIXER)
         ffn = base_max(ffn, mixers[shape->mixer](m, i, n_tokens));
     return m->hparams.per_layer_width ? base_max(ffn, model_input_floats(m, i, n_tokens)) : ffn;
@@ -39,8 +39,8 @@ struct model_scratch model_scratch_of(const struct model *model,
     const struct model_hparams *h = &model->hparams;
     size_t tile = options->tile_tokens ? options->tile_tokens : DEFAULT_TILE_TOKENS;
     struct model_scratch scratch = {.n_tokens = base_min(tile, options->max_batch)};
-    size_t n_rows = scratch.n_kv_rows = base_max(
-        scratch.n_tokens, base_min(options->max_segment, options->max_batch));
+    size_t n_rows = scratch.n_kv_rows =
+        base_max(scratch.n_tokens, base_min(options->max_segment, options->max_batch));
     for (uint32_t i = 0; i < h->n_layers; i++) {
         const struct model_layer_shape *shape = &h->layers[i];
         struct model_kv_widths w = model_kv_widths(h, i);
@@ -108,8 +108,7 @@ static enum status alloc_backend(struct model_session *s, struct status_why *why
         if (list[i].n_floats == 0)
             continue;
         void *memory;
-        enum status status =
-            kern_alloc(s->backend, &memory, list[i].n_floats * sizeof(float), why);
+        enum status status = kern_alloc(s->backend, &memory, list[i].n_floats * sizeof(float), why);
         if (status)
             return status;
         *list[i].memory = memory;
@@ -117,9 +116,9 @@ static enum status alloc_backend(struct model_session *s, struct status_why *why
     if (s->scratch.zeros == 0)
         return STATUS_OK;
     float *zeros = calloc(s->scratch.zeros, sizeof *zeros);
-    enum status status = zeros ? kern_upload(s->backend, s->zeros, zeros,
-                                             s->scratch.zeros * sizeof *zeros, why)
-                               : status_fail(why, STATUS_MEMORY, "no memory for a row of zeros");
+    enum status status =
+        zeros ? kern_upload(s->backend, s->zeros, zeros, s->scratch.zeros * sizeof *zeros, why)
+              : status_fail(why, STATUS_MEMORY, "no memory for a row of zeros");
     free(zeros);
     return status;
 }

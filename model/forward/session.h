@@ -79,8 +79,7 @@ typedef enum status model_block_fn(struct model_session *s, const struct model_s
                                    struct status_why *why);
 typedef size_t model_block_floats_fn(const struct model *m, size_t i_layer, size_t n_tokens);
 
-model_block_fn model_block_attention, model_block_latent, model_block_delta_net,
-    model_block_mamba2;
+model_block_fn model_block_attention, model_block_latent, model_block_delta_net, model_block_mamba2;
 model_block_floats_fn model_attention_floats, model_latent_floats, model_recurrent_floats;
 /** The feed-forward: dense, with experts, or both side by side. */
 model_block_fn model_block_ffn, model_block_moe, model_block_beside;

@@ -27,9 +27,9 @@ static enum status read_groups(struct model_expert_hparams *e, const struct mode
                                struct status_why *why)
 {
     e->n_groups = e->n_groups_used = 1;
-    enum status status = model_key_u32(&r->keys, "expert_group_count",
-                                       (struct model_range){0, e->n}, &e->n_groups,
-                                       &(bool){false}, why);
+    enum status status =
+        model_key_u32(&r->keys, "expert_group_count", (struct model_range){0, e->n}, &e->n_groups,
+                      &(bool){false}, why);
     if (status || e->n_groups <= 1) {
         (void)model_key_find(&r->keys, "expert_group_used_count");
         return status;
@@ -81,9 +81,9 @@ static enum status read_shared(struct model_hparams *h, const struct model_readi
     struct model_range any = {0, model_ff_range.high};
     uint32_t n_shared = 0;
     bool has_width = false;
-    enum status status = model_key_u32(&r->keys, "expert_shared_count",
-                                       (struct model_range){0, 1024}, &n_shared, &(bool){false},
-                                       why);
+    enum status status =
+        model_key_u32(&r->keys, "expert_shared_count", (struct model_range){0, 1024}, &n_shared,
+                      &(bool){false}, why);
     const struct model_layer_shape *last = &h->layers[h->n_layers - 1];
     uint64_t width = (uint64_t)n_shared * last->n_ff_expert;
     if (!status && width > model_ff_range.high)
@@ -106,13 +106,12 @@ enum status model_experts_read(struct model_hparams *h, const struct model_readi
 {
     struct model_expert_hparams *e = &h->experts;
     bool found = false;
-    enum status status =
-        model_key_u32(&r->keys, "expert_count", experts_range, &e->n, &found, why);
+    enum status status = model_key_u32(&r->keys, "expert_count", experts_range, &e->n, &found, why);
     if (status)
         return status;
     struct model_range used = {e->n ? 1 : 0, e->n};
-    status = model_key_u32(&r->keys, "expert_used_count", used, &e->n_used, e->n ? NULL : &found,
-                           why);
+    status =
+        model_key_u32(&r->keys, "expert_used_count", used, &e->n_used, e->n ? NULL : &found, why);
     if (status || e->n == 0)
         return status;
     status = read_widths(h, r, why);
@@ -125,8 +124,7 @@ enum status model_experts_read(struct model_hparams *h, const struct model_readi
     uint32_t n_dense = 0;
     if (!status)
         status = model_key_u32(&r->keys, "leading_dense_block_count",
-                               (struct model_range){0, r->n_blocks}, &n_dense, &(bool){false},
-                               why);
+                               (struct model_range){0, r->n_blocks}, &n_dense, &(bool){false}, why);
     for (uint32_t i = n_dense; i < h->n_layers; i++)
         h->layers[i].n_experts = h->layers[i].n_ff > 0 ? e->n : 0;
     return status;

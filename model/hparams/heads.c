@@ -90,8 +90,15 @@ enum status model_heads_read(struct model_hparams *h, const struct model_reading
         status = check_heads(h, r, why);
     if (!status)
         status = read_head_sizes(h, r, why);
+    /* Where all layers have experts, files may leave out the width of a dense feed-forward. */
+    uint32_t n_ff = 0;
+    if (!status && model_key_find(&r->keys, "expert_count"))
+        status = model_key_u32(&r->keys, "expert_feed_forward_length", model_ff_range, &n_ff,
+                               &(bool){false}, why);
+    for (uint32_t i = 0; i < r->n_blocks; i++)
+        h->layers[i].n_ff = n_ff;
     if (!status)
         status = read_each(h, r, "feed_forward_length", ff_range,
-                           offsetof(struct model_layer_shape, n_ff), NULL, why);
+                           offsetof(struct model_layer_shape, n_ff), n_ff ? &found : NULL, why);
     return status;
 }

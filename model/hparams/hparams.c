@@ -35,8 +35,8 @@ static enum status read_nextn(struct model_hparams *h, const struct model_readin
                               struct status_why *why)
 {
     struct model_range range = {0, r->n_blocks - 1};
-    enum status status = model_key_u32(&r->keys, "nextn_predict_layers", range, &h->n_nextn,
-                                       &(bool){false}, why);
+    enum status status =
+        model_key_u32(&r->keys, "nextn_predict_layers", range, &h->n_nextn, &(bool){false}, why);
     h->n_layers = r->n_blocks - h->n_nextn;
     if (!status && h->n_nextn > 0)
         status = model_remark(r->remarks, why,
@@ -51,15 +51,14 @@ static enum status read_sizes(struct model_hparams *h, struct model_reading *r,
                               struct status_why *why)
 {
     const struct model_keys *keys = &r->keys;
-    enum status status =
-        model_key_u32(keys, "block_count", layers_range, &r->n_blocks, NULL, why);
+    enum status status = model_key_u32(keys, "block_count", layers_range, &r->n_blocks, NULL, why);
     if (!status)
         status = read_nextn(h, r, why);
     if (!status)
         status = model_key_u32(keys, "embedding_length", model_width_range, &h->n_embd, NULL, why);
     if (!status)
-        status = model_key_u32(keys, "context_length", model_positions_range, &h->n_ctx_train,
-                               NULL, why);
+        status = model_key_u32(keys, "context_length", model_positions_range, &h->n_ctx_train, NULL,
+                               why);
     if (status)
         return status;
     h->layers = calloc(r->n_blocks, sizeof *h->layers);
@@ -75,8 +74,8 @@ static enum status read_sizes(struct model_hparams *h, struct model_reading *r,
 static enum status read_eps(struct model_hparams *h, const struct model_reading *r,
                             struct status_why *why)
 {
-    const char *suffix = r->arch->layer_norm ? "attention.layer_norm_epsilon"
-                                             : "attention.layer_norm_rms_epsilon";
+    const char *suffix =
+        r->arch->layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
     bool found = false;
     enum status status = model_key_f32(&r->keys, suffix, &h->eps, &found, why);
     if (status)
@@ -84,8 +83,8 @@ static enum status read_eps(struct model_hparams *h, const struct model_reading 
     const char *path = gguf_path(r->keys.file);
     struct base_number shown;
     if (!found)
-        return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is missing, expected a float",
-                           path, r->keys.prefix, suffix);
+        return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is missing, expected a float", path,
+                           r->keys.prefix, suffix);
     if (!(h->eps > 0 && h->eps < 1))
         return status_fail(why, STATUS_FORMAT,
                            "%s: key '%s.%s' is %s, expected a number between 0 and 1", path,
@@ -157,7 +156,8 @@ enum status model_temperature_read(struct model_hparams *h, const struct model_r
 {
     struct model_temperature *t = &h->temperature;
     t->length = h->ropes[MODEL_ROPE_FULL].original_ctx;
-    enum status status = model_key_positive(&r->keys, "attention.temperature_scale", &t->scale, why);
+    enum status status =
+        model_key_positive(&r->keys, "attention.temperature_scale", &t->scale, why);
     if (!status)
         status = model_key_u32(&r->keys, "attention.temperature_length", model_positions_range,
                                &t->length, &(bool){false}, why);

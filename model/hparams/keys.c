@@ -137,8 +137,8 @@ enum status model_key_bools(const struct model_keys *keys, const char *suffix, b
     if (!read)
         return status_fail(why, STATUS_MEMORY, "no memory for %" PRIu32 " layers", n);
     bool found = false;
-    enum status status = model_key_per_layer(keys, suffix, (struct model_range){0, 1}, read, n,
-                                             &found, why);
+    enum status status =
+        model_key_per_layer(keys, suffix, (struct model_range){0, 1}, read, n, &found, why);
     for (uint32_t i = 0; !status && found && i < n; i++)
         values[i] = read[i] != 0;
     free(read);

@@ -6,10 +6,9 @@ static enum status must_divide(const struct model_reading *r, const char *suffix
 {
     if (number % divisor == 0)
         return STATUS_OK;
-    return status_fail(why, STATUS_FORMAT,
-                       "%s: key '%s.%s' is %u, expected a divisor of %u (key '%s.%s')",
-                       gguf_path(r->keys.file), r->keys.prefix, suffix, divisor, number,
-                       r->keys.prefix, of);
+    return status_fail(
+        why, STATUS_FORMAT, "%s: key '%s.%s' is %u, expected a divisor of %u (key '%s.%s')",
+        gguf_path(r->keys.file), r->keys.prefix, suffix, divisor, number, r->keys.prefix, of);
 }
 
 enum status model_recurrent_read(struct model_hparams *h, const struct model_reading *r,
@@ -24,15 +23,13 @@ enum status model_recurrent_read(struct model_hparams *h, const struct model_rea
         struct model_range range;
         uint32_t *value;
     } keys[] = {
-        {"ssm.conv_kernel", {1, 16}, &n->n_taps},
-        {inner, model_width_range, &n->n_inner},
-        {"ssm.state_size", {1, 1024}, &n->state},
-        {heads, model_heads_range, &n->n_heads},
+        {"ssm.conv_kernel", {1, 16}, &n->n_taps},  {inner, model_width_range, &n->n_inner},
+        {"ssm.state_size", {1, 1024}, &n->state},  {heads, model_heads_range, &n->n_heads},
         {groups, model_heads_range, &n->n_groups},
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        enum status status = model_key_u32(&r->keys, keys[i].suffix, keys[i].range, keys[i].value,
-                                           NULL, why);
+        enum status status =
+            model_key_u32(&r->keys, keys[i].suffix, keys[i].range, keys[i].value, NULL, why);
         if (status)
             return status;
     }

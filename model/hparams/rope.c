@@ -193,8 +193,8 @@ static enum status read_full(struct model_hparams *h, const struct model_reading
     int scaling = SCALING_ABSENT;
     enum status status = read_n_rot(h, rope, keys, why);
     if (!status)
-        status = read_positive(keys, "rope.freq_base", options->rope_freq_base, &rope->freq_base,
-                               why);
+        status =
+            read_positive(keys, "rope.freq_base", options->rope_freq_base, &rope->freq_base, why);
     if (!status)
         status = read_positive(keys, "rope.scaling.attn_factor", 0, &attn_factor, why);
     rope->magnitude = (double)attn_factor;
@@ -242,8 +242,8 @@ enum status model_ropes_read(struct model_hparams *h, const struct model_reading
     if (!status && r->arch->sliding_rope)
         status = read_positive(&r->keys, "rope.freq_base_swa", 0, &sliding->freq_base, why);
     for (uint32_t i = 0; i < h->n_layers; i++)
-        h->layers[i].rope = h->layers[i].slides && r->arch->sliding_rope ? MODEL_ROPE_SLIDING
-                                                                          : MODEL_ROPE_FULL;
+        h->layers[i].rope =
+            h->layers[i].slides && r->arch->sliding_rope ? MODEL_ROPE_SLIDING : MODEL_ROPE_FULL;
     return status;
 }
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/commands.h"
 #include "base/text/words.h"
+#include "cli/commands.h"
 #include "cli/perplexity/options.h"
 
 static const struct cli_command perplexity = {

@@ -108,10 +108,14 @@ static const struct {
     const char *name;
     run_fn *run;
 } kernels[] = {
-    {"rmsnorm in place", run_rmsnorm},     {"rmsnorm", run_rmsnorm_apart},
-    {"norm without gain", run_norm_alone}, {"norm added", run_norm_onto},
-    {"layernorm", run_layernorm},          {"layernorm added", run_layernorm_onto},
-    {"rope adjacent", run_rope_adjacent},  {"rope halves", run_rope_halves},
+    {"rmsnorm in place", run_rmsnorm},
+    {"rmsnorm", run_rmsnorm_apart},
+    {"norm without gain", run_norm_alone},
+    {"norm added", run_norm_onto},
+    {"layernorm", run_layernorm},
+    {"layernorm added", run_layernorm_onto},
+    {"rope adjacent", run_rope_adjacent},
+    {"rope halves", run_rope_halves},
     {"soft cap", run_soft_cap},
     {"add_scaled", run_add_scaled},
 };

@@ -154,12 +154,11 @@ static const struct {
     enum status status;
 } broken_values[] = {
     {"general.architecture=str:gpt2",
-     "tiny.gguf: key 'general.architecture' is 'gpt2', supported: "
-     ARCHITECTURES,
+     "tiny.gguf: key 'general.architecture' is 'gpt2', supported: " ARCHITECTURES,
      STATUS_UNSUPPORTED},
     {"general.architecture=str:qwn3",
-     "tiny.gguf: key 'general.architecture' is 'qwn3'; the nearest name is qwen3, supported: "
-     ARCHITECTURES,
+     "tiny.gguf: key 'general.architecture' is 'qwn3'; the nearest name is qwen3, "
+     "supported: " ARCHITECTURES,
      STATUS_UNSUPPORTED},
     {"general.architecture=str:transformer",
      "tiny.gguf: key 'general.architecture' is 'transformer', supported: " ARCHITECTURES,

@@ -141,7 +141,8 @@ static void test_rows_come_back(void **state)
 static void test_model_agrees_with_its_recording(void **state)
 {
     (void)state;
-    struct fixture f = fixture_open_file(ASSAY_REFERENCE_DIR "/models/tiny.F16.gguf", &(struct model_options){0});
+    struct fixture f =
+        fixture_open_file(ASSAY_REFERENCE_DIR "/models/tiny.F16.gguf", &(struct model_options){0});
     float *hidden = evaluate(&f);
     struct kern_recorded base = {recorded.records, recorded.stride, -(double)INFINITY};
     struct kern_head heads[2] = {{.recorded = &base},
@@ -189,7 +190,8 @@ static void test_model_agrees_with_its_recording(void **state)
 static void test_recordings_agree(void **state)
 {
     (void)state;
-    struct fixture f = fixture_open_file(ASSAY_REFERENCE_DIR "/models/tiny.F16.gguf", &(struct model_options){0});
+    struct fixture f =
+        fixture_open_file(ASSAY_REFERENCE_DIR "/models/tiny.F16.gguf", &(struct model_options){0});
     float *hidden = evaluate(&f);
     uint16_t *own = malloc(N_ROWS * recorded.stride * sizeof *own);
     struct kern_record op = {.head = {.hidden = hidden, .matrix = model_head(f.model)},

@@ -179,6 +179,7 @@ class Glm4moe(Qwen3):
 
 
 class Deepseek2(Model):
+    differs = True
     renormalise, scales_weights, window_by_authors = False, True, False
 
     def head_size(self, i):

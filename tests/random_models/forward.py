@@ -306,7 +306,8 @@ class Model:
         n_groups = k.get("expert_group_count", 0)
         if n_groups > 1:
             groups = rows(order, len(s) // n_groups)
-            best = [sum(sorted((s[e] for e in group), reverse=True)[:2]) for group in groups]
+            counted = 1 if gating == 1 and not self.compat else 2  # DeepSeek V2's rule, V3's
+            best = [sum(sorted((s[e] for e in group), reverse=True)[:counted]) for group in groups]
             ranked = self.ranked(best, k["expert_group_used_count"], range(n_groups), p)
             order = sorted(e for a in ranked for e in groups[a])
         chosen = self.ranked(s, n, order, p)

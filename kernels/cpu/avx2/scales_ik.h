@@ -14,8 +14,7 @@ struct kern_ik_runs {
 /** X(name) for each type of 256 elements with runs. */
 #define KERN_IK_RUNS(X)                                                                            \
     X(iq2_k)                                                                                       \
-    X(iq3_k) X(iq4_k) X(iq5_k) X(iq6_k) X(iq2_ks) X(iq3_ks) X(iq4_ks) X(iq4_kss) X(iq5_ks)         \
-        X(iq2_kl)
+    X(iq3_k) X(iq4_k) X(iq5_k) X(iq6_k) X(iq2_ks) X(iq3_ks) X(iq4_ks) X(iq4_kss) X(iq5_ks) X(iq2_kl)
 #define KERN_IK_RUNS_OF(name)                                                                      \
     void kern_avx2_##name##_runs(struct kern_ik_runs *out, const struct kern_block_##name *block);
 KERN_IK_RUNS(KERN_IK_RUNS_OF)

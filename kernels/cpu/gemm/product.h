@@ -28,8 +28,8 @@
 
 struct kern_product {
     enum kern_products kind;
-    /* In integers and bfloat16 `w` and `x` of the call are packed operands; in bfloat16 w_row is the
-     * floats that a row takes of its group. */
+    /* In integers and bfloat16 `w` and `x` of the call are packed operands; in bfloat16 w_row is
+     * the floats that a row takes of its group. */
     kern_fma_tile_fn *multiply;
     unsigned n_parts; /* of bfloat16; else 0 */
     size_t slab_k;    /* columns per tile of weights: a multiple of every block size */

@@ -1,4 +1,5 @@
-/** Norms, rotary embedding, activations, soft cap and scaled addition of kernels/numerics/ops.h. A body. */
+/** Norms, rotary embedding, activations, soft cap and scaled addition of kernels/numerics/ops.h. A
+ * body. */
 #ifndef KERNELS_CPU_SIMD_ROW_OPS_H
 #define KERNELS_CPU_SIMD_ROW_OPS_H
 

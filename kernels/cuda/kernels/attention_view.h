@@ -23,7 +23,7 @@ struct kern_attention_args {
     size_t n_heads, n_kv_heads, head_size, value_size;
     float scale, soft_cap, inverse_cap; /* 1 / soft_cap */
     size_t sliding_window;
-    uint32_t chunk; /* 0: none; in 32 bits, which is all that indices of keys have */
+    uint32_t chunk;     /* 0: none; in 32 bits, which is all that indices of keys have */
     const float *sinks; /* [n_heads] or NULL */
     const struct kern_query_range *ranges;
     const struct kern_attention_task *tasks; /* a block for each, and for each head: fastest */

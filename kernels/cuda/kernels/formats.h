@@ -11,7 +11,8 @@
 /** Formats of single elements. ROW(ID, name, bytes of an element): kern_<name>_row() decodes. */
 #define KERN_DECODE_FLOATS(ROW) ROW(F32, f32, 4) ROW(F16, f16, 2) ROW(BF16, bf16, 2)
 
-/** Formats of blocks, as kern_rows_blocks() gives them. ROW(ID, name, elements of a block): kern_<name>_group() decodes 32 of them.
+/** Formats of blocks, as kern_rows_blocks() gives them. ROW(ID, name, elements of a block):
+ * kern_<name>_group() decodes 32 of them.
  */
 /* clang-format off */
 #define KERN_DECODE_BLOCKS(ROW)                                                                    \
