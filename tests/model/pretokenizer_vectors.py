@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The pieces that another regular expression engine makes: tests/data/pretokenizer-*.tsv.
 
-usage: pretokenizer_vectors.py [DATA_DIR]     needs the package `regex` (PyPI)
+usage: pretokenizer_vectors.py [DATA_DIR]     needs the package `regex`
 
 Writes pretokenizer-pieces.tsv (names, text in hex, lengths of its pieces) and
 pretokenizer-digests.tsv (names, pieces and digest of 10,000 texts that test_pretokenizer makes
