@@ -71,9 +71,7 @@ enum status model_bind_ends(struct model *m, struct status_why *why);
 /** Lists of RoPE's factors: rope_freqs.weight and those of longrope. */
 enum status model_bind_rope_factors(struct model *m, struct status_why *why);
 
-/** All tensors of layer i; what an architecture's own bind function adds comes last. */
-enum status model_bind_layer(struct model *m, size_t i, struct status_why *why);
-/** Its parts: what mixes tokens, and the feed-forward with or without experts. */
+/** Parts of layer i: what mixes tokens, and the feed-forward with or without experts. */
 enum status model_bind_attention(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_latent(struct model *m, size_t i, struct status_why *why);
 enum status model_bind_delta_net(struct model *m, size_t i, struct status_why *why);

@@ -70,7 +70,7 @@ static void scale_branches(struct model *m, size_t i)
         scale_branch(&l->experts.each[e].down, scale);
 }
 
-enum status model_bind_layer(struct model *m, size_t i, struct status_why *why)
+static enum status bind_layer(struct model *m, size_t i, struct status_why *why)
 {
     m->layers[i].output_scale = 1;
     enum status status = bind_norms(m, i, why);
@@ -104,7 +104,7 @@ enum status model_bind(struct model *m, struct status_why *why)
     if (!status && m->arch->bind)
         status = m->arch->bind(m, MODEL_NO_LAYER, why);
     for (size_t i = 0; !status && i < m->hparams.n_layers; i++)
-        status = model_bind_layer(m, i, why);
+        status = bind_layer(m, i, why);
     skip_nextn(m);
     return status;
 }

@@ -1,5 +1,3 @@
-#include <math.h>
-
 #include "model/forward/session.h"
 
 /** Heads of the step's layer, and the floats of a row of q, of keys, values, and of the result. */
@@ -92,25 +90,6 @@ static enum status project_q(struct model_session *s, const struct model_step *s
     return status ? status : kern_copy_rows(s->backend, &copy, why);
 }
 
-static enum status rotate(struct model_session *s, const struct model_step *step, float *x,
-                          size_t n_heads, struct status_why *why)
-{
-    const struct model_hparams *h = &s->model->hparams;
-    if (step->shape->rope == MODEL_ROPE_OFF)
-        return STATUS_OK;
-    struct kern_rope op = {.x = x,
-                           .stride = n_heads * step->shape->key_size,
-                           .n_tokens = step->tile.n_tokens,
-                           .n_heads = n_heads,
-                           .head_size = step->shape->key_size,
-                           .n_pairs = h->ropes[step->shape->rope].n_rot / 2,
-                           .split_halves = h->rope_halves,
-                           .angles = s->angles[step->shape->rope],
-                           .n_positions = s->options.max_segment,
-                           .positions = s->positions};
-    return kern_rope(s->backend, &op, why);
-}
-
 /** Norms and rotation of all heads of q or of k. */
 static enum status prepare(struct model_session *s, const struct model_step *step, float *x,
                            size_t n_heads, const struct model_norm *norm, struct status_why *why)
@@ -125,24 +104,11 @@ static enum status prepare(struct model_session *s, const struct model_step *ste
                                  .width = whole ? n_heads * size : size};
     enum status status = norm->gain.data ? model_normalise(s, &op, why) : STATUS_OK;
     if (!status)
-        status = rotate(s, step, x, n_heads, why);
+        status = model_rotate(s, step, x, n_heads, size, why);
     op.norm = NULL;
     if (!status && step->shape->bare_qk_norm)
         status = model_normalise(s, &op, why);
     return status;
-}
-
-enum status model_temper(struct model_session *s, const struct model_step *step, float *q,
-                         size_t width, struct status_why *why)
-{
-    const struct model_temperature *t = &s->model->hparams.temperature;
-    if (!step->shape->tempered)
-        return STATUS_OK;
-    for (size_t i = 0; i < step->tile.n_tokens; i++) {
-        double periods = floor(((double)s->positions[i] + t->offset) / t->length);
-        s->factors[i] = (float)(1 + (double)t->scale * log1p(periods));
-    }
-    return kern_scale_rows(s->backend, q, width, step->tile.n_tokens, s->factors, why);
 }
 
 /** The tile's rows of keys and values. */

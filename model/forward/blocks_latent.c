@@ -69,21 +69,11 @@ static enum status copy(struct model_session *s, struct kern_copy op, struct sta
 }
 
 /** Rotate the end of each of n_heads heads of `size` elements. */
-static enum status rotate(struct model_session *s, const struct model_step *step, float *x,
-                          size_t n_heads, size_t size, struct status_why *why)
+static enum status rotate_end(struct model_session *s, const struct model_step *step, float *x,
+                              size_t n_heads, size_t size, struct status_why *why)
 {
-    const struct model_rope *rope = &s->model->hparams.ropes[MODEL_ROPE_FULL];
-    struct kern_rope op = {.x = x + size - rope->n_rot,
-                           .stride = n_heads * size,
-                           .n_tokens = step->tile.n_tokens,
-                           .n_heads = n_heads,
-                           .head_size = size,
-                           .n_pairs = rope->n_rot / 2,
-                           .split_halves = s->model->hparams.rope_halves,
-                           .angles = s->angles[MODEL_ROPE_FULL],
-                           .n_positions = s->options.max_segment,
-                           .positions = s->positions};
-    return kern_rope(s->backend, &op, why);
+    size_t n_rot = s->model->hparams.ropes[MODEL_ROPE_FULL].n_rot;
+    return model_rotate(s, step, x + size - n_rot, n_heads, size, why);
 }
 
 static enum status project_q(struct model_session *s, const struct model_step *step,
@@ -107,7 +97,7 @@ static enum status project_q(struct model_session *s, const struct model_step *s
     if (!status)
         status = model_multiply(s, &layer->q, in, n, w->q, why);
     if (!status)
-        status = rotate(s, step, w->q, z.n_heads, z.key, why);
+        status = rotate_end(s, step, w->q, z.n_heads, z.key, why);
     return status ? status : model_temper(s, step, w->q, z.n_heads * z.key, why);
 }
 
@@ -133,7 +123,7 @@ static enum status compress(struct model_session *s, const struct model_step *st
         .norm = &l->kv_norm, .x = c, .y = c, .n_rows = n, .width = z.rank};
     if (!status)
         status = model_normalise(s, &norm, why);
-    return status ? status : rotate(s, step, w->z, 1, z.wide, why);
+    return status ? status : rotate_end(s, step, w->z, 1, z.wide, why);
 }
 
 /** Keys are the compressed rows with their rotated part; values the compressed rows. */

@@ -1,4 +1,6 @@
 /* Steps that all blocks are made of. */
+#include <math.h>
+
 #include "model/forward/session.h"
 
 static enum status multiply(struct model_session *s, const struct model_product *product,
@@ -80,4 +82,37 @@ enum status model_close_branch(struct model_session *s, const struct model_step 
                                  .width = s->model->hparams.n_embd,
                                  .accumulate = true};
     return status ? status : model_normalise(s, &op, why);
+}
+
+enum status model_rotate(struct model_session *s, const struct model_step *step, float *x,
+                         size_t n_heads, size_t head_size, struct status_why *why)
+{
+    const struct model_hparams *h = &s->model->hparams;
+    int use = step->shape->rope;
+    if (use == MODEL_ROPE_OFF)
+        return STATUS_OK;
+    struct kern_rope op = {.x = x,
+                           .stride = n_heads * head_size,
+                           .n_tokens = step->tile.n_tokens,
+                           .n_heads = n_heads,
+                           .head_size = head_size,
+                           .n_pairs = h->ropes[use].n_rot / 2,
+                           .split_halves = h->rope_halves,
+                           .angles = s->angles[use],
+                           .n_positions = s->options.max_segment,
+                           .positions = s->positions};
+    return kern_rope(s->backend, &op, why);
+}
+
+enum status model_temper(struct model_session *s, const struct model_step *step, float *q,
+                         size_t width, struct status_why *why)
+{
+    const struct model_temperature *t = &s->model->hparams.temperature;
+    if (!step->shape->tempered)
+        return STATUS_OK;
+    for (size_t i = 0; i < step->tile.n_tokens; i++) {
+        double periods = floor(((double)s->positions[i] + t->offset) / t->length);
+        s->factors[i] = (float)(1 + (double)t->scale * log1p(periods));
+    }
+    return kern_scale_rows(s->backend, q, width, step->tile.n_tokens, s->factors, why);
 }

@@ -126,6 +126,11 @@ enum status model_close_branch(struct model_session *s, const struct model_step 
                                const struct model_product *product, const struct model_norm *post,
                                const float *in, struct status_why *why);
 
+/** Rotate the tile's rows x of n_heads heads each, from each head's first element on, if the layer
+ * rotates at all. */
+enum status model_rotate(struct model_session *s, const struct model_step *step, float *x,
+                         size_t n_heads, size_t head_size, struct status_why *why);
+
 /** Let the tile's queries grow with their positions, in layers that have it. */
 enum status model_temper(struct model_session *s, const struct model_step *step, float *q,
                          size_t width, struct status_why *why);

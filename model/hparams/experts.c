@@ -51,25 +51,22 @@ static enum status read_groups(struct model_expert_hparams *e, const struct mode
     return status;
 }
 
-/** F of the experts: a key of their own, or what is the width of a dense feed-forward elsewhere. */
-static enum status read_widths(struct model_hparams *h, const struct model_reading *r,
-                               struct status_why *why)
+/** F of the experts, where no key of their own has said it: from a dense feed-forward's. */
+static enum status derive_widths(struct model_hparams *h, const struct model_reading *r,
+                                 struct status_why *why)
 {
-    uint32_t n_ff = 0;
-    enum status status = model_key_u32(&r->keys, "expert_feed_forward_length", model_ff_range,
-                                       &n_ff, &(bool){false}, why);
     for (uint32_t i = 0; i < r->n_blocks; i++) {
         struct model_layer_shape *l = &h->layers[i];
-        uint32_t from_dense = r->arch->split_ff ? l->n_ff / h->experts.n_used : l->n_ff;
-        l->n_ff_expert = n_ff ? n_ff : from_dense;
-        if (!status && l->n_ff > 0 && l->n_ff_expert == 0)
-            status = status_fail(why, STATUS_FORMAT,
-                                 "%s: key '%s.feed_forward_length' is %u, expected at least the %u "
-                                 "experts of a token, or key '%s.expert_feed_forward_length'",
-                                 gguf_path(r->keys.file), r->keys.prefix, l->n_ff,
-                                 h->experts.n_used, r->keys.prefix);
+        if (l->n_ff_expert == 0)
+            l->n_ff_expert = r->arch->split_ff ? l->n_ff / h->experts.n_used : l->n_ff;
+        if (l->n_ff > 0 && l->n_ff_expert == 0)
+            return status_fail(why, STATUS_FORMAT,
+                               "%s: key '%s.feed_forward_length' is %u, expected at least the %u "
+                               "experts of a token, or key '%s.expert_feed_forward_length'",
+                               gguf_path(r->keys.file), r->keys.prefix, l->n_ff, h->experts.n_used,
+                               r->keys.prefix);
     }
-    return status;
+    return STATUS_OK;
 }
 
 /** F of the expert that all tokens go through: a key, or so many times an expert's. */
@@ -114,7 +111,7 @@ enum status model_experts_read(struct model_hparams *h, const struct model_readi
         model_key_u32(&r->keys, "expert_used_count", used, &e->n_used, e->n ? NULL : &found, why);
     if (status || e->n == 0)
         return status;
-    status = read_widths(h, r, why);
+    status = derive_widths(h, r, why);
     if (!status)
         status = read_shared(h, r, why);
     if (!status)

@@ -96,7 +96,7 @@ enum status model_heads_read(struct model_hparams *h, const struct model_reading
         status = model_key_u32(&r->keys, "expert_feed_forward_length", model_ff_range, &n_ff,
                                &(bool){false}, why);
     for (uint32_t i = 0; i < r->n_blocks; i++)
-        h->layers[i].n_ff = n_ff;
+        h->layers[i].n_ff = h->layers[i].n_ff_expert = n_ff;
     if (!status)
         status = read_each(h, r, "feed_forward_length", ff_range,
                            offsetof(struct model_layer_shape, n_ff), n_ff ? &found : NULL, why);
