@@ -5,6 +5,8 @@
 #include "kernels/cpu/gemm/gemm.h"
 #include "kernels/quant/rows.h"
 
+enum { LINE_BYTES = 64, ROWS_AHEAD = 4 };
+
 /** A row as integers and scales; work: kern_product_work_floats(). */
 static void decode_integers(const struct kern_gemm_rows *g, const void *blocks, size_t n_k,
                             float *row, float *work)
@@ -28,6 +30,16 @@ static void pack_row(const struct kern_gemm_rows *g, const float *row, size_t n_
     g->cpu->kernels.bf16_pack_row(row, n_k, n_parts, r % KERN_BF16_GROUP, group);
 }
 
+/** Have the columns of a row of weights brought to the cache: rows lie too far apart for the
+ * processor to guess the next one. */
+static void fetch_row(const struct kern_weight *w, size_t row, size_t k, size_t n_k)
+{
+    const char *data = w->data;
+    data += row * w->row_bytes + w->row_bytes * k / w->n_cols;
+    for (size_t i = 0; i < w->row_bytes * n_k / w->n_cols; i += LINE_BYTES)
+        __builtin_prefetch(data + i);
+}
+
 void kern_gemm_decode(const struct kern_gemm_rows *g, size_t k, size_t n_k)
 {
     const struct kern_weight *w = g->weight;
@@ -38,6 +50,8 @@ void kern_gemm_decode(const struct kern_gemm_rows *g, size_t k, size_t n_k)
     float *row = g->tile, *work = g->tile + g->plan->n_rows * g->plan->row_floats;
     float *copy = g->tile + g->plan->tile_floats - kern_product_copy_floats(g->plan->product);
     for (size_t r = 0; r < g->n_rows; r++) {
+        if (r + ROWS_AHEAD < g->n_rows)
+            fetch_row(w, g->row + r + ROWS_AHEAD, k, n_k);
         const void *blocks = kern_rows_blocks(&rows, g->row + r, k, n_k, copy);
         if (g->plan->format)
             decode_integers(g, blocks, n_k, row, work);

@@ -72,6 +72,13 @@ static void unpack_block(const struct kern_panel_unpack *op, size_t r, size_t la
     }
 }
 
+/** Have the lines of the next lanes of y brought to the cache, to be written. */
+static void fetch_lines(const struct kern_panel_unpack *op, size_t r, size_t lane)
+{
+    for (size_t i = lane; i < base_min(lane + WIDTH, op->n_lanes); i++)
+        __builtin_prefetch(op->y + i * op->y_stride + r, 1);
+}
+
 void kern_avx2_panel_unpack(const struct kern_panel_unpack *op)
 {
     size_t n_whole = op->n_rows / WIDTH * WIDTH, r = 0;
@@ -79,6 +86,7 @@ void kern_avx2_panel_unpack(const struct kern_panel_unpack *op)
     for (size_t line = 0; line < n_whole; line += LINE) {
         for (size_t lane = 0; lane < op->n_lanes; lane += WIDTH) {
             size_t n_lanes = base_min(op->n_lanes - lane, WIDTH);
+            fetch_lines(op, line, lane + WIDTH);
             for (r = line; r < line + LINE && r < n_whole; r += WIDTH)
                 unpack_block(op, r, lane, n_lanes);
         }
