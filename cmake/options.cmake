@@ -30,6 +30,8 @@ target_compile_options(assay_options INTERFACE
 if(ASSAY_WERROR)
   target_compile_options(assay_options INTERFACE -Werror)
 endif()
+string(COMPARE NOTEQUAL "${ASSAY_SANITIZE}" "" sanitized)
+target_compile_definitions(assay_options INTERFACE ASSAY_SANITIZED=$<BOOL:${sanitized}>)
 if(ASSAY_SANITIZE)
   target_compile_options(assay_options INTERFACE
     -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -66,7 +66,8 @@ multiply(const struct kern_fma_tile *op, size_t first_row, struct extent e, cons
     }
 }
 
-/** multiply() with a number of rows that the compiler knows. */
+/** multiply() with a number of rows that the compiler knows. With a sanitizer it does not know it:
+ * to compile each would take minutes. */
 #define CASE(n)                                                                                    \
     case n:                                                                                        \
         e.n_rows = n;                                                                              \
@@ -76,6 +77,10 @@ multiply(const struct kern_fma_tile *op, size_t first_row, struct extent e, cons
 static inline __attribute__((always_inline)) void
 multiply_rows(const struct kern_fma_tile *op, size_t first_row, struct extent e, const float *ahead)
 {
+    if (ASSAY_SANITIZED) {
+        multiply(op, first_row, e, ahead);
+        return;
+    }
     switch (e.n_rows) {
         CASE(1);
         CASE(2);
