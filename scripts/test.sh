@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All tests, as a fresh machine can run them: install what is missing, build with warnings as
 # errors, run everything through ctest, run the unit tests and the tiny model again under
-# AddressSanitizer and UndefinedBehaviorSanitizer, and each fuzzer for 10 seconds.
+# AddressSanitizer and UndefinedBehaviorSanitizer, and each fuzzer for 5 seconds.
 # usage: bash scripts/test.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -35,6 +35,6 @@ build asan-ubsan
 ctest --preset asan-ubsan -j "$jobs" -LE 'slow|lint|ptx' -E reference
 
 step "fuzzers, clang, warnings are errors"
-bash scripts/fuzz.sh 10
+bash scripts/fuzz.sh 5
 
 step "done"

@@ -162,10 +162,10 @@ static struct attention_shape shape_at(struct rng *r, size_t i)
     return i < N_FIXED ? shapes[i] : attention_shape_random(r, 50);
 }
 
-/** The next shape to be tested: the emulation is slow. */
+/** The next shape to be tested: emulation and sanitizers are slow. */
 static size_t next_shape(size_t i)
 {
-    return i + (precision == KERN_PRECISION_EXACT ? 1 : 3);
+    return i + (precision == KERN_PRECISION_EXACT && !ASSAY_SANITIZED ? 1 : 3);
 }
 
 /** Segments of awkward lengths, one of them with only its tail as queries. */
