@@ -17,7 +17,7 @@ steps=(dependencies)
 for preset in "${presets[@]}"; do
     steps+=("build-$preset" "test-$preset")
 done
-steps+=(random-models bounds valgrind-tests valgrind-program ptx fuzzers package clang-format clang-tidy)
+steps+=(random-models at-length valgrind-tests valgrind-program ptx fuzzers package clang-format clang-tidy)
 on_request=(ptx-all) # hours
 
 # Code of a step that cannot run here, as ctest has it.
@@ -93,10 +93,15 @@ valgrind_tests() {
     printf '%s\0' "${tests[@]}" | xargs -0 -P "$jobs" -I '{}' bash -c 'memcheck_test "$1"' memcheck '{}'
 }
 
-# More commands and inputs of 30 MB: the quick form is among the tests.
-bounds() {
+# More commands, larger inputs, more kills: the quick forms are among the tests.
+at_length() {
     [ -x build/dev/assay ] || { skip "build/dev/assay was not built"; return; }
-    ASSAY_TEST_SLOW=1 python3 -B tests/cli/test_bounds.py "$PWD/build/dev/assay" "$PWD"
+    local name failed=0
+    for name in bounds killed; do
+        ASSAY_TEST_SLOW=1 python3 -B "tests/cli/test_$name.py" "$PWD/build/dev/assay" "$PWD" ||
+            failed=1
+    done
+    return "$failed"
 }
 
 valgrind_program() {
@@ -151,7 +156,7 @@ run_step() {
         valgrind-tests) valgrind_tests ;;
         valgrind-program) valgrind_program ;;
         random-models) random_models ;;
-        bounds) bounds ;;
+        at-length) at_length ;;
         ptx) need nvcc && bash tests/ptx/all.sh build/dev 1 ;;
         ptx-all) need nvcc && bash tests/ptx/all.sh build/dev ;;
         fuzzers) need clang && bash scripts/fuzz.sh 60 ;;

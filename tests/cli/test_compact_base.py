@@ -336,12 +336,12 @@ class CompactBase(unittest.TestCase):
             if kind:
                 self.assertEqual(run(*words, *kind, "-o", whole, "--force").returncode, 0)
             state, n_killed = self.folder / "state", 0
-            for attempt in range(21):
+            for attempt in range(9):
                 if torn.exists():  # the last kill came after it was in place
                     break
                 again = subprocess.Popen([ASSAY, *words, *kind, "-o", torn, "--state", state],
                                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-                patience = 0.1 + 0.1 * attempt if attempt < 20 else None
+                patience = 0.1 + 0.3 * attempt if attempt < 8 else None
                 try:
                     _, errors = again.communicate(timeout=patience)
                     self.assertEqual(again.returncode, 0, errors)
