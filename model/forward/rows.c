@@ -99,8 +99,8 @@ enum status model_rotate(struct model_session *s, const struct model_step *step,
                            .n_pairs = h->ropes[use].n_rot / 2,
                            .split_halves = h->rope_halves,
                            .angles = s->angles[use],
-                           .n_positions = s->options.max_segment,
-                           .positions = s->positions};
+                           .n_positions = s->scratch.n_short + s->options.max_segment,
+                           .positions = s->angle_rows};
     return kern_rope(s->backend, &op, why);
 }
 

@@ -13,10 +13,11 @@
  * need, B the tokens of a batch.
  */
 struct model_scratch {
-    size_t n_tokens;              /* T */
-    size_t n_kv_rows;             /* R */
-    size_t h;                     /* [T, D] */
-    size_t k, v;                  /* [R, the widest layer's] */
+    size_t n_tokens;  /* T */
+    size_t n_kv_rows; /* R */
+    size_t h;         /* [T, D] */
+    size_t k, v;      /* [R, the widest layer's] */
+    size_t n_short;   /* positions with angles of short sequences before those of long ones, or 0 */
     size_t angles[MODEL_N_ROPES]; /* [positions, n_rot / 2, 2]: cos and sin */
     size_t kept[MODEL_N_KEPT];    /* [B, k and v]: of layers whose keys later ones use */
     size_t zeros;                 /* [D] */
@@ -54,6 +55,7 @@ struct model_session {
     uint64_t rope_generation; /* of the factors in the angles; 0: not filled */
     /* Host memory: */
     int32_t *positions;              /* [T] */
+    int32_t *angle_rows;             /* [T]: where the angles of the positions lie */
     struct kern_query_range *ranges; /* [T] */
     struct kern_run *runs;           /* [T]; of models with recurrent layers */
     float *factors;                  /* [T] of rows */
