@@ -156,14 +156,6 @@ static enum status add_chosen(struct model_session *s, const struct model_step *
     return status;
 }
 
-static enum status clear(struct model_session *s, float *y, size_t width, size_t n_rows,
-                         struct status_why *why)
-{
-    struct kern_copy op = {
-        .x = s->zeros, .y = y, .y_stride = width, .width = width, .n_rows = n_rows};
-    return kern_copy_rows(s->backend, &op, why);
-}
-
 /** y += the expert that all tokens go through, as much of it as its gate lets pass. */
 static enum status add_shared(struct model_session *s, const struct model_step *step,
                               const struct moe_work *w, const float *in, float *y,
@@ -205,7 +197,11 @@ static enum status add_narrow(struct model_session *s, const struct model_step *
 {
     const struct model_experts *x = &step->layer->experts;
     size_t n = step->tile.n_tokens;
-    enum status status = clear(s, w->sum, s->model->hparams.experts.width, n, why);
+    enum status status = model_copy(
+        s,
+        (struct kern_copy){
+            .x = s->zeros, .y = w->sum, .width = s->model->hparams.experts.width, .n_rows = n},
+        why);
     if (!status)
         status = model_multiply(s, &x->narrow, in, n, w->narrow, why);
     if (!status)
@@ -255,7 +251,8 @@ enum status model_block_beside(struct model_session *s, const struct model_step 
     if (!status)
         status = model_branch_input(s, step, &x->norm, &in, why);
     if (!status)
-        status = clear(s, w.sum, width, n, why);
+        status = model_copy(
+            s, (struct kern_copy){.x = s->zeros, .y = w.sum, .width = width, .n_rows = n}, why);
     if (!status)
         status = route(s, step, &w, in, why);
     if (!status)

@@ -110,14 +110,6 @@ static enum status gate(struct model_session *s, const struct recurrent_work *w,
     return kern_activate(s->backend, &op, why);
 }
 
-static enum status copy(struct model_session *s, const float *x, size_t x_stride, float *y,
-                        size_t width, size_t n_rows, struct status_why *why)
-{
-    struct kern_copy op = {
-        .x = x, .x_stride = x_stride, .y = y, .y_stride = width, .width = width, .n_rows = n_rows};
-    return kern_copy_rows(s->backend, &op, why);
-}
-
 /** beta and dt of each token: from two matrices, or from one that has them by key heads. */
 static enum status project_gates(struct model_session *s, const struct model_step *step,
                                  const struct recurrent_work *w, const float *in,
@@ -133,10 +125,16 @@ static enum status project_gates(struct model_session *s, const struct model_ste
     }
     size_t ratio = h->n_heads / h->n_groups;
     status = model_multiply_same(s, &l->beta_alpha, in, n, w->both, why);
+    struct kern_copy op = {.x = w->both,
+                           .x_stride = 2 * ratio,
+                           .y = w->beta,
+                           .width = ratio,
+                           .n_rows = n * h->n_groups};
     if (!status)
-        status = copy(s, w->both, 2 * ratio, w->beta, ratio, n * h->n_groups, why);
-    return status ? status
-                  : copy(s, w->both + ratio, 2 * ratio, w->dt, ratio, n * h->n_groups, why);
+        status = model_copy(s, op, why);
+    op.x += ratio;
+    op.y = w->dt;
+    return status ? status : model_copy(s, op, why);
 }
 
 enum status model_block_delta_net(struct model_session *s, const struct model_step *step,
@@ -197,7 +195,11 @@ enum status model_block_mamba2(struct model_session *s, const struct model_step 
     if (!status)
         status = recur(s, step, &w, op, w.in + z.inner, why);
     if (!status)
-        status = copy(s, w.in, z.in, w.z, z.inner, n, why);
+        status =
+            model_copy(s,
+                       (struct kern_copy){
+                           .x = w.in, .x_stride = z.in, .y = w.z, .width = z.inner, .n_rows = n},
+                       why);
     if (!status)
         status = gate(s, &w, n * z.inner, why);
     struct model_norm_step norm = {

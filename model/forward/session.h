@@ -128,6 +128,9 @@ enum status model_close_branch(struct model_session *s, const struct model_step 
                                const struct model_product *product, const struct model_norm *post,
                                const float *in, struct status_why *why);
 
+/** Cut rows apart or join them. y_stride 0: y's rows lie one after the other. */
+enum status model_copy(struct model_session *s, struct kern_copy op, struct status_why *why);
+
 /** Rotate the tile's rows x of n_heads heads each, from each head's first element on, if the layer
  * rotates at all. */
 enum status model_rotate(struct model_session *s, const struct model_step *step, float *x,
