@@ -145,9 +145,10 @@ static enum status alloc_host(struct model_session *s, struct status_why *why)
     if (n_used > 0) {
         s->experts = calloc(t * n_used, sizeof *s->experts);
         s->shares = calloc(t * n_used, sizeof *s->shares);
-        s->expert_rows = calloc(t, sizeof *s->expert_rows);
-        s->expert_shares = calloc(t, sizeof *s->expert_shares);
-        ok = ok && s->experts && s->shares && s->expert_rows && s->expert_shares;
+        s->expert_rows = calloc(t * n_used, sizeof *s->expert_rows);
+        s->expert_shares = calloc(t * n_used, sizeof *s->expert_shares);
+        s->expert_ends = calloc(s->model->hparams.experts.n, sizeof *s->expert_ends);
+        ok = ok && s->experts && s->shares && s->expert_rows && s->expert_shares && s->expert_ends;
     }
     if (!ok)
         return status_fail(why, STATUS_MEMORY, "no memory for a tile of %zu tokens", t);
@@ -224,5 +225,6 @@ void model_session_close(struct model_session *s)
     free(s->shares);
     free(s->expert_rows);
     free(s->expert_shares);
+    free(s->expert_ends);
     free(s);
 }

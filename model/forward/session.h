@@ -61,8 +61,9 @@ struct model_session {
     float *factors;                  /* [T] of rows */
     int32_t *experts;                /* [T, experts used] */
     float *shares;                   /* [T, experts used] */
-    uint32_t *expert_rows;           /* [T] rows of the tile that one expert serves */
-    float *expert_shares;            /* [T] */
+    uint32_t *expert_rows;           /* [T * experts used] rows of the tile, by expert */
+    float *expert_shares;            /* likewise */
+    size_t *expert_ends;             /* [E]: where those of each expert end */
 };
 
 /** One tile of one layer. */
