@@ -14,18 +14,20 @@ enum {
     MIN_VOCAB = 512,
     MAX_VOCAB = 1 << 20,
     MAX_LAYERS = 1024,
+    MAX_EXPERTS = 1024,
+    N_USED = 8,
     NAME_BYTES = 64
 };
 
 struct shape {
     const char *name;
-    uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, n_vocab;
+    uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, n_vocab, n_experts;
 };
 
 static const struct shape shapes[] = {
-    {"tiny", 4, 256, 768, 8, 4, 2048},
-    {"1b", 22, 2048, 5632, 32, 4, 32000},
-    {"8b", 32, 4096, 14336, 32, 8, 128256},
+    {"tiny", 4, 256, 768, 8, 4, 2048, 128},
+    {"1b", 22, 2048, 5632, 32, 4, 32000, 128},
+    {"8b", 32, 4096, 14336, 32, 8, 128256, 128},
 };
 
 /** A type for most matrices, and one for those that are thought to need more bits. */
@@ -45,18 +47,20 @@ struct source {
     size_t n_cols;
 };
 
-enum { MAX_SOURCES = 4 }; /* matrices have n_embd or n_ff columns, and one of two types */
+/* Matrices have the columns of n_embd, n_ff or an expert, and one of three types. */
+enum { MAX_SOURCES = 8 };
 
 /** What an architecture has beside LLaMA's tensors. */
 struct arch {
     const char *name;
-    bool norms_of_heads, norms_behind;
+    bool norms_of_heads, norms_behind, experts;
 };
 
 static const struct arch archs[] = {
-    {"llama", false, false},
-    {"qwen3", true, false},
-    {"gemma3", true, true},
+    {"llama", false, false, false},
+    {"qwen3", true, false, false},
+    {"gemma3", true, true, false},
+    {"qwen3moe", true, false, true},
 };
 
 struct maker {
@@ -95,16 +99,27 @@ struct matrix {
     const char *name;
     size_t n_cols, n_rows;
     bool more_bits;
+    size_t n_matrices; /* 0: one */
 };
 
 static bool add_matrix(struct maker *m, const struct matrix *matrix)
 {
     enum gguf_type type = matrix->more_bits ? m->mix.more : m->mix.most;
+    if (strstr(matrix->name, "ffn_gate_inp"))
+        type = GGUF_TYPE_F32;
     struct source *source = source_of(m, type, matrix->n_cols);
+    uint64_t ne[] = {matrix->n_cols, matrix->n_rows, matrix->n_matrices};
     if (source)
-        gguf_writer_tensor_fill(m->writer, matrix->name, type,
-                                (uint64_t[]){matrix->n_cols, matrix->n_rows}, 2, fill_rows, source);
+        gguf_writer_tensor_fill(m->writer, matrix->name, type, ne, matrix->n_matrices ? 3 : 2,
+                                fill_rows, source);
     return source != NULL;
+}
+
+/** An expert is an eighth as wide as a dense feed-forward, in whole blocks of any type. */
+static size_t expert_width(const struct shape *s)
+{
+    size_t width = s->n_ff / N_USED / 256 * 256;
+    return width ? width : 256;
 }
 
 static void add_norm(struct maker *m, const char *name, uint32_t n)
@@ -141,29 +156,42 @@ static bool layer_needs_more(const struct maker *m, uint32_t layer)
     return layer < eighth || layer >= 7 * m->shape.n_layers / 8 || (layer - eighth) % 3 == 2;
 }
 
-static bool add_layer(struct maker *m, uint32_t layer)
+static bool add_matrices(struct maker *m, uint32_t layer, const struct matrix *matrices, size_t n)
 {
-    const struct shape *s = &m->shape;
-    size_t n_kv = (size_t)s->n_embd / s->n_heads * s->n_kv_heads;
-    bool more = layer_needs_more(m, layer);
-    const struct matrix matrices[] = {
-        {"attn_q", s->n_embd, s->n_embd, false}, {"attn_k", s->n_embd, n_kv, false},
-        {"attn_v", s->n_embd, n_kv, more},       {"attn_output", s->n_embd, s->n_embd, false},
-        {"ffn_gate", s->n_embd, s->n_ff, false}, {"ffn_up", s->n_embd, s->n_ff, false},
-        {"ffn_down", s->n_ff, s->n_embd, more},
-    };
-    char name[NAME_BYTES];
-    for (size_t i = 0; i < sizeof matrices / sizeof matrices[0]; i++) {
+    for (size_t i = 0; i < n; i++) {
+        char name[NAME_BYTES];
         snprintf(name, sizeof name, "blk.%u.%s.weight", layer, matrices[i].name);
         struct matrix matrix = matrices[i];
         matrix.name = name;
         if (!add_matrix(m, &matrix))
             return false;
     }
-    add_norms(m, layer);
     return true;
 }
 
+static bool add_layer(struct maker *m, uint32_t layer)
+{
+    const struct shape *s = &m->shape;
+    size_t n_kv = (size_t)s->n_embd / s->n_heads * s->n_kv_heads;
+    bool more = layer_needs_more(m, layer);
+    size_t n_ff = expert_width(s), n = s->n_experts;
+    const struct matrix attention[] = {{"attn_q", s->n_embd, s->n_embd, false, 0},
+                                       {"attn_k", s->n_embd, n_kv, false, 0},
+                                       {"attn_v", s->n_embd, n_kv, more, 0},
+                                       {"attn_output", s->n_embd, s->n_embd, false, 0}};
+    const struct matrix dense[] = {{"ffn_gate", s->n_embd, s->n_ff, false, 0},
+                                   {"ffn_up", s->n_embd, s->n_ff, false, 0},
+                                   {"ffn_down", s->n_ff, s->n_embd, more, 0}};
+    const struct matrix experts[] = {{"ffn_gate_inp", s->n_embd, n, false, 0},
+                                     {"ffn_gate_exps", s->n_embd, n_ff, false, n},
+                                     {"ffn_up_exps", s->n_embd, n_ff, false, n},
+                                     {"ffn_down_exps", n_ff, s->n_embd, more, n}};
+    bool ok =
+        add_matrices(m, layer, attention, 4) &&
+        (m->arch.experts ? add_matrices(m, layer, experts, 4) : add_matrices(m, layer, dense, 3));
+    add_norms(m, layer);
+    return ok;
+}
 static void add_u32(struct maker *m, const char *suffix, uint32_t value)
 {
     char key[NAME_BYTES];
@@ -187,6 +215,11 @@ static void add_hparams(struct maker *m)
     gguf_writer_f32(m->writer, eps, 1e-5f);
     add_u32(m, "rope.dimension_count", s->n_embd / s->n_heads);
     add_u32(m, "vocab_size", s->n_vocab);
+    if (m->arch.experts) {
+        add_u32(m, "expert_count", s->n_experts);
+        add_u32(m, "expert_used_count", N_USED);
+        add_u32(m, "expert_feed_forward_length", (uint32_t)expert_width(s));
+    }
 }
 
 /** A SentencePiece vocabulary: three special tokens, the bytes, then numbered words. */
@@ -240,8 +273,8 @@ static bool add_all(struct maker *m)
     for (uint32_t i = 0; i < s->n_embd; i++)
         m->ones[i] = 1;
     add_hparams(m);
-    const struct matrix embedding = {"token_embd.weight", s->n_embd, s->n_vocab, false};
-    const struct matrix head = {"output.weight", s->n_embd, s->n_vocab, true};
+    const struct matrix embedding = {"token_embd.weight", s->n_embd, s->n_vocab, false, 0};
+    const struct matrix head = {"output.weight", s->n_embd, s->n_vocab, true, 0};
     bool ok = add_vocabulary(m) && add_matrix(m, &embedding) && add_matrix(m, &head);
     add_norm(m, "output_norm.weight", s->n_embd);
     for (uint32_t layer = 0; ok && layer < s->n_layers; layer++)
@@ -260,6 +293,11 @@ static enum status find_shape(struct shape *out, const struct synthetic *model,
             out->n_vocab = model->n_vocab;
         if (model->n_layers)
             out->n_layers = model->n_layers;
+        if (model->n_experts)
+            out->n_experts = model->n_experts;
+        if (out->n_experts < N_USED || out->n_experts > MAX_EXPERTS)
+            return status_fail(why, STATUS_USAGE, "%u experts; expected %d to %d", out->n_experts,
+                               N_USED, MAX_EXPERTS);
         if (out->n_vocab < MIN_VOCAB || out->n_vocab > MAX_VOCAB || out->n_layers > MAX_LAYERS)
             return status_fail(why, STATUS_USAGE,
                                "%u tokens and %u layers; expected %d to %d and at most %d",
@@ -279,7 +317,9 @@ static enum status find_arch(struct arch *out, const char *name, struct status_w
     if (!name || strcmp(out->name, name) == 0)
         return STATUS_OK;
     return status_fail(why, STATUS_USAGE,
-                       "there is no architecture \"%s\"; expected llama, qwen3 or gemma3", name);
+                       "there is no architecture \"%s\"; expected llama, qwen3, gemma3 or "
+                       "qwen3moe",
+                       name);
 }
 
 static enum status find_mix(struct mix *out, const char *name, struct status_why *why)

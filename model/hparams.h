@@ -14,7 +14,7 @@ enum model_rope_scaling {
     MODEL_ROPE_NONE,
     MODEL_ROPE_LINEAR,
     MODEL_ROPE_YARN,
-    MODEL_ROPE_LONG /* one of two lists of factors, by the number of positions */
+    MODEL_ROPE_LONG /* one of two lists of factors, by the length of a sequence */
 };
 
 /** One way of rotating queries and keys. */

@@ -48,6 +48,7 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
         &l->latent.kv_up.weight,
         &l->recurrent.in.weight,
         &l->recurrent.gate.weight,
+        &l->recurrent.joined.weight,
         &l->recurrent.beta.weight,
         &l->recurrent.alpha.weight,
         &l->recurrent.beta_alpha.weight,

@@ -41,8 +41,9 @@ struct model_latent {
 };
 
 struct model_recurrent {
-    struct model_product in;                      /* q, k, v; of Mamba-2: z, x, B, C, dt */
-    struct model_product gate;                    /* z */
+    struct model_product in;     /* q, k, v; of Mamba-2: z, x, B, C, dt */
+    struct model_product gate;   /* z */
+    struct model_product joined; /* older: q, k, v, z of each key head, in place of both */
     struct model_product beta, alpha, beta_alpha; /* the first two, or the third */
     struct kern_weight taps, taps_bias;
     struct kern_weight a, dt_bias, skip;

@@ -58,9 +58,11 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *tell, vo
 
 /**
  * frequency[j], j < n_rot / 2: radians per position of pair j, scaling and factors included, for
- * windows of n_positions; returns what cos and sin are multiplied by.
+ * sequences of n_positions; returns what cos and sin are multiplied by.
  */
 double model_rope_frequencies(const struct model *m, enum model_rope_use use, size_t n_positions,
                               double *frequency);
+/** Sequences of more positions have other frequencies (longrope); SIZE_MAX: all have the same. */
+size_t model_rope_boundary(const struct model *m);
 
 #endif

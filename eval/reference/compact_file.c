@@ -81,13 +81,15 @@ static enum status check_parts(const struct eval_compact_file *file, struct stat
         {at->lengths, l->n_tokens * sizeof(uint32_t), l->lengths, "the lengths of the tokens do"},
         {at->description, l->n_description, l->description, "the description does"},
         {at->path, l->n_path, l->path, "the head's path does"},
+        {at->bias, at->bias_bytes, l->bias, "the head's bias does"},
         {at->head, l->by_path ? 0 : at->head_bytes, l->head, "the head does"},
     };
     enum status status = STATUS_OK;
     size_t n = sizeof parts / sizeof *parts - l->by_path;
     for (size_t i = 0; i < n && !status; i++)
-        status = check_part(file->bytes + parts[i].offset, parts[i].n_bytes, parts[i].sha256,
-                            parts[i].what, why);
+        if (l->has_bias || parts[i].sha256 != l->bias)
+            status = check_part(file->bytes + parts[i].offset, parts[i].n_bytes, parts[i].sha256,
+                                parts[i].what, why);
     return status;
 }
 
@@ -100,7 +102,8 @@ static enum status check_gaps(const struct eval_compact_file *file, struct statu
         {at->tokens + l->n_tokens * sizeof(int32_t), at->lengths},
         {at->lengths + l->n_tokens * sizeof(uint32_t), at->description},
         {at->description + l->n_description, at->path},
-        {at->path + l->n_path, at->head},
+        {at->path + l->n_path, at->bias},
+        {at->bias + at->bias_bytes, at->head},
         {at->head + at->head_bytes, at->checks},
         {at->checks + l->n_windows * EVAL_COMPACT_CHECK_BYTES, at->rows},
     };
@@ -144,6 +147,16 @@ static enum status take_parts(struct eval_compact_file *file, struct status_why 
         .scale = l->head_scale,
         .generation = kern_next_generation(),
     };
+    if (l->has_bias)
+        file->bias = (struct kern_weight){
+            .type = l->bias_type,
+            .n_rows = 1,
+            .n_cols = (size_t)l->n_vocab,
+            .row_bytes = (size_t)at->bias_bytes,
+            .data = file->bytes + at->bias,
+            .scale = l->head_scale,
+            .generation = kern_next_generation(),
+        };
     if (!l->by_path)
         return STATUS_OK;
     const char *path = (const char *)file->bytes + at->path;

@@ -18,6 +18,7 @@ struct eval_compact_file {
     size_t n_bytes;
     const char *description; /* layout.n_description bytes of JSON, checked for nothing */
     char *head_path;         /* owned; NULL where the head is in the file */
+    struct kern_weight bias; /* of the head; data NULL: none */
     struct kern_weight head; /* data NULL until eval_compact_take_head, where it is by path */
     const struct gguf_file *head_file; /* the model that eval_compact_take_head was given */
     bool *checked;                     /* [n_windows]: rows that match their checksum */

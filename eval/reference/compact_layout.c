@@ -36,11 +36,30 @@ static uint64_t add_part(struct sum *sum, uint64_t n, uint64_t bytes_each)
     return begin;
 }
 
-static enum status fail_type(uint32_t type, struct status_why *why)
+static enum status fail_type(const char *what, uint32_t type, struct status_why *why)
 {
     return status_fail(why, STATUS_UNSUPPORTED,
-                       "the head's type is %" PRIu32 " (%s), which cannot be decoded", type,
+                       "the %s's type is %" PRIu32 " (%s), which cannot be decoded", what, type,
                        gguf_type_name(type));
+}
+
+/** The bytes of the head's bias, a row of n_vocab; 0 where there is none. */
+static enum status find_bias_bytes(uint64_t *n_bytes, const struct eval_compact_layout *l,
+                                   struct status_why *why)
+{
+    *n_bytes = 0;
+    if (!l->has_bias)
+        return STATUS_OK;
+    const struct gguf_type_info *type = gguf_type_info(l->bias_type);
+    if (!type)
+        return fail_type("bias", l->bias_type, why);
+    if (l->n_vocab % type->block_elems || type->bundle_rows > 1 ||
+        !gguf_row_bytes(type, l->n_vocab, n_bytes))
+        return status_fail(why, STATUS_FORMAT,
+                           "the bias has type %s, of which there is no row of %" PRIu64
+                           " elements; expected another type",
+                           type->name, l->n_vocab);
+    return STATUS_OK;
 }
 
 enum status eval_compact_find_offsets(struct eval_compact_offsets *out,
@@ -49,7 +68,7 @@ enum status eval_compact_find_offsets(struct eval_compact_offsets *out,
     *out = (struct eval_compact_offsets){0};
     const struct gguf_type_info *type = gguf_type_info(l->head_type);
     if (!type)
-        return fail_type(l->head_type, why);
+        return fail_type("head", l->head_type, why);
     if (l->width % type->block_elems)
         return status_fail(why, STATUS_FORMAT,
                            "the width is %" PRIu64 "; expected a multiple of %" PRIu32
@@ -60,12 +79,16 @@ enum status eval_compact_find_offsets(struct eval_compact_offsets *out,
                            "the vocabulary is %" PRIu64 "; expected a multiple of the %" PRIu32
                            " rows that the head's type %s stores together",
                            l->n_vocab, type->bundle_rows, type->name);
+    enum status status = find_bias_bytes(&out->bias_bytes, l, why);
+    if (status)
+        return status;
     struct sum sum = {EVAL_COMPACT_HEADER_BYTES, false};
     sum.failed |= !gguf_row_bytes(type, l->width, &out->head_row_bytes);
     out->tokens = add_part(&sum, l->n_tokens, sizeof(int32_t));
     out->lengths = add_part(&sum, l->n_tokens, sizeof(uint32_t));
     out->description = add_part(&sum, l->n_description, 1);
     out->path = add_part(&sum, l->n_path, 1);
+    out->bias = add_part(&sum, out->bias_bytes, 1);
     out->head = add_part(&sum, l->by_path ? 0 : l->n_vocab, out->head_row_bytes);
     out->head_bytes = sum.at - out->head;
     out->checks = add_part(&sum, l->n_windows, EVAL_COMPACT_CHECK_BYTES);
@@ -92,7 +115,7 @@ enum status eval_compact_sha256(uint8_t sha256[BASE_SHA256_BYTES], const void *b
 enum status eval_compact_header_seal(struct eval_compact_layout *l, struct status_why *why)
 {
     memcpy(l->magic, EVAL_COMPACT_MAGIC, sizeof l->magic);
-    l->version = l->soft_cap > 0 ? EVAL_COMPACT_VERSION : 1;
+    l->version = l->has_bias ? EVAL_COMPACT_VERSION : l->soft_cap > 0 ? 2 : 1;
     return eval_compact_sha256(l->check, l, CHECKED_BYTES, why);
 }
 
@@ -189,10 +212,14 @@ static enum status check_values(const struct eval_compact_layout *l, struct stat
         {"the length of the description", l->n_description, 0, MOST_DESCRIPTION},
         {"the length of the head's path", l->n_path, l->by_path ? 1 : 0,
          l->by_path ? MOST_PATH : 0},
+        {"the mark of a bias", l->has_bias, 0, l->version > 2},
+        {"the type of the bias", l->bias_type, 0, l->has_bias ? UINT32_MAX : 0},
     };
     enum status status = check_fields(fields, sizeof fields / sizeof *fields, why);
     if (!status)
         status = check_numbers(l, why);
+    if (!status && !l->has_bias)
+        status = check_zeros(l, l->bias, sizeof l->bias, why);
     return status ? status : check_zeros(l, l->zeros_2, sizeof l->zeros_2, why);
 }
 
@@ -203,7 +230,7 @@ enum status eval_compact_header_decode(struct eval_compact_layout *l,
     *l = (struct eval_compact_layout){0};
     enum status status = take_header(l, data, n_bytes, why);
     if (!status && !gguf_type_info(l->head_type))
-        status = fail_type(l->head_type, why);
+        status = fail_type("head", l->head_type, why);
     if (!status)
         status = check_values(l, why);
     return status ? status : eval_compact_find_offsets(offsets, l, why);

@@ -2,7 +2,7 @@
  * The bytes of a compact base: a model's hidden rows, what they were computed from, and the head
  * that turns them into logits. docs/base-file.md has the layout for readers of other programs.
  *
- *     header | tokens | lengths | description | path | head | checks | rows
+ *     header | tokens | lengths | description | path | bias | head | checks | rows
  *
  * Everything is little-endian; each part begins at a multiple of 64 bytes, with zeros before it.
  * All offsets follow from the header.
@@ -18,7 +18,7 @@
 
 #define EVAL_COMPACT_MAGIC "assaybas"
 enum {
-    EVAL_COMPACT_VERSION = 2, /* 1 where there is nothing that version 1 does not have */
+    EVAL_COMPACT_VERSION = 3, /* of a head with a bias; 2: of one with a soft cap alone; else 1 */
     EVAL_COMPACT_HEADER_BYTES = 512,
     EVAL_COMPACT_CHECK_BYTES = 64, /* of a window's check */
     EVAL_COMPACT_ALIGN = 64
@@ -47,21 +47,24 @@ struct eval_compact_layout {
     uint8_t head[BASE_SHA256_BYTES];  /* also where it is elsewhere */
     uint8_t vocab[BASE_SHA256_BYTES]; /* ... what eval_vocab_id and eval_model_id cover */
     uint8_t model[BASE_SHA256_BYTES];
-    uint8_t zeros_2[144];
+    uint32_t has_bias; /* 1: the head has one, which is in this file; 0 before version 3 */
+    uint32_t bias_type;
+    uint8_t bias[BASE_SHA256_BYTES]; /* 0 where there is none */
+    uint8_t zeros_2[104];
     uint8_t check[BASE_SHA256_BYTES]; /* SHA-256 of all bytes before it */
 };
 static_assert(sizeof(struct eval_compact_layout) == EVAL_COMPACT_HEADER_BYTES, "without gaps");
 
 /** Where things are: offsets and sizes in bytes. */
 struct eval_compact_offsets {
-    uint64_t tokens, lengths, description, path, head, checks, rows, end;
+    uint64_t tokens, lengths, description, path, bias, head, checks, rows, end;
     uint64_t row_bytes, window_bytes; /* of rows; of n_scored of them */
-    uint64_t head_row_bytes, head_bytes;
+    uint64_t bias_bytes, head_row_bytes, head_bytes;
 };
 
 /**
- * Compute the offsets. Fails: STATUS_FORMAT (a head that its type cannot have, a file of more
- * than 2^63 bytes).
+ * Compute the offsets. Fails: STATUS_FORMAT (a head or a bias that its type cannot have, a file of
+ * more than 2^63 bytes), STATUS_UNSUPPORTED (type).
  */
 enum status eval_compact_find_offsets(struct eval_compact_offsets *out,
                                       const struct eval_compact_layout *layout,

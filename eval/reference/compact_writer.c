@@ -28,7 +28,7 @@ struct piece {
     const void *bytes;
     uint8_t *sha256; /* in the layout */
 };
-enum { N_PIECES = 5, HEAD_PIECE = N_PIECES - 1 };
+enum { N_PIECES = 6, BIAS_PIECE = N_PIECES - 2, HEAD_PIECE };
 
 static void list_pieces(struct piece pieces[N_PIECES], struct compact_writer *w,
                         const struct eval_compact_recording *recording)
@@ -44,6 +44,9 @@ static void list_pieces(struct piece pieces[N_PIECES], struct compact_writer *w,
     pieces[2] =
         (struct piece){at->description, l->n_description, recording->description, l->description};
     pieces[3] = (struct piece){at->path, l->n_path, recording->head_path, l->path};
+    const struct kern_weight *bias = model_kern_head(recording->model).bias;
+    pieces[BIAS_PIECE] =
+        (struct piece){at->bias, at->bias_bytes, bias ? bias->data : NULL, l->bias};
     pieces[HEAD_PIECE] =
         (struct piece){at->head, (uint64_t)head->n_rows * head->row_bytes, head->data, l->head};
 }
@@ -54,6 +57,7 @@ static enum status lay_out(struct compact_writer *w, const struct eval_compact_r
 {
     const struct eval_plan *plan = recording->plan;
     const struct kern_weight *head = model_head(recording->model);
+    const struct kern_head whole = model_kern_head(recording->model);
     w->layout = (struct eval_compact_layout){
         .kind = recording->kind,
         .width = head->n_cols,
@@ -61,7 +65,9 @@ static enum status lay_out(struct compact_writer *w, const struct eval_compact_r
         .by_path = recording->head_path != NULL,
         .head_type = head->type,
         .head_scale = head->scale,
-        .soft_cap = model_kern_head(recording->model).soft_cap,
+        .soft_cap = whole.soft_cap,
+        .has_bias = whole.bias != NULL,
+        .bias_type = whole.bias ? whole.bias->type : 0,
         .bos = plan->bos_use == EVAL_BOS_NONE ? -1 : plan->options.bos,
         .bos_in_stream = recording->stream->has_bos,
         .n_ctx = plan->options.n_ctx,
@@ -76,8 +82,9 @@ static enum status lay_out(struct compact_writer *w, const struct eval_compact_r
     struct piece pieces[N_PIECES];
     list_pieces(pieces, w, recording);
     for (size_t i = 0; i < N_PIECES && !status; i++)
-        status =
-            eval_compact_sha256(pieces[i].sha256, pieces[i].bytes, (size_t)pieces[i].n_bytes, why);
+        if (i != BIAS_PIECE || whole.bias)
+            status = eval_compact_sha256(pieces[i].sha256, pieces[i].bytes,
+                                         (size_t)pieces[i].n_bytes, why);
     char vocab[BASE_HEX];
     if (!status)
         status = eval_vocab_id(vocab, recording->model, why);
@@ -171,11 +178,6 @@ enum status eval_compact_writer_open(struct eval_writer **out,
     *out = NULL;
     assert(recording->plan->options.protocol == EVAL_PROTOCOL_DEFAULT);
     assert(recording->plan->options.skip_windows == 0);
-    if (model_kern_head(recording->model).bias)
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "%s: the model has a bias on its output matrix, for which the compact "
-                           "format has no place; --format logits records it",
-                           recording->path);
     struct compact_writer *w = calloc(1, sizeof *w);
     if (!w)
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", recording->path);

@@ -92,6 +92,7 @@ enum status eval_run_prepare(struct eval_units *units, const struct eval_models 
     enum status status = STATUS_OK;
     /* Tokens of a batch are counted in uint32_t. */
     units->batch_tokens = base_min(batch_tokens, UINT32_MAX);
+    units->boundary = model_rope_boundary(models->model);
     if (batch_tokens == 0)
         status = eval_batch_choose(units, models, &units->batch_tokens, why);
     if (!status)

@@ -86,6 +86,7 @@ struct eval_units {
     /* By eval_run_prepare. */
 
     size_t batch_tokens;   /* of a batch, at most, unless a single item has more */
+    size_t boundary;       /* of the model: model_rope_boundary */
     size_t n_items;        /* set by make_items */
     struct eval_size most; /* of any batch */
     size_t n_tokens;       /* of all items */

@@ -21,6 +21,7 @@ struct eval_row_source {
     size_t n_vocab;                 /* logits of a row */
     double cut;                     /* of codes: see struct kern_recorded; -INFINITY: none */
     const struct kern_weight *head; /* of hidden rows: [n_vocab, K] */
+    const struct kern_weight *bias; /* of that head: 1 row of n_vocab; NULL: none */
     float soft_cap;                 /* of that head's logits; 0: none */
     size_t max_rows; /* rows of a call of `rows` that do best, of hidden ones at most; 0: any */
     double n_bytes;  /* held at most, for the bound; the codes of a call apart */

@@ -94,8 +94,10 @@ enum status eval_row_flow_take(struct eval_row_flow *flow, size_t first, size_t 
         *head = (struct kern_head){.recorded = &flow->recorded};
         return STATUS_OK;
     }
-    *head = (struct kern_head){
-        .hidden = flow->hidden, .matrix = source->head, .soft_cap = source->soft_cap};
+    *head = (struct kern_head){.hidden = flow->hidden,
+                               .matrix = source->head,
+                               .bias = source->bias,
+                               .soft_cap = source->soft_cap};
     return kern_upload(flow->backend, flow->hidden, rows,
                        n_rows * row_bytes(source->kind, source->head), why);
 }

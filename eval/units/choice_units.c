@@ -46,14 +46,16 @@ static enum status extend(const struct eval_choices *c, const struct eval_choice
     return STATUS_OK;
 }
 
-/** Every choice of a task as a sequence, the task as a group. */
+/** Every choice of a task as a sequence, the task as a group: of choices on both sides of the
+ * model's boundary, one that shares nothing. */
 static enum status add_task(struct eval_choices *c, const struct eval_choice_task *t,
                             struct status_why *why)
 {
     struct eval_sequences *s = &c->sequences;
     struct eval_choice_extension *extension = &c->extensions[s->units.n_items];
     struct eval_sequence *first = &s->items[s->n];
-    s->groups[s->units.n_items++] =
+    struct eval_sequence_group *group = &s->groups[s->units.n_items++];
+    *group =
         (struct eval_sequence_group){.first = s->n, .n = t->n_choices, .n_common = t->n_common};
     for (size_t i = 0; i < t->n_choices; i++) {
         const struct eval_choice *choice = &t->choices[i];
@@ -62,7 +64,11 @@ static enum status add_task(struct eval_choices *c, const struct eval_choice_tas
                                                   .first_scored = t->first_scored,
                                                   .log_probs = choice->log_probs + t->first_scored};
     }
-    return t->misread ? extend(c, t, extension, first, why) : STATUS_OK;
+    enum status status = t->misread ? extend(c, t, extension, first, why) : STATUS_OK;
+    for (size_t i = 0; !status && i < t->n_choices; i++)
+        if (eval_sequence_is_long(&first[i], &s->units) != eval_sequence_is_long(first, &s->units))
+            group->n_common = 0;
+    return status;
 }
 
 static enum status make_items(struct eval_units *units, struct status_why *why)

@@ -13,12 +13,14 @@ static int compare_numbers(size_t a, size_t b)
     return (a > b) - (a < b);
 }
 
-/** By their bytes: any order will do that brings equal beginnings side by side. */
+/** Long ones apart, then by bytes: any order will do that brings equal beginnings side by side. */
 static int compare_sequences(const void *left, const void *right)
 {
     const struct eval_sequence *a = left, *b = right;
     size_t n = base_min(a->n_tokens, b->n_tokens);
-    int order = memcmp(a->ids, b->ids, n * sizeof *a->ids);
+    int order = compare_numbers(a->is_long, b->is_long);
+    if (order == 0)
+        order = memcmp(a->ids, b->ids, n * sizeof *a->ids);
     if (order == 0)
         order = compare_numbers(a->n_tokens, b->n_tokens);
     if (order == 0)
@@ -30,6 +32,8 @@ static int compare_sequences(const void *left, const void *right)
 static size_t n_common(const struct eval_sequence *a, const struct eval_sequence *b)
 {
     size_t i = 0;
+    if (a->is_long != b->is_long)
+        return 0;
     while (i + 1 < a->n_tokens && i + 1 < b->n_tokens && a->ids[i] == b->ids[i])
         i++;
     return i;
@@ -93,6 +97,8 @@ enum status eval_sequences_group(struct eval_sequences *out, size_t max_tokens,
     if (!best || !common || !out->groups) {
         status = status_fail(why, STATUS_MEMORY, "no memory to group %zu sequences", n);
     } else if (n) {
+        for (size_t i = 0; i < n; i++)
+            out->items[i].is_long = eval_sequence_is_long(&out->items[i], &out->units);
         qsort(out->items, n, sizeof *out->items, compare_sequences);
         for (size_t i = 1; i < n; i++)
             common[i] = n_common(&out->items[i - 1], &out->items[i]);

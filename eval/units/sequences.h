@@ -2,7 +2,8 @@
  * Token sequences of any length, the ends of which are scored. Choice tasks and requests are made
  * of them. Sequences lie in groups, which are the items of a run. The tokens that a group has in
  * common are evaluated once, as a segment that is the parent of those with the rest. No score
- * depends on the grouping: keys are summed by their position in the sequence (kernels/backend.h).
+ * depends on the grouping: keys are summed by their position in the sequence (kernels/backend.h),
+ * and sequences that the model rotates by other angles have nothing in common.
  */
 #ifndef EVAL_UNITS_SEQUENCES_H
 #define EVAL_UNITS_SEQUENCES_H
@@ -14,9 +15,16 @@ struct eval_sequence {
     size_t n_tokens;     /* at least 2; the last is a target only */
     size_t first_scored; /* tokens from here on are scored; at least 1, below n_tokens */
     size_t owner;        /* a number of the caller's */
+    bool is_long;        /* it has more inputs than the model's boundary; by whoever groups */
     double *log_probs;   /* out, the caller's: [n_tokens - first_scored] */
     bool greedy;         /* out: each scored token is the most likely one at its position */
 };
+
+static inline bool eval_sequence_is_long(const struct eval_sequence *s,
+                                         const struct eval_units *units)
+{
+    return s->n_tokens - 1 > units->boundary;
+}
 
 /** Sequences [first, first + n), which begin with the same n_common tokens. */
 struct eval_sequence_group {

@@ -70,14 +70,20 @@ enum status model_bind_rope_factors(struct model *m, struct status_why *why)
     return status;
 }
 
+size_t model_rope_boundary(const struct model *m)
+{
+    const struct model_rope *rope = &m->hparams.ropes[MODEL_ROPE_FULL];
+    return rope->scaling == MODEL_ROPE_LONG ? rope->original_ctx : SIZE_MAX;
+}
+
 double model_rope_frequencies(const struct model *m, enum model_rope_use use, size_t n_positions,
                               double *frequency)
 {
     const struct model_rope *rope = &m->hparams.ropes[use];
     const struct model_factors *factors = &m->factors[MODEL_FACTORS];
     if (rope->scaling == MODEL_ROPE_LONG)
-        factors = &m->factors[n_positions > rope->original_ctx ? MODEL_FACTORS_LONG
-                                                               : MODEL_FACTORS_SHORT];
+        factors = &m->factors[n_positions > model_rope_boundary(m) ? MODEL_FACTORS_LONG
+                                                                   : MODEL_FACTORS_SHORT];
     bool listed = factors->exists && (rope->has_factors || rope->scaling == MODEL_ROPE_LONG);
     model_rope_pairs(rope, listed ? factors->values : NULL, frequency);
     return rope->magnitude;

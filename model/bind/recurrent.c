@@ -30,8 +30,12 @@ enum status model_bind_delta_net(struct model *m, size_t i, struct status_why *w
     struct model_recurrent *l = &m->layers[i].recurrent;
     size_t n_embd = m->hparams.n_embd;
     size_t n_channels = 2 * (size_t)h->n_groups * h->state + h->n_inner;
-    enum status status = model_bind_product(m, i, "attn_qkv", n_channels, n_embd, &l->in, why);
-    if (!status)
+    bool joined = m->arch->grouped_values && model_has_projection(m, i, "ssm_in");
+    enum status status =
+        joined
+            ? model_bind_product(m, i, "ssm_in", n_channels + h->n_inner, n_embd, &l->joined, why)
+            : model_bind_product(m, i, "attn_qkv", n_channels, n_embd, &l->in, why);
+    if (!status && !joined)
         status = model_bind_product(m, i, "attn_gate", h->n_inner, n_embd, &l->gate, why);
     if (!status)
         status = bind_common(m, i, n_channels, 1, h->state, why);

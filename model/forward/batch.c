@@ -2,6 +2,13 @@
 
 #include <inttypes.h>
 
+size_t model_batch_length(const struct model_batch *batch, size_t i)
+{
+    if (i + 1 < batch->n_segments && batch->segments[i + 1].parent == (ptrdiff_t)i)
+        i++;
+    return (size_t)batch->segments[i].first_position + batch->segments[i].n_tokens;
+}
+
 enum status model_batch_check(const struct model_batch *batch, struct status_why *why)
 {
     size_t next = 0;

@@ -26,6 +26,12 @@ struct model_batch {
     size_t n_segments;
 };
 
+/**
+ * Positions of the sequence that segment i is part of: it and its parent, or it and its first
+ * child.
+ */
+size_t model_batch_length(const struct model_batch *batch, size_t i);
+
 /** Check a batch against the rules above. Fails: STATUS_USAGE, naming the segment. */
 enum status model_batch_check(const struct model_batch *batch, struct status_why *why);
 

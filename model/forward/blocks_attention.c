@@ -80,14 +80,13 @@ static enum status project_q(struct model_session *s, const struct model_step *s
     struct kern_copy copy = {.x = work->both,
                              .x_stride = 2 * (size_t)step->shape->key_size,
                              .y = work->q,
-                             .y_stride = step->shape->key_size,
                              .width = step->shape->key_size,
                              .n_rows = n * step->shape->n_heads};
     if (!status)
-        status = kern_copy_rows(s->backend, &copy, why);
+        status = model_copy(s, copy, why);
     copy.x += step->shape->key_size;
     copy.y = work->gate;
-    return status ? status : kern_copy_rows(s->backend, &copy, why);
+    return status ? status : model_copy(s, copy, why);
 }
 
 /** Norms and rotation of all heads of q or of k. */

@@ -63,11 +63,6 @@ size_t model_latent_floats(const struct model *m, size_t i_layer, size_t n_token
     return cut.n_floats;
 }
 
-static enum status copy(struct model_session *s, struct kern_copy op, struct status_why *why)
-{
-    return kern_copy_rows(s->backend, &op, why);
-}
-
 /** Rotate the end of each of n_heads heads of `size` elements. */
 static enum status rotate_end(struct model_session *s, const struct model_step *step, float *x,
                               size_t n_heads, size_t size, struct status_why *why)
@@ -111,14 +106,10 @@ static enum status compress(struct model_session *s, const struct model_step *st
     size_t n = step->tile.n_tokens;
     enum status status = model_multiply(s, &l->kv_down, in, n, w->z, why);
     if (!status)
-        status = copy(s,
-                      (struct kern_copy){.x = w->z,
-                                         .x_stride = z.wide,
-                                         .y = c,
-                                         .y_stride = z.rank,
-                                         .width = z.rank,
-                                         .n_rows = n},
-                      why);
+        status = model_copy(
+            s,
+            (struct kern_copy){.x = w->z, .x_stride = z.wide, .y = c, .width = z.rank, .n_rows = n},
+            why);
     struct model_norm_step norm = {
         .norm = &l->kv_norm, .x = c, .y = c, .n_rows = n, .width = z.rank};
     if (!status)
@@ -139,12 +130,12 @@ static enum status keys_compressed(struct model_session *s, const struct model_s
     struct kern_copy op = {
         .x = v, .x_stride = z.rank, .y = k, .y_stride = z.wide, .width = z.rank, .n_rows = n};
     if (!status)
-        status = copy(s, op, why);
+        status = model_copy(s, op, why);
     op.x = w->z + z.rank;
     op.x_stride = z.wide;
     op.y = k + z.rank;
     op.width = z.rot;
-    return status ? status : copy(s, op, why);
+    return status ? status : model_copy(s, op, why);
 }
 
 /** Keys and values of each head, made of the compressed rows. */
@@ -166,21 +157,21 @@ static enum status keys_of_heads(struct model_session *s, const struct model_ste
                            .width = z.plain,
                            .n_rows = n * z.n_heads};
     if (!status)
-        status = copy(s, op, why);
+        status = model_copy(s, op, why);
     op.x = w->kv + z.plain;
     op.y = v;
     op.y_stride = op.width = z.value;
     if (!status)
-        status = copy(s, op, why);
+        status = model_copy(s, op, why);
     for (size_t i = 0; !status && i < z.n_heads; i++)
-        status = copy(s,
-                      (struct kern_copy){.x = w->z + z.rank,
-                                         .x_stride = z.wide,
-                                         .y = k + i * z.key + z.plain,
-                                         .y_stride = z.n_heads * z.key,
-                                         .width = z.rot,
-                                         .n_rows = n},
-                      why);
+        status = model_copy(s,
+                            (struct kern_copy){.x = w->z + z.rank,
+                                               .x_stride = z.wide,
+                                               .y = k + i * z.key + z.plain,
+                                               .y_stride = z.n_heads * z.key,
+                                               .width = z.rot,
+                                               .n_rows = n},
+                            why);
     return status;
 }
 
@@ -200,14 +191,13 @@ static enum status multiply_heads(struct model_session *s, size_t n_tokens, size
     matrix.n_rows /= n_heads;
     enum status status = STATUS_OK;
     for (size_t i = 0; !status && i < n_heads; i++) {
-        status = copy(s,
-                      (struct kern_copy){.x = op->x + i * op->x_head,
-                                         .x_stride = op->x_stride,
-                                         .y = head,
-                                         .y_stride = matrix.n_cols,
-                                         .width = matrix.n_cols,
-                                         .n_rows = n_tokens},
-                      why);
+        status = model_copy(s,
+                            (struct kern_copy){.x = op->x + i * op->x_head,
+                                               .x_stride = op->x_stride,
+                                               .y = head,
+                                               .width = matrix.n_cols,
+                                               .n_rows = n_tokens},
+                            why);
         struct kern_linear product = {.weight = &matrix,
                                       .x = head,
                                       .y = op->y + i * op->y_head,
@@ -236,14 +226,14 @@ static enum status widen_q(struct model_session *s, const struct model_step *ste
     enum status status = multiply_heads(s, n, z.n_heads, &op, w->head, why);
     if (status)
         return status;
-    return copy(s,
-                (struct kern_copy){.x = w->q + z.plain,
-                                   .x_stride = z.key,
-                                   .y = w->q_wide + z.rank,
-                                   .y_stride = z.wide,
-                                   .width = z.rot,
-                                   .n_rows = n * z.n_heads},
-                why);
+    return model_copy(s,
+                      (struct kern_copy){.x = w->q + z.plain,
+                                         .x_stride = z.key,
+                                         .y = w->q_wide + z.rank,
+                                         .y_stride = z.wide,
+                                         .width = z.rot,
+                                         .n_rows = n * z.n_heads},
+                      why);
 }
 
 static enum status attend(struct model_session *s, const struct model_step *step,

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "model/forward/read_ahead.h"
 #include "model/forward/session.h"
 
@@ -40,27 +42,48 @@ size_t model_moe_floats(const struct model *m, size_t i_layer, size_t n_tokens)
     return cut.n_floats;
 }
 
-/** The tile's rows that chose expert e, in order, with their shares. */
-static size_t select_rows(struct model_session *s, size_t n_tokens, size_t e)
+/** The tile's rows that chose an expert, in order, with their shares. */
+struct choice {
+    uint32_t *rows;
+    float *shares;
+    size_t n;
+};
+
+/** Put rows and shares in the order of their experts. */
+static void sort_choices(struct model_session *s, size_t n_tokens)
 {
-    size_t n_used = s->model->hparams.experts.n_used;
-    size_t n = 0;
-    for (size_t i = 0; i < n_tokens * n_used; i++) {
-        if ((size_t)s->experts[i] != e)
-            continue;
-        s->expert_rows[n] = (uint32_t)(i / n_used);
-        s->expert_shares[n++] = s->shares[i];
+    const struct model_expert_hparams *h = &s->model->hparams.experts;
+    size_t n = n_tokens * h->n_used, first = 0;
+    size_t *ends = s->expert_ends;
+    memset(ends, 0, h->n * sizeof *ends);
+    for (size_t i = 0; i < n; i++)
+        ends[s->experts[i]]++;
+    for (size_t e = 0; e < h->n; e++) { /* for now where each begins */
+        size_t n_rows = ends[e];
+        ends[e] = first;
+        first += n_rows;
     }
-    return n;
+    for (size_t i = 0; i < n; i++) {
+        size_t at = ends[s->experts[i]]++;
+        s->expert_rows[at] = (uint32_t)(i / h->n_used);
+        s->expert_shares[at] = s->shares[i];
+    }
 }
 
-/** Let n rows of shares be used up: what the expert reads is multiplied by them. */
-static enum status weigh_inputs(struct model_session *s, float *x, size_t width, size_t n,
-                                struct status_why *why)
+static struct choice choice_of(const struct model_session *s, size_t e)
 {
-    enum status status = kern_scale_rows(s->backend, x, width, n, s->expert_shares, why);
-    for (size_t i = 0; i < n; i++)
-        s->expert_shares[i] = 1;
+    size_t first = e ? s->expert_ends[e - 1] : 0;
+    return (struct choice){s->expert_rows + first, s->expert_shares + first,
+                           s->expert_ends[e] - first};
+}
+
+/** Let the shares be used up: what the expert reads is multiplied by them. */
+static enum status weigh_inputs(struct model_session *s, float *x, size_t width,
+                                const struct choice *choice, struct status_why *why)
+{
+    enum status status = kern_scale_rows(s->backend, x, width, choice->n, choice->shares, why);
+    for (size_t i = 0; i < choice->n; i++)
+        choice->shares[i] = 1;
     return status;
 }
 
@@ -71,19 +94,18 @@ static enum status apply_expert(struct model_session *s, const struct model_step
 {
     const struct model_ffn *ffn = &step->layer->experts.each[e];
     size_t width = ffn->down.weight.n_rows;
-    size_t n = select_rows(s, step->tile.n_tokens, e);
-    if (n == 0)
-        return STATUS_OK;
-    enum status status = kern_gather(s->backend, in, width, s->expert_rows, n, w->gathered, why);
+    const struct choice choice = choice_of(s, e);
+    size_t n = choice.n;
+    enum status status = kern_gather(s->backend, in, width, choice.rows, n, w->gathered, why);
     if (!status && s->model->arch->weigh_inputs)
-        status = weigh_inputs(s, w->gathered, width, n, why);
+        status = weigh_inputs(s, w->gathered, width, &choice, why);
     if (!status)
         status = model_ffn_inner(s, ffn, w->gathered, n, w->inner, w->up, why);
     if (!status)
         status = model_multiply(s, &ffn->down, w->inner, n, w->result, why);
     if (!status)
-        status = kern_scatter_add(s->backend, w->result, width, s->expert_rows, s->expert_shares, n,
-                                  y, why);
+        status =
+            kern_scatter_add(s->backend, w->result, width, choice.rows, choice.shares, n, y, why);
     return status;
 }
 
@@ -123,16 +145,11 @@ static enum status route(struct model_session *s, const struct model_step *step,
 }
 
 /** The first expert from e on that some token has chosen; E where there is none. */
-static size_t next_chosen(const struct model_session *s, size_t n_tokens, size_t e)
+static size_t next_chosen(const struct model_session *s, size_t e)
 {
-    const struct model_expert_hparams *h = &s->model->hparams.experts;
-    size_t next = h->n;
-    for (size_t i = 0; i < n_tokens * h->n_used; i++) {
-        size_t chosen = (size_t)s->experts[i];
-        if (chosen >= e && chosen < next)
-            next = chosen;
-    }
-    return next;
+    while (e < s->model->hparams.experts.n && choice_of(s, e).n == 0)
+        e++;
+    return e;
 }
 
 /**
@@ -144,24 +161,19 @@ static enum status add_chosen(struct model_session *s, const struct model_step *
                               struct status_why *why)
 {
     size_t n = s->model->hparams.experts.n;
-    size_t e = next_chosen(s, step->tile.n_tokens, 0);
+    sort_choices(s, step->tile.n_tokens);
+    size_t e = next_chosen(s, 0);
+    /* Touched, it would bring its neighbours: what the kernel reads around a page. */
+    model_read_ahead_expert(&step->layer->experts.each[e]);
     enum status status = STATUS_OK;
     while (!status && e < n) {
-        size_t next = next_chosen(s, step->tile.n_tokens, e + 1);
+        size_t next = next_chosen(s, e + 1);
         if (next < n)
             model_read_ahead_expert(&step->layer->experts.each[next]);
         status = apply_expert(s, step, e, w, in, y, why);
         e = next;
     }
     return status;
-}
-
-static enum status clear(struct model_session *s, float *y, size_t width, size_t n_rows,
-                         struct status_why *why)
-{
-    struct kern_copy op = {
-        .x = s->zeros, .y = y, .y_stride = width, .width = width, .n_rows = n_rows};
-    return kern_copy_rows(s->backend, &op, why);
 }
 
 /** y += the expert that all tokens go through, as much of it as its gate lets pass. */
@@ -205,7 +217,11 @@ static enum status add_narrow(struct model_session *s, const struct model_step *
 {
     const struct model_experts *x = &step->layer->experts;
     size_t n = step->tile.n_tokens;
-    enum status status = clear(s, w->sum, s->model->hparams.experts.width, n, why);
+    enum status status = model_copy(
+        s,
+        (struct kern_copy){
+            .x = s->zeros, .y = w->sum, .width = s->model->hparams.experts.width, .n_rows = n},
+        why);
     if (!status)
         status = model_multiply(s, &x->narrow, in, n, w->narrow, why);
     if (!status)
@@ -255,7 +271,8 @@ enum status model_block_beside(struct model_session *s, const struct model_step 
     if (!status)
         status = model_branch_input(s, step, &x->norm, &in, why);
     if (!status)
-        status = clear(s, w.sum, width, n, why);
+        status = model_copy(
+            s, (struct kern_copy){.x = s->zeros, .y = w.sum, .width = width, .n_rows = n}, why);
     if (!status)
         status = route(s, step, &w, in, why);
     if (!status)

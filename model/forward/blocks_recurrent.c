@@ -24,6 +24,7 @@ static struct sizes sizes_of(const struct model_hparams *h, size_t i_layer)
 /** The parts of the work area. */
 struct recurrent_work {
     float *in;        /* [T, in] */
+    float *joined;    /* [T, C + inner]: of older files */
     float *mixed;     /* [T, C]: convolved */
     float *z;         /* [T, inner]: the gate */
     float *out;       /* [T, inner] */
@@ -31,11 +32,14 @@ struct recurrent_work {
     float *beta, *dt; /* [T, Hv] */
 };
 
-static struct recurrent_work divide(struct model_cut *cut, const struct model_hparams *h,
-                                    size_t i_layer, size_t n)
+static struct recurrent_work divide(struct model_cut *cut, const struct model *m, size_t i_layer,
+                                    size_t n)
 {
-    struct sizes z = sizes_of(h, i_layer);
-    return (struct recurrent_work){.in = model_take(cut, n * z.in),
+    struct sizes z = sizes_of(&m->hparams, i_layer);
+    bool is_joined = m->layers[i_layer].recurrent.joined.weight.data;
+    return (struct recurrent_work){.joined =
+                                       model_take(cut, is_joined ? n * (z.channels + z.inner) : 0),
+                                   .in = model_take(cut, n * z.in),
                                    .mixed = model_take(cut, n * z.channels),
                                    .z = model_take(cut, n * z.inner),
                                    .out = model_take(cut, n * z.inner),
@@ -47,7 +51,7 @@ static struct recurrent_work divide(struct model_cut *cut, const struct model_hp
 size_t model_recurrent_floats(const struct model *m, size_t i_layer, size_t n_tokens)
 {
     struct model_cut cut = {0};
-    (void)divide(&cut, &m->hparams, i_layer, n_tokens);
+    (void)divide(&cut, m, i_layer, n_tokens);
     return cut.n_floats;
 }
 
@@ -110,12 +114,45 @@ static enum status gate(struct model_session *s, const struct recurrent_work *w,
     return kern_activate(s->backend, &op, why);
 }
 
-static enum status copy(struct model_session *s, const float *x, size_t x_stride, float *y,
-                        size_t width, size_t n_rows, struct status_why *why)
+/** What the convolution reads, and the gate: apart, or joined in one matrix of older files. */
+static enum status project_in(struct model_session *s, const struct model_step *step,
+                              const struct recurrent_work *w, const float *in,
+                              struct status_why *why)
 {
-    struct kern_copy op = {
-        .x = x, .x_stride = x_stride, .y = y, .y_stride = width, .width = width, .n_rows = n_rows};
-    return kern_copy_rows(s->backend, &op, why);
+    const struct model_recurrent *l = &step->layer->recurrent;
+    size_t n = step->tile.n_tokens;
+    if (l->joined.weight.data)
+        return model_multiply(s, &l->joined, in, n, w->joined, why);
+    enum status status = model_multiply(s, &l->in, in, n, w->in, why);
+    return status ? status : model_multiply_same(s, &l->gate, in, n, w->z, why);
+}
+
+/** Joined rows have q, k, v and z of one key head after the other. */
+static enum status take_apart(struct model_session *s, const struct model_step *step,
+                              const struct recurrent_work *w, struct status_why *why)
+{
+    const struct model_recurrent_hparams *h = &s->model->hparams.recurrent;
+    struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
+    size_t k = h->state, v = z.inner / h->n_groups, of_head = 2 * (k + v);
+    const struct {
+        float *y;
+        size_t first, width, y_stride;
+    } parts[] = {{w->in, 0, k, z.channels},
+                 {w->in + z.keys, k, k, z.channels},
+                 {w->in + 2 * z.keys, 2 * k, v, z.channels},
+                 {w->z, 2 * k + v, v, z.inner}};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; !status && i < 4 * (size_t)h->n_groups; i++) {
+        size_t head = i / 4, part = i % 4;
+        struct kern_copy op = {.x = w->joined + head * of_head + parts[part].first,
+                               .x_stride = h->n_groups * of_head,
+                               .y = parts[part].y + head * parts[part].width,
+                               .y_stride = parts[part].y_stride,
+                               .width = parts[part].width,
+                               .n_rows = step->tile.n_tokens};
+        status = model_copy(s, op, why);
+    }
+    return status;
 }
 
 /** beta and dt of each token: from two matrices, or from one that has them by key heads. */
@@ -133,10 +170,16 @@ static enum status project_gates(struct model_session *s, const struct model_ste
     }
     size_t ratio = h->n_heads / h->n_groups;
     status = model_multiply_same(s, &l->beta_alpha, in, n, w->both, why);
+    struct kern_copy op = {.x = w->both,
+                           .x_stride = 2 * ratio,
+                           .y = w->beta,
+                           .width = ratio,
+                           .n_rows = n * h->n_groups};
     if (!status)
-        status = copy(s, w->both, 2 * ratio, w->beta, ratio, n * h->n_groups, why);
-    return status ? status
-                  : copy(s, w->both + ratio, 2 * ratio, w->dt, ratio, n * h->n_groups, why);
+        status = model_copy(s, op, why);
+    op.x += ratio;
+    op.y = w->dt;
+    return status ? status : model_copy(s, op, why);
 }
 
 enum status model_block_delta_net(struct model_session *s, const struct model_step *step,
@@ -146,15 +189,15 @@ enum status model_block_delta_net(struct model_session *s, const struct model_st
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
     size_t n = step->tile.n_tokens;
     struct model_cut cut = {.base = s->work};
-    struct recurrent_work w = divide(&cut, &s->model->hparams, step->i_layer, n);
+    struct recurrent_work w = divide(&cut, s->model, step->i_layer, n);
     const float *in;
     enum status status = model_branch_input(s, step, &step->layer->attn_norm, &in, why);
     if (!status)
-        status = model_multiply(s, &l->in, in, n, w.in, why);
-    if (!status)
-        status = model_multiply_same(s, &l->gate, in, n, w.z, why);
+        status = project_in(s, step, &w, in, why);
     if (!status)
         status = project_gates(s, step, &w, in, why);
+    if (!status && l->joined.weight.data)
+        status = take_apart(s, step, &w, why);
     struct kern_recur op = model_recur_of(s->model, step->i_layer);
     op.q = w.mixed;
     op.k = w.mixed + z.keys;
@@ -184,7 +227,7 @@ enum status model_block_mamba2(struct model_session *s, const struct model_step 
     size_t n = step->tile.n_tokens;
     size_t n_groups = s->model->hparams.recurrent.n_groups;
     struct model_cut cut = {.base = s->work};
-    struct recurrent_work w = divide(&cut, &s->model->hparams, step->i_layer, n);
+    struct recurrent_work w = divide(&cut, s->model, step->i_layer, n);
     const float *in;
     enum status status = model_branch_input(s, step, &step->layer->attn_norm, &in, why);
     if (!status)
@@ -197,7 +240,11 @@ enum status model_block_mamba2(struct model_session *s, const struct model_step 
     if (!status)
         status = recur(s, step, &w, op, w.in + z.inner, why);
     if (!status)
-        status = copy(s, w.in, z.in, w.z, z.inner, n, why);
+        status =
+            model_copy(s,
+                       (struct kern_copy){
+                           .x = w.in, .x_stride = z.in, .y = w.z, .width = z.inner, .n_rows = n},
+                       why);
     if (!status)
         status = gate(s, &w, n * z.inner, why);
     struct model_norm_step norm = {

@@ -16,6 +16,7 @@ static enum status check_batch(const struct model_session *s, const struct model
         return status_fail(why, STATUS_USAGE,
                            "the batch has %zu tokens, expected at most the session's %zu",
                            batch->n_tokens, s->options.max_batch);
+    size_t boundary = model_rope_boundary(s->model);
     for (size_t i = 0; i < batch->n_segments; i++) {
         const struct model_segment *segment = &batch->segments[i];
         size_t end = (size_t)segment->first_position + segment->n_tokens;
@@ -24,6 +25,13 @@ static enum status check_batch(const struct model_session *s, const struct model
                                "segment %zu reaches position %zu, expected at most the session's "
                                "%zu positions",
                                i, end, s->options.max_segment);
+        if (segment->parent >= 0 &&
+            (end > boundary) != (model_batch_length(batch, (size_t)segment->parent) > boundary))
+            return status_fail(why, STATUS_USAGE,
+                               "segment %zu reaches position %zu, expected it on the same side of "
+                               "%zu as the others with its parent: longer sequences have other "
+                               "angles",
+                               i, end, boundary);
     }
     return STATUS_OK;
 }
@@ -49,8 +57,11 @@ static enum status fill_one(struct model_session *s, enum model_rope_use use,
         status =
             status_fail(why, STATUS_MEMORY, "no memory for %zu positions", s->options.max_segment);
     } else {
-        double magnitude = model_rope_frequencies(s->model, use, s->options.max_segment, frequency);
-        kern_rope_fill(angles, s->options.max_segment, frequency, n_pairs, magnitude);
+        size_t n_short = s->scratch.n_short, n = s->options.max_segment;
+        double magnitude = model_rope_frequencies(s->model, use, n_short, frequency);
+        kern_rope_fill(angles, n_short, frequency, n_pairs, magnitude);
+        magnitude = model_rope_frequencies(s->model, use, n, frequency);
+        kern_rope_fill(angles + 2 * n_short * n_pairs, n, frequency, n_pairs, magnitude);
         status = kern_upload(s->backend, s->angles[use], angles, n_bytes, why);
     }
     free(frequency);
@@ -112,6 +123,19 @@ static enum status forward_tile(struct model_session *s, const struct model_step
     return status ? status : model_block_input(s, step, why);
 }
 
+/** Each sequence is rotated by the angles of its own length; a long one's lie behind the others. */
+static void find_angles(struct model_session *s, const struct model_step *step)
+{
+    size_t boundary = model_rope_boundary(s->model);
+    for (size_t i = 0; i < step->n_ranges; i++) {
+        const struct kern_query_range *range = &s->ranges[i];
+        bool is_long = model_batch_length(step->batch, step->tile.segment + i) > boundary;
+        int32_t first = is_long ? (int32_t)s->scratch.n_short : 0;
+        for (size_t t = range->q_row; t < range->q_row + range->n_q; t++)
+            s->angle_rows[t] = first + s->positions[t];
+    }
+}
+
 /** One layer over all tiles of the batch. */
 static enum status forward_layer(struct model_session *s, const struct model_batch *batch,
                                  size_t i_layer, float *x, struct progress *progress,
@@ -127,6 +151,7 @@ static enum status forward_layer(struct model_session *s, const struct model_bat
         step.tile = model_tile_at(batch, &limits, start, segment);
         segment = model_tile_next_segment(batch, &step.tile);
         step.n_ranges = model_tile_ranges(batch, &step.tile, s->ranges, s->positions);
+        find_angles(s, &step);
         step.x = x + start * s->model->hparams.n_embd;
         enum status status = forward_tile(s, &step, why);
         if (status)

@@ -46,7 +46,8 @@ enum status model_embed(struct model_session *s, const struct model_batch *batch
 /**
  * Advance x [n_tokens, D] through layers [layer_from, layer_to).
  * Fails: STATUS_USAGE (a batch that model_batch_check refuses, or larger than the session was
- *        made for; a layer that is not there), STATUS_CANCELLED (x is then half-way), and what
+ *        made for; a layer that is not there; a parent of sequences on both sides of
+ *        model_rope_boundary), STATUS_CANCELLED (x is then half-way), and what
  *        the backend's operations fail with.
  */
 enum status model_forward(struct model_session *s, const struct model_batch *batch,

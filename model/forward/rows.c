@@ -84,6 +84,13 @@ enum status model_close_branch(struct model_session *s, const struct model_step 
     return status ? status : model_normalise(s, &op, why);
 }
 
+enum status model_copy(struct model_session *s, struct kern_copy op, struct status_why *why)
+{
+    if (op.y_stride == 0)
+        op.y_stride = op.width;
+    return kern_copy_rows(s->backend, &op, why);
+}
+
 enum status model_rotate(struct model_session *s, const struct model_step *step, float *x,
                          size_t n_heads, size_t head_size, struct status_why *why)
 {
@@ -99,8 +106,8 @@ enum status model_rotate(struct model_session *s, const struct model_step *step,
                            .n_pairs = h->ropes[use].n_rot / 2,
                            .split_halves = h->rope_halves,
                            .angles = s->angles[use],
-                           .n_positions = s->options.max_segment,
-                           .positions = s->positions};
+                           .n_positions = s->scratch.n_short + s->options.max_segment,
+                           .positions = s->angle_rows};
     return kern_rope(s->backend, &op, why);
 }
 

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_TILE_TOKENS = 2048 };
+enum {
+    DEFAULT_TILE_TOKENS = 2048,
+    MAX_SEGMENT = INT32_MAX / 2 /* of two tables of angles a row is an int32_t */
+};
 
 /** What the blocks of a layer take at most. */
 static size_t layer_floats(const struct model *m, size_t i, size_t n_tokens)
@@ -41,6 +44,8 @@ struct model_scratch model_scratch_of(const struct model *model,
     struct model_scratch scratch = {.n_tokens = base_min(tile, options->max_batch)};
     size_t n_rows = scratch.n_kv_rows =
         base_max(scratch.n_tokens, base_min(options->max_segment, options->max_batch));
+    size_t boundary = model_rope_boundary(model);
+    scratch.n_short = options->max_segment > boundary ? boundary : 0;
     for (uint32_t i = 0; i < h->n_layers; i++) {
         const struct model_layer_shape *shape = &h->layers[i];
         struct model_kv_widths w = model_kv_widths(h, i);
@@ -54,7 +59,8 @@ struct model_scratch model_scratch_of(const struct model *model,
             scratch.v = base_max(scratch.v, n_rows * w.v);
         }
         if (shape->rope != MODEL_ROPE_OFF && w.k > 0)
-            scratch.angles[shape->rope] = options->max_segment * h->ropes[shape->rope].n_rot;
+            scratch.angles[shape->rope] =
+                (scratch.n_short + options->max_segment) * h->ropes[shape->rope].n_rot;
     }
     scratch.h = scratch.n_tokens * h->n_embd;
     scratch.zeros = h->experts.width || model->arch->experts_beside_dense ? h->n_embd : 0;
@@ -128,9 +134,10 @@ static enum status alloc_host(struct model_session *s, struct status_why *why)
     size_t t = s->scratch.n_tokens;
     size_t n_used = s->model->hparams.experts.n_used;
     s->positions = calloc(t, sizeof *s->positions);
+    s->angle_rows = calloc(t, sizeof *s->angle_rows);
     s->ranges = calloc(t, sizeof *s->ranges);
     s->factors = calloc(t, sizeof *s->factors);
-    bool ok = s->positions && s->ranges && s->factors;
+    bool ok = s->positions && s->angle_rows && s->ranges && s->factors;
     if (s->scratch.recur > 0) {
         s->runs = calloc(t, sizeof *s->runs);
         ok = ok && s->runs;
@@ -138,9 +145,10 @@ static enum status alloc_host(struct model_session *s, struct status_why *why)
     if (n_used > 0) {
         s->experts = calloc(t * n_used, sizeof *s->experts);
         s->shares = calloc(t * n_used, sizeof *s->shares);
-        s->expert_rows = calloc(t, sizeof *s->expert_rows);
-        s->expert_shares = calloc(t, sizeof *s->expert_shares);
-        ok = ok && s->experts && s->shares && s->expert_rows && s->expert_shares;
+        s->expert_rows = calloc(t * n_used, sizeof *s->expert_rows);
+        s->expert_shares = calloc(t * n_used, sizeof *s->expert_shares);
+        s->expert_ends = calloc(s->model->hparams.experts.n, sizeof *s->expert_ends);
+        ok = ok && s->experts && s->shares && s->expert_rows && s->expert_shares && s->expert_ends;
     }
     if (!ok)
         return status_fail(why, STATUS_MEMORY, "no memory for a tile of %zu tokens", t);
@@ -175,11 +183,11 @@ enum status model_session_open(struct model_session **out, const struct model *m
                                const struct model_session_options *options, struct status_why *why)
 {
     *out = NULL;
-    if (options->max_batch == 0 || options->max_segment == 0 || options->max_segment > INT32_MAX)
+    if (options->max_batch == 0 || options->max_segment == 0 || options->max_segment > MAX_SEGMENT)
         return status_fail(why, STATUS_USAGE,
                            "a session for batches of %zu and segments of %zu tokens, expected 1 "
                            "or more and at most %d per segment",
-                           options->max_batch, options->max_segment, INT32_MAX);
+                           options->max_batch, options->max_segment, MAX_SEGMENT);
     struct model_session *s = calloc(1, sizeof *s);
     if (!s)
         return status_fail(why, STATUS_MEMORY, "no memory for a session");
@@ -209,6 +217,7 @@ void model_session_close(struct model_session *s)
     for (size_t i = 0; i < N_BUFFERS; i++)
         kern_free(s->backend, *list[i].memory);
     free(s->positions);
+    free(s->angle_rows);
     free(s->ranges);
     free(s->factors);
     free(s->runs);
@@ -216,5 +225,6 @@ void model_session_close(struct model_session *s)
     free(s->shares);
     free(s->expert_rows);
     free(s->expert_shares);
+    free(s->expert_ends);
     free(s);
 }

@@ -13,10 +13,11 @@
  * need, B the tokens of a batch.
  */
 struct model_scratch {
-    size_t n_tokens;              /* T */
-    size_t n_kv_rows;             /* R */
-    size_t h;                     /* [T, D] */
-    size_t k, v;                  /* [R, the widest layer's] */
+    size_t n_tokens;  /* T */
+    size_t n_kv_rows; /* R */
+    size_t h;         /* [T, D] */
+    size_t k, v;      /* [R, the widest layer's] */
+    size_t n_short;   /* positions with angles of short sequences before those of long ones, or 0 */
     size_t angles[MODEL_N_ROPES]; /* [positions, n_rot / 2, 2]: cos and sin */
     size_t kept[MODEL_N_KEPT];    /* [B, k and v]: of layers whose keys later ones use */
     size_t zeros;                 /* [D] */
@@ -54,13 +55,15 @@ struct model_session {
     uint64_t rope_generation; /* of the factors in the angles; 0: not filled */
     /* Host memory: */
     int32_t *positions;              /* [T] */
+    int32_t *angle_rows;             /* [T]: where the angles of the positions lie */
     struct kern_query_range *ranges; /* [T] */
     struct kern_run *runs;           /* [T]; of models with recurrent layers */
     float *factors;                  /* [T] of rows */
     int32_t *experts;                /* [T, experts used] */
     float *shares;                   /* [T, experts used] */
-    uint32_t *expert_rows;           /* [T] rows of the tile that one expert serves */
-    float *expert_shares;            /* [T] */
+    uint32_t *expert_rows;           /* [T * experts used] rows of the tile, by expert */
+    float *expert_shares;            /* likewise */
+    size_t *expert_ends;             /* [E]: where those of each expert end */
 };
 
 /** One tile of one layer. */
@@ -125,6 +128,9 @@ enum status model_branch_input(struct model_session *s, const struct model_step 
 enum status model_close_branch(struct model_session *s, const struct model_step *step,
                                const struct model_product *product, const struct model_norm *post,
                                const float *in, struct status_why *why);
+
+/** Cut rows apart or join them. y_stride 0: y's rows lie one after the other. */
+enum status model_copy(struct model_session *s, struct kern_copy op, struct status_why *why);
 
 /** Rotate the tile's rows x of n_heads heads each, from each head's first element on, if the layer
  * rotates at all. */

@@ -7,6 +7,7 @@ usage: test_compact_base.py ASSAY SOURCE_DIR
 import hashlib
 import json
 import pathlib
+import random
 import resource
 import shutil
 import signal
@@ -16,8 +17,12 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(str(pathlib.Path(sys.argv[2]) / "tests" / "random_models"))
 from documents import documented, paths, without_run
+import families
+from formats import Tensor
 from program import ASSAY, F16, Q4, SOURCE, TEXT, run
+import rewrite
 
 SHARED_MODELS = SOURCE.parent / "shared" / "models"
 N_CTX, N_CHUNKS, N_VOCAB, WIDTH, N_SCORED = 32, 6, 2048, 256, 15
@@ -79,6 +84,7 @@ class CompactBase(unittest.TestCase):
         self.assertEqual(data[480:512], hashlib.sha256(data[:480]).digest())
         at, parts = HEADER, []
         sizes = [4 * n_tokens, 4 * n_tokens, n_description, 0, None, 64 * n_windows]
+        self.assertEqual(data[336:480], bytes(144))  # no bias
         for size in sizes:
             at = (at + 63) // 64 * 64
             if size is None:
@@ -219,6 +225,29 @@ class CompactBase(unittest.TestCase):
         model.unlink()
         self.refused("thin.assay: its head is elsewhere: .*moved.gguf: cannot be opened", "-m", Q4,
                      "--base", path)
+
+    def test_bias(self):
+        """Of a random model with a bias on its head; the candidate has another."""
+        rng = random.Random(1)
+        generated = next(g for g in iter(lambda: families.generate(rng, "qwen2"), None)
+                         if any(t.name == "output.bias" for t in g.tensors))
+        text, base, other = (self.folder / name for name in ("words", "biased.gguf", "other.gguf"))
+        text.write_text(generated.text(40)[0])
+        changed = [Tensor.of(t.name, [2 * x + 1 for x in t.values()], t.ne)
+                   if t.name == "output.bias" else t for t in generated.tensors]
+        for path, tensors in (base, generated.tensors), (other, changed):
+            rewrite.write(self.folder, generated.pairs, tensors, name=path.name)
+        windows = ["-f", text, "-c", "10", "--chunks", "3"]
+        live, lines = self.compare(base, *windows, models=(other,))
+        self.assertGreater(live["candidates"][0]["kld"]["mean"], 1e-3)
+        for options in [], ["--head-by-path"]:
+            path = self.folder / "biased.assay"
+            done = run("record", "-m", base, *windows, "-o", path, "--force", *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(struct.unpack_from("<I", path.read_bytes(), 8), (3,))
+            found, result = self.compare(path, models=(other,))
+            self.assertEqual(result.stdout, lines.stdout)
+            self.assertEqual(found["candidates"], live["candidates"])
 
     def test_logits_format(self):
         path, _ = self.record("logits", "--format", "logits")

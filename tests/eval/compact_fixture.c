@@ -40,6 +40,8 @@ void compact_seal_parts(uint8_t *data, size_t n_bytes)
     sha256(l.lengths, data + at.lengths, l.n_tokens * 4, NULL, 0);
     sha256(l.description, data + at.description, l.n_description, NULL, 0);
     sha256(l.path, data + at.path, l.n_path, NULL, 0);
+    if (l.has_bias)
+        sha256(l.bias, data + at.bias, at.bias_bytes, NULL, 0);
     if (!l.by_path)
         sha256(l.head, data + at.head, at.head_bytes, NULL, 0);
     seal_header(data, &l);
@@ -62,7 +64,7 @@ static void write_windows(uint8_t *data, const struct eval_compact_layout *l,
     }
 }
 
-struct compact_bytes compact_make(enum eval_compact_kind kind, const char *head_path)
+static struct compact_bytes make(enum eval_compact_kind kind, const char *head_path, bool biased)
 {
     static const char description[] = "{\"base\":{}}";
     struct eval_compact_layout l = {
@@ -81,6 +83,8 @@ struct compact_bytes compact_make(enum eval_compact_kind kind, const char *head_
         .n_tokens = N_TOKENS,
         .n_description = sizeof description - 1,
         .n_path = head_path ? strlen(head_path) : 0,
+        .has_bias = biased,
+        .bias_type = biased ? GGUF_TYPE_F16 : 0,
     };
     struct eval_compact_offsets at;
     if (eval_compact_find_offsets(&at, &l, NULL) != STATUS_OK)
@@ -98,10 +102,24 @@ struct compact_bytes compact_make(enum eval_compact_kind kind, const char *head_
     memcpy(out.data + at.description, description, l.n_description);
     if (head_path)
         memcpy(out.data + at.path, head_path, l.n_path);
+    static const uint16_t halves[] = {0,      0x3400, 0x3800, 0x3a00, 0x3c00, 0x3d00,
+                                      0x3e00, 0x3f00, 0x4000, 0x4080, 0x4100, 0x4180,
+                                      0x4200, 0x4280, 0x4300, 0x4380};
+    memcpy(out.data + at.bias, halves, at.bias_bytes);
     for (size_t i = 0; i < at.head_bytes; i++)
         out.data[at.head + i] = (uint8_t)(i * 7 % 60); /* finite scales */
     write_windows(out.data, &l, &at);
     seal_header(out.data, &l);
     compact_seal_parts(out.data, out.n_bytes);
     return out;
+}
+
+struct compact_bytes compact_make(enum eval_compact_kind kind, const char *head_path)
+{
+    return make(kind, head_path, false);
+}
+
+struct compact_bytes compact_make_biased(enum eval_compact_kind kind, const char *head_path)
+{
+    return make(kind, head_path, true);
 }

@@ -12,6 +12,8 @@ struct compact_bytes {
 
 /** 3 windows of 8 tokens, 16 logits, rows of 32 elements; a head of type Q8_0. */
 struct compact_bytes compact_make(enum eval_compact_kind kind, const char *head_path);
+/** The same with a bias of type F16, k / 4 for token k: version 3. */
+struct compact_bytes compact_make_biased(enum eval_compact_kind kind, const char *head_path);
 
 /** Put the right SHA-256 at the end of a header that was changed. */
 void compact_seal(uint8_t *header);

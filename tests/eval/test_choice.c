@@ -15,6 +15,7 @@
 #include "bundled.h"
 #include "eval/units/choice.h"
 #include "run_units.h"
+#include "tests/model/fixture.h"
 
 /** Load, evaluate in batches of that many tokens. */
 static void evaluate(struct eval_choices *c, const char *text, enum eval_choice_kind kind,
@@ -108,6 +109,35 @@ static void sharing_changes_no_bit(void **state)
         }
         eval_choices_free(&c);
     }
+}
+
+/** Endings on both sides of the boundary: each is rotated as alone. The middle one parts them. */
+static void sharing_ends_at_the_boundary(void **state)
+{
+    (void)state;
+    struct model *bundled = model;
+    size_t n_shared = 0, n_apart = 0;
+    for (uint32_t boundary = 20; boundary <= 100; boundary += 20) {
+        struct fixture f = fixture_open(
+            &(struct tiny_model_options){.long_factors = true, .rope_original_ctx = boundary});
+        struct eval_choices c;
+        model = f.model;
+        evaluate(&c, hellaswag, EVAL_HELLASWAG, false, 4096);
+        for (size_t k = 0; k < c.n; k++) {
+            check_against_alone(&c.tasks[k]);
+            size_t n_long = 0;
+            for (size_t i = 0; i < c.tasks[k].n_choices; i++)
+                n_long += c.tasks[k].choices[i].tokens.n - 1 > boundary;
+            bool apart = n_long > 0 && n_long < c.tasks[k].n_choices;
+            assert_int_equal(c.sequences.groups[k].n_common == 0, apart);
+            n_shared += !apart;
+            n_apart += apart;
+        }
+        eval_choices_free(&c);
+        fixture_close(&f);
+    }
+    model = bundled;
+    assert_true(n_shared > 0 && n_apart > 0);
 }
 
 /** Every choice keeps a token of its own; equal endings score equally, and the first wins. */
@@ -269,6 +299,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sharing_changes_no_bit),
+        cmocka_unit_test(sharing_ends_at_the_boundary),
         cmocka_unit_test(endings_may_be_equal_or_begin_others),
         cmocka_unit_test(winogrande_reads_the_right_row),
         cmocka_unit_test(winogrande_leaves_out_the_choice),

@@ -162,8 +162,8 @@ struct damage {
 
 static const struct damage damages[] = {
     {0, 'x', 1, STATUS_FORMAT, "base: is not a base file of assay"},
-    {8, 3, 4, STATUS_UNSUPPORTED, "is a base file of version 3; expected 1 to 2"},
-    {8, 0, 4, STATUS_UNSUPPORTED, "is a base file of version 0; expected 1 to 2"},
+    {8, 4, 4, STATUS_UNSUPPORTED, "is a base file of version 4; expected 1 to 3"},
+    {8, 0, 4, STATUS_UNSUPPORTED, "is a base file of version 0; expected 1 to 3"},
     {12, 2, 4, STATUS_FORMAT, "the kind of the rows is 2; expected 0 to 1"},
     {16, 0, 8, STATUS_FORMAT, "the width is 0; expected 1 to"},
     {16, 33, 8, STATUS_FORMAT, "the width is 33; expected a multiple of 32"},
@@ -194,6 +194,9 @@ static const struct damage damages[] = {
     {88, INT64_MAX / 64, 8, STATUS_FORMAT, "is cut off"},
     {96, UINT64_MAX, 8, STATUS_FORMAT, "the length of the description is"},
     {104, 1, 8, STATUS_FORMAT, "the length of the head's path is 1; expected 0 to 0"},
+    {336, 1, 4, STATUS_FORMAT, "the mark of a bias is 1; expected 0 to 0"},
+    {340, 1, 4, STATUS_FORMAT, "the type of the bias is 1; expected 0 to 0"},
+    {350, 1, 1, STATUS_FORMAT, "byte 350 of the header is 1; expected 0"},
     {400, 9, 1, STATUS_FORMAT, "byte 400 of the header is 9; expected 0"},
     {512, 16, 4, STATUS_FORMAT, "token 0 has the id 16; expected 0 to 15"},
     {516, UINT32_MAX, 4, STATUS_FORMAT, "token 1 has the id -1"},
@@ -246,11 +249,50 @@ static void a_soft_cap_is_read(void **state)
     }
 }
 
+/** Also where the head is elsewhere. */
+static void a_bias_is_read(void **state)
+{
+    (void)state;
+    for (int by_path = 0; by_path < 2; by_path++) {
+        struct compact_bytes bytes =
+            compact_make_biased(EVAL_COMPACT_F32, by_path ? "/models/f16.gguf" : NULL);
+        struct eval_compact_file file;
+        struct eval_compact_reading reading;
+        struct eval_row_source source;
+        struct status_why why = {""};
+        assert_int_equal(view(&file, &bytes, &why), STATUS_OK);
+        assert_int_equal(file.layout.version, 3);
+        assert_int_equal(eval_compact_source_open(&source, &reading, &file, 0, &why), STATUS_OK);
+        assert_int_equal(source.bias->type, GGUF_TYPE_F16);
+        assert_int_equal(source.bias->n_cols, 16);
+        const uint8_t *last = (const uint8_t *)source.bias->data + 30;
+        assert_true(kern_load_half(last) == 3.75f);
+        eval_compact_source_close(&reading);
+        eval_compact_close(&file);
+        static const struct damage wrong[] = {
+            {336, 2, 4, STATUS_FORMAT, "the mark of a bias is 2; expected 0 to 1"},
+            {340, 4, 4, STATUS_UNSUPPORTED, "the bias's type is 4 ("},
+            {340, GGUF_TYPE_Q8_0, 4, STATUS_FORMAT, "type Q8_0, of which there is no row of 16"},
+        };
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+            uint32_t right;
+            memcpy(&right, bytes.data + wrong[i].offset, 4);
+            memcpy(bytes.data + wrong[i].offset, &wrong[i].value, 4);
+            compact_seal(bytes.data);
+            assert_int_equal(view(&file, &bytes, &why), wrong[i].status);
+            if (!strstr(why.text, wrong[i].sentence))
+                fail_msg("\"%s\", expected \"%s\"", why.text, wrong[i].sentence);
+            memcpy(bytes.data + wrong[i].offset, &right, 4);
+        }
+        free(bytes.data);
+    }
+}
+
 /** One bit anywhere is told, before or when its rows are used. */
 static void every_bit_is_covered(void **state)
 {
     (void)state;
-    struct compact_bytes bytes = compact_make(EVAL_COMPACT_F16, NULL);
+    struct compact_bytes bytes = compact_make_biased(EVAL_COMPACT_F16, NULL);
     for (size_t i = 0; i < bytes.n_bytes; i++) {
         bytes.data[i] ^= 1;
         struct eval_compact_file file;
@@ -315,6 +357,7 @@ int main(void)
         cmocka_unit_test(a_whole_file_is_read),
         cmocka_unit_test(every_field_is_checked),
         cmocka_unit_test(a_soft_cap_is_read),
+        cmocka_unit_test(a_bias_is_read),
         cmocka_unit_test(every_bit_is_covered),
         cmocka_unit_test(a_file_that_is_cut_off_is_told),
         cmocka_unit_test(a_path_is_a_string),

@@ -357,7 +357,8 @@ static size_t least_cost(const struct eval_sequence *s, size_t n, size_t from, s
         own += s[end - 1].n_tokens - 1;
         for (size_t i = from + 1; i < end; i++) {
             size_t c = 0;
-            while (c < common && c + 1 < s[i].n_tokens && s[i].ids[c] == s[from].ids[c])
+            while (s[i].is_long == s[from].is_long && c < common && c + 1 < s[i].n_tokens &&
+                   s[i].ids[c] == s[from].ids[c])
                 c++;
             common = c;
         }
@@ -384,7 +385,7 @@ static void groups_leave_the_fewest_tokens(void **state)
             items[i] = (struct eval_sequence){
                 .ids = ids[i], .n_tokens = 2 + rng_below(&rng, 7), .first_scored = 1, .owner = i};
         }
-        struct eval_sequences s = {.items = items, .n = n};
+        struct eval_sequences s = {.units.boundary = rng_below(&rng, 9), .items = items, .n = n};
         assert_int_equal(eval_sequences_group(&s, max_tokens, NULL), STATUS_OK);
         size_t cost = 0, n_seen = 0, owner = 0;
         for (size_t g = 0; g < s.units.n_items; g++) {
@@ -393,6 +394,8 @@ static void groups_leave_the_fewest_tokens(void **state)
             for (size_t i = group->first; i < group->first + group->n; i++) {
                 own += items[i].n_tokens - 1 - group->n_common;
                 assert_true(items[i].n_tokens > group->n_common);
+                assert_int_equal(items[i].is_long, items[i].n_tokens - 1 > s.units.boundary);
+                assert_true(items[i].is_long == items[group->first].is_long || !group->n_common);
                 assert_memory_equal(items[i].ids, items[group->first].ids,
                                     group->n_common * sizeof(int32_t));
                 least = items[i].owner < least ? items[i].owner : least;

@@ -44,6 +44,9 @@ static void use(struct eval_compact_file *file)
     unsigned sum = 0;
     for (size_t i = 0; head && i < file->head.n_rows * file->head.row_bytes; i++)
         sum += head[i];
+    const uint8_t *bias = file->bias.data;
+    for (size_t i = 0; bias && i < file->bias.row_bytes; i++)
+        sum += bias[i];
     require(sum != UINT32_MAX);
     read_rows(file);
 }

@@ -292,9 +292,12 @@ static void put_tensors(struct build *b)
     add_vector(b, "output_norm.weight", o->n_embd);
     if (!o->tied_head)
         add_tensor(b, "output.weight", o->type, o->n_embd, o->n_vocab, 0);
-    if (o->rope_factors) {
-        uint32_t d = o->head_size ? o->head_size : o->n_embd / o->n_heads;
-        add_vector(b, "rope_freqs.weight", (o->n_rot ? o->n_rot : d) / 2);
+    uint32_t n_rot = o->n_rot ? o->n_rot : o->head_size ? o->head_size : o->n_embd / o->n_heads;
+    if (o->rope_factors)
+        add_vector(b, "rope_freqs.weight", n_rot / 2);
+    if (o->long_factors) {
+        add_vector(b, "rope_factors_long.weight", n_rot / 2);
+        add_vector(b, "rope_factors_short.weight", n_rot / 2);
     }
     if (o->add_tensor)
         add_vector(b, o->add_tensor, 1);

@@ -30,6 +30,7 @@ struct tiny_model_options {
     bool tied_head;
     bool scales; /* .scale and .input_scale beside every projection */
     bool rope_factors;
+    bool long_factors; /* two lists of them; see rope_original_ctx */
     uint32_t sliding_window;
     const char *rope_scaling; /* no key */
     float rope_factor;        /* no key; 4 where there is a rope_scaling */

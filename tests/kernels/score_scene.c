@@ -12,14 +12,6 @@
 
 #include "kernels/numerics/fmath.h"
 
-struct kern_backend *scene_backend(enum kern_isa cap, unsigned n_threads)
-{
-    struct kern_cpu_options options = {.n_threads = n_threads, .isa_cap = cap};
-    struct kern_backend *b = NULL;
-    assert_int_equal(kern_cpu_open(&b, &options, NULL), STATUS_OK);
-    return b;
-}
-
 static float *random_floats(struct rng *r, size_t n, float size)
 {
     float *values = malloc(n * sizeof(float));
@@ -30,12 +22,9 @@ static float *random_floats(struct rng *r, size_t n, float size)
 
 static struct kern_weight float_matrix(const float *data, size_t n_rows, size_t n_cols, float scale)
 {
-    return (struct kern_weight){.type = GGUF_TYPE_F32,
-                                .n_rows = n_rows,
-                                .n_cols = n_cols,
-                                .row_bytes = n_cols * sizeof(float),
-                                .data = data,
-                                .scale = scale};
+    struct kern_weight matrix = f32_matrix(data, n_rows, n_cols);
+    matrix.scale = scale;
+    return matrix;
 }
 
 void scene_define_logits(struct scene *s, size_t h)
@@ -112,7 +101,7 @@ void scene_close(struct scene *s)
 
 void scene_run(enum kern_isa isa, unsigned n_threads, const struct kern_score *op)
 {
-    struct kern_backend *b = scene_backend(isa, n_threads);
+    struct kern_backend *b = backend_open(isa, n_threads);
     assert_int_equal(kern_score(b, op, NULL), STATUS_OK);
     kern_close(b);
 }

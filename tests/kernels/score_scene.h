@@ -5,7 +5,7 @@
 #ifndef TESTS_KERNELS_SCORE_SCENE_H
 #define TESTS_KERNELS_SCORE_SCENE_H
 
-#include "kernels/cpu/cpu.h"
+#include "tests/harness/cpu_backend.h"
 #include "tests/harness/rng.h"
 
 enum { SCENE_HEADS = 3, SCENE_TARGETS = 200 };
@@ -34,8 +34,6 @@ void scene_close(struct scene *s);
 
 /** Recompute the logits of a head from what its buffers hold. */
 void scene_define_logits(struct scene *s, size_t h);
-
-struct kern_backend *scene_backend(enum kern_isa cap, unsigned n_threads);
 
 /** Score on a backend of its own. */
 void scene_run(enum kern_isa isa, unsigned n_threads, const struct kern_score *op);

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "kernels/cpu/cpu.h"
 #include "kernels/quant/registry.h"
 #include "tests/harness/compare.h"
+#include "tests/harness/cpu_backend.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"
 
@@ -33,14 +33,6 @@ struct shape {
     float scale;
     bool bias, accumulate;
 };
-
-static struct kern_backend *backend_open(enum kern_isa cap, unsigned n_threads)
-{
-    struct kern_cpu_options options = {.n_threads = n_threads, .isa_cap = cap};
-    struct kern_backend *b = NULL;
-    assert_int_equal(kern_cpu_open(&b, &options, NULL), STATUS_OK);
-    return b;
-}
 
 static void fill_floats(struct rng *r, struct guard *g, bool integers)
 {

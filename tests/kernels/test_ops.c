@@ -12,27 +12,9 @@
 
 #include <cmocka.h>
 
-#include "kernels/cpu/cpu.h"
 #include "tests/harness/compare.h"
+#include "tests/harness/cpu_backend.h"
 #include "tests/kernels/ops_variants.h"
-
-static struct kern_backend *backend_open(int isa, unsigned n_threads)
-{
-    struct kern_cpu_options options = {.n_threads = n_threads, .isa_cap = (enum kern_isa)isa};
-    struct kern_backend *b = NULL;
-    assert_int_equal(kern_cpu_open(&b, &options, NULL), STATUS_OK);
-    return b;
-}
-
-static struct kern_weight f32_row(const float *values, size_t n)
-{
-    return (struct kern_weight){.type = GGUF_TYPE_F32,
-                                .n_rows = 1,
-                                .n_cols = n,
-                                .row_bytes = n * sizeof *values,
-                                .data = values,
-                                .scale = 1.0f};
-}
 
 static void rmsnorm(struct kern_backend *b, const struct kern_weight *gain, float eps,
                     const float *x, size_t n_rows, float *y)

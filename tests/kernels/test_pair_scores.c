@@ -282,7 +282,7 @@ static void test_rows_do_not_matter_to_each_other(void **state)
             base_open(&base, &s, -(double)INFINITY);
         s.op.want_js = true;
         scene_run(KERN_ISA_COUNT - 1, 2, &s.op);
-        struct kern_backend *b = scene_backend(KERN_ISA_COUNT - 1, 1);
+        struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 1);
         for (size_t row = 0; row < N_ROWS; row += row < 2000 ? 61 : 7) {
             for (size_t h = 1; h < 3; h++)
                 check_alone(b, &s, h, row);
@@ -402,7 +402,7 @@ static void test_checks(void **state)
     struct status_why why = {{0}};
     scene_open(&s, 800, 2, 4, 61);
     base_open(&base, &s, -(double)INFINITY);
-    struct kern_backend *b = scene_backend(KERN_ISA_COUNT - 1, 2);
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 2);
     s.op.n_heads = 1;
     assert_int_equal(kern_score(b, &s.op, &why), STATUS_USAGE);
     assert_string_equal(why.text, "score: recorded rows without a head beside them");

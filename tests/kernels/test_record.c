@@ -62,7 +62,7 @@ static void test_against_definition(void **state)
         s.matrices[1].scale = 5.0f; /* logits more than 16 below the largest */
         scene_define_logits(&s, 1);
         for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
-            struct kern_backend *b = scene_backend((enum kern_isa)isa, 2);
+            struct kern_backend *b = backend_open((enum kern_isa)isa, 2);
             for (size_t h = 0; h < 3; h++) {
                 uint16_t *records = record(b, &s, h);
                 for (size_t row = 0; row < s.op.n_rows; row++)
@@ -100,8 +100,8 @@ static void test_slabs_and_threads_do_not_matter(void **state)
                              .n_rows = N_ROWS,
                              .records = all,
                              .stride = stride};
-    struct kern_backend *b = scene_backend(KERN_ISA_COUNT - 1, 2);
-    struct kern_backend *single = scene_backend(KERN_ISA_COUNT - 1, 1);
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 2);
+    struct kern_backend *single = backend_open(KERN_ISA_COUNT - 1, 1);
     assert_in_range(kern_record_bytes(b, &op), 64 << 20, 66 << 20);
     assert_int_equal(kern_record(b, &op, NULL), STATUS_OK);
     for (size_t row = 0; row < N_ROWS; row += row < 250 ? 31 : 1) {
@@ -128,7 +128,7 @@ static void test_equal_logits(void **state)
     struct scene s;
     scene_open(&s, 200, 1, 3, N);
     memset(s.memory[1], 0, N * s.matrices[0].n_cols * sizeof(float));
-    struct kern_backend *b = scene_backend(KERN_ISA_COUNT - 1, 1);
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 1);
     uint16_t *records = record(b, &s, 0);
     assert_true(float_at(records) == 0.0f && float_at(records + 2) == -(float)log(N));
     for (size_t i = 4; i < kern_record_codes(N); i++)
@@ -148,7 +148,7 @@ static void test_nonfinite_rows(void **state)
         struct scene s;
         scene_open(&s, 300, 1, 20, 301);
         s.memory[0][BAD * s.matrices[0].n_cols + 2] = bad[i];
-        struct kern_backend *b = scene_backend(KERN_ISA_COUNT - 1, 2);
+        struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 2);
         uint16_t *records = record(b, &s, 0);
         size_t stride = kern_record_codes(s.n_vocab);
         assert_false(isfinite(float_at(records + BAD * stride + 2)));
@@ -170,7 +170,7 @@ static void test_cancel_and_checks(void **state)
     uint16_t records[4 * 66];
     scene_open(&s, 400, 1, 4, 61);
     struct kern_record op = {.head = s.heads[0], .n_rows = 4, .records = records, .stride = 65};
-    struct kern_backend *b = scene_backend(KERN_ISA_COUNT - 1, 2);
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 2);
     assert_int_equal(kern_record(b, &op, &why), STATUS_USAGE);
     assert_string_equal(why.text, "record: records of 65 codes; 61 tokens take 66");
     op.stride = 66;

@@ -12,19 +12,11 @@
 
 #include <cmocka.h>
 
-#include "kernels/cpu/cpu.h"
 #include "kernels/recurrent/gates.h"
 #include "tests/harness/compare.h"
+#include "tests/harness/cpu_backend.h"
 #include "tests/kernels/ops_variants.h"
 #include "tests/kernels/recurrent_scene.h"
-
-static struct kern_backend *backend_open(enum kern_isa cap, unsigned n_threads)
-{
-    struct kern_cpu_options options = {.n_threads = n_threads, .isa_cap = cap};
-    struct kern_backend *b = NULL;
-    assert_int_equal(kern_cpu_open(&b, &options, NULL), STATUS_OK);
-    return b;
-}
 
 /** Both operations on these runs. */
 static void run(struct kern_backend *b, struct recurrent_scene *s, const struct kern_run *runs,

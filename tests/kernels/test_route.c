@@ -12,28 +12,10 @@
 
 #include <cmocka.h>
 
-#include "kernels/cpu/cpu.h"
+#include "tests/harness/cpu_backend.h"
 #include "tests/harness/rng.h"
 
 enum { MAX_E = 48, MAX_T = 40 };
-
-static struct kern_backend *backend_open(unsigned n_threads)
-{
-    struct kern_cpu_options options = {.n_threads = n_threads, .isa_cap = KERN_ISA_SCALAR};
-    struct kern_backend *b = NULL;
-    assert_int_equal(kern_cpu_open(&b, &options, NULL), STATUS_OK);
-    return b;
-}
-
-static struct kern_weight f32_row(const float *values, size_t n)
-{
-    return (struct kern_weight){.type = GGUF_TYPE_F32,
-                                .n_rows = 1,
-                                .n_cols = n,
-                                .row_bytes = n * sizeof *values,
-                                .data = values,
-                                .scale = 1.0f};
-}
 
 /** p of every expert; of KERN_GATE_SOFTMAX_CHOSEN the logits. */
 static void gate(const struct kern_route *op, const float *logits, long double *p)
@@ -147,7 +129,7 @@ static void test_definition(void **state)
     (void)state;
     struct rng r = rng_open(rng_seed(), 1);
     for (unsigned n_threads = 1; n_threads <= 3; n_threads += 2) {
-        struct kern_backend *b = backend_open(n_threads);
+        struct kern_backend *b = backend_open(KERN_ISA_SCALAR, n_threads);
         for (int i = 0; i < 3000; i++)
             check(b, &r, (enum kern_gating)(i % 3));
         kern_close(b);
@@ -157,7 +139,7 @@ static void test_definition(void **state)
 /** Two of four experts of one token. */
 static void route_four(struct kern_route *op, const float *logits, int32_t *experts, float *shares)
 {
-    struct kern_backend *b = backend_open(1);
+    struct kern_backend *b = backend_open(KERN_ISA_SCALAR, 1);
     op->logits = logits;
     op->n_tokens = 1;
     op->n_experts = 4;
@@ -240,7 +222,7 @@ static void test_refusals(void **state)
                  {8, 5, 4, 2, 8, "5 of 4 experts"},       {8, 2, 3, 2, 8, "2 of 3 groups of 8"},
                  {8, 2, 4, 0, 8, "0 of 4 groups"},        {8, 2, 4, 5, 8, "5 of 4 groups"},
                  {4, 1, 0, 0, 5, "1 x 5; expected 1 x 4"}};
-    struct kern_backend *b = backend_open(1);
+    struct kern_backend *b = backend_open(KERN_ISA_SCALAR, 1);
     float x[8] = {0};
     int32_t experts[8];
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -174,7 +174,7 @@ static void test_rows_do_not_matter_to_each_other(void **state)
     struct scene s;
     scene_open(&s, 200, 2, N_ROWS, 1100);
     scene_run(KERN_ISA_COUNT - 1, 2, &s.op);
-    struct kern_backend *b = scene_backend(KERN_ISA_COUNT - 1, 1);
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 1);
     for (size_t i = 0; i < s.op.n_targets; i++) {
         for (size_t h = 0; h < 2; h++) {
             size_t row = s.targets[i].row;
@@ -267,7 +267,7 @@ static void test_cancel_and_checks(void **state)
     (void)state;
     struct scene s;
     scene_open(&s, 600, 2, 4, 60);
-    struct kern_backend *b = scene_backend(KERN_ISA_COUNT - 1, 2);
+    struct kern_backend *b = backend_open(KERN_ISA_COUNT - 1, 2);
     atomic_bool cancel = true;
     kern_set_cancel(b, &cancel);
     assert_int_equal(kern_score(b, &s.op, NULL), STATUS_CANCELLED);

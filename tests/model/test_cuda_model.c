@@ -22,7 +22,7 @@
 #include "tests/model/fixture.h"
 #include "tests/model/float64.h"
 
-enum { WINDOW = 64, WINDOWS = 2, TOKENS = WINDOW * WINDOWS };
+enum { WINDOW = 64, SHORT = 16, TOKENS = 2 * WINDOW };
 
 /** Where the CUDA backend runs; set by main for all tests. */
 static bool on_real_device;
@@ -59,7 +59,7 @@ static void use_cuda(struct fixture *f, enum kern_precision precision,
         fail_msg("%s", why.text);
 }
 
-/** Log-probabilities of each next token of two windows, and the bits of the hidden rows. */
+/** Log-probabilities of each next token of three windows, and the bits of the hidden rows. */
 struct outcome {
     float *hidden;
     double *log_probs;
@@ -67,12 +67,13 @@ struct outcome {
 
 static struct outcome run(struct fixture *f, const int32_t *tokens, size_t tile)
 {
-    const struct model_segment segments[WINDOWS] = {
+    const struct model_segment segments[] = {
         {.start = 0, .n_tokens = WINDOW, .parent = -1},
-        {.start = WINDOW, .n_tokens = WINDOW, .parent = -1},
+        {.start = WINDOW, .n_tokens = SHORT, .parent = -1},
+        {.start = WINDOW + SHORT, .n_tokens = WINDOW - SHORT, .parent = -1},
     };
     const struct model_batch batch = {
-        .tokens = tokens, .n_tokens = TOKENS, .segments = segments, .n_segments = WINDOWS};
+        .tokens = tokens, .n_tokens = TOKENS, .segments = segments, .n_segments = 3};
     struct outcome o;
     o.hidden = fixture_hidden(f, &batch, (struct fixture_run){.tile_tokens = tile});
     o.log_probs = fixture_log_probs(f, o.hidden, tokens + 1, TOKENS - 1);
@@ -153,6 +154,7 @@ static void test_features(void **state)
         {.n_experts = 5, .n_experts_used = 2},
         {.n_experts = 4, .n_experts_used = 4, .split_experts = true},
         {.fused_qkv = true, .vary_layers = true, .rope_factors = true},
+        {.long_factors = true, .rope_original_ctx = 32},
         {.sliding_window = 9, .rope_scaling = "yarn", .rope_original_ctx = 32, .n_rot = 8},
         {.type = GGUF_TYPE_Q8_0, .n_layers = 4, .n_ff = 192},
     };

@@ -16,11 +16,13 @@
 #include "tests/harness/compare.h"
 #include "tests/model/fixture.h"
 
-/** A dense model, one with experts, and one with a sliding window and uneven layers. */
+/** A dense model, one with experts, one with a sliding window and uneven layers, one with other
+ * angles for the longer sequences. */
 static const struct tiny_model_options models[] = {
     {.seed = 1, .type = GGUF_TYPE_Q8_0},
     {.seed = 2, .n_experts = 4, .n_experts_used = 2},
     {.seed = 3, .sliding_window = 70, .n_layers = 3, .vary_layers = true, .biases = true},
+    {.seed = 4, .long_factors = true, .rope_original_ctx = 66},
 };
 enum { N_MODELS = sizeof models / sizeof models[0] };
 

@@ -227,12 +227,42 @@ static void test_refusals(void **state)
     close_running(&r);
 }
 
+/** Endings of one prefix on both sides of the boundary would need two of it. */
+static void test_boundary(void **state)
+{
+    (void)state;
+    struct fixture f =
+        fixture_open(&(struct tiny_model_options){.long_factors = true, .rope_original_ctx = 20});
+    assert_int_equal(model_rope_boundary(f.model), 20);
+    int32_t *tokens = fixture_tokens(&f, 1, 30);
+    struct model_segment segments[] = {
+        {.n_tokens = 15, .parent = -1},
+        {.start = 15, .n_tokens = 5, .first_position = 15},
+        {.start = 20, .n_tokens = 10, .first_position = 15},
+    };
+    struct model_batch batch = {tokens, 30, segments, 3};
+    struct model_session_options options = {.max_batch = 30, .max_segment = 30};
+    struct model_session *s;
+    struct status_why why = {0};
+    void *x;
+    assert_int_equal(model_session_open(&s, f.model, f.backend, &options, NULL), STATUS_OK);
+    assert_int_equal(kern_alloc(f.backend, &x, sizeof(float) * 30 * 64, NULL), STATUS_OK);
+    assert_int_equal(model_embed(s, &batch, x, NULL), STATUS_OK);
+    assert_refused(model_forward(s, &batch, 0, 2, x, &why), &why,
+                   "segment 2 reaches position 25, expected it on the same side of 20");
+    kern_free(f.backend, x);
+    model_session_close(s);
+    free(tokens);
+    fixture_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),     cmocka_unit_test(test_bytes_bounded),
         cmocka_unit_test(test_no_memory), cmocka_unit_test(test_progress),
         cmocka_unit_test(test_cancel),    cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_boundary),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

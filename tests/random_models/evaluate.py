@@ -58,7 +58,7 @@ def compare(model, evaluation, table, tolerance=TOLERANCE):
     lines = iter(table.splitlines()[1:])
     worst, compared = 0.0, 0
     for w, window in enumerate(evaluation.windows):
-        expected = list(model.logits(window[:-1], evaluation.n))
+        expected = list(model.logits(window[:-1]))
         for p in range(evaluation.first, len(window) - 1):
             found = next(lines, "no line").split("\t")
             if found[:3] != [str(w), str(p), str(window[p + 1])]:

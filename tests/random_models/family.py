@@ -143,7 +143,7 @@ class Family(Generated):
         if kind in ("linear", "yarn", "none") or not kind and "linear" in self.scalings and self.may(0.3):
             self.number("rope.scaling.factor", rng.uniform(1.5, 40))
         if kind == "longrope":
-            self.number("rope.scaling.original_context_length", rng.choice([3, 40]))
+            self.number("rope.scaling.original_context_length", rng.choice([3, 8, 11, 40]))
             self.factors("rope_factors_long.weight", self.n_rot // 2)
             self.factors("rope_factors_short.weight", self.n_rot // 2)
         elif self.may(0.5 if kind == "yarn" else 0.1):

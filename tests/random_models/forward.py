@@ -128,7 +128,7 @@ class Model:
         s = k.get("rope.scaling.factor", k.get("rope.scale_linear", 1.0)) or 1.0
         original = k.get("rope.scaling.original_context_length", k["context_length"])
         if "rope_factors_long.weight" in self.values:
-            which = "long" if self.n_ctx > original else "short"
+            which = "long" if self.length > original else "short"
             factors = self.values[f"rope_factors_{which}.weight"]
         w = [base ** (-2 * i / n) / f for i, f in enumerate(factors or [1.0] * (n // 2))]
         if kind == "linear":
@@ -375,9 +375,9 @@ class Model:
     def head_scale(self):
         return 1.0
 
-    def logits(self, tokens, n_ctx, first=0):
+    def logits(self, tokens, first=0):
         """Of each position from first on; they end where float32 may choose other experts."""
-        self.sure, self.n_ctx, self.ropes = len(tokens), n_ctx, {}
+        self.sure, self.length, self.ropes = len(tokens), len(tokens), {}
         x = self.embed(tokens)
         for i in range(self.n_layers):
             x = self.layer(i, x)

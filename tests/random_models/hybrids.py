@@ -71,8 +71,11 @@ class Qwen3next(Qwen35moe):
     gate_up = True
 
     def inputs(self, blk, key, value):
-        self.projection(blk + "attn_qkv", self.width, 2 * key + value, bias=0)
-        self.projection(blk + "attn_gate", self.width, value, bias=0)
+        if self.may(0.4):
+            self.projection(blk + "ssm_in", self.width, 2 * (key + value), bias=0)
+        else:
+            self.projection(blk + "attn_qkv", self.width, 2 * key + value, bias=0)
+            self.projection(blk + "attn_gate", self.width, value, bias=0)
         self.projection(blk + "ssm_ba", self.width, 2 * self.n_v, bias=0)
 
 

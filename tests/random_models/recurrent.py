@@ -27,12 +27,26 @@ def beta_alpha(model, blk, h, n_k, n_v):
     return b, a
 
 
+def qkv_and_gate(model, blk, h, n_k, d):
+    """In older files one matrix: q, k, v, z of each key head."""
+    if blk + "ssm_in.weight" not in model.values:
+        return model.product(blk + "attn_qkv", h), model.product(blk + "attn_gate", h)
+    u, z = [], []
+    for row in model.product(blk + "ssm_in", h):
+        heads = rows(row, len(row) // n_k)
+        v = len(heads[0]) // 2 - d
+        cuts = ((0, d), (d, 2 * d), (2 * d, 2 * d + v))
+        u.append([x for a, b in cuts for head in heads for x in head[a:b]])
+        z.append([x for head in heads for x in head[2 * d + v:]])
+    return u, z
+
+
 def delta_net(model, i, h, interleaved):
     """interleaved: value head j reads key head j mod Hk, else j div (Hv / Hk)."""
     k_, blk = model.k, f"blk.{i}."
     d, n_k, n_v = (k_["ssm." + n] for n in ("state_size", "group_count", "time_step_rank"))
     dv = k_["ssm.inner_size"] // n_v
-    u, z = model.product(blk + "attn_qkv", h), model.product(blk + "attn_gate", h)
+    u, z = qkv_and_gate(model, blk, h, n_k, d)
     beta, alpha = beta_alpha(model, blk, h, n_k, n_v)
     rates, steps = model.values[blk + "ssm_a"], model.values[blk + "ssm_dt.bias"]
 

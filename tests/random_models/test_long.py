@@ -52,7 +52,7 @@ def check(assay, n_layers, seed, folder):
     model = Evaluated({p[0]: p[2] for p in generated.pairs}, {t.name: t for t in tensors})
     model.attend_from = first = CHUNK if n_layers == 5 else CHUNK - 4
     worst = 0.0
-    for p, logits in enumerate(model.logits(window[:-1], n, first), first):
+    for p, logits in enumerate(model.logits(window[:-1], first), first):
         found, expected = float(lines[p - n // 2][4]), scores(logits, window[p + 1])[0]
         assert lines[p - n // 2][1:3] == [str(p), str(window[p + 1])]
         worst = max(worst, abs(found - expected))

@@ -1,13 +1,79 @@
-/**
+/** Gemma 2, 3 and 4: norms before and after both branches, an embedding that is scaled. */
+#include <math.h>
+
+#include "model/bind/bind.h"
+#include "model/state.h"
+
+#define NORMS                                                                                      \
+    {                                                                                              \
+        .attn_post = "post_attention_norm", .ffn_post = "post_ffw_norm"                            \
+    }
+
+/** The embedding's scale sqrt(D), and the soft cap of the logits (where no key says it: `cap`). */
+static enum status read_ends(struct model_hparams *h, const struct model_reading *r, float cap,
+                             struct status_why *why)
+{
+    h->embedding_scale = (float)sqrt((double)h->n_embd);
+    h->logit_soft_cap = model_key_find(&r->keys, "final_logit_softcapping") ? 0 : cap;
+    return model_key_positive(&r->keys, "final_logit_softcapping", &h->logit_soft_cap, why);
+}
+
+/** The scale of the scores of the largest model, which has n_layers: 1 / sqrt(D / H). */
+static void scale_largest(struct model_hparams *h, uint32_t n_layers)
+{
+    for (uint32_t i = 0; h->n_layers == n_layers && i < n_layers; i++)
+        h->layers[i].scale = (float)sqrt((double)h->layers[i].n_heads / h->n_embd);
+}
+
+/* Gemma 2: soft caps, every second layer slides. */
+
+static enum status read_gemma2(struct model_hparams *h, const struct model_reading *r,
+                               struct status_why *why)
+{
+    scale_largest(h, 46);
+    h->attn_soft_cap = model_key_find(&r->keys, "attn_logit_softcapping") ? 0 : 50;
+    enum status status =
+        model_key_positive(&r->keys, "attn_logit_softcapping", &h->attn_soft_cap, why);
+    return status ? status : read_ends(h, r, 30, why);
+}
+
+const struct model_arch model_arch_gemma2 = {
+    .name = "gemma2",
+    .norms = NORMS,
+    .rope_halves = true,
+    .sliding_rope = true,
+    .windows = {.period = 2, .length = 4096},
+    .activation = KERN_GELU,
+    .read = read_gemma2,
+};
+
+/* Gemma 3: norms of q and k instead of the scores' cap; five layers slide, the sixth sees all. */
+
+static enum status read_gemma3(struct model_hparams *h, const struct model_reading *r,
+                               struct status_why *why)
+{
+    scale_largest(h, 62);
+    h->ropes[MODEL_ROPE_SLIDING].freq_base = 10000;
+    enum status status = model_key_positive(&r->keys, "rope.freq_base_swa",
+                                            &h->ropes[MODEL_ROPE_SLIDING].freq_base, why);
+    return status ? status : read_ends(h, r, 0, why);
+}
+
+const struct model_arch model_arch_gemma3 = {
+    .name = "gemma3",
+    .norms = NORMS,
+    .rope_halves = true,
+    .sliding_rope = true,
+    .qk_norm = MODEL_QK_NORM_HEADS,
+    .windows = {.period = 6},
+    .activation = KERN_GELU,
+    .read = read_gemma3,
+};
+
+/*
  * Gemma 4: as Gemma 3, with heads of another size in sliding layers, keys that later layers share,
  * a further input of each layer, and in some models experts beside the dense feed-forward.
  */
-#include <math.h>
-#include <stdio.h>
-
-#include "model/arch/gemma.h"
-#include "model/bind/bind.h"
-#include "model/state.h"
 
 /** Heads of sliding layers, and their angles. */
 static enum status read_sliding(struct model_hparams *h, const struct model_reading *r,
@@ -72,8 +138,8 @@ static enum status read_shared(struct model_hparams *h, const struct model_readi
     return status;
 }
 
-static enum status read(struct model_hparams *h, const struct model_reading *r,
-                        struct status_why *why)
+static enum status read_gemma4(struct model_hparams *h, const struct model_reading *r,
+                               struct status_why *why)
 {
     enum status status = read_sliding(h, r, why);
     if (!status)
@@ -82,7 +148,7 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
         status = model_key_u32(&r->keys, "embedding_length_per_layer_input",
                                (struct model_range){0, 1u << 16}, &h->per_layer_width,
                                &(bool){false}, why);
-    return status ? status : model_gemma_read_ends(h, r, 0, why);
+    return status ? status : read_ends(h, r, 0, why);
 }
 
 /** Tables of the further input; each layer takes its columns and rows. */
@@ -152,7 +218,7 @@ static enum status bind_experts(struct model *m, size_t i, struct status_why *wh
     return status;
 }
 
-static enum status bind(struct model *m, size_t i, struct status_why *why)
+static enum status bind_gemma4(struct model *m, size_t i, struct status_why *why)
 {
     bool has_input = m->hparams.per_layer_width > 0;
     if (i == MODEL_NO_LAYER)
@@ -168,7 +234,7 @@ static enum status bind(struct model *m, size_t i, struct status_why *why)
 
 const struct model_arch model_arch_gemma4 = {
     .name = "gemma4",
-    .norms = MODEL_GEMMA_NORMS,
+    .norms = NORMS,
     .rope_halves = true,
     .sliding_rope = true,
     .qk_norm = MODEL_QK_NORM_HEADS,
@@ -176,6 +242,6 @@ const struct model_arch model_arch_gemma4 = {
     .windows = {.period = 6, .required = true},
     .activation = KERN_GELU,
     .experts_beside_dense = true,
-    .read = read,
-    .bind = bind,
+    .read = read_gemma4,
+    .bind = bind_gemma4,
 };

@@ -1,0 +1,89 @@
+/*
+ * What a tile costs in experts: each one that some token has chosen is multiplied once, with all
+ * of its tokens together. A product decodes its weight once (kernels/cpu/gemm/linear.c).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/model/fixture.h"
+
+enum { EXPERTS = 24, USED = 3, BATCH = 2048, WINDOW = 256, TILE = 1024, LAYERS = 2 };
+
+/** What products have been seen of the tile at work. */
+static struct {
+    const struct model *model;
+    kern_linear_fn *linear;
+    size_t n_tiles, n_tokens, n_experts;
+    size_t n_products[EXPERTS]; /* of three matrices each */
+} seen;
+
+static void end_tile(void)
+{
+    if (seen.n_tiles > 0)
+        assert_int_equal(seen.n_tokens, TILE * USED);
+    for (size_t e = 0; e < EXPERTS; e++)
+        assert_true(seen.n_products[e] == 0 || seen.n_products[e] == 3);
+    seen.n_tokens = 0;
+    memset(seen.n_products, 0, sizeof seen.n_products);
+}
+
+static void count(const struct model_experts *experts, const struct kern_linear *op)
+{
+    if (op->weight->data == experts->router.weight.data) {
+        end_tile();
+        assert_int_equal(op->n_tokens, TILE);
+        seen.n_tiles++;
+    }
+    for (size_t e = 0; e < EXPERTS; e++) {
+        const struct model_ffn *each = &experts->each[e];
+        bool is_up = op->weight->data == each->up.weight.data;
+        if (is_up || op->weight->data == each->gate.weight.data ||
+            op->weight->data == each->down.weight.data)
+            seen.n_products[e]++;
+        seen.n_tokens += is_up ? op->n_tokens : 0;
+        seen.n_experts += is_up;
+    }
+}
+
+static enum status count_linear(struct kern_backend *b, const struct kern_linear *op,
+                                struct status_why *why)
+{
+    for (size_t i = 0; i < LAYERS; i++)
+        count(&model_layer(seen.model, i)->experts, op);
+    return seen.linear(b, op, why);
+}
+
+static void test_once_a_tile(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_open(&(struct tiny_model_options){
+        .n_layers = LAYERS, .n_experts = EXPERTS, .n_experts_used = USED, .type = GGUF_TYPE_Q8_0});
+    struct kern_backend_ops counting = *f.backend->ops;
+    seen.model = f.model;
+    seen.linear = counting.linear;
+    counting.linear = count_linear;
+    f.backend->ops = &counting;
+    int32_t *tokens = fixture_tokens(&f, 1, BATCH);
+    struct model_segment windows[BATCH / WINDOW];
+    for (size_t i = 0; i < BATCH / WINDOW; i++)
+        windows[i] = (struct model_segment){.start = i * WINDOW, .n_tokens = WINDOW, .parent = -1};
+    struct model_batch batch = {tokens, BATCH, windows, BATCH / WINDOW};
+    free(fixture_hidden(&f, &batch, (struct fixture_run){.tile_tokens = TILE}));
+    end_tile();
+    assert_int_equal(seen.n_tiles, LAYERS * BATCH / TILE);
+    assert_true(seen.n_experts > EXPERTS);
+    free(tokens);
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_once_a_tile)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
