@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "eval/run/batch_size.h"
 #include "eval/run/worker.h"
+#include "model/swap.h"
 
 size_t eval_models_n_heads(const struct eval_models *models)
 {
@@ -18,9 +19,9 @@ size_t eval_models_n_heads(const struct eval_models *models)
 enum status eval_models_check_unchanged(const struct eval_models *models, struct status_why *why)
 {
     const struct eval_row_source *base = models->base;
-    enum status status = gguf_check_unchanged(model_file(models->model), why);
+    enum status status = model_check_unchanged(models->model, why);
     for (size_t i = 0; i < models->n_candidates && !status; i++)
-        status = gguf_check_unchanged(model_file(models->candidates[i]), why);
+        status = model_check_unchanged(models->candidates[i], why);
     return status || !base || !base->unchanged ? status : base->unchanged(base->user, why);
 }
 
