@@ -132,8 +132,7 @@ static enum status open_vocabulary(struct model *m, const struct model_options *
     return status;
 }
 
-static enum status bind_all(struct model *m, const struct model_options *options,
-                            struct status_why *why)
+static enum status allocate(struct model *m, struct status_why *why)
 {
     size_t n_pairs = m->hparams.ropes[MODEL_ROPE_FULL].n_rot / 2;
     m->layers = calloc(m->hparams.n_layers, sizeof *m->layers);
@@ -145,7 +144,13 @@ static enum status bind_all(struct model *m, const struct model_options *options
     if (!ok)
         return status_fail(why, STATUS_MEMORY, "no memory for %" PRIu32 " layers",
                            m->hparams.n_layers);
-    enum status status = list_tensors(m, why);
+    return list_tensors(m, why);
+}
+
+static enum status bind_all(struct model *m, const struct model_options *options,
+                            struct status_why *why)
+{
+    enum status status = allocate(m, why);
     if (!status)
         status = model_bind(m, why);
     if (!status)
@@ -191,6 +196,29 @@ fail:
     return status;
 }
 
+enum status model_share(struct model **out, const struct model *m, struct status_why *why)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return status_fail(why, STATUS_MEMORY, "no memory for a model");
+    **out = (struct model){.file = m->file,
+                           .origin = m,
+                           .arch = m->arch,
+                           .tokenizer = m->tokenizer,
+                           .hparams = m->hparams};
+    enum status status = allocate(*out, why);
+    if (!status) {
+        memcpy((*out)->tensors, m->tensors, gguf_n_tensors(m->file) * sizeof *m->tensors);
+        (*out)->generation = m->generation;
+        status = model_bind(*out, why);
+    }
+    if (status) {
+        model_close(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
 void model_close(struct model *m)
 {
     if (!m)
@@ -202,9 +230,11 @@ void model_close(struct model *m)
     free(m->layers);
     free(m->tensors);
     free(m->remarks.text);
-    model_tokenizer_close(m->tokenizer);
-    model_hparams_free(&m->hparams);
-    gguf_close(m->file);
+    if (!m->origin) {
+        model_tokenizer_close(m->tokenizer);
+        model_hparams_free(&m->hparams);
+        gguf_close(m->file);
+    }
     free(m);
 }
 

@@ -31,7 +31,8 @@ enum { MODEL_FACTORS, MODEL_FACTORS_LONG, MODEL_FACTORS_SHORT, MODEL_N_FACTORS }
 
 struct model {
     struct gguf_file *file;
-    uint64_t generation; /* of the file's own bytes */
+    const struct model *origin; /* whose file, tokenizer and numbers it uses; NULL: its own */
+    uint64_t generation;        /* of the file's own bytes */
     const struct model_arch *arch;
     struct model_tokenizer *tokenizer;
     struct model_hparams hparams;
@@ -47,7 +48,11 @@ struct model {
     struct model_remarks remarks;
 };
 
-/** Point all handles at the tensors (model/bind/). Again after a tensor has been replaced. */
+/** Point all handles at the tensors (model/bind/). */
 enum status model_bind(struct model *m, struct status_why *why);
+/** The same again for those that a tensor of this name can belong to. */
+enum status model_bind_again(struct model *m, const char *name, struct status_why *why);
+/** The N of "blk.N.…"; SIZE_MAX: the tensor belongs to no block. */
+size_t model_block_of(const char *name);
 
 #endif

@@ -1,6 +1,5 @@
 #include "model/swap.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "model/bind/bind.h"
@@ -36,10 +35,10 @@ enum status model_swap(struct model *m, const char *name, const struct gguf_file
                      from ? kern_next_generation() : m->generation);
     status = model_tensor_check(tensor, why);
     if (!status)
-        status = model_bind(m, why);
+        status = model_bind_again(m, name, why);
     if (status) {
         *tensor = before;
-        (void)model_bind(m, NULL); /* as it was when it succeeded before */
+        (void)model_bind_again(m, name, NULL); /* as it was when it succeeded before */
     }
     return status == STATUS_UNSUPPORTED ? STATUS_FORMAT : status;
 }
@@ -56,9 +55,9 @@ static size_t first_rotated(const struct model *m)
 size_t model_swap_stage(const struct model *m, const char *name)
 {
     size_t n_layers = m->hparams.n_layers;
-    unsigned block = 0;
     size_t stage = 0; /* embeddings */
-    if (sscanf(name, "blk.%u.", &block) == 1)
+    size_t block = model_block_of(name);
+    if (block != SIZE_MAX)
         stage = block < n_layers ? block : n_layers;
     else if (strncmp(name, "output", 6) == 0)
         stage = n_layers;
@@ -69,6 +68,23 @@ size_t model_swap_stage(const struct model *m, const char *name)
         if (m->hparams.layers[i - 1].kv_layer < stage)
             stage = m->hparams.layers[i - 1].kv_layer;
     return stage;
+}
+
+void model_swap_mark(const struct model *m, uint64_t *generations)
+{
+    for (size_t i = 0; i < gguf_n_tensors(m->file); i++)
+        generations[i] = m->tensors[i].generation;
+}
+
+size_t model_swap_stage_since(const struct model *m, const uint64_t *generations)
+{
+    size_t first = m->hparams.n_layers;
+    for (size_t i = 0; i < gguf_n_tensors(m->file); i++)
+        if (m->tensors[i].generation != generations[i]) {
+            size_t stage = model_swap_stage(m, m->tensors[i].source->name);
+            first = stage < first ? stage : first;
+        }
+    return first;
 }
 
 enum status model_check_unchanged(const struct model *m, struct status_why *why)

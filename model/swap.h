@@ -14,7 +14,7 @@
  * head, angles, parts of it. from NULL: the model's own tensor again.
  * Fails, leaving the model as it was: STATUS_USAGE (a name the model has not), STATUS_FORMAT (other
  *        dimensions, a type or values that the tensor cannot have). The sentence is the reason.
- * Cost: O(tensors).
+ * Cost: O(tensors of its layer), of the model where it belongs to none.
  */
 enum status model_swap(struct model *m, const char *name, const struct gguf_file *file,
                        const struct gguf_tensor *from, struct status_why *why);
@@ -25,6 +25,14 @@ enum status model_swap(struct model *m, const char *name, const struct gguf_file
  * nothing. Lower than the tensor's own layer where later layers use keys of earlier ones.
  */
 size_t model_swap_stage(const struct model *m, const char *name);
+
+/**
+ * What its tensors are now, [gguf_n_tensors of its file]; and, later, the stage of all that are
+ * something else: n_layers where none is, or only the head. A tensor that was given back is as
+ * before.
+ */
+void model_swap_mark(const struct model *m, uint64_t *generations);
+size_t model_swap_stage_since(const struct model *m, const uint64_t *generations);
 
 /** That nothing wrote to the files of its tensors since. Fails: STATUS_CHANGED, STATUS_IO. */
 enum status model_check_unchanged(const struct model *m, struct status_why *why);

@@ -248,8 +248,8 @@ enum status model_bind_part(struct model *m, const struct model_projection *proj
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%s: tensor '%s' has type %s, which stores %u rows together, and a part "
                            "of it is rows %zu to %zu, expected multiples of these",
-                           gguf_path(tensor->file), name, tensor->type->name, bundle, part.first_row,
-                           part.first_row + part.n_rows);
+                           gguf_path(tensor->file), name, tensor->type->name, bundle,
+                           part.first_row, part.first_row + part.n_rows);
     size_t row = part.matrix * projection->shape.n_rows + part.first_row;
     out->weight = model_tensor_rows(tensor, row, part.n_rows);
     if (!part.unscaled)

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/arithmetic.h"
 #include "model/swap.h"
 #include "tests/harness/compare.h"
 #include "tests/model/fixture.h"
@@ -124,10 +125,16 @@ static void turn_into(struct fixture *f, struct fixture *g, bool strict)
     struct outcome first = run(&s), before = run(&s), wanted = run(&other);
     assert_false(same(&s, &before, &wanted));
     const struct gguf_file *file = model_file(g->model);
+    uint64_t *mark = malloc(gguf_n_tensors(file) * sizeof *mark);
+    model_swap_mark(f->model, mark);
+    size_t lowest = model_hparams(f->model)->n_layers;
+    assert_int_equal(model_swap_stage_since(f->model, mark), lowest);
     for (size_t i = 0; i < gguf_n_tensors(file); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(file, i);
         swap(f->model, t->name, file, t);
         struct outcome after = run(&s);
+        lowest = base_min(lowest, model_swap_stage(f->model, t->name));
+        assert_int_equal(model_swap_stage_since(f->model, mark), lowest);
         if (strict && same(&s, &before, &after) == has_effect(t->name))
             fail_msg("swapping %s had %s effect", t->name, has_effect(t->name) ? "no" : "an");
         if (!same_below(&s, &before, &after, model_swap_stage(f->model, t->name)))
@@ -139,6 +146,8 @@ static void turn_into(struct fixture *f, struct fixture *g, bool strict)
     assert_true(same(&s, &before, &wanted));
     for (size_t i = gguf_n_tensors(file); i > 0; i--)
         swap(f->model, gguf_tensor_at(file, i - 1)->name, NULL, NULL);
+    assert_int_equal(model_swap_stage_since(f->model, mark), model_hparams(f->model)->n_layers);
+    free(mark);
     free_outcome(&before);
     before = run(&s);
     assert_true(same(&s, &before, &first));
@@ -178,7 +187,35 @@ static void test_every_tensor(void **state)
         &(struct tiny_model_options){.seed = 6, .n_experts = 3, .n_experts_used = 2});
 }
 
-/** One of the tensors alone, or several, is what a file with just these would be. */
+/** A shared model begins with what the other used; a swap in it leaves the other as it is. */
+static void test_shared(void **state)
+{
+    (void)state;
+    struct tiny_model_options o = {.seed = 1, .rope_factors = true}, p = {.seed = 2};
+    struct fixture f = fixture_open(&o), g = fixture_open(&p), shared = f;
+    const struct gguf_file *file = model_file(g.model);
+    int32_t *tokens = fixture_tokens(&f, 1, N);
+    struct scene s = scene_open(&f, tokens);
+    swap(f.model, "blk.1.ffn_up.weight", file, gguf_tensor_find(file, "blk.1.ffn_up.weight"));
+    assert_int_equal(model_share(&shared.model, f.model, NULL), 0);
+    struct scene t = scene_open(&shared, tokens);
+    struct outcome first = run(&s), same_yet = run(&t);
+    assert_true(same(&s, &first, &same_yet));
+    swap(shared.model, "blk.0.ffn_up.weight", file, gguf_tensor_find(file, "blk.0.ffn_up.weight"));
+    struct outcome after = run(&s), other = run(&t);
+    assert_true(same(&s, &first, &after));
+    assert_false(same(&s, &first, &other));
+    struct outcome *const all[] = {&first, &same_yet, &after, &other};
+    for (size_t i = 0; i < 4; i++)
+        free_outcome(all[i]);
+    scene_close(&t);
+    scene_close(&s);
+    model_close(shared.model);
+    free(tokens);
+    fixture_close(&f);
+    fixture_close(&g);
+}
+
 static void test_stages(void **state)
 {
     (void)state;
@@ -272,6 +309,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_tensor),
+        cmocka_unit_test(test_shared),
         cmocka_unit_test(test_stages),
         cmocka_unit_test(test_refusals),
     };
