@@ -22,6 +22,8 @@ enum status eval_models_check_unchanged(const struct eval_models *models, struct
     enum status status = model_check_unchanged(models->model, why);
     for (size_t i = 0; i < models->n_candidates && !status; i++)
         status = model_check_unchanged(models->candidates[i], why);
+    for (size_t i = 0; models->variants && i < models->variants->n_files && !status; i++)
+        status = gguf_check_unchanged(models->variants->files[i], why);
     return status || !base || !base->unchanged ? status : base->unchanged(base->user, why);
 }
 
@@ -74,9 +76,11 @@ static void measure(struct eval_units *units)
 {
     units->most = (struct eval_size){0};
     units->n_tokens = 0;
+    units->cost = 0;
     struct eval_size *most = &units->most;
     for (size_t i = 0; i < units->n_items;) {
         struct eval_size n;
+        units->cost += eval_batch_cost(units, i, eval_batch_end(units, i, &n));
         i = eval_batch_end(units, i, &n);
         most->n_tokens = base_max(most->n_tokens, n.n_tokens);
         most->n_segments = base_max(most->n_segments, n.n_segments);
@@ -119,6 +123,8 @@ struct eval_memory eval_run_memory(const struct eval_units *units, const struct 
         m.scorer += EVAL_MEMORY_THREAD * kern_describe(models->backends[i]).n_threads;
         m.scores += eval_worker_bytes(units, eval_models_n_heads(models));
     }
+    for (size_t i = 0; models->variants && i < models->variants->n_files; i++)
+        m.weights += eval_memory_mapped(models->variants->files[i]);
     m.on_device = kern_describe(models->backends[0]).own_memory;
     m.scores += units->kind->n_bytes(units) + EVAL_MEMORY_SMALL_THINGS;
     m.before = eval_memory_peak();
