@@ -106,6 +106,16 @@ enum status eval_run_prepare(struct eval_units *units, const struct eval_models 
     return status;
 }
 
+/** Another file than the model's. */
+static void add_file(struct eval_memory *m, const struct gguf_file *of_model,
+                     const struct gguf_file *other)
+{
+    if (other == of_model)
+        return;
+    m->weights += eval_memory_mapped(other);
+    m->present -= eval_memory_resident(other);
+}
+
 struct eval_memory eval_run_memory(const struct eval_units *units, const struct eval_models *models,
                                    const struct eval_run_options *options)
 {
@@ -113,18 +123,16 @@ struct eval_memory eval_run_memory(const struct eval_units *units, const struct 
     const struct gguf_file *file = model_file(models->model);
     struct eval_memory m = {.weights = eval_memory_mapped(file),
                             .present = eval_memory_present(file)};
-    for (size_t i = 0; i < models->n_candidates; i++) {
-        const struct gguf_file *other = model_file(models->candidates[i]);
-        m.weights += eval_memory_mapped(other);
-        m.present -= eval_memory_resident(other);
-    }
+    const struct eval_variants *variants = models->variants;
+    for (size_t i = 0; i < models->n_candidates; i++)
+        add_file(&m, file, model_file(models->candidates[i]));
+    for (size_t i = 0; variants && i < variants->n_files; i++)
+        add_file(&m, file, variants->files[i]);
     for (size_t i = 0; i < models->n_backends && units->n_items; i++) {
         m.scorer += eval_scorer_bytes(models->model, models->backends[i], &scorer);
         m.scorer += EVAL_MEMORY_THREAD * kern_describe(models->backends[i]).n_threads;
         m.scores += eval_worker_bytes(units, eval_models_n_heads(models));
     }
-    for (size_t i = 0; models->variants && i < models->variants->n_files; i++)
-        m.weights += eval_memory_mapped(models->variants->files[i]);
     m.on_device = kern_describe(models->backends[0]).own_memory;
     m.scores += units->kind->n_bytes(units) + EVAL_MEMORY_SMALL_THINGS;
     m.before = eval_memory_peak();
