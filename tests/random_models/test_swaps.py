@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Random models of every architecture, each turned into another one of its shape, tensor by tensor,
 while it is open: the rows are then those of the other's file, and after the way back its own again.
+TEST is test_swap, or test_cache, which compares passes that begin with kept rows.
 
-usage: test_swaps.py TEST_SWAP SOURCE_DIR [SEED [ARCHITECTURE...]]
+usage: test_swaps.py TEST SOURCE_DIR [SEED [ARCHITECTURE...]]
 """
 import pathlib
 import random
