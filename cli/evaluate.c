@@ -50,8 +50,9 @@ static enum status check_outputs(const struct cli_evaluation *e, struct status_w
     struct cli_named_file outputs[N_FILES];
     list_outputs(e, outputs);
     enum status status = cli_outputs_check(outputs, N_FILES, e->inputs, CLI_MAX_INPUTS, why);
+    const char *option = e->model_option ? e->model_option : "-m";
     for (size_t i = 0; i < e->model_paths.n && !status; i++) {
-        const struct cli_named_file model = {"-m", e->model_paths.items[i]};
+        const struct cli_named_file model = {option, e->model_paths.items[i]};
         status = cli_outputs_check(outputs, N_FILES, &model, 1, why);
     }
     return status;
@@ -69,7 +70,10 @@ static enum status check_outputs_opened(const struct cli_evaluation *e, struct s
     if (!status && e->head_model)
         status = cli_outputs_check_model(outputs, N_FILES, "--base", e->head_model, why);
     for (size_t i = 0; i < m->n_candidates && !status; i++)
-        status = cli_outputs_check_model(outputs, N_FILES, "-m", m->candidates[i], why);
+        status = cli_outputs_check_model(outputs, N_FILES, m->variants ? "--around" : "-m",
+                                         m->candidates[i], why);
+    for (size_t i = 0; i < e->n_sources && !status; i++)
+        status = cli_outputs_check_model(outputs, N_FILES, "--from", e->sources[i].model, why);
     return status;
 }
 
@@ -240,7 +244,7 @@ static void print_beginning(struct cli_evaluation *e)
         n_devices += kern_describe(e->backends.items[i]).own_memory;
     e->kind->lines->beginning(e);
     if (e->units->n_items)
-        print_memory(&e->memory, 1 + e->models.n_candidates);
+        print_memory(&e->memory, 1 + e->models.n_candidates + e->n_sources);
     if (n_devices && e->units->n_items)
         cli_say("assay: uploading the weights to the device%s ...\n", status_plural(n_devices));
     cli_progress_begin(&e->progress);

@@ -86,15 +86,18 @@ struct cli_evaluation {
     const struct cli_evaluate_settings *settings;
     const char *name; /* of the evaluator, in the journal */
     struct cli_named_file inputs[CLI_MAX_INPUTS];
-    struct cli_list model_paths;                /* further inputs, each a -m */
+    struct cli_list model_paths;                /* further inputs, each a -m or what follows */
+    const char *model_option;                   /* NULL: -m */
     const char *model_file, *text_file;         /* their names in results, or NULL */
     struct cli_output outputs[CLI_MAX_OUTPUTS]; /* beside --json and --state */
 
     /* By `open`. */
 
     struct eval_units *units;
-    struct eval_models models;      /* without backends, which are the driver's */
-    const struct model *head_model; /* of a compact base, if it was opened */
+    struct eval_models models;       /* without backends, which are the driver's */
+    const struct model *head_model;  /* of a compact base, if it was opened */
+    const struct cli_model *sources; /* whose tensors are swapped into the candidate */
+    size_t n_sources;
 
     /* The driver's. */
 

@@ -36,20 +36,26 @@ static enum status find_architecture(struct model *m, struct status_why *why)
                        *nearest ? "; the nearest name is " : "", nearest, supported);
 }
 
+void model_tensor_use(struct model_tensor *tensor, const struct gguf_file *file,
+                      const struct gguf_tensor *from, uint64_t generation)
+{
+    tensor->type = from->type;
+    tensor->file = file;
+    tensor->data = from->data;
+    tensor->row_bytes = (size_t)from->row_bytes;
+    tensor->generation = generation;
+}
+
 static enum status list_tensors(struct model *m, struct status_why *why)
 {
     size_t n = gguf_n_tensors(m->file);
     m->tensors = calloc(n > 0 ? n : 1, sizeof *m->tensors);
     if (!m->tensors)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu tensors", n);
-    uint64_t generation = kern_next_generation();
+    m->generation = kern_next_generation();
     for (size_t i = 0; i < n; i++) {
-        const struct gguf_tensor *source = gguf_tensor_at(m->file, i);
-        m->tensors[i] = (struct model_tensor){.source = source,
-                                              .type = source->type,
-                                              .data = source->data,
-                                              .row_bytes = (size_t)source->row_bytes,
-                                              .generation = generation};
+        m->tensors[i].source = gguf_tensor_at(m->file, i);
+        model_tensor_use(&m->tensors[i], m->file, m->tensors[i].source, m->generation);
     }
     return STATUS_OK;
 }
@@ -126,8 +132,7 @@ static enum status open_vocabulary(struct model *m, const struct model_options *
     return status;
 }
 
-static enum status bind_all(struct model *m, const struct model_options *options,
-                            struct status_why *why)
+static enum status allocate(struct model *m, struct status_why *why)
 {
     size_t n_pairs = m->hparams.ropes[MODEL_ROPE_FULL].n_rot / 2;
     m->layers = calloc(m->hparams.n_layers, sizeof *m->layers);
@@ -139,13 +144,19 @@ static enum status bind_all(struct model *m, const struct model_options *options
     if (!ok)
         return status_fail(why, STATUS_MEMORY, "no memory for %" PRIu32 " layers",
                            m->hparams.n_layers);
-    enum status status = list_tensors(m, why);
+    return list_tensors(m, why);
+}
+
+static enum status bind_all(struct model *m, const struct model_options *options,
+                            struct status_why *why)
+{
+    enum status status = allocate(m, why);
     if (!status)
         status = model_bind(m, why);
     if (!status)
         status = model_bind_check_rest(m, options->allow_unknown, why);
     for (size_t i = 0; !status && i < gguf_n_tensors(m->file); i++)
-        status = model_tensor_check(m, &m->tensors[i], why);
+        status = model_tensor_check(&m->tensors[i], why);
     if (!status && m->head.weight.data == m->embedding.data)
         status = model_remark(&m->remarks, why,
                               "no tensor 'output.weight': the head is token_embd.weight");
@@ -185,6 +196,29 @@ fail:
     return status;
 }
 
+enum status model_share(struct model **out, const struct model *m, struct status_why *why)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return status_fail(why, STATUS_MEMORY, "no memory for a model");
+    **out = (struct model){.file = m->file,
+                           .origin = m,
+                           .arch = m->arch,
+                           .tokenizer = m->tokenizer,
+                           .hparams = m->hparams};
+    enum status status = allocate(*out, why);
+    if (!status) {
+        memcpy((*out)->tensors, m->tensors, gguf_n_tensors(m->file) * sizeof *m->tensors);
+        (*out)->generation = m->generation;
+        status = model_bind(*out, why);
+    }
+    if (status) {
+        model_close(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
 void model_close(struct model *m)
 {
     if (!m)
@@ -196,9 +230,11 @@ void model_close(struct model *m)
     free(m->layers);
     free(m->tensors);
     free(m->remarks.text);
-    model_tokenizer_close(m->tokenizer);
-    model_hparams_free(&m->hparams);
-    gguf_close(m->file);
+    if (!m->origin) {
+        model_tokenizer_close(m->tokenizer);
+        model_hparams_free(&m->hparams);
+        gguf_close(m->file);
+    }
     free(m);
 }
 

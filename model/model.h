@@ -35,6 +35,11 @@ struct model;
  */
 enum status model_open(struct model **out, struct gguf_file *file,
                        const struct model_options *options, struct status_why *why);
+/**
+ * The same model once more, to swap tensors in it alone (model/swap.h): of the same file, with the
+ * tensors that m uses now. m must outlive it.   Fails: STATUS_MEMORY.
+ */
+enum status model_share(struct model **out, const struct model *m, struct status_why *why);
 void model_close(struct model *m);
 
 const struct gguf_file *model_file(const struct model *m);

@@ -10,11 +10,16 @@
 struct model_tensor {
     const struct gguf_tensor *source; /* name, shape */
     const struct gguf_type_info *type;
+    const struct gguf_file *file; /* that the bytes lie in */
     const uint8_t *data;
     size_t row_bytes;
     uint64_t generation; /* of the bytes; other bytes get another one */
     bool understood;     /* some handle, or a deliberate absence of one, belongs to it */
 };
+
+/** Take the bytes of `from`, a tensor of the file, which has the same shape. */
+void model_tensor_use(struct model_tensor *tensor, const struct gguf_file *file,
+                      const struct gguf_tensor *from, uint64_t generation);
 
 /** Divisors of RoPE's frequencies: [n_rot / 2] of full attention. */
 struct model_factors {
@@ -26,6 +31,8 @@ enum { MODEL_FACTORS, MODEL_FACTORS_LONG, MODEL_FACTORS_SHORT, MODEL_N_FACTORS }
 
 struct model {
     struct gguf_file *file;
+    const struct model *origin; /* whose file, tokenizer and numbers it uses; NULL: its own */
+    uint64_t generation;        /* of the file's own bytes */
     const struct model_arch *arch;
     struct model_tokenizer *tokenizer;
     struct model_hparams hparams;
@@ -41,7 +48,11 @@ struct model {
     struct model_remarks remarks;
 };
 
-/** Point all handles at the tensors (model/bind/). Again after a tensor has been replaced. */
+/** Point all handles at the tensors (model/bind/). */
 enum status model_bind(struct model *m, struct status_why *why);
+/** The same again for those that a tensor of this name can belong to. */
+enum status model_bind_again(struct model *m, const char *name, struct status_why *why);
+/** The N of "blk.N.…"; SIZE_MAX: the tensor belongs to no block. */
+size_t model_block_of(const char *name);
 
 #endif

@@ -22,21 +22,27 @@ static double delta_p(const struct eval_kld_tables *t, size_t w, size_t i)
     return exp(row(t->candidate, EVAL_LOG_PROB, w)[i]) - exp(row(t->base, EVAL_LOG_PROB, w)[i]);
 }
 
+void eval_kld_tally_token(struct eval_kld_tally *tally, const struct eval_kld_token *t)
+{
+    double dp = exp(t->log_q) - exp(t->log_p), from_mean = -t->log_q - tally->nll.mean;
+    base_moments_add(&tally->nll, -t->log_q);
+    base_moments_add(&tally->base_nll, -t->log_p);
+    tally->cross += from_mean * (-t->log_p - tally->base_nll.mean);
+    base_moments_add(&tally->log_ratio, t->log_p - t->log_q);
+    base_moments_add(&tally->kld, t->kl);
+    base_moments_add(&tally->dp, dp);
+    base_moments_add(&tally->dp_squared, square(dp));
+    base_moments_add(&tally->same_top, t->same_top);
+}
+
 void eval_kld_tally_add(struct eval_kld_tally *tally, const struct eval_kld_tables *t, size_t w)
 {
-    const double *log_q = row(t->candidate, EVAL_LOG_PROB, w);
-    const double *log_p = row(t->base, EVAL_LOG_PROB, w);
-    for (size_t i = 0; i < t->base->n_scored; i++) {
-        double dp = delta_p(t, w, i), from_mean = -log_q[i] - tally->nll.mean;
-        base_moments_add(&tally->nll, -log_q[i]);
-        base_moments_add(&tally->base_nll, -log_p[i]);
-        tally->cross += from_mean * (-log_p[i] - tally->base_nll.mean);
-        base_moments_add(&tally->log_ratio, log_p[i] - log_q[i]);
-        base_moments_add(&tally->kld, row(t->candidate, EVAL_KL, w)[i]);
-        base_moments_add(&tally->dp, dp);
-        base_moments_add(&tally->dp_squared, square(dp));
-        base_moments_add(&tally->same_top, row(t->candidate, EVAL_SAME_TOP, w)[i]);
-    }
+    for (size_t i = 0; i < t->base->n_scored; i++)
+        eval_kld_tally_token(
+            tally, &(struct eval_kld_token){.log_p = row(t->base, EVAL_LOG_PROB, w)[i],
+                                            .log_q = row(t->candidate, EVAL_LOG_PROB, w)[i],
+                                            .kl = row(t->candidate, EVAL_KL, w)[i],
+                                            .same_top = row(t->candidate, EVAL_SAME_TOP, w)[i]});
     tally->n_windows++;
 }
 

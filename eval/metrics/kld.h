@@ -81,6 +81,12 @@ struct eval_kld_tables {
     const struct eval_table *base, *candidate;
 };
 
+/** A token: ln of what base and candidate give it, KL(p || q), whether both have the same top. */
+struct eval_kld_token {
+    double log_p, log_q, kl, same_top;
+};
+void eval_kld_tally_token(struct eval_kld_tally *tally, const struct eval_kld_token *token);
+
 /** Add window w, which must be done and follow the ones added before. Cost: O(n_scored). */
 void eval_kld_tally_add(struct eval_kld_tally *tally, const struct eval_kld_tables *tables,
                         size_t w);

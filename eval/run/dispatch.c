@@ -20,13 +20,22 @@ size_t eval_batch_end(const struct eval_units *units, size_t first, struct eval_
 {
     *size = units->kind->size(units, first);
     size_t end = first + 1;
-    for (; end < units->n_items; end++) {
+    for (; end < units->n_items && !units->kind->variant; end++) {
         struct eval_size next = units->kind->size(units, end);
         if (size->n_tokens + next.n_tokens > units->batch_tokens)
             break;
         add(size, next);
     }
     return end;
+}
+
+double eval_batch_cost(const struct eval_units *units, size_t first, size_t end)
+{
+    double cost = 0;
+    for (size_t i = first; i < end; i++)
+        cost += units->kind->cost ? units->kind->cost(units, i)
+                                  : (double)units->kind->size(units, i).n_tokens;
+    return cost;
 }
 
 enum status eval_dispatch_open(struct eval_dispatch *d, struct status_why *why)
@@ -60,6 +69,7 @@ bool eval_dispatch_next(struct eval_dispatch *d, struct eval_worker *w)
         w->first = d->next_item;
         w->end = d->next_item = eval_batch_end(d->units, w->first, &size);
         w->n_tokens = size.n_tokens;
+        w->cost = eval_batch_cost(d->units, w->first, w->end);
     }
     pthread_mutex_unlock(&d->lock);
     return any;
@@ -130,6 +140,7 @@ enum status eval_dispatch_commit(struct eval_dispatch *d, struct eval_worker *w,
         d->stats->times.forward += times->forward;
         d->stats->times.head += times->head;
         d->n_tokens_done += w->n_tokens;
+        d->cost_done += w->cost;
         w->fraction = 0;
         for (size_t i = w->first; i < w->end; i++)
             d->taken[i] = true;
@@ -154,15 +165,17 @@ void eval_dispatch_fail(struct eval_dispatch *d, enum status status, const struc
 /** With the lock. */
 static void report_progress(const struct eval_dispatch *d)
 {
-    double n_tokens = (double)d->n_tokens_done;
-    for (size_t i = 0; i < d->models->n_backends; i++)
+    double n_tokens = (double)d->n_tokens_done, cost = d->cost_done;
+    for (size_t i = 0; i < d->models->n_backends; i++) {
         n_tokens += d->workers[i].fraction * (double)d->workers[i].n_tokens;
+        cost += d->workers[i].fraction * d->workers[i].cost;
+    }
     struct eval_progress p = {
         .n_units_done = d->units->n_reported,
         .n_units = d->units->n,
         .n_tokens_done = (size_t)n_tokens,
         .n_tokens = d->units->n_tokens,
-        .fraction = n_tokens / (double)d->units->n_tokens,
+        .fraction = cost / d->units->cost,
         .seconds = base_clock_seconds() - d->started,
     };
     p.seconds_left = p.fraction > 0 ? p.seconds * (1 - p.fraction) / p.fraction : (double)NAN;

@@ -32,6 +32,7 @@ struct eval_dispatch {
     size_t next_item;         /* items before it are in somebody's batch, or taken */
     size_t next_to_commit;    /* items before it are committed */
     size_t n_tokens_done;     /* of batches that are taken */
+    double cost_done;         /* likewise */
     enum status status;       /* of the first failure; nothing is committed after it */
     struct status_why why;
     pthread_mutex_t source_lock; /* around the calls of the source */
@@ -48,6 +49,9 @@ void eval_dispatch_close(struct eval_dispatch *d);
  * size: out, what the batch takes.
  */
 size_t eval_batch_end(const struct eval_units *units, size_t first, struct eval_size *size);
+
+/** The cost of items [first, end). */
+double eval_batch_cost(const struct eval_units *units, size_t first, size_t end);
 
 /** Give the worker the items of the next batch; false if there is none, or the run ends. */
 bool eval_dispatch_next(struct eval_dispatch *d, struct eval_worker *w);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "eval/run/batch_size.h"
 #include "eval/run/worker.h"
+#include "model/swap.h"
 
 size_t eval_models_n_heads(const struct eval_models *models)
 {
@@ -18,9 +19,11 @@ size_t eval_models_n_heads(const struct eval_models *models)
 enum status eval_models_check_unchanged(const struct eval_models *models, struct status_why *why)
 {
     const struct eval_row_source *base = models->base;
-    enum status status = gguf_check_unchanged(model_file(models->model), why);
+    enum status status = model_check_unchanged(models->model, why);
     for (size_t i = 0; i < models->n_candidates && !status; i++)
-        status = gguf_check_unchanged(model_file(models->candidates[i]), why);
+        status = model_check_unchanged(models->candidates[i], why);
+    for (size_t i = 0; models->variants && i < models->variants->n_files && !status; i++)
+        status = gguf_check_unchanged(models->variants->files[i], why);
     return status || !base || !base->unchanged ? status : base->unchanged(base->user, why);
 }
 
@@ -73,9 +76,11 @@ static void measure(struct eval_units *units)
 {
     units->most = (struct eval_size){0};
     units->n_tokens = 0;
+    units->cost = 0;
     struct eval_size *most = &units->most;
     for (size_t i = 0; i < units->n_items;) {
         struct eval_size n;
+        units->cost += eval_batch_cost(units, i, eval_batch_end(units, i, &n));
         i = eval_batch_end(units, i, &n);
         most->n_tokens = base_max(most->n_tokens, n.n_tokens);
         most->n_segments = base_max(most->n_segments, n.n_segments);
@@ -102,6 +107,16 @@ enum status eval_run_prepare(struct eval_units *units, const struct eval_models 
     return status;
 }
 
+/** Another file than the model's. */
+static void add_file(struct eval_memory *m, const struct gguf_file *of_model,
+                     const struct gguf_file *other)
+{
+    if (other == of_model)
+        return;
+    m->weights += eval_memory_mapped(other);
+    m->present -= eval_memory_resident(other);
+}
+
 struct eval_memory eval_run_memory(const struct eval_units *units, const struct eval_models *models,
                                    const struct eval_run_options *options)
 {
@@ -109,11 +124,11 @@ struct eval_memory eval_run_memory(const struct eval_units *units, const struct 
     const struct gguf_file *file = model_file(models->model);
     struct eval_memory m = {.weights = eval_memory_mapped(file),
                             .present = eval_memory_present(file)};
-    for (size_t i = 0; i < models->n_candidates; i++) {
-        const struct gguf_file *other = model_file(models->candidates[i]);
-        m.weights += eval_memory_mapped(other);
-        m.present -= eval_memory_resident(other);
-    }
+    const struct eval_variants *variants = models->variants;
+    for (size_t i = 0; i < models->n_candidates; i++)
+        add_file(&m, file, model_file(models->candidates[i]));
+    for (size_t i = 0; variants && i < variants->n_files; i++)
+        add_file(&m, file, variants->files[i]);
     for (size_t i = 0; i < models->n_backends && units->n_items; i++) {
         m.scorer += eval_scorer_bytes(models->model, models->backends[i], &scorer);
         m.scorer += EVAL_MEMORY_THREAD * kern_describe(models->backends[i]).n_threads;

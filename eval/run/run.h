@@ -10,9 +10,16 @@
 #include "eval/run/journal.h"
 #include "eval/run/memory.h"
 #include "eval/run/unit.h"
+#include "eval/run/variant.h"
 
 /** What evaluates; everything is borrowed. */
 struct eval_models {
+    /* What the one candidate is in turn, a unit at a time: see eval_unit_kind.variant. NULL: it is
+       itself. */
+    const struct eval_variants *variants;
+    /* As struct eval_scorer_options has it: of the model, then of its candidates. Not with
+       variants, which have caches of their own. */
+    struct eval_cache *const *caches;
     const struct model *model;             /* the base, with candidates and no reference rows */
     const struct model *const *candidates; /* compared with the model, in the same pass */
     size_t n_candidates;

@@ -38,7 +38,8 @@ struct eval_scores {
 
 struct eval_units;
 
-/** The functions of a kind. Only size, lay and take are called by several threads at a time. */
+/** The functions of a kind. Only those from size to take are called by several threads at a time.
+ */
 struct eval_unit_kind {
     const char *name; /* of one: "window" */
 
@@ -58,6 +59,13 @@ struct eval_unit_kind {
     struct eval_size (*size)(const struct eval_units *units, size_t item);
     /** Append an item to the batch: eval_batch_add_segment and so on. */
     void (*lay)(const struct eval_units *units, size_t item, struct eval_batch *batch);
+    /** How much arithmetic an item is, in any unit. NULL: its tokens. */
+    double (*cost)(const struct eval_units *units, size_t item);
+    /**
+     * Which of the models' variants an item is evaluated with; it is then a batch of its own.
+     * NULL: of none.
+     */
+    size_t (*variant)(const struct eval_units *units, size_t item);
     /** Keep the scores of an item. */
     void (*take)(struct eval_units *units, size_t item, const struct eval_scores *scores);
     /** All items up to this one have been taken: raise units->n_finished. */
@@ -90,6 +98,7 @@ struct eval_units {
     size_t n_items;        /* set by make_items */
     struct eval_size most; /* of any batch */
     size_t n_tokens;       /* of all items */
+    double cost;           /* likewise */
 };
 
 /** Append a segment; returns its first token in batch->tokens, which the caller fills in. */

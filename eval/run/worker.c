@@ -115,7 +115,19 @@ struct eval_scorer_options eval_worker_scorer(const struct eval_units *units,
         .n_candidates = models->n_candidates,
         .base = models->base,
         .sink = models->sink,
+        .caches = models->caches,
     };
+}
+
+/** A candidate of the worker's own; what enters a layer is computed once for all variants. */
+static enum status open_candidate(struct eval_worker *w, struct status_why *why)
+{
+    const struct eval_models *models = w->dispatch->models;
+    const struct eval_cache_options options = {.ascending = true};
+    enum status status = model_share(&w->candidate, models->candidates[0], why);
+    if (!status)
+        status = eval_cache_open(&w->caches[0], models->model, &options, why);
+    return status ? status : eval_cache_open(&w->caches[1], w->candidate, &options, why);
 }
 
 enum status eval_worker_open(struct eval_worker *w, struct eval_dispatch *d, size_t i,
@@ -128,6 +140,13 @@ enum status eval_worker_open(struct eval_worker *w, struct eval_dispatch *d, siz
     scorer.progress_user = w;
     take_turns(w, &scorer);
     enum status status = allocate(w, why);
+    if (!status && d->models->variants)
+        status = open_candidate(w, why);
+    const struct model *candidate = w->candidate;
+    if (candidate) {
+        scorer.candidates = &candidate;
+        scorer.caches = w->caches;
+    }
     if (!status)
         status = eval_scorer_open(&w->scorer, d->models->model, w->backend, &scorer, why);
     return status;
@@ -144,6 +163,9 @@ void eval_worker_close(struct eval_worker *w)
     if (!w->dispatch)
         return; /* never opened */
     eval_scorer_close(w->scorer);
+    eval_cache_close(w->caches[0]);
+    eval_cache_close(w->caches[1]);
+    model_close(w->candidate);
     kern_set_cancel(w->backend, w->cancel);
     free(w->batch.tokens);
     free(w->batch.segments);
@@ -177,11 +199,25 @@ static void take(const struct eval_worker *w)
     }
 }
 
+/** Make the worker's candidate what its item is evaluated with. */
+static enum status enter_variant(struct eval_worker *w, struct status_why *why)
+{
+    const struct eval_units *units = w->dispatch->units;
+    if (!w->candidate)
+        return STATUS_OK;
+    const struct eval_variant *from = w->variant;
+    w->variant = &w->dispatch->models->variants->items[units->kind->variant(units, w->first)];
+    return w->variant == from ? STATUS_OK : eval_variant_enter(w->candidate, from, w->variant, why);
+}
+
 static enum status evaluate(struct eval_worker *w, struct status_why *why)
 {
     const struct eval_units *units = w->dispatch->units;
     const struct eval_models *models = w->dispatch->models;
     struct eval_batch *b = &w->batch;
+    enum status status = enter_variant(w, why);
+    if (status)
+        return status;
     for (size_t i = w->first; i < w->end; i++)
         units->kind->lay(units, i, b);
     struct model_batch batch = {b->tokens, b->n.n_tokens, b->segments, b->n.n_segments};
@@ -197,7 +233,7 @@ static enum status evaluate(struct eval_worker *w, struct status_why *why)
         .want_js = w->pair_scores && models->want_js,
     };
     struct eval_scorer_times times = {0};
-    enum status status = eval_scorer_run(w->scorer, &batch, &items, &times, why);
+    status = eval_scorer_run(w->scorer, &batch, &items, &times, why);
     if (status)
         return status;
     take(w);

@@ -13,10 +13,17 @@ struct eval_worker {
     struct eval_row_sink sink;
     pthread_t thread;
 
+    /* With variants: this worker's own candidate, in which tensors are swapped. */
+
+    struct model *candidate;
+    const struct eval_variant *variant; /* that it is; NULL: itself */
+    struct eval_cache *caches[2];       /* of the model and of the candidate */
+
     /* Of the batch at work; guarded by the dispatch's lock. */
 
     size_t first, end; /* its items */
     size_t n_tokens;
+    double cost;
     double fraction; /* of it that is done */
 
     struct eval_batch batch;

@@ -12,8 +12,9 @@
 struct runner {
     const struct model *model;
     struct model_session *session;
-    float *x;      /* backend: [max_batch, D] */
-    float *hidden; /* backend: [slab rows, D] */
+    struct eval_cache *cache; /* NULL: none */
+    float *x;                 /* backend: [max_batch, D] */
+    float *hidden;            /* backend: [slab rows, D] */
 };
 
 /** What a call of the head gives; arrays by head. */
@@ -91,6 +92,7 @@ static enum status runners_open(struct eval_scorer *s, const struct model *model
     for (size_t i = 0; i < s->n_models; i++) {
         struct runner *r = &s->runners[i];
         r->model = eval_scorer_model(model, options, i);
+        r->cache = options->caches ? options->caches[i] : NULL;
         enum status status = runner_open(r, s, &session, why);
         if (status != STATUS_OK)
             return status;
@@ -112,6 +114,7 @@ enum status eval_scorer_open(struct eval_scorer **out, const struct model *model
     s->backend = backend;
     s->options = *options;
     s->options.candidates = NULL; /* borrowed for this call only */
+    s->options.caches = NULL;
     s->n_models = 1 + options->n_candidates;
     s->n_heads = s->n_models + (options->base ? 1 : 0);
     s->runners = calloc(s->n_models, sizeof *s->runners);
@@ -283,20 +286,37 @@ static void expect_rows(const struct eval_scorer *s, const struct eval_items *it
     }
 }
 
-/** Every model's residual stream through all of its layers. */
+/** A model's residual stream through its layers, from the one on that the cache knows. */
+static enum status forward_one(struct eval_scorer *s, const struct runner *r,
+                               const struct model_batch *batch, struct status_why *why)
+{
+    struct eval_cache_pass pass = {
+        .cache = r->cache, .model = r->model, .backend = s->backend, .x = r->x};
+    size_t layer, n_layers = model_hparams(r->model)->n_layers;
+    bool found;
+    enum status status = eval_cache_begin(&pass, batch, &layer, &found, why);
+    if (!status && !found)
+        status = model_embed(r->session, batch, r->x, why);
+    double of_layer = forward_cost(r->model, batch) / (double)n_layers;
+    s->cost_begun += of_layer * (double)layer;
+    while (layer < n_layers && !status) {
+        size_t next = eval_cache_next(&pass, layer);
+        s->cost_at_work = of_layer * (double)(next - layer);
+        status = model_forward(r->session, batch, layer, next, r->x, why);
+        s->cost_begun += s->cost_at_work;
+        layer = next;
+        if (!status)
+            status = eval_cache_keep(&pass, layer, why);
+    }
+    return status;
+}
+
 static enum status forward(struct eval_scorer *s, const struct model_batch *batch,
                            struct status_why *why)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < s->n_models && !status; i++) {
-        struct runner *r = &s->runners[i];
-        s->cost_at_work = forward_cost(r->model, batch);
-        status = model_embed(r->session, batch, r->x, why);
-        if (!status)
-            status =
-                model_forward(r->session, batch, 0, model_hparams(r->model)->n_layers, r->x, why);
-        s->cost_begun += s->cost_at_work;
-    }
+    for (size_t i = 0; i < s->n_models && !status; i++)
+        status = forward_one(s, &s->runners[i], batch, why);
     return status;
 }
 

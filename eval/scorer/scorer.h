@@ -10,9 +10,9 @@
 #ifndef EVAL_SCORER_SCORER_H
 #define EVAL_SCORER_SCORER_H
 
+#include "eval/scorer/cache.h"
 #include "eval/scorer/reference_rows.h"
 #include "kernels/backend.h"
-#include "model/forward/forward.h"
 
 struct eval_scorer;
 
@@ -30,6 +30,8 @@ struct eval_scorer_options {
     size_t n_candidates;                   /* 0: the model alone */
     const struct eval_row_source *base;    /* head 0; NULL: the model is */
     const struct eval_row_sink *sink;      /* takes the model's rows; NULL: none */
+    /* Of each model what earlier passes left behind, or NULL; NULL: of none. Copied. */
+    struct eval_cache *const *caches;
 };
 
 enum {

@@ -49,15 +49,20 @@ static enum status make_items(struct eval_units *units, struct status_why *why)
     return STATUS_OK;
 }
 
-static enum status check_ids(const struct eval_units *units, const struct model *model,
-                             struct status_why *why)
+enum status eval_window_check_ids(const struct eval_plan *plan, const struct eval_stream *stream,
+                                  const struct model *model, struct status_why *why)
 {
-    const struct eval_plan *plan = of(units)->plan;
     size_t n_vocab = model_hparams(model)->n_vocab;
     if (plan->bos_use != EVAL_BOS_NONE && (size_t)plan->options.bos >= n_vocab)
         return status_fail(why, STATUS_FORMAT, "%s: BOS has the id %d; expected less than %zu",
                            gguf_path(model_file(model)), plan->options.bos, n_vocab);
-    return eval_check_ids(model, of(units)->stream->ids, of(units)->stream->n, why);
+    return eval_check_ids(model, stream->ids, stream->n, why);
+}
+
+static enum status check_ids(const struct eval_units *units, const struct model *model,
+                             struct status_why *why)
+{
+    return eval_window_check_ids(of(units)->plan, of(units)->stream, model, why);
 }
 
 static double n_bytes(const struct eval_units *units)
@@ -69,19 +74,22 @@ static double n_bytes(const struct eval_units *units)
     return sum;
 }
 
-static void lay(const struct eval_units *units, size_t item, struct eval_batch *batch)
+void eval_window_lay(const struct eval_plan *plan, const struct eval_stream *stream, size_t w,
+                     struct eval_batch *batch)
 {
-    const struct eval_windows *windows = of(units);
-    const struct eval_plan *plan = windows->plan;
-    size_t w = windows->left[item];
     size_t start = eval_batch_add_segment(batch, plan->n_inputs, 0, -1);
     for (size_t p = 0; p < plan->n_inputs; p++)
-        batch->tokens[start + p] = eval_plan_input(plan, windows->stream, w, p);
+        batch->tokens[start + p] = eval_plan_input(plan, stream, w, p);
     for (size_t i = 0; i < plan->n_scored; i++) {
         size_t p = plan->first_scored + i;
         eval_batch_add_row(batch, start + p, w * plan->n_scored + i);
-        eval_batch_add_target(batch, windows->stream->ids[eval_plan_target(plan, w, p)]);
+        eval_batch_add_target(batch, stream->ids[eval_plan_target(plan, w, p)]);
     }
+}
+
+static void lay(const struct eval_units *units, size_t item, struct eval_batch *batch)
+{
+    eval_window_lay(of(units)->plan, of(units)->stream, of(units)->left[item], batch);
 }
 
 /** The scores of head h into its table. */

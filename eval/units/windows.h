@@ -29,4 +29,11 @@ void eval_windows_open(struct eval_windows *windows);
 /** A zero-initialised object is allowed. */
 void eval_windows_close(struct eval_windows *windows);
 
+/** Append window w of a plan to a batch: a segment, its scored rows and their targets. */
+void eval_window_lay(const struct eval_plan *plan, const struct eval_stream *stream, size_t w,
+                     struct eval_batch *batch);
+/** eval_check_ids for the tokens of a plan, and for its BOS. */
+enum status eval_window_check_ids(const struct eval_plan *plan, const struct eval_stream *stream,
+                                  const struct model *model, struct status_why *why);
+
 #endif

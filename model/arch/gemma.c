@@ -169,7 +169,7 @@ static enum status bind_input_ends(struct model *m, struct status_why *why)
         return status_fail(why, STATUS_FORMAT,
                            "%s: tensor 'per_layer_token_embd.weight' has type %s, whose blocks of "
                            "%u cannot be cut where the %u columns of a layer end",
-                           gguf_path(m->file), tensor->type->name, tensor->type->block_elems,
+                           gguf_path(tensor->file), tensor->type->name, tensor->type->block_elems,
                            h->per_layer_width);
     status = model_bind_tensor(m, &tensor, "per_layer_model_proj.weight", project, false, why);
     if (status)

@@ -17,6 +17,12 @@ struct model_shape {
     size_t n_matrices; /* 0: a plain matrix or vector; E: that many, stacked */
 };
 
+/** A shape as text, "[32, 64]": the dimension that is contiguous first, as GGUF has it. */
+struct model_shape_text {
+    char text[96];
+};
+const char *model_shape_text(struct model_shape_text *to, const uint64_t *ne, size_t n_dims);
+
 /**
  * Find a tensor and check its shape; mark it understood.
  * *out = NULL where it is absent, which is a failure unless `optional`.
@@ -32,12 +38,11 @@ struct kern_weight model_tensor_rows(const struct model_tensor *tensor, size_t f
 struct kern_weight model_weight_columns(const struct kern_weight *weight, size_t first, size_t n);
 
 /** Element i of a tensor that must be F32, and finite. */
-enum status model_tensor_element(const struct model *m, const struct model_tensor *tensor, size_t i,
-                                 float *value, struct status_why *why);
+enum status model_tensor_element(const struct model_tensor *tensor, size_t i, float *value,
+                                 struct status_why *why);
 
 /** Bit patterns that do not occur in a valid tensor of its type (NVFP4 has one). */
-enum status model_tensor_check(const struct model *m, const struct model_tensor *tensor,
-                               struct status_why *why);
+enum status model_tensor_check(const struct model_tensor *tensor, struct status_why *why);
 
 /** A vector of any type; an optional one that is absent: data = NULL. */
 enum status model_bind_vector(struct model *m, struct kern_weight *out, const char *name,

@@ -45,11 +45,11 @@ static enum status bind_factors(struct model *m, const char *name, bool optional
     factors->exists = tensor != NULL;
     for (size_t i = 0; tensor && i < n; i++) {
         struct base_number shown;
-        status = model_tensor_element(m, tensor, i, &factors->values[i], why);
+        status = model_tensor_element(tensor, i, &factors->values[i], why);
         if (!status && factors->values[i] <= 0)
             status = status_fail(
                 why, STATUS_FORMAT, "%s: element %zu of tensor '%s' is %s, expected more than 0",
-                gguf_path(m->file), i, name, base_float_text(&shown, factors->values[i]));
+                gguf_path(tensor->file), i, name, base_float_text(&shown, factors->values[i]));
         if (status)
             return status;
     }

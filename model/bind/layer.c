@@ -89,11 +89,16 @@ static enum status bind_layer(struct model *m, size_t i, struct status_why *why)
 static void skip_nextn(struct model *m)
 {
     for (size_t t = 0; t < gguf_n_tensors(m->file); t++) {
-        unsigned block = 0;
-        if (sscanf(m->tensors[t].source->name, "blk.%u.", &block) == 1 &&
-            block >= m->hparams.n_layers && block < m->hparams.n_layers + m->hparams.n_nextn)
+        size_t block = model_block_of(m->tensors[t].source->name);
+        if (block >= m->hparams.n_layers && block < m->hparams.n_layers + m->hparams.n_nextn)
             m->tensors[t].understood = true;
     }
+}
+
+size_t model_block_of(const char *name)
+{
+    unsigned block;
+    return sscanf(name, "blk.%u.", &block) == 1 ? block : SIZE_MAX;
 }
 
 enum status model_bind(struct model *m, struct status_why *why)
@@ -107,4 +112,12 @@ enum status model_bind(struct model *m, struct status_why *why)
         status = bind_layer(m, i, why);
     skip_nextn(m);
     return status;
+}
+
+enum status model_bind_again(struct model *m, const char *name, struct status_why *why)
+{
+    size_t block = model_block_of(name);
+    if (block < m->hparams.n_layers)
+        return bind_layer(m, block, why);
+    return block == SIZE_MAX ? model_bind(m, why) : STATUS_OK;
 }

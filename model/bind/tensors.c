@@ -12,12 +12,7 @@
 
 enum { NAME_BYTES = 96 };
 
-/** A shape as text, "[32, 64]": the dimension that is contiguous first, as GGUF has it. */
-struct shape_text {
-    char text[96];
-};
-
-static const char *write_shape(struct shape_text *to, const uint64_t *ne, size_t n_dims)
+const char *model_shape_text(struct model_shape_text *to, const uint64_t *ne, size_t n_dims)
 {
     size_t used = 0;
     for (size_t i = 0; i < n_dims; i++)
@@ -27,10 +22,10 @@ static const char *write_shape(struct shape_text *to, const uint64_t *ne, size_t
     return to->text;
 }
 
-static const char *write_expected(struct shape_text *to, struct model_shape shape)
+static const char *write_expected(struct model_shape_text *to, struct model_shape shape)
 {
     const uint64_t ne[] = {shape.n_cols, shape.n_rows, shape.n_matrices};
-    return write_shape(to, ne, shape.n_matrices ? 3 : shape.n_rows > 1 ? 2 : 1);
+    return model_shape_text(to, ne, shape.n_matrices ? 3 : shape.n_rows > 1 ? 2 : 1);
 }
 
 static enum status check_shape(const struct model *m, const struct gguf_tensor *tensor,
@@ -40,11 +35,11 @@ static enum status check_shape(const struct model *m, const struct gguf_tensor *
                                   shape.n_matrices ? shape.n_matrices : 1, 1};
     if (memcmp(tensor->ne, expected, sizeof expected) == 0)
         return STATUS_OK;
-    struct shape_text found_text;
-    struct shape_text expected_text;
+    struct model_shape_text found_text;
+    struct model_shape_text expected_text;
     return status_fail(why, STATUS_FORMAT, "%s: tensor '%s' has shape %s, expected %s",
                        gguf_path(m->file), tensor->name,
-                       write_shape(&found_text, tensor->ne, tensor->n_dims),
+                       model_shape_text(&found_text, tensor->ne, tensor->n_dims),
                        write_expected(&expected_text, shape));
 }
 
@@ -58,7 +53,7 @@ enum status model_bind_tensor(struct model *m, struct model_tensor **out, const 
                               struct model_shape shape, bool optional, struct status_why *why)
 {
     *out = NULL;
-    struct shape_text expected;
+    struct model_shape_text expected;
     struct model_tensor *tensor = find(m, name);
     if (!tensor) {
         if (optional)
@@ -123,16 +118,21 @@ enum status model_bind_layer_matrix(struct model *m, size_t layer, const char *n
 enum status model_bind_gains(struct model *m, size_t layer, const char *name, size_t n_groups,
                              size_t width, struct kern_weight *out, struct status_why *why)
 {
+    char whole[NAME_BYTES];
+    snprintf(whole, sizeof whole, "blk.%zu.%s", layer, name);
     struct model_shape shape = {.n_rows = n_groups, .n_cols = width};
-    enum status status = model_bind_layer_matrix(m, layer, name, shape, out, why);
-    if (!status && kern_rows_are_copied(out->type)) /* its rows are no one row */
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: tensor 'blk.%zu.%s' has type %s, expected F32, F16 or BF16",
-                             gguf_path(m->file), layer, name, gguf_type_name((uint32_t)out->type));
+    struct model_tensor *tensor;
+    enum status status = model_bind_tensor(m, &tensor, whole, shape, false, why);
+    if (status)
+        return status;
+    if (kern_rows_are_copied(tensor->type->type)) /* its rows are no one row */
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: tensor '%s' has type %s, expected F32, F16 or BF16",
+                           gguf_path(tensor->file), whole, tensor->type->name);
+    *out = model_tensor_rows(tensor, 0, 1);
     out->row_bytes *= n_groups;
     out->n_cols *= n_groups;
-    out->n_rows = 1;
-    return status;
+    return STATUS_OK;
 }
 
 struct kern_weight model_weight_columns(const struct kern_weight *weight, size_t first, size_t n)
@@ -150,8 +150,7 @@ static void tensor_name(char name[NAME_BYTES], size_t layer, const char *base, c
     snprintf(name, NAME_BYTES, "blk.%zu.%s.%s", layer, base, what);
 }
 
-enum status model_tensor_check(const struct model *m, const struct model_tensor *tensor,
-                               struct status_why *why)
+enum status model_tensor_check(const struct model_tensor *tensor, struct status_why *why)
 {
     const struct kern_quant *quant = kern_quant_find(tensor->type->type);
     if (!quant || !quant->find_invalid)
@@ -164,7 +163,7 @@ enum status model_tensor_check(const struct model *m, const struct model_tensor 
     return status_fail(why, STATUS_FORMAT,
                        "%s: block %zu of tensor '%s' holds a bit pattern that type %s does not "
                        "have, expected none",
-                       gguf_path(m->file), i, tensor->source->name, tensor->type->name);
+                       gguf_path(tensor->file), i, tensor->source->name, tensor->type->name);
 }
 
 bool model_has_projection(const struct model *m, size_t layer, const char *name)
@@ -174,17 +173,17 @@ bool model_has_projection(const struct model *m, size_t layer, const char *name)
     return gguf_tensor_find(m->file, whole) != NULL;
 }
 
-enum status model_tensor_element(const struct model *m, const struct model_tensor *tensor, size_t i,
-                                 float *value, struct status_why *why)
+enum status model_tensor_element(const struct model_tensor *tensor, size_t i, float *value,
+                                 struct status_why *why)
 {
     if (tensor->type->type != GGUF_TYPE_F32)
         return status_fail(why, STATUS_FORMAT, "%s: tensor '%s' has type %s, expected F32",
-                           gguf_path(m->file), tensor->source->name, tensor->type->name);
+                           gguf_path(tensor->file), tensor->source->name, tensor->type->name);
     memcpy(value, tensor->data + i * sizeof *value, sizeof *value);
     if (!isfinite(*value))
         return status_fail(why, STATUS_FORMAT,
                            "%s: element %zu of tensor '%s' is %g, expected a finite number",
-                           gguf_path(m->file), i, tensor->source->name, (double)*value);
+                           gguf_path(tensor->file), i, tensor->source->name, (double)*value);
     return STATUS_OK;
 }
 
@@ -199,7 +198,7 @@ static enum status bind_scale(struct model *m, const struct model_projection *p,
     tensor_name(name, p->layer, p->name, "scale");
     enum status status = model_bind_tensor(m, &tensor, name, shape, true, why);
     if (!status && tensor)
-        status = model_tensor_element(m, tensor, matrix, scale, why);
+        status = model_tensor_element(tensor, matrix, scale, why);
     if (status)
         return status;
     tensor_name(name, p->layer, p->name, "input_scale");
@@ -226,7 +225,7 @@ static enum status bind_bias(struct model *m, const struct model_projection *p,
             why, STATUS_FORMAT,
             "%s: tensor '%s' has type %s, whose blocks of %u cannot be cut where its "
             "parts end, expected F32, F16 or BF16",
-            gguf_path(m->file), name, tensor->type->name, block);
+            gguf_path(tensor->file), name, tensor->type->name, block);
     *bias = model_tensor_rows(tensor, part.matrix, 1);
     *bias = model_weight_columns(bias, part.first_row, part.n_rows);
     return STATUS_OK;
@@ -249,8 +248,8 @@ enum status model_bind_part(struct model *m, const struct model_projection *proj
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%s: tensor '%s' has type %s, which stores %u rows together, and a part "
                            "of it is rows %zu to %zu, expected multiples of these",
-                           gguf_path(m->file), name, tensor->type->name, bundle, part.first_row,
-                           part.first_row + part.n_rows);
+                           gguf_path(tensor->file), name, tensor->type->name, bundle,
+                           part.first_row, part.first_row + part.n_rows);
     size_t row = part.matrix * projection->shape.n_rows + part.first_row;
     out->weight = model_tensor_rows(tensor, row, part.n_rows);
     if (!part.unscaled)
@@ -293,7 +292,7 @@ enum status model_bind_number(struct model *m, size_t layer, const char *name, f
     enum status status = model_bind_tensor(m, &tensor, whole, shape, true, why);
     if (status || !tensor)
         return status;
-    return model_tensor_element(m, tensor, 0, value, why);
+    return model_tensor_element(tensor, 0, value, why);
 }
 
 void model_bind_unused(struct model *m, size_t layer, const char *name)

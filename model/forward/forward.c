@@ -1,6 +1,7 @@
 #include "model/forward/forward.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/forward/read_ahead.h"
 #include "model/forward/session.h"
@@ -36,15 +37,6 @@ static enum status check_batch(const struct model_session *s, const struct model
     return STATUS_OK;
 }
 
-/** Of all lists of factors together: their bytes get a new one when they change. */
-static uint64_t rope_generation(const struct model *m)
-{
-    uint64_t generation = 0;
-    for (size_t i = 0; i < MODEL_N_FACTORS; i++)
-        generation += m->factors[i].generation;
-    return generation;
-}
-
 static enum status fill_one(struct model_session *s, enum model_rope_use use,
                             struct status_why *why)
 {
@@ -72,15 +64,17 @@ static enum status fill_one(struct model_session *s, enum model_rope_use use,
 /** cos and sin of all angles, filled when first needed or when the factors have changed. */
 static enum status fill_angles(struct model_session *s, struct status_why *why)
 {
-    uint64_t generation = rope_generation(s->model);
-    if (s->rope_generation == generation)
+    uint64_t generations[MODEL_N_FACTORS];
+    for (size_t i = 0; i < MODEL_N_FACTORS; i++)
+        generations[i] = s->model->factors[i].generation;
+    if (memcmp(generations, s->factor_generations, sizeof generations) == 0)
         return STATUS_OK;
     enum status status = STATUS_OK;
     for (int use = 0; use < MODEL_N_ROPES && !status; use++)
         if (s->scratch.angles[use] > 0)
             status = fill_one(s, (enum model_rope_use)use, why);
     if (!status)
-        s->rope_generation = generation;
+        memcpy(s->factor_generations, generations, sizeof generations);
     return status;
 }
 

@@ -52,7 +52,7 @@ struct model_session {
     /* Backend memory: */
     float *h, *k, *v, *zeros, *work, *convolve_states, *recur_states;
     float *angles[MODEL_N_ROPES], *kept[MODEL_N_KEPT];
-    uint64_t rope_generation; /* of the factors in the angles; 0: not filled */
+    uint64_t factor_generations[MODEL_N_FACTORS]; /* of those in the angles; 0: not filled */
     /* Host memory: */
     int32_t *positions;              /* [T] */
     int32_t *angle_rows;             /* [T]: where the angles of the positions lie */

@@ -1,7 +1,9 @@
 """The same model in other files."""
+import math
+
 from gguf_make import (ARRAY, BOOL, F32, F64, I8, I16, I32, I64, STRING, U8, U16, U32, U64, gguf,
                        pair)
-from formats import Tensor
+from formats import TYPES, Tensor, f32
 
 RANGES = {U8: (0, 2**8), I8: (-2**7, 2**7), U16: (0, 2**16), I16: (-2**15, 2**15),
           U32: (0, 2**32), I32: (-2**31, 2**31), U64: (0, 2**64), I64: (-2**63, 2**63)}
@@ -12,6 +14,21 @@ def write(folder, pairs, tensors, alignment=32, name="model.gguf"):
     path.write_bytes(gguf([pair(*p) for p in pairs],
                           [(t.name, t.type_id, t.ne, t.data) for t in tensors], alignment))
     return path
+
+
+def remade(tensors, rng):
+    """Tensors of the same names and shapes with other values, matrices with other types, too."""
+    out = []
+    for t in tensors:
+        if t.kind == "F32":
+            values = [f32(x * rng.uniform(0.8, 1.2)) for x in t.values()]
+            out.append(Tensor.of(t.name, values, t.ne))
+            continue
+        size = math.sqrt(sum(x * x for x in t.values()) / math.prod(t.ne))
+        kinds = [kind for kind, row in TYPES.items() if t.ne[0] % row[1] == 0]
+        kind = t.kind if "per_layer" in t.name else rng.choice(kinds)
+        out.append(Tensor.random(rng, t.name, kind, t.ne, size or 1.0))
+    return out
 
 
 def decoded(folder, pairs, tensors, rng):

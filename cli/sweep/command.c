@@ -1,0 +1,86 @@
+/* assay sweep: tensors of candidates in a model, a few at a time, and what each costs. */
+#include "cli/commands.h"
+#include "cli/reference/base.h"
+#include "cli/sweep/evaluator.h"
+
+#define AT(member) offsetof(struct cli_sweep_settings, member)
+
+static void defaults(void *settings)
+{
+    struct cli_sweep_settings *s = settings;
+    *s = (struct cli_sweep_settings){0};
+    cli_window_defaults(&s->windows);
+    cli_evaluate_defaults(&s->evaluate);
+}
+
+static enum status run_sweep(const void *settings, const struct cli_args *args,
+                             struct status_why *why)
+{
+    (void)args;
+    const struct cli_sweep_settings *s = settings;
+    enum status status = cli_window_check(&s->windows, why);
+    if (!status)
+        status = cli_text_check(&s->text, why);
+    if (!status && cli_base_recognise(s->base) != &cli_base_model)
+        status =
+            status_fail(why, STATUS_USAGE,
+                        "--base %s is a file of rows; a sweep needs the model itself", s->base);
+    if (!status && s->by && s->groups.n)
+        status = status_fail(why, STATUS_USAGE,
+                             "--by and --group both say which tensors go together: give one");
+    return status ? status : cli_sweep_run(s, why);
+}
+
+static const struct cli_option options[] = {
+    {.type = CLI_HEADING, .help = "Input"},
+    {"--base", CLI_TEXT, "FILE", "the model that all others are compared with, usually F16 or BF16",
+     AT(base), .required = true},
+    {"--from", CLI_EACH, "FILE",
+     "a model of other types, whose tensors are tried; may be given several times", AT(from),
+     .required = true},
+    {"--around", CLI_TEXT, "FILE",
+     "the model that all other tensors are taken from (default: the base)", AT(around)},
+    {.type = CLI_GROUP, .group = cli_text_options, .offset = AT(text)},
+
+    {.type = CLI_HEADING, .help = "Evaluation"},
+    {"--by", CLI_CHOICE, "WHAT",
+     "which tensors are taken together: tensor, each alone (default); layer, those of a layer; "
+     "role, those of one name in all layers",
+     AT(by), .choices = "tensor layer role"},
+    {"--group", CLI_EACH, "REGEX",
+     "instead, tensors whose names match it (PCRE2, anywhere in the name): those in which the "
+     "parentheses match the same; without parentheses, all of them; may be given several times, "
+     "the first that matches counts",
+     AT(groups)},
+    {.type = CLI_GROUP,
+     .group = cli_window_options,
+     .offset = AT(windows),
+     .help = ", of which the second half is scored (default: 512)"},
+    {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
+
+    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
+
+    {.type = CLI_HEADING, .help = "Output"},
+    {"--tsv", CLI_TEXT, "FILE", "write a table (TSV) with a line for each group and candidate",
+     AT(tsv_file)},
+    {"--heatmap", CLI_TEXT, "FILE", "draw the divergences (SVG): layers by roles",
+     AT(heatmap_file)},
+    {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = AT(evaluate)},
+    {.type = CLI_GROUP, .group = cli_foreign_options},
+    {0},
+};
+
+const struct cli_command cli_command_sweep = {
+    .name = "sweep",
+    .usage = "--base MODEL --from MODEL [--from MODEL ...] -f TEXT [options]",
+    .summary = "Measure what each tensor costs in other types: one at a time, the rest stays.",
+    .description =
+        "Takes each tensor (or each group of tensors) from each candidate in turn, while all\n"
+        "others stay the base's, and measures the divergence from the base, exactly: the same\n"
+        "figures as assay kld of a file with that tensor. Only the layers behind the tensor are\n"
+        "computed. Prints a table; --json has what assay recipe reads.",
+    .options = options,
+    .settings_bytes = sizeof(struct cli_sweep_settings),
+    .defaults = defaults,
+    .run = run_sweep,
+};

@@ -1,0 +1,261 @@
+#include "cli/sweep/evaluator.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/arithmetic.h"
+#include "cli/output/printable.h"
+#include "eval/run/cost.h"
+
+enum { DEFAULT_CONTEXT = 512, DEFAULT_BATCH = 2048 };
+
+/* A change of nothing but the order of sums gives a KLD of about this (docs/sweep.md). */
+static const double rounding_kld = 1e-10;
+
+static enum status open_models(struct cli_sweep *s, struct status_why *why)
+{
+    const struct cli_sweep_settings *settings = s->settings;
+    const struct cli_evaluate_settings *how = &settings->evaluate;
+    size_t n = settings->from.n;
+    s->candidates = calloc(n, sizeof *s->candidates);
+    s->files = calloc(n, sizeof *s->files);
+    if (!s->candidates || !s->files)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu models", n);
+    enum status status = cli_model_open(&s->base, settings->base, how, false, why);
+    if (!status && settings->around)
+        status = cli_model_open(&s->around, settings->around, how, false, why);
+    if (!status && s->around.model)
+        status = eval_check_same_vocab(s->base.model, s->around.model, why);
+    for (; s->n_candidates < n && !status; s->n_candidates++) {
+        struct cli_model *candidate = &s->candidates[s->n_candidates];
+        status = cli_model_open(candidate, settings->from.items[s->n_candidates], how, false, why);
+        if (!status)
+            status = eval_check_same_vocab(s->base.model, candidate->model, why);
+        if (!status)
+            s->files[s->n_candidates] = model_file(candidate->model);
+    }
+    s->swapped = s->around.model ? s->around.model : s->base.model;
+    return status;
+}
+
+static enum status lay_windows(struct cli_sweep *s, struct status_why *why)
+{
+    const struct cli_sweep_settings *settings = s->settings;
+    const struct model *model = s->base.model;
+    struct eval_stream_options stream = {.bos_in_front = true,
+                                         .parse_special = settings->text.parse_special};
+    struct eval_plan_options plan = cli_plan_options(&settings->windows, model);
+    plan.n_ctx = plan.n_ctx ? plan.n_ctx : DEFAULT_CONTEXT;
+    enum status status =
+        cli_windows_read(&s->windows, &settings->text, &stream, model_tokenizer(model), why);
+    return status ? status : cli_windows_lay(&s->windows, &plan, why);
+}
+
+/** A choice on its way into the order of evaluation. */
+struct place {
+    size_t stage, choice;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->stage != y->stage)
+        return x->stage < y->stage ? -1 : 1;
+    return x->choice < y->choice ? -1 : 1;
+}
+
+/** What a variant takes of a window that begins at a layer. */
+static double cost_of(const struct cli_sweep *s, size_t from)
+{
+    size_t n = s->windows.plan.n_inputs, n_rows = s->windows.plan.n_scored;
+    size_t n_layers = model_hparams(s->swapped)->n_layers;
+    return eval_cost_forward(s->swapped, n) * (double)(n_layers - from) / (double)n_layers +
+           eval_cost_head(s->swapped, n_rows) + eval_cost_head(s->base.model, n_rows);
+}
+
+/**
+ * Variants by rising stage: a worker then keeps nothing but what enters the stage at work, for all
+ * that follow.
+ */
+static enum status order_variants(struct cli_sweep *s, struct status_why *why)
+{
+    const struct cli_sweep_groups *gs = &s->groups;
+    size_t n = gs->n_choices, n_reference = s->around.model != NULL;
+    struct place *places = calloc(n, sizeof *places);
+    s->variants = calloc(n_reference + n, sizeof *s->variants);
+    s->costs = calloc(n_reference + n, sizeof *s->costs);
+    s->variant_of = calloc(n, sizeof *s->variant_of);
+    if (!places || !s->variants || !s->costs || !s->variant_of) {
+        free(places);
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu variants", n);
+    }
+    for (size_t i = 0; i < n; i++)
+        places[i] = (struct place){gs->choices[i].stage, i};
+    qsort(places, n, sizeof *places, compare_places);
+    s->n_variants = n_reference + n;
+    if (n_reference)
+        s->costs[0] = cost_of(s, 0);
+    size_t before = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct cli_sweep_choice *c = &gs->choices[places[i].choice];
+        s->variants[n_reference + i] = (struct eval_variant){c->swaps, c->n_swaps};
+        s->costs[n_reference + i] = cost_of(s, before);
+        s->variant_of[places[i].choice] = n_reference + i;
+        before = c->stage;
+    }
+    free(places);
+    s->costs[0] += eval_cost_forward(s->base.model, s->windows.plan.n_inputs);
+    return STATUS_OK;
+}
+
+/** Batches are part of what a journal belongs to, so no measurement chooses them. */
+static size_t batch_windows(const struct cli_sweep *s)
+{
+    size_t given = (size_t)s->settings->evaluate.machine.n_batch;
+    size_t device = kern_describe(s->e.backends.items[0]).batch_tokens;
+    size_t n_tokens = given ? given : device ? device : DEFAULT_BATCH;
+    const struct eval_plan *plan = &s->windows.plan;
+    return base_min(base_max(n_tokens / plan->n_inputs, 1), plan->n_windows);
+}
+
+static enum status open(void *self, struct status_why *why)
+{
+    struct cli_sweep *s = self;
+    enum status status = cli_sweep_names_open(&s->names, (enum cli_sweep_by)s->settings->by,
+                                              &s->settings->groups, why);
+    if (!status)
+        status = open_models(s, why);
+    if (!status)
+        status = lay_windows(s, why);
+    if (!status)
+        status = cli_sweep_groups_make(&s->groups, s->swapped, s->candidates, s->n_candidates,
+                                       s->names, why);
+    if (!status)
+        status = order_variants(s, why);
+    if (status)
+        return status;
+    s->trials = (struct eval_trials){.plan = &s->windows.plan,
+                                     .stream = &s->windows.stream,
+                                     .batch_windows = batch_windows(s),
+                                     .n_variants = s->n_variants,
+                                     .costs = s->costs,
+                                     .has_reference = s->around.model != NULL};
+    s->all = (struct eval_variants){s->variants, s->n_variants, s->files, s->n_candidates};
+    s->e.units = &s->trials.units;
+    s->e.models = (struct eval_models){
+        .model = s->base.model, .candidates = &s->swapped, .n_candidates = 1, .variants = &s->all};
+    s->e.sources = s->candidates;
+    s->e.n_sources = s->n_candidates;
+    return eval_trials_open(&s->trials, why);
+}
+
+size_t cli_sweep_whole_windows(const struct cli_sweep *s)
+{
+    const struct eval_trials *t = &s->trials;
+    return base_min(t->units.n_finished / t->n_variants * t->batch_windows, t->plan->n_windows);
+}
+
+static struct cli_sweep_figures figures_of(const struct cli_sweep *s, size_t variant)
+{
+    struct cli_sweep_figures f = {.per_bit = (double)NAN};
+    const struct eval_trial *trial = eval_trials_result(&s->trials, variant);
+    if (!trial)
+        return f;
+    f.known = true;
+    f.n_windows = trial->tally.n_windows;
+    f.kld = eval_kld_tally_figures(&trial->tally);
+    f.excess = base_moments_estimate(&trial->excess);
+    if (!isfinite(f.kld.kld.value) || !isfinite(f.kld.log_ratio.value))
+        f.doubt = CLI_SWEEP_NONFINITE;
+    else if (fabs(f.excess.value) < rounding_kld)
+        f.doubt = CLI_SWEEP_BELOW_ROUNDING;
+    else if (fabs(f.excess.value) < 2 * f.excess.error)
+        f.doubt = CLI_SWEEP_BELOW_ERROR;
+    return f;
+}
+
+struct cli_sweep_figures cli_sweep_figures(const struct cli_sweep *s, size_t choice)
+{
+    const struct cli_sweep_choice *c = &s->groups.choices[choice];
+    struct cli_sweep_figures f = figures_of(s, s->variant_of[choice]);
+    double saved = (double)s->groups.items[c->group].n_bytes - (double)c->n_bytes;
+    if (f.known && saved > 0)
+        f.per_bit = f.excess.value / (8 * saved / (double)s->groups.n_weights);
+    return f;
+}
+
+struct cli_sweep_figures cli_sweep_reference(const struct cli_sweep *s)
+{
+    struct cli_sweep_figures f = figures_of(s, 0);
+    if (!s->around.model)
+        f = (struct cli_sweep_figures){
+            .known = f.known,
+            .n_windows = f.n_windows,
+            .kld = {.nll = f.kld.base_nll, .base_nll = f.kld.base_nll, .same_top = {1, 0}}};
+    return f;
+}
+
+static enum status verdict(const void *self, struct status_why *why)
+{
+    const struct cli_sweep *s = self;
+    if (s->trials.out_of_memory)
+        return status_fail(why, STATUS_MEMORY, "no memory for the scores of a batch");
+    for (size_t i = 0; i < s->groups.n_choices; i++) {
+        const struct cli_sweep_choice *c = &s->groups.choices[i];
+        if (cli_sweep_figures(s, i).doubt == CLI_SWEEP_NONFINITE)
+            return status_fail(why, STATUS_NONFINITE,
+                               "%s with %s of %s: the divergence is not finite",
+                               gguf_path(model_file(s->swapped)), s->groups.items[c->group].name,
+                               s->candidates[c->candidate].path);
+    }
+    return STATUS_OK;
+}
+
+static void close(void *self)
+{
+    struct cli_sweep *s = self;
+    eval_trials_close(&s->trials);
+    cli_sweep_groups_free(&s->groups);
+    cli_sweep_names_close(s->names);
+    cli_windows_close(&s->windows);
+    for (size_t i = 0; s->candidates && i < s->settings->from.n; i++)
+        cli_model_close(&s->candidates[i]);
+    cli_model_close(&s->around);
+    cli_model_close(&s->base);
+    free(s->candidates);
+    free(s->files);
+    free(s->variants);
+    free(s->costs);
+    free(s->variant_of);
+}
+
+static const struct cli_evaluator evaluator = {
+    .lines = &cli_sweep_lines,
+    .members = &cli_sweep_members,
+    .open = open,
+    .verdict = verdict,
+    .close = close,
+};
+
+enum status cli_sweep_run(const struct cli_sweep_settings *settings, struct status_why *why)
+{
+    const struct cli_text_settings *text = &settings->text;
+    struct cli_sweep s = {
+        .settings = settings,
+        .e = {.kind = &evaluator,
+              .settings = &settings->evaluate,
+              .name = "sweep",
+              .inputs = {{"--base", settings->base},
+                         {"--around", settings->around},
+                         {"-f", text->text_file},
+                         {"-bf", text->binary_file}},
+              .model_paths = settings->from,
+              .model_option = "--from",
+              .model_file = settings->base,
+              .text_file = text->binary_file ? text->binary_file : text->text_file,
+              .outputs = {
+                  {"--tsv", settings->tsv_file, .write = cli_sweep_write_tsv, .only_whole = true},
+                  {"--heatmap", settings->heatmap_file, .write = cli_sweep_write_heatmap,
+                   .only_whole = true}}}};
+    return cli_evaluate(&s.e, why);
+}

@@ -1,0 +1,76 @@
+/** A run of assay sweep from end to end: what the parts of the command share. */
+#ifndef CLI_SWEEP_EVALUATOR_H
+#define CLI_SWEEP_EVALUATOR_H
+
+#include "cli/evaluate.h"
+#include "cli/session/windows.h"
+#include "cli/sweep/groups.h"
+#include "eval/units/trials.h"
+
+struct cli_sweep_settings {
+    const char *base, *around; /* around NULL: the base */
+    struct cli_list from, groups;
+    int by;
+    struct cli_text_settings text;
+    struct cli_window_settings windows;
+    const char *tsv_file, *heatmap_file;
+    struct cli_evaluate_settings evaluate;
+};
+
+struct cli_sweep {
+    struct cli_evaluation e;
+    const struct cli_sweep_settings *settings;
+    struct cli_model base, around; /* around.model NULL: the base */
+    struct cli_model *candidates;  /* [settings->from.n] */
+    size_t n_candidates;
+    const struct model *swapped; /* in which tensors are swapped: the base, or around */
+    struct cli_windows windows;  /* without tables */
+    struct cli_sweep_groups groups;
+    struct cli_sweep_names *names;
+    /* In the order of their evaluation; the reference, if there is one, first. */
+    struct eval_variant *variants;
+    double *costs;
+    size_t n_variants;
+    size_t *variant_of; /* [groups.n_choices] */
+    const struct gguf_file **files;
+    struct eval_variants all;
+    struct eval_trials trials;
+};
+
+/** What stands in the way of taking a choice's figure for what the tensors do. */
+enum cli_sweep_doubt {
+    CLI_SWEEP_CLEAR,
+    CLI_SWEEP_BELOW_ERROR,    /* less than twice its paired standard error */
+    CLI_SWEEP_BELOW_ROUNDING, /* so small that float32 arithmetic may have made it */
+    CLI_SWEEP_NONFINITE
+};
+
+/** The figures of a choice. */
+struct cli_sweep_figures {
+    bool known; /* it has been evaluated, on so many windows: */
+    size_t n_windows;
+    struct eval_kld_figures kld;
+    struct base_estimate excess; /* KLD less that of the model around: of what was swapped */
+    double per_bit; /* excess for each bit per weight of the whole model; NaN where none is saved */
+    enum cli_sweep_doubt doubt;
+};
+struct cli_sweep_figures cli_sweep_figures(const struct cli_sweep *s, size_t choice);
+
+/** Of the model around, against the base; all 0 but the NLL if it is the base. */
+struct cli_sweep_figures cli_sweep_reference(const struct cli_sweep *s);
+
+/** Windows that all choices have been evaluated on; 0 while there is none. */
+size_t cli_sweep_whole_windows(const struct cli_sweep *s);
+
+extern const char *const cli_sweep_doubts[];       /* by enum cli_sweep_doubt; NULL: clear */
+extern const struct cli_lines cli_sweep_lines;     /* text.c */
+extern const struct cli_members cli_sweep_members; /* json.c */
+/* Files, as struct cli_output has it: tsv.c, heatmap.c. */
+enum status cli_sweep_write_tsv(const void *self, struct base_file *file, struct status_why *why);
+enum status cli_sweep_write_heatmap(const void *self, struct base_file *file,
+                                    struct status_why *why);
+
+/** The whole of assay sweep with these settings. */
+enum status cli_sweep_run(const struct cli_sweep_settings *settings, struct status_why *why);
+
+#endif

@@ -1,0 +1,115 @@
+/* The lines of assay sweep: a table with a line for each choice. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/output/printable.h"
+#include "cli/output/say.h"
+#include "cli/run.h"
+#include "cli/sweep/evaluator.h"
+
+const char *const cli_sweep_doubts[] = {
+    [CLI_SWEEP_CLEAR] = NULL,
+    [CLI_SWEEP_BELOW_ERROR] = "error",
+    [CLI_SWEEP_BELOW_ROUNDING] = "rounding",
+    [CLI_SWEEP_NONFINITE] = "nonfinite",
+};
+
+static const char *const marks[] = {
+    [CLI_SWEEP_CLEAR] = "",
+    [CLI_SWEEP_BELOW_ERROR] = "  (e)",
+    [CLI_SWEEP_BELOW_ROUNDING] = "  (r)",
+    [CLI_SWEEP_NONFINITE] = "  (n)",
+};
+static const char *const legends[] = {
+    [CLI_SWEEP_BELOW_ERROR] =
+        "(e) less than twice its paired standard error: not told from 0 on this text",
+    [CLI_SWEEP_BELOW_ROUNDING] = "(r) so small that the rounding of float32 sums may have made it",
+    [CLI_SWEEP_NONFINITE] = "(n) scores are not finite",
+};
+enum { N_DOUBTS = sizeof legends / sizeof *legends };
+
+static void print_beginning(const void *self)
+{
+    const struct cli_sweep *s = self;
+    const struct eval_plan *plan = &s->windows.plan;
+    cli_say("assay: %zu group%s of tensors, %zu choice%s, each on %zu window%s of %zu tokens, %zu "
+            "at a time; %zu tensor%s in no group\n",
+            s->groups.n, status_plural(s->groups.n), s->groups.n_choices,
+            status_plural(s->groups.n_choices), plan->n_windows, status_plural(plan->n_windows),
+            plan->window, s->trials.batch_windows, s->groups.n_rest,
+            status_plural(s->groups.n_rest));
+}
+
+/** Widths of the columns of texts. */
+struct widths {
+    int name, type;
+};
+
+static struct widths measure(const struct cli_sweep *s)
+{
+    struct widths w = {5, 4};
+    for (size_t i = 0; i < s->groups.n_choices; i++) {
+        const struct cli_sweep_choice *c = &s->groups.choices[i];
+        int name = (int)strlen(s->groups.items[c->group].name), type = (int)strlen(c->type);
+        w.name = name > w.name ? name : w.name;
+        w.type = type > w.type ? type : w.type;
+    }
+    w.name = w.name > 60 ? 60 : w.name;
+    return w;
+}
+
+static void print_choice(const struct cli_sweep *s, size_t i, struct widths w)
+{
+    const struct cli_sweep_choice *c = &s->groups.choices[i];
+    const struct cli_sweep_group *g = &s->groups.items[c->group];
+    struct cli_sweep_figures f = cli_sweep_figures(s, i);
+    char name[CLI_SWEEP_NAME_BYTES];
+    printf("%-*s  %-*s  %10.3f", w.name, cli_printable(name, sizeof name, g->name), w.type, c->type,
+           ((double)g->n_bytes - (double)c->n_bytes) / 1e6);
+    if (!f.known) {
+        puts("  not evaluated");
+        return;
+    }
+    printf("  %11.4e ± %7.1e", cli_unsigned_nan(f.excess.value), cli_unsigned_nan(f.excess.error));
+    if (isnan(f.per_bit))
+        printf("  %11s", "-");
+    else
+        printf("  %11.3e", f.per_bit);
+    printf("  %s%s\n", cli_file_name(s->candidates[c->candidate].path), marks[f.doubt]);
+}
+
+static void print_reference(const struct cli_sweep *s)
+{
+    struct cli_sweep_figures r = cli_sweep_reference(s);
+    char name[CLI_PATH_BYTES];
+    if (s->around.model && r.known)
+        printf("%s itself: KLD %.6e ± %.1e, mean NLL %.6f (base %.6f); below is what each "
+               "choice adds to the KLD\n\n",
+               cli_printable(name, sizeof name, cli_file_name(s->around.path)), r.kld.kld.value,
+               r.kld.kld.error, r.kld.nll.value, r.kld.base_nll.value);
+}
+
+static void print_table(void *self)
+{
+    const struct cli_sweep *s = self;
+    bool doubts[N_DOUBTS] = {false};
+    if (s->trials.units.n_finished == 0)
+        return;
+    struct widths w = measure(s);
+    print_reference(s);
+    printf("%-*s  %-*s  %10s  %21s  %11s  candidate\n", w.name,
+           s->settings->by || s->settings->groups.n ? "group" : "tensor", w.type, "type",
+           "saved (MB)", "KLD (nats)", "KLD per bit");
+    for (size_t i = 0; i < s->groups.n_choices; i++) {
+        print_choice(s, i, w);
+        doubts[cli_sweep_figures(s, i).doubt] = true;
+    }
+    for (size_t d = 1; d < N_DOUBTS; d++)
+        if (doubts[d])
+            puts(legends[d]);
+    cli_flush();
+    cli_print_speed(&s->e);
+}
+
+const struct cli_lines cli_sweep_lines = {print_beginning, NULL, print_table};

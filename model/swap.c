@@ -1,0 +1,100 @@
+#include "model/swap.h"
+
+#include <string.h>
+
+#include "model/bind/bind.h"
+#include "model/state.h"
+
+/** What bytes of other dimensions or of an unknown type could do, binding would not see. */
+static enum status check(const struct gguf_tensor *own, const struct gguf_tensor *from,
+                         struct status_why *why)
+{
+    struct model_shape_text found, expected;
+    if (memcmp(own->ne, from->ne, sizeof own->ne) != 0)
+        return status_fail(why, STATUS_FORMAT, "it has shape %s, expected %s",
+                           model_shape_text(&found, from->ne, from->n_dims),
+                           model_shape_text(&expected, own->ne, own->n_dims));
+    if (!gguf_type_info(from->type_id) || from->row_bytes == 0)
+        return status_fail(why, STATUS_FORMAT, "it has type %s, which cannot be evaluated",
+                           gguf_type_name(from->type_id));
+    return STATUS_OK;
+}
+
+enum status model_swap(struct model *m, const char *name, const struct gguf_file *file,
+                       const struct gguf_tensor *from, struct status_why *why)
+{
+    const struct gguf_tensor *own = gguf_tensor_find(m->file, name);
+    if (!own)
+        return status_fail(why, STATUS_USAGE, "%s has no such tensor", gguf_path(m->file));
+    enum status status = from ? check(own, from, why) : STATUS_OK;
+    if (status)
+        return status;
+    struct model_tensor *tensor = &m->tensors[own - gguf_tensor_at(m->file, 0)];
+    struct model_tensor before = *tensor;
+    model_tensor_use(tensor, from ? file : m->file, from ? from : own,
+                     from ? kern_next_generation() : m->generation);
+    status = model_tensor_check(tensor, why);
+    if (!status)
+        status = model_bind_again(m, name, why);
+    if (status) {
+        *tensor = before;
+        (void)model_bind_again(m, name, NULL); /* as it was when it succeeded before */
+    }
+    return status == STATUS_UNSUPPORTED ? STATUS_FORMAT : status;
+}
+
+/** The first layer that rotates by the angles of full attention, which alone have factors. */
+static size_t first_rotated(const struct model *m)
+{
+    size_t i = 0;
+    while (i < m->hparams.n_layers && m->hparams.layers[i].rope != MODEL_ROPE_FULL)
+        i++;
+    return i;
+}
+
+size_t model_swap_stage(const struct model *m, const char *name)
+{
+    size_t n_layers = m->hparams.n_layers;
+    size_t stage = 0; /* embeddings */
+    size_t block = model_block_of(name);
+    if (block != SIZE_MAX)
+        stage = block < n_layers ? block : n_layers;
+    else if (strncmp(name, "output", 6) == 0)
+        stage = n_layers;
+    else if (strncmp(name, "rope_f", 6) == 0)
+        stage = first_rotated(m);
+    /* Keys are kept in the layer that makes them, for layers at or behind the stage. */
+    for (size_t i = n_layers; i > stage; i--)
+        if (m->hparams.layers[i - 1].kv_layer < stage)
+            stage = m->hparams.layers[i - 1].kv_layer;
+    return stage;
+}
+
+void model_swap_mark(const struct model *m, uint64_t *generations)
+{
+    for (size_t i = 0; i < gguf_n_tensors(m->file); i++)
+        generations[i] = m->tensors[i].generation;
+}
+
+size_t model_swap_stage_since(const struct model *m, const uint64_t *generations)
+{
+    size_t first = m->hparams.n_layers;
+    for (size_t i = 0; i < gguf_n_tensors(m->file); i++)
+        if (m->tensors[i].generation != generations[i]) {
+            size_t stage = model_swap_stage(m, m->tensors[i].source->name);
+            first = stage < first ? stage : first;
+        }
+    return first;
+}
+
+enum status model_check_unchanged(const struct model *m, struct status_why *why)
+{
+    enum status status = gguf_check_unchanged(m->file, why);
+    const struct gguf_file *checked = m->file;
+    for (size_t i = 0; !status && i < gguf_n_tensors(m->file); i++)
+        if (m->tensors[i].file != m->file && m->tensors[i].file != checked) {
+            checked = m->tensors[i].file;
+            status = gguf_check_unchanged(checked, why);
+        }
+    return status;
+}
