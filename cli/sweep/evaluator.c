@@ -9,8 +9,12 @@
 
 enum { DEFAULT_CONTEXT = 512, DEFAULT_BATCH = 2048 };
 
-/* A change of nothing but the order of sums gives a KLD of about this (docs/sweep.md). */
-static const double rounding_kld = 1e-10;
+/*
+ * KLDs that rounding alone may make: ten times what another order of float32 sums makes, or twice
+ * what the rounding of activations does (docs/sweep.md).
+ */
+static const double rounding_kld[] = {
+    [CLI_PRECISION_EXACT] = 1e-11, [CLI_PRECISION_HIGH] = 5e-9, [CLI_PRECISION_FAST] = 1.5e-4};
 
 static enum status open_models(struct cli_sweep *s, struct status_why *why)
 {
@@ -167,7 +171,7 @@ static struct cli_sweep_figures figures_of(const struct cli_sweep *s, size_t var
     f.excess = base_moments_estimate(&trial->excess);
     if (!isfinite(f.kld.kld.value) || !isfinite(f.kld.log_ratio.value))
         f.doubt = CLI_SWEEP_NONFINITE;
-    else if (fabs(f.excess.value) < rounding_kld)
+    else if (fabs(f.excess.value) < rounding_kld[s->settings->evaluate.machine.precision])
         f.doubt = CLI_SWEEP_BELOW_ROUNDING;
     else if (fabs(f.excess.value) < 2 * f.excess.error)
         f.doubt = CLI_SWEEP_BELOW_ERROR;
@@ -179,7 +183,7 @@ struct cli_sweep_figures cli_sweep_figures(const struct cli_sweep *s, size_t cho
     const struct cli_sweep_choice *c = &s->groups.choices[choice];
     struct cli_sweep_figures f = figures_of(s, s->variant_of[choice]);
     double saved = (double)s->groups.items[c->group].n_bytes - (double)c->n_bytes;
-    if (f.known && saved > 0)
+    if (f.known && saved != 0)
         f.per_bit = f.excess.value / (8 * saved / (double)s->groups.n_weights);
     return f;
 }

@@ -51,7 +51,7 @@ struct cli_sweep_figures {
     size_t n_windows;
     struct eval_kld_figures kld;
     struct base_estimate excess; /* KLD less that of the model around: of what was swapped */
-    double per_bit; /* excess for each bit per weight of the whole model; NaN where none is saved */
+    double per_bit; /* excess for each bit per weight of the whole model that is saved; NaN: none */
     enum cli_sweep_doubt doubt;
 };
 struct cli_sweep_figures cli_sweep_figures(const struct cli_sweep *s, size_t choice);

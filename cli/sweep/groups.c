@@ -198,11 +198,14 @@ enum status cli_sweep_groups_make(struct cli_sweep_groups *gs, const struct mode
     model_close(trial);
     if (status)
         return status;
+    if (gs->n == 0)
+        return status_fail(why, STATUS_USAGE, "--group matches no tensor's name");
     drop_empty(gs);
     if (gs->n == 0)
         return status_fail(why, STATUS_USAGE,
-                           "no group of tensors differs between %s and what --from names%s",
-                           gguf_path(file), gs->names.n ? "" : ", or --group matches none");
+                           "%s: none of its groups of tensors is another one in a model that "
+                           "--from names",
+                           gguf_path(file));
     return STATUS_OK;
 }
 

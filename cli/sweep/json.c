@@ -91,7 +91,7 @@ static void add_result(const void *self, struct base_json *json)
     }
 }
 
-static void add_settings(struct base_json *json, const struct cli_sweep *s)
+static void add_settings(struct base_json *json, const struct cli_sweep *s, bool for_journal)
 {
     static const char *const by[] = {"tensor", "layer", "role"};
     cJSON *o = base_json_object(json, json->root, "settings");
@@ -99,7 +99,8 @@ static void add_settings(struct base_json *json, const struct cli_sweep *s)
     cJSON *patterns = base_json_list(json, o, "group");
     for (size_t i = 0; i < s->settings->groups.n; i++)
         base_json_text(json, patterns, NULL, s->settings->groups.items[i]);
-    base_json_uint(json, o, "batch_windows", s->trials.batch_windows);
+    if (for_journal)
+        base_json_uint(json, o, "batch_windows", s->trials.batch_windows);
     cli_json_add_window_settings(json, o, &s->settings->windows, &s->windows.plan);
     cli_json_add_text_settings(json, o, &s->settings->text);
     cli_json_add_computation(json, o, &s->e);
@@ -109,7 +110,7 @@ static void describe(const void *self, struct base_json *json, bool for_journal)
 {
     const struct cli_sweep *s = self;
     bool with_file = !for_journal;
-    add_settings(json, s);
+    add_settings(json, s, for_journal);
     cli_json_add_model(json, json->root, "base", &s->base, with_file);
     if (s->around.model)
         cli_json_add_model(json, json->root, "around", &s->around, with_file);

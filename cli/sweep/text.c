@@ -24,7 +24,8 @@ static const char *const marks[] = {
 static const char *const legends[] = {
     [CLI_SWEEP_BELOW_ERROR] =
         "(e) less than twice its paired standard error: not told from 0 on this text",
-    [CLI_SWEEP_BELOW_ROUNDING] = "(r) so small that the rounding of float32 sums may have made it",
+    [CLI_SWEEP_BELOW_ROUNDING] =
+        "(r) so small that the rounding of sums and activations may have made it; see --precision",
     [CLI_SWEEP_NONFINITE] = "(n) scores are not finite",
 };
 enum { N_DOUBTS = sizeof legends / sizeof *legends };

@@ -17,6 +17,7 @@ SLOWLY = ["-t", "1", "-b", "32"]
 PERPLEXITY = [ASSAY, "perplexity", "-m", Q4, "-f", TEXT, "-c", "32", "--chunks", "60", *SLOWLY]
 KLD = [ASSAY, "kld", "-m", Q4, "-m", F16, "--base", F16, "-f", TEXT, "-c", "32", "--chunks", "24",
        "--js", *SLOWLY]
+SWEEP = [ASSAY, "sweep", "--base", F16, "--from", Q4, "-f", TEXT, "-c", "32", "--chunks", "4", *SLOWLY]
 RECORD = [*PERPLEXITY, "--kl-divergence-base", "base.kld"]
 RECORD_HIDDEN = [ASSAY, "record", *PERPLEXITY[2:], "--hidden", "f16", "-o", "base.assay"]
 SEED = int(os.environ.get("ASSAY_TEST_SEED", str(random.randrange(1 << 30))))

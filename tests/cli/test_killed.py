@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from interrupted import (KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, Run, hellaswag,
+from interrupted import (KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, SWEEP, Run, hellaswag,
                          requests)
 from program import ASSAY, F16
 
@@ -37,6 +37,12 @@ class Killed(unittest.TestCase):
     def test_killed_comparison(self):
         Run([*KLD, "--json", "r.json", "--per-token", "t.tsv", "--worst", "3"],
             ["r.json", "t.tsv"]).killed(N_KILLS, self, "--state", "s.journal")
+
+    def test_killed_sweep(self):
+        outputs = ["r.json", "t.tsv", "h.svg"]
+        for words in (SWEEP, [*SWEEP, "--around", Q4, "--from", F16, "--device", "cpu,cpu"]):
+            Run([*words, "--json", "r.json", "--tsv", "t.tsv", "--heatmap", "h.svg"],
+                outputs).killed(N_KILLS // 2, self, "--state", "s.journal")
 
     def test_killed_tasks(self):
         Run([*self.hellaswag, "--json", "r.json", "--per-task", "t.tsv"],

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""The results of assay sweep: the document, which docs/json.md describes, the table and the picture
+say the same, however computed; an interrupted run has what is finished.
+
+usage: test_sweep.py ASSAY SOURCE_DIR
+"""
+import json
+import math
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree
+
+from documents import differences, without_run
+from program import ASSAY, F16, Q4, SOURCE, TEXT, run
+
+os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
+F16, Q4, TEXT = (path.resolve() for path in (F16, Q4, TEXT))
+SWEEP = ["sweep", "--base", F16, "--from", Q4, "-f", TEXT, "-c", "32", "--chunks", "5"]
+
+
+
+class Sweep(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = pathlib.Path(cls.folder.name)
+        cls.document, cls.printed = cls.sweep("-q")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def sweep(cls, *words, command=SWEEP):
+        """(document, standard output)"""
+        done = run(*command, *words, "--json", cls.path / "r.json", "--tsv", cls.path / "t.tsv",
+                   "--heatmap", cls.path / "h.svg")
+        assert done.returncode == 0, done.stderr
+        return json.loads((cls.path / "r.json").read_text()), done.stdout
+
+    def choices(self, document):
+        return [(g, c) for g in document["groups"] for c in g["choices"]]
+
+    def test_same_however_computed(self):
+        for words in (["-t", "1", "-b", "1"], ["-b", "64", "--device", "cpu,cpu"],
+                      ["--isa", "avx2", "-b", "100000"]):
+            with self.subTest(words=words):
+                document, printed = self.sweep("-q", *words)
+                self.assertEqual(without_run(document), without_run(self.document))
+                self.assertEqual(printed, self.printed)
+
+    def test_as_a_file_of_the_candidate(self):
+        """All tensors together are the candidate; each choice is compared with a file elsewhere."""
+        together, _ = self.sweep("-q", "--group", ".")
+        kld = run("kld", "--base", F16, "-m", Q4, *SWEEP[5:], "-q", "--json", self.path / "k.json")
+        self.assertEqual(kld.returncode, 0, kld.stderr)
+        wanted = json.loads((self.path / "k.json").read_text())["candidates"][0]
+        (group, choice), = self.choices(together)
+        self.assertEqual((group["name"], group["layer"], group["role"]), (".", None, None))
+        self.assertEqual(group["around"]["type"], "F16+F32")
+        self.assertEqual(choice["type"], "Q4_K+F32+Q6_K")
+        self.assertEqual(choice["kld"], {"mean": wanted["kld"]["mean"],
+                                         "se": wanted["kld"]["mean_error"]})
+        self.assertEqual(choice["rms_dp"], wanted["dp"]["rms"])
+        self.assertEqual(together["rest"], [])
+
+    def test_every_tensor_is_somewhere(self):
+        names = [n for g in self.document["groups"] for n in g["tensors"]]
+        names += [t["name"] for t in self.document["rest"]]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual(len(names), 39)
+        self.assertEqual({t["type"] for t in self.document["rest"]}, {"F32"})
+
+    def test_groups(self):
+        layers, _ = self.sweep("-q", "--by", "layer")
+        self.assertEqual([g["name"] for g in layers["groups"]],
+                         ["token_embd.weight", "blk.0", "blk.1", "blk.2", "blk.3", "output.weight"])
+        self.assertEqual([g["layer"] for g in layers["groups"]], [None, 0, 1, 2, 3, None])
+        roles, _ = self.sweep("-q", "--by", "role")
+        self.assertIn(("ffn_down", None, "ffn_down", 4),
+                      [(g["name"], g["layer"], g["role"], len(g["tensors"])) for g in roles["groups"]])
+        both, _ = self.sweep("-q", "--group", r"blk\.(\d+)\.attn_(q|k)\.", "--group", "ffn_(up)")
+        self.assertEqual([g["name"] for g in both["groups"]],
+                         ["0,q", "0,k", "up", "1,q", "1,k", "2,q", "2,k", "3,q", "3,k"])
+
+    def test_around_itself_and_another(self):
+        around, printed = self.sweep("-q", command=[*SWEEP[:3], "--from", F16, "--around", Q4, *SWEEP[5:]])
+        kld = run("kld", "--base", F16, "-m", Q4, *SWEEP[5:], "-q", "--json", self.path / "k.json")
+        wanted = json.loads((self.path / "k.json").read_text())["candidates"][0]
+        self.assertEqual(kld.returncode, 0)
+        self.assertEqual(around["reference"]["kld"]["mean"], wanted["kld"]["mean"])
+        self.assertEqual(around["reference"]["nll"], wanted["mean_nll"])
+        self.assertEqual(around["around"]["file"], "tiny.Q4_K_M.gguf")
+        for _, c in self.choices(around):
+            self.assertTrue(math.isclose(c["excess_kld"]["mean"],
+                                         c["kld"]["mean"] - wanted["kld"]["mean"], abs_tol=1e-12))
+        self.assertRegex(printed, r"^tiny.Q4_K_M.gguf itself: KLD 3\.\d+e-03 ± ")
+        self.assertIn("(e) less than twice its paired standard error", printed)
+        self.assertIsNone(self.document["around"])
+        self.assertEqual(self.document["reference"]["kld"], {"mean": 0, "se": 0})
+        self.assertEqual(self.document["reference"]["nll"], self.document["reference"]["base_nll"])
+
+    def test_table_has_the_figures(self):
+        self.sweep("-q")
+        names, *lines = [line.split("\t") for line in
+                         (self.path / "t.tsv").read_text().splitlines()]
+        rows = [dict(zip(names, line)) for line in lines]
+        self.assertEqual(len(rows), len(self.choices(self.document)))
+        for row, (group, choice) in zip(rows, self.choices(self.document)):
+            self.assertEqual((row["group"], row["type"], int(row["bytes"])),
+                             (group["name"], choice["type"], choice["bytes"]))
+            self.assertTrue(math.isclose(float(row["kld"]), choice["kld"]["mean"], rel_tol=1e-11))
+            self.assertTrue(math.isclose(float(row["delta_nll_se"]), choice["delta_nll"]["se"],
+                                         rel_tol=1e-11))
+
+    def test_picture(self):
+        self.sweep("-q")
+        root = xml.etree.ElementTree.parse(self.path / "h.svg").getroot()
+        titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")]
+        self.assertEqual(len(titles), len(self.choices(self.document)))
+        for title, (group, _) in zip(titles, self.choices(self.document)):
+            self.assertTrue(title.startswith(group["name"] + ": "), title)
+        text = (self.path / "h.svg").read_text()
+        self.assertIn("prefers-color-scheme:dark", text)
+        self.assertNotIn("href", text)
+
+    def test_described(self):
+        document, _ = self.sweep("-q", command=[*SWEEP[:3], "--from", F16, "--around", Q4, *SWEEP[5:]])
+        missing, unknown = differences(SOURCE, "assay sweep --json FILE", document)
+        self.assertEqual((missing, unknown), (set(), set()))
+
+    def test_interrupted(self):
+        for _attempt in range(5):
+            process = subprocess.Popen(
+                [os.path.abspath(ASSAY), *map(str, SWEEP[:-1]), "200", "-t", "1", "-b", "32", "--json", "r.json",
+                 "--tsv", "i.tsv", "--state", "i.journal"],
+                cwd=self.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            journal = self.path / "i.journal"
+            while process.poll() is None and (not journal.exists() or journal.stat().st_size < 20000):
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+            if process.returncode:
+                break
+        self.assertEqual(process.returncode, 130, err)
+        self.assertIn(b"assay: interrupted: the result is incomplete; the same command goes on from i.journal\n", err)
+        document = json.loads((self.path / "r.json").read_text())
+        self.assertFalse(document["result"]["complete"])
+        n = document["result"]["n_windows"]
+        self.assertGreater(n, 0)
+        self.assertEqual({c["n_windows"] for _, c in self.choices(document)}, {n})
+        self.assertFalse((self.path / "i.tsv").exists())
+        part, _ = self.sweep("-q", command=[*SWEEP[:-1], str(n)])
+        for key in ("groups", "reference", "rest"):
+            self.assertEqual(part[key], document[key])
+
+
+unittest.main(argv=sys.argv[:1])
