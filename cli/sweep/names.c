@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MATCH_LIMIT = 1000000 }; /* steps of a pattern on a name */
+enum { MATCH_LIMIT = 100000 }; /* steps of a pattern on a name */
 
 struct cli_sweep_names {
     enum cli_sweep_by by;

@@ -117,6 +117,27 @@ static void add_file(struct eval_memory *m, const struct gguf_file *of_model,
     m->present -= eval_memory_resident(other);
 }
 
+/** What a scorer takes with the variant that takes the most, and for what enters their layers. */
+static double scorer_bytes(const struct eval_models *models, struct kern_backend *backend,
+                           struct eval_scorer_options scorer)
+{
+    double most = eval_scorer_bytes(models->model, backend, &scorer), kept = 0;
+    const struct eval_variants *v = models->variants;
+    for (size_t i = 0; v && i < v->n_files; i++) {
+        struct model *all = NULL;
+        const struct model *candidate = models->candidates[0];
+        if (!eval_variants_share(&all, candidate, v, v->files[i], NULL)) {
+            candidate = all;
+            scorer.candidates = &candidate;
+            most = fmax(most, eval_scorer_bytes(models->model, backend, &scorer));
+        }
+        kept = (double)scorer.max_batch * sizeof(float) *
+               ((double)model_hparams(models->model)->n_embd + model_hparams(candidate)->n_embd);
+        model_close(all);
+    }
+    return most + kept;
+}
+
 struct eval_memory eval_run_memory(const struct eval_units *units, const struct eval_models *models,
                                    const struct eval_run_options *options)
 {
@@ -130,10 +151,12 @@ struct eval_memory eval_run_memory(const struct eval_units *units, const struct 
     for (size_t i = 0; variants && i < variants->n_files; i++)
         add_file(&m, file, variants->files[i]);
     for (size_t i = 0; i < models->n_backends && units->n_items; i++) {
-        m.scorer += eval_scorer_bytes(models->model, models->backends[i], &scorer);
+        m.scorer += scorer_bytes(models, models->backends[i], scorer);
         m.scorer += EVAL_MEMORY_THREAD * kern_describe(models->backends[i]).n_threads;
         m.scores += eval_worker_bytes(units, eval_models_n_heads(models));
     }
+    for (size_t i = 0; models->caches && i <= models->n_candidates; i++)
+        m.scores += eval_cache_bytes(models->caches[i]);
     m.on_device = kern_describe(models->backends[0]).own_memory;
     m.scores += units->kind->n_bytes(units) + EVAL_MEMORY_SMALL_THINGS;
     m.before = eval_memory_peak();

@@ -15,3 +15,17 @@ enum status eval_variant_enter(struct model *m, const struct eval_variant *from,
     }
     return status;
 }
+
+enum status eval_variants_share(struct model **out, const struct model *m,
+                                const struct eval_variants *variants, const struct gguf_file *file,
+                                struct status_why *why)
+{
+    enum status status = model_share(out, m, why);
+    for (size_t v = 0; v < variants->n && !status; v++)
+        for (size_t i = 0; i < variants->items[v].n && !status; i++) {
+            const struct eval_swap *s = &variants->items[v].swaps[i];
+            if (s->file == file)
+                status = model_swap(*out, s->name, s->file, s->from, why);
+        }
+    return status;
+}

@@ -31,4 +31,12 @@ struct eval_variants {
 enum status eval_variant_enter(struct model *m, const struct eval_variant *from,
                                const struct eval_variant *to, struct status_why *why);
 
+/**
+ * The model with everything that variants have of one of their files, to ask what it takes. out:
+ * model_close() it.   Fails: as model_swap, STATUS_MEMORY.
+ */
+enum status eval_variants_share(struct model **out, const struct model *m,
+                                const struct eval_variants *variants, const struct gguf_file *file,
+                                struct status_why *why);
+
 #endif

@@ -86,6 +86,11 @@ void eval_cache_close(struct eval_cache *c)
     free(c);
 }
 
+double eval_cache_bytes(const struct eval_cache *c)
+{
+    return c && c->fd < 0 ? c->options.n_bytes : 0;
+}
+
 /** All of a file's bytes at an offset; a short transfer is gone on with. */
 static enum status transfer(const struct eval_cache *c, const struct stream *s, char *bytes,
                             bool write, struct status_why *why)

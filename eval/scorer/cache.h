@@ -29,6 +29,9 @@ enum status eval_cache_open(struct eval_cache **out, const struct model *model,
 /** NULL is allowed. */
 void eval_cache_close(struct eval_cache *cache);
 
+/** What it holds in memory at most; NULL: 0. */
+double eval_cache_bytes(const struct eval_cache *cache);
+
 /** A pass over a batch. The model is as it was opened with, but for tensors that were swapped. */
 struct eval_cache_pass {
     struct eval_cache *cache; /* NULL: nothing is kept */

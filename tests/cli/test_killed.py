@@ -13,7 +13,7 @@ import unittest
 
 from interrupted import (KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, SWEEP, Run, hellaswag,
                          requests)
-from program import ASSAY, F16
+from program import ASSAY, F16, Q4
 
 N_KILLS = 20 if os.environ.get("ASSAY_TEST_SLOW") else 8
 

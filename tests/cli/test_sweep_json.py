@@ -2,7 +2,7 @@
 """The results of assay sweep: the document, which docs/json.md describes, the table and the picture
 say the same, however computed; an interrupted run has what is finished.
 
-usage: test_sweep.py ASSAY SOURCE_DIR
+usage: test_sweep_json.py ASSAY SOURCE_DIR
 """
 import json
 import math
