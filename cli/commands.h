@@ -15,6 +15,7 @@ extern const struct cli_command cli_command_score;
 extern const struct cli_command cli_command_sweep;
 extern const struct cli_command cli_command_table;
 extern const struct cli_command cli_command_tokenize;
+extern const struct cli_command cli_command_trace;
 extern const struct cli_command cli_command_version;
 
 #endif

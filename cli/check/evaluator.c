@@ -1,5 +1,8 @@
 /* assay check: how far what another program recorded is from the exact predictions. */
 #include <math.h>
+#include <stdlib.h>
+
+#include "base/arithmetic.h"
 
 #include "cli/check/evaluator.h"
 #include "cli/commands.h"
@@ -33,6 +36,9 @@ static enum status lay_windows(struct cli_check *c, struct status_why *why)
 static enum status open(void *self, struct status_why *why)
 {
     struct cli_check *c = self;
+    if (c->settings->n_trace && kern_describe(c->e.backends.items[0]).own_memory)
+        return status_fail(why, STATUS_USAGE,
+                           "--trace-worst: a trace is made on a CPU; expected --device cpu");
     enum status status = open_files(c, why);
     if (!status)
         status = lay_windows(c, why);
@@ -59,6 +65,9 @@ static enum status open(void *self, struct status_why *why)
 static void close(void *self)
 {
     struct cli_check *c = self;
+    for (size_t i = 0; c->traces && i < c->result.kld.n_worst; i++)
+        cli_worst_free(&c->traces[i]);
+    free(c->traces);
     eval_check_result_free(&c->result);
     eval_check_close(c->check);
     cli_windows_close(&c->windows);
@@ -72,11 +81,31 @@ static void unit_done(void *self, size_t w)
     eval_check_window(c->check, c->windows.tables, w);
 }
 
+/* The windows of the worst tokens, each up to its token. */
+static enum status trace_worst(struct cli_check *c, struct status_why *why)
+{
+    size_t n = base_min(c->result.kld.n_worst, (size_t)c->settings->n_trace);
+    c->traces = calloc(c->result.kld.n_worst + 1, sizeof *c->traces);
+    if (!c->traces)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu traces", n);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < n && !status; i++) {
+        c->traces[i].window = c->result.kld.worst[i].window;
+        c->traces[i].position = c->windows.plan.first_scored + c->result.kld.worst[i].index;
+        status =
+            cli_worst_make(&c->traces[i], c->model.model, c->e.backends.items[0], &c->windows, why);
+    }
+    return status;
+}
+
 static enum status summarise(void *self, struct status_why *why)
 {
     struct cli_check *c = self;
-    return eval_check_summarise(&c->result, c->check, c->windows.tables,
-                                (size_t)c->settings->divergence.n_worst, why);
+    size_t n_worst =
+        base_max((size_t)c->settings->divergence.n_worst, (size_t)c->settings->n_trace);
+    enum status status =
+        eval_check_summarise(&c->result, c->check, c->windows.tables, n_worst, why);
+    return status || !c->settings->n_trace ? status : trace_worst(c, why);
 }
 
 void cli_check_limits(const struct cli_check *c, struct cli_check_limit out[CLI_CHECK_LIMITS])
@@ -149,6 +178,8 @@ static void defaults(void *settings)
     s->evaluate.machine.precision = CLI_PRECISION_EXACT; /* what others are measured by */
 }
 
+enum { MOST_TRACED = 100 };
+
 #define AT(member) offsetof(struct cli_check_settings, member)
 
 static const struct cli_option options[] = {
@@ -179,6 +210,10 @@ static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Output"},
     {.type = CLI_GROUP, .group = cli_per_token_options, .offset = AT(per_token_file)},
     {.type = CLI_GROUP, .group = cli_divergence_options, .offset = AT(divergence)},
+    {"--trace-worst", CLI_COUNT, "N",
+     "as --worst N, and for each the tokens to give to assay trace and to the other program, and "
+     "the residual stream behind each layer",
+     AT(n_trace), 0, MOST_TRACED},
     {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = AT(evaluate)},
     {.type = CLI_GROUP, .group = cli_foreign_options},
     {0},

@@ -5,6 +5,7 @@
 #include "cli/evaluate.h"
 #include "cli/reference/base.h"
 #include "cli/session/windows.h"
+#include "cli/trace/worst.h"
 #include "eval/metrics/check.h"
 
 struct cli_check_settings {
@@ -13,6 +14,7 @@ struct cli_check_settings {
     double max_kld, max_beyond;         /* NaN: no limit */
     const char *per_token_file;
     struct cli_divergence_settings divergence;
+    int64_t n_trace; /* --trace-worst */
     struct cli_evaluate_settings evaluate;
 };
 
@@ -24,6 +26,7 @@ struct cli_check {
     struct cli_windows windows; /* tables: exact, recorded */
     struct eval_check *check;
     struct eval_check_result result;
+    struct cli_worst *traces; /* [result.kld.n_worst], with --trace-worst */
 };
 
 /** A limit that was set for a figure of the result. */

@@ -128,7 +128,7 @@ static void add_result(const void *self, struct base_json *json)
     add_figures(json, c);
     if (c->settings->divergence.curve.wanted)
         cli_json_add_curve(json, json->root, &c->windows.plan, c->result.kld.positions);
-    if (c->settings->divergence.n_worst)
+    if (c->result.kld.n_worst)
         add_worst(json, c);
 }
 

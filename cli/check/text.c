@@ -114,6 +114,9 @@ static void print_end(void *self)
                             true);
         if (r->n_worst)
             print_worst(c);
+        for (size_t i = 0; c->traces && i < r->n_worst; i++)
+            if (c->traces[i].n)
+                cli_worst_print(&c->traces[i], &c->windows);
     }
     if (r->n_windows)
         print_limits(c);

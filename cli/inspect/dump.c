@@ -1,12 +1,10 @@
 /* assay dump: one tensor of a GGUF file, decoded, as a NumPy file. */
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arithmetic.h"
-#include "base/file/atomic_file.h"
+#include "base/file/npy.h"
 #include "base/text/words.h"
 #include "cli/commands.h"
 #include "cli/session/outputs.h"
@@ -17,44 +15,16 @@ struct settings {
     const char *tensor, *output;
 };
 
-enum {
-    SLAB_ELEMENTS = 1 << 16, /* decoded at a time */
-    HEADER_ALIGNMENT = 64,   /* of the data in the file, as NumPy writes it */
-    PREFIX_BYTES = 10        /* magic, version and length of the header */
-};
+enum { SLAB_ELEMENTS = 1 << 16 }; /* decoded at a time */
 
-/*
- * The header of NumPy's format 1.0: magic, version, length, and a Python dictionary that is
- * filled up with blanks. The shape is ne reversed, because NumPy's last axis is the fastest.
- */
+/* The shape is ne reversed, because NumPy's last axis is the fastest. */
 static void write_header(struct base_file *out, const struct gguf_tensor *tensor)
 {
-    char shape[96] = "";
-    size_t used = 0;
-    for (uint32_t d = tensor->n_dims; d-- > 0;)
-        used += (size_t)snprintf(shape + used, sizeof shape - used, "%" PRIu64 ",%s", tensor->ne[d],
-                                 d > 0 ? " " : "");
-    if (tensor->n_dims > 1)
-        shape[used - 1] = '\0'; /* only a single axis keeps its comma */
-
-    char text[256];
-    int n = snprintf(text, sizeof text, "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }",
-                     shape);
-    size_t total = PREFIX_BYTES + (size_t)n + 1;
-    size_t padding = (HEADER_ALIGNMENT - total % HEADER_ALIGNMENT) % HEADER_ALIGNMENT;
-    size_t header_bytes = (size_t)n + padding + 1;
-    const unsigned char prefix[PREFIX_BYTES] = {0x93,
-                                                'N',
-                                                'U',
-                                                'M',
-                                                'P',
-                                                'Y',
-                                                1,
-                                                0,
-                                                header_bytes & 0xff,
-                                                (unsigned char)(header_bytes >> 8)};
-    base_file_write(out, prefix, sizeof prefix);
-    base_file_printf(out, "%s%*s\n", text, (int)padding, "");
+    char header[BASE_NPY_HEADER_BYTES];
+    uint64_t shape[sizeof tensor->ne / sizeof *tensor->ne];
+    for (uint32_t d = 0; d < tensor->n_dims; d++)
+        shape[d] = tensor->ne[tensor->n_dims - 1 - d];
+    base_file_write(out, header, base_npy_header(header, shape, tensor->n_dims));
 }
 
 static enum status write_values(struct base_file *out, const struct gguf_tensor *tensor,

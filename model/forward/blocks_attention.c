@@ -101,12 +101,18 @@ static enum status prepare(struct model_session *s, const struct model_step *ste
                                  .y = x,
                                  .n_rows = whole ? n : n * n_heads,
                                  .width = whole ? n_heads * size : size};
+    int is_k = norm == &step->layer->k_norm; /* places of k follow those of q */
     enum status status = norm->gain.data ? model_normalise(s, &op, why) : STATUS_OK;
+    if (norm->gain.data)
+        model_show(s, MODEL_AT_Q_NORM + is_k, x, n_heads, size);
     if (!status)
         status = model_rotate(s, step, x, n_heads, size, why);
+    model_show(s, MODEL_AT_Q_ROTATED + is_k, x, n_heads, size);
     op.norm = NULL;
-    if (!status && step->shape->bare_qk_norm)
-        status = model_normalise(s, &op, why);
+    if (status || !step->shape->bare_qk_norm)
+        return status;
+    status = model_normalise(s, &op, why);
+    model_show(s, MODEL_AT_Q_BARE_NORM + is_k, x, n_heads, size);
     return status;
 }
 
@@ -125,12 +131,16 @@ static enum status project_kv(struct model_session *s, const struct model_step *
                              : model_multiply_same(s, &layer->k, in, n, k, why);
     if (!status)
         status = model_multiply_same(s, &layer->v, in, n, v, why);
+    model_show(s, MODEL_AT_K_PROJECTED, k, w.n_kv_heads, step->shape->key_size);
+    model_show(s, MODEL_AT_V_PROJECTED, v, w.n_kv_heads, step->shape->value_size);
     if (!status)
         status = prepare(s, step, k, w.n_kv_heads, &layer->k_norm, why);
     struct model_norm_step op = {
         .x = v, .y = v, .n_rows = n * w.n_kv_heads, .width = step->shape->value_size};
-    if (!status && s->model->arch->bare_v_norm)
-        status = model_normalise(s, &op, why);
+    if (status || !s->model->arch->bare_v_norm)
+        return status;
+    status = model_normalise(s, &op, why);
+    model_show(s, MODEL_AT_V_NORM, v, w.n_kv_heads, step->shape->value_size);
     return status;
 }
 
@@ -173,18 +183,26 @@ enum status model_block_attention(struct model_session *s, const struct model_st
     enum status status = model_branch_input(s, step, &layer->attn_norm, &in, why);
     if (!status)
         status = project_q(s, step, &work, in, why);
+    model_show(s, MODEL_AT_Q_PROJECTED, work.q, w.n_heads, step->shape->key_size);
+    if (work.gate)
+        model_show(s, MODEL_AT_ATTN_GATE, work.gate, w.n_heads, step->shape->key_size);
     if (!status && step->shape->kv_layer == step->i_layer)
         status = project_kv(s, step, &rows, in, why);
     if (!status)
         status = prepare(s, step, work.q, w.n_heads, &layer->q_norm, why);
     if (!status)
         status = model_temper(s, step, work.q, w.q, why);
+    if (step->shape->tempered)
+        model_show(s, MODEL_AT_Q_TEMPERED, work.q, w.n_heads, step->shape->key_size);
     if (!status)
         status = attend(s, step, &rows, &work, why);
+    model_show(s, MODEL_AT_ATTENTION, work.out, w.n_heads, step->shape->value_size);
     struct kern_activate gate = {
         .kind = KERN_SIGMOID, .gate = work.gate, .up = work.out, .n = step->tile.n_tokens * w.out};
     if (!status && work.gate)
         status = kern_activate(s->backend, &gate, why);
+    if (work.gate)
+        model_show(s, MODEL_AT_GATED, work.gate, w.n_heads, step->shape->value_size);
     if (status)
         return status;
     return model_close_branch(s, step, &layer->output, &layer->attn_post_norm,

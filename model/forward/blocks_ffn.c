@@ -1,17 +1,25 @@
 #include "model/forward/session.h"
 
-enum status model_ffn_inner(struct model_session *s, const struct model_ffn *ffn, const float *x,
-                            size_t n_rows, float *y, float *up, struct status_why *why)
+enum status model_ffn_inner(struct model_session *s, const struct model_ffn_step *step,
+                            struct status_why *why)
 {
+    const struct model_ffn *ffn = step->ffn;
     bool gated = ffn->gate.weight.data != NULL;
-    enum status status = model_multiply(s, gated ? &ffn->gate : &ffn->up, x, n_rows, y, why);
+    size_t n = step->n_rows, width = ffn->up.weight.n_rows;
+    enum status status = model_multiply(s, gated ? &ffn->gate : &ffn->up, step->x, n, step->y, why);
     if (!status && gated)
-        status = model_multiply_same(s, &ffn->up, x, n_rows, up, why);
+        status = model_multiply_same(s, &ffn->up, step->x, n, step->up, why);
+    model_show(s, step->place + !gated, step->y, 1, width);
+    if (gated)
+        model_show(s, step->place + 1, step->up, 1, width);
     struct kern_activate op = {.kind = s->model->arch->activation,
-                               .gate = y,
-                               .up = gated ? up : NULL,
-                               .n = n_rows * ffn->up.weight.n_rows};
-    return status ? status : kern_activate(s->backend, &op, why);
+                               .gate = step->y,
+                               .up = gated ? step->up : NULL,
+                               .n = n * width};
+    if (!status)
+        status = kern_activate(s->backend, &op, why);
+    model_show(s, step->place + 2, step->y, 1, width);
+    return status;
 }
 
 size_t model_ffn_floats(const struct model *m, size_t i_layer, size_t n_tokens)
@@ -35,7 +43,8 @@ enum status model_block_ffn(struct model_session *s, const struct model_step *st
     if (!s->model->arch->parallel)
         status = model_branch_input(s, step, &layer->ffn_norm, &in, why);
     if (!status)
-        status = model_ffn_inner(s, &layer->ffn, in, n, inner, up, why);
+        status = model_ffn_inner(
+            s, &(struct model_ffn_step){&layer->ffn, MODEL_AT_FFN_GATE, in, n, inner, up}, why);
     if (!status)
         status = model_close_branch(s, step, &layer->ffn.down, &layer->ffn_post_norm, inner, why);
     return status;

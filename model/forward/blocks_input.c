@@ -51,6 +51,7 @@ static enum status add_input(struct model_session *s, const struct model_step *s
         .kind = m->arch->activation, .gate = w.gate, .up = w.u, .n = n * width};
     if (!status)
         status = kern_activate(s->backend, &op, why);
+    model_show(s, MODEL_AT_INPUT_GATE, w.gate, 1, width);
     return status ? status
                   : model_close_branch(s, step, &input->out, &input->post_norm, w.gate, why);
 }

@@ -80,6 +80,7 @@ static enum status project_q(struct model_session *s, const struct model_step *s
     enum status status = STATUS_OK;
     if (layer->latent.q_down.weight.data) {
         status = model_multiply(s, &layer->latent.q_down, in, n, w->q_low, why);
+        model_show(s, MODEL_AT_Q_LOW, w->q_low, 1, s->model->hparams.q_rank);
         struct model_norm_step norm = {.norm = &layer->latent.q_norm,
                                        .x = w->q_low,
                                        .y = w->q_low,
@@ -87,12 +88,16 @@ static enum status project_q(struct model_session *s, const struct model_step *s
                                        .width = s->model->hparams.q_rank};
         if (!status)
             status = model_normalise(s, &norm, why);
+        model_show(s, MODEL_AT_Q_LOW_NORM, w->q_low, 1, s->model->hparams.q_rank);
         in = w->q_low;
     }
     if (!status)
         status = model_multiply(s, &layer->q, in, n, w->q, why);
+    model_show(s, MODEL_AT_Q_PROJECTED, w->q, z.n_heads, z.key);
     if (!status)
         status = rotate_end(s, step, w->q, z.n_heads, z.key, why);
+    if (!z.compressed)
+        model_show(s, MODEL_AT_Q_ROTATED, w->q, z.n_heads, z.key);
     return status ? status : model_temper(s, step, w->q, z.n_heads * z.key, why);
 }
 
@@ -105,6 +110,7 @@ static enum status compress(struct model_session *s, const struct model_step *st
     struct sizes z = sizes_of(&s->model->hparams, step->i_layer);
     size_t n = step->tile.n_tokens;
     enum status status = model_multiply(s, &l->kv_down, in, n, w->z, why);
+    model_show(s, MODEL_AT_KV_LOW, w->z, 1, z.wide);
     if (!status)
         status = model_copy(
             s,
@@ -114,6 +120,7 @@ static enum status compress(struct model_session *s, const struct model_step *st
         .norm = &l->kv_norm, .x = c, .y = c, .n_rows = n, .width = z.rank};
     if (!status)
         status = model_normalise(s, &norm, why);
+    model_show(s, MODEL_AT_KV_LOW_NORM, c, 1, z.rank);
     return status ? status : rotate_end(s, step, w->z, 1, z.wide, why);
 }
 
@@ -135,7 +142,10 @@ static enum status keys_compressed(struct model_session *s, const struct model_s
     op.x_stride = z.wide;
     op.y = k + z.rank;
     op.width = z.rot;
-    return status ? status : model_copy(s, op, why);
+    if (!status)
+        status = model_copy(s, op, why);
+    model_show(s, MODEL_AT_K_ROTATED, k, 1, z.wide);
+    return status;
 }
 
 /** Keys and values of each head, made of the compressed rows. */
@@ -150,6 +160,7 @@ static enum status keys_of_heads(struct model_session *s, const struct model_ste
     enum status status = compress(s, step, w, in, w->head, why);
     if (!status)
         status = model_multiply(s, &step->layer->latent.kv_up, w->head, n, w->kv, why);
+    model_show(s, MODEL_AT_KV_UP, w->kv, z.n_heads, z.plain + z.value);
     struct kern_copy op = {.x = w->kv,
                            .x_stride = z.plain + z.value,
                            .y = k,
@@ -172,6 +183,8 @@ static enum status keys_of_heads(struct model_session *s, const struct model_ste
                                                .width = z.rot,
                                                .n_rows = n},
                             why);
+    model_show(s, MODEL_AT_K_ROTATED, k, z.n_heads, z.key);
+    model_show(s, MODEL_AT_V_PROJECTED, v, z.n_heads, z.value);
     return status;
 }
 
@@ -282,8 +295,12 @@ enum status model_block_latent(struct model_session *s, const struct model_step 
                             : keys_of_heads(s, step, &w, in, why);
     if (!status && compressed)
         status = widen_q(s, step, &w, why);
+    if (compressed)
+        model_show(s, MODEL_AT_Q_WIDE, w.q_wide, step->shape->n_heads,
+                   s->model->hparams.kv_rank + s->model->hparams.ropes[MODEL_ROPE_FULL].n_rot);
     if (!status)
         status = attend(s, step, &w, why);
+    model_show(s, MODEL_AT_ATTENTION, w.out, step->shape->n_heads, step->shape->value_size);
     return status ? status
                   : model_close_branch(s, step, &layer->output, &layer->attn_post_norm, w.out, why);
 }

@@ -87,22 +87,40 @@ static enum status weigh_inputs(struct model_session *s, float *x, size_t width,
     return status;
 }
 
+/** What expert e makes of the rows that were gathered for it: w->result. */
+static enum status inner(struct model_session *s, const struct model_step *step, size_t e,
+                         const struct choice *choice, const struct moe_work *w,
+                         struct status_why *why)
+{
+    const struct model_ffn *ffn = &step->layer->experts.each[e];
+    const struct model_shown of_tile = s->shown;
+    size_t n = choice->n;
+    s->shown.rows = choice->rows;
+    s->shown.expert = e;
+    s->shown.n_rows = n;
+    enum status status = model_ffn_inner(
+        s, &(struct model_ffn_step){ffn, MODEL_AT_EXPERT_GATE, w->gathered, n, w->inner, w->up},
+        why);
+    if (!status)
+        status = model_multiply(s, &ffn->down, w->inner, n, w->result, why);
+    model_show(s, MODEL_AT_EXPERT_OUT, w->result, 1, ffn->down.weight.n_rows);
+    s->shown = of_tile;
+    return status;
+}
+
 /** Let expert e work on its rows of `in` and add its share to y; both [T, Dw]. */
 static enum status apply_expert(struct model_session *s, const struct model_step *step, size_t e,
                                 const struct moe_work *w, const float *in, float *y,
                                 struct status_why *why)
 {
-    const struct model_ffn *ffn = &step->layer->experts.each[e];
-    size_t width = ffn->down.weight.n_rows;
+    size_t width = step->layer->experts.each[e].down.weight.n_rows;
     const struct choice choice = choice_of(s, e);
     size_t n = choice.n;
     enum status status = kern_gather(s->backend, in, width, choice.rows, n, w->gathered, why);
     if (!status && s->model->arch->weigh_inputs)
         status = weigh_inputs(s, w->gathered, width, &choice, why);
     if (!status)
-        status = model_ffn_inner(s, ffn, w->gathered, n, w->inner, w->up, why);
-    if (!status)
-        status = model_multiply(s, &ffn->down, w->inner, n, w->result, why);
+        status = inner(s, step, e, &choice, w, why);
     if (!status)
         status =
             kern_scatter_add(s->backend, w->result, width, choice.rows, choice.shares, n, y, why);
@@ -141,7 +159,11 @@ static enum status route(struct model_session *s, const struct model_step *step,
                             .scale = h->scale,
                             .experts = s->experts,
                             .shares = s->shares};
-    return status ? status : kern_route(s->backend, &op, why);
+    model_show(s, MODEL_AT_ROUTER, w->logits, 1, h->n);
+    if (!status)
+        status = kern_route(s->backend, &op, why);
+    model_show_route(s, h->n_used);
+    return status;
 }
 
 /** The first expert from e on that some token has chosen; E where there is none. */
@@ -185,11 +207,13 @@ static enum status add_shared(struct model_session *s, const struct model_step *
     size_t n = step->tile.n_tokens;
     if (!x->shared.up.weight.data)
         return STATUS_OK;
-    enum status status = model_ffn_inner(s, &x->shared, in, n, w->inner, w->up, why);
+    enum status status = model_ffn_inner(
+        s, &(struct model_ffn_step){&x->shared, MODEL_AT_SHARED_GATE, in, n, w->inner, w->up}, why);
     if (!x->shared_gate.weight.data)
         return status ? status : model_multiply_add(s, &x->shared.down, w->inner, n, y, why);
     if (!status)
         status = model_multiply(s, &x->shared.down, w->inner, n, w->result, why);
+    model_show(s, MODEL_AT_SHARED_OUT, w->result, 1, s->model->hparams.n_embd);
     if (!status)
         status = model_multiply(s, &x->shared_gate, in, n, w->logits, why);
     /* A router with one expert, whose share is the gate. */
@@ -224,6 +248,7 @@ static enum status add_narrow(struct model_session *s, const struct model_step *
         why);
     if (!status)
         status = model_multiply(s, &x->narrow, in, n, w->narrow, why);
+    model_show(s, MODEL_AT_NARROW, w->narrow, 1, s->model->hparams.experts.width);
     if (!status)
         status = add_chosen(s, step, w, w->narrow, w->sum, why);
     return status ? status : model_multiply_add(s, &x->widen, w->sum, n, y, why);
@@ -261,9 +286,11 @@ enum status model_block_beside(struct model_session *s, const struct model_step 
     const float *in;
     enum status status = model_branch_input(s, step, &layer->ffn_norm, &in, why);
     if (!status)
-        status = model_ffn_inner(s, &layer->ffn, in, n, w.inner, w.up, why);
+        status = model_ffn_inner(
+            s, &(struct model_ffn_step){&layer->ffn, MODEL_AT_FFN_GATE, in, n, w.inner, w.up}, why);
     if (!status)
         status = model_multiply(s, &layer->ffn.down, w.inner, n, w.dense, why);
+    model_show(s, MODEL_AT_FFN_OUT, w.dense, 1, width);
     struct model_norm_step norm = {
         .norm = &x->dense_post_norm, .x = w.dense, .y = w.dense, .n_rows = n, .width = width};
     if (!status)

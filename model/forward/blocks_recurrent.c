@@ -99,11 +99,15 @@ static enum status recur(struct model_session *s, const struct model_step *step,
     convolve.runs = s->runs;
     convolve.n_runs = n_runs;
     enum status status = kern_convolve(s->backend, &convolve, why);
+    model_show(s, MODEL_AT_CONVOLVED, w->mixed, 1, op.stride);
     op.out = w->out;
     op.states = s->recur_states;
     op.runs = s->runs;
     op.n_runs = n_runs;
-    return status ? status : kern_recur(s->backend, &op, why);
+    if (!status)
+        status = kern_recur(s->backend, &op, why);
+    model_show(s, MODEL_AT_RECURRED, w->out, op.n_heads, op.v_size);
+    return status;
 }
 
 /** n rows of z become z silu'd times out. */
@@ -198,6 +202,10 @@ enum status model_block_delta_net(struct model_session *s, const struct model_st
         status = project_gates(s, step, &w, in, why);
     if (!status && l->joined.weight.data)
         status = take_apart(s, step, &w, why);
+    model_show(s, MODEL_AT_MIXER_IN, w.in, 1, z.in);
+    model_show(s, MODEL_AT_MIXER_GATE, w.z, 1, z.inner);
+    model_show(s, MODEL_AT_BETA, w.beta, 1, z.heads);
+    model_show(s, MODEL_AT_ALPHA, w.dt, 1, z.heads);
     struct kern_recur op = model_recur_of(s->model, step->i_layer);
     op.q = w.mixed;
     op.k = w.mixed + z.keys;
@@ -215,6 +223,7 @@ enum status model_block_delta_net(struct model_session *s, const struct model_st
         status = model_normalise(s, &norm, why);
     if (!status)
         status = gate(s, &w, n * z.inner, why);
+    model_show(s, MODEL_AT_MIXER_GATED, w.z, z.heads, z.inner / z.heads);
     return status ? status
                   : model_close_branch(s, step, &l->out, &step->layer->attn_post_norm, w.z, why);
 }
@@ -232,6 +241,7 @@ enum status model_block_mamba2(struct model_session *s, const struct model_step 
     enum status status = model_branch_input(s, step, &step->layer->attn_norm, &in, why);
     if (!status)
         status = model_multiply(s, &l->in, in, n, w.in, why);
+    model_show(s, MODEL_AT_MIXER_IN, w.in, 1, z.in);
     struct kern_recur op = model_recur_of(s->model, step->i_layer);
     op.v = w.mixed;
     op.k = w.mixed + z.inner;
@@ -251,6 +261,7 @@ enum status model_block_mamba2(struct model_session *s, const struct model_step 
         .norm = &l->norm, .x = w.z, .y = w.z, .n_rows = n * n_groups, .width = z.inner / n_groups};
     if (!status)
         status = model_normalise(s, &norm, why);
+    model_show(s, MODEL_AT_MIXER_GATED, w.z, n_groups, z.inner / n_groups);
     return status ? status
                   : model_close_branch(s, step, &l->out, &step->layer->attn_post_norm, w.z, why);
 }

@@ -86,7 +86,11 @@ enum status model_embed(struct model_session *s, const struct model_batch *batch
         if (batch->tokens[i] < 0 || (uint32_t)batch->tokens[i] >= n_vocab)
             return status_fail(why, STATUS_USAGE, "token %zu of the batch is %d, expected 0 to %u",
                                i, batch->tokens[i], n_vocab - 1);
-    return kern_embed(s->backend, &s->model->embedding, batch->tokens, batch->n_tokens, x, why);
+    enum status status =
+        kern_embed(s->backend, &s->model->embedding, batch->tokens, batch->n_tokens, x, why);
+    s->shown = (struct model_shown){.layer = -1, .n_rows = batch->n_tokens};
+    model_show(s, MODEL_AT_EMBEDDING, x, 1, s->model->hparams.n_embd);
+    return status;
 }
 
 /** Counting steps for the caller. */
@@ -110,11 +114,15 @@ static enum status forward_tile(struct model_session *s, const struct model_step
     enum status status = STATUS_OK;
     if (mixers[shape->mixer])
         status = mixers[shape->mixer](s, step, why);
+    model_show(s, MODEL_AT_ATTN_RESIDUAL, step->x, 1, s->model->hparams.n_embd);
     if (!status && shape->n_experts > 0)
         status = shape->n_ff > 0 ? model_block_beside(s, step, why) : model_block_moe(s, step, why);
     else if (!status && shape->n_ff > 0)
         status = model_block_ffn(s, step, why);
-    return status ? status : model_block_input(s, step, why);
+    if (!status)
+        status = model_block_input(s, step, why);
+    model_show(s, MODEL_AT_LAYER_OUT, step->x, 1, s->model->hparams.n_embd);
+    return status;
 }
 
 /** Each sequence is rotated by the angles of its own length; a long one's lie behind the others. */
@@ -147,6 +155,8 @@ static enum status forward_layer(struct model_session *s, const struct model_bat
         step.n_ranges = model_tile_ranges(batch, &step.tile, s->ranges, s->positions);
         find_angles(s, &step);
         step.x = x + start * s->model->hparams.n_embd;
+        s->shown = (struct model_shown){
+            .layer = (int)i_layer, .first = start, .n_rows = step.tile.n_tokens};
         enum status status = forward_tile(s, &step, why);
         if (status)
             return status;

@@ -8,6 +8,7 @@
 #define MODEL_FORWARD_FORWARD_H
 
 #include "model/forward/batch.h"
+#include "model/forward/trace.h"
 #include "model/model.h"
 
 /** Called after each token tile of each layer; done and total count tile * layer steps. */
@@ -19,6 +20,8 @@ struct model_session_options {
     size_t max_segment;          /* longest segment plus its parent: also the number of positions */
     model_progress_fn *progress; /* may be NULL */
     void *progress_user;
+    model_trace_fn *trace; /* may be NULL; of an operation that failed it is shown anything */
+    void *trace_user;
 };
 
 /** A model bound to a backend, with the scratch memory of a tile. */

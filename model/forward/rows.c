@@ -3,6 +3,33 @@
 
 #include "model/forward/session.h"
 
+void model_show_always(struct model_session *s, enum model_place place, const float *data,
+                       size_t n_heads, size_t size)
+{
+    struct model_shown shown = s->shown;
+    shown.place = place;
+    shown.data = data;
+    shown.n_heads = n_heads;
+    shown.size = size;
+    s->options.trace(s->options.trace_user, s->backend, &shown);
+}
+
+void model_show_route(struct model_session *s, size_t n_used)
+{
+    if (!s->options.trace)
+        return;
+    struct model_shown shown = s->shown;
+    shown.n_heads = 1;
+    shown.size = n_used;
+    shown.place = MODEL_AT_EXPERTS;
+    shown.ids = s->experts;
+    s->options.trace(s->options.trace_user, s->backend, &shown);
+    shown.place = MODEL_AT_SHARES;
+    shown.ids = NULL;
+    shown.shares = s->shares;
+    s->options.trace(s->options.trace_user, s->backend, &shown);
+}
+
 static enum status multiply(struct model_session *s, const struct model_product *product,
                             struct kern_linear op, struct status_why *why)
 {
@@ -64,7 +91,21 @@ enum status model_branch_input(struct model_session *s, const struct model_step 
                                  .y = s->h,
                                  .n_rows = step->tile.n_tokens,
                                  .width = s->model->hparams.n_embd};
-    return model_normalise(s, &op, why);
+    enum status status = model_normalise(s, &op, why);
+    enum model_place place = norm == &step->layer->attn_norm  ? MODEL_AT_ATTN_NORM
+                             : norm == &step->layer->ffn_norm ? MODEL_AT_FFN_NORM
+                                                              : MODEL_AT_EXPERT_NORM;
+    model_show(s, place, s->h, 1, op.width);
+    return status;
+}
+
+/** What a branch makes, before it is added: a place. */
+static enum model_place branch_place(const struct model_step *step,
+                                     const struct model_product *product)
+{
+    if (product == &step->layer->ffn.down)
+        return MODEL_AT_FFN_OUT;
+    return product == &step->layer->input.out ? MODEL_AT_INPUT_OUT : MODEL_AT_ATTN_OUT;
 }
 
 enum status model_close_branch(struct model_session *s, const struct model_step *step,
@@ -72,9 +113,17 @@ enum status model_close_branch(struct model_session *s, const struct model_step 
                                const float *in, struct status_why *why)
 {
     size_t n = step->tile.n_tokens;
-    if (!post->gain.data)
-        return model_multiply_add(s, product, in, n, step->x, why);
-    enum status status = model_multiply(s, product, in, n, s->h, why);
+    enum model_place place = branch_place(step, product);
+    bool adds = !post->gain.data;
+    /* The second of parallel branches still reads s->h. */
+    bool shows = s->options.trace && !(s->model->arch->parallel && place == MODEL_AT_ATTN_OUT);
+    enum status status = STATUS_OK;
+    if (!adds || shows)
+        status = model_multiply(s, product, in, n, s->h, why);
+    if (shows)
+        model_show(s, place, s->h, 1, s->model->hparams.n_embd);
+    if (adds)
+        return status ? status : model_multiply_add(s, product, in, n, step->x, why);
     struct model_norm_step op = {.norm = post,
                                  .x = s->h,
                                  .y = step->x,

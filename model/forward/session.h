@@ -64,6 +64,7 @@ struct model_session {
     uint32_t *expert_rows;           /* [T * experts used] rows of the tile, by expert */
     float *expert_shares;            /* likewise */
     size_t *expert_ends;             /* [E]: where those of each expert end */
+    struct model_shown shown;        /* of the tile, or of an expert: layer and rows */
 };
 
 /** One tile of one layer. */
@@ -100,6 +101,18 @@ struct model_kv_widths {
     size_t k, v;
 };
 struct model_kv_widths model_kv_widths(const struct model_hparams *h, size_t i_layer);
+
+/** Show rows of [n_heads, size] that lie one after the other; the chosen experts and their shares.
+ */
+void model_show_always(struct model_session *s, enum model_place place, const float *data,
+                       size_t n_heads, size_t size);
+static inline void model_show(struct model_session *s, enum model_place place, const float *data,
+                              size_t n_heads, size_t size)
+{
+    if (s->options.trace)
+        model_show_always(s, place, data, n_heads, size);
+}
+void model_show_route(struct model_session *s, size_t n_used);
 
 /** y = W x + b for n rows; y += with accumulate. same_x: as in struct kern_linear. */
 enum status model_multiply(struct model_session *s, const struct model_product *product,
@@ -141,9 +154,19 @@ enum status model_rotate(struct model_session *s, const struct model_step *step,
 enum status model_temper(struct model_session *s, const struct model_step *step, float *q,
                          size_t width, struct status_why *why);
 
-/** y = activation(Wgate x) * (Wup x), or without a gate activation(Wup x); `up` is scratch. */
-enum status model_ffn_inner(struct model_session *s, const struct model_ffn *ffn, const float *x,
-                            size_t n_rows, float *y, float *up, struct status_why *why);
+/**
+ * y = activation(Wgate x) * (Wup x), or without a gate activation(Wup x), of the n_rows that
+ * s->shown counts; `up` is scratch.   place: of the gate; that of Wup x and of y follow it.
+ */
+struct model_ffn_step {
+    const struct model_ffn *ffn;
+    enum model_place place;
+    const float *x;
+    size_t n_rows;
+    float *y, *up;
+};
+enum status model_ffn_inner(struct model_session *s, const struct model_ffn_step *step,
+                            struct status_why *why);
 
 /** NULL where there is none. */
 static inline const struct kern_weight *model_present(const struct kern_weight *weight)
