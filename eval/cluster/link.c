@@ -128,6 +128,13 @@ bool eval_link_pending(const struct eval_link *link)
     return poll(&about, 1, 0) > 0;
 }
 
+bool eval_link_has_ended(const struct eval_link *link)
+{
+    struct eval_message message;
+    ssize_t n = recv(link->fd, &message, sizeof message, MSG_PEEK | MSG_DONTWAIT);
+    return n == (ssize_t)sizeof message && message.kind == EVAL_MESSAGE_END;
+}
+
 enum status eval_link_unexpected(const struct eval_link *link, const struct eval_message *message,
                                  struct status_why *why)
 {

@@ -71,6 +71,9 @@ enum status eval_link_read_text(struct eval_link *link, const struct eval_messag
 /** Whether a message, or the end of the connection, has come. */
 bool eval_link_pending(const struct eval_link *link);
 
+/** Whether the next message has come and is END: rank 0 says it, then the link may break. */
+bool eval_link_has_ended(const struct eval_link *link);
+
 /** What a message that was not expected means. Returns STATUS_DEVICE. */
 enum status eval_link_unexpected(const struct eval_link *link, const struct eval_message *message,
                                  struct status_why *why);

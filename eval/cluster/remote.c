@@ -44,7 +44,10 @@ enum status eval_remote_start(struct eval_link *link, const struct eval_units *u
                                       .n_items = units->n_items,
                                       .sink = rows ? (int64_t)models->sink->kind : -1};
     struct eval_part part = {&start, sizeof start};
-    return eval_link_send(link, EVAL_MESSAGE_START, STATUS_OK, &part, 1, why);
+    enum status status = eval_link_send(link, EVAL_MESSAGE_START, STATUS_OK, &part, 1, why);
+    if (status && link->lost)
+        return status_fail(why, status, "%s died before it was given anything", link->name);
+    return status;
 }
 
 /** Rows on their way to the sink: they are taken off the link when it is the batch's turn. */

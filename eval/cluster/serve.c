@@ -142,15 +142,6 @@ static enum status evaluate(struct serving *s, struct status_why *why)
     return status ? status : send_scores(s, &times, why);
 }
 
-/** Whether rank 0 has ended the run: its last word may have come while something failed here. */
-static bool has_ended(struct eval_link *link)
-{
-    struct eval_message message;
-    link->cancel[0] = NULL;
-    return eval_link_pending(link) && !eval_link_receive(link, &message, NULL) &&
-           message.kind == EVAL_MESSAGE_END;
-}
-
 static enum status serve(struct serving *s, struct status_why *why)
 {
     for (;;) {
@@ -184,17 +175,16 @@ enum status eval_serve(struct eval_units *units, const struct eval_models *model
                                         .n_workers = 1};
     link->cancel[0] = models->backends[0]->cancel;
     enum status status = serve(&s, why);
+    link->cancel[0] = NULL;
     if (status) {
-        struct status_why lost = {""};
         struct eval_part part = {why->text, status == STATUS_CANCELLED ? 0 : strlen(why->text)};
-        if (has_ended(link))
+        if (eval_link_has_ended(link))
             status = STATUS_OK;
         else
-            status = eval_link_send(link, EVAL_MESSAGE_FAILED, status, &part, 1, &lost);
+            status = eval_link_send(link, EVAL_MESSAGE_FAILED, status, &part, 1, NULL);
         if (status)
             status = status_fail(why, STATUS_DEVICE, "rank 0 died, which ends the run");
     }
-    link->cancel[0] = NULL;
     eval_worker_close(&s.worker);
     if (s.dispatch.taken)
         eval_dispatch_close(&s.dispatch);

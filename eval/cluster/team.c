@@ -247,12 +247,13 @@ enum status eval_team_ready(struct eval_team *team, enum status opened, const ch
 {
     const char *text = opened ? why->text : settings;
     struct eval_part part = {text, strlen(text)};
-    struct status_why lost = {""};
     enum status status =
-        eval_link_send(&team->links[0], EVAL_MESSAGE_READY, opened, &part, 1, &lost);
+        eval_link_send(&team->links[0], EVAL_MESSAGE_READY, opened, &part, 1, NULL);
+    if (status && eval_link_has_ended(&team->links[0]))
+        return STATUS_OK;
     if (status && opened)
         return opened;
-    return status ? status_fail(why, status, "%s", lost.text) : STATUS_OK;
+    return status ? status_fail(why, status, "rank 0 died, which ends the run") : STATUS_OK;
 }
 
 void eval_team_end(struct eval_team *team, enum status status)

@@ -50,7 +50,7 @@ enum status eval_team_agree(struct eval_team *team, const char *settings, const 
                             struct status_why *why);
 /**
  * Another rank: tell rank 0 its settings or, where `opened` is a failure, the sentence in why.
- * Fails: STATUS_DEVICE (rank 0 is gone), `opened` in place of it.
+ * Fails: STATUS_DEVICE (rank 0 is gone without a word), `opened` in place of it.
  */
 enum status eval_team_ready(struct eval_team *team, enum status opened, const char *settings,
                             struct status_why *why);
