@@ -115,6 +115,8 @@ class Mpi(unittest.TestCase):
         yield RECORD_HIDDEN, ["base.assay"]
         for base in (self.base, self.hidden):
             yield [ASSAY, "kld", "-m", F16, "--base", base, *SLOWLY], []
+        yield [ASSAY, "sweep", "--base", F16, "--from", Q4, "-f", TEXT, "-c", "32", "--chunks", "4",
+               *SLOWLY], []
         yield [ASSAY, "check", "-m", F16, "--kl-divergence-base", self.base, *SLOWLY], []
 
     def same(self, found, expected):
