@@ -9,6 +9,7 @@ extern const struct cli_command cli_command_compare;
 extern const struct cli_command cli_command_dump;
 extern const struct cli_command cli_command_info;
 extern const struct cli_command cli_command_kld;
+extern const struct cli_command cli_command_merge;
 extern const struct cli_command cli_command_perplexity;
 extern const struct cli_command cli_command_record;
 extern const struct cli_command cli_command_score;

@@ -11,7 +11,9 @@
 #include "cli/output/json_parts.h"
 #include "cli/output/printable.h"
 #include "cli/output/say.h"
+#include "cli/session/cluster.h"
 #include "cli/session/signals.h"
+#include "eval/cluster/remote.h"
 
 void cli_remark(struct cli_evaluation *e, const char *format, ...)
 {
@@ -171,14 +173,14 @@ static enum status open_journal(struct cli_evaluation *e, struct status_why *why
     return status;
 }
 
-/** From the settings to units that can be evaluated. */
-static enum status open_all(struct cli_evaluation *e, struct status_why *why)
+/** From the settings to models and units. */
+static enum status open_inputs(struct cli_evaluation *e, struct status_why *why)
 {
     e->memory.total = (double)NAN;
     e->started = time(NULL);
     e->clock_started = base_clock_seconds();
     enum status status = cli_model_check(&e->settings->load, why);
-    if (!status)
+    if (!status && cli_cluster()->rank == 0)
         status = check_outputs(e, why);
     if (!status)
         status = cli_backends_open(&e->backends, &e->settings->machine, why);
@@ -193,7 +195,30 @@ static enum status open_all(struct cli_evaluation *e, struct status_why *why)
         kern_set_cancel(e->backends.items[i], interrupted);
     e->models.backends = e->backends.items;
     e->models.n_backends = e->backends.n;
-    status = create_outputs(e, why);
+    e->models.n_ranks = cli_cluster()->n_ranks;
+    return STATUS_OK;
+}
+
+/** Whether the other ranks have opened the same. */
+static enum status agree(const struct cli_evaluation *e, struct status_why *why)
+{
+    char *settings;
+    enum status status = settings_of(&settings, e, why);
+    if (!status)
+        status =
+            eval_team_agree(&cli_cluster()->team, settings, e->models.backends[0]->cancel, why);
+    cJSON_free(settings);
+    return status;
+}
+
+/** From there to a run that can begin. */
+static enum status open_all(struct cli_evaluation *e, struct status_why *why)
+{
+    enum status status = open_inputs(e, why);
+    if (!status && e->models.n_ranks > 1)
+        status = agree(e, why);
+    if (!status)
+        status = create_outputs(e, why);
     if (!status)
         status = open_journal(e, why);
     size_t n_batch = (size_t)e->settings->machine.n_batch;
@@ -257,6 +282,7 @@ static enum status run(struct cli_evaluation *e, struct status_why *why)
         .progress = on_progress,
         .user = e,
         .journal = e->journal,
+        .team = e->models.n_ranks > 1 ? &cli_cluster()->team : NULL,
     };
     e->memory = eval_run_memory(e->units, &e->models, &options);
     e->seconds_to_load = base_clock_seconds() - e->clock_started;
@@ -344,14 +370,43 @@ static void close_all(struct cli_evaluation *e)
     cli_backends_close(&e->backends);
 }
 
-enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why)
+/** A rank that is not rank 0 evaluates what it is sent. What fails is told to rank 0, which says
+ * it.
+ */
+static enum status serve(struct cli_evaluation *e, struct status_why *why)
+{
+    struct eval_team *team = &cli_cluster()->team;
+    char *settings = NULL;
+    enum status status = open_inputs(e, why);
+    if (!status)
+        status = settings_of(&settings, e, why);
+    enum status told = eval_team_ready(team, status, settings, why);
+    if (!status && !told)
+        told = eval_serve(e->units, &e->models, &team->links[0], why);
+    cJSON_free(settings);
+    return told;
+}
+
+static enum status evaluate(struct cli_evaluation *e, struct status_why *why)
 {
     enum status status = open_all(e, why);
+    if (status)
+        eval_team_end(&cli_cluster()->team, status);
     if (!status) {
         status = run(e, why);
         if (!status || status == STATUS_CANCELLED)
             status = report(e, status, why);
     }
+    return status;
+}
+
+enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why)
+{
+    enum status status = cli_cluster_join(e->settings->machine.mpi, why);
+    if (!status)
+        status = cli_cluster()->rank ? serve(e, why) : evaluate(e, why);
+    else if (cli_cluster()->n_ranks > 1)
+        status_context(why, "rank %zu", cli_cluster()->rank);
     close_all(e);
     return status;
 }

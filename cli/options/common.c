@@ -92,7 +92,8 @@ const struct cli_option cli_machine_options[] = {
      MACHINE(n_batch), 1, ANY, .env = "LLAMA_ARG_BATCH"},
     {"-dev --device", CLI_TEXT, "NAME",
      "the device: cpu (default), cuda, cuda:N, or auto (CUDA if there is a device, else the CPU). "
-     "A list (cuda:0,cuda:1) shares the work; each device has its own copy of the weights",
+     "A list (cuda:0,cuda:1) shares the work; each device has its own copy of the weights. Under "
+     "mpirun each process takes one of the list, by its number on its machine",
      MACHINE(device), .env = "LLAMA_ARG_DEVICE"},
     {"-ngl --gpu-layers --n-gpu-layers", CLI_TEXT, "N",
      "0: --device cpu; any other number, auto, all: --device auto, all layers (--device wins)",
@@ -117,7 +118,10 @@ const struct cli_option cli_machine_options[] = {
      "with 8 bits (4e-4); with AMX one bfloat16 product (6e-5). CUDA: three products of halves, "
      "float32, one product of halves",
      MACHINE(precision), .choices = "high exact fast", .env = "ASSAY_PRECISION"},
-
+    {"--mpi", CLI_CHOICE, "NAME",
+     "auto: the processes that mpirun or srun started share the work, and the first one writes "
+     "(default); off: each evaluates by itself",
+     MACHINE(mpi), .choices = "auto off", .env = "ASSAY_MPI"},
     {0},
 };
 

@@ -44,7 +44,7 @@ extern const struct cli_option cli_json_options[]; /* const char *: of them, --j
 struct cli_machine_settings {
     int64_t n_batch;                    /* tokens; 0: chosen by the speed */
     int64_t n_threads, n_threads_batch; /* 0 and below: all processors; the latter wins */
-    int isa, gemm, precision;
+    int isa, gemm, precision, mpi;
     const char *device;     /* NULL: by gpu_layers */
     const char *gpu_layers; /* -ngl: 0 or NULL is the CPU, anything else a GPU if there is one */
 };

@@ -7,6 +7,7 @@
 
 #include "base/text/words.h"
 #include "cli/output/say.h"
+#include "cli/session/cluster.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cuda/cuda.h"
 
@@ -193,6 +194,9 @@ enum status cli_backends_open(struct cli_backends *out, const struct cli_machine
     *out = (struct cli_backends){.n = 0};
     struct devices devices;
     enum status status = parse_devices(&devices, s, why);
+    const struct cli_cluster *cluster = cli_cluster();
+    if (cluster->n_ranks > 1 && !status)
+        devices = (struct devices){{devices.items[cluster->local_rank % devices.n]}, 1};
     while (status == STATUS_OK && out->n < devices.n) {
         status = open_backend(&out->items[out->n], &devices.items[out->n], s, why);
         out->n += status == STATUS_OK;

@@ -247,6 +247,7 @@ enum status eval_check_open(struct eval_check **out, const struct eval_check_tas
                                      .user = c,
                                      .write = take_hidden,
                                      .n_state = ROW_DOUBLES * task->plan->n_scored,
+                                     .is_all_state = true,
                                      .save = save_rows,
                                      .restore = restore_rows};
     *out = c;

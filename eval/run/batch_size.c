@@ -9,8 +9,9 @@
 enum {
     MAX_X_BYTES = 64 << 20,
     MAX_TOKENS = 16384,
-    TRIAL_TOKENS = 64, /* of the product whose time is taken */
-    TRIAL_ROWS = 64    /* of its weight at first */
+    TRIAL_TOKENS = 64,      /* of the product whose time is taken */
+    TRIAL_ROWS = 64,        /* of its weight at first */
+    BATCHES_OF_A_WORKER = 8 /* of several: the last ones end at about the same time */
 };
 static const double batch_seconds = 15, trial_seconds = 5e-3;
 
@@ -108,11 +109,19 @@ static double cost(const struct model *model, const struct eval_size *longest)
     return eval_cost_forward(model, longest->n_tokens) + eval_cost_head(model, longest->n_rows);
 }
 
+/** Sequences of a batch at most: so many that each of several workers has some batches. */
+static size_t fair_share(const struct eval_models *models, size_t n_sequences)
+{
+    size_t n_workers = models->n_backends + base_max(models->n_ranks, 1) - 1;
+    return n_workers > 1 ? base_div_up(n_sequences, n_workers * BATCHES_OF_A_WORKER) : n_sequences;
+}
+
 enum status eval_batch_choose(const struct eval_units *units, const struct eval_models *models,
                               size_t *n_tokens, struct status_why *why)
 {
     size_t n_sequences;
     struct eval_size longest = units->kind->longest(units, &n_sequences);
+    n_sequences = fair_share(models, n_sequences);
     size_t length = base_max(longest.n_tokens, 1);
     *n_tokens = base_max(n_sequences, 1) * length;
     if (n_sequences == 0)

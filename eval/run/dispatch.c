@@ -65,7 +65,6 @@ bool eval_dispatch_next(struct eval_dispatch *d, struct eval_worker *w)
     bool any = d->status == STATUS_OK && d->next_item < d->units->n_items;
     if (any) {
         struct eval_size size;
-        w->batch.n = (struct eval_size){0};
         w->first = d->next_item;
         w->end = d->next_item = eval_batch_end(d->units, w->first, &size);
         w->n_tokens = size.n_tokens;
@@ -121,7 +120,7 @@ enum status eval_dispatch_report(struct eval_dispatch *d, struct status_why *why
 /** With the lock. */
 static void fail(struct eval_dispatch *d, enum status status, const struct status_why *why)
 {
-    if (d->status == STATUS_OK) {
+    if (d->status == STATUS_OK || (d->status == STATUS_CANCELLED && status != STATUS_CANCELLED)) {
         d->status = status;
         d->why = *why;
     }
@@ -166,7 +165,7 @@ void eval_dispatch_fail(struct eval_dispatch *d, enum status status, const struc
 static void report_progress(const struct eval_dispatch *d)
 {
     double n_tokens = (double)d->n_tokens_done, cost = d->cost_done;
-    for (size_t i = 0; i < d->models->n_backends; i++) {
+    for (size_t i = 0; i < d->n_workers; i++) {
         n_tokens += d->workers[i].fraction * (double)d->workers[i].n_tokens;
         cost += d->workers[i].fraction * d->workers[i].cost;
     }

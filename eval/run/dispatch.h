@@ -22,8 +22,9 @@ struct eval_dispatch {
     const struct eval_run_options *options;
     struct eval_run_stats *stats;
     double started;
-    const struct eval_worker *workers; /* [models->n_backends] */
-    atomic_bool stop;                  /* what the backends are cancelled by, if several */
+    const struct eval_worker *workers; /* [n_workers]: those of the backends, then other ranks */
+    size_t n_workers;
+    atomic_bool stop; /* what the backends are cancelled by, if there are several workers */
 
     /* Held shortly, but while units are committed; guards what follows, and the callbacks. */
     pthread_mutex_t lock;
@@ -39,7 +40,8 @@ struct eval_dispatch {
 };
 
 /**
- * Zero-initialised but for its first four members. Close it in any case. Fails: STATUS_MEMORY.
+ * Zero-initialised but for its first four members, workers and n_workers. Close it in any case.
+ * Fails: STATUS_MEMORY.
  */
 enum status eval_dispatch_open(struct eval_dispatch *d, struct status_why *why);
 void eval_dispatch_close(struct eval_dispatch *d);
@@ -68,7 +70,10 @@ enum status eval_dispatch_commit(struct eval_dispatch *d, struct eval_worker *w,
  * finished and have not been reported yet. Fails: as eval_models_check_unchanged, as the journal.
  */
 enum status eval_dispatch_report(struct eval_dispatch *d, struct status_why *why);
-/** The run ends with the first of the failures that come here; the other workers stop soon. */
+/**
+ * The run ends with the first of the failures that come here, one that is no cancelling before
+ * those that are; the other workers stop soon.
+ */
 void eval_dispatch_fail(struct eval_dispatch *d, enum status status, const struct status_why *why);
 /** The worker's batch is that far; an eval_fraction_fn of the worker. */
 void eval_dispatch_on_fraction(void *worker, double fraction);

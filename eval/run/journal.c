@@ -121,19 +121,21 @@ enum status eval_journal_sync(struct eval_journal *j, struct status_why *why)
     return STATUS_OK;
 }
 
-static enum status open_file(struct eval_journal *j, struct status_why *why)
+static enum status open_file(struct eval_journal *j, bool to_read, struct status_why *why)
 {
+    int flags = to_read ? O_RDONLY : O_RDWR | O_CREAT;
     /* O_NONBLOCK: a pipe must not hang; files ignore it. */
-    j->fd = open(j->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    j->fd = open(j->path, flags | O_CLOEXEC | O_NONBLOCK, 0666);
     if (j->fd < 0)
-        return fail_io(j, "the journal cannot be opened for writing", why);
+        return fail_io(j, to_read ? "cannot be opened" : "the journal cannot be opened for writing",
+                       why);
     struct stat about;
     if (fstat(j->fd, &about) != 0)
         return fail_io(j, "cannot be examined", why);
     if (!S_ISREG(about.st_mode))
         return status_fail(why, STATUS_IO, "%s: is not a regular file, expected a journal",
                            j->path);
-    if (flock(j->fd, LOCK_EX | LOCK_NB) != 0)
+    if (flock(j->fd, (to_read ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0)
         return errno == EWOULDBLOCK
                    ? status_fail(why, STATUS_IO, "%s: the journal is in use by another run",
                                  j->path)
@@ -167,9 +169,9 @@ static enum status make_head(struct eval_journal *j, const char *settings, size_
     return status;
 }
 
-/** Say what is wrong with a head that is not the expected one. */
-static enum status refuse_head(struct eval_journal *j, char *found, size_t n_found,
-                               const char *settings, struct status_why *why)
+/** Whether what a file begins with is a whole head; its settings then end with a NUL. */
+static enum status check_head(struct eval_journal *j, char *found, size_t n_found,
+                              struct status_why *why)
 {
     struct head head;
     if (n_found < sizeof head || memcmp(found, magic, sizeof magic) != 0)
@@ -190,9 +192,21 @@ static enum status refuse_head(struct eval_journal *j, char *found, size_t n_fou
         return status_fail(why, STATUS_FORMAT,
                            "%s: the journal's head is damaged or cut off; remove it to begin anew",
                            j->path);
-    struct eval_difference d = {0};
+    memcpy(j->chain, hex, sizeof hex);
+    j->at = sizeof head + n + CHECKSUM;
     found[sizeof head + n] = '\0'; /* where the checksum began */
-    status = eval_difference_find(&d, found + sizeof head, settings, why);
+    return STATUS_OK;
+}
+
+/** Say what is wrong with a head that is not the expected one. */
+static enum status refuse_head(struct eval_journal *j, char *found, size_t n_found,
+                               const char *settings, struct status_why *why)
+{
+    struct eval_difference d = {0};
+    enum status status = check_head(j, found, n_found, why);
+    if (status)
+        return status;
+    status = eval_difference_find(&d, found + sizeof(struct head), settings, why);
     if (status) {
         status_context(why, "%s", j->path);
         return status;
@@ -216,19 +230,26 @@ static enum status write_head(struct eval_journal *j, size_t n_bytes, struct sta
     return status;
 }
 
+/** What the file begins with, as much as a head may have; freed by the caller. */
+static enum status read_head(struct eval_journal *j, char **found, size_t *n_found,
+                             struct status_why *why)
+{
+    size_t n_most = sizeof(struct head) + MAX_SETTINGS + CHECKSUM;
+    n_most = n_most < j->n_bytes ? n_most : (size_t)j->n_bytes;
+    *found = malloc(n_most + 1);
+    if (!*found)
+        return status_fail(why, STATUS_MEMORY, "%s: out of memory", j->path);
+    return read_at(j, 0, *found, n_most, n_found, why);
+}
+
 /** Compare the file's head with the expected one, or write it. */
 static enum status open_head(struct eval_journal *j, const char *settings, struct status_why *why)
 {
     size_t n_head = 0, n_found = 0;
+    char *found = NULL;
     enum status status = make_head(j, settings, &n_head, why);
-    if (status)
-        return status;
-    size_t n_most = sizeof(struct head) + MAX_SETTINGS + CHECKSUM;
-    n_most = n_most < j->n_bytes ? n_most : (size_t)j->n_bytes;
-    char *found = malloc(n_most + 1);
-    if (!found)
-        return status_fail(why, STATUS_MEMORY, "%s: out of memory", j->path);
-    status = read_at(j, 0, found, n_most, &n_found, why);
+    if (!status)
+        status = read_head(j, &found, &n_found, why);
     if (!status) {
         size_t n = n_found < n_head ? n_found : n_head;
         if (memcmp(found, j->buffer, n) != 0)
@@ -242,8 +263,9 @@ static enum status open_head(struct eval_journal *j, const char *settings, struc
     return status;
 }
 
-enum status eval_journal_open(struct eval_journal **out, const char *path, const char *settings,
-                              struct status_why *why)
+/** A journal without its head. to_read: nothing is written. */
+static enum status open_path(struct eval_journal **out, const char *path, bool to_read,
+                             struct status_why *why)
 {
     *out = NULL;
     struct eval_journal *j = calloc(1, sizeof *j);
@@ -251,16 +273,43 @@ enum status eval_journal_open(struct eval_journal **out, const char *path, const
         return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
     j->fd = -1;
     j->path = strdup(path);
-    enum status status =
-        j->path ? open_file(j, why) : status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
-    if (!status)
-        status = open_head(j, settings, why);
-    if (status) {
-        eval_journal_close(j);
-        return status;
-    }
     *out = j;
-    return STATUS_OK;
+    return j->path ? open_file(j, to_read, why)
+                   : status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
+}
+
+enum status eval_journal_open(struct eval_journal **out, const char *path, const char *settings,
+                              struct status_why *why)
+{
+    enum status status = open_path(out, path, false, why);
+    if (!status)
+        status = open_head(*out, settings, why);
+    if (status) {
+        eval_journal_close(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+enum status eval_journal_look(struct eval_journal **out, const char *path, char **settings,
+                              struct status_why *why)
+{
+    size_t n_found;
+    char *found = NULL;
+    *settings = NULL;
+    enum status status = open_path(out, path, true, why);
+    if (!status)
+        status = read_head(*out, &found, &n_found, why);
+    if (!status)
+        status = check_head(*out, found, n_found, why);
+    if (!status && !(*settings = strdup(found + sizeof(struct head))))
+        status = status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
+    free(found);
+    if (status) {
+        eval_journal_close(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 /** Room for an entry; *n_covered: its bytes before the checksum. */
@@ -300,6 +349,28 @@ enum status eval_journal_read(struct eval_journal *j, double *values, size_t n_v
     j->n++;
     *found = true;
     return STATUS_OK;
+}
+
+enum status eval_journal_next(struct eval_journal *j, double **values, size_t *n_values,
+                              struct status_why *why)
+{
+    struct entry entry;
+    size_t n_read;
+    bool found = false;
+    *values = NULL;
+    enum status status = read_at(j, j->at, &entry, sizeof entry, &n_read, why);
+    if (status || n_read < sizeof entry || entry.n_values > j->n_bytes / sizeof(double))
+        return status; /* more numbers than the file can have are none */
+    *n_values = (size_t)entry.n_values;
+    *values = malloc((*n_values + 1) * sizeof **values);
+    if (!*values)
+        return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu numbers", j->path, *n_values);
+    status = eval_journal_read(j, *values, *n_values, &found, why);
+    if (status || !found) {
+        free(*values);
+        *values = NULL;
+    }
+    return status;
 }
 
 void eval_journal_unread(struct eval_journal *j)

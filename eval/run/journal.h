@@ -40,6 +40,20 @@ enum status eval_journal_open(struct eval_journal **out, const char *path, const
 enum status eval_journal_read(struct eval_journal *journal, double *values, size_t n_values,
                               bool *found, struct status_why *why);
 
+/**
+ * Open a journal that is there, to read it, whatever it belongs to.
+ * settings: out, the object that it belongs to; freed by the caller.
+ * Fails: STATUS_IO (also: in use by a run), STATUS_FORMAT, STATUS_UNSUPPORTED, STATUS_MEMORY.
+ */
+enum status eval_journal_look(struct eval_journal **out, const char *path, char **settings,
+                              struct status_why *why);
+/**
+ * Read the next entry of any length. values: malloc; NULL where none follows whole.
+ * Fails: STATUS_IO, STATUS_MEMORY.
+ */
+enum status eval_journal_next(struct eval_journal *journal, double **values, size_t *n_values,
+                              struct status_why *why);
+
 /** Take back the last successful eval_journal_read: the entry counts as absent. */
 void eval_journal_unread(struct eval_journal *journal);
 

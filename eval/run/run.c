@@ -7,8 +7,10 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "eval/cluster/remote.h"
 #include "eval/run/batch_size.h"
 #include "eval/run/worker.h"
+#include "eval/scorer/row_flow.h"
 #include "model/swap.h"
 
 size_t eval_models_n_heads(const struct eval_models *models)
@@ -157,6 +159,12 @@ struct eval_memory eval_run_memory(const struct eval_units *units, const struct 
     }
     for (size_t i = 0; models->caches && i <= models->n_candidates; i++)
         m.scores += eval_cache_bytes(models->caches[i]);
+    size_t n_links = options->team && units->n_items ? options->team->n_links : 0;
+    m.scores += (double)n_links *
+                (EVAL_MEMORY_THREAD + eval_worker_bytes(units, eval_models_n_heads(models)));
+    if (n_links && models->sink)
+        m.scores += EVAL_REMOTE_ROW_BYTES +
+                    (double)eval_row_bytes(models->sink->kind, model_head(models->model));
     m.on_device = kern_describe(models->backends[0]).own_memory;
     m.scores += units->kind->n_bytes(units) + EVAL_MEMORY_SMALL_THINGS;
     m.before = eval_memory_peak();
@@ -184,12 +192,12 @@ static enum status work(struct eval_dispatch *d, struct eval_worker *workers,
                         struct status_why *why)
 {
     size_t n_threads = 1;
-    while (n_threads < d->models->n_backends &&
-           pthread_create(&workers[n_threads].thread, NULL, eval_worker_work,
-                          &workers[n_threads]) == 0)
+    while (n_threads < d->n_workers && pthread_create(&workers[n_threads].thread, NULL,
+                                                      eval_worker_work, &workers[n_threads]) == 0)
         n_threads++;
-    if (n_threads < d->models->n_backends) {
-        struct status_why no_thread = {"no thread can be started for each of the devices"};
+    if (n_threads < d->n_workers) {
+        struct status_why no_thread = {
+            "no thread can be started for each of the devices and ranks"};
         eval_dispatch_fail(d, STATUS_MEMORY, &no_thread);
     }
     eval_worker_work(&workers[0]);
@@ -201,9 +209,14 @@ static enum status work(struct eval_dispatch *d, struct eval_worker *workers,
 static enum status run(struct eval_dispatch *d, struct eval_worker *workers, struct status_why *why)
 {
     enum status status = check_models(d->units, d->models, why);
-    size_t n_workers = d->units->n_items ? d->models->n_backends : 0;
-    d->workers = workers;
-    for (size_t i = 0; i < n_workers && !status; i++)
+    const struct eval_team *team = d->options->team;
+    size_t n_own = d->models->n_backends, n_workers = d->units->n_items ? d->n_workers : 0;
+    for (size_t i = n_own; i < n_workers && !status; i++) { /* they open while this rank does */
+        status = eval_worker_open_remote(&workers[i], d, &team->links[i - n_own], why);
+        if (!status)
+            status = eval_remote_start(workers[i].link, d->units, d->models, why);
+    }
+    for (size_t i = 0; i < n_own && i < n_workers && !status; i++)
         status = eval_worker_open(&workers[i], d, i, why);
     if (status)
         return status;
@@ -226,10 +239,13 @@ enum status eval_run(struct eval_units *units, const struct eval_models *models,
         .units = units, .models = models, .options = options, .stats = stats ? stats : &own};
     *d.stats = (struct eval_run_stats){.n_resumed = units->n_resumed,
                                        .max_batch_tokens = units->most.n_tokens};
-    struct eval_worker *workers = calloc(models->n_backends, sizeof *workers);
+    size_t n_workers = models->n_backends + (options->team ? options->team->n_links : 0);
+    struct eval_worker *workers = calloc(n_workers, sizeof *workers);
+    d.workers = workers;
+    d.n_workers = n_workers;
     enum status status = eval_dispatch_open(&d, why);
     if (!workers && !status)
-        status = status_fail(why, STATUS_MEMORY, "no memory for %zu devices", models->n_backends);
+        status = status_fail(why, STATUS_MEMORY, "no memory for %zu devices", n_workers);
     if (!status)
         status = run(&d, workers, why);
     if (status && status != STATUS_CANCELLED) { /* a file that changed may be why */
@@ -241,8 +257,10 @@ enum status eval_run(struct eval_units *units, const struct eval_models *models,
         enum status synced = eval_journal_sync(options->journal, status ? NULL : why);
         status = status ? status : synced;
     }
-    for (size_t i = 0; workers && i < models->n_backends; i++)
+    for (size_t i = 0; workers && i < n_workers; i++)
         eval_worker_close(&workers[i]);
+    if (options->team)
+        eval_team_end(options->team, status);
     free(workers);
     d.stats->seconds = base_clock_seconds() - d.started;
     eval_dispatch_close(&d);

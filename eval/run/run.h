@@ -7,6 +7,7 @@
 #ifndef EVAL_RUN_RUN_H
 #define EVAL_RUN_RUN_H
 
+#include "eval/cluster/team.h"
 #include "eval/run/journal.h"
 #include "eval/run/memory.h"
 #include "eval/run/unit.h"
@@ -28,6 +29,7 @@ struct eval_models {
     const struct eval_row_sink *sink;   /* takes the model's rows */
     struct kern_backend *const *backends; /* they take batches in turn, each in its own thread */
     size_t n_backends;                    /* above 0 */
+    size_t n_ranks; /* processes that share the run, each with one backend; 0 and 1: this one */
 };
 
 /** Heads that are scored side by side: the base, if it is no model, the model, its candidates. */
@@ -56,6 +58,7 @@ struct eval_run_options {
     void (*progress)(void *user, const struct eval_progress *progress);
     void *user;
     struct eval_journal *journal; /* the one that eval_run_resume has read; NULL: none */
+    struct eval_team *team;       /* other ranks that take batches, too; NULL: none */
 };
 
 /** What a run did, for the report. */
@@ -97,6 +100,7 @@ struct eval_memory eval_run_memory(const struct eval_units *units, const struct 
  *        another vocabulary), STATUS_CHANGED (a unit is committed only if no file changed before
  *        that), STATUS_MEMORY, STATUS_DEVICE, what base and sink report, STATUS_IO
  *        (the journal), STATUS_CANCELLED (see kern_set_cancel): units finished until then stay.
+ * The run is ended on the team's other ranks, too, whatever became of it.
  * Several backends give the same bits, if each computes the same. Units are committed in order.
  * Source and sink of rows are called by one backend at a time (eval/run/dispatch.h). The first
  * failure ends the run; cancel flags are read after each tile of a forward pass and each slab of

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "eval/cluster/remote.h"
+
 double eval_worker_bytes(const struct eval_units *units, size_t n_heads)
 {
     const struct eval_size *n = &units->most;
@@ -152,9 +154,19 @@ enum status eval_worker_open(struct eval_worker *w, struct eval_dispatch *d, siz
     return status;
 }
 
+enum status eval_worker_open_remote(struct eval_worker *w, struct eval_dispatch *d,
+                                    struct eval_link *link, struct status_why *why)
+{
+    *w = (struct eval_worker){.dispatch = d, .link = link};
+    w->cancel = d->models->backends[0]->cancel;
+    link->cancel[0] = &d->stop;
+    link->cancel[1] = w->cancel;
+    return allocate(w, why);
+}
+
 void eval_worker_share_cancel(struct eval_worker *w)
 {
-    if (w->dispatch->models->n_backends > 1)
+    if (w->backend && w->dispatch->n_workers > 1)
         kern_set_cancel(w->backend, &w->dispatch->stop);
 }
 
@@ -166,7 +178,10 @@ void eval_worker_close(struct eval_worker *w)
     eval_cache_close(w->caches[0]);
     eval_cache_close(w->caches[1]);
     model_close(w->candidate);
-    kern_set_cancel(w->backend, w->cancel);
+    if (w->link)
+        w->link->cancel[0] = w->link->cancel[1] = NULL;
+    else
+        kern_set_cancel(w->backend, w->cancel);
     free(w->batch.tokens);
     free(w->batch.segments);
     free(w->batch.rows);
@@ -210,16 +225,22 @@ static enum status enter_variant(struct eval_worker *w, struct status_why *why)
     return w->variant == from ? STATUS_OK : eval_variant_enter(w->candidate, from, w->variant, why);
 }
 
-static enum status evaluate(struct eval_worker *w, struct status_why *why)
+void eval_worker_lay(struct eval_worker *w)
 {
     const struct eval_units *units = w->dispatch->units;
+    w->batch.n = (struct eval_size){0};
+    for (size_t i = w->first; i < w->end; i++)
+        units->kind->lay(units, i, &w->batch);
+}
+
+enum status eval_worker_compute(struct eval_worker *w, struct eval_scorer_times *times,
+                                struct status_why *why)
+{
     const struct eval_models *models = w->dispatch->models;
     struct eval_batch *b = &w->batch;
     enum status status = enter_variant(w, why);
     if (status)
         return status;
-    for (size_t i = w->first; i < w->end; i++)
-        units->kind->lay(units, i, b);
     struct model_batch batch = {b->tokens, b->n.n_tokens, b->segments, b->n.n_segments};
     struct eval_items items = {
         .rows = b->rows,
@@ -232,8 +253,15 @@ static enum status evaluate(struct eval_worker *w, struct status_why *why)
         .pair_scores = w->pair_scores,
         .want_js = w->pair_scores && models->want_js,
     };
+    return eval_scorer_run(w->scorer, &batch, &items, times, why);
+}
+
+static enum status evaluate(struct eval_worker *w, struct status_why *why)
+{
     struct eval_scorer_times times = {0};
-    status = eval_scorer_run(w->scorer, &batch, &items, &times, why);
+    eval_worker_lay(w);
+    enum status status =
+        w->link ? eval_remote_evaluate(w, &times, why) : eval_worker_compute(w, &times, why);
     if (status)
         return status;
     take(w);

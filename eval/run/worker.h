@@ -1,4 +1,7 @@
-/** A worker of a run: one backend, a scorer on it, and the arrays of a batch. */
+/**
+ * A worker of a run: one backend, a scorer on it, and the arrays of a batch. A worker of rank 0 may
+ * stand for another rank: it has a link instead of a backend and a scorer.
+ */
 #ifndef EVAL_RUN_WORKER_H
 #define EVAL_RUN_WORKER_H
 
@@ -6,8 +9,9 @@
 
 struct eval_worker {
     struct eval_dispatch *dispatch;
-    struct kern_backend *backend;
-    const atomic_bool *cancel; /* the caller's flag */
+    struct kern_backend *backend; /* NULL: another rank evaluates */
+    struct eval_link *link;       /* NULL: the backend does */
+    const atomic_bool *cancel;    /* the caller's flag */
     struct eval_scorer *scorer;
     struct eval_row_source source; /* what the scorer sees of the models' */
     struct eval_row_sink sink;
@@ -46,9 +50,18 @@ struct eval_scorer_options eval_worker_scorer(const struct eval_units *units,
  */
 enum status eval_worker_open(struct eval_worker *w, struct eval_dispatch *d, size_t i,
                              struct status_why *why);
-/** From now on, if there are several backends, this one is cancelled by the run's flag. */
+/** The same of a worker that stands for another rank. Fails: STATUS_MEMORY. */
+enum status eval_worker_open_remote(struct eval_worker *w, struct eval_dispatch *d,
+                                    struct eval_link *link, struct status_why *why);
+/** From now on, if there are several workers, this one is cancelled by the run's flag. */
 void eval_worker_share_cancel(struct eval_worker *w);
 void eval_worker_close(struct eval_worker *w);
+
+/** Lay the items of its batch out in its arrays. */
+void eval_worker_lay(struct eval_worker *w);
+/** Evaluate what is laid out on its backend: the scores into its arrays. As eval_scorer_run. */
+enum status eval_worker_compute(struct eval_worker *w, struct eval_scorer_times *times,
+                                struct status_why *why);
 
 /** Evaluate batches until there are none, or somebody failed; a pthread's function. */
 void *eval_worker_work(void *worker);

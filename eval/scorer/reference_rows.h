@@ -60,6 +60,8 @@ struct eval_row_sink {
        NULL: there can be none. */
 
     size_t n_state; /* numbers of a window */
+    /* Nothing else is kept: another process may take rows of its own, and hand the state over. */
+    bool is_all_state;
     /** Return when all rows written so far are on the disk. May be NULL. */
     enum status (*sync)(void *user, struct status_why *why);
     /** What there is to keep of window w, which has been written: state[n_state]. */

@@ -6,7 +6,7 @@
 
 enum { OUT_BYTES = 32 << 20 /* of hidden rows that are handed to a sink at once */ };
 
-static size_t row_bytes(enum eval_row_kind kind, const struct kern_weight *head)
+size_t eval_row_bytes(enum eval_row_kind kind, const struct kern_weight *head)
 {
     return kind == EVAL_ROWS_CODES ? kern_record_codes(head->n_rows) * sizeof(uint16_t)
                                    : head->n_cols * sizeof(float);
@@ -17,7 +17,7 @@ static size_t out_rows(struct kern_backend *backend, const struct eval_row_flow_
 {
     size_t n = options->sink->kind == EVAL_ROWS_CODES
                    ? kern_record_rows(backend, options->head)
-                   : OUT_BYTES / row_bytes(options->sink->kind, options->head);
+                   : OUT_BYTES / eval_row_bytes(options->sink->kind, options->head);
     return base_min(n ? n : 1, options->max_rows);
 }
 
@@ -26,14 +26,14 @@ static size_t hidden_bytes(const struct eval_row_flow_options *options)
 {
     const struct eval_row_source *source = options->source;
     return source && source->kind == EVAL_ROWS_HIDDEN
-               ? options->max_rows * row_bytes(source->kind, source->head)
+               ? options->max_rows * eval_row_bytes(source->kind, source->head)
                : 0;
 }
 
 static size_t out_bytes(struct kern_backend *backend, const struct eval_row_flow_options *options)
 {
     return options->sink
-               ? out_rows(backend, options) * row_bytes(options->sink->kind, options->head)
+               ? out_rows(backend, options) * eval_row_bytes(options->sink->kind, options->head)
                : 0;
 }
 
@@ -49,7 +49,7 @@ double eval_row_flow_bytes(struct kern_backend *backend,
     const struct eval_row_source *source = options->source;
     double n_bytes = (double)hidden_bytes(options) + (double)out_bytes(backend, options);
     if (source && source->kind == EVAL_ROWS_CODES) /* resident pages of the file */
-        n_bytes += (double)options->max_rows * (double)row_bytes(source->kind, options->head);
+        n_bytes += (double)options->max_rows * (double)eval_row_bytes(source->kind, options->head);
     return source ? n_bytes + source->n_bytes : n_bytes;
 }
 
@@ -99,7 +99,7 @@ enum status eval_row_flow_take(struct eval_row_flow *flow, size_t first, size_t 
                                .bias = source->bias,
                                .soft_cap = source->soft_cap};
     return kern_upload(flow->backend, flow->hidden, rows,
-                       n_rows * row_bytes(source->kind, source->head), why);
+                       n_rows * eval_row_bytes(source->kind, source->head), why);
 }
 
 /** Rows head->hidden of the model, n_rows of them, in the sink's kind into flow->out. */
@@ -108,7 +108,7 @@ static enum status convert(struct eval_row_flow *flow, size_t n_rows, const stru
 {
     if (flow->sink->kind == EVAL_ROWS_HIDDEN)
         return kern_download(flow->backend, flow->out, head->hidden,
-                             n_rows * row_bytes(EVAL_ROWS_HIDDEN, head->matrix), why);
+                             n_rows * eval_row_bytes(EVAL_ROWS_HIDDEN, head->matrix), why);
     struct kern_record op = {.head = *head,
                              .n_rows = n_rows,
                              .records = flow->out,

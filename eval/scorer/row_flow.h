@@ -26,6 +26,9 @@ struct eval_row_flow_options {
     size_t max_rows;
 };
 
+/** Bytes of a row, as sources and sinks lay it out, of a model with this head. */
+size_t eval_row_bytes(enum eval_row_kind kind, const struct kern_weight *head);
+
 /** Allocate the buffers. Fails: STATUS_MEMORY, STATUS_DEVICE; close it nevertheless. */
 enum status eval_row_flow_open(struct eval_row_flow *flow, struct kern_backend *backend,
                                const struct eval_row_flow_options *options, struct status_why *why);

@@ -17,7 +17,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def last_of_each(words):
     """The words of a command, of an option that is given twice the last one alone."""
     kept, at = [], {}
-    several = {"-m"} if "kld" in words[:2] else {"--from"} if "sweep" in words[:2] else set()
+    several = {"-m"} if "kld" in words else {"--from"} if "sweep" in words else set()
     i = 0
     while i < len(words):
         has_value = (str(words[i]).startswith("-") and i + 1 < len(words)

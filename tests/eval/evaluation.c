@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "eval/cluster/remote.h"
+
 struct setup setup_usual(const char *model, size_t n_ctx, size_t n_windows)
 {
     return (struct setup){.model = model,
@@ -82,6 +84,11 @@ enum status evaluation_run(struct evaluation *e, const struct setup *setup, stru
                                    .n_tables = 1 + e->n_pairs,
                                    .sink = setup->sink};
     eval_windows_open(&windows);
+    if (setup->link) {
+        enum status served = eval_serve(&windows.units, &models, setup->link, why);
+        eval_windows_close(&windows);
+        return served;
+    }
     enum status status = eval_run_resume(&windows.units, setup->run.journal, why);
     if (!status)
         status = eval_run_prepare(&windows.units, &models, setup->batch_tokens, why);

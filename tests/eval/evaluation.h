@@ -23,6 +23,7 @@ struct setup {
     struct kern_cpu_options cpu; /* isa_cap zero is scalar: set it */
     size_t batch_tokens;
     struct eval_run_options run;
+    struct eval_link *link; /* evaluate what rank 0 sends over it, instead of a run */
     const atomic_bool *cancel;
     struct kern_backend *const *backends; /* instead of the one of `cpu`; the caller's */
     size_t n_backends;

@@ -1,0 +1,110 @@
+/* assay merge: journals of ranges of windows into the journal that one run would have left. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/output/say.h"
+#include "cli/results/document.h"
+#include "eval/input/text.h"
+#include "eval/run/merge.h"
+
+struct settings {
+    struct cli_list parts;
+    const char *out_file;
+    int64_t n_chunks; /* 0: all */
+};
+
+/* The journal that a result of a run names, from the result's folder; malloc. */
+static enum status journal_of(char **out, const char *path, struct status_why *why)
+{
+    struct cli_document document;
+    struct cli_field state, root;
+    enum status status = cli_document_read(&document, path, why);
+    if (status)
+        return status;
+    root = cli_document_root(&document);
+    if (!cli_field_find(&state, &root, "run.state_file") || !cJSON_IsString(state.value))
+        status = status_fail(why, STATUS_USAGE,
+                             "%s: the result of a run without --state: its document has sums of "
+                             "windows only, and merging needs each token's numbers, which are in "
+                             "the journal",
+                             path);
+    else {
+        const char *name = state.value->valuestring, *slash = strrchr(path, '/');
+        int n = *name != '/' && slash ? (int)(slash + 1 - path) : 0;
+        if (asprintf(out, "%.*s%s", n, path, name) < 0)
+            status = status_fail(why, STATUS_MEMORY, "out of memory");
+    }
+    cli_document_free(&document);
+    return status;
+}
+
+/* A part is a journal, or a document that names one. */
+static enum status find_journal(char **out, const char *path, struct status_why *why)
+{
+    char first = '\0';
+    FILE *file = fopen(path, "rb");
+    if (file) {
+        first = (char)fgetc(file);
+        fclose(file);
+    }
+    *out = NULL;
+    if (first == '{')
+        return journal_of(out, path, why);
+    *out = strdup(path);
+    return *out ? STATUS_OK : status_fail(why, STATUS_MEMORY, "out of memory");
+}
+
+static enum status run_merge(const void *opaque, const struct cli_args *args,
+                             struct status_why *why)
+{
+    (void)args;
+    const struct settings *s = opaque;
+    size_t n_windows = 0;
+    char **parts = calloc(s->parts.n, sizeof *parts);
+    enum status status =
+        parts ? STATUS_OK : status_fail(why, STATUS_MEMORY, "no memory for %zu parts", s->parts.n);
+    for (size_t i = 0; i < s->parts.n && !status; i++)
+        status = find_journal(&parts[i], s->parts.items[i], why);
+    if (!status)
+        status = eval_merge((const char *const *)parts, s->parts.n, (size_t)s->n_chunks,
+                            s->out_file, &n_windows, why);
+    if (!status)
+        cli_say("assay: %s: %zu windows of %zu part%s; the command of the parts without "
+                "--chunk-from, with --state %s, writes the results\n",
+                s->out_file, n_windows, s->parts.n, status_plural(s->parts.n), s->out_file);
+    for (size_t i = 0; parts && i < s->parts.n; i++)
+        free(parts[i]);
+    free(parts);
+    return status;
+}
+
+#define AT(member) offsetof(struct settings, member)
+
+static const struct cli_option options[] = {
+    {"-o --output", CLI_TEXT, "FILE", "the journal to write; it must not exist", AT(out_file),
+     .required = true},
+    {"--chunks", CLI_COUNT, "N",
+     "the parts have the first N windows only, as of a run with --chunks N (default: all of the "
+     "text)",
+     AT(n_chunks), 1, INT32_MAX},
+    {"-q --quiet", CLI_QUIET, NULL, "nothing but errors on standard error"},
+    {.type = CLI_OPERANDS, .help = "the parts", .offset = AT(parts), .required = true},
+    {0},
+};
+
+const struct cli_command cli_command_merge = {
+    .name = "merge",
+    .usage = "PART ... -o FILE [options]",
+    .summary = "Merge runs over ranges of windows into one.",
+    .description =
+        "A part is the journal (--state) of a run with --chunk-from and --chunks, or the document "
+        "(--json)\nof such a run, which names its journal. Model, text, settings and program must "
+        "agree, and each\nwindow must be there once. FILE is the journal that one run would have "
+        "left: the command without\n--chunk-from and --chunks, with --state FILE, then writes "
+        "every result and evaluates nothing.",
+    .options = options,
+    .settings_bytes = sizeof(struct settings),
+    .run = run_merge,
+};

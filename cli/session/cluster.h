@@ -1,0 +1,27 @@
+/** The processes that share a run, where mpirun or srun started several. */
+#ifndef CLI_SESSION_CLUSTER_H
+#define CLI_SESSION_CLUSTER_H
+
+#include "eval/cluster/team.h"
+
+/** Indices into the words of --mpi. */
+enum cli_mpi { CLI_MPI_AUTO, CLI_MPI_OFF };
+
+/** This process among them; alone: rank 0 of 1, without a team. */
+struct cli_cluster {
+    size_t rank, n_ranks;
+    size_t local_rank; /* among those of this machine */
+    struct eval_team team;
+};
+
+/** As cli_cluster_join left it. */
+struct cli_cluster *cli_cluster(void);
+
+/**
+ * Find the other processes and connect to them; nothing happens where this one was started alone,
+ * or the second time. MPI is loaded, asked, and left again. Ranks but 0 are quiet from now on.
+ * Fails: STATUS_UNSUPPORTED (there is no library for this MPI), STATUS_DEVICE.
+ */
+enum status cli_cluster_join(int mpi, struct status_why *why);
+
+#endif

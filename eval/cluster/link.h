@@ -1,0 +1,88 @@
+/**
+ * Messages between two processes of a run, over a stream socket. Whoever dies is noticed: the
+ * system closes its sockets. Both sides run the same program on the same kind of machine, so
+ * structures travel as they lie in memory.
+ */
+#ifndef EVAL_CLUSTER_LINK_H
+#define EVAL_CLUSTER_LINK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum eval_message_kind {
+    EVAL_MESSAGE_GREETING, /* rank k: who it is */
+    EVAL_MESSAGE_READY,    /* rank k: its settings, or why it has none */
+    EVAL_MESSAGE_START,    /* rank 0: where the run begins */
+    EVAL_MESSAGE_BATCH,    /* rank 0: items to evaluate */
+    EVAL_MESSAGE_FRACTION, /* rank k: how much of the batch is done */
+    EVAL_MESSAGE_ROWS,     /* rank k: rows to be recorded */
+    EVAL_MESSAGE_SCORES,   /* rank k: the batch's scores */
+    EVAL_MESSAGE_FAILED,   /* rank k: a status and its sentence */
+    EVAL_MESSAGE_END       /* rank 0: the run is over; a status */
+};
+
+/** What a message begins with. */
+struct eval_message {
+    uint32_t kind;    /* enum eval_message_kind */
+    uint32_t status;  /* enum status, of READY, FAILED and END */
+    uint64_t n_bytes; /* that follow */
+};
+
+/** One end of a connection. */
+struct eval_link {
+    int fd;                       /* -1: closed */
+    char name[160];               /* who is at the other end: "rank 3 (node7, process 4711)" */
+    const atomic_bool *cancel[2]; /* waiting ends once one is set; each may be NULL */
+    bool lost;                    /* the other side is gone */
+};
+
+/** A part of what is sent. */
+struct eval_part {
+    const void *bytes;
+    size_t n_bytes;
+};
+
+/** Take a connected socket. It is the link's from now on. name: copied. */
+void eval_link_open(struct eval_link *link, int fd, const char *name);
+/** Twice is allowed. */
+void eval_link_close(struct eval_link *link);
+
+/**
+ * Send a message made of parts. Waits where the other side does not read.
+ * Fails: STATUS_DEVICE (the other side is gone), STATUS_CANCELLED.
+ */
+enum status eval_link_send(struct eval_link *link, enum eval_message_kind kind, enum status status,
+                           const struct eval_part *parts, size_t n_parts, struct status_why *why);
+
+/** Wait for the head of the next message. Fails: as eval_link_send. */
+enum status eval_link_receive(struct eval_link *link, struct eval_message *message,
+                              struct status_why *why);
+/** Read the next n bytes of its body. Fails: as eval_link_send. */
+enum status eval_link_read(struct eval_link *link, void *bytes, size_t n_bytes,
+                           struct status_why *why);
+/** The body of a message as a text: malloc, ends with a NUL. Fails: also STATUS_MEMORY. */
+enum status eval_link_read_text(struct eval_link *link, const struct eval_message *message,
+                                char **text, struct status_why *why);
+
+/** Whether a message, or the end of the connection, has come. */
+bool eval_link_pending(const struct eval_link *link);
+
+/** Whether the next message has come and is END: rank 0 says it, then the link may break. */
+bool eval_link_has_ended(const struct eval_link *link);
+
+/** What a message that was not expected means. Returns STATUS_DEVICE. */
+enum status eval_link_unexpected(const struct eval_link *link, const struct eval_message *message,
+                                 struct status_why *why);
+
+/**
+ * The status and sentence that a READY or FAILED message carries, with the name in front; of a
+ * cancelled rank there is no sentence.
+ */
+enum status eval_link_failure(struct eval_link *link, const struct eval_message *message,
+                              struct status_why *why);
+
+#endif

@@ -1,0 +1,63 @@
+/**
+ * The processes of a run. Rank 0 has a link to each of the others; each of them has one, to
+ * rank 0. Rank 0 listens; where, reaches the others by whatever started them (MPI's broadcast).
+ * The steps of a run: eval_team_gather or eval_team_join, eval_team_agree or eval_team_ready, then
+ * eval_run on rank 0 and eval_serve on the others, eval_team_end.
+ */
+#ifndef EVAL_CLUSTER_TEAM_H
+#define EVAL_CLUSTER_TEAM_H
+
+#include "base/digest.h"
+#include "eval/cluster/link.h"
+
+enum { EVAL_TEAM_ADDRESSES = 16, EVAL_TEAM_HOST = 65 };
+
+/** Where rank 0 listens. Plain bytes, the same for all. */
+struct eval_team_address {
+    uint8_t token[BASE_SHA256_BYTES]; /* whoever connects must know it */
+    char host[EVAL_TEAM_HOST];
+    uint32_t addresses[EVAL_TEAM_ADDRESSES]; /* IPv4, as the network has them; 0: no more */
+    uint16_t port;                           /* the same */
+};
+
+/** Zero-initialise; release with eval_team_close. */
+struct eval_team {
+    size_t rank, n_ranks;
+    struct eval_link *links; /* [n_links] */
+    size_t n_links;          /* of rank 0: n_ranks - 1, that of rank k is links[k - 1]; else 1 */
+    int listener;            /* of rank 0 until all are there, else -1 */
+    struct eval_team_address address;
+};
+
+/** Rank 0: begin to listen, and fill in team->address. Fails: STATUS_IO, STATUS_MEMORY. */
+enum status eval_team_listen(struct eval_team *team, size_t n_ranks, struct status_why *why);
+/**
+ * Rank 0: wait until the others have connected.
+ * Fails: STATUS_DEVICE (after a minute; names a rank that is missing), STATUS_CANCELLED.
+ */
+enum status eval_team_gather(struct eval_team *team, const atomic_bool *cancel,
+                             struct status_why *why);
+/** Another rank: connect to rank 0, whose address is given. Fails: STATUS_DEVICE, STATUS_MEMORY. */
+enum status eval_team_join(struct eval_team *team, size_t rank,
+                           const struct eval_team_address *address, struct status_why *why);
+
+/**
+ * Rank 0: compare everybody's settings, a JSON object, with its own.
+ * Fails: STATUS_USAGE (names the rank, and what differs), what another rank failed with,
+ * STATUS_CANCELLED.
+ */
+enum status eval_team_agree(struct eval_team *team, const char *settings, const atomic_bool *cancel,
+                            struct status_why *why);
+/**
+ * Another rank: tell rank 0 its settings or, where `opened` is a failure, the sentence in why.
+ * Fails: STATUS_DEVICE (rank 0 is gone without a word), `opened` in place of it.
+ */
+enum status eval_team_ready(struct eval_team *team, enum status opened, const char *settings,
+                            struct status_why *why);
+
+/** Rank 0: tell everybody that this run is over, and what became of it. */
+void eval_team_end(struct eval_team *team, enum status status);
+/** Twice is allowed. */
+void eval_team_close(struct eval_team *team);
+
+#endif

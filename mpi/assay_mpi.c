@@ -1,0 +1,37 @@
+/*
+ * What assay asks of MPI, as a library of its own: who is there, and one broadcast. The program
+ * loads it when it was started under mpirun or srun (cli/session/cluster.c). The ABIs of the MPIs
+ * differ, so it is compiled with the MPI that it is for:
+ *
+ *     mpicc -shared -fPIC -O2 -o assay-mpi-openmpi.so assay_mpi.c      (or assay-mpi-mpich.so)
+ *
+ * and lies beside the program, or in ../lib/assay. The functions return 0, or MPI's error.
+ */
+#include <mpi.h>
+
+int assay_mpi_begin(int *rank, int *size, int *local_rank);
+int assay_mpi_share(void *bytes, int n_bytes);
+
+/* The rank among all processes, how many there are, and the rank among those of this machine. */
+int assay_mpi_begin(int *rank, int *size, int *local_rank)
+{
+    MPI_Comm machine;
+    int error = MPI_Init(NULL, NULL);
+    if (!error)
+        error = MPI_Comm_rank(MPI_COMM_WORLD, rank);
+    if (!error)
+        error = MPI_Comm_size(MPI_COMM_WORLD, size);
+    if (!error)
+        error =
+            MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+    if (!error)
+        error = MPI_Comm_rank(machine, local_rank);
+    return error ? error : MPI_Comm_free(&machine);
+}
+
+/* Bytes of rank 0 to all the others. MPI is then left: whoever dies from now on stops nobody. */
+int assay_mpi_share(void *bytes, int n_bytes)
+{
+    int error = MPI_Bcast(bytes, n_bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    return error ? error : MPI_Finalize();
+}

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Several processes under mpirun: the bits of one process, refusals, interruptions, and ranks that
+are killed at random moments.
+
+usage: test_mpi.py ASSAY SOURCE_DIR
+"""
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from interrupted import (KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, TIMEOUT_S, Run,
+                         hellaswag, requests)
+from program import ASSAY, F16, Q4, TEXT
+
+MPIRUN = ["mpirun", "--oversubscribe", *(["--allow-run-as-root"] if os.getuid() == 0 else [])]
+N_KILLS = 50 if os.environ.get("ASSAY_TEST_SLOW") else 5
+MPIRUN_S = 10
+LIBRARY = pathlib.Path(ASSAY).parent / "assay-mpi-openmpi.so"
+LONG = [word if word != "60" else "-1" for word in PERPLEXITY]  # all windows
+DIED = re.compile(rb"assay: rank \d+ \([^)]*\) died while it "
+                  rb"(evaluated .* \d+ to \d+ of \d+ \(\d+ tokens\)|opened its files)")
+
+
+def mpirun(n, words):
+    return [*MPIRUN, "-n", str(n), *words]
+
+
+def ranks_of(process):
+    """The ranks that mpirun has started so far."""
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, fields = stat.read_text().rsplit(")", 1)
+            state, parent = fields.split()[:2]
+            if int(parent) == process.pid and state != "Z" and name.endswith("(assay"):
+                found.append(int(stat.parent.name))
+        except OSError:
+            pass  # it is gone
+    return found
+
+
+class Ranks(Run):
+    """A command line under mpirun, of which one process is killed."""
+
+    def __init__(self, words, outputs):
+        super().__init__(mpirun(3, words), outputs)
+        self.n_named = 0
+
+    def kill(self, process, rng):
+        while not (pids := ranks_of(process)) and process.poll() is None:
+            time.sleep(0.02)
+        if not pids:
+            return
+        os.kill(rng.choice(pids), signal.SIGKILL)
+        began = time.monotonic()
+        while ranks_of(process):
+            assert time.monotonic() - began < TIMEOUT_S, "ranks go on without the one that died"
+            time.sleep(0.02)
+
+    def end(self, process):
+        """
+        Open MPI 4.1's mpirun sometimes waits for a lock of its own for ever when all ranks are
+        gone (PMIx_server_finalize); that is not what is tested here.
+        """
+        try:
+            return process.communicate(timeout=MPIRUN_S)
+        except subprocess.TimeoutExpired:
+            assert not ranks_of(process), "ranks that do not end"
+            print("mpirun itself does not end")
+            process.kill()
+            return process.communicate(timeout=TIMEOUT_S)
+
+    def check_killed(self, test, code, err):
+        test.assertNotEqual(code, 0, err)
+        self.n_named += DIED.search(err) is not None
+        if b"assay: rank" in err:  # by name, and what it was doing
+            test.assertRegex(err, rb"assay: rank (\d+ .*(died|connect)|0 died)")
+        else:  # before the ranks knew of each other, or rank 0 itself: mpirun says so
+            test.assertRegex(err, rb"(?s)mpirun (noticed|has exited|detected)|interrupted")
+
+
+class Mpi(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="assay-mpi-")
+        cls.path = pathlib.Path(cls.folder.name)
+        cls.hellaswag = hellaswag(cls.path)
+        cls.requests = requests(cls.path)
+        cls.base = cls.path / "checked.kld"
+        subprocess.run(list(map(str, [*RECORD[:-1], cls.base])), check=True, capture_output=True)
+        cls.hidden = cls.path / "hidden.assay"
+        subprocess.run(list(map(str, [*RECORD_HIDDEN[:-1], cls.hidden])), check=True,
+                       capture_output=True)
+        print("seed:", SEED)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def evaluators(self):
+        """(words, outputs) of every kind of run."""
+        yield [*PERPLEXITY, "--per-token", "t.tsv", "--context-curve"], ["t.tsv"]
+        yield [*KLD, "--per-token", "t.tsv", "--worst", "3"], ["t.tsv"]
+        yield [*self.hellaswag, "--per-task", "t.tsv"], ["t.tsv"]
+        yield self.requests, []
+        yield [*self.requests, "-o", "r.jsonl"], ["r.jsonl"]
+        yield RECORD, ["base.kld"]
+        yield RECORD_HIDDEN, ["base.assay"]
+        for base in (self.base, self.hidden):
+            yield [ASSAY, "kld", "-m", F16, "--base", base, *SLOWLY], []
+        yield [ASSAY, "sweep", "--base", F16, "--from", Q4, "-f", TEXT, "-c", "32", "--chunks", "4",
+               *SLOWLY], []
+        yield [ASSAY, "check", "-m", F16, "--kl-divergence-base", self.base, *SLOWLY], []
+
+    def same(self, found, expected):
+        """Without assertEqual's search for what two large texts have in common."""
+        self.assertEqual([name for name in expected if found.get(name) != expected[name]], [])
+
+    def test_the_bits_of_one_process(self):
+        for i, (words, outputs) in enumerate(self.evaluators()):
+            words, outputs = [*words, "--json", "r.json"], [*outputs, "r.json"]
+            expected, _ = Run(words, outputs).whole()
+            for n in (2, 3, 4) if i < 2 else (2 + i % 3,):
+                with self.subTest(words=words, ranks=n):
+                    self.same(Run(mpirun(n, words), outputs).whole()[0], expected)
+
+    def test_a_list_of_devices_is_shared_out(self):
+        expected, _ = Run([*PERPLEXITY, "--device", "cpu,cpu", "--json", "r.json"],
+                          ["r.json"]).whole()
+        words = [*PERPLEXITY, "--device", "cpu,cpu", "--json", "r.json"]
+        self.same(Run(mpirun(2, words), ["r.json"]).whole()[0], expected)
+
+    def run_mpi(self, *words, **more):
+        return subprocess.run([str(word) for word in (*MPIRUN, *words)], capture_output=True,
+                              cwd=self.path, timeout=TIMEOUT_S, **more)
+
+    def refuses(self, words, sentence, code=2):
+        result = self.run_mpi(*words)
+        self.assertEqual((result.returncode, result.stdout), (code, b""), result.stderr)
+        lines = [line for line in result.stderr.decode().splitlines() if "assay: " in line]
+        self.assertEqual(len(lines), 1, result.stderr)
+        self.assertRegex(lines[0], sentence)
+
+    def test_refuses_what_differs(self):
+        one = ["-n", "2", *PERPLEXITY, ":", "-n", "1"]
+        rank = r"^assay: rank 2 \(.*\) has "
+        end = "; expected the same program, files and options on all ranks"
+        for more, difference in ((["-c", "64"], r"settings\.n_ctx 64, rank 0 has 32"),
+                                 (["-m", F16], r"model\.id \S+, rank 0 has \S+"),
+                                 (["-f", __file__], r"text\.sha256 \S+, rank 0 has \S+"),
+                                 (["--llama-compat"], r"settings\.llama_compat true, .* false")):
+            other = list(PERPLEXITY)
+            if len(more) == 2:
+                other[other.index(more[0]) + 1] = more[1]
+            else:
+                other += more
+            with self.subTest(more=more):
+                self.refuses([*one, *other], rank + difference + end)
+        self.refuses(["-n", "1", *PERPLEXITY, ":", "-n", "1", *KLD],
+                     r"rank 1 \(.*\) has evaluator kld, rank 0 has perplexity;")
+
+    def test_a_rank_that_fails_says_why_through_rank_0(self):
+        other = [word if word != Q4 else "missing.gguf" for word in PERPLEXITY]
+        self.refuses(["-n", "1", *PERPLEXITY, ":", "-n", "1", *other],
+                     r"^assay: rank 1 \(.*\): missing\.gguf: cannot be opened: No such file")
+        self.refuses(["-n", "3", *other], r"^assay: missing\.gguf: cannot be opened")
+        self.refuses(["-n", "3", *PERPLEXITY, "--json", "/no-such-folder/r.json"],
+                     r"^assay: /no-such-folder/r\.json: cannot be written")
+
+    def test_without_a_library(self):
+        shutil.copy(ASSAY, self.path / "assay")
+        result = self.run_mpi("-n", "2", self.path / "assay", *PERPLEXITY[1:])
+        self.assertEqual((result.returncode, result.stdout), (2, b""))
+        self.assertIn(b"2 processes were started together, and this build has no "
+                      b"assay-mpi-openmpi.so", result.stderr)
+        alone = self.run_mpi("-n", "2", self.path / "assay", *PERPLEXITY[1:], "--mpi", "off", "-q")
+        self.assertEqual(alone.returncode, 0, alone.stderr)
+        self.assertEqual(alone.stdout.count(b"Final estimate"), 2)
+
+    def test_an_interruption(self):
+        words = mpirun(3, [*LONG, "--json", "r.json", "--state", "s.journal"])
+        run = Run(words, ["r.json"])
+        expected, _ = Run(LONG + ["--json", "r.json"], ["r.json"]).whole()
+        with tempfile.TemporaryDirectory(prefix="assay-mpi-") as folder:
+            code, _out, err = run.stopped(folder, signal.SIGINT)
+            self.assertNotEqual(code, 0)
+            self.assertNotIn(b" died ", err)
+            out = run.finish(run.start(folder))
+            self.same({"stdout": out, **run.results(folder)}, expected)
+
+    def test_killed_ranks(self):
+        kinds = list(self.evaluators())
+        named = 0
+        for i, (words, outputs) in enumerate(kinds):
+            n = (N_KILLS + i) // len(kinds)  # that many in all
+            if n == 0:
+                continue
+            with self.subTest(words=words):
+                if words[:len(PERPLEXITY)] == PERPLEXITY:
+                    words = [word if word != "60" else "240" for word in words]
+                ranks = Ranks([*words, "--json", "r.json"], [*outputs, "r.json"])
+                ranks.killed(n, self, "--state", "s.journal", resumes=False)
+                named += ranks.n_named
+        self.assertGreater(named, 0)
+
+
+if not shutil.which("mpirun") or not LIBRARY.exists():
+    print("mpirun or", LIBRARY.name, "is not there")
+    sys.exit(77)
+unittest.main(argv=sys.argv[:1])

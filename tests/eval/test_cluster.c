@@ -1,0 +1,267 @@
+/*
+ * Several ranks over loopback, each a thread of this program, so that no MPI is needed: the bits of
+ * one, rows through rank 0, refusals, ranks that die and strangers that connect.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "eval/cluster/remote.h"
+#include "evaluation.h"
+
+#define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"
+#define Q4  ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf"
+enum { N_CTX = 32, N_WINDOWS = 23, MAX_RANKS = 4 };
+static const char settings[] = "{\"n_ctx\": 32, \"model\": {\"id\": \"abc\"}}";
+
+static struct setup usual(void)
+{
+    struct setup setup = setup_usual(Q4, N_CTX, N_WINDOWS);
+    setup.batch_tokens = 2 * N_CTX;
+    setup.cpu.n_threads = 1;
+    setup.candidates[0] = F16;
+    setup.n_candidates = 1;
+    return setup;
+}
+
+/** A rank but 0, in its thread. */
+struct rank {
+    size_t number;
+    struct eval_team_address address;
+    const char *settings;
+    enum status opened;
+    bool dies; /* in its first batch */
+    pthread_t thread;
+    enum status status; /* of its part of the run */
+    struct status_why why;
+};
+
+/** Take a batch and no more: the connection breaks. */
+static void die(struct eval_link *link)
+{
+    struct eval_message message = {0};
+    struct status_why why;
+    char body[256];
+    while (message.kind != EVAL_MESSAGE_BATCH) {
+        assert_int_equal(eval_link_receive(link, &message, &why), STATUS_OK);
+        assert_true(message.n_bytes <= sizeof body);
+        assert_int_equal(eval_link_read(link, body, (size_t)message.n_bytes, &why), STATUS_OK);
+    }
+}
+
+static void *rank_main(void *opaque)
+{
+    struct rank *r = opaque;
+    struct eval_team team = {0};
+    struct evaluation e;
+    struct setup setup = usual();
+    evaluation_open(&e, &setup);
+    r->status = eval_team_join(&team, r->number, &r->address, &r->why);
+    setup.link = team.links;
+    if (!r->status && r->opened)
+        status_fail(&r->why, r->opened, "there is no such file");
+    if (!r->status)
+        r->status = eval_team_ready(&team, r->opened, r->settings, &r->why);
+    if (!r->status && r->dies)
+        die(setup.link);
+    else if (!r->status && !r->opened)
+        r->status = evaluation_run(&e, &setup, &r->why);
+    eval_team_close(&team);
+    evaluation_close(&e);
+    return NULL;
+}
+
+/** Ranks 1 .. n - 1 as `ranks` describes them. The team is gathered. */
+static void start(struct eval_team *team, struct rank *ranks, size_t n)
+{
+    struct status_why why = {""};
+    assert_int_equal(eval_team_listen(team, n, &why), STATUS_OK);
+    for (size_t i = 1; i < n; i++) {
+        ranks[i].number = i;
+        ranks[i].address = team->address;
+        ranks[i].settings = ranks[i].settings ? ranks[i].settings : settings;
+        assert_int_equal(pthread_create(&ranks[i].thread, NULL, rank_main, &ranks[i]), 0);
+    }
+    if (eval_team_gather(team, NULL, &why) != STATUS_OK)
+        fail_msg("%s", why.text);
+}
+
+static void end(struct eval_team *team, struct rank *ranks, size_t n)
+{
+    eval_team_close(team);
+    for (size_t i = 1; i < n; i++)
+        pthread_join(ranks[i].thread, NULL);
+}
+
+static void assert_same_table(const struct eval_table *a, const struct eval_table *b)
+{
+    assert_memory_equal(a->cells, b->cells,
+                        a->n_columns * a->n_windows * a->n_scored * sizeof(double));
+}
+
+/** A sink that keeps what it gets. */
+struct kept {
+    float *rows;
+    size_t next, width;
+};
+
+static enum status keep(void *user, struct kern_backend *backend, size_t first, size_t n_rows,
+                        const void *rows, struct status_why *why)
+{
+    (void)backend, (void)why;
+    struct kept *k = user;
+    assert_int_equal(first, k->next); /* in order, each once */
+    memcpy(k->rows + first * k->width, rows, n_rows * k->width * sizeof(float));
+    k->next += n_rows;
+    return STATUS_OK;
+}
+
+static void same_bits_for_any_number_of_ranks(void **state)
+{
+    (void)state;
+    struct evaluation one, several;
+    struct setup setup = usual();
+    evaluate(&one, &setup);
+    for (size_t n = 2; n <= MAX_RANKS; n++) {
+        struct rank ranks[MAX_RANKS] = {0};
+        struct eval_team team = {0};
+        struct status_why why = {""};
+        start(&team, ranks, n);
+        assert_int_equal(eval_team_agree(&team, settings, NULL, &why), STATUS_OK);
+        setup.run.team = &team;
+        evaluate(&several, &setup);
+        assert_same_table(&one.table, &several.table);
+        assert_same_table(&one.candidate_tables[0], &several.candidate_tables[0]);
+        assert_int_equal(several.stats.n_inputs, one.stats.n_inputs);
+        evaluation_close(&several);
+        end(&team, ranks, n);
+        for (size_t i = 1; i < n; i++)
+            assert_int_equal(ranks[i].status, STATUS_OK);
+    }
+    evaluation_close(&one);
+}
+
+static void rows_come_to_rank_0_in_order(void **state)
+{
+    (void)state;
+    struct kept kept[2];
+    struct evaluation e;
+    for (size_t n = 1; n <= 2; n++) {
+        struct setup setup = usual();
+        struct rank ranks[2] = {0};
+        struct eval_team team = {0};
+        struct status_why why = {""};
+        evaluation_open(&e, &setup);
+        struct kept *k = &kept[n - 1];
+        *k = (struct kept){.width = (size_t)model_hparams(e.model)->n_embd};
+        k->rows = calloc(N_WINDOWS * e.plan.n_scored * k->width, sizeof *k->rows);
+        assert_non_null(k->rows);
+        struct eval_row_sink sink = {.kind = EVAL_ROWS_HIDDEN, .user = k, .write = keep};
+        setup.sink = &sink;
+        if (n > 1) {
+            start(&team, ranks, n);
+            assert_int_equal(eval_team_agree(&team, settings, NULL, &why), STATUS_OK);
+            setup.run.team = &team;
+        }
+        assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_OK);
+        assert_int_equal(k->next, N_WINDOWS * e.plan.n_scored);
+        if (n > 1) {
+            end(&team, ranks, n);
+            assert_memory_equal(kept[0].rows, kept[1].rows, k->next * k->width * sizeof *k->rows);
+        }
+        evaluation_close(&e);
+    }
+    free(kept[0].rows);
+    free(kept[1].rows);
+}
+
+/** What becomes of a run with these ranks. */
+static enum status outcome(struct rank *ranks, size_t n, struct status_why *why)
+{
+    struct evaluation e;
+    struct eval_team team = {0};
+    struct setup setup = usual();
+    start(&team, ranks, n);
+    evaluation_open(&e, &setup);
+    setup.run.team = &team;
+    enum status status = eval_team_agree(&team, settings, NULL, why);
+    if (status)
+        eval_team_end(&team, status);
+    else
+        status = evaluation_run(&e, &setup, why);
+    end(&team, ranks, n);
+    evaluation_close(&e);
+    return status;
+}
+
+static void a_rank_that_dies_ends_the_run(void **state)
+{
+    (void)state;
+    struct rank ranks[3] = {[1] = {.dies = true}};
+    struct status_why why = {""};
+    assert_int_equal(outcome(ranks, 3, &why), STATUS_DEVICE);
+    assert_non_null(strstr(why.text, "rank 1 ("));
+    assert_non_null(strstr(why.text, ") died while it evaluated windows "));
+    assert_non_null(strstr(why.text, " of 23 (62 tokens)"));
+    assert_int_equal(ranks[2].status, STATUS_OK); /* told in an orderly way */
+}
+
+static void differences_are_refused(void **state)
+{
+    (void)state;
+    struct rank ranks[3] = {[2] = {.settings = "{\"n_ctx\": 64, \"model\": {\"id\": \"abc\"}}"}};
+    struct status_why why = {""};
+    assert_int_equal(outcome(ranks, 3, &why), STATUS_USAGE);
+    assert_non_null(strstr(why.text, "rank 2 ("));
+    assert_non_null(strstr(why.text, ") has n_ctx 64, rank 0 has 32; expected the same program"));
+    assert_int_equal(ranks[1].status, STATUS_OK);
+}
+
+static void what_fails_elsewhere_is_told(void **state)
+{
+    (void)state;
+    struct rank ranks[2] = {[1] = {.opened = STATUS_IO}};
+    struct status_why why = {""};
+    assert_int_equal(outcome(ranks, 2, &why), STATUS_IO);
+    assert_non_null(strstr(why.text, "): there is no such file"));
+}
+
+static void strangers_are_turned_away(void **state)
+{
+    (void)state;
+    struct eval_team team = {0}, stranger = {0};
+    struct status_why why = {""};
+    struct rank ranks[2] = {0};
+    assert_int_equal(eval_team_listen(&team, 2, &why), STATUS_OK);
+    struct eval_team_address address = team.address;
+    address.token[5] ^= 1;
+    assert_int_equal(eval_team_join(&stranger, 1, &address, &why), STATUS_OK);
+    ranks[1] = (struct rank){
+        .number = 1, .address = team.address, .settings = settings, .opened = STATUS_IO};
+    assert_int_equal(pthread_create(&ranks[1].thread, NULL, rank_main, &ranks[1]), 0);
+    assert_int_equal(eval_team_gather(&team, NULL, &why), STATUS_OK);
+    assert_int_equal(eval_team_agree(&team, settings, NULL, &why), STATUS_IO); /* the right one */
+    struct eval_message message;
+    assert_int_equal(eval_link_receive(&stranger.links[0], &message, &why), STATUS_DEVICE);
+    eval_team_close(&stranger);
+    end(&team, ranks, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_bits_for_any_number_of_ranks),
+        cmocka_unit_test(rows_come_to_rank_0_in_order),
+        cmocka_unit_test(a_rank_that_dies_ends_the_run),
+        cmocka_unit_test(differences_are_refused),
+        cmocka_unit_test(what_fails_elsewhere_is_told),
+        cmocka_unit_test(strangers_are_turned_away),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
