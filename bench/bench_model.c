@@ -1,7 +1,8 @@
 /**
  * Whole evaluations of synthetic models, made on the way and removed again: seconds by phase.
  *
- * usage: bench_model [--shape 1b] [--types F16,Q8_0,Q4_K_M,IQ3_S] [--vocabs 32000,128256]
+ * usage: bench_model [--shape 1b] [--archs llama] [--types F16,Q8_0,Q4_K_M,IQ3_S]
+ *                    [--vocabs 32000,128256] [--experts N]
  *                    [--ctx 512] [--tokens 2048] [--runs 3] [-t THREADS] [--isa NAME] [--batch N]
  *                    [--precision exact|high|fast] [--tile N] [--layers N] [--kld] [--cold]
  *                    [--folder DIR]
@@ -12,6 +13,8 @@
  * of; `fold` makes scores of logits; `head` is what decode, pack, multiply and fold contain of the
  * output matrix. GFLOP/s is what multiply reaches, all threads together. att/prod sets the time of
  * an operation of attention against that of one in the products, decoding and packing included.
+ * ps/madd is processor time by multiply-adds of products and attention, of the run that took least
+ * of it; `of 1st` sets it against the first architecture's with the same type and vocabulary.
  * --kld compares the model with itself, which scores two heads with all divergences.
  * --cold drops the model from the page cache before each run.
  */
@@ -36,7 +39,7 @@ enum { MAX_CASES = 32, PATH_BYTES = 512, NAME_BYTES = 16 };
 
 struct settings {
     struct synthetic model;
-    char *types, *vocabs; /* lists with commas; cut up when they are read */
+    char *archs, *types, *vocabs; /* lists with commas; cut up when they are read */
     const char *folder;
     size_t n_ctx, n_tokens, n_runs, n_batch, n_tile;
     struct kern_cpu_options cpu;
@@ -53,8 +56,10 @@ struct times {
 /** A configuration, its file, its fastest run and what that must give. */
 struct bench {
     struct synthetic model;
-    char type[NAME_BYTES], path[PATH_BYTES], products[2 * NAME_BYTES];
+    char arch[NAME_BYTES], type[NAME_BYTES], path[PATH_BYTES], products[2 * NAME_BYTES];
     struct times best;
+    double least_cpu;          /* of any run */
+    const struct bench *first; /* architecture */
     double nll;
     double product_flops, pair_flops; /* of a run, one model */
     size_t n_inputs, n_models;
@@ -183,6 +188,14 @@ static void run_once(const struct settings *s, struct bench *b, bool first)
     b->nll = nll;
     if (first || times.total < b->best.total)
         b->best = times;
+    if (first || times.cpu < b->least_cpu)
+        b->least_cpu = times.cpu;
+}
+
+/** Processor time of a multiply-add, in picoseconds. */
+static double madd_time(const struct bench *b)
+{
+    return 1e12 * b->least_cpu / ((double)b->n_models * (b->product_flops + b->pair_flops) / 2);
 }
 
 static void print_case(const struct bench *b)
@@ -193,33 +206,48 @@ static void print_case(const struct bench *b)
     double multiply = products - p[KERN_PHASE_DECODE] - p[KERN_PHASE_PACK];
     double rest = total - b->best.load - products - p[KERN_PHASE_ATTENTION] - p[KERN_PHASE_FOLD];
     double relative = (p[KERN_PHASE_ATTENTION] / b->pair_flops) / (products / b->product_flops);
-    printf("%-8s %7u %7.2f %7.2f %6.2f %8.2f %7.2f %6.2f %6.2f %8.2f %8.2f | %7.2f %9.1f %8.1f "
-           "%8.2f\n",
-           b->model.type, b->model.n_vocab, b->best.load, p[KERN_PHASE_DECODE], p[KERN_PHASE_PACK],
-           multiply, p[KERN_PHASE_ATTENTION], p[KERN_PHASE_FOLD], rest, total, b->best.cpu,
-           p[KERN_PHASE_SCORE], n_models * (double)b->n_inputs / (total - b->best.load),
-           1e-9 * n_models * b->product_flops / multiply, relative);
+    printf(
+        "%-8s %-8s %7u %7.2f %7.2f %6.2f %8.2f %7.2f %6.2f %6.2f %8.2f %8.2f | %7.2f %9.1f %8.1f "
+        "%8.2f %8.2f %6.3f\n",
+        b->arch, b->model.type, b->model.n_vocab, b->best.load, p[KERN_PHASE_DECODE],
+        p[KERN_PHASE_PACK], multiply, p[KERN_PHASE_ATTENTION], p[KERN_PHASE_FOLD], rest, total,
+        b->best.cpu, p[KERN_PHASE_SCORE], n_models * (double)b->n_inputs / (total - b->best.load),
+        1e-9 * n_models * b->product_flops / multiply, relative, madd_time(b),
+        madd_time(b) / madd_time(b->first));
 }
 
-/** A file for each type and vocabulary. */
-static size_t make_cases(const struct settings *s)
+/** A file for each architecture of a type and a vocabulary; returns the number of cases. */
+static size_t make_archs(const struct settings *s, const char *vocab, const char *type, size_t n)
 {
     struct status_why why = {""};
+    char *archs = strdup(s->archs);
+    check(archs, "no memory for a list");
+    size_t first = n;
+    for (char *next = archs, *arch; (arch = strsep(&next, ",")) != NULL; n++) {
+        check(n < MAX_CASES, "too many architectures, types and vocabularies");
+        struct bench *b = &cases[n];
+        *b = (struct bench){.model = s->model, .first = &cases[first]};
+        snprintf(b->arch, sizeof b->arch, "%s", arch);
+        snprintf(b->type, sizeof b->type, "%s", type);
+        b->model.arch = b->arch;
+        b->model.type = b->type;
+        b->model.n_vocab = (uint32_t)strtoul(vocab, NULL, 10);
+        snprintf(b->path, sizeof b->path, "%s/bench_model.%d.%s.%s.%s.gguf", s->folder,
+                 (int)getpid(), arch, type, vocab);
+        must(synthetic_write(&b->model, b->path, &why), &why);
+    }
+    free(archs);
+    return n;
+}
+
+static size_t make_cases(const struct settings *s)
+{
     size_t n = 0;
     for (char *rest = s->vocabs, *vocab; (vocab = strsep(&rest, ",")) != NULL;) {
         char *types = strdup(s->types);
         check(types, "no memory for a list");
-        for (char *next = types, *type; (type = strsep(&next, ",")) != NULL; n++) {
-            check(n < MAX_CASES, "too many types and vocabularies");
-            struct bench *b = &cases[n];
-            *b = (struct bench){.model = s->model};
-            snprintf(b->type, sizeof b->type, "%s", type);
-            b->model.type = b->type;
-            b->model.n_vocab = (uint32_t)strtoul(vocab, NULL, 10);
-            snprintf(b->path, sizeof b->path, "%s/bench_model.%d.%s.%s.gguf", s->folder,
-                     (int)getpid(), type, vocab);
-            must(synthetic_write(&b->model, b->path, &why), &why);
-        }
+        for (char *next = types, *type; (type = strsep(&next, ",")) != NULL;)
+            n = make_archs(s, vocab, type, n);
         free(types);
     }
     return n;
@@ -259,11 +287,11 @@ static bool read_precision(enum kern_precision *precision, const char *name)
 /** False if the command line makes no sense. */
 static bool read_settings(struct settings *s, char **argv)
 {
-    size_t n_threads = 0, n_layers = 0;
-    const struct number_option numbers[] = {{"--ctx", &s->n_ctx},    {"--tokens", &s->n_tokens},
-                                            {"--runs", &s->n_runs},  {"--batch", &s->n_batch},
-                                            {"--tile", &s->n_tile},  {"-t", &n_threads},
-                                            {"--layers", &n_layers}, {NULL, NULL}};
+    size_t n_threads = 0, n_layers = 0, n_experts = 0;
+    const struct number_option numbers[] = {
+        {"--ctx", &s->n_ctx},     {"--tokens", &s->n_tokens}, {"--runs", &s->n_runs},
+        {"--batch", &s->n_batch}, {"--tile", &s->n_tile},     {"-t", &n_threads},
+        {"--layers", &n_layers},  {"--experts", &n_experts},  {NULL, NULL}};
     for (; *argv; argv++) {
         const char *name = *argv;
         if (strcmp(name, "--kld") == 0 || strcmp(name, "--cold") == 0) {
@@ -275,6 +303,8 @@ static bool read_settings(struct settings *s, char **argv)
             return false;
         if (strcmp(name, "--shape") == 0)
             s->model.shape = value;
+        else if (strcmp(name, "--archs") == 0)
+            s->archs = value;
         else if (strcmp(name, "--types") == 0)
             s->types = value;
         else if (strcmp(name, "--vocabs") == 0)
@@ -290,13 +320,15 @@ static bool read_settings(struct settings *s, char **argv)
     }
     s->cpu.n_threads = (unsigned)n_threads;
     s->model.n_layers = (uint32_t)n_layers;
+    s->model.n_experts = (uint32_t)n_experts;
     return true;
 }
 
 int main(int argc, char **argv)
 {
-    char types[] = "F16,Q8_0,Q4_K_M,IQ3_S", vocabs[] = "32000,128256";
+    char archs[] = "llama", types[] = "F16,Q8_0,Q4_K_M,IQ3_S", vocabs[] = "32000,128256";
     struct settings s = {.model = {.shape = "1b"},
+                         .archs = archs,
                          .types = types,
                          .vocabs = vocabs,
                          .folder = "/tmp",
@@ -319,9 +351,9 @@ int main(int argc, char **argv)
     printf("# %s; shape %s, n_ctx %zu, %zu tokens, fastest of %zu runs%s%s; seconds\n",
            cases[0].products, s.model.shape, s.n_ctx, s.n_tokens, s.n_runs, s.kld ? ", kld" : "",
            s.cold ? ", cold" : "");
-    printf("%-8s %7s %7s %7s %6s %8s %7s %6s %6s %8s %8s | %7s %9s %8s %8s\n", "type", "vocab",
-           "load", "decode", "pack", "multiply", "attent.", "fold", "rest", "total", "cpu", "head",
-           "tokens/s", "GFLOP/s", "att/prod");
+    printf("%-8s %-8s %7s %7s %7s %6s %8s %7s %6s %6s %8s %8s | %7s %9s %8s %8s %8s %6s\n", "arch",
+           "type", "vocab", "load", "decode", "pack", "multiply", "attent.", "fold", "rest",
+           "total", "cpu", "head", "tokens/s", "GFLOP/s", "att/prod", "ps/madd", "of 1st");
     for (size_t i = 0; i < n; i++) {
         print_case(&cases[i]);
     }

@@ -111,14 +111,21 @@ static inline size_t eval_batch_add_segment(struct eval_batch *batch, size_t n_t
         .n_tokens = n_tokens,
         .first_position = (int32_t)first_position,
         .parent = parent,
+        .n_unwanted = n_tokens,
     };
     batch->n.n_tokens += n_tokens;
     return start;
 }
 
-/** Score a token of the batch. place: the row of the plan that it is, or 0. */
+/** Score a token of the segment that was added last. plan_row: the row of the plan that it is, or
+ * 0.
+ */
 static inline void eval_batch_add_row(struct eval_batch *batch, size_t token, size_t plan_row)
 {
+    struct model_segment *segment = &batch->segments[batch->n.n_segments - 1];
+    size_t n_before = token - segment->start;
+    if (segment->n_unwanted > n_before)
+        segment->n_unwanted = n_before;
     batch->rows[batch->n.n_rows] = (uint32_t)token;
     batch->plan_rows[batch->n.n_rows++] = plan_row;
 }

@@ -174,7 +174,7 @@ enum status eval_cache_begin(struct eval_cache_pass *p, const struct model_batch
     for (size_t i = 0; i < batch->n_segments; i++) { /* between the members there is padding */
         const struct model_segment *s = &batch->segments[i];
         const int64_t values[] = {(int64_t)s->start, (int64_t)s->n_tokens, s->first_position,
-                                  s->parent};
+                                  s->parent, (int64_t)s->n_unwanted};
         base_digest_add(digest, values, sizeof values);
     }
     enum status status = base_digest_close_bytes(digest, p->key, why);

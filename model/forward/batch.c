@@ -19,6 +19,10 @@ enum status model_batch_check(const struct model_batch *batch, struct status_why
                                "segment %zu covers tokens %zu to %zu, expected it to begin at %zu "
                                "and to end by %zu",
                                i, s->start, s->start + s->n_tokens, next, batch->n_tokens);
+        if (s->n_unwanted > s->n_tokens)
+            return status_fail(why, STATUS_USAGE,
+                               "of segment %zu %zu tokens are not wanted, expected at most its %zu",
+                               i, s->n_unwanted, s->n_tokens);
         next += s->n_tokens;
         int64_t first = 0;
         if (s->parent >= 0) {

@@ -15,7 +15,8 @@
 struct model_segment {
     size_t start, n_tokens;
     int32_t first_position;
-    ptrdiff_t parent; /* index of a segment, or -1 */
+    ptrdiff_t parent;  /* index of a segment, or -1 */
+    size_t n_unwanted; /* of its first tokens: what the last layer makes of them is not wanted */
 };
 
 /** Segments lie one after the other, without gaps; children follow their parent directly. */

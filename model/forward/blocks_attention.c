@@ -116,19 +116,18 @@ static enum status prepare(struct model_session *s, const struct model_step *ste
     return status;
 }
 
-/** The tile's rows of keys and values. */
-static enum status project_kv(struct model_session *s, const struct model_step *step,
-                              const struct key_rows *rows, const float *in, struct status_why *why)
+/** The tile's rows of keys and values. after_q: the product of q is the operation before. */
+static enum status project_kv(struct model_session *s, const struct model_step *step, bool after_q,
+                              const float *in, struct status_why *why)
 {
     const struct model_layer *layer = step->layer;
     struct widths w = widths_of(step->shape);
     size_t n = step->tile.n_tokens;
-    float *k = rows->k + rows->kv_row * w.k;
-    float *v = rows->v + rows->kv_row * w.v;
-    /* With a gate the product of q is not the operation before. */
-    enum status status = s->model->arch->gated_attention
-                             ? model_multiply(s, &layer->k, in, n, k, why)
-                             : model_multiply_same(s, &layer->k, in, n, k, why);
+    struct key_rows rows = key_rows_of(s, step, w);
+    float *k = rows.k + rows.kv_row * w.k;
+    float *v = rows.v + rows.kv_row * w.v;
+    enum status status = after_q ? model_multiply_same(s, &layer->k, in, n, k, why)
+                                 : model_multiply(s, &layer->k, in, n, k, why);
     if (!status)
         status = model_multiply_same(s, &layer->v, in, n, v, why);
     model_show(s, MODEL_AT_K_PROJECTED, k, w.n_kv_heads, step->shape->key_size);
@@ -144,17 +143,25 @@ static enum status project_kv(struct model_session *s, const struct model_step *
     return status;
 }
 
+enum status model_block_keys(struct model_session *s, const struct model_step *step,
+                             struct status_why *why)
+{
+    const float *in;
+    enum status status = model_branch_input(s, step, &step->layer->attn_norm, &in, why);
+    return status ? status : project_kv(s, step, false, in, why);
+}
+
 static enum status attend(struct model_session *s, const struct model_step *step,
-                          const struct key_rows *rows, const struct attention_work *work,
-                          struct status_why *why)
+                          const struct attention_work *work, struct status_why *why)
 {
     const struct model_layer_shape *l = step->shape;
-    if (rows->of_batch)
+    const struct key_rows rows = key_rows_of(s, step, widths_of(l));
+    if (rows.of_batch)
         model_tile_batch_rows(step->batch, &step->tile, s->ranges, step->n_ranges);
     struct kern_attention attention = {
         .q = work->q,
-        .k = rows->k,
-        .v = rows->v,
+        .k = rows.k,
+        .v = rows.v,
         .out = work->out,
         .n_heads = l->n_heads,
         .n_kv_heads = l->n_kv_heads,
@@ -178,7 +185,6 @@ enum status model_block_attention(struct model_session *s, const struct model_st
     struct widths w = widths_of(step->shape);
     struct model_cut cut = {.base = s->work};
     struct attention_work work = divide(&cut, s->model, step->i_layer, step->tile.n_tokens);
-    struct key_rows rows = key_rows_of(s, step, w);
     const float *in;
     enum status status = model_branch_input(s, step, &layer->attn_norm, &in, why);
     if (!status)
@@ -186,8 +192,8 @@ enum status model_block_attention(struct model_session *s, const struct model_st
     model_show(s, MODEL_AT_Q_PROJECTED, work.q, w.n_heads, step->shape->key_size);
     if (work.gate)
         model_show(s, MODEL_AT_ATTN_GATE, work.gate, w.n_heads, step->shape->key_size);
-    if (!status && step->shape->kv_layer == step->i_layer)
-        status = project_kv(s, step, &rows, in, why);
+    if (!status && step->shape->kv_layer == step->i_layer && !step->keys_done)
+        status = project_kv(s, step, !work.gate, in, why);
     if (!status)
         status = prepare(s, step, work.q, w.n_heads, &layer->q_norm, why);
     if (!status)
@@ -195,7 +201,7 @@ enum status model_block_attention(struct model_session *s, const struct model_st
     if (step->shape->tempered)
         model_show(s, MODEL_AT_Q_TEMPERED, work.q, w.n_heads, step->shape->key_size);
     if (!status)
-        status = attend(s, step, &rows, &work, why);
+        status = attend(s, step, &work, why);
     model_show(s, MODEL_AT_ATTENTION, work.out, w.n_heads, step->shape->value_size);
     struct kern_activate gate = {
         .kind = KERN_SIGMOID, .gate = work.gate, .up = work.out, .n = step->tile.n_tokens * w.out};

@@ -125,6 +125,75 @@ static enum status forward_tile(struct model_session *s, const struct model_step
     return status;
 }
 
+/**
+ * Let ranges, positions and angles be those of the tile's wanted tokens alone; returns how many
+ * ranges these are. n_wanted: tokens, whose rows in the tile are in s->wanted_rows.
+ */
+static size_t take_wanted(struct model_session *s, const struct model_step *step, size_t *n_wanted)
+{
+    size_t n = 0, n_ranges = 0;
+    for (size_t i = 0; i < step->n_ranges; i++) {
+        struct kern_query_range range = s->ranges[i];
+        size_t n_unwanted = step->batch->segments[step->tile.segment + i].n_unwanted;
+        size_t skip = n_unwanted > range.q_offset ? n_unwanted - range.q_offset : 0;
+        if (skip >= range.n_q)
+            continue;
+        size_t row = range.q_row + skip;
+        range.q_row = n;
+        range.q_offset += skip;
+        range.n_q -= skip;
+        s->ranges[n_ranges++] = range;
+        for (size_t t = 0; t < range.n_q; t++, n++, row++) {
+            s->positions[n] = s->positions[row];
+            s->angle_rows[n] = s->angle_rows[row];
+            s->wanted_rows[n] = (uint32_t)row;
+        }
+    }
+    *n_wanted = n;
+    return n_ranges;
+}
+
+/** The last layer: keys and values of all of the tile's tokens, all else of the wanted ones. */
+static enum status forward_wanted(struct model_session *s, const struct model_step *tile,
+                                  struct status_why *why)
+{
+    size_t n_embd = s->model->hparams.n_embd, n;
+    enum status status = model_block_keys(s, tile, why);
+    struct model_step step = *tile;
+    step.n_ranges = take_wanted(s, tile, &n);
+    step.tile.n_tokens = n;
+    step.x = s->wanted;
+    step.keys_done = true;
+    if (status || n == 0)
+        return status;
+    status = kern_gather(s->backend, tile->x, n_embd, s->wanted_rows, n, step.x, why);
+    if (!status)
+        status = forward_tile(s, &step, why);
+    for (size_t i = 0; !status && i < step.n_ranges; i++) {
+        const struct kern_query_range *range = &s->ranges[i];
+        struct kern_copy back = {.x = step.x + range->q_row * n_embd,
+                                 .x_stride = n_embd,
+                                 .y = tile->x + s->wanted_rows[range->q_row] * n_embd,
+                                 .width = n_embd,
+                                 .n_rows = range->n_q};
+        status = model_copy(s, back, why);
+    }
+    return status;
+}
+
+/** Whether the last layer can leave out queries: its own keys alone have to be there. */
+static bool narrows(const struct model_session *s, const struct model_step *step)
+{
+    const struct model_hparams *h = &s->model->hparams;
+    if (step->i_layer + 1 < h->n_layers || step->shape->mixer != MODEL_ATTENTION ||
+        step->shape->kv_layer != step->i_layer || step->shape->kept >= 0 || h->per_layer_width)
+        return false;
+    for (size_t i = 0; i < step->n_ranges; i++)
+        if (step->batch->segments[step->tile.segment + i].n_unwanted > s->ranges[i].q_offset)
+            return true;
+    return false;
+}
+
 /** Each sequence is rotated by the angles of its own length; a long one's lie behind the others. */
 static void find_angles(struct model_session *s, const struct model_step *step)
 {
@@ -157,7 +226,8 @@ static enum status forward_layer(struct model_session *s, const struct model_bat
         step.x = x + start * s->model->hparams.n_embd;
         s->shown = (struct model_shown){
             .layer = (int)i_layer, .first = start, .n_rows = step.tile.n_tokens};
-        enum status status = forward_tile(s, &step, why);
+        enum status status =
+            narrows(s, &step) ? forward_wanted(s, &step, why) : forward_tile(s, &step, why);
         if (status)
             return status;
         progress->done++;

@@ -47,7 +47,8 @@ size_t model_operation_bytes(const struct model *model, struct kern_backend *bac
 enum status model_embed(struct model_session *s, const struct model_batch *batch, float *x,
                         struct status_why *why);
 /**
- * Advance x [n_tokens, D] through layers [layer_from, layer_to).
+ * Advance x [n_tokens, D] through layers [layer_from, layer_to). Behind the last layer rows of
+ * unwanted tokens may be what they were before it.
  * Fails: STATUS_USAGE (a batch that model_batch_check refuses, or larger than the session was
  *        made for; a layer that is not there; a parent of sequences on both sides of
  *        model_rope_boundary), STATUS_CANCELLED (x is then half-way), and what

@@ -63,12 +63,14 @@ struct model_scratch model_scratch_of(const struct model *model,
                 (scratch.n_short + options->max_segment) * h->ropes[shape->rope].n_rot;
     }
     scratch.h = scratch.n_tokens * h->n_embd;
+    const struct model_layer_shape *last = &h->layers[h->n_layers - 1];
+    scratch.wanted = last->mixer == MODEL_ATTENTION ? scratch.h : 0;
     scratch.zeros = h->experts.width || model->arch->experts_beside_dense ? h->n_embd : 0;
     return scratch;
 }
 
 /** Pointers of the session's backend memory beside their sizes in floats. */
-enum { N_BUFFERS = 7 + MODEL_N_ROPES + MODEL_N_KEPT };
+enum { N_BUFFERS = 8 + MODEL_N_ROPES + MODEL_N_KEPT };
 
 struct buffer {
     float **memory;
@@ -83,6 +85,7 @@ static void list_buffers(struct model_session *s, struct buffer list[N_BUFFERS])
         {&s->k, z->k},
         {&s->v, z->v},
         {&s->zeros, z->zeros},
+        {&s->wanted, z->wanted},
         {&s->work, z->work},
         {&s->convolve_states, z->convolve},
         {&s->recur_states, z->recur},
@@ -137,7 +140,8 @@ static enum status alloc_host(struct model_session *s, struct status_why *why)
     s->angle_rows = calloc(t, sizeof *s->angle_rows);
     s->ranges = calloc(t, sizeof *s->ranges);
     s->factors = calloc(t, sizeof *s->factors);
-    bool ok = s->positions && s->angle_rows && s->ranges && s->factors;
+    s->wanted_rows = calloc(t, sizeof *s->wanted_rows);
+    bool ok = s->positions && s->angle_rows && s->ranges && s->factors && s->wanted_rows;
     if (s->scratch.recur > 0) {
         s->runs = calloc(t, sizeof *s->runs);
         ok = ok && s->runs;
@@ -220,6 +224,7 @@ void model_session_close(struct model_session *s)
     free(s->angle_rows);
     free(s->ranges);
     free(s->factors);
+    free(s->wanted_rows);
     free(s->runs);
     free(s->experts);
     free(s->shares);

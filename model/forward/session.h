@@ -21,6 +21,7 @@ struct model_scratch {
     size_t angles[MODEL_N_ROPES]; /* [positions, n_rot / 2, 2]: cos and sin */
     size_t kept[MODEL_N_KEPT];    /* [B, k and v]: of layers whose keys later ones use */
     size_t zeros;                 /* [D] */
+    size_t wanted;                /* [T, D]: of the last layer */
     size_t convolve, recur;       /* saved states of recurrent layers */
     size_t work;                  /* of the block that needs the most */
 };
@@ -50,7 +51,7 @@ struct model_session {
     struct model_session_options options;
     struct model_scratch scratch;
     /* Backend memory: */
-    float *h, *k, *v, *zeros, *work, *convolve_states, *recur_states;
+    float *h, *k, *v, *zeros, *wanted, *work, *convolve_states, *recur_states;
     float *angles[MODEL_N_ROPES], *kept[MODEL_N_KEPT];
     uint64_t factor_generations[MODEL_N_FACTORS]; /* of those in the angles; 0: not filled */
     /* Host memory: */
@@ -59,6 +60,7 @@ struct model_session {
     struct kern_query_range *ranges; /* [T] */
     struct kern_run *runs;           /* [T]; of models with recurrent layers */
     float *factors;                  /* [T] of rows */
+    uint32_t *wanted_rows;           /* [T] of the tile */
     int32_t *experts;                /* [T, experts used] */
     float *shares;                   /* [T, experts used] */
     uint32_t *expert_rows;           /* [T * experts used] rows of the tile, by expert */
@@ -75,7 +77,8 @@ struct model_step {
     const struct model_batch *batch;
     struct model_tile tile;
     size_t n_ranges;
-    float *x; /* [tile.n_tokens, D], the tile's rows of the residual stream */
+    float *x;       /* [tile.n_tokens, D], the tile's rows of the residual stream */
+    bool keys_done; /* attention's keys and values of the tile are there */
 };
 
 /** Blocks: each adds its branch to x. What they take of the work area for tiles of n tokens. */
@@ -85,6 +88,8 @@ typedef size_t model_block_floats_fn(const struct model *m, size_t i_layer, size
 
 model_block_fn model_block_attention, model_block_latent, model_block_delta_net, model_block_mamba2;
 model_block_floats_fn model_attention_floats, model_latent_floats, model_recurrent_floats;
+/** Keys and values alone, which model_block_attention need not make again with keys_done. */
+model_block_fn model_block_keys;
 /** The feed-forward: dense, with experts, or both side by side. */
 model_block_fn model_block_ffn, model_block_moe, model_block_beside;
 model_block_floats_fn model_ffn_floats, model_moe_floats;

@@ -1,6 +1,7 @@
 /*
  * What no hidden row may depend on, to the bit: the tile, the other windows of the batch, a
- * shared prefix, calls by layer ranges, threads, the ISA, another model running beside it.
+ * shared prefix, rows that nobody wants, calls by layer ranges, threads, the ISA, another model
+ * running beside it.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -175,6 +176,45 @@ static void test_shared_prefix(void **state)
     }
 }
 
+/** The wanted rows of a family and windows behind it, where others are not wanted. */
+static void test_unwanted(void **state)
+{
+    (void)state;
+    static const size_t tiles[] = {0, 3, 50, 80, 140};
+    static const size_t unwanted[] = {70, 0, 40, 1, 0, 50}; /* of prefix, endings, two windows */
+    enum { N_SEGMENTS = 1 + N_ENDINGS + 2, N = PREFIX + 30 + 66 + 1 + 40 + 80 };
+    for (size_t m = 0; m < N_MODELS; m++) {
+        struct fixture f = fixture_open(&models[m]);
+        size_t width = model_hparams(f.model)->n_embd;
+        struct model_segment segments[N_SEGMENTS];
+        int32_t *tokens = fixture_tokens(&f, m, N);
+        struct model_batch batch = family_batch(tokens, segments);
+        for (size_t i = 1 + N_ENDINGS; i < N_SEGMENTS; i++, batch.n_segments++) {
+            segments[i] = (struct model_segment){
+                .start = batch.n_tokens, .n_tokens = i == N_SEGMENTS - 1 ? 80 : 40, .parent = -1};
+            batch.n_tokens += segments[i].n_tokens;
+        }
+        float *expected = fixture_hidden(&f, &batch, (struct fixture_run){0});
+        for (size_t i = 0; i < N_SEGMENTS; i++)
+            segments[i].n_unwanted = unwanted[i];
+        for (size_t t = 0; t < sizeof tiles / sizeof tiles[0]; t++) {
+            float *found =
+                fixture_hidden(&f, &batch, (struct fixture_run){.tile_tokens = tiles[t]});
+            for (size_t i = 0; i < N_SEGMENTS; i++) {
+                size_t first = (segments[i].start + unwanted[i]) * width;
+                assert_rows_equal(found + first, expected + first,
+                                  segments[i].n_tokens - unwanted[i], width);
+            }
+            /* The prefix's rows were left as they were. */
+            assert_true(compare_bits(found, expected, PREFIX * width) < PREFIX * width);
+            free(found);
+        }
+        free(expected);
+        free(tokens);
+        fixture_close(&f);
+    }
+}
+
 /** One of two models that run at the same time, each on a backend of its own. */
 struct racer {
     struct fixture f;
@@ -223,9 +263,8 @@ static void test_two_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ways_to_run),
-        cmocka_unit_test(test_windows_alone),
-        cmocka_unit_test(test_shared_prefix),
+        cmocka_unit_test(test_ways_to_run),   cmocka_unit_test(test_windows_alone),
+        cmocka_unit_test(test_shared_prefix), cmocka_unit_test(test_unwanted),
         cmocka_unit_test(test_two_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
