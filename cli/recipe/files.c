@@ -15,8 +15,8 @@ typedef enum status take_tensor(void *user, const char *name, const char *type, 
 static enum status walk_group(const struct cli_recipe *r, size_t g, take_tensor *take, void *user,
                               struct status_why *why)
 {
-    const struct cli_sweep_group *group = &r->sweep.groups[g];
-    const struct cli_sweep_choice *c = cli_plan_choice(&r->plan, r->chosen, g);
+    const struct cli_swept_group *group = &r->sweep.groups[g];
+    const struct cli_swept_choice *c = cli_plan_choice(&r->plan, r->chosen, g);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < group->n_tensors && !status; i++) {
         const char *type = cli_plan_type(&r->plan, c, group->tensors[i]);
@@ -46,7 +46,6 @@ static enum status walk_tensors(const struct cli_recipe *r, take_tensor *take, v
 struct filling {
     struct base_json json;
     cJSON *tensors;
-    const size_t *numbers; /* of the files in the document */
 };
 
 static enum status add_tensor(void *user, const char *name, const char *type, size_t file,
@@ -57,7 +56,7 @@ static enum status add_tensor(void *user, const char *name, const char *type, si
     cJSON *o = base_json_object(&f->json, f->tensors, NULL);
     base_json_text(&f->json, o, "name", name);
     base_json_text(&f->json, o, "type", type);
-    base_json_uint(&f->json, o, "file", f->numbers[file]);
+    base_json_uint(&f->json, o, "file", file);
     return STATUS_OK;
 }
 
@@ -68,18 +67,12 @@ static void add_file(struct base_json *json, cJSON *o, const struct cli_mixed_fi
     base_json_text(json, o, "sha256", file->sha256);
 }
 
-/* The first file and those that a group comes from; their numbers in the document. */
-static void add_files(struct base_json *json, const struct cli_recipe *r, size_t *numbers)
+/* All that the sweep has: assay mix names them, so that its file has the size that is predicted. */
+static void add_files(struct base_json *json, const struct cli_recipe *r)
 {
     cJSON *list = base_json_list(json, json->root, "files");
-    for (size_t g = 0; g < r->sweep.n_groups; g++)
-        numbers[cli_plan_choice(&r->plan, r->chosen, g)->file] = 1;
-    for (size_t i = 0, n = 0; i < r->sweep.n_files; i++) {
-        if (i && !numbers[i])
-            continue;
-        numbers[i] = n++;
+    for (size_t i = 0; i < r->sweep.n_files; i++)
         add_file(json, base_json_object(json, list, NULL), &r->sweep.files[i]);
-    }
 }
 
 static void add_figures(struct base_json *json, cJSON *o, const struct cli_plan_figures *f)
@@ -128,23 +121,18 @@ static void add_head(struct base_json *json, const struct cli_recipe *r,
 enum status cli_recipe_write_json(const struct cli_recipe *r, struct base_file *file,
                                   struct status_why *why)
 {
-    size_t *numbers = calloc(r->sweep.n_files, sizeof *numbers);
     struct cli_type_count *counts = calloc(r->sweep.n_groups, sizeof *counts);
-    struct filling f = {.numbers = numbers};
-    enum status status = numbers && counts
-                             ? STATUS_OK
-                             : status_fail(why, STATUS_MEMORY, "out of memory for a recipe");
-    if (!status) {
-        cli_json_begin_document(&f.json, CLI_RECIPE_SCHEMA);
-        add_head(&f.json, r, counts);
-        add_files(&f.json, r, numbers);
-        f.tensors = base_json_list(&f.json, f.json.root, "tensors");
-        status = walk_tensors(r, add_tensor, &f, why);
-        enum status written = status ? status : base_json_write(&f.json, file, why);
-        status = written;
-        base_json_free(&f.json);
-    }
-    free(numbers);
+    struct filling f;
+    if (!counts)
+        return status_fail(why, STATUS_MEMORY, "out of memory for a recipe");
+    cli_json_begin_document(&f.json, CLI_RECIPE_SCHEMA);
+    add_head(&f.json, r, counts);
+    add_files(&f.json, r);
+    f.tensors = base_json_list(&f.json, f.json.root, "tensors");
+    enum status status = walk_tensors(r, add_tensor, &f, why);
+    if (!status)
+        status = base_json_write(&f.json, file, why);
+    base_json_free(&f.json);
     free(counts);
     return status;
 }
@@ -189,7 +177,7 @@ enum status cli_recipe_write_types(const struct cli_recipe *r, struct base_file 
     if (comments)
         base_file_printf(file,
                          "## Made by assay recipe: %" PRIu64 " bytes, %.4f bits per weight, "
-                         "predicted KLD %.6f\n",
+                         "predicted KLD %.6g\n",
                          r->figures.n_bytes, r->figures.bits_per_weight, r->figures.kld);
     return walk_tensors(r, put_line, file, why);
 }

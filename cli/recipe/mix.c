@@ -204,7 +204,7 @@ static enum status run_mix(const void *settings, const struct cli_args *args,
     if (!status)
         status = choose(&m, &recipe, why);
     if (!status)
-        status = cli_mixture_lay_out(&m, sha256, false, why);
+        status = cli_mixture_lay_out(&m, sha256, why);
     if (!status)
         status = write_out(&m, s, why);
     if (!status)

@@ -151,40 +151,29 @@ static bool is_dropped(struct base_string key)
     return false;
 }
 
-static bool is_used(const struct cli_mixture *m, size_t file)
-{
-    for (size_t i = 0; i < gguf_n_tensors(m->files[0]); i++)
-        if (m->from[i] == file)
-            return true;
-    return false;
-}
-
-/* What was mixed: names and ids of the files, the base first. */
-static enum status add_origin(struct cli_mixture *m, const char *recipe_sha256, bool all_names,
+/* What was mixed: names and ids of the recipe's files, the base first. */
+static enum status add_origin(struct cli_mixture *m, const char *recipe_sha256,
                               struct status_why *why)
 {
     struct base_string *names = calloc(m->n_files, sizeof *names),
                        *ids = calloc(m->n_files, sizeof *ids);
-    char(*hex)[BASE_HEX] = calloc(m->n_files, sizeof *hex);
+    char(*hex)[BASE_HEX] = calloc(m->n_files, sizeof *hex); /* where the recipe has no id */
     enum status status =
         names && ids && hex
             ? STATUS_OK
             : status_fail(why, STATUS_MEMORY, "out of memory for %zu files", m->n_files);
-    size_t n = 0;
     for (size_t f = 0; f < m->n_files && !status; f++) {
-        if (f && !all_names && !is_used(m, f))
-            continue;
         const char *name = cli_file_name(m->names[f].path);
         const char *id = m->names[f].id ? m->names[f].id : hex[f];
         if (m->files[f] && id == hex[f])
             status = eval_model_id(hex[f], m->files[f], why);
-        names[n] = (struct base_string){name, strlen(name)};
-        ids[n++] = (struct base_string){id, strlen(id)};
+        names[f] = (struct base_string){name, strlen(name)};
+        ids[f] = (struct base_string){id, strlen(id)};
     }
     if (!status) {
         gguf_layout_string(m->layout, "assay.mix.recipe", recipe_sha256);
-        gguf_layout_strings(m->layout, "assay.mix.files", names, n);
-        gguf_layout_strings(m->layout, "assay.mix.ids", ids, n);
+        gguf_layout_strings(m->layout, "assay.mix.files", names, m->n_files);
+        gguf_layout_strings(m->layout, "assay.mix.ids", ids, m->n_files);
     }
     free(names);
     free(ids);
@@ -192,12 +181,10 @@ static enum status add_origin(struct cli_mixture *m, const char *recipe_sha256, 
     return status;
 }
 
-enum status cli_mixture_lay_out(struct cli_mixture *m, const char *recipe_sha256, bool all_names,
+enum status cli_mixture_lay_out(struct cli_mixture *m, const char *recipe_sha256,
                                 struct status_why *why)
 {
     const struct gguf_file *base = m->files[0];
-    gguf_layout_free(m->layout);
-    m->layout = NULL;
     enum status status = find_tensors(m, why);
     if (!status)
         status = gguf_layout_new(&m->layout, why);
@@ -210,7 +197,7 @@ enum status cli_mixture_lay_out(struct cli_mixture *m, const char *recipe_sha256
     if (file_type != UINT32_MAX)
         gguf_layout_u32(m->layout, "general.file_type", file_type);
     gguf_layout_u32(m->layout, "general.quantization_version", QUANTIZATION_VERSION);
-    status = add_origin(m, recipe_sha256, all_names, why);
+    status = add_origin(m, recipe_sha256, why);
     for (size_t i = 0; i < gguf_n_tensors(base) && !status; i++)
         gguf_layout_tensor(m->layout, m->tensors[i]->name, m->tensors[i]->type_id,
                            m->tensors[i]->ne, gguf_tensor_at(base, i)->n_dims);

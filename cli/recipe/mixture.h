@@ -2,7 +2,7 @@
 #ifndef CLI_RECIPE_MIXTURE_H
 #define CLI_RECIPE_MIXTURE_H
 
-#include "cli/recipe/sweep.h"
+#include "cli/recipe/swept.h"
 #include "gguf/layout.h"
 
 /**
@@ -27,12 +27,12 @@ enum status cli_mixture_begin(struct cli_mixture *m, struct status_why *why);
 
 /**
  * Check that the tensors have the same dimensions in all files that have them, and lay the file
- * out.   recipe_sha256: of the recipe, for the metadata.
- * all_names: the metadata name every file, not only those that a tensor comes from.
+ * out.   recipe_sha256: of the recipe, for the metadata. They have the same size whatever comes
+ * from where (but for file types that have no number, which are left out).
  * Fails: STATUS_FORMAT (a tensor that is missing, or has other dimensions; another architecture;
  *        a tensor whose scales would be left behind), STATUS_UNSUPPORTED, STATUS_MEMORY.
  */
-enum status cli_mixture_lay_out(struct cli_mixture *m, const char *recipe_sha256, bool all_names,
+enum status cli_mixture_lay_out(struct cli_mixture *m, const char *recipe_sha256,
                                 struct status_why *why);
 void cli_mixture_free(struct cli_mixture *m);
 

@@ -16,7 +16,7 @@ static const char no_digest[] = "00000000000000000000000000000000000000000000000
 
 static enum status open_files(struct cli_plan *p, struct status_why *why)
 {
-    const struct cli_sweep *s = p->sweep;
+    const struct cli_swept *s = p->sweep;
     struct cli_mixture *m = &p->mixture;
     *m = (struct cli_mixture){.names = s->files, .n_files = s->n_files};
     m->files = calloc(s->n_files, sizeof *m->files);
@@ -37,10 +37,10 @@ static enum status open_files(struct cli_plan *p, struct status_why *why)
 }
 
 /* The bytes of a choice in a file: known from its tensors, or guessed from their sum. */
-static enum status weigh(struct cli_plan *p, const struct cli_sweep_group *g, size_t choice,
+static enum status weigh(struct cli_plan *p, const struct cli_swept_group *g, size_t choice,
                          struct status_why *why)
 {
-    const struct cli_sweep_choice *c = &p->sweep->choices[choice];
+    const struct cli_swept_choice *c = &p->sweep->choices[choice];
     const struct gguf_file *file = p->mixture.files[c->file];
     uint64_t n_bytes = 0;
     p->n_bytes[choice] = file ? 0 : base_round_up(c->n_bytes, p->alignment);
@@ -65,7 +65,7 @@ static enum status weigh(struct cli_plan *p, const struct cli_sweep_group *g, si
 /* What does not depend on choices: metadata, and the tensors that are in no group. */
 static enum status weigh_others(struct cli_plan *p, struct status_why *why)
 {
-    const struct cli_sweep *s = p->sweep;
+    const struct cli_swept *s = p->sweep;
     const struct gguf_file *file = p->mixture.files[0];
     p->n_weights = s->n_weights;
     for (size_t i = 0; i < s->n_rest; i++) {
@@ -76,7 +76,7 @@ static enum status weigh_others(struct cli_plan *p, struct status_why *why)
         return STATUS_OK;
     enum status status = cli_mixture_begin(&p->mixture, why);
     if (!status)
-        status = cli_mixture_lay_out(&p->mixture, no_digest, true, why);
+        status = cli_mixture_lay_out(&p->mixture, no_digest, why);
     p->other_bytes = p->mixture.directory.n_bytes_whole;
     p->other_tensor_bytes = p->n_weights = 0;
     for (size_t i = 0; i < gguf_n_tensors(file); i++) {
@@ -97,14 +97,14 @@ static enum status weigh_others(struct cli_plan *p, struct status_why *why)
  */
 static void add_up(struct cli_plan *p)
 {
-    const struct cli_sweep *s = p->sweep;
+    const struct cli_swept *s = p->sweep;
     double sum = 0;
     int exponent;
     for (size_t g = 0; g < s->n_groups; g++) {
         double most = 0;
         for (size_t i = 0; i < s->groups[g].n_choices; i++) {
             size_t c = s->groups[g].first + i;
-            double nats = s->choices[c].kld - s->kld;
+            double nats = s->choices[c].nats;
             p->nats[c] = s->around_base && nats < 0 ? 0 : nats;
             most = fmax(most, fabs(p->nats[c]));
         }
@@ -116,7 +116,7 @@ static void add_up(struct cli_plan *p)
     p->exponent = sum > 0 ? 60 - exponent : 0;
 }
 
-enum status cli_plan_make(struct cli_plan *p, const struct cli_sweep *sweep, struct status_why *why)
+enum status cli_plan_make(struct cli_plan *p, const struct cli_swept *sweep, struct status_why *why)
 {
     *p = (struct cli_plan){.sweep = sweep, .alignment = ALIGNMENT};
     p->n_bytes = calloc(sweep->n_choices, sizeof *p->n_bytes);
@@ -186,7 +186,7 @@ static int64_t limit_of(const struct cli_plan *p, const struct cli_target *t)
 enum status cli_plan_choices(const struct cli_plan *p, const struct cli_target *t,
                              struct eval_choice **out, struct status_why *why)
 {
-    const struct cli_sweep *s = p->sweep;
+    const struct cli_swept *s = p->sweep;
     bool of_tensors = t && !isnan(t->bpw), of_nats = t && !isnan(t->kld);
     *out = calloc(s->n_choices, sizeof **out);
     if (!*out)
@@ -236,7 +236,7 @@ enum status cli_plan_choose(const struct cli_plan *p, const struct cli_target *t
     return status;
 }
 
-const struct cli_sweep_choice *cli_plan_choice(const struct cli_plan *p, const size_t *chosen,
+const struct cli_swept_choice *cli_plan_choice(const struct cli_plan *p, const size_t *chosen,
                                                size_t group)
 {
     return &p->sweep->choices[p->sweep->groups[group].first + chosen[group]];
@@ -244,44 +244,24 @@ const struct cli_sweep_choice *cli_plan_choice(const struct cli_plan *p, const s
 
 struct cli_plan_figures cli_plan_figures(const struct cli_plan *p, const size_t *chosen)
 {
-    const struct cli_sweep *s = p->sweep;
+    const struct cli_swept *s = p->sweep;
     struct cli_plan_figures f = {.n_bytes = p->other_bytes,
                                  .n_tensor_bytes = p->other_tensor_bytes,
                                  .kld = s->kld,
-                                 .kld_error = s->around_base ? 0 : (double)NAN};
+                                 .kld_error = s->kld_error};
     for (size_t g = 0; g < s->n_groups; g++) {
         size_t c = s->groups[g].first + chosen[g];
         f.n_bytes += p->n_bytes[c];
         f.n_tensor_bytes += s->choices[c].n_bytes;
         f.kld += p->nats[c];
         if (chosen[g])
-            f.kld_error += s->choices[c].kld_error;
+            f.kld_error += s->choices[c].error;
     }
     f.bits_per_weight = 8 * (double)f.n_tensor_bytes / (double)p->n_weights;
     return f;
 }
 
-enum status cli_plan_measure(struct cli_plan *p, const size_t *chosen,
-                             struct cli_plan_figures *figures, struct status_why *why)
-{
-    const struct gguf_file *base = p->mixture.files[0];
-    bool whole = base != NULL;
-    for (size_t g = 0; g < p->sweep->n_groups && base; g++) {
-        const struct cli_sweep_group *group = &p->sweep->groups[g];
-        size_t file = cli_plan_choice(p, chosen, g)->file;
-        whole = whole && p->mixture.files[file];
-        for (size_t i = 0; i < group->n_tensors; i++)
-            p->mixture.from[gguf_tensor_find(base, group->tensors[i]) - gguf_tensor_at(base, 0)] =
-                file;
-    }
-    if (!whole)
-        return STATUS_OK;
-    enum status status = cli_mixture_lay_out(&p->mixture, no_digest, false, why);
-    figures->n_bytes = p->mixture.directory.n_bytes_whole;
-    return status;
-}
-
-const char *cli_plan_type(const struct cli_plan *p, const struct cli_sweep_choice *choice,
+const char *cli_plan_type(const struct cli_plan *p, const struct cli_swept_choice *choice,
                           const char *tensor)
 {
     const struct gguf_file *file = p->mixture.files[choice->file];

@@ -14,7 +14,7 @@ struct cli_plan_figures {
 
 /** Zero-initialise; release with cli_plan_free. Arrays of choices are as those of the sweep. */
 struct cli_plan {
-    const struct cli_sweep *sweep;
+    const struct cli_swept *sweep;
     struct cli_mixture mixture; /* files that are not there are NULL */
     bool measured;              /* the first file is there: sizes are those of files */
     uint32_t alignment;
@@ -35,7 +35,7 @@ struct cli_target {
 };
 
 /** Open files, weigh the choices. Files that are not there are noted. Fails: as those it calls. */
-enum status cli_plan_make(struct cli_plan *p, const struct cli_sweep *sweep,
+enum status cli_plan_make(struct cli_plan *p, const struct cli_swept *sweep,
                           struct status_why *why);
 void cli_plan_free(struct cli_plan *p);
 
@@ -60,13 +60,6 @@ enum status cli_plan_choices(const struct cli_plan *p, const struct cli_target *
 
 struct cli_plan_figures cli_plan_figures(const struct cli_plan *p, const size_t *chosen);
 
-/**
- * The size of the file that assay mix would make, to the byte, in figures->n_bytes. Where files are
- * not there it stays as it is. Fails: as cli_mixture_lay_out.
- */
-enum status cli_plan_measure(struct cli_plan *p, const size_t *chosen,
-                             struct cli_plan_figures *figures, struct status_why *why);
-
 /** A point of the curve: the best choice of its size. */
 struct cli_plan_point {
     struct cli_plan_figures figures;
@@ -88,9 +81,9 @@ enum status cli_plan_curve_make(struct cli_plan_curve *out, const struct cli_pla
 void cli_plan_curve_free(struct cli_plan_curve *curve);
 
 /** The choice of a group, and the type that one of its tensors has with it. NULL: not known. */
-const struct cli_sweep_choice *cli_plan_choice(const struct cli_plan *p, const size_t *chosen,
+const struct cli_swept_choice *cli_plan_choice(const struct cli_plan *p, const size_t *chosen,
                                                size_t group);
-const char *cli_plan_type(const struct cli_plan *p, const struct cli_sweep_choice *choice,
+const char *cli_plan_type(const struct cli_plan *p, const struct cli_swept_choice *choice,
                           const char *tensor);
 
 #endif

@@ -56,10 +56,10 @@ static void print_counts(const struct cli_plan *plan, const size_t *chosen,
 
 static void print_curve(const struct cli_recipe *r, struct cli_type_count *counts)
 {
-    printf("%14s %9s %8s %11s  %s\n", "bytes", "GiB", "bpw", "KLD", "groups of each type");
+    printf("%14s %9s %8s %12s  %s\n", "bytes", "GiB", "bpw", "KLD", "groups of each type");
     for (size_t i = 0; i < r->curve.n; i++) {
         const struct cli_plan_figures *f = &r->curve.points[i].figures;
-        printf("%14" PRIu64 " %9.4f %8.4f %11.6f  ", f->n_bytes, (double)f->n_bytes / gibibyte,
+        printf("%14" PRIu64 " %9.4f %8.4f %12.6g  ", f->n_bytes, (double)f->n_bytes / gibibyte,
                f->bits_per_weight, f->kld);
         print_counts(&r->plan, r->curve.points[i].chosen, counts);
     }
@@ -69,10 +69,10 @@ static void print_recipe(const struct cli_recipe *r, struct cli_type_count *coun
 {
     const struct cli_plan_figures *f = &r->figures;
     bool of_size = !isnan(r->settings->target.kld);
-    printf("\nRecipe: %" PRIu64 " bytes (%.4f GiB), %.4f bits per weight\nPredicted KLD: %.6f",
+    printf("\nRecipe: %" PRIu64 " bytes (%.4f GiB), %.4f bits per weight\nPredicted KLD: %.6g",
            f->n_bytes, (double)f->n_bytes / gibibyte, f->bits_per_weight, f->kld);
     if (!isnan(f->kld_error))
-        printf(" ± %.6f", f->kld_error);
+        printf(" ± %.3g", f->kld_error);
     if (r->gap > 0)
         printf("\nGap: another choice may be better by %.6g %s at most", r->gap,
                of_size ? "bytes" : "nats");
@@ -91,10 +91,9 @@ static enum status choose(struct cli_recipe *r, struct status_why *why)
     if (!r->chosen)
         return status_fail(why, STATUS_MEMORY, "out of memory for %zu groups", r->sweep.n_groups);
     enum status status = cli_plan_choose(&r->plan, &r->settings->target, r->chosen, &r->gap, why);
-    if (status)
-        return status;
-    r->figures = cli_plan_figures(&r->plan, r->chosen);
-    return cli_plan_measure(&r->plan, r->chosen, &r->figures, why);
+    if (!status)
+        r->figures = cli_plan_figures(&r->plan, r->chosen);
+    return status;
 }
 
 static enum status print(const struct cli_recipe *r, struct status_why *why)
@@ -176,16 +175,18 @@ static enum status run_recipe(const void *settings, const struct cli_args *args,
     if (!status)
         status = cli_outputs_check(outputs, N_OUTPUTS, &input, 1, why);
     if (!status)
-        status = cli_sweep_read(&r.sweep, input.path, sha256, why);
+        status = cli_swept_read(&r.sweep, input.path, sha256, why);
+    if (!status && !r.sweep.complete)
+        cli_say("assay: note: %s: the sweep was not complete\n", input.path);
     if (!status && r.sweep.n_left_out)
-        cli_say("assay: note: %zu choice%s left out: the divergence is not finite\n",
+        cli_say("assay: note: %zu choice%s left out: no finite divergence is known\n",
                 r.sweep.n_left_out, r.sweep.n_left_out == 1 ? " is" : "s are");
     if (!status)
         status = make(&r, outputs, why);
     cli_plan_curve_free(&r.curve);
     cli_plan_free(&r.plan);
     free(r.chosen);
-    cli_sweep_free(&r.sweep);
+    cli_swept_free(&r.sweep);
     return status;
 }
 
@@ -207,6 +208,7 @@ static const struct cli_option options[] = {
      AT(target.kld)},
     {.type = CLI_HEADING, .help = "Output"},
     {"--points", CLI_COUNT, "N", "points of the curve (default: 16)", AT(n_points), 2, MOST_POINTS},
+    {"-q --quiet", CLI_QUIET, NULL, "nothing but errors on standard error"},
     {.type = CLI_GROUP,
      .group = cli_json_options,
      .offset = AT(json_file),

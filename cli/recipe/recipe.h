@@ -15,7 +15,7 @@ struct cli_recipe_settings {
 struct cli_recipe {
     const struct cli_recipe_settings *settings;
     const char *sweep_file, *sweep_sha256;
-    struct cli_sweep sweep;
+    struct cli_swept sweep;
     struct cli_plan plan;
     struct cli_plan_curve curve;
     size_t *chosen; /* [n_groups]; NULL: there was no target */

@@ -19,7 +19,7 @@ static enum status read_files(struct cli_recipe_document *r, struct status_why *
     if (!r->files)
         return status_fail(why, STATUS_MEMORY, "out of memory for %zu files", r->n_files);
     for (size_t i = 0; cli_field_next(&list, &item); i++)
-        r->files[i] = cli_mixed_file(&item);
+        r->files[i] = cli_mixed_file(&item, NULL);
     return cli_document_status(&r->document, why);
 }
 

@@ -2,7 +2,7 @@
 #ifndef CLI_RECIPE_RECIPE_DOCUMENT_H
 #define CLI_RECIPE_RECIPE_DOCUMENT_H
 
-#include "cli/recipe/sweep.h"
+#include "cli/recipe/swept.h"
 
 /** Texts point into the document. */
 struct cli_recipe_tensor {
