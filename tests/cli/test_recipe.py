@@ -18,8 +18,9 @@ import tempfile
 import time
 import unittest
 
-from gguf_make import F32, STRING, U32, gguf, pair
-from program import ASSAY, F16, Q4, TEXT, run
+from documents import differences
+from gguf_make import F32, I32, STRING, U16, U32, gguf, pair
+from program import ASSAY, F16, Q4, SOURCE, TEXT, run
 
 SEED = int(os.environ.get("ASSAY_TEST_SEED", str(random.randrange(1 << 30))))
 
@@ -197,6 +198,13 @@ class Recipe(unittest.TestCase):
         self.assertEqual(figures[0][0], 0)
         self.assertEqual(figures[1][0], figures[1][1])
 
+    def test_document_is_described(self):
+        recipe = self.recipe(self.sweep, "--bpw", "6")
+        self.assertEqual(differences(SOURCE, "assay recipe SWEEP.json --json FILE", recipe),
+                         (set(), set()))
+        self.assertEqual(recipe["sweep"]["sha256"],
+                         hashlib.sha256((self.folder / "s.json").read_bytes()).hexdigest())
+
     def test_lists_of_types(self):
         recipe = self.recipe(self.sweep, "--bpw", "6", "--tensor-types", "t.txt", "--tool-suite",
                              "t.recipe")
@@ -307,13 +315,12 @@ class Recipe(unittest.TestCase):
         odd = {"other.gguf": gguf([pair("general.architecture", STRING, "qwen2")], []),
                "arch.gguf": gguf([pair("general.architecture", STRING, "qwen2")],
                                  [("output_norm.weight", 0, [256], bytes(1024))]),
-               "shape.gguf": gguf(head, [("output_norm.weight", 0, [128, 2], bytes(1024))]),
-               "less.gguf": gguf(head, [("output_norm.weight", 0, [256], bytes(1024))])}
+               "shape.gguf": gguf(head, [("output_norm.weight", 0, [128, 2], bytes(1024))])}
         for name, data in odd.items():
             (self.folder / name).write_bytes(data)
         t = lambda r, i=0: r["tensors"][i]
         norm = lambda r: next(x for x in r["tensors"] if x["name"] == "output_norm.weight")
-        from_file = lambda r, name: (r["files"].append({"file": name}), t(r).update(file=2))
+        from_file = lambda r, name: (r["files"].append({"file": name}), norm(r).update(file=2))
         for change, sentence in (
                 (lambda r: r.update(files=[]), "has 0 files, expected 1 to"),
                 (lambda r: r.pop("tensors"), "tensors is missing"),
@@ -325,13 +332,12 @@ class Recipe(unittest.TestCase):
                 (lambda r: r["files"][1].update(id="0" * 64), "Q4_K_M.gguf: its id is .*, that of"),
                 (lambda r: r["files"][0].update(sha256="0" * 64), "its SHA-256 is "),
                 (lambda r: r["files"][0].update(file="no.gguf"), "no.gguf: "),
-                (lambda r: from_file(r, "less.gguf"), "less.gguf: has no tensor 'token_embd"),
-                (lambda r: (from_file(r, "shape.gguf"), t(r).update(file=0), norm(r).update(file=2)),
+                (lambda r: from_file(r, "shape.gguf"),
                  "'output_norm.weight' has the dimensions 128 x 2 x 1 x 1, in .*F16.gguf it has "
                  "256 x 1 x 1 x 1"),
-                (lambda r: (from_file(r, "other.gguf"), t(r).update(file=0), norm(r).update(file=2)),
+                (lambda r: from_file(r, "other.gguf"),
                  "other.gguf: has no tensor 'output_norm.weight', which"),
-                (lambda r: (from_file(r, "arch.gguf"), t(r).update(file=0), norm(r).update(file=2)),
+                (lambda r: from_file(r, "arch.gguf"),
                  "arch.gguf: general.architecture is 'qwen2', that of .* is 'llama'"),
                 (lambda r: r.update(schema="assay.sweep/1"), "schema is 'assay.sweep/1'")):
             recipe = copy.deepcopy(good)
@@ -368,6 +374,25 @@ class Recipe(unittest.TestCase):
                          ["general.architecture", "general.alignment", "x", "general.file_type",
                           "general.quantization_version", "assay.mix.recipe", "assay.mix.files",
                           "assay.mix.ids"])
+
+    def test_a_split_base(self):
+        """Parts of a base, each with a tensor: the mix is one file, with the keys of the first."""
+        for no, name in enumerate(("x.weight", "y.weight")):
+            keys = [pair("split.no", U16, no), pair("split.count", U16, 2),
+                    pair("split.tensors.count", I32, 2)]
+            first = [pair("general.architecture", STRING, "llama"), pair("x", F32, 1.5)]
+            (self.folder / f"p-0000{no + 1}-of-00002.gguf").write_bytes(
+                gguf(first * (1 - no) + keys, [(name, 0, [8], bytes([no + 1]) * 32)]))
+        (self.folder / "r.json").write_text(json.dumps(
+            {"schema": "assay.recipe/1", "schema_version": 1,
+             "files": [{"file": "p-00001-of-00002.gguf"}], "tensors": []}))
+        about = info(self.mix())
+        self.assertEqual(about["n_parts"], 1)
+        self.assertEqual(tensor_bytes(self.folder / "m.gguf", about),
+                         {"x.weight": b"\1" * 32, "y.weight": b"\2" * 32})
+        self.assertFalse([k for k in about["metadata"] if k["key"].startswith("split.")])
+        self.refused(["mix", "r.json", "-o", "p-00002-of-00002.gguf", "--force"],
+                     "would replace the file that the recipe reads")
 
     def test_scales_go_with_their_matrices(self):
         scale = lambda value: [("y.scale", 0, [1], bytes([value, 0, 0, 0]))]
