@@ -2,23 +2,21 @@
 """Is the additive model of recipes true? And is an optimal recipe better than a uniform type?
 
 usage: recipe.py ASSAY MODELS TEXT [--base tiny.F16] [--from TYPE,TYPE,...] [--sweep FILE]
-                 [--recipes 24] [--chunks 8] [--seed 1] [--keep FOLDER]
+                 [--check-sweep] [--recipes 32] [--chunks 8] [--seed 1] [--keep FOLDER]
 
 ASSAY: the program. MODELS: a folder with BASE.gguf and tiny.TYPE.gguf. All divergences are from the
 base, over windows of 256 tokens of TEXT, with --precision exact.
-1. Single swaps: for each tensor and each type a file in which that tensor alone is replaced (assay
-   mix), measured by assay kld, written as a sweep's document. With --sweep FILE that document is
-   read instead; with --compare-sweep FILE both are compared, number by number.
+1. assay sweep, or --sweep FILE: its document. --check-sweep: for each of its figures a file in which
+   those tensors alone are replaced (assay mix), measured by assay kld; they must be the same.
 2. Random recipes: tensors and types drawn at random, mixed, measured, compared with the sum of
-   their single swaps.
+   what the sweep has of them.
 3. For each TYPE, the best recipe of at most its bits per weight (assay recipe --bpw), mixed and
    measured beside the file of that type, on these windows and on as many behind them.
 Prints Markdown; docs/recipe.md has a run of it. Exit code 1 where a recipe is worse than the best
-file of its size or smaller; 77 where there are no such models.
+file of its size or smaller, or a figure of the sweep is wrong; 77 where there are no such models.
 """
 import argparse
 import json
-import math
 import pathlib
 import random
 import subprocess
@@ -35,8 +33,8 @@ def arguments():
     parser.add_argument("--base", default="tiny.F16")
     parser.add_argument("--from", default=TYPES, dest="types")
     parser.add_argument("--sweep", type=pathlib.Path)
-    parser.add_argument("--compare-sweep", type=pathlib.Path)
-    parser.add_argument("--recipes", type=int, default=24)
+    parser.add_argument("--check-sweep", action="store_true")
+    parser.add_argument("--recipes", type=int, default=32)
     parser.add_argument("--chunks", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=pathlib.Path)
@@ -59,8 +57,7 @@ class Bench:
         return done.stdout
 
     def identity(self, f):
-        return {"file": str(self.files[f]), "id": self.info[f]["model_id"], "sha256": None,
-                "n_weights": self.info[f]["total"]["n_weights"]}
+        return {"file": str(self.files[f]), "id": self.info[f]["model_id"]}
 
     def mix(self, name, choice):
         """A file: tensors by name to the number of the file that they come from."""
@@ -89,32 +86,22 @@ class Bench:
                         for c in json.loads(text)["candidates"]]
         return figures
 
-    def swaps(self):
-        """The sweep's document, by single swaps."""
-        base, groups, models = self.tensors[0], [], []
-        swept = [n for n, t in base.items() if any(
-            self.tensors[f].get(n, t)["type"] != t["type"] for f in range(1, len(self.files)))]
-        for n in swept:
-            choices = [(f, self.tensors[f][n]) for f in range(1, len(self.files))
-                       if n in self.tensors[f] and self.tensors[f][n]["type"] != base[n]["type"]]
-            groups.append({"name": n, "tensors": [n], "n_elements": math.prod(base[n]["ne"]),
-                           "around": {"type": base[n]["type"], "bytes": base[n]["n_bytes"]},
-                           "choices": [{"candidate": f - 1, "type": t["type"],
-                                        "bytes": t["n_bytes"]} for f, t in choices]})
-            models += [self.mix(f"swap.{len(models) + i}", {n: f})
-                       for i, (f, _) in enumerate(choices)]
-        figures = iter(self.measure(models))
-        for model in models:
-            model.unlink()
-        for group in groups:
-            for choice in group["choices"]:
-                choice["kld"] = next(figures)
-        return {"schema": "assay.sweep/1", "schema_version": 1, "base": self.identity(0),
-                "around": None, "reference": {"kld": {"mean": 0, "se": 0}},
-                "candidates": [self.identity(f) for f in range(1, len(self.files))],
-                "groups": groups,
-                "rest": [{"name": n, "type": t["type"], "bytes": t["n_bytes"]}
-                         for n, t in base.items() if n not in swept]}
+    def sweep(self, path):
+        words = [w for f in self.files[1:] for w in ("--from", f)]
+        self.run("sweep", "-q", "--base", self.base, *words, "-f", self.o.text, "-c", "256",
+                 "--chunks", str(self.o.chunks), "--precision", "exact", "--json", path)
+
+
+def check_sweep(bench, sweep):
+    """Each figure of the sweep by a file of its own. Returns how many are not the same."""
+    swaps = [(g, c) for g in sweep["groups"] for c in g["choices"]]
+    models = [bench.mix(f"swap.{i}", {t: c["candidate"] + 1 for t in g["tensors"]})
+              for i, (g, c) in enumerate(swaps)]
+    n_wrong = sum(c["kld"] != figure for (_, c), figure in zip(swaps, bench.measure(models)))
+    for model in models:
+        model.unlink()
+    print(f"{n_wrong} of {len(swaps)} figures of the sweep are not those of a whole run.\n")
+    return n_wrong
 
 
 def ranks(values):
@@ -195,15 +182,6 @@ def optimal_recipes(bench, path):
     return n_worse
 
 
-def compare_sweeps(ours, theirs):
-    """Single swaps by whole runs against those of assay sweep."""
-    other = {(g["name"], c["candidate"]): c["kld"]["mean"]
-             for g in theirs["groups"] for c in g["choices"]}
-    off = [abs(c["kld"]["mean"] - other[g["name"], c["candidate"]])
-           for g in ours["groups"] for c in g["choices"]]
-    print(f"{len(off)} single swaps: the sweep's are off by {max(off):.3g} nats at most.\n")
-
-
 def main():
     o = arguments()
     if not o.models.exists():
@@ -214,14 +192,13 @@ def main():
         bench = Bench(o, folder)
         path = o.sweep or folder / "sweep.json"
         if not o.sweep:
-            path.write_text(json.dumps(bench.swaps()))
+            bench.sweep(path)
         sweep = json.loads(path.read_text())
         if [c["id"] for c in sweep["candidates"]] != [i["model_id"] for i in bench.info[1:]]:
             sys.exit(f"{path}: is of other models than --from")
-        if o.compare_sweep:
-            compare_sweeps(sweep, json.loads(o.compare_sweep.read_text()))
+        n_wrong = check_sweep(bench, sweep) if o.check_sweep else 0
         random_recipes(bench, sweep)
-        sys.exit(1 if optimal_recipes(bench, path) else 0)
+        sys.exit(1 if optimal_recipes(bench, path) + n_wrong else 0)
 
 
 if __name__ == "__main__":

@@ -183,6 +183,25 @@ class Recipe(unittest.TestCase):
         done = run("kld", "-q", "-m", path, "--base", F16, "-f", TEXT, "-c", "32", "--chunks", "2")
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_from_a_sweep_to_a_divergence(self):
+        """A figure of assay sweep is that of the mixed file, to the bit, and sizes are right."""
+        text = ["-f", TEXT, "-c", "32", "--chunks", "2", "-q", "--json"]
+        done = run("sweep", "--base", F16, "--from", Q4, *text, "sweep.json", "--by", "role",
+                   cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        sweep = json.loads((self.folder / "sweep.json").read_text())
+        ids = [identity(*x) for x in zip(self.files, self.abouts)]
+        for group in self.rng.sample(sweep["groups"], 3):
+            (self.folder / "r.json").write_text(json.dumps(
+                {"schema": "assay.recipe/1", "schema_version": 1, "files": ids,
+                 "tensors": [{"name": t, "file": 1} for t in group["tensors"]]}))
+            figure = run("kld", "-m", self.mix(), "--base", F16, *text, "-")
+            self.assertEqual(json.loads(figure.stdout)["candidates"][0]["kld"]["mean"],
+                             group["choices"][0]["kld"]["mean"])
+        recipe = self.recipe(sweep, "--bpw", "9")
+        self.assertEqual([f["file"] for f in recipe["files"]], [str(F16), str(Q4)])
+        self.assertEqual(self.mix().stat().st_size, recipe["predicted"]["file_bytes"])
+
     def test_all_from_one_file_is_that_file(self):
         """The tensors of the other file, and of the base again: the same divergence, or none."""
         tensors = [t for t in self.abouts[0]["tensors"]]

@@ -82,7 +82,7 @@ static void test_all_selections(void **state)
         {{INT64_C(1) << 58, 3}, {1, 1}},
         {{3, INT64_C(1) << 58}, {1, INT64_C(1) << 40}},
     };
-    for (uint64_t n = 0; n < 6000; n++) {
+    for (uint64_t n = 0; n < 3000; n++) {
         struct rng r = rng_open(rng_seed(), n);
         size_t kind = n % (sizeof ranges / sizeof *ranges);
         make(&r, rng_below(&r, 7), 5, ranges[kind][0], ranges[kind][1]);
@@ -110,7 +110,7 @@ static void test_all_selections(void **state)
 static void test_front(void **state)
 {
     (void)state;
-    for (uint64_t n = 0; n < 2000; n++) {
+    for (uint64_t n = 0; n < 1000; n++) {
         struct rng r = rng_open(rng_seed(), 100000 + n);
         int64_t range = n % 2 ? 12 : 1000;
         make(&r, 1 + rng_below(&r, 5), 5, (int64_t[]){range, range}, (int64_t[]){1, 1});
@@ -179,9 +179,9 @@ static void make_sweep(struct rng *r, size_t n_groups, bool alike)
 static void test_sweeps(void **state)
 {
     (void)state;
-    for (uint64_t n = 0; n < 60; n++) {
+    for (uint64_t n = 0; n < 30; n++) {
         struct rng r = rng_open(rng_seed(), 200000 + n);
-        make_sweep(&r, 20 + rng_below(&r, n < 50 ? 80 : MAX_GROUPS - 20), n % 3 == 0);
+        make_sweep(&r, 20 + rng_below(&r, n < 25 ? 80 : MAX_GROUPS - 20), n % 3 == 0);
         struct eval_selection s = {.chosen = chosen};
         size_t limit = knapsack.n_groups * (8 + rng_below(&r, 80));
         struct status_why why = {""};
@@ -200,7 +200,7 @@ static void test_few_states(void **state)
 {
     (void)state;
     size_t n_cut = 0;
-    for (uint64_t n = 0; n < 60; n++) {
+    for (uint64_t n = 0; n < 30; n++) {
         struct rng r = rng_open(rng_seed(), 300000 + n);
         make_sweep(&r, 200, n % 2 == 0);
         struct eval_selection s = {.chosen = chosen};
