@@ -18,6 +18,7 @@ struct gguf_writer {
     struct gguf_layout *layout;
     struct source *sources; /* [n_sources], one for each tensor of the layout */
     size_t n_sources, capacity;
+    bool failed; /* no memory for a source */
 };
 
 enum { SLAB_BYTES = 1 << 20 }; /* what a fill callback is asked for at a time */
@@ -109,8 +110,9 @@ static void add_tensor(struct gguf_writer *w, const char *name, enum gguf_type t
     gguf_layout_tensor(w->layout, name, (uint32_t)type, ne, n_dims);
     struct source *grown =
         base_array_grow(w->sources, &w->capacity, w->n_sources + 1, sizeof *grown);
+    w->failed |= !grown;
     if (!grown)
-        abort(); /* in a test: there is nothing to be told */
+        return;
     w->sources = grown;
     w->sources[w->n_sources++] = source;
 }
@@ -184,11 +186,18 @@ static enum status put_file(struct sink *to, const struct gguf_writer *w,
     return status;
 }
 
+static enum status finish_layout(struct gguf_writer *w, struct gguf_directory *out,
+                                 struct status_why *why)
+{
+    enum status status = gguf_layout_finish(w->layout, out, why);
+    return status || !w->failed ? status : status_fail(why, STATUS_MEMORY, "out of memory");
+}
+
 enum status gguf_writer_finish(struct gguf_writer *w, const char *path, struct status_why *why)
 {
     struct gguf_directory directory;
     struct sink to = {0};
-    enum status status = gguf_layout_finish(w->layout, &directory, why);
+    enum status status = finish_layout(w, &directory, why);
     if (!status)
         status = base_file_create(&to.file, path, why);
     if (!status)
@@ -206,7 +215,7 @@ enum status gguf_writer_finish_memory(struct gguf_writer *w, void **data, size_t
 {
     struct gguf_directory directory;
     struct sink to = {0};
-    enum status status = gguf_layout_finish(w->layout, &directory, why);
+    enum status status = finish_layout(w, &directory, why);
     if (!status && !(to.memory = malloc(directory.n_bytes_whole)))
         status = status_fail(why, STATUS_MEMORY, "out of memory for a GGUF file");
     if (!status)
