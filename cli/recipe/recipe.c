@@ -192,8 +192,8 @@ static enum status run_recipe(const void *settings, const struct cli_args *args,
 
 static void defaults(void *settings)
 {
-    *(struct cli_recipe_settings *)settings =
-        (struct cli_recipe_settings){.target = {NULL, NAN, NAN}, .n_points = POINTS};
+    *(struct cli_recipe_settings *)settings = (struct cli_recipe_settings){
+        .target = {NULL, (double)NAN, (double)NAN}, .n_points = POINTS};
 }
 
 #define AT(member) offsetof(struct cli_recipe_settings, member)
