@@ -122,7 +122,7 @@ static enum status check_ours(const struct base_part *part, const struct base_pa
     return status_fail(
         why, STATUS_USAGE, "%s: %s, and is left as it is; move it, or give another name than %s",
         part->name,
-        ours ? "is a file that has another name, too" : "is not a recording that was begun",
+        ours ? "is a file that has another name, too" : "does not begin as this file does",
         part->path);
 }
 

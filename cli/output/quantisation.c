@@ -155,3 +155,19 @@ struct cli_quantisation cli_quantisation(const struct gguf_file *file)
         q.name = worked_out(&c);
     return q;
 }
+
+uint32_t cli_file_type(const struct gguf_tensor *const *tensors, size_t n)
+{
+    struct census c = {0};
+    for (size_t i = 0; i < n; i++)
+        count(&c, tensors[i]);
+    const char *name = n ? worked_out(&c) : "";
+    bool foreign = c.program && strcmp(c.program, "ik_llama.cpp") == 0;
+    for (size_t i = 0; i < (foreign ? COMMON_FILE_TYPES : N_FILE_TYPES); i++)
+        if (file_types[i] && strcmp(file_types[i], name) == 0)
+            return (uint32_t)i;
+    for (size_t i = 0; i < N_IK_FILE_TYPES && foreign; i++)
+        if (strcmp(ik_file_types[i].name, name) == 0)
+            return ik_file_types[i].id;
+    return UINT32_MAX;
+}

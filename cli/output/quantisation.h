@@ -21,4 +21,9 @@ struct cli_quantisation {
  */
 struct cli_quantisation cli_quantisation(const struct gguf_file *file);
 
+/**
+ * The number that general.file_type has for a file of these tensors; UINT32_MAX: there is none.
+ */
+uint32_t cli_file_type(const struct gguf_tensor *const *tensors, size_t n);
+
 #endif

@@ -24,7 +24,20 @@ const char *cli_document_schema(enum cli_document_kind kind)
     return schemas[kind];
 }
 
-static enum status check_schema(struct cli_document *d, struct status_why *why)
+static enum status check_version(struct cli_document *d, const struct cli_field *root,
+                                 struct status_why *why)
+{
+    size_t version = cli_field_count(root, "schema_version");
+    if (!d->status && version != CLI_SCHEMA_VERSION)
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%s: schema_version is %zu, this program reads %d; evaluate again "
+                           "with it",
+                           d->file, version, (int)CLI_SCHEMA_VERSION);
+    return cli_document_status(d, why);
+}
+
+/* wanted: the one schema; NULL: that of a result. */
+static enum status check_schema(struct cli_document *d, const char *wanted, struct status_why *why)
 {
     struct cli_field root = cli_document_root(d), schema;
     d->is_other = true;
@@ -34,28 +47,30 @@ static enum status check_schema(struct cli_document *d, struct status_why *why)
                            "%s: no result of assay: there is no `schema` that names it; expected a "
                            "file that --json wrote",
                            d->file);
+    const char *found = schema.value->valuestring;
     size_t kind = 0;
-    while (kind < N_SCHEMAS && strcmp(schema.value->valuestring, schemas[kind]) != 0)
+    while (kind < N_SCHEMAS && strcmp(found, wanted ? wanted : schemas[kind]) != 0)
         kind++;
     if (kind == N_SCHEMAS)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: schema is '%.40s', expected assay-perplexity, assay-tasks or "
-                           "assay-kld",
-                           d->file, schema.value->valuestring);
+        return status_fail(why, STATUS_FORMAT, "%s: schema is '%.40s', expected %s", d->file, found,
+                           wanted ? wanted : "assay-perplexity, assay-tasks or assay-kld");
     d->is_other = false;
     d->kind = (enum cli_document_kind)kind;
-    size_t version = cli_field_count(&root, "schema_version");
-    if (!d->status && version != CLI_SCHEMA_VERSION)
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "%s: schema_version is %zu, this program reads %d; evaluate again "
-                           "with it",
-                           d->file, version, (int)CLI_SCHEMA_VERSION);
-    return cli_document_status(d, why);
+    return check_version(d, &root, why);
 }
 
 enum status cli_document_parse(struct cli_document *out, const char *file, const char *bytes,
                                size_t n_bytes, struct status_why *why)
 {
+    return cli_document_parse_as(out, file, (struct base_string){bytes, n_bytes}, NULL, why);
+}
+
+enum status cli_document_parse_as(struct cli_document *out, const char *file,
+                                  struct base_string text, const char *schema,
+                                  struct status_why *why)
+{
+    const char *bytes = text.data;
+    size_t n_bytes = text.n_bytes;
     size_t at;
     *out = (struct cli_document){.file = file};
     enum status status = base_json_parse(&out->root, bytes, n_bytes, &at, why);
@@ -66,7 +81,7 @@ enum status cli_document_parse(struct cli_document *out, const char *file, const
     while (out->root && at < n_bytes && strchr(" \t\r\n", bytes[at]) && bytes[at])
         at++;
     if (out->root && at == n_bytes)
-        status = check_schema(out, why);
+        status = check_schema(out, schema, why);
     else
         status = status_fail(why, STATUS_FORMAT,
                              "%s: is not JSON from byte %zu on; expected a result that --json "
@@ -81,11 +96,20 @@ enum status cli_document_parse(struct cli_document *out, const char *file, const
 
 enum status cli_document_read(struct cli_document *out, const char *file, struct status_why *why)
 {
+    return cli_document_read_as(out, file, NULL, NULL, why);
+}
+
+enum status cli_document_read_as(struct cli_document *out, const char *file, const char *schema,
+                                 char sha256[BASE_HEX], struct status_why *why)
+{
     struct eval_text text;
     *out = (struct cli_document){0};
     enum status status = eval_text_read_whole(&text, file, MAX_BYTES, why);
-    if (status == STATUS_OK)
-        status = cli_document_parse(out, file, text.data, text.n_bytes, why);
+    if (!status && sha256)
+        memcpy(sha256, text.sha256, BASE_HEX);
+    if (!status)
+        status = cli_document_parse_as(out, file, (struct base_string){text.data, text.n_bytes},
+                                       schema, why);
     eval_text_free(&text);
     return status;
 }

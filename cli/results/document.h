@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include "base/digest.h"
+#include "base/text/string.h"
 
 enum cli_document_kind { CLI_DOCUMENT_PERPLEXITY, CLI_DOCUMENT_TASKS, CLI_DOCUMENT_KLD };
 
@@ -36,6 +37,16 @@ enum status cli_document_parse(struct cli_document *out, const char *file, const
                                size_t n_bytes, struct status_why *why);
 /** The same from a file, or "-" for standard input. Fails: also as eval_text_read_whole. */
 enum status cli_document_read(struct cli_document *out, const char *file, struct status_why *why);
+
+/**
+ * The same with a document of this schema, which need not be a result.
+ * sha256: receives the digest of the file's bytes; NULL: it is not wanted.
+ */
+enum status cli_document_parse_as(struct cli_document *out, const char *file,
+                                  struct base_string text, const char *schema,
+                                  struct status_why *why);
+enum status cli_document_read_as(struct cli_document *out, const char *file, const char *schema,
+                                 char sha256[BASE_HEX], struct status_why *why);
 void cli_document_free(struct cli_document *document);
 
 /** The schema's name of a kind, as documents have it. */

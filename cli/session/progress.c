@@ -46,6 +46,8 @@ int cli_progress_text(char *out, size_t capacity, const struct eval_progress *no
     for (int i = 0; i < BAR_CELLS; i++)
         cells[i] = i < (int)(now->fraction * BAR_CELLS) ? '#' : '.';
     cells[BAR_CELLS] = '\0';
+    if (now->n_tokens == 0)
+        return snprintf(out, capacity, "[%s] %3d %%  %s left", cells, percent, left);
     return snprintf(out, capacity, "[%s] %3d %%  %zu of %zu token%s  %s left", cells, percent,
                     now->n_tokens_done, now->n_tokens, status_plural(now->n_tokens), left);
 }

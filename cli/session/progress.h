@@ -31,7 +31,10 @@ void cli_progress_line_open(struct cli_progress *progress);
 /** End that line where it shows: call it before anything is printed on standard error. */
 void cli_progress_line_end(struct cli_progress *progress);
 
-/** The line of a bar or the plain line, without its end; for tests and for the above. */
+/**
+ * The line of a bar or the plain line, without its end; for tests and for the above. Work that is
+ * not counted in tokens has n_tokens 0.
+ */
 int cli_progress_text(char *out, size_t capacity, const struct eval_progress *now, bool bar);
 
 #endif

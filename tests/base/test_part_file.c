@@ -203,7 +203,7 @@ static void test_leaves_what_is_not_ours(void **state)
     (void)state;
     const struct base_part_options options = {.n_bytes = 9, .is_ours = begins_with_s};
     temp_write(part_name, "another", 7);
-    assert_refused(&options, STATUS_USAGE, "is not a recording that was begun, and is left as it");
+    assert_refused(&options, STATUS_USAGE, "does not begin as this file does, and is left as it");
     assert_content(part_name, "another");
     temp_write(part_name, "some", 4);
     assert_int_equal(link(part_name, target), 0);

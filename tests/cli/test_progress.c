@@ -40,6 +40,9 @@ static void test_text(void **state)
     assert_text(at(0.999, 10), true,
                 "[#############################.]  99 %  39 of 40 tokens  0:00 left");
     assert_text(at(0, 0), true, "[..............................]   0 %  0 of 40 tokens  ? left");
+    struct eval_progress bytes = at(0.5, 10);
+    bytes.n_tokens = bytes.n_tokens_done = 0;
+    assert_text(bytes, true, "[###############...............]  50 %  0:10 left");
 }
 
 /* Lines that a run prints whose fraction grows evenly: `steps` reports over `seconds`. */

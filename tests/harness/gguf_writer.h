@@ -1,13 +1,13 @@
 /**
- * A small GGUF v3 writer: tests and benchmarks make their models with it.
- * Collect pairs and tensors, then write once, atomically (a temporary file, renamed).
+ * A small GGUF v3 writer over gguf/layout.h: tests and benchmarks make their models with it.
+ * Collect pairs and tensors, then write once, atomically (base/file/atomic_file.h).
  * Errors stick: the first failure is reported by gguf_writer_finish(). Keys and names should
  * differ; a file where they do not can be written (tests want it) but will not be opened.
  */
 #ifndef TESTS_HARNESS_GGUF_WRITER_H
 #define TESTS_HARNESS_GGUF_WRITER_H
 
-#include "gguf/meta.h"
+#include "gguf/layout.h"
 
 struct gguf_writer;
 

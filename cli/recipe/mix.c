@@ -1,0 +1,237 @@
+/* assay mix: a model's file of tensors of several files, as a recipe says. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/arithmetic.h"
+#include "base/clock.h"
+#include "base/file/part_file.h"
+#include "cli/commands.h"
+#include "cli/options/common.h"
+#include "cli/output/say.h"
+#include "cli/recipe/mixture.h"
+#include "cli/recipe/recipe_document.h"
+#include "cli/session/outputs.h"
+#include "cli/session/progress.h"
+#include "cli/session/signals.h"
+
+struct settings {
+    const char *output;
+    bool force;
+};
+
+enum { PIECE_BYTES = 8 << 20 }; /* written at once; between two of them Ctrl-C is seen */
+
+/* No part of a model that is read may be written to. */
+static enum status check_output(const char *output, const struct gguf_file *file,
+                                struct status_why *why)
+{
+    const struct cli_named_file out = {"-o", output};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < gguf_n_shards(file) && !status; i++)
+        status = cli_outputs_check(
+            &out, 1, &(struct cli_named_file){"the recipe", gguf_shard_path(file, i)}, 1, why);
+    return status;
+}
+
+/* Open the base and what a tensor comes from; are they what was measured? */
+static enum status open_files(struct cli_mixture *m, const struct cli_recipe_document *r,
+                              const char *output, struct status_why *why)
+{
+    m->names = r->files;
+    m->n_files = r->n_files;
+    m->files = calloc(r->n_files, sizeof *m->files);
+    if (!m->files)
+        return status_fail(why, STATUS_MEMORY, "out of memory for %zu files", r->n_files);
+    enum status status = STATUS_OK;
+    for (size_t f = 0; f < r->n_files && !status; f++) {
+        bool used = f == 0, checked = false;
+        for (size_t i = 0; i < r->n_tensors && !used; i++)
+            used = r->tensors[i].file == f;
+        if (!used)
+            continue;
+        status = gguf_open(&m->files[f], r->files[f].path, why);
+        if (!status)
+            status = check_output(output, m->files[f], why);
+        if (!status)
+            status = cli_mixed_check(m->files[f], &r->files[f], &checked, why);
+        if (!status && !checked)
+            cli_say("assay: note: %s: the recipe has no id of it, so it is not checked\n",
+                    r->files[f].path);
+    }
+    return status ? status : cli_mixture_begin(m, why);
+}
+
+static enum status choose(struct cli_mixture *m, const struct cli_recipe_document *r,
+                          struct status_why *why)
+{
+    const struct gguf_file *base = m->files[0];
+    for (size_t i = 0; i < r->n_tensors; i++) {
+        const struct cli_recipe_tensor *want = &r->tensors[i];
+        const struct gguf_tensor *t = gguf_tensor_find(base, want->name),
+                                 *u = gguf_tensor_find(m->files[want->file], want->name);
+        if (!t || !u)
+            return status_fail(why, STATUS_FORMAT, "%s: has no tensor '%s', which %s takes",
+                               gguf_path(t ? m->files[want->file] : base), want->name,
+                               r->document.file);
+        if (want->type && strcmp(want->type, u->type->name) != 0)
+            return status_fail(why, STATUS_FORMAT, "%s: tensor '%s' is %s, in %s it is %s",
+                               gguf_path(m->files[want->file]), want->name, u->type->name,
+                               r->document.file, want->type);
+        m->from[t - gguf_tensor_at(base, 0)] = want->file;
+    }
+    size_t n_more = gguf_n_tensors(base) - r->n_tensors;
+    if (n_more)
+        cli_say("assay: note: %zu tensor%s that %s does not name come%s from %s\n", n_more,
+                status_plural(n_more), r->document.file, n_more == 1 ? "s" : "", gguf_path(base));
+    return STATUS_OK;
+}
+
+/** A file that is being written. */
+struct writing {
+    struct base_part *part;
+    struct cli_progress progress;
+    const atomic_bool *cancel;
+    double started;
+    uint64_t n_done, n_bytes;
+};
+
+static void show(struct writing *w)
+{
+    double seconds = base_clock_seconds() - w->started,
+           done = (double)w->n_done / (double)w->n_bytes;
+    cli_progress_update(&w->progress,
+                        &(struct eval_progress){.fraction = done,
+                                                .seconds = seconds,
+                                                .seconds_left = seconds * (1 - done) / done});
+}
+
+static enum status write_tensor(struct writing *w, const struct gguf_tensor *t, uint64_t offset,
+                                struct status_why *why)
+{
+    const uint8_t *data = t->data;
+    enum status status = STATUS_OK;
+    for (uint64_t at = 0; at < t->n_bytes && !status; at += PIECE_BYTES) {
+        size_t n = base_min(t->n_bytes - at, PIECE_BYTES);
+        status = base_part_write(w->part, offset + at, data + at, n, why);
+        /* The whole pages are not needed in memory any more. */
+        size_t page = (size_t)sysconf(_SC_PAGESIZE), before = -(uintptr_t)(data + at) & (page - 1);
+        if (n > before + page)
+            (void)madvise((char *)(uintptr_t)(data + at + before), (n - before) & ~(page - 1),
+                          MADV_DONTNEED);
+        w->n_done = offset + at + n;
+        show(w);
+        if (!status && atomic_load(w->cancel))
+            status = status_fail(why, STATUS_CANCELLED, "interrupted: nothing was written");
+    }
+    return status;
+}
+
+static enum status write_file(struct writing *w, const struct cli_mixture *m,
+                              struct status_why *why)
+{
+    const struct gguf_directory *d = &m->directory;
+    const struct gguf_tensor *last = NULL;
+    enum status status = base_part_write(w->part, 0, d->bytes, d->n_bytes, why);
+    for (size_t i = 0; i < gguf_layout_n_tensors(m->layout) && !status; i++) {
+        last = gguf_layout_tensor_at(m->layout, i);
+        status = write_tensor(w, m->tensors[i], last->offset, why);
+    }
+    uint64_t end = last ? last->offset + last->n_bytes : d->n_bytes;
+    if (!status && end < d->n_bytes_whole) /* between tensors the file has zeros anyway */
+        status = base_part_write(w->part, d->n_bytes_whole - 1, "", 1, why);
+    for (size_t f = 0; f < m->n_files && !status; f++)
+        if (m->files[f])
+            status = gguf_check_unchanged(m->files[f], why);
+    return status;
+}
+
+static bool is_gguf(const void *begin, size_t n_bytes)
+{
+    return n_bytes >= 4 && memcmp(begin, "GGUF", 4) == 0;
+}
+
+static enum status write_out(const struct cli_mixture *m, const struct settings *s,
+                             struct status_why *why)
+{
+    struct writing w = {.cancel = cli_interrupt_catch(), .n_bytes = m->directory.n_bytes_whole};
+    const struct base_part_options options = {
+        .n_bytes = w.n_bytes, .replace = s->force, .is_ours = is_gguf};
+    enum status status = base_part_open(&w.part, s->output, &options, why);
+    if (status)
+        return status;
+    cli_progress_begin(&w.progress);
+    w.started = base_clock_seconds();
+    status = write_file(&w, m, why);
+    cli_progress_clear(&w.progress);
+    if (!status)
+        return base_part_commit(w.part, why);
+    base_part_close(w.part, false);
+    return status;
+}
+
+static void print_result(const struct cli_mixture *m, const struct settings *s)
+{
+    uint64_t n_bytes = 0, n_weights = 0;
+    size_t n = gguf_layout_n_tensors(m->layout), n_other = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_bytes += m->tensors[i]->n_bytes;
+        n_weights += m->tensors[i]->n_rows * m->tensors[i]->ne[0];
+        n_other += m->from[i] != 0;
+    }
+    printf("%s: %" PRIu64 " bytes (%.4f GiB), %.4f bits per weight, %zu tensor%s, %zu not from the "
+           "base\n",
+           s->output, m->directory.n_bytes_whole, (double)m->directory.n_bytes_whole / 0x1p30,
+           8 * (double)n_bytes / (double)n_weights, n, status_plural(n), n_other);
+}
+
+static enum status run_mix(const void *settings, const struct cli_args *args,
+                           struct status_why *why)
+{
+    const struct settings *s = settings;
+    const struct cli_named_file output = {"-o", s->output}, input = {"mix", args->operands[0]};
+    struct cli_recipe_document recipe = {0};
+    struct cli_mixture m = {0};
+    char sha256[BASE_HEX];
+    enum status status = cli_outputs_check(&output, 1, &input, 1, why);
+    if (!status)
+        status = cli_recipe_read(&recipe, input.path, sha256, why);
+    if (!status)
+        status = open_files(&m, &recipe, s->output, why);
+    if (!status)
+        status = choose(&m, &recipe, why);
+    if (!status)
+        status = cli_mixture_lay_out(&m, sha256, why);
+    if (!status)
+        status = write_out(&m, s, why);
+    if (!status)
+        print_result(&m, s);
+    cli_mixture_free(&m);
+    cli_recipe_document_free(&recipe);
+    return status;
+}
+
+static const struct cli_option options[] = {
+    {"-o --output", CLI_TEXT, "FILE", "the file to write; it is FILE.part until it is complete",
+     offsetof(struct settings, output), .required = true},
+    {"--force", CLI_ON, NULL, "replace the file if it exists", offsetof(struct settings, force)},
+    {"-q --quiet", CLI_QUIET, NULL, "nothing but errors on standard error"},
+    {0},
+};
+
+const struct cli_command cli_command_mix = {
+    .name = "mix",
+    .usage = "RECIPE.json -o FILE [options]",
+    .n_operands = 1,
+    .summary = "Write a model's file of tensors of several, as a recipe says.",
+    .description =
+        "RECIPE.json is what assay recipe --json wrote. Nothing is quantised: tensors are "
+        "copied as they are,\nfrom files that must be those that were measured. Metadata "
+        "come from the first file of the recipe.",
+    .options = options,
+    .settings_bytes = sizeof(struct settings),
+    .run = run_mix,
+};

@@ -1,0 +1,235 @@
+/* assay recipe: from a sweep to the best mixture of types. */
+#include "cli/recipe/recipe.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/options/common.h"
+#include "cli/output/say.h"
+#include "cli/session/outputs.h"
+
+enum { POINTS = 16, MOST_POINTS = 1000 };
+static const double gibibyte = 0x1p30;
+
+static int by_count(const void *x, const void *y)
+{
+    const struct cli_type_count *a = x, *b = y;
+    if (a->n_groups != b->n_groups)
+        return a->n_groups > b->n_groups ? -1 : 1;
+    return strcmp(a->type, b->type);
+}
+
+static int by_type(const void *x, const void *y)
+{
+    const struct cli_type_count *a = x, *b = y;
+    return strcmp(a->type, b->type);
+}
+
+size_t cli_recipe_count(const struct cli_plan *plan, const size_t *chosen,
+                        struct cli_type_count *counts)
+{
+    size_t n = 0, n_groups = plan->sweep->n_groups;
+    for (size_t g = 0; g < n_groups; g++)
+        counts[g] = (struct cli_type_count){cli_plan_choice(plan, chosen, g)->type, 1};
+    qsort(counts, n_groups, sizeof *counts, by_type);
+    for (size_t g = 1; g < n_groups; g++)
+        if (strcmp(counts[g].type, counts[n].type) == 0)
+            counts[n].n_groups++;
+        else
+            counts[++n] = counts[g];
+    qsort(counts, ++n, sizeof *counts, by_count);
+    return n;
+}
+
+static void print_counts(const struct cli_plan *plan, const size_t *chosen,
+                         struct cli_type_count *counts)
+{
+    size_t n = cli_recipe_count(plan, chosen, counts);
+    for (size_t i = 0; i < n; i++)
+        printf("%s%s %zu", i ? ", " : "", counts[i].type, counts[i].n_groups);
+    putchar('\n');
+}
+
+static void print_curve(const struct cli_recipe *r, struct cli_type_count *counts)
+{
+    printf("%14s %9s %8s %12s  %s\n", "bytes", "GiB", "bpw", "KLD", "groups of each type");
+    for (size_t i = 0; i < r->curve.n; i++) {
+        const struct cli_plan_figures *f = &r->curve.points[i].figures;
+        printf("%14" PRIu64 " %9.4f %8.4f %12.6g  ", f->n_bytes, (double)f->n_bytes / gibibyte,
+               f->bits_per_weight, f->kld);
+        print_counts(&r->plan, r->curve.points[i].chosen, counts);
+    }
+}
+
+static void print_recipe(const struct cli_recipe *r, struct cli_type_count *counts)
+{
+    const struct cli_plan_figures *f = &r->figures;
+    bool of_size = !isnan(r->settings->target.kld);
+    printf("\nRecipe: %" PRIu64 " bytes (%.4f GiB), %.4f bits per weight\nPredicted KLD: %.6g",
+           f->n_bytes, (double)f->n_bytes / gibibyte, f->bits_per_weight, f->kld);
+    if (!isnan(f->kld_error))
+        printf(" ± %.3g", f->kld_error);
+    if (r->gap > 0)
+        printf("\nGap: another choice may be better by %.6g %s at most", r->gap,
+               of_size ? "bytes" : "nats");
+    else
+        printf("\nGap: 0: no other choice within the limit is %s",
+               of_size ? "smaller" : "predicted to be better");
+    printf("\nGroups of each type: ");
+    print_counts(&r->plan, r->chosen, counts);
+}
+
+static enum status choose(struct cli_recipe *r, struct status_why *why)
+{
+    if (!cli_target_given(&r->settings->target))
+        return STATUS_OK;
+    r->chosen = calloc(r->sweep.n_groups, sizeof *r->chosen);
+    if (!r->chosen)
+        return status_fail(why, STATUS_MEMORY, "out of memory for %zu groups", r->sweep.n_groups);
+    enum status status = cli_plan_choose(&r->plan, &r->settings->target, r->chosen, &r->gap, why);
+    if (!status)
+        r->figures = cli_plan_figures(&r->plan, r->chosen);
+    return status;
+}
+
+static enum status print(const struct cli_recipe *r, struct status_why *why)
+{
+    struct cli_type_count *counts = calloc(r->sweep.n_groups, sizeof *counts);
+    if (!counts)
+        return status_fail(why, STATUS_MEMORY, "out of memory for %zu groups", r->sweep.n_groups);
+    print_curve(r, counts);
+    if (r->chosen)
+        print_recipe(r, counts);
+    free(counts);
+    return STATUS_OK;
+}
+
+static enum status write_json(const struct cli_recipe *r, struct base_file *file,
+                              struct status_why *why)
+{
+    return cli_recipe_write_json(r, file, why);
+}
+
+static enum status write_types(const struct cli_recipe *r, struct base_file *file,
+                               struct status_why *why)
+{
+    return cli_recipe_write_types(r, file, false, why);
+}
+
+static enum status write_suite(const struct cli_recipe *r, struct base_file *file,
+                               struct status_why *why)
+{
+    return cli_recipe_write_types(r, file, true, why);
+}
+
+enum { N_OUTPUTS = 3 };
+static enum status (*const writers[N_OUTPUTS])(const struct cli_recipe *, struct base_file *,
+                                               struct status_why *) = {write_json, write_types,
+                                                                       write_suite};
+
+/* The files are begun before anything is computed, and all written or none. */
+static enum status make(struct cli_recipe *r, const struct cli_named_file *outputs,
+                        struct status_why *why)
+{
+    struct base_file *files[N_OUTPUTS] = {NULL};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < N_OUTPUTS && !status; i++)
+        status = cli_output_create(&files[i], outputs[i].path, why);
+    if (!status)
+        status = cli_plan_make(&r->plan, &r->sweep, why);
+    if (!status)
+        status = cli_plan_curve_make(&r->curve, &r->plan, (size_t)r->settings->n_points, why);
+    if (!status)
+        status = choose(r, why);
+    if (!status)
+        status = print(r, why);
+    for (size_t i = 0; i < N_OUTPUTS && !status; i++)
+        if (files[i])
+            status = writers[i](r, files[i], why);
+    for (size_t i = 0; i < N_OUTPUTS; i++)
+        if (files[i])
+            status = cli_output_commit(&files[i], status, why);
+    return status;
+}
+
+static enum status run_recipe(const void *settings, const struct cli_args *args,
+                              struct status_why *why)
+{
+    const struct cli_recipe_settings *s = settings;
+    const struct cli_named_file input = {"recipe", args->operands[0]};
+    const struct cli_named_file outputs[N_OUTPUTS] = {{"--json", s->json_file},
+                                                      {"--tensor-types", s->types_file},
+                                                      {"--tool-suite", s->suite_file}};
+    char sha256[BASE_HEX];
+    struct cli_recipe r = {.settings = s, .sweep_file = input.path, .sweep_sha256 = sha256};
+    enum status status = cli_target_check(&s->target, why);
+    for (size_t i = 0; i < N_OUTPUTS && !status; i++)
+        if (outputs[i].path && !cli_target_given(&s->target))
+            status = status_fail(why, STATUS_USAGE,
+                                 "%s: there is no recipe without --size, --bpw or --kld",
+                                 outputs[i].option);
+    if (!status)
+        status = cli_outputs_check(outputs, N_OUTPUTS, &input, 1, why);
+    if (!status)
+        status = cli_swept_read(&r.sweep, input.path, sha256, why);
+    if (!status && !r.sweep.complete)
+        cli_say("assay: note: %s: the sweep was not complete\n", input.path);
+    if (!status && r.sweep.n_left_out)
+        cli_say("assay: note: %zu choice%s left out: no finite divergence is known\n",
+                r.sweep.n_left_out, r.sweep.n_left_out == 1 ? " is" : "s are");
+    if (!status)
+        status = make(&r, outputs, why);
+    cli_plan_curve_free(&r.curve);
+    cli_plan_free(&r.plan);
+    free(r.chosen);
+    cli_swept_free(&r.sweep);
+    return status;
+}
+
+static void defaults(void *settings)
+{
+    *(struct cli_recipe_settings *)settings = (struct cli_recipe_settings){
+        .target = {NULL, (double)NAN, (double)NAN}, .n_points = POINTS};
+}
+
+#define AT(member) offsetof(struct cli_recipe_settings, member)
+
+static const struct cli_option options[] = {
+    {.type = CLI_HEADING, .help = "Limit: one of these; without one only the curve is printed"},
+    {"--size", CLI_TEXT, "SIZE",
+     "the file is this large at most, with its metadata: bytes, or 4.2GiB, 3500MB, ...",
+     AT(target.size)},
+    {"--bpw", CLI_NUMBER, "X", "its tensors have X bits per weight at most", AT(target.bpw)},
+    {"--kld", CLI_NUMBER, "X", "the smallest file whose predicted mean divergence is X at most",
+     AT(target.kld)},
+    {.type = CLI_HEADING, .help = "Output"},
+    {"--points", CLI_COUNT, "N", "points of the curve (default: 16)", AT(n_points), 2, MOST_POINTS},
+    {"-q --quiet", CLI_QUIET, NULL, "nothing but errors on standard error"},
+    {.type = CLI_GROUP,
+     .group = cli_json_options,
+     .offset = AT(json_file),
+     .help = "; assay mix reads it"},
+    {"--tensor-types", CLI_TEXT, "FILE",
+     "write the types as llama-quantize --tensor-type-file reads them", AT(types_file)},
+    {"--tool-suite", CLI_TEXT, "FILE", "write the types as a recipe of GGUF-Tool-Suite (*.recipe)",
+     AT(suite_file)},
+    {0},
+};
+
+const struct cli_command cli_command_recipe = {
+    .name = "recipe",
+    .usage = "SWEEP.json [options]",
+    .n_operands = 1,
+    .summary = "Find the best mixture of types for a size, from a sweep.",
+    .description = "SWEEP.json is what assay sweep --json wrote. The divergence of a mixture is "
+                   "predicted to be the sum of\nthe divergences of its tensors. The choice is the "
+                   "best one there is, not an estimate of it.",
+    .options = options,
+    .settings_bytes = sizeof(struct cli_recipe_settings),
+    .defaults = defaults,
+    .run = run_recipe,
+};
