@@ -139,6 +139,12 @@ enum status kern_preload(struct kern_backend *b, const struct kern_weight *weigh
     return b->ops->preload(b, weight, why);
 }
 
+void kern_forget(struct kern_backend *b, const void *data, size_t n_bytes)
+{
+    if (b->ops->forget)
+        b->ops->forget(b, data, n_bytes);
+}
+
 enum status kern_preload_heads(struct kern_backend *b, const struct kern_head *heads,
                                size_t n_heads, struct status_why *why)
 {

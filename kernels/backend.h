@@ -389,11 +389,12 @@ struct kern_backend_ops {
                           struct status_why *why);
     enum status (*download)(struct kern_backend *b, void *to, const void *from, size_t n_bytes,
                             struct status_why *why);
-    /* These two are NULL where there is nothing to do. */
+    /* These three are NULL where there is nothing to do. */
     enum status (*preload)(struct kern_backend *b, const struct kern_weight *weight,
                            struct status_why *why);
     enum status (*preload_heads)(struct kern_backend *b, const struct kern_head *heads,
                                  size_t n_heads, struct status_why *why);
+    void (*forget)(struct kern_backend *b, const void *data, size_t n_bytes);
     struct kern_description (*describe)(const struct kern_backend *b);
     KERN_BACKEND_OPERATIONS(KERN_OPERATION_MEMBER)
     /* NULL where operations end when their calls return. Else: an operation begins, it ends (it may
@@ -438,6 +439,11 @@ enum status kern_preload(struct kern_backend *b, const struct kern_weight *weigh
 /** The same for the first kern_score() of these heads; those without a matrix do not count. */
 enum status kern_preload_heads(struct kern_backend *b, const struct kern_head *heads,
                                size_t n_heads, struct status_why *why);
+/**
+ * Weights within these bytes of the host are not used for now: what a device has of them is freed,
+ * and the bytes are not read again before an operation names them. Before they are unmapped.
+ */
+void kern_forget(struct kern_backend *b, const void *data, size_t n_bytes);
 
 /** Codes of a record of n_vocab tokens: scale and floor, the tokens, one more if they are odd. */
 static inline size_t kern_record_codes(size_t n_vocab)

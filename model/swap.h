@@ -1,7 +1,8 @@
 /**
  * Another file's tensor in place of a model's, while the model is open. Not while a forward pass
- * is running. Sessions and scorers stay open: handles keep their addresses, weights are known by
- * their generation, angles are filled again.
+ * is running; before other bytes are unmapped, kern_forget() them on each backend. Sessions and
+ * scorers stay open: handles keep their addresses, weights are known by their generation, angles
+ * are filled again.
  */
 #ifndef MODEL_SWAP_H
 #define MODEL_SWAP_H

@@ -222,7 +222,11 @@ static enum status enter_variant(struct eval_worker *w, struct status_why *why)
         return STATUS_OK;
     const struct eval_variant *from = w->variant;
     w->variant = &w->dispatch->models->variants->items[units->kind->variant(units, w->first)];
-    return w->variant == from ? STATUS_OK : eval_variant_enter(w->candidate, from, w->variant, why);
+    if (w->variant == from)
+        return STATUS_OK;
+    for (size_t i = 0; from && i < from->n; i++)
+        kern_forget(w->backend, from->swaps[i].from->data, from->swaps[i].from->n_bytes);
+    return eval_variant_enter(w->candidate, from, w->variant, why);
 }
 
 void eval_worker_lay(struct eval_worker *w)

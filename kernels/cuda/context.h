@@ -119,6 +119,7 @@ void kern_cuda_collect_times(struct kern_backend *b);
 /* The operations; arguments as in kernels/backend.h. */
 enum status kern_cuda_preload(struct kern_backend *b, const struct kern_weight *weight,
                               struct status_why *why);
+void kern_cuda_forget(struct kern_backend *b, const void *data, size_t n_bytes);
 enum status kern_cuda_preload_heads(struct kern_backend *b, const struct kern_head *heads,
                                     size_t n_heads, struct status_why *why);
 #define KERN_CUDA_DECLARE(name) kern_##name##_fn kern_cuda_##name;

@@ -160,6 +160,23 @@ struct sharing {
     bool other; /* an operation that uses scratch memory comes first */
 };
 
+/** What is forgotten is read anew, with the same generation, too; its neighbours stay. */
+static void test_forget(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 4);
+    struct cuda_pair p;
+    cuda_pair_open(&p, KERN_PRECISION_EXACT, &(struct host_device_options){0});
+    struct kern_weight w = cuda_data_float_weight(&r, 40, 64);
+    check_linear(&p, &r, &w, 5);
+    memset((void *)(uintptr_t)w.data, 0, w.n_rows * w.row_bytes);
+    kern_forget(p.cuda, w.data, w.n_rows * w.row_bytes);
+    kern_forget(p.cpu, w.data, w.n_rows * w.row_bytes);
+    check_linear(&p, &r, &w, 5);
+    cuda_data_weight_free(&w);
+    cuda_pair_close(&p);
+}
+
 /** Products of the same tokens, with the hint or without; how often tokens were split. */
 static size_t multiply_sharing(enum kern_precision precision, size_t way, size_t n_tokens,
                                bool hint, float *y)
@@ -333,8 +350,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_linear_types), cmocka_unit_test(test_linear_streaming),
         cmocka_unit_test(test_many_rows),    cmocka_unit_test(test_generation),
-        cmocka_unit_test(test_same_x),       cmocka_unit_test(test_preload),
-        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_forget),       cmocka_unit_test(test_same_x),
+        cmocka_unit_test(test_preload),      cmocka_unit_test(test_times),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())

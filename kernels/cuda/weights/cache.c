@@ -90,6 +90,23 @@ static size_t bucket_of(const uint8_t *data, size_t n_rows)
     return (size_t)(z >> 40) % KERN_CUDA_CACHE_BUCKETS;
 }
 
+/** Copies that are under way have read the bytes already. */
+void kern_cuda_forget(struct kern_backend *b, const void *data, size_t n_bytes)
+{
+    struct kern_cuda *cuda = kern_cuda_of(b);
+    uintptr_t first = (uintptr_t)data;
+    for (size_t i = 0; i < cuda->cache.n_panels; i++) {
+        struct kern_cuda_panel *panel = &cuda->cache.panels[i];
+        uintptr_t at = (uintptr_t)panel->data;
+        if (at < first || at - first >= n_bytes)
+            continue;
+        drop_packed(cuda, panel);
+        drop_decoded(cuda, panel);
+        drop_vector(cuda, panel);
+        panel->forgotten = true;
+    }
+}
+
 /** Room for another panel. */
 static enum status grow(struct kern_cuda_cache *cache, struct status_why *why)
 {
@@ -121,6 +138,7 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
             drop_vector(cuda, panel);
             panel->generation = weight->generation;
         }
+        panel->forgotten = false;
         *index = i - 1;
         return STATUS_OK;
     }
@@ -250,7 +268,7 @@ static enum status stream(struct kern_cuda *cuda, size_t index, struct status_wh
 /** Whether using the panel will need an upload into a slot. */
 static bool will_stream(const struct kern_cuda_cache *cache, const struct kern_cuda_panel *panel)
 {
-    return !panel->packed && !panel->decoded &&
+    return !panel->packed && !panel->decoded && !panel->forgotten &&
            cache->resident_bytes + kern_cuda_panel_bytes(panel) > cache->resident_limit;
 }
 

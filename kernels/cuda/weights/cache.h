@@ -23,6 +23,7 @@ struct kern_cuda_panel {
     size_t n_rows, n_cols;
     enum gguf_type type;
     uint64_t generation;
+    bool forgotten; /* not to be uploaded ahead of its use */
 
     void *packed;  /* device: rows without gaps, its own memory or that of a slot; or NULL */
     int slot;      /* -1: its own */
