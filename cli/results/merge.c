@@ -7,7 +7,7 @@
 #include "cli/output/say.h"
 #include "cli/results/document.h"
 #include "eval/input/text.h"
-#include "eval/run/merge.h"
+#include "eval/cluster/merge.h"
 
 struct settings {
     struct cli_list parts;

@@ -20,13 +20,13 @@ import re
 import sys
 
 FOLDERS = ("base", "gguf", "kernels", "model", "eval", "cli", "tests", "bench", "cmake", "data",
-           "docs", "scripts")
+           "docs", "mpi", "scripts")
 SOURCES = (".c", ".h", ".cu", ".py", ".sh", ".cmake")
 # What is named, and is not of this tree: of exllamav3, lm-evaluation-harness, Bochs, the tests'
 # library, an installed program, the evaluator of docs/how-to-add.md.
 ELSEWHERE = {"model_diff.py", "qbench.py", "model_comparator.py", "cpu/icache.h", "cmocka.h",
              "lib/assay/", "../lib/assay",
-             "entropy/evaluator.c", "cli/entropy/evaluator.c", "FOLDER/NAME.c"}
+             "share/doc/assay/assay_mpi.c", "entropy/evaluator.c", "cli/entropy/evaluator.c", "FOLDER/NAME.c"}
 PART = r"(?:[\w.*-]|<\w+>|\{[\w,.]+\})+"
 NAME = re.compile(rf"(?<![\w./<>*{{}}$~-])(?:(?:{PART}/)+(?:{PART})?|{PART}\.\w+)")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")

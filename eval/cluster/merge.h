@@ -2,8 +2,8 @@
  * Journals of ranges of windows, put together into the journal that one run would have left, to
  * the byte. With it the command without the range gives every result, and evaluates nothing.
  */
-#ifndef EVAL_RUN_MERGE_H
-#define EVAL_RUN_MERGE_H
+#ifndef EVAL_CLUSTER_MERGE_H
+#define EVAL_CLUSTER_MERGE_H
 
 #include <stddef.h>
 

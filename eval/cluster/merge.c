@@ -1,4 +1,4 @@
-#include "eval/run/merge.h"
+#include "eval/cluster/merge.h"
 
 #include <stdbool.h>
 #include <stdio.h>
