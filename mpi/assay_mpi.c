@@ -7,6 +7,8 @@
  *
  * and lies beside the program, or in ../lib/assay. The functions return 0, or MPI's error.
  */
+#include <stddef.h>
+
 #include <mpi.h>
 
 int assay_mpi_begin(int *rank, int *size, int *local_rank);
