@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/text/quote.h"
 #include "eval/trace/file.h"
 #include "gguf/cursor.h"
@@ -19,7 +20,7 @@ static const struct {
     {"'<f4'", EVAL_NUMBER_F32, 4}, {"'<f8'", EVAL_NUMBER_F64, 8}, {"'<f2'", EVAL_NUMBER_F16, 2},
     {"'<i4'", EVAL_NUMBER_I32, 4}, {"'<i8'", EVAL_NUMBER_I64, 8},
 };
-enum { N_NUMBERS = sizeof numbers / sizeof *numbers };
+enum { N_NUMBERS = sizeof numbers / sizeof *numbers, TYPE_SHOWN = 7 };
 
 /** What follows 'key': in the dictionary; NULL: nothing. */
 static const char *member(const char *text, size_t n, const char *key)
@@ -95,7 +96,8 @@ static enum status read_npy(struct eval_traced *file, struct eval_record *record
         i++;
     if (i == N_NUMBERS)
         return status_fail(why, STATUS_UNSUPPORTED,
-                           "its type is %.7s; expected '<f4', '<f2', '<f8', '<i4' or '<i8'", descr);
+                           "its type is %.*s; expected '<f4', '<f2', '<f8', '<i4' or '<i8'",
+                           (int)base_min((size_t)(text + n - descr), TYPE_SHOWN), descr);
     uint64_t elements = eval_record_elements(record), left = n_bytes - prefix - n;
     if (elements > left / numbers[i].n_bytes || elements * numbers[i].n_bytes != left)
         return status_fail(why, STATUS_FORMAT,
