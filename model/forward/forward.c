@@ -181,12 +181,14 @@ static enum status forward_wanted(struct model_session *s, const struct model_st
     return status;
 }
 
-/** Whether the last layer can leave out queries: its own keys alone have to be there. */
+/** Whether the last layer can leave out queries: its own keys alone have to be there, and a trace
+ * is shown whole tiles. */
 static bool narrows(const struct model_session *s, const struct model_step *step)
 {
     const struct model_hparams *h = &s->model->hparams;
     if (step->i_layer + 1 < h->n_layers || step->shape->mixer != MODEL_ATTENTION ||
-        step->shape->kv_layer != step->i_layer || step->shape->kept >= 0 || h->per_layer_width)
+        step->shape->kv_layer != step->i_layer || step->shape->kept >= 0 || h->per_layer_width ||
+        s->options.trace)
         return false;
     for (size_t i = 0; i < step->n_ranges; i++)
         if (step->batch->segments[step->tile.segment + i].n_unwanted > s->ranges[i].q_offset)
