@@ -65,7 +65,7 @@ size_t cli_sweep_whole_windows(const struct cli_sweep *s);
 extern const char *const cli_sweep_doubts[];       /* by enum cli_sweep_doubt; NULL: clear */
 extern const struct cli_lines cli_sweep_lines;     /* text.c */
 extern const struct cli_members cli_sweep_members; /* json.c */
-/* Files, as struct cli_output has it: tsv.c, heatmap.c. */
+/* Files, as struct cli_output has it: json.c, heatmap.c. */
 enum status cli_sweep_write_tsv(const void *self, struct base_file *file, struct status_why *why);
 enum status cli_sweep_write_heatmap(const void *self, struct base_file *file,
                                     struct status_why *why);
