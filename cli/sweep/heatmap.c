@@ -66,8 +66,8 @@ static enum status lay_out(struct map *m, struct status_why *why)
         m->column_of[i] = c;
     }
     qsort(m->rows, m->n_rows, sizeof *m->rows, compare_rows);
-    m->low = (double)INFINITY;
-    m->high = -(double)INFINITY;
+    m->low = HUGE_VAL;
+    m->high = -HUGE_VAL;
     for (size_t i = 0; i < gs->n_choices; i++) {
         struct cli_sweep_figures f = cli_sweep_figures(m->s, i);
         double x = log10(f.excess.value);
