@@ -24,7 +24,7 @@ static void put_token(struct base_file *file, const struct cli_field *token)
 static bool put_run(struct cli_report *r, const struct cli_scoreboard_run *run, bool open)
 {
     static const char *const heads[] = {
-        "KLD", "text", "p of the base, %", "p of the model, %", "window", "position", NULL};
+        "text", "KLD", "p of the base, %", "p of the model, %", "window", "position", NULL};
     struct cli_field list, item = {0};
     size_t n;
     if (!cli_run_diverges(run) || !cli_field_find(&list, &run->from, "worst"))
