@@ -6,6 +6,7 @@
 
 #include "base/text/words.h"
 #include "cli/commands.h"
+#include "cli/options/complete.h"
 #include "cli/output/say.h"
 #include "cli/run.h"
 
@@ -80,6 +81,11 @@ int main(int argc, char **argv)
         strcmp(name, "help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0;
     if (asks_help && argc == 2) {
         print_overview(stdout);
+        return cli_end(CLI_EXIT_DONE);
+    }
+    if (strcmp(name, "complete") == 0) { /* for completions/, not for people */
+        cli_complete(&(struct cli_command_list){commands, N_COMMANDS, &cli_command_perplexity},
+                     argv + 2, (size_t)argc - 2);
         return cli_end(CLI_EXIT_DONE);
     }
     if (strcmp(name, "--version") == 0)

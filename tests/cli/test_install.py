@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""cmake --install gives a prefix that works: the program, its manual page and its documents.
+"""cmake --install gives a prefix that works: the program, its manual page, its
+completions and its documents.
 
 usage: test_install.py ASSAY SOURCE_DIR
 """
@@ -9,13 +10,15 @@ import sys
 import tempfile
 
 MAN = "share/man/man1/assay.1"
+COMPLETIONS = ["share/bash-completion/completions/assay", "share/fish/vendor_completions.d/assay.fish",
+               "share/zsh/site-functions/_assay"]
 
 
 def documents(source):
     """Where the documents of the source folder are installed, sorted."""
     names = ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"]
     names += [f"docs/{p.name}" for p in (source / "docs").glob("*.md")]
-    return sorted([f"share/doc/assay/{name}" for name in names] + [MAN])
+    return sorted([f"share/doc/assay/{name}" for name in names] + [MAN, *COMPLETIONS])
 
 
 def files_of(prefix):
