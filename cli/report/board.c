@@ -123,9 +123,10 @@ static void put_model(struct cli_report *r, const struct cli_scoreboard_run *run
         cli_html(r->file, "<td><bdi>%s</bdi></td>", run->name);
     cli_html(r->file, "<td><bdi>%s</bdi></td><td><bdi>%s</bdi></td>", run->quantisation,
              run->imatrix);
-    cli_html(r->file, "<td class=\"n\" data-value=\"%zu\"><a href=\"#result-%zu\">%zu</a></td>",
-             document, document, document);
-    if (*run->task)
+    if (r->results->n > 1)
+        cli_html(r->file, "<td class=\"n\" data-value=\"%zu\"><a href=\"#result-%zu\">%zu</a></td>",
+                 document, document, document);
+    if (run->from.document->kind == CLI_DOCUMENT_TASKS)
         cli_html(r->file, "<td>%s</td>", run->task);
     cli_report_number(r->file, run->n_bytes / gibibyte, 4);
     cli_report_number(r->file, run->bits_per_weight, 4);
@@ -143,7 +144,8 @@ static void put_board(struct cli_report *r, const struct cli_scoreboard *board, 
     heads[n_heads++] = "quantisation";
     heads[n_heads++] = "imatrix";
     size_t n_words = n_heads;
-    heads[n_heads++] = "result";
+    if (r->results->n > 1)
+        heads[n_heads++] = "result";
     const struct cli_metric *metrics = cli_scoreboard_metrics(&n, board);
     if (board->of_tasks)
         heads[n_heads++] = "task";

@@ -18,6 +18,7 @@ def documents(source):
     """Where the documents of the source folder are installed, sorted."""
     names = ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"]
     names += [f"docs/{p.name}" for p in (source / "docs").glob("*.md")]
+    names += [f"docs/images/{p.name}" for p in (source / "docs" / "images").iterdir()]
     return sorted([f"share/doc/assay/{name}" for name in names] + [MAN, *COMPLETIONS])
 
 
