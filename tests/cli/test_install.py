@@ -5,6 +5,7 @@ completions and its documents.
 usage: test_install.py ASSAY SOURCE_DIR
 """
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,8 @@ import tempfile
 MAN = "share/man/man1/assay.1"
 COMPLETIONS = ["share/bash-completion/completions/assay", "share/fish/vendor_completions.d/assay.fish",
                "share/zsh/site-functions/_assay"]
+# Of each command, where the build makes them.
+PAGES = sorted(p.name for p in (pathlib.Path(sys.argv[1]).parent / "man").glob("*.1"))
 
 
 def documents(source):
@@ -19,7 +22,8 @@ def documents(source):
     names = ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"]
     names += [f"docs/{p.name}" for p in (source / "docs").glob("*.md")]
     names += [f"docs/images/{p.name}" for p in (source / "docs" / "images").iterdir()]
-    return sorted([f"share/doc/assay/{name}" for name in names] + [MAN, *COMPLETIONS])
+    return sorted([f"share/doc/assay/{name}" for name in names] + [MAN, *COMPLETIONS]
+                  + [f"share/man/man1/{name}" for name in PAGES])
 
 
 def files_of(prefix):
@@ -37,6 +41,12 @@ def main():
         shown = subprocess.run([prefix / "bin" / "assay", "version"], check=True,
                                capture_output=True).stdout
         assert shown.startswith(b"assay "), shown
+        for page in [prefix / MAN, *(prefix / "share/man/man1" / name for name in PAGES)]:
+            assert "\n.SH EXAMPLES\n.TP\n.B assay " in page.read_text(), page
+            if shutil.which("groff"):
+                done = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", "-Kutf8", page],
+                                      capture_output=True)
+                assert not done.returncode and not done.stderr, (page, done.stderr)
         assert (prefix / MAN).read_bytes() == (source / "docs" / "assay.1").read_bytes()
 
 
