@@ -199,8 +199,8 @@ static void caption(struct chart *c, size_t n_drawn)
 {
     struct base_file *file = c->plot.file;
     struct cli_field root = cli_document_root(c->head->from.document);
-    cli_html(file, "<figcaption>%s; %zu models, %.15g tokens of %.15g windows.", c->plot.title,
-             n_drawn, (double)cli_field_count(&root, "result.n_tokens"),
+    cli_html(file, "<figcaption>%s; %zu model%s, %.15g tokens of %.15g windows.", c->plot.title,
+             n_drawn, status_plural(n_drawn), (double)cli_field_count(&root, "result.n_tokens"),
              (double)cli_field_count(&root, "result.n_windows"));
     const char *separator = " Not drawn: ";
     for (size_t i = 0; i < c->board->n; i++) {
