@@ -78,7 +78,7 @@ static size_t points_of(struct point points[MOST_POINTS], const struct curves *c
 
 static void fit(struct cli_plot *p, const struct curves *c, const struct cli_scoreboard *board)
 {
-    double low_x = INFINITY, high_x = -INFINITY, low = INFINITY, high = 0;
+    double low_x = HUGE_VAL, high_x = -HUGE_VAL, low = HUGE_VAL, high = 0;
     for (size_t i = 0; i < board->n; i++) {
         struct point points[MOST_POINTS];
         size_t n = points_of(points, c, &board->runs[i]);

@@ -84,7 +84,7 @@ static enum status choose(struct chart *c)
 /* Place the axes around what is drawn; returns how many runs that are. */
 static size_t fit(struct chart *c)
 {
-    double low_x = INFINITY, high_x = 0, low_y = INFINITY, high_y = -INFINITY;
+    double low_x = HUGE_VAL, high_x = 0, low_y = HUGE_VAL, high_y = -HUGE_VAL;
     size_t n = 0;
     for (size_t i = 0; i < c->board->n; i++) {
         const struct cli_scoreboard_run *run = &c->board->runs[i];

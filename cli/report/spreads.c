@@ -61,7 +61,7 @@ static void draw_row(const struct cli_plot *p, const char *name, const double v[
 
 static void fit(struct cli_axis *x, const struct spread *s, const struct cli_scoreboard *board)
 {
-    double low = INFINITY, high = -INFINITY, v[N_QUANTILES];
+    double low = HUGE_VAL, high = -HUGE_VAL, v[N_QUANTILES];
     for (size_t i = 0; i < board->n; i++) {
         if (!cli_run_diverges(&board->runs[i]))
             continue;
