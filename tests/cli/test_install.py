@@ -19,7 +19,7 @@ PAGES = sorted(p.name for p in (pathlib.Path(sys.argv[1]).parent / "man").glob("
 
 def documents(source):
     """Where the documents of the source folder are installed, sorted."""
-    names = ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"]
+    names = ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "assay_mpi.c"]
     names += [f"docs/{p.name}" for p in (source / "docs").glob("*.md")]
     names += [f"docs/images/{p.name}" for p in (source / "docs" / "images").iterdir()]
     return sorted([f"share/doc/assay/{name}" for name in names] + [MAN, *COMPLETIONS]
@@ -37,7 +37,8 @@ def main():
                        stdout=subprocess.DEVNULL)
         prefix = pathlib.Path(prefix)
         files = files_of(prefix)
-        assert files == sorted(["bin/assay", *documents(source)]), files
+        libraries = [f"lib/assay/{p.name}" for p in assay.parent.glob("assay-mpi-*.so")]
+        assert files == sorted(["bin/assay", *libraries, *documents(source)]), files
         shown = subprocess.run([prefix / "bin" / "assay", "version"], check=True,
                                capture_output=True).stdout
         assert shown.startswith(b"assay "), shown
