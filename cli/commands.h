@@ -14,6 +14,7 @@ extern const struct cli_command cli_command_mix;
 extern const struct cli_command cli_command_perplexity;
 extern const struct cli_command cli_command_recipe;
 extern const struct cli_command cli_command_record;
+extern const struct cli_command cli_command_report;
 extern const struct cli_command cli_command_score;
 extern const struct cli_command cli_command_sweep;
 extern const struct cli_command cli_command_table;

@@ -6,14 +6,16 @@
 
 #include "base/text/words.h"
 #include "cli/commands.h"
+#include "cli/options/complete.h"
 #include "cli/output/say.h"
 #include "cli/run.h"
 
 static const struct cli_command *const commands[] = {
-    &cli_command_perplexity, &cli_command_record,  &cli_command_kld,    &cli_command_check,
-    &cli_command_trace,      &cli_command_sweep,   &cli_command_recipe, &cli_command_mix,
-    &cli_command_score,      &cli_command_compare, &cli_command_table,  &cli_command_merge,
-    &cli_command_tokenize,   &cli_command_info,    &cli_command_dump,   &cli_command_version,
+    &cli_command_perplexity, &cli_command_record,   &cli_command_kld,    &cli_command_check,
+    &cli_command_trace,      &cli_command_sweep,    &cli_command_recipe, &cli_command_mix,
+    &cli_command_score,      &cli_command_compare,  &cli_command_table,  &cli_command_merge,
+    &cli_command_report,     &cli_command_tokenize, &cli_command_info,   &cli_command_dump,
+    &cli_command_version,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -79,6 +81,11 @@ int main(int argc, char **argv)
         strcmp(name, "help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0;
     if (asks_help && argc == 2) {
         print_overview(stdout);
+        return cli_end(CLI_EXIT_DONE);
+    }
+    if (strcmp(name, "complete") == 0) { /* for completions/, not for people */
+        cli_complete(&(struct cli_command_list){commands, N_COMMANDS, &cli_command_perplexity},
+                     argv + 2, (size_t)argc - 2);
         return cli_end(CLI_EXIT_DONE);
     }
     if (strcmp(name, "--version") == 0)

@@ -3,6 +3,8 @@
 
 usage: make-man.py ASSAY docs/assay.1           rewrite what stands between the marks
        make-man.py --check ASSAY docs/assay.1   only compare; exit code 1 where they differ
+       make-man.py --pages FOLDER ASSAY docs/assay.1
+                                                write a page for each command, assay-NAME.1
 
 An option that several commands have with the same words is described once, behind the commands.
 Beside the marks, each command must have an example that takes options which it has, and each
@@ -128,6 +130,28 @@ def missing(page, pages):
                     if name not in page)
 
 
+def command_page(name, usage, paragraphs, groups, examples):
+    (summary,), *more = paragraphs
+    yield f'.TH ASSAY-{name.upper()} 1'
+    yield from (".SH NAME", f"assay-{name} \\- {roff(summary[0].lower() + summary[1:].rstrip('.'))}")
+    yield from (".SH SYNOPSIS", f".B {roff(usage.removeprefix('usage: '), True)}")
+    yield from (".SH DESCRIPTION", roff(summary))
+    for lines in more:
+        yield from (".PP", *map(roff, lines))
+    yield from (".SH OPTIONS", *entries(groups), ".SH EXAMPLES")
+    for example in examples:
+        if example.split()[2] == name:
+            yield from (".TP", example)
+    yield from (".SH SEE ALSO", ".BR assay (1)")
+
+
+def write_pages(folder, page, pages):
+    examples = page.partition(".SH EXAMPLES\n.TP\n")[2].partition("\n.SH ")[0].split("\n.TP\n")
+    for name, (usage, paragraphs, groups) in pages.items():
+        text = "\n".join(command_page(name, usage, paragraphs, groups, examples)) + "\n"
+        (folder / f"assay-{name}.1").write_text(text)
+
+
 def replace_part(page, name, lines):
     begin, end = f'.\\" begin {name}\n', f'.\\" end {name}\n'
     before, _, rest = page.partition(begin)
@@ -136,14 +160,17 @@ def replace_part(page, name, lines):
 
 
 def main():
-    arguments = [a for a in sys.argv[1:] if a != "--check"]
-    if len(arguments) != 2:
+    arguments = [a for a in sys.argv[1:] if a not in ("--check", "--pages")]
+    if len(arguments) != 2 + ("--pages" in sys.argv):
         sys.exit(__doc__)
-    assay, path = arguments[0], pathlib.Path(arguments[1])
+    assay, path = arguments[-2], pathlib.Path(arguments[-1])
     names = [line.split()[0] for line in run_help(assay) if line.startswith("  ")]
     pages = {name: parse(assay, name) for name in names if name != "help"}
 
     old = path.read_text()
+    if "--pages" in sys.argv:
+        write_pages(pathlib.Path(arguments[0]), old, pages)
+        return
     page = replace_part(old, "options", commands_and_options(pages))
     page = replace_part(page, "environment", variables(pages))
     lacks = list(missing(page, pages))

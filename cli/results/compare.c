@@ -7,16 +7,7 @@
 
 enum { MOST_MODELS = 1000000, MOST_RESAMPLES = 1000000 };
 
-/* What a base is recognised by: the model's id, also where its rows came from a file that has it.
- */
-static struct cli_field base_id(const struct cli_field *root)
-{
-    struct cli_field found;
-    return cli_field_at(root, cli_field_find(&found, root, "base.model.id") ? "base.model.id"
-                                                                            : "base.id");
-}
-
-/* And the precision that it was computed with: a recorded one may have another than the run. */
+/* What a base was computed with: a recorded one may have another precision than the run. */
 static struct cli_field base_precision(const struct cli_field *root)
 {
     struct cli_field found;
@@ -27,7 +18,7 @@ static struct cli_field base_precision(const struct cli_field *root)
 static enum status check_same_base(const struct cli_field *a, const struct cli_field *b,
                                    struct status_why *why)
 {
-    struct cli_field id_a = base_id(a), id_b = base_id(b);
+    struct cli_field id_a = cli_base_id(a), id_b = cli_base_id(b);
     enum status status = cli_values_equal(&id_a, &id_b, why);
     if (status)
         return status;

@@ -301,6 +301,13 @@ static enum status equal(const struct cli_field *a, const struct cli_field *b, c
     return STATUS_OK;
 }
 
+struct cli_field cli_base_id(const struct cli_field *root)
+{
+    struct cli_field found;
+    return cli_field_at(root, cli_field_find(&found, root, "base.model.id") ? "base.model.id"
+                                                                            : "base.id");
+}
+
 enum status cli_values_equal(const struct cli_field *a, const struct cli_field *b,
                              struct status_why *why)
 {

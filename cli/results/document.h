@@ -103,6 +103,9 @@ bool cli_field_next(const struct cli_field *list, struct cli_field *item);
 enum status cli_fields_equal(const struct cli_field *a, const struct cli_field *b,
                              const char *paths, const char *but, struct status_why *why);
 
+/** Of a divergence: what its base is recognised by, the model's id or that of a file of rows. */
+struct cli_field cli_base_id(const struct cli_field *root);
+
 /** Two values must be the same. Fails: as cli_fields_equal. */
 enum status cli_values_equal(const struct cli_field *a, const struct cli_field *b,
                              struct status_why *why);

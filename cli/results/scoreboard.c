@@ -92,6 +92,7 @@ static struct cli_scoreboard_run *new_run(struct cli_scoreboard *t, const struct
     t->runs = runs;
     struct cli_field model = cli_field_at(from, path);
     runs[t->n] = (struct cli_scoreboard_run){
+        .from = *from,
         .file = cli_model_file_in(&model),
         .name = cli_field_text(&model, "name"),
         .id = cli_field_text(&model, "id"),

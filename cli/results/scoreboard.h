@@ -23,6 +23,7 @@ struct cli_metric_value {
 
 /** A model in a result. The texts point into its document. */
 struct cli_scoreboard_run {
+    struct cli_field from; /* the document, or the candidate in it */
     const char *file, *name, *id, *quantisation, *imatrix;
     const char *task; /* the kind of choice tasks, or "" */
     double n_bytes, bits_per_weight;

@@ -1,92 +1,34 @@
 /* assay table: scoreboards of results, one of models on texts, one of choice tasks. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/commands.h"
-#include "cli/output/say.h"
-#include "cli/results/scoreboard.h"
+#include "cli/report/report.h"
+#include "cli/session/outputs.h"
 
 struct settings {
     struct cli_list files;
-    bool csv, by_metric;
+    bool csv, by_metric, svg;
 };
 
-/* A table of models on texts, and one of choice tasks. */
-struct boards {
-    struct cli_scoreboard of_texts, of_tasks;
-};
-
-static struct cli_scoreboard *board_of(struct boards *boards, const struct cli_document *result)
-{
-    return result->kind == CLI_DOCUMENT_TASKS ? &boards->of_tasks : &boards->of_texts;
-}
-
-/* The first result before this one that stands in the same table, on tasks of the same kind. */
-static struct cli_document *first_like(struct cli_document *results, size_t i)
-{
-    bool tasks = results[i].kind == CLI_DOCUMENT_TASKS;
-    struct cli_field own = cli_document_root(&results[i]);
-    for (size_t k = 0; k < i; k++) {
-        struct cli_field root = cli_document_root(&results[k]);
-        if (root.value && (results[k].kind == CLI_DOCUMENT_TASKS) == tasks &&
-            (!tasks || strcmp(cli_field_text(&root, "kind"), cli_field_text(&own, "kind")) == 0))
-            return &results[k];
-    }
-    return &results[i];
-}
-
-/* Rows of other texts or windows may stand beside each other, but not unsaid. */
-static enum status note_differences(struct cli_document *first, struct cli_document *other,
-                                    struct status_why *why)
-{
-    struct cli_field a = cli_document_root(first), b = cli_document_root(other);
-    struct status_why difference = {""};
-    const char *paths = first->kind == CLI_DOCUMENT_TASKS
-                            ? "result.n_tasks"
-                            : "tokens.sha256 windows.n_tokens result.n_windows";
-    enum status status = cli_fields_same_text(&a, &b, &difference);
-    if (!status)
-        status = cli_fields_equal(&a, &b, paths, NULL, &difference);
-    if (status != STATUS_USAGE)
-        return status ? status_fail(why, status, "%s", difference.text) : STATUS_OK;
-    cli_say("assay: note: %s\n", difference.text);
-    return STATUS_OK;
-}
-
-static enum status read_all(struct boards *boards, struct cli_document *results,
-                            const struct cli_list *files, struct status_why *why)
-{
-    for (size_t i = 0; i < files->n; i++) {
-        enum status status = cli_document_read(&results[i], files->items[i], why);
-        if (results[i].is_other) {
-            cli_say("assay: note: left out: %s\n", why->text);
-            continue;
-        }
-        if (!status)
-            status = cli_scoreboard_add(board_of(boards, &results[i]), &results[i], why);
-        if (!status)
-            status = note_differences(first_like(results, i), &results[i], why);
-        if (status)
-            return status;
-    }
-    if (!boards->of_texts.n && !boards->of_tasks.n)
-        return status_fail(why, STATUS_USAGE,
-                           "none of %zu file%s is a result of a model: there is no table", files->n,
-                           status_plural(files->n));
-    return STATUS_OK;
-}
-
-static enum status print_all(struct boards *boards, const struct settings *s,
-                             struct status_why *why)
+static enum status print_tables(struct cli_results *r, const struct settings *s,
+                                struct status_why *why)
 {
     enum status status = STATUS_OK;
-    if (boards->of_texts.n)
-        status = cli_scoreboard_print(&boards->of_texts, s->csv, s->by_metric, why);
-    if (boards->of_texts.n && boards->of_tasks.n)
+    if (r->of_texts.n)
+        status = cli_scoreboard_print(&r->of_texts, s->csv, s->by_metric, why);
+    if (r->of_texts.n && r->of_tasks.n)
         putchar('\n');
-    if (!status && boards->of_tasks.n)
-        status = cli_scoreboard_print(&boards->of_tasks, s->csv, s->by_metric, why);
+    if (!status && r->of_tasks.n)
+        status = cli_scoreboard_print(&r->of_tasks, s->csv, s->by_metric, why);
+    return status;
+}
+
+static enum status draw(struct cli_results *r, struct status_why *why)
+{
+    struct base_file *file = NULL;
+    enum status status = base_file_create(&file, "-", why);
+    if (!status)
+        status = cli_output_commit(&file, cli_report_size_svg(file, &r->of_texts, why), why);
     return status;
 }
 
@@ -95,18 +37,14 @@ static enum status run_table(const void *opaque, const struct cli_args *args,
 {
     (void)args;
     const struct settings *s = opaque;
-    struct cli_document *results = calloc(s->files.n, sizeof *results);
-    if (!results)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu results", s->files.n);
-    struct boards boards = {0};
-    enum status status = read_all(&boards, results, &s->files, why);
+    if (s->svg && (s->csv || s->by_metric))
+        return status_fail(why, STATUS_USAGE, "--svg is a chart; it takes no %s",
+                           s->csv ? "--csv" : "--by-metric");
+    struct cli_results results = {0};
+    enum status status = cli_results_read(&results, &s->files, why);
     if (!status)
-        status = print_all(&boards, s, why);
-    cli_scoreboard_free(&boards.of_texts);
-    cli_scoreboard_free(&boards.of_tasks);
-    for (size_t i = 0; i < s->files.n; i++)
-        cli_document_free(&results[i]);
-    free(results);
+        status = s->svg ? draw(&results, why) : print_tables(&results, s, why);
+    cli_results_free(&results);
     return status;
 }
 
@@ -116,6 +54,9 @@ static const struct cli_option options[] = {
      offsetof(struct settings, csv)},
     {"--by-metric", CLI_ON, NULL, "every statistic as a row, the runs as columns",
      offsetof(struct settings, by_metric)},
+    {"--svg", CLI_ON, NULL,
+     "a chart instead: divergence, or else perplexity, against size, with the Pareto front",
+     offsetof(struct settings, svg)},
     {.type = CLI_OPERANDS,
      .help = "the results",
      .offset = offsetof(struct settings, files),

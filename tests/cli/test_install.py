@@ -1,21 +1,29 @@
 #!/usr/bin/env python3
-"""cmake --install gives a prefix that works: the program, its manual page and its documents.
+"""cmake --install gives a prefix that works: the program, its manual page, its
+completions and its documents.
 
 usage: test_install.py ASSAY SOURCE_DIR
 """
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 
 MAN = "share/man/man1/assay.1"
+COMPLETIONS = ["share/bash-completion/completions/assay", "share/fish/vendor_completions.d/assay.fish",
+               "share/zsh/site-functions/_assay"]
+# Of each command, where the build makes them.
+PAGES = sorted(p.name for p in (pathlib.Path(sys.argv[1]).parent / "man").glob("*.1"))
 
 
 def documents(source):
     """Where the documents of the source folder are installed, sorted."""
-    names = ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"]
+    names = ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "assay_mpi.c"]
     names += [f"docs/{p.name}" for p in (source / "docs").glob("*.md")]
-    return sorted([f"share/doc/assay/{name}" for name in names] + [MAN])
+    names += [f"docs/images/{p.name}" for p in (source / "docs" / "images").iterdir()]
+    return sorted([f"share/doc/assay/{name}" for name in names] + [MAN, *COMPLETIONS]
+                  + [f"share/man/man1/{name}" for name in PAGES])
 
 
 def files_of(prefix):
@@ -29,10 +37,17 @@ def main():
                        stdout=subprocess.DEVNULL)
         prefix = pathlib.Path(prefix)
         files = files_of(prefix)
-        assert files == sorted(["bin/assay", *documents(source)]), files
+        libraries = [f"lib/assay/{p.name}" for p in assay.parent.glob("assay-mpi-*.so")]
+        assert files == sorted(["bin/assay", *libraries, *documents(source)]), files
         shown = subprocess.run([prefix / "bin" / "assay", "version"], check=True,
                                capture_output=True).stdout
         assert shown.startswith(b"assay "), shown
+        for page in [prefix / MAN, *(prefix / "share/man/man1" / name for name in PAGES)]:
+            assert "\n.SH EXAMPLES\n.TP\n.B assay " in page.read_text(), page
+            if shutil.which("groff"):
+                done = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", "-Kutf8", page],
+                                      capture_output=True)
+                assert not done.returncode and not done.stderr, (page, done.stderr)
         assert (prefix / MAN).read_bytes() == (source / "docs" / "assay.1").read_bytes()
 
 

@@ -38,6 +38,21 @@ class Packages(unittest.TestCase):
         self.assertEqual(len(found), 1, found)
         return found[0]
 
+    def test_containerfile(self):
+        lines = (SOURCE / "Containerfile").read_text().splitlines()
+        (unpack,) = re.findall(r"tar -xzf (\S+) -C /assay (.*)", "\n".join(lines))
+        archive = self.folder / pathlib.Path(unpack[0]).name.replace("*", "0.1.0-linux-x86_64")
+        prefix = self.folder / "image"
+        prefix.mkdir()
+        output("tar", "-xzf", archive, "-C", prefix, *unpack[1].split())
+        self.assertIn(b"assay", output(prefix / "bin" / "assay", "version").encode())
+        self.assertIn("RUN bash scripts/deps.sh package", lines)
+        user = [line.split()[1] for line in lines if line.startswith("USER ")]
+        self.assertEqual((len(user), user[0].startswith("0")), (1, False))
+        for line in lines:
+            if line.startswith("COPY ") and "--from" not in line:
+                self.assertTrue((SOURCE / line.split()[1]).exists(), line)
+
     def check_prefix(self, prefix):
         """The program and the manual page of an unpacked package; returns its libraries."""
         program, text = prefix / "bin" / "assay", self.folder / "short.txt"

@@ -1,0 +1,74 @@
+/* assay report: a page of results that a browser shows. */
+#include <stdlib.h>
+
+#include "cli/commands.h"
+#include "cli/report/report.h"
+#include "cli/session/outputs.h"
+
+enum { MOST_RESAMPLES = 1000000 };
+
+struct settings {
+    struct cli_list files;
+    const char *output;
+    int64_t n_resamples, seed;
+};
+
+static void defaults(void *settings)
+{
+    *(struct settings *)settings = (struct settings){.n_resamples = 10000, .seed = 1};
+}
+
+static enum status check_output(const struct settings *s, struct status_why *why)
+{
+    const struct cli_named_file output = {"-o", s->output};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < s->files.n && !status; i++) {
+        const struct cli_named_file input = {"a result", s->files.items[i]};
+        status = cli_outputs_check(&output, 1, &input, 1, why);
+    }
+    return status;
+}
+
+static enum status run_report(const void *settings, const struct cli_args *args,
+                              struct status_why *why)
+{
+    (void)args;
+    const struct settings *s = settings;
+    struct cli_results results = {0};
+    struct cli_report report = {
+        .results = &results, .n_resamples = s->n_resamples, .seed = s->seed};
+    enum status status = check_output(s, why);
+    if (!status)
+        status = cli_results_read(&results, &s->files, why);
+    if (!status)
+        status = cli_output_create(&report.file, s->output, why);
+    if (!status)
+        status = cli_output_commit(&report.file, cli_report_write(&report, why), why);
+    cli_results_free(&results);
+    return status;
+}
+
+#define AT(member) offsetof(struct settings, member)
+
+static const struct cli_option options[] = {
+    {"-o --output", CLI_TEXT, "FILE", "the page to write; - is standard output", AT(output),
+     .required = true},
+    {"--resamples", CLI_COUNT, "N", "resamples of the paired tests (default: 10000)",
+     AT(n_resamples), 1, MOST_RESAMPLES},
+    {"--seed", CLI_COUNT, "N", "seed of their generator (default: 1)", AT(seed), 0, UINT32_MAX},
+    {.type = CLI_OPERANDS, .help = "the results", .offset = AT(files), .required = true},
+    {0},
+};
+
+const struct cli_command cli_command_report = {
+    .name = "report",
+    .usage = "RESULT.json ... -o report.html [options]",
+    .summary = "Write a page of results for a browser: scoreboard, charts, worst tokens, tests.",
+    .description = "Takes what --json of perplexity (also of choice tasks) and kld wrote. The page "
+                   "is one file that loads\nnothing. What the results do not have is said there, "
+                   "with the option that adds it.",
+    .options = options,
+    .settings_bytes = sizeof(struct settings),
+    .defaults = defaults,
+    .run = run_report,
+};
