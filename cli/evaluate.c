@@ -12,7 +12,9 @@
 #include "cli/output/printable.h"
 #include "cli/output/say.h"
 #include "cli/session/cluster.h"
+#include "cli/session/faults.h"
 #include "cli/session/signals.h"
+#include "cli/watch/watch.h"
 #include "eval/cluster/remote.h"
 
 void cli_remark(struct cli_evaluation *e, const char *format, ...)
@@ -35,15 +37,17 @@ void cli_print_speed(const struct cli_evaluation *e)
             seconds > 0 ? (double)n / seconds : 0);
 }
 
-enum { N_FILES = CLI_MAX_OUTPUTS + 2 };
+enum { N_OTHERS = 4, N_FILES = CLI_MAX_OUTPUTS + N_OTHERS };
 
-/** Everything that the command writes. */
+/** Everything that the command writes, and what it takes commands from: that is removed. */
 static void list_outputs(const struct cli_evaluation *e, struct cli_named_file out[N_FILES])
 {
     out[0] = (struct cli_named_file){"--json", e->settings->output.json_file};
     out[1] = (struct cli_named_file){"--state", e->settings->state_file};
+    out[2] = (struct cli_named_file){"--watch", e->settings->watch.control};
+    out[3] = (struct cli_named_file){"--watch-status", e->settings->watch.status};
     for (size_t i = 0; i < CLI_MAX_OUTPUTS; i++)
-        out[2 + i] = (struct cli_named_file){e->outputs[i].option, e->outputs[i].path};
+        out[N_OTHERS + i] = (struct cli_named_file){e->outputs[i].option, e->outputs[i].path};
 }
 
 /** No output may be a file that is read, or another output. */
@@ -82,9 +86,7 @@ static enum status check_outputs_opened(const struct cli_evaluation *e, struct s
 /** Before the computation, so that a file that cannot be written costs no hours. */
 static enum status create_outputs(struct cli_evaluation *e, struct status_why *why)
 {
-    enum status status = check_outputs_opened(e, why);
-    if (!status)
-        status = cli_output_create(&e->json_file, e->settings->output.json_file, why);
+    enum status status = cli_output_create(&e->json_file, e->settings->output.json_file, why);
     for (size_t i = 0; i < CLI_MAX_OUTPUTS && !status; i++)
         if (e->outputs[i].write)
             status = cli_output_create(&e->outputs[i].file, e->outputs[i].path, why);
@@ -173,8 +175,18 @@ static enum status open_journal(struct cli_evaluation *e, struct status_why *why
     return status;
 }
 
-/** From the settings to models and units. */
-static enum status open_inputs(struct cli_evaluation *e, struct status_why *why)
+static void use_backends(struct cli_evaluation *e)
+{
+    /* From here on there may be files that an interruption must not leave behind. */
+    const atomic_bool *interrupted = cli_interrupt_catch();
+    for (size_t i = 0; i < e->backends.n; i++)
+        kern_set_cancel(e->backends.items[i], interrupted);
+    e->models.backends = e->backends.items;
+    e->models.n_backends = e->backends.n;
+    e->models.n_ranks = cli_cluster()->n_ranks;
+}
+
+enum status cli_evaluation_open(struct cli_evaluation *e, struct status_why *why)
 {
     e->memory.total = (double)NAN;
     e->started = time(NULL);
@@ -189,13 +201,26 @@ static enum status open_inputs(struct cli_evaluation *e, struct status_why *why)
     if (status)
         return status;
     remark_on_context(e);
-    /* From here on there may be files that an interruption must not leave behind. */
-    const atomic_bool *interrupted = cli_interrupt_catch();
-    for (size_t i = 0; i < e->backends.n; i++)
-        kern_set_cancel(e->backends.items[i], interrupted);
-    e->models.backends = e->backends.items;
-    e->models.n_backends = e->backends.n;
-    e->models.n_ranks = cli_cluster()->n_ranks;
+    use_backends(e);
+    return cli_cluster()->rank ? STATUS_OK : check_outputs_opened(e, why);
+}
+
+/** As if it had just been opened. What was written of the run before is gone until this one ends.
+ */
+static enum status begin_again(struct cli_evaluation *e, struct status_why *why)
+{
+    e->started = time(NULL);
+    e->clock_started = base_clock_seconds();
+    e->remarks[0] = '\0';
+    cli_output_remove(e->settings->output.json_file);
+    for (size_t i = 0; i < CLI_MAX_OUTPUTS; i++)
+        cli_output_remove(e->outputs[i].path);
+    cli_backends_times(&e->backends, &e->phases_before);
+    enum status status = e->kind->again(e, why);
+    if (status)
+        return status;
+    remark_on_context(e);
+    use_backends(e);
     return STATUS_OK;
 }
 
@@ -211,10 +236,10 @@ static enum status agree(const struct cli_evaluation *e, struct status_why *why)
     return status;
 }
 
-/** From there to a run that can begin. */
-static enum status open_all(struct cli_evaluation *e, struct status_why *why)
+/** From what is open to a run that can begin. */
+static enum status prepare(struct cli_evaluation *e, struct status_why *why)
 {
-    enum status status = open_inputs(e, why);
+    enum status status = e->n_runs++ ? begin_again(e, why) : STATUS_OK;
     if (!status && e->models.n_ranks > 1)
         status = agree(e, why);
     if (!status)
@@ -322,7 +347,12 @@ static enum status write_document(const struct cli_evaluation *e, struct base_fi
 static enum status filled(const struct cli_evaluation *e, enum status written,
                           struct status_why *why)
 {
-    return written ? written : eval_models_check_unchanged(&e->models, why);
+    enum status status = written ? written : eval_models_check_unchanged(&e->models, why);
+    if (!status && cli_mapping_faults() != e->n_faults)
+        status = status_fail(why, STATUS_CHANGED,
+                             "a part of a file could not be read: it became shorter, or its disk "
+                             "failed");
+    return status;
 }
 
 static enum status write_outputs(struct cli_evaluation *e, bool whole, struct status_why *why)
@@ -343,12 +373,13 @@ static enum status write_outputs(struct cli_evaluation *e, bool whole, struct st
 /** Units that are finished are reported whether or not all of them are. */
 static enum status report(struct cli_evaluation *e, enum status run_status, struct status_why *why)
 {
-    enum status status = e->kind->summarise ? e->kind->summarise(e, why) : STATUS_OK;
+    enum status status = filled(e, STATUS_OK, why);
+    if (!status && e->kind->summarise)
+        status = e->kind->summarise(e, why);
     if (status)
         return status;
     e->kind->lines->end(e);
-    status = filled(e, STATUS_OK, why);
-    if (!status && e->kind->finish)
+    if (e->kind->finish)
         status = e->kind->finish(e, why);
     if (!status)
         status = write_outputs(e, !run_status, why);
@@ -359,12 +390,33 @@ static enum status report(struct cli_evaluation *e, enum status run_status, stru
     return status ? status : e->kind->verdict(e, why);
 }
 
-/** Models live on the backends, which are closed last. */
-static void close_all(struct cli_evaluation *e)
+static void abandon_outputs(struct cli_evaluation *e)
 {
-    for (size_t i = 0; i < CLI_MAX_OUTPUTS; i++)
+    for (size_t i = 0; i < CLI_MAX_OUTPUTS; i++) {
         base_file_abandon(e->outputs[i].file);
+        e->outputs[i].file = NULL;
+    }
     base_file_abandon(e->json_file);
+    e->json_file = NULL;
+}
+
+enum status cli_evaluation_run(struct cli_evaluation *e, struct status_why *why)
+{
+    enum status status = prepare(e, why);
+    if (status)
+        eval_team_end(&cli_cluster()->team, status);
+    if (!status) {
+        status = run(e, why);
+        if (!status || status == STATUS_CANCELLED)
+            status = report(e, status, why);
+    }
+    abandon_outputs(e);
+    return status;
+}
+
+/* Models live on the backends, which are closed last. */
+void cli_evaluation_close(struct cli_evaluation *e)
+{
     eval_journal_close(e->journal);
     e->kind->close(e);
     cli_backends_close(&e->backends);
@@ -377,7 +429,7 @@ static enum status serve(struct cli_evaluation *e, struct status_why *why)
 {
     struct eval_team *team = &cli_cluster()->team;
     char *settings = NULL;
-    enum status status = open_inputs(e, why);
+    enum status status = cli_evaluation_open(e, why);
     if (!status)
         status = settings_of(&settings, e, why);
     enum status told = eval_team_ready(team, status, settings, why);
@@ -389,24 +441,22 @@ static enum status serve(struct cli_evaluation *e, struct status_why *why)
 
 static enum status evaluate(struct cli_evaluation *e, struct status_why *why)
 {
-    enum status status = open_all(e, why);
-    if (status)
-        eval_team_end(&cli_cluster()->team, status);
-    if (!status) {
-        status = run(e, why);
-        if (!status || status == STATUS_CANCELLED)
-            status = report(e, status, why);
-    }
+    enum status status = cli_evaluation_open(e, why);
+    if (!status)
+        return cli_evaluation_run(e, why);
+    eval_team_end(&cli_cluster()->team, status);
     return status;
 }
 
 enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why)
 {
     enum status status = cli_cluster_join(e->settings->machine.mpi, why);
+    if (!status && e->settings->watch.wanted)
+        return cli_watch(e, why);
     if (!status)
         status = cli_cluster()->rank ? serve(e, why) : evaluate(e, why);
     else if (cli_cluster()->n_ranks > 1)
         status_context(why, "rank %zu", cli_cluster()->rank);
-    close_all(e);
+    cli_evaluation_close(e);
     return status;
 }

@@ -67,6 +67,13 @@ struct cli_evaluator {
     enum status (*verdict)(const void *self, struct status_why *why);
     /** Release what `open` and the others made. Half-opened is allowed. */
     void (*close)(void *self);
+    /**
+     * Before a further run over what is open: forget all scores and figures, read reference rows
+     * again; set `models` and `units`. After a failure, too. NULL: one run is all that it can do.
+     */
+    enum status (*again)(void *self, struct status_why *why);
+    /** The open models whose tensors may be replaced, i from 0 on. NULL behind the last. */
+    struct cli_model *(*model)(void *self, size_t i);
 };
 
 /** A file that is written when the run is over. */
@@ -108,12 +115,25 @@ struct cli_evaluation {
     struct eval_memory memory;    /* the bound that was told beforehand; total NaN: none was */
     struct cli_progress progress;
     struct eval_run_stats stats;
+    size_t n_faults;                 /* faults of mapped files that do not concern this run */
+    int64_t command;                 /* the number of the one that the run is for; see cli/watch/ */
+    size_t n_runs;                   /* begun */
+    struct kern_times phases_before; /* of earlier runs, all devices together */
     time_t started;
     double clock_started, seconds_to_load; /* everything before the first batch */
 };
 
 /** The whole of it. Fails: as the evaluator's functions and the layers below, STATUS_CANCELLED. */
 enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why);
+
+/**
+ * The parts of it, for several runs over what is opened once: open, then run as often as wanted,
+ * whatever became of the runs before, then close, also after a failure of open. Each run writes
+ * its outputs anew; its figures do not depend on those before it.
+ */
+enum status cli_evaluation_open(struct cli_evaluation *e, struct status_why *why);
+enum status cli_evaluation_run(struct cli_evaluation *e, struct status_why *why);
+void cli_evaluation_close(struct cli_evaluation *e);
 
 /** Say a line of the run in a note, and in the document's remarks. Before the journal is opened. */
 __attribute__((format(printf, 2, 3))) void cli_remark(struct cli_evaluation *e, const char *format,

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/output/say.h"
+#include "cli/session/faults.h"
 #include "cli/session/signals.h"
 
 static int exit_code_of(enum status status)
@@ -97,8 +99,19 @@ static int run_with(const struct cli_command *command, int argc, char **argv, vo
     return status == STATUS_OK ? cli_end(CLI_EXIT_DONE) : fail(status, &why);
 }
 
+/* A model may come in a file for each of its tensors, and all of them stay open. */
+static void allow_many_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 int cli_run(const struct cli_command *command, int argc, char **argv)
 {
+    allow_many_files();
     cli_interrupt_begin();
     cli_mapping_fault_catch();
     void *settings = calloc(1, command->settings_bytes + 1);

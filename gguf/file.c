@@ -104,6 +104,16 @@ enum status gguf_list(struct gguf_file **out, const char *path, struct status_wh
     return finish(out, status);
 }
 
+enum status gguf_list_part(struct gguf_file **out, const char *path, struct status_why *why)
+{
+    enum status status = gguf_file_new(out, path, 1, why);
+    if (!status)
+        status = gguf_file_map_shard(*out, 0, path, why);
+    if (!status)
+        status = copy_names(*out, why);
+    return finish(out, status);
+}
+
 /* As gguf_file_map_shard, for bytes in memory. */
 static enum status read_memory(struct gguf_file *file, const void *data, size_t n_bytes,
                                struct status_why *why)
@@ -137,12 +147,35 @@ enum status gguf_open_memory(struct gguf_file **out, const void *data, size_t n_
     return finish(out, status);
 }
 
+enum status gguf_check_part_unchanged(const struct gguf_file *file, size_t shard,
+                                      struct status_why *why)
+{
+    return gguf_map_check_unchanged(&file->shards[shard].map, file->shards[shard].path, why);
+}
+
 enum status gguf_check_unchanged(const struct gguf_file *file, struct status_why *why)
 {
     enum status status = STATUS_OK;
     for (size_t i = 0; i < file->n_shards && !status; i++)
-        status = gguf_map_check_unchanged(&file->shards[i].map, file->shards[i].path, why);
+        status = gguf_check_part_unchanged(file, i, why);
     return status;
+}
+
+enum status gguf_keep_directories(struct gguf_file *file, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < file->n_shards && !status; i++) {
+        struct gguf_shard *shard = &file->shards[i];
+        uint64_t n_bytes =
+            shard->data_offset < shard->n_bytes ? shard->data_offset : shard->n_bytes;
+        status = gguf_map_keep(&shard->map, (size_t)n_bytes, shard->path, why);
+    }
+    return status ? status : gguf_check_unchanged(file, why);
+}
+
+void gguf_let_go(struct gguf_file *file, size_t shard)
+{
+    gguf_map_let_go(&file->shards[shard].map);
 }
 
 void gguf_close(struct gguf_file *file)
@@ -219,4 +252,9 @@ const void *gguf_shard_data(const struct gguf_file *file, size_t shard, uint64_t
 const char *gguf_shard_path(const struct gguf_file *file, size_t shard)
 {
     return file->shards[shard].path;
+}
+
+const struct stat *gguf_shard_opened(const struct gguf_file *file, size_t shard)
+{
+    return &file->shards[shard].map.opened;
 }

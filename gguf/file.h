@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/status.h"
 #include "base/text/string.h"
@@ -52,6 +53,9 @@ enum status gguf_open(struct gguf_file **out, const char *path, struct status_wh
  */
 enum status gguf_list(struct gguf_file **out, const char *path, struct status_why *why);
 
+/** As gguf_list, of this one part alone, whatever its keys say of others. */
+enum status gguf_list_part(struct gguf_file **out, const char *path, struct status_why *why);
+
 /** That every tensor can be decoded.   Fails: STATUS_UNSUPPORTED, naming the first other one. */
 enum status gguf_check_types(const struct gguf_file *file, struct status_why *why);
 
@@ -64,6 +68,23 @@ enum status gguf_open_memory(struct gguf_file **out, const void *data, size_t n_
 
 /** That nothing wrote to any part since it was opened. Fails: STATUS_CHANGED, STATUS_IO. */
 enum status gguf_check_unchanged(const struct gguf_file *file, struct status_why *why);
+
+/**
+ * Copy all that is no tensor's data into memory, for every part. From then on a part's tensors are
+ * all that depends on what becomes of its file, until gguf_let_go().
+ * Fails: STATUS_CHANGED, STATUS_IO, STATUS_MEMORY.
+ */
+enum status gguf_keep_directories(struct gguf_file *file, struct status_why *why);
+
+/**
+ * After gguf_keep_directories: the data of this part's tensors are not touched any more, and its
+ * file may change and vanish. What the directory says of them stays.
+ */
+void gguf_let_go(struct gguf_file *file, size_t shard);
+
+/** That nothing wrote to this part. Fails: STATUS_CHANGED, STATUS_IO. */
+enum status gguf_check_part_unchanged(const struct gguf_file *file, size_t shard,
+                                      struct status_why *why);
 
 /** Release everything; NULL is allowed. */
 void gguf_close(struct gguf_file *file);
@@ -88,5 +109,7 @@ size_t gguf_n_shards(const struct gguf_file *file);
 const void *gguf_shard_data(const struct gguf_file *file, size_t shard, uint64_t *n_bytes,
                             uint64_t *data_offset);
 const char *gguf_shard_path(const struct gguf_file *file, size_t shard);
+/** What fstat said of it when it was mapped; all zero for bytes in memory. */
+const struct stat *gguf_shard_opened(const struct gguf_file *file, size_t shard);
 
 #endif

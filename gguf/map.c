@@ -27,7 +27,8 @@ static enum status map_descriptor(struct gguf_map *map, int fd, const char *path
     void *data = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (data == MAP_FAILED)
         return status_fail(why, STATUS_IO, "%s: cannot be mapped: %s", path, strerror(errno));
-    *map = (struct gguf_map){data, (size_t)about.st_size, fd, about};
+    *map = (struct gguf_map){
+        .data = data, .n_bytes = (size_t)about.st_size, .fd = fd, .opened = about};
     return STATUS_OK;
 }
 
@@ -57,14 +58,67 @@ void gguf_map_read_ahead(const void *data, size_t n_bytes)
 enum status gguf_map_check_unchanged(const struct gguf_map *map, const char *path,
                                      struct status_why *why)
 {
-    return map->data ? base_file_check_unchanged(map->fd, &map->opened, path, why) : STATUS_OK;
+    if (!map->data || map->fd < 0)
+        return STATUS_OK;
+    return base_file_check_unchanged(map->fd, &map->opened, path, why);
+}
+
+/** The first n_bytes of the file into memory. */
+static enum status read_begin(const struct gguf_map *map, char *to, size_t n_bytes,
+                              const char *path, struct status_why *why)
+{
+    for (size_t n = 0; n < n_bytes;) {
+        ssize_t got = pread(map->fd, to + n, n_bytes - n, (off_t)n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return status_fail(why, STATUS_IO, "%s: cannot be read: %s", path, strerror(errno));
+        if (got == 0)
+            return status_fail(why, STATUS_CHANGED, "%s: became shorter while it was opened", path);
+        n += (size_t)got;
+    }
+    return STATUS_OK;
+}
+
+enum status gguf_map_keep(struct gguf_map *map, size_t n_bytes, const char *path,
+                          struct status_why *why)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), n = (n_bytes + page - 1) / page * page;
+    if (n == 0 || !map->data)
+        return STATUS_OK;
+    char *copy = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (copy == MAP_FAILED)
+        return status_fail(why, STATUS_MEMORY, "%s: no memory for its directory of %zu bytes", path,
+                           n_bytes);
+    enum status status = read_begin(map, copy, n < map->n_bytes ? n : map->n_bytes, path, why);
+    if (!status && (mprotect(copy, n, PROT_READ) != 0 ||
+                    mremap(copy, n, n, MREMAP_MAYMOVE | MREMAP_FIXED, map->data) == MAP_FAILED))
+        status = status_fail(why, STATUS_MEMORY, "%s: its directory cannot be kept in memory: %s",
+                             path, strerror(errno));
+    if (status)
+        munmap(copy, n);
+    else
+        map->n_kept = n < map->n_bytes ? n : map->n_bytes;
+    return status;
+}
+
+void gguf_map_let_go(struct gguf_map *map)
+{
+    if (!map->data || map->fd < 0)
+        return;
+    if (map->n_kept < map->n_bytes)
+        (void)mmap((char *)map->data + map->n_kept, map->n_bytes - map->n_kept, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    close(map->fd);
+    map->fd = -1;
 }
 
 void gguf_map_close(struct gguf_map *map)
 {
     if (map->data) {
         munmap(map->data, map->n_bytes);
-        close(map->fd);
+        if (map->fd >= 0)
+            close(map->fd);
     }
     *map = (struct gguf_map){0};
 }

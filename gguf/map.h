@@ -11,7 +11,8 @@
 struct gguf_map {
     void *data; /* not to be written to; NULL: nothing is mapped */
     size_t n_bytes;
-    int fd;             /* of the file, kept open; unless data is NULL */
+    size_t n_kept;      /* bytes at the beginning that are a copy: see gguf_map_keep */
+    int fd;             /* of the file, kept open; -1: let go; unless data is NULL */
     struct stat opened; /* the file when it was mapped */
 };
 
@@ -38,6 +39,20 @@ void gguf_map_read_ahead(const void *data, size_t n_bytes);
  */
 enum status gguf_map_check_unchanged(const struct gguf_map *map, const char *path,
                                      struct status_why *why);
+
+/**
+ * Put a copy in the place of the first n_bytes, and of what else the last page of them holds: they
+ * stay what they are, whatever becomes of the file. Pointers stay valid.
+ * Fails: STATUS_CHANGED (the file is shorter by now), STATUS_IO, STATUS_MEMORY.
+ */
+enum status gguf_map_keep(struct gguf_map *map, size_t n_bytes, const char *path,
+                          struct status_why *why);
+
+/**
+ * Let go of the file: what is not kept must not be touched from now on (SIGSEGV), and what becomes
+ * of the file no longer matters. Addresses stay taken until the map is closed.
+ */
+void gguf_map_let_go(struct gguf_map *map);
 
 /** Unmap; a zero-initialised or closed object is allowed. */
 void gguf_map_close(struct gguf_map *map);

@@ -14,6 +14,7 @@ struct model_tensor {
     const uint8_t *data;
     size_t row_bytes;
     uint64_t generation; /* of the bytes; other bytes get another one */
+    bool unused;         /* it takes no part in the evaluation */
     bool understood;     /* some handle, or a deliberate absence of one, belongs to it */
 };
 

@@ -87,6 +87,16 @@ size_t model_swap_stage_since(const struct model *m, const uint64_t *generations
     return first;
 }
 
+struct model_in_force model_in_force(const struct model *m, size_t i)
+{
+    const struct model_tensor *t = &m->tensors[i];
+    return (struct model_in_force){.type = t->type,
+                                   .data = t->data,
+                                   .n_bytes = t->source->n_rows * t->row_bytes,
+                                   .swapped = t->file != m->file,
+                                   .unused = t->unused || !t->understood};
+}
+
 enum status model_check_unchanged(const struct model *m, struct status_why *why)
 {
     enum status status = gguf_check_unchanged(m->file, why);

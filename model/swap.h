@@ -35,6 +35,16 @@ size_t model_swap_stage(const struct model *m, const char *name);
 void model_swap_mark(const struct model *m, uint64_t *generations);
 size_t model_swap_stage_since(const struct model *m, const uint64_t *generations);
 
+/** What the model has for tensor i of its file's directory, whosever it is. */
+struct model_in_force {
+    const struct gguf_type_info *type;
+    const void *data;
+    uint64_t n_bytes;
+    bool swapped; /* it is another file's */
+    bool unused;  /* it takes no part in the evaluation */
+};
+struct model_in_force model_in_force(const struct model *m, size_t i);
+
 /** That nothing wrote to the files of its tensors since. Fails: STATUS_CHANGED, STATUS_IO. */
 enum status model_check_unchanged(const struct model *m, struct status_why *why);
 

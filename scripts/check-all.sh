@@ -97,7 +97,7 @@ valgrind_tests() {
 at_length() {
     [ -x build/dev/assay ] || { skip "build/dev/assay was not built"; return; }
     local name failed=0
-    for name in bounds killed mpi; do
+    for name in bounds killed mpi hot_swap; do
         ASSAY_TEST_SLOW=1 python3 -B "tests/cli/test_$name.py" "$PWD/build/dev/assay" "$PWD" ||
             failed=1
     done

@@ -106,6 +106,18 @@ static enum status parse(struct cli_choice *t, struct status_why *why)
     return eval_dataset_multiple_choice(&t->dataset, bytes, n_bytes, why);
 }
 
+static enum status make_choices(struct cli_choice *t, struct status_why *why)
+{
+    struct eval_choices_options options = {
+        .kind = t->kind,
+        .n_tasks = n_wanted(t),
+        .llama_compat = t->settings->llama_compat,
+        .parse_special = t->settings->text.parse_special,
+    };
+    return eval_choices_make(&t->choices, &t->dataset, &options, model_tokenizer(t->model.model),
+                             why);
+}
+
 static enum status load(struct cli_choice *t, struct status_why *why)
 {
     const struct cli_text_settings *from = &t->settings->text;
@@ -120,14 +132,7 @@ static enum status load(struct cli_choice *t, struct status_why *why)
                                            : "-p");
         return status;
     }
-    struct eval_choices_options options = {
-        .kind = t->kind,
-        .n_tasks = n_wanted(t),
-        .llama_compat = t->settings->llama_compat,
-        .parse_special = t->settings->text.parse_special,
-    };
-    return eval_choices_make(&t->choices, &t->dataset, &options, model_tokenizer(t->model.model),
-                             why);
+    return make_choices(t, why);
 }
 
 static enum status open(void *self, struct status_why *why)
@@ -140,6 +145,20 @@ static enum status open(void *self, struct status_why *why)
     t->e.models.model = t->model.model;
     t->e.units = &t->choices.sequences.units;
     return status;
+}
+
+static enum status again(void *self, struct status_why *why)
+{
+    struct cli_choice *t = self;
+    t->tally = (struct eval_choice_tally){0};
+    eval_choices_free(&t->choices);
+    return make_choices(t, why);
+}
+
+static struct cli_model *model(void *self, size_t i)
+{
+    struct cli_choice *t = self;
+    return i ? NULL : &t->model;
 }
 
 static void close(void *self)
@@ -170,6 +189,8 @@ static const struct cli_evaluator evaluator = {
     .open = open,
     .verdict = verdict,
     .close = close,
+    .again = again,
+    .model = model,
 };
 
 enum status cli_choice_run(const struct cli_perplexity_settings *s, struct status_why *why)

@@ -29,13 +29,15 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
                            struct status_why *why)
 {
     (void)args;
-    const struct cli_kld_settings *s = settings;
-    enum status status = cli_window_check(&s->windows, why);
+    struct cli_kld_settings s = *(const struct cli_kld_settings *)settings;
+    enum status status = cli_watch_check(&s.evaluate, why);
     if (!status)
-        status = cli_curve_check(&s->divergence.curve, why);
+        status = cli_window_check(&s.windows, why);
     if (!status)
-        status = check_against_base(s, why);
-    return status ? status : cli_kld_run(s, why);
+        status = cli_curve_check(&s.divergence.curve, why);
+    if (!status)
+        status = check_against_base(&s, why);
+    return status ? status : cli_kld_run(&s, why);
 }
 
 /* Where a row's setting lives. */
@@ -73,6 +75,9 @@ static const struct cli_option options[] = {
      "with a base-logits file: leave out tokens of the base with ln p <= -16, and the summary of "
      "fewer than 100 tokens, as llama-perplexity does",
      AT(llama_compat)},
+
+    {.type = CLI_HEADING, .help = "Replacing tensors (docs/hot-swap.md)"},
+    {.type = CLI_GROUP, .group = cli_watch_options, .offset = AT(evaluate.watch)},
 
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
 

@@ -139,20 +139,50 @@ static struct eval_models models_of(const struct cli_kld *k)
     return models;
 }
 
-static enum status open(void *self, struct status_why *why)
+/* The windows, and what is evaluated. */
+static enum status make_units(struct cli_kld *k, struct status_why *why)
 {
-    struct cli_kld *k = self;
-    enum status status = allocate(k, why);
-    if (!status)
-        status = open_models(k, why);
-    if (!status)
-        status = lay_windows(k, why);
+    enum status status = lay_windows(k, why);
     if (status)
         return status;
     k->e.units = &k->windows.units.units;
     k->e.models = models_of(k);
     k->e.head_model = k->e.models.base ? k->base.model.model : NULL;
     return STATUS_OK;
+}
+
+static enum status open(void *self, struct status_why *why)
+{
+    struct cli_kld *k = self;
+    enum status status = allocate(k, why);
+    if (!status)
+        status = open_models(k, why);
+    return status ? status : make_units(k, why);
+}
+
+/* A file of rows is read again from its beginning; it may have become another one of its kind. */
+static enum status reopen_rows(struct cli_kld *k, struct status_why *why)
+{
+    const struct cli_base_kind *kind = k->base.kind;
+    cli_windows_close(&k->windows);
+    if (kind->close)
+        kind->close(&k->base);
+    cli_model_close(&k->base.model);
+    k->base = (struct cli_base){.kind = kind, .path = k->settings->base};
+    enum status status = kind->open(&k->base, &k->settings->evaluate, why);
+    for (size_t i = 0; i < k->n_candidates && !status; i++)
+        status = kind->check(&k->base, k->models[i], why);
+    return status ? status : make_units(k, why);
+}
+
+static enum status again(void *self, struct status_why *why)
+{
+    struct cli_kld *k = self;
+    for (size_t i = 0; i < k->n_candidates; i++)
+        eval_kld_free(&k->results[i]);
+    k->tally = (struct eval_kld_tally){0};
+    return cli_base_has_rows(&k->base) ? reopen_rows(k, why)
+                                       : cli_windows_make_tables(&k->windows, k->n_candidates, why);
 }
 
 const struct model *cli_kld_reader(const struct cli_kld *k)
@@ -200,6 +230,15 @@ static enum status verdict(const void *self, struct status_why *why)
     return STATUS_OK;
 }
 
+/* The candidates, and a base that is a model. */
+static struct cli_model *model(void *self, size_t i)
+{
+    struct cli_kld *k = self;
+    if (i < k->n_candidates)
+        return &k->candidates[i];
+    return i == k->n_candidates && !cli_base_has_rows(&k->base) ? &k->base.model : NULL;
+}
+
 static void close(void *self)
 {
     struct cli_kld *k = self;
@@ -241,6 +280,8 @@ static const struct cli_evaluator evaluator = {
     .finish = finish,
     .verdict = verdict,
     .close = close,
+    .again = again,
+    .model = model,
 };
 
 enum status cli_kld_run(const struct cli_kld_settings *s, struct status_why *why)

@@ -74,16 +74,29 @@ void cli_model_defaults(struct cli_model_settings *settings);
 /** What the lists cannot say. Fails: STATUS_USAGE. */
 enum status cli_model_check(const struct cli_model_settings *settings, struct status_why *why);
 
+/* watch.c */
+
+/** Evaluate again and again while tensors are replaced. Defaults: all zero. */
+struct cli_watch_settings {
+    bool wanted;
+    const char *control, *status; /* by these files, both or neither */
+    const char *script;           /* or by what this leaves behind; NULL: nothing is run */
+};
+extern const struct cli_option cli_watch_options[];
+
 /* What every command that evaluates takes beside its own. */
 
 struct cli_evaluate_settings {
     const char *state_file;
+    struct cli_watch_settings watch;
     struct cli_output_settings output;
     struct cli_machine_settings machine;
     struct cli_model_settings load; /* of all models; cli_model_options fill it */
 };
 extern const struct cli_option cli_evaluate_options[]; /* --state, output, machine */
 void cli_evaluate_defaults(struct cli_evaluate_settings *settings);
+/** What the list of `watch` cannot say, and ik_llama.cpp's variables. Fails: STATUS_USAGE. */
+enum status cli_watch_check(struct cli_evaluate_settings *settings, struct status_why *why);
 
 /* windows.c: rows of "Evaluation" and of "Output". */
 

@@ -86,10 +86,6 @@ const struct cli_option cli_foreign_options[] = {
      "it is for architectures that are not implemented; leave it out"},
     {"--dry-run", CLI_REFUSED, NULL,
      "without weights there is no result; assay info MODEL reads the header"},
-    {NULL, CLI_REFUSED, "VALUE",
-     "tensors cannot be replaced while the program runs; unset it, and run assay once for each "
-     "model",
-     .choices = "0 off false disabled", .env = "LLAMA_HOTSWAP_ENABLED"},
 
     /* Refused: names of models that would be fetched. */
     {"-hf -hfr --hf-repo", CLI_INSTEAD, "REPO",

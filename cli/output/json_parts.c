@@ -99,6 +99,20 @@ static void add_metadata(struct base_json *json, cJSON *object, const char *key,
         base_json_text(json, object, key, NULL);
 }
 
+/* What was in force beside what was opened. */
+static void add_swapped(struct base_json *json, cJSON *model, const struct cli_shards *shards)
+{
+    cJSON *list = base_json_list(json, model, "swapped");
+    struct cli_swapped tensor;
+    for (size_t at = 0; cli_shards_next(shards, &at, &tensor);) {
+        cJSON *o = base_json_object(json, list, NULL);
+        base_json_text(json, o, "name", tensor.name);
+        base_json_text(json, o, "type", tensor.type);
+        base_json_uint(json, o, "n_bytes", tensor.n_bytes);
+        base_json_text(json, o, "sha256", tensor.sha256);
+    }
+}
+
 cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key,
                           const struct cli_model *model, bool with_file)
 {
@@ -122,6 +136,8 @@ cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key
     base_json_uint(json, o, "n_bytes", size.n_bytes);
     base_json_real(json, o, "bits_per_weight", size.bits_per_weight);
     base_json_uint(json, o, "n_vocab", hparams->n_vocab);
+    if (model->shards)
+        add_swapped(json, o, model->shards);
     cJSON *remarks = base_json_list(json, o, "remarks");
     for (const char *line = model_remarks(model->model); *line;) {
         size_t n = strcspn(line, "\n");
@@ -183,19 +199,14 @@ static void add_versions(struct base_json *json, cJSON *run)
     base_json_text(json, o, "openblas", *versions.openblas ? versions.openblas : NULL);
 }
 
-/* The sums over all devices. */
-static void add_phases(struct base_json *json, cJSON *run, const struct cli_backends *backends)
+static void add_phases(struct base_json *json, cJSON *run, const struct cli_evaluation *e)
 {
-    double seconds[KERN_N_PHASES] = {0};
-    for (size_t k = 0; k < backends->n; k++) {
-        struct kern_times times;
-        kern_times_read(backends->items[k], &times);
-        for (int i = 0; i < KERN_N_PHASES; i++)
-            seconds[i] += times.seconds[i];
-    }
+    struct kern_times times;
+    cli_backends_times(&e->backends, &times);
     cJSON *o = base_json_object(json, run, "phases");
     for (int i = 0; i < KERN_N_PHASES; i++)
-        base_json_real(json, o, kern_phase_name((enum kern_phase)i), seconds[i]);
+        base_json_real(json, o, kern_phase_name((enum kern_phase)i),
+                       times.seconds[i] - e->phases_before.seconds[i]);
 }
 
 static void add_devices(struct base_json *json, cJSON *run, const struct cli_backends *backends)
@@ -234,12 +245,16 @@ cJSON *cli_json_add_run(struct base_json *json, const struct cli_evaluation *e)
     base_json_text(json, run, "text_file", e->text_file);
     base_json_text(json, run, "state_file", e->journal ? eval_journal_path(e->journal) : NULL);
     base_json_uint(json, run, "n_resumed", stats->n_resumed);
+    if (e->settings->watch.wanted) {
+        base_json_uint(json, run, "iteration", e->n_runs);
+        base_json_int(json, run, "command", e->command);
+    }
     base_json_text(json, run, "started", started);
     base_json_real(json, run, "seconds_to_load", e->seconds_to_load + stats->seconds_to_open);
     base_json_real(json, run, "seconds", stats->seconds);
     base_json_real(json, run, "seconds_forward", stats->times.forward);
     base_json_real(json, run, "seconds_head", stats->times.head);
-    add_phases(json, run, &e->backends);
+    add_phases(json, run, e);
     base_json_uint(json, run, "n_inputs", stats->n_inputs);
     base_json_real(json, run, "tokens_per_second", (double)stats->n_inputs / stats->seconds);
     base_json_uint(json, run, "n_batches", stats->n_batches);

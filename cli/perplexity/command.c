@@ -78,7 +78,9 @@ static enum status run_perplexity(const void *settings, const struct cli_args *a
                                   struct status_why *why)
 {
     struct cli_perplexity_settings s = *(const struct cli_perplexity_settings *)settings;
-    enum status status = check_settings(&s, why);
+    enum status status = cli_watch_check(&s.evaluate, why);
+    if (!status)
+        status = check_settings(&s, why);
     if (status)
         return status;
     if (cli_choice_wanted(&s))
@@ -168,6 +170,9 @@ const struct cli_option cli_perplexity_options[] = {
      AT(multiple_choice_tasks), 0, ANY},
     {"--per-task", CLI_TEXT, "FILE", "write a table (TSV) with a line for each task",
      AT(per_task_file)},
+
+    {.type = CLI_HEADING, .help = "Replacing tensors (docs/hot-swap.md)"},
+    {.type = CLI_GROUP, .group = cli_watch_options, .offset = AT(evaluate.watch)},
 
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
 

@@ -49,6 +49,14 @@ static enum status open(void *self, struct status_why *why)
     return status;
 }
 
+static enum status again(void *self, struct status_why *why)
+{
+    struct cli_perplexity *p = self;
+    p->tally = (struct eval_tally){0};
+    eval_curve_free(&p->curve);
+    return cli_windows_make_tables(&p->windows, 0, why);
+}
+
 static enum status summarise(void *self, struct status_why *why)
 {
     struct cli_perplexity *p = self;
@@ -67,6 +75,12 @@ static enum status verdict(const void *self, struct status_why *why)
                            "the perplexity, exp(%.4f), is larger than the largest number",
                            p->result.figures.nll);
     return STATUS_OK;
+}
+
+static struct cli_model *model(void *self, size_t i)
+{
+    struct cli_perplexity *p = self;
+    return i ? NULL : &p->model;
 }
 
 static void close(void *self)
@@ -96,6 +110,8 @@ static const struct cli_evaluator evaluator = {
     .finish = cli_recording_finish,
     .verdict = verdict,
     .close = close,
+    .again = again,
+    .model = model,
 };
 
 enum status cli_perplexity_run(const struct cli_perplexity_settings *s, struct status_why *why)

@@ -214,3 +214,14 @@ void cli_backends_close(struct cli_backends *backends)
         kern_close(backends->items[i]);
     *backends = (struct cli_backends){.n = 0};
 }
+
+void cli_backends_times(const struct cli_backends *backends, struct kern_times *sums)
+{
+    *sums = (struct kern_times){0};
+    for (size_t k = 0; k < backends->n; k++) {
+        struct kern_times times;
+        kern_times_read(backends->items[k], &times);
+        for (int i = 0; i < KERN_N_PHASES; i++)
+            sums->seconds[i] += times.seconds[i];
+    }
+}

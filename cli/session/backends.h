@@ -24,4 +24,7 @@ enum status cli_backends_open(struct cli_backends *out, const struct cli_machine
                               struct status_why *why);
 void cli_backends_close(struct cli_backends *backends);
 
+/** Seconds by phase since they were opened, the sums over all of them. */
+void cli_backends_times(const struct cli_backends *backends, struct kern_times *sums);
+
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/output/say.h"
+#include "cli/session/faults.h"
 #include "cli/session/signals.h"
 
 /* mpi/assay_mpi.c */

@@ -43,11 +43,15 @@ enum status cli_model_open(struct cli_model *out, const char *path,
         status = eval_model_id(out->id, file, why);
     if (status == STATUS_OK && settings->output.hash_model)
         status = eval_file_hash(out->sha256, file, why);
+    if (!status && settings->watch.wanted)
+        status = gguf_keep_directories(file, why);
     if (status != STATUS_OK) {
         gguf_close(file);
         return status;
     }
     status = model_open(&out->model, file, &options, why);
+    if (!status && settings->watch.wanted)
+        status = cli_shards_open(&out->shards, out->model, file, why);
     if (status == STATUS_OK)
         cli_print_notes(model_remarks(out->model));
     return status;
@@ -56,6 +60,7 @@ enum status cli_model_open(struct cli_model *out, const char *path,
 void cli_model_close(struct cli_model *model)
 {
     model_close(model->model);
+    cli_shards_close(model->shards);
     *model = (struct cli_model){0};
 }
 
@@ -66,7 +71,7 @@ struct cli_model_size cli_model_size(const struct cli_model *model)
     for (size_t i = 0; i < gguf_n_tensors(file); i++) {
         const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
         size.n_weights += tensor->n_rows * tensor->ne[0];
-        size.n_bytes += tensor->n_bytes;
+        size.n_bytes += model_in_force(model->model, i).n_bytes;
     }
     size.bits_per_weight = 8 * (double)size.n_bytes / (double)size.n_weights;
     return size;

@@ -3,6 +3,7 @@
 #define CLI_SESSION_MODELS_H
 
 #include "cli/options/common.h"
+#include "cli/watch/shards.h"
 #include "eval/reference/identity.h"
 
 /** An open model and what results name it by. Zero-initialise; release with cli_model_close(). */
@@ -10,7 +11,8 @@ struct cli_model {
     const char *path; /* as it was given; borrowed */
     struct model *model;
     char id[BASE_HEX];
-    char sha256[BASE_HEX]; /* where it was asked for, else "" */
+    char sha256[BASE_HEX];     /* where it was asked for, else "" */
+    struct cli_shards *shards; /* its files, where tensors may be replaced; else NULL */
 };
 
 /**
@@ -22,7 +24,7 @@ enum status cli_model_open(struct cli_model *out, const char *path,
                            struct status_why *why);
 void cli_model_close(struct cli_model *model);
 
-/** What the tensors of a model's file add up to. */
+/** What a model's tensors add up to, with those that took another's place. */
 struct cli_model_size {
     uint64_t n_weights, n_bytes;
     double bits_per_weight;

@@ -111,6 +111,15 @@ enum status cli_output_create(struct base_file **out, const char *path, struct s
     return status;
 }
 
+void cli_output_remove(const char *path)
+{
+    char *target = path && base_file_stream(path) < 0 ? base_file_target(path) : NULL;
+    struct stat about;
+    if (target && stat(target, &about) == 0 && S_ISREG(about.st_mode))
+        (void)unlink(target); /* writing it will fail, and say why */
+    free(target);
+}
+
 enum status cli_output_commit(struct base_file **file, enum status filled, struct status_why *why)
 {
     struct base_file *done = *file;

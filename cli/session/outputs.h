@@ -37,6 +37,9 @@ enum status cli_outputs_check_model(const struct cli_named_file *outputs, size_t
  */
 enum status cli_output_create(struct base_file **out, const char *path, struct status_why *why);
 
+/** Remove the regular file that an output would replace; links are followed. NULL: nothing. */
+void cli_output_remove(const char *path);
+
 /**
  * Commit a file where `filled`, the outcome of writing into it, is STATUS_OK, else abandon it.
  * *file is NULL afterwards. Returns the first failure.

@@ -1,4 +1,4 @@
-/** Signals: Ctrl-C, and a mapped file that can no longer be read. */
+/** Signals: Ctrl-C. */
 #ifndef CLI_SESSION_SIGNALS_H
 #define CLI_SESSION_SIGNALS_H
 
@@ -25,11 +25,7 @@ const atomic_bool *cli_interrupt_catch(void);
 /** Whether that flag is set: a failure of input or output may then be due to it. */
 bool cli_interrupted(void);
 
-/**
- * From now on touching a page that a mapped file no longer has ends the process with a sentence
- * that names the file, and the exit code of an evaluation that failed. Any other SIGBUS kills as
- * before.
- */
-void cli_mapping_fault_catch(void);
+/** Print on standard error from a handler of a signal, unless that would wait for a reader. */
+void cli_signal_print(const char *text);
 
 #endif

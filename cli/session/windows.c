@@ -58,9 +58,19 @@ enum status cli_windows_lay(struct cli_windows *w, const struct eval_plan_option
     return status;
 }
 
+static void free_tables(struct cli_windows *w)
+{
+    eval_windows_close(&w->units);
+    for (size_t i = 0; w->tables && i < w->units.n_tables; i++)
+        eval_table_free(&w->tables[i]);
+    free(w->tables);
+    w->tables = NULL;
+}
+
 enum status cli_windows_make_tables(struct cli_windows *w, size_t n_pairs, struct status_why *why)
 {
     size_t n_windows = w->plan.n_windows, n_scored = w->plan.n_scored;
+    free_tables(w);
     w->tables = calloc(1 + n_pairs, sizeof *w->tables);
     if (!w->tables)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu models", n_pairs);
@@ -76,10 +86,8 @@ enum status cli_windows_make_tables(struct cli_windows *w, size_t n_pairs, struc
 
 void cli_windows_close(struct cli_windows *w)
 {
-    eval_windows_close(&w->units);
-    for (size_t i = 0; w->tables && i < w->units.n_tables; i++)
-        eval_table_free(&w->tables[i]);
-    free(w->tables);
+    free_tables(w);
     eval_stream_free(&w->stream);
     eval_text_free(&w->text);
+    *w = (struct cli_windows){0};
 }

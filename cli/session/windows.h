@@ -32,7 +32,7 @@ enum status cli_windows_lay(struct cli_windows *w, const struct eval_plan_option
                             struct status_why *why);
 /**
  * Make the tables of the windows, one, and n_pairs of what is compared with it; w->units are then
- * ready to be evaluated.   Fails: STATUS_MEMORY.
+ * ready to be evaluated. Again: new and empty ones.   Fails: STATUS_MEMORY.
  */
 enum status cli_windows_make_tables(struct cli_windows *w, size_t n_pairs, struct status_why *why);
 void cli_windows_close(struct cli_windows *w);

@@ -19,13 +19,13 @@ double eval_memory_peak(void)
     return 1024 * (double)peak;
 }
 
-/** Whether one of the file's shards begins in [start, end). */
+/** Whether one of the file's shards lies in [start, end), or a part of it. */
 static bool holds_shard(const struct gguf_file *file, uintptr_t start, uintptr_t end)
 {
     for (size_t i = 0; i < gguf_n_shards(file); i++) {
         uint64_t n_bytes = 0, data_offset = 0;
         uintptr_t at = (uintptr_t)gguf_shard_data(file, i, &n_bytes, &data_offset);
-        if (start <= at && at < end)
+        if (start < at + n_bytes && at < end)
             return true;
     }
     return false;

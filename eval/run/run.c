@@ -140,16 +140,29 @@ static double scorer_bytes(const struct eval_models *models, struct kern_backend
     return most + kept;
 }
 
+/** What it has from files other than its own. */
+static double swapped_bytes(const struct model *m)
+{
+    double sum = 0;
+    for (size_t i = 0; i < gguf_n_tensors(model_file(m)); i++) {
+        struct model_in_force tensor = model_in_force(m, i);
+        sum += tensor.swapped ? (double)tensor.n_bytes : 0;
+    }
+    return sum;
+}
+
 struct eval_memory eval_run_memory(const struct eval_units *units, const struct eval_models *models,
                                    const struct eval_run_options *options)
 {
     struct eval_scorer_options scorer = eval_worker_scorer(units, models, options);
     const struct gguf_file *file = model_file(models->model);
-    struct eval_memory m = {.weights = eval_memory_mapped(file),
+    struct eval_memory m = {.weights = eval_memory_mapped(file) + swapped_bytes(models->model),
                             .present = eval_memory_present(file)};
     const struct eval_variants *variants = models->variants;
-    for (size_t i = 0; i < models->n_candidates; i++)
+    for (size_t i = 0; i < models->n_candidates; i++) {
         add_file(&m, file, model_file(models->candidates[i]));
+        m.weights += swapped_bytes(models->candidates[i]);
+    }
     for (size_t i = 0; variants && i < variants->n_files; i++)
         add_file(&m, file, variants->files[i]);
     for (size_t i = 0; i < models->n_backends && units->n_items; i++) {

@@ -91,7 +91,7 @@ static void skip_nextn(struct model *m)
     for (size_t t = 0; t < gguf_n_tensors(m->file); t++) {
         size_t block = model_block_of(m->tensors[t].source->name);
         if (block >= m->hparams.n_layers && block < m->hparams.n_layers + m->hparams.n_nextn)
-            m->tensors[t].understood = true;
+            m->tensors[t].understood = m->tensors[t].unused = true;
     }
 }
 

@@ -202,7 +202,10 @@ static enum status bind_scale(struct model *m, const struct model_projection *p,
     if (status)
         return status;
     tensor_name(name, p->layer, p->name, "input_scale");
-    return model_bind_tensor(m, &tensor, name, shape, true, why);
+    status = model_bind_tensor(m, &tensor, name, shape, true, why);
+    if (!status && tensor)
+        tensor->unused = true;
+    return status;
 }
 
 static enum status bind_bias(struct model *m, const struct model_projection *p,
@@ -303,7 +306,7 @@ void model_bind_unused(struct model *m, size_t layer, const char *name)
         tensor_name(whole, layer, name, what[i]);
         struct model_tensor *tensor = find(m, whole);
         if (tensor)
-            tensor->understood = true;
+            tensor->understood = tensor->unused = true;
     }
 }
 

@@ -155,7 +155,8 @@ class Json(unittest.TestCase):
         # Those of a recording: test_base_logits.py, test_compact_base.py.
         not_always |= {p for p in known if p.startswith(("recorded.", "run.recorded_"))}
         self.assertEqual(known - found - not_always,
-                         {"model.remarks[]", "model.types_of", "settings.override_kv[]"})
+                         {"model.remarks[]", "model.types_of", "model.swapped[]", "run.iteration",
+                          "run.command", "settings.override_kv[]"})
 
     def test_every_field_of_info_is_documented(self):
         made = subprocess.run([ASSAY, "info", "--json", "--tensors", DATA / "tiny.F16.gguf"],

@@ -20,8 +20,8 @@ import termios
 import time
 import unittest
 
+import shards
 from documents import without_run
-from gguf_make import U16, gguf, pair
 from program import ASSAY, F16, Q4, TEXT, last_of_each, run
 
 WINDOWS = ["-f", "t.txt", "-c", "32", "--chunks", "16"]
@@ -55,18 +55,9 @@ HEAD = 150  # more than what kld prints before it
 
 def split_model(folder):
     """The bundled model in two parts."""
-    listed = json.loads(run("info", "--json", "--tensors", Q4).stdout)["tensors"]
-    data = Q4.read_bytes()
-    n_pairs = struct.unpack_from("<Q", data, 16)[0]
-    first = min(data.index(struct.pack("<Q", len(t["name"])) + t["name"].encode()) for t in listed)
-    ids = {"F32": 0, "Q4_K": 12, "Q6_K": 14}
-    tensors = [(t["name"], ids[t["type"]], t["ne"], data[t["offset"]:t["offset"] + t["n_bytes"]])
-               for t in listed]
-    for i, part in enumerate((tensors[:20], tensors[20:])):
-        pairs = [pair("split.count", U16, 2), pair("split.no", U16, i)]
-        if i == 0:
-            pairs += [data[24:first]] + [b""] * (n_pairs - 1)
-        (folder / f"s-{i + 1:05}-of-00002.gguf").write_bytes(gguf(pairs, part))
+    n = len(shards.contents(Q4)[2])
+    for i, part in enumerate(shards.split(Q4, [20, n - 20])):
+        (folder / shards.part_name("s", i, 2)).write_bytes(part)
 
 
 # What others do to a file. The first two change its bytes.

@@ -102,11 +102,50 @@ static void test_read_ahead_is_a_hint(void **state)
     gguf_map_close(&map);
 }
 
+/** What is kept stays, whatever becomes of the file; what was let go is no concern any more. */
+static void test_keep_and_let_go(void **state)
+{
+    (void)state;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 2 * page + 1;
+    struct gguf_map map;
+    char copy[] = "test_map_XXXXXX";
+    int fd = mkstemp(copy);
+    assert_int_equal(gguf_map_open(&map, path, NULL), STATUS_OK);
+    assert_int_equal(write(fd, map.data, 4 * page), 4 * page);
+    gguf_map_close(&map);
+    assert_int_equal(gguf_map_open(&map, copy, NULL), STATUS_OK);
+    const unsigned char *data = map.data;
+    assert_int_equal(gguf_map_keep(&map, n, copy, NULL), STATUS_OK);
+    assert_int_equal(map.n_kept, 3 * page);
+    assert_ptr_equal(map.data, data);
+    assert_int_equal(gguf_map_check_unchanged(&map, copy, NULL), STATUS_OK);
+    assert_int_equal(pwrite(fd, "other", 5, (off_t)page), 5);
+    assert_int_equal(data[page], 1);
+    assert_int_equal(data[3 * page], 3);
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(gguf_map_check_unchanged(&map, copy, NULL), STATUS_CHANGED);
+    assert_int_equal(data[2 * page], 2);
+    gguf_map_let_go(&map);
+    gguf_map_let_go(&map);
+    assert_int_equal(gguf_map_check_unchanged(&map, copy, NULL), STATUS_OK);
+    assert_int_equal(data[2 * page], 2);
+    gguf_map_close(&map);
+    assert_int_equal(ftruncate(fd, (off_t)page), 0);
+    assert_int_equal(gguf_map_open(&map, copy, NULL), STATUS_OK);
+    assert_int_equal(ftruncate(fd, 10), 0);
+    assert_int_equal(gguf_map_keep(&map, page, copy, NULL), STATUS_CHANGED);
+    gguf_map_close(&map);
+    gguf_map_let_go(&map); /* an empty one */
+    close(fd);
+    unlink(copy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_read_ahead_reads),
         cmocka_unit_test(test_read_ahead_is_a_hint),
+        cmocka_unit_test(test_keep_and_let_go),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }
