@@ -1,0 +1,31 @@
+/** An evaluation inside a program that stays: what it borrows, and where its document goes. */
+#ifndef CLI_SESSION_RESIDENT_H
+#define CLI_SESSION_RESIDENT_H
+
+#include <stdatomic.h>
+
+#include "cli/session/backends.h"
+#include "cli/session/models.h"
+#include "eval/run/run.h"
+
+enum { CLI_MAX_RESIDENT_MODELS = 2 };
+
+/**
+ * The settings of an evaluation may name one (cli/options/common.h). It then opens no device and
+ * none of these models again, prints no lines, catches no signals, and leaves its document here.
+ */
+struct cli_resident {
+    struct cli_backends backends;
+    struct cli_model models[CLI_MAX_RESIDENT_MODELS]; /* found by their paths */
+    size_t n_models;
+    size_t n_faults; /* lost pages that an evaluation need not mind: see struct cli_evaluation */
+
+    /* Of the evaluation that runs. */
+
+    const atomic_bool *cancel;
+    void (*progress)(void *user, const struct eval_progress *now);
+    void *user;
+    char *document; /* out: JSON text, as --json would have it; NULL: there is none. cJSON_free */
+};
+
+#endif
