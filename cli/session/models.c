@@ -38,14 +38,16 @@ static struct model_options model_options(const struct cli_model_settings *s, bo
 static bool lend(struct cli_model *out, const char *path, const struct cli_resident *resident,
                  bool llama_compat)
 {
-    for (size_t i = 0; resident && !llama_compat && i < resident->n_models; i++) {
-        if (strcmp(path, resident->models[i].path) != 0)
-            continue;
-        *out = resident->models[i];
+    const struct cli_model *found = NULL;
+    for (size_t i = 0; resident && !llama_compat && i < resident->n_models; i++)
+        if (path == resident->models[i].path ||
+            (!found && strcmp(path, resident->models[i].path) == 0))
+            found = &resident->models[i];
+    if (found) {
+        *out = *found;
         out->lent = true;
-        return true;
     }
-    return false;
+    return found;
 }
 
 enum status cli_model_open(struct cli_model *out, const char *path,

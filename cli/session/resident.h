@@ -16,7 +16,8 @@ enum { CLI_MAX_RESIDENT_MODELS = 2 };
  */
 struct cli_resident {
     struct cli_backends backends;
-    struct cli_model models[CLI_MAX_RESIDENT_MODELS]; /* found by their paths */
+    /* Found by their paths: of one that is open twice the first, or that whose `path` it is. */
+    struct cli_model models[CLI_MAX_RESIDENT_MODELS];
     size_t n_models;
     size_t n_faults; /* lost pages that an evaluation need not mind: see struct cli_evaluation */
 
