@@ -37,14 +37,15 @@ static void show(struct cli_serve *serve)
     pthread_mutex_unlock(&serve->lock);
 }
 
-static enum status give_state(struct cli_serve *serve, struct cli_job *job, const cJSON *result,
-                              struct status_why *why)
+/** The state is the job's result; of an evaluation, its document beside it. */
+static enum status give_state(struct cli_serve *serve, struct cli_job *job, struct status_why *why)
 {
     struct base_json json;
     base_json_begin(&json);
-    if (result)
-        cJSON_AddItemToObject(json.root, "result", cJSON_Duplicate(result, true));
     add_state(&json, base_json_object(&json, json.root, "state"), &serve->state);
+    if (job->result && !cJSON_AddRawToObject(json.root, "document", job->result))
+        json.failed = true;
+    cJSON_free(job->result);
     enum status status = base_json_text_of(&json, &job->result, why);
     base_json_free(&json);
     show(serve);
@@ -112,8 +113,6 @@ static enum status run_add(void *server, struct cli_job *job, struct status_why 
         return status;
     status = base_json_parse(&document, job->result, strlen(job->result), NULL, why);
     settings = document ? settings_of(document) : NULL;
-    cJSON_free(job->result);
-    job->result = NULL;
     if (!settings)
         status = status_fail(why, STATUS_MEMORY, "no memory for the result");
     if (!status)
@@ -121,7 +120,7 @@ static enum status run_add(void *server, struct cli_job *job, struct status_why 
     if (!status) {
         add(serve, document, settings);
         settings = NULL;
-        status = give_state(serve, job, cJSON_GetObjectItemCaseSensitive(document, "result"), why);
+        status = give_state(serve, job, why);
     }
     cJSON_free(settings);
     cJSON_Delete(document);
@@ -178,7 +177,7 @@ static enum status run_save(void *server, struct cli_job *job, struct status_why
     if (!status)
         status = cli_output_commit(&file, base_json_write(&json, file, why), why);
     base_json_free(&json);
-    return status ? status : give_state(serve, job, NULL, why);
+    return status ? status : give_state(serve, job, why);
 }
 
 /** A file that somebody else may have written. */
@@ -227,7 +226,7 @@ static enum status run_load(void *server, struct cli_job *job, struct status_why
         return status;
     free(serve->state.settings);
     serve->state = state;
-    return give_state(serve, job, NULL, why);
+    return give_state(serve, job, why);
 }
 
 static enum status run_reset(void *server, struct cli_job *job, struct status_why *why)
@@ -235,7 +234,7 @@ static enum status run_reset(void *server, struct cli_job *job, struct status_wh
     struct cli_serve *serve = server;
     free(serve->state.settings);
     serve->state = (struct cli_perplexity_state){0};
-    return give_state(serve, job, NULL, why);
+    return give_state(serve, job, why);
 }
 
 /** The path of a name's file in the server's folder: letters, digits, `-`, `_` and `.` within. */
