@@ -59,24 +59,32 @@ static enum status read_key(struct cli_serve *serve, struct status_why *why)
 
 /* The thread of the jobs. */
 
+static enum status open_model(struct cli_serve *serve, const char *path, struct status_why *why)
+{
+    struct cli_resident *resident = &serve->resident;
+    struct cli_evaluate_settings settings = serve->settings->evaluate;
+    settings.watch.wanted = serve->hot;
+    enum status status =
+        cli_model_open(&resident->models[resident->n_models], path, &settings, false, why);
+    resident->n_models += !status;
+    return status;
+}
+
 /** A base that is no model is opened by each job; here it is only looked at. */
 static enum status open_base(struct cli_serve *serve, struct status_why *why)
 {
     const struct cli_serve_settings *s = serve->settings;
-    struct cli_resident *resident = &serve->resident;
+    const struct cli_model *models = serve->resident.models;
     const struct cli_base_kind *kind = cli_base_recognise(s->base);
-    if (kind == &cli_base_model) {
-        enum status status = cli_model_open(&resident->models[resident->n_models], s->base,
-                                            &s->evaluate, false, why);
-        resident->n_models += !status;
-        if (status)
-            return status;
-        return eval_check_same_vocab(resident->models[1].model, resident->models[0].model, why);
-    }
     struct cli_base base;
-    enum status status = cli_base_open(&base, s->base, &s->evaluate, why);
+    enum status status;
+    if (kind == &cli_base_model) {
+        status = open_model(serve, s->base, why);
+        return status ? status : eval_check_same_vocab(models[1].model, models[0].model, why);
+    }
+    status = cli_base_open(&base, s->base, &s->evaluate, why);
     if (!status)
-        status = kind->check(&base, resident->models[0].model, why);
+        status = kind->check(&base, models[0].model, why);
     cli_base_close(&base);
     return status;
 }
@@ -85,15 +93,15 @@ static enum status open_all(void *user, struct status_why *why)
 {
     struct cli_serve *serve = user;
     const struct cli_serve_settings *s = serve->settings;
-    struct cli_resident *resident = &serve->resident;
-    enum status status = cli_backends_open(&resident->backends, &s->evaluate.machine, why);
+    struct eval_text text = {0};
+    cli_mapping_fault_survive();
+    serve->resident.n_faults = cli_mapping_faults();
+    enum status status = cli_backends_open(&serve->resident.backends, &s->evaluate.machine, why);
     if (!status)
-        status = cli_model_open(&resident->models[0], s->model, &s->evaluate, false, why);
-    resident->n_models = !status;
-    serve->swaps.model = &resident->models[0];
+        status = open_model(serve, s->model, why);
+    serve->swaps.model = &serve->resident.models[0];
     if (!status && s->base)
         status = open_base(serve, why);
-    struct eval_text text = {0};
     if (!status && s->text_file)
         status = cli_text_open(&text, &(struct cli_text_settings){.text_file = s->text_file}, why);
     eval_text_free(&text);
@@ -187,6 +195,7 @@ static enum status run_serve(const void *settings, const struct cli_args *args,
     }
     cJSON_Delete(unused);
     s->settings = settings;
+    s->hot = s->settings->hot_swap || getenv("LLAMA_HOTSWAP_ENABLED");
     pthread_mutex_init(&s->lock, NULL);
     enum status status = check_settings(s->settings, why);
     if (!status)
@@ -223,6 +232,10 @@ static const struct cli_option options[] = {
     {"-f --file", CLI_TEXT, "FILE",
      "the text of requests that bring none, without its last newline; each job reads it",
      AT(text_file)},
+    {"--hot-swap", CLI_ON, NULL,
+     "when nothing runs, GET /health reads files of the models again that were replaced; also "
+     "where LLAMA_HOTSWAP_ENABLED is set. /v1/swap is then refused",
+     AT(hot_swap)},
     {"--hash-model", CLI_ON, NULL, "results have the SHA-256 of the whole files",
      AT(evaluate.output.hash_model)},
 

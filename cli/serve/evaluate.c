@@ -44,7 +44,7 @@ static const char common[] = "kind text wait stream tasks";
 
 enum { MAX_WORDS = 64 };
 
-struct cli_evaluation_request {
+struct cli_request {
     const struct kind *kind;
     char *words[MAX_WORDS]; /* borrowed: of the server, or of `owned` */
     int n_words;
@@ -53,14 +53,14 @@ struct cli_evaluation_request {
     struct cli_args args;
 };
 
-static void push(struct cli_evaluation_request *r, const char *word)
+static void push(struct cli_request *r, const char *word)
 {
     if (r->n_words < MAX_WORDS)
         r->words[r->n_words++] = (char *)(uintptr_t)word;
 }
 
 /** Keep a copy of a word. NULL: no memory. */
-static const char *own(struct cli_evaluation_request *r, const char *word, struct status_why *why)
+static const char *own(struct cli_request *r, const char *word, struct status_why *why)
 {
     return cli_list_append(&r->owned, word, strlen(word), why) ? NULL
                                                                : r->owned.items[r->owned.n - 1];
@@ -77,8 +77,8 @@ static bool takes_value(const struct cli_command *command, const char *name)
 }
 
 /** A member as an option and, where it takes one, its value. */
-static enum status push_option(struct cli_evaluation_request *r, const char *name,
-                               const cJSON *member, struct status_why *why)
+static enum status push_option(struct cli_request *r, const char *name, const cJSON *member,
+                               struct status_why *why)
 {
     char digits[40];
     bool wants_value = takes_value(r->kind->command, name);
@@ -103,7 +103,7 @@ static enum status push_option(struct cli_evaluation_request *r, const char *nam
     return STATUS_OK;
 }
 
-static enum status fail_member(const struct cli_evaluation_request *r, const char *member,
+static enum status fail_member(const struct cli_request *r, const char *member,
                                struct status_why *why)
 {
     return status_fail(
@@ -113,8 +113,7 @@ static enum status fail_member(const struct cli_evaluation_request *r, const cha
         r->kind->name, member, common, r->kind->tasks ? "" : " (but tasks)", r->kind->options);
 }
 
-static enum status push_members(struct cli_evaluation_request *r, const cJSON *body,
-                                struct status_why *why)
+static enum status push_members(struct cli_request *r, const cJSON *body, struct status_why *why)
 {
     enum status status = STATUS_OK;
     for (const cJSON *m = body->child; m && !status; m = m->next) {
@@ -136,7 +135,7 @@ static enum status push_members(struct cli_evaluation_request *r, const cJSON *b
 }
 
 /** What is evaluated: the text of the request, or the server's, where one is needed. */
-static enum status push_text(struct cli_evaluation_request *r, const struct cli_serve_settings *s,
+static enum status push_text(struct cli_request *r, const struct cli_serve_settings *s,
                              const cJSON *body, struct status_why *why)
 {
     const char *text = NULL;
@@ -159,7 +158,7 @@ static enum status push_text(struct cli_evaluation_request *r, const struct cli_
     return STATUS_OK;
 }
 
-static enum status fill(struct cli_evaluation_request *r, const struct cli_serve_settings *s,
+static enum status fill(struct cli_request *r, const struct cli_serve_settings *s,
                         const cJSON *body, struct status_why *why)
 {
     const char *name = kinds[0].name;
@@ -184,11 +183,10 @@ static enum status fill(struct cli_evaluation_request *r, const struct cli_serve
     return status ? status : push_members(r, body, why);
 }
 
-enum status cli_evaluation_parse(struct cli_evaluation_request **out,
-                                 const struct cli_serve_settings *serve, const cJSON *body,
-                                 struct status_why *why)
+enum status cli_request_parse(struct cli_request **out, const struct cli_serve_settings *serve,
+                              const cJSON *body, struct status_why *why)
 {
-    struct cli_evaluation_request *r = calloc(1, sizeof *r);
+    struct cli_request *r = calloc(1, sizeof *r);
     *out = NULL;
     if (!r)
         return status_fail(why, STATUS_MEMORY, "no memory for a request");
@@ -202,15 +200,15 @@ enum status cli_evaluation_parse(struct cli_evaluation_request **out,
         status = cli_args_parse(command, r->n_words, r->words, r->settings, &r->args, why);
     }
     if (status)
-        cli_evaluation_free(r);
+        cli_request_free(r);
     else
         *out = r;
     return status;
 }
 
-void cli_evaluation_free(void *request)
+void cli_request_free(void *request)
 {
-    struct cli_evaluation_request *r = request;
+    struct cli_request *r = request;
     if (r->settings)
         cli_args_release(r->kind->command, r->settings);
     free(r->settings);
@@ -218,8 +216,8 @@ void cli_evaluation_free(void *request)
     free(r);
 }
 
-enum status cli_evaluation_run(struct cli_serve *serve, const struct cli_evaluation_request *r,
-                               struct cli_job *job, struct status_why *why)
+enum status cli_request_run(struct cli_serve *serve, const struct cli_request *r,
+                            struct cli_job *job, struct status_why *why)
 {
     struct cli_evaluate_settings *settings = (void *)((char *)r->settings + r->kind->evaluate);
     const struct cli_evaluate_settings parsed = *settings;
@@ -235,23 +233,23 @@ enum status cli_evaluation_run(struct cli_serve *serve, const struct cli_evaluat
 
 static enum status run(void *server, struct cli_job *job, struct status_why *why)
 {
-    return cli_evaluation_run(server, job->input, job, why);
+    return cli_request_run(server, job->input, job, why);
 }
 
-static const struct cli_job_kind evaluation = {"evaluate", run, cli_evaluation_free};
+static const struct cli_job_kind evaluation = {"evaluate", run, cli_request_free};
 
 void cli_post_evaluate(struct cli_serve *serve, const struct cli_http_request *request,
                        struct cli_http_reply *reply)
 {
     struct status_why why = {""};
-    struct cli_evaluation_request *r = NULL;
+    struct cli_request *r = NULL;
     enum cli_waiting waiting = CLI_WAIT;
     cJSON *body;
     if (!(body = cli_body_read(request, reply)))
         return;
     enum status status = cli_waiting_read(&waiting, body, &why);
     if (!status)
-        status = cli_evaluation_parse(&r, serve->settings, body, &why);
+        status = cli_request_parse(&r, serve->settings, body, &why);
     cJSON_Delete(body);
     if (status)
         cli_reply_failure(reply, status, &why);

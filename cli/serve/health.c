@@ -21,43 +21,19 @@ void cli_serve_show_model(struct cli_serve *serve)
     pthread_mutex_unlock(&serve->lock);
 }
 
-/** With hot-swap: reloading is a job, for the model is the jobs'. */
-static enum status reload(void *server, struct cli_job *job, struct status_why *why)
-{
-    struct cli_serve *serve = server;
-    struct base_json json;
-    base_json_begin(&json);
-    enum status status = serve->reload(serve, base_json_list(&json, json.root, "reloaded"), why);
-    cli_serve_show_model(serve);
-    if (!status)
-        status = base_json_text_of(&json, &job->result, why);
-    base_json_free(&json);
-    return status;
-}
-
-static void no_input(void *input)
-{
-    (void)input;
-}
-
-static const struct cli_job_kind reloading = {"reload", reload, no_input};
-
 /** Reload what changed, where nothing is being processed; the members that say so. */
 static void add_reloaded(struct cli_serve *serve, struct base_json *json)
 {
-    struct cli_job *job = cli_jobs_add(serve->jobs, &reloading, NULL, false);
+    struct cli_job *job = cli_jobs_add(serve->jobs, &cli_reloading, NULL, false);
     struct cli_job_view view = {.state = CLI_JOB_WAITING};
     for (unsigned version = 0; job && view.state <= CLI_JOB_RUNNING;)
         view = cli_job_watch(serve->jobs, job, &version, 1);
     if (!job)
         return;
-    cJSON *result = view.state == CLI_JOB_DONE ? cJSON_Parse(job->result) : NULL;
-    cJSON *list = cJSON_DetachItemFromObject(result, "reloaded");
-    if (list)
-        cJSON_AddItemToObject(json->root, "reloaded", list);
-    else
+    if (view.state != CLI_JOB_DONE)
         base_json_text(json, json->root, "reload_failed", job->why.text);
-    cJSON_Delete(result);
+    else if (!cJSON_AddRawToObject(json->root, "reload", job->result))
+        json->failed = true;
     cli_job_release(serve->jobs, job);
 }
 
@@ -76,7 +52,7 @@ void cli_get_health(struct cli_serve *serve, const struct cli_http_request *requ
     base_json_text(&json, json.root, "state", !ready ? NULL : busy ? "busy" : "ready");
     base_json_uint(&json, json.root, "n_waiting", count.n_waiting);
     if (cli_serve_has_key(serve, request)) {
-        if (ready && !busy && serve->reload)
+        if (ready && !busy && serve->hot)
             add_reloaded(serve, &json);
         pthread_mutex_lock(&serve->lock);
         if (serve->model_text && !cJSON_AddRawToObject(json.root, "model", serve->model_text))

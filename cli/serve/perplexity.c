@@ -108,7 +108,7 @@ static enum status run_add(void *server, struct cli_job *job, struct status_why 
     char *settings = NULL;
     enum status status = check_same(serve, NULL, why);
     if (!status)
-        status = cli_evaluation_run(serve, job->input, job, why);
+        status = cli_request_run(serve, job->input, job, why);
     if (status)
         return status;
     status = base_json_parse(&document, job->result, strlen(job->result), NULL, why);
@@ -127,13 +127,13 @@ static enum status run_add(void *server, struct cli_job *job, struct status_why 
     return status;
 }
 
-static const struct cli_job_kind adding = {"perplexity", run_add, cli_evaluation_free};
+static const struct cli_job_kind adding = {"perplexity", run_add, cli_request_free};
 
 void cli_post_perplexity(struct cli_serve *serve, const struct cli_http_request *request,
                          struct cli_http_reply *reply)
 {
     struct status_why why = {""};
-    struct cli_evaluation_request *r = NULL;
+    struct cli_request *r = NULL;
     enum cli_waiting waiting = CLI_WAIT;
     cJSON *body = cli_body_read(request, reply);
     if (!body)
@@ -142,7 +142,7 @@ void cli_post_perplexity(struct cli_serve *serve, const struct cli_http_request 
     if (!status && cJSON_HasObjectItem(body, "kind"))
         status = status_fail(&why, STATUS_USAGE, "kind: goes with /v1/evaluate only");
     if (!status)
-        status = cli_evaluation_parse(&r, serve->settings, body, &why);
+        status = cli_request_parse(&r, serve->settings, body, &why);
     cJSON_Delete(body);
     if (status)
         cli_reply_failure(reply, status, &why);

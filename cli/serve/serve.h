@@ -7,7 +7,7 @@
 #include "base/json/build.h"
 #include "cli/options/args.h"
 #include "cli/options/common.h"
-#include "cli/serve/http.h"
+#include "cli/serve/http/http.h"
 #include "cli/serve/jobs.h"
 #include "cli/session/resident.h"
 #include "cli/session/swaps.h"
@@ -16,6 +16,7 @@ struct cli_serve_settings {
     const char *model, *base, *text_file; /* base, text_file NULL: none */
     const char *host, *key_file, *state_folder;
     int64_t port, max_body, n_waiting, seconds, grace;
+    bool hot_swap;
     struct cli_evaluate_settings evaluate;
 };
 
@@ -32,6 +33,7 @@ enum { CLI_SERVE_CODES = 600 };
 struct cli_serve {
     const struct cli_serve_settings *settings;
     char key_digest[BASE_HEX]; /* "": none is asked for */
+    bool hot;                  /* tensors of the models' own files may be replaced */
     struct cli_jobs *jobs;
     struct cli_http *http; /* of the main thread */
 
@@ -41,8 +43,6 @@ struct cli_serve {
     struct cli_resident resident; /* the model, then the base if it is one */
     struct cli_swaps swaps;       /* in the model */
     struct cli_perplexity_state state;
-    /** Hot-swap: take what changed on the disk. NULL: it is not enabled. */
-    enum status (*reload)(struct cli_serve *serve, cJSON *list, struct status_why *why);
 
     /* Under the lock: copies for other threads. */
 
@@ -117,19 +117,17 @@ void cli_serve_run(struct cli_serve *serve, struct cli_job *job);
 
 /* evaluate.c: the request of POST /v1/evaluate, from its body to a command's settings. */
 
-struct cli_evaluation_request;
+struct cli_request;
 /**
  * serve: model, base and text of the command line are what a request does without; may have no
  * models open.   Fails: STATUS_USAGE, STATUS_MEMORY, as cli_args_parse.
  */
-enum status cli_evaluation_parse(struct cli_evaluation_request **out,
-                                 const struct cli_serve_settings *serve, const cJSON *body,
-                                 struct status_why *why);
-void cli_evaluation_free(void *request);
+enum status cli_request_parse(struct cli_request **out, const struct cli_serve_settings *serve,
+                              const cJSON *body, struct status_why *why);
+void cli_request_free(void *request);
 /** Evaluate, on the thread of the jobs; job->result: its document. */
-enum status cli_evaluation_run(struct cli_serve *serve,
-                               const struct cli_evaluation_request *request, struct cli_job *job,
-                               struct status_why *why);
+enum status cli_request_run(struct cli_serve *serve, const struct cli_request *request,
+                            struct cli_job *job, struct status_why *why);
 
 /* completions.c, completions_json.c */
 
@@ -138,6 +136,11 @@ struct cli_completion;
 enum status cli_completion_parse(struct cli_completion **out, const cJSON *body,
                                  struct status_why *why);
 void cli_completion_free(void *completion);
+
+/* reload.c */
+
+/** Take what changed on the disk; job->result: what that is. */
+extern const struct cli_job_kind cli_reloading;
 
 /* health.c */
 

@@ -85,6 +85,8 @@ static enum status run(void *server, struct cli_job *job, struct status_why *why
 {
     struct cli_serve *serve = server;
     enum status status = apply(&serve->swaps, job->input, why);
+    serve->resident.n_faults += serve->swaps.n_faults; /* of files that were not taken */
+    serve->swaps.n_faults = 0;
     if (status)
         return status;
     atomic_fetch_add(&serve->n_swaps, 1);
@@ -111,7 +113,12 @@ void cli_post_swap(struct cli_serve *serve, const struct cli_http_request *reque
         return;
     }
     enum status status = STATUS_OK;
-    if ((s->body = cli_body_read(request, reply))) {
+    if (serve->hot) {
+        cli_reply_error(
+            reply, 409, "hot-swap",
+            "with hot-swap, tensors come from the model's own files: replace those, then "
+            "GET /health");
+    } else if ((s->body = cli_body_read(request, reply))) {
         status = cli_waiting_read(&waiting, s->body, &why);
         if (!status)
             status = parse(s, &why);

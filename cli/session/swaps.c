@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "cli/output/printable.h"
+#include "cli/session/signals.h"
 #include "model/swap.h"
 
 /** An open file with tensors for a model. */
@@ -78,7 +79,7 @@ static enum status rename_model(struct cli_swaps *s, struct status_why *why)
 }
 
 /** The swap that is wanted; its file is open. */
-static enum status make(const struct cli_swaps *s, struct cli_swap *out,
+static enum status make(struct cli_swaps *s, struct cli_swap *out,
                         const struct cli_swap_wanted *wanted, struct status_why *why)
 {
     const struct gguf_file *file = model_file(s->model->model);
@@ -93,7 +94,13 @@ static enum status make(const struct cli_swaps *s, struct cli_swap *out,
     out->from = gguf_tensor_find(out->donor->file, wanted->tensor);
     if (!out->from)
         return status_fail(why, STATUS_USAGE, "%s has no such tensor", wanted->file);
-    return base_sha256(out->sha256, out->from->data, (size_t)out->from->n_bytes, why);
+    size_t n_faults = cli_mapping_faults();
+    status = base_sha256(out->sha256, out->from->data, (size_t)out->from->n_bytes, why);
+    n_faults = cli_mapping_faults() - n_faults;
+    s->n_faults += n_faults;
+    return status || !n_faults
+               ? status
+               : status_fail(why, STATUS_IO, "%s: a part of it cannot be read", wanted->file);
 }
 
 static enum status use(struct cli_swaps *s, const struct cli_swap *swap, struct status_why *why)

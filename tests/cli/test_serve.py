@@ -169,7 +169,7 @@ class Swaps(Shared):
         self.post("/v1/swap", {"tensor": name, "file": str(F16)})
         after = self.post("/v1/evaluate", WINDOWS)["model"]
         self.assertNotEqual(after["id"], before["id"])
-        self.assertEqual([(s["tensor"], s["type"], s["file"]) for s in after["swapped"]],
+        self.assertEqual([(s["name"], s["type"], s["file"]) for s in after["swapped"]],
                          [(name, "F16", F16.name)])
         self.assertGreater(after["n_bytes"], before["n_bytes"])
         self.assertEqual(self.server.get("/health").json["model"], after)
@@ -201,11 +201,64 @@ class Swaps(Shared):
             self.assertIn(bad["tensor"], reply.message)
             self.assertEqual(self.figures(), mine)
 
+    def test_files_that_change_or_shrink(self):
+        mine = self.figures()
+        with tempfile.TemporaryDirectory() as folder:
+            donor = pathlib.Path(folder) / "donor.gguf"
+            with Server(ASSAY, "-m", Q4, "-f", TEXT) as server:
+                swap = {"tensor": "blk.2.ffn_up.weight", "file": str(donor)}
+                shutil.copy(F16, donor)
+                self.assertEqual(server.post("/v1/swap", swap).code, 200)
+                os.utime(donor, ns=(1, 1))
+                reply = server.post("/v1/evaluate", WINDOWS)
+                self.assertEqual((reply.code, reply.json["error"]["type"]), (409, "changed"))
+                self.assertEqual(server.post("/v1/completions", {"prompt": "a b", "max_tokens": 0}).code,
+                                 409)
+                server.post("/v1/swap", {"restore": True})
+                self.assertEqual(server.post("/v1/evaluate", WINDOWS).json["result"], mine)
+                server.post("/v1/swap", swap)
+                os.truncate(donor, 4096)
+                self.assertEqual(server.post("/v1/evaluate", WINDOWS).code, 409)
+                self.assertEqual(server.post("/v1/swap", swap).code, 422)
+                self.assertEqual(server.get("/health").code, 200)
+
     def test_wrong_swaps(self):
         for body in ({}, {"tensor": "output.weight"}, {"file": None}, {"tensor": 1, "file": None},
                      {"swaps": 1}, {"swaps": [1]}, {"swaps": [], "tensor": "x"},
                      {"restore": "yes"}):
             self.post("/v1/swap", body, code=422)
+
+
+class HotSwap(unittest.TestCase):
+    def figures(self, server):
+        return server.post("/v1/evaluate", WINDOWS).json["result"]
+
+    def test_health_reloads_and_says_what(self):
+        mine, other = (document("perplexity", "-m", m, "-f", TEXT, *WINDOW_WORDS)["result"]
+                       for m in (Q4, F16))
+        for words, env in (["--hot-swap"], {}), ([], {"LLAMA_HOTSWAP_ENABLED": ""}):
+            with tempfile.TemporaryDirectory() as folder:
+                model = pathlib.Path(folder) / "model.gguf"
+                shutil.copy(Q4, model)
+                with Server(ASSAY, "-m", model, "-f", TEXT, *words, env=env) as server:
+                    self.assertEqual(server.get("/health").json["reload"]["reloaded"], [])
+                    self.assertEqual(self.figures(server), mine)
+                    shutil.copy(F16, model.with_suffix(".new"))
+                    os.replace(model.with_suffix(".new"), model)
+                    said = server.get("/health").json
+                    self.assertEqual((said["status"], said["state"]), ("ok", "ready"))
+                    self.assertEqual({t["name"] for t in said["reload"]["reloaded"]},
+                                     set(tensors(F16)))
+                    self.assertEqual(self.figures(server), other)
+                    self.assertGreater(len(said["model"]["swapped"]), 20)  # norms are the same
+                    self.assertEqual(server.post("/v1/swap", {"restore": True}).code, 409)
+                    model.write_bytes(b"GGUF, half written")
+                    self.assertEqual(server.get("/health").json["reload"]["n_unreadable"], 1)
+                    self.assertEqual(self.figures(server), other)
+                    shutil.copy(Q4, model)
+                    self.assertEqual(len(server.get("/health").json["reload"]["reloaded"]),
+                                     len(tensors(F16)))
+                    self.assertEqual(self.figures(server), mine)
 
 
 class Completions(Shared):

@@ -1,7 +1,7 @@
 /* The program was built without libmicrohttpd: cmake did not find it. */
 #include <stdlib.h>
 
-#include "cli/serve/http.h"
+#include "cli/serve/http/http.h"
 
 enum status cli_http_open(struct cli_http **out, const struct cli_http_options *options,
                           struct status_why *why)

@@ -1,4 +1,4 @@
-#include "cli/serve/listen.h"
+#include "cli/serve/http/listen.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cli/serve/http.h"
+#include "cli/serve/http/http.h"
 
 static struct addrinfo *look_up(const char *host, unsigned port, int *error)
 {

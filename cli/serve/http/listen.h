@@ -1,6 +1,6 @@
 /** The socket that a server listens on. */
-#ifndef CLI_SERVE_LISTEN_H
-#define CLI_SERVE_LISTEN_H
+#ifndef CLI_SERVE_HTTP_LISTEN_H
+#define CLI_SERVE_HTTP_LISTEN_H
 
 #include "base/status.h"
 

@@ -1,4 +1,4 @@
-#include "cli/serve/http.h"
+#include "cli/serve/http/http.h"
 
 #include <dlfcn.h>
 #include <microhttpd.h>
@@ -13,7 +13,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "cli/serve/listen.h"
+#include "cli/serve/http/listen.h"
 
 /* Loaded, not linked: the library brings a dozen others with it, which no other command needs. */
 #define FUNCTIONS(X)                                                                               \

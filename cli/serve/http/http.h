@@ -2,8 +2,8 @@
  * HTTP: requests in, replies out, each on a thread of its connection. http.c alone knows
  * libmicrohttpd, which it loads; http_none.c stands for it where the program is built without.
  */
-#ifndef CLI_SERVE_HTTP_H
-#define CLI_SERVE_HTTP_H
+#ifndef CLI_SERVE_HTTP_HTTP_H
+#define CLI_SERVE_HTTP_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>
