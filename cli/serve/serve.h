@@ -129,6 +129,12 @@ void cli_request_free(void *request);
 enum status cli_request_run(struct cli_serve *serve, const struct cli_request *request,
                             struct cli_job *job, struct status_why *why);
 
+/* swap.c: the request of POST /v1/swap. body: given away. The same failures. */
+
+struct cli_swap_request;
+enum status cli_swap_parse(struct cli_swap_request **out, cJSON *body, struct status_why *why);
+void cli_swap_free(void *request);
+
 /* completions.c, completions_json.c */
 
 struct cli_completion;

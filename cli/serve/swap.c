@@ -5,22 +5,22 @@
 #include "cli/serve/serve.h"
 
 /** Borrows from the body. */
-struct swaps {
+struct cli_swap_request {
     cJSON *body;
     struct cli_swap_wanted *wanted;
     size_t n;
     bool restore; /* first all that are there */
 };
 
-static void free_swaps(void *input)
+void cli_swap_free(void *input)
 {
-    struct swaps *s = input;
+    struct cli_swap_request *s = input;
     cJSON_Delete(s->body);
     free(s->wanted);
     free(s);
 }
 
-static enum status take(struct swaps *s, const cJSON *object, struct status_why *why)
+static enum status take(struct cli_swap_request *s, const cJSON *object, struct status_why *why)
 {
     struct cli_swap_wanted *wanted = &s->wanted[s->n];
     enum status status = cli_body_text(&wanted->tensor, object, "tensor", why);
@@ -35,7 +35,7 @@ static enum status take(struct swaps *s, const cJSON *object, struct status_why 
     return status;
 }
 
-static enum status parse(struct swaps *s, struct status_why *why)
+static enum status fill(struct cli_swap_request *s, struct status_why *why)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(s->body, "swaps"), *one;
     bool several = list || cJSON_HasObjectItem(s->body, "restore");
@@ -66,8 +66,26 @@ static enum status parse(struct swaps *s, struct status_why *why)
     return status;
 }
 
+enum status cli_swap_parse(struct cli_swap_request **out, cJSON *body, struct status_why *why)
+{
+    struct cli_swap_request *s = calloc(1, sizeof *s);
+    *out = NULL;
+    if (!s) {
+        cJSON_Delete(body);
+        return status_fail(why, STATUS_MEMORY, "no memory for the swaps");
+    }
+    s->body = body;
+    enum status status = fill(s, why);
+    if (status)
+        cli_swap_free(s);
+    else
+        *out = s;
+    return status;
+}
+
 /** As one step: what is there goes back, then what is wanted comes. */
-static enum status apply(struct cli_swaps *swaps, const struct swaps *s, struct status_why *why)
+static enum status apply(struct cli_swaps *swaps, const struct cli_swap_request *s,
+                         struct status_why *why)
 {
     size_t n_back = s->restore ? swaps->n : 0;
     struct cli_swap_wanted *all = calloc(n_back + s->n + 1, sizeof *all);
@@ -100,33 +118,30 @@ static enum status run(void *server, struct cli_job *job, struct status_why *why
     return status;
 }
 
-static const struct cli_job_kind swap = {"swap", run, free_swaps};
+static const struct cli_job_kind swap = {"swap", run, cli_swap_free};
 
 void cli_post_swap(struct cli_serve *serve, const struct cli_http_request *request,
                    struct cli_http_reply *reply)
 {
     struct status_why why = {""};
     enum cli_waiting waiting = CLI_WAIT;
-    struct swaps *s = calloc(1, sizeof *s);
-    if (!s) {
-        cli_reply_error(reply, 500, "memory", "no memory for the swaps");
+    struct cli_swap_request *s = NULL;
+    cJSON *body = cli_body_read(request, reply);
+    if (!body)
         return;
+    enum status status = cli_waiting_read(&waiting, body, &why);
+    if (status)
+        cJSON_Delete(body);
+    else
+        status = cli_swap_parse(&s, body, &why);
+    if (!status && serve->hot) {
+        cli_swap_free(s);
+        status = status_fail(&why, STATUS_CHANGED,
+                             "with hot-swap, tensors come from the model's own files: replace "
+                             "those, then GET /health");
     }
-    enum status status = STATUS_OK;
-    if (serve->hot) {
-        cli_reply_error(
-            reply, 409, "hot-swap",
-            "with hot-swap, tensors come from the model's own files: replace those, then "
-            "GET /health");
-    } else if ((s->body = cli_body_read(request, reply))) {
-        status = cli_waiting_read(&waiting, s->body, &why);
-        if (!status)
-            status = parse(s, &why);
-        if (!status) {
-            cli_serve_job(serve, request, reply, &swap, s, waiting);
-            return;
-        }
+    if (status)
         cli_reply_failure(reply, status, &why);
-    }
-    free_swaps(s);
+    else
+        cli_serve_job(serve, request, reply, &swap, s, waiting);
 }

@@ -89,6 +89,8 @@ class Server:
     def __exit__(self, *_):
         self.end()
         self.process.stderr.close()
+        if self.process.returncode not in (0, 130):
+            raise AssertionError(f"exit code {self.process.returncode}: {self.lines}")
 
 
 def events(reply):

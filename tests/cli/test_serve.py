@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -62,7 +63,7 @@ class Shared(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
         cls.server = Server(ASSAY, "-m", Q4, "--base", F16, "-f", TEXT, "--state-dir", cls.folder,
-                            "--max-body", "1", "--timeout", "1")
+                            "--max-body", "1")
 
     @classmethod
     def tearDownClass(cls):
@@ -252,9 +253,14 @@ class HotSwap(unittest.TestCase):
                     self.assertEqual(self.figures(server), other)
                     self.assertGreater(len(said["model"]["swapped"]), 20)  # norms are the same
                     self.assertEqual(server.post("/v1/swap", {"restore": True}).code, 409)
-                    model.write_bytes(b"GGUF, half written")
+                    model.with_suffix(".new").write_bytes(b"GGUF, half written")
+                    os.replace(model.with_suffix(".new"), model)
                     self.assertEqual(server.get("/health").json["reload"]["n_unreadable"], 1)
                     self.assertEqual(self.figures(server), other)
+                    shutil.copy(F16, model)
+                    self.assertEqual(server.get("/health").json["reload"]["n_unreadable"], 0)
+                    os.truncate(model, 5000)  # in use: no result, and no end
+                    self.assertEqual(server.post("/v1/evaluate", WINDOWS).code, 409)
                     shutil.copy(Q4, model)
                     self.assertEqual(len(server.get("/health").json["reload"]["reloaded"]),
                                      len(tensors(F16)))
@@ -505,10 +511,12 @@ class Refusals(Shared):
             self.assertNotIn(b" 200 OK", self.raw(data, half_close=True), data[:80])
 
     def test_slow_clients_are_cut(self):
+        server = Server(ASSAY, "-m", Q4, "--timeout", "1")
+        self.addCleanup(server.__exit__)
         started = time.monotonic()
         for head in (b"", b"GET /hea", b"POST /v1/evaluate HTTP/1.1\r\nHost: localhost\r\n"
                      b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"):
-            with socket.create_connection(("127.0.0.1", self.server.port), timeout=20) as s:
+            with socket.create_connection(("127.0.0.1", server.port), timeout=20) as s:
                 s.sendall(head)
                 for _ in range(100):  # a byte now and then does not help
                     try:
@@ -522,6 +530,7 @@ class Refusals(Shared):
                 else:
                     self.fail("it was never cut")
         self.assertLess(time.monotonic() - started, 15)
+        server.wait_until_ready()
 
     def test_cut_connections(self):
         body = json.dumps(WINDOWS).encode()
@@ -763,4 +772,4 @@ class Lives(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=["test_serve"])
+    unittest.main(argv=["test_serve", *sys.argv[3:]])
