@@ -133,6 +133,7 @@ static enum status wait_for_end(struct cli_serve *serve, struct status_why *why)
         if (state != said)
             cli_say("assay: %s is loaded\n", serve->settings->model);
         said = state;
+        cli_jobs_limit(serve->jobs);
         if (cli_signal_next(look_seconds))
             return STATUS_OK;
     }
@@ -156,8 +157,11 @@ static void end(struct cli_serve *serve)
 static enum status serve(struct cli_serve *serve, struct status_why *why)
 {
     const struct cli_serve_settings *s = serve->settings;
-    const struct cli_jobs_options jobs = {
-        .n_waiting = (size_t)s->n_waiting, .server = serve, .open = open_all, .close = close_all};
+    const struct cli_jobs_options jobs = {.n_waiting = (size_t)s->n_waiting,
+                                          .seconds = (double)s->job_seconds,
+                                          .server = serve,
+                                          .open = open_all,
+                                          .close = close_all};
     const struct cli_http_options http = {
         .host = s->host,
         .port = (unsigned)s->port,
@@ -256,6 +260,8 @@ static const struct cli_option options[] = {
      1, ANY},
     {"--queue", CLI_COUNT, "N", "jobs that may wait while one runs (default: 16)", AT(n_waiting), 0,
      1024},
+    {"--job-timeout", CLI_COUNT, "N", "seconds that a job may run (default: 0, any time)",
+     AT(job_seconds), 0, ANY},
     {"--grace", CLI_COUNT, "N",
      "seconds that the job which runs may take when the server is told to end (default: 5)",
      AT(grace), 0, ANY},

@@ -35,11 +35,6 @@ static bool ended(const struct cli_job *job)
     return job->state > CLI_JOB_RUNNING;
 }
 
-bool cli_job_has_ended(const struct cli_job *job)
-{
-    return ended(job);
-}
-
 static void lock(struct cli_jobs *jobs)
 {
     pthread_mutex_lock(&jobs->lock);
@@ -126,16 +121,19 @@ static void run(struct cli_jobs *jobs, struct cli_job *job)
     jobs->running = job;
     jobs->count.n_waiting--;
     job->state = CLI_JOB_RUNNING;
+    job->began = base_clock_seconds();
     job->at.seconds_left = (double)NAN;
     job->version++;
     pthread_cond_broadcast(&jobs->changed);
     unlock(jobs);
-    double started = base_clock_seconds();
     enum status status = job->kind->run(jobs->options.server, job, &job->why);
     if (job->result)
         cJSON_Minify(job->result);
     lock(jobs);
-    jobs->count.seconds += base_clock_seconds() - started;
+    jobs->count.seconds += base_clock_seconds() - job->began;
+    if (status == STATUS_CANCELLED && job->overdue)
+        status_fail(&job->why, status, "cancelled: it ran longer than --job-timeout, %g seconds",
+                    jobs->options.seconds);
     jobs->count.n_tokens += job->at.n_tokens_done;
     jobs->running = NULL;
     end(jobs, job, status);
@@ -298,6 +296,18 @@ void cli_job_progress(struct cli_jobs *jobs, struct cli_job *job, const struct e
         job->shown = now;
         job->version++;
         pthread_cond_broadcast(&jobs->changed);
+    }
+    unlock(jobs);
+}
+
+void cli_jobs_limit(struct cli_jobs *jobs)
+{
+    lock(jobs);
+    struct cli_job *job = jobs->running;
+    if (job && jobs->options.seconds > 0 &&
+        base_clock_seconds() - job->began > jobs->options.seconds) {
+        job->overdue = true;
+        atomic_store(&job->cancel, true);
     }
     unlock(jobs);
 }

@@ -49,6 +49,8 @@ struct cli_job {
     struct status_why why;   /* the same */
     char *result;            /* the same; JSON text, cJSON_free; NULL: there is none */
     struct eval_progress at; /* while it is running */
+    double began;            /* when it began to run */
+    bool overdue;            /* it was cancelled because it ran too long */
     unsigned version;        /* counts what a watcher would like to see */
     double shown;            /* when it was raised last */
     unsigned n_holders;
@@ -60,6 +62,7 @@ struct cli_jobs;
 
 struct cli_jobs_options {
     size_t n_waiting; /* that may wait, at most */
+    double seconds;   /* that one may run; 0: any time */
     void *server;
     /** Once, on the thread of the jobs, before the first: may take long. */
     enum status (*open)(void *server, struct status_why *why);
@@ -100,8 +103,6 @@ void cli_job_release(struct cli_jobs *jobs, struct cli_job *job);
 /** Ask it to end, and keep it from beginning. Returns false where it has ended already. */
 bool cli_job_cancel(struct cli_jobs *jobs, struct cli_job *job);
 
-bool cli_job_has_ended(const struct cli_job *job);
-
 /**
  * Wait until the job is not at *version any more, or so many seconds. Returns a copy of what is
  * under the lock; strings of it are valid while the job is held, `result` once it has ended.
@@ -116,6 +117,9 @@ struct cli_job_view cli_job_watch(struct cli_jobs *jobs, struct cli_job *job, un
 /** Call for each listed job, the oldest first, under the lock. */
 void cli_jobs_walk(struct cli_jobs *jobs, void (*visit)(void *user, const struct cli_job *job),
                    void *user);
+
+/** Cancel the job that runs if it runs too long; call it now and then. */
+void cli_jobs_limit(struct cli_jobs *jobs);
 
 /** The job that runs has come so far. On the thread of the jobs. */
 void cli_job_progress(struct cli_jobs *jobs, struct cli_job *job, const struct eval_progress *at);

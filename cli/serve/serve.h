@@ -15,7 +15,7 @@
 struct cli_serve_settings {
     const char *model, *base, *text_file; /* base, text_file NULL: none */
     const char *host, *key_file, *state_folder;
-    int64_t port, max_body, n_waiting, seconds, grace;
+    int64_t port, max_body, n_waiting, seconds, job_seconds, grace;
     bool hot_swap;
     struct cli_evaluate_settings evaluate;
 };

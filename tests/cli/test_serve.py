@@ -627,6 +627,13 @@ class Jobs(unittest.TestCase):
         self.assertEqual([name for name, _ in events(reply)][-1], "error")
         connection.close()
 
+    def test_the_time_has_a_bound(self):
+        server = self.start("--job-timeout", "1")
+        reply = server.post("/v1/evaluate", LONG)
+        self.assertEqual(reply.code, 409)
+        self.assertIn("longer than --job-timeout", reply.message)
+        self.assertEqual(server.post("/v1/evaluate", {"ctx_size": 16, "chunks": 1}).code, 200)
+
     def test_the_queue_has_a_bound(self):
         server = self.start("--queue", "2")
         accepted = [server.post("/v1/evaluate", {**LONG, "wait": False}).json["id"]
