@@ -194,9 +194,9 @@ static enum status open_backends(struct cli_evaluation *e, struct status_why *wh
     if (!resident)
         return cli_backends_open(&e->backends, &e->settings->machine, why);
     e->backends = resident->backends;
-    e->n_faults = resident->n_faults;
+    e->n_faults = cli_mapping_faults();
     cli_backends_times(&e->backends, &e->phases_before);
-    return STATUS_OK;
+    return cli_resident_check(resident, why);
 }
 
 enum status cli_evaluation_open(struct cli_evaluation *e, struct status_why *why)

@@ -11,6 +11,7 @@
 #include "cli/reference/base.h"
 #include "cli/run.h"
 #include "cli/serve/serve.h"
+#include "cli/session/faults.h"
 #include "cli/session/signals.h"
 #include "cli/session/windows.h"
 #include "eval/reference/identity.h"
@@ -95,7 +96,6 @@ static enum status open_all(void *user, struct status_why *why)
     const struct cli_serve_settings *s = serve->settings;
     struct eval_text text = {0};
     cli_mapping_fault_survive();
-    serve->resident.n_faults = cli_mapping_faults();
     enum status status = cli_backends_open(&serve->resident.backends, &s->evaluate.machine, why);
     if (!status)
         status = open_model(serve, s->model, why);

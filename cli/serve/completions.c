@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "cli/serve/serve.h"
-#include "cli/session/signals.h"
 #include "eval/run/run.h"
 
 enum { MAX_PROMPTS = 4096, MAX_TOKENS = 131072, BATCH_TOKENS = 2048 };
@@ -271,9 +270,7 @@ static enum status evaluate(struct cli_serve *serve, struct eval_request_scores 
         status = eval_run(units, &models, &options, NULL, why);
     if (!status)
         status = eval_models_check_unchanged(&models, why);
-    if (!status && cli_mapping_faults() != resident->n_faults)
-        status = status_fail(why, STATUS_CHANGED, "a part of the model could not be read");
-    return status;
+    return status ? status : cli_resident_check(resident, why);
 }
 
 static enum status run(void *server, struct cli_job *job, struct status_why *why)

@@ -3,7 +3,6 @@
 
 #include "cli/output/printable.h"
 #include "cli/serve/serve.h"
-#include "cli/session/signals.h"
 #include "cli/watch/shards.h"
 
 /** What the model's tensors are, to tell afterwards which are others. NULL: no memory. */
@@ -36,23 +35,17 @@ static enum status run(void *server, struct cli_job *job, struct status_why *why
 {
     struct cli_serve *serve = server;
     struct cli_resident *resident = &serve->resident;
-    size_t n_left = 0, n_faults = 0, seen = cli_mapping_faults();
-    bool all = seen != resident->n_faults;
     struct base_json json;
     base_json_begin(&json);
     cJSON *list = base_json_list(&json, json.root, "reloaded");
     for (size_t i = 0; i < resident->n_models; i++) {
         const void **before = data_of(resident->models[i].model);
         json.failed = json.failed || !before;
-        struct cli_reload done = cli_shards_reload(resident->models[i].shards, all, "");
-        n_left += done.n_left;
-        n_faults += done.n_faults;
+        (void)cli_shards_reload(resident->models[i].shards, "");
         if (before)
             add_changed(&json, list, &resident->models[i], before);
         free(before);
     }
-    resident->n_faults = (all && !n_left ? seen : resident->n_faults) + n_faults;
-    base_json_uint(&json, json.root, "n_unreadable", n_left);
     cli_serve_show_model(serve);
     enum status status = base_json_text_of(&json, &job->result, why);
     base_json_free(&json);

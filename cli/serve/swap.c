@@ -103,8 +103,6 @@ static enum status run(void *server, struct cli_job *job, struct status_why *why
 {
     struct cli_serve *serve = server;
     enum status status = apply(&serve->swaps, job->input, why);
-    serve->resident.n_faults += serve->swaps.n_faults; /* of files that were not taken */
-    serve->swaps.n_faults = 0;
     if (status)
         return status;
     atomic_fetch_add(&serve->n_swaps, 1);

@@ -19,7 +19,6 @@ struct cli_resident {
     /* Found by their paths: of one that is open twice the first, or that whose `path` it is. */
     struct cli_model models[CLI_MAX_RESIDENT_MODELS];
     size_t n_models;
-    size_t n_faults; /* lost pages that an evaluation need not mind: see struct cli_evaluation */
 
     /* Of the evaluation that runs. */
 
@@ -28,5 +27,11 @@ struct cli_resident {
     void *user;
     char *document; /* out: JSON text, as --json would have it; NULL: there is none. cJSON_free */
 };
+
+/**
+ * Before an evaluation: that no tensor in use has lost pages (cli_mapping_lost), which are zeros
+ * now. Fails: STATUS_CHANGED.
+ */
+enum status cli_resident_check(const struct cli_resident *resident, struct status_why *why);
 
 #endif

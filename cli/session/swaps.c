@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "cli/output/printable.h"
-#include "cli/session/signals.h"
+#include "cli/session/faults.h"
 #include "model/swap.h"
 
 /** An open file with tensors for a model. */
@@ -28,6 +28,11 @@ static void donor_release(struct cli_donor *donor)
 {
     if (!donor || --donor->n_uses)
         return;
+    for (size_t i = 0; donor->file && i < gguf_n_shards(donor->file); i++) {
+        uint64_t n_bytes, data_offset;
+        const void *data = gguf_shard_data(donor->file, i, &n_bytes, &data_offset);
+        cli_mapping_forget(data, (size_t)n_bytes);
+    }
     gguf_close(donor->file);
     free(donor);
 }
@@ -79,7 +84,7 @@ static enum status rename_model(struct cli_swaps *s, struct status_why *why)
 }
 
 /** The swap that is wanted; its file is open. */
-static enum status make(struct cli_swaps *s, struct cli_swap *out,
+static enum status make(const struct cli_swaps *s, struct cli_swap *out,
                         const struct cli_swap_wanted *wanted, struct status_why *why)
 {
     const struct gguf_file *file = model_file(s->model->model);
@@ -96,11 +101,9 @@ static enum status make(struct cli_swaps *s, struct cli_swap *out,
         return status_fail(why, STATUS_USAGE, "%s has no such tensor", wanted->file);
     size_t n_faults = cli_mapping_faults();
     status = base_sha256(out->sha256, out->from->data, (size_t)out->from->n_bytes, why);
-    n_faults = cli_mapping_faults() - n_faults;
-    s->n_faults += n_faults;
-    return status || !n_faults
-               ? status
-               : status_fail(why, STATUS_IO, "%s: a part of it cannot be read", wanted->file);
+    if (!status && cli_mapping_faults() != n_faults)
+        status = status_fail(why, STATUS_IO, "%s: a part of it cannot be read", wanted->file);
+    return status;
 }
 
 static enum status use(struct cli_swaps *s, const struct cli_swap *swap, struct status_why *why)

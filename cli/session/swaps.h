@@ -20,7 +20,6 @@ struct cli_swaps {
     char own_id[BASE_HEX], own_sha256[BASE_HEX]; /* the model's while nothing is swapped */
     struct cli_swap *items;                      /* [n] by the tensors' names */
     size_t n, capacity;
-    size_t n_faults; /* pages that were lost in files that were not taken */
 };
 
 /** What is wanted: a tensor of a file, or (file NULL) the model's own again. Borrowed. */
