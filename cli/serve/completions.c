@@ -257,7 +257,8 @@ static enum status evaluate(struct cli_serve *serve, struct eval_request_scores 
     const struct cli_resident *resident = &serve->resident;
     const struct eval_models models = {.model = resident->models[0].model,
                                        .backends = resident->backends.items,
-                                       .n_backends = resident->backends.n};
+                                       .n_backends = resident->backends.n,
+                                       .n_ranks = 1};
     const struct eval_run_options options = {.progress = resident->progress,
                                              .user = resident->user};
     struct eval_units *units = &scores->sequences.units;

@@ -41,7 +41,7 @@ static enum status run(void *server, struct cli_job *job, struct status_why *why
     for (size_t i = 0; i < resident->n_models; i++) {
         const void **before = data_of(resident->models[i].model);
         json.failed = json.failed || !before;
-        (void)cli_shards_reload(resident->models[i].shards, "");
+        (void)cli_shards_reload(resident->models[i].shards, &resident->backends, "");
         if (before)
             add_changed(&json, list, &resident->models[i], before);
         free(before);
