@@ -13,6 +13,7 @@
 #include "cli/output/say.h"
 #include "cli/session/cluster.h"
 #include "cli/session/faults.h"
+#include "cli/session/resident.h"
 #include "cli/session/signals.h"
 #include "cli/watch/watch.h"
 #include "eval/cluster/remote.h"
@@ -178,12 +179,24 @@ static enum status open_journal(struct cli_evaluation *e, struct status_why *why
 static void use_backends(struct cli_evaluation *e)
 {
     /* From here on there may be files that an interruption must not leave behind. */
-    const atomic_bool *interrupted = cli_interrupt_catch();
+    const struct cli_resident *resident = e->settings->resident;
+    const atomic_bool *interrupted = resident ? resident->cancel : cli_interrupt_catch();
     for (size_t i = 0; i < e->backends.n; i++)
         kern_set_cancel(e->backends.items[i], interrupted);
     e->models.backends = e->backends.items;
     e->models.n_backends = e->backends.n;
     e->models.n_ranks = cli_cluster()->n_ranks;
+}
+
+static enum status open_backends(struct cli_evaluation *e, struct status_why *why)
+{
+    const struct cli_resident *resident = e->settings->resident;
+    if (!resident)
+        return cli_backends_open(&e->backends, &e->settings->machine, why);
+    e->backends = resident->backends;
+    e->n_faults = cli_mapping_faults();
+    cli_backends_times(&e->backends, &e->phases_before);
+    return cli_resident_check(resident, why);
 }
 
 enum status cli_evaluation_open(struct cli_evaluation *e, struct status_why *why)
@@ -195,7 +208,7 @@ enum status cli_evaluation_open(struct cli_evaluation *e, struct status_why *why
     if (!status && cli_cluster()->rank == 0)
         status = check_outputs(e, why);
     if (!status)
-        status = cli_backends_open(&e->backends, &e->settings->machine, why);
+        status = open_backends(e, why);
     if (!status)
         status = e->kind->open(e, why);
     if (status)
@@ -258,14 +271,18 @@ static void on_unit(void *user, size_t unit)
     cli_progress_clear(&e->progress);
     if (e->kind->unit_done)
         e->kind->unit_done(e, unit);
-    if (e->kind->lines->unit)
+    if (e->kind->lines->unit && !e->settings->resident)
         e->kind->lines->unit(e, unit);
 }
 
 static void on_progress(void *user, const struct eval_progress *now)
 {
     struct cli_evaluation *e = user;
-    cli_progress_update(&e->progress, now);
+    const struct cli_resident *resident = e->settings->resident;
+    if (resident)
+        resident->progress(resident->user, now);
+    else
+        cli_progress_update(&e->progress, now);
 }
 
 /* How much memory the run takes at most. */
@@ -311,7 +328,8 @@ static enum status run(struct cli_evaluation *e, struct status_why *why)
     };
     e->memory = eval_run_memory(e->units, &e->models, &options);
     e->seconds_to_load = base_clock_seconds() - e->clock_started;
-    print_beginning(e);
+    if (!e->settings->resident)
+        print_beginning(e);
     enum status status = eval_run(e->units, &e->models, &options, &e->stats, why);
     cli_progress_clear(&e->progress);
     if (status && status != STATUS_CANCELLED) /* else the report ends it */
@@ -319,28 +337,42 @@ static enum status run(struct cli_evaluation *e, struct status_why *why)
     return status;
 }
 
-static enum status write_document(const struct cli_evaluation *e, struct base_file *file,
-                                  struct status_why *why)
+static void fill_document(const struct cli_evaluation *e, struct base_json *json)
 {
     const struct cli_members *members = e->kind->members;
-    struct base_json json;
-    cli_json_begin_document(&json, members->schema);
-    members->result(e, &json);
-    members->description(e, &json, false);
-    cJSON *remarks = base_json_list(&json, json.root, "remarks");
+    cli_json_begin_document(json, members->schema);
+    members->result(e, json);
+    members->description(e, json, false);
+    cJSON *remarks = base_json_list(json, json->root, "remarks");
     for (const char *line = e->remarks; *line;) {
         size_t n = strcspn(line, "\n");
-        base_json_bytes(&json, remarks, NULL, line, n);
+        base_json_bytes(json, remarks, NULL, line, n);
         line += n + (line[n] == '\n');
     }
     if (members->details)
-        members->details(e, &json);
-    cJSON *files = cli_json_add_run(&json, e);
+        members->details(e, json);
+    cJSON *files = cli_json_add_run(json, e);
     if (e->model_file)
-        base_json_text(&json, files, "model_file", e->model_file);
+        base_json_text(json, files, "model_file", e->model_file);
     if (members->files)
-        members->files(e, &json, files);
+        members->files(e, json, files);
+}
+
+static enum status write_document(const struct cli_evaluation *e, struct base_file *file,
+                                  struct status_why *why)
+{
+    struct base_json json;
+    fill_document(e, &json);
     return cli_json_end_document(&json, file, why);
+}
+
+static enum status hand_over_document(const struct cli_evaluation *e, struct status_why *why)
+{
+    struct base_json json;
+    fill_document(e, &json);
+    enum status status = base_json_text_of(&json, &e->settings->resident->document, why);
+    base_json_free(&json);
+    return status;
 }
 
 /** What was written is good as long as the files stayed what they were: it has texts of theirs. */
@@ -364,6 +396,8 @@ static enum status write_outputs(struct cli_evaluation *e, bool whole, struct st
             status =
                 cli_output_commit(&out->file, filled(e, out->write(e, out->file, why), why), why);
     }
+    if (!status && e->settings->resident)
+        status = hand_over_document(e, why);
     if (!status && e->json_file)
         status = cli_output_commit(&e->json_file,
                                    filled(e, write_document(e, e->json_file, why), why), why);
@@ -378,8 +412,9 @@ static enum status report(struct cli_evaluation *e, enum status run_status, stru
         status = e->kind->summarise(e, why);
     if (status)
         return status;
-    e->kind->lines->end(e);
-    if (e->kind->finish)
+    if (!e->settings->resident)
+        e->kind->lines->end(e);
+    if (e->kind->finish && !e->settings->resident)
         status = e->kind->finish(e, why);
     if (!status)
         status = write_outputs(e, !run_status, why);
@@ -419,7 +454,8 @@ void cli_evaluation_close(struct cli_evaluation *e)
 {
     eval_journal_close(e->journal);
     e->kind->close(e);
-    cli_backends_close(&e->backends);
+    if (!e->settings->resident)
+        cli_backends_close(&e->backends);
 }
 
 /** A rank that is not rank 0 evaluates what it is sent. What fails is told to rank 0, which says
@@ -451,7 +487,7 @@ static enum status evaluate(struct cli_evaluation *e, struct status_why *why)
 enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why)
 {
     enum status status = cli_cluster_join(e->settings->machine.mpi, why);
-    if (!status && e->settings->watch.wanted)
+    if (!status && e->settings->watch.wanted && !e->settings->resident)
         return cli_watch(e, why);
     if (!status)
         status = cli_cluster()->rank ? serve(e, why) : evaluate(e, why);

@@ -17,7 +17,7 @@ steps=(dependencies)
 for preset in "${presets[@]}"; do
     steps+=("build-$preset" "test-$preset")
 done
-steps+=(random-models at-length valgrind-tests valgrind-program ptx fuzzers package clang-format clang-tidy)
+steps+=(random-models at-length serve-hours valgrind-tests valgrind-program ptx fuzzers package clang-format clang-tidy)
 on_request=(ptx-all) # hours
 
 # Code of a step that cannot run here, as ctest has it.
@@ -104,6 +104,12 @@ at_length() {
     return "$failed"
 }
 
+# 20,000 requests: some hundred are among the tests.
+serve_hours() {
+    [ -x build/dev/assay ] || { skip "build/dev/assay was not built"; return; }
+    python3 -B bench/serve_hours.py "$PWD/build/dev/assay" "$PWD"
+}
+
 valgrind_program() {
     need valgrind || return
     local model failed=0
@@ -157,6 +163,7 @@ run_step() {
         valgrind-program) valgrind_program ;;
         random-models) random_models ;;
         at-length) at_length ;;
+        serve-hours) serve_hours ;;
         ptx) need nvcc && bash tests/ptx/all.sh build/dev 1 ;;
         ptx-all) need nvcc && bash tests/ptx/all.sh build/dev ;;
         fuzzers) need clang && bash scripts/fuzz.sh 60 ;;

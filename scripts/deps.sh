@@ -7,7 +7,8 @@
 set -euo pipefail
 
 what=${1:-build}
-packages=(gcc cmake ninja-build pkg-config libc6-dev libpcre2-dev libcjson-dev libssl-dev)
+packages=(gcc cmake ninja-build pkg-config libc6-dev libpcre2-dev libcjson-dev libssl-dev
+    libmicrohttpd-dev)
 packaging=(dpkg-dev file)
 testing=("${packaging[@]}" libcmocka-dev libopenblas0 clang libclang-rt-dev python3
          openmpi-bin libopenmpi-dev)

@@ -2,11 +2,6 @@
 
 #include <string.h>
 
-bool base_json_is_blank(char c)
-{
-    return (unsigned char)c <= ' ';
-}
-
 static bool only_blanks(const char *at, const char *end)
 {
     while (at < end && base_json_is_blank(*at))
@@ -14,25 +9,10 @@ static bool only_blanks(const char *at, const char *end)
     return at == end;
 }
 
-/** As a byte, or as the escape \u0000. */
-static bool has_nul(const struct base_json_line *l)
-{
-    if (memchr(l->from, '\0', (size_t)(l->end - l->from)))
-        return true;
-    for (const char *at = l->from; at < l->end; at++) {
-        if (*at != '\\')
-            continue;
-        at++; /* to the character that is escaped */
-        if (l->end - at > 4 && memcmp(at, "u0000", 5) == 0)
-            return true;
-    }
-    return false;
-}
-
 static enum status read_line(const struct base_json_line *l, base_json_line_reader *read,
                              void *user, struct status_why *why)
 {
-    if (has_nul(l))
+    if (base_json_has_nul(l->from, (size_t)(l->end - l->from)))
         return status_fail(why, STATUS_FORMAT, "line %zu: has the character U+0000", l->number);
     cJSON *object;
     size_t n_read;

@@ -24,7 +24,4 @@ typedef enum status base_json_line_reader(void *user, const struct base_json_lin
 enum status base_json_lines_read(char *bytes, size_t n_bytes, base_json_line_reader *read,
                                  void *user, struct status_why *why);
 
-/** White space between the tokens of an object; the parser counts every control character. */
-bool base_json_is_blank(char c);
-
 #endif

@@ -1,8 +1,8 @@
 #include "base/json/parse.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* cJSON gives NULL for either, so its allocations are watched; of this thread, from here only. */
 static _Thread_local bool ran_out;
@@ -18,6 +18,26 @@ static void *allocate(size_t n_bytes)
 static void watch(void)
 {
     cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = allocate, .free_fn = free});
+}
+
+bool base_json_is_blank(char c)
+{
+    return (unsigned char)c <= ' ';
+}
+
+bool base_json_has_nul(const char *bytes, size_t n_bytes)
+{
+    const char *end = bytes + n_bytes;
+    if (memchr(bytes, '\0', n_bytes))
+        return true;
+    for (const char *at = bytes; at < end; at++) {
+        if (*at != '\\')
+            continue;
+        at++; /* to the character that is escaped */
+        if (end - at > 4 && memcmp(at, "u0000", 5) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* Values of a text that is JSON: one before each comma, and one in each bracket; more if it is not.

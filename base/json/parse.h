@@ -3,6 +3,7 @@
 #define BASE_JSON_PARSE_H
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -24,5 +25,11 @@ enum { BASE_JSON_MAX_VALUES = 1 << 22 };
  */
 enum status base_json_parse(cJSON **out, const char *bytes, size_t n_bytes, size_t *n_read,
                             struct status_why *why);
+
+/** White space between the tokens of an object; the parser counts every control character. */
+bool base_json_is_blank(char c);
+
+/** Whether a JSON text has U+0000, at which the parser's strings end: a byte, or the escape. */
+bool base_json_has_nul(const char *bytes, size_t n_bytes);
 
 #endif

@@ -170,6 +170,12 @@ static void close(void *self)
     cli_model_close(&t->model);
 }
 
+static void unit_done(void *self, size_t i)
+{
+    struct cli_choice *t = self;
+    t->latest = eval_choice_tally_add(&t->tally, &t->choices.tasks[i], cli_choice_last_wins(t));
+}
+
 static enum status verdict(const void *self, struct status_why *why)
 {
     const struct cli_choice *t = self;
@@ -187,6 +193,7 @@ static const struct cli_evaluator evaluator = {
     .lines = &cli_choice_lines,
     .members = &cli_choice_members,
     .open = open,
+    .unit_done = unit_done,
     .verdict = verdict,
     .close = close,
     .again = again,

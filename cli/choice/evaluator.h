@@ -15,7 +15,8 @@ struct cli_choice {
     struct eval_text text;
     struct eval_dataset dataset;
     struct eval_choices choices;
-    struct eval_choice_tally tally; /* of the tasks that were reported */
+    struct eval_choice_tally tally;    /* of the tasks that were reported */
+    struct eval_choice_winners latest; /* of the last of them */
 };
 
 /** Whether the settings ask for choice tasks. */

@@ -54,9 +54,9 @@ static double percent_error(size_t part, size_t n)
 
 static void print_task(void *self, size_t i)
 {
-    struct cli_choice *t = self;
+    const struct cli_choice *t = self;
     const struct eval_choice_task *task = &t->choices.tasks[i];
-    struct eval_choice_winners w = eval_choice_tally_add(&t->tally, task, cli_choice_last_wins(t));
+    const struct eval_choice_winners w = t->latest;
     size_t n = t->tally.n;
     double share = percent(t->tally.n_right, n), low, high;
     switch (t->kind) {

@@ -7,6 +7,7 @@
 #include "cli/inspect/version.h"
 #include "cli/output/printable.h"
 #include "cli/output/quantisation.h"
+#include "cli/session/swaps.h"
 
 static const char *const bos_names[] = {
     [EVAL_BOS_NONE] = "none",
@@ -138,6 +139,8 @@ cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key
     base_json_uint(json, o, "n_vocab", hparams->n_vocab);
     if (model->shards)
         add_swapped(json, o, model->shards);
+    else if (model->swaps)
+        cli_swaps_add_json(json, o, model->swaps);
     cJSON *remarks = base_json_list(json, o, "remarks");
     for (const char *line = model_remarks(model->model); *line;) {
         size_t n = strcspn(line, "\n");

@@ -1,6 +1,9 @@
 #include "cli/session/models.h"
 
+#include <string.h>
+
 #include "cli/output/say.h"
+#include "cli/session/resident.h"
 
 /* A number of the command line; the model takes 0 for "as the file says". */
 static float given_or_zero(double value)
@@ -31,10 +34,28 @@ static struct model_options model_options(const struct cli_model_settings *s, bo
     };
 }
 
+/* llama.cpp's reading of a file is another model. */
+static bool lend(struct cli_model *out, const char *path, const struct cli_resident *resident,
+                 bool llama_compat)
+{
+    const struct cli_model *found = NULL;
+    for (size_t i = 0; resident && !llama_compat && i < resident->n_models; i++)
+        if (path == resident->models[i].path ||
+            (!found && strcmp(path, resident->models[i].path) == 0))
+            found = &resident->models[i];
+    if (found) {
+        *out = *found;
+        out->lent = true;
+    }
+    return found;
+}
+
 enum status cli_model_open(struct cli_model *out, const char *path,
                            const struct cli_evaluate_settings *settings, bool llama_compat,
                            struct status_why *why)
 {
+    if (lend(out, path, settings->resident, llama_compat))
+        return STATUS_OK;
     *out = (struct cli_model){.path = path};
     struct model_options options = model_options(&settings->load, llama_compat);
     struct gguf_file *file;
@@ -59,8 +80,10 @@ enum status cli_model_open(struct cli_model *out, const char *path,
 
 void cli_model_close(struct cli_model *model)
 {
-    model_close(model->model);
-    cli_shards_close(model->shards);
+    if (!model->lent) {
+        model_close(model->model);
+        cli_shards_close(model->shards);
+    }
     *model = (struct cli_model){0};
 }
 

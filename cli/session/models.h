@@ -11,12 +11,15 @@ struct cli_model {
     const char *path; /* as it was given; borrowed */
     struct model *model;
     char id[BASE_HEX];
-    char sha256[BASE_HEX];     /* where it was asked for, else "" */
-    struct cli_shards *shards; /* its files, where tensors may be replaced; else NULL */
+    char sha256[BASE_HEX];         /* where it was asked for, else "" */
+    struct cli_shards *shards;     /* its files, where tensors may be replaced; else NULL */
+    const struct cli_swaps *swaps; /* tensors of other files in it; NULL: none */
+    bool lent;                     /* the model is a resident's, and stays open */
 };
 
 /**
- * Open a model; its remarks go to standard error.
+ * Open a model, or take that of the resident which has this path; remarks of one that is opened go
+ * to standard error.
  * llama_compat: as llama.cpp reads it.
  */
 enum status cli_model_open(struct cli_model *out, const char *path,

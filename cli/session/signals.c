@@ -86,6 +86,41 @@ static void handle_with(void (*handler)(int))
             sigaction(numbers[i], &action, NULL);
 }
 
+/** Those of the two that did not come ignored. */
+static sigset_t held_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM};
+    struct sigaction now;
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaddset(&set, numbers[i]);
+    return set;
+}
+
+void cli_signals_hold(void)
+{
+    const sigset_t set = held_signals();
+    signal(SIGPIPE, SIG_IGN);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+int cli_signal_next(double seconds)
+{
+    const sigset_t set = held_signals();
+    const struct timespec wait = {.tv_sec = (time_t)seconds,
+                                  .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    int number = sigtimedwait(&set, NULL, &wait);
+    return number > 0 ? number : 0;
+}
+
+void cli_signals_release(void)
+{
+    const sigset_t set = held_signals();
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 void cli_interrupt_begin(void)
 {
     handle_with(on_early_signal);

@@ -22,6 +22,16 @@ void cli_interrupt_begin(void);
  */
 const atomic_bool *cli_interrupt_catch(void);
 
+/**
+ * For a program that stays: hold SIGINT and SIGTERM back, in this thread and those that it starts
+ * from now on, so that cli_signal_next sees them. A closed connection no longer kills.
+ */
+void cli_signals_hold(void);
+/** Wait for one of them, so many seconds at most. Returns its number; 0: none came. */
+int cli_signal_next(double seconds);
+/** Let them do again what they did before, to this thread. */
+void cli_signals_release(void);
+
 /** Whether that flag is set: a failure of input or output may then be due to it. */
 bool cli_interrupted(void);
 

@@ -208,6 +208,7 @@ void eval_request_scores_free(struct eval_request_scores *scores)
     for (size_t i = 0; i < scores->n; i++) {
         free(scores->items[i].ids);
         free(scores->items[i].log_probs);
+        free(scores->items[i].likeliest);
     }
     free(scores->items);
     free(scores->sequences.items);

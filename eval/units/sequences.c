@@ -100,7 +100,10 @@ void eval_group_lay(const struct eval_units *units, size_t i, struct eval_batch 
 static void take_target(struct eval_sequence *s, size_t p, const struct kern_row_score *row,
                         const struct kern_target_score *target)
 {
-    s->log_probs[p + 1 - s->first_scored] = target->log_prob;
+    size_t i = p + 1 - s->first_scored;
+    s->log_probs[i] = target->log_prob;
+    if (s->likeliest) /* as the score of a target, whose logit is the maximum */
+        s->likeliest[i] = (struct eval_likeliest){row->argmax, 0 - row->log_sum};
     s->greedy = s->greedy && row->argmax == s->ids[p + 1];
 }
 

@@ -10,6 +10,12 @@
 
 #include "eval/run/unit.h"
 
+/** The most likely token at a position. */
+struct eval_likeliest {
+    int32_t id; /* -1: no logit is above -infinity */
+    double log_prob;
+};
+
 struct eval_sequence {
     const int32_t *ids;  /* [n_tokens], borrowed */
     size_t n_tokens;     /* at least 2; the last is a target only */
@@ -17,7 +23,8 @@ struct eval_sequence {
     size_t owner;        /* a number of the caller's */
     bool is_long;        /* it has more inputs than the model's boundary; by whoever groups */
     double *log_probs;   /* out, the caller's: [n_tokens - first_scored] */
-    bool greedy;         /* out: each scored token is the most likely one at its position */
+    struct eval_likeliest *likeliest; /* out, the caller's: as many; NULL: not wanted */
+    bool greedy; /* out: each scored token is the most likely one at its position */
 };
 
 static inline bool eval_sequence_is_long(const struct eval_sequence *s,

@@ -1,0 +1,42 @@
+/* The program was built without libmicrohttpd: cmake did not find it. */
+#include <stdlib.h>
+
+#include "cli/serve/http/http.h"
+
+enum status cli_http_open(struct cli_http **out, const struct cli_http_options *options,
+                          struct status_why *why)
+{
+    (void)options;
+    *out = NULL;
+    return status_fail(why, STATUS_UNSUPPORTED,
+                       "this program was built without libmicrohttpd, which assay serve needs; "
+                       "install its development files and build again");
+}
+
+const char *cli_http_header(const struct cli_http_request *request, const char *name)
+{
+    (void)request, (void)name;
+    return NULL;
+}
+
+bool cli_http_is_gone(const struct cli_http_request *request)
+{
+    (void)request;
+    return true;
+}
+
+const char *cli_http_address(const struct cli_http *http)
+{
+    (void)http;
+    return "";
+}
+
+void cli_http_drain(struct cli_http *http, double seconds)
+{
+    (void)http, (void)seconds;
+}
+
+void cli_http_close(struct cli_http *http)
+{
+    (void)http;
+}

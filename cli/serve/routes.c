@@ -1,0 +1,164 @@
+/* What is answered, and what is refused before it is looked at. */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli/serve/serve.h"
+
+/** `*` at the end of a path, or within one, stands for digits. */
+static const struct route {
+    const char *method, *path;
+    cli_handler *answer;
+    bool always; /* also without a key, and while the model is loading */
+} routes[] = {
+    {"GET", "/health", cli_get_health, .always = true},
+    {"GET", "/metrics", cli_get_metrics},
+    {"GET", "/v1/jobs", cli_get_jobs},
+    {"GET", "/v1/jobs/*", cli_get_job},
+    {"DELETE", "/v1/jobs/*", cli_delete_job},
+    {"GET", "/v1/jobs/*/events", cli_get_events},
+    {"POST", "/v1/swap", cli_post_swap},
+    {"POST", "/v1/evaluate", cli_post_evaluate},
+    {"POST", "/v1/completions", cli_post_completions},
+    {"POST", "/perplexity", cli_post_perplexity},
+    {"GET", "/perplexity/state", cli_get_state},
+    {"POST", "/perplexity/save", cli_post_save},
+    {"POST", "/perplexity/load", cli_post_load},
+    {"POST", "/perplexity/reset", cli_post_reset},
+};
+enum { N_ROUTES = sizeof routes / sizeof routes[0] };
+
+static bool matches(const char *pattern, const char *path)
+{
+    for (; *pattern; pattern++) {
+        size_t n = *pattern == '*' ? strspn(path, "0123456789") : *path == *pattern;
+        if (!n)
+            return false;
+        path += n;
+    }
+    return *path == '\0';
+}
+
+static bool has_method(const struct route *route, const char *method)
+{
+    return strcmp(route->method, method) == 0 ||
+           (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
+}
+
+/** The route of a request, or NULL; allow: methods that its path has. */
+static const struct route *find(const struct cli_http_request *r, const char **allow)
+{
+    const struct route *found = NULL;
+    *allow = NULL;
+    for (size_t i = 0; i < N_ROUTES; i++) {
+        if (!matches(routes[i].path, r->path))
+            continue;
+        *allow = *allow ? "GET, HEAD, DELETE" : routes[i].method;
+        if (strcmp(*allow, "GET") == 0)
+            *allow = "GET, HEAD";
+        if (has_method(&routes[i], r->method))
+            found = &routes[i];
+    }
+    return found;
+}
+
+/** Whether two digests are equal, in a time that does not depend on where they differ. */
+static bool same_digest(const char *a, const char *b)
+{
+    unsigned difference = 0;
+    for (size_t i = 0; i + 1 < BASE_HEX; i++)
+        difference |= (unsigned)(a[i] ^ b[i]);
+    return difference == 0;
+}
+
+bool cli_serve_has_key(const struct cli_serve *serve, const struct cli_http_request *r)
+{
+    char digest[BASE_HEX];
+    if (!*serve->key_digest)
+        return true;
+    const char *given = cli_http_header(r, "Authorization");
+    if (!given || strncasecmp(given, "Bearer ", 7) != 0)
+        return false;
+    return !base_sha256(digest, given + 7, strlen(given + 7), NULL) &&
+           same_digest(digest, serve->key_digest);
+}
+
+/** A name that a browser may have been made to take for this machine's address. */
+static bool is_foreign_name(const char *host)
+{
+    return strspn(host, "0123456789.:") != strlen(host) && *host != '[' &&
+           strncasecmp(host, "localhost", 9) != 0;
+}
+
+/** Without a key, pages that a browser on this machine shows must not get in. */
+static bool is_from_a_page(const struct cli_http_request *r)
+{
+    const char *host = cli_http_header(r, "Host");
+    return cli_http_header(r, "Origin") || (host && is_foreign_name(host));
+}
+
+/** Forms and plain texts are what a page may send anywhere; what is sent here is JSON. */
+static bool is_json(const struct cli_http_request *r)
+{
+    const char *type = cli_http_header(r, "Content-Type");
+    return type && strncasecmp(type, "application/json", 16) == 0 && strchr("; \t", type[16]);
+}
+
+static void count(struct cli_serve *serve, const struct cli_http_reply *reply)
+{
+    if (reply->code < CLI_SERVE_CODES)
+        atomic_fetch_add(&serve->n_replies[reply->code], 1);
+}
+
+static bool refuse(struct cli_serve *serve, const struct cli_http_request *r,
+                   struct cli_http_reply *reply)
+{
+    const char *allow;
+    char message[160];
+    const struct route *route = find(r, &allow);
+    size_t max_body = (size_t)serve->settings->max_body << 20;
+    if (!*serve->key_digest && is_from_a_page(r)) {
+        cli_reply_error(reply, 403, "forbidden",
+                        "without an API key, requests of web pages and for other names than "
+                        "localhost are refused");
+    } else if (!(route && route->always) && !cli_serve_has_key(serve, r)) {
+        cli_reply_error(reply, 401, "key",
+                        "the API key is missing or wrong; expected a header "
+                        "Authorization: Bearer KEY");
+    } else if (!allow) {
+        cli_reply_error(reply, 404, "path", "there is no such path; docs/serve.md lists them");
+    } else if (!route) {
+        snprintf(message, sizeof message, "this path takes %s", allow);
+        cli_reply_error(reply, 405, "method", message);
+        reply->allow = allow;
+    } else if (r->has_body && !is_json(r)) {
+        cli_reply_error(reply, 415, "type", "expected a header Content-Type: application/json");
+    } else if (r->n_announced > max_body) {
+        snprintf(message, sizeof message,
+                 "the body has %zu bytes, expected at most %zu; see --max-body", r->n_announced,
+                 max_body);
+        cli_reply_error(reply, 413, "size", message);
+    } else if (!route->always && cli_jobs_count(serve->jobs).state != CLI_JOBS_READY) {
+        cli_reply_busy(serve, reply);
+    }
+    return reply->code != 0;
+}
+
+bool cli_serve_refuse(void *user, const struct cli_http_request *r, struct cli_http_reply *reply)
+{
+    bool refused = refuse(user, r, reply);
+    if (refused)
+        count(user, reply);
+    return refused;
+}
+
+void cli_serve_answer(void *user, const struct cli_http_request *r, struct cli_http_reply *reply)
+{
+    struct cli_serve *serve = user;
+    const char *allow;
+    if (r->too_long)
+        cli_reply_error(reply, 413, "size", "the body is too long; see --max-body");
+    else
+        find(r, &allow)->answer(serve, r, reply);
+    count(serve, reply);
+}

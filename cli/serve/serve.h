@@ -1,0 +1,164 @@
+/** assay serve: models that stay open, and requests about them. docs/serve.md has the requests. */
+#ifndef CLI_SERVE_SERVE_H
+#define CLI_SERVE_SERVE_H
+
+#include <pthread.h>
+
+#include "base/json/build.h"
+#include "cli/options/args.h"
+#include "cli/options/common.h"
+#include "cli/serve/http/http.h"
+#include "cli/serve/jobs.h"
+#include "cli/session/resident.h"
+#include "cli/session/swaps.h"
+
+struct cli_serve_settings {
+    const char *model, *base, *text_file; /* base, text_file NULL: none */
+    const char *host, *key_file, *state_folder;
+    int64_t port, max_body, n_waiting, seconds, job_seconds, grace;
+    bool hot_swap;
+    struct cli_evaluate_settings evaluate;
+};
+
+/** What POST /perplexity adds up; on the thread of the jobs, but for a copy under the lock. */
+struct cli_perplexity_state {
+    double nll, nll_squared; /* sums over scored tokens */
+    uint64_t n_tokens, n_windows;
+    char model_id[BASE_HEX]; /* "": nothing was added yet */
+    char *settings;          /* JSON text of those that figures depend on; NULL: the same */
+};
+
+enum { CLI_SERVE_CODES = 600 };
+
+struct cli_serve {
+    const struct cli_serve_settings *settings;
+    char key_digest[BASE_HEX]; /* "": none is asked for */
+    bool hot;                  /* tensors of the models' own files may be replaced */
+    struct cli_jobs *jobs;
+    struct cli_http *http; /* of the main thread */
+
+    /* Of the thread of the jobs. */
+
+    struct cli_job *running;      /* the one that evaluates */
+    struct cli_resident resident; /* the model, then the base if it is one */
+    struct cli_swaps swaps;       /* in the model */
+    struct cli_perplexity_state state;
+
+    /* Under the lock: copies for other threads. */
+
+    pthread_mutex_t lock;
+    char *model_text;               /* JSON: the object `model` of documents; NULL: not open */
+    struct cli_perplexity_state at; /* without its settings */
+
+    atomic_ullong n_replies[CLI_SERVE_CODES]; /* by code */
+    atomic_ullong n_swaps;
+};
+
+/* body.c: requests' bodies. */
+
+/**
+ * Parse a body. Fails: STATUS_FORMAT (no UTF-8, no JSON object and nothing else, U+0000, a member
+ * given twice, also in objects within), STATUS_MEMORY, STATUS_UNSUPPORTED.
+ */
+enum status cli_body_parse(cJSON **out, const char *bytes, size_t n, struct status_why *why);
+/** The body of a request, {} where there is none; NULL: refused, the reply says why. */
+cJSON *cli_body_read(const struct cli_http_request *request, struct cli_http_reply *reply);
+/** That it has no other members than these words. Fails: STATUS_USAGE. */
+enum status cli_body_only(const cJSON *object, const char *members, struct status_why *why);
+/** A member; *out as it was where it is missing or null. Fails: STATUS_USAGE (another type). */
+enum status cli_body_text(const char **out, const cJSON *object, const char *member,
+                          struct status_why *why);
+enum status cli_body_flag(bool *out, const cJSON *object, const char *member,
+                          struct status_why *why);
+/** The same of a whole number in [0, most]. */
+enum status cli_body_count(int64_t *out, const cJSON *object, const char *member, int64_t most,
+                           struct status_why *why);
+
+/* reply.c: replies. A text that is given is JSON, and is copied. */
+
+void cli_reply_text(struct cli_http_reply *reply, unsigned code, const char *text);
+/** Ends the document. */
+void cli_reply_json(struct cli_http_reply *reply, unsigned code, struct base_json *json);
+void cli_reply_error(struct cli_http_reply *reply, unsigned code, const char *type,
+                     const char *message);
+/** The code of a status and its sentence. */
+void cli_reply_failure(struct cli_http_reply *reply, enum status status,
+                       const struct status_why *why);
+/** 503, because the queue takes nothing: loading, full, ending. */
+void cli_reply_busy(struct cli_serve *serve, struct cli_http_reply *reply);
+/** What came of a job that has ended. */
+void cli_reply_job(struct cli_http_reply *reply, const struct cli_job *job);
+/** The members `error` and, if there is one, `result`, of a job that failed. */
+void cli_add_failure(struct base_json *json, const struct cli_job *job);
+
+/* routes.c: the list of what is answered. For struct cli_http_options; user: a cli_serve. */
+
+/** Whether the request may do everything: its key is right, or none is asked for. */
+bool cli_serve_has_key(const struct cli_serve *serve, const struct cli_http_request *request);
+bool cli_serve_refuse(void *serve, const struct cli_http_request *request,
+                      struct cli_http_reply *reply);
+void cli_serve_answer(void *serve, const struct cli_http_request *request,
+                      struct cli_http_reply *reply);
+
+/* watch.c: how a job is waited for. */
+
+enum cli_waiting { CLI_WAIT, CLI_WATCH, CLI_LEAVE };
+/** `wait` and `stream` of a body. Fails: STATUS_USAGE. */
+enum status cli_waiting_read(enum cli_waiting *out, const cJSON *body, struct status_why *why);
+/**
+ * Queue a job (input given away) and reply: when it has ended (a client that goes away cancels
+ * it), with its events, or at once.
+ */
+void cli_serve_job(struct cli_serve *serve, const struct cli_http_request *request,
+                   struct cli_http_reply *reply, const struct cli_job_kind *kind, void *input,
+                   enum cli_waiting waiting);
+/** The job runs: resident evaluations report to it, and it cancels them. */
+void cli_serve_run(struct cli_serve *serve, struct cli_job *job);
+
+/* evaluate.c: the request of POST /v1/evaluate, from its body to a command's settings. */
+
+struct cli_request;
+/**
+ * serve: model, base and text of the command line are what a request does without; may have no
+ * models open.   Fails: STATUS_USAGE, STATUS_MEMORY, as cli_args_parse.
+ */
+enum status cli_request_parse(struct cli_request **out, const struct cli_serve_settings *serve,
+                              const cJSON *body, struct status_why *why);
+void cli_request_free(void *request);
+/** Evaluate, on the thread of the jobs; job->result: its document. */
+enum status cli_request_run(struct cli_serve *serve, const struct cli_request *request,
+                            struct cli_job *job, struct status_why *why);
+
+/* swap.c: the request of POST /v1/swap. body: given away. The same failures. */
+
+struct cli_swap_request;
+enum status cli_swap_parse(struct cli_swap_request **out, cJSON *body, struct status_why *why);
+void cli_swap_free(void *request);
+
+/* completions.c, completions_json.c */
+
+struct cli_completion;
+/** Fails: STATUS_USAGE, STATUS_MEMORY. */
+enum status cli_completion_parse(struct cli_completion **out, const cJSON *body,
+                                 struct status_why *why);
+void cli_completion_free(void *completion);
+
+/* reload.c */
+
+/** Take what changed on the disk; job->result: what that is. */
+extern const struct cli_job_kind cli_reloading;
+
+/* health.c */
+
+/** The model is another one: tell the other threads. On the thread of the jobs. */
+void cli_serve_show_model(struct cli_serve *serve);
+
+/* The requests, each in a file named for it. */
+
+typedef void cli_handler(struct cli_serve *serve, const struct cli_http_request *request,
+                         struct cli_http_reply *reply);
+cli_handler cli_get_health, cli_get_metrics, cli_get_jobs, cli_get_job, cli_get_events,
+    cli_delete_job, cli_post_swap, cli_post_evaluate, cli_post_completions, cli_post_perplexity,
+    cli_get_state, cli_post_save, cli_post_load, cli_post_reset;
+
+#endif

@@ -1,0 +1,255 @@
+/* How a job is waited for: until it has ended, event by event, or by asking now and then. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arithmetic.h"
+#include "cli/serve/serve.h"
+
+static const double look_seconds = 0.25, silence_seconds = 5;
+
+enum status cli_waiting_read(enum cli_waiting *out, const cJSON *body, struct status_why *why)
+{
+    bool wait = true, stream = false;
+    enum status status = cli_body_flag(&wait, body, "wait", why);
+    if (!status)
+        status = cli_body_flag(&stream, body, "stream", why);
+    if (!status && stream && !wait)
+        status = status_fail(why, STATUS_USAGE, "stream: true goes with wait: true only");
+    *out = stream ? CLI_WATCH : wait ? CLI_WAIT : CLI_LEAVE;
+    return status;
+}
+
+/** What reports progress knows both. One job runs at a time. */
+static void on_progress(void *user, const struct eval_progress *now)
+{
+    struct cli_serve *serve = user;
+    cli_job_progress(serve->jobs, serve->running, now);
+}
+
+void cli_serve_run(struct cli_serve *serve, struct cli_job *job)
+{
+    serve->running = job;
+    serve->resident.cancel = &job->cancel;
+    serve->resident.progress = on_progress;
+    serve->resident.user = serve;
+}
+
+static void add_progress(struct base_json *json, cJSON *parent, const char *key,
+                         const struct eval_progress *at)
+{
+    cJSON *o = key ? base_json_object(json, parent, key) : parent;
+    base_json_uint(json, o, "n_units_done", at->n_units_done);
+    base_json_uint(json, o, "n_units", at->n_units);
+    base_json_uint(json, o, "n_tokens_done", at->n_tokens_done);
+    base_json_uint(json, o, "n_tokens", at->n_tokens);
+    base_json_real(json, o, "fraction", at->fraction);
+    base_json_real(json, o, "seconds", at->seconds);
+    base_json_real(json, o, "seconds_left", at->seconds_left);
+}
+
+static void add_job(struct base_json *json, cJSON *o, const struct cli_job *job,
+                    const struct cli_job_view *view)
+{
+    char asked[32] = "";
+    struct tm utc;
+    if (gmtime_r(&job->asked, &utc))
+        strftime(asked, sizeof asked, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    base_json_uint(json, o, "id", job->id);
+    base_json_text(json, o, "kind", job->kind->name);
+    base_json_text(json, o, "state", cli_job_state_name(view->state));
+    base_json_text(json, o, "asked", asked);
+    add_progress(json, o, "progress", &view->at);
+}
+
+/* Events. */
+
+struct events {
+    struct cli_serve *serve;
+    struct cli_job *job;
+    bool owns; /* it is cancelled where nobody listens any more */
+    bool last;
+    unsigned version;
+    char *text; /* of the event that is under way */
+    size_t n, at;
+};
+
+/** "event: NAME\ndata: JSON\n\n"; the JSON has no newline. Ends it. */
+static void put_event(struct events *e, const char *name, struct base_json *json, const char *text)
+{
+    char *own = json && !json->failed ? cJSON_PrintUnformatted(json->root) : NULL;
+    const char *data = own ? own : text ? text : "{}";
+    size_t capacity = strlen(name) + strlen(data) + 24;
+    free(e->text);
+    e->text = malloc(capacity);
+    e->n = e->text ? (size_t)snprintf(e->text, capacity, "event: %s\ndata: %s\n\n", name, data) : 0;
+    e->at = 0;
+    cJSON_free(own);
+    if (json)
+        base_json_free(json);
+}
+
+static void next_event(struct events *e)
+{
+    unsigned before = e->version;
+    struct cli_job_view view = cli_job_watch(e->serve->jobs, e->job, &e->version, silence_seconds);
+    struct base_json json;
+    e->last = view.state > CLI_JOB_RUNNING;
+    if (view.state == CLI_JOB_DONE) {
+        put_event(e, "result", NULL, e->job->result);
+        return;
+    }
+    base_json_begin(&json);
+    if (e->last) {
+        cli_add_failure(&json, e->job);
+        put_event(e, "error", &json, NULL);
+    } else {
+        add_job(&json, json.root, e->job, &view);
+        put_event(e, before == e->version ? "silence" : "progress", &json, NULL);
+    }
+}
+
+static size_t read_events(void *user, char *out, size_t capacity)
+{
+    struct events *e = user;
+    if (e->at == e->n && !e->last)
+        next_event(e);
+    size_t n = base_min(capacity, e->n - e->at);
+    if (n)
+        memcpy(out, e->text + e->at, n);
+    e->at += n;
+    return n;
+}
+
+static void end_events(void *user)
+{
+    struct events *e = user;
+    if (e->owns)
+        cli_job_cancel(e->serve->jobs, e->job);
+    cli_job_release(e->serve->jobs, e->job);
+    free(e->text);
+    free(e);
+}
+
+/** The job is held, and released when the events end. */
+static void reply_events(struct cli_serve *serve, struct cli_http_reply *reply, struct cli_job *job,
+                         bool owns)
+{
+    struct events *e = malloc(sizeof *e);
+    if (!e) {
+        cli_job_release(serve->jobs, job);
+        cli_reply_error(reply, 500, "memory", "no memory for events");
+        return;
+    }
+    *e = (struct events){.serve = serve, .job = job, .owns = owns, .version = (unsigned)-1};
+    *reply = (struct cli_http_reply){
+        .code = 200, .type = "text/event-stream", .stream = {read_events, end_events, e}};
+}
+
+/* Waiting and asking. */
+
+static void reply_view(struct cli_serve *serve, struct cli_http_reply *reply, unsigned code,
+                       struct cli_job *job)
+{
+    struct base_json json;
+    unsigned version = 0;
+    struct cli_job_view view = cli_job_watch(serve->jobs, job, &version, 0);
+    base_json_begin(&json);
+    add_job(&json, json.root, job, &view);
+    if (view.state == CLI_JOB_DONE && job->result &&
+        !cJSON_AddRawToObject(json.root, "result", job->result))
+        json.failed = true;
+    else if (view.state > CLI_JOB_DONE)
+        cli_add_failure(&json, job);
+    cli_reply_json(reply, code, &json);
+}
+
+void cli_serve_job(struct cli_serve *serve, const struct cli_http_request *request,
+                   struct cli_http_reply *reply, const struct cli_job_kind *kind, void *input,
+                   enum cli_waiting waiting)
+{
+    struct cli_job *job = cli_jobs_add(serve->jobs, kind, input, waiting != CLI_WAIT);
+    if (!job) {
+        cli_reply_busy(serve, reply);
+        return;
+    }
+    if (waiting == CLI_WATCH) {
+        reply_events(serve, reply, job, true);
+        return;
+    }
+    if (waiting == CLI_LEAVE) {
+        reply_view(serve, reply, 202, job);
+        snprintf(reply->location, sizeof reply->location, "/v1/jobs/%llu",
+                 (unsigned long long)job->id);
+    }
+    struct cli_job_view view = {.state = CLI_JOB_WAITING};
+    for (unsigned version = 0; waiting == CLI_WAIT && view.state <= CLI_JOB_RUNNING;) {
+        view = cli_job_watch(serve->jobs, job, &version, look_seconds);
+        if (cli_http_is_gone(request))
+            cli_job_cancel(serve->jobs, job);
+    }
+    if (waiting == CLI_WAIT)
+        cli_reply_job(reply, job);
+    cli_job_release(serve->jobs, job);
+}
+
+/** The job that a path names; NULL: the reply says that there is none. */
+static struct cli_job *find(struct cli_serve *serve, const struct cli_http_request *request,
+                            struct cli_http_reply *reply)
+{
+    uint64_t id = strtoull(request->path + strlen("/v1/jobs/"), NULL, 10);
+    struct cli_job *job = cli_jobs_find(serve->jobs, id);
+    if (!job)
+        cli_reply_error(reply, 404, "job", "there is no such job, or it ended long ago");
+    return job;
+}
+
+void cli_get_job(struct cli_serve *serve, const struct cli_http_request *request,
+                 struct cli_http_reply *reply)
+{
+    struct cli_job *job = find(serve, request, reply);
+    if (!job)
+        return;
+    reply_view(serve, reply, 200, job);
+    cli_job_release(serve->jobs, job);
+}
+
+void cli_get_events(struct cli_serve *serve, const struct cli_http_request *request,
+                    struct cli_http_reply *reply)
+{
+    struct cli_job *job = find(serve, request, reply);
+    if (job)
+        reply_events(serve, reply, job, false);
+}
+
+void cli_delete_job(struct cli_serve *serve, const struct cli_http_request *request,
+                    struct cli_http_reply *reply)
+{
+    struct cli_job *job = find(serve, request, reply);
+    if (!job)
+        return;
+    if (cli_job_cancel(serve->jobs, job))
+        reply_view(serve, reply, 202, job);
+    else
+        cli_reply_error(reply, 409, "ended", "the job has ended already");
+    cli_job_release(serve->jobs, job);
+}
+
+static void add_listed(void *user, const struct cli_job *job)
+{
+    struct base_json *json = user;
+    const struct cli_job_view view = {job->state, job->at};
+    add_job(json, base_json_object(json, json->root->child, NULL), job, &view);
+}
+
+void cli_get_jobs(struct cli_serve *serve, const struct cli_http_request *request,
+                  struct cli_http_reply *reply)
+{
+    (void)request;
+    struct base_json json;
+    base_json_begin(&json);
+    if (base_json_list(&json, json.root, "jobs"))
+        cli_jobs_walk(serve->jobs, add_listed, &json);
+    cli_reply_json(reply, 200, &json);
+}

@@ -1,0 +1,37 @@
+/** An evaluation inside a program that stays: what it borrows, and where its document goes. */
+#ifndef CLI_SESSION_RESIDENT_H
+#define CLI_SESSION_RESIDENT_H
+
+#include <stdatomic.h>
+
+#include "cli/session/backends.h"
+#include "cli/session/models.h"
+#include "eval/run/run.h"
+
+enum { CLI_MAX_RESIDENT_MODELS = 2 };
+
+/**
+ * The settings of an evaluation may name one (cli/options/common.h). It then opens no device and
+ * none of these models again, prints no lines, catches no signals, and leaves its document here.
+ */
+struct cli_resident {
+    struct cli_backends backends;
+    /* Found by their paths: of one that is open twice the first, or that whose `path` it is. */
+    struct cli_model models[CLI_MAX_RESIDENT_MODELS];
+    size_t n_models;
+
+    /* Of the evaluation that runs. */
+
+    const atomic_bool *cancel;
+    void (*progress)(void *user, const struct eval_progress *now);
+    void *user;
+    char *document; /* out: JSON text, as --json would have it; NULL: there is none. cJSON_free */
+};
+
+/**
+ * Before an evaluation: that no tensor in use has lost pages (cli_mapping_lost), which are zeros
+ * now. Fails: STATUS_CHANGED.
+ */
+enum status cli_resident_check(const struct cli_resident *resident, struct status_why *why);
+
+#endif
