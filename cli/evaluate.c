@@ -15,6 +15,7 @@
 #include "cli/session/faults.h"
 #include "cli/session/resident.h"
 #include "cli/session/signals.h"
+#include "cli/watch/caches.h"
 #include "cli/watch/watch.h"
 #include "eval/cluster/remote.h"
 
@@ -218,8 +219,7 @@ enum status cli_evaluation_open(struct cli_evaluation *e, struct status_why *why
     return cli_cluster()->rank ? STATUS_OK : check_outputs_opened(e, why);
 }
 
-/** As if it had just been opened. What was written of the run before is gone until this one ends.
- */
+/** As if it had just been opened. What the run before wrote is gone until this one ends. */
 static enum status begin_again(struct cli_evaluation *e, struct status_why *why)
 {
     e->started = time(NULL);
@@ -262,7 +262,7 @@ static enum status prepare(struct cli_evaluation *e, struct status_why *why)
     size_t n_batch = (size_t)e->settings->machine.n_batch;
     if (!status)
         status = eval_run_prepare(e->units, &e->models, n_batch, why);
-    return status;
+    return status ? status : cli_caches_open(e, why);
 }
 
 static void on_unit(void *user, size_t unit)
@@ -445,6 +445,8 @@ enum status cli_evaluation_run(struct cli_evaluation *e, struct status_why *why)
         if (!status || status == STATUS_CANCELLED)
             status = report(e, status, why);
     }
+    if (status) /* what it kept may be of a file that changed */
+        cli_caches_drop(e);
     abandon_outputs(e);
     return status;
 }
@@ -452,15 +454,14 @@ enum status cli_evaluation_run(struct cli_evaluation *e, struct status_why *why)
 /* Models live on the backends, which are closed last. */
 void cli_evaluation_close(struct cli_evaluation *e)
 {
+    cli_caches_drop(e);
     eval_journal_close(e->journal);
     e->kind->close(e);
     if (!e->settings->resident)
         cli_backends_close(&e->backends);
 }
 
-/** A rank that is not rank 0 evaluates what it is sent. What fails is told to rank 0, which says
- * it.
- */
+/** Any other rank evaluates what it is sent. What fails is told to rank 0, which says it. */
 static enum status serve(struct cli_evaluation *e, struct status_why *why)
 {
     struct eval_team *team = &cli_cluster()->team;

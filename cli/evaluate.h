@@ -108,6 +108,8 @@ struct cli_evaluation {
 
     /* The driver's. */
 
+    struct eval_cache **caches; /* of each model, where runs follow one another; NULL: none */
+
     char remarks[1024]; /* lines: what is said of the run beforehand */
     struct cli_backends backends;
     struct base_file *json_file;

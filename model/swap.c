@@ -43,6 +43,13 @@ enum status model_swap(struct model *m, const char *name, const struct gguf_file
     return status == STATUS_UNSUPPORTED ? STATUS_FORMAT : status;
 }
 
+void model_swap_is_own(struct model *m, const char *name)
+{
+    const struct gguf_tensor *own = gguf_tensor_find(m->file, name);
+    m->tensors[own - gguf_tensor_at(m->file, 0)].generation = m->generation;
+    (void)model_bind_again(m, name, NULL); /* as it just did */
+}
+
 /** The first layer that rotates by the angles of full attention, which alone have factors. */
 static size_t first_rotated(const struct model *m)
 {

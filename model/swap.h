@@ -21,6 +21,12 @@ enum status model_swap(struct model *m, const char *name, const struct gguf_file
                        const struct gguf_tensor *from, struct status_why *why);
 
 /**
+ * What is in the tensor's place has the bytes and the type of the model's own: what was made of
+ * that serves again. Without it, other bytes of a file are new ones, whatever they are.
+ */
+void model_swap_is_own(struct model *m, const char *name);
+
+/**
  * The first layer whose residual stream, as it enters, may be kept from before the tensor was
  * swapped: rows from there on are new. n_layers: the output norm or the head alone has it, or
  * nothing. Lower than the tensor's own layer where later layers use keys of earlier ones.

@@ -81,6 +81,9 @@ struct cli_watch_settings {
     bool wanted;
     const char *control, *status; /* by these files, both or neither */
     const char *script;           /* or by what this leaves behind; NULL: nothing is run */
+    const char *cache;            /* a size; NULL: nothing is kept from one run to the next */
+    const char *cache_file;       /* NULL: it is in memory */
+    uint64_t cache_bytes;         /* of `cache` */
 };
 extern const struct cli_option cli_watch_options[];
 

@@ -1,6 +1,7 @@
 /* Options of a run that goes on while tensors are replaced; ik_llama.cpp has variables for it. */
 #include <stdlib.h>
 
+#include "base/text/size.h"
 #include "cli/options/common.h"
 
 #define WATCH(member) offsetof(struct cli_watch_settings, member)
@@ -17,6 +18,13 @@ const struct cli_option cli_watch_options[] = {
      "evaluate, run COMMAND by a shell, reload what it replaced, and so on until it replaces "
      "nothing",
      WATCH(script)},
+    {"--cache", CLI_TEXT, "SIZE",
+     "while tensors are replaced: keep up to SIZE (4GiB, 500MB) of what enters layers; an "
+     "evaluation then begins with the first layer that has changed, with the same bits",
+     WATCH(cache)},
+    {"--cache-file", CLI_TEXT, "FILE",
+     "with --cache: not in memory, but in a file there, which is gone at the end",
+     WATCH(cache_file)},
     {0},
 };
 
@@ -53,8 +61,16 @@ enum status cli_watch_check(struct cli_evaluate_settings *settings, struct statu
         return status_fail(why, STATUS_USAGE,
                            "%s is missing: --watch and --watch-status go together",
                            s->control ? "--watch-status" : "--watch");
+    if (s->cache && !base_size_parse(s->cache, &s->cache_bytes))
+        return status_fail(why, STATUS_USAGE,
+                           "--cache: expected a size such as 4GiB or 500MB, found '%s'", s->cache);
+    if (s->cache_file && !s->cache)
+        return status_fail(why, STATUS_USAGE, "--cache is missing: --cache-file goes with it");
     s->wanted = s->control || s->script;
     enum status status = s->wanted ? STATUS_OK : read_environment(s, why);
+    if (!status && s->cache && !s->wanted)
+        return status_fail(why, STATUS_USAGE,
+                           "--cache is of use only while tensors are replaced: with --watch");
     if (!status && s->wanted && settings->state_file)
         return status_fail(why, STATUS_USAGE,
                            "--state does not go with replacing tensors: a journal belongs to one "

@@ -186,8 +186,12 @@ static void take(struct cli_shards *s, struct shard *shard, struct gguf_file *fi
                  const char *whose)
 {
     for (size_t i = shard->first; i < shard->first + shard->n; i++) {
+        const struct gguf_tensor *own = gguf_tensor_at(s->own, i);
         memcpy(s->digests[i].now, s->digests[i].next, BASE_HEX);
-        cli_say("reloaded tensor '%s'%s\n", gguf_tensor_at(s->own, i)->name, whose);
+        if (strcmp(s->digests[i].now, s->digests[i].opened) == 0 &&
+            gguf_tensor_find(file, own->name)->type_id == own->type_id)
+            model_swap_is_own(s->model, own->name);
+        cli_say("reloaded tensor '%s'%s\n", own->name, whose);
     }
     size_t i_shard = (size_t)(shard - s->items);
     uint64_t n_bytes;

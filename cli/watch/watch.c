@@ -13,6 +13,7 @@
 #include "cli/session/cluster.h"
 #include "cli/session/faults.h"
 #include "cli/session/signals.h"
+#include "cli/watch/caches.h"
 #include "cli/watch/command.h"
 
 enum { POLL_MS = 50, TELL_SECONDS = 10 };
@@ -255,6 +256,8 @@ enum status cli_watch(struct cli_evaluation *e, struct status_why *why)
 {
     struct watch w = {.e = e, .settings = &e->settings->watch};
     enum status status = check(e, why);
+    if (!status)
+        status = cli_caches_check(w.settings, why);
     if (status)
         return status;
     cli_mapping_fault_survive();

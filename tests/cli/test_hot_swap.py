@@ -301,6 +301,20 @@ class Protocol(HotSwap):
             self.assertEqual(bare(self.result()), self.fresh_perplexity({}))
         self.assertEqual(s.exit("stop"), 0)
 
+    def test_kept_streams(self):
+        """Whatever is kept, the bits are those of a whole run; nothing is left of it."""
+        for words in (["--cache", "1"], ["--cache", "1GiB"],
+                      ["--cache", "40 kB", "--cache-file", "streams"]):
+            s = self.perplexity(*words, variables=len(words) < 4)
+            s.done()
+            for i in (FILES.swappable[-1], FILES.swappable[len(FILES.swappable) // 2]):
+                for kind in ("q4", "f16"):
+                    self.put(i, FILES.kinds[kind][i])
+                    s.again()
+                    self.assertEqual(bare(self.result()), self.fresh_perplexity({i: kind}))
+            self.assertFalse((self.folder / "streams").exists())
+            self.assertEqual(s.exit(), 0)
+
     def test_interruption(self):
         s = self.perplexity()
         s.done()
@@ -395,6 +409,10 @@ class Protocol(HotSwap):
                 (["--watch", "c"], {}, "--watch-status is missing"),
                 (["--watch-status", "c"], {}, "--watch is missing"),
                 ([*both, "--watch-script", "true"], {}, "give one of --watch and --watch-script"),
+                (["--cache", "1GiB"], {}, "--cache is of use only while tensors are replaced"),
+                ([*both, "--cache", "1 cup"], {}, "expected a size such as 4GiB or 500MB, found"),
+                ([*both, "--cache-file", "streams"], {}, "--cache is missing"),
+                ([*both, "--cache", "1MB", "--cache-file", self.path(4).name], {}, "File exists"),
                 ([*both, "--state", "s"], {}, "--state does not go with replacing tensors"),
                 ([*both, "--json", "-"], {}, "--json -: each evaluation writes it anew"),
                 ([*both, "--kl-divergence-base", "new"], {}, "a base is recorded once"),
@@ -490,7 +508,11 @@ class Many(HotSwap):
 
     def drive(self, words, seed, n_swaps):
         rng = random.Random(seed)
-        s = self.session(*words, "-m", self.model, "--json", "r.json", variables=rng.random() < 0.5)
+        cache = rng.choice([[], ["--cache", "20kB"], ["--cache", "1GiB"],
+                            ["--cache", "1MB", "--cache-file", "streams"]])
+        print("cache:", *cache)
+        s = self.session(*words, "-m", self.model, "--json", "r.json", *cache,
+                         variables=rng.random() < 0.5)
         at_path = {i: "f16" for i in range(1, FILES.n)}  # None: nothing that could be loaded
         force = dict(at_path)  # None: overwritten, so that nothing can be evaluated
         opened = dict(at_path)
