@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All tests, as a fresh machine can run them: install what is missing, build with warnings as
 # errors, run everything through ctest, run the unit tests and the tiny model again under
-# AddressSanitizer and UndefinedBehaviorSanitizer, and each fuzzer for 5 seconds.
+# AddressSanitizer and UndefinedBehaviorSanitizer, and each fuzzer for 4 seconds.
 # usage: bash scripts/test.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -27,14 +27,15 @@ bash scripts/deps.sh test
 step "gcc, warnings are errors"
 build dev
 step "all tests"
-ctest --preset dev -j "$jobs"
+ctest --preset dev -j $((jobs + 1)) # some of them wait
 
 step "AddressSanitizer and UndefinedBehaviorSanitizer"
 build asan-ubsan
 # The bundled model stands for the reference models here: those take too long under a sanitizer.
-ctest --preset asan-ubsan -j "$jobs" -LE 'slow|lint|ptx' -E reference
+# So do `long` ones, which check-all.sh has.
+ctest --preset asan-ubsan -j $((jobs + 1)) -LE 'slow|long|lint|ptx' -E reference
 
 step "fuzzers, clang, warnings are errors"
-bash scripts/fuzz.sh 5
+bash scripts/fuzz.sh 4
 
 step "done"

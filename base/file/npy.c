@@ -59,7 +59,7 @@ struct bytes {
 static void put(struct bytes *b, uint64_t value, int n_bytes)
 {
     for (int i = 0; i < n_bytes; i++)
-        b->data[b->n++] = (unsigned char)(value >> 8 * i);
+        b->data[b->n++] = i < 8 ? (unsigned char)(value >> 8 * i) : 0;
 }
 
 struct base_npz *base_npz_begin(struct base_file *file)
