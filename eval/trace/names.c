@@ -18,12 +18,12 @@ struct node {
 #define GEMMA4 "gemma4"
 #define NEMOTRON "nemotron_h nemotron_h_moe"
 /* The feed-forward's norm has the name of a norm behind attention. */
-#define POST_IS_FFN "gpt-oss qwen35 qwen3next"
+#define POST_IS_FFN "gpt-oss qwen35 qwen35moe qwen3next"
 /* ffn_up holds the gate, too. */
 #define FUSED_UP "phi3 glm4"
 /* What a branch adds is scaled in the next node; here its weight has the scale. */
 #define SCALED_BRANCH "granite granitemoe"
-#define RECURRENT "qwen35 qwen3next"
+#define RECURRENT "qwen35 qwen35moe qwen3next"
 
 static const struct node nodes[] = {
     {MODEL_AT_EMBEDDING, "embd", "GET_ROWS", NULL, SCALED_BRANCH " gemma2 gemma3 gemma4"},
@@ -83,7 +83,7 @@ static const struct node nodes[] = {
     {MODEL_AT_MIXER_GATE, "z", "MUL_MAT", NULL, NULL},
     {MODEL_AT_MIXER_GATE, "z", "MUL", NULL, NULL},
     {MODEL_AT_CONVOLVED, "conv_output_silu", "SILU", NULL, NULL},
-    {MODEL_AT_BETA, "beta", "RESHAPE", "qwen35", NULL},
+    {MODEL_AT_BETA, "beta", "RESHAPE", "qwen35 qwen35moe", NULL},
     {MODEL_AT_BETA, "b (cont)", "CONT", NULL, NULL},
     {MODEL_AT_ALPHA, "alpha", "RESHAPE", NULL, NULL},
     {MODEL_AT_ALPHA, "a (cont)", "CONT", NULL, NULL},
@@ -129,7 +129,7 @@ static const struct node nodes[] = {
     {MODEL_AT_FFN_OUT, "l_out", "MUL_MAT", NEMOTRON, NULL},
     {MODEL_AT_FFN_OUT, "ffn_out", "MUL", NULL, SCALED_BRANCH},
     {MODEL_AT_FFN_OUT, "l_out", "MUL", NEMOTRON, NULL},
-    {MODEL_AT_FFN_OUT, "blk.ffn_down.scale", "MUL", GEMMA4, NULL},
+    {MODEL_AT_FFN_OUT, "ffn_down_s", "MUL", GEMMA4, NULL},
     {MODEL_AT_EXPERT_NORM, "ffn_norm_2", "MUL", NULL, NULL},
     {MODEL_AT_ROUTER, "ffn_moe_logits", "MUL_MAT", NULL, "gpt-oss"},
     {MODEL_AT_ROUTER, "ffn_moe_logits_biased", "ADD", NULL, NULL},

@@ -49,9 +49,9 @@ struct model_arch {
     bool mixed;      /* a layer may lack attention (0 key/value heads) or feed-forward (width 0) */
     bool parallel;   /* attention and feed-forward of the same normalised rows */
 
-    bool rope_halves;      /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
-    bool sliding_rope;     /* layers that slide have angles of their own */
-    bool yarn_attn_factor; /* the key counts; elsewhere it repeats YaRN's own magnitude */
+    bool rope_halves;  /* pairs (i, i + n_rot / 2) instead of (2i, 2i + 1) */
+    bool sliding_rope; /* layers that slide have angles of their own */
+    bool yarn_betas;   /* llama.cpp reads their keys */
     enum model_qk_norm qk_norm;
     bool bare_v_norm;
     bool gated_attention; /* attn_q holds each head's q and gate */

@@ -3,6 +3,5 @@
 
 const struct model_arch model_arch_llama = {
     .name = "llama",
-    .yarn_attn_factor = true,
     .windows = {.period = 1, .unknown_to_llama_cpp = true},
 };

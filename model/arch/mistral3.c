@@ -16,4 +16,8 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     return status;
 }
 
-const struct model_arch model_arch_mistral3 = {.name = "mistral3", .read = read};
+const struct model_arch model_arch_mistral3 = {
+    .name = "mistral3",
+    .yarn_betas = true,
+    .read = read,
+};

@@ -133,34 +133,74 @@ static enum status read_ext_factor(struct model_rope *rope, const struct model_k
     return STATUS_OK;
 }
 
+/** One of YaRN's betas: llama.cpp reads the key of few architectures, and takes its own else. */
+static enum status read_beta(const struct model_rope *rope, float *beta, const char *suffix,
+                             float option, const struct model_reading *r, struct status_why *why)
+{
+    struct base_number shown;
+    struct base_number theirs;
+    float usual = *beta;
+    enum status status = read_positive(&r->keys, suffix, option, beta, why);
+    if (status || option != 0 || *beta == usual || r->arch->yarn_betas ||
+        rope->yarn_ext_factor <= 0)
+        return status;
+    if (!r->options->llama_compat)
+        return model_remark(r->remarks, why, "%s.%s is %s; llama.cpp ignores it and takes %s",
+                            r->keys.prefix, suffix, base_float_text(&shown, *beta),
+                            base_float_text(&theirs, usual));
+    status = model_remark(r->remarks, why, "%s.%s (%s) is ignored, as llama.cpp does",
+                          r->keys.prefix, suffix, base_float_text(&shown, *beta));
+    *beta = usual;
+    return status;
+}
+
+/**
+ * YaRN's magnitude. The key stands for two settings of the published models, one that replaces it
+ * and one that multiplies it. Mostly it repeats it; where not, a person must choose.
+ */
+static enum status read_magnitude(struct model_rope *rope, const struct model_reading *r,
+                                  struct status_why *why)
+{
+    static const char suffix[] = "rope.scaling.yarn_attn_factor";
+    double own = 1;
+    if (rope->yarn_ext_factor > 0 && rope->factor > 1)
+        own += 0.1 * log((double)rope->factor);
+    float value = (float)own;
+    bool given = r->options->yarn_attn_factor != 0;
+    enum status status = read_positive(&r->keys, suffix, r->options->yarn_attn_factor, &value, why);
+    rope->magnitude *= given ? own * (double)value : own;
+    if (status || given || rope->yarn_ext_factor <= 0 || fabs((double)value - own) <= 1e-4 * own)
+        return status;
+    struct base_number shown;
+    struct base_number usual;
+    const char *text = base_float_text(&shown, value);
+    return model_remark(r->remarks, why,
+                        "%s.%s (%s) has no effect, as in llama.cpp: YaRN's own factor is %s; "
+                        "--yarn-attn-factor %s multiplies it",
+                        r->keys.prefix, suffix, text, base_float_text(&usual, (float)own), text);
+}
+
 static enum status read_yarn(struct model_rope *rope, const struct model_reading *r,
                              struct status_why *why)
 {
     const struct model_keys *keys = &r->keys;
     const struct model_options *options = r->options;
-    float yarn_attn_factor = 1;
     rope->yarn_beta_fast = 32;
     rope->yarn_beta_slow = 1;
     enum status status = read_ext_factor(rope, keys, options, why);
     if (!status)
-        status = read_positive(keys, "rope.scaling.yarn_attn_factor", options->yarn_attn_factor,
-                               &yarn_attn_factor, why);
+        status = read_magnitude(rope, r, why);
     if (!status)
-        status = read_positive(keys, "rope.scaling.yarn_beta_fast", options->yarn_beta_fast,
-                               &rope->yarn_beta_fast, why);
+        status = read_beta(rope, &rope->yarn_beta_fast, "rope.scaling.yarn_beta_fast",
+                           options->yarn_beta_fast, r, why);
     if (!status)
-        status = read_positive(keys, "rope.scaling.yarn_beta_slow", options->yarn_beta_slow,
-                               &rope->yarn_beta_slow, why);
+        status = read_beta(rope, &rope->yarn_beta_slow, "rope.scaling.yarn_beta_slow",
+                           options->yarn_beta_slow, r, why);
     struct base_number shown;
     if (!status && rope->yarn_ext_factor > 0 && rope->freq_base <= 1)
         status = status_fail(
             why, STATUS_FORMAT, "%s: key '%s.rope.freq_base' is %s, expected more than 1 with YaRN",
             gguf_path(keys->file), keys->prefix, base_float_text(&shown, rope->freq_base));
-    if (!r->arch->yarn_attn_factor)
-        yarn_attn_factor = options->yarn_attn_factor > 0 ? options->yarn_attn_factor : 1;
-    rope->magnitude *= (double)yarn_attn_factor;
-    if (rope->yarn_ext_factor > 0 && rope->factor > 1)
-        rope->magnitude *= 1 + 0.1 * log((double)rope->factor);
     return status;
 }
 

@@ -417,6 +417,27 @@ static void test_remarks(void **state)
     assert_remarks(&(struct tiny_model_options){.sliding_window = 17},
                    &(struct model_options){.llama_compat = true},
                    "llama.attention.sliding_window (17) is ignored, as llama.cpp does\n");
+    static const char *const beta[] = {"llama.rope.scaling.yarn_beta_fast=float:1"};
+    static const char *const same[] = {"llama.rope.scaling.yarn_attn_factor=float:1.1386294"};
+    static const char *const other[] = {"llama.rope.scaling.yarn_attn_factor=float:0.875"};
+    static const struct tiny_model_options yarn = {.rope_scaling = "yarn", .rope_factor = 4};
+    assert_remarks(&yarn, &(struct model_options){.overrides = beta, .n_overrides = 1},
+                   "override of a key that the file does not have: "
+                   "llama.rope.scaling.yarn_beta_fast=float:1\n"
+                   "llama.rope.scaling.yarn_beta_fast is 1; llama.cpp ignores it and takes 32\n");
+    assert_remarks(
+        &yarn, &(struct model_options){.overrides = beta, .n_overrides = 1, .llama_compat = true},
+        "override of a key that the file does not have: "
+        "llama.rope.scaling.yarn_beta_fast=float:1\n"
+        "llama.rope.scaling.yarn_beta_fast (1) is ignored, as llama.cpp does\n");
+    assert_remarks(&yarn, &(struct model_options){.overrides = same, .n_overrides = 1},
+                   "override of a key that the file does not have: "
+                   "llama.rope.scaling.yarn_attn_factor=float:1.1386294\n");
+    assert_remarks(&yarn, &(struct model_options){.overrides = other, .n_overrides = 1},
+                   "override of a key that the file does not have: "
+                   "llama.rope.scaling.yarn_attn_factor=float:0.875\n"
+                   "llama.rope.scaling.yarn_attn_factor (0.875) has no effect, as in llama.cpp: "
+                   "YaRN's own factor is 1.1386294; --yarn-attn-factor 0.875 multiplies it\n");
     assert_remarks(&(struct tiny_model_options){.add_key = "llama.vocab_size"},
                    &(struct model_options){0},
                    "llama.vocab_size is 1, the vocabulary has 288 tokens: the vocabulary "

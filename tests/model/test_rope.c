@@ -61,8 +61,8 @@ static void test_options(void **state)
     static const char *const zero_factor[] = {"llama.rope.scaling.factor=float:0"};
     static const char *const yarn_keys[] = {"llama.rope.scaling.yarn_beta_fast=float:16",
                                             "llama.rope.scaling.yarn_beta_slow=float:2",
-                                            "llama.rope.scaling.yarn_attn_factor=float:0.75",
                                             "llama.rope.scaling.yarn_ext_factor=float:0.5"};
+    static const char *const attn_factor[] = {"llama.rope.scaling.yarn_attn_factor=float:0.75"};
     static const struct tiny_model_options plain = {0};
     static const struct tiny_model_options linear = {.rope_scaling = "linear"};
     static const struct tiny_model_options yarn = {.rope_scaling = "yarn", .rope_original_ctx = 64};
@@ -92,7 +92,14 @@ static void test_options(void **state)
           .has_yarn_ext_factor = true,
           .yarn_ext_factor = 0.5f},
          yarn,
-         {.overrides = yarn_keys, .n_overrides = 4}},
+         {.overrides = yarn_keys, .n_overrides = 3, .yarn_attn_factor = 0.75f}},
+        /* What the key means no file says; llama.cpp does not read it, nor the betas. */
+        {yarn, {.overrides = attn_factor, .n_overrides = 1}, yarn, {0}},
+        {yarn, {.overrides = yarn_keys, .n_overrides = 2, .llama_compat = true}, yarn, {0}},
+        {yarn,
+         {.yarn_beta_fast = 16, .yarn_beta_slow = 2, .llama_compat = true},
+         yarn,
+         {.overrides = yarn_keys, .n_overrides = 2}},
         {yarn, {.has_yarn_ext_factor = true, .yarn_ext_factor = -1}, yarn, {0}},
         /* Interpolate everywhere: YaRN without its mix is linear scaling. */
         {yarn, {.has_yarn_ext_factor = true}, linear, {0}},

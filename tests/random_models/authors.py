@@ -22,7 +22,7 @@ class Qwen3(Qwen2):
 
 
 class Mistral3(Model):
-    window_by_authors = False
+    window_by_authors, compat_betas = False, True
 
     def yarn_magnitude(self, s):
         by = self.k.get("rope.scaling.yarn_log_multiplier", 0.0)

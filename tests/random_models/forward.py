@@ -85,6 +85,7 @@ class Model:
     score_cap = final_cap = 0.0
     parallel = False
     attend_from = 0                 # rows of attention before it are zeros: for tests of long texts
+    compat_betas = False            # llama.cpp reads YaRN's betas
     differs = False                 # llama.cpp's form from the authors'
 
     def __init__(self, keys, tensors, compat=False, near=2e-5):
@@ -94,6 +95,7 @@ class Model:
         self.columns = {name: tensor.ne[0] for name, tensor in tensors.items()}
         self.matrices = {}
         self.compat, self.near = compat, near
+        self.differs |= not self.compat_betas and any("yarn_beta" in key for key in keys)
         self.width, self.eps = self.k["embedding_length"], self.k[self.eps_key]
         self.n_layers = self.k["block_count"] - self.k.get("nextn_predict_layers", 0)
         self.ropes = {}
@@ -143,7 +145,8 @@ class Model:
 
     def yarn_range(self, n, base, original):
         def pair(name, otherwise):
-            turns = self.k.get("rope.scaling.yarn_beta_" + name, otherwise)
+            keys = {} if self.compat and not self.compat_betas else self.k
+            turns = keys.get("rope.scaling.yarn_beta_" + name, otherwise)
             return n * math.log(original / (2 * math.pi * turns)) / (2 * math.log(base))
         low, high = pair("fast", 32.0), pair("slow", 1.0)
         if self.rounds_yarn():
