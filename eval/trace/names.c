@@ -73,6 +73,7 @@ static const struct node nodes[] = {
     {MODEL_AT_KV_UP, "kv", "MUL_MAT", NULL, NULL},
     {MODEL_AT_KV_UP, "kv", "MUL", NULL, NULL},
     {MODEL_AT_Q_WIDE, "Qcur", "CONCAT", NULL, NULL},
+    {MODEL_AT_Q_WIDE, "Qcur_attn_temp_scaled", "MUL", "deepseek2", NULL},
     {MODEL_AT_ATTENTION, "kqv_out", "RESHAPE", NULL, NULL},
     {MODEL_AT_ATTENTION, "kqv_out", NULL, NULL, NULL},
     {MODEL_AT_GATED, "attn_gated", "MUL", NULL, NULL},

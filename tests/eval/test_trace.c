@@ -288,6 +288,7 @@ static void places_have_names(void **state)
     assert_false(eval_place_match(MODEL_AT_Q_ROTATED, "llama", "Qcur", "MUL_MAT"));
     assert_true(eval_place_match(MODEL_AT_ATTN_RESIDUAL, "gemma4", "attn_out", "ADD"));
     assert_true(eval_place_match(MODEL_AT_FFN_OUT, "gemma4", "ffn_down_s", "MUL"));
+    assert_true(eval_place_match(MODEL_AT_Q_WIDE, "deepseek2", "Qcur_attn_temp_scaled", "MUL"));
     assert_true(eval_place_match(MODEL_AT_ATTN_OUT, "qwen35moe", "linear_attn_out", "MUL"));
     assert_false(eval_place_match(MODEL_AT_ATTN_RESIDUAL, "llama", "attn_out", "ADD"));
     assert_false(eval_place_match(MODEL_AT_FFN_UP, "phi3", "ffn_up", "MUL_MAT"));
