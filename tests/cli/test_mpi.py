@@ -20,7 +20,7 @@ from interrupted import (KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, T
 from program import ASSAY, F16, Q4, TEXT
 
 MPIRUN = ["mpirun", "--oversubscribe", *(["--allow-run-as-root"] if os.getuid() == 0 else [])]
-N_KILLS = 50 if os.environ.get("ASSAY_TEST_SLOW") else 5
+N_KILLS = 50 if os.environ.get("ASSAY_TEST_SLOW") else 2
 MPIRUN_S = 10
 LIBRARY = pathlib.Path(ASSAY).parent / "assay-mpi-openmpi.so"
 LONG = [word if word != "60" else "-1" for word in PERPLEXITY]  # all windows
