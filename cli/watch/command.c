@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* C's isspace in the "C" locale. */
+/* C's isspace in the "C" locale, and the end of a string: a word has neither. */
 static bool is_blank(char c)
 {
-    return c == ' ' || (c >= '\t' && c <= '\r');
+    return c == '\0' || c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 /* Digits with a sign or none; -1: no integer from 0 on. */

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct cli_watch_command command, begun;
     bool found = cli_watch_parse(&command, bytes, n_bytes);
     require(command.number >= -1);
-    require(found == (command.word[0] != '\0') || bytes[0] == '\0' || !found);
+    require(found == (command.word[0] != '\0'));
     require(!found || newline);
     require(memchr(command.word, '\0', sizeof command.word) != NULL);
     for (const char *c = command.word; *c; c++)
