@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/output/printable.h"
+#include "cli/report/html.h"
 #include "cli/sweep/evaluator.h"
 
 enum { CELL_W = 26, CELL_H = 16, LEFT = 90, TOP = 130, GAP = 40, RIGHT = 40, KEY_STEPS = 32 };
@@ -84,18 +85,6 @@ static double shade(const struct map *m, double log_kld)
     return m->high > m->low ? (log_kld - m->low) / (m->high - m->low) : 1;
 }
 
-/** A text as it may stand in SVG. */
-static void put_text(struct base_file *file, const char *text)
-{
-    char shown[CLI_PATH_BYTES];
-    cli_printable(shown, sizeof shown, text);
-    for (const char *c = shown; *c; c++)
-        if (*c == '<' || *c == '&' || *c == '>')
-            base_file_printf(file, "&#%d;", *c);
-        else
-            base_file_write(file, c, 1);
-}
-
 static size_t row_of(const struct map *m, size_t layer)
 {
     size_t r = 0;
@@ -117,7 +106,7 @@ static void draw_choice(const struct map *m, struct base_file *file, size_t i, s
                      LEFT + m->column_of[c->group] * CELL_W,
                      top + row_of(m, g->place.layer) * CELL_H, CELL_W - 2, CELL_H - 2,
                      clear ? "fill=\"" : "class=\"n", clear ? fill : "");
-    put_text(file, g->name);
+    cli_html(file, "%s", g->name);
     base_file_printf(file, ": %s, %.4e &#177; %.1e nats, %.3f MB saved%s%s</title></rect>\n",
                      c->type, f.excess.value, f.excess.error,
                      ((double)g->n_bytes - (double)c->n_bytes) / 1e6,
@@ -130,12 +119,12 @@ static void draw_panel(const struct map *m, struct base_file *file, size_t candi
     const struct cli_sweep_groups *gs = &m->s->groups;
     size_t top = y + TOP;
     base_file_printf(file, "<text x=\"10\" y=\"%zu\" class=\"h\">", y + 20);
-    put_text(file, cli_file_name(m->s->candidates[candidate].path));
+    cli_html(file, "%s", cli_file_name(m->s->candidates[candidate].path));
     base_file_printf(file, "</text>\n");
     for (size_t c = 0; c < m->n_columns; c++) {
         size_t x = LEFT + c * CELL_W + CELL_W / 2 + 4;
         base_file_printf(file, "<text transform=\"translate(%zu %zu) rotate(-60)\">", x, top - 6);
-        put_text(file, m->columns[c]);
+        cli_html(file, "%s", m->columns[c]);
         base_file_printf(file, "</text>\n");
     }
     for (size_t r = 0; r < m->n_rows; r++) {
