@@ -233,6 +233,28 @@ enum status cli_request_run(struct cli_serve *serve, const struct cli_request *r
     return status;
 }
 
+void cli_request_post(struct cli_serve *serve, const struct cli_http_request *request,
+                      struct cli_http_reply *reply, const struct cli_job_kind *kind,
+                      const char *refused)
+{
+    struct status_why why = {""};
+    struct cli_request *r = NULL;
+    enum cli_waiting waiting = CLI_WAIT;
+    cJSON *body = cli_body_read(request, reply);
+    if (!body)
+        return;
+    enum status status = cli_waiting_read(&waiting, body, &why);
+    if (!status && refused && cJSON_HasObjectItem(body, refused))
+        status = status_fail(&why, STATUS_USAGE, "%s: goes with /v1/evaluate only", refused);
+    if (!status)
+        status = cli_request_parse(&r, serve->settings, body, &why);
+    cJSON_Delete(body);
+    if (status)
+        cli_reply_failure(reply, status, &why);
+    else
+        cli_serve_job(serve, request, reply, kind, r, waiting);
+}
+
 static enum status run(void *server, struct cli_job *job, struct status_why *why)
 {
     return cli_request_run(server, job->input, job, why);
@@ -243,18 +265,5 @@ static const struct cli_job_kind evaluation = {"evaluate", run, cli_request_free
 void cli_post_evaluate(struct cli_serve *serve, const struct cli_http_request *request,
                        struct cli_http_reply *reply)
 {
-    struct status_why why = {""};
-    struct cli_request *r = NULL;
-    enum cli_waiting waiting = CLI_WAIT;
-    cJSON *body;
-    if (!(body = cli_body_read(request, reply)))
-        return;
-    enum status status = cli_waiting_read(&waiting, body, &why);
-    if (!status)
-        status = cli_request_parse(&r, serve->settings, body, &why);
-    cJSON_Delete(body);
-    if (status)
-        cli_reply_failure(reply, status, &why);
-    else
-        cli_serve_job(serve, request, reply, &evaluation, r, waiting);
+    cli_request_post(serve, request, reply, &evaluation, NULL);
 }

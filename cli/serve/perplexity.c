@@ -132,22 +132,7 @@ static const struct cli_job_kind adding = {"perplexity", run_add, cli_request_fr
 void cli_post_perplexity(struct cli_serve *serve, const struct cli_http_request *request,
                          struct cli_http_reply *reply)
 {
-    struct status_why why = {""};
-    struct cli_request *r = NULL;
-    enum cli_waiting waiting = CLI_WAIT;
-    cJSON *body = cli_body_read(request, reply);
-    if (!body)
-        return;
-    enum status status = cli_waiting_read(&waiting, body, &why);
-    if (!status && cJSON_HasObjectItem(body, "kind"))
-        status = status_fail(&why, STATUS_USAGE, "kind: goes with /v1/evaluate only");
-    if (!status)
-        status = cli_request_parse(&r, serve->settings, body, &why);
-    cJSON_Delete(body);
-    if (status)
-        cli_reply_failure(reply, status, &why);
-    else
-        cli_serve_job(serve, request, reply, &adding, r, waiting);
+    cli_request_post(serve, request, reply, &adding, "kind");
 }
 
 void cli_get_state(struct cli_serve *serve, const struct cli_http_request *request,

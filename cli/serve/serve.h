@@ -125,6 +125,10 @@ struct cli_request;
 enum status cli_request_parse(struct cli_request **out, const struct cli_serve_settings *serve,
                               const cJSON *body, struct status_why *why);
 void cli_request_free(void *request);
+/** Queue a job for a body of that kind. refused: a member of /v1/evaluate alone, or NULL. */
+void cli_request_post(struct cli_serve *serve, const struct cli_http_request *request,
+                      struct cli_http_reply *reply, const struct cli_job_kind *kind,
+                      const char *refused);
 /** Evaluate, on the thread of the jobs; job->result: its document. */
 enum status cli_request_run(struct cli_serve *serve, const struct cli_request *request,
                             struct cli_job *job, struct status_why *why);
