@@ -4,6 +4,7 @@
 usage: test_serve.py ASSAY SOURCE_DIR
 """
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import os
@@ -410,7 +411,8 @@ class Refusals(Shared):
             try:
                 s.sendall(data)
                 if half_close:
-                    s.shutdown(socket.SHUT_WR)
+                    with contextlib.suppress(OSError):  # it may have hung up already
+                        s.shutdown(socket.SHUT_WR)
                 received = b""
                 while chunk := s.recv(65536):
                     received += chunk
