@@ -6,19 +6,14 @@
 #include "cli/evaluate.h"
 #include "cli/output/json_parts.h"
 #include "cli/output/say.h"
+#include "cli/score/score.h"
 #include "cli/session/windows.h"
-#include "eval/units/requests.h"
 
 enum { ANY = INT32_MAX, UNKNOWN_CONTEXT = 2048 };
 
-/* What stands in front of a context: an index into the words of the option. */
-enum bos { BOS_AUTO, BOS_ALWAYS, BOS_NEVER };
-
 struct settings {
     const char *model, *out_file;
-    int64_t n_ctx; /* 0: as the model was trained */
-    int bos;
-    bool parse_special;
+    struct cli_score_settings score;
     struct cli_evaluate_settings evaluate;
 };
 
@@ -35,18 +30,23 @@ struct score {
     size_t n_nonfinite, first_nonfinite; /* of those; the line of the first */
 };
 
-static struct eval_request_options request_options(const struct settings *s,
-                                                   const struct model *model)
+enum status cli_score_options(struct eval_request_options *out, const struct cli_score_settings *s,
+                              const struct model *model, struct status_why *why)
 {
+    enum { AUTO, ALWAYS, NEVER };
     const struct model_tokenizer *tokenizer = model_tokenizer(model);
     size_t trained = model_hparams(model)->n_ctx_train;
-    return (struct eval_request_options){
+    *out = (struct eval_request_options){
         .n_ctx = s->n_ctx  ? (size_t)s->n_ctx
                  : trained ? trained
                            : UNKNOWN_CONTEXT,
-        .bos = s->bos == BOS_AUTO ? model_adds_bos(tokenizer) : s->bos == BOS_ALWAYS,
+        .bos = s->bos == AUTO ? model_adds_bos(tokenizer) : s->bos == ALWAYS,
         .parse_special = s->parse_special,
     };
+    return out->bos && model_token_bos(tokenizer) < 0
+               ? status_fail(why, STATUS_USAGE, "--bos always: the vocabulary of %s has no BOS",
+                             gguf_path(model_file(model)))
+               : STATUS_OK;
 }
 
 static enum status load(struct score *s, struct status_why *why)
@@ -55,10 +55,9 @@ static enum status load(struct score *s, struct status_why *why)
     enum status status = eval_text_read_whole(&s->text, s->request_file, EVAL_TEXT_MAX_BYTES, why);
     if (status != STATUS_OK)
         return status;
-    s->options = request_options(s->settings, s->model.model);
-    if (s->options.bos && model_token_bos(tokenizer) < 0)
-        return status_fail(why, STATUS_USAGE, "--bos always: the vocabulary of %s has no BOS",
-                           s->model.path);
+    status = cli_score_options(&s->options, &s->settings->score, s->model.model, why);
+    if (status)
+        return status;
     status = eval_requests_read(&s->requests, s->text.data, s->text.n_bytes, why);
     if (status == STATUS_OK)
         status = eval_request_scores_make(&s->scores, &s->requests, &s->options, tokenizer, why);
@@ -163,19 +162,20 @@ static void add_result(const void *self, struct base_json *json)
     base_json_uint(json, o, "n_nonfinite", s->n_nonfinite);
 }
 
-static void add_settings(struct base_json *json, const struct score *s)
+void cli_score_add_settings(struct base_json *json, cJSON *settings,
+                            const struct eval_request_options *options)
 {
-    cJSON *o = base_json_object(json, json->root, "settings");
-    base_json_uint(json, o, "n_ctx", s->options.n_ctx);
-    base_json_flag(json, o, "bos", s->options.bos);
-    base_json_flag(json, o, "parse_special", s->options.parse_special);
-    cli_json_add_computation(json, o, &s->e);
+    base_json_uint(json, settings, "n_ctx", options->n_ctx);
+    base_json_flag(json, settings, "bos", options->bos);
+    base_json_flag(json, settings, "parse_special", options->parse_special);
 }
 
 static void describe(const void *self, struct base_json *json, bool for_journal)
 {
     const struct score *s = self;
-    add_settings(json, s);
+    cJSON *settings = base_json_object(json, json->root, "settings");
+    cli_score_add_settings(json, settings, &s->options);
+    cli_json_add_computation(json, settings, &s->e);
     cli_json_add_model(json, json->root, "model", &s->model, !for_journal);
     cJSON *text = cli_json_add_input(json, &s->text);
     base_json_uint(json, text, "n_requests", s->requests.n);
@@ -242,16 +242,16 @@ static void defaults(void *settings)
 static const struct cli_option options[] = {
     {.type = CLI_HEADING, .help = "Input"},
     {.type = CLI_GROUP, .group = cli_model_file_options, .offset = AT(model)},
-    {.type = CLI_GROUP, .group = cli_special_options, .offset = AT(parse_special)},
+    {.type = CLI_GROUP, .group = cli_special_options, .offset = AT(score.parse_special)},
     {"--bos", CLI_CHOICE, "WHEN",
      "begin contexts with BOS: auto, where the vocabulary asks for it (default); always; never",
-     AT(bos), .choices = "auto always never"},
+     AT(score.bos), .choices = CLI_SCORE_BOS},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
     {"-c --ctx-size", CLI_COUNT, "N",
      "tokens that the model sees at once; a longer context loses its first tokens, a longer text "
      "is cut into windows (default: 0, as the model was trained)",
-     AT(n_ctx), 0, ANY, .env = "LLAMA_ARG_CTX_SIZE"},
+     AT(score.n_ctx), 0, ANY, .env = "LLAMA_ARG_CTX_SIZE"},
 
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
 

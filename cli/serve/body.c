@@ -117,6 +117,18 @@ enum status cli_body_flag(bool *out, const cJSON *object, const char *member,
     return STATUS_OK;
 }
 
+enum status cli_body_word(int *out, const cJSON *object, const char *member, const char *words,
+                          struct status_why *why)
+{
+    const char *word = NULL;
+    enum status status = cli_body_text(&word, object, member, why);
+    int index = word ? base_words_index(words, word) : *out;
+    if (!status && index < 0)
+        return status_fail(why, STATUS_USAGE, "%s: '%.40s' is not one of: %s", member, word, words);
+    *out = index;
+    return status;
+}
+
 enum status cli_body_count(int64_t *out, const cJSON *object, const char *member, int64_t most,
                            struct status_why *why)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cli/score/score.h"
 #include "cli/serve/serve.h"
 #include "eval/run/run.h"
 
@@ -142,7 +143,7 @@ enum status cli_completion_parse(struct cli_completion **out, const cJSON *body,
     *out = NULL;
     if (!c)
         return status_fail(why, STATUS_MEMORY, "no memory for a request");
-    const char *bos = "auto", *ignored = NULL; /* the names are ours to say */
+    const char *ignored = NULL; /* the names are ours to say */
     enum status status = cli_body_only(body, members, why);
     if (!status)
         status = cli_body_text(&ignored, body, "model", why);
@@ -151,11 +152,7 @@ enum status cli_completion_parse(struct cli_completion **out, const cJSON *body,
     if (!status)
         status = cli_body_flag(&c->parse_special, body, "parse_special", why);
     if (!status)
-        status = cli_body_text(&bos, body, "bos", why);
-    c->bos = status ? 0 : base_words_index("auto always never", bos);
-    if (!status && c->bos < 0)
-        status =
-            status_fail(why, STATUS_USAGE, "bos: '%.40s' is not one of: auto always never", bos);
+        status = cli_body_word(&c->bos, body, "bos", CLI_SCORE_BOS, why);
     if (!status)
         status = check_fixed(body, why);
     if (!status)
@@ -251,7 +248,7 @@ static enum status tokenize(struct cli_completion *c, const struct model *model,
     return status;
 }
 
-static enum status evaluate(struct cli_serve *serve, struct eval_request_scores *scores,
+enum status cli_serve_score(struct cli_serve *serve, struct eval_request_scores *scores,
                             struct status_why *why)
 {
     const struct cli_resident *resident = &serve->resident;
@@ -262,6 +259,8 @@ static enum status evaluate(struct cli_serve *serve, struct eval_request_scores 
     const struct eval_run_options options = {.progress = resident->progress,
                                              .user = resident->user};
     struct eval_units *units = &scores->sequences.units;
+    if (!scores->sequences.n)
+        return STATUS_OK;
     int64_t n_batch = serve->settings->evaluate.machine.n_batch;
     for (size_t i = 0; i < resident->backends.n; i++)
         kern_set_cancel(resident->backends.items[i], resident->cancel);
@@ -288,8 +287,8 @@ static enum status run(void *server, struct cli_job *job, struct status_why *why
         status = prompts ? eval_prompt_scores_make(&scores, prompts, c->n, c->next, why)
                          : status_fail(why, STATUS_MEMORY, "no memory for the prompts");
     free(prompts);
-    if (!status && scores.sequences.n)
-        status = evaluate(serve, &scores, why);
+    if (!status)
+        status = cli_serve_score(serve, &scores, why);
     if (!status)
         status = cli_completion_write(&job->result, c, &scores, &serve->resident.models[0], why);
     eval_request_scores_free(&scores);

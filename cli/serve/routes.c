@@ -20,6 +20,7 @@ static const struct route {
     {"POST", "/v1/swap", cli_post_swap},
     {"POST", "/v1/evaluate", cli_post_evaluate},
     {"POST", "/v1/completions", cli_post_completions},
+    {"POST", "/v1/score", cli_post_score},
     {"POST", "/perplexity", cli_post_perplexity},
     {"GET", "/perplexity/state", cli_get_state},
     {"POST", "/perplexity/save", cli_post_save},

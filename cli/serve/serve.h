@@ -11,6 +11,7 @@
 #include "cli/serve/jobs.h"
 #include "cli/session/resident.h"
 #include "cli/session/swaps.h"
+#include "eval/units/requests.h"
 
 struct cli_serve_settings {
     const char *model, *base, *text_file; /* base, text_file NULL: none */
@@ -69,6 +70,9 @@ enum status cli_body_only(const cJSON *object, const char *members, struct statu
 enum status cli_body_text(const char **out, const cJSON *object, const char *member,
                           struct status_why *why);
 enum status cli_body_flag(bool *out, const cJSON *object, const char *member,
+                          struct status_why *why);
+/** The same of one of some words: *out is its index. */
+enum status cli_body_word(int *out, const cJSON *object, const char *member, const char *words,
                           struct status_why *why);
 /** The same of a whole number in [0, most]. */
 enum status cli_body_count(int64_t *out, const cJSON *object, const char *member, int64_t most,
@@ -146,6 +150,16 @@ struct cli_completion;
 enum status cli_completion_parse(struct cli_completion **out, const cJSON *body,
                                  struct status_why *why);
 void cli_completion_free(void *completion);
+/** Evaluate what is laid out, with the resident model, on the thread of the jobs. */
+enum status cli_serve_score(struct cli_serve *serve, struct eval_request_scores *scores,
+                            struct status_why *why);
+
+/* score.c: the request of POST /v1/score. The same failures, and as eval_requests_read. */
+
+struct cli_score_request;
+enum status cli_score_parse(struct cli_score_request **out, const cJSON *body,
+                            struct status_why *why);
+void cli_score_free(void *request);
 
 /* reload.c */
 
@@ -162,7 +176,7 @@ void cli_serve_show_model(struct cli_serve *serve);
 typedef void cli_handler(struct cli_serve *serve, const struct cli_http_request *request,
                          struct cli_http_reply *reply);
 cli_handler cli_get_health, cli_get_metrics, cli_get_jobs, cli_get_job, cli_get_events,
-    cli_delete_job, cli_post_swap, cli_post_evaluate, cli_post_completions, cli_post_perplexity,
-    cli_get_state, cli_post_save, cli_post_load, cli_post_reset;
+    cli_delete_job, cli_post_swap, cli_post_evaluate, cli_post_completions, cli_post_score,
+    cli_post_perplexity, cli_get_state, cli_post_save, cli_post_load, cli_post_reset;
 
 #endif

@@ -55,6 +55,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         as_evaluation(body, NULL);
         as_evaluation(body, "no such base");
         as_completion(body);
+        struct cli_score_request *scoring = NULL;
+        why = (struct status_why){""};
+        status = cli_score_parse(&scoring, body, &why);
+        check(status, &why, scoring);
+        if (scoring)
+            cli_score_free(scoring);
         struct cli_swap_request *swaps = NULL;
         why = (struct status_why){""};
         status = cli_swap_parse(&swaps, body, &why);

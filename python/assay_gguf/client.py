@@ -1,0 +1,224 @@
+"""Scores of requests: by a run of assay score, or by a server that assay serve is.
+
+A request is a dict, {"context": ..., "continuation": ...} or {"text": ...}; docs/harness.md of assay
+says how it is scored. Both classes give the same bits.
+"""
+import http.client
+import json
+import logging
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import typing
+import urllib.error
+import urllib.request
+
+log = logging.getLogger(__name__)
+
+
+class AssayError(RuntimeError):
+    """What went wrong; where the program said it, its sentence."""
+
+
+class Score(typing.NamedTuple):
+    logprob: float  # natural logarithm, summed over the scored tokens
+    tokens: int
+    is_greedy: bool
+    truncated: int = 0  # tokens left out at the begin of a context that was too long
+
+
+# Where a wheel has the program.
+BROUGHT = str(pathlib.Path(__file__).parent / "program" / "bin" / "assay")
+
+
+def find_program():
+    """The program that the wheel brought, or else the one in PATH."""
+    found = BROUGHT if os.path.exists(BROUGHT) else shutil.which("assay")
+    if not found:
+        raise AssayError("there is no program assay: this package was installed without it, and "
+                         "PATH has none; say where it is with binary=FILE")
+    return found
+
+
+def words(options):
+    """Options of the program: threads=4 is --threads 4, parse_special=True --parse-special."""
+    for name, value in options.items():
+        if name in ("o", "output", "json"):
+            raise AssayError(f"{name}: scores and their summary are read by this package")
+        option = f"-{name}" if len(name) == 1 else "--" + name.replace("_", "-")
+        if value is not None and value is not False:
+            yield option
+        if value is not None and not isinstance(value, bool):
+            yield str(value)
+
+
+def lines_of(requests):
+    return [json.dumps(request) + "\n" for request in requests]
+
+
+def nothing(_):
+    pass
+
+
+class Program:
+    """Each call of `score` is one run of the program over all requests."""
+
+    def __init__(self, model, binary=None, **options):
+        self.command = [str(binary or find_program()), "score", "-m", str(model), *words(options)]
+        self.about = {}  # of the last run: its summary, which docs/json.md of assay describes
+
+    def score(self, requests, each=nothing, fraction=nothing):
+        """A Score for each request.
+
+        each: called with each as soon as it and all before it are there. fraction: called with the
+        share of the work that is done, now and then, maybe from another thread.
+        """
+        if not requests:
+            return []
+        with tempfile.TemporaryDirectory(prefix="assay-") as folder:
+            lines, summary = pathlib.Path(folder, "requests.jsonl"), pathlib.Path(folder, "summary")
+            lines.write_text("".join(lines_of(requests)))
+            with lines.open() as stdin:
+                scores = self._run([*self.command, "-", "--json", str(summary)], stdin, each,
+                                   fraction)
+            self.about = json.loads(summary.read_text())
+        if len(scores) != len(requests):
+            raise AssayError(f"assay gave {len(scores)} scores, expected {len(requests)}")
+        return scores
+
+    def _run(self, command, stdin, each, fraction):
+        try:
+            child = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise AssayError(f"{command[0]} cannot be run: {error.strerror}") from error
+        said, scores = [], []
+        listener = threading.Thread(target=listen, args=(child.stderr, said, fraction))
+        listener.start()
+        try:
+            for line in child.stdout:
+                scores.append(Score(**json.loads(line)))
+                if scores[-1].logprob is not None:
+                    each(scores[-1])
+            code = child.wait()
+        finally:  # also where Ctrl-C or a caller's function ended the loop
+            end(child)
+            listener.join()
+            child.stdout.close()
+            child.stderr.close()
+        if code:
+            sentence = said[-1] if said else f"{command[0]} ended without a word"
+            raise AssayError(f"{sentence} (exit code {code})")
+        return scores
+
+
+def end(child):
+    if child.poll() is None:
+        child.terminate()
+        try:
+            child.wait(10)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+
+def listen(stream, said, fraction):
+    """Progress and notes of the program; what it said is kept."""
+    for line in stream:
+        line = line.strip().removeprefix("assay: ")
+        percent = re.match(r"(\d+) % done", line)
+        if percent:
+            fraction(int(percent[1]) / 100)
+        elif line:
+            said.append(line)
+            log.log(logging.WARNING if line.startswith("note: ") else logging.INFO, "%s", line)
+
+
+class Server:
+    """Asks a server; the key, if it wants one, is in ASSAY_API_KEY."""
+
+    MAX_TEXT = 2 << 20  # of one request: beginnings are shared within it
+    PATIENCE_S = 600    # while it is loading, or its queue is full
+
+    def __init__(self, base_url, **options):
+        self.url = base_url.rstrip("/") + "/v1/score"
+        self.options = options
+        self.about = {}
+
+    def score(self, requests, each=nothing, fraction=nothing):
+        """As Program.score."""
+        scores = []
+        for lines in parts(lines_of(requests), self.MAX_TEXT):
+            done = len(scores)
+            reply = self._post({"text": "".join(lines), "stream": True, **self.options},
+                               lambda f: fraction((done + f * len(lines)) / len(requests)))
+            model = reply["model"]["id"]
+            if scores and self.about["model"]["id"] != model:
+                raise AssayError(f"{self.url}: the server's model is another one since the first "
+                                 "scores: something was swapped in it")
+            for score in reply.pop("scores"):
+                scores.append(Score(**score))
+                each(scores[-1])
+            self.about = reply
+        return scores
+
+    def _post(self, body, fraction):
+        headers = {"Content-Type": "application/json"}
+        if os.environ.get("ASSAY_API_KEY"):
+            headers["Authorization"] = "Bearer " + os.environ["ASSAY_API_KEY"]
+        request = urllib.request.Request(self.url, json.dumps(body).encode(), headers)
+        give_up = time.monotonic() + self.PATIENCE_S
+        while True:
+            try:
+                with urllib.request.urlopen(request) as reply:
+                    return result_of(self.url, reply, fraction)
+            except urllib.error.HTTPError as error:
+                wait = int(error.headers.get("Retry-After") or 0)
+                if not wait or time.monotonic() + wait > give_up:
+                    raise AssayError(f"{self.url}: {sentence_of(error)}") from error
+                time.sleep(wait)
+            except (OSError, http.client.HTTPException) as error:
+                raise AssayError(f"{self.url}: {getattr(error, 'reason', error)}; does assay serve "
+                                 "run there?") from error
+
+
+def parts(lines, most):
+    """Lists of lines, in order, of at most so many characters, but for one that is longer."""
+    part, size = [], 0
+    for line in lines:
+        if part and size + len(line) > most:
+            yield part
+            part, size = [], 0
+        part.append(line)
+        size += len(line)
+    if part:
+        yield part
+
+
+def sentence_of(error):
+    """The server's, where it is one of ours."""
+    try:
+        return f"{json.load(error)['error']['message']} (code {error.code})"
+    except (ValueError, KeyError, TypeError):
+        return str(error)
+
+
+def result_of(url, reply, fraction):
+    """The document of a job, from its events."""
+    name = None
+    for line in reply:
+        word, _, rest = line.decode().strip().partition(": ")
+        if word == "event":
+            name = rest
+        elif word == "data" and name == "progress":
+            fraction((json.loads(rest).get("progress") or {}).get("fraction") or 0)
+        elif word == "data" and name == "result":
+            return json.loads(rest)
+        elif word == "data" and name == "error":
+            raise AssayError(f"{url}: {json.loads(rest)['error']['message']}")
+    raise AssayError(f"{url}: the server went away before the scores were there")

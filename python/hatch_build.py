@@ -1,0 +1,34 @@
+"""Puts the program into the wheel, where ASSAY_PREFIX names a folder with bin/assay and lib/assay/.
+
+Without it the wheel has no program, and is for any machine. scripts/wheel.sh sets it. The folder is
+kept as it is, so that the program finds its libraries; the script `assay` starts the program.
+"""
+import os
+import pathlib
+import platform
+import re
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+def platform_tag(files):
+    """The C library's version that these files need, as pip has it: the newest symbol of theirs."""
+    versions = [tuple(map(int, found)) for file in files
+                for found in re.findall(rb"\0GLIBC_(\d+)\.(\d+)", file.read_bytes())]
+    libc = "manylinux_%d_%d" % max(versions) if versions else "linux"
+    return f"{libc}_{platform.machine()}"
+
+
+class Program(BuildHookInterface):
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version, build_data):
+        if "ASSAY_PREFIX" not in os.environ:
+            return
+        prefix = pathlib.Path(os.environ["ASSAY_PREFIX"]).absolute()
+        files = [prefix / "bin" / "assay", *sorted((prefix / "lib" / "assay").iterdir())]
+        where = {str(file): f"assay_gguf/program/{file.relative_to(prefix)}" for file in files}
+        where["assay"] = f"{self.build_config.builder.artifact_project_id}.data/scripts/assay"
+        build_data["force_include"].update(where)
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{platform_tag(files)}"
