@@ -2,10 +2,10 @@
 # The long check, before a release: every test under gcc and clang; those without reference
 # models under AddressSanitizer with UndefinedBehaviorSanitizer, those with threads under
 # ThreadSanitizer; hundreds of random models; unit tests under valgrind; changed GPU kernels;
-# each fuzzer for 60 seconds; packages; clang-format and clang-tidy. Made to take less than an
-# hour of two processors; each step says how much of their time it took. A step that fails does
-# not stop the next: the end lists what passed, failed and was skipped. What each step said is in
-# build/check-all/.
+# each fuzzer for 60 seconds; packages; the harness lm_eval with this program; clang-format and
+# clang-tidy. Made to take less than an hour of two processors; each step says how much of their
+# time it took. A step that fails does not stop the next: the end lists what passed, failed and was
+# skipped. What each step said is in build/check-all/.
 # usage: bash scripts/check-all.sh [STEP...]     (default: all but ptx-all; `list` names them)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -17,7 +17,7 @@ steps=(dependencies)
 for preset in "${presets[@]}"; do
     steps+=("build-$preset" "test-$preset")
 done
-steps+=(random-models at-length serve-hours valgrind-tests valgrind-program ptx fuzzers package clang-format clang-tidy)
+steps+=(random-models at-length serve-hours lm-eval valgrind-tests valgrind-program ptx fuzzers package clang-format clang-tidy)
 on_request=(ptx-all) # hours
 
 # Code of a step that cannot run here, as ctest has it.
@@ -110,6 +110,15 @@ serve_hours() {
     python3 -B bench/serve_hours.py "$PWD/build/dev/assay" "$PWD"
 }
 
+# lm-evaluation-harness itself, from a package index, if one can be reached.
+lm_eval() {
+    [ -x build/dev/assay ] || { skip "build/dev/assay was not built"; return; }
+    local venv=build/check-all/venv
+    python3 -m venv --system-site-packages "$venv" || { skip "python3 has no venv"; return; }
+    "$venv/bin/pip" install -q --retries 1 lm_eval || { skip "lm_eval cannot be installed"; return; }
+    "$venv/bin/python" -B tests/python/test_lm_eval.py "$PWD/build/dev/assay" "$PWD"
+}
+
 valgrind_program() {
     need valgrind || return
     local model failed=0
@@ -139,7 +148,8 @@ random_models() {
 }
 
 package() {
-    cmake --preset release && cmake --build --preset release --target package -- -j "$jobs"
+    cmake --preset release && cmake --build --preset release --target package -- -j "$jobs" &&
+        bash scripts/wheel.sh
 }
 
 clang_format() {
@@ -164,6 +174,7 @@ run_step() {
         random-models) random_models ;;
         at-length) at_length ;;
         serve-hours) serve_hours ;;
+        lm-eval) lm_eval ;;
         ptx) need nvcc && bash tests/ptx/all.sh build/dev 1 ;;
         ptx-all) need nvcc && bash tests/ptx/all.sh build/dev ;;
         fuzzers) need clang && bash scripts/fuzz.sh 60 ;;

@@ -10,8 +10,8 @@ what=${1:-build}
 packages=(gcc cmake ninja-build pkg-config libc6-dev libpcre2-dev libcjson-dev libssl-dev
     libmicrohttpd-dev)
 packaging=(dpkg-dev file)
-testing=("${packaging[@]}" libcmocka-dev libopenblas0 clang libclang-rt-dev python3
-         openmpi-bin libopenmpi-dev)
+testing=("${packaging[@]}" libcmocka-dev libopenblas0 clang libclang-rt-dev python3 python3-venv
+         python3-hatchling openmpi-bin libopenmpi-dev)
 case $what in
     build) ;;
     package) packages+=("${packaging[@]}") ;;

@@ -165,6 +165,10 @@ class Server:
                 scores.append(Score(**score))
                 each(scores[-1])
             self.about = reply
+        cut = sum(score.truncated > 0 for score in scores)
+        if cut:
+            log.warning("note: %d of %d requests are longer than ctx_size %d: the first tokens are "
+                        "left out", cut, len(scores), self.about["settings"]["n_ctx"])
         return scores
 
     def _post(self, body, fraction):

@@ -45,10 +45,6 @@ class AssayLM(LM):
                 lambda score: self.cache_hook.add_partial(kind, next(left).args, answer(score)),
                 lambda fraction: bar.update(int(fraction * len(requests)) - bar.n))
             bar.update(len(requests) - bar.n)
-        cut = sum(score.truncated > 0 for score in scores)
-        if cut:
-            log.warning("%d of %d contexts are longer than the model's: the first tokens are left "
-                        "out", cut, len(scores))
         return [answer(score) for score in scores]
 
     def loglikelihood(self, requests, disable_tqdm=False):

@@ -271,6 +271,56 @@ class HotSwap(unittest.TestCase):
                     self.assertEqual(self.figures(server), mine)
 
 
+class Scores(Shared):
+    LINES = "".join(json.dumps(r) + "\n" for r in (
+        {"context": "In the town there was a river and many", "continuation": " ships"},
+        {"continuation": " \u00e9 of", "context": "In the town  "},
+        {"text": "The war ended in 1918 . He lets it cool"}, {"text": ""}))
+
+    def check(self, body, *words, model=Q4):
+        done = run("score", "-q", "-m", model, "-", *words, input=self.LINES)
+        reply = self.post("/v1/score", {"text": self.LINES, **body})
+        self.assertEqual(reply["scores"], [json.loads(line) for line in done.stdout.splitlines()])
+        return reply
+
+    def test_they_are_those_of_assay_score(self):
+        reply = self.check({})
+        self.assertEqual(reply["settings"], {"n_ctx": 256, "bos": True, "parse_special": False})
+        reply = self.check({"ctx_size": 5, "bos": "never", "parse_special": True},
+                           "-c", "5", "--bos", "never", "--parse-special")
+        self.assertIn("truncated", reply["scores"][0])
+        swaps = [{"tensor": name, "file": str(F16)} for name in tensors(Q4)]
+        self.post("/v1/swap", {"swaps": swaps})
+        try:
+            other = self.check({}, model=F16)
+            self.assertNotEqual(other["model"]["id"], reply["model"]["id"])
+        finally:
+            self.post("/v1/swap", {"restore": True})
+
+    def test_events_and_jobs(self):
+        whole = self.check({})
+        with contextlib.closing(self.server.connect()) as connection:
+            connection.request("POST", "/v1/score", json.dumps({"text": self.LINES, "stream": True}),
+                               {"Content-Type": "application/json"})
+            found = list(events(connection.getresponse()))
+        self.assertEqual(found[-1], ("result", whole))
+        self.assertEqual({name for name, _ in found[:-1]} - {"silence"}, {"progress"})
+
+    def test_refusals(self):
+        for body, sentence in (
+                ({}, "text: missing, lines as assay score reads them"),
+                ({"text": "\n"}, "text: no requests: expected a JSON object on each line"),
+                ({"text": '{"text": "a"}\n{"txt": "a"}'}, 'text: line 2: expected "context" and'),
+                ({"text": '{"text": "a", "id": 1}'}, "text: line 1: expected no members but"),
+                ({"text": self.LINES, "bos": "x"}, "bos: 'x' is not one of: auto always never"),
+                ({"text": self.LINES, "ctx_size": 1.5}, "ctx_size: expected a whole number"),
+                ({"text": self.LINES, "chunks": 1}, "unknown member 'chunks'"),
+                ({"text": self.LINES, "ctx_size": 1}, "text: line 1: the continuation has 3 tokens"),
+                ({"text": '{"context": "a", "continuation": ""}'}, "line 1: the continuation has no")):
+            with self.subTest(sentence):
+                self.assertIn(sentence, self.post("/v1/score", body, code=422)["error"]["message"])
+
+
 class Completions(Shared):
     def complete(self, prompt, code=200, **more):
         body = {"prompt": prompt, "max_tokens": 0, "echo": True, "logprobs": 1, **more}

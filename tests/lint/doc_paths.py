@@ -20,7 +20,7 @@ import re
 import sys
 
 FOLDERS = ("base", "gguf", "kernels", "model", "eval", "cli", "tests", "bench", "cmake", "completions",
-           "data", "docs", "mpi", "scripts")
+           "data", "docs", "mpi", "python", "scripts")
 SOURCES = (".c", ".h", ".cu", ".py", ".sh", ".cmake")
 # What is named, and is not of this tree: of exllamav3, lm-evaluation-harness, Bochs, the tests'
 # library, an installed program, the evaluator of docs/how-to-add.md.

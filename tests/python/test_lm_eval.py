@@ -33,7 +33,7 @@ from assay_gguf import AssayError, harness  # noqa: E402
 from program import ASSAY, F16, Q4, TEXT, run  # noqa: E402
 from serving import Server  # noqa: E402
 
-N_ITEMS, ITEM_WORDS, CONTEXT_WORDS = 60, 40, 12
+N_ITEMS, ITEM_WORDS, CONTEXT_WORDS = 40, 40, 12
 WORDS = TEXT.read_text().split()
 # Longer than the window of the tests below, and not a multiple of it.
 TEXTS = [" ".join(WORDS[200 * i:200 * i + n]) for i, n in enumerate((1, 9, 31, 70, 133))]
