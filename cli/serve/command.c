@@ -281,9 +281,10 @@ const struct cli_command cli_command_serve = {
     .summary = "Keep a model open, and evaluate on request over HTTP.",
     .description =
         "GET /health, /metrics, /v1/jobs, /perplexity/state; POST /v1/evaluate (perplexity, kld,\n"
-        "tasks), /v1/swap (a tensor of another file), /v1/completions (scores of prompts),\n"
-        "/perplexity (in pieces). Bodies and replies are JSON; docs/serve.md describes them.\n"
-        "One job runs at a time. SIGINT or SIGTERM ends the server, with exit code 0.",
+        "tasks), /v1/swap (a tensor of another file), /v1/score (requests of a harness),\n"
+        "/v1/completions (scores of prompts), /perplexity (in pieces). Bodies and replies are\n"
+        "JSON; docs/serve.md describes them. One job runs at a time. SIGINT or SIGTERM ends the\n"
+        "server, with exit code 0.",
     .options = options,
     .settings_bytes = sizeof(struct cli_serve_settings),
     .defaults = defaults,

@@ -25,6 +25,8 @@ class AssayLM(LM):
             raise AssayError("expected model=FILE or base_url=URL, and binary=FILE with model only")
         self.client = Server(base_url, **options) if base_url else Program(model, binary, **options)
         self._name = base_url or pathlib.Path(model).name
+        self._about = {}
+        self.client.score([{"text": ""}])  # what cannot work is said before the tasks are built
 
     @classmethod
     def create_from_arg_string(cls, arg_string, additional_config=None):
@@ -45,6 +47,7 @@ class AssayLM(LM):
                 lambda score: self.cache_hook.add_partial(kind, next(left).args, answer(score)),
                 lambda fraction: bar.update(int(fraction * len(requests)) - bar.n))
             bar.update(len(requests) - bar.n)
+        self._about[kind] = self.client.about
         return [answer(score) for score in scores]
 
     def loglikelihood(self, requests, disable_tqdm=False):
@@ -75,8 +78,8 @@ class AssayLM(LM):
         return f"assay/{self._name}"
 
     def get_model_info(self):
-        """For the harness's results: what determined the scores of the last run."""
-        return {"assay": self.client.about}
+        """For the harness's results: what determined the scores, by the kind of request."""
+        return {"assay": self._about}
 
 
 def register():

@@ -9,10 +9,12 @@ evaluation of the same weights, is skipped without them.
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
+from importlib.metadata import EntryPoint
 
 SOURCE = pathlib.Path(sys.argv[2]).resolve()
 sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "tests" / "cli")]
@@ -23,6 +25,8 @@ os.environ["HF_HOME"] = CACHE.name
 try:
     import lm_eval
     from lm_eval.api.instance import Instance
+    from lm_eval.api.model import LM
+    from lm_eval.api.registry import Registry
     from lm_eval.tasks import TaskManager
     from lm_eval.utils import get_rolling_token_windows
 except ImportError as error:
@@ -121,7 +125,7 @@ class Harness(unittest.TestCase):
                 self.assertEqual({i: [sum_ for sum_, _ in r] for i, r in
                                   responses(found, "local_hellaswag").items()},
                                  {task["task"]: task["sums"] for task in expected["tasks"]})
-                about = found["config"]["assay"]
+                about = found["config"]["assay"]["loglikelihood"]
                 self.assertEqual(about["settings"]["precision"], precision)
                 self.assertEqual(about["model"]["id"], expected["model"]["id"])
 
@@ -170,12 +174,14 @@ class Harness(unittest.TestCase):
         self.assertGreater(n_windows, 2 * len(TEXTS))
 
     def test_answers_are_kept_in_the_harnesss_cache(self):
-        cache = str(self.folder / "cache")
-        args = {"model": str(Q4), "binary": ASSAY}
-        first = self.evaluate("assay", args, ["local_hellaswag"], use_cache=cache)
-        again = self.evaluate("assay", {**args, "binary": "/no/such/program"}, ["local_hellaswag"],
-                              use_cache=cache)
+        runs, counting = self.folder / "runs", self.folder / "counting"
+        counting.write_text(f'#!/bin/sh\necho >>{runs}\nexec {ASSAY} "$@"\n')
+        counting.chmod(0o755)
+        first, again = (self.evaluate("assay", {"model": str(Q4), "binary": str(counting)},
+                                      ["local_hellaswag"], use_cache=str(self.folder / "cache"))
+                        for _ in range(2))
         self.assertEqual(first["results"]["local_hellaswag"], again["results"]["local_hellaswag"])
+        self.assertEqual(len(runs.read_text()), 3)  # two models are opened, and scores once
 
     def test_refusals(self):
         lm = harness.AssayLM(model=Q4, binary=ASSAY)
@@ -189,6 +195,14 @@ class Harness(unittest.TestCase):
             self.ours(["local_rolling"], foo=3)
         self.assertEqual(lm.tokenizer_name, "assay/" + Q4.name)
         self.assertEqual(lm.loglikelihood([]), [])
+
+    def test_entry_point(self):
+        """As versions after 0.4.13 find it."""
+        text = (SOURCE / "python" / "pyproject.toml").read_text()
+        (value,) = re.findall(r'^\[project\.entry-points\."lm_eval\.models"\]\nassay = "(.*)"$', text, re.M)
+        models = Registry("model", base_cls=LM)
+        models.register("assay", target=EntryPoint("assay", value, "lm_eval.models"))
+        self.assertIs(models.get("assay"), harness.AssayLM)
 
     def hf(self, gguf, **more):
         """The harness's own run of the weights in float32, by transformers."""
