@@ -102,6 +102,8 @@ class Program:
         listener.start()
         try:
             for line in child.stdout:
+                if not line.endswith("\n"):  # it was killed
+                    break
                 scores.append(Score(**json.loads(line)))
                 if scores[-1].logprob is not None:
                     each(scores[-1])
@@ -111,6 +113,8 @@ class Program:
             listener.join()
             child.stdout.close()
             child.stderr.close()
+        if code < 0:
+            raise AssayError(f"{command[0]} was ended by signal {-code}")
         if code:
             sentence = said[-1] if said else f"{command[0]} ended without a word"
             raise AssayError(f"{sentence} (exit code {code})")
@@ -155,8 +159,12 @@ class Server:
         scores = []
         for lines in parts(lines_of(requests), self.MAX_TEXT):
             done = len(scores)
-            reply = self._post({"text": "".join(lines), "stream": True, **self.options},
-                               lambda f: fraction((done + f * len(lines)) / len(requests)))
+            try:
+                reply = self._post({"text": "".join(lines), "stream": True, **self.options},
+                                   lambda f: fraction((done + f * len(lines)) / len(requests)))
+            except AssayError as error:
+                raise AssayError(f"{error}, where line 1 is request {done + 1}" if done else
+                                 str(error)) from error
             model = reply["model"]["id"]
             if scores and self.about["model"]["id"] != model:
                 raise AssayError(f"{self.url}: the server's model is another one since the first "

@@ -96,7 +96,9 @@ class OfTheProgram(Refused):
         self.refused("^assay gave 1 scores, expected 6$", self.fake(line % -1))
         self.refused(r"not finite \(exit code 1\)$",
                      self.fake(line % "null" + "echo assay: not finite >&2; exit 1"))
-        self.refused(r"ended without a word \(exit code -9\)", self.fake("kill -9 $$"))
+        self.refused(r"ended without a word \(exit code 3\)", self.fake("exit 3"))
+        self.refused(r"assay was ended by signal 9$",
+                     self.fake("echo assay: 1 request >&2; printf '{\"logprob'; kill -9 $$"))
         seen = []
         with self.assertRaises(AssayError):
             self.fake(line % "null" + "exit 1")().score(REQUESTS, seen.append)
@@ -182,6 +184,10 @@ class OfAServer(Refused):
                          lambda: Server(self.url(server), foo=1))
             self.refused("text: line 1: the continuation has 8 tokens, more than -c 3",
                          lambda: Server(self.url(server), ctx_size=3))
+            few = Server(self.url(server))
+            few.MAX_TEXT = 1
+            self.refused("line 1: expected .*, where line 1 is request 3$", lambda: few,
+                         *REQUESTS[:2], {"txt": "a"})
             self.refused("404", lambda: Server(self.url(server) + "/x"))
             url = self.url(server)
         self.refused("does assay serve run there?", lambda: Server(url))
