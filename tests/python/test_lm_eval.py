@@ -212,14 +212,14 @@ class Harness(unittest.TestCase):
             from transformers import AutoModelForCausalLM, AutoTokenizer
         except ImportError as error:
             self.skipTest(f"torch and transformers are needed ({error})")
-        torch.set_num_threads(2)
+        torch.set_num_threads(1)
         names = {"gguf_file": gguf.name}
         read = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.float32, **names)
         if hasattr(read.config, "quantization_config"):
             del read.config.quantization_config
         model = type(read)(read.config).to(torch.float32).eval()  # else it passes for quantised
         model.load_state_dict({name: p.to(torch.float32) for name, p in read.state_dict().items()})
-        return HFLM(pretrained=model, device="cpu", batch_size=1,
+        return HFLM(pretrained=model, device="cpu", batch_size=16,
                     tokenizer=AutoTokenizer.from_pretrained(gguf.parent, **names), **more)
 
     def test_beside_transformers_in_float32(self):
