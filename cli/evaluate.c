@@ -17,6 +17,7 @@
 #include "cli/session/signals.h"
 #include "cli/watch/caches.h"
 #include "cli/watch/watch.h"
+#include "eval/cluster/pipeline.h"
 #include "eval/cluster/remote.h"
 
 void cli_remark(struct cli_evaluation *e, const char *format, ...)
@@ -95,8 +96,12 @@ static enum status create_outputs(struct cli_evaluation *e, struct status_why *w
     return status;
 }
 
-/* A journal belongs to this version of the program, and to everything that determines numbers. */
-static enum status settings_of(char **out, const struct cli_evaluation *e, struct status_why *why)
+/*
+ * A journal belongs to this version of the program, and to everything that determines numbers.
+ * n_shares: what ranks have to agree about, too; 0: it does not matter.
+ */
+static enum status settings_of(char **out, const struct cli_evaluation *e, size_t n_shares,
+                               struct status_why *why)
 {
     struct base_json json;
     struct cli_versions versions;
@@ -105,6 +110,8 @@ static enum status settings_of(char **out, const struct cli_evaluation *e, struc
     base_json_text(&json, json.root, "evaluator", e->name);
     base_json_text(&json, json.root, "assay", versions.assay);
     e->kind->members->description(e, &json, true);
+    if (n_shares)
+        base_json_uint(&json, json.root, "split", n_shares);
     enum status status = base_json_text_of(&json, out, why);
     base_json_free(&json);
     return status;
@@ -164,7 +171,7 @@ static enum status open_journal(struct cli_evaluation *e, struct status_why *why
     if (path && strcmp(path, "-") == 0)
         return status_fail(why, STATUS_USAGE, "--state: expected the name of a file, found '-'");
     if (path)
-        status = settings_of(&settings, e, why);
+        status = settings_of(&settings, e, 0, why);
     if (path && !status)
         status = eval_journal_open(&e->journal, path, settings, why);
     cJSON_free(settings);
@@ -187,6 +194,20 @@ static void use_backends(struct cli_evaluation *e)
     e->models.backends = e->backends.items;
     e->models.n_backends = e->backends.n;
     e->models.n_ranks = cli_cluster()->n_ranks;
+    size_t n_shares = cli_cluster()->n_shares;
+    e->models.share =
+        (struct eval_share){.i = eval_pipe_share(cli_cluster()->rank, n_shares), .n = n_shares};
+}
+
+/** Ranks that divide the layers hand on streams of models that stay what they are. */
+static enum status check_split(const struct cli_evaluation *e, struct status_why *why)
+{
+    if (e->models.variants && eval_share_splits(&e->models.share))
+        return status_fail(why, STATUS_USAGE,
+                           "--split: assay %s changes tensors between batches, and every process "
+                           "needs the whole models; expected it without --split",
+                           e->name);
+    return STATUS_OK;
 }
 
 static enum status open_backends(struct cli_evaluation *e, struct status_why *why)
@@ -216,7 +237,8 @@ enum status cli_evaluation_open(struct cli_evaluation *e, struct status_why *why
         return status;
     remark_on_context(e);
     use_backends(e);
-    return cli_cluster()->rank ? STATUS_OK : check_outputs_opened(e, why);
+    status = check_split(e, why);
+    return status || cli_cluster()->rank ? status : check_outputs_opened(e, why);
 }
 
 /** As if it had just been opened. What the run before wrote is gone until this one ends. */
@@ -241,7 +263,7 @@ static enum status begin_again(struct cli_evaluation *e, struct status_why *why)
 static enum status agree(const struct cli_evaluation *e, struct status_why *why)
 {
     char *settings;
-    enum status status = settings_of(&settings, e, why);
+    enum status status = settings_of(&settings, e, cli_cluster()->n_shares, why);
     if (!status)
         status =
             eval_team_agree(&cli_cluster()->team, settings, e->models.backends[0]->cancel, why);
@@ -468,7 +490,7 @@ static enum status serve(struct cli_evaluation *e, struct status_why *why)
     char *settings = NULL;
     enum status status = cli_evaluation_open(e, why);
     if (!status)
-        status = settings_of(&settings, e, why);
+        status = settings_of(&settings, e, cli_cluster()->n_shares, why);
     enum status told = eval_team_ready(team, status, settings, why);
     if (!status && !told)
         told = eval_serve(e->units, &e->models, &team->links[0], why);

@@ -122,6 +122,11 @@ const struct cli_option cli_machine_options[] = {
      "auto: the processes that mpirun or srun started share the work, and the first one writes "
      "(default); off: each evaluates by itself",
      MACHINE(mpi), .choices = "auto off", .env = "ASSAY_MPI"},
+    {"--split", CLI_TEXT, "WHAT",
+     "layers: under mpirun or srun each process has a range of the layers, in memory of its own, "
+     "and batches pass from one to the next; for models larger than a machine's memory. layers:N: "
+     "in groups of N processes, which take batches in turn",
+     MACHINE(split)},
     {0},
 };
 

@@ -262,6 +262,7 @@ cJSON *cli_json_add_run(struct base_json *json, const struct cli_evaluation *e)
     base_json_real(json, run, "tokens_per_second", (double)stats->n_inputs / stats->seconds);
     base_json_uint(json, run, "n_batches", stats->n_batches);
     base_json_uint(json, run, "n_ranks", e->models.n_ranks);
+    base_json_uint(json, run, "n_shares", e->models.share.n);
     add_asked(json, run, &e->settings->machine);
     base_json_uint(json, run, "max_batch_tokens", stats->max_batch_tokens);
     add_devices(json, run, &e->backends);

@@ -193,7 +193,9 @@ enum status cli_backends_open(struct cli_backends *out, const struct cli_machine
 {
     *out = (struct cli_backends){.n = 0};
     struct devices devices;
-    enum status status = parse_devices(&devices, s, why);
+    enum status status = cli_cluster_split(s->split, why);
+    if (!status)
+        status = parse_devices(&devices, s, why);
     const struct cli_cluster *cluster = cli_cluster();
     if (cluster->n_ranks > 1 && !status)
         devices = (struct devices){{devices.items[cluster->local_rank % devices.n]}, 1};

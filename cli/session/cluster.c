@@ -21,7 +21,7 @@ struct library {
     share_fn *share;
 };
 
-static struct cli_cluster cluster = {.n_ranks = 1};
+static struct cli_cluster cluster = {.n_ranks = 1, .n_shares = 1};
 
 struct cli_cluster *cli_cluster(void)
 {
@@ -136,7 +136,37 @@ enum status cli_cluster_join(int mpi, struct status_why *why)
         return status;
     cluster = (struct cli_cluster){
         .rank = (size_t)rank, .n_ranks = (size_t)size, .local_rank = (size_t)local_rank};
+    cluster.n_shares = 1;
     if (rank)
         cli_be_quiet(true);
     return meet(&library, why);
+}
+
+enum status cli_cluster_split(const char *split, struct status_why *why)
+{
+    static const char layers[] = "layers";
+    size_t n = cluster.n_ranks, n_word = sizeof layers - 1;
+    const char *number = split && strncmp(split, layers, n_word) == 0 ? split + n_word : "";
+    char *end = NULL;
+    cluster.n_shares = 1;
+    if (!split)
+        return STATUS_OK;
+    if (*number == ':' && number[1] >= '1' && number[1] <= '9')
+        n = strtoul(number + 1, &end, 10);
+    if (end ? *end || n < 2 : strcmp(split, layers) != 0)
+        return status_fail(why, STATUS_USAGE,
+                           "--split: '%s', expected layers, or layers:N with 2 processes or more "
+                           "in a group",
+                           split);
+    if (cluster.n_ranks == 1)
+        return status_fail(why, STATUS_USAGE,
+                           "--split %s: there is one process; expected several, which mpirun or "
+                           "srun started for an evaluation, and --mpi auto",
+                           split);
+    if (cluster.n_ranks % n)
+        return status_fail(why, STATUS_USAGE,
+                           "--split %s: %zu processes are not groups of %zu; expected a multiple",
+                           split, cluster.n_ranks, n);
+    cluster.n_shares = n;
+    return STATUS_OK;
 }

@@ -11,6 +11,7 @@ enum cli_mpi { CLI_MPI_AUTO, CLI_MPI_OFF };
 struct cli_cluster {
     size_t rank, n_ranks;
     size_t local_rank; /* among those of this machine */
+    size_t n_shares;   /* of the layers, by --split: a group of so many ranks; 1: none */
     struct eval_team team;
 };
 
@@ -23,5 +24,11 @@ struct cli_cluster *cli_cluster(void);
  * Fails: STATUS_UNSUPPORTED (there is no library for this MPI), STATUS_DEVICE.
  */
 enum status cli_cluster_join(int mpi, struct status_why *why);
+
+/**
+ * Take what --split says (NULL: nothing): cli_cluster()->n_shares.
+ * Fails: STATUS_USAGE (also: there are no other processes; these are no whole groups).
+ */
+enum status cli_cluster_split(const char *split, struct status_why *why);
 
 #endif

@@ -17,6 +17,8 @@ enum eval_message_kind {
     EVAL_MESSAGE_GREETING, /* rank k: who it is */
     EVAL_MESSAGE_READY,    /* rank k: its settings, or why it has none */
     EVAL_MESSAGE_START,    /* rank 0: where the run begins */
+    EVAL_MESSAGE_ADDRESS,  /* to rank 0, and on to the rank with the layers before: who listens */
+    EVAL_MESSAGE_STREAM,   /* to the rank with the next layers: what enters them */
     EVAL_MESSAGE_BATCH,    /* rank 0: items to evaluate */
     EVAL_MESSAGE_FRACTION, /* rank k: how much of the batch is done */
     EVAL_MESSAGE_ROWS,     /* rank k: rows to be recorded */
@@ -37,7 +39,7 @@ struct eval_link {
     int fd;                       /* -1: closed */
     char name[160];               /* who is at the other end: "rank 3 (node7, process 4711)" */
     const atomic_bool *cancel[2]; /* waiting ends once one is set; each may be NULL */
-    bool lost;                    /* the other side is gone */
+    atomic_bool lost;             /* the other side is gone */
 };
 
 /** A part of what is sent. */

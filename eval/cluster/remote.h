@@ -9,17 +9,14 @@
 #include "eval/cluster/team.h"
 #include "eval/run/run.h"
 
+struct eval_dispatch;
 struct eval_worker;
 
 /** START: which items there are, and whether rows are wanted. */
 struct eval_remote_start {
     uint64_t n_finished, batch_tokens, n_items;
-    int64_t sink; /* enum eval_row_kind of the rows to be sent; -1: none */
-};
-
-/** BATCH: items first .. end - 1. */
-struct eval_remote_batch {
-    uint64_t first, end;
+    uint64_t rank, n_shares; /* of the layers: a group of so many ranks; 1: each has all */
+    int64_t sink;            /* enum eval_row_kind of the rows to be sent; -1: none */
 };
 
 /** ROWS begin with this, then the rows. */
@@ -47,11 +44,22 @@ size_t eval_remote_window(const struct eval_worker *worker, size_t item);
 /* On rank 0. */
 
 /** Tell a rank to begin. Fails: as eval_link_send. */
-enum status eval_remote_start(struct eval_link *link, const struct eval_units *units,
-                              const struct eval_models *models, struct status_why *why);
+enum status eval_remote_start(struct eval_link *link, size_t rank, const struct eval_dispatch *d,
+                              struct status_why *why);
 /**
- * Let the rank of the worker's link evaluate the batch, which is laid out; its scores go into the
- * worker's arrays, its rows to the sink in the worker's turn.
+ * Tell the rank that begins the worker's batches of the one at work and of those ahead; nothing
+ * without one, or for the second time.   Fails: as eval_remote_evaluate.
+ */
+enum status eval_remote_feed(struct eval_worker *worker, struct status_why *why);
+/**
+ * The rank of this link is gone: say what it was doing of the worker's batches. share: its layers.
+ * Returns STATUS_DEVICE.
+ */
+enum status eval_remote_say_lost(const struct eval_worker *worker, const struct eval_link *link,
+                                 size_t share, struct status_why *why);
+/**
+ * Wait until the rank of the worker's link has evaluated the batch, which is laid out; its scores
+ * go into the worker's arrays, its rows to the sink in the worker's turn.
  * Fails: STATUS_DEVICE (the rank died; the sentence says what it was doing), STATUS_CANCELLED, what
  * the rank and the sink report.
  */

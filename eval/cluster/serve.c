@@ -21,6 +21,10 @@ struct serving {
     struct eval_worker worker;
     struct eval_row_sink sink;
     double told; /* when rank 0 last heard how far the batch is */
+    /* Batches that rank 0 told of: [eval_pipe_depth]. */
+    struct eval_remote_batch *queue;
+    size_t n_queued, capacity;
+    bool ended; /* rank 0 says so */
 };
 
 /** Rows to rank 0, which writes them in their turn. */
@@ -42,15 +46,30 @@ static enum status send_rows(void *user, struct kern_backend *backend, size_t fi
     return status;
 }
 
-/** In the course of a batch: tell rank 0 how far it is, and stop once rank 0 says so or is gone. */
+static enum status hear(struct serving *s, struct status_why *why);
+
+/** In the course of a batch, or while one is awaited: whether rank 0 ended the run, or is gone. */
+static enum status look(void *user, struct status_why *why)
+{
+    struct serving *s = user;
+    const atomic_bool *cancel = s->worker.cancel;
+    enum status status = STATUS_OK;
+    while (!status && !s->ended && eval_link_pending(s->link))
+        status = hear(s, why);
+    if (!status && (s->ended || (cancel && atomic_load(cancel))))
+        status = status_fail(why, STATUS_CANCELLED, "%s", "");
+    return status;
+}
+
+/** In the course of a batch: tell rank 0 how far it is. Only of the share that scores it hears. */
 static void on_progress(void *user, const struct eval_progress *progress)
 {
     (void)progress;
     struct serving *s = user;
     double now = base_clock_seconds();
-    if (eval_link_pending(s->link))
+    if (look(s, NULL))
         atomic_store(&s->dispatch.stop, true);
-    if (now - s->told < between_fractions)
+    if (now - s->told < between_fractions || !eval_share_scores(&s->models.share))
         return;
     s->told = now;
     struct eval_part part = {&s->worker.fraction, sizeof s->worker.fraction};
@@ -73,6 +92,19 @@ static enum status skip_finished(struct eval_units *units, size_t n, struct stat
     return status;
 }
 
+/** Its layers, and connections to those that have the others. */
+static enum status take_share(struct serving *s, const struct eval_remote_start *start,
+                              struct status_why *why)
+{
+    size_t n_bytes = eval_models_row_bytes(&s->models) * s->units->most.n_tokens;
+    struct eval_pipe *pipe = &s->dispatch.pipe;
+    enum status status =
+        eval_pipe_join(pipe, s->link, (size_t)start->rank, (size_t)start->n_shares, why);
+    s->ended = pipe->ended;
+    s->models.share = pipe->share;
+    return status ? status : eval_pipe_open(pipe, n_bytes, look, s, why);
+}
+
 /** What START says: the same items as on rank 0, and a worker for them. */
 static enum status begin(struct serving *s, struct status_why *why)
 {
@@ -92,6 +124,12 @@ static enum status begin(struct serving *s, struct status_why *why)
             .kind = (enum eval_row_kind)start.sink, .user = s, .write = send_rows};
         s->models.sink = &s->sink;
     }
+    s->capacity = eval_pipe_depth((size_t)start.n_shares);
+    s->queue = calloc(s->capacity, sizeof *s->queue);
+    if (!s->queue && !status)
+        status = status_fail(why, STATUS_MEMORY, "no memory for a queue of batches");
+    if (start.n_shares > 1 && !status)
+        status = take_share(s, &start, why);
     if (!status)
         status = eval_dispatch_open(&s->dispatch, why);
     s->dispatch.next_to_commit = s->units->n_items; /* nobody to wait for */
@@ -112,9 +150,9 @@ static enum status send_scores(struct serving *s, const struct eval_scorer_times
     enum status status = STATUS_OK;
     if (!state)
         return status_fail(why, STATUS_MEMORY, "no memory for the scores of a batch");
-    for (size_t i = w->first; i < w->end && n_state && !status; i++)
+    for (size_t i = w->at.first; i < w->at.end && n_state && !status; i++)
         status = sink->save(sink->user, eval_remote_window(w, i),
-                            state + (i - w->first) * sink->n_state, why);
+                            state + (i - w->at.first) * sink->n_state, why);
     struct eval_part parts[EVAL_REMOTE_PARTS];
     size_t n = eval_remote_parts(w, times, state, parts);
     if (!status)
@@ -123,41 +161,70 @@ static enum status send_scores(struct serving *s, const struct eval_scorer_times
     return status;
 }
 
+/** A message of rank 0. */
+static enum status hear(struct serving *s, struct status_why *why)
+{
+    struct eval_message message;
+    enum status status = eval_link_receive(s->link, &message, why);
+    if (status)
+        return status;
+    if (message.kind == EVAL_MESSAGE_END) {
+        s->ended = true;
+        return STATUS_OK;
+    }
+    if (message.kind == EVAL_MESSAGE_START && !s->queue)
+        return begin(s, why);
+    if (message.kind != EVAL_MESSAGE_BATCH || s->n_queued == s->capacity)
+        return eval_link_unexpected(s->link, &message, why);
+    struct eval_remote_batch *batch = &s->queue[s->n_queued++];
+    status = eval_link_read(s->link, batch, sizeof *batch, why);
+    assert(status || (batch->first < batch->end && batch->end <= s->units->n_items));
+    return status;
+}
+
+/** Wait for the next batch: by rank 0's word, or with what another rank made of it. */
+static enum status next_batch(struct serving *s, struct eval_remote_batch *out,
+                              struct status_why *why)
+{
+    struct eval_hop *in = s->dispatch.pipe.share.in;
+    if (in) {
+        enum status status = eval_hop_await(in, why);
+        *out = in->batch;
+        return status;
+    }
+    *out = s->queue[0];
+    memmove(s->queue, s->queue + 1, --s->n_queued * sizeof *s->queue);
+    return STATUS_OK;
+}
+
 static enum status evaluate(struct serving *s, struct status_why *why)
 {
     struct eval_remote_batch batch;
     struct eval_worker *w = &s->worker;
-    enum status status = eval_link_read(s->link, &batch, sizeof batch, why);
+    struct eval_hop *out = s->dispatch.pipe.share.out;
+    enum status status = next_batch(s, &batch, why);
     if (status)
         return status;
-    assert(batch.first < batch.end && batch.end <= s->units->n_items);
-    w->first = (size_t)batch.first;
-    w->end = (size_t)batch.end;
+    w->at = (struct eval_given){.first = (size_t)batch.first, .end = (size_t)batch.end};
     s->told = base_clock_seconds();
     struct eval_scorer_times times = {0};
     eval_worker_lay(w);
     status = eval_worker_compute(w, &times, why);
     if (!status) /* as before a commit */
         status = eval_models_check_unchanged(&s->models, why);
-    return status ? status : send_scores(s, &times, why);
+    if (status || !out)
+        return status ? status : send_scores(s, &times, why);
+    out->batch = batch;
+    eval_hop_pass(out);
+    return STATUS_OK;
 }
 
 static enum status serve(struct serving *s, struct status_why *why)
 {
-    for (;;) {
-        struct eval_message message;
-        enum status status = eval_link_receive(s->link, &message, why);
-        if (!status && message.kind == EVAL_MESSAGE_END)
-            return STATUS_OK;
-        if (!status && message.kind == EVAL_MESSAGE_START)
-            status = begin(s, why);
-        else if (!status && message.kind == EVAL_MESSAGE_BATCH)
-            status = evaluate(s, why);
-        else if (!status)
-            status = eval_link_unexpected(s->link, &message, why);
-        if (status)
-            return status;
-    }
+    enum status status = STATUS_OK;
+    while (!s->ended && !status)
+        status = s->n_queued || s->dispatch.pipe.share.in ? evaluate(s, why) : hear(s, why);
+    return s->ended ? STATUS_OK : status;
 }
 
 enum status eval_serve(struct eval_units *units, const struct eval_models *models,
@@ -186,6 +253,8 @@ enum status eval_serve(struct eval_units *units, const struct eval_models *model
             status = status_fail(why, STATUS_DEVICE, "rank 0 died, which ends the run");
     }
     eval_worker_close(&s.worker);
+    eval_pipe_close(&s.dispatch.pipe);
+    free(s.queue);
     if (s.dispatch.taken)
         eval_dispatch_close(&s.dispatch);
     return status;

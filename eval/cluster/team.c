@@ -142,7 +142,7 @@ enum status eval_team_gather(struct eval_team *team, const atomic_bool *cancel,
             if (fd >= 0)
                 welcome(team, fd);
         }
-        if (cancel && atomic_load(cancel))
+        if ((cancel && atomic_load(cancel)) || (team->heard && eval_link_pending(team->heard)))
             return status_fail(why, STATUS_CANCELLED, "%s", "");
         if (base_clock_seconds() - began > patience)
             return status_fail(why, STATUS_DEVICE,

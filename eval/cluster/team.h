@@ -27,13 +27,15 @@ struct eval_team {
     size_t n_links;          /* of rank 0: n_ranks - 1, that of rank k is links[k - 1]; else 1 */
     int listener;            /* of rank 0 until all are there, else -1 */
     struct eval_team_address address;
+    struct eval_link *heard; /* eval_team_gather ends when something comes over it; NULL: none */
 };
 
 /** Rank 0: begin to listen, and fill in team->address. Fails: STATUS_IO, STATUS_MEMORY. */
 enum status eval_team_listen(struct eval_team *team, size_t n_ranks, struct status_why *why);
 /**
  * Rank 0: wait until the others have connected.
- * Fails: STATUS_DEVICE (after a minute; names a rank that is missing), STATUS_CANCELLED.
+ * Fails: STATUS_DEVICE (after a minute; names a rank that is missing), STATUS_CANCELLED (also by
+ * team->heard).
  */
 enum status eval_team_gather(struct eval_team *team, const atomic_bool *cancel,
                              struct status_why *why);

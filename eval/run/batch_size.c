@@ -21,7 +21,7 @@ struct trial {
     float *x, *y;
 };
 
-/** The first matrix of a layer. */
+/** The first matrix of a layer, one of this process's. */
 static void take_first(void *user, const struct kern_weight *weight, double share)
 {
     (void)share;
@@ -34,11 +34,14 @@ static enum status trial_open(struct trial *t, const struct eval_models *models,
                               struct status_why *why)
 {
     *t = (struct trial){0};
-    model_layer_walk(models->model, 0, take_first, t);
+    struct model_layer_range layers;
+    enum status status = eval_share_layers(&models->share, models->model, &layers, why);
+    if (status)
+        return status;
+    model_layer_walk(models->model, layers.from, take_first, t);
     size_t n_x = TRIAL_TOKENS * t->weight.n_cols, n_y = TRIAL_TOKENS * t->weight.n_rows;
     void *x = NULL, *y = NULL;
     float *zeros = calloc(n_x, sizeof *zeros);
-    enum status status = STATUS_OK;
     if (!zeros)
         status = status_fail(why, STATUS_MEMORY, "no memory to choose a batch size");
     if (!status)
@@ -95,15 +98,6 @@ static enum status measure_rate(struct trial *t, struct kern_backend *backend, d
     }
 }
 
-/** Bytes of a token in all residual streams. */
-static size_t row_bytes(const struct eval_models *models)
-{
-    size_t n = (size_t)model_hparams(models->model)->n_embd;
-    for (size_t i = 0; i < models->n_candidates; i++)
-        n += (size_t)model_hparams(models->candidates[i])->n_embd;
-    return n * sizeof(float);
-}
-
 static double cost(const struct model *model, const struct eval_size *longest)
 {
     return eval_cost_forward(model, longest->n_tokens) + eval_cost_head(model, longest->n_rows);
@@ -144,7 +138,7 @@ enum status eval_batch_choose(const struct eval_units *units, const struct eval_
     for (size_t i = 0; i < models->n_candidates; i++)
         of_one += cost(models->candidates[i], &longest);
     double n = batch_seconds * rate / of_one;
-    size_t most = base_min(MAX_X_BYTES / row_bytes(models), MAX_TOKENS) / length;
+    size_t most = base_min(MAX_X_BYTES / eval_models_row_bytes(models), MAX_TOKENS) / length;
     most = base_min(n < (double)most ? (size_t)n : most, n_sequences);
     *n_tokens = base_max(most, 1) * length;
     return STATUS_OK;

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
@@ -62,13 +63,18 @@ void eval_dispatch_close(struct eval_dispatch *d)
 bool eval_dispatch_next(struct eval_dispatch *d, struct eval_worker *w)
 {
     pthread_mutex_lock(&d->lock);
-    bool any = d->status == STATUS_OK && d->next_item < d->units->n_items;
-    if (any) {
+    while (w->n_ahead < w->depth && d->next_item < d->units->n_items) {
         struct eval_size size;
-        w->first = d->next_item;
-        w->end = d->next_item = eval_batch_end(d->units, w->first, &size);
-        w->n_tokens = size.n_tokens;
-        w->cost = eval_batch_cost(d->units, w->first, w->end);
+        struct eval_given *given = &w->ahead[w->n_ahead++];
+        given->first = d->next_item;
+        given->end = d->next_item = eval_batch_end(d->units, given->first, &size);
+        given->n_tokens = size.n_tokens;
+        given->cost = eval_batch_cost(d->units, given->first, given->end);
+    }
+    bool any = d->status == STATUS_OK && w->n_ahead > 0;
+    if (any) {
+        w->at = w->ahead[0];
+        memmove(w->ahead, w->ahead + 1, --w->n_ahead * sizeof *w->ahead);
     }
     pthread_mutex_unlock(&d->lock);
     return any;
@@ -135,13 +141,13 @@ enum status eval_dispatch_commit(struct eval_dispatch *d, struct eval_worker *w,
     enum status status = STATUS_CANCELLED;
     if (d->status == STATUS_OK) {
         d->stats->n_batches++;
-        d->stats->n_inputs += w->n_tokens;
+        d->stats->n_inputs += w->at.n_tokens;
         d->stats->times.forward += times->forward;
         d->stats->times.head += times->head;
-        d->n_tokens_done += w->n_tokens;
-        d->cost_done += w->cost;
+        d->n_tokens_done += w->at.n_tokens;
+        d->cost_done += w->at.cost;
         w->fraction = 0;
-        for (size_t i = w->first; i < w->end; i++)
+        for (size_t i = w->at.first; i < w->at.end; i++)
             d->taken[i] = true;
         for (; d->taken[d->next_to_commit]; d->next_to_commit++)
             d->units->kind->finish(d->units, d->next_to_commit);
@@ -166,8 +172,8 @@ static void report_progress(const struct eval_dispatch *d)
 {
     double n_tokens = (double)d->n_tokens_done, cost = d->cost_done;
     for (size_t i = 0; i < d->n_workers; i++) {
-        n_tokens += d->workers[i].fraction * (double)d->workers[i].n_tokens;
-        cost += d->workers[i].fraction * d->workers[i].cost;
+        n_tokens += d->workers[i].fraction * (double)d->workers[i].at.n_tokens;
+        cost += d->workers[i].fraction * d->workers[i].at.cost;
     }
     struct eval_progress p = {
         .n_units_done = d->units->n_reported,

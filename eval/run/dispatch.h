@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 
+#include "eval/cluster/pipeline.h"
 #include "eval/run/run.h"
 
 struct eval_worker;
@@ -24,7 +25,8 @@ struct eval_dispatch {
     double started;
     const struct eval_worker *workers; /* [n_workers]: those of the backends, then other ranks */
     size_t n_workers;
-    atomic_bool stop; /* what the backends are cancelled by, if there are several workers */
+    atomic_bool stop;      /* what the backends are cancelled by, if there are several workers */
+    struct eval_pipe pipe; /* where layers are divided: this process's part */
 
     /* Held shortly, but while units are committed; guards what follows, and the callbacks. */
     pthread_mutex_t lock;
@@ -55,7 +57,10 @@ size_t eval_batch_end(const struct eval_units *units, size_t first, struct eval_
 /** The cost of items [first, end). */
 double eval_batch_cost(const struct eval_units *units, size_t first, size_t end);
 
-/** Give the worker the items of the next batch; false if there is none, or the run ends. */
+/**
+ * Give the worker its next batch, and as many ahead as it takes; false if there is none, or the run
+ * ends.
+ */
 bool eval_dispatch_next(struct eval_dispatch *d, struct eval_worker *w);
 /** Wait until all items before `item` are committed. Fails: STATUS_CANCELLED, if another failed. */
 enum status eval_dispatch_await(struct eval_dispatch *d, size_t item, struct status_why *why);

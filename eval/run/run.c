@@ -1,7 +1,6 @@
 #include "eval/run/run.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -10,8 +9,14 @@
 #include "eval/cluster/remote.h"
 #include "eval/run/batch_size.h"
 #include "eval/run/worker.h"
-#include "eval/scorer/row_flow.h"
-#include "model/swap.h"
+
+size_t eval_models_row_bytes(const struct eval_models *models)
+{
+    size_t n = (size_t)model_hparams(models->model)->n_embd;
+    for (size_t i = 0; i < models->n_candidates; i++)
+        n += (size_t)model_hparams(models->candidates[i])->n_embd;
+    return n * sizeof(float);
+}
 
 size_t eval_models_n_heads(const struct eval_models *models)
 {
@@ -93,96 +98,30 @@ static void measure(struct eval_units *units)
     }
 }
 
+/** Every model has as many shares as the run wants. */
+static enum status check_split(const struct eval_models *models, struct status_why *why)
+{
+    struct model_layer_range layers;
+    enum status status = eval_share_layers(&models->share, models->model, &layers, why);
+    for (size_t i = 0; i < models->n_candidates && !status; i++)
+        status = eval_share_layers(&models->share, models->candidates[i], &layers, why);
+    return status;
+}
+
 enum status eval_run_prepare(struct eval_units *units, const struct eval_models *models,
                              size_t batch_tokens, struct status_why *why)
 {
-    enum status status = STATUS_OK;
+    enum status status = check_split(models, why);
     /* Tokens of a batch are counted in uint32_t. */
     units->batch_tokens = base_min(batch_tokens, UINT32_MAX);
     units->boundary = model_rope_boundary(models->model);
-    if (batch_tokens == 0)
+    if (batch_tokens == 0 && !status)
         status = eval_batch_choose(units, models, &units->batch_tokens, why);
     if (!status)
         status = units->kind->make_items(units, why);
     if (!status)
         measure(units);
     return status;
-}
-
-/** Another file than the model's. */
-static void add_file(struct eval_memory *m, const struct gguf_file *of_model,
-                     const struct gguf_file *other)
-{
-    if (other == of_model)
-        return;
-    m->weights += eval_memory_mapped(other);
-    m->present -= eval_memory_resident(other);
-}
-
-/** What a scorer takes with the variant that takes the most, and for what enters their layers. */
-static double scorer_bytes(const struct eval_models *models, struct kern_backend *backend,
-                           struct eval_scorer_options scorer)
-{
-    double most = eval_scorer_bytes(models->model, backend, &scorer), kept = 0;
-    const struct eval_variants *v = models->variants;
-    for (size_t i = 0; v && i < v->n_files; i++) {
-        struct model *all = NULL;
-        const struct model *candidate = models->candidates[0];
-        if (!eval_variants_share(&all, candidate, v, v->files[i], NULL)) {
-            candidate = all;
-            scorer.candidates = &candidate;
-            most = fmax(most, eval_scorer_bytes(models->model, backend, &scorer));
-        }
-        kept = (double)scorer.max_batch * sizeof(float) *
-               ((double)model_hparams(models->model)->n_embd + model_hparams(candidate)->n_embd);
-        model_close(all);
-    }
-    return most + kept;
-}
-
-/** What it has from files other than its own. */
-static double swapped_bytes(const struct model *m)
-{
-    double sum = 0;
-    for (size_t i = 0; i < gguf_n_tensors(model_file(m)); i++) {
-        struct model_in_force tensor = model_in_force(m, i);
-        sum += tensor.swapped ? (double)tensor.n_bytes : 0;
-    }
-    return sum;
-}
-
-struct eval_memory eval_run_memory(const struct eval_units *units, const struct eval_models *models,
-                                   const struct eval_run_options *options)
-{
-    struct eval_scorer_options scorer = eval_worker_scorer(units, models, options);
-    const struct gguf_file *file = model_file(models->model);
-    struct eval_memory m = {.weights = eval_memory_mapped(file) + swapped_bytes(models->model),
-                            .present = eval_memory_present(file)};
-    const struct eval_variants *variants = models->variants;
-    for (size_t i = 0; i < models->n_candidates; i++) {
-        add_file(&m, file, model_file(models->candidates[i]));
-        m.weights += swapped_bytes(models->candidates[i]);
-    }
-    for (size_t i = 0; variants && i < variants->n_files; i++)
-        add_file(&m, file, variants->files[i]);
-    for (size_t i = 0; i < models->n_backends && units->n_items; i++) {
-        m.scorer += scorer_bytes(models, models->backends[i], scorer);
-        m.scorer += EVAL_MEMORY_THREAD * kern_describe(models->backends[i]).n_threads;
-        m.scores += eval_worker_bytes(units, eval_models_n_heads(models));
-    }
-    for (size_t i = 0; models->caches && i <= models->n_candidates; i++)
-        m.scores += eval_cache_bytes(models->caches[i]);
-    size_t n_links = options->team && units->n_items ? options->team->n_links : 0;
-    m.scores += (double)n_links *
-                (EVAL_MEMORY_THREAD + eval_worker_bytes(units, eval_models_n_heads(models)));
-    if (n_links && models->sink)
-        m.scores += EVAL_REMOTE_ROW_BYTES +
-                    (double)eval_row_bytes(models->sink->kind, model_head(models->model));
-    m.on_device = kern_describe(models->backends[0]).own_memory;
-    m.scores += units->kind->n_bytes(units) + EVAL_MEMORY_SMALL_THINGS;
-    m.before = eval_memory_peak();
-    m.total = fmax(m.weights + m.present + m.scorer + m.scores, m.before);
-    return m;
 }
 
 /** eval_check_same_vocab compares models with each other; here are reference rows and ids. */
@@ -205,6 +144,10 @@ static enum status work(struct eval_dispatch *d, struct eval_worker *workers,
                         struct status_why *why)
 {
     size_t n_threads = 1;
+    struct eval_watch watch;
+    enum status status = eval_watch_begin(&watch, d, why);
+    if (status)
+        return status;
     while (n_threads < d->n_workers && pthread_create(&workers[n_threads].thread, NULL,
                                                       eval_worker_work, &workers[n_threads]) == 0)
         n_threads++;
@@ -216,23 +159,64 @@ static enum status work(struct eval_dispatch *d, struct eval_worker *workers,
     eval_worker_work(&workers[0]);
     for (size_t i = 1; i < n_threads; i++)
         pthread_join(workers[i].thread, NULL);
+    eval_watch_end(&watch);
     return d->status ? status_fail(why, d->status, "%s", d->why.text) : STATUS_OK;
+}
+
+/** Whether rank 0 need not wait for a batch any more; as eval_look_fn. */
+static enum status look(void *dispatch, struct status_why *why)
+{
+    const struct eval_dispatch *d = dispatch;
+    const atomic_bool *cancel = d->workers[0].cancel;
+    bool over = atomic_load(&d->stop) || (cancel && atomic_load(cancel));
+    return over ? status_fail(why, STATUS_CANCELLED, "%s", "") : STATUS_OK;
+}
+
+/** Tell the other ranks to begin, and make their workers: of a group, its first rank's. */
+static enum status open_others(struct eval_dispatch *d, struct eval_worker *workers,
+                               struct status_why *why)
+{
+    const struct eval_team *team = d->options->team;
+    size_t n_shares = base_max(d->models->share.n, 1), n_own = d->models->n_backends;
+    enum status status = STATUS_OK;
+    for (size_t rank = 1; team && rank <= team->n_links && !status; rank++) {
+        struct eval_link *link = &team->links[rank - 1];
+        link->cancel[0] = &d->stop;
+        link->cancel[1] = d->models->backends[0]->cancel;
+        if (rank % n_shares == 0) {
+            struct eval_worker *w = &workers[n_own + rank / n_shares - 1];
+            status = eval_worker_open_remote(w, d, link, why);
+            w->feed = n_shares > 1 ? link + 1 : link;
+        }
+        if (!status)
+            status = eval_remote_start(link, rank, d, why);
+    }
+    return status;
+}
+
+/** The connections between those that divide the layers. */
+static enum status open_pipe(struct eval_dispatch *d, struct status_why *why)
+{
+    size_t n_bytes = eval_models_row_bytes(d->models) * d->units->most.n_tokens;
+    enum status status = eval_pipe_meet(&d->pipe, d->options->team, d->models->share.n, why);
+    return status ? status : eval_pipe_open(&d->pipe, n_bytes, look, d, why);
 }
 
 static enum status run(struct eval_dispatch *d, struct eval_worker *workers, struct status_why *why)
 {
     enum status status = check_models(d->units, d->models, why);
-    const struct eval_team *team = d->options->team;
+    bool splits = eval_share_splits(&d->models->share);
     size_t n_own = d->models->n_backends, n_workers = d->units->n_items ? d->n_workers : 0;
-    for (size_t i = n_own; i < n_workers && !status; i++) { /* they open while this rank does */
-        status = eval_worker_open_remote(&workers[i], d, &team->links[i - n_own], why);
-        if (!status)
-            status = eval_remote_start(workers[i].link, d->units, d->models, why);
-    }
+    if (n_workers && !status)
+        status = open_others(d, workers, why); /* they open while this rank does */
+    if (n_workers && splits && !status)
+        status = open_pipe(d, why);
     for (size_t i = 0; i < n_own && i < n_workers && !status; i++)
         status = eval_worker_open(&workers[i], d, i, why);
     if (status)
         return status;
+    if (splits && n_workers)
+        workers[0].feed = &d->options->team->links[0];
     for (size_t i = 0; i < n_workers; i++)
         eval_worker_share_cancel(&workers[i]);
     double now = base_clock_seconds();
@@ -252,7 +236,7 @@ enum status eval_run(struct eval_units *units, const struct eval_models *models,
         .units = units, .models = models, .options = options, .stats = stats ? stats : &own};
     *d.stats = (struct eval_run_stats){.n_resumed = units->n_resumed,
                                        .max_batch_tokens = units->most.n_tokens};
-    size_t n_workers = models->n_backends + (options->team ? options->team->n_links : 0);
+    size_t n_workers = models->n_backends + eval_worker_n_others(models, options->team);
     struct eval_worker *workers = calloc(n_workers, sizeof *workers);
     d.workers = workers;
     d.n_workers = n_workers;
@@ -272,6 +256,9 @@ enum status eval_run(struct eval_units *units, const struct eval_models *models,
     }
     for (size_t i = 0; workers && i < n_workers; i++)
         eval_worker_close(&workers[i]);
+    eval_pipe_close(&d.pipe);
+    for (size_t i = 0; options->team && i < options->team->n_links; i++)
+        options->team->links[i].cancel[0] = options->team->links[i].cancel[1] = NULL;
     if (options->team)
         eval_team_end(options->team, status);
     free(workers);

@@ -30,7 +30,13 @@ struct eval_models {
     struct kern_backend *const *backends; /* they take batches in turn, each in its own thread */
     size_t n_backends;                    /* above 0 */
     size_t n_ranks; /* processes that share the run, each with one backend; 0 and 1: this one */
+    /* Of the layers, by this process: the ranks are groups of share.n. Streams are the runner's.
+       Not with variants or caches. */
+    struct eval_share share;
 };
+
+/** Bytes of a token in the residual streams of all models. */
+size_t eval_models_row_bytes(const struct eval_models *models);
 
 /** Heads that are scored side by side: the base, if it is no model, the model, its candidates. */
 size_t eval_models_n_heads(const struct eval_models *models);

@@ -23,6 +23,8 @@ static enum status allocate(struct eval_worker *w, struct status_why *why)
     const struct eval_size *n = &w->dispatch->units->most;
     size_t n_heads = eval_models_n_heads(w->dispatch->models);
     struct eval_batch *b = &w->batch;
+    w->depth = eval_pipe_depth(w->dispatch->models->share.n);
+    w->ahead = calloc(w->depth, sizeof *w->ahead);
     b->tokens = calloc(n->n_tokens, sizeof *b->tokens);
     b->segments = calloc(n->n_segments, sizeof *b->segments);
     b->rows = calloc(n->n_rows, sizeof *b->rows);
@@ -32,7 +34,7 @@ static enum status allocate(struct eval_worker *w, struct status_why *why)
     w->target_scores = calloc(n_heads * n->n_targets, sizeof *w->target_scores);
     if (n_heads > 1)
         w->pair_scores = calloc(n_heads * n->n_rows, sizeof *w->pair_scores);
-    if ((n_heads > 1 && !w->pair_scores) || !b->tokens || !b->segments || !b->rows ||
+    if (!w->ahead || (n_heads > 1 && !w->pair_scores) || !b->tokens || !b->segments || !b->rows ||
         !b->plan_rows || !b->targets || !w->row_scores || !w->target_scores)
         return status_fail(why, STATUS_MEMORY, "no memory for a batch of %zu tokens", n->n_tokens);
     return STATUS_OK;
@@ -54,7 +56,7 @@ static enum status rows(void *user, size_t first, size_t n_rows, const void **ou
 {
     struct eval_worker *w = user;
     const struct eval_row_source *base = w->dispatch->models->base;
-    enum status status = eval_dispatch_await(w->dispatch, w->first, why);
+    enum status status = eval_dispatch_await(w->dispatch, w->at.first, why);
     if (status)
         return status;
     pthread_mutex_lock(&w->dispatch->source_lock);
@@ -80,7 +82,7 @@ static enum status write_rows(void *user, struct kern_backend *backend, size_t f
 {
     struct eval_worker *w = user;
     const struct eval_row_sink *sink = w->dispatch->models->sink;
-    enum status status = eval_dispatch_await(w->dispatch, w->first, why);
+    enum status status = eval_dispatch_await(w->dispatch, w->at.first, why);
     return status ? status : sink->write(sink->user, backend, first, n_rows, from, why);
 }
 
@@ -88,7 +90,7 @@ static enum status write_rows(void *user, struct kern_backend *backend, size_t f
 static void take_turns(struct eval_worker *w, struct eval_scorer_options *scorer)
 {
     const struct eval_models *models = w->dispatch->models;
-    if (models->base) {
+    if (scorer->base) {
         w->source = *models->base;
         w->source.user = w;
         w->source.expect = models->base->expect ? expect : NULL;
@@ -97,7 +99,7 @@ static void take_turns(struct eval_worker *w, struct eval_scorer_options *scorer
         w->source.unchanged = NULL; /* the dispatcher asks, not the scorer */
         scorer->base = &w->source;
     }
-    if (models->sink) {
+    if (scorer->sink) {
         w->sink =
             (struct eval_row_sink){.kind = models->sink->kind, .user = w, .write = write_rows};
         scorer->sink = &w->sink;
@@ -108,16 +110,18 @@ struct eval_scorer_options eval_worker_scorer(const struct eval_units *units,
                                               const struct eval_models *models,
                                               const struct eval_run_options *options)
 {
+    bool scores = eval_share_scores(&models->share);
     return (struct eval_scorer_options){
         .max_batch = units->most.n_tokens,
-        .max_rows = units->most.n_rows,
+        .max_rows = scores ? units->most.n_rows : 1,
         .max_segment = units->most.longest,
         .tile_tokens = options->tile_tokens,
         .candidates = models->candidates,
         .n_candidates = models->n_candidates,
-        .base = models->base,
-        .sink = models->sink,
+        .base = scores ? models->base : NULL,
+        .sink = scores ? models->sink : NULL,
         .caches = models->caches,
+        .share = &models->share,
     };
 }
 
@@ -140,6 +144,7 @@ enum status eval_worker_open(struct eval_worker *w, struct eval_dispatch *d, siz
     struct eval_scorer_options scorer = eval_worker_scorer(d->units, d->models, d->options);
     scorer.progress = eval_dispatch_on_fraction;
     scorer.progress_user = w;
+    scorer.share = &d->pipe.share;
     take_turns(w, &scorer);
     enum status status = allocate(w, why);
     if (!status && d->models->variants)
@@ -159,14 +164,12 @@ enum status eval_worker_open_remote(struct eval_worker *w, struct eval_dispatch 
 {
     *w = (struct eval_worker){.dispatch = d, .link = link};
     w->cancel = d->models->backends[0]->cancel;
-    link->cancel[0] = &d->stop;
-    link->cancel[1] = w->cancel;
     return allocate(w, why);
 }
 
 void eval_worker_share_cancel(struct eval_worker *w)
 {
-    if (w->backend && w->dispatch->n_workers > 1)
+    if (w->backend && (w->dispatch->n_workers > 1 || w->feed))
         kern_set_cancel(w->backend, &w->dispatch->stop);
 }
 
@@ -178,10 +181,9 @@ void eval_worker_close(struct eval_worker *w)
     eval_cache_close(w->caches[0]);
     eval_cache_close(w->caches[1]);
     model_close(w->candidate);
-    if (w->link)
-        w->link->cancel[0] = w->link->cancel[1] = NULL;
-    else
+    if (w->backend)
         kern_set_cancel(w->backend, w->cancel);
+    free(w->ahead);
     free(w->batch.tokens);
     free(w->batch.segments);
     free(w->batch.rows);
@@ -204,7 +206,7 @@ static void take(const struct eval_worker *w)
         .row_stride = w->batch.n.n_rows,
         .target_stride = w->batch.n.n_targets,
     };
-    for (size_t i = w->first; i < w->end; i++) {
+    for (size_t i = w->at.first; i < w->at.end; i++) {
         struct eval_size size = units->kind->size(units, i);
         units->kind->take(units, i, &scores);
         scores.rows += size.n_rows;
@@ -221,7 +223,7 @@ static enum status enter_variant(struct eval_worker *w, struct status_why *why)
     if (!w->candidate)
         return STATUS_OK;
     const struct eval_variant *from = w->variant;
-    w->variant = &w->dispatch->models->variants->items[units->kind->variant(units, w->first)];
+    w->variant = &w->dispatch->models->variants->items[units->kind->variant(units, w->at.first)];
     if (w->variant == from)
         return STATUS_OK;
     for (size_t i = 0; from && i < from->n; i++)
@@ -233,8 +235,19 @@ void eval_worker_lay(struct eval_worker *w)
 {
     const struct eval_units *units = w->dispatch->units;
     w->batch.n = (struct eval_size){0};
-    for (size_t i = w->first; i < w->end; i++)
+    for (size_t i = w->at.first; i < w->at.end; i++)
         units->kind->lay(units, i, &w->batch);
+}
+
+/** The rank with the layers before has computed this batch, not another one. */
+static enum status await_streams(const struct eval_worker *w, struct eval_hop *in,
+                                 struct status_why *why)
+{
+    enum status status = eval_hop_await(in, why);
+    if (!status && (in->batch.first != w->at.first || in->batch.end != w->at.end))
+        status = status_fail(why, STATUS_DEVICE, "%s sent another batch than the one expected",
+                             in->options.link->name);
+    return status;
 }
 
 enum status eval_worker_compute(struct eval_worker *w, struct eval_scorer_times *times,
@@ -243,6 +256,8 @@ enum status eval_worker_compute(struct eval_worker *w, struct eval_scorer_times 
     const struct eval_models *models = w->dispatch->models;
     struct eval_batch *b = &w->batch;
     enum status status = enter_variant(w, why);
+    if (!status && w->dispatch->pipe.share.in)
+        status = await_streams(w, w->dispatch->pipe.share.in, why);
     if (status)
         return status;
     struct model_batch batch = {b->tokens, b->n.n_tokens, b->segments, b->n.n_segments};
@@ -264,8 +279,10 @@ static enum status evaluate(struct eval_worker *w, struct status_why *why)
 {
     struct eval_scorer_times times = {0};
     eval_worker_lay(w);
-    enum status status =
-        w->link ? eval_remote_evaluate(w, &times, why) : eval_worker_compute(w, &times, why);
+    enum status status = eval_remote_feed(w, why);
+    if (!status)
+        status =
+            w->link ? eval_remote_evaluate(w, &times, why) : eval_worker_compute(w, &times, why);
     if (status)
         return status;
     take(w);

@@ -7,10 +7,19 @@
 
 #include "eval/run/dispatch.h"
 
+/** A batch that a worker was given. */
+struct eval_given {
+    size_t first, end; /* its items */
+    size_t n_tokens;
+    double cost;
+};
+
 struct eval_worker {
     struct eval_dispatch *dispatch;
     struct kern_backend *backend; /* NULL: another rank evaluates */
     struct eval_link *link;       /* NULL: the backend does */
+    struct eval_link *feed;       /* to the rank that begins its batches; NULL: it does itself */
+    size_t n_fed;                 /* items before this one were told to that rank */
     const atomic_bool *cancel;    /* the caller's flag */
     struct eval_scorer *scorer;
     struct eval_row_source source; /* what the scorer sees of the models' */
@@ -23,18 +32,26 @@ struct eval_worker {
     const struct eval_variant *variant; /* that it is; NULL: itself */
     struct eval_cache *caches[2];       /* of the model and of the candidate */
 
-    /* Of the batch at work; guarded by the dispatch's lock. */
+    /* Guarded by the dispatch's lock. */
 
-    size_t first, end; /* its items */
-    size_t n_tokens;
-    double cost;
-    double fraction; /* of it that is done */
+    struct eval_given at;     /* the batch at work */
+    double fraction;          /* of it that is done */
+    struct eval_given *ahead; /* [n_ahead]: those that follow it */
+    size_t n_ahead, depth;    /* at most `depth` batches in all */
 
     struct eval_batch batch;
     struct kern_row_score *row_scores; /* [n_heads, rows], and so the rest */
     struct kern_target_score *target_scores;
     struct kern_pair_score *pair_scores; /* NULL with one head */
 };
+
+/** Workers that stand for other ranks: for each, or for each group that divides the layers. */
+static inline size_t eval_worker_n_others(const struct eval_models *models,
+                                          const struct eval_team *team)
+{
+    size_t n_shares = models->share.n ? models->share.n : 1;
+    return team ? (team->n_links + 1) / n_shares - 1 : 0;
+}
 
 /** Bytes of a worker's arrays. */
 double eval_worker_bytes(const struct eval_units *units, size_t n_heads);
@@ -50,7 +67,7 @@ struct eval_scorer_options eval_worker_scorer(const struct eval_units *units,
  */
 enum status eval_worker_open(struct eval_worker *w, struct eval_dispatch *d, size_t i,
                              struct status_why *why);
-/** The same of a worker that stands for another rank. Fails: STATUS_MEMORY. */
+/** The same of a worker that stands for another rank, or for its group. Fails: STATUS_MEMORY. */
 enum status eval_worker_open_remote(struct eval_worker *w, struct eval_dispatch *d,
                                     struct eval_link *link, struct status_why *why);
 /** From now on, if there are several workers, this one is cancelled by the run's flag. */

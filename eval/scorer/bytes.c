@@ -31,7 +31,6 @@ static size_t head_bytes(const struct model *model, struct kern_backend *backend
 double eval_scorer_bytes(const struct model *model, struct kern_backend *backend,
                          const struct eval_scorer_options *options)
 {
-    struct model_session_options session = eval_scorer_session(options, backend);
     double rows = (double)options->max_batch + (double)eval_scorer_slab_rows(options, backend);
     struct eval_row_flow_options flow = eval_scorer_flow(model, options, backend);
     size_t operation = 0, head = head_bytes(model, backend, options);
@@ -39,6 +38,7 @@ double eval_scorer_bytes(const struct model *model, struct kern_backend *backend
     operation = base_max(head, operation);
     for (size_t i = 0; i <= options->n_candidates; i++) {
         const struct model *m = eval_scorer_model(model, options, i);
+        struct model_session_options session = eval_scorer_session(options, backend, m);
         operation = base_max(operation, model_operation_bytes(m, backend, &session));
         own += rows * (double)eval_scorer_row_bytes(m) + (double)model_session_bytes(m, &session);
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "eval/run/cost.h"
 #include "eval/scorer/shape.h"
@@ -12,9 +13,10 @@
 struct runner {
     const struct model *model;
     struct model_session *session;
-    struct eval_cache *cache; /* NULL: none */
-    float *x;                 /* backend: [max_batch, D] */
-    float *hidden;            /* backend: [slab rows, D] */
+    struct eval_cache *cache;        /* NULL: none */
+    struct model_layer_range layers; /* of this process */
+    float *x;                        /* backend: [max_batch, D] */
+    float *hidden;                   /* backend: [slab rows, D] */
 };
 
 /** What a call of the head gives; arrays by head. */
@@ -39,6 +41,11 @@ struct eval_scorer {
     double cost_at_work;
 };
 
+static bool scores(const struct eval_scorer *s)
+{
+    return !s->options.share || eval_share_scores(s->options.share);
+}
+
 static void report(const struct eval_scorer *s, double fraction)
 {
     if (s->options.progress)
@@ -52,12 +59,19 @@ static void on_tile(void *user, size_t done, size_t total)
     report(s, s->cost > 0 ? cost / s->cost : 0);
 }
 
-static enum status runner_open(struct runner *r, const struct eval_scorer *s,
-                               const struct model_session_options *session, struct status_why *why)
+/** Its model is set. */
+static enum status runner_open(struct runner *r, struct eval_scorer *s, struct status_why *why)
 {
+    static const struct eval_share all = {0};
+    const struct eval_share *share = s->options.share ? s->options.share : &all;
     void *x = NULL, *hidden = NULL;
-    enum status status =
-        kern_alloc(s->backend, &x, s->options.max_batch * eval_scorer_row_bytes(r->model), why);
+    enum status status = eval_share_layers(share, r->model, &r->layers, why);
+    struct model_session_options session = eval_scorer_session(&s->options, s->backend, r->model);
+    session.progress = on_tile;
+    session.progress_user = s;
+    if (!status)
+        status =
+            kern_alloc(s->backend, &x, s->options.max_batch * eval_scorer_row_bytes(r->model), why);
     if (!status)
         status = kern_alloc(
             s->backend, &hidden,
@@ -65,7 +79,7 @@ static enum status runner_open(struct runner *r, const struct eval_scorer *s,
     r->x = x;
     r->hidden = hidden;
     if (!status)
-        status = model_session_open(&r->session, r->model, s->backend, session, why);
+        status = model_session_open(&r->session, r->model, s->backend, &session, why);
     return status;
 }
 
@@ -84,23 +98,20 @@ static enum status slab_open(struct eval_scorer *s, struct status_why *why)
 static enum status runners_open(struct eval_scorer *s, const struct model *model,
                                 const struct eval_scorer_options *options, struct status_why *why)
 {
-    struct model_session_options session = eval_scorer_session(options, s->backend);
-    session.progress = on_tile;
-    session.progress_user = s;
     if (options->base && options->base->kind == EVAL_ROWS_HIDDEN)
         s->heads[0].matrix = options->base->head;
     for (size_t i = 0; i < s->n_models; i++) {
         struct runner *r = &s->runners[i];
         r->model = eval_scorer_model(model, options, i);
         r->cache = options->caches ? options->caches[i] : NULL;
-        enum status status = runner_open(r, s, &session, why);
-        if (status != STATUS_OK)
+        enum status status = runner_open(r, s, why);
+        if (status)
             return status;
         struct kern_head *head = &s->heads[s->n_heads - s->n_models + i];
         *head = model_kern_head(r->model);
         head->hidden = r->hidden;
     }
-    return kern_preload_heads(s->backend, s->heads, s->n_heads, why);
+    return scores(s) ? kern_preload_heads(s->backend, s->heads, s->n_heads, why) : STATUS_OK;
 }
 
 enum status eval_scorer_open(struct eval_scorer **out, const struct model *model,
@@ -156,12 +167,13 @@ void eval_scorer_close(struct eval_scorer *s)
     free(s);
 }
 
-static double forward_cost(const struct model *model, const struct model_batch *batch)
+/** The arithmetic of a layer, as if all were alike. */
+static double layer_cost(const struct model *model, const struct model_batch *batch)
 {
     double cost = 0;
     for (size_t i = 0; i < batch->n_segments; i++)
         cost += eval_cost_forward(model, batch->segments[i].n_tokens);
-    return cost;
+    return cost / model_hparams(model)->n_layers;
 }
 
 /** The arithmetic of a batch. */
@@ -171,8 +183,9 @@ static void estimate(struct eval_scorer *s, const struct model_batch *batch, siz
     s->cost_begun = 0;
     double head = 0;
     for (size_t i = 0; i < s->n_models; i++) {
-        s->forward_cost += forward_cost(s->runners[i].model, batch);
-        head += eval_cost_head(s->runners[i].model, n_rows);
+        const struct runner *r = &s->runners[i];
+        s->forward_cost += layer_cost(r->model, batch) * (double)(r->layers.to - r->layers.from);
+        head += scores(s) ? eval_cost_head(r->model, n_rows) : 0;
     }
     s->cost = s->forward_cost + head;
 }
@@ -292,15 +305,16 @@ static enum status forward_one(struct eval_scorer *s, const struct runner *r,
 {
     struct eval_cache_pass pass = {
         .cache = r->cache, .model = r->model, .backend = s->backend, .x = r->x};
-    size_t layer, n_layers = model_hparams(r->model)->n_layers;
+    size_t layer;
     bool found;
     enum status status = eval_cache_begin(&pass, batch, &layer, &found, why);
-    if (!status && !found)
+    if (!status && !found && r->layers.from == 0)
         status = model_embed(r->session, batch, r->x, why);
-    double of_layer = forward_cost(r->model, batch) / (double)n_layers;
+    double of_layer = layer_cost(r->model, batch);
     s->cost_begun += of_layer * (double)layer;
-    while (layer < n_layers && !status) {
-        size_t next = eval_cache_next(&pass, layer);
+    layer = base_max(layer, r->layers.from);
+    while (layer < r->layers.to && !status) {
+        size_t next = base_min(eval_cache_next(&pass, layer), r->layers.to);
         s->cost_at_work = of_layer * (double)(next - layer);
         status = model_forward(r->session, batch, layer, next, r->x, why);
         s->cost_begun += s->cost_at_work;
@@ -311,12 +325,57 @@ static enum status forward_one(struct eval_scorer *s, const struct runner *r,
     return status;
 }
 
+/** Bytes of all models' residual streams. */
+static size_t stream_bytes(const struct eval_scorer *s, size_t n_tokens)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_models; i++)
+        n += n_tokens * eval_scorer_row_bytes(s->runners[i].model);
+    return n;
+}
+
+/** What another process left of the batch is what enters the layers here. */
+static enum status take_streams(struct eval_scorer *s, struct eval_hop *in, size_t n_tokens,
+                                struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    const char *at = (const char *)in->values;
+    if (in->n_bytes != stream_bytes(s, n_tokens))
+        return status_fail(why, STATUS_DEVICE,
+                           "%s sent %zu bytes of a batch's residual stream, expected %zu",
+                           in->options.link->name, in->n_bytes, stream_bytes(s, n_tokens));
+    for (size_t i = 0, n; i < s->n_models && !status; i++, at += n) {
+        n = n_tokens * eval_scorer_row_bytes(s->runners[i].model);
+        status = kern_upload(s->backend, s->runners[i].x, at, n, why);
+    }
+    eval_hop_pass(in); /* the next one comes while this one is computed */
+    return status;
+}
+
+static enum status give_streams(struct eval_scorer *s, struct eval_hop *out, size_t n_tokens,
+                                struct status_why *why)
+{
+    enum status status = eval_hop_await(out, why);
+    char *at = (char *)out->values;
+    for (size_t i = 0, n; i < s->n_models && !status; i++, at += n) {
+        n = n_tokens * eval_scorer_row_bytes(s->runners[i].model);
+        status = kern_download(s->backend, at, s->runners[i].x, n, why);
+    }
+    out->n_bytes = stream_bytes(s, n_tokens);
+    return status;
+}
+
 static enum status forward(struct eval_scorer *s, const struct model_batch *batch,
                            struct status_why *why)
 {
+    const struct eval_share *share = s->options.share;
     enum status status = STATUS_OK;
+    if (share && share->in)
+        status = take_streams(s, share->in, batch->n_tokens, why);
     for (size_t i = 0; i < s->n_models && !status; i++)
         status = forward_one(s, &s->runners[i], batch, why);
+    if (share && share->out && !status)
+        status = give_streams(s, share->out, batch->n_tokens, why);
     return status;
 }
 
@@ -331,7 +390,7 @@ enum status eval_scorer_run(struct eval_scorer *s, const struct model_batch *bat
     enum status status = forward(s, batch, why);
     double forwarded = base_clock_seconds();
     struct range at = {0};
-    while (at.row < items->n_rows && !status) {
+    while (at.row < items->n_rows && !status && scores(s)) {
         at.n_rows = run_of_rows(items, at.row, eval_scorer_slab_rows(&s->options, s->backend));
         status = score_slab(s, items, &at, why);
         at.row += at.n_rows;

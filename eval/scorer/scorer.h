@@ -12,6 +12,7 @@
 
 #include "eval/scorer/cache.h"
 #include "eval/scorer/reference_rows.h"
+#include "eval/scorer/share.h"
 #include "kernels/backend.h"
 
 struct eval_scorer;
@@ -32,6 +33,7 @@ struct eval_scorer_options {
     const struct eval_row_sink *sink;      /* takes the model's rows; NULL: none */
     /* Of each model what earlier passes left behind, or NULL; NULL: of none. Copied. */
     struct eval_cache *const *caches;
+    const struct eval_share *share; /* of the layers; NULL: all. It comes without caches */
 };
 
 enum {
@@ -75,7 +77,9 @@ double eval_scorer_bytes(const struct model *model, struct kern_backend *backend
                          const struct eval_scorer_options *options);
 
 /**
- * Evaluate a batch and score its items. times may be NULL.
+ * Evaluate a batch and score its items. times may be NULL. Of a share with streams: share->in has
+ * the batch, and is passed on for the next one. Where layers follow elsewhere, nothing is scored:
+ * share->out is filled in, and the caller's to be passed on.
  * Fails: as model_forward, kern_score, the source and the sink; STATUS_CANCELLED once the backend's
  * flag is set. On failure the outputs are undefined.
  */

@@ -27,16 +27,21 @@ static inline size_t eval_scorer_slab_rows(const struct eval_scorer_options *opt
     return base->max_rows && base->max_rows < most ? base->max_rows : most;
 }
 
-/** A model's session, without progress. */
+/** The session of a model, without progress. A split that cannot be is told by eval_scorer_open. */
 static inline struct model_session_options
-eval_scorer_session(const struct eval_scorer_options *options, const struct kern_backend *backend)
+eval_scorer_session(const struct eval_scorer_options *options, const struct kern_backend *backend,
+                    const struct model *model)
 {
+    struct model_layer_range layers = {0, 0};
+    if (options->share)
+        (void)eval_share_layers(options->share, model, &layers, NULL);
     size_t preferred = kern_describe(backend).tile_tokens;
     preferred = preferred ? preferred : EVAL_TILE_TOKENS;
     return (struct model_session_options){
         .tile_tokens = options->tile_tokens ? options->tile_tokens : preferred,
         .max_batch = options->max_batch,
         .max_segment = options->max_segment,
+        .layers = layers,
     };
 }
 

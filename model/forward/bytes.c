@@ -41,7 +41,8 @@ size_t model_operation_bytes(const struct model *model, struct kern_backend *bac
 {
     struct model_scratch scratch = model_scratch_of(model, options);
     struct most most = {backend, scratch.n_tokens, 0};
-    for (size_t i = 0; i < model->hparams.n_layers; i++) {
+    struct model_layer_range layers = model_session_layers(model, options);
+    for (size_t i = layers.from; i < layers.to; i++) {
         model_layer_walk(model, i, add_product, &most);
         most.n_bytes = base_max(most.n_bytes, mixer_bytes(model, backend, i, scratch.n_tokens));
     }

@@ -242,9 +242,11 @@ static enum status forward_layer(struct model_session *s, const struct model_bat
 enum status model_forward(struct model_session *s, const struct model_batch *batch,
                           size_t layer_from, size_t layer_to, float *x, struct status_why *why)
 {
-    if (layer_from > layer_to || layer_to > s->model->hparams.n_layers)
-        return status_fail(why, STATUS_USAGE, "layers %zu to %zu, expected a range within 0 to %u",
-                           layer_from, layer_to, s->model->hparams.n_layers);
+    struct model_layer_range own = model_session_layers(s->model, &s->options);
+    if (layer_from > layer_to || layer_from < own.from || layer_to > own.to)
+        return status_fail(why, STATUS_USAGE,
+                           "layers %zu to %zu, expected a range within %zu to %zu", layer_from,
+                           layer_to, own.from, own.to);
     enum status status = check_batch(s, batch, why);
     if (!status)
         status = fill_angles(s, why);
@@ -255,7 +257,8 @@ enum status model_forward(struct model_session *s, const struct model_batch *bat
                                     (layer_to - layer_from) * model_tile_count(batch, &limits)};
     model_read_ahead(s->model, layer_from);
     for (size_t i = layer_from; !status && i < layer_to; i++) {
-        model_read_ahead(s->model, i + 1);
+        if (i + 1 < own.to || own.to == s->model->hparams.n_layers)
+            model_read_ahead(s->model, i + 1);
         status = forward_layer(s, batch, i, x, &progress, why);
     }
     return status;

@@ -10,15 +10,17 @@
 #include "model/forward/batch.h"
 #include "model/forward/trace.h"
 #include "model/model.h"
+#include "model/split.h"
 
 /** Called after each token tile of each layer; done and total count tile * layer steps. */
 typedef void model_progress_fn(void *user, size_t done, size_t total);
 
 struct model_session_options {
-    size_t tile_tokens;          /* tokens per tile; 0: 2048 */
-    size_t max_batch;            /* largest n_tokens of a batch */
-    size_t max_segment;          /* longest segment plus its parent: also the number of positions */
-    model_progress_fn *progress; /* may be NULL */
+    size_t tile_tokens; /* tokens per tile; 0: 2048 */
+    size_t max_batch;   /* largest n_tokens of a batch */
+    size_t max_segment; /* longest segment plus its parent: also the number of positions */
+    struct model_layer_range layers; /* the only ones that it computes; to 0: all */
+    model_progress_fn *progress;     /* may be NULL */
     void *progress_user;
     model_trace_fn *trace; /* may be NULL; of an operation that failed it is shown anything */
     void *trace_user;
@@ -50,9 +52,9 @@ enum status model_embed(struct model_session *s, const struct model_batch *batch
  * Advance x [n_tokens, D] through layers [layer_from, layer_to). Behind the last layer rows of
  * unwanted tokens may be what they were before it.
  * Fails: STATUS_USAGE (a batch that model_batch_check refuses, or larger than the session was
- *        made for; a layer that is not there; a parent of sequences on both sides of
- *        model_rope_boundary), STATUS_CANCELLED (x is then half-way), and what
- *        the backend's operations fail with.
+ *        made for; a layer that is not there, or not the session's; a parent of sequences on both
+ * sides of model_rope_boundary), STATUS_CANCELLED (x is then half-way), and what the backend's
+ * operations fail with.
  */
 enum status model_forward(struct model_session *s, const struct model_batch *batch,
                           size_t layer_from, size_t layer_to, float *x, struct status_why *why);

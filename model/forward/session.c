@@ -36,6 +36,13 @@ static void add_states(struct model_scratch *scratch, const struct model *m, siz
     scratch->recur = base_max(scratch->recur, MODEL_N_STATES * recur_floats);
 }
 
+struct model_layer_range model_session_layers(const struct model *model,
+                                              const struct model_session_options *options)
+{
+    return options->layers.to ? options->layers
+                              : (struct model_layer_range){0, model->hparams.n_layers};
+}
+
 struct model_scratch model_scratch_of(const struct model *model,
                                       const struct model_session_options *options)
 {
@@ -46,7 +53,8 @@ struct model_scratch model_scratch_of(const struct model *model,
         base_max(scratch.n_tokens, base_min(options->max_segment, options->max_batch));
     size_t boundary = model_rope_boundary(model);
     scratch.n_short = options->max_segment > boundary ? boundary : 0;
-    for (uint32_t i = 0; i < h->n_layers; i++) {
+    struct model_layer_range layers = model_session_layers(model, options);
+    for (size_t i = layers.from; i < layers.to; i++) {
         const struct model_layer_shape *shape = &h->layers[i];
         struct model_kv_widths w = model_kv_widths(h, i);
         if (shape->mixer == MODEL_DELTA_NET || shape->mixer == MODEL_MAMBA2)
@@ -63,8 +71,8 @@ struct model_scratch model_scratch_of(const struct model *model,
                 (scratch.n_short + options->max_segment) * h->ropes[shape->rope].n_rot;
     }
     scratch.h = scratch.n_tokens * h->n_embd;
-    const struct model_layer_shape *last = &h->layers[h->n_layers - 1];
-    scratch.wanted = last->mixer == MODEL_ATTENTION ? scratch.h : 0;
+    if (layers.to == h->n_layers && h->layers[layers.to - 1].mixer == MODEL_ATTENTION)
+        scratch.wanted = scratch.h;
     scratch.zeros = h->experts.width || model->arch->experts_beside_dense ? h->n_embd : 0;
     return scratch;
 }
@@ -177,7 +185,8 @@ static void preload_weight(void *user, const struct kern_weight *weight, double 
 static enum status preload(const struct model_session *s, struct status_why *why)
 {
     struct preload p = {s->backend, why, STATUS_OK};
-    for (size_t i = 0; !p.status && i < s->model->hparams.n_layers; i++)
+    struct model_layer_range layers = model_session_layers(s->model, &s->options);
+    for (size_t i = layers.from; !p.status && i < layers.to; i++)
         model_layer_walk(s->model, i, preload_weight, &p);
     return p.status;
 }

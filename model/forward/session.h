@@ -26,6 +26,10 @@ struct model_scratch {
     size_t work;                  /* of the block that needs the most */
 };
 
+/** The layers of a session with these options. */
+struct model_layer_range model_session_layers(const struct model *model,
+                                              const struct model_session_options *options);
+
 /** What a session with these options needs. */
 struct model_scratch model_scratch_of(const struct model *model,
                                       const struct model_session_options *options);

@@ -1,0 +1,140 @@
+#include "eval/cluster/hop.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+enum { LOOK_NS = 20 * 1000 * 1000 };
+static const double patience = 2; /* seconds: rank 0 tells why a connection broke */
+
+static enum status receive(struct eval_hop *s, struct status_why *why)
+{
+    struct eval_link *link = s->options.link;
+    struct eval_message message;
+    enum status status = eval_link_receive(link, &message, why);
+    if (status)
+        return status;
+    if (message.kind != EVAL_MESSAGE_STREAM || message.n_bytes < sizeof s->batch ||
+        message.n_bytes - sizeof s->batch > s->options.n_bytes)
+        return eval_link_unexpected(link, &message, why);
+    s->n_bytes = (size_t)message.n_bytes - sizeof s->batch;
+    status = eval_link_read(link, &s->batch, sizeof s->batch, why);
+    return status ? status : eval_link_read(link, s->values, s->n_bytes, why);
+}
+
+static enum status send_on(struct eval_hop *s, struct status_why *why)
+{
+    const struct eval_part parts[] = {{&s->batch, sizeof s->batch}, {s->values, s->n_bytes}};
+    return eval_link_send(s->options.link, EVAL_MESSAGE_STREAM, STATUS_OK, parts, 2, why);
+}
+
+/** The thread: a batch at a time, when it is its turn. */
+static void *move(void *opaque)
+{
+    struct eval_hop *s = opaque;
+    struct status_why why = {""};
+    enum status status = STATUS_OK;
+    pthread_mutex_lock(&s->lock);
+    while (!s->closed && !status) {
+        if (!s->moving) {
+            pthread_cond_wait(&s->turned, &s->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&s->lock);
+        status = s->options.sends ? send_on(s, &why) : receive(s, &why);
+        pthread_mutex_lock(&s->lock);
+        s->status = status;
+        s->why = why;
+        s->moving = status != STATUS_OK;
+        pthread_cond_broadcast(&s->turned);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+enum status eval_hop_open(struct eval_hop **out, const struct eval_hop_options *options,
+                             struct status_why *why)
+{
+    struct eval_hop *s = *out = calloc(1, sizeof *s);
+    pthread_condattr_t clock;
+    if (s) {
+        s->options = *options;
+        s->moving = !options->sends;
+        s->values = malloc(options->n_bytes);
+    }
+    if (!s || !s->values) {
+        free(s);
+        *out = NULL;
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu bytes of a residual stream",
+                           options->n_bytes);
+    }
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->turned, &clock);
+    pthread_condattr_destroy(&clock);
+    if (pthread_create(&s->thread, NULL, move, s) != 0) {
+        s->options.link = NULL; /* there is no thread to be ended */
+        eval_hop_close(s);
+        *out = NULL;
+        return status_fail(why, STATUS_MEMORY, "no thread can be started for a residual stream");
+    }
+    return STATUS_OK;
+}
+
+void eval_hop_close(struct eval_hop *s)
+{
+    if (!s)
+        return;
+    if (s->options.link) {
+        pthread_mutex_lock(&s->lock);
+        s->closed = true;
+        pthread_cond_broadcast(&s->turned);
+        pthread_mutex_unlock(&s->lock);
+        shutdown(s->options.link->fd, SHUT_RDWR);
+        pthread_join(s->thread, NULL);
+    }
+    pthread_cond_destroy(&s->turned);
+    pthread_mutex_destroy(&s->lock);
+    free(s->values);
+    free(s);
+}
+
+enum status eval_hop_await(struct eval_hop *s, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    double broke = 0;
+    pthread_mutex_lock(&s->lock);
+    while (s->moving && !status) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += LOOK_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&s->turned, &s->lock, &until);
+        if (!s->moving)
+            break;
+        broke = s->status && broke == 0 ? base_clock_seconds() : broke;
+        bool given_up = s->status && base_clock_seconds() - broke > patience;
+        pthread_mutex_unlock(&s->lock);
+        status = s->options.look(s->options.user, why);
+        if (!status && given_up)
+            status = s->options.link->lost
+                         ? status_fail(why, s->status, "the connection to %s broke",
+                                       s->options.link->name)
+                         : status_fail(why, s->status, "%s", s->why.text);
+        pthread_mutex_lock(&s->lock);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+void eval_hop_pass(struct eval_hop *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->moving = true;
+    pthread_cond_broadcast(&s->turned);
+    pthread_mutex_unlock(&s->lock);
+}

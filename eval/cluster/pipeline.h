@@ -1,0 +1,66 @@
+/**
+ * Layers divided among the ranks of a group: a pipeline. The first rank of a group stands for it:
+ * it has the last layers, scores, and is a worker of rank 0's run (or is rank 0). The second has
+ * the first layers and hears of batches from rank 0, some of them ahead, so that all ranks have
+ * work; residual streams go from each to the next. Rank 0 has a link to everybody.
+ */
+#ifndef EVAL_CLUSTER_PIPELINE_H
+#define EVAL_CLUSTER_PIPELINE_H
+
+#include "eval/cluster/hop.h"
+#include "eval/cluster/team.h"
+#include "eval/scorer/share.h"
+
+struct eval_dispatch;
+
+/** Batches that are on their way through a group at most: each rank has one, and one is sent. */
+static inline size_t eval_pipe_depth(size_t n_shares)
+{
+    return n_shares > 1 ? 2 * n_shares : 1;
+}
+
+/** The share of a rank in its group of n_shares. */
+static inline size_t eval_pipe_share(size_t rank, size_t n_shares)
+{
+    return (rank + n_shares - 1) % n_shares;
+}
+
+/** What this process has of a pipeline. Zero-initialise; release with eval_pipe_close. */
+struct eval_pipe {
+    struct eval_team in, out; /* pairs: with the rank that has the layers before, and the next */
+    struct eval_share share;
+    bool ended; /* rank 0 ended the run meanwhile */
+};
+
+/**
+ * Rank 0: let all ranks find the ones that have their next layers, and take its own place.
+ * Fails: STATUS_DEVICE (a rank died), STATUS_IO, what another rank failed with, STATUS_CANCELLED.
+ */
+enum status eval_pipe_meet(struct eval_pipe *pipe, struct eval_team *team, size_t n_shares,
+                           struct status_why *why);
+/** Another rank. Fails: as eval_pipe_meet; STATUS_CANCELLED also with pipe->ended. */
+enum status eval_pipe_join(struct eval_pipe *pipe, struct eval_link *zero, size_t rank,
+                           size_t n_shares, struct status_why *why);
+/**
+ * Open the streams of a pipe that has met, for batches of so many bytes. look: as in
+ * struct eval_hop_options.   Fails: STATUS_MEMORY.
+ */
+enum status eval_pipe_open(struct eval_pipe *pipe, size_t n_bytes, eval_look_fn *look, void *user,
+                           struct status_why *why);
+/** Twice is allowed. */
+void eval_pipe_close(struct eval_pipe *pipe);
+
+/** Rank 0: who listens to the ranks that are no worker's, so that their failures end the run. */
+struct eval_watch {
+    struct eval_dispatch *dispatch;
+    int event; /* tells the thread to end */
+    pthread_t thread;
+};
+
+/** While workers work. Without such ranks nothing happens. Fails: STATUS_MEMORY. */
+enum status eval_watch_begin(struct eval_watch *watch, struct eval_dispatch *d,
+                             struct status_why *why);
+/** Its failures are the dispatch's by then. */
+void eval_watch_end(struct eval_watch *watch);
+
+#endif
