@@ -55,7 +55,7 @@ static void *move(void *opaque)
 }
 
 enum status eval_hop_open(struct eval_hop **out, const struct eval_hop_options *options,
-                             struct status_why *why)
+                          struct status_why *why)
 {
     struct eval_hop *s = *out = calloc(1, sizeof *s);
     pthread_condattr_t clock;
@@ -117,14 +117,14 @@ enum status eval_hop_await(struct eval_hop *s, struct status_why *why)
         if (!s->moving)
             break;
         broke = s->status && broke == 0 ? base_clock_seconds() : broke;
-        bool given_up = s->status && base_clock_seconds() - broke > patience;
+        bool lost = s->options.link->lost;
+        bool given_up = s->status && (!lost || base_clock_seconds() - broke > patience);
         pthread_mutex_unlock(&s->lock);
         status = s->options.look(s->options.user, why);
         if (!status && given_up)
-            status = s->options.link->lost
-                         ? status_fail(why, s->status, "the connection to %s broke",
-                                       s->options.link->name)
-                         : status_fail(why, s->status, "%s", s->why.text);
+            status = lost ? status_fail(why, s->status, "the connection to %s broke",
+                                        s->options.link->name)
+                          : status_fail(why, s->status, "%s", s->why.text);
         pthread_mutex_lock(&s->lock);
     }
     pthread_mutex_unlock(&s->lock);

@@ -74,6 +74,8 @@ enum status evaluation_run(struct evaluation *e, const struct setup *setup, stru
                                  .want_js = setup->want_js,
                                  .base = setup->base,
                                  .sink = setup->sink};
+    if (setup->n_shares && !setup->link)
+        models.share = (struct eval_share){.i = setup->n_shares - 1, .n = setup->n_shares};
     /* The tables share their cells with those that stay. */
     struct eval_table tables[2 + MAX_CANDIDATES] = {e->table};
     for (size_t i = 0; i < e->n_pairs; i++)

@@ -1,23 +1,26 @@
 /*
  * Several ranks over loopback, each a thread of this program, so that no MPI is needed: the bits of
- * one, rows through rank 0, refusals, ranks that die and strangers that connect.
+ * one, also with layers divided, rows through rank 0, refusals, ranks that die and strangers that
+ * connect.
  */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "eval/cluster/pipeline.h"
 #include "eval/cluster/remote.h"
 #include "evaluation.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"
 #define Q4  ASSAY_SOURCE_DIR "/data/tiny.Q4_K_M.gguf"
-enum { N_CTX = 32, N_WINDOWS = 7, MAX_RANKS = 3 };
+enum { N_CTX = 32, N_WINDOWS = 7, MAX_RANKS = 3, MANY_RANKS = 6 };
 static const char settings[] = "{\"n_ctx\": 32, \"model\": {\"id\": \"abc\"}}";
 
 static size_t n_windows = N_WINDOWS;
@@ -38,23 +41,40 @@ struct rank {
     struct eval_team_address address;
     const char *settings;
     enum status opened;
-    bool dies; /* in its first batch */
+    bool dies;       /* in its first batch */
+    size_t n_shares; /* of the layers, with dies; 0: not divided */
     pthread_t thread;
     enum status status; /* of its part of the run */
     struct status_why why;
 };
 
-/** Take a batch and no more: the connection breaks. */
-static void die(struct eval_link *link)
+/** Wait for a message. */
+static void await(struct eval_link *link, enum eval_message_kind kind)
 {
     struct eval_message message = {0};
     struct status_why why;
-    char body[256];
-    while (message.kind != EVAL_MESSAGE_BATCH) {
+    char *body = NULL;
+    while (message.kind != kind) {
+        free(body);
         assert_int_equal(eval_link_receive(link, &message, &why), STATUS_OK);
-        assert_true(message.n_bytes <= sizeof body);
-        assert_int_equal(eval_link_read(link, body, (size_t)message.n_bytes, &why), STATUS_OK);
+        assert_int_equal(eval_link_read_text(link, &message, &body, &why), STATUS_OK);
     }
+    free(body);
+}
+
+/** Take a batch and no more: the connections break. */
+static void die(struct eval_link *link, const struct rank *r)
+{
+    struct eval_pipe pipe = {0};
+    struct status_why why;
+    await(link, EVAL_MESSAGE_START);
+    if (r->n_shares)
+        assert_int_equal(eval_pipe_join(&pipe, link, r->number, r->n_shares, &why), STATUS_OK);
+    if (pipe.in.n_links)
+        await(&pipe.in.links[0], EVAL_MESSAGE_STREAM);
+    else
+        await(link, EVAL_MESSAGE_BATCH);
+    eval_pipe_close(&pipe);
 }
 
 static void *rank_main(void *opaque)
@@ -71,7 +91,7 @@ static void *rank_main(void *opaque)
     if (!r->status)
         r->status = eval_team_ready(&team, r->opened, r->settings, &r->why);
     if (!r->status && r->dies)
-        die(setup.link);
+        die(setup.link, r);
     else if (!r->status && !r->opened)
         r->status = evaluation_run(&e, &setup, &r->why);
     eval_team_close(&team);
@@ -105,6 +125,37 @@ static void assert_same_table(const struct eval_table *a, const struct eval_tabl
 {
     assert_memory_equal(a->cells, b->cells,
                         a->n_columns * a->n_windows * a->n_scored * sizeof(double));
+}
+
+static void same_bits_for_divided_layers(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t n_ranks, n_shares, batch_tokens;
+    } cases[] = {{2, 2, N_CTX}, {3, 3, 2 * N_CTX}, {4, 2, N_CTX}, {MANY_RANKS, 3, N_CTX}};
+    struct evaluation one, several;
+    struct setup setup = usual();
+    evaluate(&one, &setup);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct rank ranks[MANY_RANKS] = {0};
+        struct eval_team team = {0};
+        struct status_why why = {""};
+        start(&team, ranks, cases[c].n_ranks);
+        assert_int_equal(eval_team_agree(&team, settings, NULL, &why), STATUS_OK);
+        setup.run.team = &team;
+        setup.n_shares = cases[c].n_shares;
+        setup.batch_tokens = cases[c].batch_tokens;
+        evaluate(&several, &setup);
+        assert_same_table(&one.table, &several.table);
+        assert_same_table(&one.candidate_tables[0], &several.candidate_tables[0]);
+        assert_int_equal(several.stats.n_inputs, one.stats.n_inputs);
+        assert_true(several.memory.weights < one.memory.weights);
+        evaluation_close(&several);
+        end(&team, ranks, cases[c].n_ranks);
+        for (size_t i = 1; i < cases[c].n_ranks; i++)
+            assert_int_equal(ranks[i].status, STATUS_OK);
+    }
+    evaluation_close(&one);
 }
 
 /** A sink that keeps what it gets. */
@@ -189,6 +240,7 @@ static enum status outcome(struct rank *ranks, size_t n, struct status_why *why)
     struct evaluation e;
     struct eval_team team = {0};
     struct setup setup = usual();
+    setup.n_shares = ranks[0].n_shares;
     start(&team, ranks, n);
     evaluation_open(&e, &setup);
     setup.run.team = &team;
@@ -213,6 +265,27 @@ static void a_rank_that_dies_ends_the_run(void **state)
     assert_non_null(strstr(why.text, ") died while it evaluated windows "));
     assert_non_null(strstr(why.text, " of 100 (62 tokens)"));
     assert_int_equal(ranks[2].status, STATUS_OK); /* told in an orderly way */
+    n_windows = N_WINDOWS;
+}
+
+/** The first rank of a group is its worker, the others are watched. */
+static void a_rank_with_some_layers_that_dies_ends_the_run(void **state)
+{
+    (void)state;
+    n_windows = 40;
+    for (size_t dying = 1; dying < MANY_RANKS; dying++) {
+        struct rank ranks[MANY_RANKS] = {{.n_shares = 3}};
+        struct status_why why = {""};
+        char name[16];
+        snprintf(name, sizeof name, "rank %zu (", dying);
+        ranks[dying] = (struct rank){.dies = true, .n_shares = 3};
+        assert_int_equal(outcome(ranks, MANY_RANKS, &why), STATUS_DEVICE);
+        assert_non_null(strstr(why.text, name));
+        assert_non_null(strstr(why.text, ") died while it evaluated layers "));
+        assert_non_null(strstr(why.text, " of 40 ("));
+        for (size_t i = 1; i < MANY_RANKS; i++) /* told in an orderly way */
+            assert_int_equal(ranks[i].status, STATUS_OK);
+    }
     n_windows = N_WINDOWS;
 }
 
@@ -261,8 +334,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_bits_for_any_number_of_ranks),
+        cmocka_unit_test(same_bits_for_divided_layers),
         cmocka_unit_test(rows_come_to_rank_0_in_order),
         cmocka_unit_test(a_rank_that_dies_ends_the_run),
+        cmocka_unit_test(a_rank_with_some_layers_that_dies_ends_the_run),
         cmocka_unit_test(differences_are_refused),
         cmocka_unit_test(what_fails_elsewhere_is_told),
         cmocka_unit_test(strangers_are_turned_away),
