@@ -15,13 +15,14 @@ import tempfile
 import time
 import unittest
 
-from interrupted import (KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, TIMEOUT_S, Run,
-                         hellaswag, requests)
+from interrupted import (KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, SWEEP, TIMEOUT_S,
+                         Run, hellaswag, requests)
 from program import ASSAY, F16, Q4, TEXT
 
 MPIRUN = ["mpirun", "--oversubscribe", *(["--allow-run-as-root"] if os.getuid() == 0 else [])]
 N_KILLS = 50 if os.environ.get("ASSAY_TEST_SLOW") else 2
 MPIRUN_S = 10
+LAYERS, GROUPS = ["--split", "layers"], ["--split", "layers:2"]
 LIBRARY = pathlib.Path(ASSAY).parent / "assay-mpi-openmpi.so"
 LONG = [word if word != "60" else "-1" for word in PERPLEXITY]  # all windows
 DIED = re.compile(rb"assay: rank \d+ \([^)]*\) died while it "
@@ -115,8 +116,7 @@ class Mpi(unittest.TestCase):
         yield RECORD_HIDDEN, ["base.assay"]
         for base in (self.base, self.hidden):
             yield [ASSAY, "kld", "-m", F16, "--base", base, *SLOWLY], []
-        yield [ASSAY, "sweep", "--base", F16, "--from", Q4, "-f", TEXT, "-c", "32", "--chunks", "4",
-               *SLOWLY], []
+        yield SWEEP, []
         yield [ASSAY, "check", "-m", F16, "--kl-divergence-base", self.base, *SLOWLY], []
 
     def same(self, found, expected):
@@ -127,9 +127,14 @@ class Mpi(unittest.TestCase):
         for i, (words, outputs) in enumerate(self.evaluators()):
             words, outputs = [*words, "--json", "r.json"], [*outputs, "r.json"]
             expected, _ = Run(words, outputs).whole()
-            for n in (2, 3, 4) if i < 2 else (2 + i % 3,):
-                with self.subTest(words=words, ranks=n):
-                    self.same(Run(mpirun(n, words), outputs).whole()[0], expected)
+            runs = [(n, []) for n in ((2, 3, 4) if i < 2 else (2 + i % 3,))]
+            if "sweep" not in words:
+                runs.append((2 + i % 2, LAYERS))
+            if i < 2:
+                runs.append((4, GROUPS))
+            for n, more in runs:
+                with self.subTest(words=words, ranks=n, more=more):
+                    self.same(Run(mpirun(n, [*words, *more]), outputs).whole()[0], expected)
 
     def test_a_list_of_devices_is_shared_out(self):
         expected, _ = Run([*PERPLEXITY, "--device", "cpu,cpu", "--json", "r.json"],
@@ -163,8 +168,24 @@ class Mpi(unittest.TestCase):
                 other += more
             with self.subTest(more=more):
                 self.refuses([*one, *other], rank + difference + end)
+        self.refuses(["-n", "2", *PERPLEXITY, *LAYERS, ":", "-n", "2", *PERPLEXITY, *GROUPS],
+                     r"rank 2 \(.*\) has split 2, rank 0 has 4" + end)
         self.refuses(["-n", "1", *PERPLEXITY, ":", "-n", "1", *KLD],
                      r"rank 1 \(.*\) has evaluator kld, rank 0 has perplexity;")
+
+    def test_refuses_layers_that_cannot_be_divided(self):
+        layers = "its 4 layers cannot be divided among 5 processes$"
+        for n, words, sentence in (
+                (3, [*PERPLEXITY, *GROUPS], "--split layers:2: 3 processes are not groups of 2; "),
+                (2, [*PERPLEXITY, "--split", "rows"], "--split: 'rows', expected layers, or "),
+                (2, [*SWEEP, *LAYERS], "--split: assay sweep changes tensors between batches"),
+                (5, [*PERPLEXITY, *LAYERS], f"^assay: {re.escape(str(Q4))}: {layers}")):
+            with self.subTest(words=words, ranks=n):
+                self.refuses(["-n", str(n), *words], sentence)
+        for more in ([], ["--mpi", "off"]):
+            alone = subprocess.run([*map(str, PERPLEXITY), *LAYERS, *more], capture_output=True)
+            self.assertEqual(alone.returncode, 2)
+            self.assertIn(b"--split layers: there is one process; expected several", alone.stderr)
 
     def test_a_rank_that_fails_says_why_through_rank_0(self):
         other = [word if word != Q4 else "missing.gguf" for word in PERPLEXITY]
@@ -203,6 +224,7 @@ class Mpi(unittest.TestCase):
             if n == 0:
                 continue
             with self.subTest(words=words):
+                words = [*words, *(LAYERS if i % 2 == 0 else [])]
                 if words[:len(PERPLEXITY)] == PERPLEXITY:
                     words = [word if word != "60" else "240" for word in words]
                 ranks = Ranks([*words, "--json", "r.json"], [*outputs, "r.json"])
@@ -211,15 +233,18 @@ class Mpi(unittest.TestCase):
         self.assertTrue(named > 0 or N_KILLS < 50)  # a few may all come too early for that
 
     def test_a_killed_rank_is_named(self):
-        with subprocess.Popen(mpirun(3, [*LONG, "--state", self.path / "named.journal"]),
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            self.assertTrue(process.stdout.read(1))  # a window is finished
-            other = next(pid for pid in ranks_of(process) if b"OMPI_COMM_WORLD_RANK=1\0" in
-                         pathlib.Path(f"/proc/{pid}/environ").read_bytes())
-            os.kill(other, signal.SIGKILL)
-            _out, err = process.communicate(timeout=TIMEOUT_S)
-            self.assertNotEqual(process.returncode, 0)
-            self.assertRegex(err, DIED)
+        for more, what in (([], DIED), (LAYERS, rb"rank 1 \([^)]*\) died while it evaluated layers "
+                                                rb"0 to \d+ of windows \d+ to \d+ of \d+ \(")):
+            words = mpirun(3, [*LONG, *more, "--state", self.path / f"named{len(more)}.journal"])
+            with self.subTest(more=more), subprocess.Popen(
+                    words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                self.assertTrue(process.stdout.read(1))  # a window is finished
+                other = next(pid for pid in ranks_of(process) if b"OMPI_COMM_WORLD_RANK=1\0" in
+                             pathlib.Path(f"/proc/{pid}/environ").read_bytes())
+                os.kill(other, signal.SIGKILL)
+                _out, err = process.communicate(timeout=TIMEOUT_S)
+                self.assertNotEqual(process.returncode, 0)
+                self.assertRegex(err, what)
 
 
 if not shutil.which("mpirun") or not LIBRARY.exists():
