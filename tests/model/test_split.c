@@ -157,6 +157,58 @@ static void no_share_touches_the_others_weights(void **state)
     fixture_close(&f);
 }
 
+/** A device with memory of its own, which counts what it is to hold. */
+struct device {
+    struct kern_backend base;
+    double n_bytes;
+};
+
+static enum status lend(struct kern_backend *b, void **out, size_t n_bytes, struct status_why *why)
+{
+    (void)b, (void)why;
+    *out = malloc(n_bytes);
+    return STATUS_OK;
+}
+
+static void take_back(struct kern_backend *b, void *memory)
+{
+    (void)b;
+    free(memory);
+}
+
+static enum status hold(struct kern_backend *b, const struct kern_weight *weight,
+                        struct status_why *why)
+{
+    (void)why;
+    ((struct device *)b)->n_bytes += (double)weight->n_rows * (double)weight->row_bytes;
+    return STATUS_OK;
+}
+
+static void a_device_holds_its_share_alone(void **state)
+{
+    (void)state;
+    static const struct kern_backend_ops ops = {
+        .name = "device", .alloc = lend, .free = take_back, .preload = hold};
+    struct fixture f = fixture_open(&(struct tiny_model_options){.n_layers = 5});
+    double whole = 0, sum = 0;
+    for (size_t n = 1; n <= 3; n++) {
+        sum = 0;
+        for (size_t s = 0; s < n; s++) {
+            struct device d = {.base = {.ops = &ops}};
+            struct model_session_options options = {.max_batch = 1, .max_segment = 1};
+            struct model_session *session;
+            assert_int_equal(model_split(f.model, n, s, &options.layers, NULL), STATUS_OK);
+            assert_int_equal(model_session_open(&session, f.model, &d.base, &options, NULL), 0);
+            assert_true(d.n_bytes < model_split_bytes(f.model, options.layers));
+            sum += d.n_bytes;
+            model_session_close(session);
+        }
+        whole = n == 1 ? sum : whole;
+        assert_true(sum == whole && sum > 0);
+    }
+    fixture_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +216,7 @@ int main(void)
         cmocka_unit_test(bytes_are_those_of_the_file),
         cmocka_unit_test(keys_stay_with_who_uses_them),
         cmocka_unit_test(no_share_touches_the_others_weights),
+        cmocka_unit_test(a_device_holds_its_share_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
