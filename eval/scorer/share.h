@@ -26,11 +26,10 @@ static inline bool eval_share_scores(const struct eval_share *share)
 }
 
 /** A model's layers in the share. Fails: as model_split. */
-static inline enum status eval_share_layers(const struct eval_share *share,
-                                            const struct model *model,
+static inline enum status eval_share_layers(const struct eval_share *share, const struct model *m,
                                             struct model_layer_range *out, struct status_why *why)
 {
-    return model_split(model, share->n ? share->n : 1, share->i, out, why);
+    return model_split(m, share->n ? share->n : 1, share->i, out, why);
 }
 
 #endif
