@@ -7,18 +7,16 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/inspect/version.h"
 #include "cli/output/json_parts.h"
 #include "cli/output/printable.h"
 #include "cli/output/say.h"
+#include "cli/ranks.h"
 #include "cli/session/cluster.h"
 #include "cli/session/faults.h"
 #include "cli/session/resident.h"
 #include "cli/session/signals.h"
 #include "cli/watch/caches.h"
 #include "cli/watch/watch.h"
-#include "eval/cluster/pipeline.h"
-#include "eval/cluster/remote.h"
 
 void cli_remark(struct cli_evaluation *e, const char *format, ...)
 {
@@ -96,27 +94,6 @@ static enum status create_outputs(struct cli_evaluation *e, struct status_why *w
     return status;
 }
 
-/*
- * A journal belongs to this version of the program, and to everything that determines numbers.
- * n_shares: what ranks have to agree about, too; 0: it does not matter.
- */
-static enum status settings_of(char **out, const struct cli_evaluation *e, size_t n_shares,
-                               struct status_why *why)
-{
-    struct base_json json;
-    struct cli_versions versions;
-    cli_versions_read(&versions);
-    base_json_begin(&json);
-    base_json_text(&json, json.root, "evaluator", e->name);
-    base_json_text(&json, json.root, "assay", versions.assay);
-    e->kind->members->description(e, &json, true);
-    if (n_shares)
-        base_json_uint(&json, json.root, "split", n_shares);
-    enum status status = base_json_text_of(&json, out, why);
-    base_json_free(&json);
-    return status;
-}
-
 /* Take what the journal has, and say on standard error what that is. */
 static enum status resume(struct eval_journal *journal, struct eval_units *units,
                           struct status_why *why)
@@ -171,7 +148,7 @@ static enum status open_journal(struct cli_evaluation *e, struct status_why *why
     if (path && strcmp(path, "-") == 0)
         return status_fail(why, STATUS_USAGE, "--state: expected the name of a file, found '-'");
     if (path)
-        status = settings_of(&settings, e, 0, why);
+        status = cli_ranks_settings(&settings, e, false, why);
     if (path && !status)
         status = eval_journal_open(&e->journal, path, settings, why);
     cJSON_free(settings);
@@ -184,7 +161,7 @@ static enum status open_journal(struct cli_evaluation *e, struct status_why *why
     return status;
 }
 
-static void use_backends(struct cli_evaluation *e)
+static enum status use_backends(struct cli_evaluation *e, struct status_why *why)
 {
     /* From here on there may be files that an interruption must not leave behind. */
     const struct cli_resident *resident = e->settings->resident;
@@ -193,21 +170,7 @@ static void use_backends(struct cli_evaluation *e)
         kern_set_cancel(e->backends.items[i], interrupted);
     e->models.backends = e->backends.items;
     e->models.n_backends = e->backends.n;
-    e->models.n_ranks = cli_cluster()->n_ranks;
-    size_t n_shares = cli_cluster()->n_shares;
-    e->models.share =
-        (struct eval_share){.i = eval_pipe_share(cli_cluster()->rank, n_shares), .n = n_shares};
-}
-
-/** Ranks that divide the layers hand on streams of models that stay what they are. */
-static enum status check_split(const struct cli_evaluation *e, struct status_why *why)
-{
-    if (e->models.variants && eval_share_splits(&e->models.share))
-        return status_fail(why, STATUS_USAGE,
-                           "--split: assay %s changes tensors between batches, and every process "
-                           "needs the whole models; expected it without --split",
-                           e->name);
-    return STATUS_OK;
+    return cli_ranks_divide(e, why);
 }
 
 static enum status open_backends(struct cli_evaluation *e, struct status_why *why)
@@ -236,8 +199,7 @@ enum status cli_evaluation_open(struct cli_evaluation *e, struct status_why *why
     if (status)
         return status;
     remark_on_context(e);
-    use_backends(e);
-    status = check_split(e, why);
+    status = use_backends(e, why);
     return status || cli_cluster()->rank ? status : check_outputs_opened(e, why);
 }
 
@@ -255,20 +217,7 @@ static enum status begin_again(struct cli_evaluation *e, struct status_why *why)
     if (status)
         return status;
     remark_on_context(e);
-    use_backends(e);
-    return STATUS_OK;
-}
-
-/** Whether the other ranks have opened the same. */
-static enum status agree(const struct cli_evaluation *e, struct status_why *why)
-{
-    char *settings;
-    enum status status = settings_of(&settings, e, cli_cluster()->n_shares, why);
-    if (!status)
-        status =
-            eval_team_agree(&cli_cluster()->team, settings, e->models.backends[0]->cancel, why);
-    cJSON_free(settings);
-    return status;
+    return use_backends(e, why);
 }
 
 /** From what is open to a run that can begin. */
@@ -276,7 +225,7 @@ static enum status prepare(struct cli_evaluation *e, struct status_why *why)
 {
     enum status status = e->n_runs++ ? begin_again(e, why) : STATUS_OK;
     if (!status && e->models.n_ranks > 1)
-        status = agree(e, why);
+        status = cli_ranks_agree(e, why);
     if (!status)
         status = create_outputs(e, why);
     if (!status)
@@ -483,21 +432,6 @@ void cli_evaluation_close(struct cli_evaluation *e)
         cli_backends_close(&e->backends);
 }
 
-/** Any other rank evaluates what it is sent. What fails is told to rank 0, which says it. */
-static enum status serve(struct cli_evaluation *e, struct status_why *why)
-{
-    struct eval_team *team = &cli_cluster()->team;
-    char *settings = NULL;
-    enum status status = cli_evaluation_open(e, why);
-    if (!status)
-        status = settings_of(&settings, e, cli_cluster()->n_shares, why);
-    enum status told = eval_team_ready(team, status, settings, why);
-    if (!status && !told)
-        told = eval_serve(e->units, &e->models, &team->links[0], why);
-    cJSON_free(settings);
-    return told;
-}
-
 static enum status evaluate(struct cli_evaluation *e, struct status_why *why)
 {
     enum status status = cli_evaluation_open(e, why);
@@ -513,7 +447,7 @@ enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why)
     if (!status && e->settings->watch.wanted && !e->settings->resident)
         return cli_watch(e, why);
     if (!status)
-        status = cli_cluster()->rank ? serve(e, why) : evaluate(e, why);
+        status = cli_cluster()->rank ? cli_ranks_serve(e, why) : evaluate(e, why);
     else if (cli_cluster()->n_ranks > 1)
         status_context(why, "rank %zu", cli_cluster()->rank);
     cli_evaluation_close(e);
