@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "kernels/quant/round.h"
 #include "kernels/recurrent/check.h"
 
 void kern_close(struct kern_backend *b)
@@ -289,6 +290,18 @@ enum status kern_copy_rows(struct kern_backend *b, const struct kern_copy *op,
     assert(op->x && op->y);
     uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_OTHER, begun, b->ops->copy_rows(b, op, why));
+}
+
+enum status kern_round(struct kern_backend *b, const struct kern_round *op, struct status_why *why)
+{
+    size_t n_elems = kern_round_elems(op->type);
+    assert(n_elems && op->n_turn <= KERN_TURN_MAX && !(op->n_turn & (op->n_turn - 1)));
+    assert(op->n % n_elems == 0 && (!op->n_turn || op->n % op->n_turn == 0));
+    if (op->n == 0 || op->type == GGUF_TYPE_F32)
+        return STATUS_OK;
+    assert(op->x);
+    uint64_t begun = begin(b);
+    return counted(b, KERN_PHASE_OTHER, begun, b->ops->round(b, op, why));
 }
 
 enum status kern_gather(struct kern_backend *b, const float *x, size_t width, const uint32_t *rows,

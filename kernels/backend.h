@@ -202,6 +202,20 @@ struct kern_copy {
 };
 
 /**
+ * x becomes what the blocks of a key/value cache hold of it: packed, and decoded again
+ * (kernels/quant/round.h). n_turn, a power of two: the cache holds turned numbers, so that runs of
+ * n_turn of them are multiplied by the orthonormal Walsh-Hadamard matrix, rounded, and multiplied
+ * by it again, which undoes the first product but for float32's rounding.
+ */
+struct kern_round {
+    enum gguf_type type; /* one of KERN_ROUND_TYPES */
+    float *x;            /* [n], in place */
+    size_t n;            /* a multiple of the type's block and of n_turn */
+    size_t n_turn;       /* 0: the numbers as they are; at most KERN_TURN_MAX */
+};
+enum { KERN_TURN_MAX = 1024 };
+
+/**
  * Hidden rows (after the output norm) and the matrix that turns them into logits. The product is
  * multiplied by the matrix's scale, the bias is added. A soft cap c then makes c tanh(l / c) of a
  * logit l, and NaN of an infinite one.
@@ -336,6 +350,8 @@ typedef enum status kern_scale_rows_fn(struct kern_backend *b, float *x, size_t 
                                        size_t n_rows, const float *factors, struct status_why *why);
 typedef enum status kern_copy_rows_fn(struct kern_backend *b, const struct kern_copy *op,
                                       struct status_why *why);
+typedef enum status kern_round_fn(struct kern_backend *b, const struct kern_round *op,
+                                  struct status_why *why);
 /** y[i] = x[rows[i]]; rows: host. */
 typedef enum status kern_gather_fn(struct kern_backend *b, const float *x, size_t width,
                                    const uint32_t *rows, size_t n_rows, float *y,
@@ -369,8 +385,9 @@ typedef size_t kern_record_rows_fn(struct kern_backend *b, const struct kern_wei
 /* clang-format off */
 #define KERN_BACKEND_OPERATIONS(X)                                                                 \
     X(embed) X(norm) X(linear) X(rope) X(attention) X(activate) X(route) X(scale_rows)             \
-    X(copy_rows) X(gather) X(scatter_add) X(score) X(record) X(linear_bytes) X(attention_bytes)    \
-    X(score_bytes) X(record_bytes) X(record_rows) X(convolve) X(recur) X(recur_bytes)
+    X(copy_rows) X(round) X(gather) X(scatter_add) X(score) X(record) X(linear_bytes)              \
+    X(attention_bytes) X(score_bytes) X(record_bytes) X(record_rows) X(convolve) X(recur)          \
+    X(recur_bytes)
 /* clang-format on */
 
 /** kern_embed(), kern_norm(), ...: they check the arguments and call the backend. */

@@ -22,7 +22,7 @@ enum kern_phase {
     KERN_PHASE_ROPE,
     KERN_PHASE_GATE,
     KERN_PHASE_RECUR,  /* and convolve */
-    KERN_PHASE_OTHER,  /* embed, route, gather, scatter_add, scale_rows, copy_rows */
+    KERN_PHASE_OTHER,  /* embed, route, gather, scatter_add, scale_rows, copy_rows, round */
     KERN_PHASE_DECODE, /* part of linear and score: weights to float32 */
     KERN_PHASE_PACK,   /* part of linear and score: activations to panels */
     KERN_PHASE_FOLD,   /* part of score: logits to sums, ranks and codes */

@@ -94,6 +94,15 @@ struct model_recurrent_hparams {
     float scale; /* of the queries */
 };
 
+/**
+ * What keys and values of attention are rounded to, as a key/value cache of these types would hold
+ * them: GGUF_TYPE_F32 (all zero) or one of KERN_ROUND_TYPES (kernels/quant/round.h).
+ */
+struct model_kv_types {
+    enum gguf_type k, v;
+    bool unturned; /* blocks hold heads as they are, not turned as llama.cpp's caches turn them */
+};
+
 /** Per-layer arrays have n_layers entries. */
 struct model_hparams {
     char architecture[64];
@@ -115,6 +124,7 @@ struct model_hparams {
     bool compressed_keys;     /* its queries meet the compressed rows; else keys are made of them */
     struct model_recurrent_hparams recurrent;
     uint32_t per_layer_width; /* P: of the further input of each layer; 0: none */
+    struct model_kv_types kv; /* the caller's choice, not the file's */
 };
 
 #endif

@@ -282,5 +282,6 @@ struct kern_head model_kern_head(const struct model *m)
 
 const char *model_remarks(const struct model *m)
 {
-    return m->remarks.text ? m->remarks.text : "";
+    const char *text = m->origin ? m->origin->remarks.text : m->remarks.text;
+    return text ? text : "";
 }

@@ -40,6 +40,14 @@ enum status model_open(struct model **out, struct gguf_file *file,
  * tensors that m uses now. m must outlive it.   Fails: STATUS_MEMORY.
  */
 enum status model_share(struct model **out, const struct model *m, struct status_why *why);
+/**
+ * Round keys and values from now on, as a cache of these types would hold them: keys after RoPE,
+ * values as attention reads them. Not while a forward pass is running.
+ * Fails, leaving the model as it was: STATUS_UNSUPPORTED (a head that is no whole number of the
+ *        type's blocks; compressed rows, which are both, and two types).
+ */
+enum status model_round_kv(struct model *m, const struct model_kv_types *types,
+                           struct status_why *why);
 void model_close(struct model *m);
 
 const struct gguf_file *model_file(const struct model *m);

@@ -30,6 +30,10 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
 {
     (void)args;
     struct cli_kld_settings s = *(const struct cli_kld_settings *)settings;
+    if (!s.base && s.models.n == 1 && (s.evaluate.load.cache_k || s.evaluate.load.cache_v))
+        s.base = s.models.items[0];
+    if (!s.base)
+        return status_fail(why, STATUS_USAGE, "--base is missing; see assay help kld");
     enum status status = cli_watch_check(&s.evaluate, why);
     if (!status)
         status = cli_window_check(&s.windows, why);
@@ -59,8 +63,9 @@ static const struct cli_option options[] = {
      AT(models), .required = true},
     {"--base", CLI_TEXT, "FILE",
      "the base: a model, or a file that assay record, assay perplexity --kl-divergence-base or "
-     "llama-perplexity wrote; with a file, -f is not needed, and refused where it is another text",
-     AT(base), .required = true},
+     "llama-perplexity wrote; with a file, -f is not needed, and refused where it is another text. "
+     "With -ctk or -ctv and one model it may be left out: the model itself, not rounded",
+     AT(base)},
     {.type = CLI_GROUP, .group = cli_text_options, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},

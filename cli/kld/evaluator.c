@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arithmetic.h"
 #include "eval/metrics/per_token.h"
@@ -12,7 +13,7 @@ enum { DEFAULT_CONTEXT = 512 };
 
 static enum status allocate(struct cli_kld *k, struct status_why *why)
 {
-    size_t n = k->settings->models.n;
+    size_t n = k->settings->models.n * cli_kv_count(&k->settings->evaluate.load);
     k->candidates = calloc(n, sizeof *k->candidates);
     k->models = calloc(n, sizeof *k->models);
     k->results = calloc(n, sizeof *k->results);
@@ -22,13 +23,34 @@ static enum status allocate(struct cli_kld *k, struct status_why *why)
     return STATUS_OK;
 }
 
+/* Candidates of one file differ in what their keys and values are rounded to: they share weights,
+ * also with a base that is the same model. */
+static enum status open_candidate(struct cli_kld *k, size_t i, struct status_why *why)
+{
+    const struct cli_kld_settings *s = k->settings;
+    const struct cli_model_settings *load = &s->evaluate.load;
+    size_t n_pairs = cli_kv_count(load), pair = i % n_pairs;
+    const char *path = s->models.items[i / n_pairs];
+    struct cli_evaluate_settings plain = s->evaluate;
+    plain.load.cache_k = plain.load.cache_v = NULL;
+    bool shares = (load->cache_k || load->cache_v) && !plain.watch.wanted && !plain.resident;
+    bool is_base = !cli_base_has_rows(&k->base) && strcmp(path, s->base) == 0;
+    enum status status;
+    if (shares && (is_base || pair))
+        status = cli_model_share(&k->candidates[i],
+                                 is_base ? &k->base.model : &k->candidates[i - pair], why);
+    else
+        status = cli_model_open(&k->candidates[i], path, &plain, s->llama_compat, why);
+    return status ? status : cli_model_round(&k->candidates[i], load, pair, why);
+}
+
 static enum status open_models(struct cli_kld *k, struct status_why *why)
 {
     const struct cli_kld_settings *s = k->settings;
     enum status status = cli_base_open(&k->base, s->base, &s->evaluate, why);
     for (size_t i = 0; i < k->n_candidates && !status; i++) {
         struct cli_model *candidate = &k->candidates[i];
-        status = cli_model_open(candidate, s->models.items[i], &s->evaluate, s->llama_compat, why);
+        status = open_candidate(k, i, why);
         k->models[i] = candidate->model;
         if (!status)
             status = k->base.kind->check(&k->base, candidate->model, why);
@@ -219,12 +241,13 @@ static enum status verdict(const void *self, struct status_why *why)
         const struct eval_kld_figures *f = &k->results[i].figures;
         bool of_base = isinf(f->base_ppl.value);
         if (k->results[i].nonfinite.n)
-            return status_fail(why, STATUS_NONFINITE, "%s: the divergence is not finite",
-                               k->candidates[i].path);
+            return status_fail(why, STATUS_NONFINITE, "%s%s: the divergence is not finite",
+                               k->candidates[i].path, k->candidates[i].kv);
         if (of_base || isinf(f->ppl.value))
             return status_fail(why, STATUS_NONFINITE,
-                               "%s: the perplexity, exp(%.4f), is larger than the largest number",
+                               "%s%s: the perplexity, exp(%.4f), is larger than the largest number",
                                of_base ? k->settings->base : k->candidates[i].path,
+                               of_base ? "" : k->candidates[i].kv,
                                of_base ? f->base_nll.value : f->nll.value);
     }
     return STATUS_OK;
@@ -242,7 +265,7 @@ static struct cli_model *model(void *self, size_t i)
 static void close(void *self)
 {
     struct cli_kld *k = self;
-    for (size_t i = 0; i < k->n_candidates; i++) {
+    for (size_t i = k->n_candidates; i-- > 0;) {
         eval_kld_free(&k->results[i]);
         cli_model_close(&k->candidates[i]);
     }

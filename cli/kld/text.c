@@ -206,11 +206,11 @@ static void print_nonfinite(const struct cli_kld *k, size_t candidate)
     const struct eval_nonfinite *n = &k->results[candidate].nonfinite;
     if (n->n)
         cli_complain(
-            "assay: %s: %zu of %zu divergence%s %s not finite; the first is at window %zu, "
+            "assay: %s%s: %zu of %zu divergence%s %s not finite; the first is at window %zu, "
             "position %zu\n",
-            k->candidates[candidate].path, n->n, k->results[candidate].n_tokens,
-            status_plural(k->results[candidate].n_tokens), n->n == 1 ? "is" : "are", n->window,
-            n->position);
+            k->candidates[candidate].path, k->candidates[candidate].kv, n->n,
+            k->results[candidate].n_tokens, status_plural(k->results[candidate].n_tokens),
+            n->n == 1 ? "is" : "are", n->window, n->position);
 }
 
 static void print_candidate(const struct cli_kld *k, size_t i)
@@ -218,8 +218,8 @@ static void print_candidate(const struct cli_kld *k, size_t i)
     const struct eval_kld_result *r = &k->results[i];
     if (k->n_candidates > 1) {
         char path[CLI_PATH_BYTES];
-        printf("%sModel %zu of %zu: %s\n", i ? "\n" : "", i + 1, k->n_candidates,
-               cli_printable(path, sizeof path, k->candidates[i].path));
+        printf("%sModel %zu of %zu: %s%s\n", i ? "\n" : "", i + 1, k->n_candidates,
+               cli_printable(path, sizeof path, k->candidates[i].path), k->candidates[i].kv);
         print_rows(k, i);
     }
     if (r->n_windows == 0) {

@@ -8,6 +8,7 @@
 #define CLI_OPTIONS_COMMON_H
 
 #include "cli/options/args.h"
+#include "model/hparams.h"
 
 /** Indices into the words of the lists' choices. */
 enum cli_isa { CLI_ISA_SCALAR, CLI_ISA_AVX2, CLI_ISA_AVX512, CLI_ISA_AMX, CLI_ISA_AUTO };
@@ -67,11 +68,29 @@ struct cli_model_settings {
     int64_t yarn_original_ctx;
     /* NaN or negative: as the file says. */
     double yarn_ext_factor, yarn_attn_factor, yarn_beta_fast, yarn_beta_slow;
+    /* Names of types, "," between them; NULL: not rounded. The first of each go together. */
+    const char *cache_k, *cache_v;
+    bool no_kv_rotation;
 };
 extern const struct cli_option cli_model_options[];
 /** const char *: of them, --tokenizer-pre alone. */
 extern const struct cli_option cli_pretokenizer_options[];
 void cli_model_defaults(struct cli_model_settings *settings);
+/* kv_types.c */
+
+/** How many pairs of cache types there are to take one after the other; without any, 1. */
+size_t cli_kv_count(const struct cli_model_settings *settings);
+/**
+ * The i-th pair. Of one type and several the one goes with each.
+ * Fails: STATUS_USAGE (a name that is none).
+ */
+enum status cli_kv_types(struct model_kv_types *out, const struct cli_model_settings *settings,
+                         size_t i, struct status_why *why);
+enum status cli_kv_check(const struct cli_model_settings *settings, struct status_why *why);
+/** What is added to the name of a model that is rounded so: " K Q8_0 V Q4_0", or "". */
+enum { CLI_KV_LABEL = 48 };
+const char *cli_kv_label(char out[CLI_KV_LABEL], const struct model_kv_types *kv);
+
 /** What the lists cannot say. Fails: STATUS_USAGE. */
 enum status cli_model_check(const struct cli_model_settings *settings, struct status_why *why);
 

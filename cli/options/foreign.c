@@ -4,8 +4,11 @@
  */
 #include "cli/options/common.h"
 
-#define CACHE_TYPES "expected f32, f16 or bf16, of which the last two are not rounded to"
-#define NOT_ROUNDED "keys and values stay in float32, and are not rounded to f16 or bf16"
+#define CACHE_TYPES                                                                                \
+    "types of some layers are not implemented; expected f32, f16 or bf16, of which the last two "  \
+    "are not rounded to; -ctk and -ctv round all layers"
+#define NOT_ROUNDED                                                                                \
+    "keys and values of the first and last layers are rounded as the others are: by -ctk and -ctv"
 #define NOT_FETCHED "nothing is downloaded; "
 
 const struct cli_option cli_foreign_options[] = {
@@ -68,13 +71,9 @@ const struct cli_option cli_foreign_options[] = {
      CLI_IGNORED},
 
     /* Refused: each would change what is computed or written. */
-    {"-ctk --cache-type-k -ctk-first --cache-type-k-first -ctk-last --cache-type-k-last "
-     "-ictk --indexer-cache-type-k",
-     CLI_REFUSED, "TYPE", "keys are held in float32 here; " CACHE_TYPES, .choices = "f32 f16 bf16",
-     .env = "LLAMA_ARG_CACHE_TYPE_K", .note = NOT_ROUNDED},
-    {"-ctv --cache-type-v -ctv-first --cache-type-v-first -ctv-last --cache-type-v-last",
-     CLI_REFUSED, "TYPE", "values are held in float32 here; " CACHE_TYPES,
-     .choices = "f32 f16 bf16", .env = "LLAMA_ARG_CACHE_TYPE_V", .note = NOT_ROUNDED},
+    {"-ctk-first --cache-type-k-first -ctk-last --cache-type-k-last -ictk --indexer-cache-type-k "
+     "-ctv-first --cache-type-v-first -ctv-last --cache-type-v-last",
+     CLI_REFUSED, "TYPE", CACHE_TYPES, .choices = "f32 f16 bf16", .note = NOT_ROUNDED},
     {"--lora --lora-scaled --lora-base --lora-init-without-apply", CLI_REFUSED, "FILE",
      "adapters are not implemented; merge it into the model first"},
     {"--control-vector --control-vector-scaled --control-vector-layer-range", CLI_REFUSED, "FILE",

@@ -57,7 +57,7 @@ enum status cli_model_check(const struct cli_model_settings *s, struct status_wh
     if (!isnan(s->rope_scale) && !isnan(s->rope_freq_scale))
         return status_fail(why, STATUS_USAGE,
                            "--rope-scale and --rope-freq-scale say the same thing; give one");
-    return STATUS_OK;
+    return cli_kv_check(s, why);
 }
 
 const struct cli_option cli_model_file_options[] = {
@@ -96,5 +96,17 @@ const struct cli_option cli_model_options[] = {
      MODEL(yarn_beta_slow), .env = "LLAMA_ARG_YARN_BETA_SLOW"},
     {"--yarn-beta-fast", CLI_NUMBER, "X", "YaRN: low correction dimension (default: the file's)",
      MODEL(yarn_beta_fast), .env = "LLAMA_ARG_YARN_BETA_FAST"},
+    {"-ctk --cache-type-k --ctk", CLI_TEXT, "TYPE",
+     "round keys as a cache of this type holds them: f32 (default: not rounded), f16, bf16, q8_0, "
+     "q4_0, q4_1, iq4_nl, q5_0 or q5_1. assay kld takes several, with , between them: each is a "
+     "candidate. Never of the base",
+     MODEL(cache_k), .env = "LLAMA_ARG_CACHE_TYPE_K"},
+    {"-ctv --cache-type-v --ctv", CLI_TEXT, "TYPE",
+     "the same of values; of several types, the first goes with the first of -ctk", MODEL(cache_v),
+     .env = "LLAMA_ARG_CACHE_TYPE_V"},
+    {"--no-kv-rotation", CLI_ON, NULL,
+     "blocks of -ctk and -ctv hold heads as they are (default: rotated where llama.cpp's caches "
+     "rotate them)",
+     MODEL(no_kv_rotation)},
     {0},
 };

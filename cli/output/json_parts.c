@@ -76,6 +76,11 @@ static void add_model_settings(struct base_json *json, cJSON *o, const struct cl
     add_forced(json, o, "yarn_attn_factor", s->yarn_attn_factor);
     add_forced(json, o, "yarn_beta_fast", s->yarn_beta_fast);
     add_forced(json, o, "yarn_beta_slow", s->yarn_beta_slow);
+    if (s->cache_k || s->cache_v) {
+        base_json_text(json, o, "cache_type_k", s->cache_k);
+        base_json_text(json, o, "cache_type_v", s->cache_v);
+        base_json_flag(json, o, "kv_rotation", !s->no_kv_rotation);
+    }
 }
 
 void cli_json_add_computation(struct base_json *json, cJSON *o, const struct cli_evaluation *e)
@@ -141,6 +146,13 @@ cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key
         add_swapped(json, o, model->shards);
     else if (model->swaps)
         cli_swaps_add_json(json, o, model->swaps);
+    const struct model_kv_types *kv = &hparams->kv;
+    if (*model->kv) {
+        cJSON *types = base_json_object(json, o, "kv_types");
+        base_json_text(json, types, "k", gguf_type_name((uint32_t)kv->k));
+        base_json_text(json, types, "v", gguf_type_name((uint32_t)kv->v));
+        base_json_flag(json, types, "rotation", !kv->unturned);
+    }
     cJSON *remarks = base_json_list(json, o, "remarks");
     for (const char *line = model_remarks(model->model); *line;) {
         size_t n = strcspn(line, "\n");

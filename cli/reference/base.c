@@ -68,7 +68,9 @@ void cli_base_add_json(struct base_json *json, cJSON *parent, const struct cli_b
 static enum status open_model(struct cli_base *base, const struct cli_evaluate_settings *settings,
                               struct status_why *why)
 {
-    return cli_model_open(&base->model, base->path, settings, false, why);
+    struct cli_evaluate_settings unrounded = *settings;
+    unrounded.load.cache_k = unrounded.load.cache_v = NULL;
+    return cli_model_open(&base->model, base->path, &unrounded, false, why);
 }
 
 static enum status check_vocab(const struct cli_base *base, const struct model *candidate,

@@ -58,9 +58,12 @@ static enum status check_same_inputs(struct cli_compare *c, struct status_why *w
     bool is_kld = a->kind == CLI_DOCUMENT_KLD;
     if (is_kld)
         status = check_same_base(&in_a, &in_b, why);
-    return status ? status
-                  : cli_fields_equal(&in_a, &in_b, is_kld ? "settings" : "settings.llama_compat",
-                                     is_kld ? "chunks chunk_from js" : NULL, why);
+    return status
+               ? status
+               : cli_fields_equal(
+                     &in_a, &in_b, is_kld ? "settings" : "settings.llama_compat",
+                     is_kld ? "chunks chunk_from js cache_type_k cache_type_v kv_rotation" : NULL,
+                     why);
 }
 
 /* The candidate of a kld result that is meant, or the whole document. */
@@ -105,6 +108,7 @@ enum status cli_compare_make(struct cli_compare *c, struct status_why *why)
             return status;
         struct cli_field model = cli_field_at(&s->field, "model");
         s->file = cli_model_file_in(&model);
+        cli_model_kv_in(s->kv, &model);
         s->name = cli_field_text(&s->field, "model.name");
         s->id = cli_field_text(&s->field, "model.id");
         status = cli_compare_status(c, why);

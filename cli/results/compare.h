@@ -26,6 +26,7 @@ struct cli_compared {
     struct cli_document document;
     struct cli_field field;       /* what is compared: the document, or one of its candidates */
     const char *file, *name, *id; /* of the model; in the document */
+    char kv[CLI_KV_LABEL];        /* behind the file's name */
 };
 
 /** A comparison. Zero-initialise; release with cli_compare_close. */

@@ -13,10 +13,10 @@ static void print_sides(const struct cli_compare *c)
     for (size_t side = 0; side < 2; side++) {
         char path[CLI_PATH_BYTES], file[96], name[96], id[16];
         const struct cli_compared *s = &c->sides[side];
-        printf("%c: %s (%s, %s, model id %.12s)\n", side ? 'B' : 'A',
+        printf("%c: %s (%s%s, %s, model id %.12s)\n", side ? 'B' : 'A',
                cli_printable(path, sizeof path, s->document.file),
-               cli_printable(file, sizeof file, s->file), cli_printable(name, sizeof name, s->name),
-               cli_printable(id, sizeof id, s->id));
+               cli_printable(file, sizeof file, s->file), s->kv,
+               cli_printable(name, sizeof name, s->name), cli_printable(id, sizeof id, s->id));
     }
 }
 

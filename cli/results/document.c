@@ -239,6 +239,22 @@ const char *cli_model_file_in(const struct cli_field *model)
     return cli_field_find(&file, model, "file") ? cli_field_text(model, "file") : "-";
 }
 
+const char *cli_model_kv_in(char out[CLI_KV_LABEL], const struct cli_field *model)
+{
+    static const char *const paths[] = {"k", "v"};
+    struct cli_field types, rotation;
+    size_t n = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < 2 && cli_field_find(&types, model, "kv_types"); i++) {
+        const char *type = cli_field_text(&types, paths[i]);
+        if (strcmp(type, "F32") != 0)
+            n += (size_t)snprintf(out + n, CLI_KV_LABEL - n, " %c %.12s", "KV"[i], type);
+    }
+    if (n && cli_field_find(&rotation, &types, "rotation") && cJSON_IsFalse(rotation.value))
+        snprintf(out + n, CLI_KV_LABEL - n, " unrotated");
+    return out;
+}
+
 struct cli_field cli_field_list(size_t *n, const struct cli_field *from, const char *path)
 {
     struct cli_field field = cli_field_at(from, path);

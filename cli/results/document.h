@@ -15,6 +15,7 @@
 
 #include "base/digest.h"
 #include "base/text/string.h"
+#include "cli/options/common.h"
 
 enum cli_document_kind { CLI_DOCUMENT_PERPLEXITY, CLI_DOCUMENT_TASKS, CLI_DOCUMENT_KLD };
 
@@ -89,6 +90,8 @@ size_t cli_field_count(const struct cli_field *from, const char *path);
 const char *cli_field_text(const struct cli_field *from, const char *path);
 /** The file name in an object about a model; "-" where the document is older than that member. */
 const char *cli_model_file_in(const struct cli_field *model);
+/** What such an object says that keys and values were rounded to, as cli_kv_label() has it. */
+const char *cli_model_kv_in(char out[CLI_KV_LABEL], const struct cli_field *model);
 /** A list; n: its elements, 0 after a failure. */
 struct cli_field cli_field_list(size_t *n, const struct cli_field *from, const char *path);
 

@@ -1,6 +1,7 @@
 #include "cli/results/scoreboard.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@
     {                                                                                              \
         label, "dp_" key "_percent", "dp." key, NULL, 100, 3, false                                \
     }
+
+enum { MAX_TYPE_NAME = 63 };
 
 static const struct cli_metric metrics[CLI_N_METRICS] = {
     [CLI_METRIC_PPL] = {"PPL", "ppl", "ppl.value", "ppl.value_error", 1, 6, true},
@@ -96,12 +99,14 @@ static struct cli_scoreboard_run *new_run(struct cli_scoreboard *t, const struct
         .file = cli_model_file_in(&model),
         .name = cli_field_text(&model, "name"),
         .id = cli_field_text(&model, "id"),
-        .quantisation = cli_field_text(&model, "quantisation"),
         .imatrix = imatrix_of(&model),
         .task = "",
         .n_bytes = cli_field_real(&model, "n_bytes"),
         .bits_per_weight = cli_field_real(&model, "bits_per_weight"),
     };
+    char kv[CLI_KV_LABEL];
+    snprintf(runs[t->n].quantisation, sizeof runs->quantisation, "%.*s%s", MAX_TYPE_NAME,
+             cli_field_text(&model, "quantisation"), cli_model_kv_in(kv, &model));
     return &runs[t->n++];
 }
 

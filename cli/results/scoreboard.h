@@ -24,8 +24,10 @@ struct cli_metric_value {
 /** A model in a result. The texts point into its document. */
 struct cli_scoreboard_run {
     struct cli_field from; /* the document, or the candidate in it */
-    const char *file, *name, *id, *quantisation, *imatrix;
-    const char *task; /* the kind of choice tasks, or "" */
+    const char *file, *name, *id, *imatrix;
+    char quantisation[64 +
+                      CLI_KV_LABEL]; /* and what keys and values were rounded to: "Q4_K_M K Q8_0" */
+    const char *task;                /* the kind of choice tasks, or "" */
     double n_bytes, bits_per_weight;
     bool is_base;
     struct cli_metric_value values[CLI_N_METRICS];

@@ -65,6 +65,8 @@ static enum status open_model(struct cli_serve *serve, const char *path, struct 
     struct cli_resident *resident = &serve->resident;
     struct cli_evaluate_settings settings = serve->settings->evaluate;
     settings.watch.wanted = serve->hot;
+    if (resident->n_models) /* the base */
+        settings.load.cache_k = settings.load.cache_v = NULL;
     enum status status =
         cli_model_open(&resident->models[resident->n_models], path, &settings, false, why);
     resident->n_models += !status;

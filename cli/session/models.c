@@ -50,6 +50,26 @@ static bool lend(struct cli_model *out, const char *path, const struct cli_resid
     return found;
 }
 
+enum status cli_model_round(struct cli_model *model, const struct cli_model_settings *settings,
+                            size_t i, struct status_why *why)
+{
+    struct model_kv_types types;
+    enum status status = cli_kv_types(&types, settings, i, why);
+    if (!status && !model->lent)
+        status = model_round_kv(model->model, &types, why);
+    if (!status && !model->lent)
+        cli_kv_label(model->kv, &types);
+    return status;
+}
+
+enum status cli_model_share(struct cli_model *out, const struct cli_model *m,
+                            struct status_why *why)
+{
+    *out = *m;
+    out->lent = false;
+    return model_share(&out->model, m->model, why);
+}
+
 enum status cli_model_open(struct cli_model *out, const char *path,
                            const struct cli_evaluate_settings *settings, bool llama_compat,
                            struct status_why *why)
@@ -57,6 +77,10 @@ enum status cli_model_open(struct cli_model *out, const char *path,
     if (lend(out, path, settings->resident, llama_compat))
         return STATUS_OK;
     *out = (struct cli_model){.path = path};
+    if (cli_kv_count(&settings->load) > 1)
+        return status_fail(why, STATUS_USAGE,
+                           "several types of -ctk or -ctv are for assay kld, in which each is a "
+                           "candidate; expected one");
     struct model_options options = model_options(&settings->load, llama_compat);
     struct gguf_file *file;
     enum status status = gguf_open(&file, path, why);
@@ -71,6 +95,8 @@ enum status cli_model_open(struct cli_model *out, const char *path,
         return status;
     }
     status = model_open(&out->model, file, &options, why);
+    if (!status)
+        status = cli_model_round(out, &settings->load, 0, why);
     if (!status && settings->watch.wanted)
         status = cli_shards_open(&out->shards, out->model, file, why);
     if (status == STATUS_OK)

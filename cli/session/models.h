@@ -15,16 +15,23 @@ struct cli_model {
     struct cli_shards *shards;     /* its files, where tensors may be replaced; else NULL */
     const struct cli_swaps *swaps; /* tensors of other files in it; NULL: none */
     bool lent;                     /* the model is a resident's, and stays open */
+    char kv[CLI_KV_LABEL];         /* what keys and values are rounded to: behind its name */
 };
 
 /**
  * Open a model, or take that of the resident which has this path; remarks of one that is opened go
  * to standard error.
- * llama_compat: as llama.cpp reads it.
+ * llama_compat: as llama.cpp reads it. Of the settings' cache types there is one pair at most.
  */
 enum status cli_model_open(struct cli_model *out, const char *path,
                            const struct cli_evaluate_settings *settings, bool llama_compat,
                            struct status_why *why);
+/** One that is open once more. m must be closed later, and its tensors not be replaced. */
+enum status cli_model_share(struct cli_model *out, const struct cli_model *m,
+                            struct status_why *why);
+/** Round its keys and values to the i-th pair of the settings' types. A lent one has been. */
+enum status cli_model_round(struct cli_model *model, const struct cli_model_settings *settings,
+                            size_t i, struct status_why *why);
 void cli_model_close(struct cli_model *model);
 
 /** What a model's tensors add up to, with those that took another's place. */

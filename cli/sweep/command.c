@@ -25,6 +25,10 @@ static enum status run_sweep(const void *settings, const struct cli_args *args,
         status =
             status_fail(why, STATUS_USAGE,
                         "--base %s is a file of rows; a sweep needs the model itself", s->base);
+    if (!status && (s->evaluate.load.cache_k || s->evaluate.load.cache_v))
+        status = status_fail(why, STATUS_USAGE,
+                             "-ctk and -ctv would round keys and values, but a sweep tells what "
+                             "weights cost; assay kld compares types of a cache");
     if (!status && s->by && s->groups.n)
         status = status_fail(why, STATUS_USAGE,
                              "--by and --group both say which tensors go together: give one");

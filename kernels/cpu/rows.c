@@ -1,7 +1,9 @@
 /* The operations on single rows: embedding, norms, rotary embedding, activations, experts. */
+#include <math.h>
 #include <string.h>
 
 #include "kernels/cpu/gemm/gemm.h"
+#include "kernels/quant/round.h"
 #include "kernels/route.h"
 
 /** Rows, or elements, that a thread takes at a time. */
@@ -226,6 +228,36 @@ enum status kern_cpu_copy_rows(struct kern_backend *b, const struct kern_copy *o
 {
     (void)why;
     return run_rows(b, op->n_rows, grain_of(op->width), copy_rows, op);
+}
+
+static void turn(float *x, size_t n)
+{
+    for (size_t half = 1; half < n; half *= 2) {
+        float scale = 2 * half == n ? 1.0f / sqrtf((float)n) : 1.0f;
+        for (size_t i = 0; i < n; i += 2 * half)
+            for (size_t k = i; k < i + half; k++)
+                kern_turn_pair(x + k, half, scale);
+    }
+}
+
+static void round_elements(const void *context, size_t begin, size_t end)
+{
+    const struct kern_round *op = context;
+    size_t n_run = base_max(op->n_turn, KERN_PACK_ELEMS);
+    for (size_t i = begin; i < end; i += n_run) {
+        size_t n = base_min(end - i, n_run);
+        turn(op->x + i, op->n_turn);
+        for (size_t k = 0; k < n; k += KERN_PACK_ELEMS)
+            kern_round_numbers(op->type, op->x + i + k, base_min(n - k, KERN_PACK_ELEMS));
+        turn(op->x + i, op->n_turn);
+    }
+}
+
+enum status kern_cpu_round(struct kern_backend *b, const struct kern_round *op,
+                           struct status_why *why)
+{
+    (void)why;
+    return run_rows(b, op->n, ELEMENTS, round_elements, op);
 }
 
 /** Rows to and from an expert. */

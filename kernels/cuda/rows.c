@@ -141,6 +141,16 @@ enum status kern_cuda_copy_rows(struct kern_backend *b, const struct kern_copy *
                          &args, why);
 }
 
+enum status kern_cuda_round(struct kern_backend *b, const struct kern_round *op,
+                            struct status_why *why)
+{
+    struct kern_round_args args = {
+        .x = op->x, .n = op->n, .type = op->type, .n_turn = (uint32_t)op->n_turn};
+    args.scale = 1.0f / sqrtf((float)op->n_turn);
+    return kern_cuda_run(kern_cuda_of(b), KERN_CUDA_ROUND, base_div_up(op->n, KERN_ROWS_ELEMS),
+                         &args, why);
+}
+
 /** Gather, or with shares scatter. */
 static enum status move_rows(struct kern_cuda *cuda, struct kern_gather_args args,
                              const uint32_t *rows, const float *shares, size_t n_rows,

@@ -136,11 +136,13 @@ static enum status project_kv(struct model_session *s, const struct model_step *
         status = prepare(s, step, k, w.n_kv_heads, &layer->k_norm, why);
     struct model_norm_step op = {
         .x = v, .y = v, .n_rows = n * w.n_kv_heads, .width = step->shape->value_size};
-    if (status || !s->model->arch->bare_v_norm)
-        return status;
-    status = model_normalise(s, &op, why);
-    model_show(s, MODEL_AT_V_NORM, v, w.n_kv_heads, step->shape->value_size);
-    return status;
+    if (!status && s->model->arch->bare_v_norm) {
+        status = model_normalise(s, &op, why);
+        model_show(s, MODEL_AT_V_NORM, v, w.n_kv_heads, step->shape->value_size);
+    }
+    if (!status)
+        status = model_round_keys(s, k, op.n_rows, step->shape->key_size, why);
+    return status ? status : model_round_values(s, v, op.n_rows, op.width, why);
 }
 
 enum status model_block_keys(struct model_session *s, const struct model_step *step,

@@ -145,7 +145,10 @@ static enum status keys_compressed(struct model_session *s, const struct model_s
     if (!status)
         status = model_copy(s, op, why);
     model_show(s, MODEL_AT_K_ROTATED, k, 1, z.wide);
-    return status;
+    if (!status)
+        status = model_round_compressed(s, k, n, z.wide, why);
+    op = (struct kern_copy){.x = k, .x_stride = z.wide, .y = v, .width = z.rank, .n_rows = n};
+    return status || s->model->hparams.kv.k == GGUF_TYPE_F32 ? status : model_copy(s, op, why);
 }
 
 /** Keys and values of each head, made of the compressed rows. */
@@ -185,7 +188,9 @@ static enum status keys_of_heads(struct model_session *s, const struct model_ste
                             why);
     model_show(s, MODEL_AT_K_ROTATED, k, z.n_heads, z.key);
     model_show(s, MODEL_AT_V_PROJECTED, v, z.n_heads, z.value);
-    return status;
+    if (!status)
+        status = model_round_keys(s, k, n * z.n_heads, z.key, why);
+    return status ? status : model_round_values(s, v, n * z.n_heads, z.value, why);
 }
 
 /** For each head i, columns of y = matrix i of a stack times columns of x. */

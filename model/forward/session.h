@@ -159,6 +159,14 @@ enum status model_copy(struct model_session *s, struct kern_copy op, struct stat
 enum status model_rotate(struct model_session *s, const struct model_step *step, float *x,
                          size_t n_heads, size_t head_size, struct status_why *why);
 
+/** Round heads of keys, of values, or n compressed rows, to what the model's types hold of them. */
+enum status model_round_keys(struct model_session *s, float *k, size_t n_heads, size_t size,
+                             struct status_why *why);
+enum status model_round_values(struct model_session *s, float *v, size_t n_heads, size_t size,
+                               struct status_why *why);
+enum status model_round_compressed(struct model_session *s, float *k, size_t n, size_t width,
+                                   struct status_why *why);
+
 /** Let the tile's queries grow with their positions, in layers that have it. */
 enum status model_temper(struct model_session *s, const struct model_step *step, float *q,
                          size_t width, struct status_why *why);

@@ -10,10 +10,6 @@
 #ifndef KERNELS_CUDA_KERNELS_HALF_H
 #define KERNELS_CUDA_KERNELS_HALF_H
 
-#ifdef __CUDACC__
-#include <cuda_fp16.h>
-#endif
-
 #include "kernels/quant/bytes.h"
 
 enum { KERN_HALF_TARGET = 14 /* log2 of what the largest magnitude is scaled to, or above */ };
@@ -48,27 +44,6 @@ KERN_INLINE float kern_scale_by(float x, int e)
 {
     int half = e / 2;
     return x * kern_power_of_two(half) * kern_power_of_two(e - half);
-}
-
-/** The nearest half, ties to even, infinity from 65520 on; as its bits. */
-KERN_INLINE uint16_t kern_half_from_float(float x)
-{
-#ifdef __CUDACC__
-    return __half_as_ushort(__float2half_rn(x));
-#else
-    uint32_t bits = kern_bits_of(x);
-    uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u)
-        return (uint16_t)(sign | 0x7fffu);
-    if (magnitude >= 0x477ff000u) /* 65520 */
-        return (uint16_t)(sign | 0x7c00u);
-    if (magnitude < 0x38800000u) { /* 2^-14: to a multiple of 2^-24, by adding 2^-1 */
-        float sum = kern_float_from_bits(magnitude) + 0.5f;
-        return (uint16_t)(sign | (kern_bits_of(sum) - 0x3f000000u));
-    }
-    uint32_t odd = magnitude >> 13 & 1;
-    return (uint16_t)(sign | (magnitude - 0x38000000u + 0xfffu + odd) >> 13);
-#endif
 }
 
 /** The two halves of a scaled number; see above. */

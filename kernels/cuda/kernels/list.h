@@ -34,6 +34,8 @@
         0, kern_scale_block(a, block, shared))                                                     \
     ROW(COPY_ROWS, "copy rows", kern_copy_args, KERN_ROWS_THREADS, 0,                              \
         0, kern_copy_block(a, block, shared))                                                      \
+    ROW(ROUND, "round", kern_round_args, KERN_ROWS_THREADS, 0,                                     \
+        sizeof(struct kern_round_shared), kern_round_block(a, block, shared))                      \
     ROW(CAP, "soft cap", kern_cap_args, KERN_ROWS_THREADS, 0,                                      \
         0, kern_cap_block(a, block, shared))                                                       \
     ROW(GATHER, "gather", kern_gather_args, KERN_ROWS_THREADS, 0,                                  \

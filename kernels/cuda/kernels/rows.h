@@ -1,8 +1,8 @@
 /**
  * Kernels that go through rows once: normalisation, rotation, activation, scaling, copying,
- * gathering, scattering. All are bound by memory. Each must move, for T tokens of width D:
+ * rounding, gathering, scattering. All are bound by memory. Of T tokens of width D each moves:
  *   norm 8 T D bytes (further readings come from L2), rope 8 bytes per rotated element,
- *   gate 12 bytes per element, scale, copy, gather 8 T D, scatter_add 12 T D,
+ *   gate 12 bytes per element, scale, copy, round, gather 8 T D, scatter_add 12 T D,
  *   soft cap 8 per logit (in L2).
  * The order of every sum is that of kernels/numerics/ops.h, so the bits are the CPU's.
  */
@@ -14,6 +14,7 @@
 
 #include "kernels/cuda/kernels/thread.h"
 #include "kernels/numerics/activation.h"
+#include "kernels/quant/round.h"
 
 enum {
     KERN_ROWS_THREADS = 128,
@@ -234,6 +235,61 @@ KERN_INLINE void kern_copy_block(const struct kern_copy_args *a, size_t block, v
             size_t row = part.row + i / width;
             a->y[row * a->y_stride + i % width] = a->x[row * a->x_stride + i % width];
         }
+    }
+}
+
+/** See struct kern_round. A block takes KERN_ROWS_ELEMS elements. */
+struct kern_round_args {
+    float *x;
+    size_t n;
+    enum gguf_type type;
+    uint32_t n_turn;
+    float scale; /* n_turn^(-1/2) */
+};
+
+struct kern_round_shared {
+    float x[KERN_ROWS_ELEMS];
+};
+
+/** Runs of n_turn of n elements. */
+KERN_INLINE void kern_round_turn(const struct kern_round_args *a, float *x, uint32_t n)
+{
+    for (uint32_t half = 1; half < a->n_turn; half *= 2) {
+        for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
+             t += kern_thread_step(KERN_ROWS_THREADS)) {
+            for (uint32_t i = t; i < n / 2; i += KERN_ROWS_THREADS) {
+                uint32_t below = i & (half - 1);
+                kern_turn_pair(x + 2 * (i - below) + below, half,
+                               2 * half == a->n_turn ? a->scale : 1.0f);
+            }
+        }
+        kern_barrier();
+    }
+}
+
+KERN_INLINE void kern_round_block(const struct kern_round_args *a, size_t block, void *shared)
+{
+    float *x = ((struct kern_round_shared *)shared)->x, *out = a->x + block * KERN_ROWS_ELEMS;
+    size_t left = a->n - block * KERN_ROWS_ELEMS;
+    uint32_t n = left < KERN_ROWS_ELEMS ? (uint32_t)left : KERN_ROWS_ELEMS;
+    for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
+         t += kern_thread_step(KERN_ROWS_THREADS)) {
+        for (uint32_t i = t; i < n; i += KERN_ROWS_THREADS)
+            x[i] = out[i];
+    }
+    kern_barrier();
+    kern_round_turn(a, x, n);
+    for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
+         t += kern_thread_step(KERN_ROWS_THREADS)) {
+        for (uint32_t i = t * KERN_PACK_ELEMS; i < n; i += KERN_ROWS_THREADS * KERN_PACK_ELEMS)
+            kern_round_numbers(a->type, x + i, n - i < KERN_PACK_ELEMS ? n - i : KERN_PACK_ELEMS);
+    }
+    kern_barrier();
+    kern_round_turn(a, x, n);
+    for (unsigned t = kern_thread_begin(); t < KERN_ROWS_THREADS;
+         t += kern_thread_step(KERN_ROWS_THREADS)) {
+        for (uint32_t i = t; i < n; i += KERN_ROWS_THREADS)
+            out[i] = x[i];
     }
 }
 
