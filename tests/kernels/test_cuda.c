@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/arithmetic.h"
+#include "kernels/quant/round.h"
 #include "tests/kernels/attention_truth.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"
@@ -143,6 +144,28 @@ static void check_moves(struct rows *o, struct rng *r)
     free(factors);
 }
 
+/** What each type of a cache holds of the numbers, as they are and turned; any n of 16 bits. */
+static void check_rounds(struct cuda_pair *p, struct rng *r)
+{
+#define TYPE(name) GGUF_TYPE_##name,
+    static const enum gguf_type types[] = {KERN_ROUND_TYPES(TYPE)};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        for (size_t n_turn = 0; n_turn <= 256; n_turn += n_turn ? n_turn : 64) {
+            size_t unit = n_turn ? n_turn : kern_round_elems(types[i]);
+            struct rows o;
+            rows_open(&o, p, r, 1 + rng_below(r, 40), unit * (1 + rng_below(r, 3)));
+            struct kern_round op = {types[i], o.expected, o.n * o.width, n_turn};
+            o.expected[0] = i % 2 ? NAN : o.expected[0];
+            assert_int_equal(
+                kern_upload(p->cuda, o.device_y, o.expected, op.n * sizeof *o.expected, NULL), 0);
+            assert_int_equal(kern_round(p->cpu, &op, NULL), STATUS_OK);
+            op.x = o.device_y;
+            assert_int_equal(kern_round(p->cuda, &op, NULL), STATUS_OK);
+            rows_compare(&o, gguf_type_name(types[i]));
+            rows_close(&o);
+        }
+}
+
 /** Everything that goes through rows. */
 static void check_rows(struct cuda_pair *p, struct rng *r, size_t n, size_t width)
 {
@@ -246,6 +269,7 @@ static void test_row_operations(void **state)
         const size_t widths[] = {1, 3, 16, 100, 2048, 4100};
         for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
             check_rows(&p, &r, 1 + rng_below(&r, 9), widths[k]);
+        check_rounds(&p, &r);
         check_rope(&p, &r, false);
         check_rope(&p, &r, true);
         check_embed(&p, &r, GGUF_TYPE_Q4_K);

@@ -1,0 +1,194 @@
+/*
+ * Numbers into blocks (kernels/quant/pack.h) and what a cache holds of them
+ * (kernels/quant/round.h): the bytes that another program makes, no more than half a step away, and
+ * numbers that no block can hold.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include <cmocka.h>
+
+#include "kernels/quant/round.h"
+#include "tests/harness/rng.h"
+#include "tests/kernels/pack_vectors.h"
+
+enum { N_BLOCKS = 12, N = N_BLOCKS * KERN_PACK_ELEMS, MAX_BYTES = 34 };
+
+/** Ordinary numbers of several sizes, one that sticks out, two values, zeros, one value, even
+ * steps, and numbers far from zero. */
+static void fill(float *x)
+{
+    uint32_t s = 1;
+    for (int b = 0; b < N_BLOCKS; b++)
+        for (int j = 0; j < KERN_PACK_ELEMS; j++) {
+            s = s * 1664525u + 1013904223u;
+            int32_t signed_bits = (int32_t)(s >> 8) - (s >> 31 ? 1 << 24 : 0);
+            float v = (float)signed_bits * 0x1p-23f;
+            v = b > 0 ? v * (float)(1 << b) * 0x1p-5f : v;
+            v = b == 3 && j == 17 ? v * 9 : v;
+            v = b == 4 ? (j % 2 ? -1.5f : 1.5f) : v;
+            v = b == 5 ? 0.0f : v;
+            v = b == 6 ? -2.25f : v;
+            v = b == 7 ? (float)(j - 16) * 0.25f : v;
+            x[b * KERN_PACK_ELEMS + j] = b == 8 ? v + 100 : v;
+        }
+}
+
+#define PACK(type, format)                                                                         \
+    static size_t pack_##format(const float *x, void *to)                                          \
+    {                                                                                              \
+        struct kern_block_##format block;                                                          \
+        kern_##format##_pack(x, &block);                                                           \
+        memcpy(to, &block, sizeof block);                                                          \
+        return sizeof block;                                                                       \
+    }
+PACK(Q8_0, q8_0)
+PACK(Q4_0, q4_0)
+PACK(Q4_1, q4_1)
+PACK(IQ4_NL, iq4_nl)
+PACK(Q5_0, q5_0)
+PACK(Q5_1, q5_1)
+
+static const struct {
+    enum gguf_type type;
+    size_t (*pack)(const float *x, void *to);
+} formats[] = {
+    {GGUF_TYPE_Q8_0, pack_q8_0},     {GGUF_TYPE_Q4_0, pack_q4_0}, {GGUF_TYPE_Q4_1, pack_q4_1},
+    {GGUF_TYPE_IQ4_NL, pack_iq4_nl}, {GGUF_TYPE_Q5_0, pack_q5_0}, {GGUF_TYPE_Q5_1, pack_q5_1},
+};
+enum { N_FORMATS = sizeof formats / sizeof *formats };
+
+static void test_bytes_are_another_programs(void **state)
+{
+    (void)state;
+    float x[N];
+    fill(x);
+    for (size_t f = 0; f < N_FORMATS; f++) {
+        const struct pack_vector *v = &pack_vectors[f];
+        assert_int_equal(strcasecmp(v->name, gguf_type_name(formats[f].type)), 0);
+        const char *expected = v->digits;
+        for (size_t b = 0; b < N_BLOCKS; b++) {
+            uint8_t bytes[MAX_BYTES];
+            size_t n = formats[f].pack(x + b * KERN_PACK_ELEMS, bytes);
+            for (size_t i = 0; i < n; i++, expected += 2) {
+                char found[3];
+                snprintf(found, sizeof found, "%02x", bytes[i]);
+                if (i >= 2 && formats[f].type == GGUF_TYPE_IQ4_NL && bytes[0] + bytes[1] == 0)
+                    continue; /* codes of a scale 0 mean nothing, and are other ones there */
+                if (memcmp(found, expected, 2) != 0)
+                    fail_msg("%s, block %zu, byte %zu: %s, expected %.2s", v->name, b, i, found,
+                             expected);
+            }
+        }
+        assert_int_equal(*expected, '\0');
+    }
+}
+
+/** The largest magnitude, or the range, is so many steps. */
+static float steps_of(enum gguf_type type)
+{
+    switch (type) {
+    case GGUF_TYPE_Q8_0:
+        return 127;
+    case GGUF_TYPE_Q4_0:
+        return 8;
+    case GGUF_TYPE_Q5_0:
+        return 16;
+    case GGUF_TYPE_Q4_1:
+        return 15;
+    case GGUF_TYPE_Q5_1:
+        return 31;
+    default: /* IQ4_NL: its widest gap is 24 of 127, and the scale is moved by squares */
+        return 127.0f / 48;
+    }
+}
+
+static void test_rounding_is_near(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 1);
+    for (int k = 0; k < 2000; k++)
+        for (size_t f = 0; f < N_FORMATS; f++) {
+            float x[KERN_PACK_ELEMS], y[KERN_PACK_ELEMS], low = 0, high = 0, most = 0;
+            for (int j = 0; j < KERN_PACK_ELEMS; j++)
+                x[j] = rng_normal(&r) * (1.0f + (float)k);
+            memcpy(y, x, sizeof y);
+            kern_round_numbers(formats[f].type, y, KERN_PACK_ELEMS);
+            for (int j = 0; j < KERN_PACK_ELEMS; j++) {
+                low = fminf(low, x[j]);
+                high = fmaxf(high, x[j]);
+                most = fmaxf(most, fabsf(x[j]));
+            }
+            bool above = formats[f].type == GGUF_TYPE_Q4_1 || formats[f].type == GGUF_TYPE_Q5_1;
+            float step = (above ? high - low : most) / steps_of(formats[f].type);
+            /* Half a step; a whole one at the end of the range that the codes do not reach; and
+             * what rounding scale and minimum to halves does to the largest code. */
+            bool lopsided = formats[f].type == GGUF_TYPE_Q4_0 || formats[f].type == GGUF_TYPE_Q5_0;
+            float most_off = step * (lopsided ? 1.0f : 0.5f) + most * 0x1p-9f;
+            for (int j = 0; j < KERN_PACK_ELEMS; j++)
+                if (!(fabsf(y[j] - x[j]) <= most_off))
+                    fail_msg("%s: %g becomes %g, expected at most %g off",
+                             gguf_type_name(formats[f].type), (double)x[j], (double)y[j],
+                             (double)most_off);
+        }
+}
+
+/** What has been rounded is rounded to itself by 16 bits; halves go to even. */
+static void test_sixteen_bits(void **state)
+{
+    (void)state;
+    const float x[] = {1.0f,     1.00048828125f, 1.00146484375f, 65519.0f,
+                       65520.0f, 0x1p-25f,       -3.14159f};
+    const float half[] = {1.0f, 1.0f, 1.001953125f, 65504.0f, INFINITY, 0.0f, -3.140625f};
+    const float bf16[] = {1.0f, 1.0f, 1.0f, 65536.0f, 65536.0f, 0x1p-25f, -3.140625f};
+    float y[7];
+    memcpy(y, x, sizeof y);
+    kern_round_numbers(GGUF_TYPE_F16, y, 7);
+    assert_memory_equal(y, half, sizeof y);
+    memcpy(y, x, sizeof y);
+    kern_round_numbers(GGUF_TYPE_BF16, y, 7);
+    assert_memory_equal(y, bf16, sizeof y);
+    memcpy(y, x, sizeof y);
+    kern_round_numbers(GGUF_TYPE_F32, y, 7);
+    assert_memory_equal(y, x, sizeof y);
+}
+
+/** One number that is not finite is all of its block; what is too small is zero. */
+static void test_no_numbers(void **state)
+{
+    (void)state;
+    static const float bad[] = {NAN, INFINITY, -INFINITY, 3e38f, -3e38f};
+    for (size_t f = 0; f < N_FORMATS; f++) {
+        float x[KERN_PACK_ELEMS];
+        for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+            memset(x, 0, sizeof x);
+            x[5] = bad[k];
+            x[6] = k < 3 ? 1.0f : -bad[k];
+            kern_round_numbers(formats[f].type, x, KERN_PACK_ELEMS);
+            for (int j = 0; j < KERN_PACK_ELEMS; j++)
+                assert_false(isfinite(x[j]));
+        }
+        for (int j = 0; j < KERN_PACK_ELEMS; j++)
+            x[j] = (float)(j - 9) * 1e-40f;
+        kern_round_numbers(formats[f].type, x, KERN_PACK_ELEMS);
+        for (int j = 0; j < KERN_PACK_ELEMS; j++)
+            assert_true(fabsf(x[j]) <= 0.0f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes_are_another_programs),
+        cmocka_unit_test(test_rounding_is_near),
+        cmocka_unit_test(test_sixteen_bits),
+        cmocka_unit_test(test_no_numbers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
