@@ -132,19 +132,15 @@ static void test_ignored_options(void **state)
     assert_string_equal(args.ignored, "--flash-attn");
 }
 
-#define ONLY_FLOAT                                                                                 \
-    "keys are held in float32 here; expected f32, f16 or bf16, of which the last two are not "     \
-    "rounded to"
-
 static void test_values_that_change_nothing(void **state)
 {
     (void)state;
     struct cli_args args;
-    accept("-ctk f32 -ctv f32 -ser -1,0 --attention causal", &args);
+    accept("-ctk-last f32,1 -ser -1,0 --attention causal", &args);
     assert_string_equal(args.notes, "");
-    accept("-ctk f16 -ctv bf16 -ctk-first bf16,3", &args); /* said once */
-    assert_string_equal(args.notes,
-                        "keys and values stay in float32, and are not rounded to f16 or bf16\n");
+    accept("-ctv-first f16 -ctk-first bf16,3", &args); /* said once */
+    assert_string_equal(args.notes, "keys and values of the first and last layers are rounded as "
+                                    "the others are: by -ctk and -ctv\n");
     assert_string_equal(args.ignored, "");
     assert_refused("-ser -2,1",
                    "-ser: leaving out experts is not implemented; -1,0 leaves out none");
@@ -166,7 +162,10 @@ static void test_optional_values(void **state)
 static void test_refused_options(void **state)
 {
     (void)state;
-    assert_refused("-ctk q8_0", "-ctk q8_0: " ONLY_FLOAT);
+    assert_refused("-ctk-first q8_0,3",
+                   "-ctk-first q8_0,3: types of some layers are not implemented; expected f32, f16 "
+                   "or bf16, of which the last two are not rounded to; -ctk and -ctv round all "
+                   "layers");
     assert_refused("--lora a.gguf",
                    "--lora a.gguf: adapters are not implemented; merge it into the model first");
     assert_refused("--control-vector-layer-range 1 2",
@@ -212,7 +211,8 @@ static void test_environment(void **state)
     assert_refused("-t 1", "LLAMA_ARG_CTX_SIZE: 'many' is not a whole number");
     unsetenv("LLAMA_ARG_CTX_SIZE");
     setenv("LLAMA_ARG_CACHE_TYPE_K", "q8_0", 1);
-    assert_refused("-t 1", "LLAMA_ARG_CACHE_TYPE_K=q8_0: " ONLY_FLOAT);
+    assert_string_equal(accept("-t 1", &args).evaluate.load.cache_k, "q8_0");
+    assert_string_equal(accept("-ctk f16", &args).evaluate.load.cache_k, "f16");
     unsetenv("LLAMA_ARG_CACHE_TYPE_K");
     unsetenv("ASSAY_ISA");
 }

@@ -18,14 +18,27 @@
 #include "tests/model/fixture.h"
 
 /** A dense model, one with experts, one with a sliding window and uneven layers, one with other
- * angles for the longer sequences. */
+ * angles for the longer sequences, and two whose keys and values are rounded: turned, and not. */
 static const struct tiny_model_options models[] = {
     {.seed = 1, .type = GGUF_TYPE_Q8_0},
     {.seed = 2, .n_experts = 4, .n_experts_used = 2},
     {.seed = 3, .sliding_window = 70, .n_layers = 3, .vary_layers = true, .biases = true},
     {.seed = 4, .long_factors = true, .rope_original_ctx = 66},
+    {.seed = 5, .head_size = 64},
+    {.seed = 6, .head_size = 32, .sliding_window = 70},
 };
 enum { N_MODELS = sizeof models / sizeof models[0] };
+static const struct model_kv_types kv_types[N_MODELS] = {
+    [4] = {GGUF_TYPE_Q4_0, GGUF_TYPE_IQ4_NL, false},
+    [5] = {GGUF_TYPE_Q8_0, GGUF_TYPE_BF16, false},
+};
+
+static struct fixture open_model(size_t m)
+{
+    struct fixture f = fixture_open(&models[m]);
+    assert_int_equal(model_round_kv(f.model, &kv_types[m], NULL), STATUS_OK);
+    return f;
+}
 
 static void assert_rows_equal(const float *found, const float *expected, size_t n_rows,
                               size_t width)
@@ -65,7 +78,7 @@ static void test_ways_to_run(void **state)
         {.n_threads = 2, .isa_cap = KERN_ISA_SCALAR},
     };
     for (size_t m = 0; m < N_MODELS; m++) {
-        struct fixture f = fixture_open(&models[m]);
+        struct fixture f = open_model(m);
         size_t width = model_hparams(f.model)->n_embd;
         int32_t *tokens = fixture_tokens(&f, m, N_TOKENS);
         struct model_segment segments[N_WINDOWS];
@@ -93,7 +106,7 @@ static void test_windows_alone(void **state)
 {
     (void)state;
     for (size_t m = 0; m < N_MODELS; m++) {
-        struct fixture f = fixture_open(&models[m]);
+        struct fixture f = open_model(m);
         size_t width = model_hparams(f.model)->n_embd;
         int32_t *tokens = fixture_tokens(&f, m, N_TOKENS);
         struct model_segment segments[N_WINDOWS];
@@ -159,7 +172,7 @@ static void test_shared_prefix(void **state)
     (void)state;
     static const size_t tiles[] = {0, 3, 50, 80, 140};
     for (size_t m = 0; m < N_MODELS; m++) {
-        struct fixture f = fixture_open(&models[m]);
+        struct fixture f = open_model(m);
         struct model_segment segments[1 + N_ENDINGS];
         int32_t *tokens = fixture_tokens(&f, m, N_TOKENS);
         struct model_batch batch = family_batch(tokens, segments);
@@ -184,7 +197,7 @@ static void test_unwanted(void **state)
     static const size_t unwanted[] = {70, 0, 40, 1, 0, 50}; /* of prefix, endings, two windows */
     enum { N_SEGMENTS = 1 + N_ENDINGS + 2, N = PREFIX + 30 + 66 + 1 + 40 + 80 };
     for (size_t m = 0; m < N_MODELS; m++) {
-        struct fixture f = fixture_open(&models[m]);
+        struct fixture f = open_model(m);
         size_t width = model_hparams(f.model)->n_embd;
         struct model_segment segments[N_SEGMENTS];
         int32_t *tokens = fixture_tokens(&f, m, N);
@@ -260,12 +273,51 @@ static void test_two_at_once(void **state)
     }
 }
 
+/** Rounding changes rows, and each type in its own way; a head that is no whole block is refused.
+ */
+static void test_rounding_is_seen(void **state)
+{
+    (void)state;
+    static const struct model_kv_types types[] = {
+        {GGUF_TYPE_F32, GGUF_TYPE_F32, false},  {GGUF_TYPE_Q4_0, GGUF_TYPE_F32, false},
+        {GGUF_TYPE_F32, GGUF_TYPE_Q4_0, false}, {GGUF_TYPE_Q4_0, GGUF_TYPE_Q4_0, false},
+        {GGUF_TYPE_Q4_0, GGUF_TYPE_Q4_0, true}, {GGUF_TYPE_Q4_1, GGUF_TYPE_Q4_0, true},
+    };
+    enum { N_TYPES = sizeof types / sizeof *types, N = 40 };
+    struct fixture f = fixture_open(&models[4]);
+    size_t n = N * (size_t)model_hparams(f.model)->n_embd;
+    struct model_segment segment;
+    int32_t *tokens = fixture_tokens(&f, 1, N);
+    struct model_batch batch = fixture_window(tokens, N, &segment);
+    float *rows[N_TYPES];
+    for (size_t i = 0; i < N_TYPES; i++) {
+        assert_int_equal(model_round_kv(f.model, &types[i], NULL), STATUS_OK);
+        rows[i] = fixture_hidden(&f, &batch, (struct fixture_run){0});
+        for (size_t k = 0; k < i; k++)
+            assert_true(compare_bits(rows[i], rows[k], n) < n);
+    }
+    for (size_t i = 0; i < N_TYPES; i++)
+        free(rows[i]);
+    free(tokens);
+    fixture_close(&f);
+
+    struct status_why why;
+    f = fixture_open(&models[0]);
+    assert_int_equal(model_round_kv(f.model, &types[1], &why), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(why.text, "the keys of layer 0 are rows of 16 numbers, expected a "
+                                     "multiple of 32, the block of Q4_0"));
+    assert_int_equal(model_round_kv(f.model, &types[2], &why), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(why.text, "the values of layer 0"));
+    assert_int_equal(model_hparams(f.model)->kv.v, GGUF_TYPE_F32);
+    fixture_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ways_to_run),   cmocka_unit_test(test_windows_alone),
         cmocka_unit_test(test_shared_prefix), cmocka_unit_test(test_unwanted),
-        cmocka_unit_test(test_two_at_once),
+        cmocka_unit_test(test_two_at_once),   cmocka_unit_test(test_rounding_is_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
