@@ -76,11 +76,17 @@ static void add_model_settings(struct base_json *json, cJSON *o, const struct cl
     add_forced(json, o, "yarn_attn_factor", s->yarn_attn_factor);
     add_forced(json, o, "yarn_beta_fast", s->yarn_beta_fast);
     add_forced(json, o, "yarn_beta_slow", s->yarn_beta_slow);
-    if (s->cache_k || s->cache_v) {
-        base_json_text(json, o, "cache_type_k", s->cache_k);
-        base_json_text(json, o, "cache_type_v", s->cache_v);
-        base_json_flag(json, o, "kv_rotation", !s->no_kv_rotation);
+    if (!s->cache_k && !s->cache_v)
+        return;
+    cJSON *k = base_json_list(json, o, "cache_type_k"),
+          *v = base_json_list(json, o, "cache_type_v");
+    for (size_t i = 0; i < cli_kv_count(s); i++) {
+        struct model_kv_types types;
+        (void)cli_kv_types(&types, s, i, NULL); /* they were checked */
+        base_json_text(json, k, NULL, gguf_type_name((uint32_t)types.k));
+        base_json_text(json, v, NULL, gguf_type_name((uint32_t)types.v));
     }
+    base_json_flag(json, o, "kv_rotation", !s->no_kv_rotation);
 }
 
 void cli_json_add_computation(struct base_json *json, cJSON *o, const struct cli_evaluation *e)
