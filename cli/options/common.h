@@ -73,6 +73,7 @@ struct cli_model_settings {
     bool no_kv_rotation;
 };
 extern const struct cli_option cli_model_options[];
+extern const struct cli_option cli_weight_options[]; /* of them, those but -ctk and -ctv */
 /** const char *: of them, --tokenizer-pre alone. */
 extern const struct cli_option cli_pretokenizer_options[];
 void cli_model_defaults(struct cli_model_settings *settings);

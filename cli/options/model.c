@@ -71,7 +71,7 @@ const struct cli_option cli_pretokenizer_options[] = {
     {0},
 };
 
-const struct cli_option cli_model_options[] = {
+const struct cli_option cli_weight_options[] = {
     {.type = CLI_HEADING, .help = "Model"},
     {.type = CLI_GROUP, .group = cli_pretokenizer_options, .offset = MODEL(tokenizer_pre)},
     {"--allow-unknown", CLI_ON, NULL,
@@ -96,6 +96,11 @@ const struct cli_option cli_model_options[] = {
      MODEL(yarn_beta_slow), .env = "LLAMA_ARG_YARN_BETA_SLOW"},
     {"--yarn-beta-fast", CLI_NUMBER, "X", "YaRN: low correction dimension (default: the file's)",
      MODEL(yarn_beta_fast), .env = "LLAMA_ARG_YARN_BETA_FAST"},
+    {0},
+};
+
+const struct cli_option cli_model_options[] = {
+    {.type = CLI_GROUP, .group = cli_weight_options},
     {"-ctk --cache-type-k --ctk", CLI_TEXT, "TYPE",
      "round keys as a cache of this type holds them: f32 (default: not rounded), f16, bf16, q8_0, "
      "q4_0, q4_1, iq4_nl, q5_0 or q5_1. assay kld takes several, with , between them: each is a "

@@ -25,10 +25,6 @@ static enum status run_sweep(const void *settings, const struct cli_args *args,
         status =
             status_fail(why, STATUS_USAGE,
                         "--base %s is a file of rows; a sweep needs the model itself", s->base);
-    if (!status && (s->evaluate.load.cache_k || s->evaluate.load.cache_v))
-        status = status_fail(why, STATUS_USAGE,
-                             "-ctk and -ctv would round keys and values, but a sweep tells what "
-                             "weights cost; assay kld compares types of a cache");
     if (!status && s->by && s->groups.n)
         status = status_fail(why, STATUS_USAGE,
                              "--by and --group both say which tensors go together: give one");
@@ -62,7 +58,7 @@ static const struct cli_option options[] = {
      .help = ", of which the second half is scored (default: 512)"},
     {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
 
-    {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
+    {.type = CLI_GROUP, .group = cli_weight_options, .offset = AT(evaluate.load)},
 
     {.type = CLI_HEADING, .help = "Output"},
     {"--tsv", CLI_TEXT, "FILE", "write a table (TSV) with a line for each group and candidate",
@@ -71,6 +67,8 @@ static const struct cli_option options[] = {
      AT(heatmap_file)},
     {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = AT(evaluate)},
     {.type = CLI_GROUP, .group = cli_foreign_options},
+    {"-ctk --cache-type-k --ctk -ctv --cache-type-v --ctv", CLI_REFUSED, "TYPE",
+     "a sweep tells what weights cost; assay kld compares types of a cache", .choices = "f32"},
     {0},
 };
 
