@@ -70,8 +70,6 @@ void cli_swept_free(struct cli_swept *s);
  */
 struct cli_mixed_file cli_mixed_file(const struct cli_field *object, const char *path);
 
-/** The schemas of the two documents. */
-#define CLI_SWEPT_SCHEMA  "assay.sweep/1"
 #define CLI_RECIPE_SCHEMA "assay.recipe/1"
 
 #endif

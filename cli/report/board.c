@@ -95,12 +95,17 @@ void cli_report_missing(struct cli_report *r, const char *sentence)
 void cli_report_summary(struct cli_report *r)
 {
     size_t n_results = 0;
-    for (size_t i = 0; i < r->results->n; i++)
-        n_results += r->results->documents[i].root != NULL;
+    const char *swept = "";
+    for (size_t i = 0; i < r->results->n; i++) {
+        struct cli_field root = cli_document_root(&r->results->documents[i]);
+        n_results += root.value != NULL;
+        if (root.value && root.document->kind == CLI_DOCUMENT_SWEEP)
+            swept = cli_field_text(&root, "base.name");
+    }
     const struct cli_scoreboard *board =
         r->results->of_texts.n ? &r->results->of_texts : &r->results->of_tasks;
     cli_html(r->file, "<p><strong><bdi>%s</bdi></strong>: %zu result%s of assay.</p>\n",
-             board->n ? board->runs[0].name : "", n_results, status_plural(n_results));
+             board->n ? board->runs[0].name : swept, n_results, status_plural(n_results));
     for (size_t i = 0; i < r->results->n_notes; i++)
         cli_html(r->file, "<p class=\"note\"><bdi>%s</bdi></p>\n", r->results->notes[i].text);
     for (size_t i = 0; i < r->results->n; i++) {
@@ -172,4 +177,6 @@ void cli_report_board(struct cli_report *r)
         put_board(r, &r->results->of_texts, "Models on a text");
     if (r->results->of_tasks.n)
         put_board(r, &r->results->of_tasks, "Models on choice tasks");
+    if (!r->results->of_texts.n && !r->results->of_tasks.n)
+        cli_report_missing(r, "No scoreboard: none of the results is of assay kld or perplexity.");
 }

@@ -39,7 +39,7 @@ static enum status run_report(const void *settings, const struct cli_args *args,
         .results = &results, .n_resamples = s->n_resamples, .seed = s->seed};
     enum status status = check_output(s, why);
     if (!status)
-        status = cli_results_read(&results, &s->files, why);
+        status = cli_results_read(&results, &s->files, true, why);
     if (!status)
         status = cli_output_create(&report.file, s->output, why);
     if (!status)
@@ -64,9 +64,10 @@ const struct cli_command cli_command_report = {
     .name = "report",
     .usage = "RESULT.json ... -o report.html [options]",
     .summary = "Write a page of results for a browser: scoreboard, charts, worst tokens, tests.",
-    .description = "Takes what --json of perplexity (also of choice tasks) and kld wrote. The page "
-                   "is one file that loads\nnothing. What the results do not have is said there, "
-                   "with the option that adds it.",
+    .description =
+        "Takes what --json of perplexity (also of choice tasks), kld and sweep wrote. The "
+        "page is one file\nthat loads nothing. What the results do not have is said there, "
+        "with the option that adds it.",
     .options = options,
     .settings_bytes = sizeof(struct settings),
     .defaults = defaults,

@@ -66,6 +66,7 @@ static const struct {
     {"worst", cli_report_worst},
     {"pairs", cli_report_pairs},
     {"tasks", cli_report_tasks},
+    {"sweeps", cli_report_sweeps},
     {"provenance", cli_report_provenance},
     {"script", put_script},
 };

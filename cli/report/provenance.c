@@ -58,15 +58,17 @@ static void put_models(struct rows *rows, struct cli_field *root)
 {
     put_object(rows, root, "model");
     put_object(rows, root, "base");
-    if (root->document->kind != CLI_DOCUMENT_KLD)
+    put_object(rows, root, "around");
+    bool swept = root->document->kind == CLI_DOCUMENT_SWEEP;
+    if (root->document->kind != CLI_DOCUMENT_KLD && !swept)
         return;
     size_t n;
     struct cli_field list = cli_field_list(&n, root, "candidates"), item = {0};
     while (cli_field_next(&list, &item)) {
-        struct cli_field model;
+        struct cli_field model = item;
         char name[48];
-        snprintf(name, sizeof name, "candidates[%zu].model", item.index);
-        if (cli_field_find(&model, &item, "model"))
+        snprintf(name, sizeof name, "candidates[%zu]%s", item.index, swept ? "" : ".model");
+        if (swept || cli_field_find(&model, &item, "model"))
             put_value(rows, name, model.value, 0);
     }
 }

@@ -31,6 +31,7 @@ void cli_report_confidence(struct cli_report *report);
 void cli_report_worst(struct cli_report *report);
 void cli_report_pairs(struct cli_report *report);
 void cli_report_tasks(struct cli_report *report);
+void cli_report_sweeps(struct cli_report *report);
 void cli_report_provenance(struct cli_report *report);
 
 /**

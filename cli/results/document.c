@@ -13,7 +13,9 @@ static const char *const schemas[] = {
     [CLI_DOCUMENT_PERPLEXITY] = "assay-perplexity",
     [CLI_DOCUMENT_TASKS] = "assay-tasks",
     [CLI_DOCUMENT_KLD] = "assay-kld",
+    [CLI_DOCUMENT_SWEEP] = CLI_SWEPT_SCHEMA,
 };
+static const char results[] = "assay-perplexity assay-tasks assay-kld";
 enum { N_SCHEMAS = sizeof schemas / sizeof *schemas };
 
 #define MAX_BYTES                                                                                  \
@@ -36,7 +38,7 @@ static enum status check_version(struct cli_document *d, const struct cli_field 
     return cli_document_status(d, why);
 }
 
-/* wanted: the one schema; NULL: that of a result. */
+/* wanted: schemas; NULL: those of results. */
 static enum status check_schema(struct cli_document *d, const char *wanted, struct status_why *why)
 {
     struct cli_field root = cli_document_root(d), schema;
@@ -48,14 +50,14 @@ static enum status check_schema(struct cli_document *d, const char *wanted, stru
                            "file that --json wrote",
                            d->file);
     const char *found = schema.value->valuestring;
-    size_t kind = 0;
-    while (kind < N_SCHEMAS && strcmp(found, wanted ? wanted : schemas[kind]) != 0)
-        kind++;
-    if (kind == N_SCHEMAS)
-        return status_fail(why, STATUS_FORMAT, "%s: schema is '%.40s', expected %s", d->file, found,
-                           wanted ? wanted : "assay-perplexity, assay-tasks or assay-kld");
+    wanted = wanted ? wanted : results;
+    if (base_words_index(wanted, found) < 0)
+        return status_fail(why, STATUS_FORMAT, "%s: schema is '%.40s', expected %s%s", d->file,
+                           found, strchr(wanted, ' ') ? "one of " : "", wanted);
     d->is_other = false;
-    d->kind = (enum cli_document_kind)kind;
+    for (size_t kind = 0; kind < N_SCHEMAS; kind++)
+        if (strcmp(found, schemas[kind]) == 0)
+            d->kind = (enum cli_document_kind)kind;
     return check_version(d, &root, why);
 }
 

@@ -17,7 +17,14 @@
 #include "base/text/string.h"
 #include "cli/options/common.h"
 
-enum cli_document_kind { CLI_DOCUMENT_PERPLEXITY, CLI_DOCUMENT_TASKS, CLI_DOCUMENT_KLD };
+/** Results of evaluations, and what a report shows beside them. */
+enum cli_document_kind {
+    CLI_DOCUMENT_PERPLEXITY,
+    CLI_DOCUMENT_TASKS,
+    CLI_DOCUMENT_KLD,
+    CLI_DOCUMENT_SWEEP
+};
+#define CLI_SWEPT_SCHEMA "assay.sweep/1"
 
 /** An open document. Zero-initialise; release with cli_document_free. */
 struct cli_document {
@@ -40,7 +47,7 @@ enum status cli_document_parse(struct cli_document *out, const char *file, const
 enum status cli_document_read(struct cli_document *out, const char *file, struct status_why *why);
 
 /**
- * The same with a document of this schema, which need not be a result.
+ * The same with a document of one of these schemas, blanks between them, which need not be results.
  * sha256: receives the digest of the file's bytes; NULL: it is not wanted.
  */
 enum status cli_document_parse_as(struct cli_document *out, const char *file,

@@ -11,6 +11,21 @@ static void note(struct cli_results *r, const char *what, const char *why)
     cli_say("assay: note: %s\n", r->notes[r->n_notes++].text);
 }
 
+/* What can be read; sweeps, which are no results, are kept or left out. */
+static const char readable[] = "assay-perplexity assay-tasks assay-kld " CLI_SWEPT_SCHEMA;
+
+static void take_sweep(struct cli_results *r, struct cli_document *document, bool keep)
+{
+    if (keep) {
+        r->n_sweeps++;
+        return;
+    }
+    note(r, document->file,
+         " is left out: a sweep has no row in a table; assay report draws it, assay recipe reads "
+         "it");
+    cli_document_free(document);
+}
+
 static struct cli_scoreboard *board_of(struct cli_results *r, const struct cli_document *result)
 {
     return result->kind == CLI_DOCUMENT_TASKS ? &r->of_tasks : &r->of_texts;
@@ -23,7 +38,8 @@ static struct cli_document *first_like(struct cli_document *results, size_t i)
     struct cli_field own = cli_document_root(&results[i]);
     for (size_t k = 0; k < i; k++) {
         struct cli_field root = cli_document_root(&results[k]);
-        if (root.value && (results[k].kind == CLI_DOCUMENT_TASKS) == tasks &&
+        if (root.value && results[k].kind != CLI_DOCUMENT_SWEEP &&
+            (results[k].kind == CLI_DOCUMENT_TASKS) == tasks &&
             (!tasks || strcmp(cli_field_text(&root, "kind"), cli_field_text(&own, "kind")) == 0))
             return &results[k];
     }
@@ -48,7 +64,7 @@ static enum status note_differences(struct cli_results *r, size_t i, struct stat
     return STATUS_OK;
 }
 
-enum status cli_results_read(struct cli_results *r, const struct cli_list *files,
+enum status cli_results_read(struct cli_results *r, const struct cli_list *files, bool with_sweeps,
                              struct status_why *why)
 {
     r->documents = calloc(files->n, sizeof *r->documents);
@@ -58,9 +74,13 @@ enum status cli_results_read(struct cli_results *r, const struct cli_list *files
     r->n = files->n;
     for (size_t i = 0; i < files->n; i++) {
         struct cli_document *document = &r->documents[i];
-        enum status status = cli_document_read(document, files->items[i], why);
+        enum status status = cli_document_read_as(document, files->items[i], readable, NULL, why);
         if (document->is_other) {
             note(r, "left out: ", why->text);
+            continue;
+        }
+        if (!status && document->kind == CLI_DOCUMENT_SWEEP) {
+            take_sweep(r, document, with_sweeps);
             continue;
         }
         if (!status)
@@ -70,7 +90,7 @@ enum status cli_results_read(struct cli_results *r, const struct cli_list *files
         if (status)
             return status;
     }
-    return r->of_texts.n || r->of_tasks.n
+    return r->of_texts.n || r->of_tasks.n || r->n_sweeps
                ? STATUS_OK
                : status_fail(why, STATUS_USAGE,
                              "none of %zu file%s is a result of a model: there is no table",

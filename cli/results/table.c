@@ -41,7 +41,7 @@ static enum status run_table(const void *opaque, const struct cli_args *args,
         return status_fail(why, STATUS_USAGE, "--svg is a chart; it takes no %s",
                            s->csv ? "--csv" : "--by-metric");
     struct cli_results results = {0};
-    enum status status = cli_results_read(&results, &s->files, why);
+    enum status status = cli_results_read(&results, &s->files, false, why);
     if (!status)
         status = s->svg ? draw(&results, why) : print_tables(&results, s, why);
     cli_results_free(&results);

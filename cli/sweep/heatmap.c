@@ -1,191 +1,47 @@
-/* The divergences of a sweep as a picture (SVG): layers by roles, a panel for each candidate. */
-#include <math.h>
-#include <stdio.h>
+/* The divergences of a sweep as a picture: layers by roles. */
+#include "cli/report/heatmap.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/output/printable.h"
-#include "cli/report/html.h"
 #include "cli/sweep/evaluator.h"
 
-enum { CELL_W = 26, CELL_H = 16, LEFT = 90, TOP = 130, GAP = 40, RIGHT = 40, KEY_STEPS = 32 };
-
-/** Where the choices of all candidates lie. */
-struct map {
-    const struct cli_sweep *s;
-    const char **columns; /* [n_columns]: names of roles, or of groups that have none */
-    size_t *column_of;    /* [groups] */
-    size_t n_columns, n_rows;
-    size_t *rows;     /* [n_rows]: layers, SIZE_MAX those in none */
-    double low, high; /* log10 of the smallest and the largest divergence */
-};
-
-/** A colour from 0 (dark blue) over green to 1 (yellow); between, and beyond, the nearest. */
-static void colour(double x, char out[8])
+static struct cli_heat_cell cell_of(const struct cli_sweep *s, size_t i)
 {
-    static const double stops[][3] = {
-        {68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}};
-    enum { LAST = sizeof stops / sizeof *stops - 1 };
-    x = x > 0 ? (x < 1 ? x : 1) * LAST : 0;
-    int i = x < LAST ? (int)x : LAST - 1;
-    unsigned rgb[3];
-    for (int k = 0; k < 3; k++)
-        rgb[k] = (unsigned)lround(stops[i][k] + (x - i) * (stops[i + 1][k] - stops[i][k]));
-    snprintf(out, 8, "#%02x%02x%02x", rgb[0] & 255, rgb[1] & 255, rgb[2] & 255);
-}
-
-static const char *label_of(const struct cli_sweep_group *g)
-{
-    return *g->place.role ? g->place.role : g->name;
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-    size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return (x > y) - (x < y);
-}
-
-/** Rows and columns: labels in the order of the groups, layers in their own. */
-static enum status lay_out(struct map *m, struct status_why *why)
-{
-    const struct cli_sweep_groups *gs = &m->s->groups;
-    m->columns = calloc(gs->n, sizeof *m->columns);
-    m->column_of = calloc(gs->n, sizeof *m->column_of);
-    m->rows = calloc(gs->n, sizeof *m->rows);
-    if (!m->columns || !m->column_of || !m->rows)
-        return status_fail(why, STATUS_MEMORY, "no memory for a picture of %zu groups", gs->n);
-    for (size_t i = 0; i < gs->n; i++) {
-        size_t c = 0, r = 0;
-        while (c < m->n_columns && strcmp(m->columns[c], label_of(&gs->items[i])) != 0)
-            c++;
-        while (r < m->n_rows && m->rows[r] != gs->items[i].place.layer)
-            r++;
-        if (c == m->n_columns)
-            m->columns[m->n_columns++] = label_of(&gs->items[i]);
-        if (r == m->n_rows)
-            m->rows[m->n_rows++] = gs->items[i].place.layer;
-        m->column_of[i] = c;
-    }
-    qsort(m->rows, m->n_rows, sizeof *m->rows, compare_rows);
-    m->low = HUGE_VAL;
-    m->high = -HUGE_VAL;
-    for (size_t i = 0; i < gs->n_choices; i++) {
-        struct cli_sweep_figures f = cli_sweep_figures(m->s, i);
-        double x = log10(f.excess.value);
-        if (isfinite(x) && f.doubt == CLI_SWEEP_CLEAR) {
-            m->low = fmin(m->low, x);
-            m->high = fmax(m->high, x);
-        }
-    }
-    return STATUS_OK;
-}
-
-static double shade(const struct map *m, double log_kld)
-{
-    return m->high > m->low ? (log_kld - m->low) / (m->high - m->low) : 1;
-}
-
-static size_t row_of(const struct map *m, size_t layer)
-{
-    size_t r = 0;
-    while (m->rows[r] != layer)
-        r++;
-    return r;
-}
-
-/** A choice's cell, with its figures for who points at it. */
-static void draw_choice(const struct map *m, struct base_file *file, size_t i, size_t top)
-{
-    const struct cli_sweep_choice *c = &m->s->groups.choices[i];
-    const struct cli_sweep_group *g = &m->s->groups.items[c->group];
-    struct cli_sweep_figures f = cli_sweep_figures(m->s, i);
-    char fill[8];
-    colour(shade(m, log10(f.excess.value)), fill);
-    bool clear = f.doubt == CLI_SWEEP_CLEAR && f.excess.value > 0;
-    base_file_printf(file, "<rect x=\"%zu\" y=\"%zu\" width=\"%d\" height=\"%d\" %s%s\"><title>",
-                     LEFT + m->column_of[c->group] * CELL_W,
-                     top + row_of(m, g->place.layer) * CELL_H, CELL_W - 2, CELL_H - 2,
-                     clear ? "fill=\"" : "class=\"n", clear ? fill : "");
-    cli_html(file, "%s", g->name);
-    base_file_printf(file, ": %s, %.4e &#177; %.1e nats, %.3f MB saved%s%s</title></rect>\n",
-                     c->type, f.excess.value, f.excess.error,
-                     ((double)g->n_bytes - (double)c->n_bytes) / 1e6,
-                     cli_sweep_doubts[f.doubt] ? "; below " : "",
-                     cli_sweep_doubts[f.doubt] ? cli_sweep_doubts[f.doubt] : "");
-}
-
-static void draw_panel(const struct map *m, struct base_file *file, size_t candidate, size_t y)
-{
-    const struct cli_sweep_groups *gs = &m->s->groups;
-    size_t top = y + TOP;
-    base_file_printf(file, "<text x=\"10\" y=\"%zu\" class=\"h\">", y + 20);
-    cli_html(file, "%s", cli_file_name(m->s->candidates[candidate].path));
-    base_file_printf(file, "</text>\n");
-    for (size_t c = 0; c < m->n_columns; c++) {
-        size_t x = LEFT + c * CELL_W + CELL_W / 2 + 4;
-        base_file_printf(file, "<text transform=\"translate(%zu %zu) rotate(-60)\">", x, top - 6);
-        cli_html(file, "%s", m->columns[c]);
-        base_file_printf(file, "</text>\n");
-    }
-    for (size_t r = 0; r < m->n_rows; r++) {
-        base_file_printf(file, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\">", LEFT - 8,
-                         top + r * CELL_H + CELL_H - 5);
-        if (m->rows[r] == SIZE_MAX)
-            base_file_printf(file, "no layer</text>\n");
-        else
-            base_file_printf(file, "%zu</text>\n", m->rows[r]);
-    }
-    for (size_t i = 0; i < gs->n_choices; i++)
-        if (gs->choices[i].candidate == candidate)
-            draw_choice(m, file, i, top);
-}
-
-/** What the colours mean. */
-static void draw_key(const struct map *m, struct base_file *file, size_t y)
-{
-    if (!isfinite(m->low))
-        return;
-    for (int i = 0; i < KEY_STEPS; i++) {
-        char fill[8];
-        colour((double)i / (KEY_STEPS - 1), fill);
-        base_file_printf(file, "<rect x=\"%d\" y=\"%zu\" width=\"8\" height=\"12\" fill=\"%s\"/>\n",
-                         LEFT + 8 * i, y, fill);
-    }
-    base_file_printf(file,
-                     "<text x=\"%d\" y=\"%zu\">%.1e</text><text x=\"%d\" y=\"%zu\" "
-                     "text-anchor=\"end\">%.1e nats</text>\n",
-                     LEFT, y + 26, pow(10, m->low), LEFT + 8 * KEY_STEPS, y + 26, pow(10, m->high));
-}
-
-static void draw(const struct map *m, struct base_file *file)
-{
-    size_t panel = TOP + m->n_rows * CELL_H + GAP;
-    size_t width = LEFT + m->n_columns * CELL_W + RIGHT + TOP / 2;
-    width = width < LEFT + 8 * KEY_STEPS + RIGHT ? LEFT + 8 * KEY_STEPS + RIGHT : width;
-    size_t height = m->s->n_candidates * panel + 50;
-    base_file_printf(
-        file,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %zu %zu\" width=\"%zu\" "
-        "height=\"%zu\">\n<style>text{font:11px sans-serif;fill:#222}.h{font-size:14px}"
-        ".b{fill:#fff}.n{fill:#8886;stroke:#888;stroke-dasharray:2}"
-        "@media(prefers-color-scheme:dark){text{fill:#ddd}.b{fill:#16181c}}</style>\n"
-        "<rect class=\"b\" width=\"100%%\" height=\"100%%\"/>\n",
-        width, height, width, height);
-    for (size_t c = 0; c < m->s->n_candidates; c++)
-        draw_panel(m, file, c, c * panel);
-    draw_key(m, file, m->s->n_candidates * panel);
-    base_file_printf(file, "</svg>\n");
+    const struct cli_sweep_choice *c = &s->groups.choices[i];
+    const struct cli_sweep_group *g = &s->groups.items[c->group];
+    struct cli_sweep_figures f = cli_sweep_figures(s, i);
+    return (struct cli_heat_cell){
+        .group = g->name,
+        .kind = *g->place.role ? g->place.role : g->name,
+        .layer = g->place.layer,
+        .candidate = c->candidate,
+        .type = c->type,
+        .below = cli_sweep_doubts[f.doubt],
+        .nats = f.excess.value,
+        .error = f.excess.error,
+        .saved_bytes = (double)g->n_bytes - (double)c->n_bytes,
+    };
 }
 
 enum status cli_sweep_write_heatmap(const void *self, struct base_file *file,
                                     struct status_why *why)
 {
-    struct map m = {.s = self};
-    enum status status = lay_out(&m, why);
+    const struct cli_sweep *s = self;
+    struct cli_heat_cell *cells = calloc(s->groups.n_choices + 1, sizeof *cells);
+    const char **names = calloc(s->n_candidates + 1, sizeof *names);
+    enum status status =
+        cells && names
+            ? STATUS_OK
+            : status_fail(why, STATUS_MEMORY, "no memory for a picture of %zu groups", s->groups.n);
+    for (size_t i = 0; i < s->groups.n_choices && !status; i++)
+        cells[i] = cell_of(s, i);
+    for (size_t i = 0; i < s->n_candidates && !status; i++)
+        names[i] = cli_file_name(s->candidates[i].path);
+    const struct cli_heatmap map = {names, s->n_candidates, cells, s->groups.n_choices, true};
     if (!status)
-        draw(&m, file);
-    free(m.columns);
-    free(m.column_of);
-    free(m.rows);
+        status = cli_heatmap_draw(file, &map, why);
+    free(cells);
+    free(names);
     return status;
 }

@@ -24,7 +24,7 @@ TAGS = set("""html head meta title style body a header nav main section h1 h2 h3
     text circle rect""".split())
 EVIL = "</script><script>hacked=1</script>\"'><img src=x onerror=hacked=1>&amp;\u202e]]>"
 PARTS = ["scoreboard", "size", "distributions", "position", "confidence", "worst", "pairs",
-         "tasks", "provenance"]
+         "tasks", "sweeps", "provenance"]
 
 
 class Page(html.parser.HTMLParser):
@@ -80,6 +80,8 @@ class Report(unittest.TestCase):
         cls.ppl = evaluate(f, "p.json", "perplexity", "-m", Q4, *text)
         for name, model in (("h.json", F16), ("i.json", Q4)):
             cls.tasks = evaluate(f, name, "perplexity", "-m", model, "-f", TASKS, "--hellaswag")
+        cls.sweep = evaluate(f, "s.json", "sweep", "--base", F16, "--from", Q4, *text, "--heatmap",
+                             f / "s.svg")
 
     def report(self, *files, code=0):
         done = run("report", *files, "-o", "r.html", cwd=self.folder)
@@ -92,11 +94,11 @@ class Report(unittest.TestCase):
         return self.report("d.json")
 
     def test_structure(self):
-        text = self.report("k.json", "p.json", "h.json", "i.json")
+        text = self.report("k.json", "p.json", "h.json", "i.json", "s.json")
         page = Page(text)
         self.assertEqual([e[1]["id"] for e in page.all("section")], PARTS)
         self.assertEqual(len(page.all("h1")), 1)
-        self.assertEqual(len(page.all("svg")), 7)
+        self.assertEqual(len(page.all("svg")), 8)
         for svg in page.all("svg"):
             self.assertEqual((svg[1]["role"], bool(svg[1]["aria-label"])), ("img", True))
         for link in page.all("a"):
@@ -185,11 +187,45 @@ class Report(unittest.TestCase):
         page = Page(self.report("b.json"))
         missing = [e[2] for e in page.all("p", **{"class": "missing"})]
         self.assertEqual([m.split(":")[0] for m in missing],
-                         ["No curve", "No tokens", "No pairs", "No tasks"])
+                         ["No curve", "No tokens", "No pairs", "No tasks", "No heat map"])
         self.assertIn("--context-curve", missing[0])
         self.assertIn("--worst N", missing[1])
         missing = [e[2] for e in Page(self.report("h.json")).all("p", **{"class": "missing"})]
-        self.assertEqual(len(missing), 7)
+        self.assertEqual(len(missing), 8)
+
+    def test_a_sweep_is_drawn_as_it_draws_itself(self):
+        text = self.report("s.json", "k.json")
+        (drawn,) = [svg for svg in re.findall(r"<svg.*?</svg>", text, re.S) if "heat" in svg]
+        own = (self.folder / "s.svg").read_text()
+        self.assertEqual(drawn.split("\n")[1:], [line for line in own.strip().split("\n")[1:]
+                                                 if "<style>" not in line and "@media" not in line
+                                                 and 'class="b"' not in line])
+        n_choices = sum(len(group["choices"]) for group in self.sweep["groups"])
+        self.assertEqual(drawn.count(" MB saved"), n_choices)
+        self.assertIn(self.sweep["candidates"][0]["id"], text)
+        page = Page(self.report("s.json"))
+        self.assertEqual(len(page.all("svg")), 1)
+        self.assertIn("tiny", page.all("strong")[0][2])
+
+    def test_sweeps_that_are_no_picture(self):
+        def changed(**changes):
+            return {**copy.deepcopy(self.sweep), **changes}
+        group = self.sweep["groups"][0]
+        many = [{**group, "role": f"kind {i}"} for i in range(1025)]
+        evil = [{**group, "name": EVIL, "role": EVIL}]
+        for document, what in ((changed(groups=[]), "it tried nothing"),
+                               (changed(groups=many), "1024 layers and kinds"),
+                               (changed(candidates=self.sweep["candidates"] * 65), "more candidates")):
+            page = Page(self.of_document(document))
+            self.assertIn(what, page.all("p", **{"class": "missing"})[-1][2])
+        text = self.of_document(changed(groups=evil))
+        self.assertEqual(len(Page(text).all("script")), 1)
+        self.assertNotIn("<script>hacked", text)
+        for svg in re.findall(r"<svg.*?</svg>", text, re.S):
+            xml.dom.minidom.parseString(svg)
+        (self.folder / "d.json").write_text(json.dumps(changed(groups=[{**group, "layer": "one"}])))
+        self.report("d.json", code=2)
+        self.assertIn("d.json: groups[0].layer is a text", self.errors)
 
     def test_what_is_not_drawn_is_named(self):
         text = Page(self.report("k.json")).all("figcaption")[0][2]
