@@ -202,6 +202,12 @@ class Deepseek2(Model):
         by = self.k.get("attention.temperature_scale", 0.0)
         return 1 + by * math.log(1 + p // self.k["attention.temperature_length"]) if by else 1.0
 
+    def compressed(self, i):
+        return f"blk.{i}.attn_kv_b.weight" not in self.values
+
+    def held(self, x):
+        return x if self.compressed(0) else super().held(x)
+
     def heads(self, i, h):
         blk, dk, dv = f"blk.{i}.attn_", self.head_size(i), self.value_size(i)
         rank, n = self.k["attention.kv_lora_rank"], self.n_heads(i)[0]
@@ -215,7 +221,9 @@ class Deepseek2(Model):
         rope = self.rope_of(i)
         q = [[head[:nope] + rope(head[nope:], p) for head in rows(row, dk)] for p, row in enumerate(q)]
         turned = [rope(row[rank:], p) for p, row in enumerate(z)]
-        if blk + "kv_b.weight" in self.values:
+        if self.compressed(i):      # a row of the cache is both
+            c, turned = super().held([c, turned])
+        if not self.compressed(i):
             both = [rows(row, nope + dv) for row in self.product(blk + "kv_b", c)]
             k = [[head[:nope] for head in row] for row in both]
             v = [[head[nope:] for head in row] for row in both]

@@ -5,6 +5,9 @@ import subprocess
 # In nats. Float32 rounds to 6e-8; products of up to 256 terms, three layers and logits up to 30
 # make some 1e-5 of it. A wrong formula is off by 1e-2 and more.
 TOLERANCE = 2e-4
+# With keys and values rounded to 8 bits float32 now and then rounds one to the other side, which
+# made up to 8e-4 in 56 models. All of them rounded, or not, make 1e-3 to 1e-1.
+ROUNDED_TOLERANCE = 4e-3
 
 
 class Evaluation:
@@ -24,7 +27,7 @@ class Evaluation:
             self.windows = [(bos + w[1:]) if bos else w for w in windows]
         self.first = 0 if self.fixed else self.n // 2
 
-    def start(self, assay, model, rng, compat=False, timeout=None):
+    def start(self, assay, model, rng, compat=False, timeout=None, more=()):
         """Threads, batch and instruction set are as they come."""
         out = model.parent / "table"
         (model.parent / "text").write_text(self.text)
@@ -34,11 +37,12 @@ class Evaluation:
                  rng.choice(["scalar", "avx2", "auto"])]
         words += ["--protocol", "fixed"] if self.fixed else []
         words += ["--llama-compat"] if compat else []
+        words += more
         return subprocess.run(words, capture_output=True, text=True, timeout=timeout)
 
-    def run(self, assay, model, rng, compat=False):
+    def run(self, assay, model, rng, compat=False, more=()):
         """The bytes of the table."""
-        done = self.start(assay, model, rng, compat)
+        done = self.start(assay, model, rng, compat, more=more)
         if done.returncode:
             words = " ".join(str(word) for word in done.args)
             raise ValueError(f"exit code {done.returncode}: {done.stderr}{words}")

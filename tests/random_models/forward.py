@@ -1,6 +1,7 @@
 """The forward pass in double precision, from keys and decoded tensors: what all architectures
 share, which is a llama. authors.py has what each of the others does in its own way."""
 import math
+import struct
 from operator import mul
 
 
@@ -23,6 +24,12 @@ def softmax(x, further=()):
     e = [math.exp(v - top) for v in x]
     total = sum(e) + sum(math.exp(v - top) for v in further)
     return [v / total for v in e]
+
+
+def bf16(x):
+    """The nearest number of 8 significant bits, halves to even."""
+    (bits,) = struct.unpack("<I", struct.pack("<f", x))
+    return struct.unpack("<f", struct.pack("<I", bits + 0x7fff + (bits >> 16 & 1) & 0xffff0000))[0]
 
 
 def sigmoid(z):
@@ -84,6 +91,7 @@ class Model:
     magnitude_by_yarn = True
     score_cap = final_cap = 0.0
     parallel = False
+    rounded = None                  # what a cache holds of a number of keys and values
     attend_from = 0                 # rows of attention before it are zeros: for tests of long texts
     compat_betas = False            # llama.cpp reads YaRN's betas
     differs = False                 # llama.cpp's form from the authors'
@@ -242,7 +250,12 @@ class Model:
         q, k = self.turn(i, self.head_norm(i, "q", q)), self.turn(i, self.head_norm(i, "k", k))
         return q, k, [rows(row, dv) for row in v]
 
+    def held(self, x):
+        """Heads of keys or values as a cache holds them."""
+        return [[[self.rounded(z) for z in head] for head in row] for row in x] if self.rounded else x
+
     def attend(self, i, q, k, v):
+        k, v = self.held(k), self.held(v)
         scale, cap = self.score_scale(i), self.score_cap
         sinks = self.values.get(f"blk.{i}.attn_sinks.weight")
         out = [[0.0] * (len(q[0]) * len(v[0][0])) for _ in q[:self.attend_from]]

@@ -16,7 +16,8 @@ import tempfile
 SOURCE = pathlib.Path(sys.argv[2])
 sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
 import authors  # noqa: E402
-from evaluate import TOLERANCE, Evaluation, compare  # noqa: E402
+from evaluate import ROUNDED_TOLERANCE, TOLERANCE, Evaluation, compare  # noqa: E402
+from forward import bf16  # noqa: E402
 import families  # noqa: E402
 import rewrite  # noqa: E402
 
@@ -58,6 +59,13 @@ def check(assay, arch, seed, folder):
             results.append(compare(model, evaluation, found))
         except ValueError as why:
             raise ValueError(f"{why}{' (--llama-compat)' * compat}") from None
+    rounded = authors.model(keys, tensors)
+    rounded.rounded = bf16
+    found = evaluation.run(assay, file, rng, more=["-ctk", "bf16", "-ctv", "bf16"])
+    try:
+        compare(rounded, evaluation, found, ROUNDED_TOLERANCE)
+    except ValueError as why:
+        raise ValueError(f"{why} -ctk bf16 -ctv bf16") from None
     for way in rewrite.WAYS if arch == "llama" else rewrite.WAYS[:-1]:
         other = way(folder, generated.pairs, generated.tensors, rng)
         if evaluation.run(assay, other, rng) != table:
