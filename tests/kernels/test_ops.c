@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include "kernels/quant/round.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/cpu_backend.h"
 #include "tests/kernels/ops_variants.h"
@@ -194,58 +193,6 @@ static void case_copy_rows(struct kern_backend *b, float *y)
     }
 }
 
-/* Rows of each type of a cache, turned and not, against the definition of the turn. */
-enum { ROUND_N = 9 * 1024, ROUND_TURN = 128 };
-
-static void turn_by_definition(double *y, const float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        y[i] = 0;
-        for (size_t j = 0; j < n; j++)
-            y[i] += (__builtin_popcountll(i & j) % 2 ? -1 : 1) * (double)x[j] / sqrt((double)n);
-    }
-}
-
-static void check_turned(const float *x, const float *found, enum gguf_type type)
-{
-    for (size_t i = 0; i < ROUND_N; i += ROUND_TURN) {
-        double turned[ROUND_TURN], expected[ROUND_TURN];
-        float rounded[ROUND_TURN];
-        turn_by_definition(turned, x + i, ROUND_TURN);
-        for (size_t k = 0; k < ROUND_TURN; k++)
-            rounded[k] = (float)turned[k];
-        for (size_t k = 0; k < ROUND_TURN; k += KERN_PACK_ELEMS)
-            kern_round_numbers(type, rounded + k, KERN_PACK_ELEMS);
-        turn_by_definition(expected, rounded, ROUND_TURN);
-        for (size_t k = 0; k < ROUND_TURN; k++) /* a code may differ, where halfway was near */
-            assert_true(fabs((double)found[i + k] - expected[k]) < 0.12);
-    }
-}
-
-static void case_round(struct kern_backend *b, float *y)
-{
-    static const enum gguf_type types[] = {GGUF_TYPE_F16,  GGUF_TYPE_BF16,   GGUF_TYPE_Q8_0,
-                                           GGUF_TYPE_Q4_0, GGUF_TYPE_IQ4_NL, GGUF_TYPE_Q5_1};
-    static float x[ROUND_N];
-    fill(19, x, ROUND_N);
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        float *plain = y + 2 * i * ROUND_N, *turned = plain + ROUND_N;
-        memcpy(plain, x, sizeof x);
-        memcpy(turned, x, sizeof x);
-        struct kern_round op = {.type = types[i], .x = plain, .n = ROUND_N};
-        assert_int_equal(kern_round(b, &op, NULL), STATUS_OK);
-        for (size_t k = 0; k < ROUND_N; k += KERN_PACK_ELEMS) {
-            float expected[KERN_PACK_ELEMS];
-            memcpy(expected, x + k, sizeof expected);
-            kern_round_numbers(types[i], expected, KERN_PACK_ELEMS);
-            assert_memory_equal(plain + k, expected, sizeof expected);
-        }
-        op = (struct kern_round){types[i], turned, ROUND_N, ROUND_TURN};
-        assert_int_equal(kern_round(b, &op, NULL), STATUS_OK);
-        check_turned(x, turned, types[i]);
-    }
-}
-
 /* The rows of an embedding, of which a scale makes other rows. */
 static void case_embed(struct kern_backend *b, float *y)
 {
@@ -312,7 +259,6 @@ static const struct {
     {"norm of heads", case_head_norm, (size_t)HEADS_T *HEADS *HEAD_D},
     {"scale_rows", case_scale_rows, NORM_T *NORM_D},
     {"copy_rows", case_copy_rows, COPY_N *COPY_STRIDE},
-    {"round", case_round, 12 * ROUND_N},
     {"embed", case_embed, NORM_T *NORM_D},
     {"rope adjacent", case_rope_adjacent, ROPE_T *ROPE_STRIDE},
     {"rope halves", case_rope_halves, ROPE_T *ROPE_STRIDE},

@@ -1,0 +1,103 @@
+/*
+ * What a cache holds of numbers (kern_round()): of each type, as they are and turned, by the
+ * definition of the turn, and the same bits for every ISA and number of threads.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/quant/round.h"
+#include "tests/harness/compare.h"
+#include "tests/harness/cpu_backend.h"
+#include "tests/kernels/ops_variants.h"
+
+enum { ROUND_N = 9 * 1024, ROUND_TURN = 128 };
+
+static void turn_by_definition(double *y, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] = 0;
+        for (size_t j = 0; j < n; j++)
+            y[i] += (__builtin_popcountll(i & j) % 2 ? -1 : 1) * (double)x[j] / sqrt((double)n);
+    }
+}
+
+static void check_turned(const float *x, const float *found, enum gguf_type type)
+{
+    for (size_t i = 0; i < ROUND_N; i += ROUND_TURN) {
+        double turned[ROUND_TURN], expected[ROUND_TURN];
+        float rounded[ROUND_TURN];
+        turn_by_definition(turned, x + i, ROUND_TURN);
+        for (size_t k = 0; k < ROUND_TURN; k++)
+            rounded[k] = (float)turned[k];
+        for (size_t k = 0; k < ROUND_TURN; k += KERN_PACK_ELEMS)
+            kern_round_numbers(type, rounded + k, KERN_PACK_ELEMS);
+        turn_by_definition(expected, rounded, ROUND_TURN);
+        for (size_t k = 0; k < ROUND_TURN; k++) /* a code may differ, where halfway was near */
+            assert_true(fabs((double)found[i + k] - expected[k]) < 0.12);
+    }
+}
+
+static void run(int isa, unsigned n_threads, enum gguf_type type, size_t n_turn, const float *x,
+                float *y)
+{
+    struct kern_backend *b = backend_open(isa, n_threads);
+    struct kern_round op = {type, y, ROUND_N, n_turn};
+    memcpy(y, x, ROUND_N * sizeof *y);
+    assert_int_equal(kern_round(b, &op, NULL), STATUS_OK);
+    kern_close(b);
+}
+
+#define TYPE(name) GGUF_TYPE_##name,
+static const enum gguf_type types[] = {KERN_ROUND_TYPES(TYPE)};
+
+static void test_by_definition(void **state)
+{
+    (void)state;
+    static float x[ROUND_N], plain[ROUND_N], turned[ROUND_N];
+    struct rng r = rng_open(rng_seed(), 19);
+    fill_normal(&r, x, ROUND_N, 2.0f);
+    for (size_t i = 1; i < sizeof types / sizeof *types; i++) {
+        run(KERN_ISA_SCALAR, 1, types[i], 0, x, plain);
+        for (size_t k = 0; k < ROUND_N; k += KERN_PACK_ELEMS) {
+            float expected[KERN_PACK_ELEMS];
+            memcpy(expected, x + k, sizeof expected);
+            kern_round_numbers(types[i], expected, KERN_PACK_ELEMS);
+            assert_memory_equal(plain + k, expected, sizeof expected);
+        }
+        run(KERN_ISA_SCALAR, 1, types[i], ROUND_TURN, x, turned);
+        check_turned(x, turned, types[i]);
+    }
+    run(KERN_ISA_SCALAR, 1, GGUF_TYPE_F32, ROUND_TURN, x, turned);
+    assert_memory_equal(turned, x, sizeof x);
+}
+
+static void test_same_bits_for_any_isa_and_threads(void **state)
+{
+    (void)state;
+    static float x[ROUND_N], expected[ROUND_N], found[ROUND_N];
+    struct rng r = rng_open(rng_seed(), 20);
+    fill_normal(&r, x, ROUND_N, 2.0f);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        for (size_t n_turn = 0; n_turn <= KERN_TURN_MAX; n_turn += n_turn ? n_turn : 64) {
+            run(KERN_ISA_SCALAR, 1, types[i], n_turn, x, expected);
+            for (unsigned n_threads = 1; n_threads < 4; n_threads++) {
+                run((int)kern_isa_detect(), n_threads, types[i], n_turn, x, found);
+                assert_int_equal(compare_bits(found, expected, ROUND_N), ROUND_N);
+            }
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_by_definition),
+        cmocka_unit_test(test_same_bits_for_any_isa_and_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
