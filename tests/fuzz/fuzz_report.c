@@ -112,11 +112,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct cli_results results = {.documents = documents, .n = 2, .notes = notes};
     enum status status = STATUS_OK;
     for (size_t i = 0; i < 2 && !status; i++) {
-        status = cli_document_parse(&documents[i], i ? "b\"<&'" : "a", (const char *)data, n_bytes,
-                                    &why);
+        status = cli_document_parse_as(
+            &documents[i], i ? "b\"<&'" : "a", (struct base_string){(const char *)data, n_bytes},
+            "assay-perplexity assay-tasks assay-kld " CLI_SWEPT_SCHEMA, &why);
         struct cli_scoreboard *board =
             documents[i].kind == CLI_DOCUMENT_TASKS ? &results.of_tasks : &results.of_texts;
-        if (!status)
+        if (!status && documents[i].kind == CLI_DOCUMENT_SWEEP)
+            results.n_sweeps++;
+        else if (!status)
             status = cli_scoreboard_add(board, &documents[i], &why);
     }
     if (!status)

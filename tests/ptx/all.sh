@@ -11,7 +11,7 @@ for order in backwards random; do
 done
 python3 tests/ptx/mutate.py "$1/tests/ptx" --kind barrier --kind mma "${sample[@]}"
 others=()
-for kernel in NORM ROPE GATE SCALE COPY_ROWS GATHER SPLIT FINISH EXACT FILL DIGEST ATTENTION FOLD \
+for kernel in NORM ROPE GATE SCALE COPY_ROWS ROUND GATHER SPLIT FINISH EXACT FILL DIGEST ATTENTION FOLD \
     PAIR JS TARGET TAKE CODES LOWEST; do
     others+=(--kernel "$kernel")
 done
