@@ -149,12 +149,21 @@ class Json(unittest.TestCase):
 
     def test_every_field_is_documented(self):
         known = documented(SOURCE, "assay perplexity --json FILE")
-        found = set(paths(self.document)) - {"model.remarks[]", "settings.override_kv[]"}
+        may_be_empty = {"model.remarks[]", "settings.override_kv[]"}
+        found = set(paths(self.document)) - may_be_empty
         self.assertLessEqual(found, known)
         not_always = {p for p in known if p.startswith("result.nonfinite.f")}
         # Those of a recording: test_base_logits.py, test_compact_base.py.
         not_always |= {p for p in known if p.startswith(("recorded.", "run.recorded_"))}
-        self.assertEqual(known - found - not_always,
+        with tempfile.TemporaryDirectory() as folder:
+            rounded = pathlib.Path(folder) / "r.json"
+            subprocess.run([ASSAY, "perplexity", "-q", "-m", DATA / "tiny.F16.gguf", *COMMON, "-ctk",
+                            "q8_0", "--json", rounded], stdout=subprocess.DEVNULL, check=True)
+            of_cache = set(paths(json.loads(rounded.read_text()))) & known - found - may_be_empty
+        self.assertEqual(of_cache, {"model.kv_types.k", "model.kv_types.v", "model.kv_types.rotation",
+                                    "settings.cache_type_k[]", "settings.cache_type_v[]",
+                                    "settings.kv_rotation"})
+        self.assertEqual(known - found - not_always - of_cache,
                          {"model.remarks[]", "model.types_of", "model.swapped[]", "run.iteration",
                           "run.command", "settings.override_kv[]"})
 
