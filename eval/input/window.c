@@ -1,6 +1,7 @@
 #include "eval/input/window.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "eval/llama_compat.h"
 
@@ -10,12 +11,13 @@ const char *eval_protocol_name(enum eval_protocol protocol)
         [EVAL_PROTOCOL_DEFAULT] = "default",
         [EVAL_PROTOCOL_STRIDED] = "strided",
         [EVAL_PROTOCOL_FIXED] = "fixed",
+        [EVAL_PROTOCOL_DOCUMENTS] = "documents",
     };
     return names[protocol];
 }
 
-/** Positions are int32 further down; half of that leaves room for sums. */
-static enum status check_size(const char *what, size_t size, size_t least, struct status_why *why)
+enum status eval_plan_check_size(const char *what, size_t size, size_t least,
+                                 struct status_why *why)
 {
     if (size < least || size > INT32_MAX / 2)
         return status_fail(why, STATUS_USAGE, "%s is %zu; expected %zu to %d", what, size, least,
@@ -45,7 +47,7 @@ static enum status check_length(struct eval_plan *plan, struct status_why *why)
 static enum status plan_default(struct eval_plan *plan, struct status_why *why)
 {
     /* Below 3 no position lies between n_ctx/2 and n_ctx-2. */
-    enum status status = check_size("the context size", plan->options.n_ctx, 3, why);
+    enum status status = eval_plan_check_size("the context size", plan->options.n_ctx, 3, why);
     if (status)
         return status;
     plan->window = plan->step = plan->options.n_ctx;
@@ -62,9 +64,9 @@ static enum status plan_default(struct eval_plan *plan, struct status_why *why)
 static enum status plan_strided(struct eval_plan *plan, struct status_why *why)
 {
     size_t stride = plan->options.stride;
-    enum status status = check_size("the context size", plan->options.n_ctx, 2, why);
+    enum status status = eval_plan_check_size("the context size", plan->options.n_ctx, 2, why);
     if (!status)
-        status = check_size("the stride", stride, 1, why);
+        status = eval_plan_check_size("the stride", stride, 1, why);
     if (status)
         return status;
     plan->window = plan->options.n_ctx;
@@ -92,7 +94,7 @@ static enum status plan_strided(struct eval_plan *plan, struct status_why *why)
 
 static enum status plan_fixed(struct eval_plan *plan, struct status_why *why)
 {
-    enum status status = check_size("the context size", plan->options.n_ctx, 2, why);
+    enum status status = eval_plan_check_size("the context size", plan->options.n_ctx, 2, why);
     if (status)
         return status;
     bool has_bos = plan->options.bos >= 0;
@@ -130,12 +132,17 @@ enum status eval_plan_make(struct eval_plan *out, const struct eval_plan_options
         status = plan_strided(out, why);
         break;
     case EVAL_PROTOCOL_FIXED:
+    case EVAL_PROTOCOL_DOCUMENTS: /* eval_plan_make_documents */
         status = plan_fixed(out, why);
         break;
     }
-    if (status)
-        return status;
     out->n_scored = out->n_inputs - out->first_scored;
+    return status ? status : eval_plan_limit(out, why);
+}
+
+enum status eval_plan_limit(struct eval_plan *out, struct status_why *why)
+{
+    const struct eval_plan_options *options = &out->options;
     if (options->skip_windows >= out->n_windows)
         return status_fail(why, STATUS_USAGE,
                            "of the text's %zu window%s, %zu should be left out: none is left",
@@ -146,15 +153,51 @@ enum status eval_plan_make(struct eval_plan *out, const struct eval_plan_options
     return STATUS_OK;
 }
 
+void eval_plan_free(struct eval_plan *plan)
+{
+    free(plan->windows);
+    free(plan->positions);
+    *plan = (struct eval_plan){0};
+}
+
+/** Of documents. */
+static const struct eval_plan_window *window(const struct eval_plan *plan, size_t w)
+{
+    return &plan->windows[plan->options.skip_windows + w];
+}
+
+size_t eval_plan_n_inputs(const struct eval_plan *plan, size_t w)
+{
+    return plan->windows ? window(plan, w)->n_inputs : plan->n_inputs;
+}
+
+size_t eval_plan_n_scored(const struct eval_plan *plan, size_t w)
+{
+    return plan->windows ? window(plan, w)[1].row - window(plan, w)->row : plan->n_scored;
+}
+
+size_t eval_plan_position(const struct eval_plan *plan, size_t w, size_t i)
+{
+    return plan->windows ? plan->positions[window(plan, w)->row + i] : plan->first_scored + i;
+}
+
+size_t eval_plan_row(const struct eval_plan *plan, size_t w)
+{
+    return plan->windows ? window(plan, w)->row - window(plan, 0)->row : w * plan->n_scored;
+}
+
 size_t eval_plan_first(const struct eval_plan *plan, size_t w)
 {
+    if (plan->windows)
+        return window(plan, w)->first;
     return (plan->options.skip_windows + w) * plan->step;
 }
 
 int32_t eval_plan_input(const struct eval_plan *plan, const struct eval_stream *stream, size_t w,
                         size_t p)
 {
-    if (p == 0 && plan->bos_use != EVAL_BOS_NONE)
+    bool stays = plan->windows && window(plan, w)->begins;
+    if (p == 0 && plan->bos_use != EVAL_BOS_NONE && !stays)
         return plan->options.bos;
     size_t in_front = plan->bos_use == EVAL_BOS_IN_FRONT;
     return stream->ids[eval_plan_first(plan, w) + p - in_front];

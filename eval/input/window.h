@@ -1,7 +1,8 @@
 /**
- * Windows: how a protocol cuts a token stream and which positions it scores. All windows of a plan
- * have the same shape, so a plan is a few numbers, and window w is arithmetic. The target of a
- * position is the next token of the stream. docs/protocols.md has the procedures in words.
+ * Windows: how a protocol cuts a token stream and which positions it scores. All windows of one
+ * text have the same shape, so a plan is a few numbers, and window w is arithmetic; those of
+ * documents are a list. The target of a position is the next token of the stream.
+ * docs/protocols.md has the procedures in words.
  */
 #ifndef EVAL_INPUT_WINDOW_H
 #define EVAL_INPUT_WINDOW_H
@@ -13,9 +14,10 @@
 #include "eval/input/stream.h"
 
 enum eval_protocol {
-    EVAL_PROTOCOL_DEFAULT, /* disjoint windows; the second half of each is scored */
-    EVAL_PROTOCOL_STRIDED, /* windows that overlap; the last `stride` targets are scored */
-    EVAL_PROTOCOL_FIXED    /* disjoint windows; every token is scored */
+    EVAL_PROTOCOL_DEFAULT,  /* disjoint windows; the second half of each is scored */
+    EVAL_PROTOCOL_STRIDED,  /* windows that overlap; the last `stride` targets are scored */
+    EVAL_PROTOCOL_FIXED,    /* disjoint windows; every token is scored */
+    EVAL_PROTOCOL_DOCUMENTS /* see eval_plan_make_documents */
 };
 
 /** What happens to BOS in each window. */
@@ -36,6 +38,16 @@ struct eval_plan_options {
     size_t skip_windows; /* --chunk-from: that many at the text's beginning are left out */
 };
 
+/** A window of documents. */
+struct eval_plan_window {
+    size_t first;    /* of the stream: its first token */
+    size_t n_inputs; /* positions evaluated: 0 .. n_inputs-1 */
+    size_t row;      /* of all windows' scored positions, its first; the next window's ends them */
+    size_t document;
+    bool begins; /* its document, whose first token stays */
+};
+
+/** Plain numbers but for documents, whose plan is released with eval_plan_free. */
 struct eval_plan {
     struct eval_plan_options options;
     enum eval_bos bos_use;
@@ -47,9 +59,14 @@ struct eval_plan {
     size_t first_scored; /* positions first_scored .. n_inputs-1 are scored */
     size_t n_scored;     /* n_inputs - first_scored */
     char warning[256];   /* a sentence for the user, "" if there is nothing to say */
+
+    /* Of documents; otherwise NULL. n_inputs is then the most of any window, first_scored is 0. */
+
+    struct eval_plan_window *windows; /* those left out at the beginning, too, and an end */
+    uint32_t *positions;              /* [windows' rows]: the scored positions */
 };
 
-/** The name of a protocol in options and results: "default", "strided", "fixed". */
+/** The name of a protocol in options and results: "default", "strided", "fixed", "documents". */
 const char *eval_protocol_name(enum eval_protocol protocol);
 
 /**
@@ -60,6 +77,24 @@ const char *eval_protocol_name(enum eval_protocol protocol);
 enum status eval_plan_make(struct eval_plan *out, const struct eval_plan_options *options,
                            size_t n_stream, struct status_why *why);
 
+/**
+ * Parts of it that eval_plan_make_documents has, too: a size between `least` and what positions can
+ * be; --chunk-from and --chunks. Fails: STATUS_USAGE.
+ */
+enum status eval_plan_check_size(const char *what, size_t size, size_t least,
+                                 struct status_why *why);
+enum status eval_plan_limit(struct eval_plan *plan, struct status_why *why);
+
+/** A zero-initialised object, and one of a single text, is allowed. */
+void eval_plan_free(struct eval_plan *plan);
+
+/** Positions that are evaluated in window w, and how many of them are scored: 1 or more. */
+size_t eval_plan_n_inputs(const struct eval_plan *plan, size_t w);
+size_t eval_plan_n_scored(const struct eval_plan *plan, size_t w);
+/** Its scored position i. */
+size_t eval_plan_position(const struct eval_plan *plan, size_t w, size_t i);
+/** How many positions are scored in the windows before w, which may be n_windows. */
+size_t eval_plan_row(const struct eval_plan *plan, size_t w);
 /** Stream index of the first token of window w. */
 size_t eval_plan_first(const struct eval_plan *plan, size_t w);
 /** The id at input position p of window w: the stream's, or BOS. */

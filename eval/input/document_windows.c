@@ -1,0 +1,81 @@
+/* Windows of documents; docs/protocols.md has the procedure. */
+#include <stdlib.h>
+
+#include "base/arithmetic.h"
+#include "base/array.h"
+#include "eval/input/documents.h"
+
+/** A plan under construction. */
+struct builder {
+    struct eval_plan *plan;
+    const struct eval_documents *documents;
+    size_t n, capacity; /* of plan->windows */
+    size_t n_rows;
+};
+
+/** A window over tokens from .. end - 1, of which those from target on have not been scored. */
+static enum status add_window(struct builder *b, struct eval_plan_window window, size_t target,
+                              size_t end, struct status_why *why)
+{
+    struct eval_plan *plan = b->plan;
+    struct eval_plan_window *windows =
+        base_array_grow(plan->windows, &b->capacity, b->n + 2, sizeof *windows);
+    if (!windows)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu windows", b->n);
+    plan->windows = windows;
+    window.row = b->n_rows;
+    for (; target < end; target++) {
+        if (!b->documents->scored[target])
+            continue;
+        window.n_inputs = target - window.first; /* behind it nothing is scored */
+        plan->positions[b->n_rows++] = (uint32_t)(window.n_inputs - 1);
+    }
+    if (b->n_rows == window.row)
+        return STATUS_OK;
+    plan->n_inputs = base_max(plan->n_inputs, window.n_inputs);
+    windows[b->n++] = window;
+    windows[b->n] = (struct eval_plan_window){.row = b->n_rows};
+    return STATUS_OK;
+}
+
+static enum status add_document(struct builder *b, size_t i, struct status_why *why)
+{
+    const struct eval_document *d = &b->documents->items[i];
+    size_t end = d->first + d->n_tokens, target = d->first;
+    enum status status = STATUS_OK;
+    for (size_t first = d->first; target < end && !status; first += b->plan->step) {
+        size_t window_end = base_min(first + b->plan->window, end);
+        struct eval_plan_window window = {
+            .first = first, .document = i, .begins = first == d->first};
+        status = add_window(b, window, target, window_end, why);
+        target = window_end;
+    }
+    return status;
+}
+
+enum status eval_plan_make_documents(struct eval_plan *plan,
+                                     const struct eval_plan_options *options,
+                                     const struct eval_documents *d, struct status_why *why)
+{
+    *plan = (struct eval_plan){.options = *options, .n_stream = d->stream.n};
+    plan->options.protocol = EVAL_PROTOCOL_DOCUMENTS;
+    enum status status = eval_plan_check_size("the context size", options->n_ctx, 3, why);
+    if (status)
+        return status;
+    plan->window = options->n_ctx;
+    plan->step = options->n_ctx / 2;
+    plan->bos_use = options->bos >= 0 ? EVAL_BOS_REPLACES : EVAL_BOS_NONE;
+    plan->positions = calloc(d->n_scored + 1, sizeof *plan->positions);
+    if (!plan->positions)
+        status = status_fail(why, STATUS_MEMORY, "no memory for %zu scored tokens", d->n_scored);
+    struct builder b = {.plan = plan, .documents = d};
+    for (size_t i = 0; i < d->n && !status; i++)
+        status = add_document(&b, i, why);
+    plan->n_windows = b.n;
+    plan->n_scored = plan->n_inputs;
+    if (!status)
+        status = eval_plan_limit(plan, why);
+    if (status)
+        eval_plan_free(plan);
+    return status;
+}

@@ -1,0 +1,112 @@
+/**
+ * Documents: texts that no window spans beyond. A document is a file, a line of JSON lines with
+ * "text", or tokens from elsewhere. Their tokens lie side by side in one stream, so that windows,
+ * targets and bytes are looked up as those of a single text. docs/protocols.md has the procedure.
+ */
+#ifndef EVAL_INPUT_DOCUMENTS_H
+#define EVAL_INPUT_DOCUMENTS_H
+
+#include "base/text/strtab.h"
+#include "eval/input/stream.h"
+#include "eval/input/window.h"
+
+/** How texts become tokens; everything is borrowed. */
+struct eval_document_rules {
+    const struct model_tokenizer *tokenizer;
+    bool parse_special; /* recognise control tokens in texts */
+};
+
+/** A file that documents come from. */
+struct eval_document_file {
+    char *path;            /* as it was given, or the folder's path, a slash and the name */
+    char sha256[BASE_HEX]; /* of its bytes, as read */
+    size_t n_bytes;        /* likewise */
+    size_t first, n;       /* its documents */
+};
+
+enum { EVAL_NO_CATEGORY = -1 };
+
+struct eval_document {
+    size_t file;      /* index in files */
+    size_t line;      /* of that file, from 1; 0: all of it */
+    char *id;         /* that the line has; NULL: none */
+    int32_t category; /* index in categories, or EVAL_NO_CATEGORY */
+    size_t first;     /* in the stream: its first token, BOS included where it has one */
+    size_t n_tokens;
+    size_t n_scored; /* tokens that are targets; may be 0 */
+};
+
+/** Zero-initialise but for `rules`; release with eval_documents_free. */
+struct eval_documents {
+    const struct eval_document_rules *rules; /* borrowed */
+    struct eval_document *items;             /* [n], in the order in which they were added */
+    size_t n;
+    struct eval_document_file *files; /* [n_files] */
+    size_t n_files;
+    struct base_strtab categories; /* their names, owned; in the order in which they were met */
+    struct eval_stream stream;     /* all tokens; has_bos: some document begins with one put there.
+                                      sha256 is made by eval_documents_end */
+    uint8_t *scored;               /* [stream.n]: whether a token is a target; never a first one */
+    size_t n_scored;               /* of all of them */
+    char sha256[BASE_HEX]; /* of lengths, categories and scored tokens, by eval_documents_end */
+    size_t capacity, file_capacity, id_capacity, byte_capacity, scored_capacity;
+};
+
+/** What is known of a document before its tokens. id: copied; category: copied, "" is none. */
+struct eval_document_head {
+    size_t line;
+    struct base_string id, category; /* .data NULL: none */
+};
+
+/** Tokens of a document, borrowed. */
+struct eval_document_tokens {
+    const int32_t *ids; /* BOS included, where it has one */
+    size_t n;
+    const uint32_t *n_text_bytes; /* that each stands for; NULL: none of them for any */
+    const uint8_t *scored;        /* [n], 0 or 1; NULL: all. The first one never is */
+};
+
+/** Documents that are added from now on are this file's. Fails: STATUS_MEMORY. */
+enum status eval_documents_begin_file(struct eval_documents *d, const char *path,
+                                      const struct eval_text *text, struct status_why *why);
+
+/** Add a document to the last file. Fails: STATUS_MEMORY, STATUS_UNSUPPORTED (too many). */
+enum status eval_documents_add(struct eval_documents *d, const struct eval_document_head *head,
+                               const struct eval_document_tokens *tokens, struct status_why *why);
+
+/**
+ * The same with a text, which may be empty: its tokens, BOS in front where the vocabulary asks for
+ * it. Fails: also as model_tokenize.
+ */
+enum status eval_documents_add_text(struct eval_documents *d, const struct eval_document_head *head,
+                                    struct base_string text, struct status_why *why);
+
+/**
+ * Add each JSON line of a file: an object with "text" and, if it likes, "category" (a text) and
+ * "id" (a text or a number); other members are passed over. The bytes are written to.
+ * Fails: STATUS_FORMAT (the sentence begins with the file and names the line), as
+ *        eval_documents_add_text.
+ */
+enum status eval_documents_add_lines(struct eval_documents *d, char *bytes, size_t n_bytes,
+                                     struct status_why *why);
+
+/** All are there. Fails: STATUS_FORMAT (none, or no token is scored), STATUS_MEMORY. */
+enum status eval_documents_end(struct eval_documents *d, struct status_why *why);
+
+/** A zero-initialised object is allowed. */
+void eval_documents_free(struct eval_documents *d);
+
+/**
+ * Lay windows over documents (EVAL_PROTOCOL_DOCUMENTS). A document of up to n_ctx tokens is one
+ * window; a longer one has windows of n_ctx tokens that begin n_ctx / 2 tokens apart, of which the
+ * last may be shorter. Each scored token is scored once, in the first window that has it. A window
+ * in which none is scored is left out. BOS takes the place of the first token of a window that does
+ * not begin a document.
+ * plan: released with eval_plan_free.
+ * Fails: STATUS_USAGE (as eval_plan_make), STATUS_MEMORY.
+ */
+enum status eval_plan_make_documents(struct eval_plan *plan,
+                                     const struct eval_plan_options *options,
+                                     const struct eval_documents *d, struct status_why *why);
+
+#endif

@@ -1,0 +1,81 @@
+/* Documents as lines of JSON. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json/lines.h"
+#include "eval/input/documents.h"
+
+static struct base_string string_of(const cJSON *item)
+{
+    const char *text = cJSON_GetStringValue(item);
+    return (struct base_string){text, text ? strlen(text) : 0};
+}
+
+static enum status add_text(struct eval_documents *d, const struct eval_document_head *head,
+                            const cJSON *value, struct status_why *why)
+{
+    if (!cJSON_IsString(value))
+        return status_fail(why, STATUS_FORMAT, "line %zu: \"text\" is no text", head->line);
+    return eval_documents_add_text(d, head, string_of(value), why);
+}
+
+/** What a line may be, by the member that it has; one of them. */
+static const struct form {
+    const char *member;
+    enum status (*add)(struct eval_documents *d, const struct eval_document_head *head,
+                       const cJSON *value, struct status_why *why);
+} forms[] = {
+    {"text", add_text},
+};
+enum { N_FORMS = sizeof forms / sizeof *forms };
+
+/** digits: room for an id that is a number. */
+static enum status read_head(struct eval_document_head *head, char digits[32], const cJSON *object,
+                             struct status_why *why)
+{
+    const cJSON *category = cJSON_GetObjectItemCaseSensitive(object, "category");
+    const cJSON *id = cJSON_GetObjectItemCaseSensitive(object, "id");
+    if (category && !cJSON_IsString(category) && !cJSON_IsNull(category))
+        return status_fail(why, STATUS_FORMAT, "line %zu: expected \"category\" with a text",
+                           head->line);
+    head->category = string_of(category);
+    head->id = string_of(id);
+    if (cJSON_IsNumber(id)) {
+        snprintf(digits, 32, "%.17g", id->valuedouble);
+        head->id = (struct base_string){digits, strlen(digits)};
+    }
+    return STATUS_OK;
+}
+
+static enum status read_document(void *user, const struct base_json_line *line, const cJSON *object,
+                                 struct status_why *why)
+{
+    char digits[32];
+    struct eval_document_head head = {.line = line->number};
+    enum status status = read_head(&head, digits, object, why);
+    const struct form *form = NULL;
+    for (size_t i = 0; i < N_FORMS && !status; i++) {
+        if (!cJSON_GetObjectItemCaseSensitive(object, forms[i].member))
+            continue;
+        if (form)
+            return status_fail(why, STATUS_FORMAT,
+                               "line %zu: has \"%s\" and \"%s\"; expected one of them", head.line,
+                               form->member, forms[i].member);
+        form = &forms[i];
+    }
+    if (!status && !form)
+        status =
+            status_fail(why, STATUS_FORMAT, "line %zu: expected \"text\" with a text", head.line);
+    return status ? status
+                  : form->add(user, &head, cJSON_GetObjectItemCaseSensitive(object, form->member),
+                              why);
+}
+
+enum status eval_documents_add_lines(struct eval_documents *d, char *bytes, size_t n_bytes,
+                                     struct status_why *why)
+{
+    enum status status = base_json_lines_read(bytes, n_bytes, read_document, d, why);
+    if (status)
+        status_context(why, "%s", d->files[d->n_files - 1].path);
+    return status;
+}
