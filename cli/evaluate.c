@@ -81,6 +81,10 @@ static enum status check_outputs_opened(const struct cli_evaluation *e, struct s
                                          m->candidates[i], why);
     for (size_t i = 0; i < e->n_sources && !status; i++)
         status = cli_outputs_check_model(outputs, N_FILES, "--from", e->sources[i].model, why);
+    for (size_t i = 0; i < e->text_paths.n && !status; i++) {
+        const struct cli_named_file text = {"-f", e->text_paths.items[i]};
+        status = cli_outputs_check(outputs, N_FILES, &text, 1, why);
+    }
     return status;
 }
 

@@ -95,6 +95,7 @@ struct cli_evaluation {
     struct cli_named_file inputs[CLI_MAX_INPUTS];
     struct cli_list model_paths;                /* further inputs, each a -m or what follows */
     const char *model_option;                   /* NULL: -m */
+    struct cli_list text_paths;                 /* of documents, by `open`: each a -f */
     const char *model_file, *text_file;         /* their names in results, or NULL */
     struct cli_output outputs[CLI_MAX_OUTPUTS]; /* beside --json and --state */
 

@@ -1,8 +1,13 @@
 /**
- * The folder that a file is in.
+ * Folders: the one that a file is in, and the files that are in one.
  */
 #ifndef BASE_FILE_FOLDER_H
 #define BASE_FILE_FOLDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/status.h"
 
 /**
  * Bring the names of the folder that holds `path` to the disk: a file that was just made or
@@ -10,5 +15,22 @@
  * errno is left as it was.
  */
 void base_folder_sync(const char *path);
+
+bool base_is_folder(const char *path);
+
+/** Zero-initialise; release with base_folder_free. */
+struct base_folder {
+    char **paths; /* [n]: the folder's path, a slash, the name; in the order of the names' bytes */
+    size_t n, capacity;
+    size_t n_others; /* entries left out: folders, pipes and the like */
+};
+
+/**
+ * List the regular files of a folder, not those of folders in it. Symbolic links count as what they
+ * lead to. Names that begin with a dot are passed over.
+ * Fails: STATUS_IO (also: a link that leads nowhere), STATUS_MEMORY.
+ */
+enum status base_folder_list(struct base_folder *out, const char *path, struct status_why *why);
+void base_folder_free(struct base_folder *folder);
 
 #endif

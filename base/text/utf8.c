@@ -91,3 +91,30 @@ size_t base_utf8_repair(const char *text, size_t n_bytes, char *out)
     }
     return n_out;
 }
+
+static uint32_t utf16_unit(const char *p, bool big_endian)
+{
+    const uint8_t *b = (const uint8_t *)p;
+    return big_endian ? (uint32_t)b[0] << 8 | b[1] : (uint32_t)b[1] << 8 | b[0];
+}
+
+size_t base_utf8_from_utf16(const char *text, size_t n_bytes, bool big_endian, char *out,
+                            size_t *n_out)
+{
+    size_t i = n_bytes >= 2 && utf16_unit(text, big_endian) == 0xFEFF ? 2 : 0;
+    *n_out = 0;
+    for (size_t n = 2; i < n_bytes; i += n, n = 2) {
+        uint32_t cp = n_bytes - i >= 2 ? utf16_unit(text + i, big_endian) : 0xDC00, low = 0;
+        if (cp >= 0xD800 && cp < 0xDC00 && n_bytes - i >= 4)
+            low = utf16_unit(text + i + 2, big_endian);
+        if (low >= 0xDC00 && low < 0xE000) {
+            cp = 0x10000 + ((cp - 0xD800) << 10) + (low - 0xDC00);
+            n = 4;
+        } else if (cp >= 0xD800 && cp < 0xE000) {
+            break;
+        }
+        char bytes[4];
+        *n_out += base_utf8_encode(cp, out ? out + *n_out : bytes);
+    }
+    return i;
+}

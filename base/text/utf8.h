@@ -2,6 +2,7 @@
 #ifndef BASE_TEXT_UTF8_H
 #define BASE_TEXT_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,5 +34,14 @@ size_t base_utf8_first_bad(const char *text, size_t n_bytes);
  * out: room for 3 * n_bytes, or NULL to count only.   Returns the bytes written.
  */
 size_t base_utf8_repair(const char *text, size_t n_bytes, char *out);
+
+/**
+ * UTF-16 as UTF-8; a byte-order mark in front is left out.
+ * out: room for 3 bytes for each 2, or NULL to count only.   n_out: receives the bytes written.
+ * Returns n_bytes, or the offset of what is no character: half of a surrogate pair, a last odd
+ * byte.
+ */
+size_t base_utf8_from_utf16(const char *text, size_t n_bytes, bool big_endian, char *out,
+                            size_t *n_out);
 
 #endif

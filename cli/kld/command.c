@@ -22,6 +22,10 @@ static enum status check_against_base(const struct cli_kld_settings *s, struct s
                            s->base);
     if (kind == &cli_base_model)
         return check_text_of_model(s, why);
+    enum status status =
+        cli_text_check_single(&s->text, "a comparison with a base that is a file of rows", why);
+    if (status)
+        return status;
     return cli_text_given(&s->text) ? cli_text_check(&s->text, why) : STATUS_OK;
 }
 
@@ -34,6 +38,7 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
         s.base = s.models.items[0];
     if (!s.base)
         return status_fail(why, STATUS_USAGE, "--base is missing; see assay help kld");
+    cli_text_settle(&s.text);
     enum status status = cli_watch_check(&s.evaluate, why);
     if (!status)
         status = cli_window_check(&s.windows, why);
@@ -66,7 +71,7 @@ static const struct cli_option options[] = {
      "llama-perplexity wrote; with a file, -f is not needed, and refused where it is another text. "
      "With -ctk or -ctv and one model it may be left out: the model itself, not rounded",
      AT(base)},
-    {.type = CLI_GROUP, .group = cli_text_options, .offset = AT(text)},
+    {.type = CLI_GROUP, .group = cli_texts_options, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
     {.type = CLI_GROUP,
@@ -74,6 +79,7 @@ static const struct cli_option options[] = {
      .offset = AT(windows),
      .help = ", of which the second half is scored (default: 512, or the base file's)"},
     {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
+    {.type = CLI_GROUP, .group = cli_stop_options, .offset = AT(windows)},
     {"--js", CLI_ON, NULL,
      "also the Jensen-Shannon divergence, which takes a second pass over the vocabulary", AT(js)},
     {"--llama-compat", CLI_ON, NULL,

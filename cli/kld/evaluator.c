@@ -17,7 +17,8 @@ static enum status allocate(struct cli_kld *k, struct status_why *why)
     k->candidates = calloc(n, sizeof *k->candidates);
     k->models = calloc(n, sizeof *k->models);
     k->results = calloc(n, sizeof *k->results);
-    if (!k->candidates || !k->models || !k->results)
+    k->groups = calloc(n, sizeof *k->groups);
+    if (!k->candidates || !k->models || !k->results || !k->groups)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu models", n);
     k->n_candidates = n;
     return STATUS_OK;
@@ -130,6 +131,12 @@ static enum status take_tokens(struct cli_kld *k, struct eval_plan_options *plan
                             why);
 }
 
+static enum status make_tables(struct cli_kld *k, struct status_why *why)
+{
+    enum status status = cli_windows_make_tables(&k->windows, k->n_candidates, why);
+    return status ? status : cli_windows_stop_at(&k->windows, k->settings->windows.stop_se, why);
+}
+
 static enum status lay_windows(struct cli_kld *k, struct status_why *why)
 {
     const struct cli_kld_settings *s = k->settings;
@@ -141,7 +148,7 @@ static enum status lay_windows(struct cli_kld *k, struct status_why *why)
         status = k->base.kind->use(&k->base, &k->windows.plan, s->llama_compat, why);
     if (!status && k->base.kind->print_limits)
         k->base.kind->print_limits(&k->base, &s->evaluate.machine);
-    return status ? status : cli_windows_make_tables(&k->windows, k->n_candidates, why);
+    return status ? status : make_tables(k, why);
 }
 
 /** Where the base is a file of rows, the first of the candidates is the model. */
@@ -168,6 +175,7 @@ static enum status make_units(struct cli_kld *k, struct status_why *why)
     if (status)
         return status;
     k->e.units = &k->windows.units.units;
+    k->e.text_paths = (struct cli_list){k->windows.documents.paths, k->windows.documents.n_files};
     k->e.models = models_of(k);
     k->e.head_model = k->e.models.base ? k->base.model.model : NULL;
     return STATUS_OK;
@@ -200,11 +208,12 @@ static enum status reopen_rows(struct cli_kld *k, struct status_why *why)
 static enum status again(void *self, struct status_why *why)
 {
     struct cli_kld *k = self;
-    for (size_t i = 0; i < k->n_candidates; i++)
+    for (size_t i = 0; i < k->n_candidates; i++) {
         eval_kld_free(&k->results[i]);
+        eval_groups_free(&k->groups[i]);
+    }
     k->tally = (struct eval_kld_tally){0};
-    return cli_base_has_rows(&k->base) ? reopen_rows(k, why)
-                                       : cli_windows_make_tables(&k->windows, k->n_candidates, why);
+    return cli_base_has_rows(&k->base) ? reopen_rows(k, why) : make_tables(k, why);
 }
 
 const struct model *cli_kld_reader(const struct cli_kld *k)
@@ -227,9 +236,12 @@ static enum status summarise(void *self, struct status_why *why)
 {
     struct cli_kld *k = self;
     enum status status = STATUS_OK;
+    cli_windows_close_plan(&k->windows);
     for (size_t i = 0; i < k->n_candidates && !status; i++) {
         struct eval_kld_tables tables = cli_kld_tables(k, i);
         status = eval_kld(&k->results[i], &tables, (size_t)k->settings->divergence.n_worst, why);
+        if (!status && k->windows.documents.n)
+            status = eval_groups_make(&k->groups[i], &k->windows.documents, &tables, why);
     }
     return status;
 }
@@ -267,9 +279,11 @@ static void close(void *self)
     struct cli_kld *k = self;
     for (size_t i = k->n_candidates; i-- > 0;) {
         eval_kld_free(&k->results[i]);
+        eval_groups_free(&k->groups[i]);
         cli_model_close(&k->candidates[i]);
     }
     cli_windows_close(&k->windows);
+    free(k->groups);
     free(k->results);
     free(k->models);
     free(k->candidates);

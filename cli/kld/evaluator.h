@@ -6,6 +6,7 @@
 #include "cli/output/passage.h"
 #include "cli/reference/base.h"
 #include "cli/session/windows.h"
+#include "eval/metrics/groups.h"
 #include "eval/metrics/kld.h"
 
 struct cli_kld_settings {
@@ -32,6 +33,7 @@ struct cli_kld {
     struct cli_model *candidates;    /* [n_candidates] */
     const struct model **models;     /* [n_candidates] of the candidates */
     struct eval_kld_result *results; /* [n_candidates] */
+    struct eval_groups *groups;      /* [n_candidates] of documents */
     struct cli_windows windows;
     struct eval_kld_tally tally; /* of the windows that were reported; one candidate only */
 };

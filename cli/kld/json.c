@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/kld/evaluator.h"
+#include "cli/output/documents.h"
 #include "cli/output/json_parts.h"
 #include "cli/results/scoreboard.h"
 #include "cli/run.h"
@@ -47,6 +48,8 @@ static void add_windows(struct base_json *json, cJSON *parent, const struct cli_
         struct eval_kld_sums s = eval_kld_window_sums(&t, w);
         cJSON *o = base_json_object(json, list, NULL);
         base_json_uint(json, o, "window", w);
+        if (k->windows.documents.n)
+            base_json_uint(json, o, "document", eval_plan_document(&k->windows.plan, w));
         base_json_uint(json, o, "n_tokens", s.n_tokens);
         base_json_real(json, o, "nll", s.nll);
         base_json_real(json, o, "kld", s.kld);
@@ -115,6 +118,8 @@ static void add_candidate(struct base_json *json, cJSON *list, const struct cli_
         cli_json_add_curve(json, o, &k->windows.plan, r->positions);
     if (k->settings->divergence.n_worst)
         add_worst(json, o, k, i);
+    if (k->windows.documents.n)
+        cli_json_add_groups(json, o, &k->groups[i], &k->windows.documents);
     cli_json_add_nonfinite(json, o, &r->nonfinite);
 }
 
@@ -151,6 +156,7 @@ static void add_result(const void *self, struct base_json *json)
     base_json_flag(json, result, "complete", k->results[0].complete);
     base_json_uint(json, result, "n_windows", k->results[0].n_windows);
     base_json_uint(json, result, "n_tokens", k->results[0].n_tokens);
+    cli_json_add_stop(json, result, &k->windows);
     cJSON *candidates = base_json_list(json, json->root, "candidates");
     for (size_t i = 0; i < k->n_candidates; i++)
         add_candidate(json, candidates, k, i);

@@ -5,6 +5,7 @@
 
 #include "cli/kld/evaluator.h"
 #include "cli/output/curve.h"
+#include "cli/output/documents.h"
 #include "cli/output/printable.h"
 #include "cli/output/say.h"
 #include "cli/run.h"
@@ -246,6 +247,8 @@ static void print_candidate(const struct cli_kld *k, size_t i)
         printf(" (%zu of %zu window%s)", r->n_windows, k->windows.plan.n_windows,
                status_plural(k->windows.plan.n_windows));
     putchar('\n');
+    if (k->windows.documents.n)
+        cli_groups_print(&k->groups[i], &k->windows.documents);
 }
 
 static void print_end(void *self)
@@ -253,6 +256,7 @@ static void print_end(void *self)
     const struct cli_kld *k = self;
     for (size_t i = 0; i < k->n_candidates; i++)
         print_candidate(k, i);
+    cli_stop_print(&k->windows);
     cli_flush();
     size_t n_tokens = k->e.stats.n_inputs;
     size_t n_models = k->n_candidates + !cli_base_has_rows(&k->base);

@@ -5,6 +5,10 @@
  */
 #include "cli/options/common.h"
 
+#include <string.h>
+
+#include "base/file/folder.h"
+
 enum { ANY = INT32_MAX };
 
 #define TEXT(member)    offsetof(struct cli_text_settings, member)
@@ -35,22 +39,60 @@ const struct cli_option cli_special_options[] = {
 
 bool cli_text_given(const struct cli_text_settings *s)
 {
-    return s->text_file || s->binary_file || s->prompt;
+    return s->text_file || s->binary_file || s->prompt || s->texts.n;
+}
+
+bool cli_text_is_lines(const char *path)
+{
+    size_t n = strlen(path), n_suffix = strlen(".jsonl");
+    return n >= n_suffix && strcmp(path + n - n_suffix, ".jsonl") == 0;
+}
+
+/* Whether one -f is documents. */
+static bool is_documents(const struct cli_text_settings *s, const char *path)
+{
+    return base_is_folder(path) || (cli_text_is_lines(path) && !s->force_text);
+}
+
+void cli_text_settle(struct cli_text_settings *s)
+{
+    if (s->texts.n == 1 && !is_documents(s, s->texts.items[0]))
+        s->text_file = s->texts.items[0];
+}
+
+bool cli_text_documents(const struct cli_text_settings *s)
+{
+    return s->texts.n && !s->text_file;
+}
+
+enum status cli_text_check_single(const struct cli_text_settings *s, const char *what,
+                                  struct status_why *why)
+{
+    const char *path = s->text_file ? s->text_file : s->texts.n ? s->texts.items[0] : NULL;
+    if (s->texts.n > 1)
+        return status_fail(why, STATUS_USAGE,
+                           "-f: given %zu times; %s takes one text, assay perplexity and assay kld "
+                           "with a model as base take several",
+                           s->texts.n, what);
+    if (path && is_documents(s, path))
+        return status_fail(
+            why, STATUS_USAGE, "-f: %s is %s, which is documents; %s takes one text%s", path,
+            base_is_folder(path) ? "a folder" : "a file of JSON lines", what,
+            base_is_folder(path) ? "" : ": --force-text evaluates the lines as they stand");
+    return STATUS_OK;
 }
 
 enum status cli_text_check(const struct cli_text_settings *s, struct status_why *why)
 {
-    int n_texts = (s->text_file != NULL) + (s->binary_file != NULL) + (s->prompt != NULL);
+    bool by_f = s->text_file || cli_text_documents(s);
+    int n_texts = by_f + (s->binary_file != NULL) + (s->prompt != NULL);
     if (n_texts != 1)
         return status_fail(why, STATUS_USAGE,
                            "expected exactly one text, by -f, -bf or -p; found %d", n_texts);
     return STATUS_OK;
 }
 
-const struct cli_option cli_text_options[] = {
-    {"-f --file", CLI_TEXT, "FILE",
-     "the text, without its last newline if it ends with one; - reads standard input",
-     TEXT(text_file)},
+static const struct cli_option more_text_options[] = {
     {"-bf --binary-file", CLI_TEXT, "FILE", "the text, its last newline included",
      TEXT(binary_file)},
     {"--force-text", CLI_ON, NULL,
@@ -62,6 +104,24 @@ const struct cli_option cli_text_options[] = {
      "replace \\n, \\r, \\t, \\', \\\", \\\\ and \\xHH in the text by what they stand for",
      TEXT(escape)},
     {"--no-escape", CLI_OFF, NULL, "leave them as they are (default)", TEXT(escape)},
+    {0},
+};
+
+const struct cli_option cli_text_options[] = {
+    {"-f --file", CLI_TEXT, "FILE",
+     "the text, without its last newline if it ends with one; - reads standard input",
+     TEXT(text_file)},
+    {.type = CLI_GROUP, .group = more_text_options, .offset = 0},
+    {0},
+};
+
+const struct cli_option cli_texts_options[] = {
+    {"-f --file", CLI_EACH, "FILE",
+     "the text, without its last newline if it ends with one; - reads standard input. Documents "
+     "(docs/protocols.md), which no window spans: if it is given several times, names a folder, "
+     "or ends in .jsonl (lines with \"text\" and, if wanted, \"category\")",
+     TEXT(texts)},
+    {.type = CLI_GROUP, .group = more_text_options, .offset = 0},
     {0},
 };
 

@@ -20,6 +20,7 @@ enum cli_precision { CLI_PRECISION_HIGH, CLI_PRECISION_EXACT, CLI_PRECISION_FAST
 /** Which text, and how it becomes tokens. */
 struct cli_text_settings {
     const char *text_file;   /* -f: one final newline is dropped */
+    struct cli_list texts;   /* -f where it may be given several times; see cli_text_settle */
     const char *binary_file; /* -bf: as it stands */
     const char *prompt;      /* -p: the text itself */
     bool parse_special;
@@ -27,10 +28,23 @@ struct cli_text_settings {
     bool force_text; /* whatever the bytes of -f seem to be */
 };
 extern const struct cli_option cli_text_options[];
+extern const struct cli_option cli_texts_options[]; /* the same; -f fills texts */
 /** Whether any text is given. */
 bool cli_text_given(const struct cli_text_settings *settings);
 /** One of -f, -bf and -p is given, and no more. Fails: STATUS_USAGE. */
 enum status cli_text_check(const struct cli_text_settings *settings, struct status_why *why);
+/** Whether a file has JSON lines, by its name. */
+bool cli_text_is_lines(const char *path);
+/** A single -f in texts becomes text_file, unless it names documents: see cli_text_documents. */
+void cli_text_settle(struct cli_text_settings *settings);
+/** Whether the text is documents: several -f, a folder, or JSON lines. After cli_text_settle. */
+bool cli_text_documents(const struct cli_text_settings *settings);
+/**
+ * That it is none, for what takes one text only. what: "assay record", for the sentence.
+ * Fails: STATUS_USAGE.
+ */
+enum status cli_text_check_single(const struct cli_text_settings *settings, const char *what,
+                                  struct status_why *why);
 extern const struct cli_option cli_special_options[]; /* bool: of them, --parse-special alone */
 
 /** What is written beside the lines. Defaults: all zero. */
@@ -132,9 +146,11 @@ struct cli_window_settings {
     int64_t n_ctx;      /* 0: as the model was trained; -1: not given */
     int64_t n_chunks;   /* -1: all */
     int64_t chunk_from; /* left out at the beginning */
+    double stop_se;     /* NaN: the run does not end early */
 };
 extern const struct cli_option cli_window_options[];     /* -c, --chunks */
 extern const struct cli_option cli_chunk_from_options[]; /* --chunk-from of the same settings */
+extern const struct cli_option cli_stop_options[];       /* --stop-when-se of the same settings */
 void cli_window_defaults(struct cli_window_settings *settings);
 /** What the lists cannot say. Fails: STATUS_USAGE. */
 enum status cli_window_check(const struct cli_window_settings *settings, struct status_why *why);

@@ -1,4 +1,6 @@
 /* The options of runs over the windows of a text: which windows, and what is kept of them. */
+#include <math.h>
+
 #include "cli/options/common.h"
 
 enum { ANY = INT32_MAX, MOST_WORST = 100000 };
@@ -9,13 +11,18 @@ enum { ANY = INT32_MAX, MOST_WORST = 100000 };
 
 void cli_window_defaults(struct cli_window_settings *settings)
 {
-    *settings = (struct cli_window_settings){.n_ctx = -1, .n_chunks = -1};
+    *settings = (struct cli_window_settings){.n_ctx = -1, .n_chunks = -1, .stop_se = (double)NAN};
 }
 
 enum status cli_window_check(const struct cli_window_settings *s, struct status_why *why)
 {
     if (s->n_chunks == 0)
         return status_fail(why, STATUS_USAGE, "--chunks: 0 leaves nothing to evaluate; -1 is all");
+    if (s->stop_se <= 0)
+        return status_fail(why, STATUS_USAGE,
+                           "--stop-when-se: %g is no standard error to be reached; expected a "
+                           "number above 0, in nats",
+                           s->stop_se);
     return STATUS_OK;
 }
 
@@ -30,6 +37,15 @@ const struct cli_option cli_window_options[] = {
 const struct cli_option cli_chunk_from_options[] = {
     {"--chunk-from", CLI_COUNT, "N", "leave out the first N windows (default: 0)",
      WINDOWS(chunk_from), 0, ANY},
+    {0},
+};
+
+const struct cli_option cli_stop_options[] = {
+    {"--stop-when-se", CLI_NUMBER, "X",
+     "end as soon as the standard error is X nats or less, after 16 windows at least: that of the "
+     "mean NLL, in comparisons the paired one of ln(PPL(Q)/PPL(base)) of every model. With "
+     "--state the same command goes on with a smaller X",
+     WINDOWS(stop_se)},
     {0},
 };
 

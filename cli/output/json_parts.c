@@ -176,14 +176,38 @@ cJSON *cli_json_add_input(struct base_json *json, const struct eval_text *input)
     return o;
 }
 
+/* All files as one text. */
+static void add_files(struct base_json *json, const struct eval_documents *d)
+{
+    cJSON *o = base_json_object(json, json->root, "text");
+    uint64_t n_bytes = 0;
+    for (size_t i = 0; i < d->n_files; i++)
+        n_bytes += d->files[i].n_bytes;
+    base_json_text(json, o, "sha256", d->text_sha256);
+    base_json_uint(json, o, "n_bytes", n_bytes);
+    base_json_uint(json, o, "n_files", d->n_files);
+}
+
+static void add_documents(struct base_json *json, cJSON *tokens, const struct eval_documents *d)
+{
+    cJSON *o = base_json_object(json, tokens, "documents");
+    base_json_uint(json, o, "n", d->n);
+    base_json_uint(json, o, "n_scored", d->n_scored);
+    base_json_text(json, o, "sha256", d->sha256);
+}
+
 cJSON *cli_json_add_text(struct base_json *json, const struct cli_windows *w,
                          const struct model_tokenizer *tokenizer)
 {
     const struct eval_stream *stream = &w->stream;
     const struct eval_plan *plan = &w->plan;
-    if (*w->text.sha256) {
+    if (w->documents.n)
+        add_files(json, &w->documents);
+    else if (*w->text.sha256) {
         cJSON *o = cli_json_add_input(json, &w->text);
         base_json_flag(json, o, "newline_dropped", w->text.newline_dropped);
+        if (w->text.converted_from)
+            base_json_text(json, o, "converted_from", w->text.converted_from);
     } else
         base_json_text(json, json->root, "text", NULL);
 
@@ -196,6 +220,8 @@ cJSON *cli_json_add_text(struct base_json *json, const struct cli_windows *w,
     base_json_flag(json, tokens, "bos_before_text", stream->has_bos);
     base_json_text(json, tokens, "bos_in_windows", bos_names[plan->bos_use]);
 
+    if (w->documents.n)
+        add_documents(json, tokens, &w->documents);
     cJSON *windows = base_json_object(json, json->root, "windows");
     base_json_uint(json, windows, "n", plan->n_windows);
     base_json_uint(json, windows, "first", plan->options.skip_windows);
@@ -264,6 +290,9 @@ cJSON *cli_json_add_run(struct base_json *json, const struct cli_evaluation *e)
 
     cJSON *run = base_json_object(json, json->root, "run");
     base_json_text(json, run, "text_file", e->text_file);
+    cJSON *texts = e->text_paths.n ? base_json_list(json, run, "text_files") : NULL;
+    for (size_t i = 0; i < e->text_paths.n; i++)
+        base_json_text(json, texts, NULL, e->text_paths.items[i]);
     base_json_text(json, run, "state_file", e->journal ? eval_journal_path(e->journal) : NULL);
     base_json_uint(json, run, "n_resumed", stats->n_resumed);
     if (e->settings->watch.wanted) {
@@ -330,6 +359,8 @@ void cli_json_add_curve(struct base_json *json, cJSON *parent, const struct eval
 {
     cJSON *list = base_json_list(json, parent, "context_curve");
     for (size_t i = 0; i < plan->n_scored; i++) {
+        if (!positions[i].n && plan->windows)
+            continue;
         cJSON *o = base_json_object(json, list, NULL);
         base_json_uint(json, o, "position", plan->first_scored + i);
         cli_json_estimate(json, o, "kld", base_moments_estimate(&positions[i]));

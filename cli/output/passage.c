@@ -22,7 +22,7 @@ static void add_spelled(struct base_json *json, cJSON *o, const char *key, char 
 
 size_t cli_passage_position(const struct cli_passage *p)
 {
-    return p->windows->plan.first_scored + p->place.index;
+    return eval_plan_position(&p->windows->plan, p->place.window, p->place.index);
 }
 
 static size_t target_of(const struct cli_passage *p)

@@ -1,4 +1,5 @@
 /* assay perplexity: how well a model predicts a text. */
+#include <math.h>
 #include <string.h>
 
 #include "cli/choice/evaluator.h"
@@ -27,10 +28,45 @@ static enum status check_base(const struct cli_perplexity_settings *s, struct st
     return is_read ? cli_base_check_logits(s->base_file, why) : STATUS_OK;
 }
 
+/* Documents have windows of their own, and a file of rows has those of one text. */
+static enum status check_documents(const struct cli_perplexity_settings *s, struct status_why *why)
+{
+    bool choice = cli_choice_wanted(s);
+    if (choice || s->base_file)
+        return choice && s->text.texts.n <= 1
+                   ? STATUS_OK
+                   : cli_text_check_single(&s->text, choice ? "a choice task" : "a recording", why);
+    if (!cli_text_documents(&s->text))
+        return STATUS_OK;
+    if (s->protocol != CLI_PROTOCOL_DEFAULT || s->stride || s->llama_compat)
+        return status_fail(why, STATUS_USAGE,
+                           "%s: documents have windows of their own (docs/protocols.md), not those "
+                           "of %s",
+                           s->text.texts.items[0],
+                           s->llama_compat ? "--llama-compat"
+                           : s->stride     ? "--ppl-stride"
+                                           : "--protocol fixed");
+    return STATUS_OK;
+}
+
+/* A run that ends early leaves no whole recording, and tasks have no windows. */
+static enum status check_stop(const struct cli_perplexity_settings *s, struct status_why *why)
+{
+    bool records = s->base_file && !s->kl_divergence;
+    if (!isnan(s->windows.stop_se) && (records || cli_choice_wanted(s)))
+        return status_fail(why, STATUS_USAGE, "--stop-when-se does not go with %s",
+                           records ? "a recording, which has all windows" : "choice tasks");
+    return STATUS_OK;
+}
+
 /* What the table of options cannot say: what belongs together and what excludes each other. */
 static enum status check_settings(const struct cli_perplexity_settings *s, struct status_why *why)
 {
     enum status status = check_base(s, why);
+    if (!status)
+        status = check_documents(s, why);
+    if (!status)
+        status = check_stop(s, why);
     if (status == STATUS_OK && !s->kl_divergence)
         status = cli_text_check(&s->text, why);
     if (status != STATUS_OK)
@@ -78,6 +114,9 @@ static enum status run_perplexity(const void *settings, const struct cli_args *a
                                   struct status_why *why)
 {
     struct cli_perplexity_settings s = *(const struct cli_perplexity_settings *)settings;
+    cli_text_settle(&s.text);
+    if (cli_choice_wanted(&s) && s.text.texts.n == 1) /* whatever it is called */
+        s.text.text_file = s.text.texts.items[0];
     enum status status = cli_watch_check(&s.evaluate, why);
     if (!status)
         status = check_settings(&s, why);
@@ -114,7 +153,7 @@ void cli_perplexity_defaults(void *opaque)
 const struct cli_option cli_perplexity_options[] = {
     {.type = CLI_HEADING, .help = "Input"},
     {.type = CLI_GROUP, .group = cli_model_file_options, .offset = AT(model)},
-    {.type = CLI_GROUP, .group = cli_text_options, .offset = AT(text)},
+    {.type = CLI_GROUP, .group = cli_texts_options, .offset = AT(text)},
 
     {.type = CLI_HEADING, .help = "Evaluation"},
     {"--protocol", CLI_CHOICE, "NAME",
@@ -126,6 +165,7 @@ const struct cli_option cli_perplexity_options[] = {
      .offset = AT(windows),
      .help = " (default: 512; with --protocol fixed: 4096)"},
     {.type = CLI_GROUP, .group = cli_chunk_from_options, .offset = AT(windows)},
+    {.type = CLI_GROUP, .group = cli_stop_options, .offset = AT(windows)},
     {"--ppl-stride", CLI_COUNT, "N",
      "begin a window every N tokens and score the last N of each (default: 0, windows side by "
      "side)",

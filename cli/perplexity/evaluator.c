@@ -26,6 +26,12 @@ static struct eval_plan_options plan_options(const struct cli_perplexity *p)
     return plan;
 }
 
+static enum status make_tables(struct cli_perplexity *p, struct status_why *why)
+{
+    enum status status = cli_windows_make_tables(&p->windows, 0, why);
+    return status ? status : cli_windows_stop_at(&p->windows, p->settings->windows.stop_se, why);
+}
+
 static enum status open(void *self, struct status_why *why)
 {
     struct cli_perplexity *p = self;
@@ -43,7 +49,8 @@ static enum status open(void *self, struct status_why *why)
     if (!status)
         status = cli_windows_lay(&p->windows, &plan, why);
     if (!status)
-        status = cli_windows_make_tables(&p->windows, 0, why);
+        status = make_tables(p, why);
+    p->e.text_paths = (struct cli_list){p->windows.documents.paths, p->windows.documents.n_files};
     p->e.models.model = p->model.model;
     p->e.units = &p->windows.units.units;
     return status;
@@ -54,15 +61,23 @@ static enum status again(void *self, struct status_why *why)
     struct cli_perplexity *p = self;
     p->tally = (struct eval_tally){0};
     eval_curve_free(&p->curve);
-    return cli_windows_make_tables(&p->windows, 0, why);
+    eval_groups_free(&p->groups);
+    return make_tables(p, why);
 }
 
 static enum status summarise(void *self, struct status_why *why)
 {
     struct cli_perplexity *p = self;
-    const struct cli_windows *w = &p->windows;
+    struct cli_windows *w = &p->windows;
+    cli_windows_close_plan(w);
     eval_perplexity(&p->result, &w->plan, &w->stream, w->tables);
-    return p->settings->curve.wanted ? eval_curve_make(&p->curve, w->tables, why) : STATUS_OK;
+    enum status status = STATUS_OK;
+    if (w->documents.n)
+        status =
+            eval_groups_make(&p->groups, &w->documents,
+                             &(struct eval_kld_tables){&w->plan, &w->stream, NULL, w->tables}, why);
+    return status || !p->settings->curve.wanted ? status
+                                                : eval_curve_make(&p->curve, w->tables, why);
 }
 
 static enum status verdict(const void *self, struct status_why *why)
@@ -88,6 +103,7 @@ static void close(void *self)
     struct cli_perplexity *p = self;
     cli_recording_close(p);
     eval_curve_free(&p->curve);
+    eval_groups_free(&p->groups);
     cli_windows_close(&p->windows);
     cli_model_close(&p->model);
 }

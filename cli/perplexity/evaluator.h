@@ -6,6 +6,7 @@
 #include "cli/perplexity/options.h"
 #include "cli/session/windows.h"
 #include "eval/metrics/curve.h"
+#include "eval/metrics/groups.h"
 #include "eval/metrics/perplexity.h"
 #include "eval/reference/compact_writer.h"
 #include "eval/reference/logits_writer.h"
@@ -27,7 +28,8 @@ struct cli_perplexity {
     struct cli_windows windows;
     struct eval_tally tally; /* of the windows that were reported */
     struct eval_perplexity_result result;
-    struct eval_curve curve; /* with --context-curve */
+    struct eval_curve curve;   /* with --context-curve */
+    struct eval_groups groups; /* of documents */
     struct cli_recording recording;
 };
 

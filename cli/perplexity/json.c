@@ -2,6 +2,7 @@
  * The result of assay perplexity as JSON. Everything outside `run` is a function of the model,
  * the text and the settings: the same on every machine, for every batch and thread count.
  */
+#include "cli/output/documents.h"
 #include "cli/output/json_parts.h"
 #include "cli/perplexity/evaluator.h"
 
@@ -28,6 +29,8 @@ static void add_window_sums(struct base_json *json, cJSON *windows, const struct
         struct eval_window_sums s = eval_window_sums(&p->windows.tables[0], w);
         cJSON *o = base_json_object(json, sums, NULL);
         base_json_uint(json, o, "window", w);
+        if (p->windows.documents.n)
+            base_json_uint(json, o, "document", eval_plan_document(&p->windows.plan, w));
         base_json_uint(json, o, "n_tokens", s.n_tokens);
         base_json_real(json, o, "nll", s.nll);
         base_json_real(json, o, "nll_squared", s.nll_squared);
@@ -38,10 +41,11 @@ static void add_curve(struct base_json *json, const struct cli_perplexity *p)
 {
     cJSON *list = base_json_list(json, json->root, "context_curve");
     for (size_t i = 0; i < p->curve.n_positions; i++) {
+        if (!p->curve.n[i])
+            continue;
         cJSON *o = base_json_object(json, list, NULL);
         base_json_uint(json, o, "position", p->windows.plan.first_scored + i);
-        base_json_real(json, o, "nll", p->curve.nll[i]);
-        base_json_real(json, o, "nll_error", p->curve.nll_error[i]);
+        cli_json_estimate(json, o, "nll", p->curve.nll[i]);
     }
 }
 
@@ -62,6 +66,7 @@ static void add_result(const void *self, struct base_json *json)
     cJSON *nonfinite = cli_json_add_nonfinite(json, o, &r->nonfinite);
     if (r->nonfinite.n)
         base_json_real(json, nonfinite, "finite_nll", r->finite_nll);
+    cli_json_add_stop(json, o, &p->windows);
 }
 
 static void add_recorded(struct base_json *json, const struct cli_perplexity *p)
@@ -107,6 +112,8 @@ static void describe(const void *self, struct base_json *json, bool for_journal)
 static void add_details(const void *self, struct base_json *json)
 {
     const struct cli_perplexity *p = self;
+    if (p->windows.documents.n)
+        cli_json_add_groups(json, json->root, &p->groups, &p->windows.documents);
     if (p->settings->curve.wanted)
         add_curve(json, p);
     if (*p->recording.id)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cli/output/curve.h"
+#include "cli/output/documents.h"
 #include "cli/output/printable.h"
 #include "cli/output/say.h"
 #include "cli/perplexity/evaluator.h"
@@ -97,6 +98,9 @@ static void print_end(void *self)
     if (r->nonfinite.n)
         print_nonfinite(p);
     print_estimate(stdout, p);
+    cli_stop_print(&p->windows);
+    if (p->windows.documents.n && r->n_windows)
+        cli_groups_print(&p->groups, &p->windows.documents);
     cli_flush();
     cli_print_speed(&p->e);
     if (!cli_same_stream() && !cli_is_quiet())

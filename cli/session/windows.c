@@ -1,5 +1,6 @@
 #include "cli/session/windows.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +15,11 @@ static enum status read_text(struct eval_text *out, const struct cli_text_settin
         return eval_text_read_whole(out, s->binary_file, EVAL_TEXT_MAX_BYTES, why);
     if (s->force_text)
         return eval_text_read(out, s->text_file, EVAL_TEXT_MAX_BYTES, why);
-    return eval_text_read_utf8(out, s->text_file, EVAL_TEXT_MAX_BYTES,
-                               ", or say --force-text or --binary-file", why);
+    enum status status =
+        eval_text_read_utf8(out, s->text_file, EVAL_TEXT_MAX_BYTES, cli_text_remedy, why);
+    if (!status)
+        cli_text_note(out, s->text_file);
+    return status;
 }
 
 enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *s,
@@ -45,14 +49,24 @@ enum status cli_windows_read(struct cli_windows *w, const struct cli_text_settin
                              const struct eval_stream_options *options,
                              const struct model_tokenizer *tokenizer, struct status_why *why)
 {
-    enum status status = cli_text_open(&w->text, settings, why);
+    enum status status;
+    if (cli_text_documents(settings)) {
+        status = cli_documents_read(&w->documents, settings, tokenizer, why);
+        w->stream = w->documents.stream;
+        w->documents.stream = (struct eval_stream){0};
+        return status;
+    }
+    status = cli_text_open(&w->text, settings, why);
     return status ? status : eval_stream_make(&w->stream, tokenizer, &w->text, options, why);
 }
 
 enum status cli_windows_lay(struct cli_windows *w, const struct eval_plan_options *plan,
                             struct status_why *why)
 {
-    enum status status = eval_plan_make(&w->plan, plan, w->stream.n, why);
+    enum status status = w->documents.n
+                             ? eval_plan_make_documents(&w->plan, plan, &w->documents, why)
+                             : eval_plan_make(&w->plan, plan, w->stream.n, why);
+    w->n_laid = w->plan.n_windows;
     if (!status)
         cli_print_notes(w->plan.warning);
     return status;
@@ -61,6 +75,7 @@ enum status cli_windows_lay(struct cli_windows *w, const struct eval_plan_option
 static void free_tables(struct cli_windows *w)
 {
     eval_windows_close(&w->units);
+    eval_stop_free(&w->stop);
     for (size_t i = 0; w->tables && i < w->units.n_tables; i++)
         eval_table_free(&w->tables[i]);
     free(w->tables);
@@ -69,24 +84,44 @@ static void free_tables(struct cli_windows *w)
 
 enum status cli_windows_make_tables(struct cli_windows *w, size_t n_pairs, struct status_why *why)
 {
-    size_t n_windows = w->plan.n_windows, n_scored = w->plan.n_scored;
     free_tables(w);
+    w->plan.n_windows = w->n_laid;
     w->tables = calloc(1 + n_pairs, sizeof *w->tables);
     if (!w->tables)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu models", n_pairs);
     w->units = (struct eval_windows){
         .plan = &w->plan, .stream = &w->stream, .tables = w->tables, .n_tables = 1 + n_pairs};
-    enum status status = eval_table_make(&w->tables[0], EVAL_N_COLUMNS, n_windows, n_scored, why);
+    enum status status = eval_table_make_for(&w->tables[0], EVAL_N_COLUMNS, &w->plan, why);
     for (size_t i = 1; i <= n_pairs && !status; i++)
-        status = eval_table_make(&w->tables[i], EVAL_N_PAIR_COLUMNS, n_windows, n_scored, why);
+        status = eval_table_make_for(&w->tables[i], EVAL_N_PAIR_COLUMNS, &w->plan, why);
     if (!status)
         eval_windows_open(&w->units);
     return status;
 }
 
+enum status cli_windows_stop_at(struct cli_windows *w, double se, struct status_why *why)
+{
+    if (isnan(se))
+        return STATUS_OK;
+    w->units.stop = &w->stop;
+    return eval_stop_make(&w->stop, se, w->units.n_tables, why);
+}
+
+void cli_windows_close_plan(struct cli_windows *w)
+{
+    size_t n = w->units.units.n_enough;
+    if (!n)
+        return;
+    w->plan.n_windows = n;
+    for (size_t i = 0; i < w->units.n_tables; i++)
+        memset(w->tables[i].done + n, 0, (w->tables[i].n_windows - n) * sizeof(bool));
+}
+
 void cli_windows_close(struct cli_windows *w)
 {
     free_tables(w);
+    eval_plan_free(&w->plan);
+    eval_documents_free(&w->documents);
     eval_stream_free(&w->stream);
     eval_text_free(&w->text);
     *w = (struct cli_windows){0};

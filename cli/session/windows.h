@@ -2,15 +2,18 @@
 #ifndef CLI_SESSION_WINDOWS_H
 #define CLI_SESSION_WINDOWS_H
 
-#include "cli/options/common.h"
+#include "cli/session/documents.h"
 #include "eval/input/text.h"
 #include "eval/units/windows.h"
 
 /** Zero-initialise; release with cli_windows_close. */
 struct cli_windows {
-    struct eval_text text; /* empty where a base has the tokens */
+    struct eval_text text;           /* empty where a base has the tokens, or of documents */
+    struct eval_documents documents; /* n 0: it is one text */
     struct eval_stream stream;
     struct eval_plan plan;
+    size_t n_laid; /* windows of the plan before the run ended early */
+    struct eval_stop stop;
     struct eval_table *tables; /* [units.n_tables], the base's first */
     struct eval_windows units;
 };
@@ -23,11 +26,15 @@ enum status cli_text_open(struct eval_text *out, const struct cli_text_settings 
 struct eval_plan_options cli_plan_options(const struct cli_window_settings *settings,
                                           const struct model *model);
 
-/** Read w->text, and make its tokens w->stream. Fails: as cli_text_open, eval_stream_make. */
+/**
+ * Read w->text or w->documents, and make their tokens w->stream. Documents take of the options
+ * parse_special only.   Fails: as cli_text_open, eval_stream_make, cli_documents_read.
+ */
 enum status cli_windows_read(struct cli_windows *w, const struct cli_text_settings *settings,
                              const struct eval_stream_options *options,
                              const struct model_tokenizer *tokenizer, struct status_why *why);
-/** Lay windows over w->stream; the plan's warning goes to standard error. As eval_plan_make. */
+/** Lay windows over w->stream, document by document if it has such; the plan's warning goes to
+ * standard error. As eval_plan_make. */
 enum status cli_windows_lay(struct cli_windows *w, const struct eval_plan_options *plan,
                             struct status_why *why);
 /**
@@ -35,6 +42,10 @@ enum status cli_windows_lay(struct cli_windows *w, const struct eval_plan_option
  * ready to be evaluated. Again: new and empty ones.   Fails: STATUS_MEMORY.
  */
 enum status cli_windows_make_tables(struct cli_windows *w, size_t n_pairs, struct status_why *why);
+/** The run may end when this standard error is reached; NaN: it does not. After the tables. */
+enum status cli_windows_stop_at(struct cli_windows *w, double se, struct status_why *why);
+/** After the run: if it ended early, the plan ends there, too, as if --chunks had said so. */
+void cli_windows_close_plan(struct cli_windows *w);
 void cli_windows_close(struct cli_windows *w);
 
 #endif

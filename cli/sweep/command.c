@@ -21,6 +21,8 @@ static enum status run_sweep(const void *settings, const struct cli_args *args,
     enum status status = cli_window_check(&s->windows, why);
     if (!status)
         status = cli_text_check(&s->text, why);
+    if (!status)
+        status = cli_text_check_single(&s->text, "a sweep", why);
     if (!status && cli_base_recognise(s->base) != &cli_base_model)
         status =
             status_fail(why, STATUS_USAGE,

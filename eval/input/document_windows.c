@@ -57,7 +57,7 @@ enum status eval_plan_make_documents(struct eval_plan *plan,
                                      const struct eval_plan_options *options,
                                      const struct eval_documents *d, struct status_why *why)
 {
-    *plan = (struct eval_plan){.options = *options, .n_stream = d->stream.n};
+    *plan = (struct eval_plan){.options = *options};
     plan->options.protocol = EVAL_PROTOCOL_DOCUMENTS;
     enum status status = eval_plan_check_size("the context size", options->n_ctx, 3, why);
     if (status)
@@ -69,8 +69,10 @@ enum status eval_plan_make_documents(struct eval_plan *plan,
     if (!plan->positions)
         status = status_fail(why, STATUS_MEMORY, "no memory for %zu scored tokens", d->n_scored);
     struct builder b = {.plan = plan, .documents = d};
-    for (size_t i = 0; i < d->n && !status; i++)
+    for (size_t i = 0; i < d->n && !status; i++) {
+        plan->n_stream += d->items[i].n_tokens;
         status = add_document(&b, i, why);
+    }
     plan->n_windows = b.n;
     plan->n_scored = plan->n_inputs;
     if (!status)

@@ -15,13 +15,16 @@ enum status eval_documents_begin_file(struct eval_documents *d, const char *path
 {
     struct eval_document_file *files =
         base_array_grow(d->files, &d->file_capacity, d->n_files + 1, sizeof *files);
-    if (files)
-        d->files = files;
-    char *copy = files ? strdup(path) : NULL;
+    d->files = files ? files : d->files;
+    char **paths = base_array_grow(d->paths, &d->path_capacity, d->n_files + 1, sizeof *paths);
+    d->paths = paths ? paths : d->paths;
+    char *copy = files && paths ? strdup(path) : NULL;
     if (!copy)
         return no_memory(why);
+    d->paths[d->n_files] = copy;
     struct eval_document_file *file = &files[d->n_files++];
-    *file = (struct eval_document_file){.path = copy, .n_bytes = text->file_bytes, .first = d->n};
+    *file = (struct eval_document_file){
+        .n_bytes = text->file_bytes, .converted_from = text->converted_from, .first = d->n};
     memcpy(file->sha256, text->sha256, sizeof file->sha256);
     return STATUS_OK;
 }
@@ -124,6 +127,11 @@ enum status eval_documents_end(struct eval_documents *d, struct status_why *why)
         base_digest_add(digest, d->scored + item->first, item->n_tokens);
     }
     enum status status = base_digest_close(digest, d->sha256, why);
+    digest = status ? NULL : base_digest_open();
+    for (size_t i = 0; i < d->n_files && digest; i++)
+        base_digest_add(digest, d->files[i].sha256, strlen(d->files[i].sha256));
+    if (!status)
+        status = base_digest_close(digest, d->text_sha256, why);
     return status ? status : base_sha256_ids(d->stream.sha256, d->stream.ids, d->stream.n, why);
 }
 
@@ -132,12 +140,13 @@ void eval_documents_free(struct eval_documents *d)
     for (size_t i = 0; i < d->n; i++)
         free(d->items[i].id);
     for (size_t i = 0; i < d->n_files; i++)
-        free(d->files[i].path);
+        free(d->paths[i]);
     for (size_t i = 0; i < d->categories.n; i++)
         free((char *)(uintptr_t)d->categories.strings[i].data);
     base_strtab_free(&d->categories);
     free(d->items);
     free(d->files);
+    free(d->paths);
     free(d->scored);
     eval_stream_free(&d->stream);
     *d = (struct eval_documents){0};

@@ -18,10 +18,10 @@ struct eval_document_rules {
 
 /** A file that documents come from. */
 struct eval_document_file {
-    char *path;            /* as it was given, or the folder's path, a slash and the name */
-    char sha256[BASE_HEX]; /* of its bytes, as read */
-    size_t n_bytes;        /* likewise */
-    size_t first, n;       /* its documents */
+    char sha256[BASE_HEX];      /* of its bytes, as read */
+    size_t n_bytes;             /* likewise */
+    const char *converted_from; /* as struct eval_text has it */
+    size_t first, n;            /* its documents */
 };
 
 enum { EVAL_NO_CATEGORY = -1 };
@@ -42,6 +42,7 @@ struct eval_documents {
     struct eval_document *items;             /* [n], in the order in which they were added */
     size_t n;
     struct eval_document_file *files; /* [n_files] */
+    char **paths;                     /* [n_files] their names, as they were given */
     size_t n_files;
     struct base_strtab categories; /* their names, owned; in the order in which they were met */
     struct eval_stream stream;     /* all tokens; has_bos: some document begins with one put there.
@@ -49,7 +50,8 @@ struct eval_documents {
     uint8_t *scored;               /* [stream.n]: whether a token is a target; never a first one */
     size_t n_scored;               /* of all of them */
     char sha256[BASE_HEX]; /* of lengths, categories and scored tokens, by eval_documents_end */
-    size_t capacity, file_capacity, id_capacity, byte_capacity, scored_capacity;
+    char text_sha256[BASE_HEX]; /* of the digits of all files, one after the other; likewise */
+    size_t capacity, file_capacity, path_capacity, id_capacity, byte_capacity, scored_capacity;
 };
 
 /** What is known of a document before its tokens. id: copied; category: copied, "" is none. */

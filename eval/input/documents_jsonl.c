@@ -76,6 +76,6 @@ enum status eval_documents_add_lines(struct eval_documents *d, char *bytes, size
 {
     enum status status = base_json_lines_read(bytes, n_bytes, read_document, d, why);
     if (status)
-        status_context(why, "%s", d->files[d->n_files - 1].path);
+        status_context(why, "%s", d->paths[d->n_files - 1]);
     return status;
 }

@@ -9,6 +9,7 @@
 
 #include "base/arithmetic.h"
 #include "base/array.h"
+#include "base/text/utf8.h"
 
 enum { STEP_BYTES = 1 << 16 }; /* read at once */
 
@@ -16,6 +17,8 @@ static const char *shown_name(const char *path)
 {
     return strcmp(path, "-") == 0 ? "standard input" : path;
 }
+
+static const char utf16_big[] = "UTF-16BE", utf16_little[] = "UTF-16LE";
 
 /* UTF-16 of most languages has a NUL in every other byte, UTF-32 in two or three of four. */
 static const char *encoding_by_nuls(const char *bytes, size_t n)
@@ -28,7 +31,22 @@ static const char *encoding_by_nuls(const char *bytes, size_t n)
         return NULL;
     if (n_even + n_odd > n / 2 && n >= 4)
         return "UTF-32";
-    return base_min(n_even, n_odd) == 0 && n_even + n_odd > n / 4 ? "UTF-16" : "binary";
+    if (base_min(n_even, n_odd) || n_even + n_odd <= n / 4)
+        return "binary";
+    return n_even ? utf16_big : utf16_little;
+}
+
+static bool is_control(char c)
+{
+    return ((unsigned char)c < 32 && !strchr("\t\n\v\f\r\b\x1b", c)) || c == 127;
+}
+
+static bool mostly_control(const char *bytes, size_t n)
+{
+    size_t n_control = 0;
+    for (size_t i = 0; i < n; i++)
+        n_control += is_control(bytes[i]);
+    return n_control > n / 2;
 }
 
 /* What the bytes seem to be, if no text of bytes; or NULL. */
@@ -36,27 +54,36 @@ static const char *other_encoding(const char *bytes, size_t n)
 {
     if (n >= 4 && (memcmp(bytes, "\xff\xfe\0\0", 4) == 0 || memcmp(bytes, "\0\0\xfe\xff", 4) == 0))
         return "UTF-32";
-    if (n >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0))
-        return "UTF-16";
-    return encoding_by_nuls(bytes, n);
+    if (n >= 2 && memcmp(bytes, "\xff\xfe", 2) == 0)
+        return utf16_little;
+    if (n >= 2 && memcmp(bytes, "\xfe\xff", 2) == 0)
+        return utf16_big;
+    const char *encoding = encoding_by_nuls(bytes, n);
+    return encoding || !mostly_control(bytes, n) ? encoding : "binary";
 }
 
 /* How a file is read. */
 struct rules {
     size_t max_bytes;
-    bool drop_newline;
-    const char *remedy; /* against what is not UTF-8; NULL: any bytes are taken */
+    bool drop_newline, may_be_empty;
+    const char *remedy; /* against what is no text; NULL: any bytes are taken */
 };
 
 /* The first bytes, before a device that never ends fills the memory. */
-static enum status check_beginning(const char *bytes, size_t n, const char *name,
+static enum status check_beginning(struct eval_text *text, const char *name,
                                    const struct rules *rules, struct status_why *why)
 {
+    const char *bytes = text->data;
+    size_t n = text->n_bytes;
     static const char zeros[STEP_BYTES];
     if (n == STEP_BYTES && memcmp(bytes, zeros, n) == 0)
         return status_fail(why, STATUS_FORMAT, "%s: its first %zu bytes are all 0, expected a text",
                            name, n);
     const char *encoding = rules->remedy && n ? other_encoding(bytes, n) : NULL;
+    if (encoding == utf16_big || encoding == utf16_little) {
+        text->converted_from = encoding;
+        return STATUS_OK;
+    }
     return encoding ? status_fail(why, STATUS_FORMAT,
                                   "%s: seems to be %s, and every byte would be evaluated as it "
                                   "stands; convert it to UTF-8%s",
@@ -96,7 +123,7 @@ static enum status read_all(struct eval_text *text, int fd, const char *name,
         text->data = grown;
         enum status status = read_up_to(text, fd, wanted, name, why);
         if (!status && first)
-            status = check_beginning(text->data, text->n_bytes, name, rules, why);
+            status = check_beginning(text, name, rules, why);
         if (status || text->n_bytes < wanted)
             return status;
         if (text->n_bytes > rules->max_bytes)
@@ -106,18 +133,39 @@ static enum status read_all(struct eval_text *text, int fd, const char *name,
     }
 }
 
-static enum status finish(struct eval_text *text, const char *name, bool drop_newline,
+/** UTF-16 that was read becomes UTF-8. */
+static enum status convert(struct eval_text *text, const char *name, struct status_why *why)
+{
+    bool big_endian = text->converted_from == utf16_big;
+    size_t n, at = base_utf8_from_utf16(text->data, text->n_bytes, big_endian, NULL, &n);
+    if (at < text->n_bytes)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: seems to be %s, but byte %zu begins no character of it", name,
+                           text->converted_from, at);
+    char *converted = malloc(n + 1);
+    if (!converted)
+        return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu bytes of text", name, n);
+    base_utf8_from_utf16(text->data, text->n_bytes, big_endian, converted, &n);
+    free(text->data);
+    text->data = converted;
+    text->n_bytes = n;
+    return STATUS_OK;
+}
+
+static enum status finish(struct eval_text *text, const char *name, const struct rules *rules,
                           struct status_why *why)
 {
     text->file_bytes = text->n_bytes;
     enum status status = base_sha256(text->sha256, text->data, text->n_bytes, why);
+    if (!status && text->converted_from)
+        status = convert(text, name, why);
     if (status)
         return status;
-    if (drop_newline && text->n_bytes && text->data[text->n_bytes - 1] == '\n') {
+    if (rules->drop_newline && text->n_bytes && text->data[text->n_bytes - 1] == '\n') {
         text->n_bytes--;
         text->newline_dropped = true;
     }
-    if (text->n_bytes == 0)
+    if (text->n_bytes == 0 && !rules->may_be_empty)
         return status_fail(why, STATUS_FORMAT, "%s: is empty (of %zu bytes)", name,
                            text->file_bytes);
     return STATUS_OK;
@@ -136,7 +184,7 @@ static enum status read_file(struct eval_text *out, const char *path, const stru
     if (!standard_input)
         close(fd);
     if (!status)
-        status = finish(out, name, rules->drop_newline, why);
+        status = finish(out, name, rules, why);
     if (status)
         eval_text_free(out);
     return status;
@@ -145,19 +193,25 @@ static enum status read_file(struct eval_text *out, const char *path, const stru
 enum status eval_text_read(struct eval_text *out, const char *path, size_t max_bytes,
                            struct status_why *why)
 {
-    return read_file(out, path, &(struct rules){max_bytes, true, NULL}, why);
+    return read_file(out, path, &(struct rules){max_bytes, .drop_newline = true}, why);
 }
 
 enum status eval_text_read_whole(struct eval_text *out, const char *path, size_t max_bytes,
                                  struct status_why *why)
 {
-    return read_file(out, path, &(struct rules){max_bytes, false, NULL}, why);
+    return read_file(out, path, &(struct rules){max_bytes}, why);
 }
 
 enum status eval_text_read_utf8(struct eval_text *out, const char *path, size_t max_bytes,
                                 const char *remedy, struct status_why *why)
 {
-    return read_file(out, path, &(struct rules){max_bytes, true, remedy}, why);
+    return read_file(out, path, &(struct rules){max_bytes, true, false, remedy}, why);
+}
+
+enum status eval_text_read_document(struct eval_text *out, const char *path, size_t max_bytes,
+                                    const char *remedy, struct status_why *why)
+{
+    return read_file(out, path, &(struct rules){max_bytes, true, true, remedy}, why);
 }
 
 enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_bytes,
@@ -167,7 +221,7 @@ enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_by
     if (!out->data)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu bytes of text", n_bytes);
     memcpy(out->data, bytes, n_bytes);
-    enum status status = finish(out, "the text given", false, why);
+    enum status status = finish(out, "the text given", &(struct rules){0}, why);
     if (status)
         eval_text_free(out);
     return status;

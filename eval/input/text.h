@@ -15,9 +15,10 @@
 struct eval_text {
     char *data; /* what is evaluated: the file without one final newline */
     size_t n_bytes;
-    size_t file_bytes;     /* of the file as it was read */
-    char sha256[BASE_HEX]; /* of the file as it was read */
-    bool newline_dropped;  /* the file ended with a newline */
+    size_t file_bytes;          /* of the file as it was read */
+    char sha256[BASE_HEX];      /* of the file as it was read */
+    bool newline_dropped;       /* the file ended with a newline */
+    const char *converted_from; /* "UTF-16LE", "UTF-16BE"; NULL: the bytes are the file's */
 };
 
 /**
@@ -35,12 +36,18 @@ enum status eval_text_read_whole(struct eval_text *out, const char *path, size_t
                                  struct status_why *why);
 
 /**
- * As eval_text_read, but what does not seem to be UTF-8 or another text of bytes is refused after
- * its first 64 KiB: it has a byte-order mark of UTF-16 or UTF-32, or a NUL there.
- * remedy: ends the sentence "...; convert it to UTF-8".
+ * As eval_text_read, but UTF-16 becomes UTF-8, and what does not seem to be a text of bytes is
+ * refused. Its first 64 KiB say which it is: a byte-order mark, NULs (in every other place:
+ * UTF-16), or mostly control characters. remedy: ends the sentence "...; convert it to UTF-8".
  */
 enum status eval_text_read_utf8(struct eval_text *out, const char *path, size_t max_bytes,
                                 const char *remedy, struct status_why *why);
+
+/**
+ * As eval_text_read_utf8, but the text may be empty. remedy NULL: as eval_text_read but for that.
+ */
+enum status eval_text_read_document(struct eval_text *out, const char *path, size_t max_bytes,
+                                    const char *remedy, struct status_why *why);
 
 /** A text given as it is, copied. Fails: STATUS_FORMAT (empty), STATUS_MEMORY. */
 enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_bytes,

@@ -181,6 +181,11 @@ size_t eval_plan_position(const struct eval_plan *plan, size_t w, size_t i)
     return plan->windows ? plan->positions[window(plan, w)->row + i] : plan->first_scored + i;
 }
 
+size_t eval_plan_document(const struct eval_plan *plan, size_t w)
+{
+    return window(plan, w)->document;
+}
+
 size_t eval_plan_row(const struct eval_plan *plan, size_t w)
 {
     return plan->windows ? window(plan, w)->row - window(plan, 0)->row : w * plan->n_scored;

@@ -93,6 +93,8 @@ size_t eval_plan_n_inputs(const struct eval_plan *plan, size_t w);
 size_t eval_plan_n_scored(const struct eval_plan *plan, size_t w);
 /** Its scored position i. */
 size_t eval_plan_position(const struct eval_plan *plan, size_t w, size_t i);
+/** The document that window w is of. Of documents only. */
+size_t eval_plan_document(const struct eval_plan *plan, size_t w);
 /** How many positions are scored in the windows before w, which may be n_windows. */
 size_t eval_plan_row(const struct eval_plan *plan, size_t w);
 /** Stream index of the first token of window w. */

@@ -3,32 +3,35 @@
 #include <math.h>
 #include <stdlib.h>
 
+static struct base_estimate estimate_of(double mean, const struct base_moments *m)
+{
+    double n = (double)m->n;
+    return (struct base_estimate){mean, m->n > 1 ? sqrt(m->spread / n / (n - 1)) : 0};
+}
+
 enum status eval_curve_make(struct eval_curve *out, const struct eval_table *table,
                             struct status_why *why)
 {
-    *out = (struct eval_curve){.n_positions = table->n_scored};
-    out->nll = calloc(table->n_scored, sizeof *out->nll);
-    out->nll_error = calloc(table->n_scored, sizeof *out->nll_error);
-    if (!out->nll || !out->nll_error) {
+    size_t n_points = eval_table_n_points(table);
+    *out = (struct eval_curve){.n_positions = n_points};
+    struct base_moments *points = calloc(n_points, sizeof *points);
+    out->n = calloc(n_points, sizeof *out->n);
+    out->nll = calloc(n_points, sizeof *out->nll);
+    if (!points || !out->n || !out->nll) {
+        free(points);
         eval_curve_free(out);
-        return status_fail(why, STATUS_MEMORY, "no memory for a curve of %zu positions",
-                           table->n_scored);
+        return status_fail(why, STATUS_MEMORY, "no memory for a curve of %zu positions", n_points);
     }
-    /* Welford's mean and spread, all positions at once; nll_error holds the spread. */
     for (size_t w = 0; w < table->n_windows; w++) {
-        if (!table->done[w])
-            continue;
-        double n = (double)++out->n_windows;
         const double *log_prob = eval_table_row(table, EVAL_LOG_PROB, w);
-        for (size_t i = 0; i < table->n_scored; i++) {
-            double distance = -log_prob[i] - out->nll[i];
-            out->nll[i] += distance / n;
-            out->nll_error[i] += distance * (-log_prob[i] - out->nll[i]);
-        }
+        for (size_t i = 0; table->done[w] && i < eval_table_n(table, w); i++)
+            base_moments_add(&points[eval_table_point(table, w, i)], -log_prob[i]);
     }
-    double n = (double)out->n_windows;
-    for (size_t i = 0; i < table->n_scored; i++)
-        out->nll_error[i] = n > 1 ? sqrt(out->nll_error[i] / n / (n - 1)) : 0;
+    for (size_t i = 0; i < n_points; i++) {
+        out->n[i] = points[i].n;
+        out->nll[i] = estimate_of(points[i].mean, &points[i]);
+    }
+    free(points);
     return STATUS_OK;
 }
 
@@ -37,16 +40,18 @@ struct base_estimate eval_curve_bin(const struct eval_table *table, enum eval_co
 {
     struct base_moments m = {0};
     for (size_t w = 0; w < table->n_windows; w++)
-        for (size_t i = from; table->done[w] && i < to; i++)
-            base_moments_add(&m, eval_table_row(table, column, w)[i]);
-    double n = (double)m.n;
-    return (struct base_estimate){base_moments_mean(&m),
-                                  m.n > 1 ? sqrt(m.spread / n / (n - 1)) : 0};
+        for (size_t i = 0; table->done[w] && i < eval_table_n(table, w); i++) {
+            size_t point = eval_table_point(table, w, i);
+            if (from <= point && point < to)
+                base_moments_add(&m, eval_table_row(table, column, w)[i]);
+        }
+    return m.n ? estimate_of(base_moments_mean(&m), &m)
+               : (struct base_estimate){(double)NAN, (double)NAN};
 }
 
 void eval_curve_free(struct eval_curve *curve)
 {
+    free(curve->n);
     free(curve->nll);
-    free(curve->nll_error);
     *curve = (struct eval_curve){0};
 }

@@ -37,7 +37,8 @@ void eval_kld_tally_token(struct eval_kld_tally *tally, const struct eval_kld_to
 
 void eval_kld_tally_add(struct eval_kld_tally *tally, const struct eval_kld_tables *t, size_t w)
 {
-    for (size_t i = 0; i < t->base->n_scored; i++)
+    size_t n_scored = eval_table_n(t->base, w);
+    for (size_t i = 0; i < n_scored; i++)
         eval_kld_tally_token(
             tally, &(struct eval_kld_token){.log_p = row(t->base, EVAL_LOG_PROB, w)[i],
                                             .log_q = row(t->candidate, EVAL_LOG_PROB, w)[i],
@@ -143,7 +144,7 @@ static void add_quantiles(struct eval_kld_result *out, const struct eval_kld_tab
     for (int k = 0; k < 2; k++) {
         sorter->n = 0;
         for (size_t w = 0; w < t->base->n_windows; w++)
-            for (size_t i = 0; t->base->done[w] && i < t->base->n_scored; i++)
+            for (size_t i = 0; t->base->done[w] && i < eval_table_n(t->base, w); i++)
                 sorter->values[sorter->n++] =
                     k ? delta_p(t, w, i) : row(t->candidate, EVAL_KL, w)[i];
         eval_sort(sorter->values, sorter->n);
@@ -159,7 +160,7 @@ static struct eval_ranks ranks_of(const struct eval_table *table, struct sorter 
     sorter->n = 0;
     for (size_t w = 0; w < table->n_windows; w++) {
         const double *rank = row(table, EVAL_RANK, w);
-        for (size_t i = 0; table->done[w] && i < table->n_scored; i++) {
+        for (size_t i = 0; table->done[w] && i < eval_table_n(table, w); i++) {
             ranks.mean += rank[i];
             ranks.first += rank[i] == 1;
             ranks.reciprocal += 1 / rank[i];
@@ -192,7 +193,8 @@ static void add_extras(struct eval_kld_result *out, struct extras *sums,
 {
     const double *kl = row(t->candidate, EVAL_KL, w);
     const double *same_top = row(t->candidate, EVAL_SAME_TOP, w);
-    for (size_t i = 0; i < t->base->n_scored; i++) {
+    size_t n_scored = eval_table_n(t->base, w);
+    for (size_t i = 0; i < n_scored; i++) {
         base_moments_add(&sums->reverse_kld, row(t->candidate, EVAL_REVERSE_KL, w)[i]);
         base_moments_add(&sums->js, row(t->candidate, EVAL_JS, w)[i]);
         base_moments_add(&sums->common_5, row(t->candidate, EVAL_COMMON_5, w)[i] / 5);
@@ -201,7 +203,7 @@ static void add_extras(struct eval_kld_result *out, struct extras *sums,
         base_moments_add(&bucket->kld, kl[i]);
         base_moments_add(&bucket->dp_squared, square(delta_p(t, w, i)));
         base_moments_add(&bucket->same_top, same_top[i]);
-        base_moments_add(&out->positions[i], kl[i]);
+        base_moments_add(&out->positions[eval_table_point(t->base, w, i)], kl[i]);
         if (!isfinite(kl[i]))
             eval_nonfinite_note(&out->nonfinite, t->plan, t->stream, w, i);
     }
@@ -228,12 +230,12 @@ static void offer_worst(struct eval_kld_result *out, const struct eval_table *ta
     out->worst[at] = place;
 }
 
-static size_t count_done(const struct eval_table *table)
+static void count_done(struct eval_kld_result *out, const struct eval_table *table)
 {
-    size_t n = 0;
-    for (size_t w = 0; w < table->n_windows; w++)
-        n += table->done[w];
-    return n;
+    for (size_t w = 0; w < table->n_windows; w++) {
+        out->n_windows += table->done[w];
+        out->n_tokens += table->done[w] ? eval_table_n(table, w) : 0;
+    }
 }
 
 /** Everything, once there is room for it. */
@@ -266,12 +268,13 @@ static void fill(struct eval_kld_result *out, const struct eval_kld_tables *t,
 enum status eval_kld(struct eval_kld_result *out, const struct eval_kld_tables *t, size_t n_worst,
                      struct status_why *why)
 {
-    size_t n_done = count_done(t->base), n_scored = t->base->n_scored, n = n_done * n_scored;
+    *out = (struct eval_kld_result){0};
+    count_done(out, t->base);
+    out->complete = out->n_windows == t->plan->n_windows;
+    size_t n = out->n_tokens;
     n_worst = n_worst < n ? n_worst : n;
-    *out = (struct eval_kld_result){
-        .complete = n_done == t->plan->n_windows, .n_windows = n_done, .n_tokens = n};
     struct sorter sorter = {.values = calloc(n + 1, sizeof *sorter.values)};
-    out->positions = calloc(n_scored, sizeof *out->positions);
+    out->positions = calloc(eval_table_n_points(t->base), sizeof *out->positions);
     out->worst = calloc(n_worst + 1, sizeof *out->worst);
     if (!sorter.values || !out->positions || !out->worst) {
         free(sorter.values);
@@ -280,7 +283,7 @@ enum status eval_kld(struct eval_kld_result *out, const struct eval_kld_tables *
     }
     fill(out, t, &sorter);
     for (size_t w = 0; n_worst && w < t->base->n_windows; w++)
-        for (size_t p = 0; t->candidate->done[w] && p < n_scored; p++)
+        for (size_t p = 0; t->candidate->done[w] && p < eval_table_n(t->candidate, w); p++)
             offer_worst(out, t->candidate, (struct eval_scored_token){w, p}, n_worst);
     free(sorter.values);
     return STATUS_OK;

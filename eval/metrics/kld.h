@@ -54,7 +54,7 @@ struct eval_kld_bucket {
 
 /** A scored token. */
 struct eval_scored_token {
-    size_t window, index; /* position first_scored + index of the plan */
+    size_t window, index; /* eval_plan_position says where it is */
 };
 
 /** Everything that a comparison has to say; release with eval_kld_free. */
@@ -67,7 +67,7 @@ struct eval_kld_result {
     struct base_estimate common_5, common_10; /* share of the base's 5 and 10 that q has, too */
     struct eval_ranks ranks, base_ranks;      /* of the right token */
     struct eval_kld_bucket buckets[EVAL_N_BUCKETS];
-    struct base_moments *positions;  /* [n_scored of the plan] KLD by position */
+    struct base_moments *positions;  /* [eval_table_n_points] KLD by position */
     struct eval_scored_token *worst; /* the tokens of the largest KLD, first of equals first */
     size_t n_worst;
     double bits_per_byte, base_bits_per_byte; /* NaN without bytes */

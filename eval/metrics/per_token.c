@@ -40,6 +40,12 @@ struct columns {
     const char *name_in_front, *value_in_front; /* with the tab behind them, or "" */
 };
 
+/** What the lines share. */
+struct writing {
+    const struct model_tokenizer *tokenizer;
+    struct eval_spelling spelling;
+};
+
 void eval_per_token_number(struct base_file *file, double value)
 {
     if (isnan(value))
@@ -56,30 +62,37 @@ static void put_names(struct base_file *file, const struct columns *columns)
     base_file_write(file, "\n", 1);
 }
 
+static enum status put_line(struct base_file *file, const struct eval_kld_tables *t,
+                            const struct columns *columns, struct eval_scored_token at,
+                            struct writing *writing, struct status_why *why)
+{
+    size_t w = at.window, position = eval_plan_position(t->plan, w, at.index);
+    int32_t id = t->stream->ids[eval_plan_target(t->plan, w, position)];
+    enum status status = eval_spell(&writing->spelling, writing->tokenizer, id, why);
+    if (status)
+        return status;
+    base_file_printf(file, "%s%zu\t%zu\t%d\t", columns->value_in_front, w, position, id);
+    base_file_write(file, writing->spelling.escaped, writing->spelling.n_escaped);
+    for (size_t k = 0; k < columns->n; k++) {
+        const struct eval_table *table = columns->of[k].of_base ? t->base : t->candidate;
+        eval_per_token_number(file, eval_table_row(table, columns->of[k].column, w)[at.index]);
+    }
+    base_file_write(file, "\n", 1);
+    return STATUS_OK;
+}
+
 static enum status put_lines(struct base_file *file, const struct eval_kld_tables *t,
                              const struct columns *columns, const struct model_tokenizer *tokenizer,
                              struct status_why *why)
 {
     enum status status = STATUS_OK;
-    struct eval_spelling spelling = {0};
-    size_t n_scored = t->plan->n_scored;
-    for (size_t row = 0; row < t->candidate->n_windows * n_scored && !status; row++) {
-        size_t w = row / n_scored, i = row % n_scored, position = t->plan->first_scored + i;
-        if (!t->candidate->done[w])
-            continue;
-        int32_t id = t->stream->ids[eval_plan_target(t->plan, w, position)];
-        status = eval_spell(&spelling, tokenizer, id, why);
-        if (status)
-            break;
-        base_file_printf(file, "%s%zu\t%zu\t%d\t", columns->value_in_front, w, position, id);
-        base_file_write(file, spelling.escaped, spelling.n_escaped);
-        for (size_t k = 0; k < columns->n; k++) {
-            const struct eval_table *table = columns->of[k].of_base ? t->base : t->candidate;
-            eval_per_token_number(file, eval_table_row(table, columns->of[k].column, w)[i]);
-        }
-        base_file_write(file, "\n", 1);
+    struct writing writing = {.tokenizer = tokenizer};
+    for (size_t w = 0; w < t->candidate->n_windows; w++) {
+        size_t n = t->candidate->done[w] ? eval_table_n(t->candidate, w) : 0;
+        for (size_t i = 0; i < n && !status; i++)
+            status = put_line(file, t, columns, (struct eval_scored_token){w, i}, &writing, why);
     }
-    eval_spelling_free(&spelling);
+    eval_spelling_free(&writing.spelling);
     return status;
 }
 

@@ -8,7 +8,7 @@ void eval_nonfinite_note(struct eval_nonfinite *nonfinite, const struct eval_pla
     if (nonfinite->n++ > 0)
         return;
     nonfinite->window = w;
-    nonfinite->position = plan->first_scored + i;
+    nonfinite->position = eval_plan_position(plan, w, i);
     nonfinite->token = stream->ids[eval_plan_target(plan, w, nonfinite->position)];
 }
 
@@ -17,18 +17,20 @@ void eval_tally_add(struct eval_tally *tally, const struct eval_plan *plan,
 {
     const double *log_prob = eval_table_row(table, EVAL_LOG_PROB, w);
     double window_sum = 0;
-    for (size_t i = 0; i < table->n_scored; i++) {
+    size_t n_scored = eval_table_n(table, w);
+    for (size_t i = 0; i < n_scored; i++) {
         double nll = -log_prob[i];
         if (isfinite(nll))
             tally->finite_sum += nll;
         else
             eval_nonfinite_note(&tally->nonfinite, plan, stream, w, i);
-        tally->n_bytes += stream->n_text_bytes[eval_plan_target(plan, w, plan->first_scored + i)];
+        size_t position = eval_plan_position(plan, w, i);
+        tally->n_bytes += stream->n_text_bytes[eval_plan_target(plan, w, position)];
         window_sum += nll;
         base_moments_add(&tally->nll, nll);
     }
     tally->n_windows++;
-    tally->window_means += window_sum / (double)table->n_scored;
+    tally->window_means += window_sum / (double)n_scored;
 }
 
 struct eval_figures eval_tally_figures(const struct eval_tally *tally, enum eval_protocol protocol)
@@ -49,9 +51,9 @@ struct eval_figures eval_tally_figures(const struct eval_tally *tally, enum eval
 
 struct eval_window_sums eval_window_sums(const struct eval_table *table, size_t w)
 {
-    struct eval_window_sums sums = {.n_tokens = table->n_scored};
+    struct eval_window_sums sums = {.n_tokens = eval_table_n(table, w)};
     const double *log_prob = eval_table_row(table, EVAL_LOG_PROB, w);
-    for (size_t i = 0; i < table->n_scored; i++) {
+    for (size_t i = 0; i < sums.n_tokens; i++) {
         sums.nll -= log_prob[i];
         sums.nll_squared += log_prob[i] * log_prob[i];
     }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "eval/input/window.h"
 
 /** What is known of a scored token. Natural logarithms. */
 enum eval_column {
@@ -31,10 +32,12 @@ enum eval_column {
 
 /** Read through eval_table_row; release with eval_table_free. */
 struct eval_table {
+    const struct eval_plan *plan; /* of documents, borrowed: its windows differ; else NULL */
     size_t n_windows;
     size_t n_scored; /* positions of each window, counted from its first scored one */
+    size_t n_rows;   /* positions of all windows */
     size_t n_columns;
-    double *cells; /* [column][window][position], n_columns * n_windows * n_scored */
+    double *cells; /* [column][window][position], n_columns * n_rows */
     bool *done;    /* [window]: its cells are filled */
 };
 
@@ -44,13 +47,25 @@ struct eval_table {
  */
 enum status eval_table_make(struct eval_table *out, size_t n_columns, size_t n_windows,
                             size_t n_scored, struct status_why *why);
+/** The same for the windows of a plan, which the table may borrow. */
+enum status eval_table_make_for(struct eval_table *out, size_t n_columns,
+                                const struct eval_plan *plan, struct status_why *why);
 /** A zero-initialised object is allowed. */
 void eval_table_free(struct eval_table *table);
 
-/** Bytes that a table of this size takes. */
-double eval_table_bytes(size_t n_columns, size_t n_windows, size_t n_scored);
+/** Bytes that a table takes. */
+double eval_table_bytes(const struct eval_table *table);
 
-/** The n_scored cells of a column in window w; entry i is position first_scored + i. */
+/** How many positions of window w are scored: what eval_plan_n_scored says. */
+size_t eval_table_n(const struct eval_table *table, size_t w);
+/**
+ * What curves by position are drawn over: so many positions from the plan's first_scored on, and
+ * which of them scored position i of window w is.
+ */
+size_t eval_table_n_points(const struct eval_table *table);
+size_t eval_table_point(const struct eval_table *table, size_t w, size_t i);
+/** The cells of a column in window w; entry i is the window's position eval_plan_position(plan, w,
+ * i). */
 double *eval_table_row(const struct eval_table *table, enum eval_column column, size_t w);
 
 #endif

@@ -63,7 +63,7 @@ void eval_dispatch_close(struct eval_dispatch *d)
 bool eval_dispatch_next(struct eval_dispatch *d, struct eval_worker *w)
 {
     pthread_mutex_lock(&d->lock);
-    while (w->n_ahead < w->depth && d->next_item < d->units->n_items) {
+    while (w->n_ahead < w->depth && d->next_item < d->units->n_items && !d->units->n_enough) {
         struct eval_size size;
         struct eval_given *given = &w->ahead[w->n_ahead++];
         given->first = d->next_item;
@@ -105,6 +105,15 @@ static enum status keep(const struct eval_dispatch *d, size_t unit, struct statu
     return status;
 }
 
+bool eval_dispatch_enough(struct eval_dispatch *d)
+{
+    struct eval_units *u = d->units;
+    for (; u->kind->enough && !u->n_enough && u->n_judged < u->n_finished; u->n_judged++)
+        if (u->kind->enough(u, u->n_judged))
+            u->n_enough = u->n_judged + 1;
+    return u->n_enough > 0;
+}
+
 enum status eval_dispatch_report(struct eval_dispatch *d, struct status_why *why)
 {
     struct eval_units *units = d->units;
@@ -115,7 +124,8 @@ enum status eval_dispatch_report(struct eval_dispatch *d, struct status_why *why
         status = units->kind->sync(units, why);
     for (size_t u = journal ? (size_t)eval_journal_n(journal) : n; u < n && !status; u++)
         status = keep(d, u, why);
-    for (; units->n_reported < n && !status; units->n_reported++) {
+    size_t n_wanted = eval_dispatch_enough(d) ? units->n_enough : n;
+    for (; units->n_reported < n_wanted && !status; units->n_reported++) {
         d->stats->n_units += units->n_reported >= units->n_resumed;
         if (d->options->unit_done)
             d->options->unit_done(d->options->user, units->n_reported);

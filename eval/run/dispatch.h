@@ -70,6 +70,8 @@ enum status eval_dispatch_await(struct eval_dispatch *d, size_t item, struct sta
  */
 enum status eval_dispatch_commit(struct eval_dispatch *d, struct eval_worker *w,
                                  const struct eval_scorer_times *times, struct status_why *why);
+/** With the lock, or before there are workers: whether what is finished is enough. */
+bool eval_dispatch_enough(struct eval_dispatch *d);
 /**
  * With the lock, or before there are workers: append to the journal and report the units that are
  * finished and have not been reported yet. Fails: as eval_models_check_unchanged, as the journal.

@@ -206,7 +206,9 @@ static enum status run(struct eval_dispatch *d, struct eval_worker *workers, str
 {
     enum status status = check_models(d->units, d->models, why);
     bool splits = eval_share_splits(&d->models->share);
-    size_t n_own = d->models->n_backends, n_workers = d->units->n_items ? d->n_workers : 0;
+    size_t n_own = d->models->n_backends, n_workers = d->n_workers;
+    if (!d->units->n_items || eval_dispatch_enough(d))
+        n_workers = 0;
     if (n_workers && !status)
         status = open_others(d, workers, why); /* they open while this rank does */
     if (n_workers && splits && !status)

@@ -70,6 +70,12 @@ struct eval_unit_kind {
     void (*take)(struct eval_units *units, size_t item, const struct eval_scores *scores);
     /** All items up to this one have been taken: raise units->n_finished. */
     void (*finish)(struct eval_units *units, size_t item);
+    /**
+     * Whether the units up to this one, which is finished, are enough. Asked once for each unit, in
+     * order, until they are; what is finished behind it goes into the journal and is not reported.
+     * NULL: never.
+     */
+    bool (*enough)(struct eval_units *units, size_t unit);
 
     /* The journal's entry of a unit. */
 
@@ -89,6 +95,8 @@ struct eval_units {
     size_t n;          /* units */
     size_t n_resumed;  /* of them, those that the journal had */
     size_t n_finished; /* the units before this one are */
+    size_t n_judged;   /* asked whether they are enough */
+    size_t n_enough;   /* so many of them are, no more are wanted; 0: not known yet */
     size_t n_reported; /* and these have been reported */
 
     /* By eval_run_prepare. */

@@ -12,19 +12,22 @@ static const struct eval_windows *of(const struct eval_units *units)
 
 static struct eval_size size(const struct eval_units *units, size_t item)
 {
-    (void)item;
     const struct eval_plan *plan = of(units)->plan;
+    size_t w = of(units)->left[item], n = eval_plan_n_inputs(plan, w);
+    size_t n_scored = eval_plan_n_scored(plan, w);
+    return (struct eval_size){
+        .n_tokens = n, .n_segments = 1, .n_rows = n_scored, .n_targets = n_scored, .longest = n};
+}
+
+static struct eval_size longest(const struct eval_units *units, size_t *n_sequences)
+{
+    const struct eval_plan *plan = of(units)->plan;
+    *n_sequences = units->n - units->n_finished;
     return (struct eval_size){.n_tokens = plan->n_inputs,
                               .n_segments = 1,
                               .n_rows = plan->n_scored,
                               .n_targets = plan->n_scored,
                               .longest = plan->n_inputs};
-}
-
-static struct eval_size longest(const struct eval_units *units, size_t *n_sequences)
-{
-    *n_sequences = units->n - units->n_finished;
-    return size(units, 0);
 }
 
 /** Finished are the windows before the first that is not done. */
@@ -67,22 +70,22 @@ static enum status check_ids(const struct eval_units *units, const struct model 
 
 static double n_bytes(const struct eval_units *units)
 {
-    size_t n = of(units)->plan->n_windows, n_scored = of(units)->plan->n_scored;
-    double sum = (double)n * sizeof(size_t);
+    double sum = (double)of(units)->plan->n_windows * sizeof(size_t);
     for (size_t h = 0; h < of(units)->n_tables; h++)
-        sum += eval_table_bytes(of(units)->tables[h].n_columns, n, n_scored);
+        sum += eval_table_bytes(&of(units)->tables[h]);
     return sum;
 }
 
 void eval_window_lay(const struct eval_plan *plan, const struct eval_stream *stream, size_t w,
                      struct eval_batch *batch)
 {
-    size_t start = eval_batch_add_segment(batch, plan->n_inputs, 0, -1);
-    for (size_t p = 0; p < plan->n_inputs; p++)
+    size_t n = eval_plan_n_inputs(plan, w), n_scored = eval_plan_n_scored(plan, w);
+    size_t start = eval_batch_add_segment(batch, n, 0, -1), row = eval_plan_row(plan, w);
+    for (size_t p = 0; p < n; p++)
         batch->tokens[start + p] = eval_plan_input(plan, stream, w, p);
-    for (size_t i = 0; i < plan->n_scored; i++) {
-        size_t p = plan->first_scored + i;
-        eval_batch_add_row(batch, start + p, w * plan->n_scored + i);
+    for (size_t i = 0; i < n_scored; i++) {
+        size_t p = eval_plan_position(plan, w, i);
+        eval_batch_add_row(batch, start + p, row + i);
         eval_batch_add_target(batch, stream->ids[eval_plan_target(plan, w, p)]);
     }
 }
@@ -104,7 +107,8 @@ static void take_head(const struct eval_windows *windows, size_t h, size_t w,
     double *log_prob = eval_table_row(table, EVAL_LOG_PROB, w);
     double *rank = eval_table_row(table, EVAL_RANK, w);
     double *entropy = eval_table_row(table, EVAL_ENTROPY, w);
-    for (size_t i = 0; i < plan->n_scored; i++) {
+    size_t n_scored = eval_table_n(table, w);
+    for (size_t i = 0; i < n_scored; i++) {
         log_prob[i] = targets[i].log_prob;
         if (compat)
             log_prob[i] = eval_compat_strided_log_prob(log_prob[i], rows[i].log_sum);
@@ -120,7 +124,8 @@ static void take_pairs(const struct eval_windows *windows, size_t h, size_t w,
     const struct eval_table *table = &windows->tables[h];
     const struct kern_row_score *base = scores->rows, *rows = base + h * scores->row_stride;
     const struct kern_pair_score *pairs = scores->pairs + h * scores->row_stride;
-    for (size_t i = 0; i < table->n_scored; i++) {
+    size_t n_scored = eval_table_n(table, w);
+    for (size_t i = 0; i < n_scored; i++) {
         eval_table_row(table, EVAL_KL, w)[i] = pairs[i].kl;
         eval_table_row(table, EVAL_REVERSE_KL, w)[i] = pairs[i].reverse_kl;
         eval_table_row(table, EVAL_JS, w)[i] = pairs[i].js;
@@ -153,19 +158,24 @@ static void finish(struct eval_units *units, size_t item)
     count_finished(units);
 }
 
-/** Numbers that the tables have of a window; they hold them, so the sum does not overflow. */
-static size_t n_cells(const struct eval_windows *windows)
+static bool enough(struct eval_units *units, size_t w)
+{
+    const struct eval_windows *windows = of(units);
+    return windows->stop && eval_stop_add(windows->stop, windows->tables, w);
+}
+
+/** Numbers that the tables have of window w; they hold them, so the sum does not overflow. */
+static size_t n_cells(const struct eval_windows *windows, size_t w)
 {
     size_t n = 0;
     for (size_t h = 0; h < windows->n_tables; h++)
-        n += windows->tables[h].n_columns * windows->tables[h].n_scored;
+        n += windows->tables[h].n_columns * eval_table_n(&windows->tables[h], w);
     return n;
 }
 
 static size_t n_values(const struct eval_units *units, size_t unit)
 {
-    (void)unit;
-    return n_cells(of(units)) + (of(units)->sink ? of(units)->sink->n_state : 0);
+    return n_cells(of(units), unit) + (of(units)->sink ? of(units)->sink->n_state : 0);
 }
 
 static enum status save(const struct eval_units *units, size_t w, double *values,
@@ -174,9 +184,9 @@ static enum status save(const struct eval_units *units, size_t w, double *values
     const struct eval_windows *windows = of(units);
     for (size_t h = 0; h < windows->n_tables; h++) {
         const struct eval_table *table = &windows->tables[h];
-        for (size_t c = 0; c < table->n_columns; c++, values += table->n_scored)
-            memcpy(values, eval_table_row(table, (enum eval_column)c, w),
-                   table->n_scored * sizeof *values);
+        size_t n = eval_table_n(table, w);
+        for (size_t c = 0; c < table->n_columns; c++, values += n)
+            memcpy(values, eval_table_row(table, (enum eval_column)c, w), n * sizeof *values);
     }
     return windows->sink ? windows->sink->save(windows->sink->user, w, values, why) : STATUS_OK;
 }
@@ -188,15 +198,15 @@ static enum status restore(struct eval_units *units, size_t w, const double *val
     *restored = true;
     enum status status = STATUS_OK;
     if (windows->sink)
-        status = windows->sink->restore(windows->sink->user, w, values + n_cells(windows), restored,
-                                        why);
+        status = windows->sink->restore(windows->sink->user, w, values + n_cells(windows, w),
+                                        restored, why);
     if (status || !*restored)
         return status;
     for (size_t h = 0; h < windows->n_tables; h++) {
         const struct eval_table *table = &windows->tables[h];
-        for (size_t c = 0; c < table->n_columns; c++, values += table->n_scored)
-            memcpy(eval_table_row(table, (enum eval_column)c, w), values,
-                   table->n_scored * sizeof *values);
+        size_t n = eval_table_n(table, w);
+        for (size_t c = 0; c < table->n_columns; c++, values += n)
+            memcpy(eval_table_row(table, (enum eval_column)c, w), values, n * sizeof *values);
     }
     set_done(windows, w);
     return STATUS_OK;
@@ -218,6 +228,7 @@ static const struct eval_unit_kind kind = {
     .lay = lay,
     .take = take,
     .finish = finish,
+    .enough = enough,
     .n_values = n_values,
     .save = save,
     .restore = restore,

@@ -3,7 +3,7 @@
 #define EVAL_UNITS_WINDOWS_H
 
 #include "eval/input/window.h"
-#include "eval/metrics/table.h"
+#include "eval/metrics/stop.h"
 #include "eval/run/unit.h"
 
 /**
@@ -21,6 +21,7 @@ struct eval_windows {
        eval_table_make_pair. */
     struct eval_table *tables;
     size_t n_tables;
+    struct eval_stop *stop;           /* when the run may end early; NULL: never */
     const struct eval_row_sink *sink; /* where the run sends rows; NULL: nowhere */
     size_t *left;                     /* windows that are not done: the items */
 };

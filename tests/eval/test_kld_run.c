@@ -170,8 +170,7 @@ static void scores_are_sensible(void **state)
 static void check_memory_is_foretold(void **state)
 {
     (void)state;
-    double tables = eval_table_bytes(EVAL_N_COLUMNS, N_WINDOWS, 15) +
-                    eval_table_bytes(EVAL_N_PAIR_COLUMNS, N_WINDOWS, 15);
+    double tables = eval_table_bytes(&base.table) + eval_table_bytes(&base.candidate_tables[0]);
     assert_true(base.memory.scores > tables);
     assert_true(base.memory.total > base.memory.weights + base.memory.scorer);
 }

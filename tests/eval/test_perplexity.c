@@ -169,10 +169,10 @@ static void context_curve(void **state)
     struct eval_curve curve;
     assert_int_equal(eval_curve_make(&curve, &table, NULL), STATUS_OK);
     assert_int_equal(curve.n_positions, 3);
-    assert_int_equal(curve.n_windows, 3);
     for (size_t i = 0; i < 3; i++) {
-        assert_close(curve.nll[i], mean[i]);
-        assert_true(fabs(curve.nll_error[i] - error[i]) < 1e-12);
+        assert_int_equal(curve.n[i], 3);
+        assert_close(curve.nll[i].value, mean[i]);
+        assert_true(fabs(curve.nll[i].error - error[i]) < 1e-12);
         struct base_estimate bin = eval_curve_bin(&table, EVAL_LOG_PROB, i, i + 1);
         assert_close(bin.value, -mean[i]);
         assert_true(fabs(bin.error - error[i]) < 1e-12);
@@ -182,9 +182,9 @@ static void context_curve(void **state)
 
     table.done[0] = table.done[2] = false;
     assert_int_equal(eval_curve_make(&curve, &table, NULL), STATUS_OK);
-    assert_int_equal(curve.n_windows, 1);
-    assert_close(curve.nll[2], 4.75);
-    assert_true(curve.nll_error[2] == 0);
+    assert_int_equal(curve.n[2], 1);
+    assert_close(curve.nll[2].value, 4.75);
+    assert_true(curve.nll[2].error == 0);
     assert_true(eval_curve_bin(&table, EVAL_LOG_PROB, 2, 3).error == 0);
     eval_curve_free(&curve);
 }
@@ -197,7 +197,8 @@ static void table_sizes(void **state)
     assert_int_equal(eval_table_make(&huge, EVAL_N_COLUMNS, SIZE_MAX / 8, 100, &why),
                      STATUS_MEMORY);
     assert_null(huge.cells);
-    assert_true(eval_table_bytes(EVAL_N_COLUMNS, 10, 100) == 10 * 100 * 3 * 8 + 10);
+    struct eval_table t = {.n_columns = EVAL_N_COLUMNS, .n_windows = 10, .n_rows = 10 * 100};
+    assert_true(eval_table_bytes(&t) == 10 * 100 * 3 * 8 + 10);
 }
 
 int main(void)

@@ -1,0 +1,41 @@
+#include "eval/metrics/stop.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum status eval_stop_make(struct eval_stop *out, double wanted, size_t n_tables,
+                           struct status_why *why)
+{
+    bool paired = n_tables > 1;
+    *out = (struct eval_stop){
+        .wanted = wanted, .error = (double)NAN, .paired = paired, .n = paired ? n_tables - 1 : 1};
+    out->moments = calloc(out->n, sizeof *out->moments);
+    return out->moments ? STATUS_OK
+                        : status_fail(why, STATUS_MEMORY, "no memory for %zu models", out->n);
+}
+
+void eval_stop_free(struct eval_stop *stop)
+{
+    free(stop->moments);
+    *stop = (struct eval_stop){0};
+}
+
+bool eval_stop_add(struct eval_stop *stop, const struct eval_table *tables, size_t w)
+{
+    size_t n_scored = eval_table_n(tables, w), n_tokens = 0;
+    stop->n_windows++;
+    stop->error = 0;
+    for (size_t k = 0; k < stop->n; k++) {
+        struct base_moments *m = &stop->moments[k];
+        const double *log_p = eval_table_row(&tables[0], EVAL_LOG_PROB, w);
+        const double *log_q =
+            stop->paired ? eval_table_row(&tables[1 + k], EVAL_LOG_PROB, w) : NULL;
+        for (size_t i = 0; i < n_scored; i++)
+            base_moments_add(m, log_q ? log_p[i] - log_q[i] : -log_p[i]);
+        double n = (double)m->n, error = sqrt(m->spread / n / (n - 1));
+        n_tokens = m->n;
+        stop->error = isnan(stop->error) || error <= stop->error ? stop->error : error;
+    }
+    return stop->n_windows >= EVAL_STOP_LEAST_WINDOWS && n_tokens >= EVAL_STOP_LEAST_TOKENS &&
+           stop->error <= stop->wanted;
+}
