@@ -363,6 +363,8 @@ void cli_json_add_curve(struct base_json *json, cJSON *parent, const struct eval
             continue;
         cJSON *o = base_json_object(json, list, NULL);
         base_json_uint(json, o, "position", plan->first_scored + i);
+        if (plan->windows)
+            base_json_uint(json, o, "n_tokens", positions[i].n);
         cli_json_estimate(json, o, "kld", base_moments_estimate(&positions[i]));
     }
 }

@@ -45,6 +45,8 @@ static void add_curve(struct base_json *json, const struct cli_perplexity *p)
             continue;
         cJSON *o = base_json_object(json, list, NULL);
         base_json_uint(json, o, "position", p->windows.plan.first_scored + i);
+        if (p->windows.documents.n)
+            base_json_uint(json, o, "n_tokens", p->curve.n[i]);
         cli_json_estimate(json, o, "nll", p->curve.nll[i]);
     }
 }

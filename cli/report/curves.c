@@ -18,23 +18,26 @@ struct curves {
     size_t (*read)(struct point points[MOST_POINTS], const struct cli_field *list, size_t n);
 };
 
-/* Bins of neighbouring positions; all of a window's are scored in as many windows. */
+/* Bins of neighbouring positions. Windows of documents do not all score the same ones. */
 static size_t read_positions(struct point points[MOST_POINTS], const struct cli_field *list,
                              size_t n)
 {
     struct cli_field item = {0};
-    size_t n_points = base_min(n, MOST_POINTS), in_bin = 0, at = 0;
+    size_t n_points = base_min(n, MOST_POINTS), at = 0;
+    double bin = 0;
     struct point sum = {0};
     for (size_t i = 0; i < n && cli_field_next(list, &item); i++) {
-        sum.x += (double)cli_field_count(&item, "position");
-        sum.kld += cli_field_real(&item, "kld");
-        in_bin++;
+        struct cli_field found;
+        bool told = cli_field_find(&found, &item, "n_tokens");
+        double weight = told ? (double)cli_field_count(&item, "n_tokens") : 1;
+        sum.x += weight * (double)cli_field_count(&item, "position");
+        sum.kld += weight * cli_field_real(&item, "kld");
+        bin += weight;
         if (i + 1 != (at + 1) * n / n_points)
             continue;
-        double bin = (double)in_bin;
         points[at++] = (struct point){sum.x / bin, sum.kld / bin, (double)NAN};
         sum = (struct point){0};
-        in_bin = 0;
+        bin = 0;
     }
     return at;
 }

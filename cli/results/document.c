@@ -352,5 +352,10 @@ enum status cli_fields_same_text(const struct cli_field *a, const struct cli_fie
 {
     bool lacks =
         cJSON_IsNull(cli_field_at(a, "text").value) || cJSON_IsNull(cli_field_at(b, "text").value);
-    return lacks ? STATUS_OK : cli_fields_equal(a, b, "text.sha256", NULL, why);
+    struct cli_field of_a, of_b;
+    enum status status = lacks ? STATUS_OK : cli_fields_equal(a, b, "text.sha256", NULL, why);
+    bool documents = cli_field_find(&of_a, a, "tokens.documents") &&
+                     cli_field_find(&of_b, b, "tokens.documents");
+    return status || !documents ? status
+                                : cli_fields_equal(a, b, "tokens.documents.sha256", NULL, why);
 }

@@ -121,8 +121,9 @@ enum status cli_values_equal(const struct cli_field *a, const struct cli_field *
                              struct status_why *why);
 
 /**
- * The text's hash must be the same, if both documents have one: `text` is null where the tokens
- * come from a base's file. Fails: as cli_fields_equal.
+ * The text's hash must be the same, if both results have one: `text` is null where the tokens
+ * come from a base's file. And so where the texts are documents: how long each is, its category and
+ * which of its tokens are scored. Fails: as cli_fields_equal.
  */
 enum status cli_fields_same_text(const struct cli_field *a, const struct cli_field *b,
                                  struct status_why *why);

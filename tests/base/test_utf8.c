@@ -66,12 +66,46 @@ static void repairs(void **state)
     assert_int_equal(base_utf8_first_bad(out, sizeof expected - 1), sizeof expected - 1);
 }
 
+static void put_unit(char *at, uint32_t unit, bool big_endian)
+{
+    at[!big_endian] = (char)(unit >> 8);
+    at[big_endian] = (char)unit;
+}
+
+/** Every code point in UTF-16 behind a mark, and halves of pairs. */
+static void from_utf16(void **state)
+{
+    (void)state;
+    for (uint32_t c = 0; c <= 0x10FFFF; c++) {
+        for (int big_endian = 0; big_endian < 2; big_endian++) {
+            char text[7], out[9], expected[4];
+            size_t n = c < 0x10000 ? 4 : 6, n_out;
+            put_unit(text, 0xFEFF, big_endian);
+            put_unit(text + 2, c < 0x10000 ? c : 0xD800 + ((c - 0x10000) >> 10), big_endian);
+            if (n == 6)
+                put_unit(text + 4, 0xDC00 + (c & 0x3FF), big_endian);
+            size_t read = base_utf8_from_utf16(text, n, big_endian, out, &n_out);
+            assert_int_equal(read, is_surrogate(c) ? 2 : n);
+            assert_int_equal(n_out, is_surrogate(c) ? 0 : base_utf8_encode(c, expected));
+            assert_memory_equal(out, expected, n_out);
+        }
+    }
+    size_t n_out;
+    static const char odd[] = {'a', 0, 'b'}, halves[] = {0, (char)0xD8, 0, (char)0xD8};
+    assert_int_equal(base_utf8_from_utf16(odd, 3, false, NULL, &n_out), 2);
+    assert_int_equal(base_utf8_from_utf16(halves, 4, false, NULL, &n_out), 0);
+    assert_int_equal(base_utf8_from_utf16(halves, 2, false, NULL, &n_out), 0);
+    assert_int_equal(base_utf8_from_utf16(odd, 0, false, NULL, &n_out), 0);
+    assert_int_equal(n_out, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_character),
         cmocka_unit_test(nothing_else),
         cmocka_unit_test(repairs),
+        cmocka_unit_test(from_utf16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,6 +134,60 @@ static void refuses_what_is_no_text(void **state)
     assert_non_null(strstr(why.text, "all 0"));
 }
 
+/** UTF-16 with and without a mark, either way round; the digest and the size are the file's. */
+static void converts_utf16(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t n;
+        const char *from, *text;
+    } cases[] = {
+        {"\xff\xfe"
+         "a\0\xe9\0\n\0",
+         8, "UTF-16LE", "a\xc3\xa9"},
+        {"\xfe\xff\0a\0\n\0\n", 8, "UTF-16BE", "a\n"},
+        {"a\0b\0", 4, "UTF-16LE", "ab"},
+        {"\0a\0b\0\n", 6, "UTF-16BE", "ab"},
+        {"plain\n", 6, NULL, "plain"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct eval_text text;
+        temp_write(path, cases[i].bytes, cases[i].n);
+        assert_int_equal(eval_text_read_utf8(&text, path, 100, "", NULL), STATUS_OK);
+        assert_int_equal(text.n_bytes, strlen(cases[i].text));
+        assert_memory_equal(text.data, cases[i].text, text.n_bytes);
+        assert_int_equal(text.file_bytes, cases[i].n);
+        assert_int_equal(text.converted_from != NULL, cases[i].from != NULL);
+        if (cases[i].from)
+            assert_string_equal(text.converted_from, cases[i].from);
+        eval_text_free(&text);
+    }
+    static const struct {
+        const char *bytes;
+        size_t n;
+        const char *sentence;
+    } refused[] = {
+        {"\xff\xfe"
+         "a\0b",
+         5, "seems to be UTF-16LE, but byte 4 begins no character of it"},
+        {"\xff\xfe\0\xd8", 4, "seems to be UTF-16LE, but byte 2 begins no character of it"},
+        {"\xff\xfe\0\0a\0\0\0", 8, "seems to be UTF-32"},
+        {"\x7f"
+         "ELF\1\2\3\4",
+         8, "seems to be binary"},
+        {"GGUF\3\0\0\0", 8, "seems to be binary"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct eval_text text;
+        struct status_why why = {0};
+        temp_write(path, refused[i].bytes, refused[i].n);
+        assert_int_equal(eval_text_read_utf8(&text, path, 100, "", &why), STATUS_FORMAT);
+        if (!strstr(why.text, refused[i].sentence))
+            fail_msg("%s", why.text);
+    }
+}
+
 static void reads_standard_input(void **state)
 {
     (void)state;
@@ -177,10 +231,15 @@ static void unescapes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drops_one_final_newline), cmocka_unit_test(keeps_the_final_newline),
-        cmocka_unit_test(hashes_the_file),         cmocka_unit_test(keeps_any_bytes),
-        cmocka_unit_test(reads_large_files),       cmocka_unit_test(refuses_what_is_no_text),
-        cmocka_unit_test(reads_standard_input),    cmocka_unit_test(unescapes),
+        cmocka_unit_test(drops_one_final_newline),
+        cmocka_unit_test(keeps_the_final_newline),
+        cmocka_unit_test(hashes_the_file),
+        cmocka_unit_test(keeps_any_bytes),
+        cmocka_unit_test(reads_large_files),
+        cmocka_unit_test(refuses_what_is_no_text),
+        cmocka_unit_test(converts_utf16),
+        cmocka_unit_test(reads_standard_input),
+        cmocka_unit_test(unescapes),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
