@@ -1,0 +1,92 @@
+/*
+ * Documents as JSON lines: the first byte says how long windows are and how the file goes on, the
+ * rest is the lines. Each scored token must be in one window.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "eval/input/documents.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/tokenizer_input.h"
+
+enum { BOS = 1 };
+
+/** A vocabulary of bytes, and a few words. Kept from one input to the next. */
+static const struct model_tokenizer *vocabulary(void)
+{
+    static const char *const words[] = {"<unk>", "<s>", "</s>", "\xE2\x96\x81the", "ing", "er"};
+    static struct model_tokenizer *tokenizer;
+    static struct tokens tokens;
+    static struct gguf_file *file;
+    static void *bytes;
+    if (tokenizer)
+        return tokenizer;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        tokens_add(&tokens, (struct base_string){words[i], strlen(words[i])}, 0,
+                   i == 0  ? MODEL_TOKEN_UNKNOWN
+                   : i < 3 ? MODEL_TOKEN_CONTROL
+                           : MODEL_TOKEN_NORMAL);
+    for (unsigned b = 0; b < 256; b++) {
+        char name[8];
+        snprintf(name, sizeof name, "<0x%02X>", b);
+        tokens_add(&tokens, (struct base_string){name, 6}, 0, MODEL_TOKEN_BYTE);
+    }
+    struct gguf_writer *w;
+    struct status_why why;
+    require(gguf_writer_new(&w, &why) == STATUS_OK);
+    gguf_writer_string(w, "tokenizer.ggml.model", "llama");
+    gguf_writer_bool(w, "tokenizer.ggml.add_bos_token", true);
+    gguf_writer_u32(w, "tokenizer.ggml.bos_token_id", BOS);
+    tokens_write(&tokens, w);
+    tokenizer = input_open(w, &bytes, &file);
+    return tokenizer;
+}
+
+static void check_windows(const struct eval_documents *d, size_t n_ctx)
+{
+    struct eval_plan plan;
+    const struct eval_plan_options options = {.n_ctx = n_ctx, .bos = BOS};
+    require(eval_plan_make_documents(&plan, &options, d, NULL) == STATUS_OK);
+    size_t n_scored = 0;
+    for (size_t w = 0; w < plan.n_windows; w++) {
+        const struct eval_document *item = &d->items[eval_plan_document(&plan, w)];
+        size_t n = eval_plan_n_scored(&plan, w), last = 0;
+        require(n > 0 && eval_plan_n_inputs(&plan, w) < n_ctx);
+        for (size_t i = 0; i < n; i++) {
+            size_t target = eval_plan_target(&plan, w, eval_plan_position(&plan, w, i));
+            require(d->scored[target] && target > last);
+            require(target > item->first && target < item->first + item->n_tokens);
+            last = target;
+        }
+        n_scored += n;
+    }
+    require(n_scored == d->n_scored && eval_plan_row(&plan, plan.n_windows) == n_scored);
+    eval_plan_free(&plan);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
+{
+    if (n_bytes == 0)
+        return 0;
+    const struct eval_document_rules rules = {vocabulary(), data[0] & 128};
+    struct eval_documents d = {.rules = &rules};
+    struct status_why why = {""};
+    char *lines = fuzz_copy(data + 1, n_bytes - 1);
+    const struct eval_text text = {.data = lines, .file_bytes = n_bytes - 1};
+    require(eval_documents_begin_file(&d, "f", &text, &why) == STATUS_OK);
+    enum status status = eval_documents_add_lines(&d, lines, n_bytes - 1, &why);
+    require((status == STATUS_OK) == (why.text[0] == '\0'));
+    if (!status)
+        status = eval_documents_end(&d, &why);
+    require(status == STATUS_OK || strchr(why.text, '\n') == NULL);
+    for (size_t i = 0; i < d.n; i++) {
+        require(i == 0 || d.items[i].line > d.items[i - 1].line);
+        require(d.items[i].category < (int32_t)d.categories.n);
+    }
+    if (!status)
+        check_windows(&d, 3 + data[0] % 64);
+    eval_documents_free(&d);
+    free(lines);
+    return 0;
+}
