@@ -96,7 +96,8 @@ static const struct cli_option more_text_options[] = {
     {"-bf --binary-file", CLI_TEXT, "FILE", "the text, its last newline included",
      TEXT(binary_file)},
     {"--force-text", CLI_ON, NULL,
-     "evaluate the bytes of -f although they seem to be UTF-16, UTF-32 or no text",
+     "evaluate the bytes of -f as they stand, whatever they seem to be: UTF-16, which becomes UTF-8 "
+     "otherwise, UTF-32, no text, JSON lines",
      TEXT(force_text)},
     {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", TEXT(prompt)},
     {.type = CLI_GROUP, .group = cli_special_options, .offset = TEXT(parse_special)},
