@@ -58,11 +58,7 @@ static enum status check_outputs(const struct cli_evaluation *e, struct status_w
     list_outputs(e, outputs);
     enum status status = cli_outputs_check(outputs, N_FILES, e->inputs, CLI_MAX_INPUTS, why);
     const char *option = e->model_option ? e->model_option : "-m";
-    for (size_t i = 0; i < e->model_paths.n && !status; i++) {
-        const struct cli_named_file model = {option, e->model_paths.items[i]};
-        status = cli_outputs_check(outputs, N_FILES, &model, 1, why);
-    }
-    return status;
+    return status ? status : cli_outputs_check_list(outputs, N_FILES, option, &e->model_paths, why);
 }
 
 /** Nor a part of an open model, whose path names only one of them. */
@@ -81,11 +77,7 @@ static enum status check_outputs_opened(const struct cli_evaluation *e, struct s
                                          m->candidates[i], why);
     for (size_t i = 0; i < e->n_sources && !status; i++)
         status = cli_outputs_check_model(outputs, N_FILES, "--from", e->sources[i].model, why);
-    for (size_t i = 0; i < e->text_paths.n && !status; i++) {
-        const struct cli_named_file text = {"-f", e->text_paths.items[i]};
-        status = cli_outputs_check(outputs, N_FILES, &text, 1, why);
-    }
-    return status;
+    return status ? status : cli_outputs_check_list(outputs, N_FILES, "-f", &e->text_paths, why);
 }
 
 /** Before the computation, so that a file that cannot be written costs no hours. */

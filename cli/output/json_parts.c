@@ -7,7 +7,7 @@
 #include "cli/inspect/version.h"
 #include "cli/output/printable.h"
 #include "cli/output/quantisation.h"
-#include "cli/session/swaps.h"
+#include "cli/watch/swaps.h"
 
 static const char *const bos_names[] = {
     [EVAL_BOS_NONE] = "none",

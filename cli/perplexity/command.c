@@ -102,12 +102,23 @@ static enum status compare(const struct cli_perplexity_settings *s, struct statu
     return cli_kld_run(&kld, why);
 }
 
+static bool called_as_peer(const struct cli_args *args)
+{
+    return strncmp(args->called, CLI_PEER, strlen(CLI_PEER)) == 0;
+}
+
 /* By the name of llama-perplexity the program replaces such a file as that does; nothing else. */
 static bool replaces_recording(const struct cli_perplexity_settings *s, const struct cli_args *args)
 {
-    return s->base_file && !s->force && !s->evaluate.state_file &&
-           strncmp(args->called, CLI_PEER, strlen(CLI_PEER)) == 0 &&
+    return s->base_file && !s->force && !s->evaluate.state_file && called_as_peer(args) &&
            cli_base_recognise(s->base_file) == &cli_base_logits;
+}
+
+/* Tasks are what they contain, and llama-perplexity knows no documents, whatever a file is called.
+ */
+static bool is_single(const struct cli_perplexity_settings *s, const struct cli_args *args)
+{
+    return s->text.texts.n == 1 && (cli_choice_wanted(s) || called_as_peer(args));
 }
 
 static enum status run_perplexity(const void *settings, const struct cli_args *args,
@@ -115,7 +126,7 @@ static enum status run_perplexity(const void *settings, const struct cli_args *a
 {
     struct cli_perplexity_settings s = *(const struct cli_perplexity_settings *)settings;
     cli_text_settle(&s.text);
-    if (cli_choice_wanted(&s) && s.text.texts.n == 1) /* whatever it is called */
+    if (is_single(&s, args))
         s.text.text_file = s.text.texts.items[0];
     enum status status = cli_watch_check(&s.evaluate, why);
     if (!status)

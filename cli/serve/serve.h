@@ -10,7 +10,7 @@
 #include "cli/serve/http/http.h"
 #include "cli/serve/jobs.h"
 #include "cli/session/resident.h"
-#include "cli/session/swaps.h"
+#include "cli/watch/swaps.h"
 #include "eval/units/requests.h"
 
 struct cli_serve_settings {

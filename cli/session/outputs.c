@@ -88,6 +88,18 @@ enum status cli_outputs_check_model(const struct cli_named_file *outputs, size_t
     return status;
 }
 
+enum status cli_outputs_check_list(const struct cli_named_file *outputs, size_t n_outputs,
+                                   const char *option, const struct cli_list *paths,
+                                   struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < paths->n && !status; i++) {
+        const struct cli_named_file input = {option, paths->items[i]};
+        status = cli_outputs_check(outputs, n_outputs, &input, 1, why);
+    }
+    return status;
+}
+
 /* An output of its own has standard output to itself: everything else goes to standard error. */
 static void give_standard_output_away(const char *path)
 {

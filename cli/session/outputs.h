@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/file/atomic_file.h"
+#include "cli/options/args.h"
 #include "model/model.h"
 
 /** A file and the option that names it. path NULL: the option was not given. */
@@ -30,6 +31,11 @@ enum status cli_outputs_check(const struct cli_named_file *outputs, size_t n_out
 enum status cli_outputs_check_model(const struct cli_named_file *outputs, size_t n_outputs,
                                     const char *option, const struct model *model,
                                     struct status_why *why);
+
+/** The same with each path of a list. option: what reads them, for the sentence. */
+enum status cli_outputs_check_list(const struct cli_named_file *outputs, size_t n_outputs,
+                                   const char *option, const struct cli_list *paths,
+                                   struct status_why *why);
 
 /**
  * Create *out where a path is given (NULL: no file is wanted). Where that is standard output, what

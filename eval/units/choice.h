@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "eval/input/dataset.h"
+#include "eval/tasks/dataset.h"
 #include "eval/units/sequences.h"
 #include "model/tokenizer/tokenizer.h"
 

@@ -14,11 +14,12 @@ import subprocess
 import tempfile
 import unittest
 
+from documents import documented, paths
 from program import ASSAY, F16, Q4, SOURCE, run
 
 CTX = 32
 CATEGORIES = ["prose", "code", None]
-LINES = [line for line in (SOURCE / "docs" / "glossary.md").read_text().splitlines() if line][:24]
+LINES = [line for line in (SOURCE / "docs" / "handbook.md").read_text().splitlines() if line][:24]
 LIBRARY = pathlib.Path(ASSAY).parent / "assay-mpi-openmpi.so"
 FIGURES = {"nll": lambda t: -t["logprob"], "base_nll": lambda t: -t["base_logprob"],
            "ln_ratio": lambda t: t["base_logprob"] - t["logprob"], "kld": lambda t: t["kld"],
@@ -63,7 +64,7 @@ class Documents(unittest.TestCase):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
         cls.corpus = cls.folder / "corpus"
         cls.corpus.mkdir()
-        (cls.corpus / "a.txt").write_text((SOURCE / "docs" / "state.md").read_text()[:700])
+        (cls.corpus / "a.txt").write_text((SOURCE / "docs" / "handbook.md").read_text()[-700:])
         (cls.corpus / "b.txt").write_text("The town of the singer\n")
         (cls.corpus / "empty.txt").write_text("")
         cls.lines = cls.folder / "lines.jsonl"
@@ -148,6 +149,15 @@ class Documents(unittest.TestCase):
             self.assertEqual(point["n_tokens"], len(at[point["position"]]))
             self.near(point["kld"], mean_and_error(at[point["position"]])[0], "context curve")
 
+    def test_fields(self):
+        """docs/json.md has each field that documents and an early end add."""
+        result = self.folder / "f.json"
+        evaluate("perplexity", "-m", Q4, *self.texts, "--context-curve", "--stop-when-se", "1e-9",
+                 "--json", result)
+        base, *more = (documented(SOURCE, f"assay perplexity{words} --json FILE")
+                       for words in ("", " -f FOLDER", " --stop-when-se X"))
+        self.assertEqual(set(paths(read(result))) - base, set().union(*more))
+
     def test_a_document_alone(self):
         """No document sees another: alone each has the same scores; a short one also where every
         token of a text is scored, a long one wherever its first window reaches."""
@@ -231,7 +241,6 @@ class Documents(unittest.TestCase):
 
     def test_stop(self):
         text = ["-f", SOURCE / "docs" / "handbook.md", "-c", "16"]
-        self.check_stop(["perplexity", "-m", Q4, *text], 0.12)
         self.check_stop(["perplexity", "-m", Q4, *self.texts], 0.16)
         self.check_stop(["kld", "-m", Q4, "--base", F16, *text], 0.006)
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "eval/input/dataset.h"
+#include "eval/tasks/dataset.h"
 
 /* The binary file under construction. */
 static char bytes[512];

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "eval/input/dataset.h"
+#include "eval/tasks/dataset.h"
 #include "eval/input/requests.h"
 #include "eval/reference/compact_source.h"
 #include "eval/reference/compact_writer.h"

@@ -2,7 +2,7 @@
 #ifndef TESTS_FUZZ_DATASET_CHECK_H
 #define TESTS_FUZZ_DATASET_CHECK_H
 
-#include "eval/input/dataset.h"
+#include "eval/tasks/dataset.h"
 #include "tests/harness/require.h"
 
 static inline void dataset_check_string(struct base_string s, const char *bytes, size_t n_bytes)

@@ -1,7 +1,7 @@
 /* HellaSwag: any text; what is read must lie in it. */
 #include <stdlib.h>
 
-#include "eval/input/dataset.h"
+#include "eval/tasks/dataset.h"
 #include "tests/fuzz/dataset_check.h"
 #include "tests/fuzz/fuzz.h"
 

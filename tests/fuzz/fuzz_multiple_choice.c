@@ -1,7 +1,7 @@
 /* Multiple choice: any bytes; what is read must lie in them. */
 #include <stdlib.h>
 
-#include "eval/input/dataset.h"
+#include "eval/tasks/dataset.h"
 #include "tests/fuzz/dataset_check.h"
 #include "tests/fuzz/fuzz.h"
 

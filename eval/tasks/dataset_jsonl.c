@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json/lines.h"
-#include "eval/input/dataset.h"
+#include "eval/tasks/dataset.h"
 
 /** How the objects of a kind name their parts. */
 struct names {

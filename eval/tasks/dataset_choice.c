@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 
-#include "eval/input/dataset.h"
+#include "eval/tasks/dataset.h"
 #include "gguf/cursor.h"
 
 /* A choice takes at least its length, a byte and a label. */

@@ -1,7 +1,7 @@
 /* HellaSwag: context, index of the right ending, four endings; a line each. */
 #include <string.h>
 
-#include "eval/input/dataset.h"
+#include "eval/tasks/dataset.h"
 
 enum { N_LINES = 6, N_ENDINGS = 4, FIRST_ENDING = 2 };
 

@@ -1,4 +1,4 @@
-#include "eval/input/dataset.h"
+#include "eval/tasks/dataset.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "cli/session/swaps.h"
+#include "cli/watch/swaps.h"
 
 #include <stdlib.h>
 #include <string.h>

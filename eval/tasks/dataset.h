@@ -3,8 +3,8 @@
  * and as JSON lines. Files are hostile: each size and label is checked; an error names the line,
  * or the task where a file has no lines. Strings point into the bytes, which must outlive them.
  */
-#ifndef EVAL_INPUT_DATASET_H
-#define EVAL_INPUT_DATASET_H
+#ifndef EVAL_TASKS_DATASET_H
+#define EVAL_TASKS_DATASET_H
 
 #include <stdbool.h>
 #include <stddef.h>

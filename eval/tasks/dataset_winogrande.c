@@ -2,7 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "eval/input/dataset.h"
+#include "eval/tasks/dataset.h"
 #include "eval/llama_compat.h"
 
 enum { N_FIELDS = EVAL_COMPAT_ROW_FIELDS, SENTENCE = 1, CHOICE = 2, ANSWER = 4, N_CHOICES = 2 };
