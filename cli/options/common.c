@@ -68,7 +68,7 @@ bool cli_text_documents(const struct cli_text_settings *s)
 enum status cli_text_check_single(const struct cli_text_settings *s, const char *what,
                                   struct status_why *why)
 {
-    const char *path = s->text_file ? s->text_file : s->texts.n ? s->texts.items[0] : NULL;
+    const char *path = cli_text_documents(s) ? s->texts.items[0] : s->texts.n ? NULL : s->text_file;
     if (s->texts.n > 1)
         return status_fail(why, STATUS_USAGE,
                            "-f: given %zu times; %s takes one text, assay perplexity and assay kld "
@@ -96,7 +96,8 @@ static const struct cli_option more_text_options[] = {
     {"-bf --binary-file", CLI_TEXT, "FILE", "the text, its last newline included",
      TEXT(binary_file)},
     {"--force-text", CLI_ON, NULL,
-     "evaluate the bytes of -f as they stand, whatever they seem to be: UTF-16, which becomes UTF-8 "
+     "evaluate the bytes of -f as they stand, whatever they seem to be: UTF-16, which becomes "
+     "UTF-8 "
      "otherwise, UTF-32, no text, JSON lines",
      TEXT(force_text)},
     {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", TEXT(prompt)},

@@ -188,11 +188,13 @@ static void add_files(struct base_json *json, const struct eval_documents *d)
     base_json_uint(json, o, "n_files", d->n_files);
 }
 
-static void add_documents(struct base_json *json, cJSON *tokens, const struct eval_documents *d)
+static void add_documents(struct base_json *json, cJSON *tokens, const struct cli_windows *w)
 {
+    const struct eval_documents *d = &w->documents;
     cJSON *o = base_json_object(json, tokens, "documents");
     base_json_uint(json, o, "n", d->n);
     base_json_uint(json, o, "n_scored", d->n_scored);
+    base_json_uint(json, o, "n_windows", w->plan.n_of_text);
     base_json_text(json, o, "sha256", d->sha256);
 }
 
@@ -221,7 +223,7 @@ cJSON *cli_json_add_text(struct base_json *json, const struct cli_windows *w,
     base_json_text(json, tokens, "bos_in_windows", bos_names[plan->bos_use]);
 
     if (w->documents.n)
-        add_documents(json, tokens, &w->documents);
+        add_documents(json, tokens, w);
     cJSON *windows = base_json_object(json, json->root, "windows");
     base_json_uint(json, windows, "n", plan->n_windows);
     base_json_uint(json, windows, "first", plan->options.skip_windows);

@@ -72,7 +72,7 @@ const struct cli_command cli_command_record = {
         "Evaluates the model once and keeps, for each scored position, its hidden state, and the\n"
         "head of the model. assay kld --base FILE computes the exact logits from them again.",
     .options = options,
-    .settings_bytes = sizeof(struct cli_perplexity),
+    .settings_bytes = sizeof(struct cli_perplexity_settings),
     .defaults = record_defaults,
     .run = run_record,
 };

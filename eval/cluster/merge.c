@@ -38,9 +38,12 @@ static double number(const cJSON *root, const char *object, const char *key)
 static size_t count_windows(const cJSON *root)
 {
     double in_base = number(root, "base", "n_chunks"), n = number(root, "tokens", "n");
+    double in_documents = number(cJSON_GetObjectItem(root, "tokens"), "documents", "n_windows");
     double size = number(root, "windows", "n_tokens"), step = number(root, "windows", "step");
     if (in_base > 0)
         return (size_t)in_base;
+    if (in_documents > 0)
+        return (size_t)in_documents;
     if (size < 1 || step < 1 || n < size)
         return 0;
     if (step < size) /* eval_plan_make, strided */

@@ -143,6 +143,7 @@ enum status eval_plan_make(struct eval_plan *out, const struct eval_plan_options
 enum status eval_plan_limit(struct eval_plan *out, struct status_why *why)
 {
     const struct eval_plan_options *options = &out->options;
+    out->n_of_text = out->n_windows;
     if (options->skip_windows >= out->n_windows)
         return status_fail(why, STATUS_USAGE,
                            "of the text's %zu window%s, %zu should be left out: none is left",

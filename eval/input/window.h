@@ -54,6 +54,7 @@ struct eval_plan {
     size_t n_stream;     /* tokens of the stream */
     size_t window;       /* tokens of the stream that a window covers */
     size_t step;         /* from the first token of a window to that of the next */
+    size_t n_of_text;    /* windows of the whole text */
     size_t n_windows;    /* without those that are skipped */
     size_t n_inputs;     /* positions evaluated in each window: 0 .. n_inputs-1 */
     size_t first_scored; /* positions first_scored .. n_inputs-1 are scored */

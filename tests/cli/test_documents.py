@@ -213,6 +213,20 @@ class Documents(unittest.TestCase):
         self.assertIn("d.journal", refused.stderr)
         self.assertIn("sha256", refused.stderr)
 
+    def test_merge(self):
+        """Ranges of windows become the journal of one run."""
+        words = ["perplexity", "-m", Q4, *self.texts]
+        whole, merged = self.folder / "whole.journal", self.folder / "merged.journal"
+        lines = evaluate(*words, "--state", whole)
+        parts = []
+        for words_of_part in (["--chunks", "9"], ["--chunk-from", "9"]):
+            parts.append(self.folder / f"part{len(parts)}.journal")
+            evaluate(*words, *words_of_part, "--state", parts[-1])
+        done = run("merge", *parts, "-o", merged, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(merged.read_bytes(), whole.read_bytes())
+        self.assertEqual(evaluate(*words, "--state", merged), lines)
+
     def check_stop(self, words, wanted):
         """As --chunks, whatever the batch; a smaller error goes on from the journal."""
         paths = {name: self.folder / f"stop-{name}" for name in ("a", "b", "chunks", "less")}

@@ -13,14 +13,16 @@
 
 #include <cmocka.h>
 
-#include "eval/tasks/dataset.h"
 #include "eval/input/requests.h"
+#include "eval/metrics/groups.h"
+#include "eval/metrics/stop.h"
 #include "eval/reference/compact_source.h"
 #include "eval/reference/compact_writer.h"
 #include "eval/reference/logits_source.h"
 #include "eval/reference/logits_writer.h"
 #include "eval/run/difference.h"
 #include "eval/run/journal.h"
+#include "eval/tasks/dataset.h"
 #include "evaluation.h"
 #include "tests/harness/failing_alloc.h"
 #include "tests/harness/temp.h"
@@ -104,6 +106,40 @@ static enum status parse_requests(struct status_why *why)
     return status;
 }
 
+/** From lines over windows to figures. */
+static enum status read_documents(struct status_why *why)
+{
+    char bytes[] = "{\"text\": \"a b\", \"category\": \"c\", \"id\": 1}\n{\"text\": \"\"}\n";
+    const struct eval_document_rules rules = {.tokenizer = model_tokenizer(prepared.model)};
+    const struct eval_text text = {.sha256 = "0"};
+    const struct eval_plan_options options = {.n_ctx = 3, .bos = 1};
+    struct eval_documents d = {.rules = &rules};
+    struct eval_plan plan = {0};
+    struct eval_table table = {0};
+    struct eval_groups groups = {0};
+    struct eval_stop stop = {0};
+    enum status status = eval_documents_begin_file(&d, "f", &text, why);
+    if (!status)
+        status = eval_documents_add_lines(&d, bytes, sizeof bytes - 1, why);
+    if (!status)
+        status = eval_documents_end(&d, why);
+    if (!status)
+        status = eval_plan_make_documents(&plan, &options, &d, why);
+    if (!status)
+        status = eval_table_make_for(&table, EVAL_N_COLUMNS, &plan, why);
+    const struct eval_kld_tables tables = {&plan, &d.stream, NULL, &table};
+    if (!status)
+        status = eval_groups_make(&groups, &d, &tables, why);
+    if (!status)
+        status = eval_stop_make(&stop, 1, 1, why);
+    eval_stop_free(&stop);
+    eval_groups_free(&groups);
+    eval_table_free(&table);
+    eval_plan_free(&plan);
+    eval_documents_free(&d);
+    return status;
+}
+
 static enum status find_difference(struct status_why *why)
 {
     struct eval_difference difference;
@@ -135,7 +171,7 @@ static void what_is_read(void **state)
 {
     (void)state;
     static const attempt attempts[] = {parse_winogrande, parse_multiple_choice, parse_requests,
-                                       find_difference, keep_journal};
+                                       read_documents,   find_difference,       keep_journal};
     for (size_t i = 0; i < sizeof attempts / sizeof *attempts; i++)
         assert_true(fail_each(attempts[i], 0) > 2);
 }
