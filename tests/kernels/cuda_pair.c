@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "kernels/cpu/cpu.h"
+#include "tests/harness/run_kernel.h"
 
 static bool real_device;
 
@@ -84,6 +85,11 @@ void cuda_pair_take(struct cuda_pair *p, float *copy, float *to, size_t n)
     if (to)
         assert_int_equal(kern_download(p->cuda, to, copy, n * sizeof *to, NULL), STATUS_OK);
     kern_free(p->cuda, copy);
+}
+
+size_t cuda_pair_step(void)
+{
+    return run_kernel_is_slow() ? CUDA_PAIR_N_WAYS - 1 : 1;
 }
 
 struct host_device_options cuda_pair_way(size_t i)

@@ -39,8 +39,12 @@ float *cuda_pair_put(struct cuda_pair *p, const float *x, size_t n);
 /** Free such a copy; its floats, once all queued work is done, to `to` if that is not NULL. */
 void cuda_pair_take(struct cuda_pair *p, float *copy, float *to, size_t n);
 
-/** The ways in which the device may do its work: every order, forwards and backwards. */
+/**
+ * The ways in which the device may do its work: every order, forwards and backwards. The next way
+ * is i + cuda_pair_step(): where kernels run slowly, the first and the last way have to do.
+ */
 enum { CUDA_PAIR_N_WAYS = 6 };
+size_t cuda_pair_step(void);
 struct host_device_options cuda_pair_way(size_t i);
 
 #endif

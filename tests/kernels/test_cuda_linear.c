@@ -14,6 +14,7 @@
 
 #include "kernels/cuda/context.h"
 #include "kernels/quant/registry.h"
+#include "tests/harness/run_kernel.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"
 
@@ -56,6 +57,8 @@ static void check_linear(struct cuda_pair *p, struct rng *r, struct kern_weight 
 static void test_linear_types(void **state)
 {
     (void)state;
+    if (run_kernel_is_slow())
+        return; /* test_types() has them all */
     struct rng r = rng_open(rng_seed(), 1);
     const struct kern_quant *format;
     struct cuda_pair p;
@@ -72,12 +75,91 @@ static void test_linear_types(void **state)
     cuda_pair_close(&p);
 }
 
+/** A product of the CUDA backend. */
+static float *multiply(struct cuda_pair *p, const struct kern_weight *w, float *x, size_t n_tokens)
+{
+    size_t n = n_tokens * w->n_rows;
+    float *y = calloc(n, sizeof *y);
+    assert_non_null(y);
+    struct kern_linear op = {.weight = w, .x = x, .y_stride = w->n_rows, .n_tokens = n_tokens};
+    struct status_why why = {""};
+    float *device_y = op.y = cuda_pair_put(p, y, n);
+    if (kern_linear(p->cuda, &op, &why) != STATUS_OK)
+        fail_msg("%s", why.text);
+    cuda_pair_take(p, device_y, y, n);
+    return y;
+}
+
+/** Rows of random bits, and before them some whose halves and bytes are all of a kind. */
+static struct kern_weight awkward_weight(struct rng *r, enum gguf_type type, size_t n_rows,
+                                         size_t n_cols)
+{
+    static const uint16_t words[] = {0x7c00, 0x0001, 0x0000, 0xfe01, 0x8300, 0xffff};
+    struct kern_weight w = cuda_data_random_weight(r, type, n_rows, n_cols);
+    uint8_t *data = (uint8_t *)(uintptr_t)w.data;
+    for (size_t i = 0; i < sizeof words / sizeof *words && i < n_rows; i++) {
+        for (size_t k = 0; k + 1 < w.row_bytes; k += 2)
+            memcpy(data + i * w.row_bytes + k, &words[i], 2);
+    }
+    return w;
+}
+
+/** A weight of a type and one of the floats that the CPU makes of it give the same bits. */
+static void check_type(struct cuda_pair *p, struct rng *r, enum gguf_type type, size_t n_cols)
+{
+    enum { TOKENS = 3, MOST = 16 };
+    const struct gguf_type_info *info = gguf_type_info(type);
+    size_t n_rows = info->bundle_rows > 1 ? MOST : MOST - 1; /* odd, where it may be */
+    struct kern_weight w = awkward_weight(r, type, n_rows, n_cols);
+    struct kern_weight floats = cuda_data_random_weight(r, GGUF_TYPE_F32, n_rows, n_cols);
+    float *decoded = (float *)(uintptr_t)floats.data, *x = cuda_data_floats(r, TOKENS * n_cols, 1);
+    int32_t rows[MOST];
+    for (int32_t i = 0; i < MOST; i++)
+        rows[i] = i;
+    floats.row_bytes = n_cols * sizeof *decoded;
+    assert_int_equal(kern_embed(p->cpu, &w, rows, n_rows, decoded, NULL), STATUS_OK);
+    float *device_x = cuda_pair_put(p, x, TOKENS * n_cols);
+    float *found = multiply(p, &w, device_x, TOKENS);
+    float *expected = multiply(p, &floats, device_x, TOKENS);
+    cuda_data_assert_same(found, expected, TOKENS * n_rows, info->name);
+    cuda_pair_take(p, device_x, NULL, 0);
+    cuda_data_weight_free(&w);
+    cuda_data_weight_free(&floats);
+    free(x);
+    free(found);
+    free(expected);
+}
+
+/** Every type in every precision, in rows of an odd number of blocks. */
+static void test_types(void **state)
+{
+    (void)state;
+    const enum kern_precision precisions[] = {KERN_PRECISION_EXACT, KERN_PRECISION_HIGH,
+                                              KERN_PRECISION_FAST};
+    static const size_t singles[] = {1, 2, 3, 37, 301, 550};
+    for (size_t k = 0; k < 3; k++) {
+        struct rng r = rng_open(rng_seed(), 11);
+        const struct kern_quant *format;
+        struct cuda_pair p;
+        struct host_device_options way = cuda_pair_way(k);
+        cuda_pair_open(&p, precisions[k], &way);
+        for (size_t i = 0; (format = kern_quant_at(i)) != NULL; i++) {
+            size_t n = gguf_type_info(format->type)->block_elems;
+            for (size_t j = 0; n == 1 && j < sizeof singles / sizeof *singles; j++)
+                check_type(&p, &r, format->type, singles[j]);
+            if (n > 1)
+                check_type(&p, &r, format->type, (768 / n | 1) * n);
+        }
+        cuda_pair_close(&p);
+    }
+}
+
 /** Weights that do not fit: some stay, the others pass through slots, in every order of work. */
 static void test_linear_streaming(void **state)
 {
     (void)state;
     enum { N = 12 };
-    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i += cuda_pair_step()) {
         struct rng r = rng_open(rng_seed(), 2);
         struct kern_weight weights[N];
         for (size_t k = 0; k < N; k++)
@@ -233,7 +315,7 @@ static void test_same_x(void **state)
     float *found = malloc(MOST * sizeof *found), *expected = malloc(MOST * sizeof *expected);
     assert_true(found && expected);
     const size_t n_tokens[] = {1, 48, 120};
-    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i += cuda_pair_step()) {
         size_t n = n_tokens[i % 3];
         enum kern_precision precision = i % 2 ? KERN_PRECISION_HIGH : KERN_PRECISION_FAST;
         size_t n_without = multiply_sharing(precision, i, n, false, expected);
@@ -255,7 +337,7 @@ static void test_same_x(void **state)
 static void test_preload(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i += cuda_pair_step()) {
         enum kern_precision precision = i % 2 ? KERN_PRECISION_EXACT : KERN_PRECISION_HIGH;
         struct rng r = rng_open(rng_seed(), 10 + i);
         struct cuda_pair p;
@@ -323,7 +405,7 @@ static double time_operations(struct cuda_pair *p, struct kern_times *times)
 static void test_times(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i += cuda_pair_step()) {
         struct cuda_pair p;
         struct host_device_options way = cuda_pair_way(i);
         cuda_pair_open(&p, KERN_PRECISION_HIGH, &way);
@@ -348,10 +430,15 @@ static void test_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_linear_types), cmocka_unit_test(test_linear_streaming),
-        cmocka_unit_test(test_many_rows),    cmocka_unit_test(test_generation),
-        cmocka_unit_test(test_forget),       cmocka_unit_test(test_same_x),
-        cmocka_unit_test(test_preload),      cmocka_unit_test(test_times),
+        cmocka_unit_test(test_linear_types),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_linear_streaming),
+        cmocka_unit_test(test_many_rows),
+        cmocka_unit_test(test_generation),
+        cmocka_unit_test(test_forget),
+        cmocka_unit_test(test_same_x),
+        cmocka_unit_test(test_preload),
+        cmocka_unit_test(test_times),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())

@@ -122,7 +122,7 @@ static void test_heads(void **state)
 {
     (void)state;
     const size_t n_rows[] = {1, 17, 40, 33}, n_vocab[] = {7, 100, 3000, 1057};
-    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i += cuda_pair_step()) {
         struct scene s;
         struct cuda_pair p;
         struct host_device_options way = cuda_pair_way(i);
@@ -141,7 +141,7 @@ static void test_heads(void **state)
 static void test_wide_rows(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i += cuda_pair_step()) {
         struct scene s;
         struct cuda_pair p;
         struct host_device_options way = cuda_pair_way(i);
@@ -188,7 +188,7 @@ static void test_many_rows(void **state)
 static void test_preload(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i += cuda_pair_step()) {
         struct scene s;
         struct cuda_pair p;
         struct host_device_options way = cuda_pair_way(i);
@@ -249,7 +249,7 @@ static uint16_t *record(struct kern_backend *b, const struct kern_head *head, co
 static void test_record_slabs(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i += cuda_pair_step()) {
         enum kern_precision precision = i % 2 ? KERN_PRECISION_EXACT : KERN_PRECISION_HIGH;
         /* `high` has slabs of the pair's 48 tokens; `exact` of 1024, and these are three. */
         size_t n_rows = i % 2 ? 2100 : 200, n_vocab = i % 2 ? 33 : 500;
@@ -277,7 +277,7 @@ static void test_records(void **state)
 {
     (void)state;
     const size_t n_vocabs[] = {64, 2051};
-    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i++) {
+    for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i += cuda_pair_step()) {
         enum { ROWS = 70 };
         size_t n_vocab = n_vocabs[i % 2], stride = kern_record_codes(n_vocab);
         struct scene s;

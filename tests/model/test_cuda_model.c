@@ -19,6 +19,7 @@
 #include "kernels/quant/registry.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/host_device.h"
+#include "tests/harness/run_kernel.h"
 #include "tests/model/fixture.h"
 #include "tests/model/float64.h"
 
@@ -123,7 +124,7 @@ static void check_exact(const struct tiny_model_options *options, size_t tile, s
 static void test_architectures(void **state)
 {
     (void)state;
-    DIR *folder = opendir(ASSAY_REFERENCE_DIR "/models-arch");
+    DIR *folder = run_kernel_is_slow() ? NULL : opendir(ASSAY_REFERENCE_DIR "/models-arch");
     if (!folder)
         skip();
     size_t n = 0;
@@ -143,6 +144,8 @@ static void test_types(void **state)
 {
     (void)state;
     const struct kern_quant *format;
+    if (run_kernel_is_slow())
+        skip(); /* test_cuda_linear.c has them */
     for (size_t i = 0; (format = kern_quant_at(i)) != NULL; i++)
         check_exact(
             &(struct tiny_model_options){

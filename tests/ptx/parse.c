@@ -144,7 +144,7 @@ void ptx_parse(struct ptx_program *program, const char *file)
     struct ptx_word shared = {"", 0};
     for (;;) {
         struct ptx_word w = ptx_text_word(&t, "[(");
-        if (w.n == 0)
+        if (w.n == 0 || ptx_word_is(w, ".section")) /* for debuggers: the last */
             break;
         if (ptx_word_is(w, ".global")) {
             parse_array(program, &t);

@@ -104,3 +104,8 @@ void run_kernel_memory(enum run_kernel_event event, const void *memory, size_t n
     else if (ptx_shadow_unwritten(&a->shadow, at, n_bytes) < n_bytes)
         fail("bytes that the host reads, of which nobody wrote some", n_bytes);
 }
+
+bool run_kernel_is_slow(void)
+{
+    return getenv("ASSAY_PTX_ALL") == NULL;
+}

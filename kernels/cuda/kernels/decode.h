@@ -77,6 +77,20 @@ KERN_INLINE void kern_decode_group(enum gguf_type type, const uint8_t *bytes, un
     }
 }
 
+/** Whether a row of a type may end anywhere; of the others it ends with a group. */
+KERN_INLINE bool kern_decode_is_single(enum gguf_type type)
+{
+#define KERN_DECODE_SINGLE(id, name, n_bytes) type == GGUF_TYPE_##id ||
+    return KERN_DECODE_FLOATS(KERN_DECODE_SINGLE) false;
+#undef KERN_DECODE_SINGLE
+}
+
+/** How many of `left` elements come next: `most`, a constant where rows end with a group. */
+KERN_INLINE unsigned kern_decode_next(enum gguf_type type, unsigned left, unsigned most)
+{
+    return kern_decode_is_single(type) && left < most ? left : most;
+}
+
 KERN_INLINE void kern_decode_load(const struct kern_decode_args *a, size_t first, unsigned n,
                                   uint8_t *bytes)
 {
@@ -93,15 +107,15 @@ KERN_INLINE void kern_decode_load(const struct kern_decode_args *a, size_t first
 }
 
 /** Raise the largest magnitudes of the rows that a thread's elements belong to. */
-KERN_INLINE void kern_decode_raise(const struct kern_decode_args *a, size_t element, unsigned n,
-                                   const float *y)
+KERN_INLINE void kern_decode_raise(enum gguf_type type, const struct kern_decode_args *a,
+                                   size_t element, unsigned n, const float *y)
 {
     size_t row = element / a->n_cols, col = element % a->n_cols;
     uint32_t most = 0;
     for (unsigned i = 0; i < n; i++) {
         uint32_t bits = kern_magnitude_bits(y[i]);
         most = bits > most ? bits : most;
-        if (++col == a->n_cols || i + 1 == n) {
+        if ((kern_decode_is_single(type) && ++col == a->n_cols) || i + 1 == n) {
             kern_atomic_max(&a->largest[row++], most);
             most = 0;
             col = 0;
@@ -177,11 +191,11 @@ KERN_INLINE void kern_decode_block(enum gguf_type type, const struct kern_decode
         unsigned from = t * KERN_DECODE_GROUP;
         if (from >= n)
             continue;
-        unsigned n_own = n - from < KERN_DECODE_GROUP ? n - from : KERN_DECODE_GROUP;
+        unsigned n_own = kern_decode_next(type, n - from, KERN_DECODE_GROUP);
         float *y = floats + t * KERN_DECODE_PITCH;
         kern_decode_group(type, bytes, from, n_own, y);
         if (a->form == KERN_DECODE_TO_MAX)
-            kern_decode_raise(a, first + from, n_own, y);
+            kern_decode_raise(type, a, first + from, n_own, y);
     }
     if (a->form == KERN_DECODE_TO_MAX)
         return;
@@ -193,7 +207,7 @@ KERN_INLINE void kern_decode_block(enum gguf_type type, const struct kern_decode
         for (unsigned i = 4 * t; i < n; i += 4 * KERN_DECODE_THREADS) {
             const float *y =
                 floats + i / KERN_DECODE_GROUP * KERN_DECODE_PITCH + i % KERN_DECODE_GROUP;
-            kern_decode_store(a, &start, i, n - i < 4 ? n - i : 4, y);
+            kern_decode_store(a, &start, i, kern_decode_next(type, n - i, 4), y);
         }
     }
 }
