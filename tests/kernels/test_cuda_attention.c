@@ -324,38 +324,49 @@ static void test_bad_tokens(void **state)
 }
 
 /**
- * A token of which no element of the value is finite, in each kernel, with rows of any length:
- * queries that see it have no finite output, the others the bits that they have without it.
+ * A token of which no element of the value is finite: queries that see it have no finite output,
+ * the others the bits that they have without it.
  */
+static void check_bad_row(enum kern_precision precision, struct attention_shape shape, size_t way)
+{
+    enum { T = 40, BAD = 2 };
+    static const float bad[] = {NAN, INFINITY, -INFINITY, 0x1.ffp127f};
+    size_t d = shape.head_size, n = T * d, end = shape.chunk ? shape.chunk : T;
+    struct rng r = rng_open(rng_seed(), 350 + way);
+    struct cuda_pair p;
+    struct scene s;
+    if (shape.sliding_window && BAD + shape.sliding_window < end)
+        end = BAD + shape.sliding_window;
+    pair_open(&p, precision, way);
+    scene_open(&s, &r, shape, T);
+    s.op.ranges = &(struct kern_query_range){.n_q = T};
+    s.op.n_ranges = 1;
+    run(&p, &s);
+    float *good = cuda_data_copy(s.out, n);
+    for (size_t e = 0; e < d; e++)
+        s.v[BAD * d + e] = bad[e % 4];
+    run(&p, &s);
+    for (size_t i = 0; i < n; i++) {
+        if (i / d >= BAD && i / d < end)
+            assert_false(isfinite(s.out[i]));
+        else
+            cuda_data_assert_same(s.out + i, good + i, 1, "away from the bad row");
+    }
+    free(good);
+    scene_close(&s);
+    cuda_pair_close(&p);
+}
+
+/** In each kernel, with rows of any length, and what bounds the keys of a query. */
 static void test_bad_rows(void **state)
 {
     (void)state;
-    enum { T = 40, BAD = 2, WINDOW = 25 };
     static const size_t sizes[] = {64, 61, 128, 126, 256, 255};
-    static const float bad[] = {NAN, INFINITY, -INFINITY, 0x1.ffp127f};
-    for (size_t i = 0; i < 12; i++) {
-        size_t d = sizes[i / 2], n = T * d;
-        struct rng r = rng_open(rng_seed(), 350 + i);
-        struct cuda_pair p;
-        struct scene s;
-        pair_open(&p, precisions[i % 2], i);
-        scene_open(&s, &r, (struct attention_shape){1, 1, d, WINDOW, .soft_cap = 9.0f}, T);
-        s.op.ranges = &(struct kern_query_range){.n_q = T};
-        s.op.n_ranges = 1;
-        run(&p, &s);
-        float *good = cuda_data_copy(s.out, n);
-        for (size_t e = 0; e < d; e++)
-            s.v[BAD * d + e] = bad[e % 4];
-        run(&p, &s);
-        for (size_t k = 0; k < n; k++) {
-            if (k / d >= BAD && k / d < BAD + WINDOW)
-                assert_false(isfinite(s.out[k]));
-            else
-                cuda_data_assert_same(s.out + k, good + k, 1, "away from the bad row");
-        }
-        free(good);
-        scene_close(&s);
-        cuda_pair_close(&p);
+    for (size_t i = 0; i < 48; i++) {
+        struct attention_shape shape = {1, 1, sizes[i / 8], i / 2 % 2 ? 25 : 0};
+        shape.chunk = i / 4 % 2 ? 30 : 0;
+        shape.soft_cap = shape.chunk ? 9.0f : 0.0f;
+        check_bad_row(precisions[i % 2], shape, i);
     }
 }
 
