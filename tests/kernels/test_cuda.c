@@ -85,6 +85,13 @@ static void check_norms(struct rows *o, struct rng *r, size_t n_groups)
     ON_BOTH(o, op, kern_norm, x, y, "layernorm");
     op = (struct kern_norm){.n_rows = o->n, .width = o->width, .n_groups = 1};
     ON_BOTH(o, op, kern_norm, x, y, "norm without gain");
+    op.accumulate = true;
+    ON_BOTH(o, op, kern_norm, x, y, "norm without gain added");
+    op.n_groups = n_groups;
+    op.bias = &bias;
+    ON_BOTH(o, op, kern_norm, x, y, "norm with a bias added");
+    op.gain = &gain;
+    ON_BOTH(o, op, kern_norm, x, y, "norm with all but a mean");
     cuda_data_weight_free(&gain);
     cuda_data_weight_free(&bias);
 }
@@ -181,7 +188,7 @@ static void check_rows(struct cuda_pair *p, struct rng *r, size_t n, size_t widt
 static void check_rope(struct cuda_pair *p, struct rng *r, bool split_halves)
 {
     enum { T = 70, HEADS = 3, D = 20, PAIRS = 8, POSITIONS = 100 };
-    size_t stride = HEADS * D + 3;
+    size_t stride = HEADS * D + 3, n_tokens = split_halves ? T : T - 5;
     float *x = cuda_data_floats(r, T * stride, 1.0f), *expected = cuda_data_copy(x, T * stride);
     float *table = cuda_data_floats(r, (size_t)POSITIONS * PAIRS * 2, 1.0f);
     int32_t positions[T];
@@ -189,7 +196,7 @@ static void check_rope(struct cuda_pair *p, struct rng *r, bool split_halves)
         positions[i] = (int32_t)rng_below(r, POSITIONS);
     struct kern_rope op = {.x = expected,
                            .stride = stride,
-                           .n_tokens = T,
+                           .n_tokens = n_tokens,
                            .n_heads = HEADS,
                            .head_size = D,
                            .n_pairs = PAIRS,
@@ -267,7 +274,7 @@ static void test_row_operations(void **state)
         struct cuda_pair p;
         struct host_device_options way = cuda_pair_way(i);
         cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
-        const size_t widths[] = {1, 3, 16, 100, 2048, 4100};
+        const size_t widths[] = {1, 3, 16, 100, 450, 2048, 4100};
         for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
             check_rows(&p, &r, 1 + rng_below(&r, 9), widths[k]);
         check_rounds(&p, &r);
@@ -349,6 +356,7 @@ static void test_attention(void **state)
         {1, 1, 512, .soft_cap = 50, .sliding_window = 90}, /* as large as gemma4's */
         {2, 1, 576, .value_size = 512, .sinks = true},     /* latent attention */
         {1, 1, 40, .value_size = 257},
+        {1, 1, 300, .chunk = 50, .sliding_window = 40},
     };
     enum { N_FIXED = sizeof shapes / sizeof *shapes };
     struct rng r = rng_open(rng_seed(), 5);

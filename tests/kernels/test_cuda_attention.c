@@ -461,10 +461,10 @@ static void test_choice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_truth),         cmocka_unit_test(test_alignment),
-        cmocka_unit_test(test_shared_prefix), cmocka_unit_test(test_bad_tokens),
-        cmocka_unit_test(test_bad_rows),      cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_sign_of_zero),  cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_bad_rows),     cmocka_unit_test(test_truth),
+        cmocka_unit_test(test_alignment),    cmocka_unit_test(test_shared_prefix),
+        cmocka_unit_test(test_bad_tokens),   cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_sign_of_zero), cmocka_unit_test(test_choice),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())

@@ -18,23 +18,31 @@
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"
 
+/** What a product is, beside its weight. */
+struct sum {
+    size_t n_tokens;
+    bool bias, accumulate, scale, bias_scale;
+};
+
 /** A product on both backends, bits compared. */
-static void check_linear(struct cuda_pair *p, struct rng *r, struct kern_weight *w, size_t n_tokens)
+static void check_sum(struct cuda_pair *p, struct rng *r, struct kern_weight *w,
+                      const struct sum *sum)
 {
-    size_t y_stride = w->n_rows + rng_below(r, 5), n_y = n_tokens * y_stride;
+    size_t n_tokens = sum->n_tokens, y_stride = w->n_rows + rng_below(r, 5),
+           n_y = n_tokens * y_stride;
     struct kern_weight bias = cuda_data_float_weight(r, 1, w->n_rows);
     float *x = cuda_data_floats(r, n_tokens * w->n_cols, 1.0f), *y = cuda_data_floats(r, n_y, 1.0f);
     float *expected = cuda_data_copy(y, n_y), *found = cuda_data_copy(y, n_y);
-    w->scale = rng_below(r, 2) ? 1.0f : 0.75f;
-    bias.scale = rng_below(r, 2) ? 1.0f : 0.7f;
+    w->scale = sum->scale ? 0.75f : 1.0f;
+    bias.scale = sum->bias_scale ? 0.7f : 1.0f;
     float *device_x = cuda_pair_put(p, x, n_tokens * w->n_cols);
     struct kern_linear op = {.weight = w,
-                             .bias = rng_below(r, 2) ? &bias : NULL,
+                             .bias = sum->bias ? &bias : NULL,
                              .x = x,
                              .y = expected,
                              .y_stride = y_stride,
                              .n_tokens = n_tokens,
-                             .accumulate = rng_below(r, 2) == 1};
+                             .accumulate = sum->accumulate};
     assert_int_equal(kern_linear(p->cpu, &op, NULL), STATUS_OK);
     op.x = device_x;
     for (int again = 0; again < 2; again++) {
@@ -51,6 +59,28 @@ static void check_linear(struct cuda_pair *p, struct rng *r, struct kern_weight 
     free(x);
     free(y);
     free(expected);
+}
+
+static void check_linear(struct cuda_pair *p, struct rng *r, struct kern_weight *w, size_t n_tokens)
+{
+    unsigned what = (unsigned)rng_below(r, 16);
+    check_sum(p, r, w, &(struct sum){n_tokens, what & 1, what & 2, what & 4, what & 8});
+}
+
+/** Squares of outputs that are cut at each side, with all that a product adds; odd columns. */
+static void test_edges(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 12);
+    struct cuda_pair p;
+    struct host_device_options way = cuda_pair_way(1);
+    cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
+    for (unsigned i = 0; i < 8; i++) {
+        struct kern_weight w = cuda_data_float_weight(&r, 128 + 3 * (i % 3), 17 + i % 4);
+        check_sum(&p, &r, &w, &(struct sum){129, i & 1, i & 2, i & 4, i & 4});
+        cuda_data_weight_free(&w);
+    }
+    cuda_pair_close(&p);
 }
 
 /** Every type, random bits (NaN and infinity included), odd sizes. */
@@ -117,6 +147,8 @@ static void check_type(struct cuda_pair *p, struct rng *r, enum gguf_type type, 
     for (int32_t i = 0; i < MOST; i++)
         rows[i] = i;
     floats.row_bytes = n_cols * sizeof *decoded;
+    x[n_cols - 1] = INFINITY; /* of the first token */
+    x[2 * n_cols - 1] = 1e-9f;
     assert_int_equal(kern_embed(p->cpu, &w, rows, n_rows, decoded, NULL), STATUS_OK);
     float *device_x = cuda_pair_put(p, x, TOKENS * n_cols);
     float *found = multiply(p, &w, device_x, TOKENS);
@@ -200,8 +232,14 @@ static void test_many_rows(void **state)
         float *x = cuda_data_floats(&r, TOKENS * COLS, 1.0f);
         float *y = cuda_data_floats(&r, TOKENS * ROWS, 1.0f),
               *found = cuda_data_copy(y, TOKENS * ROWS);
-        struct kern_linear op = {
-            .weight = &w, .x = x, .y = y, .y_stride = ROWS, .n_tokens = TOKENS};
+        struct kern_weight bias = cuda_data_float_weight(&r, 1, ROWS);
+        struct kern_linear op = {.weight = &w,
+                                 .bias = &bias,
+                                 .x = x,
+                                 .y = y,
+                                 .y_stride = ROWS,
+                                 .n_tokens = TOKENS,
+                                 .accumulate = true};
         assert_int_equal(kern_linear(p.cpu, &op, NULL), STATUS_OK);
         float *device_x = cuda_pair_put(&p, x, TOKENS * COLS);
         float *device_y = op.y = cuda_pair_put(&p, found, TOKENS * ROWS);
@@ -211,6 +249,7 @@ static void test_many_rows(void **state)
         cuda_pair_take(&p, device_x, NULL, 0);
         for (size_t k = 0; k < TOKENS * ROWS; k++)
             assert_true(fabs((double)found[k] - (double)y[k]) <= COLS * largest * units[i]);
+        cuda_data_weight_free(&bias);
         cuda_data_weight_free(&w);
         free(x);
         free(y);
@@ -430,15 +469,11 @@ static void test_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_linear_types),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_linear_streaming),
-        cmocka_unit_test(test_many_rows),
-        cmocka_unit_test(test_generation),
-        cmocka_unit_test(test_forget),
-        cmocka_unit_test(test_same_x),
-        cmocka_unit_test(test_preload),
-        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_linear_types), cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_types),        cmocka_unit_test(test_linear_streaming),
+        cmocka_unit_test(test_many_rows),    cmocka_unit_test(test_generation),
+        cmocka_unit_test(test_forget),       cmocka_unit_test(test_same_x),
+        cmocka_unit_test(test_preload),      cmocka_unit_test(test_times),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())

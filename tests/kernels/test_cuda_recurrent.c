@@ -160,12 +160,12 @@ static const struct calls calls[] = {
 static void test_bits(void **state)
 {
     (void)state;
-    static const size_t n_taps[] = {1, 2, 4, KERN_CONVOLVE_MAX};
+    static const size_t n_taps[] = {2, 1, 3, 3, 5, 7, KERN_CONVOLVE_MAX, KERN_CONVOLVE_MAX};
     for (size_t i = 0; i < 2 * N_SHAPES; i++) {
         struct rng r = rng_open(rng_seed(), i);
         const struct calls *c = &calls[i % 2];
         struct both o;
-        both_open(&o, &r, &shapes[i / 2], n_taps[i / 2], 200, i);
+        both_open(&o, &r, &shapes[i / 2], n_taps[i], 200, i);
         for (size_t j = 0, begin = 0; j < c->n; begin = c->ends[j++])
             run(&o, c->runs + begin, c->ends[j] - begin);
         compare(&o, i % 2 ? "cut" : "in one call");
