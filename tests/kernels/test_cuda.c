@@ -185,10 +185,10 @@ static void check_rows(struct cuda_pair *p, struct rng *r, size_t n, size_t widt
     rows_close(&o);
 }
 
-static void check_rope(struct cuda_pair *p, struct rng *r, bool split_halves)
+static void check_rope(struct cuda_pair *p, struct rng *r, bool split_halves, size_t n_tokens)
 {
     enum { T = 70, HEADS = 3, D = 20, PAIRS = 8, POSITIONS = 100 };
-    size_t stride = HEADS * D + 3, n_tokens = split_halves ? T : T - 5;
+    size_t stride = HEADS * D + 3;
     float *x = cuda_data_floats(r, T * stride, 1.0f), *expected = cuda_data_copy(x, T * stride);
     float *table = cuda_data_floats(r, (size_t)POSITIONS * PAIRS * 2, 1.0f);
     int32_t positions[T];
@@ -280,6 +280,8 @@ static void test_row_operations(void **state)
         check_rounds(&p, &r);
         check_rope(&p, &r, false);
         check_rope(&p, &r, true);
+        for (int k = 0; k < 4; k++)
+            check_rope(&p, &r, k / 2 == 1, k % 2 ? 60 : 70);
         check_embed(&p, &r, GGUF_TYPE_Q4_K);
         check_embed(&p, &r, GGUF_TYPE_F16);
         check_route(&p, &r, (struct kern_route){.normalise = true});

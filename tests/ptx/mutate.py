@@ -2,6 +2,7 @@
 """Change the compiled kernels, one instruction at a time, and ask that a test fails.
 
 usage: mutate.py BUILD [--kind KIND]... [--kernel NAME]... [--sample N] [--seconds N] [--jobs N]
+                 [--results FILE] [--table]
 BUILD      a build's tests/ptx: the programs and the PTX
 --kind     barrier  a barrier is left out
            bound    a comparison takes one more, or one less: of integers that are not constants,
@@ -10,6 +11,8 @@ BUILD      a build's tests/ptx: the programs and the PTX
 --kernel   as in kernels/cuda/kernels/list.h; all of kernels.ptx are the default
 --sample   so many of each kind and kernel, evenly spread, rather than all
 --seconds  of processor time that a test may take (default 120); longer counts as found
+--results  what became of each is added to this file; what it has of this PTX is not run again
+--table    run nothing; the file's results as a table of what found how many, in Markdown
 Only instructions that the tests come to are changed. survivors.txt has the changes that no test
 can find, with reasons. Exits with 1 if another one survives.
 """
@@ -65,7 +68,7 @@ def bound(text, i, kernel):
         return
     _name, first, end = kernel
     branch = re.compile(rf"\s*@!?{re.escape(match.group(2))} bra\s+(\S+);")
-    targets = [m.group(1) for m in map(branch.match, text[i + 1 : min(i + 40, end)]) if m]
+    targets = [m.group(1) for m in map(branch.match, text[i + 1 : min(i + 80, end)]) if m]
     if not targets:
         return
     if not match.group(4).startswith("%"):
@@ -148,6 +151,41 @@ def run(mutant, text, options):
     return "a wrong result" if result.returncode == -6 else f"exit code {result.returncode}"
 
 
+def key_of(mutant, text):
+    """What a mutant is, for as long as its kernel's instructions are the same."""
+    kernel, kind, number, i, new = mutant
+    return f"{kernel}\t{kind}\t{number}\t{text[i].strip()}\t{new.strip()}"
+
+
+def read_results(path):
+    """{key: what found it, or None}"""
+    lines = path.read_text().splitlines() if path and path.exists() else []
+    split = [line.rsplit("\t", 1) for line in lines]
+    return {key: None if found == "-" else found for key, found in split}
+
+
+def sort_of(found):
+    """What found a mutant, in a word or two."""
+    for word in ("a race", "nobody wrote", "never written", "no end", "a wrong result",
+                 "beyond what the", "in no allocation", "barrier", "waits for its warp"):
+        if word in found:
+            return word if word != "never written" else "nobody wrote"
+    return "another finding"
+
+
+def print_table(results):
+    counts = {}
+    for key, found in results.items():
+        kernel, kind = key.split("\t")[:2]
+        row = counts.setdefault((kernel, kind), {})
+        row[sort_of(found) if found else "survived"] = row.get(sort_of(found) if found else "survived", 0) + 1
+    print("| kernel | change | mutants | survived | found by |\n| --- | --- | --- | --- | --- |")
+    for (kernel, kind), row in sorted(counts.items()):
+        by = ", ".join(f"{what} {n}" for what, n in sorted(row.items(), key=lambda x: -x[1])
+                       if what != "survived")
+        print(f"| {kernel} | {kind} | {sum(row.values())} | {row.get('survived', 0)} | {by} |")
+
+
 def read_survivors():
     """[(kernel, kind, pattern)]"""
     path = pathlib.Path(__file__).with_name("survivors.txt")
@@ -169,12 +207,25 @@ def main():
     parser.add_argument("--sample", type=int)
     parser.add_argument("--seconds", type=int, default=120)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--results", type=pathlib.Path)
+    parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
+    results = read_results(options.results)
+    if options.table:
+        print_table(results)
+        return
     text = (options.build / "kernels.ptx").read_text().split("\n")
     survivors, counts, escaped = read_survivors(), {}, 0
     mutants = list(mutants_of(text, options))
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for mutant, found in zip(mutants, pool.map(lambda m: run(m, text, options), mutants)):
+        def found_by(mutant):
+            key = key_of(mutant, text)
+            return results[key] if key in results else run(mutant, text, options)
+
+        for mutant, found in zip(mutants, pool.map(found_by, mutants)):
+            if options.results and key_of(mutant, text) not in results:
+                with options.results.open("a") as file:
+                    file.write(f"{key_of(mutant, text)}\t{found or '-'}\n")
             kernel, kind, number, i, _new = mutant
             count = counts.setdefault((kernel, kind), [0, 0, 0])
             allowed = not found and is_allowed(mutant, text, survivors)
