@@ -120,16 +120,22 @@ static float *multiply(struct cuda_pair *p, const struct kern_weight *w, float *
     return y;
 }
 
-/** Rows of random bits, and behind them some whose halves are all of a kind. */
+/** Random bits; the halves of the last rows, or half of all where they are elements, are special.
+ */
 static struct kern_weight awkward_weight(struct rng *r, enum gguf_type type, size_t n_rows,
                                          size_t n_cols)
 {
     static const uint16_t words[] = {0x7c00, 0x0001, 0x0000, 0xfe01, 0x8300, 0xffff};
+    enum { N = sizeof words / sizeof *words };
     struct kern_weight w = cuda_data_random_weight(r, type, n_rows, n_cols);
     uint8_t *data = (uint8_t *)(uintptr_t)w.data;
-    for (size_t i = 0; i < sizeof words / sizeof *words && i < n_rows; i++) {
-        for (size_t k = 0; k + 1 < w.row_bytes; k += 2)
-            memcpy(data + (n_rows - 1 - i) * w.row_bytes + k, &words[i], 2);
+    bool single = gguf_type_info(type)->block_elems == 1;
+    for (size_t i = 0; i < n_rows && (i < N || single); i++) {
+        for (size_t k = 0; k + 1 < w.row_bytes; k += 2) {
+            size_t word = single ? rng_below(r, 2 * N) : i;
+            if (word < N)
+                memcpy(data + (n_rows - 1 - i) * w.row_bytes + k, &words[word], 2);
+        }
     }
     return w;
 }
@@ -168,7 +174,7 @@ static void test_types(void **state)
     (void)state;
     const enum kern_precision precisions[] = {KERN_PRECISION_HIGH, KERN_PRECISION_FAST,
                                               KERN_PRECISION_EXACT};
-    static const size_t singles[] = {1, 2, 3, 37, 301, 550};
+    static const size_t singles[] = {1, 2, 3, 5, 9, 10, 11, 37, 301, 302, 550};
     for (size_t k = 0; k < 3; k++) {
         struct rng r = rng_open(rng_seed(), 11);
         const struct kern_quant *format;
