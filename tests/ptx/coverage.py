@@ -52,7 +52,8 @@ class Program:
         """`file:number: text` of a line of the source; PTX names some lines 0."""
         if path not in self.sources:
             file = pathlib.Path(path)
-            self.sources[path] = file.read_text(errors="replace").split("\n") if file.exists() else []
+            text = file.read_text(errors="replace") if file.exists() else ""
+            self.sources[path] = text.split("\n")
         lines = self.sources[path]
         text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
         return f"{path.rsplit('/', 1)[-1]}:{number}: {text}"

@@ -95,7 +95,8 @@ class Kernel:
                 self.code.append((i, *found.groups()[:3], operands))
             elif ";" in lines[i] and not re.match(r"\s*\.", lines[i]):
                 raise ValueError(f"line {i + 1}: {lines[i].strip()}")
-        self.targets = {i: labels[c[4][0]] for i, c in enumerate(self.code) if c[3].startswith("bra")}
+        branches = [i for i, c in enumerate(self.code) if c[3].startswith("bra")]
+        self.targets = {i: labels[self.code[i][4][0]] for i in branches}
         self.starts = {0, *self.targets.values(), *(i + 1 for i in self.targets)}
 
     def value(self, state, operand, bits):
@@ -130,8 +131,8 @@ class Kernel:
         if not bits or not all(x):
             return None
         if name == "cvt":
-            return x[0] if op.count(".") == 2 and x[0][1] < 1 << (min(bits, width(op.rsplit(".", 1)[0])) - 1) \
-                else None
+            most = 1 << max(0, min(bits, width(op.rsplit(".", 1)[0])) - 1)
+            return x[0] if x[0][1] < most else None
         if name == "shr" and ".s" in op and x[0][1] >= 1 << (bits - 1):
             return None
         return arithmetic(name, 2 * bits if ".wide" in op else bits, x)

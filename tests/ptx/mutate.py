@@ -178,7 +178,8 @@ def print_table(results):
     for key, found in results.items():
         kernel, kind = key.split("\t")[:2]
         row = counts.setdefault((kernel, kind), {})
-        row[sort_of(found) if found else "survived"] = row.get(sort_of(found) if found else "survived", 0) + 1
+        what = sort_of(found) if found else "survived"
+        row[what] = row.get(what, 0) + 1
     print("| kernel | change | mutants | survived | found by |\n| --- | --- | --- | --- | --- |")
     for (kernel, kind), row in sorted(counts.items()):
         by = ", ".join(f"{what} {n}" for what, n in sorted(row.items(), key=lambda x: -x[1])
