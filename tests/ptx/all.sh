@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The tests on compiled kernels with every scene and threads in other orders, then mutants: hours, or
-# with N so many of each kind and kernel. What became of those is kept in mutants.tsv of the
-# build: a run that was stopped goes on. Comparisons in attention on tensor cores are left out: which of
-# those can be found was not judged yet.
+# The tests on compiled kernels with every scene and threads in other orders, then mutants: hours,
+# or with N so many of each kind and kernel. What became of those is kept in mutants.tsv of the
+# build: a run that was stopped goes on. Comparisons in attention on tensor cores are left out:
+# which of those can be found was not judged yet.
 # usage: bash tests/ptx/all.sh BUILD [N]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
