@@ -87,8 +87,8 @@ static enum status measure_shape(const struct measuring *m, const struct shape *
     for (; gemm.algorithm < KERN_CUDA_MAX_ALGORITHMS; gemm.algorithm++) {
         double seconds[CUDA_CEILING_RUNS];
         enum status status = time_runs(m, &gemm, seconds, why);
-        if (status == STATUS_UNSUPPORTED) /* no more algorithms */
-            return STATUS_OK;
+        if (status == STATUS_UNSUPPORTED) /* not this one, or there are no more */
+            continue;
         if (status != STATUS_OK)
             return status;
         qsort(seconds, m->n_runs, sizeof *seconds, by_size);

@@ -99,9 +99,8 @@ static enum status multiply_halves(const struct linear *job, const struct panel 
     enum status status = kern_cuda_product_find(job->cuda, &shape, &product, why);
     for (size_t t = 0; !status && t < job->op->n_tokens; t += shape.n_tokens) {
         size_t n = base_min(job->op->n_tokens - t, shape.n_tokens);
-        struct kern_cuda_halves x = {tokens->halves.hi + t * shape.n_k,
-                                     tokens->halves.lo ? tokens->halves.lo + t * shape.n_k : NULL};
-        status = kern_cuda_multiply(job->cuda, product, &panel->weights.halves, &x,
+        const uint16_t *x = tokens->halves + t * kern_cuda_depth(job->cuda, shape.n_k);
+        status = kern_cuda_multiply(job->cuda, product, panel->weights.halves, x,
                                     kern_cuda_product_padded(product, n), job->sums, why);
         if (!status)
             status = finish(job, panel, t, n, tokens->largest, why);

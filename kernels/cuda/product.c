@@ -10,33 +10,29 @@ size_t kern_cuda_product_padded(const struct kern_cuda_product *product, size_t 
     return base_min(base_round_up(n_tokens, product->step), product->n_tokens);
 }
 
-enum status kern_cuda_multiply(struct kern_cuda *cuda, const struct kern_cuda_product *product,
-                               const struct kern_cuda_halves *weights,
-                               const struct kern_cuda_halves *tokens, size_t n_tokens, float *c,
-                               struct status_why *why)
+size_t kern_cuda_depth(const struct kern_cuda *cuda, size_t n_cols)
 {
-    const struct {
-        const uint16_t *weights, *tokens;
-    } pairs[] = {{weights->lo, tokens->hi}, {weights->hi, tokens->lo}, {weights->hi, tokens->hi}};
-    const size_t first = weights->lo ? 0 : 2;
+    return cuda->options.precision == KERN_PRECISION_HIGH ? 3 * n_cols : n_cols;
+}
+
+enum status kern_cuda_multiply(struct kern_cuda *cuda, const struct kern_cuda_product *product,
+                               const uint16_t *weights, const uint16_t *tokens, size_t n_tokens,
+                               float *c, struct status_why *why)
+{
     bool at_a = product->side == KERN_CUDA_TOKENS_A;
+    const struct kern_cuda_gemm gemm = {
+        .a = at_a ? tokens : weights,
+        .b = at_a ? weights : tokens,
+        .c = c,
+        .n_a = at_a ? n_tokens : product->n_weights,
+        .n_b = at_a ? product->n_weights : n_tokens,
+        .n_k = kern_cuda_depth(cuda, product->n_k),
+        .plan_a = at_a ? product->n_tokens : product->n_weights,
+        .plan_b = at_a ? product->n_weights : product->n_tokens,
+        .algorithm = product->algorithm,
+    };
     enum status status = kern_cuda_cancelled(cuda);
-    for (size_t i = first; !status && i < 3; i++) {
-        const struct kern_cuda_gemm gemm = {
-            .a = at_a ? pairs[i].tokens : pairs[i].weights,
-            .b = at_a ? pairs[i].weights : pairs[i].tokens,
-            .c = c,
-            .n_a = at_a ? n_tokens : product->n_weights,
-            .n_b = at_a ? product->n_weights : n_tokens,
-            .n_k = product->n_k,
-            .plan_a = at_a ? product->n_tokens : product->n_weights,
-            .plan_b = at_a ? product->n_weights : product->n_tokens,
-            .algorithm = product->algorithm,
-            .accumulate = i > first,
-        };
-        status = cuda->device->ops->gemm(cuda->device, &gemm, why);
-    }
-    return status;
+    return status ? status : cuda->device->ops->gemm(cuda->device, &gemm, why);
 }
 
 enum status kern_cuda_exact(struct kern_cuda *cuda, const struct kern_exact_args *args,

@@ -14,8 +14,8 @@ enum kern_cuda_side { KERN_CUDA_TOKENS_A, KERN_CUDA_TOKENS_B };
 /** A shape of products. */
 struct kern_cuda_product {
     enum kern_cuda_side side;
-    size_t n_weights; /* rows of the weight */
-    size_t n_k;
+    size_t n_weights;   /* rows of the weight */
+    size_t n_k;         /* columns; in `high` a row of an operand has three times as many */
     size_t n_tokens;    /* planned */
     size_t step;        /* padding to multiples of this gives the bits of n_tokens */
     unsigned algorithm; /* of the library's */
@@ -26,16 +26,11 @@ struct kern_cuda_products {
     size_t n_shapes, capacity;
 };
 
-/** An operand in halves: hi, or hi and lo (else NULL), rows of n_k. */
-struct kern_cuda_halves {
-    const uint16_t *hi, *lo;
-};
-
 /** Rows of a product, in the form of the precision: floats, or halves. */
 struct kern_cuda_operand {
-    const float *floats;            /* exact: [n_rows, n_cols] */
-    struct kern_cuda_halves halves; /* else; lo with high only */
-    const uint32_t *largest;        /* of halves: [n_rows] */
+    const float *floats;     /* exact: [n_rows, n_cols] */
+    const uint16_t *halves;  /* else: [n_rows][kern_cuda_depth()] */
+    const uint32_t *largest; /* of halves: [n_rows] */
 };
 
 struct kern_cuda;
@@ -69,14 +64,16 @@ enum status kern_cuda_product_try(struct kern_cuda *cuda, struct kern_cuda_produ
 /** Tokens to compute for n_tokens of them. */
 size_t kern_cuda_product_padded(const struct kern_cuda_product *product, size_t n_tokens);
 
+/** Halves in a row of n_cols columns: see struct kern_half_rows. */
+size_t kern_cuda_depth(const struct kern_cuda *cuda, size_t n_cols);
+
 /**
- * c = weights times tokens. With lo it is three products, the small ones first, else one.
+ * c = weights times tokens, rows of kern_cuda_depth() halves.
  * n_tokens: padded.   c: [n_tokens][n_weights] with tokens at b, else [n_weights][n_tokens].
  */
 enum status kern_cuda_multiply(struct kern_cuda *cuda, const struct kern_cuda_product *product,
-                               const struct kern_cuda_halves *weights,
-                               const struct kern_cuda_halves *tokens, size_t n_tokens, float *c,
-                               struct status_why *why);
+                               const uint16_t *weights, const uint16_t *tokens, size_t n_tokens,
+                               float *c, struct status_why *why);
 
 /** Launch the exact product, or what finishes the library's, of as many blocks as it takes. */
 enum status kern_cuda_exact(struct kern_cuda *cuda, const struct kern_exact_args *args,

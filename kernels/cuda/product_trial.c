@@ -51,17 +51,10 @@ static enum status read_results(struct kern_cuda *cuda, const struct trial *t, s
     return status;
 }
 
-/**
- * Multiply n_tokens as it is done later. So in `high` two of three products are added to what is
- * there: the library may have other code for that, with another order.
- */
 static enum status multiply(struct kern_cuda *cuda, const struct trial *t, size_t n_tokens,
                             struct status_why *why)
 {
-    bool split = cuda->options.precision == KERN_PRECISION_HIGH;
-    const struct kern_cuda_halves weights = {t->weights, split ? t->weights : NULL};
-    const struct kern_cuda_halves tokens = {t->tokens, split ? t->tokens : NULL};
-    return kern_cuda_multiply(cuda, t->product, &weights, &tokens, n_tokens, t->c, why);
+    return kern_cuda_multiply(cuda, t->product, t->weights, t->tokens, n_tokens, t->c, why);
 }
 
 /** Whether the first and the last of fewer tokens have the expected results. */
@@ -104,12 +97,13 @@ static enum status compare(struct kern_cuda *cuda, const struct trial *t, bool *
     return status;
 }
 
-static size_t divide(struct trial *t, void *memory)
+static size_t divide(const struct kern_cuda *cuda, struct trial *t, void *memory)
 {
     const struct kern_cuda_product *p = t->product;
     struct kern_cuda_arena arena = {.base = memory};
-    t->weights = kern_cuda_take(&arena, p->n_weights * p->n_k * sizeof(uint16_t));
-    t->tokens = kern_cuda_take(&arena, p->n_tokens * p->n_k * sizeof(uint16_t));
+    size_t row_bytes = kern_cuda_depth(cuda, p->n_k) * sizeof(uint16_t);
+    t->weights = kern_cuda_take(&arena, p->n_weights * row_bytes);
+    t->tokens = kern_cuda_take(&arena, p->n_tokens * row_bytes);
     t->c = kern_cuda_take(&arena, p->n_weights * p->n_tokens * sizeof(float));
     t->digest = kern_cuda_take(&arena, 2 * sizeof *t->digest);
     return arena.used;
@@ -120,10 +114,10 @@ static enum status trial_open(struct kern_cuda *cuda, struct trial *t, struct st
 {
     const struct kern_cuda_product *p = t->product;
     void *memory = NULL;
-    enum status status = kern_cuda_scratch(cuda, &memory, divide(t, NULL), why);
+    enum status status = kern_cuda_scratch(cuda, &memory, divide(cuda, t, NULL), why);
     if (status)
         return status;
-    (void)divide(t, memory);
+    (void)divide(cuda, t, memory);
     size_t n_weights =
         p->side == KERN_CUDA_TOKENS_B ? p->n_weights : base_min(p->n_weights, SAMPLES);
     t->n_compared = n_weights * t->step;
@@ -131,13 +125,17 @@ static enum status trial_open(struct kern_cuda *cuda, struct trial *t, struct st
     t->expected = malloc(t->n_compared * sizeof(float));
     if (!t->found || !t->expected)
         return status_fail(why, STATUS_MEMORY, "no memory to try a product");
-    status = fill(cuda, t->weights, p->n_weights, p->n_k, p->n_weights, why);
-    return status ? status : fill(cuda, t->tokens, p->n_tokens, p->n_k, t->step, why);
+    size_t depth = kern_cuda_depth(cuda, p->n_k);
+    status = fill(cuda, t->weights, p->n_weights, depth, p->n_weights, why);
+    return status ? status : fill(cuda, t->tokens, p->n_tokens, depth, t->step, why);
 }
 
-/** Seconds of a product of all tokens by its algorithm, the least of some, and its digest. */
-static enum status run_algorithm(struct kern_cuda *cuda, const struct trial *t, double *seconds,
-                                 uint32_t digest[2], struct status_why *why)
+/**
+ * Seconds of a product of all tokens by its algorithm, the least of some, and its digest. One that
+ * takes more than twice `limit` is timed once.
+ */
+static enum status run_algorithm(struct kern_cuda *cuda, const struct trial *t, double limit,
+                                 double *seconds, uint32_t digest[2], struct status_why *why)
 {
     const struct kern_cuda_device_ops *ops = cuda->device->ops;
     const struct kern_cuda_product *product = t->product;
@@ -145,7 +143,8 @@ static enum status run_algorithm(struct kern_cuda *cuda, const struct trial *t, 
         .x = t->c, .n = product->n_weights * product->n_tokens, .digest = t->digest};
     enum status status = STATUS_OK;
     *seconds = 1e9;
-    for (int run = 0; !status && run <= RUNS; run++) { /* the first warms up */
+    /* The first warms up. */
+    for (int run = 0; !status && run <= RUNS && (run < 2 || *seconds <= 2.0 * limit); run++) {
         double now = 0.0;
         status = ops->mark(cuda->device, KERN_CUDA_MARK_TRIAL, why);
         if (!status)
@@ -166,33 +165,37 @@ static enum status run_algorithm(struct kern_cuda *cuda, const struct trial *t, 
 }
 
 /**
- * The fastest algorithm of those that give every result the bits of the first one. So the bits are
- * the first one's, whatever the times are.
+ * The fastest algorithm of those that give every result the bits of the first one that works. So
+ * the bits are that one's, whatever the times are. One that does not work is passed over; that
+ * none does is an error.
  */
 static enum status choose_algorithm(struct kern_cuda *cuda, const struct trial *t,
                                     struct kern_cuda_product *product, struct status_why *why)
 {
-    double least = 0.0;
+    double least = 1e9;
     uint32_t expected[2] = {0, 0};
-    unsigned best = 0;
+    unsigned best = KERN_CUDA_MAX_ALGORITHMS;
+    struct status_why first_why = {""};
     for (product->algorithm = 0; product->algorithm < KERN_CUDA_MAX_ALGORITHMS;
          product->algorithm++) {
         struct status_why why_not = {""};
         double seconds = 0.0;
         uint32_t found[2] = {0, 0};
-        enum status status = run_algorithm(cuda, t, &seconds, found, &why_not);
-        if (status == STATUS_UNSUPPORTED && product->algorithm > 0)
-            break;
-        if (status)
+        enum status status = run_algorithm(cuda, t, least, &seconds, found, &why_not);
+        if (status && status != STATUS_UNSUPPORTED)
             return status_fail(why, status, "%s", why_not.text);
-        if (product->algorithm == 0)
+        bool is_first = best == KERN_CUDA_MAX_ALGORITHMS;
+        if (status && product->algorithm == 0)
+            first_why = why_not;
+        if (!status && is_first)
             memcpy(expected, found, sizeof expected);
-        if (memcmp(found, expected, sizeof found) != 0 ||
-            (product->algorithm > 0 && seconds >= least))
+        if (status || memcmp(found, expected, sizeof found) != 0 || (!is_first && seconds >= least))
             continue;
         least = seconds;
         best = product->algorithm;
     }
+    if (best == KERN_CUDA_MAX_ALGORITHMS)
+        return status_fail(why, STATUS_UNSUPPORTED, "%s", first_why.text);
     product->algorithm = best;
     return STATUS_OK;
 }

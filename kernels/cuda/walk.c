@@ -130,7 +130,7 @@ static enum status multiply_halves(const struct kern_cuda_walk *walk,
     const struct kern_cuda_product shape = shape_of(walk, head, n), *product;
     enum status status = kern_cuda_product_find(walk->cuda, &shape, &product, why);
     if (!status)
-        status = kern_cuda_multiply(walk->cuda, product, &weights->halves, &head->hidden.halves,
+        status = kern_cuda_multiply(walk->cuda, product, weights->halves, head->hidden.halves,
                                     walk->stride, logits, why);
     if (status)
         return status;

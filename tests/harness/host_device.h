@@ -24,9 +24,7 @@ enum host_device_gemm {
     HOST_DEVICE_GEMM_BY_PLACE,     /* they depend on the row's number */
     /* Five algorithms, of which the odd ones have other bits; the later the faster, or slower. */
     HOST_DEVICE_GEMM_FASTER,
-    HOST_DEVICE_GEMM_SLOWER,
-    /* The same, but all except the first have other bits, where they add to what is there. */
-    HOST_DEVICE_GEMM_FASTER_ADDING
+    HOST_DEVICE_GEMM_SLOWER
 };
 
 struct host_device_options {

@@ -51,6 +51,7 @@ struct kern_cublas {
     struct functions f;
     cublasLtHandle_t handle;
     cublasLtMatmulDesc_t desc;
+    void *workspace;
     struct plan *plans;
     size_t n_plans, capacity;
 };
@@ -64,6 +65,13 @@ static enum status failed(const struct kern_cublas *blas, cublasStatus_t code, c
                           struct status_why *why)
 {
     return status_fail(why, STATUS_DEVICE, "cuBLASLt: %s: %s", what, blas->f.status_name(code));
+}
+
+/** Whether the library refuses an algorithm for a shape, rather than fails: another may do. */
+static bool is_refusal(cublasStatus_t code)
+{
+    return code == CUBLAS_STATUS_NOT_SUPPORTED || code == CUBLAS_STATUS_INVALID_VALUE ||
+           code == CUBLAS_STATUS_ARCH_MISMATCH;
 }
 
 static void *open_library(void)
@@ -118,12 +126,13 @@ static enum status make_desc(struct kern_cublas *blas, struct status_why *why)
                                          : failed(blas, code, "describing a product", why);
 }
 
-enum status kern_cublas_open(struct kern_cublas **out, struct status_why *why)
+enum status kern_cublas_open(struct kern_cublas **out, void *workspace, struct status_why *why)
 {
     *out = NULL;
     struct kern_cublas *blas = calloc(1, sizeof *blas);
     if (!blas)
         return status_fail(why, STATUS_MEMORY, "no memory for cuBLASLt's functions");
+    blas->workspace = workspace;
     blas->library = open_library();
     if (!blas->library || !load_all(&blas->f, blas->library)) {
         kern_cublas_close(blas);
@@ -193,7 +202,14 @@ static bool never_splits(const struct kern_cublas *blas, const cublasLtMatmulAlg
            n_splits <= 1 && reduction == CUBLASLT_REDUCTION_SCHEME_NONE;
 }
 
-/** The library's first proposals that need no workspace and never split a sum. */
+/** Whether a proposal is of use: it works, in the workspace, and never splits a sum. */
+static bool is_usable(const struct kern_cublas *blas, const cublasLtMatmulHeuristicResult_t *found)
+{
+    return found->state == CUBLAS_STATUS_SUCCESS && found->workspaceSize <= KERN_CUBLAS_WORKSPACE &&
+           never_splits(blas, &found->algo);
+}
+
+/** The library's first proposals that are of use. */
 static enum status make_plan(const struct kern_cublas *blas, struct plan *plan,
                              struct status_why *why)
 {
@@ -204,7 +220,7 @@ static enum status make_plan(const struct kern_cublas *blas, struct plan *plan,
     cublasLtMatmulPreference_t preference = NULL;
     cublasLtMatmulHeuristicResult_t results[CANDIDATES];
     int n = 0;
-    const uint64_t workspace = 0;
+    const uint64_t workspace = KERN_CUBLAS_WORKSPACE;
     const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE;
     cublasStatus_t code = blas->f.preference_create(&preference);
     if (code == CUBLAS_STATUS_SUCCESS)
@@ -221,10 +237,11 @@ static enum status make_plan(const struct kern_cublas *blas, struct plan *plan,
     layouts_close(blas, &l);
     plan->n_algorithms = 0;
     for (int i = 0; code == CUBLAS_STATUS_SUCCESS && i < n; i++) {
-        if (results[i].state == CUBLAS_STATUS_SUCCESS && results[i].workspaceSize == 0 &&
-            never_splits(blas, &results[i].algo) && plan->n_algorithms < KERN_CUDA_MAX_ALGORITHMS)
+        if (plan->n_algorithms < KERN_CUDA_MAX_ALGORITHMS && is_usable(blas, &results[i]))
             plan->algorithms[plan->n_algorithms++] = results[i].algo;
     }
+    if (code != CUBLAS_STATUS_SUCCESS && !is_refusal(code))
+        return failed(blas, code, "asking for algorithms", why);
     if (plan->n_algorithms == 0)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "cuBLASLt has no algorithm for a product of %zu x %zu x %zu halves that "
@@ -276,15 +293,19 @@ enum status kern_cublas_multiply(struct kern_cublas *blas, const struct kern_cud
     cublasLtMatmulHeuristicResult_t checked;
     cublasStatus_t code =
         blas->f.check(blas->handle, blas->desc, l.a, l.b, l.c, l.c, algo, &checked);
-    if (code != CUBLAS_STATUS_SUCCESS || checked.workspaceSize > 0) {
-        layouts_close(blas, &l);
-        return status_fail(why, STATUS_UNSUPPORTED,
-                           "cuBLASLt cannot multiply %zu x %zu x %zu halves as it does %zu x %zu",
-                           gemm->n_a, gemm->n_b, gemm->n_k, gemm->plan_a, gemm->plan_b);
-    }
-    const float one = 1.0f, beta = gemm->accumulate ? 1.0f : 0.0f;
-    code = blas->f.matmul(blas->handle, blas->desc, &one, gemm->a, l.a, gemm->b, l.b, &beta,
-                          gemm->c, l.c, gemm->c, l.c, algo, NULL, 0, (cudaStream_t)stream);
+    const float one = 1.0f, zero = 0.0f;
+    if (code == CUBLAS_STATUS_SUCCESS && checked.workspaceSize > KERN_CUBLAS_WORKSPACE)
+        code = CUBLAS_STATUS_NOT_SUPPORTED;
+    if (code == CUBLAS_STATUS_SUCCESS)
+        code = blas->f.matmul(blas->handle, blas->desc, &one, gemm->a, l.a, gemm->b, l.b, &zero,
+                              gemm->c, l.c, gemm->c, l.c, algo, blas->workspace,
+                              KERN_CUBLAS_WORKSPACE, (cudaStream_t)stream);
     layouts_close(blas, &l);
+    if (is_refusal(code))
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "cuBLASLt cannot multiply %zu x %zu x %zu halves as it does %zu x %zu "
+                           "(%s); --precision exact does without cuBLAS",
+                           gemm->n_a, gemm->n_b, gemm->n_k, gemm->plan_a, gemm->plan_b,
+                           blas->f.status_name(code));
     return code == CUBLAS_STATUS_SUCCESS ? STATUS_OK : failed(blas, code, "multiplying", why);
 }

@@ -9,12 +9,23 @@
 
 struct kern_cublas;
 
-/** For the current device. Fails: STATUS_DEVICE (no library, or it fails), STATUS_MEMORY. */
-enum status kern_cublas_open(struct kern_cublas **out, struct status_why *why);
+/** What NVIDIA recommends for Hopper in the documentation of cublasSetWorkspace(). */
+enum { KERN_CUBLAS_WORKSPACE = 32 << 20 };
+
+/**
+ * For the current device.   workspace: KERN_CUBLAS_WORKSPACE bytes of its memory, the caller's.
+ * Fails: STATUS_DEVICE (no library, or it fails), STATUS_MEMORY.
+ */
+enum status kern_cublas_open(struct kern_cublas **out, void *workspace, struct status_why *why);
 /** NULL is allowed. */
 void kern_cublas_close(struct kern_cublas *blas);
 
-/** A product, as struct kern_cuda_gemm has it; stream: a cudaStream_t. */
+/**
+ * A product, as struct kern_cuda_gemm has it; stream: a cudaStream_t, always the same one, since
+ * products share the workspace.
+ * Fails: STATUS_UNSUPPORTED (there is no such algorithm, or it does not take this shape),
+ *        STATUS_DEVICE, STATUS_MEMORY.
+ */
 enum status kern_cublas_multiply(struct kern_cublas *blas, const struct kern_cuda_gemm *gemm,
                                  void *stream, struct status_why *why);
 

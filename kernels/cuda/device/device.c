@@ -30,6 +30,7 @@ struct device {
     struct staging staging[KERN_CUDA_N_STREAMS];
     struct base_pool *pool; /* fills the staging buffers */
     struct kern_cublas *blas;
+    void *workspace; /* of blas */
 };
 
 static struct device *of(struct kern_cuda_device *d)
@@ -224,8 +225,10 @@ static enum status device_gemm(struct kern_cuda_device *device, const struct ker
 {
     struct device *d = of(device);
     enum status status = select_device(d, why);
+    if (!status && !d->workspace)
+        status = device_alloc(device, &d->workspace, KERN_CUBLAS_WORKSPACE, why);
     if (!status && !d->blas)
-        status = kern_cublas_open(&d->blas, why);
+        status = kern_cublas_open(&d->blas, d->workspace, why);
     if (!status)
         status = kern_cublas_multiply(d->blas, gemm, d->streams[KERN_CUDA_COMPUTE], why);
     return status;
@@ -307,6 +310,7 @@ static void device_close(struct kern_cuda_device *device)
     if (select_device(d, NULL) == STATUS_OK) {
         (void)cudaDeviceSynchronize();
         kern_cublas_close(d->blas);
+        (void)cudaFree(d->workspace);
         events_close(d->events, KERN_CUDA_MAX_EVENTS);
         events_close(d->marks, KERN_CUDA_MAX_MARKS);
         for (size_t i = 0; i < KERN_CUDA_N_STREAMS; i++) {

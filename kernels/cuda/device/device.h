@@ -41,7 +41,7 @@ struct kern_cuda_launch {
 enum { KERN_CUDA_MAX_ALGORITHMS = 8 };
 
 /**
- * c[j][i] = sum_k a[i][k] b[j][k] (+ c[j][i]), halves in, float32 sums. The library proposes
+ * c[j][i] = sum_k a[i][k] b[j][k], halves in, float32 sums. The library proposes
  * algorithms for a product of plan_a by plan_b rows. Only those that never split k are numbered.
  * The same algorithm is used for fewer rows. STATUS_UNSUPPORTED if it does not take them, or if
  * there are not so many algorithms.
@@ -52,7 +52,6 @@ struct kern_cuda_gemm {
     size_t n_a, n_b, n_k;
     size_t plan_a, plan_b;
     unsigned algorithm; /* which of them, in the library's order, from 0 */
-    bool accumulate;
 };
 
 /**

@@ -3,9 +3,9 @@
  *
  * A block of threads takes KERN_DECODE_ELEMS elements. Their bytes come to shared memory in 16-byte
  * loads. Each thread decodes 32 of them with the format's own function, and they leave in coalesced
- * stores. Per element it must move the format's bytes (0.56 for Q4_K) and write 4, 2 or 4 bytes
- * (float, half, two halves). TO_MAX writes next to nothing. Arithmetic is a few operations per
- * element, and is the limit for the codebooks of IQ2 and IQ3 only.
+ * stores. Per element it must move the format's bytes (0.56 for Q4_K) and write 4, 2 or 6 bytes
+ * (float, half, two halves of which one is there twice). TO_MAX writes next to nothing. Arithmetic
+ * is a few operations per element, and is the limit for the codebooks of IQ2 and IQ3 only.
  */
 #ifndef KERNELS_CUDA_KERNELS_DECODE_H
 #define KERNELS_CUDA_KERNELS_DECODE_H
@@ -26,8 +26,7 @@ enum {
 enum kern_decode_form {
     KERN_DECODE_TO_FLOAT,
     KERN_DECODE_TO_MAX,   /* only raise the row's largest magnitude */
-    KERN_DECODE_TO_HALF,  /* scaled, rounded */
-    KERN_DECODE_TO_HALVES /* scaled, hi and lo */
+    KERN_DECODE_TO_HALVES /* scaled, in one part or two */
 };
 
 /** Rows of n_cols elements, packed without gaps from `blocks` (aligned to 16) on. */
@@ -37,9 +36,9 @@ struct kern_decode_args {
     size_t n_cols;
     uint32_t block_elems, block_bytes;
     enum kern_decode_form form;
-    float *y;          /* TO_FLOAT: [n_elems] */
-    uint16_t *hi, *lo; /* halves: [n_elems] */
-    uint32_t *largest; /* [rows]: bits; TO_MAX raises them, the halves read them */
+    float *y;                     /* TO_FLOAT: [n_elems] */
+    struct kern_half_rows halves; /* TO_HALVES */
+    uint32_t *largest;            /* [rows]: bits; TO_MAX raises them, the halves read them */
 };
 
 /** Shared memory: floats first, then the bytes of the chunk. */
@@ -140,16 +139,6 @@ KERN_INLINE void kern_decode_store_floats(float *to, unsigned n, const float *y)
         to[i] = y[i];
 }
 
-KERN_INLINE void kern_decode_store_halves(uint16_t *to, unsigned n, const struct kern_half4 *y)
-{
-    if (n == 4) {
-        *(struct kern_half4 *)(void *)to = *y;
-        return;
-    }
-    for (unsigned i = 0; i < n; i++)
-        to[i] = y->v[i];
-}
-
 /** Store elements i .. i + n - 1 (n up to 4) of the chunk. */
 KERN_INLINE void kern_decode_store(const struct kern_decode_args *a,
                                    const struct kern_decode_start *start, unsigned i, unsigned n,
@@ -160,20 +149,13 @@ KERN_INLINE void kern_decode_store(const struct kern_decode_args *a,
         return;
     }
     uint32_t row = (start->col + i) / start->n_cols, col = (start->col + i) % start->n_cols;
-    struct kern_half4 hi = {{0}}, lo = {{0}};
-    for (unsigned k = 0; k < n; k++) {
+    for (unsigned k = 0; k < n; col = 0, row++) {
+        unsigned left = start->n_cols - col, n_own = n - k < left ? n - k : left;
+        size_t at = (start->row + row) * a->halves.stride + col;
         int exponent = kern_row_exponent(a->largest[start->row + row]);
-        struct kern_halves halves = kern_split(kern_scale_by(y[k], exponent));
-        hi.v[k] = halves.hi;
-        lo.v[k] = halves.lo;
-        if (++col == start->n_cols) {
-            col = 0;
-            row++;
-        }
+        kern_half_rows_store(&a->halves, at, n_own, exponent, y + k);
+        k += n_own;
     }
-    kern_decode_store_halves(a->hi + start->element + i, n, &hi);
-    if (a->form == KERN_DECODE_TO_HALVES)
-        kern_decode_store_halves(a->lo + start->element + i, n, &lo);
 }
 
 /** Elements KERN_DECODE_ELEMS * block .. of a weight of this type. */

@@ -10,6 +10,7 @@
 #ifndef KERNELS_CUDA_KERNELS_HALF_H
 #define KERNELS_CUDA_KERNELS_HALF_H
 
+#include "kernels/cuda/kernels/thread.h"
 #include "kernels/quant/bytes.h"
 
 enum { KERN_HALF_TARGET = 14 /* log2 of what the largest magnitude is scaled to, or above */ };
@@ -57,6 +58,46 @@ KERN_INLINE struct kern_halves kern_split(float scaled)
     halves.hi = kern_half_from_float(scaled);
     halves.lo = kern_half_from_float(scaled - kern_half_to_float(halves.hi));
     return halves;
+}
+
+/**
+ * Rows of halves as an operand of a product. With two parts a row is three times as long, and one
+ * product over its whole length is three, the small ones first: lo hi, hi lo, hi hi. So weights
+ * are lo, hi, hi, tokens hi, lo, hi.
+ */
+struct kern_half_rows {
+    uint16_t *hi;         /* of the first row */
+    uint16_t *lo, *again; /* the other parts, `again` being hi once more; NULL with one part */
+    size_t stride;        /* from row to row */
+};
+
+/** n of four halves, in one store where that is possible. */
+KERN_INLINE void kern_half_store(uint16_t *to, unsigned n, const struct kern_half4 *y)
+{
+    if (n == 4 && ((uintptr_t)to & 7) == 0) {
+        *(struct kern_half4 *)(void *)to = *y;
+        return;
+    }
+    for (unsigned i = 0; i < n; i++)
+        to[i] = y->v[i];
+}
+
+/** n numbers, up to 4, times 2^exponent to the elements from `at` on, which are in one row. */
+KERN_INLINE void kern_half_rows_store(const struct kern_half_rows *rows, size_t at, unsigned n,
+                                      int exponent, const float *x)
+{
+    struct kern_half4 hi = {{0}}, lo = {{0}};
+    KERN_UNROLL
+    for (unsigned i = 0; i < 4; i++) {
+        struct kern_halves halves = kern_split(kern_scale_by(i < n ? x[i] : 0.0f, exponent));
+        hi.v[i] = halves.hi;
+        lo.v[i] = halves.lo;
+    }
+    kern_half_store(rows->hi + at, n, &hi);
+    if (!rows->lo)
+        return;
+    kern_half_store(rows->lo + at, n, &lo);
+    kern_half_store(rows->again + at, n, &hi);
 }
 
 #endif

@@ -2,7 +2,7 @@
  * Kernels around the library's products of halves, and the exact product, which is our own.
  *
  *   split   x [T, K] to scaled halves and the rows' largest magnitudes: 4 T K bytes read (twice,
- *           the second time from L2), 2 or 4 T K written
+ *           the second time from L2), 2 or 6 T K written
  *   finish  sums to results: 4 to 12 bytes per element
  *   exact   2 T R K operations in float32, one chain of fused multiply-adds per output in the
  *           order of the columns: the bits of the CPU's products
@@ -33,26 +33,41 @@ enum {
 /** A block per row; rows from n_rows on become zeros. */
 struct kern_split_args {
     const float *x; /* [n_rows, n_cols] */
-    uint16_t *hi;   /* [rows of the grid, n_cols] */
-    uint16_t *lo;   /* the same, or NULL */
-    uint32_t *largest;
+    struct kern_half_rows to;
+    uint32_t *largest; /* of each row of the grid */
     size_t n_rows, n_cols;
 };
+
+/** Four neighbouring elements of a row, of which n are there; else 0. */
+KERN_INLINE struct kern_vec4 kern_split_load(const float *x, unsigned n)
+{
+    if (n == 4 && ((uintptr_t)x & 15) == 0)
+        return *(const struct kern_vec4 *)(const void *)x;
+    struct kern_vec4 y;
+    KERN_UNROLL
+    for (unsigned i = 0; i < 4; i++)
+        y.v[i] = i < n ? x[i] : 0.0f;
+    return y;
+}
 
 KERN_INLINE void kern_split_block(const struct kern_split_args *a, size_t block, void *shared)
 {
     uint32_t *largest = (uint32_t *)shared;
     const float *x = a->x + block * a->n_cols;
-    bool real = block < a->n_rows;
+    uint32_t n_cols = (uint32_t)a->n_cols, n_real = block < a->n_rows ? n_cols : 0;
     for (unsigned t = kern_thread_begin(); t < 1; t += kern_thread_step(KERN_SPLIT_THREADS))
         *largest = 0;
     kern_barrier();
     for (unsigned t = kern_thread_begin(); t < KERN_SPLIT_THREADS;
          t += kern_thread_step(KERN_SPLIT_THREADS)) {
         uint32_t most = 0;
-        for (size_t i = t; real && i < a->n_cols; i += KERN_SPLIT_THREADS) {
-            uint32_t bits = kern_magnitude_bits(x[i]);
-            most = bits > most ? bits : most;
+        for (uint32_t i = 4 * t; i < n_real; i += 4 * KERN_SPLIT_THREADS) {
+            struct kern_vec4 y = kern_split_load(x + i, n_real - i < 4 ? n_real - i : 4);
+            KERN_UNROLL
+            for (unsigned k = 0; k < 4; k++) {
+                uint32_t bits = kern_magnitude_bits(y.v[k]);
+                most = bits > most ? bits : most;
+            }
         }
         if (most > 0)
             kern_atomic_max(largest, most);
@@ -63,11 +78,10 @@ KERN_INLINE void kern_split_block(const struct kern_split_args *a, size_t block,
          t += kern_thread_step(KERN_SPLIT_THREADS)) {
         if (t == 0)
             a->largest[block] = *largest;
-        for (size_t i = t; i < a->n_cols; i += KERN_SPLIT_THREADS) {
-            struct kern_halves halves = kern_split(real ? kern_scale_by(x[i], exponent) : 0.0f);
-            a->hi[block * a->n_cols + i] = halves.hi;
-            if (a->lo)
-                a->lo[block * a->n_cols + i] = halves.lo;
+        for (uint32_t i = 4 * t; i < n_cols; i += 4 * KERN_SPLIT_THREADS) {
+            unsigned n = n_cols - i < 4 ? n_cols - i : 4;
+            struct kern_vec4 y = kern_split_load(x + i, n_real > 0 ? n : 0);
+            kern_half_rows_store(&a->to, block * a->to.stride + i, n, exponent, y.v);
         }
     }
 }

@@ -7,7 +7,7 @@
 /** Where the arrays of an operand lie. */
 struct layout {
     float *floats;
-    uint16_t *hi, *lo;
+    uint16_t *halves;
     uint32_t *largest;
     size_t n_bytes;
 };
@@ -21,9 +21,7 @@ static struct layout lay_out(const struct kern_cuda *cuda, size_t n_rows, size_t
     if (!kern_cuda_uses_halves(cuda)) {
         l.floats = kern_cuda_take(&arena, n_elems * sizeof(float));
     } else {
-        l.hi = kern_cuda_take(&arena, n_elems * sizeof(uint16_t));
-        if (cuda->options.precision == KERN_PRECISION_HIGH)
-            l.lo = kern_cuda_take(&arena, n_elems * sizeof(uint16_t));
+        l.halves = kern_cuda_take(&arena, kern_cuda_depth(cuda, n_elems) * sizeof(uint16_t));
         l.largest = kern_cuda_take(&arena, n_rows * sizeof(uint32_t));
     }
     l.n_bytes = arena.used;
@@ -33,7 +31,20 @@ static struct layout lay_out(const struct kern_cuda *cuda, size_t n_rows, size_t
 static struct kern_cuda_operand operand_of(const struct layout *l)
 {
     return (struct kern_cuda_operand){
-        .floats = l->floats, .halves = {l->hi, l->lo}, .largest = l->largest};
+        .floats = l->floats, .halves = l->halves, .largest = l->largest};
+}
+
+/** Where the parts of rows of n_cols columns belong. */
+static struct kern_half_rows rows_of(const struct kern_cuda *cuda, const struct layout *l,
+                                     size_t n_cols, bool are_tokens)
+{
+    struct kern_half_rows rows = {.hi = l->halves, .stride = kern_cuda_depth(cuda, n_cols)};
+    if (rows.stride == n_cols)
+        return rows;
+    rows.hi += are_tokens ? 0 : n_cols;
+    rows.lo = l->halves + (are_tokens ? n_cols : 0);
+    rows.again = l->halves + 2 * n_cols;
+    return rows;
 }
 
 size_t kern_cuda_operand_bytes(const struct kern_cuda *cuda, size_t n_rows, size_t n_cols)
@@ -110,13 +121,12 @@ static enum status decode_operand(struct kern_cuda *cuda, enum gguf_type type,
                                   struct status_why *why)
 {
     args.y = l->floats;
-    args.hi = l->hi;
-    args.lo = l->lo;
+    args.halves = rows_of(cuda, l, args.n_cols, false);
     args.largest = l->largest;
     if (l->floats)
         return decode(cuda, type, &args, why);
     enum status status = find_largest(cuda, type, args, l->largest, why);
-    args.form = l->lo ? KERN_DECODE_TO_HALVES : KERN_DECODE_TO_HALF;
+    args.form = KERN_DECODE_TO_HALVES;
     return status ? status : decode(cuda, type, &args, why);
 }
 
@@ -240,8 +250,7 @@ enum status kern_cuda_split(struct kern_cuda *cuda, struct kern_cuda_split_token
     tokens->operand = operand_of(&l);
     struct kern_split_args args = {
         .x = tokens->x,
-        .hi = l.hi,
-        .lo = l.lo,
+        .to = rows_of(cuda, &l, tokens->n_cols, true),
         .largest = l.largest,
         .n_rows = tokens->n_tokens,
         .n_cols = tokens->n_cols,
