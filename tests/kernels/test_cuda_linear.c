@@ -273,9 +273,9 @@ static int split_row(const float *x, size_t n, uint16_t *hi, uint16_t *lo)
         largest = kern_magnitude_bits(x[i]) > largest ? kern_magnitude_bits(x[i]) : largest;
     int exponent = kern_row_exponent(largest);
     for (size_t i = 0; i < n; i++) {
-        struct kern_halves halves = kern_split(kern_scale_by(x[i], exponent));
-        hi[i] = halves.hi;
-        lo[i] = halves.lo;
+        float scaled = kern_scale_by(x[i], exponent);
+        hi[i] = kern_half_from_float(scaled);
+        lo[i] = kern_half_rest(scaled, hi[i]);
     }
     return exponent;
 }

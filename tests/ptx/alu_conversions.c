@@ -65,6 +65,18 @@ static inline u16 half_of(f32 x)
     return (u16)(sign | (u32)nearbyintf(magnitude));
 }
 
+static inline f32 of_half(u32 half)
+{
+    u32 magnitude = half & 0x7fffu;
+    f32 x = (f32)(half & 0x3ffu) * 0x1p-24f; /* a subnormal */
+    u32 bits = magnitude > 0x7c00u ? 0x7fffffffu : (magnitude << 13) + 0x38000000u;
+    if (magnitude == 0x7c00u)
+        bits = 0x7f800000u;
+    if (magnitude >= 0x400u)
+        memcpy(&x, &bits, sizeof x);
+    return half & 0x8000u && magnitude <= 0x7c00u ? -x : x;
+}
+
 static inline u32 bf16_of(f32 x)
 {
     u32 bits = bits_of(x);
@@ -72,6 +84,7 @@ static inline u32 bf16_of(f32 x)
 }
 
 PTX_OP1(f16_of_f32, u16, f32, half_of(a))
+PTX_OP1(f32_of_f16, f32, u16, of_half(a))
 PTX_OP2(bf16x2_of_f32, u32, f32, f32, bf16_of(a) << 16 | bf16_of(b))
 
 static const struct ptx_form rows[] = {
@@ -84,6 +97,7 @@ static const struct ptx_form rows[] = {
     {"cvt.f64.f32", "d>w", f64_of_f32},
     {"cvt.rn.f32.f64", "w>d", f32_of_f64},
     {"cvt.rn.f16.f32", "h>w", f16_of_f32},
+    {"cvt.f32.f16", "w>h", f32_of_f16},
     {"cvt.rn.bf16x2.f32", "w>ww", bf16x2_of_f32},
 };
 

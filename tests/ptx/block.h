@@ -49,7 +49,8 @@ struct ptx_block {
     size_t number;           /* of the block */
     bool may_read_unwritten; /* global memory that nobody wrote */
     enum ptx_order order;
-    struct rng *rng; /* PTX_RANDOM */
+    struct rng *rng;             /* PTX_RANDOM */
+    struct ptx_traffic *traffic; /* to count; or NULL */
 };
 
 enum { PTX_ALL_LANES = 0xffffffff };

@@ -6,6 +6,7 @@
 
 #include "tests/ptx/parse.h"
 #include "tests/ptx/report.h"
+#include "tests/ptx/traffic.h"
 
 enum { SHARED_BYTES = 228 << 10 };
 
@@ -43,6 +44,7 @@ void ptx_machine_close(struct ptx_machine *m)
         free(m->residents[i].warps);
     }
     free(m->residents);
+    free(m->traffic);
     free(m->shared);
     free(m->local);
     ptx_shadow_close(&m->shared_shadow);
@@ -113,6 +115,14 @@ void ptx_machine_launch(struct ptx_machine *m, const struct ptx_launch *launch)
                           .may_read_unwritten = launch->may_read_unwritten,
                           .order = m->order,
                           .rng = &m->rng};
+    if (m->traffic) {
+        struct ptx_traffic *t = b.traffic = &m->traffic[launch->kernel];
+        t->launches++;
+        t->blocks += launch->n_blocks;
+        t->threads = launch->n_threads;
+        t->shared_size =
+            launch->shared_bytes > t->shared_size ? launch->shared_bytes : t->shared_size;
+    }
     size_t *order = order_blocks(m, launch->n_blocks, launch->backwards);
     for (size_t i = 0; i < launch->n_blocks; i++) {
         memset(m->shared, 0xff, launch->shared_bytes);
@@ -120,6 +130,8 @@ void ptx_machine_launch(struct ptx_machine *m, const struct ptx_launch *launch)
         b.number = order[i];
         ptx_block_run(&b);
     }
+    if (m->traffic)
+        ptx_traffic_end(b.traffic, &m->space);
     m->tick = b.now.tick;
     free(order);
 }

@@ -19,8 +19,9 @@ struct ptx_machine {
     size_t local_bytes;
     const struct ptx_kernel *last; /* whose shared memory the shadow is of */
     uint32_t tick;
-    enum ptx_order order; /* of threads and blocks */
-    struct rng rng;       /* PTX_RANDOM */
+    enum ptx_order order;        /* of threads and blocks */
+    struct rng rng;              /* PTX_RANDOM */
+    struct ptx_traffic *traffic; /* of each kernel, if that is to be counted; else NULL */
 };
 
 struct ptx_launch {

@@ -4,6 +4,7 @@
 
 #include "tests/ptx/block.h"
 #include "tests/ptx/text.h"
+#include "tests/ptx/traffic.h"
 
 /** An access of one lane. */
 struct access {
@@ -268,6 +269,8 @@ void ptx_memory_run(struct ptx_block *b, struct ptx_warp *w, const struct ptx_in
                     uint32_t mask)
 {
     const struct ptx_memory *m = &b->kernel->memory[in->memory];
+    if (b->traffic)
+        ptx_traffic_count(b, w, in, mask);
     switch (in->kind) {
     case PTX_LOAD:
         if (m->space == PTX_PARAM)

@@ -66,3 +66,36 @@ void ptx_report_coverage(const struct ptx_program *program, const char *path)
     }
     fclose(f);
 }
+
+static void report_lines(FILE *f, struct ptx_kernel *k)
+{
+    const char *comma = "";
+    fputs(", \"lines\": [", f);
+    for (size_t i = 0; i < k->n_code; i++) {
+        if (k->hits[i] > 0)
+            fprintf(f, "%s[%u,%llu]", comma, k->code[i].line, (unsigned long long)k->hits[i]);
+        comma = k->hits[i] > 0 ? "," : comma;
+        k->hits[i] = 0;
+    }
+    fputs("]}\n", f);
+}
+
+void ptx_report_counts(FILE *f, const char *scene, struct ptx_program *program,
+                       struct ptx_traffic *traffic)
+{
+#define COUNT(name) fprintf(f, ", \"" #name "\": %llu", (unsigned long long)t->name)
+    for (size_t i = 0; i < program->n_kernels; i++) {
+        const struct ptx_traffic *t = &traffic[i];
+        if (t->launches == 0)
+            continue;
+        fprintf(f, "{\"scene\": \"%s\", \"kernel\": \"%s\"", scene,
+                ptx_report_name(&program->kernels[i]));
+        COUNT(launches), COUNT(blocks), COUNT(threads);
+        COUNT(read_bytes), COUNT(written_bytes), COUNT(read_sectors), COUNT(written_sectors);
+        COUNT(read_once), COUNT(written_once), COUNT(shared_bytes), COUNT(shared_accesses);
+        COUNT(shared_cycles), COUNT(local_bytes), COUNT(shared_size);
+        report_lines(f, &program->kernels[i]);
+        traffic[i] = (struct ptx_traffic){0};
+    }
+#undef COUNT
+}

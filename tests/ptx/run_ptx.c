@@ -10,6 +10,7 @@
 #include "tests/harness/run_kernel.h"
 #include "tests/ptx/machine.h"
 #include "tests/ptx/report.h"
+#include "tests/ptx/text.h"
 
 static struct ptx_machine machine;
 static bool is_open;
@@ -38,6 +39,18 @@ static void open_machine(void)
                      : strcmp(order, "backwards") == 0 ? PTX_BACKWARDS
                                                        : PTX_RANDOM);
     atexit(close_machine);
+}
+
+void run_ptx_count(void)
+{
+    open_machine();
+    size_t n_bytes = machine.program.n_kernels * sizeof *machine.traffic;
+    machine.traffic = memset(ptx_grow(NULL, n_bytes), 0, n_bytes);
+}
+
+void run_ptx_report(FILE *f, const char *scene)
+{
+    ptx_report_counts(f, scene, &machine.program, machine.traffic);
 }
 
 _Noreturn static void fail(const char *what, size_t number)

@@ -9,6 +9,7 @@ struct ptx_allocation {
     size_t n_bytes;
     bool is_constant;
     struct ptx_shadow shadow;
+    uint8_t *seen; /* which sectors a launch touched: traffic.c; else NULL */
 };
 
 struct ptx_space {

@@ -47,17 +47,14 @@ KERN_INLINE float kern_scale_by(float x, int e)
     return x * kern_power_of_two(half) * kern_power_of_two(e - half);
 }
 
-/** The two halves of a scaled number; see above. */
-struct kern_halves {
-    uint16_t hi, lo;
-};
-
-KERN_INLINE struct kern_halves kern_split(float scaled)
+/** What rounding a scaled number to this half left over, as a half. */
+KERN_INLINE uint16_t kern_half_rest(float scaled, uint16_t hi)
 {
-    struct kern_halves halves;
-    halves.hi = kern_half_from_float(scaled);
-    halves.lo = kern_half_from_float(scaled - kern_half_to_float(halves.hi));
-    return halves;
+#ifdef __CUDACC__ /* one instruction */
+    return kern_half_from_float(scaled - __half2float(__ushort_as_half(hi)));
+#else
+    return kern_half_from_float(scaled - kern_half_to_float(hi));
+#endif
 }
 
 /**
@@ -78,24 +75,31 @@ KERN_INLINE void kern_half_store(uint16_t *to, unsigned n, const struct kern_hal
         *(struct kern_half4 *)(void *)to = *y;
         return;
     }
-    for (unsigned i = 0; i < n; i++)
-        to[i] = y->v[i];
+    KERN_UNROLL /* so that y is in registers */
+        for (unsigned i = 0; i < 4; i++)
+    {
+        if (i < n)
+            to[i] = y->v[i];
+    }
 }
 
 /** n numbers, up to 4, times 2^exponent to the elements from `at` on, which are in one row. */
 KERN_INLINE void kern_half_rows_store(const struct kern_half_rows *rows, size_t at, unsigned n,
                                       int exponent, const float *x)
 {
-    struct kern_half4 hi = {{0}}, lo = {{0}};
+    struct kern_vec4 scaled;
+    struct kern_half4 hi, lo;
     KERN_UNROLL
     for (unsigned i = 0; i < 4; i++) {
-        struct kern_halves halves = kern_split(kern_scale_by(i < n ? x[i] : 0.0f, exponent));
-        hi.v[i] = halves.hi;
-        lo.v[i] = halves.lo;
+        scaled.v[i] = kern_scale_by(i < n ? x[i] : 0.0f, exponent);
+        hi.v[i] = kern_half_from_float(scaled.v[i]);
     }
     kern_half_store(rows->hi + at, n, &hi);
     if (!rows->lo)
         return;
+    KERN_UNROLL
+    for (unsigned i = 0; i < 4; i++)
+        lo.v[i] = kern_half_rest(scaled.v[i], hi.v[i]);
     kern_half_store(rows->lo + at, n, &lo);
     kern_half_store(rows->again + at, n, &hi);
 }

@@ -10,7 +10,8 @@
  *     args          the tag of its arguments' struct
  *     n_threads     of a block
  *     n_resident    blocks that a multiprocessor must hold at a time, which bounds the registers of
- *                   a thread; 0: the compiler decides
+ *                   a thread; 0: the compiler decides. For attention as many as shared memory has
+ *                   room for, by the device: 228 KiB, 164 KiB, 100 KiB
  *     shared_bytes  of a block; 0: none, or each launch says how many
  *     call          the work of one block: of `block`, with the arguments `a`, in memory `shared`
  *
@@ -19,6 +20,15 @@
  */
 #ifndef KERNELS_CUDA_KERNELS_LIST_H
 #define KERNELS_CUDA_KERNELS_LIST_H
+
+/* Of a multiprocessor's shared memory; what is compiled on the host does not matter. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 800
+#define KERN_BY_SHARED(n_228, n_164, n_100) n_164
+#elif defined(__CUDA_ARCH__) && (__CUDA_ARCH__ < 900 || __CUDA_ARCH__ >= 1200)
+#define KERN_BY_SHARED(n_228, n_164, n_100) n_100
+#else
+#define KERN_BY_SHARED(n_228, n_164, n_100) n_228
+#endif
 
 /* clang-format off */
 #define KERN_CUDA_KERNELS(DECODE_ROW, ROW)                                                         \
@@ -54,13 +64,13 @@
         0, kern_attend_block(a, block, shared))                                                    \
     ROW(FLASH2_64, "attention", kern_attention_args, KERN_FLASH_THREADS, 3,                        \
         0, kern_flash_attend(a, block, shared, 64, 2))                                             \
-    ROW(FLASH2_128, "attention", kern_attention_args, KERN_FLASH_THREADS, 3,                       \
+    ROW(FLASH2_128, "attention", kern_attention_args, KERN_FLASH_THREADS, KERN_BY_SHARED(3, 2, 1), \
         0, kern_flash_attend(a, block, shared, 128, 2))                                            \
-    ROW(FLASH2_256, "attention", kern_attention_args, KERN_FLASH_THREADS, 2,                       \
+    ROW(FLASH2_256, "attention", kern_attention_args, KERN_FLASH_THREADS, KERN_BY_SHARED(2, 1, 1), \
         0, kern_flash_attend(a, block, shared, 256, 2))                                            \
     ROW(FLASH3_64, "attention", kern_attention_args, KERN_FLASH_THREADS, 2,                        \
         0, kern_flash_attend(a, block, shared, 64, 3))                                             \
-    ROW(FLASH3_128, "attention", kern_attention_args, KERN_FLASH_THREADS, 2,                       \
+    ROW(FLASH3_128, "attention", kern_attention_args, KERN_FLASH_THREADS, KERN_BY_SHARED(2, 1, 1), \
         0, kern_flash_attend(a, block, shared, 128, 3))                                            \
     ROW(FLASH3_256, "attention", kern_attention_args, KERN_FLASH_THREADS, 1,                       \
         0, kern_flash_attend(a, block, shared, 256, 3))                                            \

@@ -38,18 +38,6 @@ struct kern_split_args {
     size_t n_rows, n_cols;
 };
 
-/** Four neighbouring elements of a row, of which n are there; else 0. */
-KERN_INLINE struct kern_vec4 kern_split_load(const float *x, unsigned n)
-{
-    if (n == 4 && ((uintptr_t)x & 15) == 0)
-        return *(const struct kern_vec4 *)(const void *)x;
-    struct kern_vec4 y;
-    KERN_UNROLL
-    for (unsigned i = 0; i < 4; i++)
-        y.v[i] = i < n ? x[i] : 0.0f;
-    return y;
-}
-
 KERN_INLINE void kern_split_block(const struct kern_split_args *a, size_t block, void *shared)
 {
     uint32_t *largest = (uint32_t *)shared;
@@ -62,7 +50,7 @@ KERN_INLINE void kern_split_block(const struct kern_split_args *a, size_t block,
          t += kern_thread_step(KERN_SPLIT_THREADS)) {
         uint32_t most = 0;
         for (uint32_t i = 4 * t; i < n_real; i += 4 * KERN_SPLIT_THREADS) {
-            struct kern_vec4 y = kern_split_load(x + i, n_real - i < 4 ? n_real - i : 4);
+            struct kern_vec4 y = kern_load4(x + i, n_real - i < 4 ? n_real - i : 4);
             KERN_UNROLL
             for (unsigned k = 0; k < 4; k++) {
                 uint32_t bits = kern_magnitude_bits(y.v[k]);
@@ -80,7 +68,7 @@ KERN_INLINE void kern_split_block(const struct kern_split_args *a, size_t block,
             a->largest[block] = *largest;
         for (uint32_t i = 4 * t; i < n_cols; i += 4 * KERN_SPLIT_THREADS) {
             unsigned n = n_cols - i < 4 ? n_cols - i : 4;
-            struct kern_vec4 y = kern_split_load(x + i, n_real > 0 ? n : 0);
+            struct kern_vec4 y = kern_load4(x + i, n_real > 0 ? n : 0);
             kern_half_rows_store(&a->to, block * a->to.stride + i, n, exponent, y.v);
         }
     }
@@ -109,23 +97,38 @@ KERN_INLINE float kern_finished(float sum, float scale, const float *bias, const
     return old ? sum + *old : sum;
 }
 
-/** A block takes KERN_FINISH_ELEMS neighbours of one row b. */
+/** Neighbours i .. i + n - 1 of row b, n up to 4. */
+KERN_INLINE void kern_finish_four(const struct kern_finish_args *a, size_t b, size_t i, unsigned n,
+                                  int exponent_b)
+{
+    float *out = a->out + b * a->out_stride + i;
+    struct kern_vec4 x = kern_load4(a->sums + b * a->sums_stride + i, n);
+    struct kern_vec4 old = kern_load4(out, a->accumulate ? n : 0);
+    struct kern_vec4 bias = kern_load4(a->bias_a ? a->bias_a + i : NULL, a->bias_a ? n : 0);
+    KERN_UNROLL
+    for (unsigned k = 0; k < 4; k++) {
+        int exponent = k < n ? kern_row_exponent(a->a_largest[i + k]) + exponent_b : 0;
+        float y = kern_scale_by(x.v[k], -exponent);
+        y = a->scale != 1.0f ? y * a->scale : y;
+        y = a->bias_a ? y + bias.v[k] : a->bias_b ? y + a->bias_b[b] : y;
+        x.v[k] = a->accumulate ? y + old.v[k] : y;
+    }
+    kern_store4(out, n, &x);
+}
+
+/** A block takes KERN_FINISH_ELEMS neighbours of one row b: each thread four. */
 KERN_INLINE void kern_finish_block(const struct kern_finish_args *a, size_t block, void *shared)
 {
     (void)shared;
-    size_t per_row = (a->n_a + KERN_FINISH_ELEMS - 1) / KERN_FINISH_ELEMS;
-    size_t b = block / per_row, first = block % per_row * KERN_FINISH_ELEMS;
-    size_t end = a->n_a - first < KERN_FINISH_ELEMS ? a->n_a : first + KERN_FINISH_ELEMS;
+    /* Blocks, and rows, are fewer than 2^31; division of 64 bits is slow. */
+    uint32_t n_a = (uint32_t)a->n_a, per_row = (n_a + KERN_FINISH_ELEMS - 1) / KERN_FINISH_ELEMS;
+    uint32_t b = (uint32_t)block / per_row, first = (uint32_t)block % per_row * KERN_FINISH_ELEMS;
     int exponent_b = kern_row_exponent(a->b_largest[b]);
     for (unsigned t = kern_thread_begin(); t < KERN_FINISH_THREADS;
          t += kern_thread_step(KERN_FINISH_THREADS)) {
-        for (size_t i = first + t; i < end; i += KERN_FINISH_THREADS) {
-            int exponent = kern_row_exponent(a->a_largest[i]) + exponent_b;
-            float sum = kern_scale_by(a->sums[b * a->sums_stride + i], -exponent);
-            float *out = a->out + b * a->out_stride + i;
-            const float *bias = a->bias_a ? a->bias_a + i : a->bias_b ? a->bias_b + b : NULL;
-            *out = kern_finished(sum, a->scale, bias, a->accumulate ? out : NULL);
-        }
+        uint32_t i = first + 4 * t;
+        if (i < n_a)
+            kern_finish_four(a, b, i, n_a - i < 4 ? n_a - i : 4, exponent_b);
     }
 }
 

@@ -109,6 +109,33 @@ struct kern_bytes16 {
     uint32_t v[4];
 } __attribute__((aligned(16)));
 
+/** Four neighbouring floats, of which n are there; else 0. One load where that is possible. */
+KERN_INLINE struct kern_vec4 kern_load4(const float *x, unsigned n)
+{
+    if (n == 4 && ((uintptr_t)x & 15) == 0)
+        return *(const struct kern_vec4 *)(const void *)x;
+    struct kern_vec4 y;
+    KERN_UNROLL
+    for (unsigned i = 0; i < 4; i++)
+        y.v[i] = i < n ? x[i] : 0.0f;
+    return y;
+}
+
+/** The first n of four floats, in one store where that is possible. */
+KERN_INLINE void kern_store4(float *to, unsigned n, const struct kern_vec4 *x)
+{
+    if (n == 4 && ((uintptr_t)to & 15) == 0) {
+        *(struct kern_vec4 *)(void *)to = *x;
+        return;
+    }
+    KERN_UNROLL /* so that x is in registers */
+        for (unsigned i = 0; i < 4; i++)
+    {
+        if (i < n)
+            to[i] = x->v[i];
+    }
+}
+
 /** Four halves, as their bits. */
 struct kern_half4 {
     uint16_t v[4];

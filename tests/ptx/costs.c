@@ -1,0 +1,224 @@
+/*
+ * What each kernel moves and does, counted by the interpreter: operations at the shapes of models,
+ * with few rows. A line of JSON for each scene and kernel; bench/gpu_counts.py makes rates of them.
+ *
+ * usage: ptx_costs OUTPUT
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernels/backend.h"
+#include "kernels/cuda/cuda.h"
+#include "kernels/quant/registry.h"
+#include "tests/harness/host_device.h"
+#include "tests/harness/random_blocks.h"
+#include "tests/ptx/report.h"
+
+enum {
+    WIDTH = 4096,
+    TOKENS = 16,
+    ROWS = 16,
+    CONTEXT = 512,
+    VOCAB = 4096,
+    SCORED = 128,
+    BYTES = 2048
+};
+
+static struct rng rng;
+static FILE *out;
+static struct kern_backend *b;
+
+static void must(enum status status, const struct status_why *why)
+{
+    if (!status)
+        return;
+    fprintf(stderr, "ptx_costs: %s\n", why->text);
+    exit(1);
+}
+
+static void *checked(void *memory)
+{
+    if (!memory)
+        exit(1);
+    return memory;
+}
+
+static float *floats(size_t n)
+{
+    struct status_why why;
+    void *memory;
+    float *x = checked(malloc(n * sizeof *x));
+    for (size_t i = 0; i < n; i++)
+        x[i] = rng_normal(&rng);
+    must(kern_alloc(b, &memory, n * sizeof *x, &why), &why);
+    must(kern_upload(b, memory, x, n * sizeof *x, &why), &why);
+    free(x);
+    return memory;
+}
+
+static struct kern_weight weight_of(enum gguf_type type, size_t n_rows, size_t n_cols)
+{
+    struct random_blocks pool;
+    size_t row_bytes = random_blocks_row_bytes(type, n_cols);
+    void *data = checked(malloc(n_rows * row_bytes));
+    if (!random_blocks_open(&pool, type, 0.02, 65536))
+        exit(1);
+    random_blocks_draw(&pool, data, n_rows, n_cols);
+    random_blocks_close(&pool);
+    return (struct kern_weight){.type = type,
+                                .n_rows = n_rows,
+                                .n_cols = n_cols,
+                                .row_bytes = row_bytes,
+                                .data = data,
+                                .scale = 1.0f,
+                                .generation = kern_next_generation()};
+}
+
+static void backend_open(enum kern_precision precision)
+{
+    struct status_why why;
+    const struct kern_cuda_options options = {
+        .precision = precision, .product_tokens = SCORED, .product_step = SCORED};
+    struct kern_cuda_device *device =
+        host_device_open(&(struct host_device_options){.shared_bytes = 227 << 10}, NULL);
+    must(kern_cuda_open(&b, device, &options, &why), &why);
+}
+
+/** The product of a weight of this type, after its trial: decode, split, finish; or exact. */
+static void linear(const char *scene, enum gguf_type type, size_t n_rows, size_t n_cols)
+{
+    struct status_why why;
+    struct kern_weight w = weight_of(type, n_rows, n_cols);
+    struct kern_linear op = {.weight = &w,
+                             .x = floats(SCORED * n_cols),
+                             .y = floats(SCORED * n_rows),
+                             .y_stride = n_rows,
+                             .n_tokens = SCORED};
+    must(kern_preload(b, &w, &why), &why);
+    fflush(out);
+    FILE *nowhere = checked(fopen("/dev/null", "w"));
+    run_ptx_report(nowhere, "trial");
+    fclose(nowhere);
+    must(kern_linear(b, &op, &why), &why);
+    run_ptx_report(out, scene);
+    free((void *)(uintptr_t)w.data);
+}
+
+static void rows(void)
+{
+    struct status_why why;
+    struct kern_weight gain = weight_of(GGUF_TYPE_F32, 1, WIDTH);
+    float *x = floats(TOKENS * WIDTH), *y = floats(TOKENS * WIDTH);
+    struct kern_norm norm = {.gain = &gain,
+                             .eps = 1e-5f,
+                             .x = x,
+                             .y = y,
+                             .n_rows = TOKENS,
+                             .width = WIDTH,
+                             .n_groups = 1};
+    must(kern_norm(b, &norm, &why), &why); /* the first brings the gain */
+    run_ptx_report(out, "first norm");
+    must(kern_norm(b, &norm, &why), &why);
+    int32_t positions[TOKENS];
+    for (int32_t i = 0; i < TOKENS; i++)
+        positions[i] = i;
+    struct kern_rope rope = {.x = x,
+                             .stride = WIDTH,
+                             .n_tokens = TOKENS,
+                             .n_heads = WIDTH / 128,
+                             .head_size = 128,
+                             .n_pairs = 64,
+                             .split_halves = true,
+                             .angles = floats(TOKENS * 128),
+                             .n_positions = TOKENS,
+                             .positions = positions};
+    must(kern_rope(b, &rope, &why), &why);
+    struct kern_activate gate = {.gate = y, .up = x, .n = TOKENS * WIDTH};
+    must(kern_activate(b, &gate, &why), &why);
+    run_ptx_report(out, "rows");
+}
+
+/** A window under one head. */
+static void attention(size_t head_size)
+{
+    struct status_why why;
+    const struct kern_query_range range = {.n_q = CONTEXT};
+    struct kern_attention op = {.q = floats(CONTEXT * head_size),
+                                .k = floats(CONTEXT * head_size),
+                                .v = floats(CONTEXT * head_size),
+                                .out = floats(CONTEXT * head_size),
+                                .n_heads = 1,
+                                .n_kv_heads = 1,
+                                .head_size = head_size,
+                                .value_size = head_size,
+                                .scale = 0.09f,
+                                .ranges = &range,
+                                .n_ranges = 1};
+    must(kern_attention(b, &op, &why), &why);
+    run_ptx_report(out, "attention");
+}
+
+/** Of wide rows only the targets' products are representative, of narrow ones all else. */
+static void score(const char *scene, size_t n_heads, size_t n_vocab, size_t width)
+{
+    struct status_why why;
+    struct kern_weight w = weight_of(GGUF_TYPE_F32, n_vocab, width);
+    struct kern_head heads[2] = {{.hidden = floats(SCORED * width), .matrix = &w},
+                                 {.hidden = floats(SCORED * width), .matrix = &w}};
+    struct kern_target targets[SCORED];
+    for (uint32_t i = 0; i < SCORED; i++)
+        targets[i] = (struct kern_target){i, (int32_t)rng_below(&rng, n_vocab)};
+    struct kern_score op = {.n_heads = n_heads,
+                            .heads = heads,
+                            .n_rows = SCORED,
+                            .n_targets = SCORED,
+                            .targets = targets,
+                            .rows = checked(calloc(2 * SCORED, sizeof *op.rows)),
+                            .target_scores = checked(calloc(2 * SCORED, sizeof *op.target_scores)),
+                            .want_js = n_heads > 1};
+    op.pairs = n_heads > 1 ? checked(calloc(2 * SCORED, sizeof *op.pairs)) : NULL;
+    must(kern_score(b, &op, &why), &why);
+    run_ptx_report(out, scene);
+    struct kern_record record = {
+        .head = heads[0], .n_rows = SCORED, .stride = kern_record_codes(n_vocab)};
+    record.records = checked(calloc(SCORED * record.stride, sizeof *record.records));
+    if (n_heads == 1)
+        must(kern_record(b, &record, &why), &why);
+    run_ptx_report(out, "record");
+    free(op.rows);
+    free(op.target_scores);
+    free(op.pairs);
+    free(record.records);
+    free((void *)(uintptr_t)w.data);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum gguf_type types[] = {GGUF_TYPE_F16, GGUF_TYPE_Q8_0, GGUF_TYPE_Q6_K,
+                                           GGUF_TYPE_Q4_K, GGUF_TYPE_IQ4_XS};
+    out = argc == 2 ? fopen(argv[1], "w") : NULL;
+    if (!out)
+        return 2;
+    run_ptx_count();
+    const enum kern_precision precisions[] = {KERN_PRECISION_FAST, KERN_PRECISION_HIGH,
+                                              KERN_PRECISION_EXACT};
+    static const char *const names[] = {"linear fast", "linear high", "linear exact"};
+    rng = rng_open(1, 0);
+    for (size_t i = 0; i < 3; i++) {
+        backend_open(precisions[i]);
+        for (size_t k = 0; k < sizeof types / sizeof *types; k++)
+            linear(names[i], types[k], ROWS, WIDTH);
+        linear("finish", GGUF_TYPE_F32, 4096, 64);
+        attention(64);
+        attention(128);
+        if (precisions[i] == KERN_PRECISION_FAST) {
+            rows();
+            score("score", 1, VOCAB, 64);
+            score("pair", 2, VOCAB, 64);
+            score("target", 1, 128, 2048);
+        }
+        if (precisions[i] == KERN_PRECISION_EXACT)
+            linear("exact", GGUF_TYPE_F32, 128, 256);
+    }
+    return fclose(out) != 0;
+}
