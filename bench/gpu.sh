@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything about the CUDA backend that needs a GPU, in one command: build for the card at hand,
-# test, benchmark. One table, one JSON file. Needs no network; under ten minutes on one GPU and 16
-# processors. Leaves the card's settings alone.
+# test, benchmark. One table, one JSON file; phases of perplexity beside what gpu_model.py reckons.
+# Needs no network; under ten minutes on one GPU and 16 processors. Leaves the card's settings alone.
 #
 # usage: [PEER=path/to/llama-perplexity] bash bench/gpu.sh [OUTPUT.json]
 #   SHAPES="8b 1b"  TYPES="Q4_K_M F16 IQ4_XS"  CHUNKS=64  ROUNDS=3  CTX=512  BUDGET=520 (seconds)

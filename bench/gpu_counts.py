@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a kernel moves and does for one unit of its work, counted by the interpreter of tests/ptx.
 
-usage: gpu_counts.py BUILD OUTPUT.json      count, and compile for the registers
+usage: gpu_counts.py BUILD OUTPUT.json          count, and ask ptxas for the registers
        gpu_counts.py BUILD --check KNOWN.json   count, and compare: within a tenth?
 BUILD  a build folder with nvcc; its program tests/ptx/ptx_costs runs the kernels on the host
 
@@ -18,14 +18,14 @@ import tempfile
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 
 # tests/ptx/costs.c: what a scene computes, as units of the kernel's work.
-TOKENS, SCORED, WIDTH, VOCAB, CONTEXT = 16, 128, 4096, 4096, 512
+TOKENS, SCORED, WIDTH, VOCAB, CONTEXT = 16, 32, 4096, 4096, 512
 TYPES = {"0": "F32", "1": "F16", "8": "Q8_0", "12": "Q4_K", "14": "Q6_K", "23": "IQ4_XS"}
 PAIRS = 64 * 64 * sum(range(1, CONTEXT // 64 + 1))  # of queries and keys, in squares of 64
 UNITS = {
     ("linear fast", "SPLIT"): ("split fast", "element", SCORED * WIDTH),
     ("linear high", "SPLIT"): ("split high", "element", SCORED * WIDTH),
     ("finish", "FINISH"): ("finish", "output", SCORED * 4096),
-    ("exact", "EXACT"): ("exact", "multiply-add", SCORED * SCORED * 256),
+    ("exact", "EXACT"): ("exact", "multiply-add", 128 * 128 * 256),
     ("rows", "NORM"): ("norm", "element", TOKENS * WIDTH),
     ("rows", "ROPE"): ("rope", "element", TOKENS * WIDTH),
     ("rows", "GATE"): ("gate", "element", TOKENS * WIDTH),
@@ -103,7 +103,7 @@ def count(build):
         if kernel == "ATTENTION":
             kernel = f"{kernel} {next(sizes)}"
         unit = UNITS.get((row["scene"], kernel))
-        if not unit:
+        if not unit or unit[0] in kernels:  # the first scene of each
             continue
         lines = text["decode" if kernel.startswith("DECODE") else "kernels"]
         kernels[unit[0]] = {"kernel": row["kernel"], "unit": unit[1],
@@ -112,25 +112,31 @@ def count(build):
     return kernels
 
 
-def registers(architecture):
-    """{kernel: (registers of a thread, bytes that it spills)}, from ptxas."""
-    found, name = {}, None
-    for source in ("kernels", "decode"):
-        command = ["nvcc", "-std=c++17", "-O3", "--fmad=false", f"-I{SOURCE}", "-cubin", "-Xptxas",
-                   "-v", f"-arch=sm_{architecture}", "-o", "/dev/null",
-                   str(SOURCE / f"kernels/cuda/kernels/{source}.cu")]
+def registers(build, architecture):
+    """
+    {kernel: (registers of a thread, bytes that it spills)}, from ptxas, of the PTX for 8.0. What
+    else differs by the device is how many blocks must be resident: KERN_BY_SHARED in list.h.
+    """
+    text = (build / "tests/ptx/kernels.ptx").read_text()
+    rows = re.findall(r"ROW\((\w+),[^)]*KERN_BY_SHARED\((\d), (\d), (\d)\)",
+                      (SOURCE / "kernels/cuda/kernels/list.h").read_text())
+    column = {"90": 1, "80": 2, "89": 3}[architecture]
+    for row in rows:
+        text = re.sub(rf"(run_{row[0]}E\d+kern_(?:(?!\.entry).)*?\.minnctapersm )\d+",
+                      rf"\g<1>{row[column]}", text, flags=re.DOTALL)
+    with tempfile.TemporaryDirectory() as scratch:
+        program = pathlib.Path(scratch) / "kernels.ptx"
+        program.write_text(text)
+        command = ["ptxas", "-v", f"-arch=sm_{architecture}", "-o", "/dev/null", program]
         log = subprocess.run(command, check=True, capture_output=True, text=True).stderr
-        for line in log.splitlines():
-            entry = re.search(r"entry function '\w*?(?:\d+run_(\w+?)E\d+kern_|decodeIL9gguf_type(\d+)E)",
-                              line)
-            if entry:
-                name = entry[1] or f"DECODE {entry[2]}"
-            spilled = re.search(r"(\d+) bytes spill stores", line)
-            if spilled:
-                spills = int(spilled[1])
-            used = re.search(r"Used (\d+) registers", line)
-            if used and name:
-                found[name] = (int(used[1]), spills)
+    found, name = {}, None
+    for line in log.splitlines():
+        name = (re.search(r"entry function '\w*?\d+run_(\w+?)E\d+kern_", line) or [0, name])[1]
+        spilled = re.search(r"(\d+) bytes spill stores", line)
+        spills = int(spilled[1]) if spilled else spills if name else 0
+        used = re.search(r"Used (\d+) registers", line)
+        if used:
+            found[name] = (int(used[1]), spills)
     return found
 
 
@@ -155,9 +161,11 @@ def main():
         known = json.loads(pathlib.Path(sys.argv[3]).read_text())["kernels"]
         difference = check(kernels, known)
         sys.exit(difference and f"{difference}: python3 bench/gpu_counts.py {sys.argv[1]} {sys.argv[3]}")
-    for architecture in ("80", "89", "90a"):
-        used = registers(architecture)
+    for architecture in ("80", "89", "90"):
+        used = registers(pathlib.Path(sys.argv[1]), architecture)
         for kernel in kernels.values():
+            if kernel["kernel"] not in used:  # decoding
+                continue
             kernel.setdefault("registers", {})[architecture], spills = used[kernel["kernel"]]
             if spills:
                 kernel.setdefault("spilled_bytes", {})[architecture] = spills

@@ -20,6 +20,8 @@ import site
 import statistics
 import sys
 
+import gpu_model
+
 
 def note(name, result, detail, second):
     print(json.dumps({"name": name, "result": result, "detail": detail, "second": int(second)}))
@@ -99,14 +101,12 @@ def peer(log, name, begun, ended, n_inputs):
                       "without_load": start is not None}))
 
 
-# Layers, width, feed-forward width, width of keys and values, vocabulary: bench/synthetic.c's.
-SHAPES = {"1b": (22, 2048, 5632, 256, 128256), "8b": (32, 4096, 14336, 1024, 128256)}
 OPERATIONS = ("linear", "attention", "score", "norm", "rope", "gate", "other")
 
 
 def arithmetic(row):
     """Operations of the products and of attention in a run that evaluates one model."""
-    n_layers, width, n_ff, n_kv, n_vocab = SHAPES[row["name"].split()[0]]
+    n_layers, width, n_ff, n_kv, n_vocab, _ = gpu_model.SHAPES[row["name"].split()[0]]
     layer = 2 * width * (2 * width + 2 * n_kv + 3 * n_ff) + 2 * width * row["n_ctx"]
     return row["n_inputs"] * n_layers * layer + 2 * row["n_scored"] * width * n_vocab
 
@@ -157,6 +157,38 @@ def print_summary(lines):
               f"{times:>7} {longer:>7}  " + " ".join(f"{v:.1f}" for v in line["all"]))
 
 
+def reckoned(card, row):
+    """What gpu_model.py says of a run of perplexity; None of another, or on another card."""
+    known = next((name for name in gpu_model.CARDS if name in (card or "")), None)
+    shape, kind, task, precision = (row["name"].split() + [""] * 4)[:4]
+    kind = kind.replace("Q4_K_M", "Q4_K")
+    if not (known and task == "perplexity" and precision in ("fast", "high", "exact") and
+            row.get("phases") and shape in gpu_model.SHAPES and kind in gpu_model.PACKED):
+        return None
+    return gpu_model.reckon(known, shape, precision, kind, row["n_inputs"], row["n_ctx"],
+                            row["n_scored"])
+
+
+def beside_reckoned(card, runs):
+    """Of the first run of each kind, and each phase: seconds measured, and reckoned."""
+    rows, seen = [], set()
+    for row in runs:
+        expected = None if row["name"] in seen else reckoned(card, row)
+        seen.add(row["name"])
+        for phase, seconds in (expected or {"phases": {}})["phases"].items():
+            rows.append({"name": row["name"], "phase": phase, "measured": row["phases"].get(phase),
+                         "reckoned": seconds})
+    return rows
+
+
+def print_beside_reckoned(rows):
+    if rows:
+        print(f"\n{'run':36} {'phase':10} {'measured s':>11} {'reckoned s':>11}   (gpu_model.py)")
+    for row in rows:
+        measured = "-" if row["measured"] is None else f"{row['measured']:.4f}"
+        print(f"{row['name']:36} {row['phase']:10} {measured:>11} {row['reckoned']:11.4f}")
+
+
 def read_lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
@@ -171,9 +203,10 @@ def document(logs, output):
         kernels = None
     runs = read_lines(logs / "runs.jsonl")
     result.update(steps=read_lines(logs / "steps.jsonl"), kernels=kernels, runs=runs,
-                  summary=summary(runs, kernels))
+                  summary=summary(runs, kernels), reckoned=beside_reckoned(result["card"], runs))
     pathlib.Path(output).write_text(json.dumps(result, indent=1) + "\n")
     print_summary(result["summary"])
+    print_beside_reckoned(result["reckoned"])
     for row in result["steps"]:
         if row["result"] == "FAILED":
             print(f"FAILED: {row['name']}: {row['detail']}")

@@ -20,7 +20,7 @@ enum {
     ROWS = 16,
     CONTEXT = 512,
     VOCAB = 4096,
-    SCORED = 128,
+    SCORED = 32,
     BYTES = 2048
 };
 
@@ -85,15 +85,16 @@ static void backend_open(enum kern_precision precision)
 }
 
 /** The product of a weight of this type, after its trial: decode, split, finish; or exact. */
-static void linear(const char *scene, enum gguf_type type, size_t n_rows, size_t n_cols)
+static void linear(const char *scene, enum gguf_type type, size_t n_rows, size_t n_cols,
+                   size_t n_tokens)
 {
     struct status_why why;
     struct kern_weight w = weight_of(type, n_rows, n_cols);
     struct kern_linear op = {.weight = &w,
-                             .x = floats(SCORED * n_cols),
-                             .y = floats(SCORED * n_rows),
+                             .x = floats(n_tokens * n_cols),
+                             .y = floats(n_tokens * n_rows),
                              .y_stride = n_rows,
-                             .n_tokens = SCORED};
+                             .n_tokens = n_tokens};
     must(kern_preload(b, &w, &why), &why);
     fflush(out);
     FILE *nowhere = checked(fopen("/dev/null", "w"));
@@ -207,18 +208,19 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < 3; i++) {
         backend_open(precisions[i]);
         for (size_t k = 0; k < sizeof types / sizeof *types; k++)
-            linear(names[i], types[k], ROWS, WIDTH);
-        linear("finish", GGUF_TYPE_F32, 4096, 64);
+            linear(names[i], types[k], ROWS, WIDTH,
+                   precisions[i] == KERN_PRECISION_EXACT ? 1 : SCORED);
         attention(64);
         attention(128);
         if (precisions[i] == KERN_PRECISION_FAST) {
             rows();
+            linear("finish", GGUF_TYPE_F32, 4096, 64, SCORED);
             score("score", 1, VOCAB, 64);
             score("pair", 2, VOCAB, 64);
             score("target", 1, 128, 2048);
         }
         if (precisions[i] == KERN_PRECISION_EXACT)
-            linear("exact", GGUF_TYPE_F32, 128, 256);
+            linear("exact", GGUF_TYPE_F32, 128, 256, 128);
     }
     return fclose(out) != 0;
 }

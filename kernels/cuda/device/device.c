@@ -11,13 +11,16 @@
 
 enum {
     PINNED_BYTES = 16 << 20, /* of a staging buffer: a copy of a third of a millisecond */
-    N_PINNED = 4             /* of each stream */
+    N_PINNED = 4,            /* of each stream */
+    SMALL_BYTES = 64 << 10,  /* of a buffer for small copies: positions, tasks, targets */
+    N_SMALL = 64             /* so that the host may be an operation or two ahead */
 };
 
 /** Page-locked memory that copies pass through, so that they run beside everything else. */
 struct staging {
-    void *memory[N_PINNED];
-    cudaEvent_t used[N_PINNED]; /* when the device has read it */
+    size_t n, n_bytes; /* buffers, and of each */
+    void *memory[N_SMALL];
+    cudaEvent_t used[N_SMALL]; /* when the device has read it */
     size_t next;
 };
 
@@ -27,7 +30,7 @@ struct device {
     cudaStream_t streams[KERN_CUDA_N_STREAMS];
     cudaEvent_t events[KERN_CUDA_MAX_EVENTS]; /* made when first signalled */
     cudaEvent_t marks[KERN_CUDA_MAX_MARKS];   /* likewise */
-    struct staging staging[KERN_CUDA_N_STREAMS];
+    struct staging staging[KERN_CUDA_N_STREAMS], small;
     struct base_pool *pool; /* fills the staging buffers */
     struct kern_cublas *blas;
     void *workspace; /* of blas */
@@ -102,12 +105,12 @@ static enum status device_copy_in(struct kern_cuda_device *device, enum kern_cud
                                   struct status_why *why)
 {
     struct device *d = of(device);
-    struct staging *s = &d->staging[stream];
     enum status status = select_device(d, why);
     size_t n_bytes = kern_cuda_rows_total(rows);
-    for (size_t done = 0; !status && done < n_bytes; done += PINNED_BYTES) {
-        size_t left = n_bytes - done, n = left < PINNED_BYTES ? left : PINNED_BYTES;
-        size_t i = s->next++ % N_PINNED;
+    struct staging *s = n_bytes <= SMALL_BYTES ? &d->small : &d->staging[stream];
+    for (size_t done = 0; !status && done < n_bytes; done += s->n_bytes) {
+        size_t left = n_bytes - done, n = left < s->n_bytes ? left : s->n_bytes;
+        size_t i = s->next++ % s->n;
         status = check(d, cudaEventSynchronize(s->used[i]), "an earlier operation", why);
         if (status)
             return status;
@@ -297,8 +300,8 @@ static void events_close(cudaEvent_t *events, size_t n)
 
 static void staging_close(struct staging *s)
 {
-    events_close(s->used, N_PINNED);
-    for (size_t i = 0; i < N_PINNED; i++) {
+    events_close(s->used, N_SMALL);
+    for (size_t i = 0; i < N_SMALL; i++) {
         if (s->memory[i])
             (void)cudaFreeHost(s->memory[i]);
     }
@@ -313,6 +316,7 @@ static void device_close(struct kern_cuda_device *device)
         (void)cudaFree(d->workspace);
         events_close(d->events, KERN_CUDA_MAX_EVENTS);
         events_close(d->marks, KERN_CUDA_MAX_MARKS);
+        staging_close(&d->small);
         for (size_t i = 0; i < KERN_CUDA_N_STREAMS; i++) {
             staging_close(&d->staging[i]);
             if (d->streams[i])
@@ -339,11 +343,13 @@ static const struct kern_cuda_device_ops device_ops = {
     .elapsed = device_elapsed,
 };
 
-static cudaError_t staging_open(struct staging *s)
+static cudaError_t staging_open(struct staging *s, size_t n, size_t n_bytes)
 {
     cudaError_t code = cudaSuccess;
-    for (size_t i = 0; code == cudaSuccess && i < N_PINNED; i++) {
-        code = cudaMallocHost(&s->memory[i], PINNED_BYTES);
+    s->n = n;
+    s->n_bytes = n_bytes;
+    for (size_t i = 0; code == cudaSuccess && i < n; i++) {
+        code = cudaMallocHost(&s->memory[i], n_bytes);
         if (code == cudaSuccess)
             code = cudaEventCreateWithFlags(&s->used[i], cudaEventDisableTiming);
     }
@@ -381,8 +387,10 @@ static enum status start(struct device *d, struct status_why *why)
     for (size_t i = 0; !status && code == cudaSuccess && i < KERN_CUDA_N_STREAMS; i++) {
         code = cudaStreamCreateWithFlags(&d->streams[i], cudaStreamNonBlocking);
         if (code == cudaSuccess)
-            code = staging_open(&d->staging[i]);
+            code = staging_open(&d->staging[i], N_PINNED, PINNED_BYTES);
     }
+    if (!status && code == cudaSuccess)
+        code = staging_open(&d->small, N_SMALL, SMALL_BYTES);
     if (!status)
         status = check(d, code, "starting", why);
     unsigned n_threads = base_pool_processors();

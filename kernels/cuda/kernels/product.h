@@ -103,11 +103,12 @@ KERN_INLINE void kern_finish_four(const struct kern_finish_args *a, size_t b, si
 {
     float *out = a->out + b * a->out_stride + i;
     struct kern_vec4 x = kern_load4(a->sums + b * a->sums_stride + i, n);
+    struct kern_vec4 largest = kern_load4((const float *)(const void *)(a->a_largest + i), n);
     struct kern_vec4 old = kern_load4(out, a->accumulate ? n : 0);
     struct kern_vec4 bias = kern_load4(a->bias_a ? a->bias_a + i : NULL, a->bias_a ? n : 0);
     KERN_UNROLL
     for (unsigned k = 0; k < 4; k++) {
-        int exponent = k < n ? kern_row_exponent(a->a_largest[i + k]) + exponent_b : 0;
+        int exponent = kern_row_exponent(kern_bits_of(largest.v[k])) + exponent_b;
         float y = kern_scale_by(x.v[k], -exponent);
         y = a->scale != 1.0f ? y * a->scale : y;
         y = a->bias_a ? y + bias.v[k] : a->bias_b ? y + a->bias_b[b] : y;
