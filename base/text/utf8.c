@@ -118,3 +118,10 @@ size_t base_utf8_from_utf16(const char *text, size_t n_bytes, bool big_endian, c
     }
     return i;
 }
+
+bool base_is_space(uint32_t c)
+{
+    return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 ||
+           c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
+           c == 0x202F || c == 0x205F || c == 0x3000;
+}

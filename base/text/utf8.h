@@ -44,4 +44,7 @@ size_t base_utf8_repair(const char *text, size_t n_bytes, char *out);
 size_t base_utf8_from_utf16(const char *text, size_t n_bytes, bool big_endian, char *out,
                             size_t *n_out);
 
+/** White space, as Python's str.isspace() has it. */
+bool base_is_space(uint32_t code_point);
+
 #endif

@@ -1,0 +1,400 @@
+/* Methods of strings, mappings and lists. */
+#include <stdio.h>
+
+#include "base/text/quote.h"
+#include "base/text/words.h"
+#include "model/chat/evaluate.h"
+#include "model/chat/text.h"
+
+int64_t model_chat_integer_argument(struct chat_run *r, const struct chat_value *v,
+                                    int64_t otherwise)
+{
+    int64_t integer = otherwise;
+    if (v->kind != CHAT_ABSENT && !model_chat_integer(v, &integer))
+        model_chat_fail(r, STATUS_FORMAT, "expected an integer, found %s", model_chat_kind_name(v));
+    return integer;
+}
+
+struct base_string model_chat_string_argument(struct chat_run *r, const struct chat_value *v,
+                                              const char *otherwise)
+{
+    if (v->kind == CHAT_STRING)
+        return v->string;
+    if (v->kind != CHAT_ABSENT)
+        model_chat_fail(r, STATUS_FORMAT, "expected a string, found %s", model_chat_kind_name(v));
+    return (struct base_string){otherwise, strlen(otherwise)};
+}
+
+static struct chat_value s_strip(struct chat_run *r, const struct chat_value *self,
+                                 const struct chat_args *a)
+{
+    return model_chat_strip(r, self->string, &a->v[0], CHAT_BOTH);
+}
+
+static struct chat_value s_lstrip(struct chat_run *r, const struct chat_value *self,
+                                  const struct chat_args *a)
+{
+    return model_chat_strip(r, self->string, &a->v[0], CHAT_LEFT);
+}
+
+static struct chat_value s_rstrip(struct chat_run *r, const struct chat_value *self,
+                                  const struct chat_args *a)
+{
+    return model_chat_strip(r, self->string, &a->v[0], CHAT_RIGHT);
+}
+
+static struct chat_value s_split(struct chat_run *r, const struct chat_value *self,
+                                 const struct chat_args *a)
+{
+    return model_chat_split(r, self->string, &a->v[0],
+                            model_chat_integer_argument(r, &a->v[1], -1));
+}
+
+static struct chat_value s_rsplit(struct chat_run *r, const struct chat_value *self,
+                                  const struct chat_args *a)
+{
+    struct base_string separator = model_chat_string_argument(r, &a->v[0], "");
+    if (separator.n_bytes == 0)
+        return CHAT_FAIL(r, STATUS_UNSUPPORTED, "'rsplit' without a separator is not supported");
+    return model_chat_split_last(r, self->string, separator,
+                                 model_chat_integer_argument(r, &a->v[1], -1));
+}
+
+static struct chat_value s_splitlines(struct chat_run *r, const struct chat_value *self,
+                                      const struct chat_args *a)
+{
+    (void)a;
+    return model_chat_lines(r, self->string);
+}
+
+/* Whether a string, or one of a tuple, is where the value begins or ends. */
+static struct chat_value has_end(struct chat_run *r, const struct chat_value *self,
+                                 const struct chat_args *a, bool at_end)
+{
+    struct chat_value one = chat_list(&a->v[0], 1);
+    const struct chat_value *any = a->v[0].kind == CHAT_TUPLE ? &a->v[0] : &one;
+    for (size_t i = 0; i < any->n && !r->status; i++) {
+        struct base_string s = self->string,
+                           end = model_chat_string_argument(r, &any->items[i], "");
+        if (end.n_bytes > s.n_bytes)
+            continue;
+        size_t from = at_end ? s.n_bytes - end.n_bytes : 0;
+        if (chat_same(chat_part(s, from, from + end.n_bytes), end))
+            return chat_bool(true);
+    }
+    return chat_bool(false);
+}
+
+static struct chat_value s_startswith(struct chat_run *r, const struct chat_value *self,
+                                      const struct chat_args *a)
+{
+    return has_end(r, self, a, false);
+}
+
+static struct chat_value s_endswith(struct chat_run *r, const struct chat_value *self,
+                                    const struct chat_args *a)
+{
+    return has_end(r, self, a, true);
+}
+
+static struct chat_value without_end(struct chat_run *r, const struct chat_value *self,
+                                     const struct chat_args *a, bool at_end)
+{
+    struct base_string s = self->string;
+    size_t n = model_chat_string_argument(r, &a->v[0], "").n_bytes;
+    if (!has_end(r, self, a, at_end).truth)
+        return *self;
+    return chat_of_string(at_end ? chat_part(s, 0, s.n_bytes - n) : chat_part(s, n, s.n_bytes));
+}
+
+static struct chat_value s_removeprefix(struct chat_run *r, const struct chat_value *self,
+                                        const struct chat_args *a)
+{
+    return without_end(r, self, a, false);
+}
+
+static struct chat_value s_removesuffix(struct chat_run *r, const struct chat_value *self,
+                                        const struct chat_args *a)
+{
+    return without_end(r, self, a, true);
+}
+
+static struct chat_value s_replace(struct chat_run *r, const struct chat_value *self,
+                                   const struct chat_args *a)
+{
+    return model_chat_replace(r, self->string, model_chat_string_argument(r, &a->v[0], ""),
+                              model_chat_string_argument(r, &a->v[1], ""),
+                              model_chat_integer_argument(r, &a->v[2], -1));
+}
+
+static struct chat_value s_upper(struct chat_run *r, const struct chat_value *self,
+                                 const struct chat_args *a)
+{
+    (void)a;
+    return model_chat_case(r, self->string, CHAT_UPPER);
+}
+
+static struct chat_value s_lower(struct chat_run *r, const struct chat_value *self,
+                                 const struct chat_args *a)
+{
+    (void)a;
+    return model_chat_case(r, self->string, CHAT_LOWER);
+}
+
+static struct chat_value s_capitalize(struct chat_run *r, const struct chat_value *self,
+                                      const struct chat_args *a)
+{
+    (void)a;
+    return model_chat_case(r, self->string, CHAT_CAPITALIZE);
+}
+
+static struct chat_value s_title(struct chat_run *r, const struct chat_value *self,
+                                 const struct chat_args *a)
+{
+    (void)a;
+    return model_chat_title(r, self->string, NULL);
+}
+
+/* The character at which an argument is found, or -1. */
+static struct chat_value found_at(struct chat_run *r, const struct chat_value *self, size_t at)
+{
+    return chat_int(
+        at == SIZE_MAX ? -1 : (int64_t)model_chat_n_characters(r, chat_part(self->string, 0, at)));
+}
+
+static struct chat_value s_find(struct chat_run *r, const struct chat_value *self,
+                                const struct chat_args *a)
+{
+    struct base_string needle = model_chat_string_argument(r, &a->v[0], "");
+    return found_at(r, self, model_chat_find(r, self->string, needle, 0));
+}
+
+static struct chat_value s_rfind(struct chat_run *r, const struct chat_value *self,
+                                 const struct chat_args *a)
+{
+    struct base_string needle = model_chat_string_argument(r, &a->v[0], "");
+    return found_at(r, self, model_chat_find_last(r, self->string, needle, self->string.n_bytes));
+}
+
+static struct chat_value s_index(struct chat_run *r, const struct chat_value *self,
+                                 const struct chat_args *a)
+{
+    struct chat_value at = s_find(r, self, a);
+    return at.integer >= 0 ? at : CHAT_FAIL(r, STATUS_FORMAT, "'index' of what is not there");
+}
+
+static struct chat_value s_count(struct chat_run *r, const struct chat_value *self,
+                                 const struct chat_args *a)
+{
+    struct base_string needle = model_chat_string_argument(r, &a->v[0], "");
+    if (needle.n_bytes == 0)
+        return chat_int((int64_t)model_chat_n_characters(r, self->string) + 1);
+    return chat_int((int64_t)model_chat_split(r, self->string, &a->v[0], -1).n - 1);
+}
+
+static struct chat_value s_join(struct chat_run *r, const struct chat_value *self,
+                                const struct chat_args *a)
+{
+    struct chat_buffer out = {0};
+    struct chat_value items = model_chat_iterate(r, &a->v[0]);
+    for (size_t i = 0; i < items.n && !r->status; i++) {
+        if (i > 0)
+            model_chat_put_string(r, &out, self->string);
+        model_chat_put_string(r, &out, model_chat_string_argument(r, &items.items[i], ""));
+    }
+    return chat_of_buffer(&out);
+}
+
+/* The value of a field "{}", "{3}" or "{name}", whose inside is `field`. */
+static void put_field(struct chat_run *r, struct chat_buffer *out, struct base_string field,
+                      const struct chat_args *a, size_t *next)
+{
+    const struct chat_value *v = NULL;
+    bool is_number = field.n_bytes > 0 && field.n_bytes < 5;
+    size_t number = 0;
+    for (size_t i = 0; i < field.n_bytes && is_number; i++) {
+        is_number = field.data[i] >= '0' && field.data[i] <= '9';
+        number = number * 10 + (size_t)(field.data[i] - '0');
+    }
+    struct chat_value key = chat_of_string(field);
+    if (field.n_bytes == 0 || is_number) {
+        number = is_number ? number : (*next)++;
+        v = number < a->n ? &a->v[number] : NULL;
+    } else {
+        v = model_chat_dict_get(r, &a->named, &key);
+    }
+    struct base_quoted quoted;
+    if (v)
+        model_chat_put_value(r, out, v);
+    else
+        model_chat_fail(r, STATUS_UNSUPPORTED, "'format' has nothing for the field %s",
+                        base_quote(&quoted, field));
+}
+
+static struct chat_value s_format(struct chat_run *r, const struct chat_value *self,
+                                  const struct chat_args *a)
+{
+    struct base_string s = self->string, close = {"}", 1};
+    struct chat_buffer out = {0};
+    size_t next = 0;
+    for (size_t i = 0; i < s.n_bytes && !r->status; i++) {
+        char c = s.data[i];
+        bool doubled = i + 1 < s.n_bytes && s.data[i + 1] == c;
+        if ((c != '{' && c != '}') || doubled) {
+            model_chat_put(r, &out, &c, 1);
+            i += (c == '{' || c == '}') && doubled;
+            continue;
+        }
+        size_t end = c == '{' ? model_chat_find(r, s, close, i) : SIZE_MAX;
+        if (end == SIZE_MAX)
+            return CHAT_FAIL(r, STATUS_FORMAT, "'format' of a string with a single '%c'", c);
+        put_field(r, &out, chat_part(s, i + 1, end), a, &next);
+        i = end;
+    }
+    return chat_of_buffer(&out);
+}
+
+static struct chat_value s_isdigit(struct chat_run *r, const struct chat_value *self,
+                                   const struct chat_args *a)
+{
+    (void)a;
+    for (size_t i = 0; i < self->string.n_bytes; i++) {
+        unsigned char c = (unsigned char)self->string.data[i];
+        if (c >= 0x80)
+            return CHAT_FAIL(r, STATUS_UNSUPPORTED, "'isdigit' beyond ASCII");
+        if (c < '0' || c > '9')
+            return chat_bool(false);
+    }
+    return chat_bool(self->string.n_bytes > 0);
+}
+
+static const struct chat_row string_methods[] = {
+    {"strip", s_strip, "chars", 0},
+    {"lstrip", s_lstrip, "chars", 0},
+    {"rstrip", s_rstrip, "chars", 0},
+    {"split", s_split, "sep maxsplit", 0},
+    {"rsplit", s_rsplit, "sep maxsplit", 0},
+    {"splitlines", s_splitlines, "", 0},
+    {"startswith", s_startswith, "prefix", 1},
+    {"endswith", s_endswith, "suffix", 1},
+    {"removeprefix", s_removeprefix, "prefix", 1},
+    {"removesuffix", s_removesuffix, "suffix", 1},
+    {"replace", s_replace, "old new count", 2},
+    {"upper", s_upper, "", 0},
+    {"lower", s_lower, "", 0},
+    {"capitalize", s_capitalize, "", 0},
+    {"title", s_title, "", 0},
+    {"find", s_find, "sub", 1},
+    {"rfind", s_rfind, "sub", 1},
+    {"index", s_index, "sub", 1},
+    {"count", s_count, "sub", 1},
+    {"join", s_join, "iterable", 1},
+    {"format", s_format, NULL, 0},
+    {"isdigit", s_isdigit, "", 0},
+    {0},
+};
+
+static struct chat_value d_get(struct chat_run *r, const struct chat_value *self,
+                               const struct chat_args *a)
+{
+    const struct chat_value *found = model_chat_dict_get(r, self->dict, &a->v[0]);
+    return found ? *found : a->v[1].kind == CHAT_ABSENT ? chat_none() : a->v[1];
+}
+
+static struct chat_value d_keys(struct chat_run *r, const struct chat_value *self,
+                                const struct chat_args *a)
+{
+    (void)a;
+    return model_chat_iterate(r, self);
+}
+
+static struct chat_value d_values(struct chat_run *r, const struct chat_value *self,
+                                  const struct chat_args *a)
+{
+    (void)a;
+    struct chat_items values = {0};
+    for (size_t i = 0; i < self->dict->n && !r->status; i++)
+        model_chat_append(r, &values, self->dict->pairs[i].value);
+    return chat_of_items(&values);
+}
+
+static struct chat_value d_items(struct chat_run *r, const struct chat_value *self,
+                                 const struct chat_args *a)
+{
+    (void)a;
+    return model_chat_filter(r, (struct base_string){"items", 5}, self, &(struct chat_args){0});
+}
+
+static struct chat_value copy(struct chat_run *r, const struct chat_value *self,
+                              const struct chat_args *a)
+{
+    (void)r, (void)a;
+    return *self;
+}
+
+static const struct chat_row dict_methods[] = {
+    {"get", d_get, "key default", 1}, {"keys", d_keys, "", 0}, {"values", d_values, "", 0},
+    {"items", d_items, "", 0},        {"copy", copy, "", 0},   {0},
+};
+
+static struct chat_value l_index(struct chat_run *r, const struct chat_value *self,
+                                 const struct chat_args *a)
+{
+    for (size_t i = 0; i < self->n && !r->status; i++)
+        if (model_chat_equal(r, &self->items[i], &a->v[0]))
+            return chat_int((int64_t)i);
+    return CHAT_FAIL(r, STATUS_FORMAT, "'index' of what is not there");
+}
+
+static struct chat_value l_count(struct chat_run *r, const struct chat_value *self,
+                                 const struct chat_args *a)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < self->n && !r->status; i++)
+        n += model_chat_equal(r, &self->items[i], &a->v[0]);
+    return chat_int(n);
+}
+
+static const struct chat_row list_methods[] = {
+    {"index", l_index, "value", 1},
+    {"count", l_count, "value", 1},
+    {"copy", copy, "", 0},
+    {0},
+};
+
+/* Methods that Python has and templates here do not: to say "undefined" would be wrong. */
+static bool is_refused(const struct chat_value *v, struct base_string name)
+{
+    static const char strings[] =
+        "casefold center encode expandtabs format_map isalnum isalpha isascii isdecimal "
+        "isidentifier islower isnumeric isprintable isspace istitle isupper ljust maketrans "
+        "partition rindex rjust rpartition swapcase translate zfill";
+    static const char lists[] = "append clear extend insert pop remove reverse sort";
+    static const char dicts[] = "clear fromkeys pop popitem setdefault update";
+    char word[16];
+    if (name.n_bytes >= sizeof word)
+        return false;
+    snprintf(word, sizeof word, "%.*s", (int)name.n_bytes, name.data);
+    return base_words_index(v->kind == CHAT_STRING ? strings
+                            : v->kind == CHAT_DICT ? dicts
+                            : v->kind == CHAT_LIST ? lists
+                                                   : "",
+                            word) >= 0;
+}
+
+const struct chat_row *model_chat_method(struct chat_run *r, const struct chat_value *v,
+                                         struct base_string name)
+{
+    const struct chat_row *rows = v->kind == CHAT_STRING                          ? string_methods
+                                  : v->kind == CHAT_DICT                          ? dict_methods
+                                  : v->kind == CHAT_LIST || v->kind == CHAT_TUPLE ? list_methods
+                                                                                  : NULL;
+    const struct chat_row *row = rows ? model_chat_find_row(rows, name) : NULL;
+    struct base_quoted quoted;
+    if (rows && is_refused(v, name))
+        model_chat_fail(r, STATUS_UNSUPPORTED, "the method %s of %s is not supported",
+                        base_quote(&quoted, name), model_chat_kind_name(v));
+    if (row && v->kind == CHAT_STRING && v->safe)
+        model_chat_fail(r, STATUS_UNSUPPORTED, "methods of a string that is safe");
+    return r->status ? NULL : row;
+}

@@ -1,0 +1,121 @@
+#include "model/chat/run.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arithmetic.h"
+
+struct chat_block {
+    struct chat_block *next;
+    max_align_t bytes[];
+};
+
+enum { BLOCK_BYTES = 64 << 10 };
+
+void model_chat_begin(struct chat_run *r, const struct model_chat_limits *limits,
+                      struct status_why *why)
+{
+    *r = (struct chat_run){.why = why, .left = *limits};
+}
+
+void model_chat_end(struct chat_run *r)
+{
+    for (struct chat_block *block = r->blocks, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+    r->blocks = NULL;
+}
+
+void model_chat_fail(struct chat_run *r, enum status status, const char *format, ...)
+{
+    if (r->status)
+        return;
+    char text[sizeof r->why->text];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    r->status = status_fail(r->why, status, "%s", text);
+    if (r->line)
+        status_context(r->why, "chat template, line %u", (unsigned)r->line);
+}
+
+static bool add_block(struct chat_run *r, size_t n_bytes)
+{
+    n_bytes = base_max(n_bytes, (size_t)BLOCK_BYTES);
+    struct chat_block *block =
+        n_bytes <= r->left.n_bytes ? calloc(1, sizeof *block + n_bytes) : NULL;
+    if (!block) {
+        model_chat_fail(r, n_bytes > r->left.n_bytes ? STATUS_UNSUPPORTED : STATUS_MEMORY,
+                        n_bytes > r->left.n_bytes ? "needs more memory than a chat may take"
+                                                  : "out of memory");
+        return false;
+    }
+    r->left.n_bytes -= n_bytes;
+    block->next = r->blocks;
+    r->blocks = block;
+    r->at = (char *)block->bytes;
+    r->end = r->at + n_bytes;
+    return true;
+}
+
+void *model_chat_alloc(struct chat_run *r, size_t n, size_t item_bytes)
+{
+    enum { ALIGN = _Alignof(max_align_t) };
+    if (r->status)
+        return NULL;
+    size_t n_bytes;
+    if (__builtin_mul_overflow(n, item_bytes, &n_bytes) || n_bytes > SIZE_MAX / 4)
+        n_bytes = SIZE_MAX / 4;
+    n_bytes = (n_bytes + ALIGN - 1) / ALIGN * ALIGN;
+    if (n_bytes > (size_t)(r->end - r->at) && !add_block(r, n_bytes))
+        return NULL;
+    void *memory = r->at;
+    r->at += n_bytes;
+    return memory;
+}
+
+void model_chat_work(struct chat_run *r, size_t n)
+{
+    if (n < r->left.work)
+        r->left.work -= n;
+    else
+        model_chat_fail(r, STATUS_UNSUPPORTED, "takes more steps than a chat may");
+}
+
+bool model_chat_enter(struct chat_run *r, uint32_t line)
+{
+    r->depth++;
+    r->line = line;
+    model_chat_work(r, 1);
+    if (r->depth > CHAT_MAX_DEPTH)
+        model_chat_fail(r, STATUS_UNSUPPORTED, "nested more than %d deep", (int)CHAT_MAX_DEPTH);
+    return !r->status;
+}
+
+void model_chat_put(struct chat_run *r, struct chat_buffer *buffer, const char *bytes, size_t n)
+{
+    if (r->status || n == 0)
+        return;
+    if (n > buffer->capacity - buffer->n_bytes) {
+        size_t capacity = base_max(2 * buffer->capacity, base_max(buffer->n_bytes + n, (size_t)64));
+        char *grown = model_chat_alloc(r, capacity, 1);
+        if (!grown)
+            return;
+        if (buffer->n_bytes)
+            memcpy(grown, buffer->data, buffer->n_bytes);
+        buffer->data = grown;
+        buffer->capacity = capacity;
+    }
+    memcpy(buffer->data + buffer->n_bytes, bytes, n);
+    buffer->n_bytes += n;
+    model_chat_work(r, n / 16);
+}
+
+void model_chat_put_string(struct chat_run *r, struct chat_buffer *buffer, struct base_string s)
+{
+    model_chat_put(r, buffer, s.data, s.n_bytes);
+}

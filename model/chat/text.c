@@ -1,0 +1,272 @@
+#include "model/chat/text.h"
+
+#include <locale.h>
+#include <pthread.h>
+#include <string.h>
+#include <wctype.h>
+
+#include "base/text/utf8.h"
+
+size_t model_chat_next(struct base_string s, size_t at, uint32_t *code_point)
+{
+    uint32_t c;
+    size_t n = base_utf8_decode(s.data + at, s.n_bytes - at, code_point ? code_point : &c);
+    return n ? n : 1;
+}
+
+size_t model_chat_n_characters(struct chat_run *r, struct base_string s)
+{
+    size_t n = 0;
+    model_chat_work(r, s.n_bytes / 16);
+    for (size_t i = 0; i < s.n_bytes; i++)
+        n += ((unsigned char)s.data[i] & 0xC0) != 0x80;
+    return n;
+}
+
+size_t model_chat_offset(struct base_string s, size_t n)
+{
+    size_t at = 0;
+    for (; n > 0 && at < s.n_bytes; n--)
+        at += model_chat_next(s, at, NULL);
+    return at;
+}
+
+size_t model_chat_find(struct chat_run *r, struct base_string s, struct base_string needle,
+                       size_t from)
+{
+    model_chat_work(r, 1);
+    if (needle.n_bytes > s.n_bytes - from)
+        return SIZE_MAX;
+    if (needle.n_bytes == 0)
+        return from;
+    const char *found = memmem(s.data + from, s.n_bytes - from, needle.data, needle.n_bytes);
+    model_chat_work(r, (found ? (size_t)(found - s.data) - from : s.n_bytes - from) / 16);
+    return found ? (size_t)(found - s.data) : SIZE_MAX;
+}
+
+size_t model_chat_find_last(struct chat_run *r, struct base_string s, struct base_string needle,
+                            size_t to)
+{
+    if (needle.n_bytes > to)
+        return SIZE_MAX;
+    for (size_t at = to - needle.n_bytes;; at--) {
+        model_chat_work(r, 1 + needle.n_bytes / 16);
+        if (chat_same(chat_part(s, at, at + needle.n_bytes), needle))
+            return at;
+        if (at == 0 || r->status)
+            return SIZE_MAX;
+    }
+}
+
+static bool is_given(const struct chat_value *v)
+{
+    return v->kind != CHAT_ABSENT && v->kind != CHAT_NONE;
+}
+
+/* Whether to strip the character of n bytes at `c`: one of `set`, or white space where it is NULL.
+ */
+static bool strips(struct base_string c, const struct base_string *set)
+{
+    uint32_t code_point = 0;
+    if (set)
+        return set->n_bytes && memmem(set->data, set->n_bytes, c.data, c.n_bytes);
+    model_chat_next(c, 0, &code_point);
+    return base_is_space(code_point);
+}
+
+struct chat_value model_chat_strip(struct chat_run *r, struct base_string s,
+                                   const struct chat_value *characters, enum chat_side side)
+{
+    const struct base_string *set = is_given(characters) ? &characters->string : NULL;
+    if (set && characters->kind != CHAT_STRING)
+        return CHAT_FAIL(r, STATUS_FORMAT, "characters to strip are %s, expected a string",
+                         model_chat_kind_name(characters));
+    size_t from = 0, to = s.n_bytes, n;
+    while ((side & CHAT_LEFT) && from < to &&
+           strips(chat_part(s, from, from + (n = model_chat_next(s, from, NULL))), set))
+        from += n;
+    while ((side & CHAT_RIGHT) && from < to &&
+           (n = base_utf8_decode_last(s.data + from, to - from, NULL)) > 0 &&
+           strips(chat_part(s, to - n, to), set))
+        to -= n;
+    model_chat_work(r, (s.n_bytes - (to - from)) * (set ? 1 + set->n_bytes / 16 : 1));
+    return chat_of_string(chat_part(s, from, to));
+}
+
+struct chat_value model_chat_replace(struct chat_run *r, struct base_string s,
+                                     struct base_string old, struct base_string new, int64_t limit)
+{
+    struct chat_buffer out = {0};
+    size_t at = 0, found;
+    for (; limit != 0 && !r->status; limit--) {
+        found = model_chat_find(r, s, old, at);
+        if (found == SIZE_MAX)
+            break;
+        size_t next = found + old.n_bytes;
+        model_chat_put(r, &out, s.data + at, found - at);
+        model_chat_put_string(r, &out, new);
+        if (old.n_bytes == 0) { /* between characters */
+            if (found == s.n_bytes)
+                return chat_of_buffer(&out);
+            next = found + model_chat_next(s, found, NULL);
+            model_chat_put(r, &out, s.data + found, next - found);
+        }
+        at = next;
+    }
+    model_chat_put(r, &out, s.data + at, s.n_bytes - at);
+    return chat_of_buffer(&out);
+}
+
+/* Pieces between runs of white space. */
+static struct chat_value split_blanks(struct chat_run *r, struct base_string s, int64_t limit)
+{
+    struct chat_items pieces = {0};
+    const struct chat_value white = chat_absent();
+    for (;; limit--) {
+        s = model_chat_strip(r, s, &white, CHAT_LEFT).string;
+        size_t end = 0;
+        uint32_t c;
+        for (size_t n; end < s.n_bytes; end += n) {
+            n = model_chat_next(s, end, &c);
+            if (limit != 0 && base_is_space(c))
+                break;
+        }
+        if (s.n_bytes == 0 || r->status)
+            break;
+        model_chat_work(r, end / 16);
+        struct base_string piece = chat_part(s, 0, end);
+        model_chat_append(r, &pieces,
+                          limit == 0 ? model_chat_strip(r, piece, &white, CHAT_RIGHT)
+                                     : chat_of_string(piece));
+        s = chat_part(s, end, s.n_bytes);
+    }
+    return chat_of_items(&pieces);
+}
+
+struct chat_value model_chat_split(struct chat_run *r, struct base_string s,
+                                   const struct chat_value *separator, int64_t limit)
+{
+    if (!is_given(separator))
+        return split_blanks(r, s, limit);
+    struct chat_items pieces = {0};
+    size_t at = 0, found;
+    if (separator->kind != CHAT_STRING || separator->string.n_bytes == 0)
+        return CHAT_FAIL(r, STATUS_FORMAT, "a separator is %s, expected a string that is not empty",
+                         model_chat_kind_name(separator));
+    for (; limit != 0 && !r->status; limit--) {
+        found = model_chat_find(r, s, separator->string, at);
+        if (found == SIZE_MAX)
+            break;
+        model_chat_append(r, &pieces, chat_of_string(chat_part(s, at, found)));
+        at = found + separator->string.n_bytes;
+    }
+    model_chat_append(r, &pieces, chat_of_string(chat_part(s, at, s.n_bytes)));
+    return chat_of_items(&pieces);
+}
+
+struct chat_value model_chat_split_last(struct chat_run *r, struct base_string s,
+                                        struct base_string separator, int64_t limit)
+{
+    struct chat_items pieces = {0};
+    size_t to = s.n_bytes, found;
+    for (; limit != 0 && !r->status; limit--) {
+        found = model_chat_find_last(r, s, separator, to);
+        if (found == SIZE_MAX)
+            break;
+        model_chat_append(r, &pieces, chat_of_string(chat_part(s, found + separator.n_bytes, to)));
+        to = found;
+    }
+    model_chat_append(r, &pieces, chat_of_string(chat_part(s, 0, to)));
+    for (size_t i = 0; i < pieces.n / 2; i++) {
+        struct chat_value piece = pieces.items[i];
+        pieces.items[i] = pieces.items[pieces.n - 1 - i];
+        pieces.items[pieces.n - 1 - i] = piece;
+    }
+    return chat_of_items(&pieces);
+}
+
+static bool ends_line(uint32_t c)
+{
+    return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 ||
+           c == 0x2029;
+}
+
+struct chat_value model_chat_lines(struct chat_run *r, struct base_string s)
+{
+    struct chat_items lines = {0};
+    size_t from = 0;
+    uint32_t c;
+    for (size_t i = 0, n; i < s.n_bytes && !r->status; i += n) {
+        n = model_chat_next(s, i, &c);
+        if (!ends_line(c))
+            continue;
+        model_chat_append(r, &lines, chat_of_string(chat_part(s, from, i)));
+        if (c == '\r' && i + 1 < s.n_bytes && s.data[i + 1] == '\n')
+            n = 2;
+        from = i + n;
+    }
+    if (from < s.n_bytes)
+        model_chat_append(r, &lines, chat_of_string(chat_part(s, from, s.n_bytes)));
+    return chat_of_items(&lines);
+}
+
+static locale_t unicode;
+static pthread_once_t opened = PTHREAD_ONCE_INIT;
+
+static void open_locale(void)
+{
+    unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+}
+
+/* Letters that Python makes several of, or that depend on their neighbours. */
+static bool is_peculiar(uint32_t c)
+{
+    return c == 0xDF || c == 0x130 || c == 0x149 || (c >= 0x1C4 && c <= 0x1CC) || c == 0x1F0 ||
+           (c >= 0x1F1 && c <= 0x1F3) || c == 0x390 || c == 0x3A3 || c == 0x3B0 || c == 0x587 ||
+           (c >= 0x10A0 && c <= 0x10FF) || (c >= 0x13A0 && c <= 0x13FF) ||
+           (c >= 0x1C90 && c <= 0x1CBF) || (c >= 0x1E96 && c <= 0x1E9E) ||
+           (c >= 0x1F50 && c <= 0x1FFF) || (c >= 0xAB70 && c <= 0xABBF) ||
+           (c >= 0xFB00 && c <= 0xFB17);
+}
+
+/* The capital or small form of one character. */
+static uint32_t convert(struct chat_run *r, uint32_t c, bool capital)
+{
+    if (c < 0x80)
+        return capital ? (c >= 'a' && c <= 'z' ? c - 32 : c) : (c >= 'A' && c <= 'Z' ? c + 32 : c);
+    pthread_once(&opened, open_locale);
+    if (!unicode || is_peculiar(c))
+        model_chat_fail(r, STATUS_UNSUPPORTED, "capital and small letters of U+%04X", (unsigned)c);
+    else
+        c = (uint32_t)(capital ? towupper_l((wint_t)c, unicode) : towlower_l((wint_t)c, unicode));
+    return c;
+}
+
+struct chat_value model_chat_case(struct chat_run *r, struct base_string s, enum chat_case to)
+{
+    struct chat_buffer out = {0};
+    for (size_t i = 0, n; i < s.n_bytes && !r->status; i += n) {
+        uint32_t c;
+        char bytes[4];
+        n = model_chat_next(s, i, &c);
+        c = convert(r, c, to == CHAT_UPPER || (to == CHAT_CAPITALIZE && i == 0));
+        model_chat_put(r, &out, bytes, base_utf8_encode(c, bytes));
+    }
+    return chat_of_buffer(&out);
+}
+
+struct chat_value model_chat_title(struct chat_run *r, struct base_string s, const char *starts)
+{
+    struct chat_buffer out = {0};
+    bool begins = true;
+    for (size_t i = 0; i < s.n_bytes && !r->status; i++) {
+        unsigned char c = (unsigned char)s.data[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        char byte = (char)convert(r, c, begins);
+        if (c >= 0x80)
+            return CHAT_FAIL(r, STATUS_UNSUPPORTED, "'title' of letters beyond ASCII");
+        model_chat_put(r, &out, &byte, 1);
+        begins = starts ? c == 0 || strchr(starts, c) || base_is_space(c) : !is_letter;
+    }
+    return chat_of_buffer(&out);
+}
