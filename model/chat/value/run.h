@@ -5,8 +5,8 @@
  * A function that fails notes it here and returns an absent value (or NULL, or what is at hand of
  * its type): what follows runs on without harm, and whoever loops looks at `status`.
  */
-#ifndef MODEL_CHAT_RUN_H
-#define MODEL_CHAT_RUN_H
+#ifndef MODEL_CHAT_VALUE_RUN_H
+#define MODEL_CHAT_VALUE_RUN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 #include "base/status.h"
 #include "base/text/string.h"
-#include "model/chat/template.h"
+#include "model/chat/chat.h"
 
 struct chat_block;
 
@@ -38,7 +38,8 @@ struct chat_run {
     struct chat_buffer text;       /* the result */
     struct model_chat_span *spans; /* of generation blocks, in `text` */
     size_t n_spans, span_capacity;
-    const struct model_chat_time *time; /* for strftime_now */
+    struct model_chat_time time; /* for strftime_now */
+    bool has_generation;         /* of a parse: there is such a statement */
 };
 
 /** How deeply expressions, statements, calls and values may nest. */

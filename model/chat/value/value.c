@@ -1,4 +1,4 @@
-#include "model/chat/value.h"
+#include "model/chat/value/value.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #include "base/arithmetic.h"
 #include "base/text/utf8.h"
-#include "model/chat/text.h"
+#include "model/chat/value/text.h"
 
 const char *model_chat_kind_name(const struct chat_value *v)
 {

@@ -4,8 +4,8 @@
 #include "base/arithmetic.h"
 #include "base/text/quote.h"
 #include "base/text/words.h"
-#include "model/chat/text.h"
-#include "model/chat/value.h"
+#include "model/chat/value/text.h"
+#include "model/chat/value/value.h"
 
 /* An array of the run's that has room for one more. */
 static void *grow(struct chat_run *r, void *items, size_t n, size_t *capacity, size_t item_bytes)

@@ -3,8 +3,8 @@
 
 #include "base/text/quote.h"
 #include "base/text/words.h"
-#include "model/chat/evaluate.h"
-#include "model/chat/text.h"
+#include "model/chat/evaluate/evaluate.h"
+#include "model/chat/value/text.h"
 
 int64_t model_chat_integer_argument(struct chat_run *r, const struct chat_value *v,
                                     int64_t otherwise)

@@ -1,4 +1,4 @@
-#include "model/chat/lexer.h"
+#include "model/chat/parse/lexer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "base/arithmetic.h"
 #include "base/text/quote.h"
 #include "base/text/utf8.h"
-#include "model/chat/text.h"
+#include "model/chat/value/text.h"
 
 struct lexer {
     struct chat_run *r;

@@ -3,8 +3,8 @@
 #include <time.h>
 
 #include "base/text/escape.h"
-#include "model/chat/evaluate.h"
-#include "model/chat/text.h"
+#include "model/chat/evaluate/evaluate.h"
+#include "model/chat/value/text.h"
 
 enum { MAX_RANGE = 100000 }; /* as in jinja2's sandbox */
 
@@ -77,9 +77,9 @@ static struct chat_value g_strftime_now(struct chat_run *r, const struct chat_va
     struct base_string format = model_chat_string_argument(r, &a->v[0], "");
     struct chat_buffer out = {0};
     size_t (*const show)(char *, size_t, const char *, const struct tm *) = strftime;
-    struct tm day = {.tm_year = r->time->year - 1900,
-                     .tm_mon = r->time->month - 1,
-                     .tm_mday = r->time->day,
+    struct tm day = {.tm_year = r->time.year - 1900,
+                     .tm_mon = r->time.month - 1,
+                     .tm_mday = r->time.day,
                      .tm_hour = 12,
                      .tm_isdst = -1};
     time_t seconds = timegm(&day); /* which finds the day of the week and of the year */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "base/text/quote.h"
-#include "model/chat/evaluate.h"
-#include "model/chat/text.h"
+#include "model/chat/evaluate/evaluate.h"
+#include "model/chat/value/text.h"
 
 static struct chat_value no_operator(struct chat_run *r, struct base_string name,
                                      const struct chat_value *a, const struct chat_value *b)

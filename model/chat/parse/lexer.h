@@ -1,8 +1,8 @@
 /** A template's text as tokens, with white space around tags taken away as jinja2 does. */
-#ifndef MODEL_CHAT_LEXER_H
-#define MODEL_CHAT_LEXER_H
+#ifndef MODEL_CHAT_PARSE_LEXER_H
+#define MODEL_CHAT_PARSE_LEXER_H
 
-#include "model/chat/value.h"
+#include "model/chat/value/value.h"
 
 enum chat_token_kind {
     CHAT_TOKEN_TEXT,  /* between tags */

@@ -1,10 +1,10 @@
 /** Values of a template: what Python's are to jinja2. They never change; memory is the run's. */
-#ifndef MODEL_CHAT_VALUE_H
-#define MODEL_CHAT_VALUE_H
+#ifndef MODEL_CHAT_VALUE_VALUE_H
+#define MODEL_CHAT_VALUE_VALUE_H
 
 #include <string.h>
 
-#include "model/chat/run.h"
+#include "model/chat/value/run.h"
 
 enum chat_kind {
     CHAT_ABSENT = 0, /* an argument that was not given; the result of a failure */

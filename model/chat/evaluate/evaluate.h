@@ -1,8 +1,8 @@
 /** Evaluating the tree: expressions, statements, and what values can do. */
-#ifndef MODEL_CHAT_EVALUATE_H
-#define MODEL_CHAT_EVALUATE_H
+#ifndef MODEL_CHAT_EVALUATE_EVALUATE_H
+#define MODEL_CHAT_EVALUATE_EVALUATE_H
 
-#include "model/chat/tree.h"
+#include "model/chat/parse/tree.h"
 
 /** Names that are visible at a place; those around it come after its own. */
 struct chat_scope {

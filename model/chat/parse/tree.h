@@ -1,8 +1,8 @@
 /** A parsed template: a tree of nodes, of one kind of struct for all. */
-#ifndef MODEL_CHAT_TREE_H
-#define MODEL_CHAT_TREE_H
+#ifndef MODEL_CHAT_PARSE_TREE_H
+#define MODEL_CHAT_PARSE_TREE_H
 
-#include "model/chat/lexer.h"
+#include "model/chat/parse/lexer.h"
 
 enum chat_node_kind {
     /* expressions */

@@ -1,4 +1,4 @@
-#include "model/chat/run.h"
+#include "model/chat/value/run.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ void model_chat_fail(struct chat_run *r, enum status status, const char *format,
 {
     if (r->status)
         return;
-    char text[sizeof r->why->text];
+    char text[sizeof(struct status_why)];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);

@@ -1,8 +1,8 @@
 /* Members, indices and slices of values. */
 #include "base/text/quote.h"
 #include "base/text/words.h"
-#include "model/chat/evaluate.h"
-#include "model/chat/text.h"
+#include "model/chat/evaluate/evaluate.h"
+#include "model/chat/value/text.h"
 
 static struct chat_value loop_cycle(struct chat_run *r, const struct chat_value *self,
                                     const struct chat_args *args)

@@ -1,8 +1,8 @@
 /** JSON to values and back, as Python's json module does it. */
-#ifndef MODEL_CHAT_JSON_H
-#define MODEL_CHAT_JSON_H
+#ifndef MODEL_CHAT_VALUE_JSON_H
+#define MODEL_CHAT_VALUE_JSON_H
 
-#include "model/chat/value.h"
+#include "model/chat/value/value.h"
 
 /**
  * The value of a whole text; of equal names the last counts. Fails on what is no JSON, integers

@@ -1,7 +1,7 @@
 /* Statements. */
 #include "base/text/quote.h"
-#include "model/chat/evaluate.h"
-#include "model/chat/text.h"
+#include "model/chat/evaluate/evaluate.h"
+#include "model/chat/value/text.h"
 
 enum flow { GO_ON, LEAVE, NEXT };
 

@@ -1,7 +1,7 @@
 /* The parser's half for statements. */
 #include "base/text/quote.h"
 #include "base/text/words.h"
-#include "model/chat/tree.h"
+#include "model/chat/parse/tree.h"
 
 static struct chat_node *parse_statement(struct chat_parser *p);
 
@@ -188,6 +188,7 @@ static struct chat_node *parse_with(struct chat_parser *p)
 static struct chat_node *parse_generation(struct chat_parser *p)
 {
     struct chat_node *node = model_chat_node(p, CHAT_GENERATION);
+    p->r->has_generation = true;
     expect_close(p);
     node->b = parse_body(p, "endgeneration");
     take_tag(p);

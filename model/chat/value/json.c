@@ -1,4 +1,4 @@
-#include "model/chat/json.h"
+#include "model/chat/value/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/text/utf8.h"
-#include "model/chat/text.h"
+#include "model/chat/value/text.h"
 
 struct reader {
     struct chat_run *r;

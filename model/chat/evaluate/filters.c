@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/text/quote.h"
-#include "model/chat/evaluate.h"
-#include "model/chat/json.h"
-#include "model/chat/text.h"
+#include "model/chat/evaluate/evaluate.h"
+#include "model/chat/value/json.h"
+#include "model/chat/value/text.h"
 
 static struct base_string str(struct chat_run *r, const struct chat_value *v)
 {

@@ -1,8 +1,8 @@
 /** Python's operations on strings that filters and methods share. Strings are valid UTF-8. */
-#ifndef MODEL_CHAT_TEXT_H
-#define MODEL_CHAT_TEXT_H
+#ifndef MODEL_CHAT_VALUE_TEXT_H
+#define MODEL_CHAT_VALUE_TEXT_H
 
-#include "model/chat/value.h"
+#include "model/chat/value/value.h"
 
 /** Bytes of the character at `at`, which must lie within; its code point may be NULL. */
 size_t model_chat_next(struct base_string s, size_t at, uint32_t *code_point);

@@ -1,8 +1,8 @@
 /* Filters of lists and mappings. */
 #include "base/text/quote.h"
-#include "model/chat/evaluate.h"
-#include "model/chat/json.h"
-#include "model/chat/text.h"
+#include "model/chat/evaluate/evaluate.h"
+#include "model/chat/value/json.h"
+#include "model/chat/value/text.h"
 
 static struct chat_value f_length(struct chat_run *r, const struct chat_value *v,
                                   const struct chat_args *a)

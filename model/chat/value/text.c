@@ -1,4 +1,4 @@
-#include "model/chat/text.h"
+#include "model/chat/value/text.h"
 
 #include <locale.h>
 #include <pthread.h>

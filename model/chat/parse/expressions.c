@@ -1,6 +1,6 @@
 /* The parser's half for expressions, from what binds least to what binds most. */
 #include "base/text/quote.h"
-#include "model/chat/tree.h"
+#include "model/chat/parse/tree.h"
 
 struct chat_node *model_chat_node(struct chat_parser *p, enum chat_node_kind kind)
 {

@@ -1,8 +1,8 @@
 /* Expressions. */
-#include "model/chat/evaluate.h"
+#include "model/chat/evaluate/evaluate.h"
 
 #include "base/text/quote.h"
-#include "model/chat/text.h"
+#include "model/chat/value/text.h"
 
 static struct chat_value look_up(struct chat_run *r, const struct chat_scope *scope,
                                  struct base_string name)

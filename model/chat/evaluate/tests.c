@@ -1,7 +1,7 @@
 /* Tests: what stands behind `is`. */
 #include "base/text/quote.h"
-#include "model/chat/evaluate.h"
-#include "model/chat/text.h"
+#include "model/chat/evaluate/evaluate.h"
+#include "model/chat/value/text.h"
 
 /* Tests that only look at the value. -1: not one of these. */
 static int test_kind(struct base_string name, const struct chat_value *v)

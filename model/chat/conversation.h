@@ -1,0 +1,54 @@
+/** A conversation that is being rendered, as a whole or in part; for this folder only. */
+#ifndef MODEL_CHAT_CONVERSATION_H
+#define MODEL_CHAT_CONVERSATION_H
+
+#include "model/chat/template.h"
+
+struct model_chat {
+    struct model_chat_template *chat_template;
+    const struct model_tokenizer *tokenizer;
+    struct model_chat_limits limits;
+    bool takes_texts, takes_lists; /* as contents */
+};
+
+struct chat_conversation {
+    const struct model_chat *chat;
+    struct chat_run *r;     /* of all values */
+    struct chat_dict names; /* but "messages" and "add_generation_prompt" */
+    struct chat_value *messages;
+    size_t n;
+};
+
+/** Marks that are put into contents to find them again in the text. */
+enum chat_marks { CHAT_UNMARKED, CHAT_MARK_START, CHAT_MARK_END };
+
+/** What to render of a conversation. */
+struct chat_view {
+    size_t n;    /* the first messages */
+    bool prompt; /* with the generation prompt */
+    enum chat_marks marks;
+    size_t only; /* the one message that is marked; SIZE_MAX: all of them */
+};
+
+/** A rendering without its marks. The memory is the conversation's. */
+struct chat_rendering {
+    struct base_string text;
+    struct model_chat_span *spans;
+    size_t n_spans;
+    size_t *marks; /* [n] of the conversation: where its mark was; SIZE_MAX: not to be found */
+};
+
+/** Read the messages of an object. A failure is the run's. */
+void model_chat_read(struct chat_conversation *c, const struct chat_value *object);
+
+/**
+ * Render. Where the template fails: false; then with `why` that is the run's failure, else nothing.
+ */
+bool model_chat_view(struct chat_conversation *c, const struct chat_view *view,
+                     struct chat_rendering *out, struct status_why *why);
+
+/** Whose parts of the text are scored; a failure is the run's. */
+void model_chat_find_spans(struct chat_conversation *c, enum model_chat_mask mask,
+                           struct chat_rendering *whole);
+
+#endif
