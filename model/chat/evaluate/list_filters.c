@@ -233,12 +233,18 @@ static struct chat_value f_min(struct chat_run *r, const struct chat_value *v,
     return extreme(r, v, false);
 }
 
+/* What map and those that select go through: nothing of what is false, none among it. */
+static struct chat_value items_of(struct chat_run *r, const struct chat_value *v)
+{
+    return model_chat_truth(v) ? model_chat_iterate(r, v) : chat_list(NULL, 0);
+}
+
 /* map('filter', arguments...) or map(attribute='name', default=value). */
 static struct chat_value f_map(struct chat_run *r, const struct chat_value *v,
                                const struct chat_args *a)
 {
     struct chat_items items = {0};
-    struct chat_value all = model_chat_iterate(r, v);
+    struct chat_value all = items_of(r, v);
     const struct chat_value *path = model_chat_dict_find(r, &a->named, "attribute");
     const struct chat_value *otherwise = model_chat_dict_find(r, &a->named, "default");
     if ((path != NULL) == (a->n > 0) || (path && a->named.n > 1 + (otherwise != NULL)) ||
@@ -260,7 +266,7 @@ static struct chat_value choose(struct chat_run *r, const struct chat_value *v,
                                 const struct chat_args *a, bool by_attribute, bool wanted)
 {
     struct chat_items items = {0};
-    struct chat_value all = model_chat_iterate(r, v);
+    struct chat_value all = items_of(r, v);
     size_t n_first = by_attribute;
     if (a->n < n_first || (a->n > n_first && a->v[n_first].kind != CHAT_STRING) || a->named.n)
         return CHAT_FAIL(r, STATUS_FORMAT, "a filter that selects takes %sa test and its arguments",
