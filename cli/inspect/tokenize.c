@@ -6,13 +6,15 @@
 
 #include "cli/commands.h"
 #include "cli/options/common.h"
+#include "cli/session/documents.h"
 #include "eval/input/spelling.h"
 #include "eval/input/text.h"
 #include "model/tokenizer/tokenizer.h"
 
 struct settings {
     const char *model, *text_file, *prompt, *tokenizer_pre;
-    bool ids, no_bos, no_parse_special, llama_compat;
+    bool ids, documents, no_bos, no_parse_special, llama_compat;
+    struct cli_chat_settings chat;
 };
 
 /* "[1, 2, 3]" and a newline. */
@@ -39,6 +41,58 @@ static enum status print_tokens(const struct model_tokenizer *tokenizer,
     return status;
 }
 
+static void print_flags(const uint8_t *flags, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        printf("%s%d", i ? ", " : "", flags[i]);
+}
+
+/* A document: its tokens, those that are scored with a star; or, with --ids, a line that can be
+   read as a document again. */
+static enum status print_document(const struct model_tokenizer *tokenizer,
+                                  const struct eval_documents *d, size_t i, bool as_ids,
+                                  struct status_why *why)
+{
+    const struct eval_document *item = &d->items[i];
+    const uint8_t *scored = d->scored + item->first;
+    struct eval_spelling spelling = {0};
+    enum status status = STATUS_OK;
+    if (as_ids) {
+        printf("{\"ids\": [");
+        for (size_t k = 0; k < item->n_tokens; k++)
+            printf("%s%" PRId32, k ? ", " : "", d->stream.ids[item->first + k]);
+        printf("], \"mask\": [");
+        print_flags(scored, item->n_tokens);
+        puts("]}");
+        return STATUS_OK;
+    }
+    printf("line %zu: %zu tokens, %zu scored\n", item->line, item->n_tokens, item->n_scored);
+    for (size_t k = 0; k < item->n_tokens && !status; k++) {
+        int32_t id = d->stream.ids[item->first + k];
+        status = eval_spell(&spelling, tokenizer, id, why);
+        if (!status)
+            printf("%c %6" PRId32 " -> '%s'\n", scored[k] ? '*' : ' ', id, spelling.escaped);
+    }
+    eval_spelling_free(&spelling);
+    return status;
+}
+
+static enum status run_documents(const struct settings *s, const struct model_tokenizer *tokenizer,
+                                 struct status_why *why)
+{
+    const struct cli_text_settings text = {
+        .texts = {(char *[]){(char *)(uintptr_t)s->text_file}, 1},
+        .parse_special = !s->no_parse_special,
+        .lines = true,
+        .chat = s->chat};
+    struct eval_documents d;
+    enum status status = cli_documents_read(&d, &text, tokenizer, why);
+    for (size_t i = 0; i < d.n && !status; i++)
+        status = print_document(tokenizer, &d, i, s->ids, why);
+    eval_documents_free(&d);
+    return status;
+}
+
 static enum status append_bos(const struct model_tokenizer *tokenizer, struct model_tokens *tokens,
                               struct status_why *why)
 {
@@ -55,6 +109,9 @@ static enum status check_settings(const struct settings *s, struct status_why *w
     if (!s->text_file == !s->prompt)
         return status_fail(why, STATUS_USAGE, "expected one text, by -f or by -p; found %s",
                            s->prompt ? "both" : "none");
+    if (s->documents && (s->prompt || s->no_bos))
+        return status_fail(why, STATUS_USAGE, "--documents takes -f, and no %s",
+                           s->prompt ? "-p" : "--no-bos");
     return STATUS_OK;
 }
 
@@ -65,6 +122,26 @@ static enum status read_text(struct eval_text *text, const struct settings *s,
                      : eval_text_read_whole(text, s->text_file, EVAL_TEXT_MAX_BYTES, why);
 }
 
+static enum status run_text(const struct settings *s, const struct model_tokenizer *tokenizer,
+                            struct status_why *why)
+{
+    struct eval_text text = {0};
+    struct model_tokens tokens = {0};
+    enum status status = read_text(&text, s, why);
+    if (!status && !s->no_bos && model_adds_bos(tokenizer))
+        status = append_bos(tokenizer, &tokens, why);
+    if (!status)
+        status =
+            model_tokenize(tokenizer, text.data, text.n_bytes, !s->no_parse_special, &tokens, why);
+    if (!status && s->ids)
+        print_ids(&tokens);
+    else if (!status)
+        status = print_tokens(tokenizer, &tokens, why);
+    free(tokens.ids);
+    eval_text_free(&text);
+    return status;
+}
+
 static enum status run_tokenize(const void *opaque, const struct cli_args *args,
                                 struct status_why *why)
 {
@@ -72,8 +149,6 @@ static enum status run_tokenize(const void *opaque, const struct cli_args *args,
     const struct settings *settings = opaque;
     struct gguf_file *file = NULL;
     struct model_tokenizer *tokenizer = NULL;
-    struct eval_text text = {0};
-    struct model_tokens tokens = {0};
     enum status status = check_settings(settings, why);
     if (!status)
         status = gguf_list(&file, settings->model, why);
@@ -81,20 +156,10 @@ static enum status run_tokenize(const void *opaque, const struct cli_args *args,
         status = model_tokenizer_open(&tokenizer, file, settings->tokenizer_pre,
                                       settings->llama_compat, why);
     if (!status)
-        status = read_text(&text, settings, why);
-    if (!status && !settings->no_bos && model_adds_bos(tokenizer))
-        status = append_bos(tokenizer, &tokens, why);
-    if (!status)
-        status = model_tokenize(tokenizer, text.data, text.n_bytes, !settings->no_parse_special,
-                                &tokens, why);
-    if (!status && settings->ids)
-        print_ids(&tokens);
-    else if (!status)
-        status = print_tokens(tokenizer, &tokens, why);
+        status = settings->documents ? run_documents(settings, tokenizer, why)
+                                     : run_text(settings, tokenizer, why);
     if (!status)
         status = gguf_check_unchanged(file, why);
-    free(tokens.ids);
-    eval_text_free(&text);
     model_tokenizer_close(tokenizer);
     gguf_close(file);
     return status;
@@ -110,6 +175,11 @@ static const struct cli_option options[] = {
     {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", offsetof(struct settings, prompt)},
     {"--ids", CLI_ON, NULL, "print the ids as one list: [1, 2, 3] (default: a line for each token)",
      offsetof(struct settings, ids)},
+    {"--documents", CLI_ON, NULL,
+     "the file has JSON lines, as perplexity reads them: print each document, a star before the "
+     "tokens that are scored; with --ids as {\"ids\": [...], \"mask\": [...]}",
+     offsetof(struct settings, documents)},
+    {.type = CLI_GROUP, .group = cli_chat_options, .offset = offsetof(struct settings, chat)},
     {"--no-bos", CLI_ON, NULL, "do not begin with BOS, even if the vocabulary asks for it",
      offsetof(struct settings, no_bos)},
     {"--no-parse-special", CLI_ON, NULL, "take names of control tokens in the text as plain text",

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/file/folder.h"
+#include "model/chat/chat.h"
 
 enum { ANY = INT32_MAX };
 
@@ -92,6 +93,27 @@ enum status cli_text_check(const struct cli_text_settings *s, struct status_why 
     return STATUS_OK;
 }
 
+#define MASKS "assistant user all"
+
+const struct cli_option cli_chat_options[] = {
+    {"--mask", CLI_CHOICE, "WHOSE",
+     "of conversations (docs/chats.md), the tokens that are scored: assistant (default; with the "
+     "one that ends its turn), user, or all",
+     offsetof(struct cli_chat_settings, mask), .choices = MASKS},
+    {"--chat-template --chat-template-file", CLI_TEXT, "FILE",
+     "of conversations, the template in this file, or this text if it has a {, in place of the "
+     "model's",
+     offsetof(struct cli_chat_settings, chat_template)},
+    {0},
+};
+
+const char *cli_mask_name(int mask)
+{
+    static const char *const names[] = {
+        [MODEL_CHAT_ASSISTANT] = "assistant", [MODEL_CHAT_USER] = "user", [MODEL_CHAT_ALL] = "all"};
+    return names[mask];
+}
+
 static const struct cli_option more_text_options[] = {
     {"-bf --binary-file", CLI_TEXT, "FILE", "the text, its last newline included",
      TEXT(binary_file)},
@@ -121,8 +143,10 @@ const struct cli_option cli_texts_options[] = {
     {"-f --file", CLI_EACH, "FILE",
      "the text, without its last newline if it ends with one; - reads standard input. Documents "
      "(docs/protocols.md), which no window spans: if it is given several times, names a folder, "
-     "or ends in .jsonl (lines with \"text\" and, if wanted, \"category\")",
+     "or ends in .jsonl (lines with \"text\", \"messages\" or \"ids\" and, if wanted, "
+     "\"category\")",
      TEXT(texts)},
+    {.type = CLI_GROUP, .group = cli_chat_options, .offset = TEXT(chat)},
     {.type = CLI_GROUP, .group = more_text_options, .offset = 0},
     {0},
 };

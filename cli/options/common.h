@@ -17,6 +17,15 @@ enum cli_precision { CLI_PRECISION_HIGH, CLI_PRECISION_EXACT, CLI_PRECISION_FAST
 
 /* common.c: rows of "Input" without heading, "Output" without heading, "Machine". */
 
+/** How conversations become tokens. Defaults: all zero. */
+struct cli_chat_settings {
+    const char *chat_template; /* a file, or, with a '{', the template; NULL: the model's */
+    int mask;                  /* enum model_chat_mask */
+};
+extern const struct cli_option cli_chat_options[];
+/** The word of --mask. */
+const char *cli_mask_name(int mask);
+
 /** Which text, and how it becomes tokens. */
 struct cli_text_settings {
     const char *text_file;   /* -f: one final newline is dropped */
@@ -24,8 +33,10 @@ struct cli_text_settings {
     const char *binary_file; /* -bf: as it stands */
     const char *prompt;      /* -p: the text itself */
     bool parse_special;
-    bool escape;     /* -e: escapes in it are what they mean */
-    bool force_text; /* whatever the bytes of -f seem to be */
+    bool escape;                   /* -e: escapes in it are what they mean */
+    bool force_text;               /* whatever the bytes of -f seem to be */
+    bool lines;                    /* files have JSON lines, whatever they are called */
+    struct cli_chat_settings chat; /* of documents that are conversations */
 };
 extern const struct cli_option cli_text_options[];
 extern const struct cli_option cli_texts_options[]; /* the same; -f fills texts */

@@ -126,7 +126,7 @@ const struct cli_option cli_other_programs_options[] = {
      "--print-token-count --in-prefix --in-suffix --host --port --path --webui --api-key "
      "--api-key-file --ssl-key-file --ssl-cert-file -to --timeout --threads-http -spf "
      "--system-prompt-file --log-format --slot-save-path --reasoning-tokens --reasoning-budget "
-     "--sql-save-file --sqlite-zstd-ext-file --chat-template --chat-template-file "
+     "--sql-save-file --sqlite-zstd-ext-file "
      "--chat-template-kwargs --reasoning-format -rea --reasoning --reasoning-budget-message -sps "
      "--slot-prompt-similarity -npp -ntg -npl --context-file --chunk-size --chunk-separator --junk "
      "-ctx-ckpt --ctx-checkpoints -ctx-ckpt-i --ctx-checkpoints-interval -ctx-ckpt-t "

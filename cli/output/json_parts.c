@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/inspect/version.h"
+#include "cli/options/common.h"
 #include "cli/output/printable.h"
 #include "cli/output/quantisation.h"
 #include "cli/watch/swaps.h"
@@ -196,6 +197,12 @@ static void add_documents(struct base_json *json, cJSON *tokens, const struct cl
     base_json_uint(json, o, "n_scored", d->n_scored);
     base_json_uint(json, o, "n_windows", w->plan.n_of_text);
     base_json_text(json, o, "sha256", d->sha256);
+    if (!d->n_conversations)
+        return;
+    cJSON *chats = base_json_object(json, o, "conversations");
+    base_json_uint(json, chats, "n", d->n_conversations);
+    base_json_text(json, chats, "mask", cli_mask_name(d->mask));
+    base_json_text(json, chats, "template_sha256", d->template_sha256);
 }
 
 cJSON *cli_json_add_text(struct base_json *json, const struct cli_windows *w,

@@ -5,6 +5,8 @@
 #include "base/file/folder.h"
 #include "cli/output/say.h"
 
+enum { MAX_TEMPLATE_BYTES = 16 << 20 };
+
 const char cli_text_remedy[] = ", or say --force-text or --binary-file";
 
 void cli_text_note(const struct eval_text *text, const char *path)
@@ -18,7 +20,7 @@ static enum status add_file(struct eval_documents *d, const char *path,
                             const struct cli_text_settings *s, struct status_why *why)
 {
     struct eval_text text;
-    bool lines = !s->force_text && cli_text_is_lines(path);
+    bool lines = s->lines || (!s->force_text && cli_text_is_lines(path));
     if (lines && s->escape)
         return status_fail(why, STATUS_USAGE,
                            "-e: %s is JSON lines, which have escapes of their own; leave -e out",
@@ -62,35 +64,56 @@ static enum status add_folder(struct eval_documents *d, const char *path,
     return status;
 }
 
-static void print_notes(const struct eval_documents *d)
+static void print_notes(const struct eval_documents *d, const struct cli_chat_settings *s)
 {
+    const char *given = s->chat_template ? "--chat-template" : s->mask ? "--mask" : NULL;
     size_t n = 0;
     for (size_t i = 0; i < d->n; i++)
         n += d->items[i].n_scored == 0;
     if (n)
         cli_say("assay: note: %zu of %zu document%s %s no token that is scored\n", n, d->n,
                 status_plural(d->n), n == 1 ? "has" : "have");
+    if (given && !d->n_conversations)
+        cli_say("assay: note: %s is for conversations, and the text has none\n", given);
+}
+
+enum status cli_chat_template_read(struct eval_text *out, const struct cli_chat_settings *s,
+                                   struct status_why *why)
+{
+    *out = (struct eval_text){0};
+    if (!s->chat_template)
+        return STATUS_OK;
+    return strchr(s->chat_template, '{')
+               ? eval_text_copy(out, s->chat_template, strlen(s->chat_template), why)
+               : eval_text_read_whole(out, s->chat_template, MAX_TEMPLATE_BYTES, why);
 }
 
 enum status cli_documents_read(struct eval_documents *out, const struct cli_text_settings *s,
                                const struct model_tokenizer *tokenizer, struct status_why *why)
 {
-    const struct eval_document_rules rules = {tokenizer, s->parse_special};
+    struct eval_text template;
+    enum status status = cli_chat_template_read(&template, &s->chat, why);
+    const struct eval_document_rules rules = {.tokenizer = tokenizer,
+                                              .parse_special = s->parse_special,
+                                              .chat_template = {template.data, template.n_bytes},
+                                              .mask = (enum model_chat_mask)s->chat.mask};
     *out = (struct eval_documents){.rules = &rules};
-    enum status status = STATUS_OK;
     bool standard_input = false;
     for (size_t i = 0; i < s->texts.n && !status; i++) {
         const char *path = s->texts.items[i];
         bool is_input = strcmp(path, "-") == 0;
         if (is_input && standard_input)
-            return status_fail(why, STATUS_USAGE, "-f -: standard input can be read once only");
+            status = status_fail(why, STATUS_USAGE, "-f -: standard input can be read once only");
         standard_input |= is_input;
+        if (status)
+            break;
         status = base_is_folder(path) ? add_folder(out, path, s, why) : add_file(out, path, s, why);
     }
     if (!status)
         status = eval_documents_end(out, why);
     if (!status)
-        print_notes(out);
+        print_notes(out, &s->chat);
     out->rules = NULL;
+    eval_text_free(&template);
     return status;
 }

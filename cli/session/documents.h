@@ -10,6 +10,11 @@ extern const char cli_text_remedy[];
 /** Say on standard error that a file was converted, if it was. */
 void cli_text_note(const struct eval_text *text, const char *path);
 
+/** The template that is to take the model's place; empty where none was given. Fails: as
+ * eval_text_read. */
+enum status cli_chat_template_read(struct eval_text *out, const struct cli_chat_settings *settings,
+                                   struct status_why *why);
+
 /**
  * Read each -f, a folder file by file. Notes go to standard error.
  * Fails: STATUS_USAGE (standard input twice, -e with JSON lines), STATUS_FORMAT (also: a folder

@@ -148,6 +148,7 @@ void eval_documents_free(struct eval_documents *d)
     free(d->files);
     free(d->paths);
     free(d->scored);
+    model_chat_close(d->chat);
     eval_stream_free(&d->stream);
     *d = (struct eval_documents){0};
 }

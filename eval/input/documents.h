@@ -1,19 +1,25 @@
 /**
  * Documents: texts that no window spans beyond. A document is a file, a line of JSON lines with
- * "text", or tokens from elsewhere. Their tokens lie side by side in one stream, so that windows,
- * targets and bytes are looked up as those of a single text. docs/protocols.md has the procedure.
+ * "text", a conversation or token ids. Their tokens lie side by side in one stream, so that
+ * windows, targets and bytes are looked up as those of a single text. docs/protocols.md has the
+ * procedure.
  */
 #ifndef EVAL_INPUT_DOCUMENTS_H
 #define EVAL_INPUT_DOCUMENTS_H
 
+#include <cjson/cJSON.h>
+
 #include "base/text/strtab.h"
 #include "eval/input/stream.h"
 #include "eval/input/window.h"
+#include "model/chat/chat.h"
 
 /** How texts become tokens; everything is borrowed. */
 struct eval_document_rules {
     const struct model_tokenizer *tokenizer;
-    bool parse_special; /* recognise control tokens in texts */
+    bool parse_special;               /* recognise control tokens in texts */
+    struct base_string chat_template; /* of conversations; .data NULL: the model's own */
+    enum model_chat_mask mask;        /* which of their tokens are scored */
 };
 
 /** A file that documents come from. */
@@ -49,6 +55,10 @@ struct eval_documents {
                                       sha256 is made by eval_documents_end */
     uint8_t *scored;               /* [stream.n]: whether a token is a target; never a first one */
     size_t n_scored;               /* of all of them */
+    struct model_chat *chat;       /* opened for the first conversation */
+    size_t n_conversations;
+    enum model_chat_mask mask;      /* of them */
+    char template_sha256[BASE_HEX]; /* of their template */
     char sha256[BASE_HEX]; /* of lengths, categories and scored tokens, by eval_documents_end */
     char text_sha256[BASE_HEX]; /* of the digits of all files, one after the other; likewise */
     size_t capacity, file_capacity, path_capacity, id_capacity, byte_capacity, scored_capacity;
@@ -83,11 +93,22 @@ enum status eval_documents_add(struct eval_documents *d, const struct eval_docum
 enum status eval_documents_add_text(struct eval_documents *d, const struct eval_document_head *head,
                                     struct base_string text, struct status_why *why);
 
+/** The same with a conversation: a JSON object with "messages". docs/chats.md has the procedure.
+ * Fails: also STATUS_FORMAT (no template), as model_chat_open and model_chat_render. */
+enum status eval_documents_add_chat(struct eval_documents *d, const struct eval_document_head *head,
+                                    struct base_string object, struct status_why *why);
+
+/** The same with a list of "ids" and, where it is not NULL, one of 0 and 1, whether each of them is
+ * scored. Fails: also STATUS_FORMAT (not such lists, an id that is none of the vocabulary). */
+enum status eval_documents_add_ids(struct eval_documents *d, const struct eval_document_head *head,
+                                   const cJSON *ids, const cJSON *mask, struct status_why *why);
+
 /**
- * Add each JSON line of a file: an object with "text" and, if it likes, "category" (a text) and
- * "id" (a text or a number); other members are passed over. The bytes are written to.
- * Fails: STATUS_FORMAT (the sentence begins with the file and names the line), as
- *        eval_documents_add_text.
+ * Add each JSON line of a file: an object with "text", "messages" or "ids" and, if it likes,
+ * "category" (a text) and "id" (a text or a number); other members are passed over, or a
+ * conversation's. The bytes are written to.
+ * Fails: STATUS_FORMAT (the sentence begins with the file and names the line), as the functions
+ *        above.
  */
 enum status eval_documents_add_lines(struct eval_documents *d, char *bytes, size_t n_bytes,
                                      struct status_why *why);

@@ -11,21 +11,46 @@ static struct base_string string_of(const cJSON *item)
     return (struct base_string){text, text ? strlen(text) : 0};
 }
 
-static enum status add_text(struct eval_documents *d, const struct eval_document_head *head,
-                            const cJSON *value, struct status_why *why)
+/** A line: its object, and the bytes of that. */
+struct document_line {
+    const cJSON *object;
+    struct base_string bytes;
+};
+
+static const cJSON *member(const struct document_line *l, const char *name)
 {
-    if (!cJSON_IsString(value))
-        return status_fail(why, STATUS_FORMAT, "line %zu: \"text\" is no text", head->line);
-    return eval_documents_add_text(d, head, string_of(value), why);
+    return cJSON_GetObjectItemCaseSensitive(l->object, name);
+}
+
+static enum status add_text(struct eval_documents *d, const struct eval_document_head *head,
+                            const struct document_line *l, struct status_why *why)
+{
+    if (!cJSON_IsString(member(l, "text")))
+        return status_fail(why, STATUS_FORMAT, "\"text\" is no text");
+    return eval_documents_add_text(d, head, string_of(member(l, "text")), why);
+}
+
+static enum status add_chat(struct eval_documents *d, const struct eval_document_head *head,
+                            const struct document_line *l, struct status_why *why)
+{
+    return eval_documents_add_chat(d, head, l->bytes, why);
+}
+
+static enum status add_ids(struct eval_documents *d, const struct eval_document_head *head,
+                           const struct document_line *l, struct status_why *why)
+{
+    return eval_documents_add_ids(d, head, member(l, "ids"), member(l, "mask"), why);
 }
 
 /** What a line may be, by the member that it has; one of them. */
 static const struct form {
     const char *member;
     enum status (*add)(struct eval_documents *d, const struct eval_document_head *head,
-                       const cJSON *value, struct status_why *why);
+                       const struct document_line *l, struct status_why *why);
 } forms[] = {
     {"text", add_text},
+    {"messages", add_chat},
+    {"ids", add_ids},
 };
 enum { N_FORMS = sizeof forms / sizeof *forms };
 
@@ -65,10 +90,15 @@ static enum status read_document(void *user, const struct base_json_line *line, 
     }
     if (!status && !form)
         status =
-            status_fail(why, STATUS_FORMAT, "line %zu: expected \"text\" with a text", head.line);
-    return status ? status
-                  : form->add(user, &head, cJSON_GetObjectItemCaseSensitive(object, form->member),
-                              why);
+            status_fail(why, STATUS_FORMAT,
+                        "line %zu: expected one of \"text\", \"messages\" and \"ids\"", head.line);
+    if (status)
+        return status;
+    const struct document_line l = {object, {line->from, (size_t)(line->end - line->from)}};
+    status = form->add(user, &head, &l, why);
+    if (status)
+        status_context(why, "line %zu", head.line);
+    return status;
 }
 
 enum status eval_documents_add_lines(struct eval_documents *d, char *bytes, size_t n_bytes,

@@ -105,6 +105,14 @@ void model_tokenizer_close(struct model_tokenizer *t)
     free(t);
 }
 
+enum status model_tokenizer_chat_template(const struct model_tokenizer *t, struct base_string *text,
+                                          struct status_why *why)
+{
+    bool found;
+    *text = (struct base_string){NULL, 0};
+    return gguf_get_string(t->vocab.file, "tokenizer.chat_template", text, &found, why);
+}
+
 /** State of one call, between the stretches of its text. */
 struct call {
     const struct model_tokenizer *t;

@@ -61,6 +61,13 @@ int32_t model_token_unknown(const struct model_tokenizer *t);
 bool model_adds_bos(const struct model_tokenizer *t);
 bool model_adds_eos(const struct model_tokenizer *t);
 
+/**
+ * The file's chat template (tokenizer.chat_template); empty where it has none.
+ * Fails: STATUS_FORMAT (it is no string).
+ */
+enum status model_tokenizer_chat_template(const struct model_tokenizer *t, struct base_string *text,
+                                          struct status_why *why);
+
 enum model_token_type model_token_type(const struct model_tokenizer *t, int32_t id);
 /** The token as stored in the vocabulary. */
 struct base_string model_token_text(const struct model_tokenizer *t, int32_t id);

@@ -1,0 +1,128 @@
+/* Documents that are conversations, or token ids. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "eval/input/documents.h"
+
+static enum status open_chat(struct eval_documents *d, struct status_why *why)
+{
+    struct base_string text = d->rules->chat_template;
+    enum status status = STATUS_OK;
+    if (d->chat)
+        return STATUS_OK;
+    if (!text.data)
+        status = model_tokenizer_chat_template(d->rules->tokenizer, &text, why);
+    if (!status && text.n_bytes == 0)
+        return status_fail(why, STATUS_FORMAT,
+                           "is a conversation, but the model has no chat template (its file lacks "
+                           "tokenizer.chat_template); give one with --chat-template");
+    struct base_digest *digest = status ? NULL : base_digest_open();
+    base_digest_add(digest, text.data, text.n_bytes);
+    if (!status)
+        status = base_digest_close(digest, d->template_sha256, why);
+    return status ? status
+                  : model_chat_open(&d->chat, text, d->rules->tokenizer, &model_chat_default_limits,
+                                    why);
+}
+
+/** Whether a token of bytes from .. from+n-1 has some of a span; one of no bytes lies in it. */
+static bool overlaps(const struct model_chat_span *span, size_t from, size_t n)
+{
+    return from < span->to && from + n + (n == 0) > span->from;
+}
+
+/** A text's tokens with which of them the spans score; BOS stands in front once, if it is asked
+ * for. */
+static enum status add_rendered(struct eval_documents *d, const struct eval_document_head *head,
+                                const struct eval_stream *stream,
+                                const struct model_chat_text *text, struct status_why *why)
+{
+    const struct model_tokenizer *t = d->rules->tokenizer;
+    bool twice = stream->has_bos && stream->n > 1 && stream->ids[1] == model_token_bos(t);
+    size_t at = 0, span = 0;
+    uint8_t *scored = calloc(stream->n + 1, 1);
+    if (!scored)
+        return status_fail(why, STATUS_MEMORY, "no memory for %zu tokens", stream->n);
+    for (size_t i = 0; i < stream->n; i++) {
+        size_t n = stream->n_text_bytes[i];
+        while (span < text->n_spans && text->spans[span].to <= at)
+            span++;
+        for (size_t k = span; k < text->n_spans && text->spans[k].from <= at + n; k++)
+            scored[i] |= overlaps(&text->spans[k], at, n);
+        at += n;
+    }
+    const struct eval_document_tokens tokens = {stream->ids + twice, stream->n - twice,
+                                                stream->n_text_bytes + twice, scored + twice};
+    enum status status = eval_documents_add(d, head, &tokens, why);
+    d->stream.has_bos |= stream->has_bos && !twice;
+    free(scored);
+    return status;
+}
+
+enum status eval_documents_add_chat(struct eval_documents *d, const struct eval_document_head *head,
+                                    struct base_string object, struct status_why *why)
+{
+    const struct eval_stream_options options = {.bos_in_front = true, .parse_special = true};
+    struct model_chat_text text = {0};
+    struct eval_stream stream = {0};
+    enum status status = open_chat(d, why);
+    if (!status)
+        status = model_chat_render(d->chat, object, d->rules->mask, &text, why);
+    const struct eval_text borrowed = {.data = text.text, .n_bytes = text.n_bytes};
+    if (!status)
+        status = eval_stream_make(&stream, d->rules->tokenizer, &borrowed, &options, why);
+    if (!status)
+        status = add_rendered(d, head, &stream, &text, why);
+    d->n_conversations += !status;
+    d->mask = d->rules->mask;
+    eval_stream_free(&stream);
+    model_chat_text_free(&text);
+    return status;
+}
+
+/** Read a list of whole numbers from 0 to below `limit`. */
+static enum status read_numbers(int32_t *out, const cJSON *list, const char *name, size_t limit,
+                                struct status_why *why)
+{
+    size_t i = 0;
+    for (const cJSON *item = list->child; item; item = item->next, i++) {
+        double x = cJSON_IsBool(item) ? cJSON_IsTrue(item) : item->valuedouble;
+        bool is_number = cJSON_IsNumber(item) || (limit == 2 && cJSON_IsBool(item));
+        if (!is_number || x != floor(x) || x < 0 || x >= (double)limit)
+            return status_fail(why, STATUS_FORMAT, "number %zu of \"%s\" is not among 0 to %zu",
+                               i + 1, name, limit - 1);
+        out[i] = (int32_t)x;
+    }
+    return STATUS_OK;
+}
+
+enum status eval_documents_add_ids(struct eval_documents *d, const struct eval_document_head *head,
+                                   const cJSON *ids, const cJSON *mask, struct status_why *why)
+{
+    size_t n = (size_t)cJSON_GetArraySize(ids);
+    if (!cJSON_IsArray(ids) || n == 0)
+        return status_fail(why, STATUS_FORMAT, "expected \"ids\" with a list of token ids");
+    if (mask && (!cJSON_IsArray(mask) || (size_t)cJSON_GetArraySize(mask) != n))
+        return status_fail(why, STATUS_FORMAT,
+                           "expected \"mask\" with a list of %zu numbers, one for each of \"ids\"",
+                           n);
+    int32_t *numbers = malloc(2 * n * sizeof *numbers);
+    uint8_t *scored = malloc(n);
+    enum status status = STATUS_OK;
+    if (!numbers || !scored)
+        status = status_fail(why, STATUS_MEMORY, "no memory for %zu ids", n);
+    if (!status)
+        status = read_numbers(numbers, ids, "ids", model_n_vocab(d->rules->tokenizer), why);
+    if (!status && mask)
+        status = read_numbers(numbers + n, mask, "mask", 2, why);
+    for (size_t i = 0; i < n && !status; i++)
+        scored[i] = !mask || numbers[n + i];
+    if (!status)
+        status = eval_documents_add(d, head,
+                                    &(struct eval_document_tokens){numbers, n, NULL, scored}, why);
+    free(numbers);
+    free(scored);
+    return status;
+}
