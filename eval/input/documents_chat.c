@@ -108,21 +108,27 @@ enum status eval_documents_add_ids(struct eval_documents *d, const struct eval_d
         return status_fail(why, STATUS_FORMAT,
                            "expected \"mask\" with a list of %zu numbers, one for each of \"ids\"",
                            n);
+    const struct model_tokenizer *t = d->rules->tokenizer;
     int32_t *numbers = malloc(2 * n * sizeof *numbers);
+    uint32_t *n_bytes = calloc(n, sizeof *n_bytes);
     uint8_t *scored = malloc(n);
     enum status status = STATUS_OK;
-    if (!numbers || !scored)
+    if (!numbers || !n_bytes || !scored)
         status = status_fail(why, STATUS_MEMORY, "no memory for %zu ids", n);
     if (!status)
-        status = read_numbers(numbers, ids, "ids", model_n_vocab(d->rules->tokenizer), why);
+        status = read_numbers(numbers, ids, "ids", model_n_vocab(t), why);
     if (!status && mask)
         status = read_numbers(numbers + n, mask, "mask", 2, why);
-    for (size_t i = 0; i < n && !status; i++)
+    for (size_t i = 0; i < n && !status; i++) {
         scored[i] = !mask || numbers[n + i];
+        if (model_token_type(t, numbers[i]) != MODEL_TOKEN_CONTROL)
+            n_bytes[i] = (uint32_t)model_token_bytes(t, numbers[i], NULL, 0);
+    }
     if (!status)
-        status = eval_documents_add(d, head,
-                                    &(struct eval_document_tokens){numbers, n, NULL, scored}, why);
+        status = eval_documents_add(
+            d, head, &(struct eval_document_tokens){numbers, n, n_bytes, scored}, why);
     free(numbers);
+    free(n_bytes);
     free(scored);
     return status;
 }

@@ -136,12 +136,19 @@ static struct chat_value mark_text(struct chat_run *r, struct base_string s, siz
                                    enum chat_marks marks)
 {
     const struct chat_value white = chat_absent();
+    const struct base_string thoughts = {"</think>", 8};
     char digits[24];
     struct chat_buffer out = {0};
-    struct base_string start = model_chat_strip(r, s, &white, CHAT_LEFT).string;
-    size_t at = marks == CHAT_MARK_START
-                    ? s.n_bytes - start.n_bytes
-                    : model_chat_strip(r, s, &white, CHAT_RIGHT).string.n_bytes;
+    size_t from = 0, at;
+    if (marks == CHAT_MARK_ANSWER) {
+        from = model_chat_find_last(r, s, thoughts, s.n_bytes);
+        from = from == SIZE_MAX ? 0 : from + thoughts.n_bytes;
+    }
+    struct base_string answer = chat_part(s, from, s.n_bytes);
+    if (marks == CHAT_MARK_END)
+        at = model_chat_strip(r, s, &white, CHAT_RIGHT).string.n_bytes;
+    else
+        at = s.n_bytes - model_chat_strip(r, answer, &white, CHAT_LEFT).string.n_bytes;
     snprintf(digits, sizeof digits, "%zu", number);
     model_chat_put(r, &out, s.data, at);
     model_chat_put_string(r, &out, mark_begin);
@@ -165,7 +172,7 @@ static struct chat_value mark_list(struct chat_run *r, const struct chat_value *
     for (size_t i = 0; i < list->n && !r->status; i++)
         parts[i] = list->items[i];
     for (size_t i = 0; i < list->n && !r->status; i++) {
-        struct chat_value *part = &parts[marks == CHAT_MARK_START ? i : list->n - 1 - i];
+        struct chat_value *part = &parts[marks == CHAT_MARK_END ? list->n - 1 - i : i];
         const struct chat_value *text = part_text(r, part);
         if (is_blank(r, text))
             continue;

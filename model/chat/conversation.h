@@ -20,7 +20,12 @@ struct chat_conversation {
 };
 
 /** Marks that are put into contents to find them again in the text. */
-enum chat_marks { CHAT_UNMARKED, CHAT_MARK_START, CHAT_MARK_END };
+enum chat_marks {
+    CHAT_UNMARKED,
+    CHAT_MARK_START,
+    CHAT_MARK_ANSWER, /* what stands behind thoughts: behind the last </think> */
+    CHAT_MARK_END
+};
 
 /** What to render of a conversation. */
 struct chat_view {

@@ -13,6 +13,15 @@ struct places {
     size_t *starts, *ends; /* [n]; NULL: not looked for yet */
 };
 
+/* Where the mark of one content is, if the template puts it into the same text as without. */
+static size_t find_place(struct places *p, size_t i, enum chat_marks marks)
+{
+    const struct chat_view view = {.n = p->c->n, .marks = marks, .only = i};
+    struct chat_rendering found;
+    bool same = model_chat_view(p->c, &view, &found, NULL) && chat_same(found.text, p->text);
+    return same ? found.marks[i] : SIZE_MAX;
+}
+
 /*
  * Where the marks of all contents are. A rendering with marks must be the text once they are taken
  * away: else the template looked at a content, and each message is marked alone.
@@ -20,16 +29,13 @@ struct places {
 static size_t *find_places(struct places *p, enum chat_marks marks)
 {
     struct chat_conversation *c = p->c;
-    struct chat_view view = {.n = c->n, .marks = marks, .only = SIZE_MAX};
+    const struct chat_view view = {.n = c->n, .marks = marks, .only = SIZE_MAX};
     struct chat_rendering found;
     if (model_chat_view(c, &view, &found, NULL) && chat_same(found.text, p->text))
         return found.marks;
     size_t *places = model_chat_alloc(c->r, c->n, sizeof *places);
-    for (size_t i = 0; i < c->n && !c->r->status; i++) {
-        view.only = i;
-        bool same = model_chat_view(c, &view, &found, NULL) && chat_same(found.text, p->text);
-        places[i] = same ? found.marks[i] : SIZE_MAX;
-    }
+    for (size_t i = 0; i < c->n && !c->r->status; i++)
+        places[i] = find_place(p, i, marks);
     return c->r->status ? NULL : places;
 }
 
@@ -38,8 +44,8 @@ static bool begins_with(struct base_string s, struct base_string prefix)
     return prefix.n_bytes <= s.n_bytes && chat_same(chat_part(s, 0, prefix.n_bytes), prefix);
 }
 
-/* Where an assistant's message begins: behind the text that asks for it; else its content's begin.
- */
+/* Where an assistant's message begins: behind the text that asks for it; else where its content
+ * does, or, where the template leaves thoughts out, what stands behind them. */
 static size_t find_begin(struct places *p, size_t i)
 {
     struct chat_rendering asked;
@@ -49,78 +55,94 @@ static size_t find_begin(struct places *p, size_t i)
         return asked.text.n_bytes;
     if (!p->starts)
         p->starts = find_places(p, CHAT_MARK_START);
-    return p->starts ? p->starts[i] : SIZE_MAX;
+    if (!p->starts || p->starts[i] != SIZE_MAX)
+        return p->starts ? p->starts[i] : SIZE_MAX;
+    return find_place(p, i, CHAT_MARK_ANSWER);
 }
 
-/* The text that message i itself puts behind `at`, where its content ends in the whole text, or
- * where it begins: what a conversation that ends with it has there, as far as the text has it, too.
- * *whole: all of it. */
-static struct base_string find_tail(struct places *p, size_t i, size_t at, bool *whole)
+/* The text that a conversation that ends with message i has behind its content, or, where that has
+ * no mark, behind `begin`. False: it is not known. */
+static bool find_tail(struct places *p, size_t i, size_t begin, struct base_string *tail)
 {
-    struct base_string rest = chat_part(p->text, at, p->text.n_bytes), tail = rest;
     struct chat_rendering ending;
     bool has_mark = p->ends[i] != SIZE_MAX;
     const struct chat_view view = {
         .n = i + 1, .marks = has_mark ? CHAT_MARK_END : CHAT_UNMARKED, .only = i};
-    *whole = false;
-    if (!model_chat_view(p->c, &view, &ending, NULL))
-        return chat_part(rest, 0, 0);
-    if (has_mark && ending.marks[i] != SIZE_MAX)
-        tail = chat_part(ending.text, ending.marks[i], ending.text.n_bytes);
-    else if (!has_mark && begins_with(ending.text, chat_part(p->text, 0, at)))
-        tail = chat_part(ending.text, at, ending.text.n_bytes);
-    else
-        return chat_part(rest, 0, 0);
-    size_t n = 0;
-    while (n < base_min(rest.n_bytes, tail.n_bytes) && rest.data[n] == tail.data[n])
-        n++;
-    *whole = n == tail.n_bytes;
-    return chat_part(rest, 0, n);
+    if (!model_chat_view(p->c, &view, &ending, NULL) ||
+        (has_mark ? ending.marks[i] == SIZE_MAX
+                  : !begins_with(ending.text, chat_part(p->text, 0, begin))))
+        return false;
+    *tail = chat_part(ending.text, has_mark ? ending.marks[i] : begin, ending.text.n_bytes);
+    return true;
 }
 
-/* Bytes of a tail up to the end of a turn: of the control tokens that it begins with, blanks before
- * them allowed, or of the last control token; 0: it has none there. */
-static size_t control_end(struct chat_conversation *c, struct base_string tail, bool last)
+enum which { FIRST, RUN, UP_TO_EOS, LAST };
+
+/*
+ * Bytes of a text up to the end of control tokens: those that it begins with, blanks before them
+ * allowed - the first, all, or all up to EOS, which must be among them -, or the last that it has.
+ * 0: there are none.
+ */
+static size_t control_end(struct chat_conversation *c, struct base_string s, enum which which)
 {
     struct model_tokens tokens = {0};
     const struct model_tokenizer *t = c->chat->tokenizer;
-    enum status status = tail.n_bytes
-                             ? model_tokenize(t, tail.data, tail.n_bytes, true, &tokens, c->r->why)
-                             : STATUS_OK;
+    const struct chat_value white = chat_absent();
+    enum status status = STATUS_OK;
     size_t at = 0, end = 0;
+    bool is_eos = false;
+    if (s.n_bytes)
+        status = model_tokenize(t, s.data, s.n_bytes, true, &tokens, c->r->why);
     if (status)
         c->r->status = status;
-    for (size_t i = 0; i < tokens.n; i++) {
-        const struct chat_value white = chat_absent();
-        size_t n = model_token_span(t, tokens.ids[i], tail.data + at, tail.n_bytes - at);
-        n = base_min(n, tail.n_bytes - at);
-        bool is_control = model_token_type(t, tokens.ids[i]) == MODEL_TOKEN_CONTROL ||
-                          tokens.ids[i] == model_token_eos(t);
-        struct base_string between = chat_part(tail, at, at + n);
-        bool is_blank = model_chat_strip(c->r, between, &white, CHAT_LEFT).string.n_bytes == 0;
-        if (!last && !is_control && (end > 0 || !is_blank))
+    for (size_t i = 0; i < tokens.n && !(is_eos && which != LAST); i++) {
+        size_t n = model_token_span(t, tokens.ids[i], s.data + at, s.n_bytes - at);
+        struct base_string text = chat_part(s, at, at + base_min(n, s.n_bytes - at));
+        is_eos = tokens.ids[i] == model_token_eos(t);
+        bool is_control = is_eos || model_token_type(t, tokens.ids[i]) == MODEL_TOKEN_CONTROL;
+        bool is_blank = model_chat_strip(c->r, text, &white, CHAT_LEFT).string.n_bytes == 0;
+        if (which != LAST && (is_control ? which == FIRST && end > 0 : end > 0 || !is_blank))
             break;
-        at += n;
+        at += text.n_bytes;
         if (is_control)
             end = at;
     }
     free(tokens.ids);
-    return end;
+    return which == UP_TO_EOS && !is_eos ? 0 : end;
 }
 
-/* Where an assistant's message ends, its end-of-turn token included; `begin`: where it begins. */
+/* Whether a message's tail ends with `before`, what stands between the message before it and its
+ * begin: then the template asks for the next answer without being told to. */
+static bool asks_again(struct base_string tail, struct base_string before)
+{
+    return before.n_bytes && before.n_bytes <= tail.n_bytes &&
+           chat_same(chat_part(tail, tail.n_bytes - before.n_bytes, tail.n_bytes), before);
+}
+
+/* Where an assistant's message, which begins at `begin`, ends: with the token that ends its turn.
+ */
 static size_t find_end(struct places *p, size_t i, size_t begin)
 {
-    const struct chat_value *calls =
-        model_chat_dict_find(p->c->r, p->c->messages[i].dict, "tool_calls");
-    bool goes_on = p->ends[i] == SIZE_MAX || (calls && model_chat_truth(calls)), whole;
-    size_t at = p->ends[i] == SIZE_MAX ? begin : p->ends[i];
+    struct chat_conversation *c = p->c;
     const struct chat_value white = chat_absent();
-    struct base_string tail = find_tail(p, i, at, &whole);
-    size_t n = control_end(p->c, tail, goes_on);
-    if (n == 0 && whole)
-        n = model_chat_strip(p->c->r, tail, &white, CHAT_RIGHT).string.n_bytes;
-    return n == 0 && p->ends[i] == SIZE_MAX ? SIZE_MAX : at + n;
+    const struct chat_value *calls = model_chat_dict_find(c->r, c->messages[i].dict, "tool_calls");
+    bool has_mark = p->ends[i] != SIZE_MAX,
+         goes_on = !has_mark || (calls && model_chat_truth(calls));
+    size_t at = has_mark ? p->ends[i] : begin, n = 0, n_end;
+    struct base_string rest = chat_part(p->text, at, p->text.n_bytes), tail, before = {0};
+    if (!find_tail(p, i, begin, &tail))
+        return has_mark ? at + control_end(c, rest, FIRST) : SIZE_MAX;
+    while (n < base_min(rest.n_bytes, tail.n_bytes) && rest.data[n] == tail.data[n])
+        n++;
+    if (i > 0 && p->ends[i - 1] != SIZE_MAX && p->ends[i - 1] < begin)
+        before = chat_part(p->text, p->ends[i - 1], begin);
+    bool asks = asks_again(tail, before);
+    n_end = control_end(c, chat_part(rest, 0, n), asks ? UP_TO_EOS : goes_on ? LAST : RUN);
+    if (n_end == 0 && n == tail.n_bytes && !asks) /* a turn that ends with plain text */
+        n_end = model_chat_strip(c->r, chat_part(rest, 0, n), &white, CHAT_RIGHT).string.n_bytes;
+    else if (n_end == 0 && !goes_on && control_end(c, tail, FIRST) && !asks)
+        n_end = control_end(c, rest, FIRST); /* the last turn ends with another token */
+    return n_end == 0 && !has_mark ? SIZE_MAX : at + n_end;
 }
 
 /* What the messages of a role wrote. */
