@@ -43,7 +43,7 @@ struct chat_value model_chat_member(struct chat_run *r, const struct chat_value 
 /** value[index]; undefined where there is none. */
 struct chat_value model_chat_item(struct chat_run *r, const struct chat_value *v,
                                   const struct chat_value *index);
-/** value[from:to:step]; ends that are absent or none are open. */
+/** value[from:to:step]; ends that are absent or none are open. Fails where it has no slices. */
 struct chat_value model_chat_slice(struct chat_run *r, const struct chat_value *v,
                                    const struct chat_value ends[3]);
 /** A method of the value; NULL: it has none of that name. */

@@ -98,25 +98,16 @@ static struct chat_value chosen_items(struct chat_run *r, struct chat_scope *sco
     return chat_of_items(&chosen);
 }
 
-static unsigned loop_depth(struct chat_run *r, const struct chat_scope *scope)
-{
-    const struct chat_value *loop = NULL;
-    for (; scope && !loop; scope = scope->around)
-        loop = model_chat_dict_find(r, &scope->names, "loop");
-    return loop && loop->kind == CHAT_LOOP ? loop->loop->depth0 + 1 : 0;
-}
-
 static enum flow execute_for(struct chat_run *r, struct chat_scope *scope,
                              const struct chat_node *node)
 {
     struct chat_value items = chosen_items(r, scope, node);
-    unsigned depth0 = loop_depth(r, scope);
     for (size_t i = 0; i < items.n && !r->status; i++) {
         struct chat_scope *inner = new_scope(r, scope);
         struct chat_loop *loop = model_chat_alloc(r, 1, sizeof *loop);
         if (!inner || !loop)
             break;
-        *loop = (struct chat_loop){items.items, i, items.n, depth0};
+        *loop = (struct chat_loop){items.items, i, items.n};
         assign_name(r, inner, (struct base_string){"loop", 4},
                     (struct chat_value){.kind = CHAT_LOOP, .loop = loop});
         assign(r, inner, node->a, items.items[i]);

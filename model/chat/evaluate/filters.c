@@ -92,6 +92,8 @@ static struct chat_value f_indent(struct chat_run *r, const struct chat_value *v
 {
     struct chat_buffer out = {0}, by = {0};
     bool first = model_chat_truth(&a->v[1]), blank = model_chat_truth(&a->v[2]);
+    if (v->kind != CHAT_STRING)
+        return CHAT_FAIL(r, STATUS_FORMAT, "'indent' of %s", model_chat_kind_name(v));
     if (a->v[0].kind == CHAT_STRING)
         model_chat_put_string(r, &by, a->v[0].string);
     else

@@ -34,9 +34,11 @@ static struct chat_value f_join(struct chat_run *r, const struct chat_value *v,
                                 const struct chat_args *a)
 {
     struct chat_buffer out = {0};
-    struct chat_value items = model_chat_iterate(r, v), between = model_chat_str(r, &a->v[0]);
+    struct chat_value items = model_chat_iterate(r, v), between = chat_string("", 0);
+    if (a->v[0].kind != CHAT_ABSENT)
+        between = model_chat_str(r, &a->v[0]);
     for (size_t i = 0; i < items.n && !r->status; i++) {
-        if (i > 0 && a->v[0].kind != CHAT_ABSENT)
+        if (i > 0)
             model_chat_put_string(r, &out, between.string);
         struct chat_value item = a->v[1].kind == CHAT_ABSENT || a->v[1].kind == CHAT_NONE
                                      ? items.items[i]

@@ -35,8 +35,8 @@ static struct chat_value loop_member(struct chat_run *r, const struct chat_value
                    {"revindex", loop->n - loop->index0},
                    {"revindex0", loop->n - loop->index0 - 1},
                    {"length", loop->n},
-                   {"depth", loop->depth0 + 1},
-                   {"depth0", loop->depth0}};
+                   {"depth", 1} /* loops that call themselves are not supported */,
+                   {"depth0", 0}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (chat_is(name, numbers[i].name))
             return chat_int((int64_t)numbers[i].value);
@@ -158,25 +158,24 @@ struct chat_value model_chat_slice(struct chat_run *r, const struct chat_value *
                                    const struct chat_value ends[3])
 {
     struct base_quoted of;
-    struct base_string none = {"a slice", 7};
     int64_t from, to, step;
     if (v->kind == CHAT_UNDEFINED)
         return CHAT_FAIL(r, STATUS_FORMAT, "a slice of %s, which is undefined",
                          base_quote(&of, v->string));
     bool is_list = v->kind == CHAT_LIST || v->kind == CHAT_TUPLE;
     if (!is_list && v->kind != CHAT_STRING)
-        return chat_undefined(none);
+        return CHAT_FAIL(r, STATUS_FORMAT, "a slice of %s", model_chat_kind_name(v));
     int64_t n = (int64_t)model_chat_length(r, v);
     if (is_open(&ends[2]))
         step = 1;
     else if (!model_chat_integer(&ends[2], &step))
-        return chat_undefined(none);
+        return CHAT_FAIL(r, STATUS_FORMAT, "a slice's step is no integer");
     if (step == 0)
         return CHAT_FAIL(r, STATUS_FORMAT, "a slice with a step of 0");
     int64_t least = step < 0 ? -1 : 0;
     if (!slice_end(&ends[0], n, least, step < 0 ? n - 1 : 0, &from) ||
         !slice_end(&ends[1], n, least, step < 0 ? -1 : n, &to))
-        return chat_undefined(none);
+        return CHAT_FAIL(r, STATUS_FORMAT, "a slice's end is no integer");
     if (step == 1 && from >= to)
         return is_list ? (struct chat_value){.kind = v->kind} : chat_string("", 0);
     if (step == 1 && is_list)

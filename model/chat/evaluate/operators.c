@@ -218,7 +218,7 @@ struct chat_value model_chat_percent(struct chat_run *r, struct base_string form
             model_chat_fail(r, STATUS_UNSUPPORTED, "%%d of what is no integer");
         }
     }
-    if (next < n && arguments->kind != CHAT_DICT)
+    if (next < n && arguments->kind != CHAT_DICT && arguments->kind != CHAT_LIST)
         return CHAT_FAIL(r, STATUS_FORMAT, "more values than conversions");
     return chat_of_buffer(&out);
 }

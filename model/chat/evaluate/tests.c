@@ -7,7 +7,6 @@
 static int test_kind(struct base_string name, const struct chat_value *v)
 {
     enum chat_kind k = v->kind;
-    int64_t integer;
     double number;
     bool is_list = k == CHAT_LIST || k == CHAT_TUPLE;
     const struct {
@@ -29,8 +28,6 @@ static int test_kind(struct base_string name, const struct chat_value *v)
         {"iterable",
          is_list || k == CHAT_STRING || k == CHAT_DICT || k == CHAT_UNDEFINED || k == CHAT_LOOP},
         {"callable", k == CHAT_FUNCTION || k == CHAT_MACRO || k == CHAT_UNDEFINED},
-        {"odd", model_chat_integer(v, &integer) && integer % 2 != 0},
-        {"even", model_chat_integer(v, &integer) && integer % 2 == 0},
     };
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         if (chat_is(name, tests[i].name))
@@ -86,6 +83,8 @@ bool model_chat_test(struct chat_run *r, struct base_string name, const struct c
     if (chat_is(name, "divisibleby") && model_chat_integer(v, &a) &&
         model_chat_integer(&args->v[0], &b) && b > 0)
         return a % b == 0;
+    if ((chat_is(name, "odd") || chat_is(name, "even")) && model_chat_integer(v, &a))
+        return (a % 2 != 0) == chat_is(name, "odd");
     if (chat_is(name, "lower") || chat_is(name, "upper"))
         return in_case(r, v, chat_is(name, "upper") ? CHAT_UPPER : CHAT_LOWER);
     model_chat_fail(r, STATUS_UNSUPPORTED, "the test %s of %s is not supported",

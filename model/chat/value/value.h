@@ -56,7 +56,6 @@ struct chat_dict {
 struct chat_loop {
     const struct chat_value *items;
     size_t index0, n;
-    unsigned depth0;
 };
 
 /** A list that is being built. */
