@@ -182,11 +182,19 @@ static struct chat_value mark_list(struct chat_run *r, const struct chat_value *
     return chat_list(parts, list->n);
 }
 
+bool model_chat_has_text(struct chat_conversation *c, size_t i)
+{
+    const struct chat_value *content = model_chat_dict_find(c->r, c->messages[i].dict, "content");
+    bool has = content && content->kind == CHAT_STRING && !is_blank(c->r, content);
+    for (size_t k = 0; content && content->kind == CHAT_LIST && k < content->n && !has; k++)
+        has = !is_blank(c->r, part_text(c->r, &content->items[k]));
+    return has;
+}
+
 static struct chat_value marked(struct chat_conversation *c, size_t i, enum chat_marks marks)
 {
     const struct chat_value *content = model_chat_dict_find(c->r, c->messages[i].dict, "content");
-    if (!content || (content->kind == CHAT_STRING && is_blank(c->r, content)) ||
-        (content->kind != CHAT_STRING && content->kind != CHAT_LIST))
+    if (!model_chat_has_text(c, i))
         return c->messages[i];
     return dict_with(c->r, c->messages[i].dict, "content",
                      content->kind == CHAT_LIST ? mark_list(c->r, content, i, marks)

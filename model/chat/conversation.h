@@ -46,6 +46,9 @@ struct chat_rendering {
 /** Read the messages of an object. A failure is the run's. */
 void model_chat_read(struct chat_conversation *c, const struct chat_value *object);
 
+/** Whether message i has a content with anything but blanks. */
+bool model_chat_has_text(struct chat_conversation *c, size_t i);
+
 /**
  * Render. Where the template fails: false; then with `why` that is the run's failure, else nothing.
  */

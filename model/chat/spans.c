@@ -10,7 +10,8 @@
 struct places {
     struct chat_conversation *c;
     struct base_string text;
-    size_t *starts, *ends; /* [n]; NULL: not looked for yet */
+    size_t *starts, *ends;                                /* [n]; NULL: not looked for yet */
+    enum { NOT_KNOWN, IS_OBEYED, IS_PASSED_OVER } prompt; /* add_generation_prompt */
 };
 
 /* Where the mark of one content is, if the template puts it into the same text as without. */
@@ -44,19 +45,39 @@ static bool begins_with(struct base_string s, struct base_string prefix)
     return prefix.n_bytes <= s.n_bytes && chat_same(chat_part(s, 0, prefix.n_bytes), prefix);
 }
 
-/* Where an assistant's message begins: behind the text that asks for it; else where its content
- * does, or, where the template leaves thoughts out, what stands behind them. */
+/* Whether the template passes over the generation prompt; asked: the first i messages with it. */
+static bool passes_over(struct places *p, size_t i, struct base_string asked)
+{
+    const struct chat_view view = {.n = i};
+    struct chat_rendering plain;
+    if (p->prompt == NOT_KNOWN && model_chat_view(p->c, &view, &plain, NULL))
+        p->prompt = chat_same(plain.text, asked) ? IS_PASSED_OVER : IS_OBEYED;
+    return p->prompt == IS_PASSED_OVER;
+}
+
+static size_t find_start(struct places *p, size_t i)
+{
+    if (!p->starts)
+        p->starts = find_places(p, CHAT_MARK_START);
+    return p->starts ? p->starts[i] : SIZE_MAX;
+}
+
+/* Where an assistant's message begins: behind the text that asks for it; where the template has no
+ * such text, or another one, where its content does, or, where thoughts are left out, behind them.
+ */
 static size_t find_begin(struct places *p, size_t i)
 {
     struct chat_rendering asked;
     const struct chat_view view = {.n = i, .prompt = true};
+    size_t begin = SIZE_MAX, start;
     if (i > 0 && model_chat_view(p->c, &view, &asked, NULL) && begins_with(p->text, asked.text) &&
         asked.text.n_bytes <= p->ends[i])
-        return asked.text.n_bytes;
-    if (!p->starts)
-        p->starts = find_places(p, CHAT_MARK_START);
-    if (!p->starts || p->starts[i] != SIZE_MAX)
-        return p->starts ? p->starts[i] : SIZE_MAX;
+        begin = asked.text.n_bytes;
+    if (begin != SIZE_MAX && !passes_over(p, i, asked.text))
+        return begin;
+    start = find_start(p, i);
+    if (start != SIZE_MAX || begin != SIZE_MAX)
+        return start != SIZE_MAX ? start : begin;
     return find_place(p, i, CHAT_MARK_ANSWER);
 }
 
@@ -113,10 +134,19 @@ static size_t control_end(struct chat_conversation *c, struct base_string s, enu
 
 /* Whether a message's tail ends with `before`, what stands between the message before it and its
  * begin: then the template asks for the next answer without being told to. */
-static bool asks_again(struct base_string tail, struct base_string before)
+static bool asks_again(struct chat_run *r, struct base_string tail, struct base_string before)
 {
+    const struct chat_value white = chat_absent();
+    tail = model_chat_strip(r, tail, &white, CHAT_RIGHT).string;
+    before = model_chat_strip(r, before, &white, CHAT_RIGHT).string;
     return before.n_bytes && before.n_bytes <= tail.n_bytes &&
            chat_same(chat_part(tail, tail.n_bytes - before.n_bytes, tail.n_bytes), before);
+}
+
+static bool has_calls(struct chat_conversation *c, size_t i)
+{
+    const struct chat_value *calls = model_chat_dict_find(c->r, c->messages[i].dict, "tool_calls");
+    return calls && model_chat_truth(calls);
 }
 
 /* Where an assistant's message, which begins at `begin`, ends: with the token that ends its turn.
@@ -125,18 +155,18 @@ static size_t find_end(struct places *p, size_t i, size_t begin)
 {
     struct chat_conversation *c = p->c;
     const struct chat_value white = chat_absent();
-    const struct chat_value *calls = model_chat_dict_find(c->r, c->messages[i].dict, "tool_calls");
-    bool has_mark = p->ends[i] != SIZE_MAX,
-         goes_on = !has_mark || (calls && model_chat_truth(calls));
+    bool has_mark = p->ends[i] != SIZE_MAX, goes_on = !has_mark || has_calls(c, i);
     size_t at = has_mark ? p->ends[i] : begin, n = 0, n_end;
     struct base_string rest = chat_part(p->text, at, p->text.n_bytes), tail, before = {0};
+    if (!has_mark && !has_calls(c, i) && model_chat_has_text(c, i))
+        return SIZE_MAX; /* the template leaves it out, or changes it */
     if (!find_tail(p, i, begin, &tail))
         return has_mark ? at + control_end(c, rest, FIRST) : SIZE_MAX;
     while (n < base_min(rest.n_bytes, tail.n_bytes) && rest.data[n] == tail.data[n])
         n++;
     if (i > 0 && p->ends[i - 1] != SIZE_MAX && p->ends[i - 1] < begin)
         before = chat_part(p->text, p->ends[i - 1], begin);
-    bool asks = asks_again(tail, before);
+    bool asks = asks_again(c->r, tail, before);
     n_end = control_end(c, chat_part(rest, 0, n), asks ? UP_TO_EOS : goes_on ? LAST : RUN);
     if (n_end == 0 && n == tail.n_bytes && !asks) /* a turn that ends with plain text */
         n_end = model_chat_strip(c->r, chat_part(rest, 0, n), &white, CHAT_RIGHT).string.n_bytes;
@@ -159,8 +189,8 @@ static void find_role(struct places *p, bool is_user, struct chat_rendering *who
         struct model_chat_span span = {SIZE_MAX, p->ends[i]};
         if (!is_user)
             span.from = find_begin(p, i);
-        else if (p->starts || (p->starts = find_places(p, CHAT_MARK_START)))
-            span.from = p->starts[i];
+        else
+            span.from = find_start(p, i);
         if (!is_user && span.from != SIZE_MAX)
             span.to = find_end(p, i, span.from);
         if (c->r->status)

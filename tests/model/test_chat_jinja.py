@@ -23,7 +23,7 @@ except ImportError:
 from chat_templates import EXPRESSIONS, TEMPLATES
 
 warnings.simplefilter("ignore")  # of Python, about what random expressions do
-N_CONVERSATIONS, N_EXPRESSIONS = 25, 3000
+N_CONVERSATIONS, N_EXPRESSIONS = 25, 2000
 RENDER, SEED = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20
 R = random.Random(SEED)
 

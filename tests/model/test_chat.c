@@ -1,0 +1,238 @@
+/*
+ * Conversations: which part of the text is whose, for templates with headers, without, with
+ * thoughts that are left out, with tool calls, with generation blocks; what is refused, in which
+ * words; that nothing runs away. What templates make of values is compared with jinja2 in
+ * test_chat_jinja.py.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/chat/chat.h"
+#include "tests/model/vocabulary.h"
+
+static struct opened vocabulary;
+
+static int open_vocabulary(void **state)
+{
+    static const char *const controls[] = {"<|start|>", "<|end|>", "<|call|>", "<|return|>"};
+    static struct vocabulary v;
+    (void)state;
+    vocabulary_spm(&v);
+    for (size_t i = 0; i < sizeof controls / sizeof *controls; i++)
+        vocabulary_add(&v, controls[i], 0, MODEL_TOKEN_CONTROL);
+    vocabulary = vocabulary_opened(&v);
+    return 0;
+}
+
+static int close_vocabulary(void **state)
+{
+    (void)state;
+    opened_close(&vocabulary);
+    return 0;
+}
+
+static struct base_string string(const char *s)
+{
+    return (struct base_string){s, strlen(s)};
+}
+
+static enum status render(const char *text, const char *object, enum model_chat_mask mask,
+                          struct model_chat_text *out, struct status_why *why)
+{
+    struct model_chat *chat;
+    const struct model_chat_limits limits = {8 << 20, 1000000};
+    *out = (struct model_chat_text){0};
+    enum status status = model_chat_open(&chat, string(text), vocabulary.tokenizer, &limits, why);
+    if (!status)
+        status = model_chat_render(chat, string(object), mask, out, why);
+    model_chat_close(chat);
+    return status;
+}
+
+/** The parts that are scored must be these, each followed by a bar. */
+static void expect(const char *text, const char *object, enum model_chat_mask mask,
+                   const char *parts)
+{
+    struct model_chat_text out;
+    struct status_why why = {""};
+    char found[1024] = "";
+    enum status status = render(text, object, mask, &out, &why);
+    for (size_t i = 0, n = 0; i < out.n_spans; i++)
+        n += (size_t)snprintf(found + n, sizeof found - n, "%.*s|",
+                              (int)(out.spans[i].to - out.spans[i].from),
+                              out.text + out.spans[i].from);
+    assert_string_equal(why.text, "");
+    assert_int_equal(status, STATUS_OK);
+    assert_string_equal(found, parts);
+    model_chat_text_free(&out);
+}
+
+static void expect_failure(const char *text, const char *object, const char *sentence)
+{
+    struct model_chat_text out;
+    struct status_why why = {""};
+    enum status status = render(text, object, MODEL_CHAT_ASSISTANT, &out, &why);
+    if (!strstr(why.text, sentence))
+        assert_string_equal(why.text, sentence);
+    assert_int_not_equal(status, STATUS_OK);
+    assert_null(out.text);
+}
+
+#define TURN(role, content) "{\"role\": \"" role "\", \"content\": " content "}"
+#define CHAT(...)           "{\"messages\": [" __VA_ARGS__ "]}"
+#define TALK                                                                                       \
+    CHAT(TURN("system", "\"Be a\"") "," TURN("user", "\"a\"") "," TURN(                            \
+        "assistant", "\" b \"") "," TURN("user", "\"c\\n\"") "," TURN("assistant", "\"a\""))
+
+static const char headers[] =
+    "{% for m in messages %}<|start|>{{ m.role ~ '\\n' ~ m.content }}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>assistant\n{% endif %}";
+static const char trimmed[] =
+    "{{ bos_token }}{% for m in messages %}{{ m.role[0] ~ m.content | trim ~ "
+    "(eos_token if m.role == 'assistant' else '') }}{% endfor %}";
+
+static void headers_and_ends(void **state)
+{
+    (void)state;
+    expect(headers, TALK, MODEL_CHAT_ASSISTANT, " b <|end|>|a<|end|>|");
+    expect(headers, TALK, MODEL_CHAT_USER, "a|c|");
+    expect(headers, CHAT(TURN("user", "\"x\"")), MODEL_CHAT_ASSISTANT, "");
+    expect(trimmed, TALK, MODEL_CHAT_ASSISTANT, "b</s>|a</s>|");
+    expect(trimmed, TALK, MODEL_CHAT_ALL, "<s>sBe auaab</s>ucaa</s>|");
+    /* The last turn ends with another token. */
+    expect("{% for m in messages %}<|start|>{{ m.role ~ m.content }}"
+           "{{ '<|return|>' if loop.last else '<|end|>' }}{% endfor %}"
+           "{% if add_generation_prompt %}<|start|>assistant{% endif %}",
+           TALK, MODEL_CHAT_ASSISTANT, "b <|end|>|a<|return|>|");
+    /* An answer is always asked for: where EOS does not tell, nothing does. */
+    expect("{% for m in messages %}<|start|>{{ m.role ~ '\\n' ~ m.content }}<|end|>{% endfor %}"
+           "<|start|>assistant\n",
+           TALK, MODEL_CHAT_ASSISTANT, " b|a|");
+    expect("{% for m in messages %}<|start|>{{ m.role ~ '\\n' ~ m.content }}</s>{% endfor %}"
+           "<|start|>assistant\n",
+           TALK, MODEL_CHAT_ASSISTANT, " b </s>|a</s>|");
+}
+
+static void thoughts_and_calls(void **state)
+{
+    static const char thinks[] =
+        "{% for m in messages %}<|start|>{{ m.role }}:{{ m.content.split('</think>')[-1] }}<|end|>"
+        "{% endfor %}{% if add_generation_prompt %}<|start|>assistant:<think>\n{% endif %}";
+    static const char calls[] = "{% for m in messages %}<|start|>{{ m.role }}:{{ m.content or '' "
+                                "}}{% for c in m.tool_calls "
+                                "%}<|call|>{{ c | tojson }}{% endfor %}<|end|>\n{% endfor %}"
+                                "{% if add_generation_prompt %}<|start|>assistant:{% endif %}";
+    (void)state;
+    expect(thinks, CHAT(TURN("user", "\"u\"") "," TURN("assistant", "\"<think>hm</think>\\nyes\"")),
+           MODEL_CHAT_ASSISTANT, "yes<|end|>|");
+    expect(calls,
+           CHAT(TURN("user", "\"u\"") ", {\"role\": \"assistant\", \"content\": null, "
+                                      "\"tool_calls\": [{\"f\": 1.0}]}, " TURN("tool", "\"r\"")),
+           MODEL_CHAT_ASSISTANT, "<|call|>{\"f\": 1.0}<|end|>|");
+    expect(calls,
+           CHAT(TURN("user", "\"u\"") ", {\"role\": \"assistant\", \"content\": \"so\", "
+                                      "\"tool_calls\": [1, 2]}"),
+           MODEL_CHAT_ASSISTANT, "so<|call|>1<|call|>2<|end|>|");
+    expect("{% for m in messages %}{{ m.role }}:{% if m.role == 'assistant' %}{% generation %}{{ "
+           "m.content }};{% endgeneration %}{% endif %}{% endfor %}",
+           TALK, MODEL_CHAT_ASSISTANT, " b ;|a;|");
+}
+
+static void parts_of_contents(void **state)
+{
+    static const char lists[] = "{% for m in messages %}<|start|>{% for p in m.content %}{{ p.text "
+                                "}}{% endfor %}<|end|>{% endfor %}"
+                                "{% if add_generation_prompt %}<|start|>{% endif %}";
+    static const char *const parts =
+        CHAT(TURN("user", "[{\"type\": \"text\", \"text\": \"a\"}]") "," TURN(
+            "assistant",
+            "[{\"type\": \"text\", \"text\": \"b\"}, {\"type\": \"text\", \"text\": \"c\"}]"));
+    (void)state;
+    expect(headers, parts, MODEL_CHAT_ASSISTANT, "bc<|end|>|");
+    expect(lists, parts, MODEL_CHAT_ASSISTANT, "bc<|end|>|");
+    expect(lists, TALK, MODEL_CHAT_USER, "a|c|");
+    expect_failure(headers, CHAT(TURN("user", "[{\"type\": \"image\"}]")),
+                   "message 1: part 1 is no text");
+}
+
+static void what_is_refused(void **state)
+{
+    static const struct {
+        const char *text, *object, *sentence;
+    } cases[] = {
+        {"{{ 'a' ", TALK, "chat template, line 1: a tag is not closed: expected '}}'"},
+        {"\n\n{% call x() %}{% endcall %}", TALK,
+         "chat template, line 3: the statement 'call' is not supported"},
+        {"{% if a %}", TALK, "line 1: expected elif else endif, found the end"},
+        {"{{ messages | wordcount }}", TALK, "the filter 'wordcount' is not supported"},
+        {"{{ 1 is prime }}", TALK, "the test 'prime'"},
+        {"{{ 'a'.swapcase() }}", TALK, "the method 'swapcase' of a string is not supported"},
+        {"{{ messages.append(1) }}", TALK, "the method 'append' of a list is not supported"},
+        {"{{ f() }}", TALK, "the function 'f' is not known"},
+        {"\n{{ nope.x }}", TALK, "line 2: the member 'x' of 'nope', which is undefined"},
+        {"{{ 1 + 'a' }}", TALK, "'+' of an integer and a string"},
+        {"{{ raise_exception('not so') }}", TALK, "the template refuses this conversation: not so"},
+        {"{% for i in range(99999) %}{% for k in range(99999) %}{% endfor %}{% endfor %}", TALK,
+         "than a chat may"},
+        {"{{ 'aaaaaaaaaaaaaaaa' * 10000000 }}", TALK, "than a chat may"},
+        {"{% set x = range(999) %}{% for i in x %}{% for k in x %}{% for l in x %}{% if k == l %}"
+         "{% endif %}{% endfor %}{% endfor %}{% endfor %}",
+         TALK, "than a chat may"},
+        {"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", TALK, "nested more than"},
+        {"\xFF", TALK, "byte 0 is not part of a UTF-8 character"},
+        {headers, "{\"messages\": []}", "expected \"messages\" with a list of objects"},
+        {headers, "{\"messages\": [1]}", "message 1: expected an object with \"role\""},
+        {headers, CHAT(TURN("user", "7")), "message 1: \"content\" is an integer"},
+        {headers, "{\"messages\": [}", "no JSON"},
+        {headers, "{\"now\": \"today\", \"messages\": [" TURN("user", "\"a\"") "]}",
+         "expected \"now\" with a day like"},
+        {headers, CHAT(TURN("user", "\"\\ue0f0\"")), "has the character U+E0F0"},
+        {"{% for m in messages %}{{ m.role }}{% endfor %}", TALK,
+         "message 3: cannot tell which part of the text the template makes of it"},
+        {"{% for m in messages %}{{ m.content | length }}{% endfor %}", TALK,
+         "message 3: cannot tell which part"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_failure(cases[i].text, cases[i].object, cases[i].sentence);
+}
+
+static void days(void **state)
+{
+    struct model_chat_text out;
+    (void)state;
+    static const char text[] = "{{ strftime_now('%d %b %Y, %A') }}";
+    assert_int_equal(render(text, TALK, MODEL_CHAT_ALL, &out, NULL), STATUS_OK);
+    assert_memory_equal(out.text, "26 Jul 2024, Friday", out.n_bytes);
+    model_chat_text_free(&out);
+    assert_int_equal(render(text,
+                            "{\"now\": \"2025-01-31\", \"messages\": [" TURN("user", "1.5e0") "]}",
+                            MODEL_CHAT_ALL, &out, NULL),
+                     STATUS_FORMAT);
+    assert_int_equal(render(text,
+                            "{\"now\": \"2025-01-31\", \"messages\": [" TURN("user", "\"a\"") "]}",
+                            MODEL_CHAT_ALL, &out, NULL),
+                     STATUS_OK);
+    assert_memory_equal(out.text, "31 Jan 2025, Friday", out.n_bytes);
+    model_chat_text_free(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(headers_and_ends),
+        cmocka_unit_test(thoughts_and_calls),
+        cmocka_unit_test(parts_of_contents),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(days),
+    };
+    return cmocka_run_group_tests(tests, open_vocabulary, close_vocabulary);
+}
