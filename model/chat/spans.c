@@ -137,8 +137,8 @@ static size_t control_end(struct chat_conversation *c, struct base_string s, enu
 static bool asks_again(struct chat_run *r, struct base_string tail, struct base_string before)
 {
     const struct chat_value white = chat_absent();
-    tail = model_chat_strip(r, tail, &white, CHAT_RIGHT).string;
-    before = model_chat_strip(r, before, &white, CHAT_RIGHT).string;
+    tail = model_chat_strip(r, tail, &white, CHAT_BOTH).string;
+    before = model_chat_strip(r, before, &white, CHAT_BOTH).string;
     return before.n_bytes && before.n_bytes <= tail.n_bytes &&
            chat_same(chat_part(tail, tail.n_bytes - before.n_bytes, tail.n_bytes), before);
 }

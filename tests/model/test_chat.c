@@ -115,10 +115,10 @@ static void headers_and_ends(void **state)
     /* An answer is always asked for: where EOS does not tell, nothing does. */
     expect("{% for m in messages %}<|start|>{{ m.role ~ '\\n' ~ m.content }}<|end|>{% endfor %}"
            "<|start|>assistant\n",
-           TALK, MODEL_CHAT_ASSISTANT, " b|a|");
+           TALK, MODEL_CHAT_ASSISTANT, "b|a|");
     expect("{% for m in messages %}<|start|>{{ m.role ~ '\\n' ~ m.content }}</s>{% endfor %}"
            "<|start|>assistant\n",
-           TALK, MODEL_CHAT_ASSISTANT, " b </s>|a</s>|");
+           TALK, MODEL_CHAT_ASSISTANT, "b </s>|a</s>|");
 }
 
 static void thoughts_and_calls(void **state)
