@@ -1,6 +1,7 @@
 /*
- * Documents as JSON lines: the first byte says how long windows are and how the file goes on, the
- * rest is the lines. Each scored token must be in one window.
+ * Documents as JSON lines: the first byte says how long windows are and how the file goes on, which
+ * template conversations have and what is scored of them, the rest is the lines. Each scored token
+ * must be in one window.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +70,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     if (n_bytes == 0)
         return 0;
-    const struct eval_document_rules rules = {vocabulary(), data[0] & 128};
+    /* With and without a prompt for the answer, and with blocks that say what is the answer. */
+    static const char *const templates[] = {
+        "{% for m in messages %}<s>{{ m.role ~ m.content }}</s>{% endfor %}",
+        "{% for m in messages %}:{{ m.content | trim }}</s>{% endfor %}{{ add_generation_prompt }}",
+        "{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}.{% endfor %}",
+    };
+    const char *text_of = templates[data[0] % 3];
+    const struct eval_document_rules rules = {.tokenizer = vocabulary(),
+                                              .parse_special = data[0] & 128,
+                                              .chat_template = {text_of, strlen(text_of)},
+                                              .mask = data[0] % 5 % 3};
     struct eval_documents d = {.rules = &rules};
     struct status_why why = {""};
     char *lines = fuzz_copy(data + 1, n_bytes - 1);

@@ -252,7 +252,11 @@ static struct chat_value f_map(struct chat_run *r, const struct chat_value *v,
     if ((path != NULL) == (a->n > 0) || (path && a->named.n > 1 + (otherwise != NULL)) ||
         (a->n && a->v[0].kind != CHAT_STRING))
         return CHAT_FAIL(r, STATUS_FORMAT, "'map' takes a filter's name, or an attribute");
-    struct chat_args rest = {.v = a->v + 1, .n = a->n - 1, .named = a->named};
+    struct chat_args rest = {.named = a->named};
+    if (a->n > 1) {
+        rest.v = a->v + 1;
+        rest.n = a->n - 1;
+    }
     for (size_t i = 0; i < all.n && !r->status; i++) {
         struct chat_value item = path ? attribute(r, &all.items[i], path)
                                       : model_chat_filter(r, a->v[0].string, &all.items[i], &rest);
@@ -273,7 +277,11 @@ static struct chat_value choose(struct chat_run *r, const struct chat_value *v,
     if (a->n < n_first || (a->n > n_first && a->v[n_first].kind != CHAT_STRING) || a->named.n)
         return CHAT_FAIL(r, STATUS_FORMAT, "a filter that selects takes %sa test and its arguments",
                          by_attribute ? "an attribute, " : "");
-    struct chat_args rest = {.v = a->v + n_first + 1, .n = a->n > n_first ? a->n - n_first - 1 : 0};
+    struct chat_args rest = {0};
+    if (a->n > n_first + 1) {
+        rest.v = a->v + n_first + 1;
+        rest.n = a->n - n_first - 1;
+    }
     for (size_t i = 0; i < all.n && !r->status; i++) {
         struct chat_value item =
             by_attribute ? attribute(r, &all.items[i], &a->v[0]) : all.items[i];

@@ -13,7 +13,7 @@ size_t model_chat_offset(struct base_string s, size_t n);
 /** The part from .. to-1, in bytes. */
 static inline struct base_string chat_part(struct base_string s, size_t from, size_t to)
 {
-    return (struct base_string){s.data + from, to - from};
+    return (struct base_string){s.data ? s.data + from : "", to - from};
 }
 static inline struct chat_value chat_of_string(struct base_string s)
 {

@@ -117,7 +117,7 @@ static inline struct chat_value chat_string(const char *data, size_t n_bytes)
 
 static inline struct chat_value chat_of_buffer(const struct chat_buffer *buffer)
 {
-    return chat_string(buffer->data, buffer->n_bytes);
+    return chat_string(buffer->data ? buffer->data : "", buffer->n_bytes);
 }
 
 static inline struct chat_value chat_list(const struct chat_value *items, size_t n)
