@@ -147,7 +147,7 @@ static void refused_lines(void **state)
     } cases[] = {
         {"[]", "f: line 1: no JSON object"},
         {"\n \n{\"text\": 1}", "f: line 3: \"text\" is no text"},
-        {"{}", "f: line 1: expected \"text\" with a text"},
+        {"{}", "f: line 1: expected one of \"text\", \"messages\" and \"ids\""},
         {"{\"text\": null}", "f: line 1: \"text\" is no text"},
         {"{\"text\": \"a\", \"category\": 1}", "f: line 1: expected \"category\" with a text"},
         {"{\"text\": \"a\\u0000b\"}", "f: line 1: has the character U+0000"},
