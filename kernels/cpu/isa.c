@@ -60,6 +60,13 @@ bool kern_isa_has_vnni(enum kern_isa isa)
     return eax >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && has_all(eax, AVX_VNNI);
 }
 
+bool kern_isa_adds_more(void)
+{
+    uint32_t eax, ebx, ecx, edx;
+    return __get_cpuid(0, &eax, &ebx, &ecx, &edx) && ebx == signature_AMD_ebx &&
+           ecx == signature_AMD_ecx && edx == signature_AMD_edx;
+}
+
 const char *kern_isa_name(enum kern_isa isa)
 {
     return (unsigned)isa < KERN_ISA_COUNT ? isa_names[isa] : "unknown";

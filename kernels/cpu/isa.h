@@ -20,6 +20,12 @@ enum kern_isa kern_isa_detect(void);
 /** Whether this processor has VNNI on top of such an ISA: AVX-VNNI, AVX-512 VNNI. */
 bool kern_isa_has_vnni(enum kern_isa isa);
 
+/**
+ * Whether this processor adds vectors of 512 bits at twice the rate at which it multiplies them, as
+ * AMD's do (Zen 4 and 5); Intel's have the same units for both. A question of speed alone.
+ */
+bool kern_isa_adds_more(void);
+
 /** "scalar", "avx2", "avx512". */
 const char *kern_isa_name(enum kern_isa isa);
 /** The ISA of a name ("auto" is KERN_ISA_COUNT - 1); false if there is none of that name. */

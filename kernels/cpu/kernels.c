@@ -47,6 +47,8 @@ enum kern_isa kern_kernels_build(struct kern_kernels *out, enum kern_isa cap)
         if (kern_isa_has_vnni((enum kern_isa)isa))
             overlay(out, vnni_sets[isa]);
     }
+    if (top == KERN_ISA_AVX512 && kern_isa_has_vnni(top) && kern_isa_adds_more())
+        overlay(out, &kern_kernels_avx512_pairs);
     /* Rows of bundles become blocks of another type; its decoders do for most. */
     for (size_t i = 0; (quant = kern_quant_at(i)); i++)
         if (quant->decode == kern_quant_find(quant->plain)->decode)

@@ -79,8 +79,8 @@ typedef void kern_panel_scale_fn(float *acc, size_t n_rows, const float *factor)
 
 /**
  * The products that kernels/cpu/gemm/rounded.h defines. Of the same struct
- *     w    rows: integers (n_k int16_t; or n_k int8_t, then n_k / run int32_t where sums begin),
- *          then n_k / run scales, then, with minima, as many of these
+ *     w    rows: integers (n_k int16_t or int8_t), n_k / run int32_t where sums begin, n_k / run
+ *          scales and, with minima, as many of these
  *     x    struct kern_int16_chunk or kern_int8_chunk [n_k / 32], aligned to 64
  * w_row is in floats, w_col and narrow are not looked at, and n_k is a multiple of 32. A call that
  * another one resumes has whole blocks.
@@ -88,16 +88,16 @@ typedef void kern_panel_scale_fn(float *acc, size_t n_rows, const float *factor)
 typedef kern_fma_tile_fn kern_int16_tile_fn, kern_int8_tile_fn;
 typedef kern_panel_pack_fn kern_int16_pack_fn, kern_int8_pack_fn;
 /**
- * The integers of a decoded neutral row (kernels/quant/integers.h), and in 8 bits where the sum of
- * each run begins. n_k: a multiple of 32. out: kern_int16_floats(), kern_int8_floats().
+ * The integers of a decoded neutral row (kernels/quant/integers.h), and where the sum of each run
+ * begins. n_k: a multiple of 32. out: kern_int16_floats(), kern_int8_floats().
  */
 typedef void kern_integer_row_fn(const float *y, size_t n_k, size_t run, float *out);
 typedef kern_integer_row_fn kern_int16_row_fn, kern_int8_row_fn;
 
 /** Floats that the integers of a row take: those before its scales. */
-static inline size_t kern_int16_floats(size_t n_k)
+static inline size_t kern_int16_floats(size_t n_k, size_t run)
 {
-    return n_k / 2;
+    return n_k / 2 + n_k / run;
 }
 
 static inline size_t kern_int8_floats(size_t n_k, size_t run)
@@ -128,9 +128,10 @@ struct kern_kernels {
     struct kern_ops ops; /* what is not a product; taken whole from the highest ISA */
 };
 
-/** Each ISA's own kernels (without `ops`), and what VNNI changes. */
+/** Each ISA's own kernels (without `ops`), and what VNNI and kern_isa_adds_more() change. */
 extern const struct kern_kernels kern_kernels_scalar, kern_kernels_avx2, kern_kernels_avx512;
 extern const struct kern_kernels kern_kernels_avx2_vnni, kern_kernels_avx512_vnni;
+extern const struct kern_kernels kern_kernels_avx512_pairs;
 
 /**
  * Fill `out` with the best kernels of min(cap, kern_isa_detect()); returns that ISA.

@@ -49,6 +49,7 @@ static const struct variant variants[] = {
     {"avx2 vnni", KERN_ISA_AVX2, true, &kern_kernels_avx2_vnni},
     {"avx512", KERN_ISA_AVX512, false, &kern_kernels_avx512},
     {"avx512 vnni", KERN_ISA_AVX512, true, &kern_kernels_avx512_vnni},
+    {"avx512 pairs", KERN_ISA_AVX512, true, &kern_kernels_avx512_pairs},
 };
 
 static struct kern_kernels kernels;
@@ -72,7 +73,7 @@ static inline void multiply(const struct kern_kernels *k, const struct kern_fma_
 /** Floats of a row's integers, and what comes with them. */
 static inline size_t integer_floats(size_t n_k, size_t run)
 {
-    return kind->bytes ? kern_int8_floats(n_k, run) : kern_int16_floats(n_k);
+    return kind->bytes ? kern_int8_floats(n_k, run) : kern_int16_floats(n_k, run);
 }
 
 static inline const void *chunk_at(const void *chunks, size_t i)

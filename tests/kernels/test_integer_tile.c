@@ -32,14 +32,18 @@ struct product {
     struct kern_fma_tile op;
 };
 
-/** The integers of a row, and in 8 bits where its sums begin. */
+/** The integers of a row, and where its sums begin. */
 static void put_integers(float *row, const int *integers, size_t n_k, size_t run)
 {
-    for (size_t i = 0; i < n_k / run && kind->bytes; i++) {
+    for (size_t i = 0; i < n_k / run; i++) {
         int32_t begin = 0;
-        for (size_t k = i * run; k < (i + 1) * run; k++)
-            begin -= KERN_INT8_OFFSET * integers[k];
-        memcpy(row + n_k / 4 + i, &begin, sizeof begin);
+        for (size_t k = i * run; k < (i + 1) * run; k++) {
+            if (kind->bytes)
+                begin -= KERN_INT8_OFFSET * integers[k];
+            else if (k % 4 < 2)
+                begin -= integers[k] * integers[k + 2];
+        }
+        memcpy(row + n_k / (kind->bytes ? 4 : 2) + i, &begin, sizeof begin);
     }
     for (size_t k = 0; k < n_k; k++) {
         if (kind->bytes)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -49,6 +50,11 @@ static void fill_tokens(struct rng *r, enum fill fill, float *x, size_t n)
         extreme_block(r, x + i, base_min(n - i, kind->block));
 }
 
+static const int32_t *begins_at(const void *chunks, size_t i)
+{
+    return ((const struct kern_int16_chunk *)chunks)[i].begins[0];
+}
+
 static void assert_same_chunk(const void *found, const void *expected, size_t n_k)
 {
     size_t n_factors = sizeof(struct kern_rounded_factors) / sizeof(float);
@@ -64,6 +70,8 @@ static void assert_same_chunk(const void *found, const void *expected, size_t n_
         if (at < n_factors)
             fail_msg("%s: factor %zu of chunk %zu is %a, expected %a", variant->name, at, i,
                      (double)a[at], (double)b[at]);
+        assert_true(kind->bytes || memcmp(begins_at(found, i), begins_at(expected, i),
+                                          2 * TOKENS * sizeof(int32_t)) == 0);
     }
 }
 
@@ -98,11 +106,16 @@ static void test_pack(void **state)
 static void check_sums(const void *chunk, size_t lane, bool any)
 {
     int sums[2] = {0, 0};
+    int64_t begins[2] = {0, 0};
     for (size_t i = 0; i < COLUMNS; i++) {
         int integer = integer_at(chunk, lane, i);
         assert_true(integer >= -kind->largest && (any || integer == 0));
         sums[i / (COLUMNS / 2)] += integer;
+        if (i % 4 < 2)
+            begins[i / (COLUMNS / 2)] -= (int64_t)integer * integer_at(chunk, lane, i + 2);
     }
+    for (size_t i = 0; i < 2 && !kind->bytes; i++)
+        assert_true((uint32_t)begins_at(chunk, 0)[i * TOKENS + lane] == (uint32_t)begins[i]);
     const struct kern_rounded_factors *of = factors_at(chunk, 0);
     assert_true(of->sum[0][lane] == (float)sums[0]);
     assert_true(of->sum[1][lane] == (float)sums[1]);
@@ -110,9 +123,9 @@ static void check_sums(const void *chunk, size_t lane, bool any)
 }
 
 /**
- * A packed block of n columns against the definition. A step is largest / 32767 or / 127. The
- * integer is off by half a step, the factor and its product with x by 2^-24 each of at most 32767
- * steps, and so is the scale: 0.5 + 3 * 32767 * 2^-24 < 0.506 steps, of 127 steps 0.50003.
+ * A packed block of n columns against the definition. A step is largest / 32639 or / 127. The
+ * integer is off by half a step, the factor and its product with x by 2^-24 each of at most 32639
+ * steps, and so is the scale: 0.5 + 3 * 32639 * 2^-24 < 0.506 steps, of 127 steps 0.50003.
  */
 static void check_definition(const void *chunks, size_t lane, const float *x, size_t n)
 {

@@ -65,7 +65,8 @@ static struct integer_row row_of(const struct kern_fma_tile *op, size_t r, bool 
 {
     size_t run = op->format->run, n_runs = op->n_k / run;
     const float *w = op->w + r * op->w_row;
-    const float *scales = w + (bytes ? kern_int8_floats(op->n_k, run) : kern_int16_floats(op->n_k));
+    const float *scales =
+        w + (bytes ? kern_int8_floats(op->n_k, run) : kern_int16_floats(op->n_k, run));
     return (struct integer_row){.bytes = bytes,
                                 .run = run,
                                 .n_runs = n_runs,
@@ -143,10 +144,14 @@ static void int8_tile(const struct kern_fma_tile *op)
 
 static void int16_row(const float *y, size_t n_k, size_t run, float *out)
 {
-    (void)run;
     int16_t *integers = (void *)out;
-    for (size_t k = 0; k < n_k; k++)
+    int32_t *begins = (void *)(integers + n_k);
+    memset(begins, 0, n_k / run * sizeof *begins);
+    for (size_t k = 0; k < n_k; k++) {
         integers[k] = (int16_t)y[k];
+        if (k % 4 < 2)
+            begins[k / run] -= (int)y[k] * (int)y[k + 2];
+    }
 }
 
 static void int8_row(const float *y, size_t n_k, size_t run, float *out)

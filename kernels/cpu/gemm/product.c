@@ -79,7 +79,7 @@ size_t kern_product_row_floats(const struct kern_product *product, size_t n_k)
     case KERN_PRODUCTS_FLOAT32:
         return base_round_up(n_k, 16) + 16;
     case KERN_PRODUCTS_INT16: /* integers, and a scale and a minimum per 16 columns at most */
-        return base_round_up(kern_int16_floats(n_k) + 2 * n_k / 16, 16) + 16;
+        return base_round_up(kern_int16_floats(n_k, 16) + 2 * n_k / 16, 16) + 16;
     case KERN_PRODUCTS_INT8:
         return base_round_up(kern_int8_floats(n_k, 16) + 2 * n_k / 16, 16) + 16;
     default:

@@ -66,8 +66,14 @@ void kern_scalar_int16_pack(const struct kern_panel_pack *op)
             const float *x = columns_of(op, block, lane);
             struct factors f = choose_factors(x, n, KERN_INT16_MAX);
             round_chunk(x + (k - block), f, integers, &chunk->of, lane);
-            for (size_t i = 0; i < COLUMNS; i++)
+            uint32_t begins[2] = {0, 0};
+            for (size_t i = 0; i < COLUMNS; i++) {
                 chunk->x[lane / HALF][i / 2][lane % HALF][i % 2] = (int16_t)integers[i];
+                if (i % 4 < 2)
+                    begins[i / (COLUMNS / 2)] -= (uint32_t)(integers[i] * integers[i + 2]);
+            }
+            for (size_t i = 0; i < 2; i++)
+                chunk->begins[i][lane] = (int32_t)begins[i];
         }
     }
 }

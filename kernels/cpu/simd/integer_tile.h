@@ -2,6 +2,7 @@
  * The kernels int16_tile and int8_tile for AVX2 and AVX-512, with or without VNNI. The file that
  * includes this has the words of vec.h, and before it
  *     TILE_BYTES   1: int8_tile, 0: int16_tile
+ *     TILE_PAIRS   defined: two columns share a multiplication (rounded.h)
  *     TILE_ROWS    how many rows of two vectors of sums fit the registers, with as many results
  *     dot()        sums of 32 bits, plus what a cell of weights and cells of tokens give; for
  *                  int8_tile without VNNI TILE_SHORT_SUMS instead
@@ -51,18 +52,34 @@ struct tile_extent {
 /** Where the rows of a call are. */
 struct tile_rows {
     const tile_integer *w;
-    const int32_t *begins; /* of int8_tile: where the sum of a run begins */
+    const int32_t *begins; /* where the sum of a run begins */
     const float *scales, *mins;
     size_t stride; /* floats to the next row, of all four */
     float *acc;
     size_t lane; /* the first of TILE_LANES */
 };
 
+/** Where the integers of each row are; the compiler is not to see that these are multiples of a
+ * stride: it would keep a number for each cell. */
+struct tile_cells {
+    const tile_integer *of_row[TILE_ROWS];
+};
+
+TILE_INLINE struct tile_cells cells_of(const struct tile_rows *rows, size_t n_rows)
+{
+    struct tile_cells cells;
+    for (size_t r = 0; r < n_rows; r++) {
+        cells.of_row[r] = rows->w + r * rows->stride * TILE_CELL;
+        __asm__("" : "+r"(cells.of_row[r]));
+    }
+    return cells;
+}
+
 /** Cell i of row r in all lanes. */
-TILE_INLINE vec_i broadcast_cell(const struct tile_rows *rows, size_t r, size_t i)
+TILE_INLINE vec_i broadcast_cell(const struct tile_cells *w, size_t r, size_t i)
 {
     int32_t cell;
-    memcpy(&cell, rows->w + (r * rows->stride + i) * TILE_CELL, sizeof cell);
+    memcpy(&cell, w->of_row[r] + i * TILE_CELL, sizeof cell);
     return V(set1_epi32)(cell);
 }
 
@@ -80,21 +97,49 @@ TILE_INLINE vec_i first_sum(const struct tile_rows *rows, size_t r)
 }
 
 /** The integer sums of one run: cells first_cell to first_cell + run / TILE_CELL - 1 of a chunk. */
-#ifndef TILE_SHORT_SUMS
+#if defined TILE_PAIRS
+TILE_INLINE void add_run(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_rows *rows,
+                         struct tile_extent e, const tile_chunk *x, size_t first_cell)
+{
+    for (size_t v = 0; v < TILE_VECTORS; v++) {
+        const int32_t *begins = x->begins[first_cell > 0] + rows->lane + v * VEC_FLOATS;
+        vec_i begin = load_i(begins);
+        if (e.run == TILE_COLUMNS)
+            begin = V(add_epi32)(begin, load_i(begins + KERN_ROUNDED_TOKENS));
+        for (size_t r = 0; r < e.n_rows; r++)
+            sums[r][v] = V(add_epi32)(begin, V(set1_epi32)(rows->begins[r * rows->stride]));
+    }
+    struct tile_cells w = cells_of(rows, e.n_rows);
+#pragma GCC unroll 8
+    for (size_t i = 0; i < e.run / TILE_CELL; i += 2) {
+        vec_i x0[TILE_VECTORS], x1[TILE_VECTORS];
+        for (size_t v = 0; v < TILE_VECTORS; v++) {
+            x0[v] = load_cells(x, first_cell + i, rows->lane, v);
+            x1[v] = load_cells(x, first_cell + i + 1, rows->lane, v);
+        }
+        for (size_t r = 0; r < e.n_rows; r++) {
+            vec_i w0 = broadcast_cell(&w, r, i), w1 = broadcast_cell(&w, r, i + 1);
+            for (size_t v = 0; v < TILE_VECTORS; v++)
+                sums[r][v] = dot(sums[r][v], add_cells(x0[v], w1), add_cells(x1[v], w0));
+        }
+    }
+}
+#elif !defined TILE_SHORT_SUMS
 TILE_INLINE void add_run(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_rows *rows,
                          struct tile_extent e, const tile_chunk *x, size_t first_cell)
 {
     for (size_t r = 0; r < e.n_rows; r++)
         for (size_t v = 0; v < TILE_VECTORS; v++)
             sums[r][v] = first_sum(rows, r);
+    struct tile_cells w = cells_of(rows, e.n_rows);
 #pragma GCC unroll 16
     for (size_t i = 0; i < e.run / TILE_CELL; i++) {
         vec_i x0 = load_cells(x, first_cell + i, rows->lane, 0);
         vec_i x1 = load_cells(x, first_cell + i, rows->lane, 1);
         for (size_t r = 0; r < e.n_rows; r++) {
-            vec_i w = broadcast_cell(rows, r, i);
-            sums[r][0] = dot(sums[r][0], w, x0);
-            sums[r][1] = dot(sums[r][1], w, x1);
+            vec_i cell = broadcast_cell(&w, r, i);
+            sums[r][0] = dot(sums[r][0], cell, x0);
+            sums[r][1] = dot(sums[r][1], cell, x1);
         }
     }
 }
@@ -121,6 +166,7 @@ TILE_INLINE void add_run(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_
     for (size_t r = 0; r < e.n_rows; r++)
         for (size_t v = 0; v < TILE_VECTORS; v++)
             sums[r][v] = with_sign ? V(setzero_si256)() : first_sum(rows, r);
+    struct tile_cells w = cells_of(rows, e.n_rows);
 #pragma GCC unroll 8
     for (size_t i = 0; i < n_cells; i += step) {
         vec_i few[TILE_ROWS][TILE_VECTORS];
@@ -129,8 +175,8 @@ TILE_INLINE void add_run(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_
             vec_i x0 = load_cells(x, first_cell + i + j, rows->lane, 0);
             vec_i x1 = load_cells(x, first_cell + i + j, rows->lane, 1);
             for (size_t r = 0; r < e.n_rows; r++) {
-                vec_i w = broadcast_cell(rows, r, i + j);
-                vec_i s0 = short_sums(w, x0, with_sign), s1 = short_sums(w, x1, with_sign);
+                vec_i cell = broadcast_cell(&w, r, i + j);
+                vec_i s0 = short_sums(cell, x0, with_sign), s1 = short_sums(cell, x1, with_sign);
                 few[r][0] = j > 0 ? V(add_epi16)(few[r][0], s0) : s0;
                 few[r][1] = j > 0 ? V(add_epi16)(few[r][1], s1) : s1;
                 KEEP(few[r][0]);
@@ -276,7 +322,8 @@ TILE_INLINE void multiply_rows(const struct kern_fma_tile *op, struct tile_rows 
 TILE_INLINE void multiply_all(const struct kern_fma_tile *op, struct tile_extent e)
 {
     size_t n_groups = base_div_up(op->n_rows, TILE_ROWS);
-    size_t n_floats = TILE_BYTES ? kern_int8_floats(op->n_k, e.run) : kern_int16_floats(op->n_k);
+    size_t n_integers = op->n_k * sizeof(tile_integer) / sizeof(float);
+    size_t n_floats = n_integers + op->n_k / e.run;
     size_t n_lines = op->next_x ? op->n_k / TILE_COLUMNS * CHUNK_LINES : 0;
     for (size_t lane = 0; lane < KERN_PANEL; lane += TILE_LANES) {
         for (size_t i = 0, row = 0; i < n_groups; i++) {
@@ -285,7 +332,7 @@ TILE_INLINE void multiply_all(const struct kern_fma_tile *op, struct tile_extent
                 _mm_prefetch((const char *)op->next_x + l * LINE_BYTES, _MM_HINT_T1);
             const float *w = op->w + row * op->w_row;
             struct tile_rows rows = {.w = (const void *)w,
-                                     .begins = (const void *)(w + op->n_k / 4),
+                                     .begins = (const void *)(w + n_integers),
                                      .scales = w + n_floats,
                                      .mins = w + n_floats + op->n_k / e.run,
                                      .stride = op->w_row,

@@ -59,17 +59,23 @@ static inline void store_cells(__m256 m[WIDTH], void *out)
         _mm256_store_ps((float *)out + i * KERN_ROUNDED_TOKENS / 2, m[i]);
 }
 
-/** Sixteen columns of eight tokens in 16 bits; returns the tokens' sums. */
-static inline __m256i pack_half(const float *x, size_t x_stride, const struct factors *f, void *out)
+/** Sixteen columns of eight tokens in 16 bits; returns the tokens' sums. begins: out, of eight. */
+static inline __m256i pack_half(const float *x, size_t x_stride, const struct factors *f, void *out,
+                                int32_t *begins)
 {
     __m256 m[WIDTH];
     for (size_t i = 0; i < WIDTH; i++, x += x_stride)
         m[i] = _mm256_castsi256_ps(to_int16(scaled(x, f, i), scaled(x + WIDTH, f, i)));
     store_cells(m, out);
-    __m256i sum = _mm256_setzero_si256();
-    for (size_t i = 0; i < WIDTH; i++)
-        sum = _mm256_add_epi32(sum,
-                               _mm256_madd_epi16(_mm256_castps_si256(m[i]), _mm256_set1_epi16(1)));
+    __m256i sum = _mm256_setzero_si256(), begin = _mm256_setzero_si256();
+    for (size_t i = 0; i < WIDTH; i += 2) {
+        __m256i a = _mm256_castps_si256(m[i]), b = _mm256_castps_si256(m[i + 1]);
+        const __m256i ones = _mm256_set1_epi16(1);
+        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(a, ones));
+        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(b, ones));
+        begin = _mm256_sub_epi32(begin, _mm256_madd_epi16(a, b));
+    }
+    _mm256_store_si256((__m256i *)(void *)begins, begin);
     return sum;
 }
 
@@ -138,7 +144,8 @@ static inline void pack_eight_int16(const float *x, size_t x_stride, size_t n, v
         __m256i sums[2];
         for (size_t half = 0; half < 2; half++)
             sums[half] = pack_half(x + k + half * 16, x_stride, &f,
-                                   out->x[lane / 16][half * WIDTH][lane % 16]);
+                                   out->x[lane / 16][half * WIDTH][lane % 16],
+                                   out->begins[half] + lane);
         store_factors(&out->of, lane, &f, sums);
     }
 }
@@ -190,20 +197,26 @@ void kern_avx2_int8_pack(const struct kern_panel_pack *op)
     pack(op, KERN_INT8_BLOCK, pack_eight_int8);
 }
 
-void kern_avx2_int16_row(const float *y, size_t n_k, size_t run, float *out)
-{
-    (void)run;
-    for (size_t k = 0; k < n_k; k += 2 * WIDTH, out += WIDTH) {
-        __m256i integers = to_int16(_mm256_loadu_ps(y + k), _mm256_loadu_ps(y + k + WIDTH));
-        _mm256_storeu_si256((__m256i *)(void *)out, integers);
-    }
-}
-
 /** The sum of four numbers of 32 bits. */
 static inline int32_t add_four(__m128i x)
 {
     x = _mm_add_epi32(x, _mm_unpackhi_epi64(x, x));
     return _mm_cvtsi128_si32(_mm_add_epi32(x, _mm_shuffle_epi32(x, 1)));
+}
+
+void kern_avx2_int16_row(const float *y, size_t n_k, size_t run, float *out)
+{
+    int32_t *begins = (int32_t *)(void *)(out + n_k / 2);
+    memset(begins, 0, n_k / run * sizeof *begins);
+    for (size_t k = 0; k < n_k; k += 2 * WIDTH, out += WIDTH) {
+        __m256i integers = to_int16(_mm256_loadu_ps(y + k), _mm256_loadu_ps(y + k + WIDTH));
+        _mm256_storeu_si256((__m256i *)(void *)out, integers);
+        /* each pair of cells twice */
+        __m256i pairs = _mm256_madd_epi16(integers, _mm256_shuffle_epi32(integers, 0xb1));
+        __m128i four =
+            _mm_add_epi32(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+        begins[k / run] -= add_four(four) / 2;
+    }
 }
 
 void kern_avx2_int8_row(const float *y, size_t n_k, size_t run, float *out)
