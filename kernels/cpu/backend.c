@@ -77,8 +77,10 @@ static void choose_products(struct kern_cpu *cpu, const struct kern_cpu_options 
         high.precision = KERN_PRECISION_HIGH;
     kern_product_choose(&cpu->attention_product, &cpu->kernels, &high, &cpu->remarks);
     kern_product_choose(&cpu->product, &cpu->kernels, options, &cpu->remarks);
-    kern_product_choose_integers(&cpu->integers, &cpu->kernels, options, &cpu->product);
-    kern_product_choose_integers(&cpu->head_integers, &cpu->kernels, &high, &cpu->product);
+    for (int i = 0; i < KERN_ROOMS; i++)
+        kern_product_choose_integers(&cpu->integers[i], &cpu->kernels, options, &cpu->product,
+                                     i * KERN_ROOM);
+    kern_product_choose_integers(&cpu->head_integers, &cpu->kernels, &high, &cpu->product, 0);
 }
 
 enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_options *options,
@@ -124,7 +126,7 @@ const char *kern_cpu_products(const struct kern_backend *b)
                                         [KERN_PRODUCTS_BF16_TRIPLES] = "bf16x3",
                                         [KERN_PRODUCTS_BF16] = "bf16"};
     const struct kern_cpu *cpu = (const struct kern_cpu *)b;
-    enum kern_products kind = cpu->integers.multiply ? cpu->integers.kind : cpu->product.kind;
+    enum kern_products kind = cpu->integers[0].multiply ? cpu->integers[0].kind : cpu->product.kind;
     return cpu->sgemm ? "openblas" : names[kind];
 }
 

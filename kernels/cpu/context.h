@@ -27,8 +27,10 @@ struct kern_cpu {
     struct base_pool *pool;
     struct kern_kernels kernels;
     enum kern_isa isa;
-    struct kern_product product;  /* how our own products are computed */
-    struct kern_product integers; /* and those of quantised weights; no `multiply`: as others */
+    struct kern_product product; /* how our own products are computed */
+    /* And those of quantised weights, by the room that they want, where activations have 8 bits;
+     * else all as the first. No `multiply`: as others. */
+    struct kern_product integers[KERN_ROOMS];
     /* What is as with `high` in `fast`: a score is an exponent, a logit is the result. */
     struct kern_product attention_product, head_integers;
     const char *remarks;
@@ -49,7 +51,11 @@ static inline struct kern_cpu *kern_cpu_of(struct kern_backend *b)
 static inline const struct kern_product *kern_cpu_product_of(const struct kern_cpu *cpu,
                                                              enum gguf_type type)
 {
-    return cpu->integers.multiply && kern_integers_find(type) ? &cpu->integers : &cpu->product;
+    const struct kern_integers *format = kern_integers_find(type);
+    if (!cpu->integers[0].multiply || !format)
+        return &cpu->product;
+    bool bytes = cpu->integers[0].kind == KERN_PRODUCTS_INT8;
+    return &cpu->integers[bytes ? format->room / KERN_ROOM : 0];
 }
 
 /** The same for a head: its rounding errors are errors of logits, with nothing to average them. */
@@ -57,7 +63,7 @@ static inline const struct kern_product *kern_cpu_head_product_of(const struct k
                                                                   enum gguf_type type)
 {
     const struct kern_product *product = kern_cpu_product_of(cpu, type);
-    return product == &cpu->integers ? &cpu->head_integers : product;
+    return kern_product_is_integer(product) ? &cpu->head_integers : product;
 }
 
 /** Whether the caller wants the operation to end. */

@@ -65,6 +65,7 @@ struct kern_panel_pack {
     const float *x; /* n_lanes <= 32 tokens of n_k floats, any alignment */
     size_t x_stride, n_lanes, n_k;
     unsigned n_parts; /* of bfloat16: 1 or 2; not read by others */
+    int largest;      /* of integers; not read by others */
     void *out;        /* aligned to 64 */
 };
 

@@ -28,12 +28,17 @@
 /** Each integer is in -KERN_INTEGER_LIMIT .. KERN_INTEGER_LIMIT - 1. */
 enum { KERN_INTEGER_LIMIT = 128 };
 
+/** How many rooms there are: 0, 16, 32. */
+enum { KERN_ROOMS = 3, KERN_ROOM = 16 };
+
 /** A format as integers. */
 struct kern_integers {
     enum gguf_type type; /* whose blocks these are: kern_quant.plain */
     size_t block_bytes, block_elems;
-    size_t run;   /* elements that share scale and min: 16 or 32 */
-    int largest;  /* of the magnitudes of its integers */
+    size_t run;  /* elements that share scale and min: 16 or 32 */
+    int largest; /* of the magnitudes of its integers */
+    int room;    /* 0, 16 or 32: what activations of 8 bits leave of 127 for a weight, so that their
+                    sum has 8 bits too (kernels/cpu/gemm/rounded.h) */
     bool has_min; /* false: min is 0 everywhere */
     void (*scales)(const void *blocks, size_t n_blocks, float *scales, float *mins);
     void (*neutralise)(void *blocks, size_t n_blocks);

@@ -60,9 +60,11 @@ static inline void *data(const struct guard *g)
     return g->data;
 }
 
-static inline void pack(const struct kern_kernels *k, const struct kern_panel_pack *op)
+/** Rounds to kind->largest, less `room`. */
+static inline void pack(const struct kern_kernels *k, struct kern_panel_pack op, int room)
 {
-    (kind->bytes ? k->int8_pack : k->int16_pack)(op);
+    op.largest = kind->largest - (kind->bytes ? room : 0);
+    (kind->bytes ? k->int8_pack : k->int16_pack)(&op);
 }
 
 static inline void multiply(const struct kern_kernels *k, const struct kern_fma_tile *op)

@@ -77,22 +77,52 @@ static void fill_row(struct rng *r, enum operands what, const struct product *p,
                                                                       : rng_normal(r);
 }
 
+/** What tokens are rounded to for a format. */
+static int largest_of(const struct kern_integers *format)
+{
+    return kind->largest - (kind->bytes ? format->room : 0);
+}
+
 /** The worst tokens: all numbers are the largest, of half of the tokens the least. */
 static void fill_chunks(struct rng *r, enum operands what, const struct product *p)
 {
     size_t n = TOKENS * p->op.n_k;
+    int largest = largest_of(p->op.format);
     float *tokens = malloc(n * sizeof *tokens);
     for (size_t i = 0; i < n; i++)
         tokens[i] =
             what == OPERANDS_RARE && rng_below(r, 100) == 0 ? rare_number(r) : rng_normal(r);
     for (size_t i = 0; what == OPERANDS_WORST && i < n; i++)
-        tokens[i] = (float)(i < n / 2 ? -kind->largest : kind->largest); /* the scale is 1 */
-    pack(&kern_kernels_scalar, &(struct kern_panel_pack){.x = tokens,
-                                                         .x_stride = p->op.n_k,
-                                                         .n_lanes = TOKENS,
-                                                         .n_k = p->op.n_k,
-                                                         .out = data(&p->x)});
+        tokens[i] = (float)(i < n / 2 ? -largest : largest); /* the scale is 1 */
+    struct kern_panel_pack op = {.x = tokens,
+                                 .x_stride = p->op.n_k,
+                                 .n_lanes = TOKENS,
+                                 .n_k = p->op.n_k,
+                                 .out = data(&p->x)};
+    pack(&kern_kernels_scalar, op, p->op.format->room);
     free(tokens);
+}
+
+/** Multiply with the variant's tile, and rows as its own int8_row lays them. */
+static void multiply_variant(const struct kern_fma_tile *op)
+{
+    const struct kern_integers *format = op->format;
+    kern_integer_row_fn *lay_row =
+        kind->bytes ? variant->tiles->int8_row : variant->tiles->int16_row;
+    size_t n_factors = op->n_k / format->run * (format->has_min ? 2 : 1);
+    size_t row = integer_floats(op->n_k, format->run) + n_factors;
+    struct guard w = guard_open(((op->n_rows - 1) * op->w_row + row) * sizeof(float), 0);
+    float y[512];
+    memcpy(w.data, op->w, w.n_bytes);
+    for (size_t i = 0; i < op->n_rows && lay_row; i++) {
+        for (size_t k = 0; k < op->n_k; k++)
+            y[k] = (float)weight_at(op->w + i * op->w_row, k);
+        lay_row(y, op->n_k, format, (float *)data(&w) + i * op->w_row);
+    }
+    struct kern_fma_tile laid = *op;
+    laid.w = data(&w);
+    multiply(variant->tiles, &laid);
+    guards_close(&w, 1);
 }
 
 static void product_open(struct product *p, struct rng *r, const struct kern_fma_tile *shape,
@@ -151,7 +181,7 @@ static void check_tile(struct rng *r, size_t n_rows, size_t n_k)
                                       .format = kern_integers_find(types[i % N_TYPES])};
         product_open(&p, r, &shape, (enum operands)(i / N_TYPES));
         p.op.next_x = rng_below(r, 2) ? p.op.x : NULL;
-        multiply(variant->tiles, &p.op);
+        multiply_variant(&p.op);
         assert_found(&p, "whole");
         product_close(&p);
     }
@@ -206,7 +236,7 @@ static void test_resuming_changes_nothing(void **state)
             op.x = chunk_at(data(&p.x), from / COLUMNS);
             op.n_k = end - from;
             op.resume = from > 0;
-            multiply(variant->tiles, &op);
+            multiply_variant(&op);
         }
         assert_found(&p, "in two pieces");
         free(w);
@@ -278,8 +308,8 @@ static void test_worst_block(void **state)
         if (!format || format->has_min)
             continue;
         product_open(&p, &r, &shape, OPERANDS_WORST);
-        multiply(variant->tiles, &p.op);
-        float most = (float)(COLUMNS * format->largest * kind->largest);
+        multiply_variant(&p.op);
+        float most = (float)(COLUMNS * format->largest * largest_of(format));
         for (size_t j = 0; j < shape.n_rows * KERN_PANEL; j++)
             assert_true(((float *)data(&p.found))[j] == (j % TOKENS < TOKENS / 2 ? most : -most));
         product_close(&p);
@@ -291,7 +321,9 @@ static void test_row(void **state)
     (void)state;
     struct rng r = rng_open(rng_seed(), 7);
     for (size_t n_k = COLUMNS; n_k <= 512; n_k += COLUMNS) {
-        size_t run = rng_below(&r, 2) ? 16 : 32;
+        const struct kern_integers *format =
+            kern_integers_find(rng_below(&r, 2) ? GGUF_TYPE_IQ2_S : GGUF_TYPE_Q8_0);
+        size_t run = format->run;
         size_t n_bytes = integer_floats(n_k, run) * sizeof(float);
         struct guard y = guard_open(n_k * sizeof(float), 4 * rng_below(&r, 3));
         struct guard out = guard_open(n_bytes, 4 * rng_below(&r, 3));
@@ -302,7 +334,7 @@ static void test_row(void **state)
             decoded[i] = (float)integers[i];
         }
         put_integers(expected, integers, n_k, run);
-        (kind->bytes ? kernels.int8_row : kernels.int16_row)(decoded, n_k, run, data(&out));
+        (kind->bytes ? kernels.int8_row : kernels.int16_row)(decoded, n_k, format, data(&out));
         assert_memory_equal(data(&out), expected, n_bytes);
         free(expected);
         guards_close((struct guard[]){y, out}, 2);

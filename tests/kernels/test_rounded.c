@@ -52,7 +52,9 @@ static void fill_tokens(struct rng *r, enum fill fill, float *x, size_t n)
 
 static const int32_t *begins_at(const void *chunks, size_t i)
 {
-    return ((const struct kern_int16_chunk *)chunks)[i].begins[0];
+    const void *chunk = chunk_at(chunks, i);
+    return kind->bytes ? ((const struct kern_int8_chunk *)chunk)->begins[0]
+                       : ((const struct kern_int16_chunk *)chunk)->begins[0];
 }
 
 static void assert_same_chunk(const void *found, const void *expected, size_t n_k)
@@ -70,9 +72,14 @@ static void assert_same_chunk(const void *found, const void *expected, size_t n_
         if (at < n_factors)
             fail_msg("%s: factor %zu of chunk %zu is %a, expected %a", variant->name, at, i,
                      (double)a[at], (double)b[at]);
-        assert_true(kind->bytes || memcmp(begins_at(found, i), begins_at(expected, i),
-                                          2 * TOKENS * sizeof(int32_t)) == 0);
+        assert_memory_equal(begins_at(found, i), begins_at(expected, i),
+                            2 * TOKENS * sizeof(int32_t));
     }
+}
+
+static int draw_room(struct rng *r)
+{
+    return kind->bytes ? KERN_ROOM * (int)rng_below(r, KERN_ROOMS) : 0;
 }
 
 static void check_pack(struct rng *r, enum fill fill, size_t n_lanes, size_t n_k)
@@ -85,9 +92,10 @@ static void check_pack(struct rng *r, enum fill fill, size_t n_lanes, size_t n_k
     fill_tokens(r, fill, data(&g[0]), n_x);
     struct kern_panel_pack op = {
         .x = data(&g[0]), .x_stride = stride, .n_lanes = n_lanes, .n_k = n_k, .out = data(&g[1])};
-    pack(&kern_kernels_scalar, &op);
+    int room = draw_room(r);
+    pack(&kern_kernels_scalar, op, room);
     op.out = data(&g[2]);
-    pack(&kernels, &op);
+    pack(&kernels, op, room);
     assert_same_chunk(data(&g[2]), data(&g[1]), n_k);
     guards_close(g, 3);
 }
@@ -102,19 +110,22 @@ static void test_pack(void **state)
                 check_pack(&r, (enum fill)fill, n_lanes, n_k);
 }
 
-/** A chunk's sums are those of its integers, of which `any` may be other than 0. */
-static void check_sums(const void *chunk, size_t lane, bool any)
+/** A chunk's sums are those of its integers, of which none is beyond `largest`. */
+static void check_sums(const void *chunk, size_t lane, int largest)
 {
     int sums[2] = {0, 0};
     int64_t begins[2] = {0, 0};
     for (size_t i = 0; i < COLUMNS; i++) {
         int integer = integer_at(chunk, lane, i);
-        assert_true(integer >= -kind->largest && (any || integer == 0));
+        assert_true(abs(integer) <= largest);
         sums[i / (COLUMNS / 2)] += integer;
-        if (i % 4 < 2)
+        if (kind->bytes && i % 8 < 4)
+            begins[i / (COLUMNS / 2)] -=
+                (integer + KERN_INT8_OFFSET) * integer_at(chunk, lane, i + 4);
+        if (!kind->bytes && i % 4 < 2)
             begins[i / (COLUMNS / 2)] -= (int64_t)integer * integer_at(chunk, lane, i + 2);
     }
-    for (size_t i = 0; i < 2 && !kind->bytes; i++)
+    for (size_t i = 0; i < 2; i++)
         assert_true((uint32_t)begins_at(chunk, 0)[i * TOKENS + lane] == (uint32_t)begins[i]);
     const struct kern_rounded_factors *of = factors_at(chunk, 0);
     assert_true(of->sum[0][lane] == (float)sums[0]);
@@ -127,7 +138,7 @@ static void check_sums(const void *chunk, size_t lane, bool any)
  * integer is off by half a step, the factor and its product with x by 2^-24 each of at most 32639
  * steps, and so is the scale: 0.5 + 3 * 32639 * 2^-24 < 0.506 steps, of 127 steps 0.50003.
  */
-static void check_definition(const void *chunks, size_t lane, const float *x, size_t n)
+static void check_definition(const void *chunks, size_t lane, const float *x, size_t n, int largest)
 {
     double most = 0;
     bool finite = true;
@@ -138,13 +149,13 @@ static void check_definition(const void *chunks, size_t lane, const float *x, si
     bool any = finite && most >= (double)KERN_ROUNDED_LEAST;
     for (size_t i = 0; i < n; i++) {
         double scale = (double)factors_at(chunks, i / COLUMNS)->scale[lane];
-        double expected = any ? most / kind->largest : 0;
+        double expected = any ? most / largest : 0;
         assert_true(finite ? fabs(scale - expected) <= 0x1p-24 * scale : isnan(scale));
         double error = fabs((double)x[i] - scale * integer_at(chunks, lane, i));
-        assert_true(!any || error <= (kind->bytes ? 0.50003 : 0.506) / kind->largest * most);
+        assert_true(!any || error <= (kind->bytes ? 0.50003 : 0.506) / largest * most);
     }
     for (size_t i = 0; i < n / COLUMNS; i++)
-        check_sums(chunk_at(chunks, i), lane, any);
+        check_sums(chunk_at(chunks, i), lane, any ? largest : 0);
 }
 
 static void test_pack_is_the_definition(void **state)
@@ -158,14 +169,16 @@ static void test_pack_is_the_definition(void **state)
     for (size_t round = 0; round < 100; round++) {
         for (size_t lane = 0; lane < LANES; lane++)
             fill_tokens(&r, (enum fill)(round % FILLS), x + lane * N_K, N_K);
+        int room = draw_room(&r);
         pack(&kern_kernels_scalar,
-             &(struct kern_panel_pack){
-                 .x = x, .x_stride = N_K, .n_lanes = LANES, .n_k = N_K, .out = chunks});
+             (struct kern_panel_pack){
+                 .x = x, .x_stride = N_K, .n_lanes = LANES, .n_k = N_K, .out = chunks},
+             room);
         for (size_t k = 0; k < N_K; k += kind->block)
             for (size_t lane = 0; lane < TOKENS; lane++)
                 check_definition(chunk_at(chunks, k / COLUMNS), lane,
                                  lane < LANES ? x + lane * N_K + k : zeros,
-                                 base_min(N_K - k, kind->block));
+                                 base_min(N_K - k, kind->block), kind->largest - room);
     }
     free(x);
     free(chunks);

@@ -15,4 +15,6 @@ const struct kern_kernels kern_kernels_avx512 = {
 const struct kern_kernels kern_kernels_avx512_vnni = {.int16_tile = kern_avx512_vnni_int16_tile,
                                                       .int8_tile = kern_avx512_vnni_int8_tile};
 
-const struct kern_kernels kern_kernels_avx512_pairs = {.int16_tile = kern_avx512_pairs_int16_tile};
+const struct kern_kernels kern_kernels_avx512_pairs = {.int16_tile = kern_avx512_pairs_int16_tile,
+                                                       .int8_tile = kern_avx512_pairs_int8_tile,
+                                                       .int8_row = kern_avx512_pairs_int8_row};

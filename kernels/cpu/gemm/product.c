@@ -57,7 +57,7 @@ void kern_product_choose(struct kern_product *out, const struct kern_kernels *ke
 
 void kern_product_choose_integers(struct kern_product *out, const struct kern_kernels *kernels,
                                   const struct kern_cpu_options *options,
-                                  const struct kern_product *others)
+                                  const struct kern_product *others, int room)
 {
     *out = (struct kern_product){0};
     if (others->kind != KERN_PRODUCTS_FLOAT32 || options->precision == KERN_PRECISION_EXACT ||
@@ -67,6 +67,7 @@ void kern_product_choose_integers(struct kern_product *out, const struct kern_ke
     *out = (struct kern_product){
         .kind = fast ? KERN_PRODUCTS_INT8 : KERN_PRODUCTS_INT16,
         .multiply = fast ? kernels->int8_tile : kernels->int16_tile,
+        .largest = fast ? KERN_INT8_MAX - room : KERN_INT16_MAX,
         .slab_k = fast ? SLAB_INT8 : SLAB_INT16,
         .row_grain = 12, /* whole groups of 3 or 6, the rows of a microkernel */
     };
@@ -119,6 +120,7 @@ void kern_product_pack(const struct kern_product *product, const struct kern_ker
                        struct kern_panel_pack op)
 {
     op.n_parts = product->n_parts;
+    op.largest = product->largest;
     switch (product->kind) {
     case KERN_PRODUCTS_FLOAT32:
         kernels->panel_pack(&op);

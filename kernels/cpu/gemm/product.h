@@ -7,8 +7,9 @@
  *                  block of 64 columns (kernels/cpu/gemm/rounded.h): an error of about 2^-16 of a
  *                  block's largest magnitude per element at most, about 2e-5 of ||y|| for gaussian
  *                  data. The same bits on every ISA.
- *   int8           Likewise, tokens rounded to 8 bits per block of 32 columns: 2^-8 at most, about
- *                  5e-3 of ||y||.
+ *   int8           Likewise, tokens rounded to 8 bits or a little less per block of 32 columns:
+ *                  2^-8 at most, about 5e-3 of ||y||; for types with room 16 and 32 1.14 and 1.34
+ *                  times as much.
  *   bf16 triples   Both operands as hi + lo in bfloat16 (bf16.h), three products: lo hi, hi hi,
  *                  hi lo. Float32-faithful: besides the summation's, an error of 3 * 2^-16 of
  *                  the sum of magnitudes at most, about 5e-6 of ||y|| for gaussian data.
@@ -32,6 +33,7 @@ struct kern_product {
      * the floats that a row takes of its group. */
     kern_fma_tile_fn *multiply;
     unsigned n_parts; /* of bfloat16; else 0 */
+    int largest;      /* what activations are rounded to, of integers; else 0 */
     size_t slab_k;    /* columns per tile of weights: a multiple of every block size */
     size_t row_grain; /* rows that are multiplied together: tiles should have a multiple */
 };
@@ -44,10 +46,13 @@ struct kern_product {
 void kern_product_choose(struct kern_product *out, const struct kern_kernels *kernels,
                          const struct kern_cpu_options *options, const char **remark);
 
-/** The product of quantised weights where `others` is float32: integers, but with `exact`. */
+/**
+ * The product of quantised weights that want this room (kernels/quant/integers.h) where `others` is
+ * float32: integers, but with `exact`.
+ */
 void kern_product_choose_integers(struct kern_product *out, const struct kern_kernels *kernels,
                                   const struct kern_cpu_options *options,
-                                  const struct kern_product *others);
+                                  const struct kern_product *others, int room);
 
 static inline bool kern_product_is_integer(const struct kern_product *product)
 {

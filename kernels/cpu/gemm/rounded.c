@@ -64,7 +64,7 @@ void kern_scalar_int16_pack(const struct kern_panel_pack *op)
         size_t n = base_min(op->n_k - block, KERN_INT16_BLOCK);
         for (size_t lane = 0; lane < TOKENS; lane++) {
             const float *x = columns_of(op, block, lane);
-            struct factors f = choose_factors(x, n, KERN_INT16_MAX);
+            struct factors f = choose_factors(x, n, (float)op->largest);
             round_chunk(x + (k - block), f, integers, &chunk->of, lane);
             uint32_t begins[2] = {0, 0};
             for (size_t i = 0; i < COLUMNS; i++) {
@@ -85,11 +85,17 @@ void kern_scalar_int8_pack(const struct kern_panel_pack *op)
     for (size_t k = 0; k < op->n_k; k += COLUMNS, chunk++) {
         for (size_t lane = 0; lane < TOKENS; lane++) {
             const float *x = columns_of(op, k, lane);
-            struct factors f = choose_factors(x, KERN_INT8_BLOCK, KERN_INT8_MAX);
+            struct factors f = choose_factors(x, KERN_INT8_BLOCK, (float)op->largest);
             round_chunk(x, f, integers, &chunk->of, lane);
-            for (size_t i = 0; i < COLUMNS; i++)
+            int begins[2] = {0, 0};
+            for (size_t i = 0; i < COLUMNS; i++) {
                 chunk->x[lane / HALF][i / 4][lane % HALF][i % 4] =
                     (uint8_t)(integers[i] + KERN_INT8_OFFSET);
+                if (i % 8 < 4)
+                    begins[i / (COLUMNS / 2)] -= (integers[i] + KERN_INT8_OFFSET) * integers[i + 4];
+            }
+            for (size_t i = 0; i < 2; i++)
+                chunk->begins[i][lane] = begins[i];
         }
     }
 }

@@ -4,7 +4,7 @@
  *
  *                    columns of a block    largest integer
  *     int16 (high)           64                 32639
- *     int8 (fast)            32                   127
+ *     int8 (fast)            32                   127; 111 or 95 for weights of small integers
  *
  * Of each token a block (the last of a row may be shorter) is rounded on its own:
  * scale = max |x| / largest, integers = x * (largest / max |x|), to the nearest, halves to even. So
@@ -29,7 +29,9 @@
  * exact, whatever overflows on the way. So a sum that begins at the token's plus the row's `begins`
  * takes half of the multiply-adds, and two additions of 16-bit numbers for each of those: less time
  * where a processor adds more vectors at a time than it multiplies. 16 bits hold x + w, because
- * 32639 + 128 = 32767. Cell 2 i of a row goes with cell 2 i + 1.
+ * 32639 + 128 = 32767. Cell 2 i of a row goes with cell 2 i + 1. 8 bits hold it where the weights
+ * are at most 16 or 32 (struct kern_integers, room) and activations 111 or 95. One of the factors
+ * is without a sign there, x0 + 128 + w1; so (x0 + 128) x1 and (w1 + 128) w0 are subtracted.
  */
 #ifndef KERNELS_CPU_GEMM_ROUNDED_H
 #define KERNELS_CPU_GEMM_ROUNDED_H
@@ -64,12 +66,14 @@ struct kern_rounded_factors {
 struct kern_int16_chunk {
     int16_t x[2][KERN_ROUNDED_COLUMNS / 2][KERN_ROUNDED_TOKENS / 2][2];
     struct kern_rounded_factors of;
-    /* -(sum of the products of cells 2 i and 2 i + 1) modulo 2^32, of columns 0 to 15 and 16 to 31 */
+    /* -(sum of the products of cells 2 i and 2 i + 1) modulo 2^32, of columns 0 to 15 and 16 to 31
+     */
     int32_t begins[2][KERN_ROUNDED_TOKENS];
 };
 struct kern_int8_chunk {
     uint8_t x[2][KERN_ROUNDED_COLUMNS / 4][KERN_ROUNDED_TOKENS / 2][4]; /* integer + 128 */
     struct kern_rounded_factors of;
+    int32_t begins[2][KERN_ROUNDED_TOKENS]; /* likewise; of cell 2 i integer + 128 */
 };
 
 /** The definition, in plain C. n_k: a multiple of 32; out: n_k / 32 chunks. */

@@ -14,12 +14,12 @@ static void decode_integers(const struct kern_gemm_rows *g, const void *blocks, 
     const struct kern_integers *format = g->plan->format;
     const struct kern_kernels *kernels = &g->cpu->kernels;
     bool bytes = g->plan->product->kind == KERN_PRODUCTS_INT8;
-    float *scales = row + (bytes ? kern_int8_floats(n_k, format->run)
-                                 : kern_int16_floats(n_k, format->run));
+    float *scales =
+        row + (bytes ? kern_int8_floats(n_k, format->run) : kern_int16_floats(n_k, format->run));
     kern_integers_scales(format, blocks, n_k, scales, scales + n_k / format->run);
     kern_integers_neutral(format, blocks, n_k, work + n_k);
     kernels->decode[g->weight->type](work + n_k, work, n_k);
-    (bytes ? kernels->int8_row : kernels->int16_row)(work, n_k, format->run, row);
+    (bytes ? kernels->int8_row : kernels->int16_row)(work, n_k, format, row);
 }
 
 /** Row r of the tile, decoded in `row`, split and packed. */

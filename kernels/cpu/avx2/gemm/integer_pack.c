@@ -79,9 +79,19 @@ static inline __m256i pack_half(const float *x, size_t x_stride, const struct fa
     return sum;
 }
 
+/** Of eight tokens the sums of the products of four pairs of bytes, of which `a` has none below 0.
+ */
+static inline __m256i multiply_bytes(__m256i a, __m256i b)
+{
+    __m256i low = _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(0xff)),
+                                    _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8));
+    __m256i high = _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8));
+    return _mm256_add_epi32(low, high);
+}
+
 /** 32 columns of eight tokens in 8 bits. sums: out, of columns 0 to 15 and of the others. */
-static inline void pack_bytes(const float *x, size_t x_stride, const struct factors *f, void *out,
-                              __m256i sums[2])
+static inline void pack_bytes(const float *x, size_t x_stride, const struct factors *f,
+                              struct kern_int8_chunk *out, size_t lane, __m256i sums[2])
 {
     __m256 m[WIDTH];
     for (size_t i = 0; i < WIDTH; i++, x += x_stride)
@@ -91,13 +101,18 @@ static inline void pack_bytes(const float *x, size_t x_stride, const struct fact
     transpose8(m);
     for (size_t i = 0; i < 2; i++)
         sums[i] = _mm256_setzero_si256();
+    __m256i begins[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()}, before = begins[0];
     for (size_t i = 0; i < WIDTH; i++) {
         __m256i four = _mm256_castps_si256(m[i]);
         __m256i two = _mm256_maddubs_epi16(_mm256_set1_epi8(1), four);
         sums[i / 4] = _mm256_add_epi32(sums[i / 4], _mm256_madd_epi16(two, _mm256_set1_epi16(1)));
-        four = _mm256_xor_si256(four, _mm256_set1_epi8((char)KERN_INT8_OFFSET));
-        _mm256_store_si256((__m256i *)out + i * KERN_ROUNDED_TOKENS / 2 / WIDTH, four);
+        if (i % 2)
+            begins[i / 4] = _mm256_sub_epi32(begins[i / 4], multiply_bytes(before, four));
+        before = _mm256_xor_si256(four, _mm256_set1_epi8((char)KERN_INT8_OFFSET));
+        _mm256_store_si256((__m256i *)(void *)out->x[lane / 16][i][lane % 16], before);
     }
+    for (size_t i = 0; i < 2; i++)
+        _mm256_store_si256((__m256i *)(void *)(out->begins[i] + lane), begins[i]);
 }
 
 /** The factors of a block of n columns. */
@@ -133,30 +148,30 @@ static inline void store_factors(struct kern_rounded_factors *out, size_t lane,
 
 /** A block of n columns of eight tokens, which are lanes lane .. lane + 7 of chunk `index`. */
 typedef void pack_eight_fn(const float *x, size_t x_stride, size_t n, void *chunks, size_t index,
-                           size_t lane);
+                           size_t lane, int largest);
 
 static inline void pack_eight_int16(const float *x, size_t x_stride, size_t n, void *chunks,
-                                    size_t index, size_t lane)
+                                    size_t index, size_t lane, int largest)
 {
     struct kern_int16_chunk *out = (struct kern_int16_chunk *)chunks + index;
-    struct factors f = choose_factors(x, x_stride, n, KERN_INT16_MAX);
+    struct factors f = choose_factors(x, x_stride, n, (float)largest);
     for (size_t k = 0; k < n; k += COLUMNS, out++) {
         __m256i sums[2];
         for (size_t half = 0; half < 2; half++)
-            sums[half] = pack_half(x + k + half * 16, x_stride, &f,
-                                   out->x[lane / 16][half * WIDTH][lane % 16],
-                                   out->begins[half] + lane);
+            sums[half] =
+                pack_half(x + k + half * 16, x_stride, &f,
+                          out->x[lane / 16][half * WIDTH][lane % 16], out->begins[half] + lane);
         store_factors(&out->of, lane, &f, sums);
     }
 }
 
 static inline void pack_eight_int8(const float *x, size_t x_stride, size_t n, void *chunks,
-                                   size_t index, size_t lane)
+                                   size_t index, size_t lane, int largest)
 {
     struct kern_int8_chunk *out = (struct kern_int8_chunk *)chunks + index;
-    struct factors f = choose_factors(x, x_stride, n, KERN_INT8_MAX);
+    struct factors f = choose_factors(x, x_stride, n, (float)largest);
     __m256i sums[2];
-    pack_bytes(x, x_stride, &f, out->x[lane / 16][0][lane % 16], sums);
+    pack_bytes(x, x_stride, &f, out, lane, sums);
     store_factors(&out->of, lane, &f, sums);
 }
 
@@ -171,7 +186,7 @@ static inline void pack_rest(const struct kern_panel_pack *op, size_t k, size_t 
         else
             memset(rest[i], 0, n * sizeof(float));
     }
-    pack_eight(rest[0], KERN_INT16_BLOCK, n, op->out, k / COLUMNS, lane);
+    pack_eight(rest[0], KERN_INT16_BLOCK, n, op->out, k / COLUMNS, lane, op->largest);
 }
 
 static inline __attribute__((always_inline)) void pack(const struct kern_panel_pack *op,
@@ -180,8 +195,8 @@ static inline __attribute__((always_inline)) void pack(const struct kern_panel_p
     for (size_t k = 0; k < op->n_k; k += block) {
         size_t n = base_min(op->n_k - k, block), lane = 0;
         for (; lane + WIDTH <= op->n_lanes; lane += WIDTH)
-            pack_eight(op->x + lane * op->x_stride + k, op->x_stride, n, op->out, k / COLUMNS,
-                       lane);
+            pack_eight(op->x + lane * op->x_stride + k, op->x_stride, n, op->out, k / COLUMNS, lane,
+                       op->largest);
         for (; lane < KERN_ROUNDED_TOKENS; lane += WIDTH)
             pack_rest(op, k, n, lane, pack_eight);
     }
@@ -204,22 +219,23 @@ static inline int32_t add_four(__m128i x)
     return _mm_cvtsi128_si32(_mm_add_epi32(x, _mm_shuffle_epi32(x, 1)));
 }
 
-void kern_avx2_int16_row(const float *y, size_t n_k, size_t run, float *out)
+void kern_avx2_int16_row(const float *y, size_t n_k, const struct kern_integers *format, float *out)
 {
     int32_t *begins = (int32_t *)(void *)(out + n_k / 2);
-    memset(begins, 0, n_k / run * sizeof *begins);
+    memset(begins, 0, n_k / format->run * sizeof *begins);
     for (size_t k = 0; k < n_k; k += 2 * WIDTH, out += WIDTH) {
         __m256i integers = to_int16(_mm256_loadu_ps(y + k), _mm256_loadu_ps(y + k + WIDTH));
         _mm256_storeu_si256((__m256i *)(void *)out, integers);
-        /* each pair of cells twice */
+        /* each pair of cells in both of its places */
         __m256i pairs = _mm256_madd_epi16(integers, _mm256_shuffle_epi32(integers, 0xb1));
-        __m128i four =
+        __m128i two =
             _mm_add_epi32(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
-        begins[k / run] -= add_four(four) / 2;
+        two = _mm_add_epi32(two, _mm_unpackhi_epi64(two, two));
+        begins[k / format->run] -= _mm_cvtsi128_si32(two);
     }
 }
 
-void kern_avx2_int8_row(const float *y, size_t n_k, size_t run, float *out)
+void kern_avx2_int8_row(const float *y, size_t n_k, const struct kern_integers *format, float *out)
 {
     int32_t *begins = (int32_t *)(void *)(out + n_k / 4);
     for (size_t k = 0; k < n_k; k += COLUMNS, y += COLUMNS, out += WIDTH) {
@@ -229,7 +245,7 @@ void kern_avx2_int8_row(const float *y, size_t n_k, size_t run, float *out)
         __m256i two = _mm256_maddubs_epi16(_mm256_set1_epi8(1), integers);
         __m256i four = _mm256_madd_epi16(two, _mm256_set1_epi16(-KERN_INT8_OFFSET));
         __m128i first = _mm256_castsi256_si128(four), last = _mm256_extracti128_si256(four, 1);
-        if (run == COLUMNS) {
+        if (format->run == COLUMNS) {
             *begins++ = add_four(_mm_add_epi32(first, last));
         } else {
             *begins++ = add_four(first);

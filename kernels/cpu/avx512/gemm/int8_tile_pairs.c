@@ -1,0 +1,65 @@
+/* The kernels int8_tile and int8_row with AVX-512 VNNI, for processors that add more than they
+ * multiply. Formats without room are multiplied as elsewhere. */
+#include "kernels/cpu/avx2/gemm/gemm.h"
+#include "kernels/cpu/avx512/gemm/gemm.h"
+#include "kernels/cpu/avx512/vec.h"
+
+#define TILE_BYTES 1
+#define TILE_PAIRS
+enum { TILE_ROWS = 4 };
+
+static inline vec_i dot(vec_i sums, vec_i a, vec_i b)
+{
+    return _mm512_dpbusd_epi32(sums, a, b);
+}
+
+static inline vec_i add_cells(vec_i x, vec_i w)
+{
+    return _mm512_add_epi8(x, w);
+}
+
+#include "kernels/cpu/simd/integer_tile.h"
+
+void kern_avx512_pairs_int8_tile(const struct kern_fma_tile *op)
+{
+    if (op->format->room > 0)
+        integer_tile(op);
+    else
+        kern_avx512_vnni_int8_tile(op);
+}
+
+/** 32 integers, in their order. */
+static inline __m256i to_int8(const float *y)
+{
+    __m128i first = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(_mm512_loadu_ps(y)));
+    __m128i last = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(_mm512_loadu_ps(y + VEC_FLOATS)));
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(first), last, 1);
+}
+
+/** Cells 2 i lie as integer - 128 modulo 256: what they are added to lies as integer + 128. */
+void kern_avx512_pairs_int8_row(const float *y, size_t n_k, const struct kern_integers *format,
+                                float *out)
+{
+    if (format->room == 0) {
+        kern_avx2_int8_row(y, n_k, format, out);
+        return;
+    }
+    const __m256i offset = _mm256_set1_epi64x(0x80808080), ones = _mm256_set1_epi16(1);
+    int32_t *begins = (int32_t *)(void *)(out + n_k / TILE_CELL);
+    for (size_t k = 0; k < n_k; k += TILE_COLUMNS, out += TILE_COLUMNS / TILE_CELL) {
+        __m256i cells = to_int8(y + k);
+        __m256i odd = _mm256_xor_si256(_mm256_srli_epi64(cells, 32), offset);
+        /* in cells 2 i; the others are 0 */
+        __m256i pairs = _mm256_madd_epi16(_mm256_maddubs_epi16(odd, cells), ones);
+        pairs = _mm256_add_epi32(pairs, _mm256_shuffle_epi32(pairs, 0x4e));
+        int32_t first = _mm_cvtsi128_si32(_mm256_castsi256_si128(pairs));
+        int32_t last = _mm_cvtsi128_si32(_mm256_extracti128_si256(pairs, 1));
+        if (format->run == TILE_COLUMNS) {
+            *begins++ = -(first + last);
+        } else {
+            *begins++ = -first;
+            *begins++ = -last;
+        }
+        _mm256_storeu_si256((__m256i *)(void *)out, _mm256_xor_si256(cells, offset));
+    }
+}
