@@ -278,8 +278,6 @@ static void test_row_operations(void **state)
         for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
             check_rows(&p, &r, 1 + rng_below(&r, 9), widths[k]);
         check_rounds(&p, &r);
-        check_rope(&p, &r, false);
-        check_rope(&p, &r, true);
         for (int k = 0; k < 4; k++)
             check_rope(&p, &r, k / 2 == 1, k % 2 ? 60 : 70);
         check_embed(&p, &r, GGUF_TYPE_Q4_K);
