@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from documents import without_run
-from program import ASSAY, F16, Q4, TEXT, last_of_each
+from program import ASSAY, F16, HANG_S, Q4, TEXT, last_of_each
 
 os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
 # Small batches, so that much is to be interrupted.
@@ -21,8 +21,8 @@ SWEEP = [ASSAY, "sweep", "--base", F16, "--from", Q4, "-f", TEXT, "-c", "32", "-
 RECORD = [*PERPLEXITY, "--kl-divergence-base", "base.kld"]
 RECORD_HIDDEN = [ASSAY, "record", *PERPLEXITY[2:], "--hidden", "f16", "-o", "base.assay"]
 SEED = int(os.environ.get("ASSAY_TEST_SEED", str(random.randrange(1 << 30))))
-TIMEOUT_S = 120
-ATTEMPTS = 5
+ATTEMPTS = 20
+MOST_KILLS = 100
 FIRST_RESULTS_BYTES = 60
 
 
@@ -66,7 +66,7 @@ class Run:
                                 stderr=subprocess.PIPE)
 
     def finish(self, process):
-        out, err = process.communicate(timeout=TIMEOUT_S)
+        out, err = self.end(process)
         assert process.returncode == 0, err.decode("utf-8", "replace")
         return out
 
@@ -80,7 +80,7 @@ class Run:
             process = self.start(folder)
             seen = process.stdout.read(FIRST_RESULTS_BYTES)
             process.send_signal(number)
-            out, err = process.communicate(timeout=TIMEOUT_S)
+            out, err = self.end(process)
             if process.returncode != 0:
                 break
             for name in set(os.listdir(folder)) - before:
@@ -105,7 +105,7 @@ class Run:
         process.send_signal(signal.SIGKILL)
 
     def end(self, process):
-        return process.communicate(timeout=TIMEOUT_S)
+        return process.communicate(timeout=HANG_S)
 
     def check_killed(self, test, code, err):
         """What becomes of a run that was killed."""
@@ -116,17 +116,21 @@ class Run:
         Kill the command at n_kills random moments; each time it goes on from what the last one
         left, and where one gets to its end the next begins anew. Every end must have the results
         of an undisturbed run. more: further words, such as --state FILE. resumes: a run has to
-        have gone on, or there were no results to lose.
+        have gone on, or there were no results to lose; on a machine that has become slower since
+        the first run that takes more kills, which come later and later.
         """
         expected, seconds = self.whole()
         rng = random.Random(SEED)
         kills = resumed = ends = 0
-        while kills < n_kills or ends == 0:
+
+        def enough():
+            return kills >= n_kills and (resumed or not resumes or kills >= MOST_KILLS)
+        while not enough() or ends == 0:
             with tempfile.TemporaryDirectory(prefix="assay-state-") as folder:
                 while True:
                     process = self.start(folder, *more)
-                    if kills < n_kills:
-                        time.sleep(rng.uniform(0, seconds))
+                    if not enough():
+                        time.sleep(rng.uniform(0, seconds * max(1, kills / n_kills)))
                         self.kill(process, rng)
                     out, err = self.end(process)
                     resumed += b" finished before" in err

@@ -1,5 +1,7 @@
 """What most tests of the command line share: the program and what they give it. A script that
 imports this is started as `test_NAME.py ASSAY SOURCE_DIR`."""
+import fcntl
+import os
 import pathlib
 import re
 import signal
@@ -9,6 +11,7 @@ import sys
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
 F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
+HANG_S = 300  # whatever takes that long has stopped, on a slow and busy machine, too
 
 # In the background it comes ignored, and the program would leave it so.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -30,6 +33,15 @@ def last_of_each(words):
                 at[words[i]] = len(kept) - 1
         i += 1 + has_value
     return kept
+
+
+def small_pipe(room):
+    """(reading end, writing end) of a pipe that takes so many bytes, behind 4096 - room of x: what
+    prints more than that does not end before it is read."""
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(writing, b"x" * (4096 - room))
+    return reading, writing
 
 
 def run(*words, **more):

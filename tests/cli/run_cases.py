@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 SAME = 'same() { test -s "$1" && cmp "$1" "$2"; }'
 
 

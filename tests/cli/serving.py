@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 
-TIMEOUT_S = 60
+TIMEOUT_S = 300  # for what has stopped; a busy machine may be slow
 
 
 class Reply:

@@ -144,11 +144,14 @@ class Parsers(Bounds):
 
     def check(self, data, words, factor, seconds_per_mb=0.2, most=float("inf"), codes=(0, 2)):
         (self.folder / "in").write_bytes(data)
-        code, peak, seconds, err = self.measure(*words)
-        self.assertIn(code, codes, err)
-        self.assertLessEqual(peak, OUTSET + min(factor * len(data), most), (len(data), err[:300]))
-        self.assertLessEqual(seconds, SECONDS + seconds_per_mb * len(data) / 1e6, err[:300])
-        return err
+        limit = SECONDS + seconds_per_mb * len(data) / 1e6
+        for _attempt in range(3):  # those of a processor with much else to do come out longer
+            code, peak, seconds, err = self.measure(*words)
+            self.assertIn(code, codes, err)
+            self.assertLessEqual(peak, OUTSET + min(factor * len(data), most), (len(data), err[:300]))
+            if seconds <= limit:
+                return err
+        self.fail(f"{seconds:.2f} s, expected at most {limit:.2f} s: {err[:300]}")
 
     def test_gguf(self):
         n = N_BYTES

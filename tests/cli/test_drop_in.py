@@ -16,7 +16,7 @@ import sys
 import tempfile
 import unittest
 
-from program import ASSAY, F16, Q4, SOURCE, TEXT
+from program import ASSAY, F16, HANG_S, Q4, SOURCE, TEXT
 
 HERE, TASKS = SOURCE / "tests" / "cli", SOURCE / "tests" / "data" / "tasks"
 REST = ["-m", str(Q4), "-f", str(TEXT), "-c", "32", "--chunks", "1", "--json", "r.json"]
@@ -61,7 +61,7 @@ class DropIn(unittest.TestCase):
     def run_words(self, words, command=(ASSAY, "perplexity"), **variables):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_", "ASSAY_"))}
         return subprocess.run([*command, *words], capture_output=True, text=True, check=False,
-                              cwd=self.folder, env={**env, **variables}, timeout=60)
+                              cwd=self.folder, env={**env, **variables}, timeout=HANG_S)
 
     def document_of(self, words, at_end=True, **variables):
         """The result document without `run`; the ignored options, in self.ignored."""

@@ -17,10 +17,10 @@ import subprocess
 import tempfile
 import unittest
 
-from program import ASSAY, Q4, SOURCE
+from program import ASSAY, HANG_S, Q4, SOURCE
 
-OTHER_USER = 54321  # who has no other processes: limits of threads do not bind root
-SECONDS = 20        # the longest takes a tenth of one
+# Who has no other processes, also where two of these tests run: limits of threads do not bind root.
+OTHER_USER = 20000 + os.getpid() % 40000
 SANITIZED = any(name in pathlib.Path(ASSAY).read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 
 
@@ -144,11 +144,11 @@ class Inherited(unittest.TestCase):
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
         try:
-            return process, *process.communicate(timeout=SECONDS)
+            return process, *process.communicate(timeout=HANG_S)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()
-            self.fail(f"did not end within {SECONDS} s")
+            self.fail(f"did not end within {HANG_S} s")
 
     def check_files(self, folder, complete):
         """What has its final name is whole; and after a failure there is nothing else."""

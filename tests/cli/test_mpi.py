@@ -4,6 +4,7 @@ are killed at random moments.
 
 usage: test_mpi.py ASSAY SOURCE_DIR
 """
+import contextlib
 import os
 import pathlib
 import re
@@ -15,13 +16,16 @@ import tempfile
 import time
 import unittest
 
-from interrupted import (KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, SWEEP, TIMEOUT_S,
-                         Run, hellaswag, requests)
-from program import ASSAY, F16, Q4, TEXT
+from interrupted import (ATTEMPTS, KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, SWEEP, Run,
+                         hellaswag, requests)
+from program import ASSAY, F16, HANG_S, Q4, TEXT
 
-MPIRUN = ["mpirun", "--oversubscribe", *(["--allow-run-as-root"] if os.getuid() == 0 else [])]
+# Not bound to a processor each: other tests have them, too.
+MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none",
+          *(["--allow-run-as-root"] if os.getuid() == 0 else [])]
 N_KILLS = 50 if os.environ.get("ASSAY_TEST_SLOW") else 2
-MPIRUN_S = 10
+MPIRUN_S = 10  # that mpirun may take to end behind its last rank
+STUCK = -signal.SIGKILL  # how it ends that does not
 LAYERS, GROUPS = ["--split", "layers"], ["--split", "layers:2"]
 LIBRARY = pathlib.Path(ASSAY).parent / "assay-mpi-openmpi.so"
 LONG = [word if word != "60" else "-1" for word in PERPLEXITY]  # all windows
@@ -47,11 +51,31 @@ def ranks_of(process):
     return found
 
 
-class Ranks(Run):
-    """A command line under mpirun, of which one process is killed."""
+def wait_for(process):
+    """
+    (standard output, standard error) of mpirun. Open MPI 4.1's sometimes waits for a lock of its
+    own for ever when all ranks are gone (PMIx_server_finalize); that is not what is tested here.
+    """
+    began, gone_since = time.monotonic(), None
+    while True:
+        try:
+            return process.communicate(timeout=1)
+        except subprocess.TimeoutExpired:
+            now = time.monotonic()
+        assert now - began < HANG_S, "ranks that do not end"
+        if ranks_of(process):
+            gone_since = now
+        elif now - (gone_since or began + MPIRUN_S) > MPIRUN_S:  # none, or not yet one
+            print("mpirun itself does not end")
+            process.kill()
+            return process.communicate(timeout=HANG_S)
 
-    def __init__(self, words, outputs):
-        super().__init__(mpirun(3, words), outputs)
+
+class Ranks(Run):
+    """A command line under mpirun, of which one process may be killed."""
+
+    def __init__(self, words, outputs, n=3):
+        super().__init__(mpirun(n, words), outputs)
         self.n_named = 0
 
     def kill(self, process, rng):
@@ -59,27 +83,24 @@ class Ranks(Run):
             time.sleep(0.02)
         if not pids:
             return
-        os.kill(rng.choice(pids), signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.kill(rng.choice(pids), signal.SIGKILL)
         began = time.monotonic()
         while ranks_of(process):
-            assert time.monotonic() - began < TIMEOUT_S, "ranks go on without the one that died"
+            assert time.monotonic() - began < HANG_S, "ranks go on without the one that died"
             time.sleep(0.02)
 
     def end(self, process):
-        """
-        Open MPI 4.1's mpirun sometimes waits for a lock of its own for ever when all ranks are
-        gone (PMIx_server_finalize); that is not what is tested here.
-        """
-        try:
-            return process.communicate(timeout=MPIRUN_S)
-        except subprocess.TimeoutExpired:
-            assert not ranks_of(process), "ranks that do not end"
-            print("mpirun itself does not end")
-            process.kill()
-            return process.communicate(timeout=TIMEOUT_S)
+        return wait_for(process)
+
+    def finish(self, process):
+        out, err = self.end(process)
+        assert process.returncode in (0, STUCK), err.decode("utf-8", "replace")
+        return out
 
     def check_killed(self, test, code, err):
-        test.assertNotEqual(code, 0, err)
+        if code == STUCK:
+            return
         self.n_named += DIED.search(err) is not None
         if b"assay: rank" in err:  # by name, and what it was doing
             test.assertRegex(err, rb"assay: rank (\d+ .*(died|connect)|0 died)")
@@ -134,17 +155,22 @@ class Mpi(unittest.TestCase):
                 runs.append((4, GROUPS))
             for n, more in runs:
                 with self.subTest(words=words, ranks=n, more=more):
-                    self.same(Run(mpirun(n, [*words, *more]), outputs).whole()[0], expected)
+                    self.same(Ranks([*words, *more], outputs, n).whole()[0], expected)
 
     def test_a_list_of_devices_is_shared_out(self):
         expected, _ = Run([*PERPLEXITY, "--device", "cpu,cpu", "--json", "r.json"],
                           ["r.json"]).whole()
         words = [*PERPLEXITY, "--device", "cpu,cpu", "--json", "r.json"]
-        self.same(Run(mpirun(2, words), ["r.json"]).whole()[0], expected)
+        self.same(Ranks(words, ["r.json"], 2).whole()[0], expected)
 
-    def run_mpi(self, *words, **more):
-        return subprocess.run([str(word) for word in (*MPIRUN, *words)], capture_output=True,
-                              cwd=self.path, timeout=TIMEOUT_S, **more)
+    def run_mpi(self, *words):
+        for _attempt in range(ATTEMPTS):
+            process = subprocess.Popen([str(word) for word in (*MPIRUN, *words)], cwd=self.path,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            out, err = wait_for(process)
+            if process.returncode != STUCK:
+                break
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     def refuses(self, words, sentence, code=2):
         result = self.run_mpi(*words)
@@ -206,8 +232,7 @@ class Mpi(unittest.TestCase):
         self.assertEqual(alone.stdout.count(b"Final estimate"), 2)
 
     def test_an_interruption(self):
-        words = mpirun(3, [*LONG, "--json", "r.json", "--state", "s.journal"])
-        run = Run(words, ["r.json"])
+        run = Ranks([*LONG, "--json", "r.json", "--state", "s.journal"], ["r.json"])
         expected, _ = Run(LONG + ["--json", "r.json"], ["r.json"]).whole()
         with tempfile.TemporaryDirectory(prefix="assay-mpi-") as folder:
             code, _out, err = run.stopped(folder, signal.SIGINT)
@@ -235,16 +260,23 @@ class Mpi(unittest.TestCase):
     def test_a_killed_rank_is_named(self):
         for more, what in (([], DIED), (LAYERS, rb"rank 1 \([^)]*\) died while it evaluated layers "
                                                 rb"0 to \d+ of windows \d+ to \d+ of \d+ \(")):
-            words = mpirun(3, [*LONG, *more, "--state", self.path / f"named{len(more)}.journal"])
-            with self.subTest(more=more), subprocess.Popen(
-                    words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-                self.assertTrue(process.stdout.read(1))  # a window is finished
-                other = next(pid for pid in ranks_of(process) if b"OMPI_COMM_WORLD_RANK=1\0" in
-                             pathlib.Path(f"/proc/{pid}/environ").read_bytes())
-                os.kill(other, signal.SIGKILL)
-                _out, err = process.communicate(timeout=TIMEOUT_S)
-                self.assertNotEqual(process.returncode, 0)
-                self.assertRegex(err, what)
+            with self.subTest(more=more):
+                self.assertRegex(self.err_of_a_killed_rank(more, what), what)
+
+    def err_of_a_killed_rank(self, more, what):
+        """That of a run in which it was killed in time: on a busy machine a run may be over sooner."""
+        for _attempt in range(ATTEMPTS):
+            process = subprocess.Popen(mpirun(3, [*LONG, *more]), stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE)
+            self.assertTrue(process.stdout.read(1))  # a window is finished
+            with contextlib.suppress(OSError):  # a process that has just ended
+                for pid in ranks_of(process):
+                    if b"OMPI_COMM_WORLD_RANK=1\0" in pathlib.Path(f"/proc/{pid}/environ").read_bytes():
+                        os.kill(pid, signal.SIGKILL)
+            _out, err = wait_for(process)
+            if process.returncode and re.search(what, err):
+                break
+        return err
 
 
 if not shutil.which("mpirun") or not LIBRARY.exists():

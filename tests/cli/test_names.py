@@ -22,7 +22,7 @@ import unittest
 
 import shards
 from documents import without_run
-from program import ASSAY, F16, Q4, TEXT, last_of_each, run
+from program import ASSAY, F16, HANG_S, Q4, TEXT, last_of_each, run, small_pipe
 
 WINDOWS = ["-f", "t.txt", "-c", "32", "--chunks", "16"]
 SMALL = ["-t", "1", "-b", "32", "-q"]
@@ -48,7 +48,6 @@ COMMANDS = {
 TASK = {"question": "What is it that is asked here", "choices": ["a text", "a model"], "answer": 1}
 REQUEST = {"context": "A model is", "continuation": " a few hundred matrices"}
 N_OF_EACH = 60
-WAIT_S = 60
 ROOM = {"kld": 300, "score": 100}  # bytes of a pipe for the first unit; 60 where no other is named
 HEAD = 150  # more than what kld prints before it
 
@@ -169,13 +168,13 @@ class Names(unittest.TestCase):
         first unit is printed. It cannot end before that: standard output is a pipe that has room
         for little more.
         """
-        reading, writing = os.pipe()
-        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
-        filled = os.write(writing, b"x" * (4096 - ROOM.get(words[0], 60)))
+        room = ROOM.get(words[0], 60)
+        reading, writing = small_pipe(room)
+        filled = 4096 - room
         process = subprocess.Popen(self.words(words), cwd=self.folder, stdout=writing,
                                    stderr=subprocess.PIPE)
         os.close(writing)
-        deadline = time.monotonic() + WAIT_S
+        deadline = time.monotonic() + HANG_S
         waiting = 0
         wanted = filled + (HEAD if words[0] == "kld" else 1)
         while waiting < wanted and process.poll() is None and time.monotonic() < deadline:
@@ -189,7 +188,7 @@ class Names(unittest.TestCase):
             out = stream.read()[filled:]
         err = process.stderr.read().decode("utf-8", "replace")
         process.stderr.close()
-        return process.wait(timeout=WAIT_S), out, err
+        return process.wait(timeout=HANG_S), out, err
 
     def assert_refused(self, outcome, code, sentence):
         found, _out, err = outcome
@@ -290,7 +289,7 @@ class Read(Names):
                 with open(self.folder / "fifo", "w") as fifo:  # it has been opened to be read
                     overwrite(self.folder / "q4.gguf")
                     fifo.write(TEXT.read_text()[:4000])
-                _out, err = process.communicate(timeout=WAIT_S)
+                _out, err = process.communicate(timeout=HANG_S)
                 self.assertEqual(process.returncode, 1, err)
                 self.assertIn("assay: q4.gguf: changed while it was read: ", err)
                 self.assertEqual(self.names(), {"fifo"})
@@ -309,7 +308,7 @@ class Read(Names):
                     head = journal.read_bytes()[:16]
                     n_head = 16 + struct.unpack("<I", head[12:])[0] + 64 if len(head) == 16 else 0
             overwrite(self.folder / path)
-            _out, err = process.communicate(timeout=WAIT_S)
+            _out, err = process.communicate(timeout=HANG_S)
             self.assertEqual(process.returncode, 1, err)
             self.assertIn(f"assay: {path}: changed while it was read: ", err)
 

@@ -4,7 +4,6 @@ that take nothing, and outputs that are one stream.
 
 usage: test_streams.py ASSAY SOURCE_DIR
 """
-import fcntl
 import json
 import os
 import pathlib
@@ -16,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-from program import ASSAY, Q4, TEXT, last_of_each
+from program import ASSAY, HANG_S, Q4, TEXT, last_of_each, small_pipe
 
 os.environ["ASSAY_PRECISION"] = "exact"
 SHORT = ["perplexity", "-m", Q4, "-f", TEXT, "-c", "32", "--chunks", "3", "-t", "1"]
@@ -32,7 +31,7 @@ class Folder(unittest.TestCase):
         """Run the program with a shell's redirection, such as '>&-'."""
         return subprocess.run(["sh", "-c", f'exec "$0" "$@" {redirection}', ASSAY,
                                *map(str, words)], cwd=self.folder, capture_output=True, text=True,
-                              timeout=60, **more)
+                              timeout=HANG_S, **more)
 
 
 class Closed(Folder):
@@ -105,15 +104,18 @@ class Ignored(Folder):
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
         words = last_of_each([*SHORT, "--chunks", "40", "-b", "32"])
-        process = subprocess.Popen([ASSAY, *map(str, words)],
-                                   preexec_fn=ignore, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE)
-        seen = process.stdout.read(20)
-        for number in sent:
-            process.send_signal(number)
-        out, err = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, code, err)
-        return (seen + out).decode()
+        for _attempt in range(20):  # on a busy machine a run may be over before its signal comes
+            process = subprocess.Popen([ASSAY, *map(str, words)],
+                                       preexec_fn=ignore, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE)
+            seen = process.stdout.read(20)
+            for number in sent:
+                process.send_signal(number)
+            out, err = process.communicate(timeout=HANG_S)
+            if process.returncode == code:
+                return (seen + out).decode()
+            self.assertEqual(process.returncode, 0, err)
+        self.fail(f"exit code 0 each time, expected {code}")
 
     def test_both(self):
         both = [signal.SIGINT, signal.SIGTERM]
@@ -125,21 +127,14 @@ class Ignored(Folder):
 
 
 class Blocked(Folder):
-    """The first signal ends a run that waits for the other end of a pipe, within a second on a
-    quiet machine."""
-    LIMIT_S = 3
+    """The first signal ends a run that waits for the other end of a pipe."""
+    READ_S = 0.4  # behind a signal, how long it waits for somebody who reads
     LONG = ["perplexity", "-m", Q4, "-f", TEXT, "-c", "32", "-t", "1", "-b", "32", "-q"]
 
     def stop(self, process):
-        """The exit code after one signal; it must end in time."""
-        began = time.monotonic()
+        """The exit code after one signal."""
         process.send_signal(self.number)
-        try:
-            code = process.wait(timeout=10)
-        finally:
-            process.kill()
-        self.assertLess(time.monotonic() - began, self.LIMIT_S)
-        return code
+        return process.wait(timeout=HANG_S)
 
     def start(self, words, **more):
         process = subprocess.Popen([ASSAY, *map(str, words)], cwd=self.folder, **more)
@@ -148,17 +143,15 @@ class Blocked(Folder):
         return process
 
     def until_asleep(self, process):
-        """Wait until the process waits: its time no longer grows."""
-        def ticks():
-            fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-            return fields[0], fields[11], fields[12]
-        last, same = None, 0
-        while same < 5:
-            time.sleep(0.1)
+        """Wait until the process waits: none of its threads wants to run, several times."""
+        def is_asleep():
+            stats = pathlib.Path(f"/proc/{process.pid}/task").glob("*/stat")
+            return all(stat.read_text().rsplit(")", 1)[1].split()[0] == "S" for stat in stats)
+        times = 0
+        while times < 5:
+            time.sleep(0.01)
             self.assertIsNone(process.poll(), "it ended, and should have waited")
-            now = ticks()
-            same = same + 1 if now == last and now[0] == "S" else 0
-            last = now
+            times = times + 1 if is_asleep() else 0
 
     def each_signal(self, check):
         for self.number in (signal.SIGTERM, signal.SIGINT):
@@ -180,10 +173,8 @@ class Blocked(Folder):
 
     def full_pipe(self):
         """A pipe that is full but for a few lines, and that nobody reads."""
-        reading, writing = os.pipe()
+        reading, writing = small_pipe(96)
         self.addCleanup(os.close, reading)
-        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
-        os.write(writing, b"x" * 4000)
         return reading, writing
 
     def test_standard_output(self):
@@ -251,16 +242,20 @@ class Blocked(Folder):
     def test_slow_reader_gets_all(self):
         """A pipe that is full when the signal comes, and read soon after."""
         def check():
-            reading, writing = self.full_pipe()
-            process = self.start(self.LONG, stdout=writing, stderr=subprocess.PIPE)
-            os.close(writing)
-            self.until_asleep(process)
-            process.send_signal(self.number)
-            time.sleep(0.05)
-            seen = b""
-            while chunk := os.read(reading, 4096):
-                seen += chunk
-            self.assertEqual(process.wait(timeout=10), 130)
+            seen, late = b"", True
+            while late:  # on a busy machine this reader may be
+                reading, writing = self.full_pipe()
+                process = self.start(self.LONG, stdout=writing, stderr=subprocess.PIPE)
+                os.close(writing)
+                self.until_asleep(process)
+                began = time.monotonic()
+                process.send_signal(self.number)
+                time.sleep(0.05)
+                seen = os.read(reading, 4096)
+                late = time.monotonic() - began > self.READ_S
+                while chunk := os.read(reading, 4096):
+                    seen += chunk
+                self.assertEqual(process.wait(timeout=HANG_S), 130)
             self.assertRegex(seen[4000:], rb"^\[1\][\d.]+,\[2\]")
             self.assertRegex(seen, rb"Incomplete estimate: PPL = \d+")
         self.each_signal(check)
@@ -269,10 +264,10 @@ class Blocked(Folder):
 class OneFile(Folder):
     """llama.cpp's tests send both streams to one file and read the last decimal number on the line
     that begins with [1]. Progress must not get in between."""
-    N_CTX, SECONDS = 64, 8
+    N_CTX, SECONDS, MOST = 64, 3.5, 3000
 
     def evaluate(self, n_chunks, n_batch):
-        (self.folder / "text").write_text(TEXT.read_text() * 8)
+        (self.folder / "text").write_text(TEXT.read_text() * 16)
         result = self.shell(">log 2>&1", "perplexity", "-m", Q4, "-f", "text", "-c", self.N_CTX,
                             "--chunks", n_chunks, "-b", n_batch, "-t", "1")
         log = (self.folder / "log").read_text()
@@ -286,12 +281,14 @@ class OneFile(Folder):
 
     def test_line_is_whole(self):
         speed = float(re.search(r"([\d.]+) tokens/s", self.evaluate(16, 1024))[1])
-        n_chunks = int(speed * self.SECONDS / self.N_CTX)
-        half = n_chunks // 2 * self.N_CTX
-        log = self.evaluate(n_chunks, half)
-        self.assertRegex(log, r"(?m)^assay: \d+ % done, \d+:\d\d left$")  # in the first batch
-        self.assertLess(log.index("% done"), log.index("[1]"))
-        self.check(log)
+        n_chunks, first_batch = max(10, int(speed * self.SECONDS / self.N_CTX)), ""
+        # What is due after two seconds does not come in a run that is faster than it seemed to be.
+        while not re.search(r"(?m)^assay: \d+ % done, \d+:\d\d left$", first_batch):
+            self.assertLess(n_chunks, self.MOST, "no progress is shown")
+            log = self.evaluate(n_chunks, n_chunks * 9 // 10 * self.N_CTX)
+            self.check(log)
+            first_batch = log.partition("[1]")[0]
+            n_chunks *= 2
         self.check(self.evaluate(n_chunks // 2, self.N_CTX))
 
 

@@ -16,7 +16,7 @@ from program import last_of_each
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 # Slow enough for a few drawings of the bar, which come every tenth of a second.
 COMMAND = [ASSAY, "perplexity", "-m", SOURCE / "data" / "tiny.F16.gguf", "-f",
-           SOURCE / "docs" / "handbook.md", "-c", "64", "-b", "128", "-t", "1", "--chunks", "40"]
+           SOURCE / "docs" / "handbook.md", "-c", "64", "-b", "128", "-t", "1", "--chunks", "120"]
 
 
 def read_all(descriptor):
@@ -45,14 +45,14 @@ def on_terminal(*options, stdout_too):
     return out, terminal
 
 
-BAR = rb"\r\[[#.]{30}\] +\d+ %  \d+ of 2520 tokens  [\d:?]+ left\x1b\[K"
+BAR = rb"\r\[[#.]{30}\] +\d+ %  \d+ of 7560 tokens  [\d:?]+ left\x1b\[K"
 
 
 class Terminal(unittest.TestCase):
     def test_bar_beside_output_in_a_file(self):
         out, terminal = on_terminal(stdout_too=False)
         self.assertRegex(terminal, BAR)
-        self.assertRegex(out, rb"\A\[1\][\d.]+,(\[\d+\][\d.]+,){39}\nTokens scored")
+        self.assertRegex(out, rb"\A\[1\][\d.]+,(\[\d+\][\d.]+,){119}\nTokens scored")
         self.assertNotIn(b"\x1b", out)
         # The last bar was taken away before the lines that stay.
         self.assertRegex(terminal, rb"\r\x1b\[Kassay: \d+ tokens evaluated")
@@ -65,11 +65,11 @@ class Terminal(unittest.TestCase):
         # What remains on the screen when each bar is wiped: every window, in lines.
         shown = re.sub(BAR, b"", terminal).replace(b"\r\x1b[K", b"")
         windows = re.findall(rb"\[(\d+)\][\d.]+,", shown)
-        self.assertEqual([int(w) for w in windows], list(range(1, 41)))
+        self.assertEqual([int(w) for w in windows], list(range(1, 121)))
         self.assertRegex(shown, rb"(?m)^Tokens scored")
 
     def test_time_is_told_within_the_first_batch(self):
-        _, terminal = on_terminal("--chunks", "120", "-b", "7560", stdout_too=True)
+        _, terminal = on_terminal("-b", "7560", stdout_too=True)
         before = terminal.split(b"[1]")[0]
         bars = re.findall(rb"(\d+) of 7560 tokens  (\d+:\d\d) left", before)
         self.assertGreater(len(bars), 0, terminal)

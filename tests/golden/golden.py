@@ -41,7 +41,7 @@ sys.dont_write_bytecode = True
 from run_cases import environment  # noqa: E402
 
 EXPECTED = HERE / "expected"
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 N_DIGITS = 12
 LONG_BYTES = 12000  # help and results are told in full
 LONG_TABLE_BYTES = 2000

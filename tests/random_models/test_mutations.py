@@ -51,7 +51,7 @@ def expect(evaluation, model, table, tolerance):
 
 def run(assay, evaluation, file, rng):
     try:
-        return evaluation.start(assay, file, rng, timeout=30)
+        return evaluation.start(assay, file, rng, timeout=300)
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess([], -1, "", "hangs")
 
