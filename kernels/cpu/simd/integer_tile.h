@@ -349,7 +349,11 @@ TILE_INLINE void multiply_short(const struct kern_fma_tile *op, size_t n_short)
 {
     const struct kern_integers *format = op->format;
     struct tile_extent e = {.run = TILE_COLUMNS, .n_short = n_short};
-    if (format->run == TILE_COLUMNS && format->has_min) {
+    if (ASSAY_SANITIZED) {
+        e.run = format->run == TILE_COLUMNS ? TILE_COLUMNS : TILE_COLUMNS / 2;
+        e.has_min = format->has_min;
+        multiply_all(op, e);
+    } else if (format->run == TILE_COLUMNS && format->has_min) {
         e.has_min = true;
         multiply_all(op, e);
     } else if (format->run == TILE_COLUMNS) {
