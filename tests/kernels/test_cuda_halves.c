@@ -1,4 +1,4 @@
-/* The CUDA backend's product in halves of two parts: three products in one. */
+/* The CUDA backend's products in halves: with two parts three in one; what follows the sums. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,9 +71,63 @@ static void test_three_in_one(void **state)
         cuda_pair_close(&p);
     }
 }
+/**
+ * Scale, bias and what is there already, each rounded on its own; rows of y that begin anywhere,
+ * and end with one, two or three outputs beyond the last four.
+ */
+static void check_finish(struct rng *r, size_t n_rows, size_t y_stride, unsigned way)
+{
+    enum { COLS = 32, TOKENS = 5, MOST = 16 };
+    struct cuda_pair p;
+    cuda_pair_open(&p, KERN_PRECISION_FAST, &(struct host_device_options){0});
+    struct kern_weight w = cuda_data_float_weight(r, n_rows, COLS);
+    struct kern_weight bias = cuda_data_float_weight(r, 1, n_rows);
+    float *x = cuda_data_floats(r, TOKENS * COLS, 1.0f);
+    float *y = cuda_data_floats(r, TOKENS * y_stride, 1.0f), found[2][TOKENS * MOST];
+    float *device_x = cuda_pair_put(&p, x, TOKENS * COLS);
+    for (unsigned i = 0; i < 2; i++) { /* the sums alone, then with what follows */
+        float *device_y = cuda_pair_put(&p, y, TOKENS * y_stride);
+        w.scale = i && way & 1 ? 0.75f : 1.0f;
+        struct kern_linear op = {.weight = &w,
+                                 .bias = i && way & 2 ? &bias : NULL,
+                                 .x = device_x,
+                                 .y = device_y,
+                                 .y_stride = y_stride,
+                                 .n_tokens = TOKENS,
+                                 .accumulate = i && way & 4};
+        assert_int_equal(kern_linear(p.cuda, &op, NULL), STATUS_OK);
+        cuda_pair_take(&p, device_y, found[i], TOKENS * y_stride);
+    }
+    for (size_t i = 0; i < TOKENS * y_stride; i++) {
+        float expected = found[0][i];
+        if (i % y_stride < n_rows) {
+            expected = way & 1 ? expected * 0.75f : expected;
+            expected = way & 2 ? expected + ((const float *)bias.data)[i % y_stride] : expected;
+            expected = way & 4 ? expected + y[i] : expected;
+        }
+        cuda_data_assert_same(&found[1][i], &expected, 1, "a finished sum");
+    }
+    cuda_pair_take(&p, device_x, NULL, 0);
+    cuda_data_weight_free(&w);
+    cuda_data_weight_free(&bias);
+    free(x);
+    free(y);
+    cuda_pair_close(&p);
+}
+
+static void test_finish(void **state)
+{
+    (void)state;
+    struct rng r = rng_open(rng_seed(), 13);
+    for (unsigned way = 0; way < 8; way++)
+        for (size_t n_rows = 8; n_rows < 12; n_rows++)
+            check_finish(&r, n_rows, n_rows + 1 + way % 2, way);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_three_in_one)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_three_in_one),
+                                       cmocka_unit_test(test_finish)};
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())
         return n_failed;

@@ -33,6 +33,11 @@ FROM_INTEGERS(CONVERT, f64, f64)
 
 /* Towards zero, the nearest that there is; NaN gives 0. */
 PTX_OP1(u32_of_f32, u32, f32, !(a > 0) ? 0 : a >= 0x1p32f ? 0xffffffffu : (u32)a)
+PTX_OP1(s32_of_f32, s32, f32,
+        a != a         ? 0
+        : a >= 0x1p31f ? INT32_MAX
+        : a < -0x1p31f ? INT32_MIN
+                       : (s32)a)
 PTX_OP1(u32_of_f64, u32, f64, !(a > 0) ? 0 : a >= 0x1p32 ? 0xffffffffu : (u32)a)
 PTX_OP1(f64_of_f32, f64, f32, a)
 PTX_OP1(f32_of_f64, f32, f64, a)
@@ -93,6 +98,7 @@ static const struct ptx_form rows[] = {
             FROM_INTEGERS(INTEGER_ROW, u64, "d") FROM_INTEGERS(INTEGER_ROW, s64, "d")
                 FROM_INTEGERS(FLOAT_ROW, f32, "w")
                     FROM_INTEGERS(FLOAT_ROW, f64, "d"){"cvt.rzi.u32.f32", "w>w", u32_of_f32},
+    {"cvt.rzi.s32.f32", "w>w", s32_of_f32},
     {"cvt.rzi.u32.f64", "w>d", u32_of_f64},
     {"cvt.f64.f32", "d>w", f64_of_f32},
     {"cvt.rn.f32.f64", "w>d", f32_of_f64},

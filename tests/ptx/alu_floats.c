@@ -86,6 +86,26 @@ PTX_OP1(abs_f32, u32, u32, a & 0x7fffffffu)
 PTX_OP1(neg_f64, u64, u64, a ^ (u64)1 << 63)
 PTX_OP1(abs_f64, u64, u64, a & ~((u64)1 << 63))
 
-static const struct ptx_form rows[] = {FLOAT_ROWS(f32, "w") FLOAT_ROWS(f64, "d")};
+PTX_OP2(copysign_f32, u32, u32, u32, (a & 0x80000000u) | (b & 0x7fffffffu))
+
+/** a + b, rounded towards zero. The sum in double is off by `rest`. */
+static inline f32 add_towards_zero(f32 a, f32 b)
+{
+    double first = (double)a, second = (double)b, sum = first + second, of_second = sum - first;
+    double rest = (first - (sum - of_second)) + (second - of_second);
+    f32 rounded = (f32)sum;
+    if (!isfinite(sum))
+        return one_nan(rounded);
+    bool beyond = fabs((double)rounded) > fabs(sum) ||
+                  ((double)rounded == sum && (sum > 0 ? rest < 0 : rest > 0));
+    return beyond ? nextafterf(rounded, 0.0f) : rounded;
+}
+PTX_OP2(add_rz_f32, f32, f32, f32, add_towards_zero(a, b))
+PTX_OP1(truncate_f32, f32, f32, one_nan(truncf(a)))
+
+static const struct ptx_form rows[] = {
+    FLOAT_ROWS(f32, "w") FLOAT_ROWS(f64, "d"){"copysign.f32", "w>ww", copysign_f32},
+    {"add.rz.f32", "w>ww", add_rz_f32},
+    {"cvt.rzi.f32.f32", "w>w", truncate_f32}};
 
 PTX_FORMS(PTX_NAME(ptx_floats), rows);

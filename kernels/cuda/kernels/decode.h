@@ -140,7 +140,7 @@ KERN_INLINE void kern_decode_store_floats(float *to, unsigned n, const float *y)
 }
 
 /** Store elements i .. i + n - 1 (n up to 4) of the chunk. */
-KERN_INLINE void kern_decode_store(const struct kern_decode_args *a,
+KERN_INLINE void kern_decode_store(enum gguf_type type, const struct kern_decode_args *a,
                                    const struct kern_decode_start *start, unsigned i, unsigned n,
                                    const float *y)
 {
@@ -149,11 +149,12 @@ KERN_INLINE void kern_decode_store(const struct kern_decode_args *a,
         return;
     }
     uint32_t row = (start->col + i) / start->n_cols, col = (start->col + i) % start->n_cols;
+    bool whole = !kern_decode_is_single(type);
     for (unsigned k = 0; k < n; col = 0, row++) {
-        unsigned left = start->n_cols - col, n_own = n - k < left ? n - k : left;
+        unsigned left = start->n_cols - col, n_own = whole || n - k < left ? n - k : left;
         size_t at = (start->row + row) * a->halves.stride + col;
         int exponent = kern_row_exponent(a->largest[start->row + row]);
-        kern_half_rows_store(&a->halves, at, n_own, exponent, y + k);
+        kern_half_rows_store(&a->halves, at, n_own, whole, exponent, y + k);
         k += n_own;
     }
 }
@@ -189,7 +190,7 @@ KERN_INLINE void kern_decode_block(enum gguf_type type, const struct kern_decode
         for (unsigned i = 4 * t; i < n; i += 4 * KERN_DECODE_THREADS) {
             const float *y =
                 floats + i / KERN_DECODE_GROUP * KERN_DECODE_PITCH + i % KERN_DECODE_GROUP;
-            kern_decode_store(a, &start, i, kern_decode_next(type, n - i, 4), y);
+            kern_decode_store(type, a, &start, i, kern_decode_next(type, n - i, 4), y);
         }
     }
 }

@@ -10,6 +10,8 @@
 #ifndef KERNELS_CUDA_KERNELS_HALF_H
 #define KERNELS_CUDA_KERNELS_HALF_H
 
+#include <stdbool.h>
+
 #include "kernels/cuda/kernels/thread.h"
 #include "kernels/quant/bytes.h"
 
@@ -68,10 +70,10 @@ struct kern_half_rows {
     size_t stride;        /* from row to row */
 };
 
-/** n of four halves, in one store where that is possible. */
-KERN_INLINE void kern_half_store(uint16_t *to, unsigned n, const struct kern_half4 *y)
+/** n of four halves, in one store where that is possible, as it is if they are `whole`. */
+KERN_INLINE void kern_half_store(uint16_t *to, unsigned n, bool whole, const struct kern_half4 *y)
 {
-    if (n == 4 && ((uintptr_t)to & 7) == 0) {
+    if (whole || (n == 4 && ((uintptr_t)to & 7) == 0)) {
         *(struct kern_half4 *)(void *)to = *y;
         return;
     }
@@ -83,9 +85,12 @@ KERN_INLINE void kern_half_store(uint16_t *to, unsigned n, const struct kern_hal
     }
 }
 
-/** n numbers, up to 4, times 2^exponent to the elements from `at` on, which are in one row. */
+/**
+ * n numbers, up to 4, times 2^exponent to the elements from `at` on, which are in one row.
+ * whole: n is 4, and so are the multiples that `at` and the rows' stride are of.
+ */
 KERN_INLINE void kern_half_rows_store(const struct kern_half_rows *rows, size_t at, unsigned n,
-                                      int exponent, const float *x)
+                                      bool whole, int exponent, const float *x)
 {
     struct kern_vec4 scaled;
     struct kern_half4 hi, lo;
@@ -94,14 +99,14 @@ KERN_INLINE void kern_half_rows_store(const struct kern_half_rows *rows, size_t 
         scaled.v[i] = kern_scale_by(i < n ? x[i] : 0.0f, exponent);
         hi.v[i] = kern_half_from_float(scaled.v[i]);
     }
-    kern_half_store(rows->hi + at, n, &hi);
+    kern_half_store(rows->hi + at, n, whole, &hi);
     if (!rows->lo)
         return;
     KERN_UNROLL
     for (unsigned i = 0; i < 4; i++)
         lo.v[i] = kern_half_rest(scaled.v[i], hi.v[i]);
-    kern_half_store(rows->lo + at, n, &lo);
-    kern_half_store(rows->again + at, n, &hi);
+    kern_half_store(rows->lo + at, n, whole, &lo);
+    kern_half_store(rows->again + at, n, whole, &hi);
 }
 
 #endif

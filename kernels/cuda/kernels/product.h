@@ -69,7 +69,7 @@ KERN_INLINE void kern_split_block(const struct kern_split_args *a, size_t block,
         for (uint32_t i = 4 * t; i < n_cols; i += 4 * KERN_SPLIT_THREADS) {
             unsigned n = n_cols - i < 4 ? n_cols - i : 4;
             struct kern_vec4 y = kern_load4(x + i, n_real > 0 ? n : 0);
-            kern_half_rows_store(&a->to, block * a->to.stride + i, n, exponent, y.v);
+            kern_half_rows_store(&a->to, block * a->to.stride + i, n, false, exponent, y.v);
         }
     }
 }
