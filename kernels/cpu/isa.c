@@ -62,7 +62,7 @@ bool kern_isa_has_vnni(enum kern_isa isa)
 
 bool kern_isa_adds_more(void)
 {
-    uint32_t eax, ebx, ecx, edx;
+    uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
     return __get_cpuid(0, &eax, &ebx, &ecx, &edx) && ebx == signature_AMD_ebx &&
            ecx == signature_AMD_ecx && edx == signature_AMD_edx;
 }
