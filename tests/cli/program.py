@@ -11,6 +11,7 @@ import sys
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 DATA, TEXT = SOURCE / "data", SOURCE / "docs" / "handbook.md"
 F16, Q4 = DATA / "tiny.F16.gguf", DATA / "tiny.Q4_K_M.gguf"
+SANITIZED = any(name in pathlib.Path(ASSAY).read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 HANG_S = 300  # whatever takes that long has stopped, on a slow and busy machine, too
 
 # In the background it comes ignored, and the program would leave it so.

@@ -17,11 +17,10 @@ import subprocess
 import tempfile
 import unittest
 
-from program import ASSAY, HANG_S, Q4, SOURCE
+from program import ASSAY, HANG_S, Q4, SANITIZED, SOURCE
 
 # Who has no other processes, also where two of these tests run: limits of threads do not bind root.
 OTHER_USER = 20000 + os.getpid() % 40000
-SANITIZED = any(name in pathlib.Path(ASSAY).read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 
 
 def limit(what, value):
