@@ -89,8 +89,9 @@ typedef kern_fma_tile_fn kern_int16_tile_fn, kern_int8_tile_fn;
 typedef kern_panel_pack_fn kern_int16_pack_fn, kern_int8_pack_fn;
 /**
  * The integers of a decoded neutral row (kernels/quant/integers.h), and where the sum of each run
- * begins. n_k: a multiple of 32. out: kern_int16_floats(), kern_int8_floats(). Of the rows of
- * int8_row the int8_tile of the same kernels is the only reader; they may lie as it wants them.
+ * begins. n_k: a multiple of 32. out: kern_int16_floats(), kern_int8_floats(). The tile of the same
+ * kernels is the only reader of these rows: they may lie as it wants them, and what it does not read
+ * need not be written.
  */
 typedef void kern_integer_row_fn(const float *y, size_t n_k, const struct kern_integers *format,
                                  float *out);

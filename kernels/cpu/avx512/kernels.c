@@ -16,5 +16,6 @@ const struct kern_kernels kern_kernels_avx512_vnni = {.int16_tile = kern_avx512_
                                                       .int8_tile = kern_avx512_vnni_int8_tile};
 
 const struct kern_kernels kern_kernels_avx512_pairs = {.int16_tile = kern_avx512_pairs_int16_tile,
+                                                       .int16_row = kern_avx512_pairs_int16_row,
                                                        .int8_tile = kern_avx512_pairs_int8_tile,
                                                        .int8_row = kern_avx512_pairs_int8_row};

@@ -144,14 +144,10 @@ static void int8_tile(const struct kern_fma_tile *op)
 
 static void int16_row(const float *y, size_t n_k, const struct kern_integers *format, float *out)
 {
+    (void)format;
     int16_t *integers = (void *)out;
-    int32_t *begins = (void *)(integers + n_k);
-    memset(begins, 0, n_k / format->run * sizeof *begins);
-    for (size_t k = 0; k < n_k; k++) {
+    for (size_t k = 0; k < n_k; k++)
         integers[k] = (int16_t)y[k];
-        if (k % 4 < 2)
-            begins[k / format->run] -= (int)y[k] * (int)y[k + 2];
-    }
 }
 
 static void int8_row(const float *y, size_t n_k, const struct kern_integers *format, float *out)

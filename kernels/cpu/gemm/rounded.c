@@ -69,7 +69,7 @@ void kern_scalar_int16_pack(const struct kern_panel_pack *op)
             uint32_t begins[2] = {0, 0};
             for (size_t i = 0; i < COLUMNS; i++) {
                 chunk->x[lane / HALF][i / 2][lane % HALF][i % 2] = (int16_t)integers[i];
-                if (i % 4 < 2)
+                if (i % 4 < 2 && i / 2 % 8 < KERN_ROUNDED_PAIRED)
                     begins[i / (COLUMNS / 2)] -= (uint32_t)(integers[i] * integers[i + 2]);
             }
             for (size_t i = 0; i < 2; i++)
@@ -91,7 +91,7 @@ void kern_scalar_int8_pack(const struct kern_panel_pack *op)
             for (size_t i = 0; i < COLUMNS; i++) {
                 chunk->x[lane / HALF][i / 4][lane % HALF][i % 4] =
                     (uint8_t)(integers[i] + KERN_INT8_OFFSET);
-                if (i % 8 < 4)
+                if (i % 8 < 4 && i / 4 % 8 < KERN_ROUNDED_PAIRED)
                     begins[i / (COLUMNS / 2)] -= (integers[i] + KERN_INT8_OFFSET) * integers[i + 4];
             }
             for (size_t i = 0; i < 2; i++)

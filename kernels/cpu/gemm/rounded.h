@@ -29,9 +29,12 @@
  * exact, whatever overflows on the way. So a sum that begins at the token's plus the row's `begins`
  * takes half of the multiply-adds, and two additions of 16-bit numbers for each of those: less time
  * where a processor adds more vectors at a time than it multiplies. 16 bits hold x + w, because
- * 32639 + 128 = 32767. Cell 2 i of a row goes with cell 2 i + 1. 8 bits hold it where the weights
- * are at most 16 or 32 (struct kern_integers, room) and activations 111 or 95. One of the factors
- * is without a sign there, x0 + 128 + w1; so (x0 + 128) x1 and (w1 + 128) w0 are subtracted.
+ * 32639 + 128 = 32767. 8 bits hold it where the weights are at most 16 or 32 (struct kern_integers,
+ * room) and activations 111 or 95. One of the factors is without a sign there, x0 + 128 + w1; so
+ * (x0 + 128) x1 and (w1 + 128) w0 are subtracted.
+ *
+ * Of eight cells the first six are three such pairs. The last two are multiplied each on its own,
+ * in the time that the multipliers have left beside the additions.
  */
 #ifndef KERNELS_CPU_GEMM_ROUNDED_H
 #define KERNELS_CPU_GEMM_ROUNDED_H
@@ -44,6 +47,7 @@
 enum {
     KERN_ROUNDED_COLUMNS = 32, /* of a chunk */
     KERN_ROUNDED_TOKENS = 32,
+    KERN_ROUNDED_PAIRED = 6, /* cells of eight, in pairs */
     KERN_INT16_BLOCK = 64,
     KERN_INT16_MAX = 32639,
     KERN_INT8_BLOCK = 32,
@@ -66,14 +70,13 @@ struct kern_rounded_factors {
 struct kern_int16_chunk {
     int16_t x[2][KERN_ROUNDED_COLUMNS / 2][KERN_ROUNDED_TOKENS / 2][2];
     struct kern_rounded_factors of;
-    /* -(sum of the products of cells 2 i and 2 i + 1) modulo 2^32, of columns 0 to 15 and 16 to 31
-     */
+    /* -(sum of the products of pairs of cells) modulo 2^32, of columns 0 to 15 and 16 to 31 */
     int32_t begins[2][KERN_ROUNDED_TOKENS];
 };
 struct kern_int8_chunk {
     uint8_t x[2][KERN_ROUNDED_COLUMNS / 4][KERN_ROUNDED_TOKENS / 2][4]; /* integer + 128 */
     struct kern_rounded_factors of;
-    int32_t begins[2][KERN_ROUNDED_TOKENS]; /* likewise; of cell 2 i integer + 128 */
+    int32_t begins[2][KERN_ROUNDED_TOKENS]; /* likewise; of a pair's first cell integer + 128 */
 };
 
 /** The definition, in plain C. n_k: a multiple of 32; out: n_k / 32 chunks. */

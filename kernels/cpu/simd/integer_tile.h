@@ -4,7 +4,7 @@
  *     TILE_BYTES   1: int8_tile, 0: int16_tile
  *     TILE_PAIRS   defined: two columns share a multiplication (rounded.h)
  *     TILE_ROWS    how many rows of two vectors of sums fit the registers, with as many results
- *     dot()        sums of 32 bits, plus what a cell of weights and cells of tokens give; for
+ *     dot()        sums of 32 bits, plus what cells of tokens and a cell of weights give; for
  *                  int8_tile without VNNI TILE_SHORT_SUMS instead
  */
 #ifndef KERNELS_CPU_SIMD_INTEGER_TILE_H
@@ -96,8 +96,42 @@ TILE_INLINE vec_i first_sum(const struct tile_rows *rows, size_t r)
     return V(set1_epi32)(TILE_BYTES ? rows->begins[r * rows->stride] : 0);
 }
 
+#if !defined TILE_SHORT_SUMS
+/** Cell i of a chunk, of all rows and both vectors, onto the sums of a run; w: its row's cell. */
+TILE_INLINE void add_cell(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_cells *w,
+                          size_t n_rows, size_t i_w, const tile_chunk *x, size_t i, size_t lane)
+{
+    vec_i x0 = load_cells(x, i, lane, 0), x1 = load_cells(x, i, lane, 1);
+    for (size_t r = 0; r < n_rows; r++) {
+        vec_i cell = broadcast_cell(w, r, i_w);
+        sums[r][0] = dot(sums[r][0], x0, cell);
+        sums[r][1] = dot(sums[r][1], x1, cell);
+    }
+}
+#endif
+
 /** The integer sums of one run: cells first_cell to first_cell + run / TILE_CELL - 1 of a chunk. */
 #if defined TILE_PAIRS
+/** Cells i and i + 1 of a chunk likewise. */
+TILE_INLINE void add_pair(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_cells *w,
+                          size_t n_rows, size_t i_w, const tile_chunk *x, size_t i, size_t lane)
+{
+    vec_i x0[TILE_VECTORS], x1[TILE_VECTORS];
+    for (size_t v = 0; v < TILE_VECTORS; v++) {
+        x0[v] = load_cells(x, i, lane, v);
+        x1[v] = load_cells(x, i + 1, lane, v);
+        KEEP(x0[v]); /* not to be loaded again by each addition */
+        KEEP(x1[v]);
+    }
+    for (size_t r = 0; r < n_rows; r++) {
+        vec_i w0 = broadcast_cell(w, r, i_w), w1 = broadcast_cell(w, r, i_w + 1);
+        for (size_t v = 0; v < TILE_VECTORS; v++) {
+            sums[r][v] = dot(sums[r][v], add_cells(x0[v], w1), add_cells(x1[v], w0));
+            KEEP(sums[r][v]);
+        }
+    }
+}
+
 TILE_INLINE void add_run(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_rows *rows,
                          struct tile_extent e, const tile_chunk *x, size_t first_cell)
 {
@@ -110,17 +144,16 @@ TILE_INLINE void add_run(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_
             sums[r][v] = V(add_epi32)(begin, V(set1_epi32)(rows->begins[r * rows->stride]));
     }
     struct tile_cells w = cells_of(rows, e.n_rows);
-#pragma GCC unroll 8
-    for (size_t i = 0; i < e.run / TILE_CELL; i += 2) {
-        vec_i x0[TILE_VECTORS], x1[TILE_VECTORS];
-        for (size_t v = 0; v < TILE_VECTORS; v++) {
-            x0[v] = load_cells(x, first_cell + i, rows->lane, v);
-            x1[v] = load_cells(x, first_cell + i + 1, rows->lane, v);
-        }
-        for (size_t r = 0; r < e.n_rows; r++) {
-            vec_i w0 = broadcast_cell(&w, r, i), w1 = broadcast_cell(&w, r, i + 1);
-            for (size_t v = 0; v < TILE_VECTORS; v++)
-                sums[r][v] = dot(sums[r][v], add_cells(x0[v], w1), add_cells(x1[v], w0));
+    size_t end = first_cell + e.run / TILE_CELL;
+#pragma GCC unroll 2
+    for (size_t eight = first_cell / 8 * 8; eight < end; eight += 8) {
+#pragma GCC unroll 3
+        for (size_t i = 0; i < KERN_ROUNDED_PAIRED; i += 2) {
+            size_t pair = eight + i, single = eight + KERN_ROUNDED_PAIRED + i / 2;
+            if (pair >= first_cell && pair < end)
+                add_pair(sums, &w, e.n_rows, pair - first_cell, x, pair, rows->lane);
+            if (single >= first_cell && single < base_min(end, eight + 8))
+                add_cell(sums, &w, e.n_rows, single - first_cell, x, single, rows->lane);
         }
     }
 }
@@ -133,15 +166,8 @@ TILE_INLINE void add_run(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_
             sums[r][v] = first_sum(rows, r);
     struct tile_cells w = cells_of(rows, e.n_rows);
 #pragma GCC unroll 16
-    for (size_t i = 0; i < e.run / TILE_CELL; i++) {
-        vec_i x0 = load_cells(x, first_cell + i, rows->lane, 0);
-        vec_i x1 = load_cells(x, first_cell + i, rows->lane, 1);
-        for (size_t r = 0; r < e.n_rows; r++) {
-            vec_i cell = broadcast_cell(&w, r, i);
-            sums[r][0] = dot(sums[r][0], cell, x0);
-            sums[r][1] = dot(sums[r][1], cell, x1);
-        }
-    }
+    for (size_t i = 0; i < e.run / TILE_CELL; i++)
+        add_cell(sums, &w, e.n_rows, i, x, first_cell + i, rows->lane);
 }
 #else
 /*

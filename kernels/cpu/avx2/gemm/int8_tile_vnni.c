@@ -5,7 +5,7 @@
 #define TILE_BYTES 1
 enum { TILE_ROWS = 3 };
 
-static inline vec_i dot(vec_i sums, vec_i w, vec_i x)
+static inline vec_i dot(vec_i sums, vec_i x, vec_i w)
 {
     return _mm256_dpbusd_avx_epi32(sums, x, w);
 }

@@ -73,7 +73,8 @@ static inline __m256i pack_half(const float *x, size_t x_stride, const struct fa
         const __m256i ones = _mm256_set1_epi16(1);
         sum = _mm256_add_epi32(sum, _mm256_madd_epi16(a, ones));
         sum = _mm256_add_epi32(sum, _mm256_madd_epi16(b, ones));
-        begin = _mm256_sub_epi32(begin, _mm256_madd_epi16(a, b));
+        if (i < KERN_ROUNDED_PAIRED)
+            begin = _mm256_sub_epi32(begin, _mm256_madd_epi16(a, b));
     }
     _mm256_store_si256((__m256i *)(void *)begins, begin);
     return sum;
@@ -106,7 +107,7 @@ static inline void pack_bytes(const float *x, size_t x_stride, const struct fact
         __m256i four = _mm256_castps_si256(m[i]);
         __m256i two = _mm256_maddubs_epi16(_mm256_set1_epi8(1), four);
         sums[i / 4] = _mm256_add_epi32(sums[i / 4], _mm256_madd_epi16(two, _mm256_set1_epi16(1)));
-        if (i % 2)
+        if (i % 2 && i < KERN_ROUNDED_PAIRED)
             begins[i / 4] = _mm256_sub_epi32(begins[i / 4], multiply_bytes(before, four));
         before = _mm256_xor_si256(four, _mm256_set1_epi8((char)KERN_INT8_OFFSET));
         _mm256_store_si256((__m256i *)(void *)out->x[lane / 16][i][lane % 16], before);
@@ -221,17 +222,10 @@ static inline int32_t add_four(__m128i x)
 
 void kern_avx2_int16_row(const float *y, size_t n_k, const struct kern_integers *format, float *out)
 {
-    int32_t *begins = (int32_t *)(void *)(out + n_k / 2);
-    memset(begins, 0, n_k / format->run * sizeof *begins);
+    (void)format;
     for (size_t k = 0; k < n_k; k += 2 * WIDTH, out += WIDTH) {
         __m256i integers = to_int16(_mm256_loadu_ps(y + k), _mm256_loadu_ps(y + k + WIDTH));
         _mm256_storeu_si256((__m256i *)(void *)out, integers);
-        /* each pair of cells in both of its places */
-        __m256i pairs = _mm256_madd_epi16(integers, _mm256_shuffle_epi32(integers, 0xb1));
-        __m128i two =
-            _mm_add_epi32(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
-        two = _mm_add_epi32(two, _mm_unpackhi_epi64(two, two));
-        begins[k / format->run] -= _mm_cvtsi128_si32(two);
     }
 }
 

@@ -7,9 +7,9 @@ enum { TILE_ROWS = 6 };
 
 /** An empty instruction keeps the compiler from adding up many products before it adds the sums,
  * for which there are no registers. */
-static inline vec_i dot(vec_i sums, vec_i a, vec_i b)
+static inline vec_i dot(vec_i sums, vec_i x, vec_i w)
 {
-    sums = V(add_epi32)(sums, V(madd_epi16)(a, b));
+    sums = V(add_epi32)(sums, V(madd_epi16)(x, w));
     __asm__("" : "+v"(sums));
     return sums;
 }

@@ -5,9 +5,9 @@
 #define TILE_BYTES 0
 enum { TILE_ROWS = 6 };
 
-static inline vec_i dot(vec_i sums, vec_i a, vec_i b)
+static inline vec_i dot(vec_i sums, vec_i x, vec_i w)
 {
-    return _mm512_dpwssd_epi32(sums, a, b);
+    return _mm512_dpwssd_epi32(sums, x, w);
 }
 
 #include "kernels/cpu/simd/integer_tile.h"

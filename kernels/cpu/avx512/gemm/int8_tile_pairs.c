@@ -6,11 +6,11 @@
 
 #define TILE_BYTES 1
 #define TILE_PAIRS
-enum { TILE_ROWS = 4 };
+enum { TILE_ROWS = 6 };
 
-static inline vec_i dot(vec_i sums, vec_i a, vec_i b)
+static inline vec_i dot(vec_i sums, vec_i x, vec_i w)
 {
-    return _mm512_dpbusd_epi32(sums, a, b);
+    return _mm512_dpbusd_epi32(sums, x, w);
 }
 
 static inline vec_i add_cells(vec_i x, vec_i w)
@@ -36,7 +36,8 @@ static inline __m256i to_int8(const float *y)
     return _mm256_inserti128_si256(_mm256_castsi128_si256(first), last, 1);
 }
 
-/** Cells 2 i lie as integer - 128 modulo 256: what they are added to lies as integer + 128. */
+/** The first cell of a pair lies as integer - 128 modulo 256: what it is added to lies as integer
+ * + 128. */
 void kern_avx512_pairs_int8_row(const float *y, size_t n_k, const struct kern_integers *format,
                                 float *out)
 {
@@ -44,14 +45,20 @@ void kern_avx512_pairs_int8_row(const float *y, size_t n_k, const struct kern_in
         kern_avx2_int8_row(y, n_k, format, out);
         return;
     }
-    const __m256i offset = _mm256_set1_epi64x(0x80808080), ones = _mm256_set1_epi16(1);
+    enum { OFFSETS = -0x7f7f7f80 };
+    const __m256i first_cells = _mm256_setr_epi32(-1, 0, -1, 0, -1, 0, 0, 0);
+    const __m256i singles = _mm256_setr_epi32(0, 0, 0, 0, 0, 0, OFFSETS, OFFSETS);
+    const __m256i offset = _mm256_and_si256(first_cells, _mm256_set1_epi32(OFFSETS));
+    const __m256i ones = _mm256_set1_epi16(1);
     int32_t *begins = (int32_t *)(void *)(out + n_k / TILE_CELL);
     for (size_t k = 0; k < n_k; k += TILE_COLUMNS, out += TILE_COLUMNS / TILE_CELL) {
         __m256i cells = to_int8(y + k);
-        __m256i odd = _mm256_xor_si256(_mm256_srli_epi64(cells, 32), offset);
-        /* in cells 2 i; the others are 0 */
-        __m256i pairs = _mm256_madd_epi16(_mm256_maddubs_epi16(odd, cells), ones);
+        /* what each cell is multiplied with in -begin: w1 + 128, nothing, or 128 */
+        __m256i other = _mm256_xor_si256(_mm256_srli_epi64(cells, 32), offset);
+        other = _mm256_or_si256(_mm256_and_si256(other, first_cells), singles);
+        __m256i pairs = _mm256_madd_epi16(_mm256_maddubs_epi16(other, cells), ones);
         pairs = _mm256_add_epi32(pairs, _mm256_shuffle_epi32(pairs, 0x4e));
+        pairs = _mm256_add_epi32(pairs, _mm256_shuffle_epi32(pairs, 0xb1));
         int32_t first = _mm_cvtsi128_si32(_mm256_castsi256_si128(pairs));
         int32_t last = _mm_cvtsi128_si32(_mm256_extracti128_si256(pairs, 1));
         if (format->run == TILE_COLUMNS) {
