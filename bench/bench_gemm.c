@@ -153,14 +153,15 @@ static void loop_open(struct run *run)
     run->loop_memory = allocate((w_floats + x_floats + acc_floats) * sizeof(float));
     for (size_t i = 0; i < w_floats + x_floats; i++)
         run->loop_memory[i] = 1e-3f * (float)(i % 17);
-    run->loop = (struct kern_fma_tile){.w = run->loop_memory,
-                                       .w_row = row_floats,
-                                       .w_col = 1,
-                                       .x = run->loop_memory + w_floats,
-                                       .acc = run->loop_memory + w_floats + x_floats,
-                                       .n_rows = LOOP_ROWS,
-                                       .format = kern_integers_find(type),
-                                       .n_k = product->slab_k};
+    run->loop =
+        (struct kern_fma_tile){.w = run->loop_memory,
+                               .w_row = row_floats,
+                               .w_col = 1,
+                               .x = run->loop_memory + w_floats,
+                               .acc = run->loop_memory + w_floats + x_floats,
+                               .n_rows = LOOP_ROWS,
+                               .format = kern_integers_find(type, kern_product_bits(product)),
+                               .n_k = product->slab_k};
 }
 
 /** Own float32 products to the bit; others within what rounding can do, K = n_cols. */
@@ -198,7 +199,7 @@ static bool run_open(struct run *run, const struct variant *variant, struct work
     if (!is_there || kern_cpu_open(&run->backend, &options, NULL) != STATUS_OK)
         return false;
     if (strcmp(kern_cpu_products(run->backend), variant->products) != 0 ||
-        (strncmp(variant->products, "int", 3) == 0 && !kern_integers_find(s->type->type))) {
+        (strncmp(variant->products, "int", 3) == 0 && !kern_integers_find(s->type->type, 8))) {
         kern_close(run->backend);
         return false;
     }

@@ -51,11 +51,11 @@ static inline struct kern_cpu *kern_cpu_of(struct kern_backend *b)
 static inline const struct kern_product *kern_cpu_product_of(const struct kern_cpu *cpu,
                                                              enum gguf_type type)
 {
-    const struct kern_integers *format = kern_integers_find(type);
-    if (!cpu->integers[0].multiply || !format)
+    const struct kern_product *integers = cpu->integers;
+    const struct kern_integers *format = kern_integers_find(type, kern_product_bits(integers));
+    if (!integers->multiply || !format)
         return &cpu->product;
-    bool bytes = cpu->integers[0].kind == KERN_PRODUCTS_INT8;
-    return &cpu->integers[bytes ? format->room / KERN_ROOM : 0];
+    return &integers[integers->kind == KERN_PRODUCTS_INT8 ? format->room / KERN_ROOM : 0];
 }
 
 /** The same for a head: its rounding errors are errors of logits, with nothing to average them. */

@@ -59,6 +59,37 @@
     NEUTRALISE(name)
 FORMATS(SCALED_LOOPS, WITH_MIN_LOOPS)
 
+/** Types whose integers may be multiplied by their sub-scales: WIDE(type, name, runs of a min or of
+ * a narrow scale in a block of 256, elements that share a min, largest integer). */
+/* clang-format off */
+#define WIDE_FORMATS(WIDE)                                                                         \
+    WIDE(Q2_K, q2_k, 16, 16, 45) WIDE(Q3_K, q3_k, 16, 0, 128) WIDE(Q4_K, q4_k, 8, 32, 945)         \
+    WIDE(IQ1_S, iq1_s, 8, 0, 135) WIDE(IQ1_M, iq1_m, 16, 0, 135) WIDE(IQ3_S, iq3_s, 8, 0, 465)     \
+    WIDE(TQ1_0, tq1_0, 8, 0, 1) WIDE(TQ2_0, tq2_0, 8, 0, 2)
+/* clang-format on */
+enum { WIDE_RUN = 64, WIDE_ELEMS = 256 };
+
+#define WIDE_LOOPS(TYPE, name, runs, min_elems, most)                                              \
+    static void name##_wide_scales(const void *blocks, size_t n_blocks, float *scales,             \
+                                   float *mins)                                                    \
+    {                                                                                              \
+        const struct kern_block_##name *block = blocks;                                            \
+        float narrow[WIDE_ELEMS / 16];                                                             \
+        for (size_t i = 0; i < n_blocks; i++, block++) {                                           \
+            if ((min_elems) > 0)                                                                   \
+                name##_scales(block, 1, narrow, mins + (runs)*i);                                  \
+            for (size_t j = 0; j < WIDE_ELEMS / WIDE_RUN; j++)                                     \
+                *scales++ = kern_##name##_block_scale(block);                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void name##_neutralise_block(void *blocks, size_t n_blocks)                             \
+    {                                                                                              \
+        struct kern_block_##name *block = blocks;                                                  \
+        for (size_t i = 0; i < n_blocks; i++)                                                      \
+            kern_##name##_neutralise_block(block + i);                                             \
+    }
+WIDE_FORMATS(WIDE_LOOPS)
+
 /**
  * Leaving room costs accuracy, (127 / (127 - room))^2 of the squared error: 1.31 or 1.79. Only
  * blocks of 256, whose peers round activations in such blocks too, can afford the second.
@@ -68,29 +99,53 @@ FORMATS(SCALED_LOOPS, WITH_MIN_LOOPS)
      : (most) <= 2 * KERN_ROOM && (elems) == 256 ? 2 * KERN_ROOM                                   \
                                                  : 0)
 
-#define ROW(TYPE, name, runs, run_elems, most, has_min)                                            \
+#define ROW(TYPE, name, runs, run_elems, most, min_elems)                                          \
     {GGUF_TYPE_##TYPE,                                                                             \
      sizeof(struct kern_block_##name),                                                             \
      (runs) * (run_elems),                                                                         \
      run_elems,                                                                                    \
+     min_elems,                                                                                    \
      most,                                                                                         \
      ROOM(most, (runs) * (run_elems)),                                                             \
-     has_min,                                                                                      \
      name##_scales,                                                                                \
      name##_neutralise},
-#define SCALED_ROW(TYPE, name, runs, run_elems, most)   ROW(TYPE, name, runs, run_elems, most, false)
-#define WITH_MIN_ROW(TYPE, name, runs, run_elems, most) ROW(TYPE, name, runs, run_elems, most, true)
+#define SCALED_ROW(TYPE, name, runs, run_elems, most) ROW(TYPE, name, runs, run_elems, most, 0)
+#define WITH_MIN_ROW(TYPE, name, runs, run_elems, most)                                            \
+    ROW(TYPE, name, runs, run_elems, most, run_elems)
+#define WIDE_ROW(TYPE, name, runs, min_elems, most)                                                \
+    {                                                                                              \
+        GGUF_TYPE_##TYPE,                                                                          \
+        sizeof(struct kern_block_##name),                                                          \
+        WIDE_ELEMS,                                                                                \
+        WIDE_RUN,                                                                                  \
+        min_elems,                                                                                 \
+        most,                                                                                      \
+        0,                                                                                         \
+        name##_wide_scales,                                                                        \
+        name##_neutralise_block},
 static const struct kern_integers formats[] = {FORMATS(SCALED_ROW, WITH_MIN_ROW)};
+static const struct kern_integers wide_formats[] = {WIDE_FORMATS(WIDE_ROW)};
 
 enum { MAX_BLOCK_BYTES = 258, MAX_BLOCK_ELEMS = 256 };
 
-const struct kern_integers *kern_integers_find(enum gguf_type type)
+static const struct kern_integers *find(enum gguf_type type, const struct kern_integers *rows,
+                                        size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].type == type)
+            return &rows[i];
+    return NULL;
+}
+
+const struct kern_integers *kern_integers_find(enum gguf_type type, unsigned bits)
 {
     const struct kern_quant *quant = kern_quant_find(type);
-    for (size_t i = 0; quant && i < sizeof formats / sizeof formats[0]; i++)
-        if (formats[i].type == quant->plain)
-            return &formats[i];
-    return NULL;
+    if (!quant)
+        return NULL;
+    const struct kern_integers *wide =
+        bits == 8 ? NULL
+                  : find(quant->plain, wide_formats, sizeof wide_formats / sizeof wide_formats[0]);
+    return wide ? wide : find(quant->plain, formats, sizeof formats / sizeof formats[0]);
 }
 
 void kern_integers_scales(const struct kern_integers *format, const void *blocks, size_t n,

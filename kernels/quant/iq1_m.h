@@ -57,6 +57,21 @@ KERN_INLINE void kern_iq1_m_neutralise(struct kern_block_iq1_m *block)
     block->scales[7] = 0x40;
 }
 
+/** The scale of the whole block, without sub-scales. */
+KERN_INLINE float kern_iq1_m_block_scale(const struct kern_block_iq1_m *block)
+{
+    return kern_iq1_m_scale(block->scales) * 0.125f;
+}
+
+/** Overwrite the block's scale: it then decodes to its integers times their sub-scales. */
+KERN_INLINE void kern_iq1_m_neutralise_block(struct kern_block_iq1_m *block)
+{
+    for (int i = 1; i < 8; i += 2)
+        block->scales[i] &= 0x0f;
+    block->scales[5] |= 0x80; /* d = 8, 0x4800 */
+    block->scales[7] |= 0x40;
+}
+
 KERN_INLINE void kern_iq1_m_row(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_iq1_m *block = (const struct kern_block_iq1_m *)blocks;

@@ -45,6 +45,18 @@ KERN_INLINE void kern_iq1_s_neutralise(struct kern_block_iq1_s *block)
     kern_store_u16(block->d, KERN_HALF_8);
 }
 
+/** The scale of the whole block, without sub-scales. */
+KERN_INLINE float kern_iq1_s_block_scale(const struct kern_block_iq1_s *block)
+{
+    return kern_load_half(block->d) * 0.125f;
+}
+
+/** Overwrite the block's scale: it then decodes to its integers times their sub-scales. */
+KERN_INLINE void kern_iq1_s_neutralise_block(struct kern_block_iq1_s *block)
+{
+    kern_store_u16(block->d, KERN_HALF_8);
+}
+
 KERN_INLINE void kern_iq1_s_row(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_iq1_s *block = (const struct kern_block_iq1_s *)blocks;

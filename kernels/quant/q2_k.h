@@ -48,6 +48,19 @@ KERN_INLINE void kern_q2_k_neutralise(struct kern_block_q2_k *block)
     kern_store_u16(block->dmin, 0);
 }
 
+/** The scale of the whole block, without sub-scales. */
+KERN_INLINE float kern_q2_k_block_scale(const struct kern_block_q2_k *block)
+{
+    return kern_load_half(block->d);
+}
+
+/** Overwrite the block's scale: it then decodes to its integers times their sub-scales. */
+KERN_INLINE void kern_q2_k_neutralise_block(struct kern_block_q2_k *block)
+{
+    kern_store_u16(block->d, KERN_HALF_1);
+    kern_store_u16(block->dmin, 0);
+}
+
 KERN_INLINE void kern_q2_k_row(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_q2_k *block = (const struct kern_block_q2_k *)blocks;

@@ -55,6 +55,18 @@ KERN_INLINE void kern_tq1_0_neutralise(struct kern_block_tq1_0 *block)
     kern_store_u16(block->d, KERN_HALF_1);
 }
 
+/** The scale of the whole block, without sub-scales. */
+KERN_INLINE float kern_tq1_0_block_scale(const struct kern_block_tq1_0 *block)
+{
+    return kern_load_half(block->d);
+}
+
+/** Overwrite the block's scale: it then decodes to its integers times their sub-scales. */
+KERN_INLINE void kern_tq1_0_neutralise_block(struct kern_block_tq1_0 *block)
+{
+    kern_store_u16(block->d, KERN_HALF_1);
+}
+
 KERN_INLINE void kern_tq1_0_row(const void *blocks, float *y, size_t n)
 {
     const struct kern_block_tq1_0 *block = (const struct kern_block_tq1_0 *)blocks;

@@ -15,9 +15,9 @@ static bool same(float a, float b)
     return kern_bits_of(a) == kern_bits_of(b) || (a != a && b != b);
 }
 
-static void check_integers(const struct kern_rows *rows, size_t row, size_t n)
+static void check_integers(const struct kern_rows *rows, size_t row, size_t n, unsigned bits)
 {
-    const struct kern_integers *format = kern_integers_find(rows->type);
+    const struct kern_integers *format = kern_integers_find(rows->type, bits);
     if (!format)
         return;
     uint8_t work[KERN_ROWS_WORK_BYTES * MAX_COLS];
@@ -25,7 +25,7 @@ static void check_integers(const struct kern_rows *rows, size_t row, size_t n)
     kern_integers_row(format, kern_quant_find(rows->type)->decode,
                       kern_rows_blocks(rows, row, 0, n, work), n, integers);
     for (size_t i = 0; i < n; i++)
-        require(integers[i] >= -KERN_INTEGER_LIMIT && integers[i] < KERN_INTEGER_LIMIT);
+        require(integers[i] >= -format->largest && integers[i] <= format->largest);
 }
 
 static void check_row(const struct kern_rows *rows, size_t row, size_t n)
@@ -39,7 +39,8 @@ static void check_row(const struct kern_rows *rows, size_t row, size_t n)
         for (size_t i = 0; i < n; i++)
             require(same(found[i], expected[i]));
     }
-    check_integers(rows, row, n);
+    check_integers(rows, row, n, 8);
+    check_integers(rows, row, n, 16);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)

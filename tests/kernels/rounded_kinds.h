@@ -72,6 +72,17 @@ static inline void multiply(const struct kern_kernels *k, const struct kern_fma_
     (kind->bytes ? k->int8_tile : k->int16_tile)(op);
 }
 
+/** How the kind has a type's integers. */
+static inline const struct kern_integers *format_of(enum gguf_type type)
+{
+    return kern_integers_find(type, kind->bytes ? 8 : 16);
+}
+
+static inline size_t n_mins_of(const struct kern_integers *format, size_t n_k)
+{
+    return format->min_run > 0 ? n_k / format->min_run : 0;
+}
+
 /** Floats of a row's integers, and what comes with them. */
 static inline size_t integer_floats(size_t n_k, size_t run)
 {

@@ -13,15 +13,16 @@
 
 #include <cmocka.h>
 
+#include "base/arithmetic.h"
 #include "kernels/quant/integers.h"
 #include "tests/harness/compare.h"
 #include "tests/kernels/rounded_kinds.h"
 
-/** Both runs, with minima and without, and largest integers of 4, 15, 31, 43, 62 and 128: how many
+/** All runs, with minima and without, and largest integers of 4, 15, 31, 43, 62 and 128: how many
  * products fit 16 bits depends on them. */
-static const enum gguf_type types[] = {GGUF_TYPE_Q8_0,    GGUF_TYPE_Q4_K, GGUF_TYPE_Q5_K,
-                                       GGUF_TYPE_IQ3_XXS, GGUF_TYPE_Q4_0, GGUF_TYPE_Q6_K,
-                                       GGUF_TYPE_IQ2_S,   GGUF_TYPE_Q3_K, GGUF_TYPE_Q2_K};
+static const enum gguf_type types[] = {
+    GGUF_TYPE_Q8_0, GGUF_TYPE_Q4_K,  GGUF_TYPE_Q5_K, GGUF_TYPE_IQ3_XXS, GGUF_TYPE_Q4_0,
+    GGUF_TYPE_Q6_K, GGUF_TYPE_IQ2_S, GGUF_TYPE_Q3_K, GGUF_TYPE_Q2_K,    GGUF_TYPE_IQ3_S};
 enum { N_TYPES = sizeof types / sizeof types[0] };
 
 enum operands { OPERANDS_RANDOM, OPERANDS_RARE, OPERANDS_WORST, OPERANDS };
@@ -49,11 +50,11 @@ static void put_integers(float *row, const int *integers, size_t n_k, size_t run
     }
 }
 
-/** Each integer is in -largest .. largest; never 128, which is in no format. */
+/** Each integer is in -largest .. largest; 128 only where sub-scales are in integers. */
 static int draw_integer(struct rng *r, const struct kern_integers *format)
 {
     int integer = (int)rng_below(r, 2 * (size_t)format->largest + 1) - format->largest;
-    return integer < KERN_INTEGER_LIMIT ? integer : KERN_INTEGER_LIMIT - 1;
+    return format->run < 64 && integer == KERN_INTEGER_LIMIT ? integer - 1 : integer;
 }
 
 static void fill_row(struct rng *r, enum operands what, const struct product *p, size_t row)
@@ -62,7 +63,7 @@ static void fill_row(struct rng *r, enum operands what, const struct product *p,
     float *w = (float *)data(&p->w) + row * p->op.w_row;
     float *factors = w + integer_floats(p->op.n_k, format->run);
     int integers[512];
-    size_t n_factors = p->op.n_k / format->run * (format->has_min ? 2 : 1);
+    size_t n_factors = p->op.n_k / format->run + n_mins_of(format, p->op.n_k);
     assert_true(p->op.n_k <= 512);
     for (size_t i = 0; i < p->op.n_k; i++)
         integers[i] = what == OPERANDS_WORST ? -format->largest : draw_integer(r, format);
@@ -105,7 +106,7 @@ static void multiply_variant(const struct kern_fma_tile *op)
     const struct kern_integers *format = op->format;
     kern_integer_row_fn *lay_row =
         kind->bytes ? variant->tiles->int8_row : variant->tiles->int16_row;
-    size_t n_factors = op->n_k / format->run * (format->has_min ? 2 : 1);
+    size_t n_factors = op->n_k / format->run + n_mins_of(format, op->n_k);
     size_t row = integer_floats(op->n_k, format->run) + n_factors;
     struct guard w = guard_open(((op->n_rows - 1) * op->w_row + row) * sizeof(float), 0);
     float y[512];
@@ -125,7 +126,7 @@ static void product_open(struct product *p, struct rng *r, const struct kern_fma
                          enum operands what)
 {
     const struct kern_integers *format = shape->format;
-    size_t n_factors = shape->n_k / format->run * (format->has_min ? 2 : 1);
+    size_t n_factors = shape->n_k / format->run + n_mins_of(format, shape->n_k);
     size_t row = integer_floats(shape->n_k, format->run) + n_factors;
     size_t stride = row + rng_below(r, 3), n_acc = shape->n_rows * KERN_PANEL;
     size_t n_chunks = shape->n_k / COLUMNS;
@@ -166,15 +167,20 @@ static void product_close(struct product *p)
     guards_close((struct guard[]){p->w, p->x, p->before, p->expected, p->found}, 5);
 }
 
+static size_t whole_runs(size_t n_k, enum gguf_type type)
+{
+    return base_round_up(n_k, format_of(type)->run);
+}
+
 /** Every kind of type and operands, begun and gone on with. */
 static void check_tile(struct rng *r, size_t n_rows, size_t n_k)
 {
     for (unsigned i = 0; i < N_TYPES * OPERANDS; i++) {
         struct product p;
         struct kern_fma_tile shape = {.n_rows = n_rows,
-                                      .n_k = n_k,
+                                      .n_k = whole_runs(n_k, types[i % N_TYPES]),
                                       .resume = rng_below(r, 2),
-                                      .format = kern_integers_find(types[i % N_TYPES])};
+                                      .format = format_of(types[i % N_TYPES])};
         product_open(&p, r, &shape, (enum operands)(i / N_TYPES));
         p.op.next_x = rng_below(r, 2) ? p.op.x : NULL;
         multiply_variant(&p.op);
@@ -204,23 +210,22 @@ static void cut_row(const struct product *p, size_t row, size_t from, size_t n_k
     for (size_t k = 0; k < n_k; k++)
         integers[k] = weight_at(w, from + k);
     put_integers(out, integers, n_k, format->run);
-    w += integer_floats(p->op.n_k, format->run) + from / format->run;
-    for (size_t i = 0; i < n_runs * (format->has_min ? 2 : 1); i++)
-        out[n_floats + i] = i < n_runs ? w[i] : w[p->op.n_k / format->run + i - n_runs];
+    w += integer_floats(p->op.n_k, format->run);
+    memcpy(out + n_floats, w + from / format->run, n_runs * sizeof *w);
+    memcpy(out + n_floats + n_runs, w + p->op.n_k / format->run + n_mins_of(format, from),
+           n_mins_of(format, n_k) * sizeof *w);
 }
 
 /** A product may be cut between any two blocks: the rows are then packed anew. */
 static void test_resuming_changes_nothing(void **state)
 {
     (void)state;
-    enum { ROWS = 7, N_K = 4 * MAX_BLOCK + COLUMNS };
+    enum { ROWS = 7, N_K = 5 * MAX_BLOCK };
     struct rng r = rng_open(rng_seed(), 4);
     for (size_t cut = kind->block; cut < N_K; cut += kind->block) {
         struct product p;
-        struct kern_fma_tile shape = {.n_rows = ROWS,
-                                      .n_k = N_K,
-                                      .format =
-                                          kern_integers_find(types[cut / kind->block % N_TYPES])};
+        struct kern_fma_tile shape = {
+            .n_rows = ROWS, .n_k = N_K, .format = format_of(types[cut / kind->block % N_TYPES])};
         product_open(&p, &r, &shape, OPERANDS_RANDOM);
         size_t row = p.op.w_row, from = 0;
         float *w = malloc(ROWS * row * sizeof *w);
@@ -254,23 +259,24 @@ static void check_output(const struct product *p, size_t row, size_t lane)
     size_t n_runs = p->op.n_k / format->run;
     long double sum = 0, magnitude = 0;
     for (size_t i = 0; i < n_runs; i++) {
-        int64_t dot = 0, of_x = 0;
-        for (size_t k = i * format->run; k < (i + 1) * format->run; k++) {
-            int x = integer_at(chunks, lane, k);
-            dot += (int64_t)weight_at(w, k) * x;
-            of_x += x;
-        }
-        assert_true(dot >= INT32_MIN && dot <= INT32_MAX);
+        int64_t dot = 0;
         long double x_scale =
             (long double)factors_at(chunks, i * format->run / COLUMNS)->scale[lane];
+        for (size_t k = i * format->run; k < (i + 1) * format->run; k++)
+            dot += (int64_t)weight_at(w, k) * integer_at(chunks, lane, k);
+        assert_true(dot >= INT32_MIN && dot <= INT32_MAX);
         long double product = (long double)scales[i] * x_scale * dot;
-        long double min = format->has_min ? (long double)scales[n_runs + i] * x_scale * of_x : 0;
-        sum += product + min;
-        magnitude += fabsl(product) + fabsl(min);
+        sum += product;
+        magnitude += fabsl(product);
+        for (size_t k = i * format->run; k < (i + 1) * format->run && format->min_run > 0; k++) {
+            long double min = (long double)scales[n_runs + k / format->min_run];
+            sum += min * x_scale * integer_at(chunks, lane, k);
+            magnitude += fabsl(min) * x_scale * abs(integer_at(chunks, lane, k));
+        }
     }
     long double found = (long double)((const float *)data(&p->expected))[row * KERN_PANEL + lane];
     size_t block = kind->block;
-    size_t n_additions = block / format->run * (format->has_min ? 2 : 1) + p->op.n_k / block + 1;
+    size_t n_additions = block / format->run + n_mins_of(format, block) + p->op.n_k / block + 1;
     assert_true(fabsl(found - sum) <= 1.01L * (1 + n_additions) * 0x1p-24L * magnitude);
 }
 
@@ -280,9 +286,10 @@ static void test_scalar_tile_is_the_definition(void **state)
     struct rng r = rng_open(rng_seed(), 5);
     for (unsigned i = 0; i < 4 * N_TYPES; i++) {
         struct product p;
-        struct kern_fma_tile shape = {.n_rows = 5,
-                                      .n_k = COLUMNS * (1 + rng_below(&r, 16)),
-                                      .format = kern_integers_find(types[i % N_TYPES])};
+        struct kern_fma_tile shape = {
+            .n_rows = 5,
+            .n_k = whole_runs(COLUMNS * (1 + rng_below(&r, 16)), types[i % N_TYPES]),
+            .format = format_of(types[i % N_TYPES])};
         product_open(&p, &r, &shape, i < 2 * N_TYPES ? OPERANDS_RANDOM : OPERANDS_WORST);
         for (size_t row = 0; row < shape.n_rows; row++)
             for (size_t lane = 0; lane < KERN_PANEL; lane++)
@@ -291,21 +298,22 @@ static void test_scalar_tile_is_the_definition(void **state)
     }
 }
 
-/** The largest sums that there can be of every format, exact also as floats: 2^27 at most. */
+/** The largest sums that there can be of every format. */
 static void test_worst_block(void **state)
 {
     (void)state;
     struct rng r = rng_open(rng_seed(), 6);
     const struct kern_quant *quant;
     for (size_t i = 0; (quant = kern_quant_at(i)); i++) {
-        const struct kern_integers *format = kern_integers_find(quant->type);
+        const struct kern_integers *format = format_of(quant->type);
         struct product p;
-        struct kern_fma_tile shape = {.n_rows = 7, .n_k = COLUMNS, .format = format};
-        if (!format || format->has_min)
+        if (!format || format->min_run > 0)
             continue;
+        size_t n_k = base_max(COLUMNS, format->run);
+        struct kern_fma_tile shape = {.n_rows = 7, .n_k = n_k, .format = format};
         product_open(&p, &r, &shape, OPERANDS_WORST);
         multiply_variant(&p.op);
-        float most = (float)(COLUMNS * format->largest * largest_of(format));
+        float most = (float)((int)n_k * format->largest * largest_of(format));
         for (size_t j = 0; j < shape.n_rows * KERN_PANEL; j++)
             assert_true(((float *)data(&p.found))[j] == (j % TOKENS < TOKENS / 2 ? most : -most));
         product_close(&p);
@@ -318,7 +326,7 @@ static void test_row(void **state)
     struct rng r = rng_open(rng_seed(), 7);
     for (size_t n_k = COLUMNS; n_k <= 512; n_k += COLUMNS) {
         const struct kern_integers *format =
-            kern_integers_find(rng_below(&r, 2) ? GGUF_TYPE_IQ2_S : GGUF_TYPE_Q8_0);
+            format_of(rng_below(&r, 2) ? GGUF_TYPE_IQ2_S : GGUF_TYPE_Q8_0);
         size_t run = format->run;
         size_t n_bytes = integer_floats(n_k, run) * sizeof(float);
         struct guard y = guard_open(n_k * sizeof(float), 4 * rng_below(&r, 3));

@@ -34,13 +34,13 @@ static struct row *row_open(const struct kern_integers *format)
     struct row *r = calloc(1, sizeof *r);
     assert_non_null(r);
     size_t n_bytes = N / format->block_elems * format->block_bytes;
-    size_t n_runs = N / format->run;
+    size_t n_runs = N / format->run, n_mins = format->min_run > 0 ? N / format->min_run : 0;
     r->format = format;
     r->name = gguf_type_info(format->type)->name;
     r->blocks = guard_open(n_bytes, 1);
     r->copy = guard_open(n_bytes, 3);
     r->scales = guard_open(n_runs * sizeof(float), 0);
-    r->mins = guard_open(n_runs * sizeof(float), 0);
+    r->mins = guard_open(n_mins * sizeof(float), 0);
     r->integers = guard_open(N * sizeof(int16_t), 0);
     return r;
 }
@@ -68,8 +68,8 @@ static void check_integers(struct row *r, kern_decode_fn *decode, const char *is
     decode(r->copy.data, r->y, N);
     kern_integers_row(r->format, decode, r->blocks.data, N, data(&r->integers));
     for (size_t i = 0; i < N; i++)
-        if (!(fabsf(r->y[i]) <= (float)r->format->largest && r->y[i] < KERN_INTEGER_LIMIT &&
-              r->y[i] == (float)integers[i]))
+        if (!(fabsf(r->y[i]) <= (float)r->format->largest && r->y[i] == (float)integers[i] &&
+              (r->y[i] != KERN_INTEGER_LIMIT || r->format->run == 64)))
             fail_msg("%s %s: element %zu is %g, integer %d", r->name, isa, i, (double)r->y[i],
                      integers[i]);
     for (size_t i = 0; i < N; i++)
@@ -83,13 +83,14 @@ static void check_values(struct row *r)
     const int16_t *integers = data(&r->integers);
     const float *scales = data(&r->scales), *mins = data(&r->mins);
     kern_integers_scales(format, r->blocks.data, N, data(&r->scales),
-                         format->has_min ? data(&r->mins) : NULL);
+                         format->min_run > 0 ? data(&r->mins) : NULL);
     kern_quant_find(format->type)->decode(r->blocks.data, r->y, N);
     for (size_t i = 0; i < N; i++) {
         float value = scales[i / format->run] * (float)integers[i];
-        if (format->has_min)
-            value += mins[i / format->run];
-        bool any_zero = format->type == GGUF_TYPE_IQ3_KT && value == 0 && r->y[i] == 0;
+        if (format->min_run > 0)
+            value += mins[i / format->min_run];
+        bool any_zero =
+            value == 0 && r->y[i] == 0 && (format->run == 64 || format->type == GGUF_TYPE_IQ3_KT);
         if (compare_bits(&value, &r->y[i], 1) != 1 && !any_zero)
             fail_msg("%s: element %zu is %a * %d + min = %a, expected %a", r->name, i,
                      (double)scales[i / format->run], integers[i], (double)value, (double)r->y[i]);
@@ -102,29 +103,37 @@ static bool is_trellis(enum gguf_type type)
            type == GGUF_TYPE_IQ4_KT;
 }
 
+static void check_format(const struct kern_integers *format)
+{
+    struct rng rng = rng_open(rng_seed(), format->type);
+    struct row *r = row_open(format);
+    for (int fill = 0; fill < 64; fill++) {
+        blocks_fill(&rng, (enum blocks_fill)(fill % BLOCKS_FILLS), r->blocks.data,
+                    r->blocks.n_bytes);
+        for (int isa = (int)kern_isa_detect(); isa >= 0; isa--) {
+            struct kern_kernels kernels;
+            kern_kernels_build(&kernels, (enum kern_isa)isa);
+            check_integers(r, kernels.decode[format->type], kern_isa_name((enum kern_isa)isa));
+        }
+        check_values(r);
+    }
+    if (!is_trellis(format->type)) /* whose largest number few starts have */
+        assert_int_equal(r->largest, format->largest);
+    row_close(r);
+}
+
 static void test_all_formats(void **state)
 {
     (void)state;
     const struct kern_quant *quant;
     for (size_t i = 0; (quant = kern_quant_at(i)); i++) {
-        const struct kern_integers *format = kern_integers_find(quant->type);
+        const struct kern_integers *format = kern_integers_find(quant->type, 8);
+        const struct kern_integers *wide = kern_integers_find(quant->type, 16);
         if (!format || quant->plain != quant->type)
             continue;
-        struct rng rng = rng_open(rng_seed(), quant->type);
-        struct row *r = row_open(format);
-        for (int fill = 0; fill < 64; fill++) {
-            blocks_fill(&rng, (enum blocks_fill)(fill % BLOCKS_FILLS), r->blocks.data,
-                        r->blocks.n_bytes);
-            for (int isa = (int)kern_isa_detect(); isa >= 0; isa--) {
-                struct kern_kernels kernels;
-                kern_kernels_build(&kernels, (enum kern_isa)isa);
-                check_integers(r, kernels.decode[quant->type], kern_isa_name((enum kern_isa)isa));
-            }
-            check_values(r);
-        }
-        if (!is_trellis(format->type)) /* whose largest number few starts have */
-            assert_int_equal(r->largest, format->largest);
-        row_close(r);
+        check_format(format);
+        if (wide != format)
+            check_format(wide);
     }
 }
 
@@ -147,7 +156,7 @@ static void test_trellis(void **state)
             for (unsigned j = 0; j < types[i].run; j++)
                 most = fmaxf(most, fabsf(y[j]));
         }
-        assert_true(most == (float)kern_integers_find(types[i].type)->largest);
+        assert_true(most == (float)kern_integers_find(types[i].type, 8)->largest);
     }
 }
 
@@ -158,21 +167,27 @@ static void test_list(void **state)
     const struct kern_quant *quant;
     for (size_t i = 0; (quant = kern_quant_at(i)); i++) {
         const struct gguf_type_info *type = gguf_type_info(quant->type);
-        const struct kern_integers *format = kern_integers_find(quant->type);
-        if ((quant->block_elems == 1) != (format == NULL))
-            fail_msg("%s: %s as integers", type->name, format ? "listed" : "not listed");
-        if (!format)
-            continue;
-        assert_int_equal(format->type, quant->plain);
-        assert_int_equal(format->block_bytes, quant->block_bytes);
-        assert_int_equal(format->block_elems, quant->block_elems);
-        assert_true(format->run == 16 || format->run == 32);
-        assert_int_equal(type->block_elems % format->run, 0);
-        assert_true(format->largest <= KERN_INTEGER_LIMIT);
-        /* A run's sum with activations of 16 bits, its largest; and below it all of its terms. */
-        assert_true((int64_t)format->run * KERN_INTEGER_LIMIT * 32768 <= INT64_C(1) << 27);
+        for (unsigned bits = 8; bits <= 16; bits += 8) {
+            const struct kern_integers *format = kern_integers_find(quant->type, bits);
+            if ((quant->block_elems == 1) != (format == NULL))
+                fail_msg("%s: %s as integers", type->name, format ? "listed" : "not listed");
+            if (!format)
+                continue;
+            size_t run = format->run, min_run = format->min_run;
+            assert_int_equal(format->type, quant->plain);
+            assert_int_equal(format->block_bytes, quant->block_bytes);
+            assert_int_equal(format->block_elems, quant->block_elems);
+            assert_true(run == 16 || run == 32 || (run == 64 && bits == 16));
+            assert_int_equal(type->block_elems % run, 0);
+            assert_true(min_run == 0 || min_run == 16 || min_run == 32);
+            assert_true(min_run == 0 || run % min_run == 0);
+            assert_true(format->largest <= (run == 64 ? KERN_INTEGER_WIDE : KERN_INTEGER_LIMIT));
+        }
     }
-    assert_null(kern_integers_find((enum gguf_type)9));
+    /* A run's sum with activations of 16 bits, its largest; and below it all of its terms. */
+    assert_true(INT64_C(64) * KERN_INTEGER_WIDE * KERN_INT16_MAX <= INT32_MAX);
+    assert_true(KERN_INTEGER_WIDE + KERN_INT16_MAX <= INT16_MAX);
+    assert_null(kern_integers_find((enum gguf_type)9, 8));
 }
 
 /** The numbers of one Q8_0 and one Q4_1 block, written out; 127 and -128 occur. */
@@ -183,18 +198,18 @@ static void test_by_hand(void **state)
     uint8_t q4_1[20] = {0x00, 0x38, 0x00, 0x42, 0xf1}; /* d = 0.5, m = 3; q 1 and 15 (element 16) */
     int16_t integers[32];
     float scale, min;
-    const struct kern_integers *format = kern_integers_find(GGUF_TYPE_Q8_0);
+    const struct kern_integers *format = kern_integers_find(GGUF_TYPE_Q8_0, 8);
     kern_integers_row(format, kern_quant_find(GGUF_TYPE_Q8_0)->decode, q8_0, 32, integers);
     kern_integers_scales(format, q8_0, 32, &scale, NULL);
-    assert_true(scale == -2.0f && !format->has_min);
+    assert_true(scale == -2.0f && format->min_run == 0);
     assert_int_equal(integers[0], -128);
     assert_int_equal(integers[1], 127);
     assert_int_equal(integers[2], -1);
     assert_int_equal(integers[3], 0);
-    format = kern_integers_find(GGUF_TYPE_Q4_1);
+    format = kern_integers_find(GGUF_TYPE_Q4_1, 8);
     kern_integers_row(format, kern_quant_find(GGUF_TYPE_Q4_1)->decode, q4_1, 32, integers);
     kern_integers_scales(format, q4_1, 32, &scale, &min);
-    assert_true(scale == 0.5f && min == 3.0f && format->has_min);
+    assert_true(scale == 0.5f && min == 3.0f && format->min_run == 32);
     assert_int_equal(integers[0], 1);
     assert_int_equal(integers[16], 15);
     assert_int_equal(integers[1], 0);

@@ -134,9 +134,9 @@ static void check_sums(const void *chunk, size_t lane, int largest)
 }
 
 /**
- * A packed block of n columns against the definition. A step is largest / 32639 or / 127. The
- * integer is off by half a step, the factor and its product with x by 2^-24 each of at most 32639
- * steps, and so is the scale: 0.5 + 3 * 32639 * 2^-24 < 0.506 steps, of 127 steps 0.50003.
+ * A packed block of n columns against the definition. A step is largest / 31743 or / 127. The
+ * integer is off by half a step, the factor and its product with x by 2^-24 each of at most 31743
+ * steps, and so is the scale: 0.5 + 3 * 31743 * 2^-24 < 0.506 steps, of 127 steps 0.50003.
  */
 static void check_definition(const void *chunks, size_t lane, const float *x, size_t n, int largest)
 {

@@ -28,7 +28,7 @@ struct kern_gemm_plan kern_gemm_plan(const struct kern_cpu *cpu, const struct ke
 {
     struct kern_gemm_plan plan = {.product = product, .n_panels = n_panels};
     if (kern_product_is_integer(product))
-        plan.format = kern_integers_find(w->type);
+        plan.format = kern_integers_find(w->type, kern_product_bits(product));
     plan.n_k = base_min(w->n_cols, product->slab_k);
     plan.row_floats = kern_product_row_floats(product, plan.n_k);
     size_t n_threads = base_pool_n_threads(cpu->pool);

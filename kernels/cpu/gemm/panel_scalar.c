@@ -55,24 +55,24 @@ static void panel_scale(float *acc, size_t n_rows, const float *factor)
 /** A row of weights as integers, of 8 or 16 bits. */
 struct integer_row {
     bool bytes;
-    size_t run, n_runs;
+    size_t run, min_run;
     const void *integers;
-    const float *scales, *mins; /* mins: or NULL */
+    const float *scales, *mins;
     size_t x_block;
 };
 
 static struct integer_row row_of(const struct kern_fma_tile *op, size_t r, bool bytes)
 {
-    size_t run = op->format->run, n_runs = op->n_k / run;
+    size_t run = op->format->run;
     const float *w = op->w + r * op->w_row;
     const float *scales =
         w + (bytes ? kern_int8_floats(op->n_k, run) : kern_int16_floats(op->n_k, run));
     return (struct integer_row){.bytes = bytes,
                                 .run = run,
-                                .n_runs = n_runs,
+                                .min_run = op->format->min_run,
                                 .integers = w,
                                 .scales = scales,
-                                .mins = op->format->has_min ? scales + n_runs : NULL,
+                                .mins = scales + op->n_k / run,
                                 .x_block = bytes ? KERN_INT8_BLOCK : KERN_INT16_BLOCK};
 }
 
@@ -103,15 +103,16 @@ static const struct kern_rounded_factors *factors_at(const struct integer_row *r
 static float add_run(float part, const struct integer_row *row, const void *x, size_t k,
                      size_t lane)
 {
-    size_t i = k / row->run;
+    size_t end = k + row->run, step = row->min_run;
     int32_t sum = 0;
-    for (size_t j = 0; j < row->run; j++)
-        sum += term(row, x, k + j, lane);
-    part = fmaf((float)sum, row->scales[i], part);
-    if (!row->mins)
-        return part;
-    size_t which = row->run == KERN_ROUNDED_COLUMNS ? 2 : i % 2;
-    return fmaf(factors_at(row, x, k)->sum[which][lane], row->mins[i], part);
+    for (size_t j = k; j < end; j++)
+        sum += term(row, x, j, lane);
+    part = fmaf((float)sum, row->scales[k / row->run], part);
+    for (size_t j = k; j < end && step > 0; j += step) {
+        size_t which = step == KERN_ROUNDED_COLUMNS ? 2 : j / step % 2;
+        part = fmaf(factors_at(row, x, j)->sum[which][lane], row->mins[j / step], part);
+    }
+    return part;
 }
 
 static void integer_tile(const struct kern_fma_tile *op, bool bytes)

@@ -59,6 +59,12 @@ static inline bool kern_product_is_integer(const struct kern_product *product)
     return product->kind == KERN_PRODUCTS_INT16 || product->kind == KERN_PRODUCTS_INT8;
 }
 
+/** Of the activations of a product in integers. */
+static inline unsigned kern_product_bits(const struct kern_product *product)
+{
+    return product->kind == KERN_PRODUCTS_INT8 ? 8 : 16;
+}
+
 /** Floats that a row of a weight tile with n_k columns takes. */
 size_t kern_product_row_floats(const struct kern_product *product, size_t n_k);
 /** Floats that a packed panel of tokens takes. */

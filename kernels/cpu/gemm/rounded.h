@@ -3,7 +3,7 @@
  * times scales (kernels/quant/integers.h).
  *
  *                    columns of a block    largest integer
- *     int16 (high)           64                 32639
+ *     int16 (high)           64                 31743
  *     int8 (fast)            32                   127; 111 or 95 for weights of small integers
  *
  * Of each token a block (the last of a row may be shorter) is rounded on its own:
@@ -15,8 +15,9 @@
  * A product is defined in this order, and every ISA gives these bits. acc begins at 0. For each
  * block part begins at 0; for each run of the weight's row in it, in the order of the columns,
  *     part = fmaf((float)(sum of w * x), w_scale, part),
- *     part = fmaf((float)(sum of x), w_min, part), for a format with minima only;
- * and at its end acc = fmaf(part, x_scale, acc). The sums are over a run, exact integers.
+ *     part = fmaf((float)(sum of x), w_min, part), for each min of the run;
+ * and at its end acc = fmaf(part, x_scale, acc). The sums are over a run, or over what shares the
+ * min, and are exact integers.
  *
  * Byte instructions multiply unsigned numbers by signed ones. So 8-bit activations lie as
  * integer + 128, and a row of weights has -128 times the sum of each run beside it: there a sum
@@ -29,9 +30,9 @@
  * exact, whatever overflows on the way. So a sum that begins at the token's plus the row's `begins`
  * takes half of the multiply-adds, and two additions of 16-bit numbers for each of those: less time
  * where a processor adds more vectors at a time than it multiplies. 16 bits hold x + w, because
- * 32639 + 128 = 32767. 8 bits hold it where the weights are at most 16 or 32 (struct kern_integers,
- * room) and activations 111 or 95. One of the factors is without a sign there, x0 + 128 + w1; so
- * (x0 + 128) x1 and (w1 + 128) w0 are subtracted.
+ * 31743 + 1024 = 32767. 8 bits hold it where the weights are at most 16 or 32 (struct
+ * kern_integers, room) and activations 111 or 95. One of the factors is without a sign there, x0 +
+ * 128 + w1; so (x0 + 128) x1 and (w1 + 128) w0 are subtracted.
  *
  * Of eight cells the first six are three such pairs. The last two are multiplied each on its own,
  * in the time that the multipliers have left beside the additions.
@@ -49,7 +50,7 @@ enum {
     KERN_ROUNDED_TOKENS = 32,
     KERN_ROUNDED_PAIRED = 6, /* cells of eight, in pairs */
     KERN_INT16_BLOCK = 64,
-    KERN_INT16_MAX = 32639,
+    KERN_INT16_MAX = 31743,
     KERN_INT8_BLOCK = 32,
     KERN_INT8_MAX = 127,
     KERN_INT8_OFFSET = 128

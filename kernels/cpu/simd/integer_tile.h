@@ -33,7 +33,8 @@ enum { TILE_BLOCK = KERN_INT16_BLOCK };
 
 enum {
     TILE_COLUMNS = KERN_ROUNDED_COLUMNS,
-    TILE_CELL = 4 / sizeof(tile_integer), /* columns of a cell */
+    TILE_CELL = 4 / sizeof(tile_integer),  /* columns of a cell */
+    TILE_CELLS = TILE_COLUMNS / TILE_CELL, /* of a chunk */
     TILE_VECTORS = 2,
     TILE_LANES = TILE_VECTORS * VEC_FLOATS,
     TILE_HALF = 16,
@@ -43,10 +44,9 @@ enum {
 
 /** What is constant after inlining. */
 struct tile_extent {
-    size_t n_rows; /* at most TILE_ROWS */
-    size_t run;
-    bool has_min;
-    size_t n_short; /* for TILE_SHORT_SUMS */
+    size_t n_rows;       /* at most TILE_ROWS */
+    size_t run, min_run; /* as in struct kern_integers */
+    size_t n_short;      /* for TILE_SHORT_SUMS */
 };
 
 /** Where the rows of a call are. */
@@ -83,11 +83,11 @@ TILE_INLINE vec_i broadcast_cell(const struct tile_cells *w, size_t r, size_t i)
     return V(set1_epi32)(cell);
 }
 
-/** Vector v of the cells at `lane` of 16 tokens. */
+/** Vector v of the cells at `lane` of 16 tokens; cell: of x or of the chunks after it. */
 TILE_INLINE vec_i load_cells(const tile_chunk *x, size_t cell, size_t lane, size_t v)
 {
     size_t at = lane + v * VEC_FLOATS;
-    return load_i(x->x[at / TILE_HALF][cell][at % TILE_HALF]);
+    return load_i(x[cell / TILE_CELLS].x[at / TILE_HALF][cell % TILE_CELLS][at % TILE_HALF]);
 }
 
 /** Where the sums of row r begin. */
@@ -97,7 +97,7 @@ TILE_INLINE vec_i first_sum(const struct tile_rows *rows, size_t r)
 }
 
 #if !defined TILE_SHORT_SUMS
-/** Cell i of a chunk, of all rows and both vectors, onto the sums of a run; w: its row's cell. */
+/** Cell i, of all rows and both vectors, onto the sums of a run, whose cell i_w it is. */
 TILE_INLINE void add_cell(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_cells *w,
                           size_t n_rows, size_t i_w, const tile_chunk *x, size_t i, size_t lane)
 {
@@ -110,9 +110,9 @@ TILE_INLINE void add_cell(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile
 }
 #endif
 
-/** The integer sums of one run: cells first_cell to first_cell + run / TILE_CELL - 1 of a chunk. */
+/** The integer sums of one run: cells first_cell to first_cell + run / TILE_CELL - 1. */
 #if defined TILE_PAIRS
-/** Cells i and i + 1 of a chunk likewise. */
+/** Cells i and i + 1 likewise. */
 TILE_INLINE void add_pair(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_cells *w,
                           size_t n_rows, size_t i_w, const tile_chunk *x, size_t i, size_t lane)
 {
@@ -132,20 +132,25 @@ TILE_INLINE void add_pair(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile
     }
 }
 
+/** Of 16 columns, where the sums of a vector of tokens begin. */
+TILE_INLINE vec_i first_sums(const tile_chunk *x, size_t cell, size_t lane)
+{
+    return load_i(x[cell / TILE_CELLS].begins[cell % TILE_CELLS > 0] + lane);
+}
+
 TILE_INLINE void add_run(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_rows *rows,
                          struct tile_extent e, const tile_chunk *x, size_t first_cell)
 {
     for (size_t v = 0; v < TILE_VECTORS; v++) {
-        const int32_t *begins = x->begins[first_cell > 0] + rows->lane + v * VEC_FLOATS;
-        vec_i begin = load_i(begins);
-        if (e.run == TILE_COLUMNS)
-            begin = V(add_epi32)(begin, load_i(begins + KERN_ROUNDED_TOKENS));
+        vec_i begin = first_sums(x, first_cell, rows->lane + v * VEC_FLOATS);
+        for (size_t i = TILE_CELLS / 2; i < e.run / TILE_CELL; i += TILE_CELLS / 2)
+            begin = V(add_epi32)(begin, first_sums(x, first_cell + i, rows->lane + v * VEC_FLOATS));
         for (size_t r = 0; r < e.n_rows; r++)
             sums[r][v] = V(add_epi32)(begin, V(set1_epi32)(rows->begins[r * rows->stride]));
     }
     struct tile_cells w = cells_of(rows, e.n_rows);
     size_t end = first_cell + e.run / TILE_CELL;
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (size_t eight = first_cell / 8 * 8; eight < end; eight += 8) {
 #pragma GCC unroll 3
         for (size_t i = 0; i < KERN_ROUNDED_PAIRED; i += 2) {
@@ -165,7 +170,7 @@ TILE_INLINE void add_run(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_
         for (size_t v = 0; v < TILE_VECTORS; v++)
             sums[r][v] = first_sum(rows, r);
     struct tile_cells w = cells_of(rows, e.n_rows);
-#pragma GCC unroll 16
+#pragma GCC unroll 32
     for (size_t i = 0; i < e.run / TILE_CELL; i++)
         add_cell(sums, &w, e.n_rows, i, x, first_cell + i, rows->lane);
 }
@@ -220,22 +225,28 @@ TILE_INLINE void add_run(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile_
 }
 #endif
 
-/** Run `i` of a chunk, of all rows: the sums, scaled, onto the parts. */
+/** The run that begins at column k of x, of all rows: the sums, scaled, onto the parts. */
 TILE_INLINE void add_scaled_run(vec_f parts[TILE_ROWS][TILE_VECTORS], const struct tile_rows *rows,
-                                struct tile_extent e, const tile_chunk *x, size_t i)
+                                struct tile_extent e, const tile_chunk *x, size_t k)
 {
     vec_i sums[TILE_ROWS][TILE_VECTORS];
-    add_run(sums, rows, e, x, i * e.run / TILE_CELL);
-    const float *x_sums = x->of.sum[e.run == TILE_COLUMNS ? 2 : i] + rows->lane;
+    add_run(sums, rows, e, x, k / TILE_CELL);
     for (size_t r = 0; r < e.n_rows; r++) {
         vec_f scale = V(set1_ps)(rows->scales[r * rows->stride]);
         for (size_t v = 0; v < TILE_VECTORS; v++)
             parts[r][v] = V(fmadd_ps)(V(cvtepi32_ps)(sums[r][v]), scale, parts[r][v]);
     }
-    for (size_t v = 0; e.has_min && v < TILE_VECTORS; v++) {
-        vec_f x_sum = V(load_ps)(x_sums + v * VEC_FLOATS);
-        for (size_t r = 0; r < e.n_rows; r++)
-            parts[r][v] = V(fmadd_ps)(x_sum, V(set1_ps)(rows->mins[r * rows->stride]), parts[r][v]);
+    size_t n_mins = e.min_run > 0 ? e.run / e.min_run : 0;
+    for (size_t i = 0; i < n_mins; i++, k += e.min_run) {
+        size_t which = e.min_run == TILE_COLUMNS ? 2 : k / e.min_run % 2;
+        const float *x_sums = x[k / TILE_COLUMNS].of.sum[which] + rows->lane;
+        for (size_t v = 0; v < TILE_VECTORS; v++) {
+            vec_f x_sum = V(load_ps)(x_sums + v * VEC_FLOATS);
+            for (size_t r = 0; r < e.n_rows; r++) {
+                vec_f min = V(set1_ps)(rows->mins[r * rows->stride + i]);
+                parts[r][v] = V(fmadd_ps)(x_sum, min, parts[r][v]);
+            }
+        }
     }
 }
 
@@ -295,16 +306,18 @@ TILE_INLINE void multiply(const struct kern_fma_tile *op, struct tile_rows rows,
     fetch_rows(rows.mins, rows.stride, e.n_rows);
     fetch_rows(rows.acc, KERN_PANEL, e.n_rows);
     fetch_rows(rows.acc + VEC_FLOATS, KERN_PANEL, e.n_rows);
-    for (size_t k = 0; k < op->n_k; k += TILE_COLUMNS, x++) {
-        fetch_rows((const void *)rows.w, rows.stride, e.n_rows);
-        for (size_t i = 0; i < TILE_COLUMNS / e.run; i++) {
+    const size_t step = base_max(e.run, TILE_COLUMNS);
+    for (size_t k = 0; k < op->n_k; k += step, x += step / TILE_COLUMNS) {
+        for (size_t i = 0; i < step; i += TILE_COLUMNS)
+            fetch_rows((const void *)(rows.w + i), rows.stride, e.n_rows);
+        for (size_t i = 0; i < step; i += e.run) {
             add_scaled_run(parts, &rows, e, x, i);
             rows.w += e.run;
             rows.begins++;
             rows.scales++;
-            rows.mins++;
+            rows.mins += e.min_run > 0 ? e.run / e.min_run : 0;
         }
-        size_t end = k + TILE_COLUMNS;
+        size_t end = k + step;
         if (end % TILE_BLOCK != 0 && end != op->n_k)
             continue;
         if (!stay)
@@ -374,24 +387,21 @@ TILE_INLINE void multiply_all(const struct kern_fma_tile *op, struct tile_extent
 TILE_INLINE void multiply_short(const struct kern_fma_tile *op, size_t n_short)
 {
     const struct kern_integers *format = op->format;
-    struct tile_extent e = {.run = TILE_COLUMNS, .n_short = n_short};
-    if (ASSAY_SANITIZED) {
-        e.run = format->run == TILE_COLUMNS ? TILE_COLUMNS : TILE_COLUMNS / 2;
-        e.has_min = format->has_min;
-        multiply_all(op, e);
-    } else if (format->run == TILE_COLUMNS && format->has_min) {
-        e.has_min = true;
-        multiply_all(op, e);
-    } else if (format->run == TILE_COLUMNS) {
-        multiply_all(op, e);
-    } else {
-        e.run = TILE_COLUMNS / 2;
-        e.has_min = format->has_min;
-        if (e.has_min)
-            multiply_all(op, e);
-        else
-            multiply_all(op, e);
-    }
+    if (ASSAY_SANITIZED)
+        multiply_all(op, (struct tile_extent){0, format->run, format->min_run, n_short});
+#define RUNS(columns, min_columns)                                                                 \
+    else if (format->run == (columns) && format->min_run == (min_columns))                         \
+        multiply_all(op, (struct tile_extent){0, columns, min_columns, n_short})
+    RUNS(16, 0);
+    RUNS(16, 16);
+    RUNS(32, 0);
+    RUNS(32, 32);
+#if !TILE_BYTES
+    RUNS(64, 0);
+    RUNS(64, 16);
+    RUNS(64, 32);
+#endif
+#undef RUNS
 }
 
 static inline void integer_tile(const struct kern_fma_tile *op)

@@ -51,11 +51,15 @@ void kern_avx512_pairs_int16_row(const float *y, size_t n_k, const struct kern_i
         vec_i pairs = _mm512_madd_epi16(cells, _mm512_shuffle_epi32(cells, _MM_PERM_CDAB));
         pairs = _mm512_maskz_mov_epi32(FIRST_CELLS, pairs);
         __m256i first = _mm512_castsi512_si256(pairs), last = _mm512_extracti64x4_epi64(pairs, 1);
-        if (format->run == TILE_COLUMNS) {
-            *begins++ = -add_eight(_mm256_add_epi32(first, last));
-        } else {
+        if (format->run < TILE_COLUMNS) {
             *begins++ = -add_eight(first);
             *begins++ = -add_eight(last);
+            continue;
         }
+        int32_t begin = -add_eight(_mm256_add_epi32(first, last));
+        if (k % format->run == 0)
+            *begins++ = begin;
+        else
+            begins[-1] += begin;
     }
 }
