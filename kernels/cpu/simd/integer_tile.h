@@ -310,6 +310,7 @@ TILE_INLINE void multiply(const struct kern_fma_tile *op, struct tile_rows rows,
     for (size_t k = 0; k < op->n_k; k += step, x += step / TILE_COLUMNS) {
         for (size_t i = 0; i < step; i += TILE_COLUMNS)
             fetch_rows((const void *)(rows.w + i), rows.stride, e.n_rows);
+#pragma GCC unroll 2
         for (size_t i = 0; i < step; i += e.run) {
             add_scaled_run(parts, &rows, e, x, i);
             rows.w += e.run;
