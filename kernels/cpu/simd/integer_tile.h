@@ -17,7 +17,7 @@
 
 /** An empty instruction keeps the compiler from adding up many products before it adds the sums,
  * for which there are no registers. */
-#define KEEP(x) __asm__("" : "+x"(x))
+#define KEEP(x) __asm__("" : "+v"(x))
 
 #define TILE_INLINE static inline __attribute__((always_inline))
 
@@ -39,6 +39,7 @@ enum {
     TILE_LANES = TILE_VECTORS * VEC_FLOATS,
     TILE_HALF = 16,
     LINE_BYTES = 64,
+    LINE_COLUMNS = LINE_BYTES / sizeof(tile_integer),
     CHUNK_LINES = sizeof(tile_chunk) / LINE_BYTES
 };
 
@@ -281,6 +282,13 @@ TILE_INLINE void store_results(vec_f results[TILE_ROWS][TILE_VECTORS], const str
             V(store_ps)(rows->acc + r * KERN_PANEL + v * VEC_FLOATS, results[r][v]);
 }
 
+/** Whether weights must be asked for: the processors that TILE_PAIRS is for see what follows. */
+#ifdef TILE_PAIRS
+enum { FETCHES = 0 };
+#else
+enum { FETCHES = 1 };
+#endif
+
 /** Have a line of each of the next rows brought to L1: the processor's own prefetching does not
  * see that they follow. */
 TILE_INLINE void fetch_rows(const float *at, size_t stride, size_t n_rows)
@@ -308,7 +316,7 @@ TILE_INLINE void multiply(const struct kern_fma_tile *op, struct tile_rows rows,
     fetch_rows(rows.acc + VEC_FLOATS, KERN_PANEL, e.n_rows);
     const size_t step = base_max(e.run, TILE_COLUMNS);
     for (size_t k = 0; k < op->n_k; k += step, x += step / TILE_COLUMNS) {
-        for (size_t i = 0; i < step; i += TILE_COLUMNS)
+        for (size_t i = 0; i < step && FETCHES && (k + i) % LINE_COLUMNS == 0; i += LINE_COLUMNS)
             fetch_rows((const void *)(rows.w + i), rows.stride, e.n_rows);
 #pragma GCC unroll 2
         for (size_t i = 0; i < step; i += e.run) {
