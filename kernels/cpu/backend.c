@@ -79,7 +79,7 @@ static void choose_products(struct kern_cpu *cpu, const struct kern_cpu_options 
     kern_product_choose(&cpu->product, &cpu->kernels, options, &cpu->remarks);
     for (int i = 0; i < KERN_ROOMS; i++)
         kern_product_choose_integers(&cpu->integers[i], &cpu->kernels, options, &cpu->product,
-                                     i * KERN_ROOM);
+                                     kern_rooms[i]);
     kern_product_choose_integers(&cpu->head_integers, &cpu->kernels, &high, &cpu->product, 0);
 }
 

@@ -55,7 +55,7 @@ static inline const struct kern_product *kern_cpu_product_of(const struct kern_c
     const struct kern_integers *format = kern_integers_find(type, kern_product_bits(integers));
     if (!integers->multiply || !format)
         return &cpu->product;
-    return &integers[integers->kind == KERN_PRODUCTS_INT8 ? format->room / KERN_ROOM : 0];
+    return &integers[integers->kind == KERN_PRODUCTS_INT8 ? format->room : 0];
 }
 
 /** The same for a head: its rounding errors are errors of logits, with nothing to average them. */

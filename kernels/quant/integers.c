@@ -91,13 +91,13 @@ enum { WIDE_RUN = 64, WIDE_ELEMS = 256 };
 WIDE_FORMATS(WIDE_LOOPS)
 
 /**
- * Leaving room costs accuracy, (127 / (127 - room))^2 of the squared error: 1.31 or 1.79. Only
- * blocks of 256, whose peers round activations in such blocks too, can afford the second.
+ * Leaving room costs accuracy, (127 / (127 - room))^2 of the squared error: 1.07, 1.31 or 1.79.
+ * Only blocks of 256, whose peers round activations in such blocks too, can afford the last. With
+ * 16, 4-bit floats (integers of 12 at most) would diverge more than llama.cpp has them.
  */
+const int kern_rooms[] = {0, 4, 16, 32};
 #define ROOM(most, elems)                                                                          \
-    ((most) <= KERN_ROOM                         ? KERN_ROOM                                       \
-     : (most) <= 2 * KERN_ROOM && (elems) == 256 ? 2 * KERN_ROOM                                   \
-                                                 : 0)
+    ((most) <= 4 ? 1 : (most) <= 16 && (most) != 12 ? 2 : (most) <= 32 && (elems) == 256 ? 3 : 0)
 
 #define ROW(TYPE, name, runs, run_elems, most, min_elems)                                          \
     {GGUF_TYPE_##TYPE,                                                                             \

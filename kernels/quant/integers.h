@@ -32,8 +32,10 @@
  * magnitude KERN_INTEGER_WIDE at most. */
 enum { KERN_INTEGER_LIMIT = 128, KERN_INTEGER_WIDE = 1023 };
 
-/** How many rooms there are: 0, 16, 32. */
-enum { KERN_ROOMS = 3, KERN_ROOM = 16 };
+/** What activations of 8 bits may leave of 127 for a weight, so that the sum of both has 8 bits too
+ * (kernels/cpu/gemm/rounded.h): 0, 4, 16, 32. */
+enum { KERN_ROOMS = 4 };
+extern const int kern_rooms[KERN_ROOMS];
 
 /** A format as integers. */
 struct kern_integers {
@@ -42,8 +44,7 @@ struct kern_integers {
     size_t run;     /* elements that share a scale: 16, 32 or 64 */
     size_t min_run; /* elements that share a min: 16 or 32; 0: min is 0 everywhere */
     int largest;    /* of the magnitudes of its integers */
-    int room; /* 0, 16 or 32: what activations of 8 bits leave of 127 for a weight, so that their
-                 sum has 8 bits too (kernels/cpu/gemm/rounded.h) */
+    size_t room;    /* which of kern_rooms, for activations of 8 bits */
     void (*scales)(const void *blocks, size_t n_blocks, float *scales, float *mins);
     void (*neutralise)(void *blocks, size_t n_blocks);
 };

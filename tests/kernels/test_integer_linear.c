@@ -127,7 +127,7 @@ static double check_bound(const struct kern_linear *op)
     size_t n_k = weight->n_cols, n_runs = n_k / format->run;
     size_t min_run = format->min_run > 0 ? format->min_run : format->run;
     size_t n_additions = kind->block / format->run + kind->block / min_run + n_k / kind->block + 1;
-    double share = 0, largest = kind->largest - (bytes ? format->room : 0);
+    double share = 0, largest = kind->largest - (bytes ? kern_rooms[format->room] : 0);
     float *w = malloc(n_k * sizeof *w), *scales = malloc(n_runs * sizeof *scales);
     float *mins = calloc(n_k / min_run, sizeof *mins);
     void *copy = malloc(KERN_ROWS_WORK_BYTES * n_k);
@@ -224,7 +224,7 @@ static void check_accuracy(enum gguf_type type)
         }
     }
     bool bytes = kind->precision == KERN_PRECISION_FAST;
-    double largest = kind->largest - (bytes ? kern_integers_find(type, 8)->room : 0);
+    double largest = kind->largest - (bytes ? kern_rooms[kern_integers_find(type, 8)->room] : 0);
     double expected = kind->error * kind->largest / largest;
     print_message("  %s: ||y - y64|| / ||y64|| = %.2e\n", gguf_type_name(type), sqrt(error / norm));
     assert_true(sqrt(error / norm) < 1.15 * expected && sqrt(error / norm) > 0.85 * expected);

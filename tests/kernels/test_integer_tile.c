@@ -77,7 +77,7 @@ static void fill_row(struct rng *r, enum operands what, const struct product *p,
 /** What tokens are rounded to for a format. */
 static int largest_of(const struct kern_integers *format)
 {
-    return kind->largest - (kind->bytes ? format->room : 0);
+    return kind->largest - (kind->bytes ? kern_rooms[format->room] : 0);
 }
 
 /** The worst tokens: all numbers are the largest, of half of the tokens the least. */
@@ -96,7 +96,7 @@ static void fill_chunks(struct rng *r, enum operands what, const struct product 
                                  .n_lanes = TOKENS,
                                  .n_k = p->op.n_k,
                                  .out = data(&p->x)};
-    pack(&kern_kernels_scalar, op, p->op.format->room);
+    pack(&kern_kernels_scalar, op, kern_rooms[p->op.format->room]);
     free(tokens);
 }
 

@@ -79,7 +79,7 @@ static void assert_same_chunk(const void *found, const void *expected, size_t n_
 
 static int draw_room(struct rng *r)
 {
-    return kind->bytes ? KERN_ROOM * (int)rng_below(r, KERN_ROOMS) : 0;
+    return kind->bytes ? kern_rooms[rng_below(r, KERN_ROOMS)] : 0;
 }
 
 static void check_pack(struct rng *r, enum fill fill, size_t n_lanes, size_t n_k)

@@ -8,8 +8,8 @@
  *                  block's largest magnitude per element at most, about 2e-5 of ||y|| for gaussian
  *                  data. The same bits on every ISA.
  *   int8           Likewise, tokens rounded to 8 bits or a little less per block of 32 columns:
- *                  2^-8 at most, about 5e-3 of ||y||; for types with room 16 and 32 1.14 and 1.34
- *                  times as much.
+ *                  2^-8 at most, about 5e-3 of ||y||; for types with room 4, 16 and 32 1.03,
+ *                  1.14 and 1.34 times as much.
  *   bf16 triples   Both operands as hi + lo in bfloat16 (bf16.h), three products: lo hi, hi hi,
  *                  hi lo. Float32-faithful: besides the summation's, an error of 3 * 2^-16 of
  *                  the sum of magnitudes at most, about 5e-6 of ||y|| for gaussian data.

@@ -4,7 +4,7 @@
  *
  *                    columns of a block    largest integer
  *     int16 (high)           64                 31743
- *     int8 (fast)            32                   127; 111 or 95 for weights of small integers
+ *     int8 (fast)            32                   127; 123, 111 or 95 for weights of small integers
  *
  * Of each token a block (the last of a row may be shorter) is rounded on its own:
  * scale = max |x| / largest, integers = x * (largest / max |x|), to the nearest, halves to even. So
@@ -30,8 +30,8 @@
  * exact, whatever overflows on the way. So a sum that begins at the token's plus the row's `begins`
  * takes half of the multiply-adds, and two additions of 16-bit numbers for each of those: less time
  * where a processor adds more vectors at a time than it multiplies. 16 bits hold x + w, because
- * 31743 + 1024 = 32767. 8 bits hold it where the weights are at most 16 or 32 (struct
- * kern_integers, room) and activations 111 or 95. One of the factors is without a sign there, x0 +
+ * 31743 + 1024 = 32767. 8 bits hold it where the weights are at most 4, 16 or 32
+ * (kern_rooms) and activations 123, 111 or 95. One of the factors is without a sign there, x0 +
  * 128 + w1; so (x0 + 128) x1 and (w1 + 128) w0 are subtracted.
  *
  * Of eight cells the first six are three such pairs. The last two are multiplied each on its own,
