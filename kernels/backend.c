@@ -294,7 +294,8 @@ enum status kern_copy_rows(struct kern_backend *b, const struct kern_copy *op,
 
 enum status kern_round(struct kern_backend *b, const struct kern_round *op, struct status_why *why)
 {
-    size_t n_elems = kern_round_elems(op->type);
+    const size_t n_elems = kern_round_elems(op->type);
+    (void)n_elems;
     assert(n_elems && op->n_turn <= KERN_TURN_MAX && !(op->n_turn & (op->n_turn - 1)));
     assert(op->n % n_elems == 0 && (!op->n_turn || op->n % op->n_turn == 0));
     if (op->n == 0 || op->type == GGUF_TYPE_F32)

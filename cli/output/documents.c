@@ -25,7 +25,7 @@ static void print_figures(const char *name, size_t n_documents, size_t n_tokens,
 
 static void print_group(const char *name, const struct eval_group *group, size_t n)
 {
-    struct base_estimate figures[EVAL_GROUP_N_OF_PAIR];
+    struct base_estimate figures[EVAL_GROUP_N_OF_PAIR] = {0};
     for (size_t k = 0; k < n; k++)
         figures[k] = eval_group_estimate(group, (enum eval_group_figure)k);
     print_figures(name, group->n_documents, group->n_tokens, figures, n);
@@ -85,7 +85,7 @@ static void add_estimates(struct base_json *json, cJSON *o, const struct base_es
 
 static void add_group(struct base_json *json, cJSON *o, const struct eval_group *group, size_t n)
 {
-    struct base_estimate figures[EVAL_GROUP_N_OF_PAIR];
+    struct base_estimate figures[EVAL_GROUP_N_OF_PAIR] = {0};
     for (size_t k = 0; k < n; k++)
         figures[k] = eval_group_estimate(group, (enum eval_group_figure)k);
     base_json_uint(json, o, "n_windows", group->n_windows);

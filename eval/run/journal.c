@@ -294,7 +294,7 @@ enum status eval_journal_open(struct eval_journal **out, const char *path, const
 enum status eval_journal_look(struct eval_journal **out, const char *path, char **settings,
                               struct status_why *why)
 {
-    size_t n_found;
+    size_t n_found = 0;
     char *found = NULL;
     *settings = NULL;
     enum status status = open_path(out, path, true, why);

@@ -260,7 +260,7 @@ enum status eval_traced_arrays(struct eval_traced *file, struct base_string name
     uint64_t n = 0;
     enum status status = find_directory(file, &at, &n, why);
     for (uint64_t i = 0; !status && i < n; i++) {
-        struct entry e;
+        struct entry e = {0};
         status = read_entry(file, &at, &e, why);
         if (!status)
             status = add_entry(file, &e, why);
