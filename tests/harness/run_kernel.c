@@ -41,6 +41,10 @@ void run_kernel_memory(enum run_kernel_event event, const void *memory, size_t n
     (void)n_bytes;
 }
 
+void run_kernel_scene(void)
+{
+}
+
 bool run_kernel_is_slow(void)
 {
     return false;

@@ -20,6 +20,9 @@ enum run_kernel_event {
 /** Something other than a kernel did this with memory of the device. */
 void run_kernel_memory(enum run_kernel_event event, const void *memory, size_t n_bytes);
 
+/** A scene of a test begins: it looks at nothing that the one before left on the device. */
+void run_kernel_scene(void);
+
 /** Whether a test should do without what shows a kernel nothing new: see tests/ptx/README.md. */
 bool run_kernel_is_slow(void);
 

@@ -9,22 +9,24 @@ BUILD      a build's tests/ptx: the programs and the PTX
                     or of a thread's number, where a branch depends on it
            mma      two of the registers of a matrix are exchanged in a product
 --kernel   as in kernels/cuda/kernels/list.h; all of kernels.ptx are the default
---sample   so many of each kind and kernel, evenly spread, rather than all
---seconds  of processor time that a test may take (default 120); longer counts as found
+--sample   so many of each kind and kernel, evenly spread, rather than all; and without the scenes
+           that are slow
 --results  what became of each is added to this file; what it has of this PTX is not run again
 --table    run nothing; the file's results as a table of what found how many, in Markdown
-Only instructions that the tests come to are changed. survivors.txt has the changes that no test
-can find, with reasons. Exits with 1 if another one survives.
+A kernel's changes are given to one run of its test, which tries them scene by scene (mutants.h).
+Those of instructions that no scene comes to are not counted. survivors.txt has the changes that no
+test can find, with reasons. Exits with 1 if another one survives.
 """
 import argparse
 import concurrent.futures
 import os
 import pathlib
 import re
-import signal
 import subprocess
 import sys
 import tempfile
+
+import coverage
 
 # The test that has a kernel's results compared.
 TESTS = {
@@ -38,10 +40,6 @@ TESTS = {
 }
 KINDS = ["barrier", "bound", "mma"]
 OTHER = {"lt": "le", "le": "lt", "gt": "ge", "ge": "gt"}
-
-
-def environment(**more):
-    return dict(os.environ, ASSAY_TEST_SEED="1", CMOCKA_TEST_ABORT="1", **more)
 
 
 def kernels_of(text):
@@ -93,28 +91,9 @@ def mma(text, i, _kernel):
         yield head + ", ".join(swapped) + between + ", ".join(b) + tail
 
 
-def reached_lines(build, test):
-    """{kernel: lines that the test comes to}, from its last run, or of a run now."""
-    path = build / "coverage" / f"test_ptx_{test}"
-    if not path.exists():
-        subprocess.run([build / f"test_ptx_{test}"], stdout=subprocess.DEVNULL, check=True,
-                       env=environment(ASSAY_PTX_COVERAGE=str(path)))
-    reached = {}
-    for line in path.read_text().splitlines():
-        kernel, number, hits = line.split("\t")
-        if hits != "0":
-            reached.setdefault(kernel, set()).add(int(number))
-    return reached
-
-
 def mutants_of(text, options):
     """(kernel, kind, number, line, changed line)"""
-    test_of = {kernel: test for test, kernels in TESTS.items() for kernel in kernels}
-    wanted = options.kernel or list(test_of)
-    reached = {}
-    for test in sorted({test_of[kernel] for kernel in wanted}):
-        lines = reached_lines(options.build, test)
-        reached.update({kernel: lines.get(kernel, set()) for kernel in TESTS[test]})
+    wanted = options.kernel or [kernel for kernels in TESTS.values() for kernel in kernels]
     for kernel in kernels_of(text):
         name, first, end = kernel
         for kind in options.kind or KINDS:
@@ -122,33 +101,27 @@ def mutants_of(text, options):
                 continue
             found = []
             for i in range(first, end):
-                if i + 1 in reached[name]:
-                    found += [(name, kind, i, new) for new in globals()[kind](text, i, kernel)]
+                found += [(name, kind, i, new) for new in globals()[kind](text, i, kernel)]
             numbered = [(m[0], m[1], n, m[2], m[3]) for n, m in enumerate(found)]
             step = max(1, len(numbered) / options.sample) if options.sample else 1
             yield from [numbered[int(k * step)] for k in range(int(len(numbered) / step))]
 
 
-def run(mutant, text, options):
-    """What found it, or None."""
-    kernel, _kind, _number, i, new = mutant
-    test = next(test for test, kernels in TESTS.items() if kernel in kernels)
+def run(mutants, options):
+    """What found each of one kernel's mutants, or `survived` or `unreached`."""
+    if not mutants:
+        return []
+    test = next(test for test, kernels in TESTS.items() if mutants[0][0] in kernels)
     with tempfile.TemporaryDirectory() as folder:
-        changed = text[:i] + [new] + text[i + 1 :]
-        pathlib.Path(folder, "kernels.ptx").write_text("\n".join(changed))
-        pathlib.Path(folder, "decode.ptx").symlink_to(options.build.resolve() / "decode.ptx")
-        limited = ["bash", "-c", 'ulimit -t "$0"; exec "$1"', str(options.seconds)]
-        result = subprocess.run(limited + [options.build / f"test_ptx_{test}"],
-                                capture_output=True, text=True, errors="replace",
-                                env=environment(ASSAY_PTX_DIR=folder))
-    if result.returncode == 0:
-        return None
-    if result.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-        return "no end"
-    said = [line for line in result.stderr.splitlines() if line.startswith("ptx:")]
-    if said:
-        return re.sub(r"^ptx: (.*?, thread \d+: )?| at 0x\w+", "", said[0])
-    return "a wrong result" if result.returncode == -6 else f"exit code {result.returncode}"
+        changes, results = pathlib.Path(folder, "changes"), pathlib.Path(folder, "results")
+        changes.write_text("".join(f"{m[0]}\t{m[3] + 1}\t{m[4].strip()}\n" for m in mutants))
+        slow = {} if options.sample else {"ASSAY_PTX_ALL": "1"}
+        subprocess.run([options.build / f"test_ptx_{test}"], stdout=subprocess.DEVNULL, check=True,
+                       env=dict(os.environ, ASSAY_TEST_SEED="1", CMOCKA_TEST_ABORT="1", **slow,
+                                ASSAY_PTX_CHANGES=changes, ASSAY_PTX_RESULTS=results))
+        found = dict(line.split("\t", 1) for line in results.read_text().splitlines())
+    return [re.sub(r"^ptx: (.*?, thread \d+: )?| at 0x\w+", "", found[str(i)])
+            for i in range(len(mutants))]
 
 
 def key_of(mutant, text):
@@ -158,10 +131,9 @@ def key_of(mutant, text):
 
 
 def read_results(path):
-    """{key: what found it, or None}"""
+    """{key: what found it, or `survived` or `unreached`}"""
     lines = path.read_text().splitlines() if path and path.exists() else []
-    split = [line.rsplit("\t", 1) for line in lines]
-    return {key: None if found == "-" else found for key, found in split}
+    return dict(line.rsplit("\t", 1) for line in lines)
 
 
 def sort_of(found):
@@ -177,8 +149,10 @@ def print_table(results):
     counts = {}
     for key, found in results.items():
         kernel, kind = key.split("\t")[:2]
+        if found == "unreached":
+            continue
         row = counts.setdefault((kernel, kind), {})
-        what = sort_of(found) if found else "survived"
+        what = found if found == "survived" else sort_of(found)
         row[what] = row.get(what, 0) + 1
     print("| kernel | change | mutants | survived | found by |\n| --- | --- | --- | --- | --- |")
     for (kernel, kind), row in sorted(counts.items()):
@@ -194,10 +168,16 @@ def read_survivors():
     return [tuple(line.split("  ")[:3]) for line in lines]
 
 
-def is_allowed(mutant, text, survivors):
-    kernel, kind, number, i, _new = mutant
+def place_of(mutant, source):
+    """The line of the source, or of the branch behind it, where the compiler names none."""
+    return next(where for where in source.where[mutant[3]:] if ":0: " not in where)
+
+
+def is_allowed(mutant, source, survivors):
+    kernel, kind, number, _i, _new = mutant
     return any(re.fullmatch(k, kernel) and d == kind and
-               re.fullmatch(p, f"number {number}") for k, d, p in survivors)
+               (re.fullmatch(p, f"number {number}") or p in place_of(mutant, source))
+               for k, d, p in survivors)
 
 
 def main():
@@ -206,7 +186,6 @@ def main():
     parser.add_argument("--kind", action="append", choices=KINDS)
     parser.add_argument("--kernel", action="append")
     parser.add_argument("--sample", type=int)
-    parser.add_argument("--seconds", type=int, default=120)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--table", action="store_true")
@@ -215,26 +194,34 @@ def main():
     if options.table:
         print_table(results)
         return
-    text = (options.build / "kernels.ptx").read_text().split("\n")
+    source = coverage.Program(options.build / "kernels.ptx")
+    text = source.text
     survivors, counts, escaped = read_survivors(), {}, 0
-    mutants = list(mutants_of(text, options))
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        def found_by(mutant):
-            key = key_of(mutant, text)
-            return results[key] if key in results else run(mutant, text, options)
+    mutants = {}
+    for mutant in mutants_of(text, options):
+        mutants.setdefault(mutant[0], []).append(mutant)
 
-        for mutant, found in zip(mutants, pool.map(found_by, mutants)):
-            if options.results and key_of(mutant, text) not in results:
+    def run_kernel(of_kernel):
+        left = [m for m in of_kernel if key_of(m, text) not in results]
+        return [(key_of(m, text), found) for m, found in zip(left, run(left, options))]
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for of_kernel, new in zip(mutants.values(), pool.map(run_kernel, mutants.values())):
+            results.update(new)
+            if options.results:
                 with options.results.open("a") as file:
-                    file.write(f"{key_of(mutant, text)}\t{found or '-'}\n")
-            kernel, kind, number, i, _new = mutant
-            count = counts.setdefault((kernel, kind), [0, 0, 0])
-            allowed = not found and is_allowed(mutant, text, survivors)
-            count[0 if found else 1 if allowed else 2] += 1
-            if not found and not allowed:
-                escaped += 1
-            print(f"{kernel} {kind} {number}, line {i + 1}: {found or 'SURVIVES'}: "
-                  f"{text[i].strip()}", flush=True)
+                    file.writelines(f"{key}\t{found}\n" for key, found in new)
+            for mutant in of_kernel:
+                kernel, kind, number, i, _new = mutant
+                found = results[key_of(mutant, text)]
+                if found == "unreached":
+                    continue
+                count = counts.setdefault((kernel, kind), [0, 0, 0])
+                allowed = found == "survived" and is_allowed(mutant, source, survivors)
+                count[0 if found != "survived" else 1 if allowed else 2] += 1
+                escaped += found == "survived" and not allowed
+                print(f"{kernel} {kind} {number}, line {i + 1}: {found}: {text[i].strip()}: "
+                      f"{place_of(mutant, source)}", flush=True)
     print(f"\n{'kernel':12} {'kind':8} found allowed survived")
     for (kernel, kind), count in counts.items():
         print(f"{kernel:12} {kind:8} {count[0]:5} {count[1]:7} {count[2]:8}")

@@ -47,6 +47,14 @@ bool ptx_parse_memory(struct ptx_builder *b, const struct ptx_statement *s, stru
 /** Read an instruction and add it to the kernel. */
 void ptx_parse_instruction(struct ptx_builder *b);
 
+/**
+ * What would be in place of a kernel's i-th instruction if this were its text; nothing if that is
+ * empty. Its operands are malloc()ed. Constants that it names are added to the kernel, of which no
+ * warp may have registers yet.
+ */
+struct ptx_ins ptx_parse_change(const struct ptx_program *program, struct ptx_kernel *k, size_t i,
+                                const char *text);
+
 /** n_bytes: of the register (0: a predicate), as ptx_bank has it. */
 uint32_t ptx_builder_constant(struct ptx_builder *b, uint64_t value, unsigned n_bytes);
 /** The unit of a register, a number or an address. letter: as in ptx_form; it must fit. */

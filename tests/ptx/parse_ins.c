@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/ptx/forms.h"
@@ -85,4 +86,31 @@ void ptx_parse_instruction(struct ptx_builder *b)
         k->code = ptx_grow(k->code, b->code_capacity * sizeof *k->code);
     }
     k->code[k->n_code++] = ins;
+}
+
+struct ptx_ins ptx_parse_change(const struct ptx_program *program, struct ptx_kernel *k, size_t i,
+                                const char *text)
+{
+    struct ptx_text t = {.file = "a change of the kernel", .at = text, .line = k->code[i].line};
+    struct ptx_kernel other = *k;
+    other.code = NULL;
+    other.operands = NULL;
+    other.n_code = other.n_operands = 0;
+    struct ptx_builder b = {.program = program, .kernel = &other, .text = &t};
+    ptx_builder_open(&b);
+    other.n_units = k->n_units;
+    ptx_text_skip(&t);
+    if (*t.at)
+        ptx_parse_instruction(&b);
+    ptx_builder_close(&b);
+    struct ptx_ins ins = {.kind = PTX_BRANCH, .target = (uint32_t)i + 1};
+    if (other.n_code > 0)
+        ins = other.code[0];
+    ins.line = t.line;
+    free(other.hits);
+    free(other.code);
+    k->constants = other.constants;
+    k->n_constants = other.n_constants;
+    k->n_units = other.n_units;
+    return ins;
 }

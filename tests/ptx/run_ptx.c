@@ -9,6 +9,7 @@
 #include "kernels/cuda/device/kernels.h"
 #include "tests/harness/run_kernel.h"
 #include "tests/ptx/machine.h"
+#include "tests/ptx/mutants.h"
 #include "tests/ptx/report.h"
 #include "tests/ptx/text.h"
 
@@ -17,6 +18,7 @@ static bool is_open;
 
 static void close_machine(void)
 {
+    ptx_mutants_close();
     const char *name = getenv("ASSAY_PTX_COVERAGE");
     if (name)
         ptx_report_coverage(&machine.program, name);
@@ -38,6 +40,7 @@ static void open_machine(void)
                      !order                            ? PTX_FORWARDS
                      : strcmp(order, "backwards") == 0 ? PTX_BACKWARDS
                                                        : PTX_RANDOM);
+    ptx_mutants_open(&machine, getenv("ASSAY_PTX_CHANGES"), getenv("ASSAY_PTX_RESULTS"));
     atexit(close_machine);
 }
 
@@ -95,6 +98,7 @@ void run_kernel_launch(const struct kern_cuda_launch *launch, bool backwards)
                                  .may_read_unwritten = may_read_unwritten(launch->kernel)};
     if (machine.program.kernels[l.kernel].param_bytes != info->args_bytes)
         fail("other arguments than those of the host, in bytes", info->args_bytes);
+    ptx_mutants_launch(l.kernel);
     ptx_machine_launch(&machine, &l);
 }
 
@@ -116,6 +120,11 @@ void run_kernel_memory(enum run_kernel_event event, const void *memory, size_t n
         ptx_shadow_write(&a->shadow, at, n_bytes);
     else if (ptx_shadow_unwritten(&a->shadow, at, n_bytes) < n_bytes)
         fail("bytes that the host reads, of which nobody wrote some", n_bytes);
+}
+
+void run_kernel_scene(void)
+{
+    ptx_mutants_scene();
 }
 
 bool run_kernel_is_slow(void)
