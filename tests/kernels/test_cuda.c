@@ -278,8 +278,8 @@ static void test_row_operations(void **state)
         for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
             check_rows(&p, &r, 1 + rng_below(&r, 9), widths[k]);
         check_rounds(&p, &r);
-        for (int k = 0; k < 4; k++)
-            check_rope(&p, &r, k / 2 == 1, k % 2 ? 60 : 70);
+        for (int k = 0; k < 6; k++)
+            check_rope(&p, &r, k % 2 == 1, (const size_t[]){70, 60, 1}[k / 2]);
         check_embed(&p, &r, GGUF_TYPE_Q4_K);
         check_embed(&p, &r, GGUF_TYPE_F16);
         check_route(&p, &r, (struct kern_route){.normalise = true});

@@ -327,19 +327,20 @@ static void test_bad_tokens(void **state)
  * A token of which no element of the value is finite: queries that see it have no finite output,
  * the others the bits that they have without it.
  */
-static void check_bad_row(enum kern_precision precision, struct attention_shape shape, size_t way)
+static void check_bad_row(enum kern_precision precision, struct attention_shape shape,
+                          size_t n_tokens, size_t way)
 {
-    enum { T = 40, BAD = 2 };
+    enum { BAD = 2 };
     static const float bad[] = {NAN, INFINITY, -INFINITY, 0x1.ffp127f};
-    size_t d = shape.head_size, n = T * d, end = shape.chunk ? shape.chunk : T;
+    size_t d = shape.value_size, n = n_tokens * d, end = shape.chunk ? shape.chunk : n_tokens;
     struct rng r = rng_open(rng_seed(), 350 + way);
     struct cuda_pair p;
     struct scene s;
     if (shape.sliding_window && BAD + shape.sliding_window < end)
         end = BAD + shape.sliding_window;
     pair_open(&p, precision, way);
-    scene_open(&s, &r, shape, T);
-    s.op.ranges = &(struct kern_query_range){.n_q = T};
+    scene_open(&s, &r, shape, n_tokens);
+    s.op.ranges = &(struct kern_query_range){.n_q = n_tokens};
     s.op.n_ranges = 1;
     run(&p, &s);
     float *good = cuda_data_copy(s.out, n);
@@ -363,10 +364,58 @@ static void test_bad_rows(void **state)
     (void)state;
     static const size_t sizes[] = {64, 61, 128, 126, 256, 255};
     for (size_t i = 0; i < 48; i += run_kernel_is_slow() ? 1 : 5) { /* as C all are alike */
-        struct attention_shape shape = {1, 1, sizes[i / 8], i / 2 % 2 ? 25 : 0};
+        struct attention_shape shape = {1, 1, sizes[i / 8], i / 2 % 2 ? 25 : 0, sizes[i / 8]};
         shape.chunk = i / 4 % 2 ? 30 : 0;
         shape.soft_cap = shape.chunk ? 9.0f : 0.0f;
-        check_bad_row(precisions[i % 2], shape, i);
+        check_bad_row(precisions[i % 2], shape, 40, i);
+    }
+}
+
+/**
+ * Values that end at every place of a lane's elements, of which a kernel has code of its own for
+ * each: what is behind the last one is the next row's.
+ */
+static void test_widths(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t head_size, most; /* the least heads that have this kernel, its most elements */
+    } kernels[] = {{1, 64}, {65, 128}, {129, 256}};
+    size_t step = run_kernel_is_slow() || ASSAY_SANITIZED ? 29 : 1;
+    for (size_t k = 0, way = 0; k < 3; k++) {
+        for (size_t i = 0; i < kernels[k].most / 2; i++) { /* of 32 elements, lanes have 8 */
+            size_t from = i / 16 * 32 + i / 8 % 2 * 4 + (i + 1) % 4 * 8;
+            if (way++ % step == 0)
+                check_bad_row(precisions[i % 2],
+                              (struct attention_shape){1, 1, kernels[k].head_size,
+                                                       .value_size = from + i / 2 % 4},
+                              10, way);
+        }
+    }
+}
+
+/** Queries whose warp, and keys whose block, ends just there; no row is behind the last. */
+static void test_ends(void **state)
+{
+    (void)state;
+    enum { T = 131 };
+    static const struct kern_query_range ranges[] = {
+        {.q_row = 0, .n_q = 64, .kv_row = 3, .parent_kv_row = 0, .n_parent = 1},
+        {.q_row = 67, .n_q = 64, .kv_row = 67},
+    };
+    static const size_t sizes[] = {20, 80, 140};
+    for (size_t i = 0; i < 6; i++) {
+        struct rng r = rng_open(rng_seed(), 600 + i);
+        struct cuda_pair p;
+        struct scene s;
+        pair_open(&p, precisions[i % 2], i);
+        scene_open(&s, &r, (struct attention_shape){1, 1, sizes[i / 2]}, T);
+        s.op.ranges = ranges;
+        s.op.n_ranges = sizeof ranges / sizeof *ranges;
+        run(&p, &s);
+        (void)check_against_truth(&s, precisions[i % 2]);
+        scene_close(&s);
+        cuda_pair_close(&p);
     }
 }
 
@@ -464,7 +513,8 @@ int main(void)
         cmocka_unit_test(test_bad_rows),     cmocka_unit_test(test_truth),
         cmocka_unit_test(test_alignment),    cmocka_unit_test(test_shared_prefix),
         cmocka_unit_test(test_bad_tokens),   cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_sign_of_zero), cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_sign_of_zero), cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_widths),       cmocka_unit_test(test_choice),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())

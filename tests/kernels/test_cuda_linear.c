@@ -75,8 +75,9 @@ static void test_edges(void **state)
     struct cuda_pair p;
     struct host_device_options way = cuda_pair_way(1);
     cuda_pair_open(&p, KERN_PRECISION_EXACT, &way);
-    for (unsigned i = 0; i < 8; i++) {
-        struct kern_weight w = cuda_data_float_weight(&r, 128 + 3 * (i % 3), 17 + i % 4);
+    static const size_t n_cols[] = {17, 18, 19, 20, 8, 24};
+    for (unsigned i = 0; i < 12; i++) {
+        struct kern_weight w = cuda_data_float_weight(&r, 128 + 3 * (i % 3), n_cols[i % 6]);
         check_sum(&p, &r, &w, &(struct sum){129, i & 1, i & 2, i & 4, i & 4});
         cuda_data_weight_free(&w);
     }

@@ -15,7 +15,7 @@
 #include "tests/kernels/cuda_pair.h"
 #include "tests/kernels/recurrent_scene.h"
 
-enum { N_STATES = 2 };
+enum { N_STATES = 24 };
 
 /** A scene on both backends: what is on the device. */
 struct both {
@@ -173,6 +173,61 @@ static void test_bits(void **state)
     }
 }
 
+/**
+ * For each number of taps: runs, parents and what came before them end at every place that a
+ * convolution looks back to. No run's rows are beside its parent's. The last call shows what all
+ * others saved.
+ */
+static void check_ends(struct both *o, size_t n_taps)
+{
+    const size_t most = n_taps - 1;
+    struct kern_run runs[6 * 8];
+    size_t n = 0, row = 0, behind = 250;
+    for (size_t i = 1; i <= most; row += i++)
+        runs[n++] = run_of(row, i, 0, -1, -1, (ptrdiff_t)i - 1);
+    run(o, runs, n);
+    n = 0;
+    for (size_t i = 1; i <= most; i++) /* tokens before the only one that there is */
+        runs[n++] = run_of(row++, 1, i, -1, (ptrdiff_t)i - 1, (ptrdiff_t)i - 1);
+    run(o, runs, n);
+    n = 0;
+    for (size_t i = 1; i <= most; i++) {
+        const size_t parents[] = {i, 9}, lengths[] = {1, i};
+        for (size_t k = 0; k < 2; k++) {
+            runs[n] = run_of(row, parents[k], 0, -1, -1, -1);
+            runs[n + 1] = run_of(behind, lengths[k], parents[k], (ptrdiff_t)n, -1,
+                                 (ptrdiff_t)(8 + 8 * k + i) - 1);
+            row += parents[k];
+            behind += lengths[k];
+            n += 2;
+        }
+    }
+    run(o, runs, n);
+    n = 0;
+    for (size_t i = 1; i <= most; i++) {
+        runs[n] = run_of(row++, 1, i + 1, -1, (ptrdiff_t)i - 1, -1);
+        runs[n + 1] = run_of(behind++, 1, i + 2, (ptrdiff_t)n, -1, -1);
+        runs[n + 2] = run_of(row++, 1, i + 1, -1, (ptrdiff_t)(8 + i) - 1, -1);
+        runs[n + 3] = run_of(row++, 1, i + 9, -1, (ptrdiff_t)(16 + i) - 1, -1);
+        n += 4;
+    }
+    run(o, runs, n);
+}
+
+static void test_ends(void **state)
+{
+    (void)state;
+    const struct recurrent_shape shape = {1, 1, 1, 1, false, false, KERN_UNIT_NONE, 0.9f, 0};
+    for (size_t n_taps = 2; n_taps < 10; n_taps++) {
+        struct rng r = rng_open(rng_seed(), 300 + n_taps);
+        struct both o;
+        both_open(&o, &r, &shape, n_taps, 310, 0);
+        check_ends(&o, n_taps);
+        compare(&o, "ends");
+        both_close(&o);
+    }
+}
+
 /** More families with parents than a launch has room for. */
 static void test_many_families(void **state)
 {
@@ -216,6 +271,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_ends),
         cmocka_unit_test(test_large_keys),
         cmocka_unit_test(test_many_families),
     };

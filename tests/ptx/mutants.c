@@ -19,7 +19,7 @@ struct mutant {
     size_t kernel, at;  /* the instruction's number */
     struct ptx_ins own; /* as it is */
     struct ptx_ins ins; /* what is there instead */
-    bool done;
+    bool tried, done;
 };
 
 static struct ptx_machine *machine;
@@ -211,6 +211,7 @@ void ptx_mutants_launch(size_t kernel)
     for (size_t i = 0; i < n; i++) {
         if (!is_left(i, kernel) || !matters[i])
             continue;
+        list[i].tried = true;
         child = split();
         if (child == 0) {
             role = MUTANT;
@@ -239,7 +240,10 @@ void ptx_mutants_close(void)
     for (size_t i = 0; i < n; i++) {
         bool reached = kernel_of(list[i].kernel)->hits[list[i].at] > 0;
         if (!list[i].done)
-            fprintf(results, "%zu\t%s\n", i, reached ? "survived" : "unreached");
+            fprintf(results, "%zu\t%s\n", i,
+                    list[i].tried ? "survived"
+                    : reached     ? "survived, never different"
+                                  : "unreached");
         free((void *)(uintptr_t)list[i].ins.at);
     }
     if (!machine)

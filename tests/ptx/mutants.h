@@ -14,7 +14,8 @@
  * changes: a file with a line for each, `KERNEL <tab> LINE <tab> INSTRUCTION`: the short name of a
  * kernel (report.h), a line of its PTX, and what is there instead; nothing: the line is left out.
  * results: a file to which `NUMBER <tab> WHAT` is added for each: its number in `changes` and what
- * found it, or `survived` or `unreached`. NULL: there are no changes. m outlives them.
+ * found it, or `survived` (`never different`: no lane ever compared what would show), or
+ * `unreached`. NULL: there are no changes. m outlives them.
  */
 void ptx_mutants_open(struct ptx_machine *m, const char *changes, const char *results);
 /** A scene begins: what has a change in it ends, and nothing found it. */

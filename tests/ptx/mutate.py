@@ -36,7 +36,7 @@ TESTS = {
                        "FLASH3_64", "FLASH3_128", "FLASH3_256"],
     "cuda_recurrent": ["CONVOLVE", "TAPS", "RECUR"],
     "cuda_linear": ["SPLIT", "FINISH", "EXACT", "FILL", "DIGEST"],
-    "cuda_score": ["FOLD", "PAIR", "JS", "TARGET", "TAKE", "CODES", "LOWEST"],
+    "cuda_score": ["CAP", "FOLD", "PAIR", "JS", "TARGET", "TAKE", "CODES", "LOWEST"],
 }
 KINDS = ["barrier", "bound", "mma"]
 OTHER = {"lt": "le", "le": "lt", "gt": "ge", "ge": "gt"}
@@ -108,7 +108,7 @@ def mutants_of(text, options):
 
 
 def run(mutants, options):
-    """What found each of one kernel's mutants, or `survived` or `unreached`."""
+    """What became of each of one kernel's mutants, as mutants.h has it."""
     if not mutants:
         return []
     test = next(test for test, kernels in TESTS.items() if mutants[0][0] in kernels)
@@ -131,7 +131,7 @@ def key_of(mutant, text):
 
 
 def read_results(path):
-    """{key: what found it, or `survived` or `unreached`}"""
+    """{key: what became of it}"""
     lines = path.read_text().splitlines() if path and path.exists() else []
     return dict(line.rsplit("\t", 1) for line in lines)
 
@@ -152,7 +152,7 @@ def print_table(results):
         if found == "unreached":
             continue
         row = counts.setdefault((kernel, kind), {})
-        what = found if found == "survived" else sort_of(found)
+        what = "survived" if found.startswith("survived") else sort_of(found)
         row[what] = row.get(what, 0) + 1
     print("| kernel | change | mutants | survived | found by |\n| --- | --- | --- | --- | --- |")
     for (kernel, kind), row in sorted(counts.items()):
@@ -217,9 +217,10 @@ def main():
                 if found == "unreached":
                     continue
                 count = counts.setdefault((kernel, kind), [0, 0, 0])
-                allowed = found == "survived" and is_allowed(mutant, source, survivors)
-                count[0 if found != "survived" else 1 if allowed else 2] += 1
-                escaped += found == "survived" and not allowed
+                survived = found.startswith("survived")
+                allowed = survived and is_allowed(mutant, source, survivors)
+                count[0 if not survived else 1 if allowed else 2] += 1
+                escaped += survived and not allowed
                 print(f"{kernel} {kind} {number}, line {i + 1}: {found}: {text[i].strip()}: "
                       f"{place_of(mutant, source)}", flush=True)
     print(f"\n{'kernel':12} {'kind':8} found allowed survived")

@@ -2,6 +2,7 @@
  * The interpreter itself: the kernels of samples.ptx, each in a process of its own, for a finding
  * ends it. They have what nvcc does not make of the backend's kernels yet, and one error each.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,8 +72,27 @@ static uint32_t own(uint32_t t, uint32_t in)
     return t;
 }
 
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/** Floats have steps of 2 from 2^24 on. */
+static uint32_t truncated(uint32_t t, uint32_t in)
+{
+    (void)in;
+    float x = 0.75f * (float)t - 20.0f;
+    int32_t most = t < 17 ? INT32_MIN : t > 37 ? INT32_MAX : (int32_t)(x * 0x1p28f);
+    double sum = 2 * floor((0x1p24 + 2 + fabs((double)x)) / 2);
+    return bits_of(copysignf((float)sum, x)) ^ bits_of(truncf(x)) ^ (uint32_t)(int32_t)x ^
+           (uint32_t)most;
+}
+
 static const struct sample samples[] = {
     {"lanes", lanes, NULL, 1},
+    {"truncated", truncated, NULL, 1},
     {"parted", parted, NULL, 1},
     {"matrix", matrix, NULL, 1},
     {"copies", twice, NULL, 1},
