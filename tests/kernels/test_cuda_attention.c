@@ -16,112 +16,13 @@
 #include "tests/harness/compare.h"
 #include "tests/harness/rng.h"
 #include "tests/harness/run_kernel.h"
-#include "tests/kernels/attention_truth.h"
 #include "tests/kernels/cuda_data.h"
-#include "tests/kernels/cuda_pair.h"
-
-enum { SHARED_BYTES = 160 << 10 /* heads of 256 elements in three parts take 145 KiB */ };
+#include "tests/kernels/flash_scene.h"
 
 static const enum kern_precision precisions[] = {KERN_PRECISION_HIGH, KERN_PRECISION_FAST};
 
-/** An operation on the host: q, k, v, and out as the device left it. */
-struct scene {
-    struct kern_attention op;
-    struct attention_sinks sinks;
-    float *q, *k, *v, *out;
-    size_t n_tokens;
-};
-
-/** Floats of a row of q, k, v and out. */
-static void widths_of(const struct kern_attention *op, size_t widths[4])
-{
-    widths[0] = op->n_heads * op->head_size;
-    widths[1] = op->n_kv_heads * op->head_size;
-    widths[2] = op->n_kv_heads * op->value_size;
-    widths[3] = op->n_heads * op->value_size;
-}
-
-static void scene_open(struct scene *s, struct rng *r, struct attention_shape shape,
-                       size_t n_tokens)
-{
-    s->n_tokens = n_tokens;
-    s->op = attention_shape_op(&shape, r, &s->sinks);
-    float **all[] = {&s->q, &s->k, &s->v, &s->out};
-    size_t widths[4];
-    widths_of(&s->op, widths);
-    for (size_t i = 0; i < 4; i++)
-        *all[i] = cuda_data_floats(r, n_tokens * widths[i], 1.5f);
-    s->op.q = s->q;
-    s->op.k = s->k;
-    s->op.v = s->v;
-    s->op.out = s->out;
-}
-
-static void scene_close(struct scene *s)
-{
-    free(s->q);
-    free(s->k);
-    free(s->v);
-    free(s->out);
-}
-
-static void pair_open(struct cuda_pair *p, enum kern_precision precision, size_t way)
-{
-    struct host_device_options options = cuda_pair_way(way % CUDA_PAIR_N_WAYS);
-    options.shared_bytes = SHARED_BYTES;
-    cuda_pair_open(p, precision, &options);
-}
-
-/** The operation on the device, where each array begins `skew` floats behind an aligned address. */
-static void run_skewed(struct cuda_pair *p, struct scene *s, size_t skew)
-{
-    struct kern_attention op = s->op;
-    const float *from[] = {s->q, s->k, s->v, s->out};
-    size_t sizes[4];
-    widths_of(&op, sizes);
-    float *copies[4];
-    for (size_t i = 0; i < 4; i++) {
-        sizes[i] *= s->n_tokens;
-        float *skewed = calloc(sizes[i] + skew, sizeof *skewed);
-        assert_non_null(skewed);
-        memcpy(skewed + skew, from[i], sizes[i] * sizeof *skewed);
-        copies[i] = cuda_pair_put(p, skewed, sizes[i] + skew);
-        free(skewed);
-    }
-    op.q = copies[0] + skew;
-    op.k = copies[1] + skew;
-    op.v = copies[2] + skew;
-    op.out = copies[3] + skew;
-    struct status_why why = {""};
-    if (kern_attention(p->cuda, &op, &why) != STATUS_OK)
-        fail_msg("%s", why.text);
-    for (size_t i = 0; i < 3; i++)
-        cuda_pair_take(p, copies[i], NULL, 0);
-    float *all = calloc(sizes[3] + skew, sizeof *all);
-    assert_non_null(all);
-    cuda_pair_take(p, copies[3], all, sizes[3] + skew);
-    memcpy(s->out, all + skew, sizes[3] * sizeof *all);
-    free(all);
-}
-
-static void run(struct cuda_pair *p, struct scene *s)
-{
-    run_skewed(p, s, 0);
-}
-
-/** Numbers in n parts, and sums that are rounded towards zero: see kernels/cuda/kernels/mma.h. */
-static double check_against_truth(const struct scene *s, enum kern_precision precision)
-{
-    const bool high = precision == KERN_PRECISION_HIGH;
-    const struct attention_rounding rounding = {.product = high ? 4 * 0x1p-24 : 3 * 0x1p-16,
-                                                .unit = 0x1p-23,
-                                                .n_products = high ? 6 : 3,
-                                                .key_block = 32};
-    return attention_truth_check(&s->op, &rounding);
-}
-
 /** Some queries one at a time, then all, shifted by one within their blocks: the same bits. */
-static void check_grouping(struct cuda_pair *p, struct scene *s)
+static void check_grouping(struct cuda_pair *p, struct flash_scene *s)
 {
     if (run_kernel_is_slow())
         return; /* nothing new for a kernel */
@@ -143,7 +44,7 @@ static void check_grouping(struct cuda_pair *p, struct scene *s)
     }
     s->op.ranges = cut;
     s->op.n_ranges = n_cut;
-    run(p, s);
+    flash_scene_run(p, s);
     cuda_data_assert_same(s->out, expected, n, "queries grouped otherwise");
     s->op.ranges = ranges;
     s->op.n_ranges = n_ranges;
@@ -196,19 +97,19 @@ static void test_truth(void **state)
         enum kern_precision precision = precisions[i % 2];
         struct rng r = rng_open(rng_seed(), i);
         struct cuda_pair p;
-        struct scene s;
-        pair_open(&p, precision, i);
-        scene_open(&s, &r, i / 2 < N_FIXED ? shapes[i / 2] : attention_shape_random(&r, 70),
-                   MANY_TOKENS);
+        struct flash_scene s;
+        flash_scene_pair(&p, precision, i);
+        flash_scene_open(&s, &r, i / 2 < N_FIXED ? shapes[i / 2] : attention_shape_random(&r, 70),
+                         MANY_TOKENS);
         s.op.ranges = many_ranges;
         s.op.n_ranges = N_MANY;
-        run(&p, &s);
-        double error = check_against_truth(&s, precision);
+        flash_scene_run(&p, &s);
+        double error = flash_scene_check(&s, precision);
         print_message("heads of %zu, %s: error 2^%.1f\n", s.op.head_size, i % 2 ? "fast" : "high",
                       log2(error));
         assert_true(error < (precision == KERN_PRECISION_HIGH ? 0x1p-19 : 0x1p-14));
         check_grouping(&p, &s);
-        scene_close(&s);
+        flash_scene_close(&s);
         cuda_pair_close(&p);
     }
 }
@@ -221,29 +122,29 @@ static void test_alignment(void **state)
     for (size_t i = 0; i < 3; i++) {
         struct rng r = rng_open(rng_seed(), 100 + i);
         struct cuda_pair p;
-        struct scene s;
-        pair_open(&p, precisions[i % 2], i);
-        scene_open(&s, &r, (struct attention_shape){2, 1, sizes[i], 0}, 70);
+        struct flash_scene s;
+        flash_scene_pair(&p, precisions[i % 2], i);
+        flash_scene_open(&s, &r, (struct attention_shape){2, 1, sizes[i], 0}, 70);
         s.op.ranges = &(struct kern_query_range){.n_q = 70};
         s.op.n_ranges = 1;
-        run(&p, &s);
+        flash_scene_run(&p, &s);
         size_t n = 70 * 2 * sizes[i];
         float *expected = cuda_data_copy(s.out, n);
         for (size_t skew = 1; skew < 4; skew++) {
-            run_skewed(&p, &s, skew);
+            flash_scene_run_skewed(&p, &s, skew);
             cuda_data_assert_same(s.out, expected, n, "skewed");
         }
         free(expected);
-        scene_close(&s);
+        flash_scene_close(&s);
         cuda_pair_close(&p);
     }
 }
 
-static void copy_row(struct scene *s, size_t from, size_t to)
+static void copy_row(struct flash_scene *s, size_t from, size_t to)
 {
     float *all[] = {s->q, s->k, s->v};
     size_t widths[4];
-    widths_of(&s->op, widths);
+    flash_scene_widths(&s->op, widths);
     for (size_t i = 0; i < 3; i++)
         memcpy(all[i] + to * widths[i], all[i] + from * widths[i], widths[i] * sizeof(float));
 }
@@ -256,10 +157,10 @@ static void test_shared_prefix(void **state)
     for (size_t i = 0; i < 6; i++) {
         struct rng r = rng_open(rng_seed(), 200 + i);
         struct cuda_pair p;
-        struct scene s;
-        pair_open(&p, precisions[i % 2], i);
+        struct flash_scene s;
+        flash_scene_pair(&p, precisions[i % 2], i);
         struct attention_shape shape = {4, 2, 96, i ? 50 : 0};
-        scene_open(&s, &r, i < 2 ? shape : attention_shape_random(&r, 70), 2 * WHOLE);
+        flash_scene_open(&s, &r, i < 2 ? shape : attention_shape_random(&r, 70), 2 * WHOLE);
         for (size_t t = 0; t < WHOLE; t++)
             copy_row(&s, t, WHOLE + t);
         const struct kern_query_range ranges[] = {
@@ -269,10 +170,10 @@ static void test_shared_prefix(void **state)
         };
         s.op.ranges = ranges;
         s.op.n_ranges = 3;
-        run(&p, &s);
+        flash_scene_run(&p, &s);
         size_t n = WHOLE * s.op.n_heads * s.op.value_size;
         cuda_data_assert_same(s.out, s.out + n, n, "prefix and ending");
-        scene_close(&s);
+        flash_scene_close(&s);
         cuda_pair_close(&p);
     }
 }
@@ -281,18 +182,18 @@ static void test_shared_prefix(void **state)
  * A value that is not finite shows in its element of the queries that see it, and nowhere else;
  * as a key, in those queries. Nor does it matter how queries are grouped.
  */
-static void check_bad_token(struct cuda_pair *p, struct scene *s, float bad, bool in_keys)
+static void check_bad_token(struct cuda_pair *p, struct flash_scene *s, float bad, bool in_keys)
 {
     enum { BAD = 70, ELEMENT = 3 };
     size_t d = s->op.head_size, row = s->op.n_heads * d, n = s->n_tokens * row;
     size_t window = s->op.sliding_window, end = window ? BAD + window : s->n_tokens;
     s->op.ranges = &(struct kern_query_range){.n_q = s->n_tokens};
     s->op.n_ranges = 1;
-    run(p, s);
+    flash_scene_run(p, s);
     float *good = cuda_data_copy(s->out, n);
     float *at = (in_keys ? s->k : s->v) + BAD * s->op.n_kv_heads * d + ELEMENT, before = *at;
     *at = bad;
-    run(p, s);
+    flash_scene_run(p, s);
     for (size_t i = 0; i < n; i++) {
         size_t query = i / row, head = i / d % s->op.n_heads;
         bool sees = query >= BAD && query < end && head < s->op.n_heads / s->op.n_kv_heads;
@@ -313,12 +214,13 @@ static void test_bad_tokens(void **state)
     for (size_t i = 0; i < 8; i += run_kernel_is_slow() ? 5 : 1) {
         struct rng r = rng_open(rng_seed(), 300 + i);
         struct cuda_pair p;
-        struct scene s;
-        pair_open(&p, precisions[i % 2], i);
-        scene_open(&s, &r, (struct attention_shape){4, 2, i % 3 ? 64 : 128, i / 4 ? 20 : 0}, 140);
+        struct flash_scene s;
+        flash_scene_pair(&p, precisions[i % 2], i);
+        flash_scene_open(&s, &r, (struct attention_shape){4, 2, i % 3 ? 64 : 128, i / 4 ? 20 : 0},
+                         140);
         check_bad_token(&p, &s, bad[i % 4], false);
         check_bad_token(&p, &s, i % 4 == 1 ? NAN : bad[i % 4], true);
-        scene_close(&s);
+        flash_scene_close(&s);
         cuda_pair_close(&p);
     }
 }
@@ -335,18 +237,18 @@ static void check_bad_row(enum kern_precision precision, struct attention_shape 
     size_t d = shape.value_size, n = n_tokens * d, end = shape.chunk ? shape.chunk : n_tokens;
     struct rng r = rng_open(rng_seed(), 350 + way);
     struct cuda_pair p;
-    struct scene s;
+    struct flash_scene s;
     if (shape.sliding_window && BAD + shape.sliding_window < end)
         end = BAD + shape.sliding_window;
-    pair_open(&p, precision, way);
-    scene_open(&s, &r, shape, n_tokens);
+    flash_scene_pair(&p, precision, way);
+    flash_scene_open(&s, &r, shape, n_tokens);
     s.op.ranges = &(struct kern_query_range){.n_q = n_tokens};
     s.op.n_ranges = 1;
-    run(&p, &s);
+    flash_scene_run(&p, &s);
     float *good = cuda_data_copy(s.out, n);
     for (size_t e = 0; e < d; e++)
         s.v[BAD * d + e] = bad[e % 4];
-    run(&p, &s);
+    flash_scene_run(&p, &s);
     for (size_t i = 0; i < n; i++) {
         if (i / d >= BAD && i / d < end)
             assert_false(isfinite(s.out[i]));
@@ -354,7 +256,7 @@ static void check_bad_row(enum kern_precision precision, struct attention_shape 
             cuda_data_assert_same(s.out + i, good + i, 1, "away from the bad row");
     }
     free(good);
-    scene_close(&s);
+    flash_scene_close(&s);
     cuda_pair_close(&p);
 }
 
@@ -407,14 +309,14 @@ static void test_ends(void **state)
     for (size_t i = 0; i < 6; i++) {
         struct rng r = rng_open(rng_seed(), 600 + i);
         struct cuda_pair p;
-        struct scene s;
-        pair_open(&p, precisions[i % 2], i);
-        scene_open(&s, &r, (struct attention_shape){1, 1, sizes[i / 2]}, T);
+        struct flash_scene s;
+        flash_scene_pair(&p, precisions[i % 2], i);
+        flash_scene_open(&s, &r, (struct attention_shape){1, 1, sizes[i / 2]}, T);
         s.op.ranges = ranges;
         s.op.n_ranges = sizeof ranges / sizeof *ranges;
-        run(&p, &s);
-        (void)check_against_truth(&s, precisions[i % 2]);
-        scene_close(&s);
+        flash_scene_run(&p, &s);
+        (void)flash_scene_check(&s, precisions[i % 2]);
+        flash_scene_close(&s);
         cuda_pair_close(&p);
     }
 }
@@ -427,16 +329,16 @@ static void test_scales(void **state)
     for (size_t i = 0; i < 3; i++) {
         struct rng r = rng_open(rng_seed(), 400 + i);
         struct cuda_pair p;
-        struct scene s;
-        pair_open(&p, precisions[i % 2], i);
-        scene_open(&s, &r, (struct attention_shape){1, 1, 8, 0}, 130);
+        struct flash_scene s;
+        flash_scene_pair(&p, precisions[i % 2], i);
+        flash_scene_open(&s, &r, (struct attention_shape){1, 1, 8, 0}, 130);
         s.op.scale = scales[i];
         s.op.ranges = &(struct kern_query_range){.n_q = 130};
         s.op.n_ranges = 1;
-        run(&p, &s);
-        (void)check_against_truth(&s, precisions[i % 2]);
+        flash_scene_run(&p, &s);
+        (void)flash_scene_check(&s, precisions[i % 2]);
         check_grouping(&p, &s);
-        scene_close(&s);
+        flash_scene_close(&s);
         cuda_pair_close(&p);
     }
 }
@@ -451,9 +353,9 @@ static void test_sign_of_zero(void **state)
     enum { T = 140, BEFORE = 120, QUERY = 127, D = 16 };
     struct rng r = rng_open(rng_seed(), 450);
     struct cuda_pair p;
-    struct scene s;
-    pair_open(&p, KERN_PRECISION_HIGH, 0);
-    scene_open(&s, &r, (struct attention_shape){1, 1, D, 0}, T);
+    struct flash_scene s;
+    flash_scene_pair(&p, KERN_PRECISION_HIGH, 0);
+    flash_scene_open(&s, &r, (struct attention_shape){1, 1, D, 0}, T);
     for (size_t i = 0; i < T * D; i++) {
         s.q[i] = 1.0f;
         s.k[i] = i / D < 64 ? 0.0f : 10.0f;
@@ -461,14 +363,14 @@ static void test_sign_of_zero(void **state)
     }
     s.op.ranges = &(struct kern_query_range){.q_row = QUERY, .n_q = 1, .q_offset = QUERY};
     s.op.n_ranges = 1;
-    run(&p, &s);
+    flash_scene_run(&p, &s);
     float alone[D];
     memcpy(alone, s.out + QUERY * D, sizeof alone);
     s.op.ranges =
         &(struct kern_query_range){.q_row = BEFORE, .n_q = T - BEFORE, .q_offset = BEFORE};
-    run(&p, &s);
+    flash_scene_run(&p, &s);
     cuda_data_assert_same(s.out + QUERY * D, alone, D, "beside others");
-    scene_close(&s);
+    flash_scene_close(&s);
     cuda_pair_close(&p);
 }
 
@@ -480,14 +382,16 @@ static void test_choice(void **state)
         enum kern_precision precision;
         size_t shared_bytes;
         bool exact; /* the bits of `exact` */
-    } rows[] = {
-        {KERN_PRECISION_EXACT, SHARED_BYTES, true}, {KERN_PRECISION_HIGH, SHARED_BYTES, false},
-        {KERN_PRECISION_FAST, SHARED_BYTES, false}, {KERN_PRECISION_HIGH, 99 << 10, true},
-        {KERN_PRECISION_FAST, 99 << 10, false},     {KERN_PRECISION_FAST, 90 << 10, true}};
+    } rows[] = {{KERN_PRECISION_EXACT, FLASH_SCENE_SHARED_BYTES, true},
+                {KERN_PRECISION_HIGH, FLASH_SCENE_SHARED_BYTES, false},
+                {KERN_PRECISION_FAST, FLASH_SCENE_SHARED_BYTES, false},
+                {KERN_PRECISION_HIGH, 99 << 10, true},
+                {KERN_PRECISION_FAST, 99 << 10, false},
+                {KERN_PRECISION_FAST, 90 << 10, true}};
     enum { D = 256, T = 70 };
     struct rng r = rng_open(rng_seed(), 500);
-    struct scene s;
-    scene_open(&s, &r, (struct attention_shape){1, 1, D, 0}, T);
+    struct flash_scene s;
+    flash_scene_open(&s, &r, (struct attention_shape){1, 1, D, 0}, T);
     s.op.ranges = &(struct kern_query_range){.n_q = T};
     s.op.n_ranges = 1;
     float *results[sizeof rows / sizeof *rows];
@@ -495,7 +399,7 @@ static void test_choice(void **state)
         struct cuda_pair p;
         struct host_device_options options = {.shared_bytes = rows[i].shared_bytes};
         cuda_pair_open(&p, rows[i].precision, &options);
-        run(&p, &s);
+        flash_scene_run(&p, &s);
         cuda_pair_close(&p);
         results[i] = cuda_data_copy(s.out, T * D);
         assert_int_equal(compare_bits(results[i], results[0], T * D) == T * D, rows[i].exact);
@@ -504,7 +408,7 @@ static void test_choice(void **state)
     cuda_data_assert_same(results[4], results[2], T * D, "fast in less shared memory");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         free(results[i]);
-    scene_close(&s);
+    flash_scene_close(&s);
 }
 
 int main(void)

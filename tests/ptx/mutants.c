@@ -13,13 +13,17 @@
 #include "tests/ptx/report.h"
 #include "tests/ptx/text.h"
 
-enum { MAX_SECONDS = 30 /* of a processor, that a change may take */ };
+enum {
+    MAX_SECONDS = 30, /* of a processor, that a change may take */
+    MAX_SCENES = 8    /* that a change is tried in where it makes a difference */
+};
 
 struct mutant {
     size_t kernel, at;  /* the instruction's number */
     struct ptx_ins own; /* as it is */
     struct ptx_ins ins; /* what is there instead */
-    bool tried, done;
+    unsigned n_tries;
+    bool done;
 };
 
 static struct ptx_machine *machine;
@@ -209,9 +213,9 @@ void ptx_mutants_launch(size_t kernel)
     if (wait_for(child) != 0)
         abort();
     for (size_t i = 0; i < n; i++) {
-        if (!is_left(i, kernel) || !matters[i])
+        if (!is_left(i, kernel) || !matters[i] || list[i].n_tries == MAX_SCENES)
             continue;
-        list[i].tried = true;
+        list[i].n_tries++;
         child = split();
         if (child == 0) {
             role = MUTANT;
@@ -241,9 +245,9 @@ void ptx_mutants_close(void)
         bool reached = kernel_of(list[i].kernel)->hits[list[i].at] > 0;
         if (!list[i].done)
             fprintf(results, "%zu\t%s\n", i,
-                    list[i].tried ? "survived"
-                    : reached     ? "survived, never different"
-                                  : "unreached");
+                    list[i].n_tries > 0 ? "survived"
+                    : reached           ? "survived, never different"
+                                        : "unreached");
         free((void *)(uintptr_t)list[i].ins.at);
     }
     if (!machine)

@@ -1,0 +1,98 @@
+#include "tests/kernels/flash_scene.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/kernels/cuda_data.h"
+
+void flash_scene_widths(const struct kern_attention *op, size_t widths[4])
+{
+    widths[0] = op->n_heads * op->head_size;
+    widths[1] = op->n_kv_heads * op->head_size;
+    widths[2] = op->n_kv_heads * op->value_size;
+    widths[3] = op->n_heads * op->value_size;
+}
+
+void flash_scene_open(struct flash_scene *s, struct rng *r, struct attention_shape shape,
+                      size_t n_tokens)
+{
+    s->n_tokens = n_tokens;
+    s->op = attention_shape_op(&shape, r, &s->sinks);
+    float **all[] = {&s->q, &s->k, &s->v, &s->out};
+    size_t widths[4];
+    flash_scene_widths(&s->op, widths);
+    for (size_t i = 0; i < 4; i++)
+        *all[i] = cuda_data_floats(r, n_tokens * widths[i], 1.5f);
+    s->op.q = s->q;
+    s->op.k = s->k;
+    s->op.v = s->v;
+    s->op.out = s->out;
+}
+
+void flash_scene_close(struct flash_scene *s)
+{
+    free(s->q);
+    free(s->k);
+    free(s->v);
+    free(s->out);
+}
+
+void flash_scene_pair(struct cuda_pair *p, enum kern_precision precision, size_t way)
+{
+    struct host_device_options options = cuda_pair_way(way % CUDA_PAIR_N_WAYS);
+    options.shared_bytes = FLASH_SCENE_SHARED_BYTES;
+    cuda_pair_open(p, precision, &options);
+}
+
+void flash_scene_run_skewed(struct cuda_pair *p, struct flash_scene *s, size_t skew)
+{
+    struct kern_attention op = s->op;
+    const float *from[] = {s->q, s->k, s->v, s->out};
+    size_t sizes[4];
+    flash_scene_widths(&op, sizes);
+    float *copies[4];
+    for (size_t i = 0; i < 4; i++) {
+        sizes[i] *= s->n_tokens;
+        float *skewed = calloc(sizes[i] + skew, sizeof *skewed);
+        assert_non_null(skewed);
+        memcpy(skewed + skew, from[i], sizes[i] * sizeof *skewed);
+        copies[i] = cuda_pair_put(p, skewed, sizes[i] + skew);
+        free(skewed);
+    }
+    op.q = copies[0] + skew;
+    op.k = copies[1] + skew;
+    op.v = copies[2] + skew;
+    op.out = copies[3] + skew;
+    struct status_why why = {""};
+    if (kern_attention(p->cuda, &op, &why) != STATUS_OK)
+        fail_msg("%s", why.text);
+    for (size_t i = 0; i < 3; i++)
+        cuda_pair_take(p, copies[i], NULL, 0);
+    float *all = calloc(sizes[3] + skew, sizeof *all);
+    assert_non_null(all);
+    cuda_pair_take(p, copies[3], all, sizes[3] + skew);
+    memcpy(s->out, all + skew, sizes[3] * sizeof *all);
+    free(all);
+}
+
+void flash_scene_run(struct cuda_pair *p, struct flash_scene *s)
+{
+    flash_scene_run_skewed(p, s, 0);
+}
+
+/** Numbers in n parts, and sums that are rounded towards zero: see kernels/cuda/kernels/mma.h. */
+double flash_scene_check(const struct flash_scene *s, enum kern_precision precision)
+{
+    const bool high = precision == KERN_PRECISION_HIGH;
+    const struct attention_rounding rounding = {.product = high ? 4 * 0x1p-24 : 3 * 0x1p-16,
+                                                .unit = 0x1p-23,
+                                                .n_products = high ? 6 : 3,
+                                                .key_block = 32};
+    return attention_truth_check(&s->op, &rounding);
+}

@@ -1,0 +1,34 @@
+/** Attention of the CUDA backend in `high` and `fast`: inputs, what the device makes of them. */
+#ifndef TESTS_KERNELS_FLASH_SCENE_H
+#define TESTS_KERNELS_FLASH_SCENE_H
+
+#include "tests/kernels/attention_truth.h"
+#include "tests/kernels/cuda_pair.h"
+
+enum { FLASH_SCENE_SHARED_BYTES = 160 << 10 /* heads of 256 in three parts take 145 KiB */ };
+
+/** An operation on the host: q, k, v, and out as the device left it. */
+struct flash_scene {
+    struct kern_attention op;
+    struct attention_sinks sinks;
+    float *q, *k, *v, *out;
+    size_t n_tokens;
+};
+
+/** Floats of a row of q, k, v and out. */
+void flash_scene_widths(const struct kern_attention *op, size_t widths[4]);
+/** Random arrays of n_tokens rows; op's ranges are the caller's to set. */
+void flash_scene_open(struct flash_scene *s, struct rng *r, struct attention_shape shape,
+                      size_t n_tokens);
+void flash_scene_close(struct flash_scene *s);
+
+/** A pair whose device has the shared memory. way: see cuda_pair_way(). */
+void flash_scene_pair(struct cuda_pair *p, enum kern_precision precision, size_t way);
+/** The operation on the device. */
+void flash_scene_run(struct cuda_pair *p, struct flash_scene *s);
+/** The same where each array begins `skew` floats behind an aligned address. */
+void flash_scene_run_skewed(struct cuda_pair *p, struct flash_scene *s, size_t skew);
+/** Fail unless outputs are within the derived bound; the root of the mean error, relatively. */
+double flash_scene_check(const struct flash_scene *s, enum kern_precision precision);
+
+#endif
