@@ -283,15 +283,15 @@ static void test_widths(void **state)
     static const struct {
         size_t head_size, most; /* the least heads that have this kernel, its most elements */
     } kernels[] = {{1, 64}, {65, 128}, {129, 256}};
-    size_t step = run_kernel_is_slow() || ASSAY_SANITIZED ? 29 : 1;
+    size_t step = run_kernel_is_slow() || ASSAY_SANITIZED ? 59 : 1;
     for (size_t k = 0, way = 0; k < 3; k++) {
-        for (size_t i = 0; i < kernels[k].most / 2; i++) { /* of 32 elements, lanes have 8 */
-            size_t from = i / 16 * 32 + i / 8 % 2 * 4 + (i + 1) % 4 * 8;
-            if (way++ % step == 0)
-                check_bad_row(precisions[i % 2],
-                              (struct attention_shape){1, 1, kernels[k].head_size,
-                                                       .value_size = from + i / 2 % 4},
-                              10, way);
+        for (size_t i = 0; i < kernels[k].most; i++, way++) { /* of 32 elements, lanes have 8 */
+            size_t place = i / 2, at = place / 16 * 32 + place / 8 % 2 * 4 + (place + 1) % 4 * 8;
+            struct attention_shape shape = {1, 1, kernels[k].head_size};
+            shape.value_size = at + place / 2 % 4;
+            shape.chunk = i % 2 * 30;
+            if (way % step == 0)
+                check_bad_row(precisions[place % 2], shape, 10, way);
         }
     }
 }
@@ -300,20 +300,21 @@ static void test_widths(void **state)
 static void test_ends(void **state)
 {
     (void)state;
-    enum { T = 131 };
+    enum { T = 147 };
     static const struct kern_query_range ranges[] = {
+        {.q_row = 83, .n_q = 64, .kv_row = 83}, /* alone at first: all of a kernel, and little */
         {.q_row = 0, .n_q = 64, .kv_row = 3, .parent_kv_row = 0, .n_parent = 1},
-        {.q_row = 67, .n_q = 64, .kv_row = 67},
+        {.q_row = 67, .n_q = 16, .kv_row = 67},
     };
-    static const size_t sizes[] = {20, 80, 140};
-    for (size_t i = 0; i < 6; i++) {
+    static const size_t sizes[] = {64, 128, 256, 20, 80, 140};
+    for (size_t i = 0; i < 12; i++) {
         struct rng r = rng_open(rng_seed(), 600 + i);
         struct cuda_pair p;
         struct flash_scene s;
         flash_scene_pair(&p, precisions[i % 2], i);
         flash_scene_open(&s, &r, (struct attention_shape){1, 1, sizes[i / 2]}, T);
         s.op.ranges = ranges;
-        s.op.n_ranges = sizeof ranges / sizeof *ranges;
+        s.op.n_ranges = i < 6 ? 1 : sizeof ranges / sizeof *ranges;
         flash_scene_run(&p, &s);
         (void)flash_scene_check(&s, precisions[i % 2]);
         flash_scene_close(&s);
@@ -414,11 +415,11 @@ static void test_choice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_rows),     cmocka_unit_test(test_truth),
-        cmocka_unit_test(test_alignment),    cmocka_unit_test(test_shared_prefix),
-        cmocka_unit_test(test_bad_tokens),   cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_sign_of_zero), cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_widths),       cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_ends),          cmocka_unit_test(test_bad_rows),
+        cmocka_unit_test(test_truth),         cmocka_unit_test(test_alignment),
+        cmocka_unit_test(test_shared_prefix), cmocka_unit_test(test_bad_tokens),
+        cmocka_unit_test(test_scales),        cmocka_unit_test(test_sign_of_zero),
+        cmocka_unit_test(test_widths),        cmocka_unit_test(test_choice),
     };
     int n_failed = cmocka_run_group_tests_name("host device", tests, NULL, NULL);
     if (!cuda_pair_use_real_device())

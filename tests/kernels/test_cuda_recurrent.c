@@ -173,18 +173,21 @@ static void test_bits(void **state)
     }
 }
 
+enum { ROWS = 300, LONG = 40 /* more than KERN_CHUNK */ };
+
 /**
  * For each number of taps: runs, parents and what came before them end at every place that a
- * convolution looks back to. No run's rows are beside its parent's. The last call shows what all
- * others saved.
+ * convolution looks back to. No run's rows are beside its parent's, and the last row is used. The
+ * last call shows what all others saved.
  */
 static void check_ends(struct both *o, size_t n_taps)
 {
     const size_t most = n_taps - 1;
     struct kern_run runs[6 * 8];
-    size_t n = 0, row = 0, behind = 250;
+    size_t n = 0, row = 0, behind = 200;
     for (size_t i = 1; i <= most; row += i++)
         runs[n++] = run_of(row, i, 0, -1, -1, (ptrdiff_t)i - 1);
+    runs[n++] = run_of(ROWS - LONG, LONG, 0, -1, -1, -1);
     run(o, runs, n);
     n = 0;
     for (size_t i = 1; i <= most; i++) /* tokens before the only one that there is */
@@ -221,7 +224,7 @@ static void test_ends(void **state)
     for (size_t n_taps = 2; n_taps < 10; n_taps++) {
         struct rng r = rng_open(rng_seed(), 300 + n_taps);
         struct both o;
-        both_open(&o, &r, &shape, n_taps, 310, 0);
+        both_open(&o, &r, &shape, n_taps, ROWS, 0);
         check_ends(&o, n_taps);
         compare(&o, "ends");
         both_close(&o);
@@ -270,8 +273,8 @@ static void test_large_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bits),
         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_bits),
         cmocka_unit_test(test_large_keys),
         cmocka_unit_test(test_many_families),
     };

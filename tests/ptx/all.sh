@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# The tests on compiled kernels with every scene and threads in other orders, then mutants: hours,
-# or with N so many of each kind and kernel. What became of those is kept in mutants.tsv of the
-# build: a run that was stopped goes on. Comparisons in attention on tensor cores are left out:
-# which of those can be found was not judged yet.
+# The tests on compiled kernels with every scene and threads in other orders, then all mutants, or
+# with N so many of each kind and kernel: minutes, all some hours of a processor. What became of
+# those is kept in mutants.tsv of the build: a run that was stopped goes on, unless tests changed.
 # usage: bash tests/ptx/all.sh BUILD [N]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -12,11 +11,7 @@ for order in backwards random; do
         -R '^test_ptx'
 done
 ptx=$1/tests/ptx
-mutate=(python3 tests/ptx/mutate.py "$ptx" --results "$ptx/mutants.tsv" "${sample[@]}")
-"${mutate[@]}" --kind barrier --kind mma
-others=()
-for kernel in NORM ROPE GATE SCALE COPY_ROWS ROUND GATHER SPLIT FINISH EXACT FILL DIGEST ATTENTION FOLD \
-    PAIR JS TARGET TAKE CODES LOWEST; do
-    others+=(--kernel "$kernel")
-done
-"${mutate[@]}" --kind bound "${others[@]}"
+if [ -e "$ptx/mutants.tsv" ] && [ -n "$(find "$ptx" -name 'test_ptx_*' -newer "$ptx/mutants.tsv")" ]; then
+    rm "$ptx/mutants.tsv"
+fi
+python3 tests/ptx/mutate.py "$ptx" --results "$ptx/mutants.tsv" "${sample[@]}"

@@ -15,7 +15,7 @@
 
 enum {
     MAX_SECONDS = 30, /* of a processor, that a change may take */
-    MAX_SCENES = 8    /* that a change is tried in where it makes a difference */
+    MAX_SCENES = 5    /* that a change is tried in where it makes a difference */
 };
 
 struct mutant {

@@ -161,23 +161,28 @@ def print_table(results):
         print(f"| {kernel} | {kind} | {sum(row.values())} | {row.get('survived', 0)} | {by} |")
 
 
-def read_survivors():
-    """[(kernel, kind, pattern)]"""
-    path = pathlib.Path(__file__).with_name("survivors.txt")
-    lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
-    return [tuple(line.split("  ")[:3]) for line in lines]
+class Survivors:
+    """survivors.txt, and how many of each row's there were."""
+
+    def __init__(self):
+        path = pathlib.Path(__file__).with_name("survivors.txt")
+        lines = [x for x in path.read_text().splitlines() if x and not x.startswith("#")]
+        self.rows = [line.split("  ") for line in lines]
+        self.counts = {}
+
+    def allow(self, mutant, source):
+        """Whether a row is about it, and has not been about too many of the kernel."""
+        for i, (kernel, kind, most, where, _why) in enumerate(self.rows):
+            if re.fullmatch(kernel, mutant[0]) and kind == mutant[1] and \
+                    (where == f"number {mutant[2]}" or where in place_of(mutant, source)):
+                count = self.counts[mutant[0], i] = self.counts.get((mutant[0], i), 0) + 1
+                return count <= int(most)
+        return False
 
 
 def place_of(mutant, source):
     """The line of the source, or of the branch behind it, where the compiler names none."""
     return next(where for where in source.where[mutant[3]:] if ":0: " not in where)
-
-
-def is_allowed(mutant, source, survivors):
-    kernel, kind, number, _i, _new = mutant
-    return any(re.fullmatch(k, kernel) and d == kind and
-               (re.fullmatch(p, f"number {number}") or p in place_of(mutant, source))
-               for k, d, p in survivors)
 
 
 def main():
@@ -196,7 +201,7 @@ def main():
         return
     source = coverage.Program(options.build / "kernels.ptx")
     text = source.text
-    survivors, counts, escaped = read_survivors(), {}, 0
+    survivors, counts, escaped = Survivors(), {}, 0
     mutants = {}
     for mutant in mutants_of(text, options):
         mutants.setdefault(mutant[0], []).append(mutant)
@@ -218,7 +223,7 @@ def main():
                     continue
                 count = counts.setdefault((kernel, kind), [0, 0, 0])
                 survived = found.startswith("survived")
-                allowed = survived and is_allowed(mutant, source, survivors)
+                allowed = survived and survivors.allow(mutant, source)
                 count[0 if not survived else 1 if allowed else 2] += 1
                 escaped += survived and not allowed
                 print(f"{kernel} {kind} {number}, line {i + 1}: {found}: {text[i].strip()}: "
