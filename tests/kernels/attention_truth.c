@@ -157,12 +157,14 @@ static void evaluate(const struct truth *truth, const struct kern_query_range *r
     }
 }
 
-double attention_truth_check(const struct kern_attention *op,
-                             const struct attention_rounding *rounding)
+struct attention_error attention_truth_check(const struct kern_attention *op,
+                                             const struct attention_rounding *rounding)
 {
     size_t d = op->value_size;
     struct truth truth = {op, rounding, malloc(d * sizeof(double)), malloc(d * sizeof(double))};
-    double errors = 0.0, squares = 0.0;
+    double *errors = calloc(d, sizeof *errors), squares = 0.0;
+    struct attention_error all = {0.0, 0.0};
+    assert_non_null(errors);
     for (size_t i = 0; i < op->n_ranges; i++) {
         const struct kern_query_range *range = &op->ranges[i];
         for (size_t j = 0; j < range->n_q * op->n_heads; j++) {
@@ -174,12 +176,18 @@ double attention_truth_check(const struct kern_attention *op,
                 if (!(fabs(error) <= truth.bound[c]))
                     fail_msg("range %zu query %zu head %zu: %.9g, expected %.9g +- %.2g", i, query,
                              head, (double)out[c], truth.out[c], truth.bound[c]);
-                errors += error * error;
+                errors[c] += error * error;
                 squares += truth.out[c] * truth.out[c];
             }
         }
     }
+    for (size_t c = 0; c < d; c++) {
+        all.usual += errors[c];
+        all.worst = fmax(all.worst, errors[c]);
+    }
+    free(errors);
     free(truth.out);
     free(truth.bound);
-    return sqrt(errors / squares);
+    return (struct attention_error){sqrt(all.usual / squares),
+                                    sqrt(all.worst * (double)d / squares)};
 }

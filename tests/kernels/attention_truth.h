@@ -36,12 +36,17 @@ struct attention_rounding {
     size_t key_block;  /* keys after which sums are rescaled */
 };
 
+/** Roots of mean squares of errors, relative to that of the outputs. */
+struct attention_error {
+    double usual; /* of all */
+    double worst; /* of the element of values with the largest */
+};
+
 /**
  * Fail unless every output of op's ranges is within the derived bound. op: in host memory, of up to
- * ATTENTION_TRUTH_MAX_KEYS keys. Returns the root of the mean square of the errors, relative to
- * that of the outputs.
+ * ATTENTION_TRUTH_MAX_KEYS keys.
  */
-double attention_truth_check(const struct kern_attention *op,
-                             const struct attention_rounding *rounding);
+struct attention_error attention_truth_check(const struct kern_attention *op,
+                                             const struct attention_rounding *rounding);
 
 #endif

@@ -87,7 +87,7 @@ void flash_scene_run(struct cuda_pair *p, struct flash_scene *s)
 }
 
 /** Numbers in n parts, and sums that are rounded towards zero: see kernels/cuda/kernels/mma.h. */
-double flash_scene_check(const struct flash_scene *s, enum kern_precision precision)
+struct attention_error flash_scene_check(const struct flash_scene *s, enum kern_precision precision)
 {
     const bool high = precision == KERN_PRECISION_HIGH;
     const struct attention_rounding rounding = {.product = high ? 4 * 0x1p-24 : 3 * 0x1p-16,

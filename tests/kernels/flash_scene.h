@@ -28,7 +28,8 @@ void flash_scene_pair(struct cuda_pair *p, enum kern_precision precision, size_t
 void flash_scene_run(struct cuda_pair *p, struct flash_scene *s);
 /** The same where each array begins `skew` floats behind an aligned address. */
 void flash_scene_run_skewed(struct cuda_pair *p, struct flash_scene *s, size_t skew);
-/** Fail unless outputs are within the derived bound; the root of the mean error, relatively. */
-double flash_scene_check(const struct flash_scene *s, enum kern_precision precision);
+/** Fail unless outputs are within the derived bound. */
+struct attention_error flash_scene_check(const struct flash_scene *s,
+                                         enum kern_precision precision);
 
 #endif
