@@ -15,7 +15,7 @@
 
 enum {
     MAX_SECONDS = 30, /* of a processor, that a change may take */
-    MAX_SCENES = 5    /* that a change is tried in where it makes a difference */
+    MAX_SCENES = 5    /* that a comparison is tried in where it makes a difference */
 };
 
 struct mutant {
@@ -213,7 +213,8 @@ void ptx_mutants_launch(size_t kernel)
     if (wait_for(child) != 0)
         abort();
     for (size_t i = 0; i < n; i++) {
-        if (!is_left(i, kernel) || !matters[i] || list[i].n_tries == MAX_SCENES)
+        bool enough = is_comparison(&list[i]) && list[i].n_tries == MAX_SCENES;
+        if (!is_left(i, kernel) || !matters[i] || enough)
             continue;
         list[i].n_tries++;
         child = split();
