@@ -35,8 +35,9 @@ TESTS = {
     "cuda_attention": ["FLASH2_64", "FLASH2_128", "FLASH2_256",
                        "FLASH3_64", "FLASH3_128", "FLASH3_256"],
     "cuda_recurrent": ["CONVOLVE", "TAPS", "RECUR"],
-    "cuda_linear": ["SPLIT", "FINISH", "EXACT", "FILL", "DIGEST"],
-    "cuda_score": ["CAP", "FOLD", "PAIR", "JS", "TARGET", "TAKE", "CODES", "LOWEST"],
+    "cuda_alone": ["FILL", "DIGEST", "CAP", "TARGET", "TAKE", "LOWEST"],
+    "cuda_linear": ["SPLIT", "FINISH", "EXACT"],
+    "cuda_score": ["FOLD", "PAIR", "JS", "CODES"],
 }
 KINDS = ["barrier", "bound", "mma"]
 OTHER = {"lt": "le", "le": "lt", "gt": "ge", "ge": "gt"}
