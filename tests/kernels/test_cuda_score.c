@@ -423,9 +423,10 @@ static void test_precisions(void **state)
 
 int main(void)
 {
+    /* Tall tiles first: a changed kernel is tried in the first scenes (tests/ptx/mutants.h). */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_heads),      cmocka_unit_test(test_wide_rows),
-        cmocka_unit_test(test_tall_tiles), cmocka_unit_test(test_many_rows),
+        cmocka_unit_test(test_tall_tiles), cmocka_unit_test(test_heads),
+        cmocka_unit_test(test_wide_rows),  cmocka_unit_test(test_many_rows),
         cmocka_unit_test(test_not_finite), cmocka_unit_test(test_not_finite_halves),
         cmocka_unit_test(test_records),    cmocka_unit_test(test_record_slabs),
         cmocka_unit_test(test_precisions), cmocka_unit_test(test_preload),
