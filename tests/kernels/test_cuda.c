@@ -339,6 +339,35 @@ static void check_attention(struct cuda_pair *p, struct rng *r, const struct att
     free(expected);
 }
 
+/** n queries, which are all of the array: nothing behind the last one is read. */
+static void check_last_query(struct cuda_pair *p, struct rng *r, size_t n, size_t head_size)
+{
+    enum { VALUES = 4, MOST = 32 };
+    const struct kern_query_range range = {.n_q = n};
+    float out[MOST * VALUES] = {0}, expected[MOST * VALUES];
+    float *x = cuda_data_floats(r, n * head_size, 0.5f);
+    struct kern_attention op = {.q = x,
+                                .k = x,
+                                .v = x,
+                                .out = expected,
+                                .n_heads = 1,
+                                .n_kv_heads = 1,
+                                .head_size = head_size,
+                                .value_size = VALUES,
+                                .scale = 1.0f,
+                                .ranges = &range,
+                                .n_ranges = 1};
+    assert_int_equal(kern_attention(p->cpu, &op, NULL), STATUS_OK);
+    float *device_x = cuda_pair_put(p, x, n * head_size);
+    op.q = op.k = op.v = device_x;
+    op.out = cuda_pair_put(p, out, n * VALUES);
+    assert_int_equal(kern_attention(p->cuda, &op, NULL), STATUS_OK);
+    cuda_pair_take(p, op.out, out, n * VALUES);
+    cuda_pair_take(p, device_x, NULL, 0);
+    cuda_data_assert_same(out, expected, n * VALUES, "attention of all queries");
+    free(x);
+}
+
 static void test_attention(void **state)
 {
     (void)state;
@@ -371,6 +400,11 @@ static void test_attention(void **state)
         if (i < 8)
             shape.sliding_window = shapes[(i + 1) % 8].sliding_window;
         check_attention(&p, &r, &shape, true);
+        for (size_t k = 1; i == 0 && k <= 17; k += 2) {
+            check_last_query(&p, &r, k, 64);
+            check_last_query(&p, &r, k, 320); /* queries that are loaded in parts */
+            check_last_query(&p, &r, k, k == 1 ? 20 : 4 * k + 12);
+        }
         cuda_pair_close(&p);
     }
 }
