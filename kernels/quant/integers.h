@@ -10,9 +10,9 @@
  *
  * Integers need no decoder of their own. A copy of the blocks is made neutral: its scales (those
  * that are not in the integers) are overwritten with what makes the formula's factor 1, and its
- * minima with 0. Any decoder of the
- * type then gives the integers, as float32. Halves and eighths in a formula (IQ1, IQ2, IQ3_XXS,
- * FP4) are in the scale: a neutral block gives whole numbers for every type.
+ * minima with 0. Any decoder of the type then gives the integers, as float32. Halves and eighths in
+ * a formula (IQ1, IQ2, IQ3_XXS, FP4) are in the scale: a neutral block gives whole numbers for
+ * every type.
  *
  * scale * integer is exact in float32 where the block's scale is a half: it has 11 significant
  * bits, a sub-scale and an integer at most 12 together. Where a row's scale is a float32, it is

@@ -39,10 +39,25 @@ KERN_INLINE void kern_iq1_m_group(const struct kern_block_iq1_m *block, unsigned
     }
 }
 
+/** The scale of the whole block, without sub-scales. */
+KERN_INLINE float kern_iq1_m_block_scale(const struct kern_block_iq1_m *block)
+{
+    return kern_iq1_m_scale(block->scales) * 0.125f; /* the integers are eighths */
+}
+
+/** Overwrite the block's scale: it then decodes to its integers times their sub-scales. */
+KERN_INLINE void kern_iq1_m_neutralise_block(struct kern_block_iq1_m *block)
+{
+    for (int i = 1; i < 8; i += 2)
+        block->scales[i] &= 0x0f;
+    block->scales[5] |= 0x80; /* d = 8, 0x4800 */
+    block->scales[7] |= 0x40;
+}
+
 /** The scale of each run of 16 elements. */
 KERN_INLINE void kern_iq1_m_scales(const struct kern_block_iq1_m *block, float *scales)
 {
-    float d = kern_iq1_m_scale(block->scales) * 0.125f; /* the integers are eighths */
+    float d = kern_iq1_m_block_scale(block);
     for (unsigned run = 0; run < 16; run++) {
         uint32_t codes = kern_load_u16(block->scales + 2 * (run / 4));
         scales[run] = d * (float)(2 * (codes >> 3 * (run % 4) & 7) + 1);
@@ -53,23 +68,7 @@ KERN_INLINE void kern_iq1_m_scales(const struct kern_block_iq1_m *block, float *
 KERN_INLINE void kern_iq1_m_neutralise(struct kern_block_iq1_m *block)
 {
     memset(block->scales, 0, sizeof block->scales);
-    block->scales[5] = 0x80; /* d = 8, 0x4800 */
-    block->scales[7] = 0x40;
-}
-
-/** The scale of the whole block, without sub-scales. */
-KERN_INLINE float kern_iq1_m_block_scale(const struct kern_block_iq1_m *block)
-{
-    return kern_iq1_m_scale(block->scales) * 0.125f;
-}
-
-/** Overwrite the block's scale: it then decodes to its integers times their sub-scales. */
-KERN_INLINE void kern_iq1_m_neutralise_block(struct kern_block_iq1_m *block)
-{
-    for (int i = 1; i < 8; i += 2)
-        block->scales[i] &= 0x0f;
-    block->scales[5] |= 0x80; /* d = 8, 0x4800 */
-    block->scales[7] |= 0x40;
+    kern_iq1_m_neutralise_block(block);
 }
 
 KERN_INLINE void kern_iq1_m_row(const void *blocks, float *y, size_t n)

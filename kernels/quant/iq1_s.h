@@ -29,10 +29,22 @@ KERN_INLINE void kern_iq1_s_group(const struct kern_block_iq1_s *block, unsigned
     }
 }
 
+/** The scale of the whole block, without sub-scales. */
+KERN_INLINE float kern_iq1_s_block_scale(const struct kern_block_iq1_s *block)
+{
+    return kern_load_half(block->d) * 0.125f; /* the integers are eighths */
+}
+
+/** Overwrite the block's scale: it then decodes to its integers times their sub-scales. */
+KERN_INLINE void kern_iq1_s_neutralise_block(struct kern_block_iq1_s *block)
+{
+    kern_store_u16(block->d, KERN_HALF_8);
+}
+
 /** The scale of each run of 32 elements. */
 KERN_INLINE void kern_iq1_s_scales(const struct kern_block_iq1_s *block, float *scales)
 {
-    float d = kern_load_half(block->d) * 0.125f; /* the integers are eighths */
+    float d = kern_iq1_s_block_scale(block);
     for (int group = 0; group < 8; group++)
         scales[group] = d * (float)(2 * (block->qh[2 * group + 1] >> 4 & 7) + 1);
 }
@@ -42,19 +54,7 @@ KERN_INLINE void kern_iq1_s_neutralise(struct kern_block_iq1_s *block)
 {
     for (int group = 0; group < 8; group++)
         block->qh[2 * group + 1] &= 0x8f;
-    kern_store_u16(block->d, KERN_HALF_8);
-}
-
-/** The scale of the whole block, without sub-scales. */
-KERN_INLINE float kern_iq1_s_block_scale(const struct kern_block_iq1_s *block)
-{
-    return kern_load_half(block->d) * 0.125f;
-}
-
-/** Overwrite the block's scale: it then decodes to its integers times their sub-scales. */
-KERN_INLINE void kern_iq1_s_neutralise_block(struct kern_block_iq1_s *block)
-{
-    kern_store_u16(block->d, KERN_HALF_8);
+    kern_iq1_s_neutralise_block(block);
 }
 
 KERN_INLINE void kern_iq1_s_row(const void *blocks, float *y, size_t n)

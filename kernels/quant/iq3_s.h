@@ -32,21 +32,6 @@ KERN_INLINE void kern_iq3_s_group(const struct kern_block_iq3_s *block, unsigned
     }
 }
 
-/** The scale of each run of 32 elements. */
-KERN_INLINE void kern_iq3_s_scales(const struct kern_block_iq3_s *block, float *scales)
-{
-    float d = kern_load_half(block->d);
-    for (unsigned group = 0; group < 8; group++)
-        scales[group] = d * (float)(1 + 2 * kern_load_nibble(block->scales, group));
-}
-
-/** Overwrite the scales: the block then decodes to its integers. */
-KERN_INLINE void kern_iq3_s_neutralise(struct kern_block_iq3_s *block)
-{
-    memset(block->scales, 0, sizeof block->scales);
-    kern_store_u16(block->d, KERN_HALF_1);
-}
-
 /** The scale of the whole block, without sub-scales. */
 KERN_INLINE float kern_iq3_s_block_scale(const struct kern_block_iq3_s *block)
 {
@@ -57,6 +42,21 @@ KERN_INLINE float kern_iq3_s_block_scale(const struct kern_block_iq3_s *block)
 KERN_INLINE void kern_iq3_s_neutralise_block(struct kern_block_iq3_s *block)
 {
     kern_store_u16(block->d, KERN_HALF_1);
+}
+
+/** The scale of each run of 32 elements. */
+KERN_INLINE void kern_iq3_s_scales(const struct kern_block_iq3_s *block, float *scales)
+{
+    float d = kern_iq3_s_block_scale(block);
+    for (unsigned group = 0; group < 8; group++)
+        scales[group] = d * (float)(1 + 2 * kern_load_nibble(block->scales, group));
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_iq3_s_neutralise(struct kern_block_iq3_s *block)
+{
+    memset(block->scales, 0, sizeof block->scales);
+    kern_iq3_s_neutralise_block(block);
 }
 
 KERN_INLINE void kern_iq3_s_row(const void *blocks, float *y, size_t n)

@@ -29,25 +29,6 @@ KERN_INLINE void kern_q2_k_group(const struct kern_block_q2_k *block, unsigned g
     }
 }
 
-/** The scale and minimum of each run of 16 elements. */
-KERN_INLINE void kern_q2_k_scales(const struct kern_block_q2_k *block, float *scales, float *mins)
-{
-    float d = kern_load_half(block->d);
-    float dmin = kern_load_half(block->dmin);
-    for (int run = 0; run < 16; run++) {
-        scales[run] = d * (float)(block->scales[run] & 15);
-        mins[run] = -(dmin * (float)(block->scales[run] >> 4));
-    }
-}
-
-/** Overwrite the scales: the block then decodes to its integers. */
-KERN_INLINE void kern_q2_k_neutralise(struct kern_block_q2_k *block)
-{
-    memset(block->scales, 1, sizeof block->scales);
-    kern_store_u16(block->d, KERN_HALF_1);
-    kern_store_u16(block->dmin, 0);
-}
-
 /** The scale of the whole block, without sub-scales. */
 KERN_INLINE float kern_q2_k_block_scale(const struct kern_block_q2_k *block)
 {
@@ -59,6 +40,24 @@ KERN_INLINE void kern_q2_k_neutralise_block(struct kern_block_q2_k *block)
 {
     kern_store_u16(block->d, KERN_HALF_1);
     kern_store_u16(block->dmin, 0);
+}
+
+/** The scale and minimum of each run of 16 elements. */
+KERN_INLINE void kern_q2_k_scales(const struct kern_block_q2_k *block, float *scales, float *mins)
+{
+    float d = kern_q2_k_block_scale(block);
+    float dmin = kern_load_half(block->dmin);
+    for (int run = 0; run < 16; run++) {
+        scales[run] = d * (float)(block->scales[run] & 15);
+        mins[run] = -(dmin * (float)(block->scales[run] >> 4));
+    }
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_q2_k_neutralise(struct kern_block_q2_k *block)
+{
+    memset(block->scales, 1, sizeof block->scales);
+    kern_q2_k_neutralise_block(block);
 }
 
 KERN_INLINE void kern_q2_k_row(const void *blocks, float *y, size_t n)

@@ -40,22 +40,6 @@ KERN_INLINE void kern_q3_k_group(const struct kern_block_q3_k *block, unsigned g
     }
 }
 
-/** The scale of each run of 16 elements. */
-KERN_INLINE void kern_q3_k_scales(const struct kern_block_q3_k *block, float *scales)
-{
-    float d = kern_load_half(block->d);
-    for (unsigned run = 0; run < 16; run++)
-        scales[run] = d * (float)(kern_q3_k_scale(block->scales, run) - 32);
-}
-
-/** Overwrite the scales: the block then decodes to its integers. */
-KERN_INLINE void kern_q3_k_neutralise(struct kern_block_q3_k *block)
-{
-    memset(block->scales, 0x11, 8); /* each scale 33 */
-    memset(block->scales + 8, 0xaa, 4);
-    kern_store_u16(block->d, KERN_HALF_1);
-}
-
 /** The scale of the whole block, without sub-scales. */
 KERN_INLINE float kern_q3_k_block_scale(const struct kern_block_q3_k *block)
 {
@@ -66,6 +50,22 @@ KERN_INLINE float kern_q3_k_block_scale(const struct kern_block_q3_k *block)
 KERN_INLINE void kern_q3_k_neutralise_block(struct kern_block_q3_k *block)
 {
     kern_store_u16(block->d, KERN_HALF_1);
+}
+
+/** The scale of each run of 16 elements. */
+KERN_INLINE void kern_q3_k_scales(const struct kern_block_q3_k *block, float *scales)
+{
+    float d = kern_q3_k_block_scale(block);
+    for (unsigned run = 0; run < 16; run++)
+        scales[run] = d * (float)(kern_q3_k_scale(block->scales, run) - 32);
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_q3_k_neutralise(struct kern_block_q3_k *block)
+{
+    memset(block->scales, 0x11, 8); /* each scale 33 */
+    memset(block->scales + 8, 0xaa, 4);
+    kern_q3_k_neutralise_block(block);
 }
 
 KERN_INLINE void kern_q3_k_row(const void *blocks, float *y, size_t n)

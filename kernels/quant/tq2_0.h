@@ -23,20 +23,6 @@ KERN_INLINE void kern_tq2_0_group(const struct kern_block_tq2_0 *block, unsigned
         y[j] = d * (float)((qs[j] >> shift & 3) - 1);
 }
 
-/** The scale of each run of 32 elements. */
-KERN_INLINE void kern_tq2_0_scales(const struct kern_block_tq2_0 *block, float *scales)
-{
-    float d = kern_load_half(block->d);
-    for (int run = 0; run < 8; run++)
-        scales[run] = d;
-}
-
-/** Overwrite the scales: the block then decodes to its integers. */
-KERN_INLINE void kern_tq2_0_neutralise(struct kern_block_tq2_0 *block)
-{
-    kern_store_u16(block->d, KERN_HALF_1);
-}
-
 /** The scale of the whole block, without sub-scales. */
 KERN_INLINE float kern_tq2_0_block_scale(const struct kern_block_tq2_0 *block)
 {
@@ -47,6 +33,20 @@ KERN_INLINE float kern_tq2_0_block_scale(const struct kern_block_tq2_0 *block)
 KERN_INLINE void kern_tq2_0_neutralise_block(struct kern_block_tq2_0 *block)
 {
     kern_store_u16(block->d, KERN_HALF_1);
+}
+
+/** The scale of each run of 32 elements. */
+KERN_INLINE void kern_tq2_0_scales(const struct kern_block_tq2_0 *block, float *scales)
+{
+    float d = kern_tq2_0_block_scale(block);
+    for (int run = 0; run < 8; run++)
+        scales[run] = d;
+}
+
+/** Overwrite the scales: the block then decodes to its integers. */
+KERN_INLINE void kern_tq2_0_neutralise(struct kern_block_tq2_0 *block)
+{
+    kern_tq2_0_neutralise_block(block);
 }
 
 KERN_INLINE void kern_tq2_0_row(const void *blocks, float *y, size_t n)
