@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -58,7 +59,8 @@ static void test_three_in_one(void **state)
         cuda_pair_take(&p, device_x, NULL, 0);
         for (size_t i = 0; i < TOKENS * ROWS && !cuda_pair_is_real(); i++) {
             uint16_t hi[2][MOST], lo[2][MOST];
-            const float *row = (const void *)((const char *)w.data + i % ROWS * w.row_bytes);
+            float row[MOST]; /* of the weight, whose rows begin at any byte */
+            memcpy(row, (const char *)w.data + i % ROWS * w.row_bytes, n * sizeof *row);
             int exponent =
                 split_row(row, n, hi[0], lo[0]) + split_row(x + i / ROWS * n, n, hi[1], lo[1]);
             float sum = add_products(0.0f, lo[0], hi[1], n);
