@@ -26,6 +26,8 @@ static void overlay(struct kern_kernels *out, const struct kern_kernels *over)
     for (size_t type = 0; type < GGUF_TYPE_LIMIT; type++) {
         if (over->decode[type])
             out->decode[type] = over->decode[type];
+        if (over->bytes[type])
+            out->bytes[type] = over->bytes[type];
     }
 #define OVERLAY(name) out->name = over->name ? over->name : out->name;
     KERN_PRODUCT_KERNELS(OVERLAY)

@@ -54,6 +54,13 @@ struct kern_integers {
 const struct kern_integers *kern_integers_find(enum gguf_type type, unsigned bits);
 
 /**
+ * n elements straight to what kern_integers_find(type, 8) says: a version of an ISA's own.
+ * blocks: as below.   integers: out, n.   scales, mins: out, as of kern_integers_scales().
+ */
+typedef void kern_bytes_fn(const void *blocks, size_t n, int8_t *integers, float *scales,
+                           float *mins);
+
+/**
  * The scales and minima of n elements; n is a multiple of block_elems.
  * blocks: any alignment, any bits.   scales: out, n / run.   mins: out, n / min_run; where that is
  * 0 not written, and may be NULL. A scale that is NaN or infinite stays so.

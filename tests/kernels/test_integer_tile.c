@@ -100,21 +100,35 @@ static void fill_chunks(struct rng *r, enum operands what, const struct product 
     free(tokens);
 }
 
+/** Lay a row as a set's kernel does, if it has one. */
+static void lay_row(const struct kern_kernels *k, const int integers[512], size_t n_k,
+                    const struct kern_integers *format, float *out)
+{
+    float y[512];
+    int8_t bytes[512];
+    for (size_t i = 0; i < n_k; i++) {
+        y[i] = (float)integers[i];
+        bytes[i] = (int8_t)integers[i];
+    }
+    if (kind->bytes && k->int8_row)
+        k->int8_row(bytes, n_k, format, out);
+    else if (!kind->bytes && k->int16_row)
+        k->int16_row(y, n_k, format, out);
+}
+
 /** Multiply with the variant's tile, and rows as its own int8_row lays them. */
 static void multiply_variant(const struct kern_fma_tile *op)
 {
     const struct kern_integers *format = op->format;
-    kern_integer_row_fn *lay_row =
-        kind->bytes ? variant->tiles->int8_row : variant->tiles->int16_row;
     size_t n_factors = op->n_k / format->run + n_mins_of(format, op->n_k);
     size_t row = integer_floats(op->n_k, format->run) + n_factors;
     struct guard w = guard_open(((op->n_rows - 1) * op->w_row + row) * sizeof(float), 0);
-    float y[512];
     memcpy(w.data, op->w, w.n_bytes);
-    for (size_t i = 0; i < op->n_rows && lay_row; i++) {
+    for (size_t i = 0; i < op->n_rows; i++) {
+        int integers[512];
         for (size_t k = 0; k < op->n_k; k++)
-            y[k] = (float)weight_at(op->w + i * op->w_row, k);
-        lay_row(y, op->n_k, format, (float *)data(&w) + i * op->w_row);
+            integers[k] = weight_at(op->w + i * op->w_row, k);
+        lay_row(variant->tiles, integers, op->n_k, format, (float *)data(&w) + i * op->w_row);
     }
     struct kern_fma_tile laid = *op;
     laid.w = data(&w);
@@ -330,6 +344,7 @@ static void test_row(void **state)
         size_t run = format->run;
         size_t n_bytes = integer_floats(n_k, run) * sizeof(float);
         struct guard y = guard_open(n_k * sizeof(float), 4 * rng_below(&r, 3));
+        struct guard bytes = guard_open(n_k, rng_below(&r, 3));
         struct guard out = guard_open(n_bytes, 4 * rng_below(&r, 3));
         float *expected = malloc(n_bytes), *decoded = data(&y);
         int integers[512];
@@ -338,10 +353,14 @@ static void test_row(void **state)
             decoded[i] = (float)integers[i];
         }
         put_integers(expected, integers, n_k, run);
-        (kind->bytes ? kernels.int8_row : kernels.int16_row)(decoded, n_k, format, data(&out));
+        kernels.to_bytes(decoded, n_k, data(&bytes));
+        if (kind->bytes)
+            kernels.int8_row(data(&bytes), n_k, format, data(&out));
+        else
+            kernels.int16_row(decoded, n_k, format, data(&out));
         assert_memory_equal(data(&out), expected, kind->bytes ? n_bytes : n_k * sizeof(int16_t));
         free(expected);
-        guards_close((struct guard[]){y, out}, 2);
+        guards_close((struct guard[]){y, bytes, out}, 3);
     }
 }
 

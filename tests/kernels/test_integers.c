@@ -25,6 +25,7 @@ struct row {
     const struct kern_integers *format;
     const char *name;
     struct guard blocks, copy, scales, mins, integers;
+    struct guard straight[3]; /* integers, scales, minima */
     float y[N];
     int largest; /* of all integers so far */
 };
@@ -42,12 +43,16 @@ static struct row *row_open(const struct kern_integers *format)
     r->scales = guard_open(n_runs * sizeof(float), 0);
     r->mins = guard_open(n_mins * sizeof(float), 0);
     r->integers = guard_open(N * sizeof(int16_t), 0);
+    r->straight[0] = guard_open(N, 0);
+    r->straight[1] = guard_open(n_runs * sizeof(float), 4);
+    r->straight[2] = guard_open(n_mins * sizeof(float), 4);
     return r;
 }
 
 static void row_close(struct row *r)
 {
-    struct guard *guards[] = {&r->blocks, &r->copy, &r->scales, &r->mins, &r->integers};
+    struct guard *guards[] = {&r->blocks,   &r->copy,        &r->scales,      &r->mins,
+                              &r->integers, &r->straight[0], &r->straight[1], &r->straight[2]};
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
         assert_true(guard_intact(guards[i]));
         guard_close(guards[i]);
@@ -97,6 +102,22 @@ static void check_values(struct row *r)
     }
 }
 
+/** What an ISA makes of the blocks straight, against the plain way. */
+static void check_straight(struct row *r, kern_bytes_fn *straight, const char *isa)
+{
+    const int8_t *found = data(&r->straight[0]);
+    const int16_t *expected = data(&r->integers);
+    straight(r->blocks.data, N, data(&r->straight[0]), data(&r->straight[1]),
+             data(&r->straight[2]));
+    for (size_t i = 0; i < N; i++)
+        if (found[i] != expected[i])
+            fail_msg("%s %s: integer %zu is %d, expected %d", r->name, isa, i, found[i],
+                     expected[i]);
+    size_t n_runs = r->scales.n_bytes / sizeof(float), n_mins = r->mins.n_bytes / sizeof(float);
+    assert_int_equal(compare_bits(data(&r->straight[1]), data(&r->scales), n_runs), n_runs);
+    assert_int_equal(compare_bits(data(&r->straight[2]), data(&r->mins), n_mins), n_mins);
+}
+
 static bool is_trellis(enum gguf_type type)
 {
     return type == GGUF_TYPE_IQ1_KT || type == GGUF_TYPE_IQ2_KT || type == GGUF_TYPE_IQ3_KT ||
@@ -116,6 +137,12 @@ static void check_format(const struct kern_integers *format)
             check_integers(r, kernels.decode[format->type], kern_isa_name((enum kern_isa)isa));
         }
         check_values(r);
+        for (int isa = (int)kern_isa_detect(); isa >= 0; isa--) {
+            struct kern_kernels kernels;
+            kern_kernels_build(&kernels, (enum kern_isa)isa);
+            if (kernels.bytes[format->type] && format == kern_integers_find(format->type, 8))
+                check_straight(r, kernels.bytes[format->type], kern_isa_name((enum kern_isa)isa));
+        }
     }
     if (!is_trellis(format->type)) /* whose largest number few starts have */
         assert_int_equal(r->largest, format->largest);

@@ -16,6 +16,7 @@ const struct kern_kernels kern_kernels_avx2 = {
     .int16_row = kern_avx2_int16_row,
     .int8_tile = kern_avx2_int8_tile,
     .int8_pack = kern_avx2_int8_pack,
+    .to_bytes = kern_avx2_to_bytes,
     .int8_row = kern_avx2_int8_row,
 };
 

@@ -137,6 +137,14 @@ static inline void unpack_iq3_xxs(struct kern_iq_block *out, const struct kern_b
                      half_step_scales(load_half8(block->d), _mm256_srli_epi32(words, 28), 0.5f));
 }
 
+/** The scales of the eight groups. */
+static inline __m256 iq3_s_scales(const struct kern_block_iq3_s *block)
+{
+    __m256i s = _mm256_set1_epi32((int)kern_load_u32(block->scales));
+    s = _mm256_srlv_epi32(s, _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28));
+    return odd_scales(load_half8(block->d), _mm256_and_si256(s, _mm256_set1_epi32(15)));
+}
+
 static inline void unpack_iq3_s(struct kern_iq_block *out, const struct kern_block_iq3_s *block)
 {
     /* multiplying moves bit l of qh to bit 8 of lane l */
@@ -150,10 +158,7 @@ static inline void unpack_iq3_s(struct kern_iq_block *out, const struct kern_blo
         _mm256_storeu_si256((__m256i *)(out->indices + 8 * g), _mm256_or_si256(low, high));
     }
     _mm256_storeu_si256((__m256i *)out->signs, load32(block->signs));
-    __m256i s = _mm256_set1_epi32((int)kern_load_u32(block->scales));
-    s = _mm256_srlv_epi32(s, _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28));
-    s = _mm256_and_si256(s, _mm256_set1_epi32(15));
-    _mm256_storeu_ps(out->scales, odd_scales(load_half8(block->d), s));
+    _mm256_storeu_ps(out->scales, iq3_s_scales(block));
 }
 
 static inline void unpack_iq1_s(struct kern_iq_block *out, const struct kern_block_iq1_s *block)

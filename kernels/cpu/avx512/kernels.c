@@ -3,8 +3,10 @@
 #include "kernels/cpu/avx512/gemm/gemm.h"
 
 #define ENTRY(TYPE, name) [GGUF_TYPE_##TYPE] = kern_avx512_decode_##name,
+#define BYTES(TYPE, name) [GGUF_TYPE_##TYPE] = kern_avx512_bytes_##name,
 const struct kern_kernels kern_kernels_avx512 = {
     .decode = {KERN_AVX512_DECODERS(ENTRY)},
+    .bytes = {KERN_AVX512_BYTES(BYTES)},
     .fma_tile = kern_avx512_fma_tile,
     .bf16_pack_row = kern_avx512_bf16_pack_row,
     .bf16_pack_panel = kern_avx512_bf16_pack_panel,

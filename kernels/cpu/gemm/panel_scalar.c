@@ -151,15 +151,19 @@ static void int16_row(const float *y, size_t n_k, const struct kern_integers *fo
         integers[k] = (int16_t)y[k];
 }
 
-static void int8_row(const float *y, size_t n_k, const struct kern_integers *format, float *out)
+static void to_bytes(const float *y, size_t n, int8_t *integers)
 {
-    int8_t *integers = (void *)out;
-    int32_t *begins = (void *)(integers + n_k);
+    for (size_t i = 0; i < n; i++)
+        integers[i] = (int8_t)y[i];
+}
+
+static void int8_row(const int8_t *integers, size_t n_k, const struct kern_integers *format,
+                     float *out)
+{
+    int32_t *begins = (void *)((int8_t *)memcpy(out, integers, n_k) + n_k);
     memset(begins, 0, n_k / format->run * sizeof *begins);
-    for (size_t k = 0; k < n_k; k++) {
-        integers[k] = (int8_t)y[k];
+    for (size_t k = 0; k < n_k; k++)
         begins[k / format->run] -= KERN_INT8_OFFSET * integers[k];
-    }
 }
 
 const struct kern_kernels kern_kernels_scalar = {
@@ -175,5 +179,6 @@ const struct kern_kernels kern_kernels_scalar = {
     .int16_row = int16_row,
     .int8_tile = int8_tile,
     .int8_pack = kern_scalar_int8_pack,
+    .to_bytes = to_bytes,
     .int8_row = int8_row,
 };

@@ -16,10 +16,22 @@ static void decode_integers(const struct kern_gemm_rows *g, const void *blocks, 
     bool bytes = g->plan->product->kind == KERN_PRODUCTS_INT8;
     float *scales =
         row + (bytes ? kern_int8_floats(n_k, format->run) : kern_int16_floats(n_k, format->run));
-    kern_integers_scales(format, blocks, n_k, scales, scales + n_k / format->run);
-    kern_integers_neutral(format, blocks, n_k, work + n_k);
-    kernels->decode[g->weight->type](work + n_k, work, n_k);
-    (bytes ? kernels->int8_row : kernels->int16_row)(work, n_k, format, row);
+    float *mins = scales + n_k / format->run;
+    kern_bytes_fn *straight = bytes ? kernels->bytes[format->type] : NULL;
+    int8_t *integers = (int8_t *)(void *)(work + n_k);
+    if (straight) {
+        straight(blocks, n_k, integers, scales, mins);
+    } else {
+        kern_integers_scales(format, blocks, n_k, scales, mins);
+        kern_integers_neutral(format, blocks, n_k, work + n_k);
+        kernels->decode[g->weight->type](work + n_k, work, n_k);
+        if (bytes)
+            kernels->to_bytes(work, n_k, integers);
+    }
+    if (bytes)
+        kernels->int8_row(integers, n_k, format, row);
+    else
+        kernels->int16_row(work, n_k, format, row);
 }
 
 /** Row r of the tile, decoded in `row`, split and packed. */

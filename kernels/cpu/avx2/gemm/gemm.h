@@ -11,6 +11,8 @@ kern_panel_scale_fn kern_avx2_panel_scale;
 kern_fma_tile_fn kern_avx2_int16_tile, kern_avx2_vnni_int16_tile;
 kern_fma_tile_fn kern_avx2_int8_tile, kern_avx2_vnni_int8_tile;
 kern_panel_pack_fn kern_avx2_int16_pack, kern_avx2_int8_pack;
-kern_integer_row_fn kern_avx2_int16_row, kern_avx2_int8_row;
+kern_int16_row_fn kern_avx2_int16_row;
+kern_to_bytes_fn kern_avx2_to_bytes;
+kern_int8_row_fn kern_avx2_int8_row;
 
 #endif

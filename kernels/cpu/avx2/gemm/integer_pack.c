@@ -229,14 +229,23 @@ void kern_avx2_int16_row(const float *y, size_t n_k, const struct kern_integers 
     }
 }
 
-void kern_avx2_int8_row(const float *y, size_t n_k, const struct kern_integers *format, float *out)
+void kern_avx2_to_bytes(const float *y, size_t n, int8_t *integers)
+{
+    for (const float *end = y + n; y < end; y += COLUMNS, integers += COLUMNS) {
+        __m256i bytes = to_int8(_mm256_loadu_ps(y), _mm256_loadu_ps(y + WIDTH),
+                                _mm256_loadu_ps(y + 2 * WIDTH), _mm256_loadu_ps(y + 3 * WIDTH));
+        _mm256_storeu_si256((__m256i *)(void *)integers, bytes);
+    }
+}
+
+void kern_avx2_int8_row(const int8_t *integers, size_t n_k, const struct kern_integers *format,
+                        float *out)
 {
     int32_t *begins = (int32_t *)(void *)(out + n_k / 4);
-    for (size_t k = 0; k < n_k; k += COLUMNS, y += COLUMNS, out += WIDTH) {
-        __m256i integers = to_int8(_mm256_loadu_ps(y), _mm256_loadu_ps(y + WIDTH),
-                                   _mm256_loadu_ps(y + 2 * WIDTH), _mm256_loadu_ps(y + 3 * WIDTH));
-        _mm256_storeu_si256((__m256i *)(void *)out, integers);
-        __m256i two = _mm256_maddubs_epi16(_mm256_set1_epi8(1), integers);
+    for (size_t k = 0; k < n_k; k += COLUMNS, integers += COLUMNS, out += WIDTH) {
+        __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)integers);
+        _mm256_storeu_si256((__m256i *)(void *)out, bytes);
+        __m256i two = _mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes);
         __m256i four = _mm256_madd_epi16(two, _mm256_set1_epi16(-KERN_INT8_OFFSET));
         __m128i first = _mm256_castsi256_si128(four), last = _mm256_extracti128_si256(four, 1);
         if (format->run == COLUMNS) {

@@ -28,21 +28,13 @@ void kern_avx512_pairs_int8_tile(const struct kern_fma_tile *op)
         kern_avx512_vnni_int8_tile(op);
 }
 
-/** 32 integers, in their order. */
-static inline __m256i to_int8(const float *y)
-{
-    __m128i first = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(_mm512_loadu_ps(y)));
-    __m128i last = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(_mm512_loadu_ps(y + VEC_FLOATS)));
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(first), last, 1);
-}
-
 /** The first cell of a pair lies as integer - 128 modulo 256: what it is added to lies as integer
  * + 128. */
-void kern_avx512_pairs_int8_row(const float *y, size_t n_k, const struct kern_integers *format,
-                                float *out)
+void kern_avx512_pairs_int8_row(const int8_t *integers, size_t n_k,
+                                const struct kern_integers *format, float *out)
 {
     if (format->room == 0) {
-        kern_avx2_int8_row(y, n_k, format, out);
+        kern_avx2_int8_row(integers, n_k, format, out);
         return;
     }
     enum { OFFSETS = -0x7f7f7f80 };
@@ -52,7 +44,7 @@ void kern_avx512_pairs_int8_row(const float *y, size_t n_k, const struct kern_in
     const __m256i ones = _mm256_set1_epi16(1);
     int32_t *begins = (int32_t *)(void *)(out + n_k / TILE_CELL);
     for (size_t k = 0; k < n_k; k += TILE_COLUMNS, out += TILE_COLUMNS / TILE_CELL) {
-        __m256i cells = to_int8(y + k);
+        __m256i cells = _mm256_loadu_si256((const __m256i *)(const void *)(integers + k));
         /* what each cell is multiplied with in -begin: w1 + 128, nothing, or 128 */
         __m256i other = _mm256_xor_si256(_mm256_srli_epi64(cells, 32), offset);
         other = _mm256_or_si256(_mm256_and_si256(other, first_cells), singles);
