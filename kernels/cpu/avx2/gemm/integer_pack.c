@@ -5,7 +5,7 @@
 #include "kernels/cpu/avx2/gemm/gemm.h"
 #include "kernels/cpu/avx2/gemm/transpose.h"
 
-enum { WIDTH = 8, COLUMNS = KERN_ROUNDED_COLUMNS };
+enum { WIDTH = 8, COLUMNS = KERN_ROUNDED_COLUMNS, SPAN = 256 };
 
 /** The bits of the largest magnitude of n, a multiple of 8; with a NaN above those of infinity. */
 static inline int32_t largest_bits(const float *x, size_t n)
@@ -116,15 +116,11 @@ static inline void pack_bytes(const float *x, size_t x_stride, const struct fact
         _mm256_store_si256((__m256i *)(void *)(out->begins[i] + lane), begins[i]);
 }
 
-/** The factors of a block of n columns. */
-static inline struct factors choose_factors(const float *x, size_t x_stride, size_t n,
-                                            float most_integer)
+/** The factors of blocks of eight tokens whose largest magnitudes have these bits. */
+static inline struct factors choose_factors(const int32_t *largest, float most_integer)
 {
     const __m256 limit = _mm256_set1_ps(most_integer);
     struct factors f;
-    _Alignas(32) int32_t largest[WIDTH];
-    for (size_t i = 0; i < WIDTH; i++)
-        largest[i] = largest_bits(x + i * x_stride, n);
     __m256i bits = _mm256_load_si256((const __m256i *)(const void *)largest);
     __m256 most = _mm256_castsi256_ps(bits);
     __m256 nan = _mm256_castsi256_ps(_mm256_cmpgt_epi32(bits, _mm256_set1_epi32(0x7f7fffff)));
@@ -148,37 +144,37 @@ static inline void store_factors(struct kern_rounded_factors *out, size_t lane,
 }
 
 /** A block of n columns of eight tokens, which are lanes lane .. lane + 7 of chunk `index`. */
-typedef void pack_eight_fn(const float *x, size_t x_stride, size_t n, void *chunks, size_t index,
-                           size_t lane, int largest);
+typedef void pack_eight_fn(const float *x, size_t x_stride, size_t n, const struct factors *f,
+                           void *chunks, size_t index, size_t lane);
 
-static inline void pack_eight_int16(const float *x, size_t x_stride, size_t n, void *chunks,
-                                    size_t index, size_t lane, int largest)
+static inline void pack_eight_int16(const float *x, size_t x_stride, size_t n,
+                                    const struct factors *f, void *chunks, size_t index,
+                                    size_t lane)
 {
     struct kern_int16_chunk *out = (struct kern_int16_chunk *)chunks + index;
-    struct factors f = choose_factors(x, x_stride, n, (float)largest);
     for (size_t k = 0; k < n; k += COLUMNS, out++) {
         __m256i sums[2];
         for (size_t half = 0; half < 2; half++)
             sums[half] =
-                pack_half(x + k + half * 16, x_stride, &f,
+                pack_half(x + k + half * 16, x_stride, f,
                           out->x[lane / 16][half * WIDTH][lane % 16], out->begins[half] + lane);
-        store_factors(&out->of, lane, &f, sums);
+        store_factors(&out->of, lane, f, sums);
     }
 }
 
-static inline void pack_eight_int8(const float *x, size_t x_stride, size_t n, void *chunks,
-                                   size_t index, size_t lane, int largest)
+static inline void pack_eight_int8(const float *x, size_t x_stride, size_t n,
+                                   const struct factors *f, void *chunks, size_t index, size_t lane)
 {
+    (void)n;
     struct kern_int8_chunk *out = (struct kern_int8_chunk *)chunks + index;
-    struct factors f = choose_factors(x, x_stride, n, (float)largest);
     __m256i sums[2];
-    pack_bytes(x, x_stride, &f, out, lane, sums);
-    store_factors(&out->of, lane, &f, sums);
+    pack_bytes(x, x_stride, f, out, lane, sums);
+    store_factors(&out->of, lane, f, sums);
 }
 
 /** Eight tokens as pack_eight takes them, of which some are none. */
 static inline void pack_rest(const struct kern_panel_pack *op, size_t k, size_t n, size_t lane,
-                             pack_eight_fn *pack_eight)
+                             const struct factors *f, pack_eight_fn *pack_eight)
 {
     float rest[WIDTH][KERN_INT16_BLOCK];
     for (size_t i = 0; i < WIDTH; i++) {
@@ -187,19 +183,42 @@ static inline void pack_rest(const struct kern_panel_pack *op, size_t k, size_t 
         else
             memset(rest[i], 0, n * sizeof(float));
     }
-    pack_eight(rest[0], KERN_INT16_BLOCK, n, op->out, k / COLUMNS, lane, op->largest);
+    pack_eight(rest[0], KERN_INT16_BLOCK, n, f, op->out, k / COLUMNS, lane);
 }
 
+/** The bits of the largest magnitudes of each block, of tokens side by side. */
+struct largest {
+    _Alignas(32) int32_t of_block[SPAN / COLUMNS][KERN_ROUNDED_TOKENS];
+};
+
+/** Of the blocks of columns [begin, end) of all tokens; where there is no token they stay. */
+static inline void find_largest(const struct kern_panel_pack *op, size_t begin, size_t end,
+                                size_t block, struct largest *out)
+{
+    for (size_t lane = 0; lane < op->n_lanes; lane++)
+        for (size_t k = begin; k < end; k += block)
+            out->of_block[(k - begin) / block][lane] =
+                largest_bits(op->x + lane * op->x_stride + k, base_min(end - k, block));
+}
+
+/** A token's columns are read first a span at a time: in their order, as the processor expects. */
 static inline __attribute__((always_inline)) void pack(const struct kern_panel_pack *op,
                                                        size_t block, pack_eight_fn *pack_eight)
 {
+    struct largest largest = {0};
     for (size_t k = 0; k < op->n_k; k += block) {
-        size_t n = base_min(op->n_k - k, block), lane = 0;
-        for (; lane + WIDTH <= op->n_lanes; lane += WIDTH)
-            pack_eight(op->x + lane * op->x_stride + k, op->x_stride, n, op->out, k / COLUMNS, lane,
-                       op->largest);
-        for (; lane < KERN_ROUNDED_TOKENS; lane += WIDTH)
-            pack_rest(op, k, n, lane, pack_eight);
+        if (k % SPAN == 0)
+            find_largest(op, k, base_min(op->n_k, k + SPAN), block, &largest);
+        size_t n = base_min(op->n_k - k, block);
+        for (size_t lane = 0; lane < KERN_ROUNDED_TOKENS; lane += WIDTH) {
+            const int32_t *bits = largest.of_block[k % SPAN / block] + lane;
+            struct factors f = choose_factors(bits, (float)op->largest);
+            if (lane + WIDTH <= op->n_lanes)
+                pack_eight(op->x + lane * op->x_stride + k, op->x_stride, n, &f, op->out,
+                           k / COLUMNS, lane);
+            else
+                pack_rest(op, k, n, lane, &f, pack_eight);
+        }
     }
 }
 

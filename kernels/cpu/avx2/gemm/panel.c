@@ -72,24 +72,14 @@ static void unpack_block(const struct kern_panel_unpack *op, size_t r, size_t la
     }
 }
 
-/** Have the lines of the next lanes of y brought to the cache, to be written. */
-static void fetch_lines(const struct kern_panel_unpack *op, size_t r, size_t lane)
-{
-    for (size_t i = lane; i < base_min(lane + WIDTH, op->n_lanes); i++)
-        __builtin_prefetch(op->y + i * op->y_stride + r, 1);
-}
-
 void kern_avx2_panel_unpack(const struct kern_panel_unpack *op)
 {
-    size_t n_whole = op->n_rows / WIDTH * WIDTH, r = 0;
-    /* A cache line of each row of y at a time, as in packing. */
-    for (size_t line = 0; line < n_whole; line += LINE) {
-        for (size_t lane = 0; lane < op->n_lanes; lane += WIDTH) {
-            size_t n_lanes = base_min(op->n_lanes - lane, WIDTH);
-            fetch_lines(op, line, lane + WIDTH);
-            for (r = line; r < line + LINE && r < n_whole; r += WIDTH)
-                unpack_block(op, r, lane, n_lanes);
-        }
+    size_t n_whole = op->n_rows / WIDTH * WIDTH, r;
+    /* Lanes outside: rows of y one after the other, as the processor expects what is written. */
+    for (size_t lane = 0; lane < op->n_lanes; lane += WIDTH) {
+        size_t n_lanes = base_min(op->n_lanes - lane, WIDTH);
+        for (r = 0; r < n_whole; r += WIDTH)
+            unpack_block(op, r, lane, n_lanes);
     }
     for (r = n_whole; r < op->n_rows; r++) {
         for (size_t lane = 0; lane < op->n_lanes; lane++) {
