@@ -3,27 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/kernels/all.h"
-
-#define RUN(id, name, args_tag, n_threads, n_resident, shared_bytes, call)                         \
-    case KERN_CUDA_##id: {                                                                         \
-        const struct args_tag *a = launch->args;                                                   \
-        call;                                                                                      \
-        return;                                                                                    \
-    }
-
-static void run_block(const struct kern_cuda_launch *launch, size_t block, void *shared)
-{
-    enum gguf_type type = launch->type;
-    switch (launch->kernel) {
-        KERN_CUDA_KERNELS(RUN, RUN)
-    case KERN_CUDA_N_KERNELS:
-        return;
-    }
-}
+#include "tests/harness/run_block.h"
 
 void run_kernel_launch(const struct kern_cuda_launch *launch, bool backwards)
 {
+    bool fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    run_block_fn *run_block = fma ? run_block_fma : run_block_plain;
     void *shared = NULL;
     if (posix_memalign(&shared, 64, launch->shared_bytes + 1) != 0)
         abort();
