@@ -6,8 +6,8 @@
 #include "cli/commands.h"
 #include "cli/output/say.h"
 #include "cli/results/document.h"
-#include "eval/input/text.h"
 #include "eval/cluster/merge.h"
+#include "eval/input/text.h"
 
 struct settings {
     struct cli_list parts;

@@ -1,5 +1,5 @@
-/* Rows of some types straight to their integers and scales, as kernels/quant/integers.h says them for
- * 8 bits: no neutral copy, no float32 on the way. */
+/* Rows of some types straight to integers of 8 bits and scales, as kernels/quant/integers.h has
+ * them: no neutral copy, no float32 on the way. */
 #include "kernels/cpu/avx2/scales.h"
 #include "kernels/cpu/avx2/unpack_iq.h"
 #include "kernels/cpu/avx512/decode.h"
