@@ -43,7 +43,7 @@ struct eval_hop {
 
 /** Fails: STATUS_MEMORY. */
 enum status eval_hop_open(struct eval_hop **out, const struct eval_hop_options *options,
-                             struct status_why *why);
+                          struct status_why *why);
 /** Ends also what is on its way. NULL is allowed. */
 void eval_hop_close(struct eval_hop *hop);
 

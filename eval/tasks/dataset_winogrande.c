@@ -2,8 +2,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "eval/tasks/dataset.h"
 #include "eval/llama_compat.h"
+#include "eval/tasks/dataset.h"
 
 enum { N_FIELDS = EVAL_COMPAT_ROW_FIELDS, SENTENCE = 1, CHOICE = 2, ANSWER = 4, N_CHOICES = 2 };
 

@@ -92,8 +92,8 @@ typedef void kern_to_bytes_fn(const float *y, size_t n, int8_t *integers);
 /**
  * Lay a row: the integers of a decoded neutral one or its bytes, and where the sum of each run
  * begins. n_k: a multiple of 32. out: kern_int16_floats(), kern_int8_floats(). The tile of the same
- * kernels is the only reader of these rows: they may lie as it wants them, and what it does not read
- * need not be written.
+ * kernels is the only reader of these rows: they may lie as it wants them, and what it does not
+ * read need not be written.
  */
 typedef void kern_int16_row_fn(const float *y, size_t n_k, const struct kern_integers *format,
                                float *out);
