@@ -26,8 +26,10 @@ static void overlay(struct kern_kernels *out, const struct kern_kernels *over)
     for (size_t type = 0; type < GGUF_TYPE_LIMIT; type++) {
         if (over->decode[type])
             out->decode[type] = over->decode[type];
-        if (over->bytes[type])
-            out->bytes[type] = over->bytes[type];
+        if (over->straight8[type])
+            out->straight8[type] = over->straight8[type];
+        if (over->straight16[type])
+            out->straight16[type] = over->straight16[type];
     }
 #define OVERLAY(name) out->name = over->name ? over->name : out->name;
     KERN_PRODUCT_KERNELS(OVERLAY)

@@ -87,16 +87,16 @@ typedef void kern_panel_scale_fn(float *acc, size_t n_rows, const float *factor)
  */
 typedef kern_fma_tile_fn kern_int16_tile_fn, kern_int8_tile_fn;
 typedef kern_panel_pack_fn kern_int16_pack_fn, kern_int8_pack_fn;
-/** A decoded neutral row (kernels/quant/integers.h), -128..127, as bytes. */
-typedef void kern_to_bytes_fn(const float *y, size_t n, int8_t *integers);
+/** A decoded neutral row (kernels/quant/integers.h) as integers. n: a multiple of 32. */
+typedef void kern_to_int16_fn(const float *y, size_t n, int16_t *integers);
+typedef void kern_to_int8_fn(const float *y, size_t n, int8_t *integers);
 /**
- * Lay a row: the integers of a decoded neutral one or its bytes, and where the sum of each run
- * begins. n_k: a multiple of 32. out: kern_int16_floats(), kern_int8_floats(). The tile of the same
- * kernels is the only reader of these rows: they may lie as it wants them, and what it does not
- * read need not be written.
+ * Lay a row: its integers, and where the sum of each run begins. n_k: a multiple of 32. out:
+ * kern_int16_floats(), kern_int8_floats(). The tile of the same kernels is the only reader of these
+ * rows: they may lie as it wants them, and what it does not read need not be written.
  */
-typedef void kern_int16_row_fn(const float *y, size_t n_k, const struct kern_integers *format,
-                               float *out);
+typedef void kern_int16_row_fn(const int16_t *integers, size_t n_k,
+                               const struct kern_integers *format, float *out);
 typedef void kern_int8_row_fn(const int8_t *integers, size_t n_k,
                               const struct kern_integers *format, float *out);
 
@@ -122,15 +122,16 @@ typedef void kern_bf16_pack_lanes_fn(const float *x, size_t n_k, unsigned n_part
 /* clang-format off */
 #define KERN_PRODUCT_KERNELS(X)                                                                    \
     X(fma_tile) X(panel_pack) X(panel_unpack) X(panel_scale) X(bf16_pack_row) X(bf16_pack_panel)   \
-    X(bf16_pack_lanes) X(int16_tile) X(int16_pack) X(int16_row)                                    \
-    X(int8_tile) X(int8_pack) X(to_bytes) X(int8_row)
+    X(bf16_pack_lanes) X(int16_tile) X(int16_pack) X(to_int16) X(int16_row) X(int8_tile)           \
+    X(int8_pack) X(to_int8) X(int8_row)
 /* clang-format on */
 
 #define KERN_PRODUCT_MEMBER(name) kern_##name##_fn *(name);
 /** The kernels. NULL in an ISA's own set: that ISA has no version of it. */
 struct kern_kernels {
     kern_decode_fn *decode[GGUF_TYPE_LIMIT]; /* by type; NULL: the type cannot be decoded */
-    kern_bytes_fn *bytes[GGUF_TYPE_LIMIT];   /* NULL: its neutral blocks are decoded */
+    /* To int8_t and to int16_t; NULL: its neutral blocks are decoded. */
+    kern_straight_fn *straight8[GGUF_TYPE_LIMIT], *straight16[GGUF_TYPE_LIMIT];
     KERN_PRODUCT_KERNELS(KERN_PRODUCT_MEMBER)
     struct kern_ops ops; /* what is not a product; taken whole from the highest ISA */
 };

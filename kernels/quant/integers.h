@@ -54,11 +54,12 @@ struct kern_integers {
 const struct kern_integers *kern_integers_find(enum gguf_type type, unsigned bits);
 
 /**
- * n elements straight to what kern_integers_find(type, 8) says: a version of an ISA's own.
- * blocks: as below.   integers: out, n.   scales, mins: out, as of kern_integers_scales().
+ * n elements straight to what kern_integers_find() says: a version of an ISA's own.
+ * blocks: as below.   integers: out, n of int8_t or int16_t, as the activations' bits are.
+ * scales, mins: out, as of kern_integers_scales().
  */
-typedef void kern_bytes_fn(const void *blocks, size_t n, int8_t *integers, float *scales,
-                           float *mins);
+typedef void kern_straight_fn(const void *blocks, size_t n, void *integers, float *scales,
+                              float *mins);
 
 /**
  * The scales and minima of n elements; n is a multiple of block_elems.

@@ -104,16 +104,16 @@ static void fill_chunks(struct rng *r, enum operands what, const struct product 
 static void lay_row(const struct kern_kernels *k, const int integers[512], size_t n_k,
                     const struct kern_integers *format, float *out)
 {
-    float y[512];
+    int16_t words[512];
     int8_t bytes[512];
     for (size_t i = 0; i < n_k; i++) {
-        y[i] = (float)integers[i];
+        words[i] = (int16_t)integers[i];
         bytes[i] = (int8_t)integers[i];
     }
     if (kind->bytes && k->int8_row)
         k->int8_row(bytes, n_k, format, out);
     else if (!kind->bytes && k->int16_row)
-        k->int16_row(y, n_k, format, out);
+        k->int16_row(words, n_k, format, out);
 }
 
 /** Multiply with the variant's tile, and rows as its own int8_row lays them. */
@@ -344,7 +344,8 @@ static void test_row(void **state)
         size_t run = format->run;
         size_t n_bytes = integer_floats(n_k, run) * sizeof(float);
         struct guard y = guard_open(n_k * sizeof(float), 4 * rng_below(&r, 3));
-        struct guard bytes = guard_open(n_k, rng_below(&r, 3));
+        size_t n_integers = n_k * (kind->bytes ? sizeof(int8_t) : sizeof(int16_t));
+        struct guard row = guard_open(n_integers, 2 * rng_below(&r, 3));
         struct guard out = guard_open(n_bytes, 4 * rng_below(&r, 3));
         float *expected = malloc(n_bytes), *decoded = data(&y);
         int integers[512];
@@ -353,14 +354,16 @@ static void test_row(void **state)
             decoded[i] = (float)integers[i];
         }
         put_integers(expected, integers, n_k, run);
-        kernels.to_bytes(decoded, n_k, data(&bytes));
-        if (kind->bytes)
-            kernels.int8_row(data(&bytes), n_k, format, data(&out));
-        else
-            kernels.int16_row(decoded, n_k, format, data(&out));
+        if (kind->bytes) {
+            kernels.to_int8(decoded, n_k, data(&row));
+            kernels.int8_row(data(&row), n_k, format, data(&out));
+        } else {
+            kernels.to_int16(decoded, n_k, data(&row));
+            kernels.int16_row(data(&row), n_k, format, data(&out));
+        }
         assert_memory_equal(data(&out), expected, kind->bytes ? n_bytes : n_k * sizeof(int16_t));
         free(expected);
-        guards_close((struct guard[]){y, bytes, out}, 3);
+        guards_close((struct guard[]){y, row, out}, 3);
     }
 }
 

@@ -30,7 +30,7 @@ struct row {
     int largest; /* of all integers so far */
 };
 
-static struct row *row_open(const struct kern_integers *format)
+static struct row *row_open(const struct kern_integers *format, unsigned bits)
 {
     struct row *r = calloc(1, sizeof *r);
     assert_non_null(r);
@@ -43,7 +43,7 @@ static struct row *row_open(const struct kern_integers *format)
     r->scales = guard_open(n_runs * sizeof(float), 0);
     r->mins = guard_open(n_mins * sizeof(float), 0);
     r->integers = guard_open(N * sizeof(int16_t), 0);
-    r->straight[0] = guard_open(N, 0);
+    r->straight[0] = guard_open(N * (bits == 8 ? sizeof(int8_t) : sizeof(int16_t)), 0);
     r->straight[1] = guard_open(n_runs * sizeof(float), 4);
     r->straight[2] = guard_open(n_mins * sizeof(float), 4);
     return r;
@@ -103,16 +103,19 @@ static void check_values(struct row *r)
 }
 
 /** What an ISA makes of the blocks straight, against the plain way. */
-static void check_straight(struct row *r, kern_bytes_fn *straight, const char *isa)
+static void check_straight(struct row *r, kern_straight_fn *straight, unsigned bits,
+                           const char *isa)
 {
-    const int8_t *found = data(&r->straight[0]);
-    const int16_t *expected = data(&r->integers);
+    const int8_t *bytes = data(&r->straight[0]);
+    const int16_t *words = data(&r->straight[0]), *expected = data(&r->integers);
     straight(r->blocks.data, N, data(&r->straight[0]), data(&r->straight[1]),
              data(&r->straight[2]));
-    for (size_t i = 0; i < N; i++)
-        if (found[i] != expected[i])
-            fail_msg("%s %s: integer %zu is %d, expected %d", r->name, isa, i, found[i],
-                     expected[i]);
+    for (size_t i = 0; i < N; i++) {
+        int found = bits == 8 ? bytes[i] : words[i];
+        if (found != expected[i])
+            fail_msg("%s %s: integer %zu of %u bits is %d, expected %d", r->name, isa, i, bits,
+                     found, expected[i]);
+    }
     size_t n_runs = r->scales.n_bytes / sizeof(float), n_mins = r->mins.n_bytes / sizeof(float);
     assert_int_equal(compare_bits(data(&r->straight[1]), data(&r->scales), n_runs), n_runs);
     assert_int_equal(compare_bits(data(&r->straight[2]), data(&r->mins), n_mins), n_mins);
@@ -124,10 +127,10 @@ static bool is_trellis(enum gguf_type type)
            type == GGUF_TYPE_IQ4_KT;
 }
 
-static void check_format(const struct kern_integers *format)
+static void check_format(const struct kern_integers *format, unsigned bits)
 {
     struct rng rng = rng_open(rng_seed(), format->type);
-    struct row *r = row_open(format);
+    struct row *r = row_open(format, bits);
     for (int fill = 0; fill < 64; fill++) {
         blocks_fill(&rng, (enum blocks_fill)(fill % BLOCKS_FILLS), r->blocks.data,
                     r->blocks.n_bytes);
@@ -140,8 +143,10 @@ static void check_format(const struct kern_integers *format)
         for (int isa = (int)kern_isa_detect(); isa >= 0; isa--) {
             struct kern_kernels kernels;
             kern_kernels_build(&kernels, (enum kern_isa)isa);
-            if (kernels.bytes[format->type] && format == kern_integers_find(format->type, 8))
-                check_straight(r, kernels.bytes[format->type], kern_isa_name((enum kern_isa)isa));
+            kern_straight_fn *straight =
+                (bits == 8 ? kernels.straight8 : kernels.straight16)[format->type];
+            if (straight)
+                check_straight(r, straight, bits, kern_isa_name((enum kern_isa)isa));
         }
     }
     if (!is_trellis(format->type)) /* whose largest number few starts have */
@@ -158,9 +163,8 @@ static void test_all_formats(void **state)
         const struct kern_integers *wide = kern_integers_find(quant->type, 16);
         if (!format || quant->plain != quant->type)
             continue;
-        check_format(format);
-        if (wide != format)
-            check_format(wide);
+        check_format(format, 8);
+        check_format(wide, 16);
     }
 }
 

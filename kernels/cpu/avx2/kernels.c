@@ -13,10 +13,10 @@ const struct kern_kernels kern_kernels_avx2 = {
     .panel_scale = kern_avx2_panel_scale,
     .int16_tile = kern_avx2_int16_tile,
     .int16_pack = kern_avx2_int16_pack,
-    .int16_row = kern_avx2_int16_row,
+    .to_int16 = kern_avx2_to_int16,
     .int8_tile = kern_avx2_int8_tile,
     .int8_pack = kern_avx2_int8_pack,
-    .to_bytes = kern_avx2_to_bytes,
+    .to_int8 = kern_avx2_to_int8,
     .int8_row = kern_avx2_int8_row,
 };
 

@@ -16,13 +16,14 @@
     X(IQ4_KSS, iq4_kss) X(IQ5_KS, iq5_ks) X(IQ2_KL, iq2_kl)
 /* clang-format on */
 
-/** Those whose integers have a way of their own (kern_bytes_fn). */
-#define KERN_AVX512_BYTES(X)                                                                       \
+/** Those whose integers have a way of their own (kern_straight_fn). */
+#define KERN_AVX512_STRAIGHT(X)                                                                    \
     X(Q8_0, q8_0) X(Q4_K, q4_k) X(Q5_K, q5_k) X(Q6_K, q6_k) X(IQ3_XXS, iq3_xxs) X(IQ3_S, iq3_s)
 
 #define KERN_AVX512_DECODER(TYPE, name) kern_decode_fn kern_avx512_decode_##name;
 KERN_AVX512_DECODERS(KERN_AVX512_DECODER)
-#define KERN_AVX512_BYTES_OF(TYPE, name) kern_bytes_fn kern_avx512_bytes_##name;
-KERN_AVX512_BYTES(KERN_AVX512_BYTES_OF)
+#define KERN_AVX512_STRAIGHT_OF(TYPE, name)                                                        \
+    kern_straight_fn kern_avx512_straight8_##name, kern_avx512_straight16_##name;
+KERN_AVX512_STRAIGHT(KERN_AVX512_STRAIGHT_OF)
 
 #endif

@@ -2,11 +2,13 @@
 #include "kernels/cpu/avx512/decode.h"
 #include "kernels/cpu/avx512/gemm/gemm.h"
 
-#define ENTRY(TYPE, name) [GGUF_TYPE_##TYPE] = kern_avx512_decode_##name,
-#define BYTES(TYPE, name) [GGUF_TYPE_##TYPE] = kern_avx512_bytes_##name,
+#define ENTRY(TYPE, name)      [GGUF_TYPE_##TYPE] = kern_avx512_decode_##name,
+#define STRAIGHT8(TYPE, name)  [GGUF_TYPE_##TYPE] = kern_avx512_straight8_##name,
+#define STRAIGHT16(TYPE, name) [GGUF_TYPE_##TYPE] = kern_avx512_straight16_##name,
 const struct kern_kernels kern_kernels_avx512 = {
     .decode = {KERN_AVX512_DECODERS(ENTRY)},
-    .bytes = {KERN_AVX512_BYTES(BYTES)},
+    .straight8 = {KERN_AVX512_STRAIGHT(STRAIGHT8)},
+    .straight16 = {KERN_AVX512_STRAIGHT(STRAIGHT16)},
     .fma_tile = kern_avx512_fma_tile,
     .bf16_pack_row = kern_avx512_bf16_pack_row,
     .bf16_pack_panel = kern_avx512_bf16_pack_panel,

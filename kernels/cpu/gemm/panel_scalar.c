@@ -143,15 +143,20 @@ static void int8_tile(const struct kern_fma_tile *op)
     integer_tile(op, true);
 }
 
-static void int16_row(const float *y, size_t n_k, const struct kern_integers *format, float *out)
+static void to_int16(const float *y, size_t n, int16_t *integers)
 {
-    (void)format;
-    int16_t *integers = (void *)out;
-    for (size_t k = 0; k < n_k; k++)
-        integers[k] = (int16_t)y[k];
+    for (size_t i = 0; i < n; i++)
+        integers[i] = (int16_t)y[i];
 }
 
-static void to_bytes(const float *y, size_t n, int8_t *integers)
+static void int16_row(const int16_t *integers, size_t n_k, const struct kern_integers *format,
+                      float *out)
+{
+    (void)format;
+    memcpy(out, integers, n_k * sizeof *integers);
+}
+
+static void to_int8(const float *y, size_t n, int8_t *integers)
 {
     for (size_t i = 0; i < n; i++)
         integers[i] = (int8_t)y[i];
@@ -176,9 +181,10 @@ const struct kern_kernels kern_kernels_scalar = {
     .bf16_pack_lanes = kern_scalar_bf16_pack_lanes,
     .int16_tile = int16_tile,
     .int16_pack = kern_scalar_int16_pack,
+    .to_int16 = to_int16,
     .int16_row = int16_row,
     .int8_tile = int8_tile,
     .int8_pack = kern_scalar_int8_pack,
-    .to_bytes = to_bytes,
+    .to_int8 = to_int8,
     .int8_row = int8_row,
 };

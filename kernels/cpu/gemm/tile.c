@@ -17,8 +17,8 @@ static void decode_integers(const struct kern_gemm_rows *g, const void *blocks, 
     float *scales =
         row + (bytes ? kern_int8_floats(n_k, format->run) : kern_int16_floats(n_k, format->run));
     float *mins = scales + n_k / format->run;
-    kern_bytes_fn *straight = bytes ? kernels->bytes[format->type] : NULL;
-    int8_t *integers = (int8_t *)(void *)(work + n_k);
+    kern_straight_fn *straight = (bytes ? kernels->straight8 : kernels->straight16)[format->type];
+    void *integers = work + n_k;
     if (straight) {
         straight(blocks, n_k, integers, scales, mins);
     } else {
@@ -26,12 +26,14 @@ static void decode_integers(const struct kern_gemm_rows *g, const void *blocks, 
         kern_integers_neutral(format, blocks, n_k, work + n_k);
         kernels->decode[g->weight->type](work + n_k, work, n_k);
         if (bytes)
-            kernels->to_bytes(work, n_k, integers);
+            kernels->to_int8(work, n_k, integers);
+        else
+            kernels->to_int16(work, n_k, integers);
     }
     if (bytes)
         kernels->int8_row(integers, n_k, format, row);
     else
-        kernels->int16_row(work, n_k, format, row);
+        kernels->int16_row(integers, n_k, format, row);
 }
 
 /** Row r of the tile, decoded in `row`, split and packed. */

@@ -11,8 +11,8 @@ kern_panel_scale_fn kern_avx2_panel_scale;
 kern_fma_tile_fn kern_avx2_int16_tile, kern_avx2_vnni_int16_tile;
 kern_fma_tile_fn kern_avx2_int8_tile, kern_avx2_vnni_int8_tile;
 kern_panel_pack_fn kern_avx2_int16_pack, kern_avx2_int8_pack;
-kern_int16_row_fn kern_avx2_int16_row;
-kern_to_bytes_fn kern_avx2_to_bytes;
+kern_to_int16_fn kern_avx2_to_int16;
+kern_to_int8_fn kern_avx2_to_int8;
 kern_int8_row_fn kern_avx2_int8_row;
 
 #endif

@@ -239,16 +239,15 @@ static inline int32_t add_four(__m128i x)
     return _mm_cvtsi128_si32(_mm_add_epi32(x, _mm_shuffle_epi32(x, 1)));
 }
 
-void kern_avx2_int16_row(const float *y, size_t n_k, const struct kern_integers *format, float *out)
+void kern_avx2_to_int16(const float *y, size_t n, int16_t *integers)
 {
-    (void)format;
-    for (size_t k = 0; k < n_k; k += 2 * WIDTH, out += WIDTH) {
-        __m256i integers = to_int16(_mm256_loadu_ps(y + k), _mm256_loadu_ps(y + k + WIDTH));
-        _mm256_storeu_si256((__m256i *)(void *)out, integers);
+    for (size_t i = 0; i < n; i += 2 * WIDTH) {
+        __m256i sixteen = to_int16(_mm256_loadu_ps(y + i), _mm256_loadu_ps(y + i + WIDTH));
+        _mm256_storeu_si256((__m256i *)(void *)(integers + i), sixteen);
     }
 }
 
-void kern_avx2_to_bytes(const float *y, size_t n, int8_t *integers)
+void kern_avx2_to_int8(const float *y, size_t n, int8_t *integers)
 {
     for (const float *end = y + n; y < end; y += COLUMNS, integers += COLUMNS) {
         __m256i bytes = to_int8(_mm256_loadu_ps(y), _mm256_loadu_ps(y + WIDTH),

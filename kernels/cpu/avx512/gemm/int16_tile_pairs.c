@@ -24,14 +24,6 @@ void kern_avx512_pairs_int16_tile(const struct kern_fma_tile *op)
     integer_tile(op);
 }
 
-/** 32 integers, in their order. */
-static inline vec_i to_int16(const float *y)
-{
-    __m256i first = _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(_mm512_loadu_ps(y)));
-    __m256i last = _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(_mm512_loadu_ps(y + VEC_FLOATS)));
-    return _mm512_inserti64x4(_mm512_castsi256_si512(first), last, 1);
-}
-
 /** The sum of eight numbers of 32 bits. */
 static inline int32_t add_eight(__m256i x)
 {
@@ -40,13 +32,13 @@ static inline int32_t add_eight(__m256i x)
     return _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 1)));
 }
 
-void kern_avx512_pairs_int16_row(const float *y, size_t n_k, const struct kern_integers *format,
-                                 float *out)
+void kern_avx512_pairs_int16_row(const int16_t *integers, size_t n_k,
+                                 const struct kern_integers *format, float *out)
 {
     enum { FIRST_CELLS = 0x1515 }; /* of each pair, 0, 2 and 4 of eight */
     int32_t *begins = (int32_t *)(void *)(out + n_k / TILE_CELL);
     for (size_t k = 0; k < n_k; k += TILE_COLUMNS, out += TILE_COLUMNS / TILE_CELL) {
-        vec_i cells = to_int16(y + k);
+        vec_i cells = load_i(integers + k);
         _mm512_storeu_si512(out, cells);
         vec_i pairs = _mm512_madd_epi16(cells, _mm512_shuffle_epi32(cells, _MM_PERM_CDAB));
         pairs = _mm512_maskz_mov_epi32(FIRST_CELLS, pairs);
