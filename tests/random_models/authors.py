@@ -202,6 +202,9 @@ class Deepseek2(Model):
         by = self.k.get("attention.temperature_scale", 0.0)
         return 1 + by * math.log(1 + p // self.k["attention.temperature_length"]) if by else 1.0
 
+    def counted_of_group(self, gating):
+        return 1 if gating == 1 and not self.compat else 2  # V2's rule, V3's
+
     def compressed(self, i):
         return f"blk.{i}.attn_kv_b.weight" not in self.values
 

@@ -5,8 +5,10 @@ import subprocess
 # In nats. Float32 rounds to 6e-8; products of up to 256 terms, three layers and logits up to 30
 # make some 1e-5 of it. A wrong formula is off by 1e-2 and more.
 TOLERANCE = 2e-4
+LARGE = 30  # where logits are larger, so are their errors
 # With keys and values rounded to 8 bits float32 now and then rounds one to the other side, which
-# made up to 8e-4 in 56 models. All of them rounded, or not, make 1e-3 to 1e-1.
+# made up to 1.6e-2 in 1,120 models, in 3 of them more than this; there what comes behind a number
+# near a tie is left out. All of them rounded, or not, make 1e-3 to 1e-1.
 ROUNDED_TOLERANCE = 4e-3
 
 
@@ -76,7 +78,7 @@ def compare(model, evaluation, table, tolerance=TOLERANCE):
             for name, a, b in zip(("logprob", "entropy"), (found[4], found[6]),
                                   scores(logits, window[p + 1])):
                 worst = max(worst, abs(float(a) - b))
-                if not abs(float(a) - b) <= tolerance:
+                if not abs(float(a) - b) <= tolerance * max(1, abs(b) / LARGE):
                     raise ValueError(f"window {w}, position {p}: {name} {a}, expected {b:.9g}")
             compared += 1
     if next(lines, None):

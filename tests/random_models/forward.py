@@ -92,6 +92,7 @@ class Model:
     score_cap = final_cap = 0.0
     parallel = False
     rounded = None                  # what a cache holds of a number of keys and values
+    watches_ties = False            # a number that float32 may round elsewhere ends what is sure
     attend_from = 0                 # rows of attention before it are zeros: for tests of long texts
     compat_betas = False            # llama.cpp reads YaRN's betas
     differs = False                 # llama.cpp's form from the authors'
@@ -252,7 +253,14 @@ class Model:
 
     def held(self, x):
         """Heads of keys or values as a cache holds them."""
-        return [[[self.rounded(z) for z in head] for head in row] for row in x] if self.rounded else x
+        if not self.rounded:
+            return x
+        for p, row in enumerate(x if self.watches_ties else []):
+            for head in row:
+                off = 1e-6 * max(map(abs, head))
+                if any(self.rounded(z - off) != self.rounded(z + off) for z in head):
+                    self.sure = min(self.sure, p)
+        return [[[self.rounded(z) for z in head] for head in row] for row in x]
 
     def attend(self, i, q, k, v):
         k, v = self.held(k), self.held(v)
@@ -322,7 +330,7 @@ class Model:
         n_groups = k.get("expert_group_count", 0)
         if n_groups > 1:
             groups = rows(order, len(s) // n_groups)
-            counted = 1 if gating == 1 and not self.compat else 2  # DeepSeek V2's rule, V3's
+            counted = self.counted_of_group(gating)
             best = [sum(sorted((s[e] for e in group), reverse=True)[:counted]) for group in groups]
             ranked = self.ranked(best, k["expert_group_used_count"], range(n_groups), p)
             order = sorted(e for a in ranked for e in groups[a])
@@ -335,6 +343,10 @@ class Model:
             weights = [w / total for w in weights]
         scale = (k.get("expert_weights_scale") or 1.0) if self.scales_weights else 1.0
         return [(e, w * scale) for e, w in zip(chosen, weights)]
+
+    def counted_of_group(self, gating):
+        """How many of a group's best experts its score is the sum of."""
+        return 2
 
     def ranked(self, s, n, order, p):
         """The n best of those in order; of equals the first."""
