@@ -92,7 +92,7 @@ enum status model_split(const struct model *m, size_t n, size_t i, struct model_
         return STATUS_OK;
     size_t n_rows = n <= n_layers ? n : 1; /* more shares than layers: refused below */
     double *below = malloc(row * sizeof *below);
-    struct best *best = malloc(n_rows * row * sizeof *best);
+    struct best *best = calloc(n_rows * row, sizeof *best);
     enum status status = STATUS_OK;
     if (!below || !best)
         status = status_fail(why, STATUS_MEMORY, "no memory to divide %zu layers", n_layers);

@@ -48,8 +48,7 @@ static enum status read_files(struct cli_swept *s, struct status_why *why)
     if (cli_field_find(&paths, &root, "run.candidate_files"))
         paths.value = cJSON_IsArray(paths.value) ? paths.value->child : NULL;
     for (size_t i = 1; cli_field_next(&list, &item); i++) {
-        s->files[i] =
-            cli_mixed_file(&item, cJSON_IsString(paths.value) ? paths.value->valuestring : NULL);
+        s->files[i] = cli_mixed_file(&item, cJSON_GetStringValue(paths.value));
         paths.value = paths.value ? paths.value->next : NULL;
     }
     return cli_document_status(&s->document, why);

@@ -67,7 +67,8 @@ static size_t ticks_of(double ticks[MOST_TICKS], const struct cli_axis *a)
     } else if (a->scale == CLI_LOG) {
         double step = fmax(1, ceil(decades / 6));
         size_t n_fine = decades < 2 ? 3 : 1;
-        for (double e = floor(log10(a->low)); e <= log10(a->high); e += step)
+        double e = floor(log10(a->low));
+        for (; e <= log10(a->high); e += step)
             for (size_t i = 0; i < n_fine && n < MOST_TICKS; i++) {
                 double tick = fine[i] * pow(10, e);
                 if (tick >= a->low && tick <= a->high)

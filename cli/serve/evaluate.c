@@ -192,13 +192,15 @@ enum status cli_request_parse(struct cli_request **out, const struct cli_serve_s
     if (!r)
         return status_fail(why, STATUS_MEMORY, "no memory for a request");
     enum status status = fill(r, serve, body, why);
-    const struct cli_command *command = status ? NULL : r->kind->command;
-    r->settings = command ? calloc(1, command->settings_bytes) : NULL;
-    if (command && !r->settings)
-        status = status_fail(why, STATUS_MEMORY, "no memory for a request");
     if (!status) {
-        command->defaults(r->settings);
-        status = cli_args_parse(command, r->n_words, r->words, r->settings, &r->args, why);
+        const struct cli_command *command = r->kind->command;
+        r->settings = calloc(1, command->settings_bytes);
+        if (r->settings) {
+            command->defaults(r->settings);
+            status = cli_args_parse(command, r->n_words, r->words, r->settings, &r->args, why);
+        } else {
+            status = status_fail(why, STATUS_MEMORY, "no memory for a request");
+        }
     }
     if (status)
         cli_request_free(r);

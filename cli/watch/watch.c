@@ -227,7 +227,7 @@ static void run_script(const char *script)
     }
     char *line = NULL;
     size_t capacity = 0;
-    for (ssize_t n; (n = getline(&line, &capacity, out)) > 0;)
+    while (getline(&line, &capacity, out) > 0)
         cli_say("main: [pre-reload] %.*s\n", (int)strcspn(line, "\n"), line);
     free(line);
     int code = pclose(out);

@@ -1,5 +1,6 @@
 #include "eval/cluster/pipeline.h"
 
+#include <assert.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +81,7 @@ enum status eval_pipe_meet(struct eval_pipe *pipe, struct eval_team *team, size_
         if (!status)
             status = send_address(&team->links[before - 1], &address, why);
     }
+    assert(team->links);
     return status ? status : gather(pipe, 0, n_shares, team->links[0].cancel[0], why);
 }
 

@@ -109,7 +109,7 @@ enum status eval_documents_add_ids(struct eval_documents *d, const struct eval_d
                            "expected \"mask\" with a list of %zu numbers, one for each of \"ids\"",
                            n);
     const struct model_tokenizer *t = d->rules->tokenizer;
-    int32_t *numbers = malloc(2 * n * sizeof *numbers);
+    int32_t *numbers = calloc(2 * n, sizeof *numbers);
     uint32_t *n_bytes = calloc(n, sizeof *n_bytes);
     uint8_t *scored = malloc(n);
     enum status status = STATUS_OK;

@@ -28,7 +28,7 @@
     X(lookup_connection_value)                                                                     \
     X(get_connection_info)
 
-#define MEMBER(name) __typeof__(MHD_##name) *name;
+#define MEMBER(name) __typeof__(MHD_##name) *(name);
 static struct {
     void *handle;
     FUNCTIONS(MEMBER)

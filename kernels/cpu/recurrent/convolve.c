@@ -1,4 +1,6 @@
 /* The causal convolution: a task is some channels of all tokens. */
+#include <assert.h>
+
 #include "kernels/cpu/recurrent/vector.h"
 #include "kernels/recurrent/check.h"
 
@@ -64,6 +66,7 @@ enum status kern_cpu_convolve(struct kern_backend *b, const struct kern_convolve
     turn_weights(cpu, op->weight, scratch);
     status = kern_cpu_run(cpu, base_div_up(n_channels, CHANNELS), convolve_channels, &c);
     for (size_t i = 0; !status && i < op->n_runs; i++) {
+        assert(c.rows.states || op->runs[i].to < 0);
         for (size_t channel = 0; op->runs[i].to >= 0 && channel < n_channels; channel++)
             kern_tap_save(&c.rows, &op->runs[i], channel);
     }

@@ -1,4 +1,6 @@
 /* Recurrent states: a task is one head of a family, a run and those that go on from it. */
+#include <assert.h>
+
 #include "kernels/cpu/recurrent/chunk.h"
 #include "kernels/cpu/recurrent/vector.h"
 
@@ -116,6 +118,7 @@ enum status kern_cpu_recur(struct kern_backend *b, const struct kern_recur *op,
     if (status)
         return status;
     (void)divide(&job, scratch);
+    assert(job.families);
     for (size_t i = 0; i < op->n_runs; i++) {
         if (op->runs[i].parent == KERN_NONE)
             job.families[job.n_families++] = i;

@@ -108,8 +108,8 @@ struct kern_recur_block {
     bool begun; /* S is not 0 */
 };
 
-/** A loop over the block's threads. */
-#define KERN_RECUR_EACH(t)                                                                         \
+/** A loop over the block's threads t. */
+#define KERN_RECUR_EACH_T                                                                          \
     for (unsigned t = kern_thread_begin(); t < KERN_RECUR_THREADS;                                 \
          t += kern_thread_step(KERN_RECUR_THREADS))
 
@@ -118,7 +118,7 @@ KERN_INLINE void kern_recur_load_rows(const struct kern_recur_block *b)
 {
     const struct kern_recur *op = &b->a->op;
     size_t dk = op->k_size;
-    KERN_RECUR_EACH(t)
+    KERN_RECUR_EACH_T
     {
         for (size_t i = t; i < (b->end - b->n) * dk; i += KERN_RECUR_THREADS) {
             size_t token = i / dk, column = i % dk;
@@ -157,7 +157,7 @@ KERN_INLINE void kern_recur_load_factors(const struct kern_recur_block *b)
     const struct kern_recur *op = &b->a->op;
     struct kern_recur_shared *s = b->s;
     size_t pitch = op->k_size + 1;
-    KERN_RECUR_EACH(t)
+    KERN_RECUR_EACH_T
     {
         unsigned token = t % KERN_CHUNK;
         bool is_new = token >= b->n && token < b->end;
@@ -178,7 +178,7 @@ KERN_INLINE void kern_recur_scale_rows(const struct kern_recur_block *b)
 {
     struct kern_recur_shared *s = b->s;
     size_t dk = b->a->op.k_size;
-    KERN_RECUR_EACH(t)
+    KERN_RECUR_EACH_T
     {
         for (size_t i = t; i < (b->end - b->n) * dk; i += KERN_RECUR_THREADS) {
             unsigned token = b->n + (unsigned)(i / dk);
@@ -197,7 +197,7 @@ KERN_INLINE void kern_recur_triangles(const struct kern_recur_block *b)
 {
     struct kern_recur_shared *s = b->s;
     size_t dk = b->a->op.k_size;
-    KERN_RECUR_EACH(t)
+    KERN_RECUR_EACH_T
     {
         unsigned i = t % KERN_CHUNK;
         for (unsigned token = t / KERN_CHUNK; token < b->end; token += KERN_RECUR_PARTS) {
@@ -240,7 +240,7 @@ KERN_INLINE void kern_recur_changes(const struct kern_recur_block *b)
     struct kern_recur_shared *s = b->s;
     size_t pitch = b->a->op.k_size + 1;
     bool delta = b->a->op.beta != NULL;
-    KERN_RECUR_EACH(t)
+    KERN_RECUR_EACH_T
     {
         unsigned lane = t % KERN_RECUR_LANES;
         for (unsigned token = b->n + t / KERN_RECUR_LANES; token < b->end;
@@ -255,7 +255,7 @@ KERN_INLINE void kern_recur_changes(const struct kern_recur_block *b)
     kern_barrier();
     if (!delta)
         return;
-    KERN_RECUR_EACH(t)
+    KERN_RECUR_EACH_T
     {
         for (unsigned token = b->n; t < KERN_RECUR_LANES && token < b->end; token++) {
             float e = s->e[token][t];
@@ -271,7 +271,7 @@ KERN_INLINE void kern_recur_outputs(const struct kern_recur_block *b)
 {
     const struct kern_recur *op = &b->a->op;
     struct kern_recur_shared *s = b->s;
-    KERN_RECUR_EACH(t)
+    KERN_RECUR_EACH_T
     {
         unsigned lane = t % KERN_RECUR_LANES;
         for (unsigned token = b->n + t / KERN_RECUR_LANES; lane < b->width && token < b->end;
@@ -294,13 +294,13 @@ KERN_INLINE void kern_recur_finish(struct kern_recur_block *b)
 {
     struct kern_recur_shared *s = b->s;
     size_t dk = b->a->op.k_size;
-    KERN_RECUR_EACH(t)
+    KERN_RECUR_EACH_T
     {
         if (t < KERN_CHUNK)
             s->factors[t] = fmath_exp_f32((float)(s->log[KERN_CHUNK - 1] - s->log[t]));
     }
     kern_barrier();
-    KERN_RECUR_EACH(t)
+    KERN_RECUR_EACH_T
     {
         unsigned lane = t % KERN_RECUR_LANES;
         for (size_t c = t / KERN_RECUR_LANES; c < dk; c += KERN_RECUR_PARTS) {
@@ -326,7 +326,7 @@ KERN_INLINE void kern_recur_move(const struct kern_recur_block *b, float *record
     size_t dk = b->a->op.k_size;
     float *k = record + dk * KERN_RECUR_LANES, *e = k + dk * KERN_CHUNK;
     double *log = (double *)(void *)(e + KERN_CHUNK * KERN_RECUR_LANES);
-    KERN_RECUR_EACH(t)
+    KERN_RECUR_EACH_T
     {
         for (size_t i = t; b->begun && i < dk * KERN_RECUR_LANES; i += KERN_RECUR_THREADS)
             *(save ? record + i : b->state + i) = save ? b->state[i] : record[i];

@@ -21,7 +21,8 @@ struct lexer {
 static bool is_next(const struct lexer *x, size_t at, const char *word)
 {
     size_t n = strlen(word);
-    return n <= x->source.n_bytes - at && memcmp(x->source.data + at, word, n) == 0;
+    return x->source.data && n <= x->source.n_bytes - at &&
+           memcmp(x->source.data + at, word, n) == 0;
 }
 
 static void add(struct lexer *x, enum chat_token_kind kind, struct base_string text)

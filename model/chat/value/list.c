@@ -17,7 +17,7 @@ static void *grow(struct chat_run *r, void *items, size_t n, size_t *capacity, s
     void *grown = model_chat_alloc(r, wanted, item_bytes);
     if (!grown)
         return items;
-    if (n)
+    if (items)
         memcpy(grown, items, n * item_bytes);
     *capacity = wanted;
     return grown;
