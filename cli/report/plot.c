@@ -68,12 +68,14 @@ static size_t ticks_of(double ticks[MOST_TICKS], const struct cli_axis *a)
         double step = fmax(1, ceil(decades / 6));
         size_t n_fine = decades < 2 ? 3 : 1;
         double e = floor(log10(a->low));
-        for (; e <= log10(a->high); e += step)
+        while (e <= log10(a->high)) {
             for (size_t i = 0; i < n_fine && n < MOST_TICKS; i++) {
                 double tick = fine[i] * pow(10, e);
                 if (tick >= a->low && tick <= a->high)
                     ticks[n++] = tick;
             }
+            e += step;
+        }
     } else {
         double step = step_of(a->high - a->low), first = ceil(a->low / step);
         for (; n < MOST_TICKS && (first + (double)n) * step <= a->high; n++)

@@ -183,10 +183,10 @@ class Deepseek2(Model):
     renormalise, scales_weights, window_by_authors = False, True, False
 
     def head_size(self, i):
-        return self.k.get("attention.key_length_mla") or self.k["attention.key_length"]
+        return self.k.get("attention.key_length_mla") or super().head_size(i)
 
     def value_size(self, i):
-        return self.k.get("attention.value_length_mla") or self.k["attention.value_length"]
+        return self.k.get("attention.value_length_mla") or super().value_size(i)
 
     def yarn_magnitude(self, s):
         return 1.0
@@ -199,8 +199,9 @@ class Deepseek2(Model):
         return scale
 
     def query_factor(self, i, p):
-        by = self.k.get("attention.temperature_scale", 0.0)
-        return 1 + by * math.log(1 + p // self.k["attention.temperature_length"]) if by else 1.0
+        original = self.k.get("rope.scaling.original_context_length", self.k["context_length"])
+        n = self.k.get("attention.temperature_length", original)
+        return 1 + self.k.get("attention.temperature_scale", 0.0) * math.log(1 + p // n)
 
     def counted_of_group(self, gating):
         return 1 if gating == 1 and not self.compat else 2  # V2's rule, V3's
