@@ -3,9 +3,9 @@
 # models under AddressSanitizer with UndefinedBehaviorSanitizer, those with threads under
 # ThreadSanitizer; hundreds of random models; unit tests under valgrind; changed GPU kernels;
 # each fuzzer for 60 seconds; packages; the harness lm_eval with this program; clang-format and
-# clang-tidy. Takes some two hours of two processors; each step says how much of their
-# time it took. A step that fails does not stop the next: the end lists what passed, failed and was
-# skipped. What each step said is in build/check-all/.
+# clang-tidy. Takes some two hours of two processors; each step says how much of their time it took.
+# A step that fails does not stop the next: the end lists what passed, failed and was skipped. What
+# each step said is in build/check-all/.
 # usage: bash scripts/check-all.sh [STEP...]     (default: all but ptx-all; `list` names them)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1

@@ -226,15 +226,14 @@ class Deepseek2(Model):
         q = [[head[:nope] + rope(head[nope:], p) for head in rows(row, dk)] for p, row in enumerate(q)]
         turned = [rope(row[rank:], p) for p, row in enumerate(z)]
         if self.compressed(i):      # a row of the cache is both
-            c, turned = super().held([c, turned])
-        if not self.compressed(i):
-            both = [rows(row, nope + dv) for row in self.product(blk + "kv_b", c)]
-            k = [[head[:nope] for head in row] for row in both]
-            v = [[head[nope:] for head in row] for row in both]
-        else:
+            c, turned = map(list, zip(*super().held(list(zip(c, turned)))))
             down = [list(zip(*m)) for m in rows(self.matrix(blk + "k_b.weight"), rank)]
             k = [[[dot(column, row) for column in m] for m in down] for row in c]
             v = [rows(row, dv) for row in self.product(blk + "v_b", c)]
+        else:
+            both = [rows(row, nope + dv) for row in self.product(blk + "kv_b", c)]
+            k = [[head[:nope] for head in row] for row in both]
+            v = [[head[nope:] for head in row] for row in both]
         assert len(k[0]) == len(v[0]) == n
         return q, [[head + r for head in row] for row, r in zip(k, turned)], v
 

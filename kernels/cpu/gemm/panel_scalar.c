@@ -165,7 +165,8 @@ static void to_int8(const float *y, size_t n, int8_t *integers)
 static void int8_row(const int8_t *integers, size_t n_k, const struct kern_integers *format,
                      float *out)
 {
-    int32_t *begins = (void *)((int8_t *)memcpy(out, integers, n_k) + n_k);
+    memcpy(out, integers, n_k);
+    int32_t *begins = (void *)(out + n_k / sizeof *out);
     memset(begins, 0, n_k / format->run * sizeof *begins);
     for (size_t k = 0; k < n_k; k++)
         begins[k / format->run] -= KERN_INT8_OFFSET * integers[k];
