@@ -257,7 +257,7 @@ class Model:
             return x
         for p, row in enumerate(x if self.watches_ties else []):
             for head in row:
-                off = 1e-6 * max(map(abs, head))
+                off = 2e-7 * max(map(abs, head))  # some roundings of float32
                 if any(self.rounded(z - off) != self.rounded(z + off) for z in head):
                     self.sure = min(self.sure, p)
         return [[[self.rounded(z) for z in head] for head in row] for row in x]
