@@ -73,7 +73,7 @@ static enum status check_outputs_opened(const struct cli_evaluation *e, struct s
     if (!status && e->head_model)
         status = cli_outputs_check_model(outputs, N_FILES, "--base", e->head_model, why);
     for (size_t i = 0; i < m->n_candidates && !status; i++)
-        status = cli_outputs_check_model(outputs, N_FILES, m->variants ? "--around" : "-m",
+        status = cli_outputs_check_model(outputs, N_FILES, e->n_sources ? "--around" : "-m",
                                          m->candidates[i], why);
     for (size_t i = 0; i < e->n_sources && !status; i++)
         status = cli_outputs_check_model(outputs, N_FILES, "--from", e->sources[i].model, why);
@@ -220,7 +220,7 @@ static enum status begin_again(struct cli_evaluation *e, struct status_why *why)
 static enum status prepare(struct cli_evaluation *e, struct status_why *why)
 {
     enum status status = e->n_runs++ ? begin_again(e, why) : STATUS_OK;
-    if (!status && e->models.n_ranks > 1)
+    if (!status && e->models.crew)
         status = cli_ranks_agree(e, why);
     if (!status)
         status = create_outputs(e, why);
@@ -291,7 +291,6 @@ static enum status run(struct cli_evaluation *e, struct status_why *why)
         .progress = on_progress,
         .user = e,
         .journal = e->journal,
-        .team = e->models.n_ranks > 1 ? &cli_cluster()->team : NULL,
     };
     e->memory = eval_run_memory(e->units, &e->models, &options);
     e->seconds_to_load = base_clock_seconds() - e->clock_started;

@@ -18,6 +18,7 @@
 #include "cli/session/outputs.h"
 #include "cli/session/progress.h"
 #include "eval/run/run.h"
+#include "eval/streams/caches.h"
 
 /*
  * What a command is, to the driver: three tables. self: the command's struct, which begins with its
@@ -110,6 +111,8 @@ struct cli_evaluation {
     /* The driver's. */
 
     struct eval_cache **caches; /* of each model, where runs follow one another; NULL: none */
+    struct eval_caches kept;    /* the same, as the streams have them */
+    struct eval_stream_source cached;
 
     char remarks[1024]; /* lines: what is said of the run beforehand */
     struct cli_backends backends;

@@ -2,7 +2,6 @@
 
 #include "cli/inspect/version.h"
 #include "cli/session/cluster.h"
-#include "eval/cluster/pipeline.h"
 #include "eval/cluster/remote.h"
 
 enum status cli_ranks_settings(char **out, const struct cli_evaluation *e, bool with_split,
@@ -24,15 +23,14 @@ enum status cli_ranks_settings(char **out, const struct cli_evaluation *e, bool 
 
 enum status cli_ranks_divide(struct cli_evaluation *e, struct status_why *why)
 {
-    const struct cli_cluster *cluster = cli_cluster();
-    e->models.n_ranks = cluster->n_ranks;
-    e->models.share = (struct eval_share){.i = eval_pipe_share(cluster->rank, cluster->n_shares),
-                                          .n = cluster->n_shares};
-    if (e->models.variants && eval_share_splits(&e->models.share))
+    struct cli_cluster *cluster = cli_cluster();
+    if (e->models.streams && cluster->n_shares > 1)
         return status_fail(why, STATUS_USAGE,
                            "--split: assay %s changes tensors between batches, and every process "
                            "needs the whole models; expected it without --split",
                            e->name);
+    if (cluster->n_ranks > 1 && cluster->rank == 0)
+        eval_rank_crew_join(&cluster->ranks, &cluster->team, cluster->n_shares, &e->models);
     return STATUS_OK;
 }
 

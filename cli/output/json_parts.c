@@ -8,6 +8,7 @@
 #include "cli/options/common.h"
 #include "cli/output/printable.h"
 #include "cli/output/quantisation.h"
+#include "cli/session/cluster.h"
 #include "cli/watch/swaps.h"
 
 static const char *const bos_names[] = {
@@ -317,8 +318,8 @@ cJSON *cli_json_add_run(struct base_json *json, const struct cli_evaluation *e)
     base_json_uint(json, run, "n_inputs", stats->n_inputs);
     base_json_real(json, run, "tokens_per_second", (double)stats->n_inputs / stats->seconds);
     base_json_uint(json, run, "n_batches", stats->n_batches);
-    base_json_uint(json, run, "n_ranks", e->models.n_ranks);
-    base_json_uint(json, run, "n_shares", e->models.share.n);
+    base_json_uint(json, run, "n_ranks", cli_cluster()->n_ranks);
+    base_json_uint(json, run, "n_shares", cli_cluster()->n_shares);
     add_asked(json, run, &e->settings->machine);
     base_json_uint(json, run, "max_batch_tokens", stats->max_batch_tokens);
     add_devices(json, run, &e->backends);

@@ -254,8 +254,7 @@ enum status cli_serve_score(struct cli_serve *serve, struct eval_request_scores 
     const struct cli_resident *resident = &serve->resident;
     const struct eval_models models = {.model = resident->models[0].model,
                                        .backends = resident->backends.items,
-                                       .n_backends = resident->backends.n,
-                                       .n_ranks = 1};
+                                       .n_backends = resident->backends.n};
     const struct eval_run_options options = {.progress = resident->progress,
                                              .user = resident->user};
     struct eval_units *units = &scores->sequences.units;

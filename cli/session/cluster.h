@@ -2,7 +2,7 @@
 #ifndef CLI_SESSION_CLUSTER_H
 #define CLI_SESSION_CLUSTER_H
 
-#include "eval/cluster/team.h"
+#include "eval/cluster/remote.h"
 
 /** Indices into the words of --mpi. */
 enum cli_mpi { CLI_MPI_AUTO, CLI_MPI_OFF };
@@ -13,6 +13,7 @@ struct cli_cluster {
     size_t local_rank; /* among those of this machine */
     size_t n_shares;   /* of the layers, by --split: a group of so many ranks; 1: none */
     struct eval_team team;
+    struct eval_rank_crew ranks; /* of rank 0 */
 };
 
 /** As cli_cluster_join left it. */

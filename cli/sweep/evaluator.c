@@ -144,10 +144,18 @@ static enum status open(void *self, struct status_why *why)
                                      .n_variants = s->n_variants,
                                      .costs = s->costs,
                                      .has_reference = s->around.model != NULL};
-    s->all = (struct eval_variants){s->variants, s->n_variants, s->files, s->n_candidates};
+    s->all = (struct eval_variants){.model = s->base.model,
+                                    .candidate = s->swapped,
+                                    .items = s->variants,
+                                    .n = s->n_variants,
+                                    .files = s->files,
+                                    .n_files = s->n_candidates};
+    s->streams = eval_variants_source(&s->all);
     s->e.units = &s->trials.units;
-    s->e.models = (struct eval_models){
-        .model = s->base.model, .candidates = &s->swapped, .n_candidates = 1, .variants = &s->all};
+    s->e.models = (struct eval_models){.model = s->base.model,
+                                       .candidates = &s->swapped,
+                                       .n_candidates = 1,
+                                       .streams = &s->streams};
     s->e.sources = s->candidates;
     s->e.n_sources = s->n_candidates;
     return eval_trials_open(&s->trials, why);

@@ -5,6 +5,7 @@
 #include "cli/evaluate.h"
 #include "cli/session/windows.h"
 #include "cli/sweep/groups.h"
+#include "eval/streams/variants.h"
 #include "eval/units/trials.h"
 
 struct cli_sweep_settings {
@@ -34,6 +35,7 @@ struct cli_sweep {
     size_t *variant_of; /* [groups.n_choices] */
     const struct gguf_file **files;
     struct eval_variants all;
+    struct eval_stream_source streams; /* of these */
     struct eval_trials trials;
 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "eval/scorer/cache.h"
+#include "eval/streams/caches.h"
 
 enum status cli_caches_check(const struct cli_watch_settings *settings, struct status_why *why)
 {
@@ -28,7 +28,8 @@ void cli_caches_drop(struct cli_evaluation *e)
         eval_cache_close(e->caches[i]);
     free(e->caches);
     e->caches = NULL;
-    e->models.caches = NULL;
+    if (e->models.streams == &e->cached)
+        e->models.streams = NULL;
 }
 
 enum status cli_caches_open(struct cli_evaluation *e, struct status_why *why)
@@ -49,6 +50,10 @@ enum status cli_caches_open(struct cli_evaluation *e, struct status_why *why)
             status = eval_cache_open(&e->caches[i], model, &options, why);
         }
     }
-    e->models.caches = e->caches;
+    if (e->caches) {
+        e->kept = (struct eval_caches){e->caches, n};
+        e->cached = eval_caches_source(&e->kept);
+        e->models.streams = &e->cached;
+    }
     return status;
 }

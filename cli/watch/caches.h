@@ -1,6 +1,6 @@
 /**
  * What enters the layers of a run's models, kept from one run to the next (--cache): a run begins
- * with the first layer that has changed. With eval/scorer/cache.h.
+ * with the first layer that has changed. With eval/streams/caches.h.
  */
 #ifndef CLI_WATCH_CACHES_H
 #define CLI_WATCH_CACHES_H

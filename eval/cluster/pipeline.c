@@ -1,14 +1,10 @@
 #include "eval/cluster/pipeline.h"
 
 #include <assert.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-#include "eval/cluster/remote.h"
-#include "eval/run/worker.h"
+#include "eval/run/memory.h"
 
 /** The rank of the same group that has share i. */
 static size_t rank_of(size_t rank, size_t n_shares, size_t i)
@@ -50,7 +46,7 @@ static void name_link(struct eval_team *pair, size_t rank)
 static enum status gather(struct eval_pipe *pipe, size_t rank, size_t n_shares,
                           const atomic_bool *cancel, struct status_why *why)
 {
-    size_t before = rank_of(rank, n_shares, pipe->share.i - 1);
+    size_t before = rank_of(rank, n_shares, pipe->i - 1);
     enum status status = eval_team_gather(&pipe->in, cancel, why);
     if (status == STATUS_DEVICE)
         return status_fail(why, status,
@@ -65,7 +61,7 @@ static enum status gather(struct eval_pipe *pipe, size_t rank, size_t n_shares,
 enum status eval_pipe_meet(struct eval_pipe *pipe, struct eval_team *team, size_t n_shares,
                            struct status_why *why)
 {
-    pipe->share = (struct eval_share){.i = n_shares - 1, .n = n_shares};
+    assert(team->links && pipe->i == n_shares - 1);
     enum status status = eval_team_listen(&pipe->in, 2, why);
     for (size_t rank = 0; rank < team->n_ranks && !status; rank++) {
         struct eval_team_address address = pipe->in.address;
@@ -81,7 +77,6 @@ enum status eval_pipe_meet(struct eval_pipe *pipe, struct eval_team *team, size_
         if (!status)
             status = send_address(&team->links[before - 1], &address, why);
     }
-    assert(team->links);
     return status ? status : gather(pipe, 0, n_shares, team->links[0].cancel[0], why);
 }
 
@@ -89,17 +84,17 @@ enum status eval_pipe_join(struct eval_pipe *pipe, struct eval_link *zero, size_
                            size_t n_shares, struct status_why *why)
 {
     enum status status = STATUS_OK;
-    struct eval_share *share = &pipe->share;
-    *share = (struct eval_share){.i = eval_pipe_share(rank, n_shares), .n = n_shares};
-    if (share->i > 0) {
+    pipe->i = eval_pipe_share(rank, n_shares);
+    pipe->n = n_shares;
+    if (pipe->i > 0) {
         status = eval_team_listen(&pipe->in, 2, why);
         pipe->in.heard = zero;
         if (!status)
             status = send_address(zero, &pipe->in.address, why);
     }
-    if (share->i + 1 < n_shares && !status) {
+    if (pipe->i + 1 < n_shares && !status) {
         struct eval_team_address address;
-        size_t next = rank_of(rank, n_shares, share->i + 1);
+        size_t next = rank_of(rank, n_shares, pipe->i + 1);
         status = receive_address(zero, &address, &pipe->ended, why);
         if (!status && eval_team_join(&pipe->out, 1, &address, why))
             status = status_fail(why, STATUS_DEVICE,
@@ -109,105 +104,131 @@ enum status eval_pipe_join(struct eval_pipe *pipe, struct eval_link *zero, size_
         if (!status)
             name_link(&pipe->out, next);
     }
-    if (share->i > 0 && !status)
+    if (pipe->i > 0 && !status)
         status = gather(pipe, rank, n_shares, zero->cancel[0], why);
     return status;
 }
 
-enum status eval_pipe_open(struct eval_pipe *pipe, size_t n_bytes, eval_look_fn *look, void *user,
+enum status eval_pipe_open(struct eval_pipe *pipe, size_t n_tokens, eval_look_fn *look, void *user,
                            struct status_why *why)
 {
-    struct eval_hop_options options = {.n_bytes = n_bytes, .look = look, .user = user};
+    struct eval_hop_options options = {
+        .n_bytes = n_tokens * pipe->row_bytes, .look = look, .user = user};
     enum status status = STATUS_OK;
     if (pipe->in.n_links) {
         options.link = &pipe->in.links[0];
-        status = eval_hop_open(&pipe->share.in, &options, why);
+        status = eval_hop_open(&pipe->enters, &options, why);
     }
     if (pipe->out.n_links && !status) {
         options.link = &pipe->out.links[0];
         options.sends = true;
-        status = eval_hop_open(&pipe->share.out, &options, why);
+        status = eval_hop_open(&pipe->leaves, &options, why);
     }
     return status;
 }
 
 void eval_pipe_close(struct eval_pipe *pipe)
 {
-    eval_hop_close(pipe->share.in);
-    eval_hop_close(pipe->share.out);
-    pipe->share.in = pipe->share.out = NULL;
+    eval_hop_close(pipe->enters);
+    eval_hop_close(pipe->leaves);
+    pipe->enters = pipe->leaves = NULL;
     eval_team_close(&pipe->in);
     eval_team_close(&pipe->out);
 }
 
-/** Something came from a rank that only sends streams: its end, or what it failed with. */
-static void hear(struct eval_dispatch *d, struct eval_link *link, size_t rank)
+/** The streams of a scorer on a pipe. */
+struct piped {
+    struct eval_streams streams;
+    struct eval_pipe *pipe;
+};
+
+static size_t stream_bytes(const struct eval_pass *pass)
 {
-    struct eval_message message;
-    struct status_why why = {""};
-    enum status status = eval_link_receive(link, &message, &why);
-    if (!status && message.kind == EVAL_MESSAGE_FAILED)
-        status = eval_link_failure(link, &message, &why);
-    else if (!status)
-        status = eval_link_unexpected(link, &message, &why);
-    if (link->lost) {
-        pthread_mutex_lock(&d->lock);
-        status = eval_remote_say_lost(&d->workers[rank / d->models->share.n], link,
-                                      eval_pipe_share(rank, d->models->share.n), &why);
-        pthread_mutex_unlock(&d->lock);
-    }
-    eval_dispatch_fail(d, status, &why);
+    return pass->batch->n_tokens * (size_t)model_hparams(pass->model)->n_embd * sizeof(float);
 }
 
-static void *watch(void *opaque)
+/** What another process left of the batch is what enters the layers here. */
+static enum status enter(struct eval_streams *streams, struct eval_pass *passes, size_t n_passes,
+                         struct status_why *why)
 {
-    struct eval_watch *w = opaque;
-    struct eval_dispatch *d = w->dispatch;
-    const struct eval_team *team = d->options->team;
-    struct pollfd *about = calloc(team->n_ranks, sizeof *about);
-    if (!about) {
-        eval_dispatch_fail(d, STATUS_MEMORY, &(struct status_why){"no memory to watch ranks"});
-        return NULL;
-    }
-    about[0] = (struct pollfd){.fd = w->event, .events = POLLIN};
-    for (size_t rank = 1; rank < team->n_ranks; rank++) {
-        bool is_worker = rank % d->models->share.n == 0;
-        about[rank] =
-            (struct pollfd){.fd = is_worker ? -1 : team->links[rank - 1].fd, .events = POLLIN};
-    }
-    size_t from = 0;
-    while (from == 0 && !about[0].revents) {
-        poll(about, team->n_ranks, -1);
-        for (size_t rank = team->n_ranks - 1; rank > 0; rank--)
-            from = about[rank].revents ? rank : from;
-    }
-    if (from)
-        hear(d, &team->links[from - 1], from);
-    free(about);
-    return NULL;
-}
-
-enum status eval_watch_begin(struct eval_watch *w, struct eval_dispatch *d, struct status_why *why)
-{
-    *w = (struct eval_watch){.event = -1};
-    if (!eval_share_splits(&d->models->share))
+    const struct eval_pipe *pipe = ((const struct piped *)streams)->pipe;
+    struct eval_hop *in = pipe->enters;
+    if (!in)
         return STATUS_OK;
-    w->event = eventfd(0, EFD_CLOEXEC);
-    if (w->event >= 0) {
-        w->dispatch = d;
-        if (pthread_create(&w->thread, NULL, watch, w) == 0)
-            return STATUS_OK;
-        close(w->event);
+    size_t n_expected = passes[0].batch->n_tokens * pipe->row_bytes;
+    const char *at = (const char *)in->values;
+    enum status status = STATUS_OK;
+    if (in->n_bytes != n_expected)
+        return status_fail(why, STATUS_DEVICE,
+                           "%s sent %zu bytes of a batch's residual stream, expected %zu",
+                           in->options.link->name, in->n_bytes, n_expected);
+    for (size_t i = 0; i < n_passes && !status; i++) {
+        struct model_layer_range layers;
+        status = model_split(passes[i].model, pipe->n, pipe->i, &layers, why);
+        passes[i].layer = layers.from;
+        if (!status)
+            status = kern_upload(passes[i].backend, passes[i].x, at, stream_bytes(&passes[i]), why);
+        at += stream_bytes(&passes[i]);
     }
-    w->dispatch = NULL;
-    return status_fail(why, STATUS_MEMORY, "no thread can be started to watch the ranks");
+    eval_hop_pass(in); /* the next one comes while this one is computed */
+    return status;
 }
 
-void eval_watch_end(struct eval_watch *w)
+/** All models are through: what left their layers goes to the process with the next ones. */
+static enum status reach(struct eval_streams *streams, const struct eval_pass *passes,
+                         size_t n_passes, size_t i, struct status_why *why)
 {
-    if (!w->dispatch)
-        return;
-    (void)eventfd_write(w->event, 1);
-    pthread_join(w->thread, NULL);
-    close(w->event);
+    struct eval_hop *out = ((const struct piped *)streams)->pipe->leaves;
+    if (!out || i + 1 < n_passes)
+        return STATUS_OK;
+    enum status status = eval_hop_await(out, why);
+    if (status)
+        return status;
+    char *at = (char *)out->values;
+    out->n_bytes = 0;
+    for (size_t k = 0; k < n_passes && !status; k++) {
+        size_t n = stream_bytes(&passes[k]);
+        status = kern_download(passes[k].backend, at + out->n_bytes, passes[k].x, n, why);
+        out->n_bytes += n;
+    }
+    return status;
+}
+
+static void close_piped(struct eval_streams *streams)
+{
+    free(streams);
+}
+
+static enum status open_piped(void *user, struct kern_backend *backend, struct eval_streams **out,
+                              struct status_why *why)
+{
+    static const struct eval_streams_kind kind = {
+        .enter = enter, .reach = reach, .close = close_piped};
+    struct piped *p = calloc(1, sizeof *p);
+    (void)backend;
+    if (!p)
+        return status_fail(why, STATUS_MEMORY, "no memory for streams");
+    *p = (struct piped){.streams.kind = &kind, .pipe = user};
+    *out = &p->streams;
+    return STATUS_OK;
+}
+
+static enum status layers_of(void *user, const struct model *m, struct model_layer_range *out,
+                             struct status_why *why)
+{
+    const struct eval_pipe *pipe = user;
+    return model_split(m, pipe->n ? pipe->n : 1, pipe->i, out, why);
+}
+
+/** A batch on its way here, and the threads that bring and take one. */
+static double bytes(void *user, size_t n_tokens)
+{
+    const struct eval_pipe *pipe = user;
+    return 2 * EVAL_MEMORY_THREAD + (double)(pipe->row_bytes * n_tokens);
+}
+
+struct eval_stream_source eval_pipe_source(struct eval_pipe *pipe)
+{
+    return (struct eval_stream_source){
+        .user = pipe, .layers = layers_of, .open = open_piped, .bytes = bytes};
 }

@@ -9,9 +9,7 @@
 
 #include "eval/cluster/hop.h"
 #include "eval/cluster/team.h"
-#include "eval/scorer/share.h"
-
-struct eval_dispatch;
+#include "eval/scorer/streams.h"
 
 /** Batches that are on their way through a group at most: each rank has one, and one is sent. */
 static inline size_t eval_pipe_depth(size_t n_shares)
@@ -27,10 +25,19 @@ static inline size_t eval_pipe_share(size_t rank, size_t n_shares)
 
 /** What this process has of a pipeline. Zero-initialise; release with eval_pipe_close. */
 struct eval_pipe {
+    size_t i, n;              /* its share of the layers: the i-th of n; n 0 or 1: all */
+    size_t row_bytes;         /* of a token in the streams of all models */
+    struct eval_hop *enters;  /* what enters its layers; NULL: it embeds */
+    struct eval_hop *leaves;  /* where it goes from there; NULL: it scores */
     struct eval_team in, out; /* pairs: with the rank that has the layers before, and the next */
-    struct eval_share share;
-    bool ended; /* rank 0 ended the run meanwhile */
+    bool ended;               /* rank 0 ended the run meanwhile */
 };
+
+/**
+ * The source of streams with this pipe, which must outlive it: its layers and, once it is open,
+ * what the hops bring and take.
+ */
+struct eval_stream_source eval_pipe_source(struct eval_pipe *pipe);
 
 /**
  * Rank 0: let all ranks find the ones that have their next layers, and take its own place.
@@ -42,25 +49,12 @@ enum status eval_pipe_meet(struct eval_pipe *pipe, struct eval_team *team, size_
 enum status eval_pipe_join(struct eval_pipe *pipe, struct eval_link *zero, size_t rank,
                            size_t n_shares, struct status_why *why);
 /**
- * Open the streams of a pipe that has met, for batches of so many bytes. look: as in
+ * Open the streams of a pipe that has met, for batches of so many tokens. look: as in
  * struct eval_hop_options.   Fails: STATUS_MEMORY.
  */
-enum status eval_pipe_open(struct eval_pipe *pipe, size_t n_bytes, eval_look_fn *look, void *user,
+enum status eval_pipe_open(struct eval_pipe *pipe, size_t n_tokens, eval_look_fn *look, void *user,
                            struct status_why *why);
-/** Twice is allowed. */
+/** Twice is allowed. It keeps its share. */
 void eval_pipe_close(struct eval_pipe *pipe);
-
-/** Rank 0: who listens to the ranks that are no worker's, so that their failures end the run. */
-struct eval_watch {
-    struct eval_dispatch *dispatch;
-    int event; /* tells the thread to end */
-    pthread_t thread;
-};
-
-/** While workers work. Without such ranks nothing happens. Fails: STATUS_MEMORY. */
-enum status eval_watch_begin(struct eval_watch *watch, struct eval_dispatch *d,
-                             struct status_why *why);
-/** Its failures are the dispatch's by then. */
-void eval_watch_end(struct eval_watch *watch);
 
 #endif

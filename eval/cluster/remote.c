@@ -1,58 +1,67 @@
+/* Rank 0: the other ranks as workers of its run. */
 #include "eval/cluster/remote.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "base/arithmetic.h"
-#include "eval/run/worker.h"
+#include "eval/cluster/exchange.h"
+#include "eval/cluster/listen.h"
+#include "eval/run/local.h"
 #include "eval/scorer/row_flow.h"
 
-size_t eval_remote_n_state(const struct eval_worker *w)
+/** To the rank that begins the batches of a worker. */
+struct eval_feed {
+    struct eval_link *link;
+    size_t n_fed; /* items before this one were told to that rank */
+};
+
+static struct eval_rank_crew *ranks_of(const struct eval_worker *w)
 {
-    const struct eval_row_sink *sink = w->dispatch->models->sink;
-    return sink && sink->is_all_state ? sink->n_state * (w->at.end - w->at.first) : 0;
+    return w->dispatch->models->crew->user;
 }
 
-size_t eval_remote_window(const struct eval_worker *w, size_t item)
+/** The rank that a worker of the crew stands for: the first of a group. */
+static size_t rank_of(const struct eval_worker *w)
 {
-    size_t n_rows = w->dispatch->units->kind->size(w->dispatch->units, item).n_rows;
-    return w->batch.plan_rows[(item - w->at.first) * n_rows] / n_rows;
+    return (w->i + 1) * ranks_of(w)->n_shares;
 }
 
-size_t eval_remote_parts(const struct eval_worker *w, const struct eval_scorer_times *times,
-                         const double *state, struct eval_part parts[EVAL_REMOTE_PARTS])
+static struct eval_link *link_of(const struct eval_worker *w)
 {
-    size_t n_heads = eval_models_n_heads(w->dispatch->models), n = 0;
-    const struct eval_size *size = &w->batch.n;
-    parts[n++] = (struct eval_part){times, sizeof *times};
-    parts[n++] = (struct eval_part){w->row_scores, n_heads * size->n_rows * sizeof *w->row_scores};
-    parts[n++] =
-        (struct eval_part){w->target_scores, n_heads * size->n_targets * sizeof *w->target_scores};
-    if (w->pair_scores)
-        parts[n++] =
-            (struct eval_part){w->pair_scores, n_heads * size->n_rows * sizeof *w->pair_scores};
-    if (eval_remote_n_state(w))
-        parts[n++] = (struct eval_part){state, eval_remote_n_state(w) * sizeof *state};
-    return n;
+    return &ranks_of(w)->team->links[rank_of(w) - 1];
 }
 
-enum status eval_remote_start(struct eval_link *link, size_t rank, const struct eval_dispatch *d,
-                              struct status_why *why)
+/** Tell a rank to begin. From now on the run's flags end what is waited for. */
+static enum status start(const struct eval_dispatch *d, const struct eval_rank_crew *ranks,
+                         size_t rank, struct status_why *why)
 {
     const struct eval_units *units = d->units;
-    const struct eval_models *models = d->models;
-    bool rows = models->sink && !models->sink->is_all_state;
+    const struct eval_row_sink *sink = d->models->sink;
+    bool rows = sink && !sink->is_all_state;
+    struct eval_link *link = &ranks->team->links[rank - 1];
     struct eval_remote_start start = {.n_finished = units->n_resumed,
                                       .batch_tokens = units->batch_tokens,
                                       .n_items = units->n_items,
                                       .rank = rank,
-                                      .n_shares = base_max(models->share.n, 1),
-                                      .sink = rows ? (int64_t)models->sink->kind : -1};
+                                      .n_shares = ranks->n_shares,
+                                      .sink = rows ? (int64_t)sink->kind : -1};
     struct eval_part part = {&start, sizeof start};
+    link->cancel[0] = &d->stop;
+    link->cancel[1] = d->cancel;
     enum status status = eval_link_send(link, EVAL_MESSAGE_START, STATUS_OK, &part, 1, why);
     if (status && link->lost)
         return status_fail(why, status, "%s died before it was given anything", link->name);
+    return status;
+}
+
+/** The ranks of a group from `first` on. */
+static enum status start_group(const struct eval_worker *w, size_t first, struct status_why *why)
+{
+    const struct eval_rank_crew *ranks = ranks_of(w);
+    size_t end = first - first % ranks->n_shares + ranks->n_shares;
+    enum status status = STATUS_OK;
+    for (size_t rank = first; rank < end && !status; rank++)
+        status = start(w->dispatch, ranks, rank, why);
     return status;
 }
 
@@ -60,15 +69,16 @@ enum status eval_remote_start(struct eval_link *link, size_t rank, const struct 
 static enum status take_rows(struct eval_worker *w, const struct eval_message *message,
                              struct status_why *why)
 {
+    struct eval_link *link = link_of(w);
     const struct eval_models *models = w->dispatch->models;
     struct eval_remote_rows about;
     if (!models->sink || message->n_bytes < sizeof about)
-        return eval_link_unexpected(w->link, message, why);
-    enum status status = eval_link_read(w->link, &about, sizeof about, why);
+        return eval_link_unexpected(link, message, why);
+    enum status status = eval_link_read(link, &about, sizeof about, why);
     size_t n_bytes = (size_t)message->n_bytes - sizeof about;
     if (!status &&
         n_bytes != about.n_rows * eval_row_bytes(models->sink->kind, model_head(models->model)))
-        return eval_link_unexpected(w->link, message, why);
+        return eval_link_unexpected(link, message, why);
     if (!status)
         status = eval_dispatch_await(w->dispatch, w->at.first, why);
     if (status)
@@ -77,7 +87,7 @@ static enum status take_rows(struct eval_worker *w, const struct eval_message *m
     if (!rows)
         return status_fail(why, STATUS_MEMORY, "no memory for %" PRIu64 " rows to be recorded",
                            about.n_rows);
-    status = eval_link_read(w->link, rows, n_bytes, why);
+    status = eval_link_read(link, rows, n_bytes, why);
     if (!status)
         status = models->sink->write(models->sink->user, NULL, (size_t)about.first,
                                      (size_t)about.n_rows, rows, why);
@@ -100,6 +110,7 @@ static enum status restore_state(struct eval_worker *w, const double *state, str
 static enum status take_scores(struct eval_worker *w, const struct eval_message *message,
                                struct eval_scorer_times *times, struct status_why *why)
 {
+    struct eval_link *link = link_of(w);
     struct eval_part parts[EVAL_REMOTE_PARTS];
     double *state = calloc(eval_remote_n_state(w) + 1, sizeof *state);
     if (!state)
@@ -109,9 +120,9 @@ static enum status take_scores(struct eval_worker *w, const struct eval_message 
         n_bytes += parts[i].n_bytes;
     enum status status = STATUS_OK;
     if (n_bytes != message->n_bytes)
-        status = eval_link_unexpected(w->link, message, why);
+        status = eval_link_unexpected(link, message, why);
     for (size_t i = 0; i < n && !status; i++)
-        status = eval_link_read(w->link, (void *)(uintptr_t)parts[i].bytes, parts[i].n_bytes, why);
+        status = eval_link_read(link, (void *)(uintptr_t)parts[i].bytes, parts[i].n_bytes, why);
     if (!status && eval_remote_n_state(w))
         status = restore_state(w, state, why);
     free(state);
@@ -120,8 +131,9 @@ static enum status take_scores(struct eval_worker *w, const struct eval_message 
 
 static enum status take_fraction(struct eval_worker *w, struct status_why *why)
 {
+    struct eval_link *link = link_of(w);
     double fraction;
-    enum status status = eval_link_read(w->link, &fraction, sizeof fraction, why);
+    enum status status = eval_link_read(link, &fraction, sizeof fraction, why);
     if (!status)
         eval_dispatch_on_fraction(w, fraction);
     return status;
@@ -131,9 +143,10 @@ static enum status take_fraction(struct eval_worker *w, struct status_why *why)
 static enum status follow(struct eval_worker *w, struct eval_scorer_times *times,
                           struct status_why *why)
 {
+    struct eval_link *link = link_of(w);
     for (;;) {
         struct eval_message message;
-        enum status status = eval_link_receive(w->link, &message, why);
+        enum status status = eval_link_receive(link, &message, why);
         if (status)
             return status;
         switch (message.kind) {
@@ -146,77 +159,185 @@ static enum status follow(struct eval_worker *w, struct eval_scorer_times *times
         case EVAL_MESSAGE_SCORES:
             return take_scores(w, &message, times, why);
         case EVAL_MESSAGE_FAILED:
-            return eval_link_failure(w->link, &message, why);
+            return eval_link_failure(link, &message, why);
         default:
-            return eval_link_unexpected(w->link, &message, why);
+            return eval_link_unexpected(link, &message, why);
         }
         if (status)
             return status;
     }
 }
 
-/** "layers 4 to 7 of ": what the share has of the model; "" where all have all. */
-static void say_layers(char *out, size_t size, const struct eval_models *models, size_t i)
-{
-    struct eval_share share = {.i = i, .n = models->share.n};
-    struct model_layer_range layers;
-    *out = '\0';
-    if (eval_share_splits(&share) && !eval_share_layers(&share, models->model, &layers, NULL))
-        snprintf(out, size, "layers %zu to %zu of ", layers.from, layers.to - 1);
-}
-
-/* Items are units, but where units share beginnings. */
-enum status eval_remote_say_lost(const struct eval_worker *w, const struct eval_link *link,
-                                 size_t share, struct status_why *why)
-{
-    const struct eval_units *units = w->dispatch->units;
-    bool are_units = units->n_items == units->n - units->n_resumed;
-    size_t before = are_units ? units->n_resumed : 0;
-    size_t end = w->at.end, n_tokens = w->at.n_tokens;
-    char layers[64];
-    if (end == 0)
-        return status_fail(why, STATUS_DEVICE, "%s died before it was given anything", link->name);
-    say_layers(layers, sizeof layers, w->dispatch->models, share);
-    for (size_t i = 0; i < w->n_ahead; i++) {
-        end = w->ahead[i].end;
-        n_tokens += w->ahead[i].n_tokens;
-    }
-    return status_fail(
-        why, STATUS_DEVICE, "%s died while it evaluated %s%s%ss %zu to %zu of %zu (%zu tokens)",
-        link->name, layers, are_units ? "" : "groups of ", units->kind->name, before + w->at.first,
-        before + end - 1, are_units ? units->n : units->n_items, n_tokens);
-}
-
 /** Tell of one batch. */
-static enum status feed(struct eval_worker *w, const struct eval_given *given,
+static enum status tell(struct eval_feed *feed, const struct eval_given *given,
                         struct status_why *why)
 {
     struct eval_remote_batch batch = {given->first, given->end};
     struct eval_part part = {&batch, sizeof batch};
-    if (given->end <= w->n_fed)
+    if (given->end <= feed->n_fed)
         return STATUS_OK;
-    w->n_fed = given->end;
-    return eval_link_send(w->feed, EVAL_MESSAGE_BATCH, STATUS_OK, &part, 1, why);
+    feed->n_fed = given->end;
+    return eval_link_send(feed->link, EVAL_MESSAGE_BATCH, STATUS_OK, &part, 1, why);
 }
 
-enum status eval_remote_feed(struct eval_worker *w, struct status_why *why)
+/** Tell of the worker's batch at work and of those ahead, of each once. */
+static enum status tell_all(const struct eval_worker *w, struct eval_feed *feed,
+                            struct status_why *why)
 {
-    if (!w->feed)
-        return STATUS_OK;
-    enum status status = feed(w, &w->at, why);
+    const struct eval_rank_crew *ranks = ranks_of(w);
+    enum status status = tell(feed, &w->at, why);
     for (size_t i = 0; i < w->n_ahead && !status; i++)
-        status = feed(w, &w->ahead[i], why);
-    return status && w->feed->lost ? eval_remote_say_lost(w, w->feed, 0, why) : status;
+        status = tell(feed, &w->ahead[i], why);
+    size_t rank = (size_t)(feed->link - ranks->team->links) + 1;
+    return status && feed->link->lost ? eval_remote_say_lost(ranks, w->dispatch, rank, why)
+                                      : status;
 }
 
-enum status eval_remote_evaluate(struct eval_worker *w, struct eval_scorer_times *times,
+/* Workers of the crew: a rank, or a group of them. */
+
+static enum status open_remote(struct eval_worker *w, struct status_why *why)
+{
+    struct eval_feed *feed = w->own = calloc(1, sizeof *feed);
+    if (!feed)
+        return status_fail(why, STATUS_MEMORY, "no memory for a worker");
+    feed->link = link_of(w) + (ranks_of(w)->n_shares > 1);
+    return start_group(w, rank_of(w), why);
+}
+
+/**
+ * The rank evaluates the batch; its scores go into the worker's arrays, its rows to the sink in the
+ * worker's turn.   Fails: STATUS_DEVICE (the rank died; the sentence says what it was doing),
+ * STATUS_CANCELLED, what the rank and the sink report.
+ */
+static enum status evaluate_remote(struct eval_worker *w, struct eval_scorer_times *times,
+                                   struct status_why *why)
+{
+    struct eval_link *link = link_of(w);
+    enum status status = tell_all(w, w->own, why);
+    if (status)
+        return status;
+    status = follow(w, times, why);
+    struct eval_message last;
+    if (status == STATUS_CANCELLED && eval_link_pending(link))
+        eval_link_receive(link, &last, NULL); /* who died has its name told nevertheless */
+    return status && link->lost ? eval_remote_say_lost(ranks_of(w), w->dispatch, rank_of(w), why)
+                                : status;
+}
+
+static void close_remote(struct eval_worker *w)
+{
+    free(w->own);
+}
+
+/** A thread, and rows on their way: of one worker at a time. */
+static double bytes_remote(const struct eval_units *units, const struct eval_models *models,
+                           const struct eval_run_options *options, size_t i)
+{
+    (void)units, (void)options;
+    double rows = 0;
+    if (i == 0 && models->sink)
+        rows = EVAL_REMOTE_ROW_BYTES +
+               (double)eval_row_bytes(models->sink->kind, model_head(models->model));
+    return EVAL_MEMORY_THREAD + rows;
+}
+
+static const struct eval_worker_kind remote = {
+    .open = open_remote, .evaluate = evaluate_remote, .close = close_remote, .bytes = bytes_remote};
+
+/* The worker of rank 0 itself, where layers are divided: it has the last ones of its group. */
+
+/** Whether rank 0 need not wait for a batch any more; as eval_look_fn. */
+static enum status look(void *dispatch, struct status_why *why)
+{
+    const struct eval_dispatch *d = dispatch;
+    bool over = atomic_load(&d->stop) || (d->cancel && atomic_load(d->cancel));
+    return over ? status_fail(why, STATUS_CANCELLED, "%s", "") : STATUS_OK;
+}
+
+static enum status open_last(struct eval_worker *w, struct status_why *why)
+{
+    struct eval_rank_crew *ranks = ranks_of(w);
+    struct eval_dispatch *d = w->dispatch;
+    enum status status = start_group(w, 1, why);
+    ranks->feed = calloc(1, sizeof *ranks->feed);
+    if (!ranks->feed && !status)
+        status = status_fail(why, STATUS_MEMORY, "no memory for a worker");
+    if (status)
+        return status;
+    ranks->feed->link = &ranks->team->links[0];
+    status = eval_pipe_meet(&ranks->pipe, ranks->team, ranks->n_shares, why);
+    if (!status)
+        status = eval_pipe_open(&ranks->pipe, d->units->most.n_tokens, look, d, why);
+    if (!status)
+        status = eval_worker_local.open(w, why);
+    return status ? status : eval_listen_open(&ranks->listen, d, ranks, why);
+}
+
+/** The rank with the layers before has computed this batch, not another one. */
+static enum status await_streams(const struct eval_worker *w, struct eval_hop *in,
                                  struct status_why *why)
 {
-    enum status status = follow(w, times, why);
-    struct eval_message last;
-    if (status == STATUS_CANCELLED && eval_link_pending(w->link))
-        eval_link_receive(w->link, &last, NULL); /* who died has its name told nevertheless */
-    return status && w->link->lost
-               ? eval_remote_say_lost(w, w->link, w->dispatch->models->share.n - 1, why)
-               : status;
+    enum status status = eval_hop_await(in, why);
+    if (!status && (in->batch.first != w->at.first || in->batch.end != w->at.end))
+        status = status_fail(why, STATUS_DEVICE, "%s sent another batch than the one expected",
+                             in->options.link->name);
+    return status;
+}
+
+static enum status evaluate_last(struct eval_worker *w, struct eval_scorer_times *times,
+                                 struct status_why *why)
+{
+    struct eval_rank_crew *ranks = ranks_of(w);
+    enum status status = tell_all(w, ranks->feed, why);
+    if (!status)
+        status = await_streams(w, ranks->pipe.enters, why);
+    return status ? status : eval_worker_local.evaluate(w, times, why);
+}
+
+static void close_last(struct eval_worker *w)
+{
+    struct eval_rank_crew *ranks = ranks_of(w);
+    eval_listen_close(ranks->listen);
+    ranks->listen = NULL;
+    eval_worker_local.close(w);
+    eval_pipe_close(&ranks->pipe);
+    free(ranks->feed);
+    ranks->feed = NULL;
+}
+
+static void begin_last(struct eval_worker *w)
+{
+    eval_worker_local.begin(w);
+}
+
+static const struct eval_worker_kind last = {
+    .open = open_last, .begin = begin_last, .evaluate = evaluate_last, .close = close_last};
+
+static void end(void *user, enum status status)
+{
+    const struct eval_rank_crew *ranks = user;
+    for (size_t i = 0; i < ranks->team->n_links; i++)
+        ranks->team->links[i].cancel[0] = ranks->team->links[i].cancel[1] = NULL;
+    eval_team_end(ranks->team, status);
+}
+
+void eval_rank_crew_join(struct eval_rank_crew *ranks, struct eval_team *team, size_t n_shares,
+                         struct eval_models *models)
+{
+    ranks->team = team;
+    ranks->n_shares = n_shares;
+    ranks->crew = (struct eval_crew){.user = ranks,
+                                     .kind = &remote,
+                                     .n = team->n_ranks / n_shares - 1,
+                                     .depth = eval_pipe_depth(n_shares),
+                                     .end = end};
+    models->crew = &ranks->crew;
+    if (n_shares == 1)
+        return;
+    ranks->crew.own = &last;
+    ranks->pipe.i = n_shares - 1;
+    ranks->pipe.n = n_shares;
+    ranks->pipe.row_bytes = eval_models_row_bytes(models);
+    ranks->streams = eval_pipe_source(&ranks->pipe);
+    models->streams = &ranks->streams;
 }

@@ -5,8 +5,8 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
-#include "eval/cluster/remote.h"
-#include "eval/run/worker.h"
+#include "eval/cluster/exchange.h"
+#include "eval/run/local.h"
 #include "eval/scorer/row_flow.h"
 
 static const double between_fractions = 0.5; /* seconds */
@@ -20,6 +20,8 @@ struct serving {
     struct eval_dispatch dispatch;
     struct eval_worker worker;
     struct eval_row_sink sink;
+    struct eval_pipe pipe; /* where layers are divided */
+    struct eval_stream_source streams;
     double told; /* when rank 0 last heard how far the batch is */
     /* Batches that rank 0 told of: [eval_pipe_depth]. */
     struct eval_remote_batch *queue;
@@ -52,7 +54,7 @@ static enum status hear(struct serving *s, struct status_why *why);
 static enum status look(void *user, struct status_why *why)
 {
     struct serving *s = user;
-    const atomic_bool *cancel = s->worker.cancel;
+    const atomic_bool *cancel = s->dispatch.cancel;
     enum status status = STATUS_OK;
     while (!status && !s->ended && eval_link_pending(s->link))
         status = hear(s, why);
@@ -69,7 +71,7 @@ static void on_progress(void *user, const struct eval_progress *progress)
     double now = base_clock_seconds();
     if (look(s, NULL))
         atomic_store(&s->dispatch.stop, true);
-    if (now - s->told < between_fractions || !eval_share_scores(&s->models.share))
+    if (now - s->told < between_fractions || s->pipe.leaves)
         return;
     s->told = now;
     struct eval_part part = {&s->worker.fraction, sizeof s->worker.fraction};
@@ -92,17 +94,24 @@ static enum status skip_finished(struct eval_units *units, size_t n, struct stat
     return status;
 }
 
-/** Its layers, and connections to those that have the others. */
-static enum status take_share(struct serving *s, const struct eval_remote_start *start,
-                              struct status_why *why)
+/** Its layers. */
+static void take_share(struct serving *s, const struct eval_remote_start *start)
 {
-    size_t n_bytes = eval_models_row_bytes(&s->models) * s->units->most.n_tokens;
-    struct eval_pipe *pipe = &s->dispatch.pipe;
+    s->pipe.n = (size_t)start->n_shares;
+    s->pipe.i = eval_pipe_share((size_t)start->rank, s->pipe.n);
+    s->pipe.row_bytes = eval_models_row_bytes(&s->models);
+    s->streams = eval_pipe_source(&s->pipe);
+    s->models.streams = &s->streams;
+}
+
+/** Connections to those that have the other layers. */
+static enum status join_pipe(struct serving *s, const struct eval_remote_start *start,
+                             struct status_why *why)
+{
     enum status status =
-        eval_pipe_join(pipe, s->link, (size_t)start->rank, (size_t)start->n_shares, why);
-    s->ended = pipe->ended;
-    s->models.share = pipe->share;
-    return status ? status : eval_pipe_open(pipe, n_bytes, look, s, why);
+        eval_pipe_join(&s->pipe, s->link, (size_t)start->rank, (size_t)start->n_shares, why);
+    s->ended = s->pipe.ended;
+    return status ? status : eval_pipe_open(&s->pipe, s->units->most.n_tokens, look, s, why);
 }
 
 /** What START says: the same items as on rank 0, and a worker for them. */
@@ -110,6 +119,8 @@ static enum status begin(struct serving *s, struct status_why *why)
 {
     struct eval_remote_start start;
     enum status status = eval_link_read(s->link, &start, sizeof start, why);
+    if (!status && start.n_shares > 1)
+        take_share(s, &start);
     if (!status)
         status = skip_finished(s->units, (size_t)start.n_finished, why);
     if (!status)
@@ -129,14 +140,14 @@ static enum status begin(struct serving *s, struct status_why *why)
     if (!s->queue && !status)
         status = status_fail(why, STATUS_MEMORY, "no memory for a queue of batches");
     if (start.n_shares > 1 && !status)
-        status = take_share(s, &start, why);
+        status = join_pipe(s, &start, why);
     if (!status)
         status = eval_dispatch_open(&s->dispatch, why);
     s->dispatch.next_to_commit = s->units->n_items; /* nobody to wait for */
     if (!status)
-        status = eval_worker_open(&s->worker, &s->dispatch, 0, why);
+        status = eval_worker_open(&s->worker, &eval_worker_local, &s->dispatch, 0, why);
     if (!status)
-        kern_set_cancel(s->worker.backend, &s->dispatch.stop);
+        kern_set_cancel(s->models.backends[0], &s->dispatch.stop);
     return status;
 }
 
@@ -186,7 +197,7 @@ static enum status hear(struct serving *s, struct status_why *why)
 static enum status next_batch(struct serving *s, struct eval_remote_batch *out,
                               struct status_why *why)
 {
-    struct eval_hop *in = s->dispatch.pipe.share.in;
+    struct eval_hop *in = s->pipe.enters;
     if (in) {
         enum status status = eval_hop_await(in, why);
         *out = in->batch;
@@ -201,7 +212,7 @@ static enum status evaluate(struct serving *s, struct status_why *why)
 {
     struct eval_remote_batch batch;
     struct eval_worker *w = &s->worker;
-    struct eval_hop *out = s->dispatch.pipe.share.out;
+    struct eval_hop *out = s->pipe.leaves;
     enum status status = next_batch(s, &batch, why);
     if (status)
         return status;
@@ -209,7 +220,7 @@ static enum status evaluate(struct serving *s, struct status_why *why)
     s->told = base_clock_seconds();
     struct eval_scorer_times times = {0};
     eval_worker_lay(w);
-    status = eval_worker_compute(w, &times, why);
+    status = w->kind->evaluate(w, &times, why);
     if (!status) /* as before a commit */
         status = eval_models_check_unchanged(&s->models, why);
     if (status || !out)
@@ -223,7 +234,7 @@ static enum status serve(struct serving *s, struct status_why *why)
 {
     enum status status = STATUS_OK;
     while (!s->ended && !status)
-        status = s->n_queued || s->dispatch.pipe.share.in ? evaluate(s, why) : hear(s, why);
+        status = s->n_queued || s->pipe.enters ? evaluate(s, why) : hear(s, why);
     return s->ended ? STATUS_OK : status;
 }
 
@@ -253,7 +264,7 @@ enum status eval_serve(struct eval_units *units, const struct eval_models *model
             status = status_fail(why, STATUS_DEVICE, "rank 0 died, which ends the run");
     }
     eval_worker_close(&s.worker);
-    eval_pipe_close(&s.dispatch.pipe);
+    eval_pipe_close(&s.pipe);
     free(s.queue);
     if (s.dispatch.taken)
         eval_dispatch_close(&s.dispatch);

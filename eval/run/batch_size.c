@@ -35,7 +35,7 @@ static enum status trial_open(struct trial *t, const struct eval_models *models,
 {
     *t = (struct trial){0};
     struct model_layer_range layers;
-    enum status status = eval_share_layers(&models->share, models->model, &layers, why);
+    enum status status = eval_stream_layers(models->streams, models->model, &layers, why);
     if (status)
         return status;
     model_layer_walk(models->model, layers.from, take_first, t);
@@ -103,11 +103,15 @@ static double cost(const struct model *model, const struct eval_size *longest)
     return eval_cost_forward(model, longest->n_tokens) + eval_cost_head(model, longest->n_rows);
 }
 
-/** Sequences of a batch at most: so many that each of several workers has some batches. */
-static size_t fair_share(const struct eval_models *models, size_t n_sequences)
+/**
+ * Sequences of a batch at most: so many that each of several workers has some batches. One that is
+ * given batches ahead computes half of them at a time.
+ */
+static size_t fair_number(const struct eval_models *models, size_t n_sequences)
 {
-    size_t n_workers = models->n_backends + base_max(models->n_ranks, 1) - 1;
-    return n_workers > 1 ? base_div_up(n_sequences, n_workers * BATCHES_OF_A_WORKER) : n_sequences;
+    size_t depth = models->crew ? base_max(models->crew->depth, 1) : 1;
+    size_t n_at_work = eval_models_n_workers(models) * base_div_up(depth, 2);
+    return n_at_work > 1 ? base_div_up(n_sequences, n_at_work * BATCHES_OF_A_WORKER) : n_sequences;
 }
 
 enum status eval_batch_choose(const struct eval_units *units, const struct eval_models *models,
@@ -115,7 +119,7 @@ enum status eval_batch_choose(const struct eval_units *units, const struct eval_
 {
     size_t n_sequences;
     struct eval_size longest = units->kind->longest(units, &n_sequences);
-    n_sequences = fair_share(models, n_sequences);
+    n_sequences = fair_number(models, n_sequences);
     size_t length = base_max(longest.n_tokens, 1);
     *n_tokens = base_max(n_sequences, 1) * length;
     if (n_sequences == 0)

@@ -42,6 +42,7 @@ double eval_batch_cost(const struct eval_units *units, size_t first, size_t end)
 enum status eval_dispatch_open(struct eval_dispatch *d, struct status_why *why)
 {
     d->started = base_clock_seconds();
+    d->cancel = d->models->backends[0]->cancel;
     pthread_mutex_init(&d->lock, NULL);
     pthread_mutex_init(&d->source_lock, NULL);
     pthread_cond_init(&d->committed, NULL);
@@ -201,7 +202,7 @@ void eval_dispatch_on_fraction(void *worker, double fraction)
 {
     struct eval_worker *w = worker;
     struct eval_dispatch *d = w->dispatch;
-    if (w->cancel && atomic_load(w->cancel))
+    if (d->cancel && atomic_load(d->cancel))
         atomic_store(&d->stop, true);
     if (!d->options->progress)
         return;

@@ -1,18 +1,17 @@
 /**
  * What the workers of a run share: which items are next, what is finished, who failed.
  *
- * Each backend has a worker (eval/run/worker.h). Batches are dispatched in the order of the items,
- * to whoever is free. Items are committed (their units appended to the journal and reported) under
- * a lock and in order. Source and sink of rows are called one at a time and in order, too: a worker
- * first waits until all items before its batch are committed. So with rows the forward passes run
- * side by side, the heads one after the other.
+ * Each backend has a worker (eval/run/worker.h), and a crew may bring more. Batches are dispatched
+ * in the order of the items, to whoever is free. Items are committed (their units appended to the
+ * journal and reported) under a lock and in order. Source and sink of rows are called one at a time
+ * and in order, too: a worker first waits until all items before its batch are committed. So with
+ * rows the forward passes run side by side, the heads one after the other.
  */
 #ifndef EVAL_RUN_DISPATCH_H
 #define EVAL_RUN_DISPATCH_H
 
 #include <pthread.h>
 
-#include "eval/cluster/pipeline.h"
 #include "eval/run/run.h"
 
 struct eval_worker;
@@ -23,10 +22,10 @@ struct eval_dispatch {
     const struct eval_run_options *options;
     struct eval_run_stats *stats;
     double started;
-    const struct eval_worker *workers; /* [n_workers]: those of the backends, then other ranks */
+    const struct eval_worker *workers; /* [n_workers]: those of the backends, then of the crew */
     size_t n_workers;
-    atomic_bool stop;      /* what the backends are cancelled by, if there are several workers */
-    struct eval_pipe pipe; /* where layers are divided: this process's part */
+    const atomic_bool *cancel; /* the caller's flag, of the backends; NULL: there is none */
+    atomic_bool stop; /* what the backends are cancelled by, if there are several workers */
 
     /* Held shortly, but while units are committed; guards what follows, and the callbacks. */
     pthread_mutex_t lock;

@@ -6,9 +6,14 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
-#include "eval/cluster/remote.h"
 #include "eval/run/batch_size.h"
-#include "eval/run/worker.h"
+#include "eval/run/local.h"
+#include "model/swap.h"
+
+size_t eval_models_n_workers(const struct eval_models *models)
+{
+    return models->n_backends + (models->crew ? models->crew->n : 0);
+}
 
 size_t eval_models_row_bytes(const struct eval_models *models)
 {
@@ -29,8 +34,8 @@ enum status eval_models_check_unchanged(const struct eval_models *models, struct
     enum status status = model_check_unchanged(models->model, why);
     for (size_t i = 0; i < models->n_candidates && !status; i++)
         status = model_check_unchanged(models->candidates[i], why);
-    for (size_t i = 0; models->variants && i < models->variants->n_files && !status; i++)
-        status = gguf_check_unchanged(models->variants->files[i], why);
+    for (size_t i = 0; models->streams && i < models->streams->n_files && !status; i++)
+        status = gguf_check_unchanged(models->streams->files[i], why);
     return status || !base || !base->unchanged ? status : base->unchanged(base->user, why);
 }
 
@@ -98,20 +103,20 @@ static void measure(struct eval_units *units)
     }
 }
 
-/** Every model has as many shares as the run wants. */
-static enum status check_split(const struct eval_models *models, struct status_why *why)
+/** Every model has the layers that are to be evaluated here. */
+static enum status check_layers(const struct eval_models *models, struct status_why *why)
 {
     struct model_layer_range layers;
-    enum status status = eval_share_layers(&models->share, models->model, &layers, why);
+    enum status status = eval_stream_layers(models->streams, models->model, &layers, why);
     for (size_t i = 0; i < models->n_candidates && !status; i++)
-        status = eval_share_layers(&models->share, models->candidates[i], &layers, why);
+        status = eval_stream_layers(models->streams, models->candidates[i], &layers, why);
     return status;
 }
 
 enum status eval_run_prepare(struct eval_units *units, const struct eval_models *models,
                              size_t batch_tokens, struct status_why *why)
 {
-    enum status status = check_split(models, why);
+    enum status status = check_layers(models, why);
     /* Tokens of a batch are counted in uint32_t. */
     units->batch_tokens = base_min(batch_tokens, UINT32_MAX);
     units->boundary = model_rope_boundary(models->model);
@@ -144,88 +149,49 @@ static enum status work(struct eval_dispatch *d, struct eval_worker *workers,
                         struct status_why *why)
 {
     size_t n_threads = 1;
-    struct eval_watch watch;
-    enum status status = eval_watch_begin(&watch, d, why);
-    if (status)
-        return status;
     while (n_threads < d->n_workers && pthread_create(&workers[n_threads].thread, NULL,
                                                       eval_worker_work, &workers[n_threads]) == 0)
         n_threads++;
     if (n_threads < d->n_workers) {
-        struct status_why no_thread = {
-            "no thread can be started for each of the devices and ranks"};
+        struct status_why no_thread = {"no thread can be started for each of the workers"};
         eval_dispatch_fail(d, STATUS_MEMORY, &no_thread);
     }
     eval_worker_work(&workers[0]);
     for (size_t i = 1; i < n_threads; i++)
         pthread_join(workers[i].thread, NULL);
-    eval_watch_end(&watch);
     return d->status ? status_fail(why, d->status, "%s", d->why.text) : STATUS_OK;
 }
 
-/** Whether rank 0 need not wait for a batch any more; as eval_look_fn. */
-static enum status look(void *dispatch, struct status_why *why)
+/** The crew's first, which get ready while the backends do. */
+static enum status open_workers(struct eval_dispatch *d, struct eval_worker *workers,
+                                struct status_why *why)
 {
-    const struct eval_dispatch *d = dispatch;
-    const atomic_bool *cancel = d->workers[0].cancel;
-    bool over = atomic_load(&d->stop) || (cancel && atomic_load(cancel));
-    return over ? status_fail(why, STATUS_CANCELLED, "%s", "") : STATUS_OK;
-}
-
-/** Tell the other ranks to begin, and make their workers: of a group, its first rank's. */
-static enum status open_others(struct eval_dispatch *d, struct eval_worker *workers,
-                               struct status_why *why)
-{
-    const struct eval_team *team = d->options->team;
-    size_t n_shares = base_max(d->models->share.n, 1), n_own = d->models->n_backends;
+    const struct eval_crew *crew = d->models->crew;
+    const struct eval_worker_kind *own = crew && crew->own ? crew->own : &eval_worker_local;
+    size_t n_own = d->models->n_backends;
     enum status status = STATUS_OK;
-    for (size_t rank = 1; team && rank <= team->n_links && !status; rank++) {
-        struct eval_link *link = &team->links[rank - 1];
-        link->cancel[0] = &d->stop;
-        link->cancel[1] = d->models->backends[0]->cancel;
-        if (rank % n_shares == 0) {
-            struct eval_worker *w = &workers[n_own + rank / n_shares - 1];
-            status = eval_worker_open_remote(w, d, link, why);
-            w->feed = n_shares > 1 ? link + 1 : link;
-        }
-        if (!status)
-            status = eval_remote_start(link, rank, d, why);
-    }
+    for (size_t i = d->n_workers; i-- > 0 && !status;)
+        status = i < n_own ? eval_worker_open(&workers[i], own, d, i, why)
+                           : eval_worker_open(&workers[i], crew->kind, d, i - n_own, why);
+    for (size_t i = 0; i < d->n_workers && !status; i++)
+        if (workers[i].kind->begin)
+            workers[i].kind->begin(&workers[i]);
     return status;
-}
-
-/** The connections between those that divide the layers. */
-static enum status open_pipe(struct eval_dispatch *d, struct status_why *why)
-{
-    size_t n_bytes = eval_models_row_bytes(d->models) * d->units->most.n_tokens;
-    enum status status = eval_pipe_meet(&d->pipe, d->options->team, d->models->share.n, why);
-    return status ? status : eval_pipe_open(&d->pipe, n_bytes, look, d, why);
 }
 
 static enum status run(struct eval_dispatch *d, struct eval_worker *workers, struct status_why *why)
 {
     enum status status = check_models(d->units, d->models, why);
-    bool splits = eval_share_splits(&d->models->share);
-    size_t n_own = d->models->n_backends, n_workers = d->n_workers;
-    if (!d->units->n_items || eval_dispatch_enough(d))
-        n_workers = 0;
-    if (n_workers && !status)
-        status = open_others(d, workers, why); /* they open while this rank does */
-    if (n_workers && splits && !status)
-        status = open_pipe(d, why);
-    for (size_t i = 0; i < n_own && i < n_workers && !status; i++)
-        status = eval_worker_open(&workers[i], d, i, why);
+    bool any = d->units->n_items && !eval_dispatch_enough(d);
+    if (any && !status)
+        status = open_workers(d, workers, why);
     if (status)
         return status;
-    if (splits && n_workers)
-        workers[0].feed = &d->options->team->links[0];
-    for (size_t i = 0; i < n_workers; i++)
-        eval_worker_share_cancel(&workers[i]);
     double now = base_clock_seconds();
     d->stats->seconds_to_open = now - d->started;
     d->started = now;
     status = eval_dispatch_report(d, why);
-    return status || !n_workers ? status : work(d, workers, why);
+    return status || !any ? status : work(d, workers, why);
 }
 
 enum status eval_run(struct eval_units *units, const struct eval_models *models,
@@ -238,13 +204,13 @@ enum status eval_run(struct eval_units *units, const struct eval_models *models,
         .units = units, .models = models, .options = options, .stats = stats ? stats : &own};
     *d.stats = (struct eval_run_stats){.n_resumed = units->n_resumed,
                                        .max_batch_tokens = units->most.n_tokens};
-    size_t n_workers = models->n_backends + eval_worker_n_others(models, options->team);
+    size_t n_workers = eval_models_n_workers(models);
     struct eval_worker *workers = calloc(n_workers, sizeof *workers);
     d.workers = workers;
     d.n_workers = n_workers;
     enum status status = eval_dispatch_open(&d, why);
     if (!workers && !status)
-        status = status_fail(why, STATUS_MEMORY, "no memory for %zu devices", n_workers);
+        status = status_fail(why, STATUS_MEMORY, "no memory for %zu workers", n_workers);
     if (!status)
         status = run(&d, workers, why);
     if (status && status != STATUS_CANCELLED) { /* a file that changed may be why */
@@ -258,11 +224,8 @@ enum status eval_run(struct eval_units *units, const struct eval_models *models,
     }
     for (size_t i = 0; workers && i < n_workers; i++)
         eval_worker_close(&workers[i]);
-    eval_pipe_close(&d.pipe);
-    for (size_t i = 0; options->team && i < options->team->n_links; i++)
-        options->team->links[i].cancel[0] = options->team->links[i].cancel[1] = NULL;
-    if (options->team)
-        eval_team_end(options->team, status);
+    if (models->crew)
+        models->crew->end(models->crew->user, status);
     free(workers);
     d.stats->seconds = base_clock_seconds() - d.started;
     eval_dispatch_close(&d);

@@ -7,20 +7,25 @@
 #ifndef EVAL_RUN_RUN_H
 #define EVAL_RUN_RUN_H
 
-#include "eval/cluster/team.h"
 #include "eval/run/journal.h"
 #include "eval/run/memory.h"
 #include "eval/run/unit.h"
-#include "eval/run/variant.h"
+
+struct eval_worker_kind;
+
+/** Workers that a run has beside those of this process's backends: eval/run/worker.h. */
+struct eval_crew {
+    void *user;
+    const struct eval_worker_kind *kind; /* of these workers */
+    size_t n;
+    const struct eval_worker_kind *own; /* of the backends' workers; NULL: eval_worker_local */
+    size_t depth; /* batches that each worker is given at most, the one at work among them; 0: 1 */
+    /** The run is over, whatever became of it; all workers are closed. */
+    void (*end)(void *user, enum status status);
+};
 
 /** What evaluates; everything is borrowed. */
 struct eval_models {
-    /* What the one candidate is in turn, a unit at a time: see eval_unit_kind.variant. NULL: it is
-       itself. */
-    const struct eval_variants *variants;
-    /* As struct eval_scorer_options has it: of the model, then of its candidates. Not with
-       variants, which have caches of their own. */
-    struct eval_cache *const *caches;
     const struct model *model;             /* the base, with candidates and no reference rows */
     const struct model *const *candidates; /* compared with the model, in the same pass */
     size_t n_candidates;
@@ -29,11 +34,12 @@ struct eval_models {
     const struct eval_row_sink *sink;   /* takes the model's rows */
     struct kern_backend *const *backends; /* they take batches in turn, each in its own thread */
     size_t n_backends;                    /* above 0 */
-    size_t n_ranks; /* processes that share the run, each with one backend; 0 and 1: this one */
-    /* Of the layers, by this process: the ranks are groups of share.n. Streams are the runner's.
-       Not with variants or caches. */
-    struct eval_share share;
+    const struct eval_stream_source *streams; /* what enters layers; NULL: the embedding */
+    const struct eval_crew *crew;             /* further workers; NULL: there are none */
 };
+
+/** Workers that share the run. */
+size_t eval_models_n_workers(const struct eval_models *models);
 
 /** Bytes of a token in the residual streams of all models. */
 size_t eval_models_row_bytes(const struct eval_models *models);
@@ -42,7 +48,8 @@ size_t eval_models_row_bytes(const struct eval_models *models);
 size_t eval_models_n_heads(const struct eval_models *models);
 
 /**
- * That nothing wrote to their files, or to that of the reference rows, since they were opened.
+ * That nothing wrote to their files, to those of the streams, or to that of the reference rows,
+ * since they were opened.
  * Fails: STATUS_CHANGED, STATUS_IO.
  */
 enum status eval_models_check_unchanged(const struct eval_models *models, struct status_why *why);
@@ -64,7 +71,6 @@ struct eval_run_options {
     void (*progress)(void *user, const struct eval_progress *progress);
     void *user;
     struct eval_journal *journal; /* the one that eval_run_resume has read; NULL: none */
-    struct eval_team *team;       /* other ranks that take batches, too; NULL: none */
 };
 
 /** What a run did, for the report. */
@@ -106,7 +112,7 @@ struct eval_memory eval_run_memory(const struct eval_units *units, const struct 
  *        another vocabulary), STATUS_CHANGED (a unit is committed only if no file changed before
  *        that), STATUS_MEMORY, STATUS_DEVICE, what base and sink report, STATUS_IO
  *        (the journal), STATUS_CANCELLED (see kern_set_cancel): units finished until then stay.
- * The run is ended on the team's other ranks, too, whatever became of it.
+ * The crew is told of the end, whatever became of the run.
  * Several backends give the same bits, if each computes the same. Units are committed in order.
  * Source and sink of rows are called by one backend at a time (eval/run/dispatch.h). The first
  * failure ends the run; cancel flags are read after each tile of a forward pass and each slab of

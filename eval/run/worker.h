@@ -1,6 +1,6 @@
 /**
- * A worker of a run: one backend, a scorer on it, and the arrays of a batch. A worker of rank 0 may
- * stand for another rank: it has a link instead of a backend and a scorer.
+ * A worker of a run: it evaluates batches, one at a time, in a thread of its own. Workers are of
+ * kinds, each a table of functions: eval/run/local.h has the one with a backend of this process.
  */
 #ifndef EVAL_RUN_WORKER_H
 #define EVAL_RUN_WORKER_H
@@ -15,22 +15,11 @@ struct eval_given {
 };
 
 struct eval_worker {
+    const struct eval_worker_kind *kind;
     struct eval_dispatch *dispatch;
-    struct kern_backend *backend; /* NULL: another rank evaluates */
-    struct eval_link *link;       /* NULL: the backend does */
-    struct eval_link *feed;       /* to the rank that begins its batches; NULL: it does itself */
-    size_t n_fed;                 /* items before this one were told to that rank */
-    const atomic_bool *cancel;    /* the caller's flag */
-    struct eval_scorer *scorer;
-    struct eval_row_source source; /* what the scorer sees of the models' */
-    struct eval_row_sink sink;
+    size_t i;  /* among those of its kind; of local ones, the backend */
+    void *own; /* the kind's */
     pthread_t thread;
-
-    /* With variants: this worker's own candidate, in which tensors are swapped. */
-
-    struct model *candidate;
-    const struct eval_variant *variant; /* that it is; NULL: itself */
-    struct eval_cache *caches[2];       /* of the model and of the candidate */
 
     /* Guarded by the dispatch's lock. */
 
@@ -45,40 +34,39 @@ struct eval_worker {
     struct kern_pair_score *pair_scores; /* NULL with one head */
 };
 
-/** Workers that stand for other ranks: for each, or for each group that divides the layers. */
-static inline size_t eval_worker_n_others(const struct eval_models *models,
-                                          const struct eval_team *team)
-{
-    size_t n_shares = models->share.n ? models->share.n : 1;
-    return team ? (team->n_links + 1) / n_shares - 1 : 0;
-}
+/** The functions of a kind of workers. */
+struct eval_worker_kind {
+    /**
+     * Get ready for the run; the arrays are there. That may take long: the caller's flag ends it.
+     * The workers are opened from the last to the first.   Fails: as the kind says.
+     */
+    enum status (*open)(struct eval_worker *w, struct status_why *why);
+    /** All workers are open: from now on the run's flag (dispatch->stop) ends what takes long. */
+    void (*begin)(struct eval_worker *w);
+    /** Evaluate the batch, which is laid out; its scores go into the arrays. As eval_scorer_run. */
+    enum status (*evaluate)(struct eval_worker *w, struct eval_scorer_times *times,
+                            struct status_why *why);
+    /** Also of one that is open in part only. */
+    void (*close)(struct eval_worker *w);
+    /** Bytes that the i-th of the kind takes beside its arrays. */
+    double (*bytes)(const struct eval_units *units, const struct eval_models *models,
+                    const struct eval_run_options *options, size_t i);
+};
 
 /** Bytes of a worker's arrays. */
 double eval_worker_bytes(const struct eval_units *units, size_t n_heads);
 
-/** How the scorer of a worker is set up, without progress, source and sink. */
-struct eval_scorer_options eval_worker_scorer(const struct eval_units *units,
-                                              const struct eval_models *models,
-                                              const struct eval_run_options *options);
-
 /**
- * Allocate the arrays, open the scorer of backend i. That may take long: the caller's flag ends it.
- * Close it in any case. Fails: as eval_scorer_open.
+ * Allocate the arrays of the i-th worker of a kind, and open it. Close it in any case.
+ * Fails: STATUS_MEMORY, as the kind's open.
  */
-enum status eval_worker_open(struct eval_worker *w, struct eval_dispatch *d, size_t i,
-                             struct status_why *why);
-/** The same of a worker that stands for another rank, or for its group. Fails: STATUS_MEMORY. */
-enum status eval_worker_open_remote(struct eval_worker *w, struct eval_dispatch *d,
-                                    struct eval_link *link, struct status_why *why);
-/** From now on, if there are several workers, this one is cancelled by the run's flag. */
-void eval_worker_share_cancel(struct eval_worker *w);
+enum status eval_worker_open(struct eval_worker *w, const struct eval_worker_kind *kind,
+                             struct eval_dispatch *d, size_t i, struct status_why *why);
+/** A worker that is all zeros is allowed. */
 void eval_worker_close(struct eval_worker *w);
 
 /** Lay the items of its batch out in its arrays. */
 void eval_worker_lay(struct eval_worker *w);
-/** Evaluate what is laid out on its backend: the scores into its arrays. As eval_scorer_run. */
-enum status eval_worker_compute(struct eval_worker *w, struct eval_scorer_times *times,
-                                struct status_why *why);
 
 /** Evaluate batches until there are none, or somebody failed; a pthread's function. */
 void *eval_worker_work(void *worker);

@@ -31,6 +31,9 @@ static size_t head_bytes(const struct model *model, struct kern_backend *backend
 double eval_scorer_bytes(const struct model *model, struct kern_backend *backend,
                          const struct eval_scorer_options *options)
 {
+    const struct eval_stream_source *streams = options->streams;
+    if (streams && streams->scorer_bytes)
+        return streams->scorer_bytes(streams->user, model, backend, options);
     double rows = (double)options->max_batch + (double)eval_scorer_slab_rows(options, backend);
     struct eval_row_flow_options flow = eval_scorer_flow(model, options, backend);
     size_t operation = 0, head = head_bytes(model, backend, options);

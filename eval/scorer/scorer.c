@@ -13,8 +13,7 @@
 struct runner {
     const struct model *model;
     struct model_session *session;
-    struct eval_cache *cache;        /* NULL: none */
-    struct model_layer_range layers; /* of this process */
+    struct model_layer_range layers; /* that are evaluated here */
     float *x;                        /* backend: [max_batch, D] */
     float *hidden;                   /* backend: [slab rows, D] */
 };
@@ -32,19 +31,17 @@ struct eval_scorer {
     struct kern_backend *backend;
     struct eval_scorer_options options;
     size_t n_models, n_heads;
-    struct runner *runners;  /* [n_models]; they are the last of the heads */
-    struct kern_head *heads; /* [n_heads], the base first */
+    struct runner *runners;   /* [n_models]; they are the last of the heads */
+    struct eval_pass *passes; /* [n_models]: of the running batch */
+    struct kern_head *heads;  /* [n_heads], the base first */
     struct eval_row_flow flow;
+    struct eval_streams *streams; /* NULL: embeddings enter the layers */
+    bool scores;                  /* the last layers are among those that are evaluated here */
     struct slab slab;
     double forward_cost, cost; /* of the running batch: all forward passes, and all */
     double cost_begun;         /* of the passes before the one at work */
     double cost_at_work;
 };
-
-static bool scores(const struct eval_scorer *s)
-{
-    return !s->options.share || eval_share_scores(s->options.share);
-}
 
 static void report(const struct eval_scorer *s, double fraction)
 {
@@ -62,10 +59,8 @@ static void on_tile(void *user, size_t done, size_t total)
 /** Its model is set. */
 static enum status runner_open(struct runner *r, struct eval_scorer *s, struct status_why *why)
 {
-    static const struct eval_share all = {0};
-    const struct eval_share *share = s->options.share ? s->options.share : &all;
     void *x = NULL, *hidden = NULL;
-    enum status status = eval_share_layers(share, r->model, &r->layers, why);
+    enum status status = eval_stream_layers(s->options.streams, r->model, &r->layers, why);
     struct model_session_options session = eval_scorer_session(&s->options, s->backend, r->model);
     session.progress = on_tile;
     session.progress_user = s;
@@ -103,7 +98,6 @@ static enum status runners_open(struct eval_scorer *s, const struct model *model
     for (size_t i = 0; i < s->n_models; i++) {
         struct runner *r = &s->runners[i];
         r->model = eval_scorer_model(model, options, i);
-        r->cache = options->caches ? options->caches[i] : NULL;
         enum status status = runner_open(r, s, why);
         if (status)
             return status;
@@ -111,7 +105,20 @@ static enum status runners_open(struct eval_scorer *s, const struct model *model
         *head = model_kern_head(r->model);
         head->hidden = r->hidden;
     }
-    return scores(s) ? kern_preload_heads(s->backend, s->heads, s->n_heads, why) : STATUS_OK;
+    return s->scores ? kern_preload_heads(s->backend, s->heads, s->n_heads, why) : STATUS_OK;
+}
+
+/** What enters the layers, and the candidates that come with it. */
+static enum status streams_open(struct eval_scorer *s, struct eval_scorer_options *options,
+                                struct status_why *why)
+{
+    const struct eval_stream_source *source = options->streams;
+    if (!source || !source->open)
+        return STATUS_OK;
+    enum status status = source->open(source->user, s->backend, &s->streams, why);
+    if (!status && s->streams->candidates)
+        options->candidates = s->streams->candidates;
+    return status;
 }
 
 enum status eval_scorer_open(struct eval_scorer **out, const struct model *model,
@@ -119,19 +126,21 @@ enum status eval_scorer_open(struct eval_scorer **out, const struct model *model
                              const struct eval_scorer_options *options, struct status_why *why)
 {
     *out = NULL;
+    struct eval_scorer_options own = *options;
     struct eval_scorer *s = calloc(1, sizeof *s);
     if (!s)
         return status_fail(why, STATUS_MEMORY, "no memory to score with");
     s->backend = backend;
     s->options = *options;
     s->options.candidates = NULL; /* borrowed for this call only */
-    s->options.caches = NULL;
+    s->scores = eval_stream_scores(options->streams, model);
     s->n_models = 1 + options->n_candidates;
     s->n_heads = s->n_models + (options->base ? 1 : 0);
     s->runners = calloc(s->n_models, sizeof *s->runners);
     s->heads = calloc(s->n_heads, sizeof *s->heads);
+    s->passes = calloc(s->n_models, sizeof *s->passes);
     enum status status = STATUS_OK;
-    if (!s->runners || !s->heads)
+    if (!s->runners || !s->heads || !s->passes)
         status = status_fail(why, STATUS_MEMORY, "no memory for %zu models", s->n_models);
     else
         status = slab_open(s, why);
@@ -139,7 +148,9 @@ enum status eval_scorer_open(struct eval_scorer **out, const struct model *model
     if (status == STATUS_OK)
         status = eval_row_flow_open(&s->flow, backend, &flow, why);
     if (status == STATUS_OK)
-        status = runners_open(s, model, options, why);
+        status = streams_open(s, &own, why);
+    if (status == STATUS_OK)
+        status = runners_open(s, model, &own, why);
     if (status) {
         eval_scorer_close(s);
         return status;
@@ -158,6 +169,9 @@ void eval_scorer_close(struct eval_scorer *s)
         kern_free(s->backend, s->runners[i].hidden);
     }
     eval_row_flow_close(&s->flow);
+    if (s->streams)
+        s->streams->kind->close(s->streams);
+    free(s->passes);
     free(s->runners);
     free(s->heads);
     free(s->slab.targets);
@@ -185,7 +199,7 @@ static void estimate(struct eval_scorer *s, const struct model_batch *batch, siz
     for (size_t i = 0; i < s->n_models; i++) {
         const struct runner *r = &s->runners[i];
         s->forward_cost += layer_cost(r->model, batch) * (double)(r->layers.to - r->layers.from);
-        head += scores(s) ? eval_cost_head(r->model, n_rows) : 0;
+        head += s->scores ? eval_cost_head(r->model, n_rows) : 0;
     }
     s->cost = s->forward_cost + head;
 }
@@ -299,83 +313,53 @@ static void expect_rows(const struct eval_scorer *s, const struct eval_items *it
     }
 }
 
-/** A model's residual stream through its layers, from the one on that the cache knows. */
-static enum status forward_one(struct eval_scorer *s, const struct runner *r,
-                               const struct model_batch *batch, struct status_why *why)
+/** The layer at which the streams are to see pass i next. */
+static size_t next_layer(const struct eval_scorer *s, size_t i)
 {
-    struct eval_cache_pass pass = {
-        .cache = r->cache, .model = r->model, .backend = s->backend, .x = r->x};
-    size_t layer;
-    bool found;
-    enum status status = eval_cache_begin(&pass, batch, &layer, &found, why);
-    if (!status && !found && r->layers.from == 0)
-        status = model_embed(r->session, batch, r->x, why);
-    double of_layer = layer_cost(r->model, batch);
-    s->cost_begun += of_layer * (double)layer;
-    layer = base_max(layer, r->layers.from);
-    while (layer < r->layers.to && !status) {
-        size_t next = base_min(eval_cache_next(&pass, layer), r->layers.to);
-        s->cost_at_work = of_layer * (double)(next - layer);
-        status = model_forward(r->session, batch, layer, next, r->x, why);
-        s->cost_begun += s->cost_at_work;
-        layer = next;
-        if (!status)
-            status = eval_cache_keep(&pass, layer, why);
-    }
-    return status;
+    size_t last = s->runners[i].layers.to;
+    if (!s->streams || !s->streams->kind->next)
+        return last;
+    return base_min(s->streams->kind->next(s->streams, s->passes, i), last);
 }
 
-/** Bytes of all models' residual streams. */
-static size_t stream_bytes(const struct eval_scorer *s, size_t n_tokens)
+/** A model's residual stream through the layers that are left of its pass. */
+static enum status forward_one(struct eval_scorer *s, size_t i, struct status_why *why)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < s->n_models; i++)
-        n += n_tokens * eval_scorer_row_bytes(s->runners[i].model);
-    return n;
-}
-
-/** What another process left of the batch is what enters the layers here. */
-static enum status take_streams(struct eval_scorer *s, struct eval_hop *in, size_t n_tokens,
-                                struct status_why *why)
-{
+    const struct runner *r = &s->runners[i];
+    struct eval_pass *pass = &s->passes[i];
+    double of_layer = layer_cost(r->model, pass->batch);
     enum status status = STATUS_OK;
-    const char *at = (const char *)in->values;
-    if (in->n_bytes != stream_bytes(s, n_tokens))
-        return status_fail(why, STATUS_DEVICE,
-                           "%s sent %zu bytes of a batch's residual stream, expected %zu",
-                           in->options.link->name, in->n_bytes, stream_bytes(s, n_tokens));
-    for (size_t i = 0, n; i < s->n_models && !status; i++, at += n) {
-        n = n_tokens * eval_scorer_row_bytes(s->runners[i].model);
-        status = kern_upload(s->backend, s->runners[i].x, at, n, why);
+    if (pass->layer == 0)
+        status = model_embed(r->session, pass->batch, r->x, why);
+    s->cost_begun += of_layer * (double)(pass->layer - r->layers.from);
+    while (pass->layer < r->layers.to && !status) {
+        size_t next = next_layer(s, i);
+        s->cost_at_work = of_layer * (double)(next - pass->layer);
+        status = model_forward(r->session, pass->batch, pass->layer, next, r->x, why);
+        s->cost_begun += s->cost_at_work;
+        pass->layer = next;
+        if (!status && s->streams)
+            status = s->streams->kind->reach(s->streams, s->passes, s->n_models, i, why);
     }
-    eval_hop_pass(in); /* the next one comes while this one is computed */
     return status;
 }
 
-static enum status give_streams(struct eval_scorer *s, struct eval_hop *out, size_t n_tokens,
-                                struct status_why *why)
-{
-    enum status status = eval_hop_await(out, why);
-    char *at = (char *)out->values;
-    for (size_t i = 0, n; i < s->n_models && !status; i++, at += n) {
-        n = n_tokens * eval_scorer_row_bytes(s->runners[i].model);
-        status = kern_download(s->backend, at, s->runners[i].x, n, why);
-    }
-    out->n_bytes = stream_bytes(s, n_tokens);
-    return status;
-}
-
-static enum status forward(struct eval_scorer *s, const struct model_batch *batch,
+static enum status forward(struct eval_scorer *s, const struct model_batch *batch, size_t variant,
                            struct status_why *why)
 {
-    const struct eval_share *share = s->options.share;
+    struct eval_streams *streams = s->streams;
     enum status status = STATUS_OK;
-    if (share && share->in)
-        status = take_streams(s, share->in, batch->n_tokens, why);
+    for (size_t i = 0; i < s->n_models; i++)
+        s->passes[i] = (struct eval_pass){.model = s->runners[i].model,
+                                          .backend = s->backend,
+                                          .batch = batch,
+                                          .x = s->runners[i].x};
+    if (streams && streams->kind->select)
+        status = streams->kind->select(streams, variant, why);
+    if (streams && !status)
+        status = streams->kind->enter(streams, s->passes, s->n_models, why);
     for (size_t i = 0; i < s->n_models && !status; i++)
-        status = forward_one(s, &s->runners[i], batch, why);
-    if (share && share->out && !status)
-        status = give_streams(s, share->out, batch->n_tokens, why);
+        status = forward_one(s, i, why);
     return status;
 }
 
@@ -387,10 +371,10 @@ enum status eval_scorer_run(struct eval_scorer *s, const struct model_batch *bat
     estimate(s, batch, items->n_rows);
     expect_rows(s, items);
     double started = base_clock_seconds();
-    enum status status = forward(s, batch, why);
+    enum status status = forward(s, batch, items->variant, why);
     double forwarded = base_clock_seconds();
     struct range at = {0};
-    while (at.row < items->n_rows && !status && scores(s)) {
+    while (at.row < items->n_rows && !status && s->scores) {
         at.n_rows = run_of_rows(items, at.row, eval_scorer_slab_rows(&s->options, s->backend));
         status = score_slab(s, items, &at, why);
         at.row += at.n_rows;

@@ -10,10 +10,8 @@
 #ifndef EVAL_SCORER_SCORER_H
 #define EVAL_SCORER_SCORER_H
 
-#include "eval/scorer/cache.h"
 #include "eval/scorer/reference_rows.h"
-#include "eval/scorer/share.h"
-#include "kernels/backend.h"
+#include "eval/scorer/streams.h"
 
 struct eval_scorer;
 
@@ -27,13 +25,11 @@ struct eval_scorer_options {
     size_t tile_tokens;         /* tokens per tile of the forward pass; 0: the model's default */
     eval_fraction_fn *progress; /* may be NULL */
     void *progress_user;
-    const struct model *const *candidates; /* beside the scorer's model; copied */
-    size_t n_candidates;                   /* 0: the model alone */
-    const struct eval_row_source *base;    /* head 0; NULL: the model is */
-    const struct eval_row_sink *sink;      /* takes the model's rows; NULL: none */
-    /* Of each model what earlier passes left behind, or NULL; NULL: of none. Copied. */
-    struct eval_cache *const *caches;
-    const struct eval_share *share; /* of the layers; NULL: all. It comes without caches */
+    const struct model *const *candidates;    /* beside the scorer's model; copied */
+    size_t n_candidates;                      /* 0: the model alone */
+    const struct eval_row_source *base;       /* head 0; NULL: the model is */
+    const struct eval_row_sink *sink;         /* takes the model's rows; NULL: none */
+    const struct eval_stream_source *streams; /* what enters layers; NULL: the embedding */
 };
 
 enum {
@@ -48,6 +44,7 @@ struct eval_items {
     const uint32_t *rows; /* tokens of the batch: [n_rows], each row once */
     size_t n_rows;
     const size_t *plan_rows; /* [n_rows]: each row's number; NULL without source and sink */
+    size_t variant;          /* of the streams' source, that the batch is evaluated with */
     const struct kern_target *targets; /* .row is an index into rows; in non-falling order */
     size_t n_targets;
     struct kern_row_score *row_scores;       /* out: [n_heads, n_rows] */
@@ -62,9 +59,9 @@ struct eval_scorer_times {
 };
 
 /**
- * Allocate for each model a session, a residual stream and a slab. Models, backend, source and
+ * Allocate for each model a session, a residual stream and a slab. Models, backend, sources and
  * sink must outlive it; the heads must all be as long as the model's.
- * Fails: STATUS_MEMORY, STATUS_DEVICE.
+ * Fails: STATUS_MEMORY, STATUS_DEVICE, as the source of streams.
  */
 enum status eval_scorer_open(struct eval_scorer **out, const struct model *model,
                              struct kern_backend *backend,
@@ -77,11 +74,10 @@ double eval_scorer_bytes(const struct model *model, struct kern_backend *backend
                          const struct eval_scorer_options *options);
 
 /**
- * Evaluate a batch and score its items. times may be NULL. Of a share with streams: share->in has
- * the batch, and is passed on for the next one. Where layers follow elsewhere, nothing is scored:
- * share->out is filled in, and the caller's to be passed on.
- * Fails: as model_forward, kern_score, the source and the sink; STATUS_CANCELLED once the backend's
- * flag is set. On failure the outputs are undefined.
+ * Evaluate a batch and score its items. times may be NULL. Where the last layers are not evaluated
+ * here (eval_stream_scores), nothing is scored: the streams have what left the layers.
+ * Fails: as model_forward, kern_score, the sources and the sink; STATUS_CANCELLED once the
+ * backend's flag is set. On failure the outputs are undefined.
  */
 enum status eval_scorer_run(struct eval_scorer *scorer, const struct model_batch *batch,
                             const struct eval_items *items, struct eval_scorer_times *times,

@@ -32,9 +32,8 @@ static inline struct model_session_options
 eval_scorer_session(const struct eval_scorer_options *options, const struct kern_backend *backend,
                     const struct model *model)
 {
-    struct model_layer_range layers = {0, 0};
-    if (options->share)
-        (void)eval_share_layers(options->share, model, &layers, NULL);
+    struct model_layer_range layers;
+    (void)eval_stream_layers(options->streams, model, &layers, NULL);
     size_t preferred = kern_describe(backend).tile_tokens;
     preferred = preferred ? preferred : EVAL_TILE_TOKENS;
     return (struct model_session_options){

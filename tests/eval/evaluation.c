@@ -7,8 +7,6 @@
 
 #include <cmocka.h>
 
-#include "eval/cluster/remote.h"
-
 struct setup setup_usual(const char *model, size_t n_ctx, size_t n_windows)
 {
     return (struct setup){.model = model,
@@ -74,8 +72,9 @@ enum status evaluation_run(struct evaluation *e, const struct setup *setup, stru
                                  .want_js = setup->want_js,
                                  .base = setup->base,
                                  .sink = setup->sink};
-    if (setup->n_shares && !setup->link)
-        models.share = (struct eval_share){.i = setup->n_shares - 1, .n = setup->n_shares};
+    struct eval_rank_crew ranks = {0};
+    if (setup->team)
+        eval_rank_crew_join(&ranks, setup->team, setup->n_shares ? setup->n_shares : 1, &models);
     /* The tables share their cells with those that stay. */
     struct eval_table tables[2 + MAX_CANDIDATES] = {e->table};
     for (size_t i = 0; i < e->n_pairs; i++)

@@ -2,6 +2,7 @@
 #ifndef TESTS_EVAL_EVALUATION_H
 #define TESTS_EVAL_EVALUATION_H
 
+#include "eval/cluster/remote.h"
 #include "eval/metrics/kld.h"
 #include "eval/run/run.h"
 #include "eval/units/windows.h"
@@ -24,7 +25,8 @@ struct setup {
     size_t batch_tokens;
     struct eval_run_options run;
     struct eval_link *link; /* evaluate what rank 0 sends over it, instead of a run */
-    size_t n_shares;        /* of the layers, by as many ranks of run.team; 0: not divided */
+    struct eval_team *team; /* whose other ranks share the run; NULL: nobody */
+    size_t n_shares;        /* of the layers, by as many ranks of the team; 0: not divided */
     const atomic_bool *cancel;
     struct kern_backend *const *backends; /* instead of the one of `cpu`; the caller's */
     size_t n_backends;

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "eval/scorer/cache.h"
+#include "eval/streams/cache.h"
 #include "model/swap.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/temp.h"

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "eval/cluster/exchange.h"
 #include "eval/cluster/pipeline.h"
 #include "eval/cluster/remote.h"
 #include "evaluation.h"
@@ -142,7 +143,7 @@ static void same_bits_for_divided_layers(void **state)
         struct status_why why = {""};
         start(&team, ranks, cases[c].n_ranks);
         assert_int_equal(eval_team_agree(&team, settings, NULL, &why), STATUS_OK);
-        setup.run.team = &team;
+        setup.team = &team;
         setup.n_shares = cases[c].n_shares;
         setup.batch_tokens = cases[c].batch_tokens;
         evaluate(&several, &setup);
@@ -187,7 +188,7 @@ static void same_bits_for_any_number_of_ranks(void **state)
         struct status_why why = {""};
         start(&team, ranks, n);
         assert_int_equal(eval_team_agree(&team, settings, NULL, &why), STATUS_OK);
-        setup.run.team = &team;
+        setup.team = &team;
         evaluate(&several, &setup);
         assert_same_table(&one.table, &several.table);
         assert_same_table(&one.candidate_tables[0], &several.candidate_tables[0]);
@@ -220,7 +221,7 @@ static void rows_come_to_rank_0_in_order(void **state)
         if (n > 1) {
             start(&team, ranks, n);
             assert_int_equal(eval_team_agree(&team, settings, NULL, &why), STATUS_OK);
-            setup.run.team = &team;
+            setup.team = &team;
         }
         assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_OK);
         assert_int_equal(k->next, N_WINDOWS * e.plan.n_scored);
@@ -243,7 +244,7 @@ static enum status outcome(struct rank *ranks, size_t n, struct status_why *why)
     setup.n_shares = ranks[0].n_shares;
     start(&team, ranks, n);
     evaluation_open(&e, &setup);
-    setup.run.team = &team;
+    setup.team = &team;
     enum status status = eval_team_agree(&team, settings, NULL, why);
     if (status)
         eval_team_end(&team, status);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "eval/streams/variants.h"
 #include "eval/units/trials.h"
 #include "evaluation.h"
 #include "kernels/cuda/context.h"
@@ -55,12 +56,13 @@ static void run(const struct evaluation *e, struct kern_backend *const *backends
         swaps[i] = (struct eval_swap){names[i], file, gguf_tensor_find(file, names[i])};
         items[i] = (struct eval_variant){&swaps[i], 1};
     }
-    const struct eval_variants variants = {items, N_VARIANTS, &file, 1};
     const struct model *swapped = e->model;
+    struct eval_variants variants = {e->model, swapped, items, N_VARIANTS, &file, 1};
+    const struct eval_stream_source streams = eval_variants_source(&variants);
     struct eval_models models = {.model = e->model,
                                  .candidates = &swapped,
                                  .n_candidates = 1,
-                                 .variants = &variants,
+                                 .streams = &streams,
                                  .backends = backends,
                                  .n_backends = n_backends};
     struct eval_trials trials = {.plan = &e->plan,

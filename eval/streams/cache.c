@@ -1,4 +1,4 @@
-#include "eval/scorer/cache.h"
+#include "eval/streams/cache.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,8 +6,8 @@
  * A cache belongs to one model, and to what its tensors are when the cache is opened. Streams are
  * known by the tokens and segments of their batch: another batch finds none. Threads may share it.
  */
-#ifndef EVAL_SCORER_CACHE_H
-#define EVAL_SCORER_CACHE_H
+#ifndef EVAL_STREAMS_CACHE_H
+#define EVAL_STREAMS_CACHE_H
 
 #include "model/forward/forward.h"
 
@@ -51,7 +51,7 @@ struct eval_cache_pass {
  */
 enum status eval_cache_begin(struct eval_cache_pass *pass, const struct model_batch *batch,
                              size_t *layer, bool *found, struct status_why *why);
-/** The layer at which x is to be kept next, behind `layer`; L: the pass may go on to its end. */
+/** The layer after `layer` at which x is to be kept next; L: the pass may go on to its end. */
 size_t eval_cache_next(const struct eval_cache_pass *pass, size_t layer);
 /** x is what enters `layer`: keep it, if it is to be kept. Fails: as eval_cache_begin. */
 enum status eval_cache_keep(const struct eval_cache_pass *pass, size_t layer,

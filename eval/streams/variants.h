@@ -1,7 +1,12 @@
-/** Variants of a model: some of its tensors are another file's (model/swap.h). */
-#ifndef EVAL_RUN_VARIANT_H
-#define EVAL_RUN_VARIANT_H
+/**
+ * Variants of a candidate: some of its tensors are another file's (model/swap.h). Each scorer has a
+ * candidate of its own, in which tensors are swapped from batch to batch; what enters a layer below
+ * the swapped ones is computed once.
+ */
+#ifndef EVAL_STREAMS_VARIANTS_H
+#define EVAL_STREAMS_VARIANTS_H
 
+#include "eval/scorer/streams.h"
 #include "model/swap.h"
 
 /** A tensor of a model, by its name, and what takes its place. */
@@ -18,11 +23,15 @@ struct eval_variant {
 
 /** Everything is borrowed. files: all that the swaps name. */
 struct eval_variants {
+    const struct model *model, *candidate; /* the run's; the candidate is its only one */
     const struct eval_variant *items;
     size_t n;
     const struct gguf_file *const *files;
     size_t n_files;
 };
+
+/** The source of streams with these variants, which must outlive it. */
+struct eval_stream_source eval_variants_source(struct eval_variants *variants);
 
 /**
  * Make a model that is the variant `from` the variant `to`; NULL: the model itself.
@@ -30,13 +39,5 @@ struct eval_variants {
  */
 enum status eval_variant_enter(struct model *m, const struct eval_variant *from,
                                const struct eval_variant *to, struct status_why *why);
-
-/**
- * The model with everything that variants have of one of their files, to ask what it takes. out:
- * model_close() it.   Fails: as model_swap, STATUS_MEMORY.
- */
-enum status eval_variants_share(struct model **out, const struct model *m,
-                                const struct eval_variants *variants, const struct gguf_file *file,
-                                struct status_why *why);
 
 #endif
