@@ -7,16 +7,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/host.h"
+#include "cli/inspect/version.h"
 #include "cli/output/json_parts.h"
 #include "cli/output/printable.h"
 #include "cli/output/say.h"
-#include "cli/ranks.h"
-#include "cli/session/cluster.h"
 #include "cli/session/faults.h"
-#include "cli/session/resident.h"
-#include "cli/session/signals.h"
-#include "cli/watch/caches.h"
-#include "cli/watch/watch.h"
 
 void cli_remark(struct cli_evaluation *e, const char *format, ...)
 {
@@ -38,15 +34,15 @@ void cli_print_speed(const struct cli_evaluation *e)
             seconds > 0 ? (double)n / seconds : 0);
 }
 
-enum { N_OTHERS = 4, N_FILES = CLI_MAX_OUTPUTS + N_OTHERS };
+enum { N_OTHERS = 2 + CLI_MAX_GUARDED, N_FILES = CLI_MAX_OUTPUTS + N_OTHERS };
 
-/** Everything that the command writes, and what it takes commands from: that is removed. */
+/** Everything that the command writes or removes. */
 static void list_outputs(const struct cli_evaluation *e, struct cli_named_file out[N_FILES])
 {
     out[0] = (struct cli_named_file){"--json", e->settings->output.json_file};
     out[1] = (struct cli_named_file){"--state", e->settings->state_file};
-    out[2] = (struct cli_named_file){"--watch", e->settings->watch.control};
-    out[3] = (struct cli_named_file){"--watch-status", e->settings->watch.status};
+    for (size_t i = 0; i < CLI_MAX_GUARDED; i++)
+        out[2 + i] = e->guarded[i];
     for (size_t i = 0; i < CLI_MAX_OUTPUTS; i++)
         out[N_OTHERS + i] = (struct cli_named_file){e->outputs[i].option, e->outputs[i].path};
 }
@@ -136,6 +132,27 @@ static void remark_on_context(struct cli_evaluation *e)
                longest, name, model_hparams(model)->n_ctx_train);
 }
 
+void cli_evaluation_identify(const struct cli_evaluation *e, struct base_json *json)
+{
+    struct cli_versions versions;
+    cli_versions_read(&versions);
+    base_json_text(json, json->root, "evaluator", e->name);
+    base_json_text(json, json->root, "assay", versions.assay);
+    e->kind->members->description(e, json, true);
+}
+
+/** What a journal belongs to. */
+static enum status journal_settings(char **out, const struct cli_evaluation *e,
+                                    struct status_why *why)
+{
+    struct base_json json;
+    base_json_begin(&json);
+    cli_evaluation_identify(e, &json);
+    enum status status = base_json_text_of(&json, out, why);
+    base_json_free(&json);
+    return status;
+}
+
 static enum status open_journal(struct cli_evaluation *e, struct status_why *why)
 {
     const char *path = e->settings->state_file;
@@ -144,7 +161,7 @@ static enum status open_journal(struct cli_evaluation *e, struct status_why *why
     if (path && strcmp(path, "-") == 0)
         return status_fail(why, STATUS_USAGE, "--state: expected the name of a file, found '-'");
     if (path)
-        status = cli_ranks_settings(&settings, e, false, why);
+        status = journal_settings(&settings, e, why);
     if (path && !status)
         status = eval_journal_open(&e->journal, path, settings, why);
     cJSON_free(settings);
@@ -157,46 +174,35 @@ static enum status open_journal(struct cli_evaluation *e, struct status_why *why
     return status;
 }
 
-static enum status use_backends(struct cli_evaluation *e, struct status_why *why)
+/** The models are set: add what they are evaluated with. */
+static enum status ready(struct cli_evaluation *e, struct status_why *why)
 {
-    /* From here on there may be files that an interruption must not leave behind. */
-    const struct cli_resident *resident = e->settings->resident;
-    const atomic_bool *interrupted = resident ? resident->cancel : cli_interrupt_catch();
+    const atomic_bool *cancel = e->host->cancel(e->host);
     for (size_t i = 0; i < e->backends.n; i++)
-        kern_set_cancel(e->backends.items[i], interrupted);
+        kern_set_cancel(e->backends.items[i], cancel);
     e->models.backends = e->backends.items;
     e->models.n_backends = e->backends.n;
-    return cli_ranks_divide(e, why);
+    remark_on_context(e);
+    return e->host->ready ? e->host->ready(e->host, e, why) : STATUS_OK;
 }
 
-static enum status open_backends(struct cli_evaluation *e, struct status_why *why)
+enum status cli_evaluation_begin(struct cli_evaluation *e, struct cli_host *host,
+                                 struct status_why *why)
 {
-    const struct cli_resident *resident = e->settings->resident;
-    if (!resident)
-        return cli_backends_open(&e->backends, &e->settings->machine, why);
-    e->backends = resident->backends;
-    e->n_faults = cli_mapping_faults();
-    cli_backends_times(&e->backends, &e->phases_before);
-    return cli_resident_check(resident, why);
-}
-
-enum status cli_evaluation_open(struct cli_evaluation *e, struct status_why *why)
-{
+    e->host = host;
     e->memory.total = (double)NAN;
     e->started = time(NULL);
     e->clock_started = base_clock_seconds();
     enum status status = cli_model_check(&e->settings->load, why);
-    if (!status && cli_cluster()->rank == 0)
-        status = check_outputs(e, why);
-    if (!status)
-        status = open_backends(e, why);
-    if (!status)
-        status = e->kind->open(e, why);
-    if (status)
-        return status;
-    remark_on_context(e);
-    status = use_backends(e, why);
-    return status || cli_cluster()->rank ? status : check_outputs_opened(e, why);
+    return status ? status : check_outputs(e, why);
+}
+
+enum status cli_evaluation_open(struct cli_evaluation *e, struct status_why *why)
+{
+    e->n_faults = cli_mapping_faults();
+    cli_backends_times(&e->backends, &e->phases_before);
+    enum status status = e->kind->open(e, why);
+    return status ? status : ready(e, why);
 }
 
 /** As if it had just been opened. What the run before wrote is gone until this one ends. */
@@ -210,78 +216,34 @@ static enum status begin_again(struct cli_evaluation *e, struct status_why *why)
         cli_output_remove(e->outputs[i].path);
     cli_backends_times(&e->backends, &e->phases_before);
     enum status status = e->kind->again(e, why);
-    if (status)
-        return status;
-    remark_on_context(e);
-    return use_backends(e, why);
+    return status ? status : ready(e, why);
 }
 
 /** From what is open to a run that can begin. */
 static enum status prepare(struct cli_evaluation *e, struct status_why *why)
 {
-    enum status status = e->n_runs++ ? begin_again(e, why) : STATUS_OK;
-    if (!status && e->models.crew)
-        status = cli_ranks_agree(e, why);
+    enum status status = e->n_runs++ ? begin_again(e, why) : check_outputs_opened(e, why);
     if (!status)
         status = create_outputs(e, why);
     if (!status)
         status = open_journal(e, why);
     size_t n_batch = (size_t)e->settings->machine.n_batch;
-    if (!status)
-        status = eval_run_prepare(e->units, &e->models, n_batch, why);
-    return status ? status : cli_caches_open(e, why);
+    return status ? status : eval_run_prepare(e->units, &e->models, n_batch, why);
 }
 
 static void on_unit(void *user, size_t unit)
 {
     struct cli_evaluation *e = user;
-    cli_progress_clear(&e->progress);
     if (e->kind->unit_done)
         e->kind->unit_done(e, unit);
-    if (e->kind->lines->unit && !e->settings->resident)
-        e->kind->lines->unit(e, unit);
+    if (e->host->unit)
+        e->host->unit(e->host, e, unit);
 }
 
 static void on_progress(void *user, const struct eval_progress *now)
 {
     struct cli_evaluation *e = user;
-    const struct cli_resident *resident = e->settings->resident;
-    if (resident)
-        resident->progress(resident->user, now);
-    else
-        cli_progress_update(&e->progress, now);
-}
-
-/* How much memory the run takes at most. */
-static void print_memory(const struct eval_memory *m, size_t n_models)
-{
-    const double megabyte = 1e6;
-    if (m->on_device) {
-        cli_say("assay: memory: on the device at most %.1f MB beside the weights; on the host "
-                "model file%s %.1f, program %.1f, scores %.1f, and what CUDA takes\n",
-                m->scorer / megabyte, n_models == 1 ? "" : "s", m->weights / megabyte,
-                m->present / megabyte, m->scores / megabyte);
-        return;
-    }
-    cli_say("assay: memory: at most %.1f MB: model file%s %.1f, program %.1f, batch %.1f, scores "
-            "%.1f%s\n",
-            m->total / megabyte, n_models == 1 ? "" : "s", m->weights / megabyte,
-            m->present / megabyte, m->scorer / megabyte, m->scores / megabyte,
-            m->total > m->before ? "" : "; reading the files took that much already");
-}
-
-/** What is going to happen, on standard error. */
-static void print_beginning(struct cli_evaluation *e)
-{
-    size_t n_devices = 0;
-    for (size_t i = 0; i < e->backends.n; i++)
-        n_devices += kern_describe(e->backends.items[i]).own_memory;
-    e->kind->lines->beginning(e);
-    if (e->units->n_items)
-        print_memory(&e->memory, 1 + e->models.n_candidates + e->n_sources);
-    if (n_devices && e->units->n_items)
-        cli_say("assay: uploading the weights to the device%s ...\n", status_plural(n_devices));
-    cli_progress_begin(&e->progress);
+    e->host->progress(e->host, e, now);
 }
 
 static enum status run(struct cli_evaluation *e, struct status_why *why)
@@ -294,12 +256,11 @@ static enum status run(struct cli_evaluation *e, struct status_why *why)
     };
     e->memory = eval_run_memory(e->units, &e->models, &options);
     e->seconds_to_load = base_clock_seconds() - e->clock_started;
-    if (!e->settings->resident)
-        print_beginning(e);
+    if (e->host->beginning)
+        e->host->beginning(e->host, e);
     enum status status = eval_run(e->units, &e->models, &options, &e->stats, why);
-    cli_progress_clear(&e->progress);
-    if (status && status != STATUS_CANCELLED) /* else the report ends it */
-        cli_progress_line_end(&e->progress);
+    if (e->host->computed)
+        e->host->computed(e->host, e, status && status != STATUS_CANCELLED);
     return status;
 }
 
@@ -332,11 +293,12 @@ static enum status write_document(const struct cli_evaluation *e, struct base_fi
     return cli_json_end_document(&json, file, why);
 }
 
-static enum status hand_over_document(const struct cli_evaluation *e, struct status_why *why)
+/** To the host. */
+static enum status deliver_document(const struct cli_evaluation *e, struct status_why *why)
 {
     struct base_json json;
     fill_document(e, &json);
-    enum status status = base_json_text_of(&json, &e->settings->resident->document, why);
+    enum status status = e->host->deliver(e->host, &json, why);
     base_json_free(&json);
     return status;
 }
@@ -362,8 +324,8 @@ static enum status write_outputs(struct cli_evaluation *e, bool whole, struct st
             status =
                 cli_output_commit(&out->file, filled(e, out->write(e, out->file, why), why), why);
     }
-    if (!status && e->settings->resident)
-        status = hand_over_document(e, why);
+    if (!status && e->host->deliver)
+        status = deliver_document(e, why);
     if (!status && e->json_file)
         status = cli_output_commit(&e->json_file,
                                    filled(e, write_document(e, e->json_file, why), why), why);
@@ -378,10 +340,8 @@ static enum status report(struct cli_evaluation *e, enum status run_status, stru
         status = e->kind->summarise(e, why);
     if (status)
         return status;
-    if (!e->settings->resident)
-        e->kind->lines->end(e);
-    if (e->kind->finish && !e->settings->resident)
-        status = e->kind->finish(e, why);
+    if (e->host->figures)
+        status = e->host->figures(e->host, e, why);
     if (!status)
         status = write_outputs(e, !run_status, why);
     if (!status && run_status)
@@ -404,47 +364,17 @@ static void abandon_outputs(struct cli_evaluation *e)
 enum status cli_evaluation_run(struct cli_evaluation *e, struct status_why *why)
 {
     enum status status = prepare(e, why);
-    if (status)
-        eval_team_end(&cli_cluster()->team, status);
     if (!status) {
         status = run(e, why);
         if (!status || status == STATUS_CANCELLED)
             status = report(e, status, why);
     }
-    if (status) /* what it kept may be of a file that changed */
-        cli_caches_drop(e);
     abandon_outputs(e);
     return status;
 }
 
-/* Models live on the backends, which are closed last. */
 void cli_evaluation_close(struct cli_evaluation *e)
 {
-    cli_caches_drop(e);
     eval_journal_close(e->journal);
     e->kind->close(e);
-    if (!e->settings->resident)
-        cli_backends_close(&e->backends);
-}
-
-static enum status evaluate(struct cli_evaluation *e, struct status_why *why)
-{
-    enum status status = cli_evaluation_open(e, why);
-    if (!status)
-        return cli_evaluation_run(e, why);
-    eval_team_end(&cli_cluster()->team, status);
-    return status;
-}
-
-enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why)
-{
-    enum status status = cli_cluster_join(e->settings->machine.mpi, why);
-    if (!status && e->settings->watch.wanted && !e->settings->resident)
-        return cli_watch(e, why);
-    if (!status)
-        status = cli_cluster()->rank ? cli_ranks_serve(e, why) : evaluate(e, why);
-    else if (cli_cluster()->n_ranks > 1)
-        status_context(why, "rank %zu", cli_cluster()->rank);
-    cli_evaluation_close(e);
-    return status;
 }

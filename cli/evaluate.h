@@ -18,7 +18,8 @@
 #include "cli/session/outputs.h"
 #include "cli/session/progress.h"
 #include "eval/run/run.h"
-#include "eval/streams/caches.h"
+
+struct cli_host;
 
 /*
  * What a command is, to the driver: three tables. self: the command's struct, which begins with its
@@ -86,7 +87,7 @@ struct cli_output {
     struct base_file *file; /* NULL: not wanted, or already written */
 };
 
-enum { CLI_MAX_INPUTS = 4, CLI_MAX_OUTPUTS = 5 };
+enum { CLI_MAX_INPUTS = 4, CLI_MAX_OUTPUTS = 5, CLI_MAX_GUARDED = 2 };
 
 /** The first member of what a command keeps of a run. Zero-initialise but for the first part. */
 struct cli_evaluation {
@@ -100,46 +101,56 @@ struct cli_evaluation {
     const char *model_file, *text_file;         /* their names in results, or NULL */
     struct cli_output outputs[CLI_MAX_OUTPUTS]; /* beside --json and --state */
 
+    /* The host's, before it is opened. */
+
+    struct cli_backends backends;
+    struct cli_named_file guarded[CLI_MAX_GUARDED]; /* its own files: no outputs, no inputs */
+
     /* By `open`. */
 
     struct eval_units *units;
-    struct eval_models models;       /* without backends, which are the driver's */
+    struct eval_models models;       /* without backends, which are the host's */
     const struct model *head_model;  /* of a compact base, if it was opened */
     const struct cli_model *sources; /* whose tensors are swapped into the candidate */
     size_t n_sources;
 
     /* The driver's. */
 
-    struct eval_cache **caches; /* of each model, where runs follow one another; NULL: none */
-    struct eval_caches kept;    /* the same, as the streams have them */
-    struct eval_stream_source cached;
-
+    struct cli_host *host;
     char remarks[1024]; /* lines: what is said of the run beforehand */
-    struct cli_backends backends;
     struct base_file *json_file;
     struct eval_journal *journal; /* NULL: none is kept */
     struct eval_memory memory;    /* the bound that was told beforehand; total NaN: none was */
     struct cli_progress progress;
     struct eval_run_stats stats;
     size_t n_faults;                 /* faults of mapped files that do not concern this run */
-    int64_t command;                 /* the number of the one that the run is for; see cli/watch/ */
     size_t n_runs;                   /* begun */
     struct kern_times phases_before; /* of earlier runs, all devices together */
     time_t started;
     double clock_started, seconds_to_load; /* everything before the first batch */
 };
 
-/** The whole of it. Fails: as the evaluator's functions and the layers below, STATUS_CANCELLED. */
+/** The whole of it, by its host. Fails: as the evaluator's functions and the layers below. */
 enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why);
 
-/**
- * The parts of it, for several runs over what is opened once: open, then run as often as wanted,
- * whatever became of the runs before, then close, also after a failure of open. Each run writes
- * its outputs anew; its figures do not depend on those before it.
+/*
+ * The parts of it, for hosts: begin, then with open backends open, run as often as wanted, whatever
+ * became of the runs before, then close, also after a failure. Each run writes its outputs anew;
+ * its figures do not depend on those before it.
  */
+
+/** Note the time, and check that nothing that is written is read. Fails: STATUS_USAGE. */
+enum status cli_evaluation_begin(struct cli_evaluation *e, struct cli_host *host,
+                                 struct status_why *why);
+/** Fails: as the evaluator's open, and the host's ready. */
 enum status cli_evaluation_open(struct cli_evaluation *e, struct status_why *why);
+/** Fails: also STATUS_CANCELLED. */
 enum status cli_evaluation_run(struct cli_evaluation *e, struct status_why *why);
 void cli_evaluation_close(struct cli_evaluation *e);
+
+/** What a journal belongs to: this version of the program, and everything that determines numbers.
+ */
+void cli_evaluation_identify(const struct cli_evaluation *e, struct base_json *json);
 
 /** Say a line of the run in a note, and in the document's remarks. Before the journal is opened. */
 __attribute__((format(printf, 2, 3))) void cli_remark(struct cli_evaluation *e, const char *format,

@@ -1,60 +1,75 @@
 #include "cli/ranks.h"
 
-#include "cli/inspect/version.h"
+#include "cli/command_line.h"
 #include "cli/session/cluster.h"
 #include "eval/cluster/remote.h"
 
-enum status cli_ranks_settings(char **out, const struct cli_evaluation *e, bool with_split,
-                               struct status_why *why)
+/** What ranks have to have in common. out: a JSON object; cJSON_free() it. */
+static enum status settings_of(char **out, const struct cli_evaluation *e, struct status_why *why)
 {
     struct base_json json;
-    struct cli_versions versions;
-    cli_versions_read(&versions);
     base_json_begin(&json);
-    base_json_text(&json, json.root, "evaluator", e->name);
-    base_json_text(&json, json.root, "assay", versions.assay);
-    e->kind->members->description(e, &json, true);
-    if (with_split)
-        base_json_uint(&json, json.root, "split", cli_cluster()->n_shares);
+    cli_evaluation_identify(e, &json);
+    base_json_uint(&json, json.root, "split", cli_cluster()->n_shares);
     enum status status = base_json_text_of(&json, out, why);
     base_json_free(&json);
     return status;
 }
 
-enum status cli_ranks_divide(struct cli_evaluation *e, struct status_why *why)
+/** Whether the layers can be divided as is wanted. */
+static enum status check(const struct cli_evaluation *e, struct status_why *why)
 {
-    struct cli_cluster *cluster = cli_cluster();
-    if (e->models.streams && cluster->n_shares > 1)
-        return status_fail(why, STATUS_USAGE,
-                           "--split: assay %s changes tensors between batches, and every process "
-                           "needs the whole models; expected it without --split",
-                           e->name);
-    if (cluster->n_ranks > 1 && cluster->rank == 0)
-        eval_rank_crew_join(&cluster->ranks, &cluster->team, cluster->n_shares, &e->models);
-    return STATUS_OK;
+    if (!e->models.streams || cli_cluster()->n_shares == 1)
+        return STATUS_OK;
+    return status_fail(why, STATUS_USAGE,
+                       "--split: assay %s changes tensors between batches, and every process "
+                       "needs the whole models; expected it without --split",
+                       e->name);
 }
 
-enum status cli_ranks_agree(const struct cli_evaluation *e, struct status_why *why)
+enum status cli_ranks_ready(struct cli_evaluation *e, struct status_why *why)
 {
-    char *settings;
-    enum status status = cli_ranks_settings(&settings, e, true, why);
+    struct cli_cluster *cluster = cli_cluster();
+    char *settings = NULL;
+    enum status status = check(e, why);
     if (!status)
-        status =
-            eval_team_agree(&cli_cluster()->team, settings, e->models.backends[0]->cancel, why);
+        status = settings_of(&settings, e, why);
+    if (!status)
+        status = eval_team_agree(&cluster->team, settings, e->models.backends[0]->cancel, why);
     cJSON_free(settings);
+    if (!status)
+        eval_rank_crew_join(&cluster->ranks, &cluster->team, cluster->n_shares, &e->models);
     return status;
+}
+
+void cli_ranks_end(enum status status)
+{
+    if (cli_cluster()->n_ranks > 1)
+        eval_team_end(&cli_cluster()->team, status);
+}
+
+/** A rank is told what to do, and shows nothing. */
+static enum status ready(struct cli_host *host, struct cli_evaluation *e, struct status_why *why)
+{
+    (void)host;
+    return check(e, why);
 }
 
 enum status cli_ranks_serve(struct cli_evaluation *e, struct status_why *why)
 {
+    struct cli_host host = {.cancel = cli_command_line.cancel, .ready = ready};
     struct eval_team *team = &cli_cluster()->team;
     char *settings = NULL;
-    enum status status = cli_evaluation_open(e, why);
+    e->host = &host;
+    enum status status = cli_model_check(&e->settings->load, why);
     if (!status)
-        status = cli_ranks_settings(&settings, e, true, why);
+        status = cli_command_line_open(e, why);
+    if (!status)
+        status = settings_of(&settings, e, why);
     enum status told = eval_team_ready(team, status, settings, why);
     if (!status && !told)
         told = eval_serve(e->units, &e->models, &team->links[0], why);
     cJSON_free(settings);
+    cli_command_line_close(e);
     return told;
 }

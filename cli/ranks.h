@@ -6,19 +6,12 @@
 #include "cli/evaluate.h"
 
 /**
- * What a journal belongs to, and ranks have to have in common: this version of the program, and
- * everything that determines numbers. with_split: and how layers are divided, which changes none.
- * out: a JSON object; cJSON_free() it.   Fails: STATUS_MEMORY.
+ * Rank 0, before a run: that the other ranks have opened the same, which are then its workers.
+ * Fails: STATUS_USAGE (also of a run whose layers cannot be divided), as eval_team_agree.
  */
-enum status cli_ranks_settings(char **out, const struct cli_evaluation *e, bool with_split,
-                               struct status_why *why);
-/**
- * Take over how many ranks there are, and which share of the layers is this one's.
- * Fails: STATUS_USAGE (of a run whose layers cannot be divided).
- */
-enum status cli_ranks_divide(struct cli_evaluation *e, struct status_why *why);
-/** Rank 0: that the other ranks have opened the same. Fails: as eval_team_agree. */
-enum status cli_ranks_agree(const struct cli_evaluation *e, struct status_why *why);
+enum status cli_ranks_ready(struct cli_evaluation *e, struct status_why *why);
+/** Rank 0: there will be no run; where there was one, or no other rank is, nothing happens. */
+void cli_ranks_end(enum status status);
 /** Any other rank evaluates what it is sent. What fails is told to rank 0, which says it. */
 enum status cli_ranks_serve(struct cli_evaluation *e, struct status_why *why);
 

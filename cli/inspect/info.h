@@ -3,7 +3,7 @@
 #define CLI_INSPECT_INFO_H
 
 #include "cli/output/quantisation.h"
-#include "eval/reference/identity.h"
+#include "eval/identity.h"
 #include "gguf/meta.h"
 
 /** All tensors of one type together. */

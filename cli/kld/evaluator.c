@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "eval/identity.h"
 #include "eval/metrics/per_token.h"
-#include "eval/reference/identity.h"
 
 enum { DEFAULT_CONTEXT = 512 };
 
@@ -34,7 +34,7 @@ static enum status open_candidate(struct cli_kld *k, size_t i, struct status_why
     const char *path = s->models.items[i / n_pairs];
     struct cli_evaluate_settings plain = s->evaluate;
     plain.load.cache_k = plain.load.cache_v = NULL;
-    bool shares = (load->cache_k || load->cache_v) && !plain.watch.wanted && !plain.resident;
+    bool shares = (load->cache_k || load->cache_v) && !plain.watch.wanted && !plain.host;
     bool is_base = !cli_base_has_rows(&k->base) && strcmp(path, s->base) == 0;
     enum status status;
     if (shares && (is_base || pair))

@@ -135,10 +135,10 @@ extern const struct cli_option cli_watch_options[];
 
 /* What every command that evaluates takes beside its own. */
 
-struct cli_resident;
+struct cli_host;
 
 struct cli_evaluate_settings {
-    struct cli_resident *resident; /* NULL: the evaluation opens all that it needs */
+    struct cli_host *host; /* for whom it runs; NULL: the command line */
     const char *state_file;
     struct cli_watch_settings watch;
     struct cli_output_settings output;

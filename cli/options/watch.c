@@ -53,7 +53,7 @@ static enum status read_environment(struct cli_watch_settings *s, struct status_
 enum status cli_watch_check(struct cli_evaluate_settings *settings, struct status_why *why)
 {
     struct cli_watch_settings *s = &settings->watch;
-    if (settings->resident) /* which has the models */
+    if (settings->host) /* which has the models */
         return STATUS_OK;
     if (s->control && s->script)
         return status_fail(why, STATUS_USAGE, "give one of --watch and --watch-script");

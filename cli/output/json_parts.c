@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/host.h"
 #include "cli/inspect/version.h"
 #include "cli/options/common.h"
 #include "cli/output/printable.h"
 #include "cli/output/quantisation.h"
-#include "cli/session/cluster.h"
 #include "cli/watch/swaps.h"
 
 static const char *const bos_names[] = {
@@ -305,10 +305,6 @@ cJSON *cli_json_add_run(struct base_json *json, const struct cli_evaluation *e)
         base_json_text(json, texts, NULL, e->text_paths.items[i]);
     base_json_text(json, run, "state_file", e->journal ? eval_journal_path(e->journal) : NULL);
     base_json_uint(json, run, "n_resumed", stats->n_resumed);
-    if (e->settings->watch.wanted) {
-        base_json_uint(json, run, "iteration", e->n_runs);
-        base_json_int(json, run, "command", e->command);
-    }
     base_json_text(json, run, "started", started);
     base_json_real(json, run, "seconds_to_load", e->seconds_to_load + stats->seconds_to_open);
     base_json_real(json, run, "seconds", stats->seconds);
@@ -318,8 +314,7 @@ cJSON *cli_json_add_run(struct base_json *json, const struct cli_evaluation *e)
     base_json_uint(json, run, "n_inputs", stats->n_inputs);
     base_json_real(json, run, "tokens_per_second", (double)stats->n_inputs / stats->seconds);
     base_json_uint(json, run, "n_batches", stats->n_batches);
-    base_json_uint(json, run, "n_ranks", cli_cluster()->n_ranks);
-    base_json_uint(json, run, "n_shares", cli_cluster()->n_shares);
+    e->host->describe(e->host, e, json, run);
     add_asked(json, run, &e->settings->machine);
     base_json_uint(json, run, "max_batch_tokens", stats->max_batch_tokens);
     add_devices(json, run, &e->backends);

@@ -8,7 +8,7 @@
 #include "base/text/quote.h"
 #include "cli/output/printable.h"
 #include "cli/output/quantisation.h"
-#include "eval/reference/identity.h"
+#include "eval/identity.h"
 #include "gguf/meta.h"
 
 /* Of all quantised types as programs read them today. */

@@ -1,7 +1,7 @@
 #include "cli/reference/base.h"
 
 #include "cli/output/json_parts.h"
-#include "eval/reference/identity.h"
+#include "eval/identity.h"
 
 const struct cli_base_kind *cli_base_recognise(const char *path)
 {

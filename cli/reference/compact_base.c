@@ -7,7 +7,7 @@
 #include "cli/output/json_parts.h"
 #include "cli/output/say.h"
 #include "cli/reference/base.h"
-#include "eval/reference/identity.h"
+#include "eval/identity.h"
 
 /* The head that was left in the model's file. */
 static enum status open_head(struct cli_base *base, const struct cli_evaluate_settings *settings,

@@ -14,7 +14,7 @@
 #include "cli/session/faults.h"
 #include "cli/session/signals.h"
 #include "cli/session/windows.h"
-#include "eval/reference/identity.h"
+#include "eval/identity.h"
 
 enum {
     ANY = INT32_MAX,
@@ -98,6 +98,7 @@ static enum status open_all(void *user, struct status_why *why)
     const struct cli_serve_settings *s = serve->settings;
     struct eval_text text = {0};
     cli_mapping_fault_survive();
+    cli_resident_make(&serve->resident);
     enum status status = cli_backends_open(&serve->resident.backends, &s->evaluate.machine, why);
     if (!status)
         status = open_model(serve, s->model, why);

@@ -13,7 +13,6 @@
 #include "cli/options/value.h"
 #include "cli/perplexity/options.h"
 #include "cli/serve/serve.h"
-#include "cli/session/cluster.h"
 
 #define PERPLEXITY_SETTINGS offsetof(struct cli_perplexity_settings, evaluate)
 
@@ -225,8 +224,7 @@ enum status cli_request_run(struct cli_serve *serve, const struct cli_request *r
     struct cli_evaluate_settings *settings = (void *)((char *)r->settings + r->kind->evaluate);
     const struct cli_evaluate_settings parsed = *settings;
     *settings = serve->settings->evaluate; /* the server's machine, the server's models */
-    settings->resident = &serve->resident;
-    settings->machine.mpi = CLI_MPI_OFF; /* a server is alone */
+    settings->host = &serve->resident.host;
     cli_serve_run(serve, job);
     enum status status = r->kind->command->run(r->settings, &r->args, why);
     *settings = parsed; /* whose lists are the request's */

@@ -9,7 +9,7 @@
 #include "cli/options/common.h"
 #include "cli/serve/http/http.h"
 #include "cli/serve/jobs.h"
-#include "cli/session/resident.h"
+#include "cli/serve/resident.h"
 #include "cli/watch/swaps.h"
 #include "eval/units/requests.h"
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "cli/host.h"
 #include "cli/output/say.h"
-#include "cli/session/resident.h"
 
 /* A number of the command line; the model takes 0 for "as the file says". */
 static float given_or_zero(double value)
@@ -35,14 +35,12 @@ static struct model_options model_options(const struct cli_model_settings *s, bo
 }
 
 /* llama.cpp's reading of a file is another model. */
-static bool lend(struct cli_model *out, const char *path, const struct cli_resident *resident,
+static bool lend(struct cli_model *out, const char *path, const struct cli_host *host,
                  bool llama_compat)
 {
     const struct cli_model *found = NULL;
-    for (size_t i = 0; resident && !llama_compat && i < resident->n_models; i++)
-        if (path == resident->models[i].path ||
-            (!found && strcmp(path, resident->models[i].path) == 0))
-            found = &resident->models[i];
+    if (host && host->find_model && !llama_compat)
+        found = host->find_model(host, path);
     if (found) {
         *out = *found;
         out->lent = true;
@@ -74,7 +72,7 @@ enum status cli_model_open(struct cli_model *out, const char *path,
                            const struct cli_evaluate_settings *settings, bool llama_compat,
                            struct status_why *why)
 {
-    if (lend(out, path, settings->resident, llama_compat))
+    if (lend(out, path, settings->host, llama_compat))
         return STATUS_OK;
     *out = (struct cli_model){.path = path};
     if (cli_kv_count(&settings->load) > 1)

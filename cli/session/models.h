@@ -4,7 +4,7 @@
 
 #include "cli/options/common.h"
 #include "cli/watch/shards.h"
-#include "eval/reference/identity.h"
+#include "eval/identity.h"
 
 /** An open model and what results name it by. Zero-initialise; release with cli_model_close(). */
 struct cli_model {
@@ -14,12 +14,12 @@ struct cli_model {
     char sha256[BASE_HEX];         /* where it was asked for, else "" */
     struct cli_shards *shards;     /* its files, where tensors may be replaced; else NULL */
     const struct cli_swaps *swaps; /* tensors of other files in it; NULL: none */
-    bool lent;                     /* the model is a resident's, and stays open */
+    bool lent;                     /* the model is the host's, and stays open */
     char kv[CLI_KV_LABEL];         /* what keys and values are rounded to: behind its name */
 };
 
 /**
- * Open a model, or take that of the resident which has this path; remarks of one that is opened go
+ * Open a model, or take the one that the host has of this path; remarks of one that is opened go
  * to standard error.
  * llama_compat: as llama.cpp reads it. Of the settings' cache types there is one pair at most.
  */

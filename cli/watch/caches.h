@@ -6,15 +6,24 @@
 #define CLI_WATCH_CACHES_H
 
 #include "cli/evaluate.h"
+#include "eval/streams/caches.h"
+
+/** Zero-initialise. */
+struct cli_caches {
+    const struct cli_evaluation *e;
+    struct eval_cache **items; /* of the model and its candidates; NULL: not made yet */
+    struct eval_caches kept;   /* the same */
+    struct eval_stream_source source;
+};
 
 /** That --cache-file, if there is one, can be created. Fails: STATUS_USAGE. */
 enum status cli_caches_check(const struct cli_watch_settings *settings, struct status_why *why);
 /**
- * For the run that is prepared: caches for its models, which share the size that was asked for, or
- * those of the runs before.   Fails: STATUS_MEMORY, STATUS_IO.
+ * Let the next run's models use the caches of the runs before, if --cache is given; the run makes
+ * them if there are none. They share the size that was asked for.
  */
-enum status cli_caches_open(struct cli_evaluation *e, struct status_why *why);
+void cli_caches_use(struct cli_caches *caches, struct cli_evaluation *e);
 /** After a run that failed, and at the end. */
-void cli_caches_drop(struct cli_evaluation *e);
+void cli_caches_drop(struct cli_caches *caches);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/command_line.h"
 #include "cli/output/say.h"
 #include "cli/run.h"
 #include "cli/session/cluster.h"
@@ -19,7 +20,10 @@
 enum { POLL_MS = 50, TELL_SECONDS = 10 };
 
 struct watch {
+    struct cli_host host; /* the command line's, but for the functions below */
+    struct cli_caches caches;
     struct cli_evaluation *e;
+    int64_t command; /* the number of the last one; 0: none was given */
     const struct cli_watch_settings *settings;
     size_t n_failed;         /* evaluations */
     struct status_why first; /* why the first of them did */
@@ -63,9 +67,8 @@ static enum status check(const struct cli_evaluation *e, struct status_why *why)
 static void tell(const struct watch *w, const char *state, size_t iteration)
 {
     struct status_why why;
-    const struct cli_evaluation *e = w->e;
     for (long waited = 0; w->settings->status &&
-                          cli_watch_tell(w->settings->status, state, iteration, e->command, &why) &&
+                          cli_watch_tell(w->settings->status, state, iteration, w->command, &why) &&
                           !cli_interrupted();
          waited += POLL_MS) {
         if (waited % (TELL_SECONDS * 1000L) == 0)
@@ -125,6 +128,8 @@ static enum status evaluate(struct watch *w, struct status_why *why)
         w->e->n_faults = cli_mapping_faults();
     struct status_why own;
     enum status status = cli_evaluation_run(w->e, &own);
+    if (status) /* what was kept may be of a file that changed */
+        cli_caches_drop(&w->caches);
     bool is_last = status == STATUS_CANCELLED || status == STATUS_DEVICE;
     if (is_last)
         return status_fail(why, status, "%s", own.text);
@@ -143,19 +148,18 @@ static enum status evaluate(struct watch *w, struct status_why *why)
 /** The next command that counts. false: interrupted. */
 static bool wait_for_command(struct watch *w, struct cli_watch_command *out)
 {
-    struct cli_evaluation *e = w->e;
     for (; !cli_interrupted(); pause_ms(POLL_MS)) {
         bool removed;
         if (!cli_watch_take(out, w->settings->control, &removed))
             continue;
-        if (out->number >= 0 && out->number <= e->command) {
+        if (out->number >= 0 && out->number <= w->command) {
             if (removed)
                 cli_say("assay: hot-swap: '%s %" PRId64 "' is ignored: %" PRId64 " was before\n",
-                        out->word, out->number, e->command);
+                        out->word, out->number, w->command);
             continue;
         }
         if (out->number >= 0)
-            e->command = out->number;
+            w->command = out->number;
         if (removed || out->number >= 0)
             return true;
         cli_complain("assay: hot-swap: %s: cannot be removed: a command without a number would be "
@@ -252,16 +256,38 @@ static enum status repeat(struct watch *w, struct status_why *why)
                                         : status;
 }
 
+static enum status ready(struct cli_host *host, struct cli_evaluation *e, struct status_why *why)
+{
+    struct watch *w = (struct watch *)host;
+    (void)why;
+    cli_caches_use(&w->caches, e);
+    return STATUS_OK;
+}
+
+static void describe(const struct cli_host *host, const struct cli_evaluation *e,
+                     struct base_json *json, cJSON *run)
+{
+    const struct watch *w = (const struct watch *)host;
+    base_json_uint(json, run, "iteration", e->n_runs);
+    base_json_int(json, run, "command", w->command);
+    cli_command_line.describe(host, e, json, run);
+}
+
 enum status cli_watch(struct cli_evaluation *e, struct status_why *why)
 {
-    struct watch w = {.e = e, .settings = &e->settings->watch};
+    struct watch w = {.host = cli_command_line, .e = e, .settings = &e->settings->watch};
+    w.host.ready = ready;
+    w.host.describe = describe;
+    e->guarded[0] = (struct cli_named_file){"--watch", w.settings->control};
+    e->guarded[1] = (struct cli_named_file){"--watch-status", w.settings->status};
     enum status status = check(e, why);
     if (!status)
         status = cli_caches_check(w.settings, why);
-    if (status)
-        return status;
+    if (!status)
+        status = cli_evaluation_begin(e, &w.host, why);
     cli_mapping_fault_survive();
-    status = cli_evaluation_open(e, why);
+    if (!status)
+        status = cli_command_line_open(e, why);
     if (!status) {
         const struct cli_model *model;
         (void)cli_interrupt_catch();
@@ -270,6 +296,7 @@ enum status cli_watch(struct cli_evaluation *e, struct status_why *why)
         reload(&w);
         status = w.settings->control ? follow(&w, why) : repeat(&w, why);
     }
-    cli_evaluation_close(e);
+    cli_caches_drop(&w.caches);
+    cli_command_line_close(e);
     return status;
 }

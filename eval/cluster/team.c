@@ -258,9 +258,10 @@ enum status eval_team_ready(struct eval_team *team, enum status opened, const ch
 
 void eval_team_end(struct eval_team *team, enum status status)
 {
-    for (size_t i = 0; i < team->n_links; i++)
+    for (size_t i = 0; i < team->n_links && !team->ended; i++)
         if (team->links[i].fd >= 0)
             eval_link_send(&team->links[i], EVAL_MESSAGE_END, status, NULL, 0, NULL);
+    team->ended = true;
 }
 
 void eval_team_close(struct eval_team *team)

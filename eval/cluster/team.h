@@ -27,6 +27,7 @@ struct eval_team {
     size_t n_links;          /* of rank 0: n_ranks - 1, that of rank k is links[k - 1]; else 1 */
     int listener;            /* of rank 0 until all are there, else -1 */
     struct eval_team_address address;
+    bool ended;              /* the others were told that the run is over */
     struct eval_link *heard; /* eval_team_gather ends when something comes over it; NULL: none */
 };
 
@@ -57,7 +58,7 @@ enum status eval_team_agree(struct eval_team *team, const char *settings, const 
 enum status eval_team_ready(struct eval_team *team, enum status opened, const char *settings,
                             struct status_why *why);
 
-/** Rank 0: tell everybody that this run is over, and what became of it. */
+/** Rank 0: tell everybody, once, that the run is over, and what became of it. */
 void eval_team_end(struct eval_team *team, enum status status);
 /** Twice is allowed. */
 void eval_team_close(struct eval_team *team);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/reference/identity.h"
+#include "eval/identity.h"
 #include "gguf/cursor.h"
 
 /** Refuse bytes that do not have this SHA-256. */

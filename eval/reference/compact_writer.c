@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/reference/identity.h"
+#include "eval/identity.h"
 
 enum { ENCODED_ROWS = 64 }; /* stored at once */
 

@@ -4,7 +4,7 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
-#include "eval/run/cost.h"
+#include "eval/scorer/cost.h"
 
 enum {
     MAX_X_BYTES = 64 << 20,

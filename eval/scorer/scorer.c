@@ -6,7 +6,7 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
-#include "eval/run/cost.h"
+#include "eval/scorer/cost.h"
 #include "eval/scorer/shape.h"
 
 /** One of the models that go in step. */

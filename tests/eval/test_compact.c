@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
+#include "eval/identity.h"
 #include "eval/reference/compact_source.h"
 #include "eval/reference/compact_writer.h"
-#include "eval/reference/identity.h"
 #include "evaluation.h"
 #include "tests/harness/temp.h"
 #include "tests/harness/tiny_model.h"

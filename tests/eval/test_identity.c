@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "eval/reference/identity.h"
+#include "eval/identity.h"
 #include "eval/run/memory.h"
 
 static const struct {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "eval/reference/identity.h"
+#include "eval/identity.h"
 #include "evaluation.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "eval/reference/identity.h"
+#include "eval/identity.h"
 #include "eval/reference/logits_source.h"
 #include "eval/reference/logits_writer.h"
 #include "evaluation.h"

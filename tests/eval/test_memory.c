@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "eval/reference/identity.h"
+#include "eval/identity.h"
 #include "eval/reference/logits_source.h"
 #include "eval/run/memory.h"
 #include "eval/units/choice.h"

@@ -6,6 +6,7 @@ RULE:  layers     includes follow base -> gguf -> kernels -> model -> eval -> cl
        banned     functions that are not to be used
        size       no source file beyond 500 lines
        functions  no function of a layer beyond 80 lines
+       core       what runs evaluations names none of its clients: processes, servers, watching
        rooms      no folder of a layer with more than 20 source files; each with a README.md of at
                   most 25 lines, or named (`folder/`) in that of the folder above
        symbols    every global symbol of a layer's library begins with the layer's prefix
@@ -44,6 +45,12 @@ BANNED = {
 # Only the command line prints, exits or reads the environment.
 CLI_ONLY = {"printf": "a status", "exit": "a status", "getenv": "an option", "puts": "a status",
             "abort": "assert"}
+# What runs evaluations, and what it must not know of.
+CORE = {"eval/run", "eval/scorer", "cli/evaluate.c", "cli/evaluate.h", "cli/host.h"}
+CLIENT_WORDS = {"rank", "ranks", "shares", "cluster", "team", "link", "pipe", "hop", "socket", "mpi",
+                "watch", "server"}
+CLIENT_ROOMS = ("eval/cluster/", "eval/streams/", "cli/watch/", "cli/serve/", "cli/ranks.h",
+                "cli/session/cluster.h", "cli/command_line.h")
 MAX_LINES = 500
 MAX_FUNCTION_LINES = 80
 MAX_FILES = 20
@@ -90,6 +97,20 @@ def rule_banned(root, _build):
             for match in pattern.finditer(line):
                 name = match.group(1)
                 yield f"{path.relative_to(root)}:{number}: {name}() is not used here; use {banned[name]}"
+
+
+def rule_core(root, _build):
+    files = [path for folder, path in sources(root)
+             if str(path.parent.relative_to(root)) in CORE or str(path.relative_to(root)) in CORE]
+    for path in files:
+        for number, line in enumerate(code_of(path).splitlines(), 1):
+            for name in re.findall(r"\b[a-z_][a-z0-9_]*\b", line):
+                if CLIENT_WORDS & set(name.split("_")) or name.startswith("cli_resident"):
+                    yield f"{path.relative_to(root)}:{number}: {name}: the core names none of its clients"
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+            if match and match.group(1).startswith(CLIENT_ROOMS):
+                yield f"{path.relative_to(root)}:{number}: includes {match.group(1)}, a client's"
 
 
 def rule_size(root, _build):
@@ -158,7 +179,7 @@ def rule_symbols(root, build):
 
 def main():
     rules = {"layers": rule_layers, "banned": rule_banned, "size": rule_size,
-             "functions": rule_functions, "rooms": rule_rooms, "symbols": rule_symbols}
+             "functions": rule_functions, "core": rule_core, "rooms": rule_rooms, "symbols": rule_symbols}
     if len(sys.argv) < 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     root = pathlib.Path(sys.argv[2])

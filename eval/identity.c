@@ -1,4 +1,4 @@
-#include "eval/reference/identity.h"
+#include "eval/identity.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /** What a file is, and which model and which vocabulary a result belongs to. */
-#ifndef EVAL_REFERENCE_IDENTITY_H
-#define EVAL_REFERENCE_IDENTITY_H
+#ifndef EVAL_IDENTITY_H
+#define EVAL_IDENTITY_H
 
 #include <stdbool.h>
 

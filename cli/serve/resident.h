@@ -1,20 +1,19 @@
-/** An evaluation inside a program that stays: what it borrows, and where its document goes. */
-#ifndef CLI_SESSION_RESIDENT_H
-#define CLI_SESSION_RESIDENT_H
+/** The host of evaluations in a program that stays: what they borrow, and where documents go. */
+#ifndef CLI_SERVE_RESIDENT_H
+#define CLI_SERVE_RESIDENT_H
 
-#include <stdatomic.h>
-
+#include "cli/host.h"
 #include "cli/session/backends.h"
 #include "cli/session/models.h"
-#include "eval/run/run.h"
 
 enum { CLI_MAX_RESIDENT_MODELS = 2 };
 
 /**
- * The settings of an evaluation may name one (cli/options/common.h). It then opens no device and
- * none of these models again, prints no lines, catches no signals, and leaves its document here.
+ * An evaluation opens no device and none of these models again, prints no lines, catches no
+ * signals, and leaves its document here. Zero-initialise, then cli_resident_make.
  */
 struct cli_resident {
+    struct cli_host host;
     struct cli_backends backends;
     /* Found by their paths: of one that is open twice the first, or that whose `path` it is. */
     struct cli_model models[CLI_MAX_RESIDENT_MODELS];
@@ -27,6 +26,9 @@ struct cli_resident {
     void *user;
     char *document; /* out: JSON text, as --json would have it; NULL: there is none. cJSON_free */
 };
+
+/** Set the functions of the host. */
+void cli_resident_make(struct cli_resident *resident);
 
 /**
  * Before an evaluation: that no tensor in use has lost pages (cli_mapping_lost), which are zeros

@@ -1,4 +1,4 @@
-#include "eval/run/cost.h"
+#include "eval/scorer/cost.h"
 
 static double product(const struct kern_weight *weight)
 {

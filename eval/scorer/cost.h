@@ -2,8 +2,8 @@
  * How much arithmetic an evaluation takes: floating-point operations, a multiplication and an
  * addition counted as two. For progress, ETA and the size of a batch; no figure depends on it.
  */
-#ifndef EVAL_RUN_COST_H
-#define EVAL_RUN_COST_H
+#ifndef EVAL_SCORER_COST_H
+#define EVAL_SCORER_COST_H
 
 #include <stddef.h>
 
