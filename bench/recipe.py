@@ -12,7 +12,7 @@ base, over windows of 256 tokens of TEXT, with --precision exact.
    what the sweep has of them.
 3. For each TYPE, the best recipe of at most its bits per weight (assay recipe --bpw), mixed and
    measured beside the file of that type, on these windows and on as many behind them.
-Prints Markdown; docs/recipe.md has a run of it. Exit code 1 where a recipe is worse than the best
+Prints Markdown; docs/sweep.md has a run of it. Exit code 1 where a recipe is worse than the best
 file of its size or smaller, or a figure of the sweep is wrong; 77 where there are no such models.
 """
 import argparse

@@ -2,7 +2,7 @@
  * Paired comparison: whether two results on the same inputs differ by more than chance.
  *
  * Both saw the same tasks or windows, so what these have in common cancels, and far smaller
- * differences show than the two uncertainties suggest. docs/comparing.md has the formulas.
+ * differences show than the two uncertainties suggest. docs/results.md has the formulas.
  */
 #ifndef EVAL_METRICS_PAIRED_H
 #define EVAL_METRICS_PAIRED_H

@@ -1,6 +1,6 @@
 /**
  * Choice tasks: several endings of one beginning, scored by how likely the model finds them. Each
- * choice is a token sequence. docs/evaluation.md says which tokens count for which score.
+ * choice is a token sequence. docs/tasks.md says which tokens count for which score.
  */
 #ifndef EVAL_UNITS_CHOICE_H
 #define EVAL_UNITS_CHOICE_H
