@@ -439,7 +439,7 @@ static enum status evaluate(struct cli_evaluation *e, struct status_why *why)
 
 enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why)
 {
-    enum status status = cli_cluster_join(e->settings->machine.mpi, why);
+    enum status status = cli_cluster_join(&e->settings->machine, why);
     if (!status && e->settings->watch.wanted && !e->settings->resident)
         return cli_watch(e, why);
     if (!status)

@@ -48,6 +48,7 @@ enum status eval_remote_start(struct eval_link *link, size_t rank, const struct 
                                       .n_items = units->n_items,
                                       .rank = rank,
                                       .n_shares = base_max(models->share.n, 1),
+                                      .one_machine = d->options->team->address.one_machine,
                                       .sink = rows ? (int64_t)models->sink->kind : -1};
     struct eval_part part = {&start, sizeof start};
     enum status status = eval_link_send(link, EVAL_MESSAGE_START, STATUS_OK, &part, 1, why);

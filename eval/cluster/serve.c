@@ -98,8 +98,8 @@ static enum status take_share(struct serving *s, const struct eval_remote_start 
 {
     size_t n_bytes = eval_models_row_bytes(&s->models) * s->units->most.n_tokens;
     struct eval_pipe *pipe = &s->dispatch.pipe;
-    enum status status =
-        eval_pipe_join(pipe, s->link, (size_t)start->rank, (size_t)start->n_shares, why);
+    enum status status = eval_pipe_join(pipe, s->link, (size_t)start->rank, (size_t)start->n_shares,
+                                        start->one_machine != 0, why);
     s->ended = pipe->ended;
     s->models.share = pipe->share;
     return status ? status : eval_pipe_open(pipe, n_bytes, look, s, why);
