@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/deadline.h"
 #include "cli/output/say.h"
-#include "cli/session/deadline.h"
 #include "cli/session/faults.h"
 #include "cli/session/signals.h"
 

@@ -1,4 +1,4 @@
-#include "cli/session/deadline.h"
+#include "cli/deadline.h"
 
 #include <poll.h>
 #include <signal.h>
