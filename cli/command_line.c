@@ -133,7 +133,7 @@ enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why)
     struct cli_host *given = e->settings->host, own = cli_command_line;
     if (given)
         return given->evaluate(given, e, why);
-    enum status status = cli_cluster_join(e->settings->machine.mpi, why);
+    enum status status = cli_cluster_join(&e->settings->machine, why);
     if (status && cli_cluster()->n_ranks > 1)
         status_context(why, "rank %zu", cli_cluster()->rank);
     if (status) {

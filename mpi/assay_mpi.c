@@ -11,14 +11,17 @@
 
 #include <mpi.h>
 
-int assay_mpi_begin(int *rank, int *size, int *local_rank);
+int assay_mpi_begin(int *rank, int *size, int *local_rank, int *local_size);
 int assay_mpi_share(void *bytes, int n_bytes);
 
-/* The rank among all processes, how many there are, and the rank among those of this machine. */
-int assay_mpi_begin(int *rank, int *size, int *local_rank)
+/*
+ * The rank among all processes and how many there are; the same among those of this machine. The
+ * program has another thread, which calls nothing of MPI.
+ */
+int assay_mpi_begin(int *rank, int *size, int *local_rank, int *local_size)
 {
     MPI_Comm machine;
-    int error = MPI_Init(NULL, NULL);
+    int threads, error = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads);
     if (!error)
         error = MPI_Comm_rank(MPI_COMM_WORLD, rank);
     if (!error)
@@ -28,6 +31,8 @@ int assay_mpi_begin(int *rank, int *size, int *local_rank)
             MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
     if (!error)
         error = MPI_Comm_rank(machine, local_rank);
+    if (!error)
+        error = MPI_Comm_size(machine, local_size);
     return error ? error : MPI_Comm_free(&machine);
 }
 

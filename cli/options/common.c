@@ -208,6 +208,8 @@ const struct cli_option cli_machine_options[] = {
      "auto: the processes that mpirun or srun started share the work, and the first one writes "
      "(default); off: each evaluates by itself",
      MACHINE(mpi), .choices = "auto off", .env = "ASSAY_MPI"},
+    {"--mpi-wait", CLI_COUNT, "SECONDS", "time for these processes to meet (default: 120)",
+     MACHINE(mpi_wait), 1, ANY, .env = "ASSAY_MPI_WAIT"},
     {"--split", CLI_TEXT, "WHAT",
      "layers: under mpirun or srun each process has a range of the layers, in memory of its own, "
      "and batches pass from one to the next; for models larger than a machine's memory. layers:N: "

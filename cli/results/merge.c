@@ -2,10 +2,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/commands.h"
 #include "cli/output/say.h"
 #include "cli/results/document.h"
+#include "cli/session/outputs.h"
+#include "cli/session/signals.h"
 #include "eval/cluster/merge.h"
 #include "eval/input/text.h"
 
@@ -56,27 +59,58 @@ static enum status find_journal(char **out, const char *path, struct status_why 
     return *out ? STATUS_OK : status_fail(why, STATUS_MEMORY, "out of memory");
 }
 
+/* A journal that is there may have taken hours: it is not replaced. Nor is a part. */
+static enum status check_output(const char *path, const struct cli_list *operands,
+                                const struct cli_list *journals, struct status_why *why)
+{
+    const struct cli_named_file out = {"-o", path};
+    struct stat about;
+    enum status status = cli_outputs_check_list(&out, 1, "the merge", operands, why);
+    if (!status)
+        status = cli_outputs_check_list(&out, 1, "the merge", journals, why);
+    if (!status && base_file_stream(path) < 0 && stat(path, &about) == 0 && S_ISREG(about.st_mode))
+        status = status_fail(why, STATUS_USAGE, "%s exists; remove it, or give another name", path);
+    return status;
+}
+
+/* The journals of the parts into FILE. */
+static enum status merge(const struct settings *s, const struct cli_list *journals,
+                         struct status_why *why)
+{
+    struct eval_merge merge = {.parts = (const char *const *)journals->items,
+                               .n_parts = journals->n,
+                               .n_windows = (size_t)s->n_chunks,
+                               .cancel = cli_interrupt_catch()};
+    struct base_file *file = NULL;
+    size_t n_windows = 0;
+    enum status status = check_output(s->out_file, &s->parts, journals, why);
+    if (!status)
+        status = cli_output_create(&file, s->out_file, why);
+    if (!status)
+        status = cli_output_commit(&file, eval_merge(&merge, file, &n_windows, why), why);
+    if (!status && base_file_stream(s->out_file) < 0)
+        cli_say("assay: %s: %zu windows of %zu part%s; the command of the parts without "
+                "--chunk-from, with --state %s, writes the results\n",
+                s->out_file, n_windows, s->parts.n, status_plural(s->parts.n), s->out_file);
+    return status;
+}
+
 static enum status run_merge(const void *opaque, const struct cli_args *args,
                              struct status_why *why)
 {
     (void)args;
     const struct settings *s = opaque;
-    size_t n_windows = 0;
-    char **parts = calloc(s->parts.n, sizeof *parts);
+    struct cli_list journals = {calloc(s->parts.n, sizeof *journals.items), s->parts.n};
     enum status status =
-        parts ? STATUS_OK : status_fail(why, STATUS_MEMORY, "no memory for %zu parts", s->parts.n);
+        journals.items ? STATUS_OK
+                       : status_fail(why, STATUS_MEMORY, "no memory for %zu parts", journals.n);
     for (size_t i = 0; i < s->parts.n && !status; i++)
-        status = find_journal(&parts[i], s->parts.items[i], why);
+        status = find_journal(&journals.items[i], s->parts.items[i], why);
     if (!status)
-        status = eval_merge((const char *const *)parts, s->parts.n, (size_t)s->n_chunks,
-                            s->out_file, &n_windows, why);
-    if (!status)
-        cli_say("assay: %s: %zu windows of %zu part%s; the command of the parts without "
-                "--chunk-from, with --state %s, writes the results\n",
-                s->out_file, n_windows, s->parts.n, status_plural(s->parts.n), s->out_file);
-    for (size_t i = 0; parts && i < s->parts.n; i++)
-        free(parts[i]);
-    free(parts);
+        status = merge(s, &journals, why);
+    for (size_t i = 0; journals.items && i < journals.n; i++)
+        free(journals.items[i]);
+    free(journals.items);
     return status;
 }
 

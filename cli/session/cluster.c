@@ -7,12 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/deadline.h"
 #include "cli/output/say.h"
 #include "cli/session/faults.h"
 #include "cli/session/signals.h"
 
 /* mpi/assay_mpi.c */
-typedef int begin_fn(int *rank, int *size, int *local_rank);
+typedef int begin_fn(int *rank, int *size, int *local_rank, int *local_size);
 typedef int share_fn(void *bytes, int n_bytes);
 
 struct library {
@@ -28,24 +29,29 @@ struct cli_cluster *cli_cluster(void)
     return &cluster;
 }
 
-/* How many processes were started together; *mpis: which libraries are likely to know of it. */
-static long n_started(const char *mpis[2])
+/* What started this process, by the environment that it gave. */
+struct launcher {
+    const char *size, *rank; /* variables */
+    const char *mpis[2];     /* the libraries that are likely to know of it */
+};
+
+/* How many processes were started together. */
+static long find_launcher(struct launcher *out)
 {
-    static const struct {
-        const char *size, *mpis[2];
-    } launchers[] = {
-        {"OMPI_COMM_WORLD_SIZE", {"openmpi", "mpich"}}, /* Open MPI's mpirun */
-        {"PMI_SIZE", {"mpich", "openmpi"}},             /* MPICH's, and srun --mpi=pmi2 */
-        {"SLURM_STEP_NUM_TASKS", {"openmpi", "mpich"}}, /* srun --mpi=pmix, or none */
+    static const struct launcher launchers[] = {
+        /* Open MPI's mpirun */
+        {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", {"openmpi", "mpich"}},
+        /* MPICH's, and srun --mpi=pmi2 */
+        {"PMI_SIZE", "PMI_RANK", {"mpich", "openmpi"}},
+        /* srun --mpi=pmix, or none */
+        {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", {"openmpi", "mpich"}},
     };
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
         const char *size = getenv(launchers[i].size);
         long n = size ? strtol(size, NULL, 10) : 0;
-        if (n > 1) {
-            mpis[0] = launchers[i].mpis[0];
-            mpis[1] = launchers[i].mpis[1];
+        *out = launchers[i];
+        if (n > 1)
             return n;
-        }
     }
     return 1;
 }
@@ -76,17 +82,16 @@ static void find_library(struct library *out, const char *const mpis[2])
     out->path[0] = '\0';
 }
 
-static enum status load(struct library *out, long n, struct status_why *why)
+static enum status load(struct library *out, const struct launcher *launcher, long n,
+                        struct status_why *why)
 {
-    const char *mpis[2];
-    n_started(mpis);
-    find_library(out, mpis);
+    find_library(out, launcher->mpis);
     if (!*out->path)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%ld processes were started together, and this build has no "
                            "assay-mpi-%s.so with which they could share the work (docs/cluster.md "
                            "says how to make it); with --mpi off each evaluates by itself",
-                           n, mpis[0]);
+                           n, launcher->mpis[0]);
     /* Global: MPI's own modules look for its symbols. */
     void *handle = dlopen(out->path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
     if (!handle || !find(handle, "assay_mpi_begin", &out->begin) ||
@@ -96,50 +101,85 @@ static enum status load(struct library *out, long n, struct status_why *why)
     return STATUS_OK;
 }
 
-/* Everybody learns where rank 0 listens. A port of 0 says that it does not. */
-static enum status meet(const struct library *library, struct status_why *why)
+/* Who is there, as MPI says. one_machine: out, whether all are on this one. */
+static enum status begin(const struct library *library, long n, bool *one_machine,
+                         struct status_why *why)
 {
-    struct eval_team *team = &cluster.team;
-    struct eval_team_address address = {.port = 0};
-    enum status status = STATUS_OK;
-    if (cluster.rank == 0) {
-        status = eval_team_listen(team, cluster.n_ranks, why);
-        if (!status)
-            address = team->address;
-    }
-    if (library->share(&address, sizeof address) != 0 && !status)
-        status = status_fail(why, STATUS_DEVICE, "%s: the broadcast failed", library->path);
-    cli_mapping_fault_catch(); /* MPI has handlers of its own */
-    if (status)
-        return status;
-    return cluster.rank ? eval_team_join(team, cluster.rank, &address, why)
-                        : eval_team_gather(team, NULL, why);
-}
-
-enum status cli_cluster_join(int mpi, struct status_why *why)
-{
-    const char *mpis[2];
-    long n = mpi == CLI_MPI_OFF || cluster.n_ranks > 1 ? 1 : n_started(mpis);
-    int rank = 0, size = 1, local_rank = 0;
-    struct library library = {""};
-    if (n == 1)
-        return STATUS_OK;
-    enum status status = load(&library, n, why);
-    if (!status && library.begin(&rank, &size, &local_rank) != 0)
-        status = status_fail(why, STATUS_DEVICE, "%s: MPI does not begin", library.path);
-    if (!status && size != n)
-        status = status_fail(why, STATUS_DEVICE,
-                             "%ld processes were started together, but %s sees %d; expected the "
-                             "MPI that started them (srun: --mpi=pmix or --mpi=pmi2)",
-                             n, library.path, size);
-    if (status)
-        return status;
-    cluster = (struct cli_cluster){
-        .rank = (size_t)rank, .n_ranks = (size_t)size, .local_rank = (size_t)local_rank};
-    cluster.n_shares = 1;
+    int rank = 0, size = 1, local_rank = 0, local_size = 0;
+    if (library->begin(&rank, &size, &local_rank, &local_size) != 0)
+        return status_fail(why, STATUS_DEVICE, "%s: MPI does not begin", library->path);
+    if (size != n)
+        return status_fail(why, STATUS_DEVICE,
+                           "%ld processes were started together, but %s sees %d; expected the MPI "
+                           "that started them (srun: --mpi=pmix or --mpi=pmi2)",
+                           n, library->path, size);
+    cluster = (struct cli_cluster){.rank = (size_t)rank,
+                                   .n_ranks = (size_t)size,
+                                   .local_rank = (size_t)local_rank,
+                                   .n_shares = 1};
+    *one_machine = local_size == size;
     if (rank)
         cli_be_quiet(true);
-    return meet(&library, why);
+    return STATUS_OK;
+}
+
+/* Everybody learns where rank 0 listens. A port of 0 says that it does not. MPI is then left. */
+static enum status share(const struct library *library, bool one_machine,
+                         struct eval_team_address *address, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    if (cluster.rank == 0) {
+        status = eval_team_listen(&cluster.team, cluster.n_ranks, one_machine, why);
+        if (!status)
+            *address = cluster.team.address;
+    }
+    if (library->share(address, sizeof *address) != 0 && !status)
+        status = status_fail(why, STATUS_DEVICE, "%s: the broadcast failed", library->path);
+    cli_mapping_fault_catch(); /* MPI has handlers of its own */
+    return status;
+}
+
+/* Nobody can say to MPI that it has waited long enough, or ask for whom. */
+static enum status limit_mpi(struct cli_deadline *limit, const struct launcher *launcher, long n,
+                             int64_t seconds, struct status_why *why)
+{
+    char sentence[400], host[EVAL_TEAM_HOST] = "";
+    const char *rank = getenv(launcher->rank);
+    (void)gethostname(host, sizeof host - 1);
+    snprintf(sentence, sizeof sentence,
+             "rank %.8s of %ld (%s, process %ld): MPI did not bring the processes together within "
+             "%ld s (--mpi-wait); it waits for all of them: one is stopped or hangs, or the "
+             "network between them is closed",
+             rank ? rank : "?", n, host, (long)getpid(), (long)seconds);
+    bool first = rank && strcmp(rank, "0") == 0; /* mpirun ends the others then: one sentence */
+    return cli_deadline_begin(limit, seconds + !first, sentence, why);
+}
+
+enum status cli_cluster_join(const struct cli_machine_settings *settings, struct status_why *why)
+{
+    struct launcher launcher;
+    struct library library = {""};
+    struct cli_deadline limit;
+    struct eval_team_address address = {.port = 0};
+    bool one_machine = false;
+    int64_t seconds = settings->mpi_wait ? settings->mpi_wait : EVAL_TEAM_SECONDS;
+    long n = settings->mpi == CLI_MPI_OFF || cluster.n_ranks > 1 ? 1 : find_launcher(&launcher);
+    if (n == 1)
+        return STATUS_OK;
+    enum status status = load(&library, &launcher, n, why);
+    if (!status)
+        status = limit_mpi(&limit, &launcher, n, seconds, why);
+    if (status)
+        return status;
+    status = begin(&library, n, &one_machine, why);
+    if (!status)
+        status = share(&library, one_machine, &address, why);
+    cli_deadline_end(&limit);
+    if (status)
+        return status;
+    return cluster.rank
+               ? eval_team_join(&cluster.team, cluster.rank, &address, (double)seconds, why)
+               : eval_team_gather(&cluster.team, (double)seconds, NULL, why);
 }
 
 enum status cli_cluster_split(const char *split, struct status_why *why)

@@ -2,6 +2,7 @@
 #ifndef CLI_SESSION_CLUSTER_H
 #define CLI_SESSION_CLUSTER_H
 
+#include "cli/options/common.h"
 #include "eval/cluster/remote.h"
 
 /** Indices into the words of --mpi. */
@@ -22,9 +23,11 @@ struct cli_cluster *cli_cluster(void);
 /**
  * Find the other processes and connect to them; nothing happens where this one was started alone,
  * or the second time. MPI is loaded, asked, and left again. Ranks but 0 are quiet from now on.
- * Fails: STATUS_UNSUPPORTED (there is no library for this MPI), STATUS_DEVICE.
+ * MPI has settings->mpi_wait seconds, then the process ends (cli/deadline.h); so many again
+ * have the ranks to connect.
+ * Fails: STATUS_UNSUPPORTED (there is no library for this MPI), STATUS_DEVICE, STATUS_MEMORY.
  */
-enum status cli_cluster_join(int mpi, struct status_why *why);
+enum status cli_cluster_join(const struct cli_machine_settings *settings, struct status_why *why);
 
 /**
  * Take what --split says (NULL: nothing): cli_cluster()->n_shares.

@@ -11,11 +11,18 @@
 #include "cli/output/say.h"
 #include "cli/run.h"
 
-/** Whether two paths lead to one regular file; false where either does not exist. */
-static bool same_file(const char *a, const char *b)
+/** What lies behind the name of an output, if anything does. */
+static bool output_exists(const char *path, struct stat *about)
+{
+    int stream = base_file_stream(path);
+    return (stream >= 0 ? fstat(stream, about) : stat(path, about)) == 0;
+}
+
+/** Whether an output and an input lead to one regular file; false where either does not exist. */
+static bool same_file(const char *output, const char *input)
 {
     struct stat of_a, of_b;
-    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+    return output_exists(output, &of_a) && stat(input, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
            of_a.st_ino == of_b.st_ino && S_ISREG(of_a.st_mode);
 }
 
@@ -33,13 +40,6 @@ static bool same_place(const char *a, const char *b)
     free(copies[0]);
     free(copies[1]);
     return same;
-}
-
-/** What lies behind the name of an output, if anything does. */
-static bool output_exists(const char *path, struct stat *about)
-{
-    int stream = base_file_stream(path);
-    return (stream >= 0 ? fstat(stream, about) : stat(path, about)) == 0;
 }
 
 /** Whether two outputs would be one file or stream. A device may well be written to twice. */

@@ -10,6 +10,7 @@ struct eval_remote_start {
     uint64_t n_finished, batch_tokens, n_items;
     uint64_t rank, n_shares; /* of the layers: a group of so many ranks; 1: each has all */
     int64_t sink;            /* enum eval_row_kind of the rows to be sent; -1: none */
+    uint64_t one_machine;    /* all ranks are on one */
 };
 
 /** ROWS begin with this, then the rows. */

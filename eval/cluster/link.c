@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 enum {
     LOOK_MS = 250,        /* between two looks at the cancel flags */
     MAX_TEXT = (1 << 20), /* bytes of settings, as of a journal */
@@ -52,6 +54,8 @@ static enum status await(struct eval_link *link, short events, struct status_why
             return lost(link, why);
         if (is_cancelled(link))
             return status_fail(why, STATUS_CANCELLED, "%s", "");
+        if (link->until > 0 && base_clock_seconds() > link->until)
+            return status_fail(why, STATUS_DEVICE, "%s does not answer", link->name);
     }
 }
 

@@ -15,6 +15,7 @@
 
 enum eval_message_kind {
     EVAL_MESSAGE_GREETING, /* rank k: who it is */
+    EVAL_MESSAGE_WELCOME,  /* rank 0: it is one of ours */
     EVAL_MESSAGE_READY,    /* rank k: its settings, or why it has none */
     EVAL_MESSAGE_START,    /* rank 0: where the run begins */
     EVAL_MESSAGE_ADDRESS,  /* to rank 0, and on to the rank with the layers before: who listens */
@@ -39,6 +40,7 @@ struct eval_link {
     int fd;                       /* -1: closed */
     char name[160];               /* who is at the other end: "rank 3 (node7, process 4711)" */
     const atomic_bool *cancel[2]; /* waiting ends once one is set; each may be NULL */
+    double until;                 /* or at this time of base_clock_seconds; 0: it does not */
     atomic_bool lost;             /* the other side is gone */
 };
 
@@ -55,7 +57,7 @@ void eval_link_close(struct eval_link *link);
 
 /**
  * Send a message made of parts. Waits where the other side does not read.
- * Fails: STATUS_DEVICE (the other side is gone), STATUS_CANCELLED.
+ * Fails: STATUS_DEVICE (the other side is gone, or it is too late), STATUS_CANCELLED.
  */
 enum status eval_link_send(struct eval_link *link, enum eval_message_kind kind, enum status status,
                            const struct eval_part *parts, size_t n_parts, struct status_why *why);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/json/parse.h"
@@ -172,7 +171,8 @@ static enum status check_ranges(const struct part *parts, size_t n_parts, size_t
 }
 
 /** Append the entries of a part. */
-static enum status take(struct eval_journal *out, const struct part *part, struct status_why *why)
+static enum status take(struct eval_journal *out, const struct part *part,
+                        const atomic_bool *cancel, struct status_why *why)
 {
     for (size_t i = 0; i < part->n; i++) {
         double *values;
@@ -185,6 +185,8 @@ static enum status take(struct eval_journal *out, const struct part *part, struc
                                     part->path, why);
         if (!status)
             status = eval_journal_append(out, values, n, why);
+        if (!status && cancel && atomic_load(cancel))
+            status = status_fail(why, STATUS_CANCELLED, "interrupted: nothing was written");
         free(values);
         if (status)
             return status;
@@ -192,49 +194,45 @@ static enum status take(struct eval_journal *out, const struct part *part, struc
     return STATUS_OK;
 }
 
-static enum status write_all(const struct part *parts, size_t n_parts, char **settings,
-                             const char *out, struct status_why *why)
+static enum status write_all(const struct part *parts, const struct eval_merge *merge,
+                             char **settings, struct base_file *out, struct status_why *why)
 {
     struct eval_journal *journal = NULL;
-    size_t n = parts[n_parts - 1].first + parts[n_parts - 1].n;
+    const struct part *last = &parts[merge->n_parts - 1];
+    size_t n = last->first + last->n;
     const long values[N_RANGED] = {
         [CHUNKS] = n == parts[0].n_in_text ? -1 : (long)n, [N_WINDOWS] = (long)n};
     enum status status = STATUS_OK;
     for (int i = 0; i < N_RANGED && !status; i++)
         status = put(settings, &ranged[i], values[i], why);
-    if (!status && access(out, F_OK) == 0)
-        return status_fail(why, STATUS_USAGE, "%s exists; remove it, or give another name", out);
     if (!status)
-        status = eval_journal_open(&journal, out, *settings, why);
-    for (size_t i = 0; i < n_parts && !status; i++)
-        status = take(journal, &parts[i], why);
-    if (!status)
-        status = eval_journal_sync(journal, why);
-    if (status && journal)
-        unlink(out);
+        status = eval_journal_begin(&journal, out, *settings, why);
+    for (size_t i = 0; i < merge->n_parts && !status; i++)
+        status = take(journal, &parts[i], merge->cancel, why);
     eval_journal_close(journal);
     return status;
 }
 
-enum status eval_merge(const char *const *paths, size_t n_parts, size_t n_windows, const char *out,
-                       size_t *n_merged, struct status_why *why)
+enum status eval_merge(const struct eval_merge *merge, struct base_file *out, size_t *n_merged,
+                       struct status_why *why)
 {
+    size_t n_parts = merge->n_parts;
     struct part *parts = calloc(n_parts, sizeof *parts);
     if (!parts)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu parts", n_parts);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < n_parts && !status; i++) {
-        status = open_part(&parts[i], paths[i], why);
+        status = open_part(&parts[i], merge->parts[i], why);
         if (!status)
             status = compare(&parts[0], &parts[i], why);
     }
     if (!status) {
-        *n_merged = n_windows ? n_windows : parts[0].n_in_text;
+        *n_merged = merge->n_windows ? merge->n_windows : parts[0].n_in_text;
         qsort(parts, n_parts, sizeof *parts, by_first);
         status = check_ranges(parts, n_parts, *n_merged, why);
     }
     if (!status)
-        status = write_all(parts, n_parts, &parts[0].settings, out, why);
+        status = write_all(parts, merge, &parts[0].settings, out, why);
     for (size_t i = 0; i < n_parts; i++) {
         eval_journal_close(parts[i].journal);
         free(parts[i].settings);

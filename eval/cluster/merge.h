@@ -5,18 +5,27 @@
 #ifndef EVAL_CLUSTER_MERGE_H
 #define EVAL_CLUSTER_MERGE_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 
-#include "base/status.h"
+#include "base/file/atomic_file.h"
+
+/** What is merged. */
+struct eval_merge {
+    const char *const *parts; /* [n_parts]: paths, in any order */
+    size_t n_parts;
+    size_t n_windows;          /* the first so many are wanted, as of a run with --chunks; 0: all */
+    const atomic_bool *cancel; /* ends it once it is set; may be NULL */
+};
 
 /**
- * Merge the parts, in any order, into a new file. n_windows: the first so many windows are wanted,
- * as of a run with --chunks; 0: all of the text, as without it. *n_merged: out, how many there are.
+ * Merge the parts into a file that the caller commits, or abandons after a failure.
+ * *n_merged: out, how many windows there are.
  * Fails: STATUS_USAGE (parts that are not of one evaluation: the first difference is named; windows
- * that are missing or there twice; `out` exists; a journal of something that has no ranges), as
- * eval_journal_look, STATUS_IO.
+ * that are missing or there twice; a journal of something that has no ranges), as
+ * eval_journal_look, STATUS_CANCELLED.
  */
-enum status eval_merge(const char *const *parts, size_t n_parts, size_t n_windows, const char *out,
-                       size_t *n_merged, struct status_why *why);
+enum status eval_merge(const struct eval_merge *merge, struct base_file *out, size_t *n_merged,
+                       struct status_why *why);
 
 #endif

@@ -47,7 +47,7 @@ static enum status gather(struct eval_pipe *pipe, size_t rank, size_t n_shares,
                           const atomic_bool *cancel, struct status_why *why)
 {
     size_t before = rank_of(rank, n_shares, pipe->i - 1);
-    enum status status = eval_team_gather(&pipe->in, cancel, why);
+    enum status status = eval_team_gather(&pipe->in, EVAL_TEAM_SECONDS, cancel, why);
     if (status == STATUS_DEVICE)
         return status_fail(why, status,
                            "rank %zu, which has the layers before, did not connect; the network "
@@ -58,37 +58,70 @@ static enum status gather(struct eval_pipe *pipe, size_t rank, size_t n_shares,
     return status;
 }
 
+/** A failure of rank 0's link to another, which has nothing to do yet. */
+static enum status failed_early(const struct eval_link *link, enum status status,
+                                struct status_why *why)
+{
+    return status && link->lost
+               ? status_fail(why, status, "%s died before it was given anything", link->name)
+               : status;
+}
+
+/** Something came from another rank before there was anything to do: that it is gone, or why. */
+static enum status hear_early(struct eval_link *link, struct status_why *why)
+{
+    struct eval_message message;
+    enum status status = eval_link_receive(link, &message, why);
+    if (status)
+        return failed_early(link, status, why);
+    return message.kind == EVAL_MESSAGE_FAILED ? eval_link_failure(link, &message, why)
+                                               : eval_link_unexpected(link, &message, why);
+}
+
+/** Let the rank that has the layers before this one's find it. */
+static enum status pass_address(struct eval_pipe *pipe, struct eval_team *team, size_t rank,
+                                struct status_why *why)
+{
+    size_t n_shares = pipe->n, share = eval_pipe_share(rank, n_shares);
+    struct eval_team_address address = pipe->in.address;
+    enum status status = STATUS_OK;
+    if (share == 0)
+        return STATUS_OK;
+    struct eval_link *from = rank ? &team->links[rank - 1] : NULL;
+    if (from)
+        status = failed_early(from, receive_address(from, &address, &pipe->ended, why), why);
+    struct eval_link *to = &team->links[rank_of(rank, n_shares, share - 1) - 1];
+    return status ? status : failed_early(to, send_address(to, &address, why), why);
+}
+
 enum status eval_pipe_meet(struct eval_pipe *pipe, struct eval_team *team, size_t n_shares,
                            struct status_why *why)
 {
     assert(team->links && pipe->i == n_shares - 1);
-    enum status status = eval_team_listen(&pipe->in, 2, why);
-    for (size_t rank = 0; rank < team->n_ranks && !status; rank++) {
-        struct eval_team_address address = pipe->in.address;
-        size_t share = eval_pipe_share(rank, n_shares), before = 0;
-        if (share == 0)
-            continue;
-        struct eval_link *from = rank ? &team->links[rank - 1] : NULL;
-        if (from)
-            status = receive_address(from, &address, &pipe->ended, why);
-        if (from && from->lost)
-            return status_fail(why, status, "%s died before it was given anything", from->name);
-        before = rank_of(rank, n_shares, share - 1);
-        if (!status)
-            status = send_address(&team->links[before - 1], &address, why);
-    }
-    return status ? status : gather(pipe, 0, n_shares, team->links[0].cancel[0], why);
+    enum status status = eval_team_listen(&pipe->in, 2, team->address.one_machine, why);
+    for (size_t rank = 0; rank < team->n_ranks && !status; rank++)
+        status = pass_address(pipe, team, rank, why);
+    if (status)
+        return status;
+    pipe->in.heard = team->links;
+    pipe->in.n_heard = team->n_links;
+    status = gather(pipe, 0, n_shares, team->links[0].cancel[0], why);
+    for (size_t i = 0; i < team->n_links && status == STATUS_CANCELLED; i++)
+        if (eval_link_pending(&team->links[i]))
+            status = hear_early(&team->links[i], why);
+    return status;
 }
 
 enum status eval_pipe_join(struct eval_pipe *pipe, struct eval_link *zero, size_t rank,
-                           size_t n_shares, struct status_why *why)
+                           size_t n_shares, bool one_machine, struct status_why *why)
 {
     enum status status = STATUS_OK;
     pipe->i = eval_pipe_share(rank, n_shares);
     pipe->n = n_shares;
     if (pipe->i > 0) {
-        status = eval_team_listen(&pipe->in, 2, why);
+        status = eval_team_listen(&pipe->in, 2, one_machine, why);
         pipe->in.heard = zero;
+        pipe->in.n_heard = 1;
         if (!status)
             status = send_address(zero, &pipe->in.address, why);
     }
@@ -96,7 +129,7 @@ enum status eval_pipe_join(struct eval_pipe *pipe, struct eval_link *zero, size_
         struct eval_team_address address;
         size_t next = rank_of(rank, n_shares, pipe->i + 1);
         status = receive_address(zero, &address, &pipe->ended, why);
-        if (!status && eval_team_join(&pipe->out, 1, &address, why))
+        if (!status && eval_team_join(&pipe->out, 1, &address, EVAL_TEAM_SECONDS, why))
             status = status_fail(why, STATUS_DEVICE,
                                  "it cannot connect to rank %zu (%.64s), which has the next "
                                  "layers; the network between them is closed",

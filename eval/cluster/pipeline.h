@@ -45,9 +45,12 @@ struct eval_stream_source eval_pipe_source(struct eval_pipe *pipe);
  */
 enum status eval_pipe_meet(struct eval_pipe *pipe, struct eval_team *team, size_t n_shares,
                            struct status_why *why);
-/** Another rank. Fails: as eval_pipe_meet; STATUS_CANCELLED also with pipe->ended. */
+/**
+ * Another rank. one_machine: all ranks are on it.
+ * Fails: as eval_pipe_meet; STATUS_CANCELLED also with pipe->ended.
+ */
 enum status eval_pipe_join(struct eval_pipe *pipe, struct eval_link *zero, size_t rank,
-                           size_t n_shares, struct status_why *why);
+                           size_t n_shares, bool one_machine, struct status_why *why);
 /**
  * Open the streams of a pipe that has met, for batches of so many tokens. look: as in
  * struct eval_hop_options.   Fails: STATUS_MEMORY.

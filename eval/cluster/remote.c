@@ -44,6 +44,7 @@ static enum status start(const struct eval_dispatch *d, const struct eval_rank_c
                                       .n_items = units->n_items,
                                       .rank = rank,
                                       .n_shares = ranks->n_shares,
+                                      .one_machine = ranks->team->address.one_machine,
                                       .sink = rows ? (int64_t)sink->kind : -1};
     struct eval_part part = {&start, sizeof start};
     link->cancel[0] = &d->stop;

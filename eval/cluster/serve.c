@@ -108,8 +108,8 @@ static void take_share(struct serving *s, const struct eval_remote_start *start)
 static enum status join_pipe(struct serving *s, const struct eval_remote_start *start,
                              struct status_why *why)
 {
-    enum status status =
-        eval_pipe_join(&s->pipe, s->link, (size_t)start->rank, (size_t)start->n_shares, why);
+    enum status status = eval_pipe_join(&s->pipe, s->link, (size_t)start->rank,
+                                        (size_t)start->n_shares, start->one_machine != 0, why);
     s->ended = s->pipe.ended;
     return status ? status : eval_pipe_open(&s->pipe, s->units->most.n_tokens, look, s, why);
 }

@@ -11,6 +11,7 @@
 #include "eval/cluster/link.h"
 
 enum { EVAL_TEAM_ADDRESSES = 16, EVAL_TEAM_HOST = 65 };
+enum { EVAL_TEAM_SECONDS = 120 }; /* that ranks take at most to meet, unless told otherwise */
 
 /** Where rank 0 listens. Plain bytes, the same for all. */
 struct eval_team_address {
@@ -18,6 +19,7 @@ struct eval_team_address {
     char host[EVAL_TEAM_HOST];
     uint32_t addresses[EVAL_TEAM_ADDRESSES]; /* IPv4, as the network has them; 0: no more */
     uint16_t port;                           /* the same */
+    uint16_t one_machine;                    /* it listens on the loopback address alone */
 };
 
 /** Zero-initialise; release with eval_team_close. */
@@ -28,21 +30,31 @@ struct eval_team {
     int listener;            /* of rank 0 until all are there, else -1 */
     struct eval_team_address address;
     bool ended;              /* the others were told that the run is over */
-    struct eval_link *heard; /* eval_team_gather ends when something comes over it; NULL: none */
+    struct eval_link *heard; /* [n_heard]: eval_team_gather ends when something comes over one */
+    size_t n_heard;
 };
 
-/** Rank 0: begin to listen, and fill in team->address. Fails: STATUS_IO, STATUS_MEMORY. */
-enum status eval_team_listen(struct eval_team *team, size_t n_ranks, struct status_why *why);
 /**
- * Rank 0: wait until the others have connected.
- * Fails: STATUS_DEVICE (after a minute; names a rank that is missing), STATUS_CANCELLED (also by
- * team->heard).
+ * Rank 0: begin to listen, and fill in team->address. one_machine: nobody else need reach it.
+ * Fails: STATUS_IO, STATUS_MEMORY.
  */
-enum status eval_team_gather(struct eval_team *team, const atomic_bool *cancel,
+enum status eval_team_listen(struct eval_team *team, size_t n_ranks, bool one_machine,
                              struct status_why *why);
-/** Another rank: connect to rank 0, whose address is given. Fails: STATUS_DEVICE, STATUS_MEMORY. */
+/**
+ * Rank 0: wait until the others have connected, for so many seconds in which this process is not
+ * stopped. Whoever connects has five seconds to say who it is, and nobody waits for another;
+ * strangers are turned away.
+ * Fails: STATUS_DEVICE (names the ranks that are missing), STATUS_CANCELLED (also by team->heard).
+ */
+enum status eval_team_gather(struct eval_team *team, double seconds, const atomic_bool *cancel,
+                             struct status_why *why);
+/**
+ * Another rank: connect to rank 0, whose address is given, and wait for so many seconds until it
+ * says welcome.   Fails: STATUS_DEVICE, STATUS_MEMORY.
+ */
 enum status eval_team_join(struct eval_team *team, size_t rank,
-                           const struct eval_team_address *address, struct status_why *why);
+                           const struct eval_team_address *address, double seconds,
+                           struct status_why *why);
 
 /**
  * Rank 0: compare everybody's settings, a JSON object, with its own.
@@ -58,7 +70,7 @@ enum status eval_team_agree(struct eval_team *team, const char *settings, const 
 enum status eval_team_ready(struct eval_team *team, enum status opened, const char *settings,
                             struct status_why *why);
 
-/** Rank 0: tell everybody, once, that the run is over, and what became of it. */
+/** Rank 0: tell everybody, once, that the run is over, and what became of it. Waits for nobody. */
 void eval_team_end(struct eval_team *team, enum status status);
 /** Twice is allowed. */
 void eval_team_close(struct eval_team *team);

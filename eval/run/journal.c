@@ -43,6 +43,7 @@ struct entry {
 struct eval_journal {
     char *path;
     int fd;
+    struct base_file *file;    /* of eval_journal_begin; NULL: the descriptor is written to */
     uint64_t n;                /* entries read and appended */
     uint64_t at, n_bytes;      /* offset of the next entry; of the file */
     char chain[BASE_HEX];      /* checksum of what ends at `at` */
@@ -77,7 +78,9 @@ static enum status read_at(const struct eval_journal *j, uint64_t at, void *byte
 static enum status write_at(struct eval_journal *j, const void *bytes, size_t n,
                             struct status_why *why)
 {
-    for (size_t done = 0; done < n;) {
+    if (j->file)
+        base_file_write(j->file, bytes, n);
+    for (size_t done = 0; done < n && !j->file;) {
         ssize_t put = pwrite(j->fd, (const char *)bytes + done, n - done, (off_t)(j->at + done));
         if (put < 0 && errno != EINTR)
             return fail_io(j, "writing failed", why);
@@ -263,19 +266,23 @@ static enum status open_head(struct eval_journal *j, const char *settings, struc
     return status;
 }
 
+/** A journal without its file. */
+static enum status allocate(struct eval_journal **out, const char *path, struct status_why *why)
+{
+    struct eval_journal *j = *out = calloc(1, sizeof *j);
+    if (j) {
+        j->fd = -1;
+        j->path = strdup(path);
+    }
+    return j && j->path ? STATUS_OK : status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
+}
+
 /** A journal without its head. to_read: nothing is written. */
 static enum status open_path(struct eval_journal **out, const char *path, bool to_read,
                              struct status_why *why)
 {
-    *out = NULL;
-    struct eval_journal *j = calloc(1, sizeof *j);
-    if (!j)
-        return status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
-    j->fd = -1;
-    j->path = strdup(path);
-    *out = j;
-    return j->path ? open_file(j, to_read, why)
-                   : status_fail(why, STATUS_MEMORY, "%s: out of memory", path);
+    enum status status = allocate(out, path, why);
+    return status ? status : open_file(*out, to_read, why);
 }
 
 enum status eval_journal_open(struct eval_journal **out, const char *path, const char *settings,
@@ -288,6 +295,22 @@ enum status eval_journal_open(struct eval_journal **out, const char *path, const
         eval_journal_close(*out);
         *out = NULL;
     }
+    return status;
+}
+
+enum status eval_journal_begin(struct eval_journal **out, struct base_file *file,
+                               const char *settings, struct status_why *why)
+{
+    size_t n_head;
+    enum status status = allocate(out, "the journal", why);
+    if (!status) {
+        (*out)->file = file;
+        status = make_head(*out, settings, &n_head, why);
+    }
+    if (!status)
+        return write_at(*out, (*out)->buffer, n_head, why);
+    eval_journal_close(*out);
+    *out = NULL;
     return status;
 }
 
@@ -405,7 +428,8 @@ enum status eval_journal_append(struct eval_journal *j, const double *values, si
         return status;
     memcpy(j->chain, hex, sizeof hex);
     j->n++;
-    return base_clock_seconds() - j->synced < sync_interval ? STATUS_OK : eval_journal_sync(j, why);
+    bool soon = j->file || base_clock_seconds() - j->synced < sync_interval;
+    return soon ? STATUS_OK : eval_journal_sync(j, why);
 }
 
 uint64_t eval_journal_n(const struct eval_journal *j)

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include "base/file/atomic_file.h"
 
 struct eval_journal;
 
@@ -31,6 +31,14 @@ struct eval_journal;
  */
 enum status eval_journal_open(struct eval_journal **out, const char *path, const char *settings,
                               struct status_why *why);
+
+/**
+ * Begin a journal in a file that the caller commits or abandons, after it has closed the journal.
+ * Only eval_journal_append and _close are for it. A write that fails is the commit's to report.
+ * Fails: STATUS_USAGE (the settings are too long for a journal), STATUS_MEMORY.
+ */
+enum status eval_journal_begin(struct eval_journal **out, struct base_file *file,
+                               const char *settings, struct status_why *why);
 
 /**
  * Read the next entry, which must have n_values. To be called before anything is appended.

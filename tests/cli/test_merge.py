@@ -4,8 +4,12 @@ results that are written from it are that run's; what is missing, twice or diffe
 
 usage: test_merge.py ASSAY SOURCE_DIR
 """
+import ctypes
 import json
 import pathlib
+import resource
+import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -14,7 +18,25 @@ import unittest
 from interrupted import KLD, PERPLEXITY, RECORD, SLOWLY, Run, hellaswag
 from program import ASSAY, F16, Q4, SOURCE, last_of_each
 
+FSYNC, LINKAT, RENAMEAT2 = 74, 265, 316  # system calls of x86-64
+N_KILLS = 8
 ALL = [word if word != "60" else "-1" for word in PERPLEXITY]  # 458 windows
+
+
+def die_at(call):
+    """From now on this process is killed when it makes that system call."""
+    load_number, jump_unless_equal, answer = 0x20, 0x15, 0x06  # instructions of a BPF filter
+    allow, kill = 0x7fff0000, 0x80000000
+    program = b"".join(struct.pack("HBBI", *words) for words in (
+        (load_number, 0, 0, 0), (jump_unless_equal, 0, 1, call), (answer, 0, 0, kill),
+        (answer, 0, 0, allow)))
+    instructions = ctypes.create_string_buffer(program)
+    about = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(instructions))
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    no_new_privileges, seccomp, with_filter = 38, 22, 2
+    for words in ((no_new_privileges, 1, 0, 0, 0), (seccomp, with_filter, about, 0, 0)):
+        if prctl(*words) != 0:
+            raise OSError(ctypes.get_errno(), "prctl")
 
 
 class Merge(unittest.TestCase):
@@ -154,6 +176,86 @@ class Merge(unittest.TestCase):
         self.assertEqual(result.returncode, 2)
         self.assertIn(b"all.state exists; remove it, or give another name", result.stderr)
         self.assertEqual((self.path / "all.state").read_text(), "precious")
+
+    def test_an_output_that_is_read(self):
+        a = self.make(PERPLEXITY, [(0, 5)])[0]
+        before = (self.path / a).read_bytes()
+        (self.path / "link").symlink_to(a)
+        for part in (a, "0.json"):
+            for out in (a, "link", "-"):
+                with self.subTest(part=part, out=out), open(self.path / a, "ab") as stdout:
+                    result = subprocess.run([ASSAY, "merge", part, "--chunks", "5", "-o", out],
+                                            cwd=self.path, stdout=stdout, stderr=subprocess.PIPE)
+                    self.assertEqual(result.returncode, 2)
+                    self.assertIn(b"would replace the file that the merge reads", result.stderr)
+                    self.assertEqual((self.path / a).read_bytes(), before)
+
+    def test_a_full_disk_and_streams(self):
+        a = self.make(PERPLEXITY, [(0, 5)])[0]
+        self.assertEqual(self.merge(a, "--chunks", "5").returncode, 0)
+        merged = (self.path / "all.state").read_bytes()
+        (self.path / "all.state").unlink()
+        for out in ("-", "/dev/stdout"):
+            result = self.run_in(ASSAY, "merge", a, "--chunks", "5", "-o", out)
+            self.assertEqual((result.returncode, result.stdout), (0, merged))
+        result = self.run_in(ASSAY, "merge", a, "--chunks", "5", "-o", "/dev/full")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(b"/dev/full: writing failed: No space left on device", result.stderr)
+        before = sorted(self.path.iterdir())
+        result = subprocess.run([ASSAY, "merge", a, "--chunks", "5", "-o", "all.state"],
+                                cwd=self.path, capture_output=True, preexec_fn=lambda: (
+                                    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))))
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(b"all.state: writing failed: File too large", result.stderr)
+        self.assertEqual(sorted(self.path.iterdir()), before)
+
+    def test_a_kill_on_the_way_to_the_disk(self):
+        """Everything is written by then, and nothing has the name yet."""
+        a = self.make(PERPLEXITY, [(0, 5)])[0]
+        before = sorted(self.path.iterdir())
+        for call in (FSYNC, LINKAT, RENAMEAT2):
+            with self.subTest(call=call):
+                result = subprocess.run([ASSAY, "merge", a, "--chunks", "5", "-o", "all.state"],
+                                        cwd=self.path, capture_output=True,
+                                        preexec_fn=lambda call=call: die_at(call))
+                left = [path for path in self.path.iterdir() if path not in before]
+                if call != LINKAT or result.returncode:  # not every file system needs it
+                    self.assertEqual(result.returncode, -signal.SIGSYS)
+                    self.assertEqual([path for path in left if path.suffix != ".tmp"], [])
+                for path in left:
+                    path.unlink()
+
+    def test_kills_and_interruptions(self):
+        """A temporary file with a name, as on a file system that can do no other: all.state.PID.1.tmp,
+        since the first is taken. It is there while the parts are copied."""
+        names = self.make(ALL, [(0, 200), (200, -1)])
+        self.assertEqual(self.merge(*names).returncode, 0)
+        whole = (self.path / "all.state").read_bytes()
+        for number in (signal.SIGKILL, signal.SIGINT, signal.SIGTERM):
+            n_stopped = sum(self.stopped(names, number, whole) for _attempt in range(N_KILLS))
+            print(f"{n_stopped} of {N_KILLS} merges ended by signal {number}")
+
+    def stopped(self, names, number, whole):
+        """Whether the signal came before the end."""
+        (self.path / "all.state").unlink(missing_ok=True)
+        process = subprocess.Popen(
+            ["sh", "-c", 'touch all.state.$$.0.tmp; exec "$@"', "sh", ASSAY, "merge", "-q", *names,
+             "-o", "all.state"], cwd=self.path, stderr=subprocess.PIPE)
+        first = self.path / f"all.state.{process.pid}.0.tmp"
+        temporary = self.path / f"all.state.{process.pid}.1.tmp"
+        while process.poll() is None and not temporary.exists():
+            pass
+        process.send_signal(number)
+        _out, err = process.communicate()
+        first.unlink()
+        made = self.path / "all.state"
+        if number != signal.SIGKILL:
+            self.assertFalse(temporary.exists())
+            self.assertIn(process.returncode, (0, 130), err)
+            self.assertEqual(made.exists(), process.returncode == 0)
+        temporary.unlink(missing_ok=True)
+        self.assertTrue(not made.exists() or made.read_bytes() == whole)
+        return process.returncode != 0
 
 
 unittest.main(argv=sys.argv[:1])

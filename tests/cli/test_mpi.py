@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Several processes under mpirun: the bits of one process, refusals, interruptions, and ranks that
-are killed at random moments.
+"""Several processes under mpirun: the bits of one process, refusals, interruptions, ranks that do not
+come, and ranks that are killed at random moments.
 
 usage: test_mpi.py ASSAY SOURCE_DIR
 """
 import contextlib
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -18,12 +19,15 @@ import unittest
 
 from interrupted import (ATTEMPTS, KLD, PERPLEXITY, RECORD, RECORD_HIDDEN, SEED, SLOWLY, SWEEP, Run,
                          hellaswag, requests)
-from program import ASSAY, F16, HANG_S, Q4, TEXT
+from program import ASSAY, F16, HANG_S, Q4, SOURCE, TEXT
 
 # Not bound to a processor each: other tests have them, too.
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none",
           *(["--allow-run-as-root"] if os.getuid() == 0 else [])]
 N_KILLS = 50 if os.environ.get("ASSAY_TEST_SLOW") else 2
+N_DISTURBANCES = 96 if os.environ.get("ASSAY_TEST_SLOW") else 6
+GONE_S = 60  # within which all ranks are gone, on a slow and busy machine, too
+WAIT_S = 2  # --mpi-wait
 MPIRUN_S = 10  # that mpirun may take to end behind its last rank
 STUCK = -signal.SIGKILL  # how it ends that does not
 LAYERS, GROUPS = ["--split", "layers"], ["--split", "layers:2"]
@@ -71,6 +75,18 @@ def wait_for(process):
             return process.communicate(timeout=HANG_S)
 
 
+def is_alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def signal_to(pid, number):
+    with contextlib.suppress(ProcessLookupError):  # it has just ended
+        os.kill(pid, number)
+
+
 class Ranks(Run):
     """A command line under mpirun, of which one process may be killed."""
 
@@ -83,8 +99,7 @@ class Ranks(Run):
             time.sleep(0.02)
         if not pids:
             return
-        with contextlib.suppress(ProcessLookupError):  # it has just ended
-            os.kill(rng.choice(pids), signal.SIGKILL)
+        signal_to(rng.choice(pids), signal.SIGKILL)
         began = time.monotonic()
         while ranks_of(process):
             assert time.monotonic() - began < HANG_S, "ranks go on without the one that died"
@@ -261,6 +276,71 @@ class Mpi(unittest.TestCase):
                 ranks.killed(n, self, "--state", "s.journal", resumes=False)
                 named += ranks.n_named
         self.assertTrue(named > 0 or N_KILLS < 50)  # a few may all come too early for that
+
+    def test_ranks_that_do_not_come(self):
+        """Nobody waits for ever: not in MPI, where nobody says who is missing, and not after it."""
+        words = [*PERPLEXITY, "--mpi-wait", str(WAIT_S)]
+        absent = [sys.executable, SOURCE / "tests/cli/absent_rank.py", LIBRARY]
+        in_mpi = (rf"^assay: rank 0 of 2 \(.*, process \d+\): MPI did not bring the processes together "
+                  rf"within {WAIT_S} s \(--mpi-wait\); it waits for all of them: ")
+        for other, sentence in (
+                (["-n", "1", "sleep", "1000"], in_mpi),
+                (["-n", "1", *absent, "begins"], in_mpi),
+                (["-n", "1", *absent, "shares"],
+                 rf"^assay: rank 0: rank 1 of 2 did not connect to rank 0 \(.*\) within {WAIT_S} s; it"),
+                (["-n", "3", *absent, "shares"],
+                 rf"^assay: rank 0: ranks 1 to 3 of 4 did not connect to rank 0 \(.*\) within {WAIT_S} "
+                 "s; they died or are stopped, or the network between them is closed")):
+            with self.subTest(other=other):
+                self.refuses(["-n", "1", *words, ":", *other], sentence, code=3)
+        with self.subTest("rank 0 does not come"):
+            result = self.run_mpi("-n", "1", "sleep", "1000", ":", "-n", "1", *words)
+            self.assertEqual(result.returncode, 3)
+            self.assertIn(b"assay: rank 1 of 2 (", result.stderr)
+
+    def test_all_ranks_end_whatever_happens(self):
+        """
+        A rank, or mpirun, is killed or stopped at a random moment: the others notice. A rank that is
+        stopped after the ranks have met is waited for, until it goes on.
+        """
+        rng = random.Random(SEED)
+        words = [*PERPLEXITY, "--mpi-wait", str(WAIT_S)]
+        _, seconds = Ranks(words, []).whole()
+        kinds = [(signal.SIGKILL, False), (signal.SIGSTOP, False), (signal.SIGKILL, True),
+                 (signal.SIGKILL, False), (signal.SIGSTOP, True), (signal.SIGKILL, False)]
+        times = []
+        while len(times) < N_DISTURBANCES:
+            number, of_mpirun = kinds[len(times) % len(kinds)]
+            n, more = rng.randint(2, 4), rng.choice([[], LAYERS])
+            began = time.monotonic()
+            process = subprocess.Popen([str(word) for word in mpirun(n, [*words, *more])],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            time.sleep(rng.uniform(0, seconds))
+            while not (pids := ranks_of(process)) and process.poll() is None:
+                time.sleep(0.01)
+            if not pids:  # it was sooner over than the ones before
+                process.communicate()
+                seconds = min(seconds, time.monotonic() - began)
+                continue
+            victim = process.pid if of_mpirun else rng.choice(pids)
+            signal_to(victim, number)
+            times.append(self.seconds_until_gone(pids, victim, number))
+            if of_mpirun:
+                process.kill()  # it need not end, stopped or not
+            wait_for(process)
+        times.sort()
+        print(f"{len(times)} disturbances: all ranks gone after {times[len(times) // 2]:.2f} s "
+              f"(median), {times[-1]:.2f} s at most")
+
+    def seconds_until_gone(self, pids, victim, number):
+        began = time.monotonic()
+        while any(map(is_alive, pids)):
+            took = time.monotonic() - began
+            if number == signal.SIGSTOP and took > 4 * WAIT_S:
+                signal_to(victim, signal.SIGCONT)
+            self.assertLess(took, GONE_S, "ranks that do not end")
+            time.sleep(0.01)
+        return time.monotonic() - began
 
     def test_a_killed_rank_is_named(self):
         for more, what in (([], DIED), (LAYERS, rb"rank 1 \([^)]*\) died while it evaluated layers "
