@@ -17,6 +17,7 @@
 #include "cli/session/signals.h"
 #include "cli/watch/caches.h"
 #include "cli/watch/watch.h"
+#include "kernels/backend.h"
 
 void cli_remark(struct cli_evaluation *e, const char *format, ...)
 {

@@ -4,6 +4,7 @@
 #include "cli/session/cluster.h"
 #include "eval/cluster/pipeline.h"
 #include "eval/cluster/remote.h"
+#include "kernels/backend.h"
 
 enum status cli_ranks_settings(char **out, const struct cli_evaluation *e, bool with_split,
                                struct status_why *why)

@@ -4,6 +4,7 @@
 #include "eval/cluster/remote.h"
 #include "eval/run/worker.h"
 #include "eval/scorer/row_flow.h"
+#include "kernels/backend.h"
 #include "model/swap.h"
 
 /** What is read of a model's file: all, or what is here already and a share of the layers. */

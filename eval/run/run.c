@@ -9,6 +9,7 @@
 #include "eval/cluster/remote.h"
 #include "eval/run/batch_size.h"
 #include "eval/run/worker.h"
+#include "kernels/backend.h"
 
 size_t eval_models_row_bytes(const struct eval_models *models)
 {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "eval/cluster/remote.h"
+#include "kernels/backend.h"
 
 double eval_worker_bytes(const struct eval_units *units, size_t n_heads)
 {

@@ -13,7 +13,7 @@
 #include "eval/scorer/cache.h"
 #include "eval/scorer/reference_rows.h"
 #include "eval/scorer/share.h"
-#include "kernels/backend.h"
+#include "kernels/types.h"
 
 struct eval_scorer;
 

@@ -6,6 +6,7 @@
 
 #include "eval/scorer/row_flow.h"
 #include "eval/scorer/scorer.h"
+#include "kernels/backend.h"
 
 /** Bytes of a row of a model's residual stream. */
 static inline size_t eval_scorer_row_bytes(const struct model *model)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/backend.h"
+
 enum {
     DEFAULT_TILE_TOKENS = 2048,
     MAX_SEGMENT = INT32_MAX / 2 /* of two tables of angles a row is an int32_t */

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "eval/cluster/remote.h"
+#include "kernels/backend.h"
 
 struct setup setup_usual(const char *model, size_t n_ctx, size_t n_windows)
 {

@@ -36,7 +36,7 @@ TABLE = [
     (CUDA, r"product of the shape is padded to (\d+)\.", BACKEND, r"PRODUCT_TOKENS = (\d+)"),
     (CUDA, r"\| exact \| 4 R K per (\d+) tokens", K + "product.h", r"KERN_EXACT_SIDE = (\d+)"),
     # Attention.
-    (CUDA, r"a block of queries, (\d+) keys at a time", "kernels/backend.h",
+    (CUDA, r"a block of queries, (\d+) keys at a time", "kernels/types.h",
      r"KERN_KEY_BLOCK = (\d+)"),
     (CUDA, r"a block of queries, (\d+) keys at a time", K + "flash_load.h",
      r"KERN_FLASH_MAX_KEYS = (\d+)"),
@@ -96,7 +96,7 @@ TABLE = [
      r"EVAL_TILE_TOKENS = (\d+)"),
     (SPEED, r"decoded once per tile of (\d+) tokens", "eval/scorer/scorer.h",
      r"EVAL_TILE_TOKENS = (\d+)"),
-    (SPEED, r"It takes (\d+) keys at a time", "kernels/backend.h", r"KERN_KEY_BLOCK = (\d+)"),
+    (SPEED, r"It takes (\d+) keys at a time", "kernels/types.h", r"KERN_KEY_BLOCK = (\d+)"),
     (SPEED, r"Batches last (\w+) seconds", CHOICE, r"batch_seconds = (\d+)"),
     (SPEED, r"Slabs of 256 and 1024 columns instead of (\d+)", "kernels/cpu/gemm/product.c",
      r"SLAB_FLOAT32 = (\d+)"),

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/implementation.h"
 #include "tests/model/fixture.h"
 
 /** A backend that only hands out memory, counts it, and fails when told to. */
