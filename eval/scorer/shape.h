@@ -36,10 +36,9 @@ eval_scorer_session(const struct eval_scorer_options *options, const struct kern
     struct model_layer_range layers = {0, 0};
     if (options->share)
         (void)eval_share_layers(options->share, model, &layers, NULL);
-    size_t preferred = kern_describe(backend).tile_tokens;
-    preferred = preferred ? preferred : EVAL_TILE_TOKENS;
+    size_t tile_tokens = options->tile_tokens;
     return (struct model_session_options){
-        .tile_tokens = options->tile_tokens ? options->tile_tokens : preferred,
+        .tile_tokens = tile_tokens ? tile_tokens : kern_describe(backend).tile_tokens,
         .max_batch = options->max_batch,
         .max_segment = options->max_segment,
         .layers = layers,

@@ -22,6 +22,7 @@ CUDA, ARCH, SPEED = "docs/cuda.md", "docs/architecture.md", "docs/performance.md
 BASE, STATE, HELP = "docs/base-file.md", "docs/state.md", "cli/options/common.c"
 K = "kernels/cuda/kernels/"
 LAYOUT, CHOICE = "eval/reference/compact_layout.c", "eval/run/batch_size.c"
+TILE = "model/forward/forward.h", r"MODEL_TILE_TOKENS = (\d+)"
 BACKEND, RECORD = "kernels/cuda/backend.c", "kernels/cuda/record.c"
 
 TABLE = [
@@ -81,21 +82,12 @@ TABLE = [
     (CUDA, r"tiles stay at (\d+) tokens", BACKEND, r"PRODUCT_TOKENS = (\d+)"),
     (CUDA, r"by default (\d+) seconds", "bench/gpu.sh", r"budget=\$\{BUDGET:-(\d+)\}"),
     # Architecture, performance, the forward pass.
-    (ARCH, r"swept in tiles \((\d+) tokens", "eval/scorer/scorer.h", r"EVAL_TILE_TOKENS = (\d+)"),
-    (ARCH, r"token of a tile, (\d+) by default", "eval/scorer/scorer.h",
-     r"EVAL_TILE_TOKENS = (\d+)"),
-    ("docs/forward.md", r"An evaluation has tiles of (\d+) tokens", "eval/scorer/scorer.h",
-     r"EVAL_TILE_TOKENS = (\d+)"),
-    ("docs/forward.md", r"`tile_tokens`, or (\d+) where", "model/forward/session.c",
-     r"DEFAULT_TILE_TOKENS = (\d+)"),
-    ("model/forward/forward.h", r"tokens per tile; 0: (\d+)", "model/forward/session.c",
-     r"DEFAULT_TILE_TOKENS = (\d+)"),
-    ("docs/formats.md", r"multiplications with the (\d+) tokens of a tile", "eval/scorer/scorer.h",
-     r"EVAL_TILE_TOKENS = (\d+)"),
-    (SPEED, r"decoded once for up to (\d+) tokens", "eval/scorer/scorer.h",
-     r"EVAL_TILE_TOKENS = (\d+)"),
-    (SPEED, r"decoded once per tile of (\d+) tokens", "eval/scorer/scorer.h",
-     r"EVAL_TILE_TOKENS = (\d+)"),
+    ("docs/forward.md", r"A tile has (\d+) tokens", *TILE),
+    # These reckon with it.
+    (ARCH, r"token of a tile, (\d+) by default", *TILE),
+    ("docs/formats.md", r"multiplications with the (\d+) tokens of a tile", *TILE),
+    (SPEED, r"decoded once for up to (\d+) tokens", *TILE),
+    (SPEED, r"decoded once per tile of (\d+) tokens", *TILE),
     (SPEED, r"It takes (\d+) keys at a time", "kernels/types.h", r"KERN_KEY_BLOCK = (\d+)"),
     (SPEED, r"Batches last (\w+) seconds", CHOICE, r"batch_seconds = (\d+)"),
     (SPEED, r"Slabs of 256 and 1024 columns instead of (\d+)", "kernels/cpu/gemm/product.c",
