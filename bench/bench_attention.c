@@ -12,7 +12,9 @@
 
 #include "bench/bench.h"
 #include "bench/fma_ceiling.h"
+#include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/operations.h"
 #include "tests/harness/rng.h"
 
 static const struct line {

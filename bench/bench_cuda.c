@@ -18,8 +18,11 @@
 
 #include "bench/bench.h"
 #include "bench/cuda_ceiling.h"
+#include "kernels/backend.h"
 #include "kernels/cuda/cuda.h"
+#include "kernels/operations.h"
 #include "kernels/quant/registry.h"
+#include "kernels/scoring.h"
 #include "tests/harness/random_blocks.h"
 #include "tests/harness/rng.h"
 

@@ -18,7 +18,9 @@
 
 #include "bench/bench.h"
 #include "bench/fma_ceiling.h"
+#include "kernels/backend.h"
 #include "kernels/cpu/context.h"
+#include "kernels/operations.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/random_blocks.h"
 

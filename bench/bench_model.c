@@ -32,6 +32,7 @@
 #include "eval/run/run.h"
 #include "eval/scorer/cost.h"
 #include "eval/units/windows.h"
+#include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "tests/harness/rng.h"
 

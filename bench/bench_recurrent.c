@@ -14,7 +14,10 @@
 
 #include "bench/bench.h"
 #include "bench/fma_ceiling.h"
+#include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/operations.h"
+#include "kernels/recurrent/op.h"
 #include "tests/harness/random_blocks.h"
 
 enum { N_PRODUCTS = 4, MOST_WIDTH = 18560 };

@@ -6,6 +6,7 @@
 #include "cli/session/cluster.h"
 #include "cli/session/signals.h"
 #include "cli/watch/watch.h"
+#include "kernels/backend.h"
 
 static const atomic_bool *cancel(struct cli_host *host)
 {

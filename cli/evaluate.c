@@ -13,6 +13,7 @@
 #include "cli/output/printable.h"
 #include "cli/output/say.h"
 #include "cli/session/faults.h"
+#include "kernels/backend.h"
 
 void cli_remark(struct cli_evaluation *e, const char *format, ...)
 {

@@ -3,6 +3,7 @@
 #include "cli/command_line.h"
 #include "cli/session/cluster.h"
 #include "eval/cluster/remote.h"
+#include "kernels/backend.h"
 
 /** What ranks have to have in common. out: a JSON object; cJSON_free() it. */
 static enum status settings_of(char **out, const struct cli_evaluation *e, struct status_why *why)

@@ -1,5 +1,5 @@
 /* The operations: checks the arguments for all backends, counts the time, calls the backend. */
-#include "kernels/backend.h"
+#include "kernels/implementation.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "kernels/numerics/fmath.h"
+#include "kernels/operations.h"
 
 #define LEAST_SUM 6.1e-5 /* that shares are divided by: the smallest normal half, about */
 

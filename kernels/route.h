@@ -5,7 +5,9 @@
 #ifndef KERNELS_ROUTE_H
 #define KERNELS_ROUTE_H
 
-#include "kernels/backend.h"
+#include <stddef.h>
+
+struct kern_route;
 
 /** Doubles of memory for a token. */
 static inline size_t kern_route_doubles(size_t n_experts)

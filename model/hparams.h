@@ -1,6 +1,6 @@
 /**
  * The hyper-parameters of a model: what its keys and its architecture say, checked. Letters as in
- * kernels/backend.h. docs/forward.md says what each of them does.
+ * kernels/types.h. docs/forward.md says what each of them does.
  */
 #ifndef MODEL_HPARAMS_H
 #define MODEL_HPARAMS_H
@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/backend.h"
+#include "kernels/recurrent/types.h"
+#include "kernels/types.h"
 
 enum model_rope_scaling {
     MODEL_ROPE_NONE,

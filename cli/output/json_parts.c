@@ -10,6 +10,7 @@
 #include "cli/output/printable.h"
 #include "cli/output/quantisation.h"
 #include "cli/watch/swaps.h"
+#include "kernels/backend.h"
 
 static const char *const bos_names[] = {
     [EVAL_BOS_NONE] = "none",

@@ -8,6 +8,7 @@
 #include "cli/score/score.h"
 #include "cli/serve/serve.h"
 #include "eval/run/run.h"
+#include "kernels/backend.h"
 
 enum { MAX_PROMPTS = 4096, MAX_TOKENS = 131072, BATCH_TOKENS = 2048 };
 

@@ -8,6 +8,7 @@
 #include "base/text/words.h"
 #include "cli/output/say.h"
 #include "cli/session/cluster.h"
+#include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cuda/cuda.h"
 

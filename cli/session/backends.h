@@ -3,7 +3,9 @@
 #define CLI_SESSION_BACKENDS_H
 
 #include "cli/options/common.h"
-#include "kernels/backend.h"
+#include "kernels/times.h"
+
+struct kern_backend;
 
 enum { CLI_MAX_DEVICES = 32 };
 

@@ -6,6 +6,7 @@
 #include "base/arithmetic.h"
 #include "cli/output/printable.h"
 #include "eval/scorer/cost.h"
+#include "kernels/backend.h"
 
 enum { DEFAULT_CONTEXT = 512, DEFAULT_BATCH = 2048 };
 

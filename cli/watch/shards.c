@@ -7,6 +7,7 @@
 
 #include "cli/output/say.h"
 #include "cli/session/faults.h"
+#include "kernels/backend.h"
 
 /** A file of the model. */
 struct shard {

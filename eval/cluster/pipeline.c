@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "eval/run/memory.h"
+#include "kernels/backend.h"
 
 /** The rank of the same group that has share i. */
 static size_t rank_of(size_t rank, size_t n_shares, size_t i)

@@ -8,6 +8,7 @@
 #include "eval/cluster/exchange.h"
 #include "eval/run/local.h"
 #include "eval/scorer/row_flow.h"
+#include "kernels/backend.h"
 
 static const double between_fractions = 0.5; /* seconds */
 

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/backend.h"
+#include "kernels/scoring.h"
+
 /* Exact rows that are recorded at a time; whole groups of rows, which the kernels like. */
 enum { RECORD_BYTES = 32 << 20, ROW_GROUP = 32 };
 

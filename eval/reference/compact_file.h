@@ -6,7 +6,7 @@
 #include "eval/input/window.h"
 #include "eval/reference/compact_layout.h"
 #include "gguf/map.h"
-#include "kernels/backend.h"
+#include "kernels/types.h"
 #include "model/model.h"
 
 /** Everything stays where it is, in a mapping. Zero-initialise; release with the close below. */

@@ -7,7 +7,7 @@
 
 #include "base/text/quote.h"
 #include "eval/llama_compat.h"
-#include "kernels/backend.h"
+#include "kernels/types.h"
 
 const char eval_logits_magic[EVAL_LOGITS_MAGIC_BYTES] = {'_', 'l', 'o', 'g', 'i', 't', 's', '_'};
 

@@ -5,7 +5,7 @@
  *
  *     "_logits_" | int32 n_ctx, n_vocab, n_chunks | int32 tokens[n_chunks * n_ctx]
  *     for each chunk (a window of the default protocol), for each of its scored positions
- *     n_ctx/2 .. n_ctx-2 in order: a record of struct kern_recorded (kernels/backend.h)
+ *     n_ctx/2 .. n_ctx-2 in order: a record of struct kern_recorded (kernels/types.h)
  *
  * The tokens are the text's: a chunk's first one has not given way to BOS. Of the model there is
  * nothing but the size of its vocabulary; docs/divergence.md says what the codes lose.

@@ -5,6 +5,8 @@
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "eval/scorer/cost.h"
+#include "kernels/backend.h"
+#include "kernels/operations.h"
 
 enum {
     MAX_X_BYTES = 64 << 20,

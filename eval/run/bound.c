@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "eval/run/local.h"
+#include "kernels/backend.h"
 #include "model/swap.h"
 
 /** What is read of a model's file: all, or what is here already and the layers evaluated here. */

@@ -7,6 +7,7 @@
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "eval/run/worker.h"
+#include "kernels/backend.h"
 
 static void add(struct eval_size *sum, struct eval_size more)
 {

@@ -11,6 +11,7 @@
 #define EVAL_RUN_DISPATCH_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "eval/run/run.h"
 

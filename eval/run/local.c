@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "kernels/backend.h"
+
 /** What such a worker has of its own. */
 struct local {
     struct kern_backend *backend;

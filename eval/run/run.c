@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "eval/run/batch_size.h"
 #include "eval/run/local.h"
+#include "kernels/backend.h"
 #include "model/swap.h"
 
 size_t eval_models_n_workers(const struct eval_models *models)

@@ -3,6 +3,7 @@
 
 #include "base/arithmetic.h"
 #include "eval/scorer/shape.h"
+#include "kernels/scoring.h"
 
 /** What the backend takes for the scores of a slab. */
 static size_t head_bytes(const struct model *model, struct kern_backend *backend,

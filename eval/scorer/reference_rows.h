@@ -8,7 +8,10 @@
 #ifndef EVAL_SCORER_REFERENCE_ROWS_H
 #define EVAL_SCORER_REFERENCE_ROWS_H
 
-#include "kernels/backend.h"
+#include "base/status.h"
+#include "kernels/types.h"
+
+struct kern_backend;
 
 enum eval_row_kind {
     EVAL_ROWS_CODES, /* uint16 records of a base-logits file: struct kern_recorded */

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "base/arithmetic.h"
+#include "kernels/backend.h"
+#include "kernels/scoring.h"
 
 enum { OUT_BYTES = 32 << 20 /* of hidden rows that are handed to a sink at once */ };
 

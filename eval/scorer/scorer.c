@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "eval/scorer/cost.h"
 #include "eval/scorer/shape.h"
+#include "kernels/backend.h"
+#include "kernels/scoring.h"
 
 /** One of the models that go in step. */
 struct runner {

@@ -12,6 +12,7 @@
 
 #include "eval/scorer/reference_rows.h"
 #include "eval/scorer/streams.h"
+#include "kernels/types.h"
 
 struct eval_scorer;
 
@@ -22,7 +23,7 @@ struct eval_scorer_options {
     size_t max_batch;           /* largest number of tokens of a batch */
     size_t max_rows;            /* largest number of rows that are scored in a batch */
     size_t max_segment;         /* longest segment plus its parent */
-    size_t tile_tokens;         /* tokens per tile of the forward pass; 0: the model's default */
+    size_t tile_tokens;         /* tokens per tile of the forward pass; 0: the backend's choice */
     eval_fraction_fn *progress; /* may be NULL */
     void *progress_user;
     const struct model *const *candidates;    /* beside the scorer's model; copied */
@@ -32,12 +33,8 @@ struct eval_scorer_options {
     const struct eval_stream_source *streams; /* what enters layers; NULL: the embedding */
 };
 
-enum {
-    /* Rows per call of the head, at most: the hidden slab holds that many times D floats. */
-    EVAL_SLAB_ROWS = 2048,
-    /* A weight is decoded once per tile. Two cores, width 2048, Q4_K: 512 to 4096 are as fast. */
-    EVAL_TILE_TOKENS = 1024
-};
+/** Rows per call of the head, at most: the hidden slab holds that many times D floats. */
+enum { EVAL_SLAB_ROWS = 2048 };
 
 /** What to score in a batch. All arrays are the caller's. */
 struct eval_items {

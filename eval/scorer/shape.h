@@ -6,6 +6,7 @@
 
 #include "eval/scorer/row_flow.h"
 #include "eval/scorer/scorer.h"
+#include "kernels/backend.h"
 
 /** Bytes of a row of a model's residual stream. */
 static inline size_t eval_scorer_row_bytes(const struct model *model)
@@ -34,10 +35,9 @@ eval_scorer_session(const struct eval_scorer_options *options, const struct kern
 {
     struct model_layer_range layers;
     (void)eval_stream_layers(options->streams, model, &layers, NULL);
-    size_t preferred = kern_describe(backend).tile_tokens;
-    preferred = preferred ? preferred : EVAL_TILE_TOKENS;
+    size_t tile_tokens = options->tile_tokens;
     return (struct model_session_options){
-        .tile_tokens = options->tile_tokens ? options->tile_tokens : preferred,
+        .tile_tokens = tile_tokens ? tile_tokens : kern_describe(backend).tile_tokens,
         .max_batch = options->max_batch,
         .max_segment = options->max_segment,
         .layers = layers,

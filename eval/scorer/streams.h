@@ -7,7 +7,7 @@
 #ifndef EVAL_SCORER_STREAMS_H
 #define EVAL_SCORER_STREAMS_H
 
-#include "kernels/backend.h"
+#include "kernels/types.h"
 #include "model/forward/forward.h"
 #include "model/split.h"
 

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/digest.h"
+#include "kernels/backend.h"
 #include "model/swap.h"
 
 /** A stream: what entered a layer. */

@@ -5,6 +5,7 @@
 
 #include "eval/scorer/scorer.h"
 #include "eval/streams/caches.h"
+#include "kernels/backend.h"
 
 /** The streams of one scorer. */
 struct varied {

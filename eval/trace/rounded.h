@@ -20,7 +20,7 @@
 #ifndef EVAL_TRACE_ROUNDED_H
 #define EVAL_TRACE_ROUNDED_H
 
-#include "kernels/backend.h"
+#include "kernels/implementation.h"
 
 /** Zero-initialise. */
 struct eval_rounded {

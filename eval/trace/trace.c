@@ -6,6 +6,8 @@
 
 #include "base/array.h"
 #include "eval/trace/rounded.h"
+#include "kernels/backend.h"
+#include "kernels/operations.h"
 
 /** What is at work: the first pass collects, the others compare with it. */
 struct collector {

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/gemm/blas.h"
 #include "kernels/cpu/memory.h"
+#include "kernels/cpu/operations.h"
 
 enum {
     L2_BYTES_DEFAULT = 256 << 10 /* where the system does not say: the least of any AVX2 core */

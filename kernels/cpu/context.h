@@ -85,8 +85,4 @@ enum status kern_cpu_run(struct kern_cpu *cpu, size_t n, base_pool_fn *fn, void 
 enum status kern_cpu_scratch(struct kern_cpu *cpu, void **out, size_t n_bytes,
                              struct status_why *why);
 
-/* kern_cpu_embed(), kern_cpu_norm(), ...: the operations; arguments as in kernels/backend.h. */
-#define KERN_CPU_DECLARE(name) kern_##name##_fn kern_cpu_##name;
-KERN_BACKEND_OPERATIONS(KERN_CPU_DECLARE)
-
 #endif

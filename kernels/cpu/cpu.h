@@ -2,8 +2,11 @@
 #ifndef KERNELS_CPU_CPU_H
 #define KERNELS_CPU_CPU_H
 
-#include "kernels/backend.h"
+#include "base/status.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/precision.h"
+
+struct kern_backend;
 
 /** Which code multiplies matrices. */
 enum kern_gemm {

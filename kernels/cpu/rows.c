@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernels/cpu/gemm/gemm.h"
+#include "kernels/cpu/operations.h"
 #include "kernels/quant/round.h"
 #include "kernels/route.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "kernels/cuda/context.h"
+#include "kernels/cuda/operations.h"
 #include "kernels/cuda/weights/weights.h"
 
 /** Which kernel attends to an operation's heads, with how many queries per block. */

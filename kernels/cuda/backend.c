@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "kernels/cuda/context.h"
+#include "kernels/cuda/operations.h"
 
 enum {
     PANEL_SIZE = 64 << 20,

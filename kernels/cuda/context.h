@@ -111,18 +111,16 @@ enum status kern_cuda_put(struct kern_cuda *cuda, void *to, const void *from, si
 enum status kern_cuda_get(struct kern_cuda *cuda, void *to, const void *from, size_t n_bytes,
                           struct status_why *why);
 
-/* The device's time of each operation: kernels/backend.h calls these around operations. */
+/* The device's time of each operation: kernels/backend.c calls these around operations. */
 void kern_cuda_begin_phase(struct kern_backend *b);
 void kern_cuda_end_phase(struct kern_backend *b, enum kern_phase phase);
 void kern_cuda_collect_times(struct kern_backend *b);
 
-/* The operations; arguments as in kernels/backend.h. */
+/* The arguments are as in kernels/backend.h. */
 enum status kern_cuda_preload(struct kern_backend *b, const struct kern_weight *weight,
                               struct status_why *why);
 void kern_cuda_forget(struct kern_backend *b, const void *data, size_t n_bytes);
 enum status kern_cuda_preload_heads(struct kern_backend *b, const struct kern_head *heads,
                                     size_t n_heads, struct status_why *why);
-#define KERN_CUDA_DECLARE(name) kern_##name##_fn kern_cuda_##name;
-KERN_BACKEND_OPERATIONS(KERN_CUDA_DECLARE)
 
 #endif

@@ -2,8 +2,10 @@
 #ifndef KERNELS_CUDA_CUDA_H
 #define KERNELS_CUDA_CUDA_H
 
-#include "kernels/backend.h"
 #include "kernels/cuda/device/device.h"
+#include "kernels/precision.h"
+
+struct kern_backend;
 
 struct kern_cuda_options {
     enum kern_precision precision;

@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/kernels/codes.h"
 #include "kernels/cuda/kernels/score.h"
+#include "kernels/cuda/operations.h"
 #include "kernels/cuda/walk.h"
 #include "kernels/numerics/fmath.h"
 #include "kernels/numerics/record_scale.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "kernels/cuda/context.h"
+#include "kernels/cuda/operations.h"
 #include "kernels/cuda/weights/weights.h"
 #include "kernels/quant/rows.h"
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "kernels/cuda/operations.h"
 #include "kernels/cuda/weights/weights.h"
 #include "kernels/route.h"
 

@@ -6,6 +6,8 @@
 
 #include "kernels/cuda/score.h"
 
+#include "kernels/cuda/operations.h"
+
 /** The logits of the targets first .. first + n - 1 of the chunk under a head. */
 static enum status target_logits(struct kern_cuda_scoring *s, size_t h, size_t first, size_t n,
                                  struct status_why *why)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernels/cuda/score.h"
+#include "kernels/scoring.h"
 
 static size_t buffer_of(const struct kern_cuda_scoring *s, size_t vocab_row)
 {

@@ -1,6 +1,7 @@
 /* The memory of a call of score: its sizes, and the copies of its sums to the device and back. */
 #include <stdlib.h>
 
+#include "kernels/cuda/operations.h"
 #include "kernels/cuda/score.h"
 
 /** The chunk's arrays; slots: as chunk has them. */

@@ -10,8 +10,8 @@
 
 #include <float.h>
 
-#include "kernels/backend.h"
 #include "kernels/numerics/fmath.h"
+#include "kernels/types.h"
 
 /** GELU's sigmoid is of w = z SCALE (1 + CUBE z^2): (1 + tanh(w / 2)) / 2. w is cut at LIMIT. */
 #define KERN_GELU_SCALE 0x1.9884533d43651p+0 /* 2 sqrt(2 / pi) */

@@ -3,6 +3,7 @@
 
 #include "kernels/numerics/activation.h"
 #include "kernels/numerics/ops_scalar.h"
+#include "kernels/operations.h"
 
 enum { NORM_LANES = 16 };
 

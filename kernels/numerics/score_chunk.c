@@ -1,5 +1,6 @@
 #include "kernels/numerics/score_chunk.h"
 #include "base/arithmetic.h"
+#include "kernels/scoring.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,8 +7,10 @@
 #ifndef KERNELS_NUMERICS_SCORE_CHUNK_H
 #define KERNELS_NUMERICS_SCORE_CHUNK_H
 
-#include "kernels/backend.h"
+#include "base/status.h"
 #include "kernels/numerics/pair_lanes.h"
+
+struct kern_score;
 
 /** A target of the chunk, and where it is counted. */
 struct kern_chunk_target {

@@ -1,6 +1,6 @@
 /**
  * What a key/value cache of some type would hold of numbers: they are put into its blocks and
- * decoded again. See struct kern_round (kernels/backend.h). Common subset of C17 and CUDA C++.
+ * decoded again. See struct kern_round (kernels/operations.h). Common subset of C17 and CUDA C++.
  */
 #ifndef KERNELS_QUANT_ROUND_H
 #define KERNELS_QUANT_ROUND_H

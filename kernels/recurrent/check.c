@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "kernels/backend.h"
+#include "kernels/types.h"
 
 size_t kern_convolve_state_bytes(const struct kern_convolve *op)
 {

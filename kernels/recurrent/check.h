@@ -2,6 +2,7 @@
 #ifndef KERNELS_RECURRENT_CHECK_H
 #define KERNELS_RECURRENT_CHECK_H
 
+#include "kernels/recurrent/op.h"
 #include "kernels/recurrent/taps.h"
 
 /** Fails with STATUS_USAGE unless the runs are as struct kern_run says. role: the operation. */

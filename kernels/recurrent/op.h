@@ -1,10 +1,7 @@
 /**
  * The operations of recurrent layers: a causal convolution, and a state that every token changes
- * (the gated delta rule, Mamba-2). Part of kernels/backend.h, which has the conventions.
- *
- * Tokens come in runs. What a run begins with is the end of another run of the call, a state that
- * an earlier call saved, or nothing. So a sequence may be cut anywhere between tokens, and several
- * sequences may go on from the end of one: the bits are those of each sequence in one run.
+ * (the gated delta rule, Mamba-2). The conventions are those of
+ * kernels/operations.h; kernels/recurrent/types.h has the runs that tokens come in.
  */
 #ifndef KERNELS_RECURRENT_OP_H
 #define KERNELS_RECURRENT_OP_H
@@ -13,32 +10,10 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "kernels/recurrent/types.h"
 
 struct kern_backend;
 struct kern_weight;
-
-/** Tokens whose changes of a state are computed together, as products of matrices. */
-enum { KERN_CHUNK = 32 };
-/** The most tokens that a convolution sees. */
-enum { KERN_CONVOLVE_MAX = 16 };
-/** In place of the number of a run or of a saved state. */
-enum { KERN_NONE = -1 };
-
-/**
- * Rows [row, row + n) of a call: successive tokens of a sequence. At most one of `parent` and
- * `from` is not KERN_NONE; a run at index 0 has neither, any other has one.
- * A saved state that a run writes (`to`) is not read or written by another run of the call; the
- * run itself may have begun with it.
- */
-struct kern_run {
-    size_t row, n; /* n >= 1 */
-    size_t index;  /* of the first token in its sequence, what it goes on from included */
-    /* The run of this call whose end this one goes on from: the last one before it that has no
-     * parent itself. */
-    ptrdiff_t parent;
-    ptrdiff_t from; /* number of the saved state that it goes on from */
-    ptrdiff_t to;   /* where to save the state at its end */
-};
 
 /**
  * y[t][c] = silu(bias[c] + sum_j weight[c][j] x[t - W + 1 + j][c]), j = 0 .. W - 1, where x is 0
@@ -54,13 +29,6 @@ struct kern_convolve {
     float *states; /* backend memory, kern_convolve_state_bytes() for each that runs name */
     const struct kern_run *runs; /* host */
     size_t n_runs;
-};
-
-/** What q and k are divided by, each head's for itself. */
-enum kern_unit {
-    KERN_UNIT_NONE, /* 1 */
-    KERN_UNIT_MAX,  /* max(sqrt(sum of squares), eps) */
-    KERN_UNIT_ADD   /* sqrt(sum of squares + eps) */
 };
 
 /**
@@ -107,5 +75,11 @@ typedef enum status kern_recur_fn(struct kern_backend *b, const struct kern_recu
                                   struct status_why *why);
 /** Working memory; see kern_linear_bytes_fn. Only shapes and n_runs of `op` matter. */
 typedef size_t kern_recur_bytes_fn(struct kern_backend *b, const struct kern_recur *op);
+
+/** X(name) for each, as KERN_OPERATIONS has it. */
+#define KERN_RECURRENT_OPERATIONS(X) X(convolve) X(recur) X(recur_bytes)
+
+#define KERN_RECURRENT_DECLARE(name) kern_##name##_fn kern_##name;
+KERN_RECURRENT_OPERATIONS(KERN_RECURRENT_DECLARE)
 
 #endif

@@ -11,20 +11,23 @@ static enum status read_heads(struct model_hparams *h, const struct model_readin
                               struct status_why *why)
 {
     const struct model_keys *keys = &r->keys;
-    uint32_t key_size = h->layers[0].key_size;
-    uint32_t value_size = h->layers[0].value_size;
-    enum status status = model_key_u32(keys, "attention.key_length_mla", model_head_size_range,
-                                       &key_size, &h->compressed_keys, why);
+    static const char value[] = "attention.value_length_mla";
+    struct model_range range = model_head_size_range;
+    uint32_t key_size, value_size = h->layers[0].value_size;
+    h->compressed_keys = model_key_find(keys, "attention.key_length_mla");
+    enum status status = model_key_u32_or(keys, "attention.key_length_mla", range,
+                                          h->layers[0].key_size, &key_size, why);
     if (!status)
-        status = model_key_u32(keys, "attention.value_length_mla", model_head_size_range,
-                               &value_size, h->compressed_keys ? NULL : &(bool){false}, why);
+        status = h->compressed_keys
+                     ? model_key_u32_required(keys, value, range, &value_size, why)
+                     : model_key_u32_or(keys, value, range, value_size, &value_size, why);
     if (!status)
-        status = model_key_u32(keys, "attention.kv_lora_rank", model_width_range, &h->kv_rank, NULL,
-                               why);
+        status = model_key_u32_required(keys, "attention.kv_lora_rank", model_width_range,
+                                        &h->kv_rank, why);
     if (!status)
-        status = model_key_u32(keys, "attention.q_lora_rank",
-                               (struct model_range){0, model_width_range.high}, &h->q_rank,
-                               &(bool){false}, why);
+        status =
+            model_key_u32_or(keys, "attention.q_lora_rank",
+                             (struct model_range){0, model_width_range.high}, 0, &h->q_rank, why);
     if (!status && h->ropes[MODEL_ROPE_FULL].n_rot >= key_size)
         status = status_fail(why, STATUS_FORMAT,
                              "%s: key '%s.rope.dimension_count' is %u, expected less than the %u "
@@ -48,7 +51,7 @@ static enum status read_magnitude(struct model_hparams *h, const struct model_re
 {
     struct model_rope *rope = &h->ropes[MODEL_ROPE_FULL];
     float l = 0;
-    enum status status = model_key_f32(&r->keys, "rope.scaling.yarn_log_multiplier", &l, NULL, why);
+    enum status status = model_key_f32(&r->keys, "rope.scaling.yarn_log_multiplier", &l, why);
     if (status || rope->yarn_ext_factor <= 0 || rope->factor <= 1)
         return status;
     double log_factor = log((double)rope->factor);

@@ -80,19 +80,17 @@ static enum status read_sliding(struct model_hparams *h, const struct model_read
                                 struct status_why *why)
 {
     const struct model_keys *keys = &r->keys;
-    uint32_t key_size = h->layers[0].key_size;
+    uint32_t key_size, value_size = 0;
     struct model_rope *rope = &h->ropes[MODEL_ROPE_SLIDING];
     rope->freq_base = 10000;
-    enum status status = model_key_u32(keys, "attention.key_length_swa", model_head_size_range,
-                                       &key_size, &(bool){false}, why);
-    uint32_t value_size = key_size;
-    rope->n_rot = key_size;
+    enum status status = model_key_u32_or(keys, "attention.key_length_swa", model_head_size_range,
+                                          h->layers[0].key_size, &key_size, why);
     if (!status)
-        status = model_key_u32(keys, "attention.value_length_swa", model_head_size_range,
-                               &value_size, &(bool){false}, why);
+        status = model_key_u32_or(keys, "attention.value_length_swa", model_head_size_range,
+                                  key_size, &value_size, why);
     if (!status)
-        status = model_key_u32(keys, "rope.dimension_count_swa", (struct model_range){2, key_size},
-                               &rope->n_rot, &(bool){false}, why);
+        status = model_key_u32_or(keys, "rope.dimension_count_swa",
+                                  (struct model_range){2, key_size}, key_size, &rope->n_rot, why);
     if (!status)
         status = model_key_positive(keys, "rope.freq_base_swa", &rope->freq_base, why);
     for (uint32_t i = 0; i < h->n_layers; i++) {
@@ -110,10 +108,10 @@ static enum status read_sliding(struct model_hparams *h, const struct model_read
 static enum status read_shared(struct model_hparams *h, const struct model_reading *r,
                                struct status_why *why)
 {
-    uint32_t n_shared = 0;
+    uint32_t n_shared;
     enum status status =
-        model_key_u32(&r->keys, "attention.shared_kv_layers",
-                      (struct model_range){0, h->n_layers - 1}, &n_shared, &(bool){false}, why);
+        model_key_u32_or(&r->keys, "attention.shared_kv_layers",
+                         (struct model_range){0, h->n_layers - 1}, 0, &n_shared, why);
     uint32_t n_own = h->n_layers - n_shared;
     for (uint32_t i = n_own; !status && i < h->n_layers; i++) {
         struct model_layer_shape *l = &h->layers[i];
@@ -145,9 +143,8 @@ static enum status read_gemma4(struct model_hparams *h, const struct model_readi
     if (!status)
         status = read_shared(h, r, why);
     if (!status)
-        status = model_key_u32(&r->keys, "embedding_length_per_layer_input",
-                               (struct model_range){0, 1u << 16}, &h->per_layer_width,
-                               &(bool){false}, why);
+        status = model_key_u32_or(&r->keys, "embedding_length_per_layer_input",
+                                  (struct model_range){0, 1u << 16}, 0, &h->per_layer_width, why);
     return status ? status : read_ends(h, r, 0, why);
 }
 

@@ -7,14 +7,13 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
 {
     enum { RUN = 8192, PERIOD = 4, MAVERICK_EXPERTS = 128 };
     struct model_range any = {0, INT32_MAX};
-    uint32_t window = RUN;
+    uint32_t window;
     uint32_t step = 0;
     enum status status =
-        model_key_u32(&r->keys, "attention.sliding_window", any, &window, &(bool){false}, why);
+        model_key_u32_or(&r->keys, "attention.sliding_window", any, RUN, &window, why);
     window = window ? RUN : 0; /* the key only switches it off */
     if (!status)
-        status =
-            model_key_u32(&r->keys, "interleave_moe_layer_step", any, &step, &(bool){false}, why);
+        status = model_key_u32_or(&r->keys, "interleave_moe_layer_step", any, 0, &step, why);
     h->experts.n_ff_shared = h->layers[h->n_layers - 1].n_ff_expert;
     h->temperature = (struct model_temperature){.scale = 0.1f, .length = RUN, .offset = 1};
     for (uint32_t i = 0; i < h->n_layers; i++) {

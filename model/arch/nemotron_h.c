@@ -23,9 +23,9 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
         if (narrow && narrow->ne[1] <= h->n_embd)
             h->experts.width = (uint32_t)narrow->ne[1];
     }
-    uint32_t width = h->experts.width;
-    enum status status =
-        model_key_u32(&r->keys, "moe_latent_size", model_width_range, &width, &(bool){false}, why);
+    uint32_t width;
+    enum status status = model_key_u32_or(&r->keys, "moe_latent_size", model_width_range,
+                                          h->experts.width, &width, why);
     if (!status && width != h->experts.width)
         status = status_fail(why, STATUS_FORMAT,
                              "%s: key '%s.moe_latent_size' is %u, expected %u, the rows of "

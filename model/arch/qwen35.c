@@ -9,12 +9,11 @@
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)
 {
-    uint32_t interval = 4;
-    struct model_range range = {1, 1024};
-    enum status status = model_recurrent_read(h, r, why);
+    uint32_t interval;
+    enum status status = model_key_u32_or(&r->keys, "full_attention_interval",
+                                          (struct model_range){1, 1024}, 4, &interval, why);
     if (!status)
-        status = model_key_u32(&r->keys, "full_attention_interval", range, &interval,
-                               &(bool){false}, why);
+        status = model_recurrent_read(h, r, why);
     uint32_t n_heads = h->recurrent.n_heads;
     if (!status && h->recurrent.n_inner != h->recurrent.state * n_heads)
         status = status_fail(why, STATUS_FORMAT,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/backend.h"
 #include "model/forward/read_ahead.h"
 #include "model/forward/session.h"
 

@@ -3,10 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    DEFAULT_TILE_TOKENS = 2048,
-    MAX_SEGMENT = INT32_MAX / 2 /* of two tables of angles a row is an int32_t */
-};
+#include "kernels/backend.h"
+
+enum { MAX_SEGMENT = INT32_MAX / 2 /* of two tables of angles a row is an int32_t */ };
 
 /** What the blocks of a layer take at most. */
 static size_t layer_floats(const struct model *m, size_t i, size_t n_tokens)
@@ -47,7 +46,7 @@ struct model_scratch model_scratch_of(const struct model *model,
                                       const struct model_session_options *options)
 {
     const struct model_hparams *h = &model->hparams;
-    size_t tile = options->tile_tokens ? options->tile_tokens : DEFAULT_TILE_TOKENS;
+    size_t tile = options->tile_tokens ? options->tile_tokens : MODEL_TILE_TOKENS;
     struct model_scratch scratch = {.n_tokens = base_min(tile, options->max_batch)};
     size_t n_rows = scratch.n_kv_rows =
         base_max(scratch.n_tokens, base_min(options->max_segment, options->max_batch));

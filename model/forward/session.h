@@ -4,6 +4,8 @@
 #define MODEL_FORWARD_SESSION_H
 
 #include "base/arithmetic.h"
+#include "kernels/operations.h"
+#include "kernels/recurrent/op.h"
 #include "model/forward/forward.h"
 #include "model/forward/tile.h"
 #include "model/state.h"

@@ -11,7 +11,8 @@
 #ifndef MODEL_FORWARD_TILE_H
 #define MODEL_FORWARD_TILE_H
 
-#include "kernels/backend.h"
+#include "kernels/recurrent/types.h"
+#include "kernels/types.h"
 #include "model/forward/batch.h"
 
 /** What a tile may hold; both at least 1. */

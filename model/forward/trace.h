@@ -5,7 +5,8 @@
 #ifndef MODEL_FORWARD_TRACE_H
 #define MODEL_FORWARD_TRACE_H
 
-#include "kernels/backend.h"
+#include <stddef.h>
+#include <stdint.h>
 
 /** The places: X(NAME). eval/trace/names.c has the names that people know them by. */
 /* clang-format off */
@@ -27,6 +28,8 @@
     /* behind the last layer; the caller's, who computes them */                                   \
     X(OUTPUT_NORM) X(LOGITS)
 /* clang-format on */
+
+struct kern_backend;
 
 enum model_place {
 #define MODEL_PLACE(name) MODEL_AT_##name,

@@ -9,9 +9,9 @@ static enum status read_gating(struct model_expert_hparams *e, const struct mode
 {
     static const enum kern_gating by_number[] = {KERN_GATE_SOFTMAX, KERN_GATE_SOFTMAX,
                                                  KERN_GATE_SIGMOID, KERN_GATE_SOFTMAX_CHOSEN};
-    uint32_t gating = 0;
-    enum status status = model_key_u32(&r->keys, "expert_gating_func", (struct model_range){0, 3},
-                                       &gating, &(bool){false}, why);
+    uint32_t gating;
+    enum status status = model_key_u32_or(&r->keys, "expert_gating_func",
+                                          (struct model_range){0, 3}, 0, &gating, why);
     e->gating = gating ? by_number[gating] : r->arch->gating;
     e->normalise = r->arch->normalise == MODEL_NORMALISE_YES;
     if (!status && r->arch->normalise == MODEL_NORMALISE_BY_KEY)
@@ -26,10 +26,9 @@ static enum status read_gating(struct model_expert_hparams *e, const struct mode
 static enum status read_groups(struct model_expert_hparams *e, const struct model_reading *r,
                                struct status_why *why)
 {
-    e->n_groups = e->n_groups_used = 1;
-    enum status status =
-        model_key_u32(&r->keys, "expert_group_count", (struct model_range){0, e->n}, &e->n_groups,
-                      &(bool){false}, why);
+    e->n_groups_used = 1;
+    enum status status = model_key_u32_or(&r->keys, "expert_group_count",
+                                          (struct model_range){0, e->n}, 1, &e->n_groups, why);
     if (status || e->n_groups <= 1) {
         (void)model_key_find(&r->keys, "expert_group_used_count");
         return status;
@@ -39,8 +38,8 @@ static enum status read_groups(struct model_expert_hparams *e, const struct mode
                            "%s: key '%s.expert_group_count' is %u, expected a divisor of the %u "
                            "experts",
                            gguf_path(r->keys.file), r->keys.prefix, e->n_groups, e->n);
-    status = model_key_u32(&r->keys, "expert_group_used_count",
-                           (struct model_range){1, e->n_groups}, &e->n_groups_used, NULL, why);
+    status = model_key_u32_required(&r->keys, "expert_group_used_count",
+                                    (struct model_range){1, e->n_groups}, &e->n_groups_used, why);
     if (!status && e->n_groups_used * (e->n / e->n_groups) < e->n_used)
         status = status_fail(why, STATUS_FORMAT,
                              "%s: %u of %u groups hold %u experts (key "
@@ -76,11 +75,9 @@ static enum status read_shared(struct model_hparams *h, const struct model_readi
     if (r->arch->shared == MODEL_SHARED_NONE)
         return STATUS_OK;
     struct model_range any = {0, model_ff_range.high};
-    uint32_t n_shared = 0;
-    bool has_width = false;
-    enum status status =
-        model_key_u32(&r->keys, "expert_shared_count", (struct model_range){0, 1024}, &n_shared,
-                      &(bool){false}, why);
+    uint32_t n_shared;
+    enum status status = model_key_u32_or(&r->keys, "expert_shared_count",
+                                          (struct model_range){0, 1024}, 0, &n_shared, why);
     const struct model_layer_shape *last = &h->layers[h->n_layers - 1];
     uint64_t width = (uint64_t)n_shared * last->n_ff_expert;
     if (!status && width > model_ff_range.high)
@@ -89,12 +86,11 @@ static enum status read_shared(struct model_hparams *h, const struct model_readi
                              "experts of width %u",
                              gguf_path(r->keys.file), r->keys.prefix, n_shared,
                              model_ff_range.high / last->n_ff_expert, last->n_ff_expert);
-    h->experts.n_ff_shared = (uint32_t)width;
+    if (n_shared == 0 && r->arch->shared == MODEL_SHARED_GATED)
+        width = last->n_ff;
     if (!status)
-        status = model_key_u32(&r->keys, "expert_shared_feed_forward_length", any,
-                               &h->experts.n_ff_shared, &has_width, why);
-    if (!has_width && n_shared == 0 && r->arch->shared == MODEL_SHARED_GATED)
-        h->experts.n_ff_shared = last->n_ff;
+        status = model_key_u32_or(&r->keys, "expert_shared_feed_forward_length", any,
+                                  (uint32_t)width, &h->experts.n_ff_shared, why);
     return status;
 }
 
@@ -102,13 +98,13 @@ enum status model_experts_read(struct model_hparams *h, const struct model_readi
                                struct status_why *why)
 {
     struct model_expert_hparams *e = &h->experts;
-    bool found = false;
-    enum status status = model_key_u32(&r->keys, "expert_count", experts_range, &e->n, &found, why);
+    enum status status = model_key_u32_or(&r->keys, "expert_count", experts_range, 0, &e->n, why);
     if (status)
         return status;
+    static const char suffix[] = "expert_used_count";
     struct model_range used = {e->n ? 1 : 0, e->n};
-    status =
-        model_key_u32(&r->keys, "expert_used_count", used, &e->n_used, e->n ? NULL : &found, why);
+    status = e->n ? model_key_u32_required(&r->keys, suffix, used, &e->n_used, why)
+                  : model_key_u32_or(&r->keys, suffix, used, 0, &e->n_used, why);
     if (status || e->n == 0)
         return status;
     status = derive_widths(h, r, why);
@@ -120,8 +116,8 @@ enum status model_experts_read(struct model_hparams *h, const struct model_readi
         status = read_groups(e, r, why);
     uint32_t n_dense = 0;
     if (!status)
-        status = model_key_u32(&r->keys, "leading_dense_block_count",
-                               (struct model_range){0, r->n_blocks}, &n_dense, &(bool){false}, why);
+        status = model_key_u32_or(&r->keys, "leading_dense_block_count",
+                                  (struct model_range){0, r->n_blocks}, 0, &n_dense, why);
     for (uint32_t i = n_dense; i < h->n_layers; i++)
         h->layers[i].n_experts = h->layers[i].n_ff > 0 ? e->n : 0;
     return status;

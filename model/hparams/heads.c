@@ -8,17 +8,18 @@
 const struct model_range model_heads_range = {1, 1u << 16};
 const struct model_range model_head_size_range = {2, 1u << 16};
 
-/** Numbers per block into a field of each layer's shape. */
+/** Numbers per block into a field of each layer's shape, which has the default. */
 static enum status read_each(struct model_hparams *h, const struct model_reading *r,
                              const char *suffix, struct model_range range, size_t field,
-                             bool *found, struct status_why *why)
+                             struct status_why *why)
 {
     uint32_t *values = calloc(r->n_blocks, sizeof *values);
     if (!values)
         return status_fail(why, STATUS_MEMORY, "no memory for %u layers", r->n_blocks);
-    enum status status =
-        model_key_per_layer(&r->keys, suffix, range, values, r->n_blocks, found, why);
-    for (uint32_t i = 0; !status && i < r->n_blocks && (!found || *found); i++)
+    for (uint32_t i = 0; i < r->n_blocks; i++)
+        values[i] = *(uint32_t *)((char *)&h->layers[i] + field);
+    enum status status = model_key_per_layer(&r->keys, suffix, range, values, r->n_blocks, why);
+    for (uint32_t i = 0; !status && i < r->n_blocks; i++)
         *(uint32_t *)((char *)&h->layers[i] + field) = values[i];
     free(values);
     return status;
@@ -43,14 +44,13 @@ static enum status check_heads(const struct model_hparams *h, const struct model
 static enum status read_head_sizes(struct model_hparams *h, const struct model_reading *r,
                                    struct status_why *why)
 {
-    uint32_t key_size = 0;
-    bool found = false;
-    enum status status = model_key_u32(&r->keys, "attention.key_length", model_head_size_range,
-                                       &key_size, &found, why);
+    uint32_t key_size, value_size;
+    enum status status = model_key_u32_or(&r->keys, "attention.key_length", model_head_size_range,
+                                          0, &key_size, why);
     if (status)
         return status;
     uint32_t n_heads = h->layers[0].n_heads;
-    if (!found) {
+    if (key_size == 0) {
         key_size = h->n_embd / n_heads;
         if (h->n_embd % n_heads != 0 || key_size < model_head_size_range.low)
             return status_fail(why, STATUS_FORMAT,
@@ -60,9 +60,8 @@ static enum status read_head_sizes(struct model_hparams *h, const struct model_r
                                gguf_path(r->keys.file), h->n_embd, r->keys.prefix, n_heads,
                                r->keys.prefix);
     }
-    uint32_t value_size = key_size;
-    status = model_key_u32(&r->keys, "attention.value_length", model_head_size_range, &value_size,
-                           &(bool){false}, why);
+    status = model_key_u32_or(&r->keys, "attention.value_length", model_head_size_range, key_size,
+                              &value_size, why);
     for (uint32_t i = 0; i < r->n_blocks; i++) {
         h->layers[i].key_size = key_size;
         h->layers[i].value_size = value_size;
@@ -78,14 +77,15 @@ enum status model_heads_read(struct model_hparams *h, const struct model_reading
     struct model_range ff_range = model_ff_range;
     if (r->arch->mixed)
         kv_range.low = ff_range.low = 0;
-    enum status status = read_each(h, r, "attention.head_count", model_heads_range,
-                                   offsetof(struct model_layer_shape, n_heads), NULL, why);
+    enum status status = model_key_require(&r->keys, "attention.head_count", "a whole number", why);
+    if (!status)
+        status = read_each(h, r, "attention.head_count", model_heads_range,
+                           offsetof(struct model_layer_shape, n_heads), why);
     for (uint32_t i = 0; i < r->n_blocks; i++)
         h->layers[i].n_kv_heads = h->layers[i].n_heads;
-    bool found = false;
     if (!status)
         status = read_each(h, r, "attention.head_count_kv", kv_range,
-                           offsetof(struct model_layer_shape, n_kv_heads), &found, why);
+                           offsetof(struct model_layer_shape, n_kv_heads), why);
     if (!status)
         status = check_heads(h, r, why);
     if (!status)
@@ -93,12 +93,14 @@ enum status model_heads_read(struct model_hparams *h, const struct model_reading
     /* Where all layers have experts, files may leave out the width of a dense feed-forward. */
     uint32_t n_ff = 0;
     if (!status && model_key_find(&r->keys, "expert_count"))
-        status = model_key_u32(&r->keys, "expert_feed_forward_length", model_ff_range, &n_ff,
-                               &(bool){false}, why);
+        status =
+            model_key_u32_or(&r->keys, "expert_feed_forward_length", model_ff_range, 0, &n_ff, why);
     for (uint32_t i = 0; i < r->n_blocks; i++)
         h->layers[i].n_ff = h->layers[i].n_ff_expert = n_ff;
+    if (!status && n_ff == 0)
+        status = model_key_require(&r->keys, "feed_forward_length", "a whole number", why);
     if (!status)
         status = read_each(h, r, "feed_forward_length", ff_range,
-                           offsetof(struct model_layer_shape, n_ff), n_ff ? &found : NULL, why);
+                           offsetof(struct model_layer_shape, n_ff), why);
     return status;
 }

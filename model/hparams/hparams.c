@@ -34,9 +34,9 @@ static enum status read_name(struct model_hparams *h, const struct gguf_file *fi
 static enum status read_nextn(struct model_hparams *h, const struct model_reading *r,
                               struct status_why *why)
 {
-    struct model_range range = {0, r->n_blocks - 1};
     enum status status =
-        model_key_u32(&r->keys, "nextn_predict_layers", range, &h->n_nextn, &(bool){false}, why);
+        model_key_u32_or(&r->keys, "nextn_predict_layers", (struct model_range){0, r->n_blocks - 1},
+                         0, &h->n_nextn, why);
     h->n_layers = r->n_blocks - h->n_nextn;
     if (!status && h->n_nextn > 0)
         status = model_remark(r->remarks, why,
@@ -51,14 +51,16 @@ static enum status read_sizes(struct model_hparams *h, struct model_reading *r,
                               struct status_why *why)
 {
     const struct model_keys *keys = &r->keys;
-    enum status status = model_key_u32(keys, "block_count", layers_range, &r->n_blocks, NULL, why);
+    enum status status =
+        model_key_u32_required(keys, "block_count", layers_range, &r->n_blocks, why);
     if (!status)
         status = read_nextn(h, r, why);
     if (!status)
-        status = model_key_u32(keys, "embedding_length", model_width_range, &h->n_embd, NULL, why);
+        status =
+            model_key_u32_required(keys, "embedding_length", model_width_range, &h->n_embd, why);
     if (!status)
-        status = model_key_u32(keys, "context_length", model_positions_range, &h->n_ctx_train, NULL,
-                               why);
+        status = model_key_u32_required(keys, "context_length", model_positions_range,
+                                        &h->n_ctx_train, why);
     if (status)
         return status;
     h->layers = calloc(r->n_blocks, sizeof *h->layers);
@@ -76,20 +78,15 @@ static enum status read_eps(struct model_hparams *h, const struct model_reading 
 {
     const char *suffix =
         r->arch->layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
-    bool found = false;
-    enum status status = model_key_f32(&r->keys, suffix, &h->eps, &found, why);
-    if (status)
-        return status;
-    const char *path = gguf_path(r->keys.file);
+    enum status status = model_key_require(&r->keys, suffix, "a float", why);
+    if (!status)
+        status = model_key_f32(&r->keys, suffix, &h->eps, why);
     struct base_number shown;
-    if (!found)
-        return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is missing, expected a float", path,
-                           r->keys.prefix, suffix);
-    if (!(h->eps > 0 && h->eps < 1))
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: key '%s.%s' is %s, expected a number between 0 and 1", path,
-                           r->keys.prefix, suffix, base_float_text(&shown, h->eps));
-    return STATUS_OK;
+    if (!status && !(h->eps > 0 && h->eps < 1))
+        status = status_fail(
+            why, STATUS_FORMAT, "%s: key '%s.%s' is %s, expected a number between 0 and 1",
+            gguf_path(r->keys.file), r->keys.prefix, suffix, base_float_text(&shown, h->eps));
+    return status;
 }
 
 enum status model_key_positive(const struct model_keys *keys, const char *suffix, float *value,
@@ -97,7 +94,7 @@ enum status model_key_positive(const struct model_keys *keys, const char *suffix
 {
     float read = 0;
     struct base_number shown;
-    enum status status = model_key_f32(keys, suffix, &read, NULL, why);
+    enum status status = model_key_f32(keys, suffix, &read, why);
     if (status || read == 0)
         return status;
     if (read < 0)
@@ -155,12 +152,11 @@ enum status model_temperature_read(struct model_hparams *h, const struct model_r
                                    struct status_why *why)
 {
     struct model_temperature *t = &h->temperature;
-    t->length = h->ropes[MODEL_ROPE_FULL].original_ctx;
     enum status status =
         model_key_positive(&r->keys, "attention.temperature_scale", &t->scale, why);
     if (!status)
-        status = model_key_u32(&r->keys, "attention.temperature_length", model_positions_range,
-                               &t->length, &(bool){false}, why);
+        status = model_key_u32_or(&r->keys, "attention.temperature_length", model_positions_range,
+                                  h->ropes[MODEL_ROPE_FULL].original_ctx, &t->length, why);
     for (uint32_t i = 0; i < h->n_layers; i++)
         h->layers[i].tempered = t->scale > 0;
     return status;

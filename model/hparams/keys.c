@@ -28,22 +28,36 @@ static enum status out_of_range(const struct model_keys *keys, const char *key, 
                        gguf_path(keys->file), key, found, range.low, range.high);
 }
 
-enum status model_key_u32(const struct model_keys *keys, const char *suffix,
-                          struct model_range range, uint32_t *value, bool *found,
-                          struct status_why *why)
+enum status model_key_require(const struct model_keys *keys, const char *suffix,
+                              const char *expected, struct status_why *why)
 {
+    if (model_key_find(keys, suffix))
+        return STATUS_OK;
+    return status_fail(why, STATUS_FORMAT, "%s: key '%s.%s' is missing, expected %s",
+                       gguf_path(keys->file), keys->prefix, suffix, expected);
+}
+
+enum status model_key_u32_required(const struct model_keys *keys, const char *suffix,
+                                   struct model_range range, uint32_t *value,
+                                   struct status_why *why)
+{
+    enum status status = model_key_require(keys, suffix, "a whole number", why);
+    return status ? status : model_key_u32_or(keys, suffix, range, 0, value, why);
+}
+
+enum status model_key_u32_or(const struct model_keys *keys, const char *suffix,
+                             struct model_range range, uint32_t otherwise, uint32_t *value,
+                             struct status_why *why)
+{
+    *value = otherwise;
+    if (!model_key_find(keys, suffix))
+        return STATUS_OK;
     char key[MODEL_KEY_BYTES];
     model_key_name(keys, suffix, key);
-    (void)model_key_find(keys, suffix);
-    bool exists = true;
     uint32_t read = 0;
-    enum status status = gguf_get_u32(keys->file, key, &read, found ? &exists : NULL, why);
+    enum status status = gguf_get_u32(keys->file, key, &read, NULL, why);
     if (status)
         return status;
-    if (found)
-        *found = exists;
-    if (!exists)
-        return STATUS_OK;
     if (read < range.low || read > range.high)
         return out_of_range(keys, key, read, range, why);
     *value = read;
@@ -53,27 +67,24 @@ enum status model_key_u32(const struct model_keys *keys, const char *suffix,
 enum status model_key_bool(const struct model_keys *keys, const char *suffix, bool *value,
                            struct status_why *why)
 {
+    if (!model_key_find(keys, suffix))
+        return STATUS_OK;
     char key[MODEL_KEY_BYTES];
     model_key_name(keys, suffix, key);
-    (void)model_key_find(keys, suffix);
-    return gguf_get_bool(keys->file, key, value, &(bool){false}, why);
+    return gguf_get_bool(keys->file, key, value, NULL, why);
 }
 
 enum status model_key_f32(const struct model_keys *keys, const char *suffix, float *value,
-                          bool *found, struct status_why *why)
+                          struct status_why *why)
 {
+    if (!model_key_find(keys, suffix))
+        return STATUS_OK;
     char key[MODEL_KEY_BYTES];
     model_key_name(keys, suffix, key);
-    (void)model_key_find(keys, suffix);
-    bool exists = false;
     float read = 0;
-    enum status status = gguf_get_f32(keys->file, key, &read, &exists, why);
+    enum status status = gguf_get_f32(keys->file, key, &read, NULL, why);
     if (status)
         return status;
-    if (found)
-        *found = exists;
-    if (!exists)
-        return STATUS_OK;
     if (!isfinite(read))
         return status_fail(why, STATUS_FORMAT, "%s: key '%s' is %g, expected a finite number",
                            gguf_path(keys->file), key, (double)read);
@@ -108,39 +119,35 @@ static enum status read_array(const struct model_keys *keys, const struct gguf_k
 
 enum status model_key_per_layer(const struct model_keys *keys, const char *suffix,
                                 struct model_range range, uint32_t *values, uint32_t n_layers,
-                                bool *found, struct status_why *why)
+                                struct status_why *why)
 {
-    char key[MODEL_KEY_BYTES];
-    model_key_name(keys, suffix, key);
     const struct gguf_kv *kv = model_key_find(keys, suffix);
-    if (kv && kv->type == GGUF_VALUE_ARRAY) {
-        if (found)
-            *found = true;
+    if (!kv)
+        return STATUS_OK;
+    if (kv->type == GGUF_VALUE_ARRAY) {
+        char key[MODEL_KEY_BYTES];
+        model_key_name(keys, suffix, key);
         return read_array(keys, kv, key, range, values, n_layers, why);
     }
-    uint32_t value = 0;
-    bool exists = true;
-    enum status status = model_key_u32(keys, suffix, range, &value, found ? &exists : NULL, why);
-    if (status)
-        return status;
-    if (found)
-        *found = exists;
-    for (uint32_t i = 0; exists && i < n_layers; i++)
+    uint32_t value;
+    enum status status = model_key_u32_required(keys, suffix, range, &value, why);
+    for (uint32_t i = 0; !status && i < n_layers; i++)
         values[i] = value;
-    return STATUS_OK;
+    return status;
 }
 
 enum status model_key_bools(const struct model_keys *keys, const char *suffix, bool *values,
-                            uint32_t n, struct status_why *why)
+                            uint32_t n_layers, struct status_why *why)
 {
-    uint32_t *read = calloc(n, sizeof *read);
+    uint32_t *read = calloc(n_layers, sizeof *read);
     if (!read)
-        return status_fail(why, STATUS_MEMORY, "no memory for %" PRIu32 " layers", n);
-    bool found = false;
+        return status_fail(why, STATUS_MEMORY, "no memory for %" PRIu32 " layers", n_layers);
+    for (uint32_t i = 0; i < n_layers; i++)
+        read[i] = values[i];
     enum status status =
-        model_key_per_layer(keys, suffix, (struct model_range){0, 1}, read, n, &found, why);
-    for (uint32_t i = 0; !status && found && i < n; i++)
-        values[i] = read[i] != 0;
+        model_key_per_layer(keys, suffix, (struct model_range){0, 1}, read, n_layers, why);
+    for (uint32_t i = 0; !status && i < n_layers; i++)
+        values[i] = read[i];
     free(read);
     return status;
 }

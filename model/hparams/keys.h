@@ -1,7 +1,9 @@
 /**
- * Reading the keys of one architecture: "llama.block_count" is suffix "block_count" with the
- * prefix that general.architecture gives. All failures are STATUS_FORMAT and name the file, the
- * key, what was found and what was expected.
+ * Reading the keys of one architecture: the suffix "block_count" stands for "llama.block_count"
+ * where general.architecture is "llama".
+ *
+ * Every function fails with STATUS_FORMAT. The sentence names the file and the key, and says what
+ * was found and what was expected. A key counts as read once a function has looked it up.
  */
 #ifndef MODEL_HPARAMS_KEYS_H
 #define MODEL_HPARAMS_KEYS_H
@@ -16,43 +18,54 @@ struct model_keys {
 };
 
 enum { MODEL_KEY_BYTES = 192 };
-/** The whole key of a suffix, cut at the end of the array. */
+/** Write the whole key of a suffix. A key that is too long is cut at the end of the array. */
 void model_key_name(const struct model_keys *keys, const char *suffix, char key[MODEL_KEY_BYTES]);
 
-/** Values that a whole number may take, both ends included. */
+/** The pair of a suffix; NULL where the file has none. */
+const struct gguf_kv *model_key_find(const struct model_keys *keys, const char *suffix);
+
+/** Fail where the file lacks the key. expected: what its value should be, "a float". */
+enum status model_key_require(const struct model_keys *keys, const char *suffix,
+                              const char *expected, struct status_why *why);
+
+/** The values that a whole number may take; both ends are included. */
 struct model_range {
     uint32_t low, high;
 };
 
-/**
- * A whole number. found NULL: the key is required. Otherwise *found tells whether it exists,
- * and where it does not, *value keeps what the caller put there.
- */
-enum status model_key_u32(const struct model_keys *keys, const char *suffix,
-                          struct model_range range, uint32_t *value, bool *found,
-                          struct status_why *why);
+/** Read a whole number. A file without the key is an error. */
+enum status model_key_u32_required(const struct model_keys *keys, const char *suffix,
+                                   struct model_range range, uint32_t *value,
+                                   struct status_why *why);
 
-/** A truth value; optional: *value keeps what the caller put there. */
+/**
+ * Read a whole number. *value becomes `otherwise` where the file lacks the key, and also when this
+ * fails. `otherwise` need not be within the range.
+ */
+enum status model_key_u32_or(const struct model_keys *keys, const char *suffix,
+                             struct model_range range, uint32_t otherwise, uint32_t *value,
+                             struct status_why *why);
+
+/* These read what the file has. Where it lacks the key, the caller's values stay. */
+
+/** A truth value. */
 enum status model_key_bool(const struct model_keys *keys, const char *suffix, bool *value,
                            struct status_why *why);
 
-/** An array of n truth values; optional: values keeps what the caller put there. */
-enum status model_key_bools(const struct model_keys *keys, const char *suffix, bool *values,
-                            uint32_t n, struct status_why *why);
-
-/** The pair of a suffix, NULL where there is none; it counts as read. */
-const struct gguf_kv *model_key_find(const struct model_keys *keys, const char *suffix);
-
-/** A finite float; optional: *value keeps what the caller put there. */
+/** A finite float. */
 enum status model_key_f32(const struct model_keys *keys, const char *suffix, float *value,
-                          bool *found, struct status_why *why);
+                          struct status_why *why);
 
 /**
- * A whole number per layer, from an array of n_layers or from one number for all; truth values
- * are 0 and 1. values: n_layers, filled by the caller with the default. found as above.
+ * A whole number for each of n_layers layers, from an array of so many, or from one number for all.
+ * Truth values count as 0 and 1.
  */
 enum status model_key_per_layer(const struct model_keys *keys, const char *suffix,
                                 struct model_range range, uint32_t *values, uint32_t n_layers,
-                                bool *found, struct status_why *why);
+                                struct status_why *why);
+
+/** A truth value for each of n_layers layers, likewise. */
+enum status model_key_bools(const struct model_keys *keys, const char *suffix, bool *values,
+                            uint32_t n_layers, struct status_why *why);
 
 #endif

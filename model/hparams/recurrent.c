@@ -29,7 +29,7 @@ enum status model_recurrent_read(struct model_hparams *h, const struct model_rea
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         enum status status =
-            model_key_u32(&r->keys, keys[i].suffix, keys[i].range, keys[i].value, NULL, why);
+            model_key_u32_required(&r->keys, keys[i].suffix, keys[i].range, keys[i].value, why);
         if (status)
             return status;
     }

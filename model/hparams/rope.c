@@ -60,7 +60,7 @@ static enum status read_positive(const struct model_keys *keys, const char *suff
                                  float *value, struct status_why *why)
 {
     struct base_number shown;
-    enum status status = model_key_f32(keys, suffix, value, NULL, why);
+    enum status status = model_key_f32(keys, suffix, value, why);
     if (status)
         return status;
     if (option != 0) {
@@ -81,16 +81,13 @@ static enum status read_positive(const struct model_keys *keys, const char *suff
 static enum status read_factor(struct model_rope *rope, const struct model_keys *keys,
                                const struct model_options *options, struct status_why *why)
 {
-    const char *suffix = "rope.scaling.factor";
+    bool has_old = model_key_find(keys, "rope.scale_linear");
+    const char *suffix = has_old && !model_key_find(keys, "rope.scaling.factor")
+                             ? "rope.scale_linear"
+                             : "rope.scaling.factor";
     struct base_number shown;
     float factor = 1;
-    bool found = false;
-    enum status status = model_key_f32(keys, suffix, &factor, &found, why);
-    if (!status && !found) {
-        suffix = "rope.scale_linear";
-        status = model_key_f32(keys, suffix, &factor, &found, why);
-    }
-    (void)model_key_find(keys, "rope.scale_linear");
+    enum status status = model_key_f32(keys, suffix, &factor, why);
     if (status)
         return status;
     if (factor < 0)
@@ -115,7 +112,7 @@ static enum status read_ext_factor(struct model_rope *rope, const struct model_k
     static const char mix_range[] = "0 to 1, or below 0 for the default";
     struct base_number shown;
     rope->yarn_ext_factor = -1;
-    enum status status = model_key_f32(keys, mix, &rope->yarn_ext_factor, NULL, why);
+    enum status status = model_key_f32(keys, mix, &rope->yarn_ext_factor, why);
     if (status)
         return status;
     float option = options->yarn_ext_factor;
@@ -207,10 +204,9 @@ static enum status read_yarn(struct model_rope *rope, const struct model_reading
 static enum status read_n_rot(const struct model_hparams *h, struct model_rope *rope,
                               const struct model_keys *keys, struct status_why *why)
 {
-    rope->n_rot = h->layers[0].key_size;
-    struct model_range range = {2, rope->n_rot};
-    enum status status =
-        model_key_u32(keys, "rope.dimension_count", range, &rope->n_rot, &(bool){false}, why);
+    uint32_t size = h->layers[0].key_size;
+    enum status status = model_key_u32_or(keys, "rope.dimension_count",
+                                          (struct model_range){2, size}, size, &rope->n_rot, why);
     if (!status && rope->n_rot % 2 != 0)
         status = status_fail(why, STATUS_FORMAT,
                              "%s: %u elements of a head are rotated (key "
@@ -228,7 +224,6 @@ static enum status read_full(struct model_hparams *h, const struct model_reading
     const struct model_options *options = r->options;
     float attn_factor = 1;
     rope->freq_base = 10000;
-    rope->original_ctx = h->n_ctx_train;
     rope->has_factors = true;
     int scaling = SCALING_ABSENT;
     enum status status = read_n_rot(h, rope, keys, why);
@@ -239,8 +234,8 @@ static enum status read_full(struct model_hparams *h, const struct model_reading
         status = read_positive(keys, "rope.scaling.attn_factor", 0, &attn_factor, why);
     rope->magnitude = (double)attn_factor;
     if (!status)
-        status = model_key_u32(keys, "rope.scaling.original_context_length", model_positions_range,
-                               &rope->original_ctx, &(bool){false}, why);
+        status = model_key_u32_or(keys, "rope.scaling.original_context_length",
+                                  model_positions_range, h->n_ctx_train, &rope->original_ctx, why);
     if (!status)
         status = read_factor(rope, keys, options, why);
     if (!status)

@@ -6,19 +6,18 @@ static enum status read_pattern(struct model_hparams *h, const struct model_read
                                 struct status_why *why)
 {
     static const char suffix[] = "attention.sliding_window_pattern";
-    uint32_t period = r->arch->windows.period;
     const struct gguf_kv *kv = model_key_find(&r->keys, suffix);
     if (kv && kv->type == GGUF_VALUE_ARRAY) {
-        bool slides[MODEL_MAX_BLOCKS];
+        bool slides[MODEL_MAX_BLOCKS] = {false};
         enum status status = model_key_bools(&r->keys, suffix, slides, r->n_blocks, why);
         for (uint32_t i = 0; !status && i < h->n_layers; i++)
             h->layers[i].slides = slides[i];
         return status;
     }
-    bool found = false;
-    enum status status =
-        model_key_u32(&r->keys, suffix, (struct model_range){0, 1024}, &period, &found, why);
-    bool all = found ? period == 0 : period == 1;
+    uint32_t period;
+    enum status status = model_key_u32_or(&r->keys, suffix, (struct model_range){0, 1024},
+                                          r->arch->windows.period, &period, why);
+    bool all = kv ? period == 0 : period == 1;
     for (uint32_t i = 0; i < h->n_layers; i++)
         h->layers[i].slides = all || i % period < period - 1;
     return status;
@@ -48,11 +47,12 @@ enum status model_windows_read(struct model_hparams *h, const struct model_readi
     const struct model_windows *w = &r->arch->windows;
     if (w->period == 0)
         return STATUS_OK;
+    static const char suffix[] = "attention.sliding_window";
     uint32_t length = w->length;
-    bool found = false;
-    enum status status = model_key_u32(&r->keys, "attention.sliding_window",
-                                       (struct model_range){w->required, INT32_MAX}, &length,
-                                       w->required ? NULL : &found, why);
+    struct model_range range = {w->required, INT32_MAX};
+    enum status status = w->required
+                             ? model_key_u32_required(&r->keys, suffix, range, &length, why)
+                             : model_key_u32_or(&r->keys, suffix, range, length, &length, why);
     if (!status && length > 0)
         status = read_pattern(h, r, why);
     else

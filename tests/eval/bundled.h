@@ -2,6 +2,7 @@
 #ifndef TESTS_EVAL_BUNDLED_H
 #define TESTS_EVAL_BUNDLED_H
 
+#include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "model/model.h"
 

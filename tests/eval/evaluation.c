@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
+
 struct setup setup_usual(const char *model, size_t n_ctx, size_t n_windows)
 {
     return (struct setup){.model = model,

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "eval/streams/cache.h"
+#include "kernels/backend.h"
 #include "model/swap.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/temp.h"

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "evaluation.h"
+#include "kernels/backend.h"
 #include "kernels/cuda/context.h"
 #include "tests/harness/host_device.h"
 

@@ -18,6 +18,7 @@
 
 #include "eval/input/text.h"
 #include "eval/units/choice.h"
+#include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "run_units.h"
 

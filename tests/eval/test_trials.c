@@ -14,6 +14,7 @@
 #include "eval/streams/variants.h"
 #include "eval/units/trials.h"
 #include "evaluation.h"
+#include "kernels/backend.h"
 #include "kernels/cuda/context.h"
 #include "tests/harness/host_device.h"
 

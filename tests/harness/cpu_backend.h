@@ -2,7 +2,9 @@
 #ifndef TESTS_HARNESS_CPU_BACKEND_H
 #define TESTS_HARNESS_CPU_BACKEND_H
 
+#include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/types.h"
 #include "tests/harness/require.h"
 
 /** isa: the most that it uses, as far as the machine has it. */

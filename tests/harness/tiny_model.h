@@ -10,7 +10,7 @@
 #include "gguf/type.h"
 #include "tests/harness/gguf_writer.h"
 
-/** Zero means: as in the comment, or without. The letters are those of kernels/backend.h. */
+/** Zero means: as in the comment, or without. The letters are those of kernels/types.h. */
 struct tiny_model_options {
     uint64_t seed;
     uint32_t n_layers;   /* L: 2 */

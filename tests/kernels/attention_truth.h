@@ -2,7 +2,7 @@
 #ifndef TESTS_KERNELS_ATTENTION_TRUTH_H
 #define TESTS_KERNELS_ATTENTION_TRUTH_H
 
-#include "kernels/backend.h"
+#include "kernels/operations.h"
 #include "tests/harness/rng.h"
 
 enum { ATTENTION_TRUTH_MAX_KEYS = 400, ATTENTION_SHAPE_MAX_HEADS = 20 };

@@ -2,7 +2,7 @@
 #ifndef TESTS_KERNELS_CUDA_DATA_H
 #define TESTS_KERNELS_CUDA_DATA_H
 
-#include "kernels/backend.h"
+#include "kernels/types.h"
 #include "tests/harness/rng.h"
 
 /** n normal numbers times `size`; free(). */

@@ -5,7 +5,8 @@
 #ifndef TESTS_KERNELS_RECURRENT_SCENE_H
 #define TESTS_KERNELS_RECURRENT_SCENE_H
 
-#include "kernels/backend.h"
+#include "kernels/recurrent/op.h"
+#include "kernels/types.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"
 

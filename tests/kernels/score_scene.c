@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
 #include "kernels/numerics/fmath.h"
 
 static float *random_floats(struct rng *r, size_t n, float size)

@@ -5,6 +5,7 @@
 #ifndef TESTS_KERNELS_SCORE_SCENE_H
 #define TESTS_KERNELS_SCORE_SCENE_H
 
+#include "kernels/scoring.h"
 #include "tests/harness/cpu_backend.h"
 #include "tests/harness/rng.h"
 

@@ -27,7 +27,7 @@ static long double sigmoid(long double w)
     return 1.0L / (1.0L + expl(-w));
 }
 
-/* By the definitions in kernels/backend.h. */
+/* By the definitions in kernels/types.h. */
 static long double truth_of(enum kern_activation kind, float gate, float up)
 {
     long double z = (long double)gate, u = (long double)up, a = fminl(z, 7.0L);

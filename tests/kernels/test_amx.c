@@ -16,9 +16,12 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
 #include "kernels/cpu/amx/amx.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/operations.h"
 #include "kernels/quant/registry.h"
+#include "kernels/scoring.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"

@@ -15,7 +15,9 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/operations.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/harness/rng.h"

@@ -15,6 +15,8 @@
 #include <cmocka.h>
 
 #include "base/arithmetic.h"
+#include "kernels/backend.h"
+#include "kernels/operations.h"
 #include "kernels/quant/round.h"
 #include "tests/harness/run_kernel.h"
 #include "tests/kernels/attention_truth.h"

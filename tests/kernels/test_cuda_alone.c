@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/arithmetic.h"
+#include "kernels/backend.h"
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/kernels/codes.h"
 #include "kernels/cuda/kernels/product.h"

@@ -13,8 +13,10 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/device/cublas.h"
+#include "kernels/operations.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/host_device.h"
 #include "tests/harness/rng.h"

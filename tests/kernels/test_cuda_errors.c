@@ -12,7 +12,11 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/operations.h"
+#include "kernels/recurrent/op.h"
+#include "kernels/scoring.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/rng.h"
 #include "tests/kernels/cuda_pair.h"

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "kernels/cuda/kernels/half.h"
+#include "kernels/operations.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"
 

@@ -12,7 +12,9 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
 #include "kernels/cuda/context.h"
+#include "kernels/operations.h"
 #include "kernels/quant/registry.h"
 #include "tests/harness/run_kernel.h"
 #include "tests/kernels/cuda_data.h"

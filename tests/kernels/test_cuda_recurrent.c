@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
+#include "kernels/recurrent/op.h"
 #include "tests/kernels/cuda_data.h"
 #include "tests/kernels/cuda_pair.h"
 #include "tests/kernels/recurrent_scene.h"

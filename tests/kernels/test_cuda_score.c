@@ -13,7 +13,9 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
 #include "kernels/cuda/context.h"
+#include "kernels/scoring.h"
 #include "tests/harness/run_kernel.h"
 #include "tests/kernels/cuda_pair.h"
 #include "tests/kernels/score_scene.h"

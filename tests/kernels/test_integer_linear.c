@@ -15,10 +15,13 @@
 #include <cmocka.h>
 
 #include "base/arithmetic.h"
+#include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/gemm/rounded.h"
+#include "kernels/operations.h"
 #include "kernels/quant/integers.h"
 #include "kernels/quant/rows.h"
+#include "kernels/scoring.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/random_blocks.h"
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/kernels.h"
 

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
+#include "kernels/operations.h"
 #include "kernels/quant/registry.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/cpu_backend.h"

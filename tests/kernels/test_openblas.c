@@ -12,7 +12,10 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/operations.h"
+#include "kernels/scoring.h"
 #include "tests/harness/rng.h"
 
 enum { WIDTH = 600, ROWS = 150, TOKENS = 70 };

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
+#include "kernels/operations.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/cpu_backend.h"
 #include "tests/kernels/ops_variants.h"

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
+#include "kernels/scoring.h"
 #include "tests/harness/compare.h"
 #include "tests/kernels/score_scene.h"
 

@@ -12,7 +12,9 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
 #include "kernels/recurrent/gates.h"
+#include "kernels/recurrent/op.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/cpu_backend.h"
 #include "tests/kernels/ops_variants.h"

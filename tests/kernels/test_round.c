@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
+#include "kernels/operations.h"
 #include "kernels/quant/round.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/cpu_backend.h"

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/operations.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
 #include "tests/kernels/ops_variants.h"

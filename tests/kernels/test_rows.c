@@ -12,7 +12,9 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/operations.h"
 #include "kernels/quant/rows.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"

@@ -8,7 +8,10 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/operations.h"
+#include "kernels/scoring.h"
 
 enum { WIDTH = 256, ROWS = 512, TOKENS = 64, HEADS = 4 };
 

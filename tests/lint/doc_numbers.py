@@ -22,6 +22,7 @@ CUDA, ARCH, SPEED = "docs/cuda.md", "docs/architecture.md", "docs/performance.md
 BASE, STATE, HELP = "docs/base-file.md", "docs/state.md", "cli/options/common.c"
 K = "kernels/cuda/kernels/"
 LAYOUT, CHOICE = "eval/reference/compact_layout.c", "eval/run/batch_size.c"
+TILE = "model/forward/forward.h", r"MODEL_TILE_TOKENS = (\d+)"
 BACKEND, RECORD = "kernels/cuda/backend.c", "kernels/cuda/record.c"
 
 TABLE = [
@@ -36,7 +37,7 @@ TABLE = [
     (CUDA, r"product of the shape is padded to (\d+)\.", BACKEND, r"PRODUCT_TOKENS = (\d+)"),
     (CUDA, r"\| exact \| 4 R K per (\d+) tokens", K + "product.h", r"KERN_EXACT_SIDE = (\d+)"),
     # Attention.
-    (CUDA, r"a block of queries, (\d+) keys at a time", "kernels/backend.h",
+    (CUDA, r"a block of queries, (\d+) keys at a time", "kernels/types.h",
      r"KERN_KEY_BLOCK = (\d+)"),
     (CUDA, r"a block of queries, (\d+) keys at a time", K + "flash_load.h",
      r"KERN_FLASH_MAX_KEYS = (\d+)"),
@@ -81,22 +82,13 @@ TABLE = [
     (CUDA, r"tiles stay at (\d+) tokens", BACKEND, r"PRODUCT_TOKENS = (\d+)"),
     (CUDA, r"by default (\d+) seconds", "bench/gpu.sh", r"budget=\$\{BUDGET:-(\d+)\}"),
     # Architecture, performance, the forward pass.
-    (ARCH, r"swept in tiles \((\d+) tokens", "eval/scorer/scorer.h", r"EVAL_TILE_TOKENS = (\d+)"),
-    (ARCH, r"token of a tile, (\d+) by default", "eval/scorer/scorer.h",
-     r"EVAL_TILE_TOKENS = (\d+)"),
-    ("docs/forward.md", r"An evaluation has tiles of (\d+) tokens", "eval/scorer/scorer.h",
-     r"EVAL_TILE_TOKENS = (\d+)"),
-    ("docs/forward.md", r"`tile_tokens`, or (\d+) where", "model/forward/session.c",
-     r"DEFAULT_TILE_TOKENS = (\d+)"),
-    ("model/forward/forward.h", r"tokens per tile; 0: (\d+)", "model/forward/session.c",
-     r"DEFAULT_TILE_TOKENS = (\d+)"),
-    ("docs/formats.md", r"multiplications with the (\d+) tokens of a tile", "eval/scorer/scorer.h",
-     r"EVAL_TILE_TOKENS = (\d+)"),
-    (SPEED, r"decoded once for up to (\d+) tokens", "eval/scorer/scorer.h",
-     r"EVAL_TILE_TOKENS = (\d+)"),
-    (SPEED, r"decoded once per tile of (\d+) tokens", "eval/scorer/scorer.h",
-     r"EVAL_TILE_TOKENS = (\d+)"),
-    (SPEED, r"It takes (\d+) keys at a time", "kernels/backend.h", r"KERN_KEY_BLOCK = (\d+)"),
+    ("docs/forward.md", r"A tile has (\d+) tokens", *TILE),
+    # These reckon with it.
+    (ARCH, r"token of a tile, (\d+) by default", *TILE),
+    ("docs/formats.md", r"multiplications with the (\d+) tokens of a tile", *TILE),
+    (SPEED, r"decoded once for up to (\d+) tokens", *TILE),
+    (SPEED, r"decoded once per tile of (\d+) tokens", *TILE),
+    (SPEED, r"It takes (\d+) keys at a time", "kernels/types.h", r"KERN_KEY_BLOCK = (\d+)"),
     (SPEED, r"Batches last (\w+) seconds", CHOICE, r"batch_seconds = (\d+)"),
     (SPEED, r"Slabs of 256 and 1024 columns instead of (\d+)", "kernels/cpu/gemm/product.c",
      r"SLAB_FLOAT32 = (\d+)"),

@@ -10,6 +10,7 @@ RULE:  layers     includes follow base -> gguf -> kernels -> model -> eval -> cl
        rooms      no folder of a layer with more than 20 source files; each with a README.md of at
                   most 25 lines, or named (`folder/`) in that of the folder above
        symbols    every global symbol of a layer's library begins with the layer's prefix
+       rebuilds   few files are compiled again after a change of an operation's signature (with ninja)
 """
 import pathlib
 import re
@@ -55,6 +56,9 @@ MAX_LINES = 500
 MAX_FUNCTION_LINES = 80
 MAX_FILES = 20
 MAX_README_LINES = 25
+# Of all units that a build compiles, tests and benchmarks included.
+MAX_REBUILT = 79
+OPERATIONS = ("kernels/operations.h", "kernels/scoring.h", "kernels/recurrent/op.h")
 # A file for each format, for each architecture.
 LARGE_ROOMS = {"kernels/quant", "model/arch"}
 
@@ -177,9 +181,22 @@ def rule_symbols(root, build):
                     yield f"{library.name}: {fields[2]} does not begin with {' or '.join(prefixes)}"
 
 
+def rule_rebuilds(root, build):
+    if not (build / ".ninja_deps").exists():
+        return
+    listing = subprocess.run(["ninja", "-C", str(build), "-t", "deps"], capture_output=True,
+                             text=True, check=True).stdout
+    for header in OPERATIONS:
+        n = sum(f"/{header}\n" in unit + "\n" for unit in listing.split("\n\n"))
+        if n > MAX_REBUILT:
+            yield (f"{header}: {n} units include it; at most {MAX_REBUILT}: include kernels/types.h "
+                   "where nothing calls an operation")
+
+
 def main():
     rules = {"layers": rule_layers, "banned": rule_banned, "size": rule_size,
-             "functions": rule_functions, "core": rule_core, "rooms": rule_rooms, "symbols": rule_symbols}
+             "functions": rule_functions, "core": rule_core, "rooms": rule_rooms,
+             "symbols": rule_symbols, "rebuilds": rule_rebuilds}
     if len(sys.argv) < 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     root = pathlib.Path(sys.argv[2])

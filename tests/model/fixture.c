@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
+#include "kernels/scoring.h"
 #include "tests/harness/rng.h"
 
 static void check(enum status status, const struct status_why *why)

@@ -15,7 +15,9 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
 #include "kernels/cuda/context.h"
+#include "kernels/operations.h"
 #include "kernels/quant/registry.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/host_device.h"

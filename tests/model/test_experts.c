@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/implementation.h"
 #include "tests/model/fixture.h"
 
 enum { EXPERTS = 24, USED = 3, BATCH = 2048, WINDOW = 256, TILE = 1024, LAYERS = 2 };

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "model/forward/forward.h"
 #include "tests/harness/tiny_model.h"

@@ -22,6 +22,8 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
+#include "kernels/operations.h"
 #include "tests/model/fixture.h"
 #include "tests/model/float64.h"
 

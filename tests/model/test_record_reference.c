@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "kernels/backend.h"
+#include "kernels/scoring.h"
 #include "tests/model/fixture.h"
 
 enum { N_CTX = 256, N_WINDOWS = 4, FIRST = N_CTX / 2, N_SCORED = N_CTX - 1 - FIRST };

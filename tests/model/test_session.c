@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/implementation.h"
 #include "tests/model/fixture.h"
 
 /** A backend that only hands out memory, counts it, and fails when told to. */
@@ -80,6 +81,8 @@ static void test_bytes_bounded(void **state)
     struct fixture f = fixture_open(&models[0]);
     struct model_session_options o = {.max_batch = 4096, .max_segment = 512};
     size_t n_bytes = model_session_bytes(f.model, &o);
+    o.tile_tokens = MODEL_TILE_TOKENS; /* what 0 stands for */
+    assert_int_equal(model_session_bytes(f.model, &o), n_bytes);
     o.max_batch = 1 << 20;
     assert_int_equal(model_session_bytes(f.model, &o), n_bytes);
     fixture_close(&f);

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/implementation.h"
 #include "model/split.h"
 #include "model/swap.h"
 #include "tests/model/fixture.h"

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/arithmetic.h"
+#include "kernels/backend.h"
 #include "model/swap.h"
 #include "tests/harness/compare.h"
 #include "tests/model/fixture.h"

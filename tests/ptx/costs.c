@@ -9,7 +9,9 @@
 
 #include "kernels/backend.h"
 #include "kernels/cuda/cuda.h"
+#include "kernels/operations.h"
 #include "kernels/quant/registry.h"
+#include "kernels/scoring.h"
 #include "tests/harness/host_device.h"
 #include "tests/harness/random_blocks.h"
 #include "tests/ptx/report.h"

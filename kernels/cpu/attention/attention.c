@@ -10,6 +10,7 @@
 
 #include "kernels/cpu/attention/products.h"
 #include "kernels/cpu/gemm/gemm.h"
+#include "kernels/cpu/operations.h"
 
 enum {
     GROUPS = KERN_PANEL / KERN_LANES,
@@ -24,7 +25,7 @@ struct query_block {
     float *out;                                          /* panel array [dv]: sums of p * v */
     size_t first, n;                                     /* queries of the range */
     size_t head;
-    size_t key_begin, key_end; /* seen by any of the queries; by index, see backend.h */
+    size_t key_begin, key_end; /* seen by any of the queries; by index, see operations.h */
 };
 
 struct attention {

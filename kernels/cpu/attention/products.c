@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "kernels/operations.h"
+
 enum {
     KEY_PADDING = 16, /* floats behind a key: keys 4 KiB apart evict one another */
     N_GROUPS = KERN_KEY_BLOCK / KERN_BF16_GROUP

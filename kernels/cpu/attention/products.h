@@ -8,6 +8,8 @@
 
 #include "kernels/cpu/context.h"
 
+struct kern_attention;
+
 /** A block of keys and its values, as they are and as the products want them; a thread's own. */
 struct kern_key_block {
     const struct kern_cpu *cpu;

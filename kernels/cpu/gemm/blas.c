@@ -1,6 +1,7 @@
 #include "kernels/cpu/gemm/blas.h"
 
 #include "kernels/cpu/gemm/gemm.h"
+#include "kernels/operations.h"
 
 /* Large enough for a foreign multiplication to be at its best, small beside a model. */
 enum { PANEL_FLOATS = 4 << 20, MIN_PANEL_ROWS = 64 };

@@ -7,6 +7,8 @@
 
 #include "kernels/cpu/context.h"
 
+struct kern_linear;
+
 /** c[i][j] = alpha * sum_k a[i][k] * b[j][k] + beta * c[i][j]; strides in floats. */
 struct kern_sgemm {
     size_t n_rows, n_cols, n_k; /* of i, j, k */

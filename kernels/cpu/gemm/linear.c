@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/gemm/blas.h"
 #include "kernels/cpu/gemm/gemm.h"
+#include "kernels/cpu/operations.h"
 
 /*
  * Tokens per packing. A weight is decoded once for this many; the packed copy and the

@@ -1,6 +1,7 @@
 /* The causal convolution: a task is some channels of all tokens. */
 #include <assert.h>
 
+#include "kernels/cpu/operations.h"
 #include "kernels/cpu/recurrent/vector.h"
 #include "kernels/recurrent/check.h"
 

@@ -1,6 +1,7 @@
 /* Recurrent states: a task is one head of a family, a run and those that go on from it. */
 #include <assert.h>
 
+#include "kernels/cpu/operations.h"
 #include "kernels/cpu/recurrent/chunk.h"
 #include "kernels/cpu/recurrent/vector.h"
 

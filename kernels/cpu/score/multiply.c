@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/gemm/blas.h"
 #include "kernels/cpu/score/walk.h"
+#include "kernels/scoring.h"
 
 static size_t n_head_tasks(const struct kern_walk *walk, size_t h)
 {

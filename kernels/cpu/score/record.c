@@ -4,6 +4,7 @@
  * A slab of hidden rows is multiplied with the whole vocabulary. Then each group of rows is
  * reduced and encoded.
  */
+#include "kernels/cpu/operations.h"
 #include "kernels/cpu/score/walk.h"
 #include "kernels/numerics/record_scale.h"
 

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "kernels/cpu/operations.h"
 #include "kernels/cpu/score/walk.h"
 
 enum {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "kernels/cpu/gemm/blas.h"
+#include "kernels/scoring.h"
 
 /** A piece of memory to be divided; without a base only the sizes count. */
 struct arena {

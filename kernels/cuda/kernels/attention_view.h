@@ -8,9 +8,9 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "kernels/backend.h"
 #include "kernels/cuda/kernels/thread.h"
 #include "kernels/numerics/fmath.h"
+#include "kernels/types.h"
 
 /** Queries first .. of a range. */
 struct kern_attention_task {

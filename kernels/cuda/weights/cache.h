@@ -9,9 +9,9 @@
 #ifndef KERNELS_CUDA_WEIGHTS_CACHE_H
 #define KERNELS_CUDA_WEIGHTS_CACHE_H
 
-#include "kernels/backend.h"
 #include "kernels/cuda/device/device.h"
 #include "kernels/quant/rows.h"
+#include "kernels/types.h"
 
 enum { KERN_CUDA_CACHE_BUCKETS = 4096 };
 

@@ -1,0 +1,209 @@
+/**
+ * The operations of layers: eager, in order, on float32 arrays in the backend's memory.
+ * kernels/types.h has the shape letters and says what is backend memory and what is the host's.
+ * Two families have headers of their own: kernels/scoring.h and kernels/recurrent/op.h.
+ *
+ * Determinism: an output element is a fixed sequence of float32 operations that depends on
+ * the operation's own inputs only, never on the number of tokens in the call, on blocking,
+ * threads or the ISA (except that products on AMX tiles, where they are asked for, are sums of
+ * their own kind; kernels/cpu/gemm/product.h). tests/kernels checks that for every operation.
+ *
+ * Every operation returns STATUS_CANCELLED soon after the cancel flag is set.
+ *
+ * Only a file that calls or implements an operation includes its family's header, so that few files
+ * are compiled again when a signature changes.
+ */
+#ifndef KERNELS_OPERATIONS_H
+#define KERNELS_OPERATIONS_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+#include "kernels/types.h"
+
+struct kern_backend;
+
+/**
+ * Normalise n_rows rows of x. Row r, with m = 0 or, if `center`, the mean of the row:
+ *     y = (x - m) / sqrt(mean((x - m)^2) + eps) * gain + bias
+ * (RMSNorm, or LayerNorm). The means are in double. The gain and bias of row r are the part
+ * r mod n_groups, of `width` values, of their vectors: the rows can be the heads of all tokens.
+ */
+struct kern_norm {
+    const struct kern_weight *gain; /* 1 row of n_groups * width columns; NULL: all 1 */
+    const struct kern_weight *bias; /* likewise; NULL: none */
+    bool center;
+    float eps;
+    const float *x; /* [n_rows, width] */
+    float *y;       /* likewise; may be x, but not with `accumulate` */
+    size_t n_rows, width;
+    size_t n_groups; /* at least 1 */
+    bool accumulate; /* add to y instead of overwriting it */
+};
+
+/** y = W x for T rows of x, then, in this order: * scale, + bias, + what y held. */
+struct kern_linear {
+    const struct kern_weight *weight; /* [R, K] */
+    const struct kern_weight *bias;   /* 1 row of R columns, or NULL */
+    const float *x;                   /* [T, K] */
+    float *y;                         /* [T, y_stride]; columns 0..R-1 are written */
+    size_t y_stride;                  /* >= R */
+    size_t n_tokens;                  /* T */
+    bool accumulate;                  /* add to y (the residual) instead of overwriting it */
+    /* A hint: the operation before this one was a linear with the same, unchanged x, so its packed
+     * copy may be used again. */
+    bool same_x;
+};
+
+/**
+ * Rotate the first 2 * n_pairs elements of each head, in place.
+ * Pair i is (2i, 2i+1), or (i, i + n_pairs) with `split_halves`.
+ * angles: backend memory, [n_positions, n_pairs, 2] holding cos and sin of the pair's angle
+ * at that position, each times the magnitude (YaRN's attention factor); see
+ * kern_rope_fill(). positions: host, T entries below n_positions.
+ */
+struct kern_rope {
+    float *x; /* [T, stride], heads one after the other from column 0 */
+    size_t stride;
+    size_t n_tokens, n_heads, head_size, n_pairs;
+    bool split_halves;
+    const float *angles;
+    size_t n_positions;
+    const int32_t *positions;
+};
+
+/**
+ * out = softmax(cap(q k^T * scale), causal) v per head; query head i reads key head i / (H/G).
+ * Keys count from the parent's first token: index 0 .. n_parent-1 is the parent, then the
+ * segment. Blocks of keys begin at multiples of KERN_KEY_BLOCK of that index, so the bits do
+ * not depend on whether a prefix was shared.
+ *
+ * What is 0 or NULL of the last fields is left out. sliding_window w: query index i sees only keys
+ * with index j > i - w. chunk c: only those with j / c == i / c, in integers. Blocks of keys that
+ * no query sees are not read. soft_cap c: cap(s) = c tanh(s / c), else s. sinks: each head's
+ * softmax has one logit more, whose share is dropped; cap and scale do not concern it.
+ */
+struct kern_attention {
+    const float *q;                                    /* [T, H * d] */
+    const float *k;                                    /* [rows, G * d] */
+    const float *v;                                    /* [rows, G * dv] */
+    float *out;                                        /* [T, H * dv] */
+    size_t n_heads, n_kv_heads, head_size, value_size; /* H, G, d, dv */
+    float scale;
+    float soft_cap; /* finite, not negative */
+    size_t sliding_window, chunk;
+    const struct kern_weight *sinks;       /* 1 row of H columns, of scale 1, or NULL */
+    const struct kern_query_range *ranges; /* host */
+    size_t n_ranges;
+};
+
+struct kern_activate {
+    enum kern_activation kind;
+    float *gate;     /* [n], in place */
+    const float *up; /* [n]; NULL: all 1, which KERN_SWIGLU_OAI does not take */
+    size_t n;
+};
+
+/**
+ * The experts of each token and their shares. Experts are chosen by p + selection_bias (without
+ * bias and groups: by g, which is the same order); equals: the lower index. With groups of E /
+ * n_groups consecutive experts each, only those of the n_groups_used best groups can be chosen; a
+ * group counts as the sum of its two best experts. The shares are p of the chosen, if `normalise`
+ * divided by their sum or 6.1e-5, whichever is larger, times scale; all in double, rounded once. A
+ * token with a logit that is NaN or +infinity (or no logit above -infinity; or such a p + bias)
+ * gets the first experts and NaN as shares.
+ */
+struct kern_route {
+    const float *logits; /* [T, E] */
+    size_t n_tokens, n_experts, n_used;
+    enum kern_gating gating;
+    const struct kern_weight *selection_bias; /* 1 row of E columns, or NULL */
+    size_t n_groups, n_groups_used;           /* n_groups 0 or 1: no groups */
+    bool groups_by_best; /* a group counts as its best expert instead of the sum of its two best */
+    bool normalise;
+    float scale;      /* 0 stands for 1 */
+    int32_t *experts; /* host, out: [T, n_used], best first */
+    float *shares;    /* host, out: likewise */
+};
+
+/** y[r * y_stride + i] = x[r * x_stride + i] for i < width: cuts rows apart and joins them. */
+struct kern_copy {
+    const float *x;
+    size_t x_stride; /* at least width, as is y_stride; or 0: one row for all */
+    float *y;        /* apart from x */
+    size_t y_stride;
+    size_t width, n_rows;
+};
+
+/**
+ * x becomes what the blocks of a key/value cache hold of it: packed, and decoded again
+ * (kernels/quant/round.h). n_turn, a power of two: the cache holds turned numbers, so that runs of
+ * n_turn of them are multiplied by the orthonormal Walsh-Hadamard matrix, rounded, and multiplied
+ * by it again, which undoes the first product but for float32's rounding.
+ */
+struct kern_round {
+    enum gguf_type type; /* one of KERN_ROUND_TYPES */
+    float *x;            /* [n], in place */
+    size_t n;            /* a multiple of the type's block and of n_turn */
+    size_t n_turn;       /* 0: the numbers as they are; at most KERN_TURN_MAX */
+};
+
+/** x[t] = row tokens[t] of the matrix, decoded, * scale. tokens: host, each below matrix->n_rows.
+ */
+typedef enum status kern_embed_fn(struct kern_backend *b, const struct kern_weight *matrix,
+                                  const int32_t *tokens, size_t n_tokens, float *x,
+                                  struct status_why *why);
+typedef enum status kern_norm_fn(struct kern_backend *b, const struct kern_norm *op,
+                                 struct status_why *why);
+typedef enum status kern_linear_fn(struct kern_backend *b, const struct kern_linear *op,
+                                   struct status_why *why);
+typedef enum status kern_rope_fn(struct kern_backend *b, const struct kern_rope *op,
+                                 struct status_why *why);
+typedef enum status kern_attention_fn(struct kern_backend *b, const struct kern_attention *op,
+                                      struct status_why *why);
+typedef enum status kern_activate_fn(struct kern_backend *b, const struct kern_activate *op,
+                                     struct status_why *why);
+typedef enum status kern_route_fn(struct kern_backend *b, const struct kern_route *op,
+                                  struct status_why *why);
+/** x[r] *= factors[r] for rows of `width`; factors: host. */
+typedef enum status kern_scale_rows_fn(struct kern_backend *b, float *x, size_t width,
+                                       size_t n_rows, const float *factors, struct status_why *why);
+typedef enum status kern_copy_rows_fn(struct kern_backend *b, const struct kern_copy *op,
+                                      struct status_why *why);
+typedef enum status kern_round_fn(struct kern_backend *b, const struct kern_round *op,
+                                  struct status_why *why);
+/** y[i] = x[rows[i]]; rows: host. */
+typedef enum status kern_gather_fn(struct kern_backend *b, const float *x, size_t width,
+                                   const uint32_t *rows, size_t n_rows, float *y,
+                                   struct status_why *why);
+/** y[rows[i]] += shares[i] * x[i], no row twice in a call; rows, shares: host. */
+typedef enum status kern_scatter_add_fn(struct kern_backend *b, const float *x, size_t width,
+                                        const uint32_t *rows, const float *shares, size_t n_rows,
+                                        float *y, struct status_why *why);
+
+/**
+ * Working memory that an operation takes inside the backend, in bytes, to state limits before a
+ * run. Only shapes, types and counts of `op` matter; no array is read. The backend keeps the
+ * most that an operation took, so the largest of these is what a sequence of them needs.
+ */
+typedef size_t kern_linear_bytes_fn(struct kern_backend *b, const struct kern_linear *op);
+typedef size_t kern_attention_bytes_fn(struct kern_backend *b, const struct kern_attention *op);
+
+/** Their list: X(name) for each. A backend has all of them. */
+#define KERN_OPERATIONS(X)                                                                         \
+    X(embed)                                                                                       \
+    X(norm) X(linear) X(rope) X(attention) X(activate) X(route) X(scale_rows) X(copy_rows)         \
+        X(round) X(gather) X(scatter_add) X(linear_bytes) X(attention_bytes)
+
+/** kern_embed(), kern_norm(), ...: they check the arguments and call the backend. */
+#define KERN_OPERATION_DECLARE(name) kern_##name##_fn kern_##name;
+KERN_OPERATIONS(KERN_OPERATION_DECLARE)
+
+/**
+ * Fill host memory with the angles for kern_rope: cos and sin of position * frequency[i], computed
+ * in double and rounded once, times magnitude. angles: [n_positions, n_pairs, 2].
+ */
+void kern_rope_fill(float *angles, size_t n_positions, const double *frequency, size_t n_pairs,
+                    double magnitude);
+
+#endif

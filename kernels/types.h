@@ -1,0 +1,144 @@
+/**
+ * What models and evaluations keep of the operations: weights, heads, scores, and the kinds of
+ * activations and gates. The operations themselves are in kernels/operations.h.
+ *
+ * Shape letters, the same in the whole project: T tokens, D width, H heads, G key/value
+ * heads, d head size, F feed-forward width, V vocabulary, E experts, K columns and R rows
+ * of a weight. All matrices are row-major; [T, D] has D fastest.
+ *
+ * Memory: a `float *` named x, y, q, ... is backend memory from kern_alloc() (pointer
+ * arithmetic is allowed, dereferencing is the backend's alone). Everything described as
+ * "host" is ordinary memory. Weights are host memory, usually a read-only file mapping.
+ */
+#ifndef KERNELS_TYPES_H
+#define KERNELS_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gguf/type.h"
+
+/** A weight matrix [R, K] as stored: a handle that can be pointed at other bytes. */
+struct kern_weight {
+    enum gguf_type type;
+    size_t n_rows;       /* R: outputs */
+    size_t n_cols;       /* K: inputs; a multiple of the type's block */
+    size_t row_bytes;    /* from one row to the next; a bundle has so many times its rows */
+    const void *data;    /* host, n_rows * row_bytes */
+    float scale;         /* of every output of the product, of every value of a vector or of an
+                          * embedded row: a last multiplication; 1 where there is none */
+    uint64_t generation; /* changes whenever the bytes do: what a device keys its copy by */
+};
+
+/**
+ * A generation that no weight of this process had before. New bytes at an old address need one: a
+ * device may hold a copy of the old bytes.   Any thread.
+ */
+uint64_t kern_next_generation(void);
+
+/**
+ * What kern_activate() does to z = gate[i], given u = up[i], within a few half ulps.
+ * sigmoid(z) = 1 / (1 + exp(-z)).
+ */
+enum kern_activation {
+    KERN_SILU,         /* z sigmoid(z) u */
+    KERN_GELU,         /* z / 2 (1 + tanh(sqrt(2 / pi) (z + 0.044715 z^3))) u */
+    KERN_SIGMOID,      /* sigmoid(z) u */
+    KERN_RELU_SQUARED, /* max(z, 0)^2 u */
+    KERN_SWIGLU_OAI,   /* a sigmoid(1.702 a) (c + 1), a = min(z, 7), c = u within -7 .. 7 */
+    KERN_N_ACTIVATIONS
+};
+
+/** What the logits g of a token's router become: p. */
+enum kern_gating {
+    KERN_GATE_SOFTMAX,       /* of all experts */
+    KERN_GATE_SIGMOID,       /* of each expert by itself */
+    KERN_GATE_SOFTMAX_CHOSEN /* of the chosen experts only; they are chosen by p = g */
+};
+
+/**
+ * A run of queries that share their keys: they attend to all n_parent keys of the parent,
+ * and to their own segment's keys up to themselves.
+ */
+struct kern_query_range {
+    size_t q_row, n_q;    /* rows of q and out */
+    size_t q_offset;      /* index of the first query in its segment */
+    size_t kv_row;        /* row of k and v that holds the segment's first token */
+    size_t parent_kv_row; /* first row of the parent's keys; any if n_parent is 0 */
+    size_t n_parent;
+};
+
+/** Blocks of keys begin at multiples of it; see struct kern_attention. */
+enum { KERN_KEY_BLOCK = 64 };
+/** The most numbers that are turned together; see struct kern_round. */
+enum { KERN_TURN_MAX = 1024 };
+
+/**
+ * Rows of log-probabilities as a base-logits file holds them, in host memory: a read-only
+ * mapping will do. A record is a float32 scale, a float32 floor (together the first four codes),
+ * V codes, and one unused code if V is odd: log p_i = scale * code_i + floor, rounded to float32
+ * once. Records are read where they lie, all rows of a call side by side, from their begin to
+ * their end (twice with want_js).
+ */
+struct kern_recorded {
+    const uint16_t *records; /* [n_rows, stride] */
+    size_t stride;           /* codes per record: kern_record_codes(V) */
+    double cut; /* tokens with log p <= cut are left out of kl (llama.cpp: -16); -INFINITY: none */
+};
+
+/** Codes of a record of n_vocab tokens: scale and floor, the tokens, one more if they are odd. */
+static inline size_t kern_record_codes(size_t n_vocab)
+{
+    return 4 + (n_vocab + 1) / 2 * 2;
+}
+
+/**
+ * Hidden rows (after the output norm) and the matrix that turns them into logits. The product is
+ * multiplied by the matrix's scale, the bias is added. A soft cap c then makes c tanh(l / c) of a
+ * logit l, and NaN of an infinite one.
+ */
+struct kern_head {
+    const float *hidden;                  /* [n_rows, K] */
+    const struct kern_weight *matrix;     /* [V, K] */
+    const struct kern_weight *bias;       /* 1 row of V columns, or NULL */
+    float soft_cap;                       /* finite, not negative; 0: none */
+    const struct kern_recorded *recorded; /* head 0 of several only: instead of the above */
+};
+
+/** What is scored: the log-probability of `token` after hidden row `row`. */
+struct kern_target {
+    uint32_t row;
+    int32_t token;
+};
+
+/** Per head and row. Natural logarithms; sums in double. */
+struct kern_row_score {
+    double max_logit;
+    double log_sum; /* ln sum_i exp(l_i - max_logit) */
+    double entropy; /* -sum_i p_i ln p_i */
+    int32_t argmax; /* the first of equals; -1 if no logit is above -infinity */
+};
+
+/** Per head and target. */
+struct kern_target_score {
+    double log_prob; /* logit - max_logit - log_sum; of a recorded head: as stored */
+    uint32_t rank;   /* 1 + number of tokens that are more likely (equals: lower id first) */
+};
+
+/** The sizes of the most likely tokens whose agreement is counted. */
+enum { KERN_N_TOPS = 3, KERN_TOP_MAX = 10 };
+
+/**
+ * Per head h and row, p being the distribution of head 0 and q that of head h; natural
+ * logarithms. Heads with the same logits give exactly 0, 0, 0 and full agreement.
+ */
+struct kern_pair_score {
+    double kl;         /* KL(p || q) = sum_i p_i (ln p_i - ln q_i) */
+    double reverse_kl; /* KL(q || p) */
+    double js;         /* Jensen-Shannon: of p and q with their mean, averaged; 0 unless want_js */
+    /* Of the 1, 5, 10 most likely tokens of head 0 (equals: lower id first), how many are among
+     * those of head h; tokens of probability 0 are never counted. */
+    uint8_t common_top[KERN_N_TOPS];
+};
+
+#endif
