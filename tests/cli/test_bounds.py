@@ -170,26 +170,31 @@ class Parsers(Bounds):
 
     def test_gguf(self):
         n = N_BYTES
-        vocabulary = [f"t{i}" for i in range(n // 22)]
         files = {
-            "a string": ([g.pair("k", g.STRING, b"\1" * n)], 2),
-            "strings": ([g.pair("k", g.ARRAY, [b"\1" * (n // 64)] * 64, g.STRING)], 12),
-            "a key": ([g.pair(b"k" * n, g.U8, 1)], 2),
-            "keys": ([g.pair(f"k{i}", g.U8, 1) for i in range(n // 20)], 45),
-            "an array": ([g.pair("k", g.ARRAY, vocabulary, g.STRING)], 4),
+            "a string": (lambda: [g.pair("k", g.STRING, b"\1" * n)], 2),
+            "strings": (lambda: [g.pair("k", g.ARRAY, [b"\1" * (n // 64)] * 64, g.STRING)], 12),
+            "a key": (lambda: [g.pair(b"k" * n, g.U8, 1)], 2),
+            "keys": (lambda: [g.pair(f"k{i}", g.U8, 1) for i in range(n // 20)], 45),
+            "an array": (lambda: [g.pair("k", g.ARRAY, [f"t{i}" for i in range(n // 22)], g.STRING)], 4),
         }
         for name, (pairs, factor) in self.sample(files.items()):
+            data = g.gguf(pairs(), [])
             for more in ([], ["--json"]):
                 with self.subTest(file=name, more=more):
-                    self.check(g.gguf(pairs, []), ["info", "in", *more], factor, codes=(0,))
-        tensors = g.gguf([], [(f"t{i}", 0, (1,), bytes(4)) for i in range(n // 80)])
+                    self.check(data, ["info", "in", *more], factor, codes=(0,))
+
+    def test_gguf_of_tensors(self):
+        tensors = g.gguf([], [(f"t{i}", 0, (1,), bytes(4)) for i in range(N_BYTES // 80)])
         for more in ([], ["--tensors"], ["--tensors", "--json"]):
-            with self.subTest(file="tensors", more=more):
+            with self.subTest(more=more):
                 self.check(tensors, ["info", "in", *more], 45, codes=(0,))
+
+    def test_gguf_of_a_vocabulary(self):
+        n = N_BYTES // 22
         pairs = [g.pair("tokenizer.ggml.model", g.STRING, "llama"),
-                 g.pair("tokenizer.ggml.tokens", g.ARRAY, vocabulary, g.STRING),
-                 g.pair("tokenizer.ggml.scores", g.ARRAY, [0.0] * len(vocabulary), g.F32),
-                 g.pair("tokenizer.ggml.token_type", g.ARRAY, [1] * len(vocabulary), g.I32)]
+                 g.pair("tokenizer.ggml.tokens", g.ARRAY, [f"t{i}" for i in range(n)], g.STRING),
+                 g.pair("tokenizer.ggml.scores", g.ARRAY, [0.0] * n, g.F32),
+                 g.pair("tokenizer.ggml.token_type", g.ARRAY, [1] * n, g.I32)]
         self.check(g.gguf(pairs, []), ["tokenize", "-m", "in", "-p", "a"], 8, codes=(0,))
 
     def test_long_string_of_metadata(self):
