@@ -42,8 +42,7 @@ static void print_rounding(const struct cli_compare *c)
     double difference = c->values[CLI_FIGURE_KLD].difference;
     if (difference != 0 && c->kld_rounding >= 0.5e-6 && fabs(difference) <= c->kld_rounding)
         printf("\nThe difference of the mean KLDs is no larger than what rounding may have made, "
-               "about "
-               "%.6lf (see --precision)\n",
+               "about %.6lf (see --precision)\n",
                c->kld_rounding);
 }
 
