@@ -65,7 +65,7 @@ memcheck=(valgrind -q --error-exitcode=9 --leak-check=full --child-silent-after-
 
 # Sweeps would take days: each test has half a minute of a processor, and ten on the clock, in which
 # nothing may be found. Left out: results of reference models, the GPU's kernels, limits of seconds,
-# and what is compared with long doubles, which have 64 bits there.
+# what is compared with long doubles, which have 64 bits there, and pages that are lost on purpose.
 memcheck_test() {
     local log code=0
     log=$(mktemp)
@@ -84,7 +84,7 @@ memcheck_test() {
 
 valgrind_tests() {
     need valgrind || return
-    local tests no='_reference|cuda|hostile$|speed$|test_fmath$|test_pair_lanes$'
+    local tests no='_reference|cuda|hostile$|speed$|test_fmath$|test_pair_lanes$|test_faults$'
     mapfile -t tests < <(find build/dev/tests/{base,gguf,kernels,model,eval,cli} -name 'test_*' \
         -type f -perm -u+x | grep -Ev "$no" | sort)
     [ ${#tests[@]} -gt 0 ] || { skip "build/dev has no tests"; return; }
@@ -93,10 +93,13 @@ valgrind_tests() {
     printf '%s\0' "${tests[@]}" | xargs -0 -P "$jobs" -I '{}' bash -c 'memcheck_test "$1"' memcheck '{}'
 }
 
-# More commands, larger inputs, more kills: the quick forms are among the tests.
+# More commands, larger inputs, more kills: the quick forms are among the tests. Another sample each
+# day; of the bounds, each test begins what it can within a minute, so they take a quarter of an hour.
 at_length() {
     [ -x build/dev/assay ] || { skip "build/dev/assay was not built"; return; }
     local name failed=0
+    export ASSAY_TEST_SEED=${ASSAY_TEST_SEED:-$(date +%Y%m%d)}
+    echo "seed $ASSAY_TEST_SEED"
     for name in bounds killed mpi hot_swap; do
         ASSAY_TEST_SLOW=1 python3 -B "tests/cli/test_$name.py" "$PWD/build/dev/assay" "$PWD" ||
             failed=1

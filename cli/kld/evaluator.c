@@ -232,6 +232,35 @@ struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i)
     return (struct eval_kld_tables){&w->plan, &w->stream, &w->tables[0], &w->tables[1 + i]};
 }
 
+/* A recording of another precision has errors of its own. */
+static bool base_is_as_precise(const struct cli_kld *k)
+{
+    if (!cli_base_has_rows(&k->base))
+        return true;
+    const char *recorded = cli_description_precision(&k->base.description);
+    const char *name = cli_precision_name(k->settings->evaluate.machine.precision);
+    return recorded && strcmp(recorded, name) == 0;
+}
+
+static double rounding_of(const char *products, struct cli_model_size size)
+{
+    const double least_bits = 16;
+    return eval_rounding_of(products, size.bits_per_weight >= least_bits);
+}
+
+/* Of a base-logits file the size is not known; its codes of 16 bits are another matter. */
+double cli_kld_rounding(const struct cli_kld *k, size_t i)
+{
+    const struct cli_base *base = &k->base;
+    if (!base->kind->size || !base_is_as_precise(k))
+        return (double)NAN;
+    const char *products = kern_describe(k->e.backends.items[0]).products;
+    double own = rounding_of(products, base->kind->size(base)) +
+                 rounding_of(products, cli_model_size(&k->candidates[i]));
+    const struct eval_kld_result *r = &k->results[i];
+    return eval_kld_rounding(r->figures.kld.value, r->n_tokens, own);
+}
+
 static enum status summarise(void *self, struct status_why *why)
 {
     struct cli_kld *k = self;

@@ -54,6 +54,12 @@ struct cli_passage cli_kld_passage(const struct cli_kld *k, const struct eval_sc
 struct eval_kld_tables cli_kld_tables(const struct cli_kld *k, size_t i);
 
 /**
+ * About how far the rounding of products may have moved the mean divergence of candidate i, in
+ * nats; NaN: that is not known.
+ */
+double cli_kld_rounding(const struct cli_kld *k, size_t i);
+
+/**
  * Print what assay table prints of the result's document (json.c).
  * Fails: STATUS_MEMORY.
  */

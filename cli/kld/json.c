@@ -92,7 +92,8 @@ static cJSON *add_figures(struct base_json *json, cJSON *list, const struct cli_
     base_json_real(json, ppl, "correlation", f->correlation);
     cli_json_estimate(json, o, "mean_nll", f->nll);
     cli_json_estimate(json, o, "base_mean_nll", f->base_nll);
-    cli_json_distribution(json, o, "kld", f->kld, r->kld_quantiles);
+    cJSON *kld = cli_json_distribution(json, o, "kld", f->kld, r->kld_quantiles);
+    base_json_real(json, kld, "rounding", cli_kld_rounding(k, i));
     cJSON *dp = cli_json_distribution(json, o, "dp", f->dp, r->dp_quantiles);
     cli_json_estimate(json, dp, "rms", f->rms_dp);
     cli_json_estimate(json, o, "same_top", f->same_top);

@@ -155,12 +155,23 @@ static void print_size(const char *whose, struct cli_model_size size)
            size.bits_per_weight);
 }
 
+/* Where the last digit of the mean is not certain. */
+static void print_rounding(const struct cli_kld *k, size_t candidate)
+{
+    double rounding = cli_kld_rounding(k, candidate);
+    if (rounding >= 0.5e-6) /* half of that digit */
+        printf("Rounding       :   %.6lf (about how far --precision %s may have moved the mean "
+               "divergence)\n",
+               rounding, cli_precision_name(k->settings->evaluate.machine.precision));
+}
+
 /* What llama-perplexity does not have. No line of it holds both "Mean" and "KLD": scripts count
  * on there being one. */
 static void print_more(const struct cli_kld *k, size_t candidate)
 {
     const struct eval_kld_result *r = &k->results[candidate];
     puts("\n====== Further statistics ======");
+    print_rounding(k, candidate);
     print_estimate("KL(Q || base)  : ", r->reverse_kld, numbers, "\n");
     if (k->settings->js)
         print_estimate("Jensen-Shannon : ", r->js, numbers, "\n");

@@ -12,7 +12,7 @@ struct cli_compare_settings {
     const char *json_file;
 };
 
-enum { CLI_MAX_FIGURES = 6, CLI_N_TASK_SCORES = 3 };
+enum { CLI_MAX_FIGURES = 6, CLI_FIGURE_KLD = 2, CLI_N_TASK_SCORES = 3 };
 
 /** A figure of perplexity or divergence: how it is called and printed. */
 struct cli_figure {
@@ -38,6 +38,7 @@ struct cli_compare {
     size_t n_figures;
     const struct cli_figure *figures; /* [n_figures] */
     struct eval_pair_figure values[CLI_MAX_FIGURES];
+    double kld_rounding; /* by which rounding may have moved the difference of mean KLDs, or NaN */
     const char *task_kind; /* choice tasks */
     size_t n_tasks;        /* that both have */
     struct eval_pair_counts counts[CLI_N_TASK_SCORES];

@@ -36,6 +36,16 @@ static const char *cell(char out[CELL_BYTES], const struct cli_figure *f, double
     return out;
 }
 
+/* A difference that rounding may have made, where it can be seen. */
+static void print_rounding(const struct cli_compare *c)
+{
+    double difference = c->values[CLI_FIGURE_KLD].difference;
+    if (difference != 0 && c->kld_rounding >= 0.5e-6 && fabs(difference) <= c->kld_rounding)
+        printf("\nThe difference of the mean KLDs is no larger than what rounding may have made, "
+               "about %.6lf (see --precision)\n",
+               c->kld_rounding);
+}
+
 static void print_windows(const struct cli_compare *c)
 {
     printf("%zu windows, %zu tokens; intervals: 95 %%, from %lld resamples of windows, seed %lld\n",
@@ -54,6 +64,7 @@ static void print_windows(const struct cli_compare *c)
                cell(b, f, v->b, ln_b), cell(difference, f, v->difference, none),
                cell(low, f, v->low, none), cell(high, f, v->high, none));
     }
+    print_rounding(c);
 }
 
 static double share(size_t n_right, size_t n)
@@ -162,6 +173,8 @@ enum status cli_compare_write_json(const struct cli_compare *c, struct base_file
         base_json_int(&json, json.root, "resamples", c->settings.n_resamples);
         base_json_int(&json, json.root, "seed", c->settings.seed);
         add_figures(&json, c);
+        if (c->sides[0].document.kind == CLI_DOCUMENT_KLD)
+            base_json_real(&json, json.root, "kld_rounding", c->kld_rounding);
     }
     return cli_json_end_document(&json, file, why);
 }

@@ -26,7 +26,7 @@ static void perplexity_figures(double *figures, const double *means)
 static void kld_figures(double *figures, const double *means)
 {
     perplexity_figures(figures, means);
-    figures[2] = means[1];
+    figures[CLI_FIGURE_KLD] = means[1];
     figures[3] = means[2];
     figures[4] = sqrt(means[3]);
     figures[5] = means[4];
@@ -219,11 +219,26 @@ enum status cli_compare_verdict(const struct cli_compare *c, struct status_why *
     return c->n_figures ? check_figure(c, 0, why) : STATUS_OK;
 }
 
+/* What results say of it: null where it is not known, nothing in older ones. */
+static double rounding_of_both(const struct cli_compare *c)
+{
+    double sum = 0;
+    for (size_t side = 0; side < 2; side++) {
+        struct cli_field rounding;
+        const struct cli_field *field = &c->sides[side].field;
+        bool known = cli_field_find(&rounding, field, "kld.rounding");
+        sum += known ? cli_field_real(field, "kld.rounding") : (double)NAN;
+    }
+    return sum;
+}
+
 enum status cli_compare_windows(struct cli_compare *c, struct status_why *why)
 {
     const struct evaluator *e = c->sides[0].document.kind == CLI_DOCUMENT_KLD ? &kld : &perplexity;
     struct cli_field lists[2];
     size_t n[2];
+    if (e == &kld)
+        c->kld_rounding = rounding_of_both(c);
     for (size_t side = 0; side < 2; side++)
         lists[side] = cli_field_list(&n[side], &c->sides[side].field, e->list);
     struct windows windows = {0};

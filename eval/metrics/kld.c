@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 const double eval_quantile_levels[EVAL_N_QUANTILES] = {1,    0.999, 0.99, 0.95, 0.9,   0.75, 0.5,
                                                        0.25, 0.1,   0.05, 0.01, 0.001, 0};
@@ -294,4 +295,24 @@ void eval_kld_free(struct eval_kld_result *result)
     free(result->positions);
     free(result->worst);
     *result = (struct eval_kld_result){0};
+}
+
+double eval_rounding_of(const char *products, bool whole)
+{
+    static const struct {
+        const char *products;
+        double own, own_whole;
+    } kinds[] = {{"float32", 2e-12, 2e-12}, {"openblas", 2e-12, 2e-12}, {"int16", 1e-8, 2e-12},
+                 {"int8", 4e-4, 2e-12},     {"bf16x3", 2e-10, 2e-10},   {"bf16", 6e-5, 6e-5}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].products, products) == 0)
+            return whole ? kinds[i].own_whole : kinds[i].own;
+    return (double)NAN;
+}
+
+double eval_kld_rounding(double mean, size_t n_tokens, double own)
+{
+    if (mean == 0)
+        return 0;
+    return own + fmin(2, 4 / sqrt((double)n_tokens)) * sqrt(mean * own);
 }

@@ -110,6 +110,22 @@ enum status eval_kld(struct eval_kld_result *out, const struct eval_kld_tables *
 /** A zero-initialised object is allowed. */
 void eval_kld_free(struct eval_kld_result *result);
 
+/**
+ * The mean divergence from double precision, in nats, that products of a kind make of a small
+ * trained model by themselves, at most (docs/performance.md). Other models may round several times
+ * as much. products: as `struct kern_description` names them. whole: no weight has fewer than 16
+ * bits, so that products in integers, which are of the others, are not used. Returns NaN for what
+ * was not measured.
+ */
+double eval_rounding_of(const char *products, bool whole);
+
+/**
+ * About how far a mean divergence of so many tokens may be from that of exact products, in nats:
+ * own + min(2, 4 / sqrt(n_tokens)) * sqrt(mean * own). docs/divergence.md says where that is from
+ * and what was measured. own: of both models, added up. 0 for 0: what is equal is equally rounded.
+ */
+double eval_kld_rounding(double mean, size_t n_tokens, double own);
+
 /** Sort n values, ascending; what is no number comes last. */
 void eval_sort(double *values, size_t n);
 /** Quantile f of n sorted values: linear interpolation at f * (n - 1); 0 for none. */

@@ -24,10 +24,10 @@ def pair(key, kind, what, element=None):
 
 def gguf(pairs, tensors, alignment=32):
     """pairs: results of pair(); tensors: (name, type id, ne, bytes)."""
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(pairs)) + b"".join(pairs)
-    data = b""
+    head = bytearray(b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(pairs)) + b"".join(pairs))
+    data = bytearray()
     for name, kind, ne, payload in tensors:
         head += string(name) + struct.pack("<I", len(ne)) + struct.pack(f"<{len(ne)}Q", *ne)
         head += struct.pack("<IQ", kind, len(data))
         data += payload + bytes(-len(payload) % alignment)
-    return head + bytes(-len(head) % alignment) + data
+    return bytes(head + bytes(-len(head) % alignment) + data)

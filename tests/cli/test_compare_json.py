@@ -75,6 +75,27 @@ class Compare(unittest.TestCase):
         self.assertLess(figures["kld"]["high"], 0)  # F16 is nearer to itself, beyond doubt
         self.assertEqual((result["a"]["candidate"], result["b"]["candidate"]), (1, 2))
 
+    def test_rounding(self):
+        """A difference that rounding may have made is said to be one; an older result says nothing."""
+        def with_rounding(x):
+            document = copy.deepcopy(self.kld)
+            for candidate in document["candidates"]:
+                candidate["kld"]["rounding"] = x
+            return document
+        words = ("--candidate-a", "1", "--candidate-b", "2")
+        mean = self.kld["candidates"][0]["kld"]["mean"]
+        for x, said in (0.6 * mean, True), (0.4 * mean, False), (None, False):
+            document = with_rounding(x)
+            self.assertEqual(self.compare(document, document, *words)["kld_rounding"],
+                             x if x is None else 2 * x)
+            printed = self.call(document, document, *words).stdout
+            self.assertEqual("no larger than what rounding may have made" in printed, said, printed)
+            self.assertNotIn("rounding", self.call(document, document, "--candidate-a", "1",
+                                                   "--candidate-b", "1").stdout)
+        document = with_rounding(0)
+        del document["candidates"][0]["kld"]["rounding"]
+        self.assertIsNone(self.compare(document, document, *words)["kld_rounding"])
+
     def test_tasks(self):
         result = self.compare(*self.tasks)
         for score in result["scores"]:

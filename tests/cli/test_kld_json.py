@@ -17,20 +17,21 @@ from documents import documented, paths, without_run
 from program import ASSAY, F16, Q4, SOURCE, TEXT
 
 os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
-COMMON = ["--base", F16, "-f", TEXT, "-c", "32", "--chunks", "3", "-q", "--context-curve",
+COMMON = ["-f", TEXT, "-c", "32", "--chunks", "3", "-q", "--context-curve",
           "--worst", "2", "--js"]
 
 
-def run(*options):
-    return subprocess.run([ASSAY, "kld", *COMMON, *options], capture_output=True)
+def run(*options, base=F16):
+    return subprocess.run([ASSAY, "kld", "--base", base, *COMMON, *options], capture_output=True)
 
 
-def compare(*options, models=(Q4,)):
+def compare(*options, models=(Q4,), base=F16):
     """(document, lines of the table of tokens, standard output)"""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         named = [word for model in models for word in ("-m", model)]
-        result = run(*named, *options, "--json", folder / "r.json", "--per-token", folder / "t.tsv")
+        result = run(*named, *options, "--json", folder / "r.json", "--per-token", folder / "t.tsv",
+                     base=base)
         assert result.returncode == 0, result.stderr
         return (json.loads((folder / "r.json").read_text()),
                 (folder / "t.tsv").read_text().splitlines(), result.stdout)
@@ -102,6 +103,37 @@ class Kld(unittest.TestCase):
                   "candidates[].model.")
         found = {path for path in paths(self.document) if not path.startswith(shared)}
         self.assertEqual(found, {path for path in known if not path.startswith(shared)})
+
+    def test_rounding(self):
+        """What a precision does is within it; the line of it comes where digits are uncertain."""
+        runs = {p: compare("--precision", p, models=(Q4, F16)) for p in ("exact", "high", "fast")}
+        klds = {p: [c["kld"] for c in run[0]["candidates"]] for p, run in runs.items()}
+        self.assertEqual({k[1]["mean"] for k in klds.values()}, {0})
+        self.assertEqual({k[1]["rounding"] for k in klds.values()}, {0})
+        truth = klds["exact"][0]
+        self.assertTrue(0 < truth["rounding"] < 1e-4 * truth["mean"])
+        for precision, least, most in ("high", 1e-8, 1e-5), ("fast", 4e-4, 2e-3):
+            found = klds[precision][0]
+            self.assertTrue(least < found["rounding"] < most, found)
+            self.assertLess(0, abs(found["mean"] - truth["mean"]))
+            self.assertLess(abs(found["mean"] - truth["mean"]), found["rounding"])
+            said = (f"Rounding       :   {found['rounding']:.6f} (about how far --precision "
+                    f"{precision} may have moved the mean divergence)\n")
+            self.assertEqual(runs[precision][2].decode().count(said), 1, said)
+        self.assertNotIn(b"Rounding", runs["exact"][2])
+
+    def test_rounding_against_recorded_bases(self):
+        """As live with a recording of the same precision; of others it is not known."""
+        live = compare("--precision", "fast")[0]["candidates"][0]["kld"]["rounding"]
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "base"
+            for words, expected in ((["-o", file, "--precision", "fast"], live),
+                                    (["-o", file, "--force"], None),
+                                    (["-o", file, "--force", "--format", "logits"], None)):
+                subprocess.run([ASSAY, "record", "-q", "-m", F16, "-f", TEXT, "-c", "32", "--chunks",
+                                "3", *words], check=True, capture_output=True)
+                document = compare("--precision", "fast", base=file)[0]
+                self.assertEqual(document["candidates"][0]["kld"]["rounding"], expected)
 
     def refuses(self, old, new, sentence):
         data = Q4.read_bytes()

@@ -264,6 +264,21 @@ static void names_what_is_not_finite(void **state)
     pair_close(&p);
 }
 
+/** The formula of docs/divergence.md, its upper end, and equals. */
+static void bounds_what_rounding_does(void **state)
+{
+    (void)state;
+    assert_true(fabs(eval_kld_rounding(4e-3, 1600, 1e-8) - 1e-8 - 0.1 * sqrt(4e-11)) < 1e-20);
+    assert_true(fabs(eval_kld_rounding(4e-3, 1, 1e-8) - 1e-8 - 2 * sqrt(4e-11)) < 1e-20);
+    assert_true(eval_kld_rounding(0, 100, 4e-4) == 0);
+    assert_true(isnan(eval_kld_rounding(4e-3, 100, (double)NAN)));
+    /* Integers are of quantised weights alone; short floats are of all. */
+    assert_true(eval_rounding_of("int8", false) > 1e4 * eval_rounding_of("int16", false));
+    assert_true(eval_rounding_of("int8", true) == eval_rounding_of("float32", true));
+    assert_true(eval_rounding_of("bf16", true) == eval_rounding_of("bf16", false));
+    assert_true(isnan(eval_rounding_of("f16x3 on NVIDIA H200", false)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +288,7 @@ int main(void)
         cmocka_unit_test(interpolates_quantiles),
         cmocka_unit_test(sorts_tokens_by_confidence_position_and_divergence),
         cmocka_unit_test(names_what_is_not_finite),
+        cmocka_unit_test(bounds_what_rounding_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
