@@ -6,7 +6,11 @@
 
 target_link_options(assay PRIVATE -Wl,--as-needed
   $<$<LINK_LANGUAGE:CUDA>:-static-libgcc> $<$<LINK_LANGUAGE:CUDA>:-static-libstdc++>)
-set_target_properties(assay PROPERTIES INSTALL_RPATH "\$ORIGIN/../lib/assay")
+# The same path in the build tree: CMake would pad one that it replaces with empty elements, and an
+# empty element is the folder that the program is called in. Libraries from outside the system's
+# folders are found where they were linked.
+set_target_properties(assay PROPERTIES INSTALL_RPATH "\$ORIGIN/../lib/assay"
+  BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
 
 install(TARGETS assay RUNTIME DESTINATION bin COMPONENT portable EXCLUDE_FROM_ALL)
 install(FILES LICENSE DESTINATION share/doc/assay RENAME copyright

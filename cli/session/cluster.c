@@ -16,7 +16,7 @@ typedef int begin_fn(int *rank, int *size, int *local_rank);
 typedef int share_fn(void *bytes, int n_bytes);
 
 struct library {
-    char path[PATH_MAX];
+    char path[PATH_MAX + sizeof "../lib/assay/assay-mpi-openmpi.so"];
     begin_fn *begin;
     share_fn *share;
 };
@@ -57,16 +57,21 @@ static bool find(void *handle, const char *name, void *function)
     return symbol != NULL;
 }
 
+/* The program's folder, with a slash at its end. A path that is not absolute is none. */
+static bool find_folder(char folder[PATH_MAX])
+{
+    ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX);
+    if (n <= 0 || n == PATH_MAX || *folder != '/')
+        return false;
+    folder[n] = '\0';
+    strrchr(folder, '/')[1] = '\0';
+    return true;
+}
+
 /* The library for one of the MPIs, beside the program or in ../lib/assay; "" where none is. */
-static void find_library(struct library *out, const char *const mpis[2])
+static void find_library(struct library *out, const char *program, const char *const mpis[2])
 {
     static const char *const folders[] = {"", "../lib/assay/"};
-    char program[PATH_MAX / 2];
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(program, '/');
-    if (slash)
-        slash[1] = '\0';
     for (size_t i = 0; i < 4; i++) {
         snprintf(out->path, sizeof out->path, "%s%sassay-mpi-%s.so", program, folders[i % 2],
                  mpis[i / 2]);
@@ -76,11 +81,17 @@ static void find_library(struct library *out, const char *const mpis[2])
     out->path[0] = '\0';
 }
 
-static enum status load(struct library *out, long n, struct status_why *why)
+static enum status load(struct library *out, long n, const char *const mpis[2],
+                        struct status_why *why)
 {
-    const char *mpis[2];
-    n_started(mpis);
-    find_library(out, mpis);
+    char folder[PATH_MAX];
+    if (!find_folder(folder))
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%ld processes were started together, and /proc/self/exe does not tell "
+                           "the program's folder, where assay-mpi-%s.so is looked for; expected "
+                           "/proc to be mounted, or --mpi off, with which each evaluates by itself",
+                           n, mpis[0]);
+    find_library(out, folder, mpis);
     if (!*out->path)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%ld processes were started together, and this build has no "
@@ -118,13 +129,13 @@ static enum status meet(const struct library *library, struct status_why *why)
 
 enum status cli_cluster_join(int mpi, struct status_why *why)
 {
-    const char *mpis[2];
+    const char *mpis[2] = {"openmpi", "mpich"};
     long n = mpi == CLI_MPI_OFF || cluster.n_ranks > 1 ? 1 : n_started(mpis);
     int rank = 0, size = 1, local_rank = 0;
     struct library library = {""};
     if (n == 1)
         return STATUS_OK;
-    enum status status = load(&library, n, why);
+    enum status status = load(&library, n, mpis, why);
     if (!status && library.begin(&rank, &size, &local_rank) != 0)
         status = status_fail(why, STATUS_DEVICE, "%s: MPI does not begin", library.path);
     if (!status && size != n)
