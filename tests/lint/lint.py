@@ -8,6 +8,7 @@ RULE:  layers     includes follow base -> gguf -> kernels -> model -> eval -> cl
        functions  no function of a layer beyond 80 lines
        rooms      no folder of a layer with more than 20 source files; each with a README.md of at
                   most 25 lines, or named (`folder/`) in that of the folder above
+       tables     every table of a document has a head: an empty line ends a table
        symbols    every global symbol of a layer's library begins with the layer's prefix
 """
 import pathlib
@@ -139,6 +140,16 @@ def rule_rooms(root, _build):
             yield f"{readme.relative_to(root)}: {lines} lines; at most {MAX_README_LINES}"
 
 
+def rule_tables(root, _build):
+    documents = [path for path in root.rglob("*.md") if not path.is_relative_to(root / "build")]
+    for path in sorted(documents):
+        # Not what is between fences; the lines keep their numbers.
+        text = re.sub(r"(?ms)^```.*?^```$", lambda m: "\n" * m[0].count("\n"), path.read_text())
+        for head in re.finditer(r"(?m)(?<![^\n]\n)^\|.*\n(?!\|[ :|-]+\|$)", "\n" + text):
+            number = text.count("\n", 0, head.start() - 1) + 1
+            yield f"{path.relative_to(root)}:{number}: a row of a table that has no head"
+
+
 def rule_symbols(root, build):
     for layer, prefixes in PREFIXES.items():
         libraries = list((build / layer).rglob("*.a"))
@@ -158,7 +169,8 @@ def rule_symbols(root, build):
 
 def main():
     rules = {"layers": rule_layers, "banned": rule_banned, "size": rule_size,
-             "functions": rule_functions, "rooms": rule_rooms, "symbols": rule_symbols}
+             "functions": rule_functions, "rooms": rule_rooms,
+             "tables": rule_tables, "symbols": rule_symbols}
     if len(sys.argv) < 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     root = pathlib.Path(sys.argv[2])
