@@ -1,6 +1,6 @@
-# What goes into which package; CPack reads this once for each.
+# What goes into which package, and what the .deb depends on; CPack reads this once for each package.
 
-set(components portable documents)
+set(components portable mpi documents)
 if(CPACK_GENERATOR STREQUAL "DEB")
   list(APPEND components debian)
 else()
@@ -11,3 +11,12 @@ set(CPACK_INSTALL_CMAKE_PROJECTS)
 foreach(component IN LISTS components)
   list(APPEND CPACK_INSTALL_CMAKE_PROJECTS ${build} assay ${component} /)
 endforeach()
+
+# CPack would ask for the libraries for MPI, too, which nobody needs without mpirun.
+if(CPACK_GENERATOR STREQUAL "DEB" AND CPACK_ASSAY_SHLIBDEPS)
+  set(folder ${CPACK_PACKAGE_DIRECTORY}/_CPack_Packages/shlibdeps)
+  file(WRITE ${folder}/debian/control "") # the tool expects to be in a source package
+  execute_process(COMMAND ${CPACK_ASSAY_SHLIBDEPS} WORKING_DIRECTORY ${folder}
+    OUTPUT_VARIABLE depends OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "shlibs:Depends=" "" CPACK_DEBIAN_PACKAGE_DEPENDS "${depends}")
+endif()

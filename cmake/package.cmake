@@ -6,7 +6,11 @@
 
 target_link_options(assay PRIVATE -Wl,--as-needed
   $<$<LINK_LANGUAGE:CUDA>:-static-libgcc> $<$<LINK_LANGUAGE:CUDA>:-static-libstdc++>)
-set_target_properties(assay PROPERTIES INSTALL_RPATH "\$ORIGIN/../lib/assay")
+# The same path in the build tree: CMake would pad one that it replaces with empty elements, and an
+# empty element is the folder that the program is called in. Libraries from outside the system's
+# folders are found where they were linked.
+set_target_properties(assay PROPERTIES INSTALL_RPATH "\$ORIGIN/../lib/assay"
+  BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
 
 install(TARGETS assay RUNTIME DESTINATION bin COMPONENT portable EXCLUDE_FROM_ALL)
 install(FILES LICENSE DESTINATION share/doc/assay RENAME copyright
@@ -42,11 +46,19 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+# What is loaded when it is asked for (docs/dependencies.md).
+if(MICROHTTPD_FOUND)
+  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS libmicrohttpd12)
+endif()
+get_property(suggested GLOBAL PROPERTY ASSAY_MPI_PACKAGES)
+list(JOIN suggested " | " suggested)
+list(PREPEND suggested libopenblas0)
+list(JOIN suggested ", " CPACK_DEBIAN_PACKAGE_SUGGESTS)
 find_program(ASSAY_SHLIBDEPS dpkg-shlibdeps)
-find_program(ASSAY_FILE file) # CPack asks it which files are programs
-if(ASSAY_SHLIBDEPS AND ASSAY_FILE)
-  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+if(ASSAY_SHLIBDEPS)
+  set(CPACK_ASSAY_SHLIBDEPS ${ASSAY_SHLIBDEPS} --ignore-missing-info --warnings=0 -O
+    ${PROJECT_BINARY_DIR}/assay)
 elseif(ASSAY_DPKG)
-  message(STATUS "dpkg-shlibdeps or file is missing: the .deb will name no dependencies")
+  message(STATUS "dpkg-shlibdeps is missing: the .deb will name no dependencies")
 endif()
 include(CPack)

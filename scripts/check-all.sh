@@ -2,8 +2,9 @@
 # The long check, before a release: every test under gcc and clang; those without reference
 # models under AddressSanitizer with UndefinedBehaviorSanitizer, those with threads under
 # ThreadSanitizer; hundreds of random models; unit tests under valgrind; changed GPU kernels;
-# each fuzzer for 60 seconds; packages; the harness lm_eval with this program; clang-format and
-# clang-tidy. Takes some two hours of two processors; each step says how much of their time it took.
+# each fuzzer for 60 seconds; packages; a new user's first steps on new machines; the harness
+# lm_eval with this program; clang-format and clang-tidy. Takes some two hours of two processors;
+# each step says how much of their time it took.
 # A step that fails does not stop the next: the end lists what passed, failed and was skipped. What
 # each step said is in build/check-all/.
 # usage: bash scripts/check-all.sh [STEP...]     (default: all but ptx-all; `list` names them)
@@ -17,7 +18,8 @@ steps=(dependencies)
 for preset in "${presets[@]}"; do
     steps+=("build-$preset" "test-$preset")
 done
-steps+=(random-models at-length serve-hours lm-eval valgrind-tests valgrind-program ptx fuzzers package clang-format clang-tidy)
+steps+=(random-models at-length serve-hours lm-eval valgrind-tests valgrind-program ptx fuzzers
+        package bare-machines clang-format clang-tidy)
 on_request=(ptx-all) # hours
 
 # Code of a step that cannot run here, as ctest has it.
@@ -182,6 +184,7 @@ run_step() {
         ptx-all) need nvcc && bash tests/ptx/all.sh build/dev ;;
         fuzzers) need clang && bash scripts/fuzz.sh 60 ;;
         package) package ;;
+        bare-machines) bash scripts/bare-machines.sh ;;
         clang-format) clang_format ;;
         clang-tidy) clang_tidy ;;
     esac

@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
 # Install what building and testing assay needs and this machine lacks.
 # usage: bash scripts/deps.sh [build|package|test|all]     (default: build)
-#   build    compilers and libraries       package  what the target `package` needs on top
+#   build    compilers, libraries, mpirun  package  what the target `package` needs on top
 #   test     what scripts/test.sh needs    all      what scripts/check-all.sh needs
 # Debian and its relatives: through apt, as root or with sudo. Elsewhere it lists what to install.
 set -euo pipefail
 
 what=${1:-build}
 packages=(gcc cmake ninja-build pkg-config libc6-dev libpcre2-dev libcjson-dev libssl-dev
-    libmicrohttpd-dev)
-packaging=(dpkg-dev file)
+    libmicrohttpd-dev openmpi-bin libopenmpi-dev)
+packaging=(dpkg-dev)
 testing=("${packaging[@]}" libcmocka-dev libopenblas0 clang libclang-rt-dev python3 python3-venv
-         python3-hatchling python3-jinja2 openmpi-bin libopenmpi-dev)
+         python3-hatchling python3-jinja2)
 case $what in
     build) ;;
     package) packages+=("${packaging[@]}") ;;
     test) packages+=("${testing[@]}") ;;
-    all) packages+=("${testing[@]}" clang-format clang-tidy valgrind) ;;
+    all) packages+=("${testing[@]}" clang-format clang-tidy valgrind
+                      debootstrap) ;;
     *) echo "usage: bash scripts/deps.sh [build|package|test|all]" >&2; exit 2 ;;
 esac
 

@@ -7,8 +7,8 @@ usage: make-man.py ASSAY docs/assay.1           rewrite what stands between the 
                                                 write a page for each command, assay-NAME.1
 
 An option that several commands have with the same words is described once, behind the commands.
-Beside the marks, each command must have an example that takes options which it has, and each
-variable that the sources name must be on the page.
+Beside the marks, each command must have an example that takes options which it has, no example may
+have quotes that roff takes for its own, and each variable that the sources name must be on the page.
 """
 import pathlib
 import re
@@ -114,7 +114,10 @@ def variables(pages):
 def missing(page, pages):
     """What the parts that are written by hand lack."""
     plain = re.sub(r"\\f[BIR]", "", page.replace("\\-", "-"))
-    examples = re.findall(r"(?m)^\.B (assay .*)$", plain.partition(".SH EXAMPLES")[2])
+    shown = plain.partition(".SH EXAMPLES")[2]
+    yield from (f"\\(dq for the quotes of {line}, which roff takes for its own"
+                for line in re.findall(r'(?m)^\.B (.*".*)$', shown))
+    examples = re.findall(r"(?m)^\.B (assay .*)$", shown.replace("\\(dq", '"'))
     for name, (_, _, groups) in pages.items():
         known = {word for _, options in groups for left, _ in options
                  for word in re.findall(r"(?<![\w-])--?[\w-]+", left)}

@@ -15,6 +15,7 @@ void cli_versions_read(struct cli_versions *versions)
 {
     *versions = (struct cli_versions){0};
     versions->assay = ASSAY_VERSION;
+    versions->commit = cli_commit;
 #ifdef __clang__
     versions->compiler = __VERSION__; /* begins with "Clang" or the vendor's name */
 #else
@@ -35,6 +36,8 @@ static enum status run_version(const void *settings, const struct cli_args *args
     struct cli_versions versions;
     cli_versions_read(&versions);
     printf("assay     %s\n", versions.assay);
+    printf("commit    %s\n",
+           *versions.commit ? versions.commit : "unknown (built without git, or not a checkout)");
     printf("compiler  %s\n", versions.compiler);
     printf("build     %s\n", versions.build);
     printf("isa       %s (the best that this processor and this build have)\n",

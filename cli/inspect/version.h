@@ -2,8 +2,12 @@
 #ifndef CLI_INSPECT_VERSION_H
 #define CLI_INSPECT_VERSION_H
 
+/** The commit that the program was built from, with `-dirty` where files differed; "" if unknown. */
+extern const char cli_commit[];
+
 struct cli_versions {
     const char *assay;
+    const char *commit; /* cli_commit */
     const char *compiler;
     const char *build; /* CMake's build type */
     char pcre2[64];

@@ -249,6 +249,7 @@ static void add_versions(struct base_json *json, cJSON *run)
     cli_versions_read(&versions);
     cJSON *o = base_json_object(json, run, "versions");
     base_json_text(json, o, "assay", versions.assay);
+    base_json_text(json, o, "commit", *versions.commit ? versions.commit : NULL);
     base_json_text(json, o, "compiler", versions.compiler);
     base_json_text(json, o, "build", versions.build);
     base_json_text(json, o, "pcre2", versions.pcre2);

@@ -1,5 +1,6 @@
 /* What documents say of their inputs, settings and machines: every value that is no figure. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/report/html.h"
 #include "cli/report/report.h"
@@ -36,10 +37,11 @@ static void put_value(struct rows *rows, const char *name, const cJSON *value, s
     size_t n = 0;
     for (const cJSON *item = value->child; item && depth < MOST_DEPTH; item = item->next) {
         char inner[160];
-        if (cJSON_IsObject(value))
-            snprintf(inner, sizeof inner, "%s%s%s", name, *name ? "." : "", item->string);
-        else
-            snprintf(inner, sizeof inner, "%s[%zu]", name, n);
+        int n_bytes = cJSON_IsObject(value) ? snprintf(inner, sizeof inner, "%s%s%s", name,
+                                                       *name ? "." : "", item->string)
+                                            : snprintf(inner, sizeof inner, "%s[%zu]", name, n);
+        if (n_bytes >= (int)sizeof inner)
+            memcpy(inner + sizeof inner - sizeof "...", "...", sizeof "...");
         if (cJSON_IsArray(value) && (cJSON_IsObject(item) || n++ >= MOST_ITEMS))
             return;
         put_value(rows, inner, item, depth + 1);

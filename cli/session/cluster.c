@@ -17,7 +17,7 @@ typedef int begin_fn(int *rank, int *size, int *local_rank, int *local_size);
 typedef int share_fn(void *bytes, int n_bytes);
 
 struct library {
-    char path[PATH_MAX];
+    char path[PATH_MAX + sizeof "../lib/assay/assay-mpi-openmpi.so"];
     begin_fn *begin;
     share_fn *share;
 };
@@ -63,16 +63,21 @@ static bool find(void *handle, const char *name, void *function)
     return symbol != NULL;
 }
 
+/* The program's folder, with a slash at its end. A path that is not absolute is none. */
+static bool find_folder(char folder[PATH_MAX])
+{
+    ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX);
+    if (n <= 0 || n == PATH_MAX || *folder != '/')
+        return false;
+    folder[n] = '\0';
+    strrchr(folder, '/')[1] = '\0';
+    return true;
+}
+
 /* The library for one of the MPIs, beside the program or in ../lib/assay; "" where none is. */
-static void find_library(struct library *out, const char *const mpis[2])
+static void find_library(struct library *out, const char *program, const char *const mpis[2])
 {
     static const char *const folders[] = {"", "../lib/assay/"};
-    char program[PATH_MAX / 2];
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(program, '/');
-    if (slash)
-        slash[1] = '\0';
     for (size_t i = 0; i < 4; i++) {
         snprintf(out->path, sizeof out->path, "%s%sassay-mpi-%s.so", program, folders[i % 2],
                  mpis[i / 2]);
@@ -85,7 +90,14 @@ static void find_library(struct library *out, const char *const mpis[2])
 static enum status load(struct library *out, const struct launcher *launcher, long n,
                         struct status_why *why)
 {
-    find_library(out, launcher->mpis);
+    char folder[PATH_MAX];
+    if (!find_folder(folder))
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "%ld processes were started together, and /proc/self/exe does not tell "
+                           "the program's folder, where assay-mpi-%s.so is looked for; expected "
+                           "/proc to be mounted, or --mpi off, with which each evaluates by itself",
+                           n, launcher->mpis[0]);
+    find_library(out, folder, launcher->mpis);
     if (!*out->path)
         return status_fail(why, STATUS_UNSUPPORTED,
                            "%ld processes were started together, and this build has no "

@@ -27,10 +27,10 @@ class Reply:
 class Server:
     """assay serve with further words; ended at the end of a `with`."""
 
-    def __init__(self, assay, *words, env=None, wait=True):
+    def __init__(self, assay, *words, env=None, wait=True, cwd=None):
         self.process = subprocess.Popen(
             [assay, "serve", "--port", "0", *map(str, words)], stderr=subprocess.PIPE, text=True,
-            env={**os.environ, **(env or {})})
+            env={**os.environ, **(env or {})}, cwd=cwd)
         self.lines, self.port = [], None
         for line in self.process.stderr:
             self.lines.append(line)

@@ -48,6 +48,10 @@ def main():
                 done = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", "-Kutf8", page],
                                       capture_output=True)
                 assert not done.returncode and not done.stderr, (page, done.stderr)
+        if shutil.which("groff"):
+            shown = subprocess.run(["groff", "-man", "-Tascii", "-P-cbou", "-rLL=200n", prefix / MAN],
+                                   check=True, capture_output=True, text=True).stdout
+            assert '-p "some text"' in shown, shown.partition("EXAMPLES")[2]
         assert (prefix / MAN).read_bytes() == (source / "docs" / "assay.1").read_bytes()
 
 

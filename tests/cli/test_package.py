@@ -12,10 +12,12 @@ import sys
 import tempfile
 import unittest
 
+import elf
 from test_install import MAN, documents, files_of
 
 ASSAY, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 C_LIBRARY = re.compile(r"(linux-vdso|ld-linux[\w-]*|libc|libm|libdl|librt|libpthread)\.so\.\d+")
+MPI = sorted(p.name for p in ASSAY.parent.glob("assay-mpi-*.so"))
 ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
 
 
@@ -61,8 +63,11 @@ class Packages(unittest.TestCase):
         self.assertRegex(output(program, "version"), r"\Aassay +[0-9.]+\n(.*\n)*openblas  not loaded .*$")
         self.assertEqual(output(program, *evaluation, cwd=prefix), output(ASSAY, *evaluation))
         self.assertNotIn(".symtab", output("readelf", "-S", "-W", program), "is not stripped")
-        paths = re.findall(r"R(?:UN)?PATH.*\[(.*)\]", output("readelf", "-d", program))
-        self.assertEqual(paths, ["$ORIGIN/../lib/assay"])
+        self.assertEqual(elf.Elf(program).paths, ["$ORIGIN/../lib/assay"])
+        for file in (f for f in prefix.rglob("*") if f.is_file() and elf.is_elf(f)):
+            elf.check_paths(self, file)
+            if file == program or file.name in MPI:
+                elf.check_hardened(self, file)
         if shutil.which("man"):
             page = output("man", "-l", prefix / MAN)
             if "system has been minimized" not in page:  # says what stands in for man
@@ -79,6 +84,7 @@ class Packages(unittest.TestCase):
         self.assertTrue([f for f in libraries if "libpcre2-8.so" in f], libraries)
         self.assertEqual(sorted(set(files_of(prefix)) - set(libraries)),
                          sorted(["bin/assay", *documents(SOURCE)]))
+        self.assertEqual([f for f in libraries if "assay-mpi" in f], [f"lib/assay/{name}" for name in MPI])
         if shutil.which("dpkg-query"):
             for library in (f for f in libraries if re.search(r"\.so\.\d+$", f)):
                 self.assertIn(f"{library}.copyright", libraries)
@@ -90,16 +96,21 @@ class Packages(unittest.TestCase):
         output("dpkg-deb", "-x", package, root)
         self.check_prefix(root / "usr")
         self.assertEqual(files_of(root), sorted(
-            f"usr/{f}" for f in ["bin/assay", "share/doc/assay/copyright", *documents(SOURCE)]))
+            f"usr/{f}" for f in ["bin/assay", *(f"lib/assay/{name}" for name in MPI),
+                                 "share/doc/assay/copyright", *documents(SOURCE)]))
         fields = output("dpkg-deb", "-f", package)
         for field in ("Package: assay\n", "Section: science\n", "Maintainer: .+ <.+@.+>\n",
                       "Description: says what .+\n .+\n"):
             self.assertRegex(fields, "(?m)^" + field)
-        if shutil.which("dpkg-shlibdeps") and shutil.which("file"):
+        serves = "MICROHTTPD_FOUND:INTERNAL=1\n" in (ASSAY.parent / "CMakeCache.txt").read_text()
+        self.assertEqual("\nRecommends: libmicrohttpd12\n" in fields, serves, fields)
+        self.assertRegex(fields, "\nSuggests: libopenblas0(, .*)?\n")
+        self.assertEqual("openmpi-bin" in fields, "assay-mpi-openmpi.so" in MPI, fields)
+        if shutil.which("dpkg-shlibdeps"):
             depends = re.search("^Depends: (.+)$", fields, re.MULTILINE).group(1)
             for library in ("libc6 ", "libcjson1 ", "libpcre2-8-0 "):
                 self.assertIn(library, depends)
-            self.assertNotIn("openblas", depends)
+            self.assertNotRegex(depends, "openblas|mpi")
 
 
 if __name__ == "__main__":

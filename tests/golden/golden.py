@@ -17,7 +17,7 @@ What depends on the machine or the moment is replaced:
   timings                   "# s", "# tokens/s"
   memory                    "memory: #"
   `run` of JSON documents   left out but for RUN_KEPT
-  parts in `version`        compiler, build, isa, libraries: "#"
+  parts in `version`        commit, compiler, build, isa, libraries: "#"
   version in journals       "#"
   numbers                   12 significant digits
 Long texts are cut after some lines and have a SHA-256, that of the text with the replacements. So
@@ -56,7 +56,7 @@ REPLACED = [
     (r"\b\d+\.\d tokens/s", "# tokens/s"),
     (r"(?m)memory: at most .*$", "memory: #"),
     (r'"assay":\t"[^"]*"', '"assay":\t"#"'),
-    (r"(?m)^((?:compiler|build|isa|pcre2|cjson|openssl|openblas) +)\S.*$", r"\1#"),
+    (r"(?m)^((?:commit|compiler|build|isa|pcre2|cjson|openssl|openblas) +)\S.*$", r"\1#"),
 ]
 
 

@@ -9,6 +9,7 @@ RULE:  layers     includes follow base -> gguf -> kernels -> model -> eval -> cl
        core       what runs evaluations names none of its clients: processes, servers, watching
        rooms      no folder of a layer with more than 20 source files; each with a README.md of at
                   most 25 lines, or named (`folder/`) in that of the folder above
+       tables     every table of a document has a head: an empty line ends a table
        symbols    every global symbol of a layer's library begins with the layer's prefix
        rebuilds   few files are compiled again after a change of an operation's signature (with ninja)
 """
@@ -164,6 +165,16 @@ def rule_rooms(root, _build):
             yield f"{readme.relative_to(root)}: {lines} lines; at most {MAX_README_LINES}"
 
 
+def rule_tables(root, _build):
+    documents = [path for path in root.rglob("*.md") if not path.is_relative_to(root / "build")]
+    for path in sorted(documents):
+        # Not what is between fences; the lines keep their numbers.
+        text = re.sub(r"(?ms)^```.*?^```$", lambda m: "\n" * m[0].count("\n"), path.read_text())
+        for head in re.finditer(r"(?m)(?<![^\n]\n)^\|.*\n(?!\|[ :|-]+\|$)", "\n" + text):
+            number = text.count("\n", 0, head.start() - 1) + 1
+            yield f"{path.relative_to(root)}:{number}: a row of a table that has no head"
+
+
 def rule_symbols(root, build):
     for layer, prefixes in PREFIXES.items():
         libraries = list((build / layer).rglob("*.a"))
@@ -196,7 +207,7 @@ def rule_rebuilds(root, build):
 def main():
     rules = {"layers": rule_layers, "banned": rule_banned, "size": rule_size,
              "functions": rule_functions, "core": rule_core, "rooms": rule_rooms,
-             "symbols": rule_symbols, "rebuilds": rule_rebuilds}
+             "tables": rule_tables, "symbols": rule_symbols, "rebuilds": rule_rebuilds}
     if len(sys.argv) < 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     root = pathlib.Path(sys.argv[2])

@@ -22,6 +22,9 @@ if not PYTHONS:
     print("no Python here has hatchling, venv and ensurepip (python3-hatchling, python3-venv)")
     sys.exit(77)
 PYTHON = PYTHONS[0]
+sys.path.append(str(SOURCE / "tests" / "cli"))
+import elf  # noqa: E402
+
 MODULES = {f"assay_gguf/{p.name}" for p in (SOURCE / "python" / "assay_gguf").glob("*.py")}
 
 
@@ -67,7 +70,7 @@ class Wheel(unittest.TestCase):
         self.check_installed(wheel)
 
     def check_libc(self, wheel, minor):
-        """The newest symbol that readelf finds."""
+        """The newest symbol that readelf finds; how the files are linked."""
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(self.folder / "files")
         versions = [0]
@@ -75,7 +78,9 @@ class Wheel(unittest.TestCase):
             if file.is_file() and file.read_bytes()[:4] == b"\x7fELF":
                 needed = output("readelf", "-V", "-W", file).split("Version needs section")[-1]
                 versions += [int(v) for v in re.findall(r"Name: GLIBC_2\.(\d+)\b", needed)]
+                elf.check_paths(self, file)
         self.assertEqual(max(versions), minor)
+        elf.check_hardened(self, self.folder / "files" / "assay_gguf" / "program" / "bin" / "assay")
 
     def check_installed(self, wheel):
         venv = self.folder / "venv"
