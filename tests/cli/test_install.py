@@ -20,7 +20,8 @@ PAGES = sorted(p.name for p in BUILT.glob("*.1")) or ["assay.1"]
 
 def documents(source):
     """Where the documents of the source folder are installed, sorted."""
-    names = ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "assay_mpi.c"]
+    names = ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
+             "assay_mpi.c"]
     names += [f"docs/{p.name}" for p in (source / "docs").glob("*.md")]
     names += [f"docs/images/{p.name}" for p in (source / "docs" / "images").iterdir()]
     return sorted([f"share/doc/assay/{name}" for name in names] + COMPLETIONS

@@ -9,6 +9,7 @@ RULE:  layers     includes follow base -> gguf -> kernels -> model -> eval -> cl
        core       what runs evaluations names none of its clients: processes, servers, watching
        rooms      no folder of a layer with more than 20 source files; each with a README.md of at
                   most 25 lines, or named (`folder/`) in that of the folder above
+       versions   CMakeLists.txt, the Python package, the changelog and the README name one version
        symbols    every global symbol of a layer's library begins with the layer's prefix
 """
 import pathlib
@@ -160,6 +161,19 @@ def rule_rooms(root, _build):
             yield f"{readme.relative_to(root)}: {lines} lines; at most {MAX_README_LINES}"
 
 
+def rule_versions(root, _build):
+    found = {}
+    for name, pattern in (("CMakeLists.txt", r"project\(assay VERSION ([\d.]+)"),
+                          ("python/pyproject.toml", r'(?m)^version = "([\d.]+)"'),
+                          ("CHANGELOG.md", r"(?m)\A(?:(?!## ).*\n)*## ([\d.]+)(?: - \d{4}-\d\d-\d\d)?$"),
+                          ("README.md", r"assay[_-](\d+\.\d+\.\d+)")):
+        found[name] = re.findall(pattern, (root / name).read_text())
+    version = found["CMakeLists.txt"][0]
+    yield from (f"{name}: names no version" for name in found if not found[name] and name != "README.md")
+    yield from (f"{name}: names version {other}, CMakeLists.txt {version}"
+                for name, versions in found.items() for other in versions if other != version)
+
+
 def rule_symbols(root, build):
     for layer, prefixes in PREFIXES.items():
         libraries = list((build / layer).rglob("*.a"))
@@ -179,7 +193,8 @@ def rule_symbols(root, build):
 
 def main():
     rules = {"layers": rule_layers, "banned": rule_banned, "size": rule_size,
-             "functions": rule_functions, "core": rule_core, "rooms": rule_rooms, "symbols": rule_symbols}
+             "functions": rule_functions, "core": rule_core, "rooms": rule_rooms, "versions": rule_versions,
+             "symbols": rule_symbols}
     if len(sys.argv) < 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     root = pathlib.Path(sys.argv[2])
