@@ -2,11 +2,10 @@
 # The long check, before a release: every test under gcc and clang; those without reference
 # models under AddressSanitizer with UndefinedBehaviorSanitizer, those with threads under
 # ThreadSanitizer; hundreds of random models; unit tests under valgrind; changed GPU kernels;
-# each fuzzer for 60 seconds; packages; a new user's first steps on new machines; the harness
-# lm_eval with this program; clang-format and clang-tidy. Takes some two hours of two processors;
-# each step says how much of their time it took.
-# A step that fails does not stop the next: the end lists what passed, failed and was skipped. What
-# each step said is in build/check-all/.
+# each fuzzer for 60 seconds; all files of a release; a new user's first steps on new machines; the
+# harness lm_eval with this program; clang-format and clang-tidy. Takes some two hours of two
+# processors; each step says how much of their time it took. A step that fails does not stop the next:
+# the end lists what passed, failed and was skipped. What each step said is in build/check-all/.
 # usage: bash scripts/check-all.sh [STEP...]     (default: all but ptx-all; `list` names them)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -19,7 +18,7 @@ for preset in "${presets[@]}"; do
     steps+=("build-$preset" "test-$preset")
 done
 steps+=(random-models at-length serve-hours lm-eval valgrind-tests valgrind-program ptx fuzzers
-        package bare-machines clang-format clang-tidy)
+        release bare-machines clang-format clang-tidy)
 on_request=(ptx-all) # hours
 
 # Code of a step that cannot run here, as ctest has it.
@@ -59,7 +58,11 @@ run_tests() {
     if [ "$1" = tsan ] && setarch -R true 2>/dev/null; then
         launch=(setarch -R)
     fi
-    "${launch[@]}" ctest --test-dir "build/$1" --output-on-failure -j "$jobs" "${choice[@]}"
+    local code=0
+    "${launch[@]}" ctest --test-dir "build/$1" --output-on-failure -j "$jobs" "${choice[@]}" \
+        --output-junit junit.xml --test-output-size-passed 65536 || code=$?
+    python3 -B scripts/skipped.py "build/$1/junit.xml"
+    return "$code"
 }
 
 # Valgrind has no AVX-512: it hides it from CPUID, so that the AVX2 kernels are what it checks.
@@ -152,9 +155,10 @@ random_models() {
     return "$failed"
 }
 
-package() {
-    cmake --preset release && cmake --build --preset release --target package -- -j "$jobs" &&
-        bash scripts/wheel.sh
+release() {
+    [ -d ../shared/format ] || { skip "there is no reference material"; return; }
+    [ -z "$(git status --porcelain)" ] || { skip "there are changes that no commit has"; return; }
+    rm -rf build/check-all/release && bash scripts/release.sh build/check-all/release
 }
 
 clang_format() {
@@ -183,7 +187,7 @@ run_step() {
         ptx) need nvcc && bash tests/ptx/all.sh build/dev 1 ;;
         ptx-all) need nvcc && bash tests/ptx/all.sh build/dev ;;
         fuzzers) need clang && bash scripts/fuzz.sh 60 ;;
-        package) package ;;
+        release) release ;;
         bare-machines) bash scripts/bare-machines.sh ;;
         clang-format) clang_format ;;
         clang-tidy) clang_tidy ;;

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Bring the commands, options and variables in the manual page up to date with the program's help.
+"""Make the manual pages from docs/assay.1, which has the prose, and the program's help.
 
-usage: make-man.py ASSAY docs/assay.1           rewrite what stands between the marks
-       make-man.py --check ASSAY docs/assay.1   only compare; exit code 1 where they differ
-       make-man.py --pages FOLDER ASSAY docs/assay.1
-                                                write a page for each command, assay-NAME.1
+usage: make-man.py FOLDER ASSAY docs/assay.1    write FOLDER/assay.1, with the commands, options and
+                                                variables between the marks, and a page for each
+                                                command, assay-NAME.1
+       make-man.py --check ASSAY docs/assay.1   only say what the prose lacks; exit code 1 if it does
 
-An option that several commands have with the same words is described once, behind the commands.
-Beside the marks, each command must have an example that takes options which it has, no example may
-have quotes that roff takes for its own, and each variable that the sources name must be on the page.
+An option that several commands have with the same words is described once, after the commands.
+Each command must have an example that takes options which it has, no example may have quotes that
+roff takes for its own, and each variable that the sources name must be on the page. Between the
+marks of docs/assay.1 stands what is installed where there is no Python: that `assay help` lists the
+options.
 """
 import pathlib
 import re
@@ -157,34 +159,30 @@ def write_pages(folder, page, pages):
 
 def replace_part(page, name, lines):
     begin, end = f'.\\" begin {name}\n', f'.\\" end {name}\n'
+    if not re.search(re.escape(begin) + r"(?:(?!\.TP\n|\.S).*\n)*\.B assay help\n(?:(?!\.TP\n|\.S).*\n)*"
+                     + re.escape(end), page):
+        sys.exit(f"docs/assay.1: between the marks of {name} there must be a sentence that names "
+                 "`assay help`, and no option: the build puts them there")
     before, _, rest = page.partition(begin)
-    _, _, after = rest.partition(end)
-    return before + begin + "\n".join(lines) + "\n" + end + after
+    return before + "\n".join(lines) + "\n" + rest.partition(end)[2]
 
 
 def main():
-    arguments = [a for a in sys.argv[1:] if a not in ("--check", "--pages")]
-    if len(arguments) != 2 + ("--pages" in sys.argv):
+    if len(sys.argv) != 4:
         sys.exit(__doc__)
-    assay, path = arguments[-2], pathlib.Path(arguments[-1])
+    target, assay, path = sys.argv[1:]
     names = [line.split()[0] for line in run_help(assay) if line.startswith("  ")]
     pages = {name: parse(assay, name) for name in names if name != "help"}
-
-    old = path.read_text()
-    if "--pages" in sys.argv:
-        write_pages(pathlib.Path(arguments[0]), old, pages)
-        return
-    page = replace_part(old, "options", commands_and_options(pages))
+    page = pathlib.Path(path).read_text()
+    page = replace_part(page, "options", commands_and_options(pages))
     page = replace_part(page, "environment", variables(pages))
     lacks = list(missing(page, pages))
     if lacks:
         sys.exit(f"{path} lacks {'; '.join(lacks)}")
-    if "--check" in sys.argv:
-        if old != page:
-            sys.exit(f"{path} differs from the program's help; run: "
-                     f"python3 scripts/make-man.py {assay} {path}")
-        return
-    path.write_text(page)
+    if target != "--check":
+        folder = pathlib.Path(target)
+        (folder / "assay.1").write_text(page)
+        write_pages(folder, page, pages)
 
 
 if __name__ == "__main__":

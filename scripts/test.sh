@@ -21,19 +21,28 @@ build() {
     fi
 }
 
+# And, whether it fails or not, what was skipped and why.
+run_tests() {
+    local code=0 # one more than processors: some of them wait
+    ctest --preset "$1" -j $((jobs + 1)) --output-junit junit.xml --test-output-size-passed 65536 \
+        "${@:2}" || code=$?
+    python3 -B scripts/skipped.py "build/$1/junit.xml"
+    return "$code"
+}
+
 step "dependencies"
 bash scripts/deps.sh test
 
 step "gcc, warnings are errors"
 build dev
 step "all tests"
-ctest --preset dev -j $((jobs + 1)) # some of them wait
+run_tests dev
 
 step "AddressSanitizer and UndefinedBehaviorSanitizer"
 build asan-ubsan
 # The bundled model stands for the reference models here: those take too long under a sanitizer.
 # So do `long` ones, which check-all.sh has.
-ctest --preset asan-ubsan -j $((jobs + 1)) -LE 'slow|long|lint|ptx' -E reference
+run_tests asan-ubsan -LE 'slow|long|lint|ptx' -E reference
 
 step "fuzzers, clang, warnings are errors"
 bash scripts/fuzz.sh 4

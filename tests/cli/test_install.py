@@ -13,16 +13,18 @@ import tempfile
 MAN = "share/man/man1/assay.1"
 COMPLETIONS = ["share/bash-completion/completions/assay", "share/fish/vendor_completions.d/assay.fish",
                "share/zsh/site-functions/_assay"]
-# Of each command, where the build makes them.
-PAGES = sorted(p.name for p in (pathlib.Path(sys.argv[1]).parent / "man").glob("*.1"))
+# Of the program and of each command, where the build makes them; else docs/assay.1 as it is.
+BUILT = pathlib.Path(sys.argv[1]).parent / "man"
+PAGES = sorted(p.name for p in BUILT.glob("*.1")) or ["assay.1"]
 
 
 def documents(source):
     """Where the documents of the source folder are installed, sorted."""
-    names = ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "assay_mpi.c"]
+    names = ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
+             "assay_mpi.c"]
     names += [f"docs/{p.name}" for p in (source / "docs").glob("*.md")]
     names += [f"docs/images/{p.name}" for p in (source / "docs" / "images").iterdir()]
-    return sorted([f"share/doc/assay/{name}" for name in names] + [MAN, *COMPLETIONS]
+    return sorted([f"share/doc/assay/{name}" for name in names] + COMPLETIONS
                   + [f"share/man/man1/{name}" for name in PAGES])
 
 
@@ -42,7 +44,7 @@ def main():
         shown = subprocess.run([prefix / "bin" / "assay", "version"], check=True,
                                capture_output=True).stdout
         assert shown.startswith(b"assay "), shown
-        for page in [prefix / MAN, *(prefix / "share/man/man1" / name for name in PAGES)]:
+        for page in (prefix / "share/man/man1" / name for name in PAGES):
             assert "\n.SH EXAMPLES\n.TP\n.B assay " in page.read_text(), page
             if shutil.which("groff"):
                 done = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", "-Kutf8", page],
@@ -52,7 +54,11 @@ def main():
             shown = subprocess.run(["groff", "-man", "-Tascii", "-P-cbou", "-rLL=200n", prefix / MAN],
                                    check=True, capture_output=True, text=True).stdout
             assert '-p "some text"' in shown, shown.partition("EXAMPLES")[2]
-        assert (prefix / MAN).read_bytes() == (source / "docs" / "assay.1").read_bytes()
+        origin = BUILT if BUILT.exists() else source / "docs"
+        page = (prefix / MAN).read_text()
+        assert page == (origin / "assay.1").read_text()
+        assert ("\\fB\\-\\-ppl\\-stride\\fR" in page) == BUILT.exists()
+        assert (".B assay help\n.I COMMAND\nthe options" in page) != BUILT.exists()
 
 
 if __name__ == "__main__":

@@ -94,7 +94,6 @@ TABLE = [
      r"SLAB_FLOAT32 = (\d+)"),
     # Options and other documents.
     (HELP, r"as many as take about (\w+) seconds", CHOICE, r"batch_seconds = (\d+)"),
-    ("docs/assay.1", r"as many as take about (\w+) seconds", CHOICE, r"batch_seconds = (\d+)"),
     ("eval/run/batch_size.h", r"as should take (\w+) seconds", CHOICE, r"batch_seconds = (\d+)"),
     ("eval/run/batch_size.h", r"within (\d+ MiB) and", CHOICE, r"MAX_X_BYTES = ([^,]+),"),
     ("eval/run/batch_size.h", r"MiB and (\d+) tokens", CHOICE, r"MAX_TOKENS = (\d+)"),

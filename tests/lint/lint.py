@@ -10,6 +10,7 @@ RULE:  layers     includes follow base -> gguf -> kernels -> model -> eval -> cl
        rooms      no folder of a layer with more than 20 source files; each with a README.md of at
                   most 25 lines, or named (`folder/`) in that of the folder above
        tables     every table of a document has a head: an empty line ends a table
+       versions   CMakeLists.txt, the Python package, the changelog and the README name one version
        symbols    every global symbol of a layer's library begins with the layer's prefix
        rebuilds   few files are compiled again after a change of an operation's signature (with ninja)
 """
@@ -175,6 +176,19 @@ def rule_tables(root, _build):
             yield f"{path.relative_to(root)}:{number}: a row of a table that has no head"
 
 
+def rule_versions(root, _build):
+    found = {}
+    for name, pattern in (("CMakeLists.txt", r"project\(assay VERSION ([\d.]+)"),
+                          ("python/pyproject.toml", r'(?m)^version = "([\d.]+)"'),
+                          ("CHANGELOG.md", r"(?m)\A(?:(?!## ).*\n)*## ([\d.]+)(?: - \d{4}-\d\d-\d\d)?$"),
+                          ("README.md", r"assay[_-](\d+\.\d+\.\d+)")):
+        found[name] = re.findall(pattern, (root / name).read_text())
+    version = found["CMakeLists.txt"][0]
+    yield from (f"{name}: names no version" for name in found if not found[name] and name != "README.md")
+    yield from (f"{name}: names version {other}, CMakeLists.txt {version}"
+                for name, versions in found.items() for other in versions if other != version)
+
+
 def rule_symbols(root, build):
     for layer, prefixes in PREFIXES.items():
         libraries = list((build / layer).rglob("*.a"))
@@ -207,7 +221,8 @@ def rule_rebuilds(root, build):
 def main():
     rules = {"layers": rule_layers, "banned": rule_banned, "size": rule_size,
              "functions": rule_functions, "core": rule_core, "rooms": rule_rooms,
-             "tables": rule_tables, "symbols": rule_symbols, "rebuilds": rule_rebuilds}
+             "tables": rule_tables, "versions": rule_versions, "symbols": rule_symbols,
+             "rebuilds": rule_rebuilds}
     if len(sys.argv) < 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     root = pathlib.Path(sys.argv[2])
