@@ -19,7 +19,7 @@
 enum {
     ANY = INT32_MAX,
     MAX_KEY_BYTES = 4096,
-    CONNECTIONS = 64,
+    PLACES = 64,
     MAX_PORT = 65535,
     DEFAULT_PORT = 8080
 };
@@ -169,7 +169,7 @@ static enum status serve(struct cli_serve *serve, struct status_why *why)
         .port = (unsigned)s->port,
         .max_body = (size_t)s->max_body << 20,
         .seconds = (double)s->seconds,
-        .connections = CONNECTIONS,
+        .places = PLACES,
         .refuse = cli_serve_refuse,
         .answer = cli_serve_answer,
         .user = serve,

@@ -6,6 +6,7 @@ RULE:  layers     includes follow base -> gguf -> kernels -> model -> eval -> cl
        banned     functions that are not to be used
        size       no source file beyond 500 lines
        functions  no function of a layer beyond 80 lines
+       frees      no member that a file frees with both free() and cJSON_free()
        rooms      no folder of a layer with more than 20 source files; each with a README.md of at
                   most 25 lines, or named (`folder/`) in that of the folder above
        symbols    every global symbol of a layer's library begins with the layer's prefix
@@ -40,7 +41,13 @@ BANNED = {
     "srand": "tests/harness/rng.h",
     "setjmp": "a status",
     "mktemp": "mkstemp",
+    "pthread_cond_init": "base_condition_init",
+    "pthread_cond_timedwait": "base_condition_wait",
+    "pthread_mutex_timedlock": "base_condition_wait",
+    "sem_timedwait": "base_condition_wait",
 }
+# The one file that may call them: it defines what is used instead.
+HOME = {"pthread_cond_init": "base/condition.c", "pthread_cond_timedwait": "base/condition.c"}
 # Only the command line prints, exits or reads the environment.
 CLI_ONLY = {"printf": "a status", "exit": "a status", "getenv": "an option", "puts": "a status",
             "abort": "assert"}
@@ -89,6 +96,8 @@ def rule_banned(root, _build):
         for number, line in enumerate(code_of(path).splitlines(), 1):
             for match in pattern.finditer(line):
                 name = match.group(1)
+                if str(path.relative_to(root)) == HOME.get(name):
+                    continue
                 yield f"{path.relative_to(root)}:{number}: {name}() is not used here; use {banned[name]}"
 
 
@@ -118,6 +127,15 @@ def rule_functions(root, _build):
                     yield (f"{path.relative_to(root)}:{begin}: {name} has {number - begin + 1} lines; "
                            f"at most {MAX_FUNCTION_LINES}")
                 begin = 0
+
+
+def rule_frees(root, _build):
+    for _folder, path in sources(root):
+        code = code_of(path)
+        by_free, by_cjson = (set(re.findall(rf"(?<!\w){name}\([^()]*(?:->|\.)(\w+)\)", code))
+                             for name in ("free", "cJSON_free"))
+        for member in sorted(by_free & by_cjson):
+            yield f"{path.relative_to(root)}: {member} is freed with free() and with cJSON_free(): with one of them"
 
 
 def rule_rooms(root, _build):
@@ -158,7 +176,7 @@ def rule_symbols(root, build):
 
 def main():
     rules = {"layers": rule_layers, "banned": rule_banned, "size": rule_size,
-             "functions": rule_functions, "rooms": rule_rooms, "symbols": rule_symbols}
+             "functions": rule_functions, "frees": rule_frees, "rooms": rule_rooms, "symbols": rule_symbols}
     if len(sys.argv) < 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     root = pathlib.Path(sys.argv[2])
