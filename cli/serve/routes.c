@@ -117,7 +117,11 @@ static bool refuse(struct cli_serve *serve, const struct cli_http_request *r,
     char message[160];
     const struct route *route = find(r, &allow);
     size_t max_body = (size_t)serve->settings->max_body << 20;
-    if (!*serve->key_digest && is_from_a_page(serve, r)) {
+    if (cli_http_header(r, "Content-Length") && cli_http_header(r, "Transfer-Encoding")) {
+        cli_reply_error(reply, 400, "format",
+                        "the request has Content-Length and Transfer-Encoding: where it ends is "
+                        "not known");
+    } else if (!*serve->key_digest && is_from_a_page(serve, r)) {
         cli_reply_error(reply, 403, "forbidden",
                         "without an API key, requests of web pages and for other names than "
                         "localhost are refused");

@@ -41,10 +41,14 @@ static void find_address(uint8_t out[16], int fd)
 
 /* Under the lock. */
 
+/** Its thread then reads that it is closed. When it closes it, a client that still sends is told.
+ */
 static void cut(struct cli_http_connection *c)
 {
+    const struct linger reset = {.l_onoff = 1};
     c->is_cut = true;
-    shutdown(c->fd, SHUT_RDWR); /* its thread then reads that it is closed */
+    setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    shutdown(c->fd, SHUT_RDWR);
 }
 
 /** Whether it can be cut for others: it waits since then. One that is answered has no deadline. */
