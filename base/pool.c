@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/condition.h"
+
 /* About 20 microseconds: longer than the gap between two operations, far below a time slice. */
 enum { SPIN_ROUNDS = 500 };
 
@@ -124,8 +126,8 @@ enum status base_pool_open(struct base_pool **out, unsigned n_threads, struct st
         return status_fail(why, STATUS_MEMORY, "no memory for a thread pool");
     memset(pool, 0, sizeof *pool);
     pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->wake, NULL);
-    pthread_cond_init(&pool->finished, NULL);
+    base_condition_init(&pool->wake);
+    base_condition_init(&pool->finished);
     pool->n_threads = n_threads ? n_threads : base_pool_processors();
 
     enum status status = STATUS_OK;

@@ -7,6 +7,7 @@
 
 #include "base/json/parse.h"
 #include "cli/commands.h"
+#include "cli/options/value.h"
 #include "cli/output/say.h"
 #include "cli/reference/base.h"
 #include "cli/run.h"
@@ -16,13 +17,7 @@
 #include "cli/session/windows.h"
 #include "eval/identity.h"
 
-enum {
-    ANY = INT32_MAX,
-    MAX_KEY_BYTES = 4096,
-    CONNECTIONS = 64,
-    MAX_PORT = 65535,
-    DEFAULT_PORT = 8080
-};
+enum { ANY = INT32_MAX, MAX_KEY_BYTES = 4096, PLACES = 64, MAX_PORT = 65535, DEFAULT_PORT = 8080 };
 static const double look_seconds = 0.1, drain_seconds = 2, patience_seconds = 10;
 
 static enum status check_settings(const struct cli_serve_settings *s, struct status_why *why)
@@ -170,7 +165,7 @@ static enum status serve(struct cli_serve *serve, struct status_why *why)
         .port = (unsigned)s->port,
         .max_body = (size_t)s->max_body << 20,
         .seconds = (double)s->seconds,
-        .connections = CONNECTIONS,
+        .places = PLACES,
         .refuse = cli_serve_refuse,
         .answer = cli_serve_answer,
         .user = serve,
@@ -208,7 +203,10 @@ static enum status run_serve(const void *settings, const struct cli_args *args,
     if (!status)
         status = read_key(s, why);
     if (!status)
+        status = cli_serve_find_folders(&s->folders, s->settings, why);
+    if (!status)
         status = serve(s, why);
+    cli_list_clear(&s->folders);
     cJSON_free(s->model_text);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -270,6 +268,10 @@ static const struct cli_option options[] = {
      AT(grace), 0, ANY},
     {"--state-dir", CLI_TEXT, "DIR", "the folder of /perplexity/save and load (default: none)",
      AT(state_folder)},
+    {"--files-from", CLI_EACH, "DIR",
+     "a folder whose files /v1/swap may read, with the folders in it, besides those of the models; "
+     "may be given again",
+     AT(files_from)},
 
     {.type = CLI_GROUP, .group = cli_model_options, .offset = AT(evaluate.load)},
     {.type = CLI_GROUP, .group = cli_machine_options, .offset = AT(evaluate.machine)},
@@ -286,8 +288,8 @@ const struct cli_command cli_command_serve = {
         "GET /health, /metrics, /v1/jobs, /perplexity/state; POST /v1/evaluate (perplexity, kld,\n"
         "tasks), /v1/swap (a tensor of another file), /v1/score (requests of a harness),\n"
         "/v1/completions (scores of prompts), /perplexity (in pieces). Bodies and replies are\n"
-        "JSON; docs/serve.md describes them. One job runs at a time. SIGINT or SIGTERM ends the\n"
-        "server, with exit code 0.",
+        "JSON; docs/serve.md describes them. One job runs at a time. SIGINT, SIGTERM or SIGHUP\n"
+        "ends the server, with exit code 0.",
     .options = options,
     .settings_bytes = sizeof(struct cli_serve_settings),
     .defaults = defaults,

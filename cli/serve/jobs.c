@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/condition.h"
 
 enum { MAX_LISTED = 32 }; /* that have ended */
 static const double progress_interval = 0.2;
@@ -48,17 +49,7 @@ static void unlock(struct cli_jobs *jobs)
 /** Wait for a change; false when the time is over. */
 static bool wait_until(struct cli_jobs *jobs, double end)
 {
-    double left = end - base_clock_seconds();
-    if (left <= 0)
-        return false;
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (time_t)left;
-    until.tv_nsec += (long)((left - floor(left)) * 1e9);
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_cond_timedwait(&jobs->changed, &jobs->lock, &until);
-    return true;
+    return base_condition_wait(&jobs->changed, &jobs->lock, end);
 }
 
 /** Free a job that nobody can reach any more. Under the lock, as all below up to the thread. */
@@ -175,7 +166,7 @@ enum status cli_jobs_open(struct cli_jobs **out, const struct cli_jobs_options *
         return status_fail(why, STATUS_MEMORY, "no memory for a queue");
     jobs->options = *options;
     pthread_mutex_init(&jobs->lock, NULL);
-    pthread_cond_init(&jobs->changed, NULL);
+    base_condition_init(&jobs->changed);
     if (pthread_create(&jobs->thread, NULL, serve, jobs)) {
         free(jobs);
         return status_fail(why, STATUS_DEVICE, "the system refuses a thread");

@@ -28,6 +28,12 @@ static void add_state(struct base_json *json, cJSON *o, const struct cli_perplex
     base_json_text(json, o, "model_id", *s->model_id ? s->model_id : NULL);
 }
 
+static void set_state(struct cli_serve *serve, struct cli_perplexity_state state)
+{
+    cJSON_free(serve->state.settings);
+    serve->state = state;
+}
+
 /** Let the other threads see it. On the thread of the jobs. */
 static void show(struct cli_serve *serve)
 {
@@ -165,14 +171,13 @@ static enum status run_save(void *server, struct cli_job *job, struct status_why
     return status ? status : give_state(serve, job, why);
 }
 
-/** A file that somebody else may have written. */
-static enum status read_state(struct cli_perplexity_state *out, const cJSON *root,
-                              struct status_why *why)
+/** A file that somebody else may have written. Takes the text of the settings out of it. */
+static enum status read_state(struct cli_perplexity_state *out, cJSON *root, struct status_why *why)
 {
+    cJSON *settings = cJSON_GetObjectItemCaseSensitive(root, "settings");
     const cJSON *o = cJSON_GetObjectItemCaseSensitive(root, "state");
     const char *named = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "schema"));
     const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, "model_id"));
-    const char *settings = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "settings"));
     double n_tokens = number(o, "n_tokens"), n_windows = number(o, "n_windows");
     *out = (struct cli_perplexity_state){.nll = number(o, "nll"),
                                          .nll_squared = number(o, "nll_squared")};
@@ -187,9 +192,11 @@ static enum status read_state(struct cli_perplexity_state *out, const cJSON *roo
     out->n_windows = (uint64_t)n_windows;
     if (id)
         memcpy(out->model_id, id, sizeof out->model_id);
-    out->settings = settings ? strdup(settings) : NULL;
-    return settings && !out->settings ? status_fail(why, STATUS_MEMORY, "no memory for a state")
-                                      : STATUS_OK;
+    if (cJSON_IsString(settings)) {
+        out->settings = settings->valuestring;
+        settings->valuestring = NULL;
+    }
+    return STATUS_OK;
 }
 
 static enum status run_load(void *server, struct cli_job *job, struct status_why *why)
@@ -209,16 +216,14 @@ static enum status run_load(void *server, struct cli_job *job, struct status_why
     eval_text_free(&text);
     if (status)
         return status;
-    free(serve->state.settings);
-    serve->state = state;
+    set_state(serve, state);
     return give_state(serve, job, why);
 }
 
 static enum status run_reset(void *server, struct cli_job *job, struct status_why *why)
 {
     struct cli_serve *serve = server;
-    free(serve->state.settings);
-    serve->state = (struct cli_perplexity_state){0};
+    set_state(serve, (struct cli_perplexity_state){0});
     return give_state(serve, job, why);
 }
 

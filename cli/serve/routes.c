@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli/serve/http/host.h"
 #include "cli/serve/serve.h"
 
 /** `*` at the end of a path, or within one, stands for digits. */
@@ -84,18 +85,16 @@ bool cli_serve_has_key(const struct cli_serve *serve, const struct cli_http_requ
            same_digest(digest, serve->key_digest);
 }
 
-/** A name that a browser may have been made to take for this machine's address. */
-static bool is_foreign_name(const char *host)
+/**
+ * Without a key, pages that a browser on this machine shows must not get in: neither by an address
+ * of ours nor by a name of theirs that stands for it. A browser says in Sec-Fetch-Site who asks.
+ */
+static bool is_from_a_page(const struct cli_serve *serve, const struct cli_http_request *r)
 {
-    return strspn(host, "0123456789.:") != strlen(host) && *host != '[' &&
-           strncasecmp(host, "localhost", 9) != 0;
-}
-
-/** Without a key, pages that a browser on this machine shows must not get in. */
-static bool is_from_a_page(const struct cli_http_request *r)
-{
-    const char *host = cli_http_header(r, "Host");
-    return cli_http_header(r, "Origin") || (host && is_foreign_name(host));
+    const char *host = cli_http_header(r, "Host"), *site = cli_http_header(r, "Sec-Fetch-Site");
+    bool is_asked_here = !site || strcmp(site, "none") == 0 || strcmp(site, "same-origin") == 0;
+    return cli_http_header(r, "Origin") || !is_asked_here ||
+           (host && !cli_host_is_own(host, serve->settings->host));
 }
 
 /** Forms and plain texts are what a page may send anywhere; what is sent here is JSON. */
@@ -118,7 +117,11 @@ static bool refuse(struct cli_serve *serve, const struct cli_http_request *r,
     char message[160];
     const struct route *route = find(r, &allow);
     size_t max_body = (size_t)serve->settings->max_body << 20;
-    if (!*serve->key_digest && is_from_a_page(r)) {
+    if (cli_http_header(r, "Content-Length") && cli_http_header(r, "Transfer-Encoding")) {
+        cli_reply_error(reply, 400, "format",
+                        "the request has Content-Length and Transfer-Encoding: where it ends is "
+                        "not known");
+    } else if (!*serve->key_digest && is_from_a_page(serve, r)) {
         cli_reply_error(reply, 403, "forbidden",
                         "without an API key, requests of web pages and for other names than "
                         "localhost are refused");
@@ -141,6 +144,9 @@ static bool refuse(struct cli_serve *serve, const struct cli_http_request *r,
         cli_reply_error(reply, 413, "size", message);
     } else if (!route->always && cli_jobs_count(serve->jobs).state != CLI_JOBS_READY) {
         cli_reply_busy(serve, reply);
+    } else if (!route->always && !cli_http_take_place(r)) {
+        cli_reply_error(reply, 503, "busy", "as many requests as can be served are being served");
+        reply->retry_after = 1;
     }
     return reply->code != 0;
 }

@@ -16,6 +16,7 @@
 struct cli_serve_settings {
     const char *model, *base, *text_file; /* base, text_file NULL: none */
     const char *host, *key_file, *state_folder;
+    struct cli_list files_from;
     int64_t port, max_body, n_waiting, seconds, job_seconds, grace;
     bool hot_swap;
     struct cli_evaluate_settings evaluate;
@@ -26,7 +27,7 @@ struct cli_perplexity_state {
     double nll, nll_squared; /* sums over scored tokens */
     uint64_t n_tokens, n_windows;
     char model_id[BASE_HEX]; /* "": nothing was added yet */
-    char *settings;          /* JSON text of those that figures depend on; NULL: the same */
+    char *settings; /* JSON text of those that figures depend on, cJSON's; NULL: the same */
 };
 
 enum { CLI_SERVE_CODES = 600 };
@@ -35,6 +36,7 @@ struct cli_serve {
     const struct cli_serve_settings *settings;
     char key_digest[BASE_HEX]; /* "": none is asked for */
     bool hot;                  /* tensors of the models' own files may be replaced */
+    struct cli_list folders;   /* of files that requests name */
     struct cli_jobs *jobs;
     struct cli_http *http; /* of the main thread */
 
@@ -54,6 +56,24 @@ struct cli_serve {
     atomic_ullong n_replies[CLI_SERVE_CODES]; /* by code */
     atomic_ullong n_swaps;
 };
+
+/* files.c: files that requests name. */
+
+/**
+ * The folders of the models and those of --files-from, without links.
+ * Fails: STATUS_USAGE (one of --files-from is none), STATUS_MEMORY.
+ */
+enum status cli_serve_find_folders(struct cli_list *folders,
+                                   const struct cli_serve_settings *settings,
+                                   struct status_why *why);
+/**
+ * Where a file is that a request names, without links; freed by the caller. It lies under one of
+ * the folders, also where a link leads there, and so do the other parts of a model in several
+ * files. Nothing is opened. Fails: STATUS_USAGE, with one sentence, whether a file is elsewhere or
+ * nowhere.
+ */
+enum status cli_serve_find_file(char **out, const struct cli_list *folders, const char *path,
+                                struct status_why *why);
 
 /* body.c: requests' bodies. */
 

@@ -84,17 +84,29 @@ enum status cli_swap_parse(struct cli_swap_request **out, cJSON *body, struct st
 }
 
 /** As one step: what is there goes back, then what is wanted comes. */
-static enum status apply(struct cli_swaps *swaps, const struct cli_swap_request *s,
+static enum status apply(struct cli_serve *serve, const struct cli_swap_request *s,
                          struct status_why *why)
 {
-    size_t n_back = s->restore ? swaps->n : 0;
+    struct cli_swaps *swaps = &serve->swaps;
+    size_t n_back = s->restore ? swaps->n : 0, n = n_back;
     struct cli_swap_wanted *all = calloc(n_back + s->n + 1, sizeof *all);
+    enum status status = STATUS_OK;
     if (!all)
         return status_fail(why, STATUS_MEMORY, "no memory for the swaps");
     for (size_t i = 0; i < n_back; i++)
         all[i].tensor = swaps->items[i].own->name;
-    memcpy(all + n_back, s->wanted, s->n * sizeof *all);
-    enum status status = cli_swaps_apply(swaps, all, n_back + s->n, why);
+    for (size_t i = 0; i < s->n && !status; i++) {
+        char *file = NULL;
+        if (s->wanted[i].file)
+            status = cli_serve_find_file(&file, &serve->folders, s->wanted[i].file, why);
+        if (status)
+            status_context(why, "%s", s->wanted[i].tensor);
+        all[n++] = (struct cli_swap_wanted){s->wanted[i].tensor, file};
+    }
+    if (!status)
+        status = cli_swaps_apply(swaps, all, n, why);
+    for (size_t i = n_back; i < n; i++)
+        free((char *)(uintptr_t)all[i].file);
     free(all);
     return status;
 }
@@ -102,7 +114,7 @@ static enum status apply(struct cli_swaps *swaps, const struct cli_swap_request 
 static enum status run(void *server, struct cli_job *job, struct status_why *why)
 {
     struct cli_serve *serve = server;
-    enum status status = apply(&serve->swaps, job->input, why);
+    enum status status = apply(serve, job->input, why);
     if (status)
         return status;
     atomic_fetch_add(&serve->n_swaps, 1);

@@ -5,7 +5,7 @@
 #include "base/file/folder.h"
 #include "cli/output/say.h"
 
-enum { MAX_TEMPLATE_BYTES = 16 << 20 };
+enum { MAX_TEMPLATE_BYTES = 16 << 20, CHAT_SECONDS = 600 };
 
 const char cli_text_remedy[] = ", or say --force-text or --binary-file";
 
@@ -96,7 +96,8 @@ enum status cli_documents_read(struct eval_documents *out, const struct cli_text
     const struct eval_document_rules rules = {.tokenizer = tokenizer,
                                               .parse_special = s->parse_special,
                                               .chat_template = {template.data, template.n_bytes},
-                                              .mask = (enum model_chat_mask)s->chat.mask};
+                                              .mask = (enum model_chat_mask)s->chat.mask,
+                                              .chat_seconds = CHAT_SECONDS};
     *out = (struct eval_documents){.rules = &rules};
     bool standard_input = false;
     for (size_t i = 0; i < s->texts.n && !status; i++) {

@@ -11,6 +11,10 @@
 
 #include "cli/run.h"
 
+/* What tells the program to end: Ctrl-C, kill, a terminal that is closed. */
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+enum { N_ENDING = sizeof ending / sizeof *ending };
+
 static atomic_bool interrupted;
 
 /** Whether a write of a few bytes would wait for a reader. */
@@ -78,24 +82,22 @@ static void on_early_signal(int number)
  * wants it to go on. */
 static void handle_with(void (*handler)(int))
 {
-    static const int numbers[] = {SIGINT, SIGTERM};
     struct sigaction now, action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
+    for (size_t i = 0; i < N_ENDING; i++)
+        if (sigaction(ending[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaction(ending[i], &action, NULL);
 }
 
-/** Those of the two that did not come ignored. */
+/** Those of them that did not come ignored. */
 static sigset_t held_signals(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM};
     struct sigaction now;
     sigset_t set;
     sigemptyset(&set);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-            sigaddset(&set, numbers[i]);
+    for (size_t i = 0; i < N_ENDING; i++)
+        if (sigaction(ending[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaddset(&set, ending[i]);
     return set;
 }
 

@@ -1,4 +1,5 @@
-/** Signals: Ctrl-C. */
+/** Signals that tell the program to end: SIGINT (Ctrl-C), SIGTERM, SIGHUP (the terminal is closed).
+ */
 #ifndef CLI_SESSION_SIGNALS_H
 #define CLI_SESSION_SIGNALS_H
 
@@ -6,25 +7,25 @@
 #include <stdbool.h>
 
 /**
- * While there is nothing that could be ended in an orderly manner: SIGINT and SIGTERM end the
- * process with a sentence and the exit code of an interruption. A file that grows beyond a
- * limit (ulimit -f) no longer kills: the write fails instead.
- * A SIGINT or SIGTERM that was ignored when the process started stays ignored, here and below.
+ * While there is nothing that could be ended in an orderly manner: each of them ends the process
+ * with a sentence and the exit code of an interruption. A file that grows beyond a limit
+ * (ulimit -f) no longer kills: the write fails instead.
+ * One that was ignored when the process started stays ignored, here and below.
  */
 void cli_interrupt_begin(void);
 
 /**
- * From now on the first SIGINT or SIGTERM sets the returned flag, and a second one ends the
- * process at once with the exit code of an interruption. A closed pipe on standard output no longer
- * kills: the write fails instead.
+ * From now on the first of them sets the returned flag, and a second one ends the process at once
+ * with the exit code of an interruption. A closed pipe on standard output no longer kills: the
+ * write fails instead.
  * Half a second after the first signal an opening or a write that waits for the other end of a pipe
  * begins to fail (EINTR), and standard streams that nobody reads are given up.
  */
 const atomic_bool *cli_interrupt_catch(void);
 
 /**
- * For a program that stays: hold SIGINT and SIGTERM back, in this thread and those that it starts
- * from now on, so that cli_signal_next sees them. A closed connection no longer kills.
+ * For a program that stays: hold them back, in this thread and those that it starts from now on, so
+ * that cli_signal_next sees them. A closed connection no longer kills.
  */
 void cli_signals_hold(void);
 /** Wait for one of them, so many seconds at most. Returns its number; 0: none came. */

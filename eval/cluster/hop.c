@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/condition.h"
 
-enum { LOOK_NS = 20 * 1000 * 1000 };
+static const double look_seconds = 0.02;
 static const double patience = 2; /* seconds: rank 0 tells why a connection broke */
 
 static enum status receive(struct eval_hop *s, struct status_why *why)
@@ -58,7 +58,6 @@ enum status eval_hop_open(struct eval_hop **out, const struct eval_hop_options *
                           struct status_why *why)
 {
     struct eval_hop *s = *out = calloc(1, sizeof *s);
-    pthread_condattr_t clock;
     if (s) {
         s->options = *options;
         s->moving = !options->sends;
@@ -71,10 +70,7 @@ enum status eval_hop_open(struct eval_hop **out, const struct eval_hop_options *
                            options->n_bytes);
     }
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->turned, &clock);
-    pthread_condattr_destroy(&clock);
+    base_condition_init(&s->turned);
     if (pthread_create(&s->thread, NULL, move, s) != 0) {
         s->options.link = NULL; /* there is no thread to be ended */
         eval_hop_close(s);
@@ -108,12 +104,7 @@ enum status eval_hop_await(struct eval_hop *s, struct status_why *why)
     double broke = 0;
     pthread_mutex_lock(&s->lock);
     while (s->moving && !status) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += LOOK_NS;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&s->turned, &s->lock, &until);
+        base_condition_wait(&s->turned, &s->lock, base_clock_seconds() + look_seconds);
         if (!s->moving)
             break;
         broke = s->status && broke == 0 ? base_clock_seconds() : broke;

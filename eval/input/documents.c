@@ -26,6 +26,7 @@ enum status eval_documents_begin_file(struct eval_documents *d, const char *path
     *file = (struct eval_document_file){
         .n_bytes = text->file_bytes, .converted_from = text->converted_from, .first = d->n};
     memcpy(file->sha256, text->sha256, sizeof file->sha256);
+    d->chat_seconds = 0;
     return STATUS_OK;
 }
 

@@ -20,6 +20,7 @@ struct eval_document_rules {
     bool parse_special;               /* recognise control tokens in texts */
     struct base_string chat_template; /* of conversations; .data NULL: the model's own */
     enum model_chat_mask mask;        /* which of their tokens are scored */
+    double chat_seconds; /* of processor time for the conversations of a file; 0: no limit */
 };
 
 /** A file that documents come from. */
@@ -57,6 +58,7 @@ struct eval_documents {
     size_t n_scored;               /* of all of them */
     struct model_chat *chat;       /* opened for the first conversation */
     size_t n_conversations;
+    double chat_seconds;            /* that those of the last file took */
     enum model_chat_mask mask;      /* of them */
     char template_sha256[BASE_HEX]; /* of their template */
     char sha256[BASE_HEX]; /* of lengths, categories and scored tokens, by eval_documents_end */
@@ -94,7 +96,8 @@ enum status eval_documents_add_text(struct eval_documents *d, const struct eval_
                                     struct base_string text, struct status_why *why);
 
 /** The same with a conversation: a JSON object with "messages". docs/chats.md has the procedure.
- * Fails: also STATUS_FORMAT (no template), as model_chat_open and model_chat_render. */
+ * Fails: also STATUS_FORMAT (no template), STATUS_UNSUPPORTED (those of the file take longer than
+ * chat_seconds), as model_chat_open and model_chat_render. */
 enum status eval_documents_add_chat(struct eval_documents *d, const struct eval_document_head *head,
                                     struct base_string object, struct status_why *why);
 

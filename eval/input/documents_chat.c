@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "eval/input/documents.h"
 
 static enum status open_chat(struct eval_documents *d, struct status_why *why)
@@ -61,15 +62,30 @@ static enum status add_rendered(struct eval_documents *d, const struct eval_docu
     return status;
 }
 
+/** Render a conversation, within what is left of the file's time. */
+static enum status render(struct eval_documents *d, struct base_string object,
+                          struct model_chat_text *text, struct status_why *why)
+{
+    double begin = base_clock_thread_seconds(), most = d->rules->chat_seconds;
+    enum status status = open_chat(d, why);
+    if (!status)
+        status = model_chat_render(d->chat, object, d->rules->mask, text, why);
+    d->chat_seconds += base_clock_thread_seconds() - begin;
+    if (!status && most > 0 && d->chat_seconds > most)
+        status = status_fail(why, STATUS_UNSUPPORTED,
+                             "chat template: took more than %g seconds of processor time for the "
+                             "conversations up to this one, the limit of a file",
+                             most);
+    return status;
+}
+
 enum status eval_documents_add_chat(struct eval_documents *d, const struct eval_document_head *head,
                                     struct base_string object, struct status_why *why)
 {
     const struct eval_stream_options options = {.bos_in_front = true, .parse_special = true};
     struct model_chat_text text = {0};
     struct eval_stream stream = {0};
-    enum status status = open_chat(d, why);
-    if (!status)
-        status = model_chat_render(d->chat, object, d->rules->mask, &text, why);
+    enum status status = render(d, object, &text, why);
     const struct eval_text borrowed = {.data = text.text, .n_bytes = text.n_bytes};
     if (!status)
         status = eval_stream_make(&stream, d->rules->tokenizer, &borrowed, &options, why);

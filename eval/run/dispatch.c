@@ -6,6 +6,7 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/condition.h"
 #include "eval/run/worker.h"
 #include "kernels/backend.h"
 
@@ -46,7 +47,7 @@ enum status eval_dispatch_open(struct eval_dispatch *d, struct status_why *why)
     d->cancel = d->models->backends[0]->cancel;
     pthread_mutex_init(&d->lock, NULL);
     pthread_mutex_init(&d->source_lock, NULL);
-    pthread_cond_init(&d->committed, NULL);
+    base_condition_init(&d->committed);
     d->taken = calloc(d->units->n_items + 1, sizeof *d->taken);
     if (!d->taken)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu %ss", d->units->n,

@@ -6,36 +6,42 @@
 #include "model/chat/value/json.h"
 #include "model/chat/value/text.h"
 
-const struct model_chat_limits model_chat_default_limits = {(size_t)256 << 20, 100000000};
+const struct model_chat_limits model_chat_default_limits = {(size_t)256 << 20, 100000000, 2};
 
 /*
  * Which forms of a content the template takes: a text, a list of parts. Known by a message of the
  * user in either form: its text must be there, and the same text in both.
  */
-static void probe(struct model_chat *chat)
+static enum status probe(struct model_chat *chat, struct status_why *why)
 {
+    enum status status = STATUS_OK;
     static const char *const objects[] = {
         "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}",
         "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": "
         "\"a\"}]}]}"};
-    struct chat_run runs[2];
+    struct chat_run runs[2] = {{0}};
     struct chat_rendering out[2];
-    bool takes[2];
+    bool takes[2] = {false};
     chat->takes_texts = chat->takes_lists = true; /* as they come */
-    for (int i = 0; i < 2; i++) {
-        model_chat_begin(&runs[i], &chat->limits, NULL);
+    for (int i = 0; i < 2 && !status; i++) {
+        struct status_why failure = {""};
+        model_chat_begin(&runs[i], &chat->limits, &failure);
         struct chat_conversation c = {.chat = chat, .r = &runs[i]};
         struct base_string text = {objects[i], strlen(objects[i])};
         struct chat_value object = model_chat_parse_json(&runs[i], text);
         const struct chat_view view = {.n = 1, .marks = CHAT_MARK_END, .only = 0};
         model_chat_read(&c, &object);
-        takes[i] = !runs[i].status && model_chat_view(&c, &view, &out[i], NULL) &&
+        takes[i] = !runs[i].status && model_chat_view(&c, &view, &out[i], false) &&
                    out[i].marks[0] != SIZE_MAX;
+        runs[i].why = NULL;
+        if (runs[i].is_spent)
+            status = status_fail(why, runs[i].status, "%s", failure.text);
     }
     chat->takes_texts = takes[0] || !takes[1];
     chat->takes_lists = takes[1] && (!takes[0] || chat_same(out[0].text, out[1].text));
     model_chat_end(&runs[0]);
     model_chat_end(&runs[1]);
+    return status;
 }
 
 enum status model_chat_open(struct model_chat **out, struct base_string text,
@@ -48,13 +54,13 @@ enum status model_chat_open(struct model_chat **out, struct base_string text,
         return status_fail(why, STATUS_MEMORY, "out of memory");
     *chat = (struct model_chat){.tokenizer = tokenizer, .limits = *limits};
     enum status status = model_chat_template_open(&chat->chat_template, text, limits, why);
-    if (status) {
+    if (!status)
+        status = probe(chat, why);
+    if (status)
         model_chat_close(chat);
-        return status;
-    }
-    probe(chat);
-    *out = chat;
-    return STATUS_OK;
+    else
+        *out = chat;
+    return status;
 }
 
 void model_chat_close(struct model_chat *chat)
@@ -94,7 +100,7 @@ enum status model_chat_render(const struct model_chat *chat, struct base_string 
     if (!r.status)
         model_chat_read(&c, &value);
     const struct chat_view view = {.n = c.n};
-    if (!r.status && model_chat_view(&c, &view, &whole, why))
+    if (!r.status && model_chat_view(&c, &view, &whole, true))
         model_chat_find_spans(&c, mask, &whole);
     if (!r.status)
         copy_out(&r, &whole, out);

@@ -18,13 +18,18 @@
 
 struct model_chat;
 
-/** What a parse, and the renderings of one conversation, may take. */
+/**
+ * What a parse, and the renderings of one conversation, may take. Steps decide, so that a
+ * conversation is refused everywhere or nowhere; the time is for what they do not foresee, and for
+ * slow machines.
+ */
 struct model_chat_limits {
     size_t n_bytes; /* of memory */
     uint64_t work;  /* steps; walking through 16 bytes is about one */
+    double seconds; /* of processor time */
 };
 
-/** 256 MiB, and 100 million steps: a few seconds. */
+/** 256 MiB, 100 million steps, 2 seconds. */
 extern const struct model_chat_limits model_chat_default_limits;
 
 /** The day that strftime_now() shows, so that a conversation is always the same text. */

@@ -249,25 +249,26 @@ static void take_marks(struct chat_conversation *c, struct base_string text, enu
 }
 
 bool model_chat_view(struct chat_conversation *c, const struct chat_view *view,
-                     struct chat_rendering *out, struct status_why *why)
+                     struct chat_rendering *out, bool must)
 {
     struct chat_dict names = names_of(c, view);
     struct chat_run r;
+    struct status_why why = {""};
     *out = (struct chat_rendering){0};
     if (c->r->status)
         return false;
-    model_chat_begin(&r, &c->r->left, why);
-    r.time = c->r->time;
+    model_chat_begin_part(&r, c->r, &why);
     bool rendered = !model_chat_template_render(c->chat->chat_template, &r, &names);
-    c->r->left.work = r.left.work;
+    model_chat_take_part(c->r, &r);
     if (rendered) {
         take_marks(c, chat_of_buffer(&r.text).string, view->marks, out);
         out->n_spans = r.n_spans;
         out->spans = model_chat_alloc(c->r, r.n_spans, sizeof *out->spans);
         if (r.n_spans && out->spans)
             memcpy(out->spans, r.spans, r.n_spans * sizeof *out->spans);
-    } else if (why) {
-        c->r->status = r.status;
+    } else if (must || r.is_spent) {
+        c->r->is_spent = r.is_spent;
+        c->r->status = status_fail(c->r->why, r.status, "%s", why.text);
     }
     model_chat_end(&r);
     return rendered && !c->r->status;

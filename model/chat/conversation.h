@@ -50,10 +50,12 @@ void model_chat_read(struct chat_conversation *c, const struct chat_value *objec
 bool model_chat_has_text(struct chat_conversation *c, size_t i);
 
 /**
- * Render. Where the template fails: false; then with `why` that is the run's failure, else nothing.
+ * Render. Where the template fails: false. That is the run's failure, too, where it must not fail;
+ * an attempt (must false) may, but for limits that it shares with the run: what comes out does not
+ * depend on which attempts there was time for.
  */
 bool model_chat_view(struct chat_conversation *c, const struct chat_view *view,
-                     struct chat_rendering *out, struct status_why *why);
+                     struct chat_rendering *out, bool must);
 
 /** Whose parts of the text are scored; a failure is the run's. */
 void model_chat_find_spans(struct chat_conversation *c, enum model_chat_mask mask,

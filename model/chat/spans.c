@@ -19,7 +19,7 @@ static size_t find_place(struct places *p, size_t i, enum chat_marks marks)
 {
     const struct chat_view view = {.n = p->c->n, .marks = marks, .only = i};
     struct chat_rendering found;
-    bool same = model_chat_view(p->c, &view, &found, NULL) && chat_same(found.text, p->text);
+    bool same = model_chat_view(p->c, &view, &found, false) && chat_same(found.text, p->text);
     return same ? found.marks[i] : SIZE_MAX;
 }
 
@@ -32,7 +32,7 @@ static size_t *find_places(struct places *p, enum chat_marks marks)
     struct chat_conversation *c = p->c;
     const struct chat_view view = {.n = c->n, .marks = marks, .only = SIZE_MAX};
     struct chat_rendering found;
-    if (model_chat_view(c, &view, &found, NULL) && chat_same(found.text, p->text))
+    if (model_chat_view(c, &view, &found, false) && chat_same(found.text, p->text))
         return found.marks;
     size_t *places = model_chat_alloc(c->r, c->n, sizeof *places);
     for (size_t i = 0; i < c->n && !c->r->status; i++)
@@ -50,7 +50,7 @@ static bool passes_over(struct places *p, size_t i, struct base_string asked)
 {
     const struct chat_view view = {.n = i};
     struct chat_rendering plain;
-    if (p->prompt == NOT_KNOWN && model_chat_view(p->c, &view, &plain, NULL))
+    if (p->prompt == NOT_KNOWN && model_chat_view(p->c, &view, &plain, false))
         p->prompt = chat_same(plain.text, asked) ? IS_PASSED_OVER : IS_OBEYED;
     return p->prompt == IS_PASSED_OVER;
 }
@@ -70,7 +70,7 @@ static size_t find_begin(struct places *p, size_t i)
     struct chat_rendering asked;
     const struct chat_view view = {.n = i, .prompt = true};
     size_t begin = SIZE_MAX, start;
-    if (i > 0 && model_chat_view(p->c, &view, &asked, NULL) && begins_with(p->text, asked.text) &&
+    if (i > 0 && model_chat_view(p->c, &view, &asked, false) && begins_with(p->text, asked.text) &&
         asked.text.n_bytes <= p->ends[i])
         begin = asked.text.n_bytes;
     if (begin != SIZE_MAX && !passes_over(p, i, asked.text))
@@ -89,7 +89,7 @@ static bool find_tail(struct places *p, size_t i, size_t begin, struct base_stri
     bool has_mark = p->ends[i] != SIZE_MAX;
     const struct chat_view view = {
         .n = i + 1, .marks = has_mark ? CHAT_MARK_END : CHAT_UNMARKED, .only = i};
-    if (!model_chat_view(p->c, &view, &ending, NULL) ||
+    if (!model_chat_view(p->c, &view, &ending, false) ||
         (has_mark ? ending.marks[i] == SIZE_MAX
                   : !begins_with(ending.text, chat_part(p->text, 0, begin))))
         return false;
@@ -112,6 +112,9 @@ static size_t control_end(struct chat_conversation *c, struct base_string s, enu
     enum status status = STATUS_OK;
     size_t at = 0, end = 0;
     bool is_eos = false;
+    model_chat_work(c->r, s.n_bytes);
+    if (c->r->status)
+        return 0;
     if (s.n_bytes)
         status = model_tokenize(t, s.data, s.n_bytes, true, &tokens, c->r->why);
     if (status)

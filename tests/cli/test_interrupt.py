@@ -95,6 +95,9 @@ class Interrupt(unittest.TestCase):
     def test_terminate(self):
         self.check_orderly_end(signal.SIGTERM)
 
+    def test_the_terminal_is_closed(self):
+        self.check_orderly_end(signal.SIGHUP)
+
     @again
     def test_in_the_middle_of_a_large_batch(self):
         """All windows are one batch: nothing but the first are done, however late the signal."""

@@ -208,7 +208,7 @@ class Swaps(Shared):
         mine = self.figures()
         with tempfile.TemporaryDirectory() as folder:
             donor = pathlib.Path(folder) / "donor.gguf"
-            with Server(ASSAY, "-m", Q4, "-f", TEXT) as server:
+            with Server(ASSAY, "-m", Q4, "-f", TEXT, "--files-from", folder) as server:
                 swap = {"tensor": "blk.2.ffn_up.weight", "file": str(donor)}
                 shutil.copy(F16, donor)
                 self.assertEqual(server.post("/v1/swap", swap).code, 200)
@@ -787,7 +787,7 @@ class Lives(unittest.TestCase):
                 self.assertEqual(server.end(), 130)  # the second one does not wait
 
     def test_idle(self):
-        for number in signal.SIGTERM, signal.SIGINT:
+        for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
             server = self.start()
             idle = server.connect()
             idle.connect()

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "eval/metrics/groups.h"
 #include "eval/metrics/stop.h"
 #include "tests/harness/rng.h"
+#include "tests/model/vocabulary.h"
 
 enum { BOS = 1, MOST_TOKENS = 60 };
 
@@ -165,6 +167,40 @@ static void refused_lines(void **state)
     }
 }
 
+/** A file's conversations have a limit of time together, which begins anew with the next file. */
+static void time_of_a_file(void **state)
+{
+    (void)state;
+    static const char line[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"ab\"}]}\n";
+    static const char chat_template[] = "{{ messages[0].content }}";
+    static struct vocabulary v;
+    vocabulary_spm(&v);
+    struct opened opened = vocabulary_opened(&v);
+    for (int limited = 0; limited < 2; limited++) {
+        const struct eval_document_rules rules = {
+            .tokenizer = opened.tokenizer,
+            .chat_template = {chat_template, sizeof chat_template - 1},
+            .chat_seconds = limited ? 1e-9 : 1e9};
+        struct eval_documents d = {.rules = &rules};
+        struct status_why why = {""};
+        char lines[2 * sizeof line];
+        snprintf(lines, sizeof lines, "%s%s", line, line);
+        assert_int_equal(eval_documents_begin_file(&d, "f", &no_text, NULL), STATUS_OK);
+        enum status status = eval_documents_add_lines(&d, lines, strlen(lines), &why);
+        assert_int_equal(status, limited ? STATUS_UNSUPPORTED : STATUS_OK);
+        assert_string_equal(why.text,
+                            limited ? "f: line 1: chat template: took more than 1e-09 seconds of "
+                                      "processor time for the conversations up to this one, the "
+                                      "limit of a file"
+                                    : "");
+        assert_true(d.chat_seconds > 0);
+        assert_int_equal(eval_documents_begin_file(&d, "g", &no_text, NULL), STATUS_OK);
+        assert_true(d.chat_seconds == 0);
+        eval_documents_free(&d);
+    }
+    opened_close(&opened);
+}
+
 /** Means by category: two of one, one of another, one of none. */
 static void macro_means(void **state)
 {
@@ -246,6 +282,7 @@ int main(void)
         cmocka_unit_test(nothing_to_score),
         cmocka_unit_test(digests_tell_documents_apart),
         cmocka_unit_test(refused_lines),
+        cmocka_unit_test(time_of_a_file),
         cmocka_unit_test(macro_means),
         cmocka_unit_test(stops),
     };

@@ -19,7 +19,7 @@ static const char conversation[] =
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
-    const struct model_chat_limits limits = {4 << 20, 100000};
+    const struct model_chat_limits limits = {4 << 20, 100000, 1e6};
     struct status_why why = {""};
     struct model_chat_template *t;
     struct chat_run r;

@@ -7,6 +7,7 @@ RULE:  layers     includes follow base -> gguf -> kernels -> model -> eval -> cl
        size       no source file beyond 500 lines
        functions  no function of a layer beyond 80 lines
        core       what runs evaluations names none of its clients: processes, servers, watching
+       frees      no member that a file frees with both free() and cJSON_free()
        rooms      no folder of a layer with more than 20 source files; each with a README.md of at
                   most 25 lines, or named (`folder/`) in that of the folder above
        tables     every table of a document has a head: an empty line ends a table
@@ -44,7 +45,13 @@ BANNED = {
     "srand": "tests/harness/rng.h",
     "setjmp": "a status",
     "mktemp": "mkstemp",
+    "pthread_cond_init": "base_condition_init",
+    "pthread_cond_timedwait": "base_condition_wait",
+    "pthread_mutex_timedlock": "base_condition_wait",
+    "sem_timedwait": "base_condition_wait",
 }
+# The one file that may call them: it defines what is used instead.
+HOME = {"pthread_cond_init": "base/condition.c", "pthread_cond_timedwait": "base/condition.c"}
 # Only the command line prints, exits or reads the environment.
 CLI_ONLY = {"printf": "a status", "exit": "a status", "getenv": "an option", "puts": "a status",
             "abort": "assert"}
@@ -102,6 +109,8 @@ def rule_banned(root, _build):
         for number, line in enumerate(code_of(path).splitlines(), 1):
             for match in pattern.finditer(line):
                 name = match.group(1)
+                if str(path.relative_to(root)) == HOME.get(name):
+                    continue
                 yield f"{path.relative_to(root)}:{number}: {name}() is not used here; use {banned[name]}"
 
 
@@ -145,6 +154,15 @@ def rule_functions(root, _build):
                     yield (f"{path.relative_to(root)}:{begin}: {name} has {number - begin + 1} lines; "
                            f"at most {MAX_FUNCTION_LINES}")
                 begin = 0
+
+
+def rule_frees(root, _build):
+    for _folder, path in sources(root):
+        code = code_of(path) if "cJSON_free" in path.read_text() else ""
+        by_free, by_cjson = (set(re.findall(rf"(?<!\w){name}\([^()]*(?:->|\.)(\w+)\)", code))
+                             for name in ("free", "cJSON_free"))
+        for member in sorted(by_free & by_cjson):
+            yield f"{path.relative_to(root)}: {member} is freed with free() and with cJSON_free(): with one of them"
 
 
 def rule_rooms(root, _build):
@@ -220,9 +238,9 @@ def rule_rebuilds(root, build):
 
 def main():
     rules = {"layers": rule_layers, "banned": rule_banned, "size": rule_size,
-             "functions": rule_functions, "core": rule_core, "rooms": rule_rooms,
-             "tables": rule_tables, "versions": rule_versions, "symbols": rule_symbols,
-             "rebuilds": rule_rebuilds}
+             "functions": rule_functions, "core": rule_core, "frees": rule_frees,
+             "rooms": rule_rooms, "tables": rule_tables, "versions": rule_versions,
+             "symbols": rule_symbols, "rebuilds": rule_rebuilds}
     if len(sys.argv) < 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     root = pathlib.Path(sys.argv[2])

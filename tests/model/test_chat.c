@@ -44,17 +44,25 @@ static struct base_string string(const char *s)
     return (struct base_string){s, strlen(s)};
 }
 
-static enum status render(const char *text, const char *object, enum model_chat_mask mask,
-                          struct model_chat_text *out, struct status_why *why)
+static const struct model_chat_limits usual = {8 << 20, 1000000, 1e6};
+
+static enum status render_within(const struct model_chat_limits *limits, const char *text,
+                                 const char *object, enum model_chat_mask mask,
+                                 struct model_chat_text *out, struct status_why *why)
 {
     struct model_chat *chat;
-    const struct model_chat_limits limits = {8 << 20, 1000000};
     *out = (struct model_chat_text){0};
-    enum status status = model_chat_open(&chat, string(text), vocabulary.tokenizer, &limits, why);
+    enum status status = model_chat_open(&chat, string(text), vocabulary.tokenizer, limits, why);
     if (!status)
         status = model_chat_render(chat, string(object), mask, out, why);
     model_chat_close(chat);
     return status;
+}
+
+static enum status render(const char *text, const char *object, enum model_chat_mask mask,
+                          struct model_chat_text *out, struct status_why *why)
+{
+    return render_within(&usual, text, object, mask, out, why);
 }
 
 /** The parts that are scored must be these, each followed by a bar. */
@@ -181,11 +189,11 @@ static void what_is_refused(void **state)
         {"{{ 1 + 'a' }}", TALK, "'+' of an integer and a string"},
         {"{{ raise_exception('not so') }}", TALK, "the template refuses this conversation: not so"},
         {"{% for i in range(99999) %}{% for k in range(99999) %}{% endfor %}{% endfor %}", TALK,
-         "than a chat may"},
-        {"{{ 'aaaaaaaaaaaaaaaa' * 10000000 }}", TALK, "than a chat may"},
+         "line 1: takes more than 8388608 bytes of memory, the limit of a conversation"},
+        {"{{ 'aaaaaaaaaaaaaaaa' * 10000000 }}", TALK, "bytes of memory, the limit of"},
         {"{% set x = range(999) %}{% for i in x %}{% for k in x %}{% for l in x %}{% if k == l %}"
          "{% endif %}{% endfor %}{% endfor %}{% endfor %}",
-         TALK, "than a chat may"},
+         TALK, "the limit of a conversation"},
         {"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", TALK, "nested more than"},
         {"\xFF", TALK, "byte 0 is not part of a UTF-8 character"},
         {headers, "{\"messages\": []}", "expected \"messages\" with a list of objects"},
@@ -203,6 +211,86 @@ static void what_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_failure(cases[i].text, cases[i].object, cases[i].sentence);
+}
+
+/** Whatever walks through much takes steps: else these would take minutes, or years. */
+static void steps_are_counted(void **state)
+{
+#define LISTS "{% set a = range(9999) %}{% set b = range(9999) %}"
+#define TEXT  "{% set s = ('1' * 1000) * 300 %}"
+#define AGAIN "{% for i in range(n) %}"
+#define END   "{% endfor %}{{ messages[0].content }}"
+    static const char *const templates[] = {
+        LISTS AGAIN "{% if a == b %}{% endif %}" END,
+        LISTS AGAIN "{% if [a] < [b] %}{% endif %}" END,
+        LISTS AGAIN "{% set x = a.count(-1) %}" END,
+        LISTS AGAIN "{% set x = a.index(9998) %}" END,
+        LISTS AGAIN "{% set x = a | max %}" END,
+        LISTS AGAIN "{% set x = a | reject('defined') %}" END,
+        "{% set a = [''] * 9999 %}" AGAIN "{% set x = a | join %}" END,
+        "{% set a = [''] * 9999 %}" AGAIN "{% set x = ''.join(a) %}" END,
+        "{% set a = [0.1] * 999 %}" AGAIN "{% set x = a | string | length %}" END,
+        TEXT AGAIN "{% set x = s.isdigit() %}" END,
+        TEXT AGAIN "{% set x = s.startswith(s) %}" END,
+        TEXT AGAIN "{% set x = s[299999] %}" END,
+        TEXT AGAIN "{% set d = {s: 1} %}{% set x = d[s] %}" END,
+        TEXT "{% set x = s[:9999].strip(('2' * 100) * n ~ '1') %}{{ messages[0].content }}",
+        AGAIN "{% set x = messages[0].content | upper %}" END,
+    };
+    const struct model_chat_limits limits = {64 << 20, 1000000, 1e6};
+    struct model_chat_text out;
+    static char object[20000], content[16000];
+    (void)state;
+    memset(content, 'x', sizeof content - 1);
+    for (size_t i = 0; i < 2 * sizeof templates / sizeof *templates; i++) {
+        struct status_why why = {""};
+        snprintf(object, sizeof object, "{\"n\": %d, \"messages\": [" TURN("user", "\"%s\"") "]}",
+                 i % 2 ? 5000 : 1, content);
+        enum status status =
+            render_within(&limits, templates[i / 2], object, MODEL_CHAT_ALL, &out, &why);
+        assert_string_equal(why.text, i % 2 ? "chat template, line 1: takes more than 1000000 "
+                                              "steps, the limit of a conversation"
+                                            : "");
+        assert_int_equal(status, i % 2 ? STATUS_UNSUPPORTED : STATUS_OK);
+        model_chat_text_free(&out);
+    }
+}
+
+/**
+ * A limit that is reached in an attempt (here: to find contents by their marks) is the end, not
+ * another way to divide the text.
+ */
+static void limits_in_attempts(void **state)
+{
+    static const char text[] =
+        "{% for m in messages %}\n{% if messages | length > 1 and '\ue0f1' in m.content %}"
+        "{% for i in range(2000) %}{% set x = i %}{% endfor %}{% endif %}"
+        "<|start|>{{ m.role ~ ':' ~ m.content }}<|end|>{% endfor %}";
+    static const struct {
+        struct model_chat_limits limits;
+        const char *sentence;
+    } cases[] = {
+        {{8 << 20, 1000000, 1e6}, ""},
+        {{8 << 20, 1000000, 0},
+         "chat template, line 2: takes more than 0 seconds of processor time, the limit of a "
+         "conversation"},
+        {{8 << 20, 10000, 1e6},
+         "chat template, line 2: takes more than 10000 steps, the limit of a conversation"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct model_chat_text out;
+        struct status_why why = {""};
+        enum status status =
+            render_within(&cases[i].limits, text, TALK, MODEL_CHAT_ASSISTANT, &out, &why);
+        assert_string_equal(why.text, cases[i].sentence);
+        assert_int_equal(status, i ? STATUS_UNSUPPORTED : STATUS_OK);
+        model_chat_text_free(&out);
+        /* Where nothing is looked for, the same conversation takes next to nothing. */
+        status = render_within(&cases[i].limits, text, TALK, MODEL_CHAT_ALL, &out, &why);
+        assert_int_equal(status, STATUS_OK);
+        model_chat_text_free(&out);
+    }
 }
 
 static void days(void **state)
@@ -232,6 +320,8 @@ int main(void)
         cmocka_unit_test(thoughts_and_calls),
         cmocka_unit_test(parts_of_contents),
         cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(steps_are_counted),
+        cmocka_unit_test(limits_in_attempts),
         cmocka_unit_test(days),
     };
     return cmocka_run_group_tests(tests, open_vocabulary, close_vocabulary);

@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/condition.h"
+#include "cli/serve/http/connections.h"
 #include "cli/serve/http/listen.h"
 
 /* Loaded, not linked: the library brings a dozen others with it, which no other command needs. */
@@ -35,20 +35,16 @@ static struct {
 } mhd;
 
 enum { THREAD_STACK = 512 << 10, PIECE_BYTES = 16 << 10 };
-static const double watch_seconds = 0.25, reply_bytes_per_second = 1e4;
-
-/** A client, from its connection on. */
-struct cli_http_connection {
-    struct MHD_Connection *now; /* of the request that is handled */
-    int fd;
-    double deadline; /* for its next bytes; 0: none */
-    struct cli_http_connection *next;
-};
+/* For each place connections that have none. Of those that are cut some are not closed yet: beyond
+ * its own limit the library turns clients away. */
+enum { CONNECTIONS_OF_PLACE = 4, LIMIT_OF_PLACE = 8 };
+static const double reply_bytes_per_second = 1e4, refusal_seconds = 2, patience_seconds = 0.25;
 
 /** A request on its way. */
 struct exchange {
     struct cli_http_request request;
-    struct cli_http_reply reply; /* code not 0: it is refused, the body is thrown away */
+    struct cli_http_reply reply;
+    bool is_refused; /* before its body */
     char *body;
     size_t n_body, capacity;
     bool too_long;
@@ -59,14 +55,11 @@ struct cli_http {
     char address[CLI_ADDRESS_BYTES];
     int fd; /* that is listened on; -1: no more */
     struct MHD_Daemon *daemon;
-    pthread_t watcher;
-    bool watched;
+    struct cli_connections *connections;
 
-    pthread_mutex_t lock; /* of the rest, and of the connections' deadlines */
+    pthread_mutex_t lock; /* of the rest */
     pthread_cond_t changed;
-    bool closing;
     size_t n_exchanges;
-    struct cli_http_connection *connections;
 };
 
 static enum status load(struct status_why *why)
@@ -99,60 +92,21 @@ bool cli_http_is_gone(const struct cli_http_request *r)
     return poll(&about, 1, 0) > 0 && about.revents & (POLLRDHUP | POLLHUP | POLLERR);
 }
 
-/** From now on its bytes must come, or go, within so many seconds; 0: no limit. */
-static void limit(struct cli_http *http, struct cli_http_connection *c, double seconds)
+bool cli_http_take_place(const struct cli_http_request *r)
 {
-    pthread_mutex_lock(&http->lock);
-    c->deadline = seconds > 0 ? base_clock_seconds() + seconds : 0;
-    pthread_mutex_unlock(&http->lock);
-}
-
-/** Ends connections whose time is over: the thread of one then reads that it is closed. */
-static void *watch(void *user)
-{
-    struct cli_http *http = user;
-    pthread_mutex_lock(&http->lock);
-    while (!http->closing) {
-        double now = base_clock_seconds();
-        for (struct cli_http_connection *c = http->connections; c; c = c->next)
-            if (c->deadline > 0 && c->deadline < now)
-                shutdown(c->fd, SHUT_RDWR);
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += (long)(watch_seconds * 1e9);
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&http->changed, &http->lock, &until);
-    }
-    pthread_mutex_unlock(&http->lock);
-    return NULL;
+    return cli_connection_take_place(r->connection);
 }
 
 static void on_connection(void *user, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode code)
 {
     struct cli_http *http = user;
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        struct cli_http_connection *c = calloc(1, sizeof *c);
-        *socket_context = c;
-        if (!c)
-            return; /* its requests find no memory */
-        c->fd = mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-        pthread_mutex_lock(&http->lock);
-        c->next = http->connections;
-        http->connections = c;
-        pthread_mutex_unlock(&http->lock);
-        limit(http, c, http->options.seconds);
+    if (code != MHD_CONNECTION_NOTIFY_STARTED) {
+        cli_connection_leave(*socket_context);
         return;
     }
-    pthread_mutex_lock(&http->lock);
-    struct cli_http_connection **at = &http->connections;
-    while (*at && *at != *socket_context)
-        at = &(*at)->next;
-    if (*at)
-        *at = (*at)->next;
-    pthread_mutex_unlock(&http->lock);
-    free(*socket_context);
+    int fd = mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    *socket_context = cli_connection_enter(http->connections, fd); /* NULL: see begin() */
 }
 
 /** What a stream needs to know of its connection. */
@@ -166,9 +120,9 @@ static ssize_t read_stream(void *user, uint64_t at, char *out, size_t capacity)
 {
     (void)at;
     struct piped *p = user;
-    limit(p->http, p->connection, 0);
+    cli_connection_limit(p->connection, 0);
     size_t n = p->stream.read(p->stream.user, out, capacity);
-    limit(p->http, p->connection, p->http->options.seconds);
+    cli_connection_limit(p->connection, p->http->options.seconds);
     return n ? (ssize_t)n : MHD_CONTENT_READER_END_OF_STREAM;
 }
 
@@ -182,7 +136,6 @@ static void end_stream(void *user)
 static struct MHD_Response *make_response(struct cli_http *http, struct exchange *x)
 {
     struct cli_http_reply *reply = &x->reply;
-    struct cli_http_connection *c = (struct cli_http_connection *)(uintptr_t)x->request.connection;
     if (!reply->stream.read) {
         char *body = reply->body;
         reply->body = NULL;
@@ -197,7 +150,7 @@ static struct MHD_Response *make_response(struct cli_http *http, struct exchange
         reply->stream.end(reply->stream.user);
         return NULL;
     }
-    *p = (struct piped){http, c, reply->stream};
+    *p = (struct piped){http, x->request.connection, reply->stream};
     struct MHD_Response *response = mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE_BYTES,
                                                                       read_stream, p, end_stream);
     if (!response)
@@ -209,8 +162,9 @@ static enum MHD_Result send_reply(struct cli_http *http, struct exchange *x,
                                   struct MHD_Connection *connection)
 {
     const struct cli_http_reply *reply = &x->reply;
-    struct cli_http_connection *c = (struct cli_http_connection *)(uintptr_t)x->request.connection;
-    limit(http, c, http->options.seconds + (double)reply->n_body / reply_bytes_per_second);
+    double bound = x->is_refused ? refusal_seconds : http->options.seconds;
+    cli_connection_limit(x->request.connection,
+                         bound + (double)reply->n_body / reply_bytes_per_second);
     struct MHD_Response *response = make_response(http, x);
     if (!response)
         return MHD_NO;
@@ -226,6 +180,8 @@ static enum MHD_Result send_reply(struct cli_http *http, struct exchange *x,
         mhd.add_response_header(response, "Retry-After", seconds);
     if (*reply->location)
         mhd.add_response_header(response, "Location", reply->location);
+    if (x->is_refused)
+        mhd.add_response_header(response, "Connection", "close");
     if (reply->code == MHD_HTTP_UNAUTHORIZED)
         mhd.add_response_header(response, "WWW-Authenticate", "Bearer");
     enum MHD_Result queued = mhd.queue_response(connection, reply->code, response);
@@ -252,20 +208,16 @@ static enum MHD_Result begin(struct cli_http *http, struct MHD_Connection *conne
     http->n_exchanges++;
     pthread_mutex_unlock(&http->lock);
     const char *length = cli_http_header(&x->request, "Content-Length");
-    const char *expect = cli_http_header(&x->request, "Expect");
     x->request.n_announced = length ? strtoull(length, NULL, 10) : 0;
     x->request.has_body =
         x->request.n_announced || cli_http_header(&x->request, "Transfer-Encoding");
-    if (!http->options.refuse(http->options.user, &x->request, &x->reply))
-        return MHD_YES;
-    /* A body that comes anyway is read, so that its sender gets to read the reply. */
-    bool waits = expect && strcasecmp(expect, "100-continue") == 0;
-    return x->request.has_body && !waits ? MHD_YES : send_reply(http, x, connection);
+    x->is_refused = http->options.refuse(http->options.user, &x->request, &x->reply);
+    return x->is_refused ? send_reply(http, x, connection) : MHD_YES;
 }
 
 static void keep(struct cli_http *http, struct exchange *x, const char *bytes, size_t n)
 {
-    if (x->reply.code || x->too_long)
+    if (x->is_refused || x->too_long)
         return;
     char *grown = NULL;
     if (n <= http->options.max_body - x->n_body)
@@ -297,15 +249,13 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         *n_bytes = 0;
         return MHD_YES;
     }
-    struct cli_http_connection *c = (struct cli_http_connection *)(uintptr_t)x->request.connection;
-    limit(http, c, 0);
+    cli_connection_limit(x->request.connection, 0);
     x->request.method = method;
     x->request.path = path;
     x->request.body = x->body;
     x->request.too_long = x->too_long;
     x->request.n_body = x->n_body;
-    if (!x->reply.code)
-        http->options.answer(http->options.user, &x->request, &x->reply);
+    http->options.answer(http->options.user, &x->request, &x->reply);
     return send_reply(http, x, connection);
 }
 
@@ -317,8 +267,8 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **c
     struct exchange *x = *context;
     if (!x)
         return;
-    limit(http, (struct cli_http_connection *)(uintptr_t)x->request.connection,
-          http->options.seconds);
+    struct cli_http_connection *c = x->request.connection;
+    bool is_unread = x->is_refused && x->request.has_body;
     free(x->reply.body);
     free(x->body);
     free(x);
@@ -327,23 +277,24 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **c
     http->n_exchanges--;
     pthread_cond_broadcast(&http->changed);
     pthread_mutex_unlock(&http->lock);
+    if (is_unread)
+        cli_connection_finish(c, refusal_seconds);
+    cli_connection_wait(c);
 }
 
 static enum status start(struct cli_http *http, struct status_why *why)
 {
     unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
                      MHD_USE_POLL | MHD_USE_ITC;
-    http->daemon = mhd.start_daemon(flags, 0, NULL, NULL, on_request, http,
-                                    MHD_OPTION_LISTEN_SOCKET, http->fd, MHD_OPTION_NOTIFY_COMPLETED,
-                                    on_completed, http, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
-                                    http, MHD_OPTION_CONNECTION_LIMIT, http->options.connections,
-                                    MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK,
-                                    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
-    if (!http->daemon)
-        return status_fail(why, STATUS_IO, "%s: libmicrohttpd cannot serve there", http->address);
-    http->watched = pthread_create(&http->watcher, NULL, watch, http) == 0;
-    return http->watched ? STATUS_OK
-                         : status_fail(why, STATUS_DEVICE, "the system refuses a thread");
+    http->daemon = mhd.start_daemon(
+        flags, 0, NULL, NULL, on_request, http, MHD_OPTION_LISTEN_SOCKET, http->fd,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, http, MHD_OPTION_CONNECTION_LIMIT, http->options.places * LIMIT_OF_PLACE,
+        MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_END);
+    return http->daemon
+               ? STATUS_OK
+               : status_fail(why, STATUS_IO, "%s: libmicrohttpd cannot serve there", http->address);
 }
 
 enum status cli_http_open(struct cli_http **out, const struct cli_http_options *options,
@@ -357,8 +308,14 @@ enum status cli_http_open(struct cli_http **out, const struct cli_http_options *
     http->options = *options;
     http->fd = -1;
     pthread_mutex_init(&http->lock, NULL);
-    pthread_cond_init(&http->changed, NULL);
-    status = cli_listen(&http->fd, http->address, options->host, options->port, why);
+    base_condition_init(&http->changed);
+    const struct cli_connections_options rules = {.n_places = options->places,
+                                                  .n_most = options->places * CONNECTIONS_OF_PLACE,
+                                                  .seconds = options->seconds,
+                                                  .patience = patience_seconds};
+    status = cli_connections_open(&http->connections, &rules, why);
+    if (!status)
+        status = cli_listen(&http->fd, http->address, options->host, options->port, why);
     if (!status)
         status = start(http, why);
     if (status)
@@ -385,11 +342,9 @@ static void stop_listening(struct cli_http *http)
 void cli_http_drain(struct cli_http *http, double seconds)
 {
     stop_listening(http);
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (time_t)seconds;
+    double until = base_clock_seconds() + seconds;
     pthread_mutex_lock(&http->lock);
-    while (http->n_exchanges && pthread_cond_timedwait(&http->changed, &http->lock, &until) == 0)
+    while (http->n_exchanges && base_condition_wait(&http->changed, &http->lock, until))
         ;
     pthread_mutex_unlock(&http->lock);
 }
@@ -401,12 +356,7 @@ void cli_http_close(struct cli_http *http)
     stop_listening(http);
     if (http->daemon)
         mhd.stop_daemon(http->daemon);
-    pthread_mutex_lock(&http->lock);
-    http->closing = true;
-    pthread_cond_broadcast(&http->changed);
-    pthread_mutex_unlock(&http->lock);
-    if (http->watched)
-        pthread_join(http->watcher, NULL);
+    cli_connections_close(http->connections);
     pthread_cond_destroy(&http->changed);
     pthread_mutex_destroy(&http->lock);
     free(http);

@@ -20,7 +20,7 @@ struct cli_http_request {
     bool has_body; /* one is announced */
     bool too_long; /* longer than max_body: it was not kept */
     size_t n_announced;
-    const struct cli_http_connection *connection;
+    struct cli_http_connection *connection;
 };
 
 /** The value of a header; NULL where there is none. */
@@ -28,6 +28,12 @@ const char *cli_http_header(const struct cli_http_request *request, const char *
 
 /** Whether the client has closed the connection. */
 bool cli_http_is_gone(const struct cli_http_request *request);
+
+/**
+ * Take one of the places, until the reply has gone; false: all are taken. Whoever has none may be
+ * cut for the next client.
+ */
+bool cli_http_take_place(const struct cli_http_request *request);
 
 /** A body that comes piece by piece. */
 struct cli_http_stream {
@@ -51,12 +57,15 @@ struct cli_http_reply {
 };
 
 struct cli_http_options {
-    const char *host;     /* a name or an address of this machine */
-    unsigned port;        /* 0: any that is free */
-    size_t max_body;      /* bytes; what is longer is not kept, and the body NULL */
-    double seconds;       /* a request must have come, and 10 KB of a reply have gone, in */
-    unsigned connections; /* at a time; further ones wait */
-    /** The head of a request is there: whether to refuse it. Any thread. */
+    const char *host; /* a name or an address of this machine */
+    unsigned port;    /* 0: any that is free */
+    size_t max_body;  /* bytes; what is longer is not kept, and the body NULL */
+    double seconds;   /* a request must have come, and 10 KB of a reply have gone, in */
+    unsigned places;  /* for requests at a time */
+    /**
+     * The head of a request is there: whether to refuse it. Then the reply goes at once, the body
+     * is not read, and the connection ends. Any thread.
+     */
     bool (*refuse)(void *user, const struct cli_http_request *request,
                    struct cli_http_reply *reply);
     /** The request is there. Any thread; may take its time. */

@@ -25,6 +25,12 @@ bool cli_http_is_gone(const struct cli_http_request *request)
     return true;
 }
 
+bool cli_http_take_place(const struct cli_http_request *request)
+{
+    (void)request;
+    return false;
+}
+
 const char *cli_http_address(const struct cli_http *http)
 {
     (void)http;

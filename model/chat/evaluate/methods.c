@@ -79,6 +79,7 @@ static struct chat_value has_end(struct chat_run *r, const struct chat_value *se
         if (end.n_bytes > s.n_bytes)
             continue;
         size_t from = at_end ? s.n_bytes - end.n_bytes : 0;
+        model_chat_work(r, end.n_bytes / 16);
         if (chat_same(chat_part(s, from, from + end.n_bytes), end))
             return chat_bool(true);
     }
@@ -258,6 +259,7 @@ static struct chat_value s_isdigit(struct chat_run *r, const struct chat_value *
                                    const struct chat_args *a)
 {
     (void)a;
+    model_chat_work(r, self->string.n_bytes / 16);
     for (size_t i = 0; i < self->string.n_bytes; i++) {
         unsigned char c = (unsigned char)self->string.data[i];
         if (c >= 0x80)
@@ -340,6 +342,7 @@ static const struct chat_row dict_methods[] = {
 static struct chat_value l_index(struct chat_run *r, const struct chat_value *self,
                                  const struct chat_args *a)
 {
+    model_chat_work(r, self->n);
     for (size_t i = 0; i < self->n && !r->status; i++)
         if (model_chat_equal(r, &self->items[i], &a->v[0]))
             return chat_int((int64_t)i);
@@ -350,6 +353,7 @@ static struct chat_value l_count(struct chat_run *r, const struct chat_value *se
                                  const struct chat_args *a)
 {
     int64_t n = 0;
+    model_chat_work(r, self->n);
     for (size_t i = 0; i < self->n && !r->status; i++)
         n += model_chat_equal(r, &self->items[i], &a->v[0]);
     return chat_int(n);

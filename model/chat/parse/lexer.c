@@ -346,6 +346,7 @@ static bool lex_next(struct lexer *x)
 static struct base_string normalise(struct chat_run *r, struct base_string source)
 {
     char *out = model_chat_alloc(r, source.n_bytes + 1, 1);
+    model_chat_work(r, source.n_bytes / 4);
     size_t n = 0;
     for (size_t i = 0; out && i < source.n_bytes; i++) {
         bool is_return = source.data[i] == '\r';

@@ -30,15 +30,23 @@ void model_chat_append(struct chat_run *r, struct chat_items *items, struct chat
         items->items[items->n++] = v;
 }
 
+static bool same_key(struct chat_run *r, const struct chat_value *a, const struct chat_value *b)
+{
+    if (a->kind != CHAT_STRING || b->kind != CHAT_STRING)
+        return model_chat_equal(r, a, b);
+    if (a->string.n_bytes != b->string.n_bytes)
+        return false;
+    model_chat_work(r, a->string.n_bytes / 16);
+    return chat_same(a->string, b->string);
+}
+
 static struct chat_pair *find_pair(struct chat_run *r, const struct chat_dict *dict,
                                    const struct chat_value *key)
 {
     model_chat_work(r, dict->n / 4);
     for (size_t i = 0; i < dict->n; i++) {
         struct chat_pair *pair = &dict->pairs[i];
-        if (key->kind == CHAT_STRING && pair->key.kind == CHAT_STRING
-                ? chat_same(pair->key.string, key->string)
-                : model_chat_equal(r, &pair->key, key))
+        if (same_key(r, &pair->key, key))
             return pair;
     }
     return NULL;
@@ -92,6 +100,7 @@ struct chat_value model_chat_iterate(struct chat_run *r, const struct chat_value
         return characters(r, v->string);
     case CHAT_LIST:
     case CHAT_TUPLE:
+        model_chat_work(r, v->n);
         return chat_list(v->items, v->n);
     case CHAT_DICT:
         for (size_t i = 0; i < v->dict->n && !r->status; i++)

@@ -29,7 +29,13 @@ struct chat_run {
     struct status_why *why;
     uint32_t line;  /* of the template, for sentences; 0: not in a template */
     unsigned depth; /* of nesting */
-    struct model_chat_limits left;
+    struct model_chat_limits limits;
+    size_t n_bytes_left;
+    uint64_t work_left;
+    double deadline;   /* of the thread's processor time */
+    uint64_t unlooked; /* steps since the clock was looked at */
+    size_t n_put;      /* bytes that are not a step yet */
+    bool is_spent;     /* the failure is a limit that more attempts share, or a lack of memory */
     struct chat_block *blocks; /* all memory */
     char *at, *end;            /* what is left of the newest block */
 
@@ -47,6 +53,10 @@ enum { CHAT_MAX_DEPTH = 250 };
 
 void model_chat_begin(struct chat_run *r, const struct model_chat_limits *limits,
                       struct status_why *why);
+/** Begin a part of another run: the same limits, of which it has what is left, but all memory. */
+void model_chat_begin_part(struct chat_run *r, const struct chat_run *of, struct status_why *why);
+/** What the part took is taken from the whole. */
+void model_chat_take_part(struct chat_run *of, const struct chat_run *r);
 void model_chat_end(struct chat_run *r);
 
 /** Note a failure, unless there is one: "chat template, line N: <sentence>". */

@@ -81,15 +81,19 @@ struct chat_value model_chat_strip(struct chat_run *r, struct base_string s,
     if (set && characters->kind != CHAT_STRING)
         return CHAT_FAIL(r, STATUS_FORMAT, "characters to strip are %s, expected a string",
                          model_chat_kind_name(characters));
-    size_t from = 0, to = s.n_bytes, n;
-    while ((side & CHAT_LEFT) && from < to &&
-           strips(chat_part(s, from, from + (n = model_chat_next(s, from, NULL))), set))
-        from += n;
-    while ((side & CHAT_RIGHT) && from < to &&
-           (n = base_utf8_decode_last(s.data + from, to - from, NULL)) > 0 &&
-           strips(chat_part(s, to - n, to), set))
-        to -= n;
-    model_chat_work(r, (s.n_bytes - (to - from)) * (set ? 1 + set->n_bytes / 16 : 1));
+    size_t from = 0, to = s.n_bytes, n, steps = set ? 1 + set->n_bytes / 16 : 1;
+    for (; (side & CHAT_LEFT) && from < to && !r->status; from += n) {
+        n = model_chat_next(s, from, NULL);
+        if (!strips(chat_part(s, from, from + n), set))
+            break;
+        model_chat_work(r, steps);
+    }
+    for (; (side & CHAT_RIGHT) && from < to && !r->status; to -= n) {
+        n = base_utf8_decode_last(s.data + from, to - from, NULL);
+        if (n == 0 || !strips(chat_part(s, to - n, to), set))
+            break;
+        model_chat_work(r, steps);
+    }
     return chat_of_string(chat_part(s, from, to));
 }
 

@@ -82,8 +82,10 @@ static bool dicts_equal(struct chat_run *r, const struct chat_dict *a, const str
 static bool lists_equal(struct chat_run *r, const struct chat_value *a, const struct chat_value *b)
 {
     bool equal = a->n == b->n;
-    for (size_t i = 0; i < a->n && equal && !r->status; i++)
+    for (size_t i = 0; i < a->n && equal && !r->status; i++) {
+        model_chat_work(r, 1);
         equal = model_chat_equal(r, &a->items[i], &b->items[i]);
+    }
     return equal;
 }
 
@@ -118,6 +120,7 @@ bool model_chat_equal(struct chat_run *r, const struct chat_value *a, const stru
 
 static int compare_lists(struct chat_run *r, const struct chat_value *a, const struct chat_value *b)
 {
+    model_chat_work(r, base_min(a->n, b->n));
     for (size_t i = 0; i < base_min(a->n, b->n) && !r->status; i++)
         if (!model_chat_equal(r, &a->items[i], &b->items[i]))
             return model_chat_compare(r, &a->items[i], &b->items[i]);
@@ -152,6 +155,8 @@ int model_chat_compare(struct chat_run *r, const struct chat_value *a, const str
     return order;
 }
 
+enum { REAL_STEPS = 50 }; /* what spelling a number takes */
+
 /* The shortest digits that are read back as the number, as Python shows it: a point always. */
 void model_chat_put_real(struct chat_run *r, struct chat_buffer *b, double real)
 {
@@ -162,6 +167,7 @@ void model_chat_put_real(struct chat_run *r, struct chat_buffer *b, double real)
         return;
     }
     int precision = 0;
+    model_chat_work(r, REAL_STEPS);
     do
         snprintf(digits, sizeof digits, "%.*e", precision, real);
     while (strtod(digits, NULL) != real && ++precision < 17);
