@@ -30,8 +30,8 @@ int main(int argc, char **argv)
     struct model_options options = {.overrides = (const char *const *)argv + 3,
                                     .n_overrides = (size_t)argc - 3};
     must(model_overrides_apply(file, &options, &remarks, &why), &why);
-    if (remarks.text)
-        fputs(remarks.text, stderr);
+    if (remarks.lines.data)
+        fputs(remarks.lines.data, stderr);
     if (gguf_n_shards(file) > 1)
         must(status_fail(&why, STATUS_USAGE, "%s: is split", argv[1]), &why);
     must(gguf_writer_new(&w, &why), &why);
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
         gguf_writer_tensor(w, t->name, t->type->type, t->ne, t->n_dims, t->data);
     }
     must(gguf_writer_finish(w, argv[2], &why), &why);
-    free(remarks.text);
+    base_buffer_free(&remarks.lines);
     gguf_close(file);
     return EXIT_SUCCESS;
 }

@@ -132,9 +132,7 @@ static enum status read_shard(struct gguf_file *file, size_t i_shard, struct sta
         status = gguf_tensors_read(file, i_shard, &cursor, header.n_tensors, why);
     if (!status)
         status = set_data_offset(shard, cursor.at, header.n_tensors, why);
-    if (!status)
-        status = gguf_tensors_place(file, i_shard, first, why);
-    return status;
+    return status ? status : gguf_tensors_place(file, i_shard, first, why);
 }
 
 enum status gguf_directory_read(struct gguf_file *file, size_t shard, struct status_why *why)

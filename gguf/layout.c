@@ -1,55 +1,29 @@
 #include "gguf/layout.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arithmetic.h"
 #include "base/array.h"
+#include "base/buffer.h"
 #include "gguf/file_impl.h"
-
-/** Bytes that are appended to, in memory. */
-struct bytes {
-    FILE *stream;
-    char *data;
-    size_t n;
-};
 
 struct gguf_layout {
     enum status status; /* of the first failure */
     struct status_why why;
-    struct bytes pairs, directory;
+    struct base_buffer pairs, directory;
     uint64_t n_pairs;
     uint32_t alignment;
     struct gguf_tensor *tensors; /* names are owned */
     size_t n_tensors, capacity;
 };
 
-static bool bytes_open(struct bytes *b)
-{
-    b->stream = open_memstream(&b->data, &b->n);
-    return b->stream != NULL;
-}
-
-/* Whether all that was written is there. */
-static bool bytes_close(struct bytes *b)
-{
-    if (!b->stream)
-        return false;
-    int failed = ferror(b->stream);
-    failed |= fclose(b->stream);
-    b->stream = NULL;
-    return !failed;
-}
-
 enum status gguf_layout_new(struct gguf_layout **out, struct status_why *why)
 {
     *out = NULL;
     struct gguf_layout *l = calloc(1, sizeof *l);
-    if (!l || !bytes_open(&l->pairs)) {
-        gguf_layout_free(l);
-        return status_fail(why, STATUS_MEMORY, "out of memory for a GGUF file's directory");
-    }
+    if (!l)
+        return status_fail(why, STATUS_MEMORY, "no memory for a GGUF file's directory");
     l->alignment = GGUF_DEFAULT_ALIGNMENT;
     *out = l;
     return STATUS_OK;
@@ -59,31 +33,28 @@ void gguf_layout_free(struct gguf_layout *l)
 {
     if (!l)
         return;
-    bytes_close(&l->pairs);
-    bytes_close(&l->directory);
-    free(l->pairs.data);
-    free(l->directory.data);
+    base_buffer_free(&l->pairs);
+    base_buffer_free(&l->directory);
     for (size_t i = 0; i < l->n_tensors; i++)
         free((char *)(uintptr_t)l->tensors[i].name);
     free(l->tensors);
     free(l);
 }
 
-/* Streams remember a failed write: ferror() is asked once, at the end. */
-static void put_u32(FILE *to, uint32_t value)
+static void put_u32(struct base_buffer *to, uint32_t value)
 {
-    fwrite(&value, sizeof value, 1, to);
+    base_buffer_add(to, &value, sizeof value);
 }
 
-static void put_u64(FILE *to, uint64_t value)
+static void put_u64(struct base_buffer *to, uint64_t value)
 {
-    fwrite(&value, sizeof value, 1, to);
+    base_buffer_add(to, &value, sizeof value);
 }
 
-static void put_string(FILE *to, const char *data, size_t n_bytes)
+static void put_string(struct base_buffer *to, const char *data, size_t n_bytes)
 {
     put_u64(to, n_bytes);
-    fwrite(data, 1, n_bytes, to);
+    base_buffer_add(to, data, n_bytes);
 }
 
 static bool is_key(struct base_string key, const char *name)
@@ -93,8 +64,8 @@ static bool is_key(struct base_string key, const char *name)
 
 static void put_key(struct gguf_layout *l, struct base_string key, enum gguf_value_type type)
 {
-    put_string(l->pairs.stream, key.data, key.n_bytes);
-    put_u32(l->pairs.stream, (uint32_t)type);
+    put_string(&l->pairs, key.data, key.n_bytes);
+    put_u32(&l->pairs, (uint32_t)type);
     l->n_pairs++;
 }
 
@@ -104,8 +75,8 @@ void gguf_layout_pair(struct gguf_layout *l, const struct gguf_kv *pair)
         gguf_kv_u32(pair, &l->alignment, NULL); /* of another type: the default, as a reader */
     put_key(l, pair->key, pair->type);
     if (pair->type == GGUF_VALUE_ARRAY) {
-        put_u32(l->pairs.stream, (uint32_t)pair->element_type);
-        put_u64(l->pairs.stream, pair->count);
+        put_u32(&l->pairs, (uint32_t)pair->element_type);
+        put_u64(&l->pairs, pair->count);
     }
     const uint8_t *end = pair->data;
     if (pair->element_type == GGUF_VALUE_STRING) {
@@ -114,7 +85,7 @@ void gguf_layout_pair(struct gguf_layout *l, const struct gguf_kv *pair)
     } else {
         end += pair->count * gguf_value_size(pair->element_type);
     }
-    fwrite(pair->data, 1, (size_t)(end - pair->data), l->pairs.stream);
+    base_buffer_add(&l->pairs, pair->data, (size_t)(end - pair->data));
 }
 
 void gguf_layout_u32(struct gguf_layout *l, const char *key, uint32_t value)
@@ -127,17 +98,17 @@ void gguf_layout_u32(struct gguf_layout *l, const char *key, uint32_t value)
 void gguf_layout_string(struct gguf_layout *l, const char *key, const char *value)
 {
     put_key(l, (struct base_string){key, strlen(key)}, GGUF_VALUE_STRING);
-    put_string(l->pairs.stream, value, strlen(value));
+    put_string(&l->pairs, value, strlen(value));
 }
 
 void gguf_layout_strings(struct gguf_layout *l, const char *key, const struct base_string *values,
                          size_t count)
 {
     put_key(l, (struct base_string){key, strlen(key)}, GGUF_VALUE_ARRAY);
-    put_u32(l->pairs.stream, GGUF_VALUE_STRING);
-    put_u64(l->pairs.stream, count);
+    put_u32(&l->pairs, GGUF_VALUE_STRING);
+    put_u64(&l->pairs, count);
     for (size_t i = 0; i < count; i++)
-        put_string(l->pairs.stream, values[i].data, values[i].n_bytes);
+        put_string(&l->pairs, values[i].data, values[i].n_bytes);
 }
 
 static enum status measure(struct gguf_tensor *t, const char *name, uint32_t type_id,
@@ -163,16 +134,11 @@ void gguf_layout_tensor(struct gguf_layout *l, const char *name, uint32_t type_i
     l->status = measure(&t, name, type_id, &l->why);
     if (l->status)
         return;
-    struct gguf_tensor *grown =
-        base_array_grow(l->tensors, &l->capacity, l->n_tensors + 1, sizeof *grown);
-    if (grown)
-        l->tensors = grown;
-    t.name = grown ? strdup(name) : NULL;
-    if (!t.name) {
-        l->status = status_fail(&l->why, STATUS_MEMORY, "out of memory for tensor '%s'", name);
-        return;
-    }
-    l->tensors[l->n_tensors++] = t;
+    l->status = base_array_reserve(l->tensors, l->capacity, l->n_tensors + 1, "tensors", &l->why);
+    if (!l->status && !(t.name = strdup(name)))
+        l->status = status_fail(&l->why, STATUS_MEMORY, "no memory for tensor '%s'", name);
+    if (!l->status)
+        l->tensors[l->n_tensors++] = t;
 }
 
 /* Where the tensors' data lie, from the begin of their section; returns the section's bytes. */
@@ -186,13 +152,13 @@ static uint64_t place(struct gguf_layout *l)
     return offset;
 }
 
-static void put_directory(FILE *to, const struct gguf_layout *l)
+static void put_directory(struct base_buffer *to, const struct gguf_layout *l)
 {
-    fwrite("GGUF", 1, 4, to);
+    base_buffer_add(to, "GGUF", 4);
     put_u32(to, 3);
     put_u64(to, l->n_tensors);
     put_u64(to, l->n_pairs);
-    fwrite(l->pairs.data, 1, l->pairs.n, to);
+    base_buffer_add(to, l->pairs.data, l->pairs.n);
     for (size_t i = 0; i < l->n_tensors; i++) {
         const struct gguf_tensor *t = &l->tensors[i];
         put_string(to, t->name, strlen(t->name));
@@ -202,27 +168,23 @@ static void put_directory(FILE *to, const struct gguf_layout *l)
         put_u32(to, t->type_id);
         put_u64(to, t->offset);
     }
-    long end = ftell(to);
-    for (size_t n = end < 0 || !l->n_tensors ? 0 : (size_t)end; n % l->alignment != 0; n++)
-        fputc(0, to);
+    while (l->n_tensors && !to->failed && to->n % l->alignment != 0)
+        base_buffer_add(to, "", 1);
 }
 
 enum status gguf_layout_finish(struct gguf_layout *l, struct gguf_directory *out,
                                struct status_why *why)
 {
     *out = (struct gguf_directory){0};
-    bool whole = bytes_close(&l->pairs);
     if (l->status)
         return status_fail(why, l->status, "%s", l->why.text);
     if (l->alignment == 0 || (l->alignment & (l->alignment - 1)) != 0)
         return status_fail(why, STATUS_FORMAT,
                            "key 'general.alignment' is %u, expected a power of two", l->alignment);
     uint64_t n_data = place(l);
-    whole = whole && bytes_open(&l->directory);
-    if (whole)
-        put_directory(l->directory.stream, l);
-    if (!whole || !bytes_close(&l->directory))
-        return status_fail(why, STATUS_MEMORY, "out of memory for a GGUF file's directory");
+    put_directory(&l->directory, l);
+    if (l->pairs.failed || l->directory.failed)
+        return status_fail(why, STATUS_MEMORY, "no memory for a GGUF file's directory");
     for (size_t i = 0; i < l->n_tensors; i++)
         l->tensors[i].offset += l->directory.n;
     *out = (struct gguf_directory){l->directory.data, l->directory.n, l->directory.n + n_data};

@@ -94,12 +94,11 @@ enum status gguf_pairs_append(struct gguf_shard *shard, const struct gguf_kv *kv
                               struct status_why *why)
 {
     size_t n = shard->kv_names.n;
-    struct gguf_kv *grown = base_array_grow(shard->kv, &shard->kv_capacity, n + 1, sizeof *grown);
-    if (!grown)
-        return status_fail(why, STATUS_MEMORY, "out of memory for %zu key/value pairs", n + 1);
-    shard->kv = grown;
     int32_t number;
-    enum status status = base_strtab_add(&shard->kv_names, kv->key, &number, why);
+    enum status status =
+        base_array_reserve(shard->kv, shard->kv_capacity, n + 1, "key/value pairs", why);
+    if (!status)
+        status = base_strtab_add(&shard->kv_names, kv->key, &number, why);
     if (status)
         return status;
     if ((size_t)number != n)

@@ -96,22 +96,18 @@ static enum status read_entry(struct gguf_cursor *cursor, struct gguf_tensor *te
         status = gguf_cursor_u32(cursor, &type, "the type", why);
     if (!status)
         status = gguf_cursor_u64(cursor, &tensor->offset, "the offset", why);
-    if (!status)
-        status = gguf_tensor_measure(tensor, type, why);
-    return status;
+    return status ? status : gguf_tensor_measure(tensor, type, why);
 }
 
 static enum status append(struct gguf_file *file, struct base_string name,
                           const struct gguf_tensor *tensor, struct status_why *why)
 {
     size_t n = file->tensor_names.n;
-    struct gguf_tensor *grown =
-        base_array_grow(file->tensors, &file->tensor_capacity, n + 1, sizeof *grown);
-    if (!grown)
-        return status_fail(why, STATUS_MEMORY, "out of memory for %zu tensors", n + 1);
-    file->tensors = grown;
     int32_t number;
-    enum status status = base_strtab_add(&file->tensor_names, name, &number, why);
+    enum status status =
+        base_array_reserve(file->tensors, file->tensor_capacity, n + 1, "tensors", why);
+    if (!status)
+        status = base_strtab_add(&file->tensor_names, name, &number, why);
     if (status)
         return status;
     if ((size_t)number != n)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/buffer.h"
 #include "base/text/quote.h"
 #include "base/text/words.h"
 #include "model/bind/bind.h"
@@ -49,9 +51,8 @@ void model_tensor_use(struct model_tensor *tensor, const struct gguf_file *file,
 static enum status list_tensors(struct model *m, struct status_why *why)
 {
     size_t n = gguf_n_tensors(m->file);
-    m->tensors = calloc(n > 0 ? n : 1, sizeof *m->tensors);
-    if (!m->tensors)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu tensors", n);
+    if (base_array_new(m->tensors, n, "tensors", why))
+        return STATUS_MEMORY;
     m->generation = kern_next_generation();
     for (size_t i = 0; i < n; i++) {
         m->tensors[i].source = gguf_tensor_at(m->file, i);
@@ -229,7 +230,7 @@ void model_close(struct model *m)
         free(m->factors[i].values);
     free(m->layers);
     free(m->tensors);
-    free(m->remarks.text);
+    base_buffer_free(&m->remarks.lines);
     if (!m->origin) {
         model_tokenizer_close(m->tokenizer);
         model_hparams_free(&m->hparams);
@@ -282,6 +283,6 @@ struct kern_head model_kern_head(const struct model *m)
 
 const char *model_remarks(const struct model *m)
 {
-    const char *text = m->origin ? m->origin->remarks.text : m->remarks.text;
+    const char *text = (m->origin ? m->origin : m)->remarks.lines.data;
     return text ? text : "";
 }

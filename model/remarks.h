@@ -2,14 +2,11 @@
 #ifndef MODEL_REMARKS_H
 #define MODEL_REMARKS_H
 
-#include "base/status.h"
+#include "base/buffer.h"
 
-#include <stddef.h>
-
-/** Zero-initialise; release with free(text). */
+/** Zero-initialise; release with base_buffer_free. */
 struct model_remarks {
-    char *text; /* lines, each with its newline; NULL while there are none */
-    size_t n_bytes;
+    struct base_buffer lines; /* each with its newline */
 };
 
 /** Append one line (printf format without newline). Fails: STATUS_MEMORY. */

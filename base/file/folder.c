@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/buffer.h"
 
 void base_folder_sync(const char *path)
 {
@@ -40,14 +41,14 @@ static int by_bytes(const void *a, const void *b)
 static enum status add_entry(struct base_folder *out, const char *folder, const char *name,
                              struct status_why *why)
 {
-    char **paths = base_array_grow(out->paths, &out->capacity, out->n + 1, sizeof *paths);
-    size_t n = strlen(folder), n_bytes = n + strlen(name) + 2;
-    char *path = paths ? malloc(n_bytes) : NULL;
-    if (paths)
-        out->paths = paths;
-    if (!path)
+    size_t n = strlen(folder);
+    struct base_buffer joined = {0};
+    base_buffer_format(&joined, "%s%s%s", folder, n && folder[n - 1] == '/' ? "" : "/", name);
+    char *path = base_buffer_take(&joined);
+    if (!path || base_array_reserve(out->paths, out->capacity, out->n + 1, "files", NULL)) {
+        free(path);
         return status_fail(why, STATUS_MEMORY, "%s: no memory for the names of its files", folder);
-    snprintf(path, n_bytes, "%s%s%s", folder, n && folder[n - 1] == '/' ? "" : "/", name);
+    }
     struct stat found;
     enum status status = STATUS_OK;
     if (stat(path, &found) != 0)

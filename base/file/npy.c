@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
+#include "base/buffer.h"
 
 enum {
     ALIGNMENT = 64,   /* of the data in the file, as NumPy writes it */
@@ -46,8 +46,7 @@ struct base_npz {
     struct base_file *file;
     uint64_t at; /* bytes written */
     size_t n_members;
-    unsigned char *directory;
-    size_t n_directory, capacity;
+    struct base_buffer directory;
 };
 
 /** Bytes of a part of the file, put together before they are written. */
@@ -106,28 +105,6 @@ static void put_common(struct bytes *b, uint32_t crc, size_t name_bytes)
     put(b, name_bytes, 2);
 }
 
-/** The member's entry of the directory, kept until the end. */
-static enum status keep_entry(struct base_npz *npz, const char *name, const struct bytes *entry,
-                              const struct bytes *extra, struct status_why *why)
-{
-    size_t name_bytes = strlen(name), n = entry->n + name_bytes + 4 + extra->n;
-    unsigned char *directory =
-        base_array_grow(npz->directory, &npz->capacity, npz->n_directory + n, 1);
-    if (!directory)
-        return status_fail(why, STATUS_MEMORY, "no memory for the names of %zu arrays",
-                           npz->n_members);
-    npz->directory = directory;
-    unsigned char *at = directory + npz->n_directory;
-    memcpy(at, entry->data, entry->n);
-    at += entry->n;
-    memcpy(at, name, name_bytes);
-    at += name_bytes;
-    memcpy(at, ".npy", 4);
-    memcpy(at + 4, extra->data, extra->n);
-    npz->n_directory += n;
-    return STATUS_OK;
-}
-
 enum status base_npz_add(struct base_npz *npz, const char *name, const uint64_t *shape,
                          size_t n_dims, const float *values, struct status_why *why)
 {
@@ -164,7 +141,10 @@ enum status base_npz_add(struct base_npz *npz, const char *name, const uint64_t 
     extra.data[2] = 3 * 8;
     put(&extra, begin, 8);
     npz->n_members++;
-    return keep_entry(npz, name, &entry, &extra, why);
+    base_buffer_add(&npz->directory, entry.data, entry.n);
+    base_buffer_format(&npz->directory, "%s.npy", name);
+    base_buffer_add(&npz->directory, extra.data, extra.n);
+    return base_buffer_check(&npz->directory, "the names of arrays", why);
 }
 
 enum status base_npz_end(struct base_npz *npz, struct status_why *why)
@@ -176,8 +156,8 @@ enum status base_npz_end(struct base_npz *npz, struct status_why *why)
         status = status_fail(why, STATUS_UNSUPPORTED, "%zu arrays in one .npz, expected at most %d",
                              npz->n_members, MOST_MEMBERS);
     uint64_t begin = npz->at;
-    if (npz->n_directory)
-        write_bytes(npz, npz->directory, npz->n_directory);
+    if (npz->directory.n)
+        write_bytes(npz, npz->directory.data, npz->directory.n);
     struct bytes end = {.n = 0};
     uint64_t directory_end = npz->at;
     put(&end, 0x06064b50, 4);
@@ -187,7 +167,7 @@ enum status base_npz_end(struct base_npz *npz, struct status_why *why)
     put(&end, 0, 4 + 4); /* disks */
     put(&end, npz->n_members, 8);
     put(&end, npz->n_members, 8);
-    put(&end, npz->n_directory, 8);
+    put(&end, npz->directory.n, 8);
     put(&end, begin, 8);
     write_bytes(npz, end.data, end.n);
     end.n = 0;
@@ -203,7 +183,7 @@ enum status base_npz_end(struct base_npz *npz, struct status_why *why)
     put(&end, UINT32_MAX, 4);
     put(&end, 0, 2);
     write_bytes(npz, end.data, end.n);
-    free(npz->directory);
+    base_buffer_free(&npz->directory);
     free(npz);
     return status;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 
 #include "cli/check/evaluator.h"
 #include "cli/commands.h"
@@ -16,9 +17,7 @@ static enum status open_files(struct cli_check *c, struct status_why *why)
         status = cli_base_open(&c->recorded, s->recorded, &s->evaluate, why);
     if (!status)
         status = cli_model_open(&c->model, s->model, &s->evaluate, false, why);
-    if (!status)
-        status = c->recorded.kind->check(&c->recorded, c->model.model, why);
-    return status;
+    return status ? status : c->recorded.kind->check(&c->recorded, c->model.model, why);
 }
 
 static enum status lay_windows(struct cli_check *c, struct status_why *why)
@@ -29,9 +28,7 @@ static enum status lay_windows(struct cli_check *c, struct status_why *why)
         status = cli_windows_lay(&c->windows, &plan, why);
     if (!status)
         status = c->recorded.kind->use(&c->recorded, &c->windows.plan, false, why);
-    if (!status)
-        status = cli_windows_make_tables(&c->windows, 1, why);
-    return status;
+    return status ? status : cli_windows_make_tables(&c->windows, 1, why);
 }
 
 static enum status open(void *self, struct status_why *why)
@@ -86,9 +83,8 @@ static void unit_done(void *self, size_t w)
 static enum status trace_worst(struct cli_check *c, struct status_why *why)
 {
     size_t n = base_min(c->result.kld.n_worst, (size_t)c->settings->n_trace);
-    c->traces = calloc(c->result.kld.n_worst + 1, sizeof *c->traces);
-    if (!c->traces)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu traces", n);
+    if (base_array_new(c->traces, c->result.kld.n_worst + 1, "traces", why))
+        return STATUS_MEMORY;
     enum status status = STATUS_OK;
     for (size_t i = 0; i < n && !status; i++) {
         c->traces[i].window = c->result.kld.worst[i].window;

@@ -93,17 +93,6 @@ static enum status run_documents(const struct settings *s, const struct model_to
     return status;
 }
 
-static enum status append_bos(const struct model_tokenizer *tokenizer, struct model_tokens *tokens,
-                              struct status_why *why)
-{
-    tokens->ids = malloc(sizeof *tokens->ids);
-    if (!tokens->ids)
-        return status_fail(why, STATUS_MEMORY, "out of memory");
-    tokens->capacity = 1;
-    tokens->ids[tokens->n++] = model_token_bos(tokenizer);
-    return STATUS_OK;
-}
-
 static enum status check_settings(const struct settings *s, struct status_why *why)
 {
     if (!s->text_file == !s->prompt)
@@ -129,7 +118,7 @@ static enum status run_text(const struct settings *s, const struct model_tokeniz
     struct model_tokens tokens = {0};
     enum status status = read_text(&text, s, why);
     if (!status && !s->no_bos && model_adds_bos(tokenizer))
-        status = append_bos(tokenizer, &tokens, why);
+        status = model_tokens_add(&tokens, model_token_bos(tokenizer), why);
     if (!status)
         status =
             model_tokenize(tokenizer, text.data, text.n_bytes, !s->no_parse_special, &tokens, why);

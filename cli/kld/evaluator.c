@@ -6,20 +6,20 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 #include "eval/identity.h"
 #include "eval/metrics/per_token.h"
+#include "kernels/backend.h"
 
 enum { DEFAULT_CONTEXT = 512 };
 
 static enum status allocate(struct cli_kld *k, struct status_why *why)
 {
     size_t n = k->settings->models.n * cli_kv_count(&k->settings->evaluate.load);
-    k->candidates = calloc(n, sizeof *k->candidates);
-    k->models = calloc(n, sizeof *k->models);
-    k->results = calloc(n, sizeof *k->results);
-    k->groups = calloc(n, sizeof *k->groups);
-    if (!k->candidates || !k->models || !k->results || !k->groups)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu models", n);
+    if (base_array_new(k->candidates, n, "models", why) ||
+        base_array_new(k->models, n, "models", why) ||
+        base_array_new(k->results, n, "models", why) || base_array_new(k->groups, n, "models", why))
+        return STATUS_MEMORY;
     k->n_candidates = n;
     return STATUS_OK;
 }

@@ -4,7 +4,6 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/kld/evaluator.h"
 #include "cli/output/documents.h"
@@ -166,28 +165,23 @@ static void add_result(const void *self, struct base_json *json)
 enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why)
 {
     struct base_json json;
-    char *text = NULL;
     cli_json_begin_document(&json, cli_kld_members.schema);
     cli_base_add_json(&json, json.root, &k->base, true);
     cJSON *candidates = base_json_list(&json, json.root, "candidates");
     for (size_t i = 0; i < k->n_candidates; i++)
         add_figures(&json, candidates, k, i);
-    enum status status = base_json_text_of(&json, &text, why);
-    base_json_free(&json);
-    struct cli_document document = {0};
+    struct cli_document document = {
+        .file = "the result", .root = json.root, .kind = CLI_DOCUMENT_KLD};
     struct cli_scoreboard table = {0};
-    if (!status)
-        status = cli_document_parse(&document, "the result", text, strlen(text), why);
-    if (!status)
-        status = cli_scoreboard_add(&table, &document, why);
-    if (!status)
+    enum status status = json.failed ? status_fail(why, STATUS_MEMORY, "no memory for a table")
+                                     : cli_scoreboard_add(&table, &document, why);
+    if (!status) {
         putchar('\n');
-    if (!status)
         status = cli_scoreboard_print(&table, false, false, why);
+    }
     cli_flush();
     cli_scoreboard_free(&table);
-    cli_document_free(&document);
-    cJSON_free(text);
+    base_json_free(&json);
     return status;
 }
 

@@ -21,13 +21,11 @@ enum status cli_list_append(struct cli_list *list, const char *text, size_t n_by
                             struct status_why *why)
 {
     char **items = realloc(list->items, (list->n + 1) * sizeof *items);
-    if (!items)
+    list->items = items ? items : list->items;
+    char *copy = items ? strndup(text, n_bytes) : NULL;
+    if (!copy)
         return status_fail(why, STATUS_MEMORY, "out of memory");
-    list->items = items;
-    list->items[list->n] = strndup(text, n_bytes);
-    if (!list->items[list->n])
-        return status_fail(why, STATUS_MEMORY, "out of memory");
-    list->n++;
+    list->items[list->n++] = copy;
     return STATUS_OK;
 }
 

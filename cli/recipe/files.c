@@ -1,7 +1,6 @@
 /* What assay recipe writes: its document, and lists of types that other programs read. */
 #include <ctype.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* assay mix: a model's file of tensors of several files, as a recipe says. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file/part_file.h"
 #include "cli/commands.h"
@@ -43,9 +43,8 @@ static enum status open_files(struct cli_mixture *m, const struct cli_recipe_doc
 {
     m->names = r->files;
     m->n_files = r->n_files;
-    m->files = calloc(r->n_files, sizeof *m->files);
-    if (!m->files)
-        return status_fail(why, STATUS_MEMORY, "out of memory for %zu files", r->n_files);
+    if (base_array_new(m->files, r->n_files, "files", why))
+        return STATUS_MEMORY;
     enum status status = STATUS_OK;
     for (size_t f = 0; f < r->n_files && !status; f++) {
         bool used = f == 0, checked = false;

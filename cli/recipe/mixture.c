@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text/quote.h"
 #include "cli/output/printable.h"
 #include "cli/output/quantisation.h"
@@ -17,11 +18,8 @@ enum { QUANTIZATION_VERSION = 2 };
 enum status cli_mixture_begin(struct cli_mixture *m, struct status_why *why)
 {
     size_t n = gguf_n_tensors(m->files[0]);
-    m->from = calloc(n + 1, sizeof *m->from);
-    m->tensors = calloc(n + 1, sizeof *m->tensors);
-    if (!m->from || !m->tensors)
-        return status_fail(why, STATUS_MEMORY, "out of memory for %zu tensors", n);
-    return STATUS_OK;
+    enum status status = base_array_new(m->from, n + 1, "tensors", why);
+    return status ? status : base_array_new(m->tensors, n + 1, "tensors", why);
 }
 
 void cli_mixture_free(struct cli_mixture *m)

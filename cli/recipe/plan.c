@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 #include "base/text/size.h"
 #include "cli/output/say.h"
 
@@ -19,9 +20,8 @@ static enum status open_files(struct cli_plan *p, struct status_why *why)
     const struct cli_swept *s = p->sweep;
     struct cli_mixture *m = &p->mixture;
     *m = (struct cli_mixture){.names = s->files, .n_files = s->n_files};
-    m->files = calloc(s->n_files, sizeof *m->files);
-    if (!m->files)
-        return status_fail(why, STATUS_MEMORY, "out of memory for %zu files", s->n_files);
+    if (base_array_new(m->files, s->n_files, "files", why))
+        return STATUS_MEMORY;
     enum status status = STATUS_OK;
     for (size_t f = 0; f < s->n_files && !status; f++) {
         struct stat about;
@@ -119,11 +119,10 @@ static void add_up(struct cli_plan *p)
 enum status cli_plan_make(struct cli_plan *p, const struct cli_swept *sweep, struct status_why *why)
 {
     *p = (struct cli_plan){.sweep = sweep, .alignment = ALIGNMENT};
-    p->n_bytes = calloc(sweep->n_choices, sizeof *p->n_bytes);
-    p->nats = calloc(sweep->n_choices, sizeof *p->nats);
-    p->first = calloc(sweep->n_groups + 1, sizeof *p->first);
-    if (!p->n_bytes || !p->nats || !p->first)
-        return status_fail(why, STATUS_MEMORY, "out of memory for %zu choices", sweep->n_choices);
+    if (base_array_new(p->n_bytes, sweep->n_choices, "choices", why) ||
+        base_array_new(p->nats, sweep->n_choices, "choices", why) ||
+        base_array_new(p->first, sweep->n_groups + 1, "groups", why))
+        return STATUS_MEMORY;
     enum status status = open_files(p, why);
     if (!status && p->measured)
         status = gguf_get_u32(p->mixture.files[0], "general.alignment", &p->alignment,
@@ -188,9 +187,8 @@ enum status cli_plan_choices(const struct cli_plan *p, const struct cli_target *
 {
     const struct cli_swept *s = p->sweep;
     bool of_tensors = t && !isnan(t->bpw), of_nats = t && !isnan(t->kld);
-    *out = calloc(s->n_choices, sizeof **out);
-    if (!*out)
-        return status_fail(why, STATUS_MEMORY, "out of memory for %zu choices", s->n_choices);
+    if (base_array_new(*out, s->n_choices, "choices", why))
+        return STATUS_MEMORY;
     for (size_t i = 0; i < s->n_choices; i++) {
         int64_t n_bytes = (int64_t)(of_tensors ? s->choices[i].n_bytes : p->n_bytes[i]);
         int64_t units = llround(ldexp(p->nats[i], p->exponent));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/commands.h"
 #include "cli/options/common.h"
 #include "cli/output/say.h"
@@ -87,9 +88,8 @@ static enum status choose(struct cli_recipe *r, struct status_why *why)
 {
     if (!cli_target_given(&r->settings->target))
         return STATUS_OK;
-    r->chosen = calloc(r->sweep.n_groups, sizeof *r->chosen);
-    if (!r->chosen)
-        return status_fail(why, STATUS_MEMORY, "out of memory for %zu groups", r->sweep.n_groups);
+    if (base_array_new(r->chosen, r->sweep.n_groups, "groups", why))
+        return STATUS_MEMORY;
     enum status status = cli_plan_choose(&r->plan, &r->settings->target, r->chosen, &r->gap, why);
     if (!status)
         r->figures = cli_plan_figures(&r->plan, r->chosen);

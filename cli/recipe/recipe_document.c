@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text/strtab.h"
 
 static enum status read_files(struct cli_recipe_document *r, struct status_why *why)
@@ -15,9 +16,8 @@ static enum status read_files(struct cli_recipe_document *r, struct status_why *
                              r->document.file, r->n_files, (int)CLI_MAX_MIXED + 1);
     if (status)
         return status;
-    r->files = calloc(r->n_files, sizeof *r->files);
-    if (!r->files)
-        return status_fail(why, STATUS_MEMORY, "out of memory for %zu files", r->n_files);
+    if (base_array_new(r->files, r->n_files, "files", why))
+        return STATUS_MEMORY;
     for (size_t i = 0; cli_field_next(&list, &item); i++)
         r->files[i] = cli_mixed_file(&item, NULL);
     return cli_document_status(&r->document, why);
@@ -55,9 +55,8 @@ enum status cli_recipe_take(struct cli_recipe_document *r, struct status_why *wh
     struct cli_field root = cli_document_root(&r->document), item = {0};
     struct cli_field list = cli_field_list(&r->n_tensors, &root, "tensors");
     status = cli_document_status(&r->document, why);
-    r->tensors = calloc(r->n_tensors + 1, sizeof *r->tensors);
-    if (!status && !r->tensors)
-        status = status_fail(why, STATUS_MEMORY, "out of memory for %zu tensors", r->n_tensors);
+    if (!status)
+        status = base_array_new(r->tensors, r->n_tensors + 1, "tensors", why);
     while (!status && cli_field_next(&list, &item))
         status = read_tensor(r, &item, &names, why);
     base_strtab_free(&names);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text/strtab.h"
 
 /* Largest sums: of bytes, elements and nats; all arithmetic with them is exact below. */
@@ -40,9 +41,8 @@ static enum status read_files(struct cli_swept *s, struct status_why *why)
     if (s->n_files > CLI_MAX_MIXED)
         return status_fail(why, STATUS_FORMAT, "%s: has %zu candidates, expected %d at most",
                            s->document.file, s->n_files, (int)CLI_MAX_MIXED);
-    s->files = calloc(++s->n_files, sizeof *s->files);
-    if (!s->files)
-        return status_fail(why, STATUS_MEMORY, "out of memory for %zu candidates", s->n_files);
+    if (base_array_new(s->files, ++s->n_files, "candidates", why))
+        return STATUS_MEMORY;
     s->files[0] =
         s->around_base ? s->base : cli_mixed_file(&around, optional_text(&root, "run.around_file"));
     if (cli_field_find(&paths, &root, "run.candidate_files"))
@@ -157,9 +157,8 @@ static enum status read_rest(struct cli_swept *s, uint64_t *sum, struct base_str
     struct cli_field root = cli_document_root(&s->document), item = {0};
     struct cli_field list = cli_field_list(&s->n_rest, &root, "rest");
     enum status status = cli_document_status(&s->document, why);
-    s->rest = calloc(s->n_rest + 1, sizeof *s->rest);
-    if (!s->rest)
-        return status_fail(why, STATUS_MEMORY, "out of memory for %zu tensors", s->n_rest);
+    if (base_array_new(s->rest, s->n_rest + 1, "tensors", why))
+        return STATUS_MEMORY;
     while (!status && cli_field_next(&list, &item)) {
         struct cli_swept_rest *r = &s->rest[item.index];
         r->name = cli_field_text(&item, "name");

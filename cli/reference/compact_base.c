@@ -1,7 +1,4 @@
 /* A compact base as what models are compared with. */
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/output/json_parts.h"

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/json/parse.h"
 #include "cli/output/json_parts.h"

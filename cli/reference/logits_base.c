@@ -1,7 +1,6 @@
 /* A base-logits file as what models are compared with. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 #include "cli/output/say.h"
 #include "cli/reference/base.h"

@@ -1,6 +1,5 @@
 /* The evaluated model's rows into a file: assay perplexity --kl-divergence-base, assay record. */
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

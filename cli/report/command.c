@@ -1,5 +1,4 @@
 /* assay report: a page of results that a browser shows. */
-#include <stdlib.h>
 
 #include "cli/commands.h"
 #include "cli/report/report.h"

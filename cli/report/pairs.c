@@ -1,5 +1,4 @@
 /* Paired tests between neighbours of the scoreboard: what assay compare says of each two. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 #include "cli/report/plot.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "cli/report/html.h"
 #include "cli/report/parts.h"

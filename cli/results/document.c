@@ -206,11 +206,20 @@ static void fail_type(const struct cli_field *field, const char *expected)
                                 field->name, kind_of(field->value), expected);
 }
 
+/* A number that was read, or one that base/json/build.h put there, as its digits; else NaN. */
+static double number_of(const cJSON *value)
+{
+    return cJSON_IsNumber(value) ? value->valuedouble
+           : cJSON_IsRaw(value)  ? strtod(value->valuestring, NULL)
+                                 : (double)NAN;
+}
+
 double cli_field_real(const struct cli_field *from, const char *path)
 {
     struct cli_field field = cli_field_at(from, path);
-    if (cJSON_IsNumber(field.value) && isfinite(field.value->valuedouble))
-        return field.value->valuedouble;
+    double value = number_of(field.value);
+    if (isfinite(value))
+        return value;
     if (!cJSON_IsNull(field.value))
         fail_type(&field, "a finite number, or null");
     return (double)NAN;
@@ -219,7 +228,7 @@ double cli_field_real(const struct cli_field *from, const char *path)
 size_t cli_field_count(const struct cli_field *from, const char *path)
 {
     struct cli_field field = cli_field_at(from, path);
-    double value = cJSON_IsNumber(field.value) ? field.value->valuedouble : -1;
+    double value = number_of(field.value);
     if (value >= 0 && value <= 0x1p53 && !(floor(value) < value))
         return (size_t)value;
     fail_type(&field, "a whole number from 0 to 2^53");

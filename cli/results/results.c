@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/output/say.h"
 
 static void note(struct cli_results *r, const char *what, const char *why)
@@ -67,10 +68,9 @@ static enum status note_differences(struct cli_results *r, size_t i, struct stat
 enum status cli_results_read(struct cli_results *r, const struct cli_list *files, bool with_sweeps,
                              struct status_why *why)
 {
-    r->documents = calloc(files->n, sizeof *r->documents);
-    r->notes = calloc(files->n, sizeof *r->notes);
-    if (!r->documents || !r->notes)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu results", files->n);
+    if (base_array_new(r->documents, files->n, "results", why) ||
+        base_array_new(r->notes, files->n, "results", why))
+        return STATUS_MEMORY;
     r->n = files->n;
     for (size_t i = 0; i < files->n; i++) {
         struct cli_document *document = &r->documents[i];

@@ -86,15 +86,11 @@ static const char *imatrix_of(const struct cli_field *model)
 static struct cli_scoreboard_run *new_run(struct cli_scoreboard *t, const struct cli_field *from,
                                           const char *path, struct status_why *why)
 {
-    struct cli_scoreboard_run *runs =
-        base_array_grow(t->runs, &t->capacity, t->n + 1, sizeof *runs);
-    if (!runs) {
-        status_fail(why, STATUS_MEMORY, "no memory for a table of %zu runs", t->n + 1);
+    if (base_array_reserve(t->runs, t->capacity, t->n + 1, "runs in a table", why))
         return NULL;
-    }
-    t->runs = runs;
+    struct cli_scoreboard_run *run = &t->runs[t->n++];
     struct cli_field model = cli_field_at(from, path);
-    runs[t->n] = (struct cli_scoreboard_run){
+    *run = (struct cli_scoreboard_run){
         .from = *from,
         .file = cli_model_file_in(&model),
         .name = cli_field_text(&model, "name"),
@@ -105,9 +101,9 @@ static struct cli_scoreboard_run *new_run(struct cli_scoreboard *t, const struct
         .bits_per_weight = cli_field_real(&model, "bits_per_weight"),
     };
     char kv[CLI_KV_LABEL];
-    snprintf(runs[t->n].quantisation, sizeof runs->quantisation, "%.*s%s", MAX_TYPE_NAME,
+    snprintf(run->quantisation, sizeof run->quantisation, "%.*s%s", MAX_TYPE_NAME,
              cli_field_text(&model, "quantisation"), cli_model_kv_in(kv, &model));
-    return &runs[t->n++];
+    return run;
 }
 
 static struct cli_metric_value value_of(const struct cli_field *from, const char *path,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/output/printable.h"
 #include "cli/results/scoreboard.h"
 
@@ -131,9 +132,8 @@ static enum status make_grid(struct grid *g, const struct board *b, struct statu
     size_t n_fields = b->n_fields, n_runs = b->table->n;
     g->n_rows = b->by_metric ? n_fields : 1 + n_runs;
     g->n_columns = b->by_metric ? 1 + n_runs : n_fields;
-    g->cells = calloc(g->n_rows * g->n_columns, sizeof *g->cells);
-    if (!g->cells)
-        return status_fail(why, STATUS_MEMORY, "no memory for a table of %zu runs", n_runs);
+    if (base_array_new(g->cells, g->n_rows * g->n_columns, "cells of a table", why))
+        return STATUS_MEMORY;
     for (size_t i = 0; i < n_fields; i++) {
         put_head(cell_at(g, b->by_metric ? i : 0, b->by_metric ? 0 : i), b, b->fields[i]);
         for (size_t run = 1; run <= n_runs; run++)

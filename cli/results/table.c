@@ -27,9 +27,8 @@ static enum status draw(struct cli_results *r, struct status_why *why)
 {
     struct base_file *file = NULL;
     enum status status = base_file_create(&file, "-", why);
-    if (!status)
-        status = cli_output_commit(&file, cli_report_size_svg(file, &r->of_texts, why), why);
-    return status;
+    return status ? status
+                  : cli_output_commit(&file, cli_report_size_svg(file, &r->of_texts, why), why);
 }
 
 static enum status run_table(const void *opaque, const struct cli_args *args,

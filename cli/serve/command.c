@@ -1,5 +1,4 @@
 /* assay serve: the life of the server, from its options to its end. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

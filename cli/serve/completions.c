@@ -93,11 +93,8 @@ static enum status add_ids(struct cli_completion *c, const cJSON *list, struct s
         if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble < 0x1p31) ||
             item->valuedouble != (double)(int32_t)item->valuedouble)
             return status_fail(why, STATUS_USAGE, "prompt: expected ids of tokens, whole numbers");
-        int32_t *ids = base_array_grow(tokens->ids, &tokens->capacity, tokens->n + 1, sizeof *ids);
-        if (!ids)
-            return status_fail(why, STATUS_MEMORY, "no memory for a prompt");
-        tokens->ids = ids;
-        tokens->ids[tokens->n++] = (int32_t)item->valuedouble;
+        if (model_tokens_add(tokens, (int32_t)item->valuedouble, why))
+            return STATUS_MEMORY;
     }
     return STATUS_OK;
 }
@@ -114,9 +111,8 @@ static enum status read_prompts(struct cli_completion *c, const cJSON *body, str
             "prompt: expected a string, a list of token ids, or a list of at most %d "
             "of either",
             MAX_PROMPTS);
-    c->prompts = calloc((size_t)n, sizeof *c->prompts);
-    if (!c->prompts)
-        return status_fail(why, STATUS_MEMORY, "no memory for the prompts");
+    if (base_array_new(c->prompts, (size_t)n, "prompts", why))
+        return STATUS_MEMORY;
     if (cJSON_IsString(prompt))
         return add_text(c, prompt->valuestring, why);
     if (!several)
@@ -195,14 +191,12 @@ static bool wants_bos(const struct cli_completion *c, const struct cli_prompt *p
 
 static enum status put_in_front(struct model_tokens *tokens, int32_t id, struct status_why *why)
 {
-    int32_t *ids = base_array_grow(tokens->ids, &tokens->capacity, tokens->n + 1, sizeof *ids);
     if (id < 0)
         return status_fail(why, STATUS_USAGE, "bos: the vocabulary has none");
-    if (!ids)
-        return status_fail(why, STATUS_MEMORY, "no memory for a prompt");
-    memmove(ids + 1, ids, tokens->n++ * sizeof *ids);
-    ids[0] = id;
-    tokens->ids = ids;
+    if (model_tokens_add(tokens, id, why))
+        return STATUS_MEMORY;
+    memmove(tokens->ids + 1, tokens->ids, (tokens->n - 1) * sizeof *tokens->ids);
+    tokens->ids[0] = id;
     return STATUS_OK;
 }
 

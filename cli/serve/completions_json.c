@@ -1,20 +1,13 @@
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/arithmetic.h"
-#include "base/array.h"
+#include "base/buffer.h"
 #include "base/json/build.h"
 #include "base/text/utf8.h"
 #include "cli/output/printable.h"
 #include "cli/serve/completions.h"
-
-/** Bytes that grow. */
-struct bytes {
-    char *data;
-    size_t n, capacity;
-};
 
 /** The reply that is being written. */
 struct writer {
@@ -22,26 +15,20 @@ struct writer {
     const struct cli_completion *c;
     const struct eval_request_scores *scores;
     const struct model_tokenizer *tokenizer;
-    struct bytes text, token;
+    struct base_buffer text, token;
     size_t n_characters; /* of the text */
     cJSON *tokens, *token_logprobs, *top_logprobs, *text_offset;
 };
-
-static bool make_room(struct writer *w, struct bytes *b, size_t n)
-{
-    char *grown = base_array_grow(b->data, &b->capacity, b->n + n + 1, 1);
-    w->json.failed = w->json.failed || !grown;
-    b->data = grown ? grown : b->data;
-    return grown;
-}
 
 /** The bytes of a token into w->token, as UTF-8. */
 static const char *spell(struct writer *w, int32_t id)
 {
     size_t n = model_token_bytes(w->tokenizer, id, NULL, 0);
     w->token.n = 0;
-    if (!make_room(w, &w->token, 4 * n))
+    if (!base_buffer_reserve(&w->token, 4 * n)) {
+        w->json.failed = true;
         return "";
+    }
     char *bytes = w->token.data + 3 * n;
     model_token_bytes(w->tokenizer, id, bytes, n);
     w->token.n = n;
@@ -50,12 +37,10 @@ static const char *spell(struct writer *w, int32_t id)
 
 static void append(struct writer *w, const char *bytes, size_t n)
 {
-    if (!make_room(w, &w->text, n))
-        return;
-    for (size_t i = 0; i < n; i++) {
-        w->text.data[w->text.n++] = bytes[i];
+    base_buffer_add(&w->text, bytes, n);
+    w->json.failed |= w->text.failed;
+    for (size_t i = 0; i < n; i++)
         w->n_characters += ((unsigned char)bytes[i] & 0xc0) != 0x80;
-    }
 }
 
 /** {"text of the likeliest token": its log-probability} */
@@ -176,7 +161,7 @@ enum status cli_completion_write(char **out, const struct cli_completion *c,
     base_json_uint(json, usage, "total_tokens", c->n_tokens + n_next);
     status = base_json_text_of(json, out, why);
     base_json_free(json);
-    free(w.text.data);
-    free(w.token.data);
+    base_buffer_free(&w.text);
+    base_buffer_free(&w.token);
     return status;
 }

@@ -2,7 +2,6 @@
  * POST /v1/evaluate: a body becomes the words of a command, so that a request and a command line
  * are read by the same code, and refused with the same sentences.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,8 @@
 /* GET /health and GET /metrics. */
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "cli/output/json_parts.h"
 #include "cli/serve/serve.h"
 
@@ -65,33 +63,16 @@ void cli_get_health(struct cli_serve *serve, const struct cli_http_request *requ
 
 /* Metrics, in Prometheus's text format. */
 
-enum { METRICS_BYTES = 16384 };
-
-struct text {
-    char bytes[METRICS_BYTES];
-    size_t n;
-};
-
-__attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *format, ...)
+static void head(struct base_buffer *t, const char *name, const char *type, const char *help)
 {
-    va_list values;
-    va_start(values, format);
-    int n = vsnprintf(t->bytes + t->n, sizeof t->bytes - t->n, format, values);
-    va_end(values);
-    if (n > 0 && (size_t)n < sizeof t->bytes - t->n)
-        t->n += (size_t)n;
+    base_buffer_format(t, "# HELP assay_%s %s\n# TYPE assay_%s %s\n", name, help, name, type);
 }
 
-static void head(struct text *t, const char *name, const char *type, const char *help)
-{
-    put(t, "# HELP assay_%s %s\n# TYPE assay_%s %s\n", name, help, name, type);
-}
-
-static void metric(struct text *t, const char *name, const char *type, const char *help,
+static void metric(struct base_buffer *t, const char *name, const char *type, const char *help,
                    double value)
 {
     head(t, name, type, help);
-    put(t, "assay_%s %.17g\n", name, value);
+    base_buffer_format(t, "assay_%s %.17g\n", name, value);
 }
 
 static double resident_bytes(void)
@@ -111,21 +92,18 @@ void cli_get_metrics(struct cli_serve *serve, const struct cli_http_request *req
 {
     (void)request;
     struct cli_jobs_count count = cli_jobs_count(serve->jobs);
-    struct text *t = calloc(1, sizeof *t);
-    if (!t) {
-        cli_reply_error(reply, 500, "memory", "no memory for the metrics");
-        return;
-    }
+    struct base_buffer text = {0}, *t = &text;
     head(t, "replies_total", "counter", "Replies, by their status code.");
     for (unsigned code = 0; code < CLI_SERVE_CODES; code++) {
         unsigned long long n = atomic_load(&serve->n_replies[code]);
         if (n)
-            put(t, "assay_replies_total{code=\"%u\"} %llu\n", code, n);
+            base_buffer_format(t, "assay_replies_total{code=\"%u\"} %llu\n", code, n);
     }
     head(t, "jobs_total", "counter", "Jobs that have ended, by how.");
     for (int i = CLI_JOB_DONE; i < CLI_JOB_N_STATES; i++)
-        put(t, "assay_jobs_total{state=\"%s\"} %llu\n", cli_job_state_name((enum cli_job_state)i),
-            (unsigned long long)count.ended[i]);
+        base_buffer_format(t, "assay_jobs_total{state=\"%s\"} %llu\n",
+                           cli_job_state_name((enum cli_job_state)i),
+                           (unsigned long long)count.ended[i]);
     metric(t, "jobs_running", "gauge", "Jobs that run: 0 or 1.", count.running);
     metric(t, "jobs_waiting", "gauge", "Jobs that wait.", (double)count.n_waiting);
     metric(t, "jobs_seconds_total", "counter", "Time that jobs ran.", count.seconds);
@@ -133,8 +111,13 @@ void cli_get_metrics(struct cli_serve *serve, const struct cli_http_request *req
     metric(t, "swaps_total", "counter", "Requests that swapped tensors.",
            (double)atomic_load(&serve->n_swaps));
     metric(t, "resident_bytes", "gauge", "Resident size of the process.", resident_bytes());
-    *reply = (struct cli_http_reply){.code = 200,
-                                     .type = "text/plain; version=0.0.4; charset=utf-8",
-                                     .body = t->bytes,
-                                     .n_body = t->n};
+    size_t n = t->n;
+    char *body = base_buffer_take(t);
+    if (body)
+        *reply = (struct cli_http_reply){.code = 200,
+                                         .type = "text/plain; version=0.0.4; charset=utf-8",
+                                         .body = body,
+                                         .n_body = n};
+    else
+        cli_reply_error(reply, 500, "memory", "no memory for the metrics");
 }

@@ -1,10 +1,10 @@
 /* How a job is waited for: until it has ended, event by event, or by asking now and then. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/buffer.h"
 #include "cli/serve/serve.h"
 
 static const double look_seconds = 0.25, silence_seconds = 5;
@@ -71,8 +71,8 @@ struct events {
     bool owns; /* it is cancelled where nobody listens any more */
     bool last;
     unsigned version;
-    char *text; /* of the event that is under way */
-    size_t n, at;
+    struct base_buffer text; /* of the event that is under way */
+    size_t at;
 };
 
 /** "event: NAME\ndata: JSON\n\n"; the JSON has no newline. Ends it. */
@@ -80,11 +80,8 @@ static void put_event(struct events *e, const char *name, struct base_json *json
 {
     char *own = json && !json->failed ? cJSON_PrintUnformatted(json->root) : NULL;
     const char *data = own ? own : text ? text : "{}";
-    size_t capacity = strlen(name) + strlen(data) + 24;
-    free(e->text);
-    e->text = malloc(capacity);
-    e->n = e->text ? (size_t)snprintf(e->text, capacity, "event: %s\ndata: %s\n\n", name, data) : 0;
-    e->at = 0;
+    e->text.n = e->at = 0;
+    base_buffer_format(&e->text, "event: %s\ndata: %s\n\n", name, data);
     cJSON_free(own);
     if (json)
         base_json_free(json);
@@ -113,11 +110,11 @@ static void next_event(struct events *e)
 static size_t read_events(void *user, char *out, size_t capacity)
 {
     struct events *e = user;
-    if (e->at == e->n && !e->last)
+    if (e->at == e->text.n && !e->last)
         next_event(e);
-    size_t n = base_min(capacity, e->n - e->at);
+    size_t n = base_min(capacity, e->text.n - e->at);
     if (n)
-        memcpy(out, e->text + e->at, n);
+        memcpy(out, e->text.data + e->at, n);
     e->at += n;
     return n;
 }
@@ -128,7 +125,7 @@ static void end_events(void *user)
     if (e->owns)
         cli_job_cancel(e->serve->jobs, e->job);
     cli_job_release(e->serve->jobs, e->job);
-    free(e->text);
+    base_buffer_free(&e->text);
     free(e);
 }
 

@@ -1,7 +1,5 @@
 #include "cli/session/models.h"
 
-#include <string.h>
-
 #include "cli/host.h"
 #include "cli/output/say.h"
 

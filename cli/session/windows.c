@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/output/say.h"
 
 static enum status read_text(struct eval_text *out, const struct cli_text_settings *s,
@@ -86,9 +87,8 @@ enum status cli_windows_make_tables(struct cli_windows *w, size_t n_pairs, struc
 {
     free_tables(w);
     w->plan.n_windows = w->n_laid;
-    w->tables = calloc(1 + n_pairs, sizeof *w->tables);
-    if (!w->tables)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu models", n_pairs);
+    if (base_array_new(w->tables, 1 + n_pairs, "models", why))
+        return STATUS_MEMORY;
     w->units = (struct eval_windows){
         .plan = &w->plan, .stream = &w->stream, .tables = w->tables, .n_tables = 1 + n_pairs};
     enum status status = eval_table_make_for(&w->tables[0], EVAL_N_COLUMNS, &w->plan, why);

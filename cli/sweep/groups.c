@@ -48,13 +48,10 @@ static enum status find_group(struct cli_sweep_groups *gs, const char *name, siz
     *number = known < 0 ? gs->n : (size_t)known;
     if (known >= 0)
         return STATUS_OK;
-    struct cli_sweep_group *grown =
-        base_array_grow(gs->items, &gs->capacity, gs->n + 1, sizeof *grown);
-    if (!grown)
-        return no_memory(why);
-    gs->items = grown;
-    grown[gs->n] = (struct cli_sweep_group){.name = strdup(name)};
-    char *copy = grown[gs->n++].name;
+    if (base_array_reserve(gs->items, gs->capacity, gs->n + 1, "groups", why))
+        return STATUS_MEMORY;
+    char *copy = strdup(name);
+    gs->items[gs->n++] = (struct cli_sweep_group){.name = copy};
     if (!copy)
         return no_memory(why);
     return base_strtab_add(&gs->names, (struct base_string){copy, strlen(copy)}, &known, why);
@@ -97,9 +94,8 @@ static bool differ(const struct gguf_tensor *a, const struct gguf_tensor *b)
 static enum status make_choice(struct cli_sweep_choice *choice, const struct cli_sweep_group *g,
                                const struct gguf_file *file, struct status_why *why)
 {
-    choice->swaps = calloc(g->n_tensors, sizeof *choice->swaps);
-    if (!choice->swaps)
-        return no_memory(why);
+    if (base_array_new(choice->swaps, g->n_tensors, "swaps", why))
+        return STATUS_MEMORY;
     for (size_t i = 0; i < g->n_tensors; i++) {
         const struct gguf_tensor *from = gguf_tensor_find(file, g->tensors[i]->name);
         if (!from) {
@@ -135,12 +131,9 @@ static enum status add_choices(struct cli_sweep_groups *gs, size_t group,
     struct cli_sweep_group *g = &gs->items[group];
     g->first_choice = gs->n_choices;
     for (size_t c = 0; c < n_candidates; c++) {
-        struct cli_sweep_choice *grown =
-            base_array_grow(gs->choices, &gs->choice_capacity, gs->n_choices + 1, sizeof *grown);
-        if (!grown)
-            return no_memory(why);
-        gs->choices = grown;
-        struct cli_sweep_choice *choice = &grown[gs->n_choices];
+        if (base_array_reserve(gs->choices, gs->choice_capacity, gs->n_choices + 1, "choices", why))
+            return STATUS_MEMORY;
+        struct cli_sweep_choice *choice = &gs->choices[gs->n_choices];
         *choice = (struct cli_sweep_choice){.group = group, .candidate = c};
         enum status status = make_choice(choice, g, model_file(candidates[c].model), why);
         if (!status && choice->n_swaps)

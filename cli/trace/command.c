@@ -36,20 +36,6 @@ static enum status check_settings(const struct cli_trace_settings *s, struct sta
     return cli_model_check(&s->load, why);
 }
 
-static enum status push(struct model_tokens *tokens, int32_t id, struct status_why *why)
-{
-    if (tokens->n == tokens->capacity) {
-        size_t capacity = 2 * tokens->capacity + 64;
-        int32_t *ids = realloc(tokens->ids, capacity * sizeof *ids);
-        if (!ids)
-            return status_fail(why, STATUS_MEMORY, "out of memory");
-        tokens->ids = ids;
-        tokens->capacity = capacity;
-    }
-    tokens->ids[tokens->n++] = id;
-    return STATUS_OK;
-}
-
 static enum status read_ids(struct trace_run *r, struct status_why *why)
 {
     enum status status = STATUS_OK;
@@ -59,7 +45,7 @@ static enum status read_ids(struct trace_run *r, struct status_why *why)
         if (end == r->settings->ids.items[i] || *end || id < 0 || id > INT32_MAX)
             return status_fail(why, STATUS_USAGE, "--ids: '%s' is not the id of a token",
                                r->settings->ids.items[i]);
-        status = push(&r->tokens, (int32_t)id, why);
+        status = model_tokens_add(&r->tokens, (int32_t)id, why);
     }
     return status;
 }
@@ -72,7 +58,7 @@ static enum status read_text(struct trace_run *r, struct status_why *why)
     enum status status = s->prompt ? eval_text_copy(&text, s->prompt, strlen(s->prompt), why)
                                    : eval_text_read(&text, s->text_file, EVAL_TEXT_MAX_BYTES, why);
     if (!status && !s->no_bos && model_adds_bos(tokenizer))
-        status = push(&r->tokens, model_token_bos(tokenizer), why);
+        status = model_tokens_add(&r->tokens, model_token_bos(tokenizer), why);
     if (!status)
         status = model_tokenize(tokenizer, text.data, text.n_bytes, true, &r->tokens, why);
     eval_text_free(&text);
@@ -106,7 +92,7 @@ static enum status read_tokens(struct trace_run *r, struct status_why *why)
                            "%s names no tokens; give the text by -f, -p or --ids", s->compare);
     else
         for (size_t i = 0; i < r->other.n_tokens && !status; i++)
-            status = push(&r->tokens, r->other.tokens[i], why);
+            status = model_tokens_add(&r->tokens, r->other.tokens[i], why);
     if (!status && r->tokens.n > (size_t)s->n_ctx)
         r->tokens.n = (size_t)s->n_ctx;
     return status ? status : check_tokens(r, why);

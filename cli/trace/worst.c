@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 /* One tensor for each layer: a window of any model fits in the memory. */
 static bool is_wanted(void *user, enum model_place place, int layer, const char *name)
 {
@@ -17,9 +19,8 @@ static bool is_wanted(void *user, enum model_place place, int layer, const char 
 static enum status keep_rows(struct cli_worst *out, const struct eval_trace *trace,
                              struct status_why *why)
 {
-    out->rows = calloc(trace->n, sizeof *out->rows);
-    if (!out->rows)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu rows", trace->n);
+    if (base_array_new(out->rows, trace->n, "rows", why))
+        return STATUS_MEMORY;
     for (out->n = 0; out->n < trace->n; out->n++) {
         const struct eval_tensor *t = &trace->items[out->n];
         out->rows[out->n] = (struct cli_worst_row){t->place, t->layer, eval_tensor_figures(t, 1)};

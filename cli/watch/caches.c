@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 enum status cli_caches_check(const struct cli_watch_settings *settings, struct status_why *why)
 {
     const char *path = settings->cache_file;
@@ -38,9 +40,8 @@ static enum status make(struct cli_caches *c, struct status_why *why)
                                                .n_tokens = c->e->units->n_tokens,
                                                .path = watch->cache_file};
     enum status status = STATUS_OK;
-    c->items = calloc(n, sizeof(struct eval_cache *));
-    if (!c->items)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu caches", n);
+    if (base_array_new(c->items, n, "caches", why))
+        return STATUS_MEMORY;
     c->kept = (struct eval_caches){c->items, n};
     for (size_t i = 0; i < n && !status; i++) {
         const struct model *model = i ? models->candidates[i - 1] : models->model;

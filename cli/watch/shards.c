@@ -1,6 +1,5 @@
 #include "cli/watch/shards.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

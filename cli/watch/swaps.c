@@ -123,13 +123,10 @@ static struct cli_swap in_force(const struct cli_swaps *s, const struct cli_swap
 enum status cli_swaps_apply(struct cli_swaps *s, const struct cli_swap_wanted *wanted, size_t n,
                             struct status_why *why)
 {
-    struct cli_swap *swaps = calloc(n + 1, sizeof *swaps);
-    struct cli_swap *room = base_array_grow(s->items, &s->capacity, s->n + n + 1, sizeof *room);
-    s->items = room ? room : s->items;
-    if (!swaps || !room) {
-        free(swaps);
-        return status_fail(why, STATUS_MEMORY, "no memory to swap %zu tensors", n);
-    }
+    struct cli_swap *swaps;
+    if (base_array_reserve(s->items, s->capacity, s->n + n + 1, "swapped tensors", why) ||
+        base_array_new(swaps, n + 1, "swapped tensors", why))
+        return STATUS_MEMORY;
     if (!*s->own_id) {
         memcpy(s->own_id, s->model->id, sizeof s->own_id);
         memcpy(s->own_sha256, s->model->sha256, sizeof s->own_sha256);

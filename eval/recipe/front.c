@@ -2,6 +2,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "eval/recipe/knapsack.h"
 
 __extension__ typedef __int128 wide;
@@ -71,10 +72,8 @@ enum status eval_knapsack_front(const struct eval_knapsack *k, struct eval_selec
                                 struct eval_step **steps, size_t *n_steps, struct status_why *why)
 {
     *n_steps = 0;
-    *steps = malloc((k->first[k->n_groups] + 1) * sizeof **steps);
-    if (!*steps)
-        return status_fail(why, STATUS_MEMORY, "out of memory for %zu choices",
-                           k->first[k->n_groups]);
+    if (base_array_new(*steps, k->first[k->n_groups] + 1, "choices", why))
+        return STATUS_MEMORY;
     lightest->weight = lightest->cost = 0;
     for (size_t g = 0; g < k->n_groups; g++) {
         *n_steps += steps_of(k, g, &lightest->chosen[g], *steps + *n_steps);

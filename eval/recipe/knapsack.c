@@ -175,9 +175,8 @@ static int by_distance(const void *x, const void *y)
 /* The groups that have an open choice, the nearest first. */
 static enum status make_core(struct solver *s, struct status_why *why)
 {
-    s->core = malloc((s->k->n_groups + 1) * sizeof *s->core);
-    if (!s->core)
-        return status_fail(why, STATUS_MEMORY, "out of memory for %zu groups", s->k->n_groups);
+    if (base_array_new(s->core, s->k->n_groups + 1, "groups", why))
+        return STATUS_MEMORY;
     for (size_t group = 0; group < s->k->n_groups; group++) {
         struct core_group g = {.group = group};
         for (size_t c = 0; c < n_choices(s, group); c++)
@@ -231,12 +230,9 @@ static enum status extend(struct solver *s, size_t at, struct status_why *why)
         struct eval_choice add = beside(s, group, c);
         if (c != s->relaxed[group] && !is_open(s, add))
             continue;
-        struct state *grown =
-            base_array_grow(s->next, &s->next_capacity, s->n_next + s->n_states, sizeof *grown);
-        if (!grown)
-            return status_fail(why, STATUS_MEMORY, "out of memory for %zu states of a recipe",
-                               s->n_next + s->n_states);
-        s->next = grown;
+        if (base_array_reserve(s->next, s->next_capacity, s->n_next + s->n_states,
+                               "states of a recipe", why))
+            return STATUS_MEMORY;
         for (size_t i = 0; i < s->n_states; i++) {
             struct state to = {s->states[i].weight + add.weight, s->states[i].cost + add.cost,
                                s->states[i].parent, (uint32_t)c};
@@ -261,19 +257,17 @@ static enum status reduce(struct solver *s, size_t at, struct status_why *why)
     for (size_t i = 0; i < s->n_next; i++)
         if ((n == 0 || s->next[i].cost < s->next[n - 1].cost) && is_alive(s, &s->next[i], at + 1))
             s->next[n++] = s->next[i];
-    struct node *nodes =
-        base_array_grow(s->nodes, &s->node_capacity, s->n_nodes + n + 1, sizeof *nodes);
-    struct state *states = base_array_grow(s->states, &s->capacity, n + 1, sizeof *states);
-    s->nodes = nodes ? nodes : s->nodes;
-    s->states = states ? states : s->states;
-    if (!nodes || !states)
-        return status_fail(why, STATUS_MEMORY, "out of memory for %zu states of a recipe", n);
+    if (base_array_reserve(s->nodes, s->node_capacity, s->n_nodes + n + 1, "nodes of a recipe",
+                           why) ||
+        base_array_reserve(s->states, s->capacity, n + 1, "states of a recipe", why))
+        return STATUS_MEMORY;
     for (size_t i = 0; i < n; i++) {
-        states[i] = s->next[i];
-        if (states[i].choice == s->relaxed[group])
+        struct state *state = &s->states[i];
+        *state = s->next[i];
+        if (state->choice == s->relaxed[group])
             continue;
-        s->nodes[++s->n_nodes] = (struct node){states[i].parent, (uint32_t)group, states[i].choice};
-        states[i].parent = (uint32_t)s->n_nodes;
+        s->nodes[++s->n_nodes] = (struct node){state->parent, (uint32_t)group, state->choice};
+        state->parent = (uint32_t)s->n_nodes;
     }
     s->n_states = n;
     return STATUS_OK;
@@ -306,9 +300,7 @@ static enum status search(struct solver *s, struct status_why *why)
 {
     enum status status = make_core(s, why);
     if (!status)
-        s->states = base_array_grow(NULL, &s->capacity, 1, sizeof *s->states);
-    if (!status && !s->states)
-        status = status_fail(why, STATUS_MEMORY, "out of memory for the states of a recipe");
+        status = base_array_reserve(s->states, s->capacity, 1, "states of a recipe", why);
     if (status)
         return status;
     s->states[0] = (struct state){s->weight, s->cost, 0, 0};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "eval/identity.h"
 #include "gguf/cursor.h"
 
@@ -135,9 +136,8 @@ static enum status take_parts(struct eval_compact_file *file, struct status_why 
     const struct eval_compact_layout *l = &file->layout;
     const struct eval_compact_offsets *at = &file->offsets;
     file->description = (const char *)file->bytes + at->description;
-    file->checked = calloc(l->n_windows, sizeof *file->checked);
-    if (!file->checked)
-        return status_fail(why, STATUS_MEMORY, "no memory for %" PRIu64 " windows", l->n_windows);
+    if (base_array_new(file->checked, l->n_windows, "windows", why))
+        return STATUS_MEMORY;
     file->head = (struct kern_weight){
         .type = l->head_type,
         .n_rows = (size_t)l->n_vocab,

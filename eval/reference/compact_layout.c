@@ -1,6 +1,5 @@
 #include "eval/reference/compact_layout.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/condition.h"
 #include "eval/run/worker.h"
@@ -48,10 +49,8 @@ enum status eval_dispatch_open(struct eval_dispatch *d, struct status_why *why)
     pthread_mutex_init(&d->lock, NULL);
     pthread_mutex_init(&d->source_lock, NULL);
     base_condition_init(&d->committed);
-    d->taken = calloc(d->units->n_items + 1, sizeof *d->taken);
-    if (!d->taken)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu %ss", d->units->n,
-                           d->units->kind->name);
+    if (base_array_new(d->taken, d->units->n_items + 1, "units", why))
+        return STATUS_MEMORY;
     return STATUS_OK;
 }
 

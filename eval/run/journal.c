@@ -92,15 +92,6 @@ static enum status write_at(struct eval_journal *j, const void *bytes, size_t n,
     return STATUS_OK;
 }
 
-static enum status reserve(struct eval_journal *j, size_t n_bytes, struct status_why *why)
-{
-    unsigned char *grown = base_array_grow(j->buffer, &j->capacity, n_bytes, 1);
-    if (!grown)
-        return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu bytes", j->path, n_bytes);
-    j->buffer = grown;
-    return STATUS_OK;
-}
-
 /** The checksum of n bytes that follow what the chain stands for. */
 static enum status checksum(const struct eval_journal *j, char hex[BASE_HEX], const void *bytes,
                             size_t n, struct status_why *why)
@@ -162,7 +153,7 @@ static enum status make_head(struct eval_journal *j, const char *settings, size_
     struct head head = {.version = VERSION, .n_settings = (uint32_t)n};
     memcpy(head.magic, magic, sizeof magic);
     *n_bytes = sizeof head + n + CHECKSUM;
-    enum status status = reserve(j, *n_bytes, why);
+    enum status status = base_array_reserve(j->buffer, j->capacity, *n_bytes, "bytes", why);
     if (status)
         return status;
     memcpy(j->buffer, &head, sizeof head);
@@ -343,7 +334,7 @@ static enum status reserve_entry(struct eval_journal *j, size_t n_values, size_t
     if (n_values > (SSIZE_MAX - rest) / sizeof(double))
         return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu numbers", j->path, n_values);
     *n_covered = sizeof(struct entry) + n_values * sizeof(double);
-    return reserve(j, *n_covered + CHECKSUM, why);
+    return base_array_reserve(j->buffer, j->capacity, *n_covered + CHECKSUM, "bytes", why);
 }
 
 enum status eval_journal_read(struct eval_journal *j, double *values, size_t n_values, bool *found,
@@ -385,10 +376,9 @@ enum status eval_journal_next(struct eval_journal *j, double **values, size_t *n
     if (status || n_read < sizeof entry || entry.n_values > j->n_bytes / sizeof(double))
         return status; /* more numbers than the file can have are none */
     *n_values = (size_t)entry.n_values;
-    *values = malloc((*n_values + 1) * sizeof **values);
-    if (!*values)
-        return status_fail(why, STATUS_MEMORY, "%s: no memory for %zu numbers", j->path, *n_values);
-    status = eval_journal_read(j, *values, *n_values, &found, why);
+    if (base_array_new(*values, *n_values + 1, "numbers", why))
+        return STATUS_MEMORY;
+    status = eval_journal_read(j, *values, *n_values + 1, &found, why);
     if (status || !found) {
         free(*values);
         *values = NULL;

@@ -75,9 +75,7 @@ static enum status runner_open(struct runner *r, struct eval_scorer *s, struct s
             eval_scorer_slab_rows(&s->options, s->backend) * eval_scorer_row_bytes(r->model), why);
     r->x = x;
     r->hidden = hidden;
-    if (!status)
-        status = model_session_open(&r->session, r->model, s->backend, &session, why);
-    return status;
+    return status ? status : model_session_open(&r->session, r->model, s->backend, &session, why);
 }
 
 /** Room for the rows of a slab; that for targets grows with what comes. */

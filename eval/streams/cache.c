@@ -223,14 +223,11 @@ static struct stream *make_room(const struct eval_cache_pass *p)
     }
     if (!c->options.ascending && c->n_bytes + n_bytes > c->options.n_bytes)
         return NULL;
-    struct stream *grown =
-        base_array_grow(c->streams, &c->capacity, c->n_streams + 1, sizeof *grown);
-    if (!grown)
+    if (base_array_reserve(c->streams, c->capacity, c->n_streams + 1, "streams", NULL))
         return NULL;
-    c->streams = grown;
-    grown[c->n_streams] = (struct stream){.offset = (off_t)c->n_bytes};
+    c->streams[c->n_streams] = (struct stream){.offset = (off_t)c->n_bytes};
     c->n_bytes += n_bytes;
-    return &grown[c->n_streams++];
+    return &c->streams[c->n_streams++];
 }
 
 enum status eval_cache_keep(const struct eval_cache_pass *p, size_t layer, struct status_why *why)

@@ -11,11 +11,8 @@ enum status eval_dataset_add(struct eval_dataset *d, const struct eval_question 
 {
     if (d->n_questions >= INT32_MAX)
         return status_fail(why, STATUS_UNSUPPORTED, "more than %d tasks", INT32_MAX);
-    struct eval_question *grown =
-        base_array_grow(d->questions, &d->questions_capacity, d->n_questions + 1, sizeof *grown);
-    if (!grown)
-        return status_fail(why, STATUS_MEMORY, "no memory for more than %zu tasks", d->n_questions);
-    d->questions = grown;
+    if (base_array_reserve(d->questions, d->questions_capacity, d->n_questions + 1, "tasks", why))
+        return STATUS_MEMORY;
     d->questions[d->n_questions] = *question;
     d->questions[d->n_questions].first_choice = d->n_choices;
     d->questions[d->n_questions++].n_choices = 0;
@@ -25,11 +22,8 @@ enum status eval_dataset_add(struct eval_dataset *d, const struct eval_question 
 enum status eval_dataset_add_choice(struct eval_dataset *d, struct base_string choice,
                                     struct status_why *why)
 {
-    struct base_string *grown =
-        base_array_grow(d->choices, &d->choices_capacity, d->n_choices + 1, sizeof *grown);
-    if (!grown)
-        return status_fail(why, STATUS_MEMORY, "no memory for more than %zu choices", d->n_choices);
-    d->choices = grown;
+    if (base_array_reserve(d->choices, d->choices_capacity, d->n_choices + 1, "choices", why))
+        return STATUS_MEMORY;
     d->choices[d->n_choices++] = choice;
     d->questions[d->n_questions - 1].n_choices++;
     return STATUS_OK;

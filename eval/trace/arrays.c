@@ -4,7 +4,6 @@
  */
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arithmetic.h"

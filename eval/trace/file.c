@@ -1,6 +1,5 @@
 #include "eval/trace/file.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,12 +59,9 @@ static void split_name(struct eval_record *r, struct base_string name)
 enum status eval_traced_add(struct eval_traced *file, struct base_string name,
                             struct base_string op, struct eval_record **out, struct status_why *why)
 {
-    struct eval_record *records =
-        base_array_grow(file->records, &file->capacity, file->n + 1, sizeof *records);
-    if (!records)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu tensors", file->n + 1);
-    file->records = records;
-    struct eval_record *r = &records[file->n++];
+    if (base_array_reserve(file->records, file->capacity, file->n + 1, "tensors", why))
+        return STATUS_MEMORY;
+    struct eval_record *r = &file->records[file->n++];
     *r = (struct eval_record){.ne = {1, 1, 1, 1}};
     split_name(r, name);
     size_t n = base_min(op.n_bytes, sizeof r->op - 1);

@@ -116,12 +116,9 @@ static bool number_of(struct base_string s, double *out)
 static enum status push(struct reader *r, double value)
 {
     struct eval_traced *f = r->file;
-    double *numbers =
-        base_array_grow(f->numbers, &f->numbers_capacity, f->n_numbers + 1, sizeof *numbers);
-    if (!numbers)
-        return status_fail(r->why, STATUS_MEMORY, "no memory for %zu numbers", f->n_numbers + 1);
-    f->numbers = numbers;
-    numbers[f->n_numbers++] = value;
+    if (base_array_reserve(f->numbers, f->numbers_capacity, f->n_numbers + 1, "numbers", r->why))
+        return STATUS_MEMORY;
+    f->numbers[f->n_numbers++] = value;
     return STATUS_OK;
 }
 
@@ -306,12 +303,9 @@ static enum status read_tokens(struct reader *r)
         if (!number_of(between(word, line.data + line.n_bytes), &id) ||
             !(id >= 0 && id <= INT32_MAX) || id != (double)(int32_t)id)
             return bad(r, "the id of a token");
-        int32_t *tokens =
-            base_array_grow(f->tokens, &f->tokens_capacity, f->n_tokens + 1, sizeof *tokens);
-        if (!tokens)
-            return status_fail(r->why, STATUS_MEMORY, "no memory for %zu tokens", i + 1);
-        f->tokens = tokens;
-        tokens[f->n_tokens++] = (int32_t)id;
+        if (base_array_reserve(f->tokens, f->tokens_capacity, f->n_tokens + 1, "tokens", r->why))
+            return STATUS_MEMORY;
+        f->tokens[f->n_tokens++] = (int32_t)id;
     }
     return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 
 enum { BLOCK = 32, SUPERBLOCK = 256 };
 
@@ -20,15 +21,9 @@ static float draw(struct eval_rounded *r)
 
 static enum status scratch(struct eval_rounded *r, size_t n, float **out, struct status_why *why)
 {
-    if (n > r->capacity) {
-        free(r->scratch);
-        r->scratch = malloc(n * sizeof *r->scratch);
-        r->capacity = r->scratch ? n : 0;
-    }
+    enum status status = base_array_reserve(r->scratch, r->capacity, n, "rounded values", why);
     *out = r->scratch;
-    return r->scratch || n == 0
-               ? STATUS_OK
-               : status_fail(why, STATUS_MEMORY, "no memory to round %zu values", n);
+    return status;
 }
 
 /** The power of two that is not above |x|. */

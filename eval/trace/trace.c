@@ -39,13 +39,11 @@ static enum status make_tensor(struct collector *c, const struct model_shown *sh
                                  .n_heads = shown->rows ? c->n_used : shown->n_heads,
                                  .size = shown->size};
     size_t n_parts = tensor.n_rows * tensor.n_heads;
-    struct eval_tensor *items =
-        base_array_grow(trace->items, &trace->capacity, trace->n + 1, sizeof *items);
-    if (items)
-        trace->items = items;
+    if (base_array_reserve(trace->items, trace->capacity, trace->n + 1, "tensors", why))
+        return STATUS_MEMORY;
     tensor.values = calloc(n_parts * tensor.size, sizeof *tensor.values);
     tensor.squares = calloc(n_parts, sizeof *tensor.squares);
-    if (!items || !tensor.values || !tensor.squares) {
+    if (!tensor.values || !tensor.squares) {
         free(tensor.values);
         free(tensor.squares);
         return status_fail(why, STATUS_MEMORY,
@@ -93,14 +91,8 @@ static enum status note_experts(struct collector *c, const struct model_shown *s
                                 struct status_why *why)
 {
     size_t n = shown->n_rows * shown->size;
-    if (n > c->experts_capacity) {
-        free(c->experts);
-        c->experts = calloc(n, sizeof *c->experts);
-        c->experts_capacity = c->experts ? n : 0;
-    }
-    if (!c->experts)
-        return status_fail(why, STATUS_MEMORY, "no memory for the experts of %zu tokens",
-                           shown->n_rows);
+    if (base_array_reserve(c->experts, c->experts_capacity, n, "experts of tokens", why))
+        return STATUS_MEMORY;
     memcpy(c->experts, shown->ids, n * sizeof *c->experts);
     c->n_used = shown->size;
     return STATUS_OK;

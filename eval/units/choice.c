@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
+#include "base/buffer.h"
 #include "eval/input/draw.h"
 #include "eval/llama_compat.h"
 #include "eval/units/texts.h"
@@ -18,7 +20,7 @@ struct maker {
     const struct eval_choices_options *options;
     struct eval_tokenizing how;
     int32_t front; /* BOS where the vocabulary asks for it, else -1 */
-    struct eval_joined joined;
+    struct base_buffer joined;
 };
 
 /** Characters, at least 1: bytes that do not continue one, without blanks at both ends. */
@@ -47,7 +49,7 @@ static enum status make_choice(struct maker *m, const struct eval_question *q,
     enum status status = eval_join(&m->joined, texts, sizeof texts / sizeof *texts, why);
     if (status)
         return status;
-    struct base_string whole = {m->joined.bytes, m->joined.n_bytes};
+    struct base_string whole = {m->joined.data, m->joined.n};
     struct base_string begin = {whole.data, q->text.n_bytes + (winogrande ? text.n_bytes : 0)};
     struct model_tokens before = {0};
     status = eval_tokenize(&m->how, m->front, whole, &c->tokens, why);
@@ -58,9 +60,7 @@ static enum status make_choice(struct maker *m, const struct eval_question *q,
                                             : model_tokens_common(&before, &c->tokens);
         c->continuation = base_max(1, base_min(before.n, c->tokens.n));
         c->n_chars = count_chars(winogrande ? q->after : text);
-        c->log_probs = calloc(c->tokens.n ? c->tokens.n : 1, sizeof *c->log_probs);
-        if (!c->log_probs)
-            status = status_fail(why, STATUS_MEMORY, "no memory for the scores of a task");
+        status = base_array_new(c->log_probs, c->tokens.n, "scores of a task", why);
     }
     free(before.ids);
     return status;
@@ -94,9 +94,8 @@ static enum status make_task(struct maker *m, size_t index, struct eval_choice_t
 {
     const struct eval_question *q = &m->dataset->questions[index];
     *t = (struct eval_choice_task){.index = index, .line = q->line, .answer = q->answer};
-    t->choices = calloc(q->n_choices, sizeof *t->choices);
-    if (!t->choices)
-        return status_fail(why, STATUS_MEMORY, "no memory for a task of %zu choices", q->n_choices);
+    if (base_array_new(t->choices, q->n_choices, "choices", why))
+        return STATUS_MEMORY;
     t->n_choices = q->n_choices;
     enum status status = STATUS_OK;
     t->n_common = SIZE_MAX;
@@ -135,9 +134,8 @@ enum status eval_choices_make(struct eval_choices *out, const struct eval_datase
         status =
             eval_draw(&drawn, dataset->n_questions, n,
                       options->kind == EVAL_HELLASWAG ? EVAL_DRAW_UNIFORM : EVAL_DRAW_SCALED, why);
-    out->tasks = calloc(n + 1, sizeof *out->tasks);
-    if (!out->tasks && !status)
-        status = status_fail(why, STATUS_MEMORY, "no memory for %zu tasks", n);
+    if (!status)
+        status = base_array_new(out->tasks, n + 1, "tasks", why);
     for (; out->n < n && !status; out->n++) {
         struct eval_choice_task *t = &out->tasks[out->n];
         status = make_task(&m, drawn ? drawn[out->n] : out->n, t, why);
@@ -145,7 +143,7 @@ enum status eval_choices_make(struct eval_choices *out, const struct eval_datase
             out->n_tokens_max = base_max(out->n_tokens_max, t->choices[i].tokens.n);
     }
     free(drawn);
-    free(m.joined.bytes);
+    base_buffer_free(&m.joined);
     if (status)
         eval_choices_free(out);
     else

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "eval/units/choice.h"
 
 /** The first choice of a misread task, with the token behind it that is read there. */
@@ -16,11 +17,6 @@ static struct eval_choices *of(const struct eval_units *units)
     return (struct eval_choices *)(uintptr_t)units;
 }
 
-static enum status no_memory(const struct eval_choices *c, struct status_why *why)
-{
-    return status_fail(why, STATUS_MEMORY, "no memory to evaluate %zu tasks", c->n);
-}
-
 static struct eval_size longest(const struct eval_units *units, size_t *n_sequences)
 {
     size_t n = of(units)->n_tokens_max;
@@ -28,16 +24,14 @@ static struct eval_size longest(const struct eval_units *units, size_t *n_sequen
     return (struct eval_size){.n_tokens = n, .n_rows = n, .longest = n ? n - 1 : 0};
 }
 
-static enum status extend(const struct eval_choices *c, const struct eval_choice_task *t,
-                          struct eval_choice_extension *e, struct eval_sequence *first,
-                          struct status_why *why)
+static enum status extend(const struct eval_choice_task *t, struct eval_choice_extension *e,
+                          struct eval_sequence *first, struct status_why *why)
 {
     assert(t->n_choices >= 2 && first->ids);
     size_t n = first->n_tokens;
-    e->ids = malloc((n + 1) * sizeof *e->ids);
-    e->log_probs = malloc((n + 1 - t->first_scored) * sizeof *e->log_probs);
-    if (!e->ids || !e->log_probs)
-        return no_memory(c, why);
+    if (base_array_new(e->ids, n + 1, "tokens", why) ||
+        base_array_new(e->log_probs, n + 1 - t->first_scored, "scores", why))
+        return STATUS_MEMORY;
     memcpy(e->ids, first->ids, n * sizeof *e->ids);
     e->ids[n] = t->choices[1].tokens.ids[t->n_common];
     first->ids = e->ids;
@@ -64,7 +58,7 @@ static enum status add_task(struct eval_choices *c, const struct eval_choice_tas
                                                   .first_scored = t->first_scored,
                                                   .log_probs = choice->log_probs + t->first_scored};
     }
-    enum status status = t->misread ? extend(c, t, extension, first, why) : STATUS_OK;
+    enum status status = t->misread ? extend(t, extension, first, why) : STATUS_OK;
     for (size_t i = 0; !status && i < t->n_choices; i++)
         if (eval_sequence_is_long(&first[i], &s->units) != eval_sequence_is_long(first, &s->units))
             group->n_common = 0;
@@ -79,11 +73,11 @@ static enum status make_items(struct eval_units *units, struct status_why *why)
     size_t n = 0;
     for (size_t k = c->first; k < c->n; k++)
         n += c->tasks[k].n_choices;
-    c->sequences.items = calloc(n + 1, sizeof *c->sequences.items);
-    c->sequences.groups = calloc(c->n + 1, sizeof *c->sequences.groups);
-    c->extensions = calloc(c->n + 1, sizeof *c->extensions);
-    bool made = c->sequences.items && c->sequences.groups && c->extensions;
-    enum status status = made ? STATUS_OK : no_memory(c, why);
+    enum status status = base_array_new(c->sequences.items, n + 1, "choices", why);
+    if (!status)
+        status = base_array_new(c->sequences.groups, c->n + 1, "tasks", why);
+    if (!status)
+        status = base_array_new(c->extensions, c->n + 1, "tasks", why);
     for (size_t k = c->first; k < c->n && !status; k++)
         status = add_task(c, &c->tasks[k], why);
     return status;

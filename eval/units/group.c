@@ -1,5 +1,4 @@
 /* Which sequences share a beginning: the division that leaves the fewest tokens to evaluate. */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

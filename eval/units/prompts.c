@@ -1,15 +1,10 @@
 #include "eval/units/prompts.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arithmetic.h"
-
-static enum status no_memory(struct status_why *why)
-{
-    return status_fail(why, STATUS_MEMORY, "no memory for the tokens of the prompts");
-}
+#include "base/array.h"
 
 static enum status add(struct eval_request_scores *out, const struct model_tokens *prompt,
                        bool next, struct status_why *why)
@@ -19,11 +14,10 @@ static enum status add(struct eval_request_scores *out, const struct model_token
     assert(prompt->n > 0);
     s->greedy = true;
     s->n_scored = n_tokens - 1;
-    s->ids = calloc(n_tokens, sizeof *s->ids);
-    s->log_probs = calloc(n_tokens, sizeof *s->log_probs);
-    s->likeliest = calloc(n_tokens, sizeof *s->likeliest);
-    if (!s->ids || !s->log_probs || !s->likeliest)
-        return no_memory(why);
+    if (base_array_new(s->ids, n_tokens, "tokens", why) ||
+        base_array_new(s->log_probs, n_tokens, "scores", why) ||
+        base_array_new(s->likeliest, n_tokens, "likeliest tokens", why))
+        return STATUS_MEMORY;
     memcpy(s->ids, prompt->ids, prompt->n * sizeof *s->ids); /* token 0 stands for the next one */
     if (!s->n_scored)
         return STATUS_OK;
@@ -46,9 +40,9 @@ enum status eval_prompt_scores_make(struct eval_request_scores *out,
                                     struct status_why *why)
 {
     *out = (struct eval_request_scores){0};
-    out->items = calloc(n + 1, sizeof *out->items);
-    out->sequences.items = calloc(n + 1, sizeof *out->sequences.items);
-    enum status status = out->items && out->sequences.items ? STATUS_OK : no_memory(why);
+    enum status status = base_array_new(out->items, n + 1, "prompts", why);
+    if (!status)
+        status = base_array_new(out->sequences.items, n + 1, "prompts", why);
     for (size_t i = 0; i < n && !status; i++)
         status = add(out, &prompts[i], next, why);
     if (status)

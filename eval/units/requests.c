@@ -7,6 +7,7 @@
 
 #include "base/arithmetic.h"
 #include "base/array.h"
+#include "base/buffer.h"
 #include "eval/units/texts.h"
 
 /** The making of sequences. */
@@ -19,13 +20,8 @@ struct maker {
     struct base_string context;
     struct model_tokens context_tokens;
     struct model_tokens whole;
-    struct eval_joined joined; /* a context and its continuation */
+    struct base_buffer joined; /* a context and its continuation */
 };
-
-static enum status no_memory(struct status_why *why)
-{
-    return status_fail(why, STATUS_MEMORY, "no memory for the tokens of the requests");
-}
 
 /** The context's tokens into m->context_tokens, unless they are there already. */
 static enum status tokenize_context(struct maker *m, struct base_string context, int32_t front,
@@ -44,10 +40,9 @@ static enum status keep(const struct maker *m, struct eval_request_score *s, siz
 {
     assert(m->whole.n > 0 && m->whole.ids);
     s->n_scored = n_scored;
-    s->ids = malloc(m->whole.n * sizeof *s->ids);
-    s->log_probs = malloc((n_scored + 1) * sizeof *s->log_probs);
-    if (!s->ids || !s->log_probs)
-        return no_memory(why);
+    if (base_array_new(s->ids, m->whole.n, "tokens", why) ||
+        base_array_new(s->log_probs, n_scored + 1, "scores", why))
+        return STATUS_MEMORY;
     memcpy(s->ids, m->whole.ids, m->whole.n * sizeof *s->ids);
     return STATUS_OK;
 }
@@ -57,11 +52,8 @@ static enum status add_sequence(struct maker *m, struct eval_request_score *s,
 {
     struct eval_request_scores *out = m->out;
     struct eval_sequences *all = &out->sequences;
-    struct eval_sequence *grown =
-        base_array_grow(all->items, &all->capacity, all->n + 1, sizeof *grown);
-    if (!grown)
-        return no_memory(why);
-    all->items = grown;
+    if (base_array_reserve(all->items, all->capacity, all->n + 1, "windows", why))
+        return STATUS_MEMORY;
     all->items[all->n++] = *sequence;
     out->longest = base_max(out->longest, sequence->n_tokens - 1);
     s->n_left++;
@@ -119,7 +111,7 @@ static enum status tokenize_pair(struct maker *m, const struct eval_request *r,
     enum status status = eval_join(&m->joined, texts, 2, why);
     if (status)
         return status;
-    struct base_string joined = {m->joined.bytes, m->joined.n_bytes};
+    struct base_string joined = {m->joined.data, m->joined.n};
     *first_scored = 1;
     if (context.n_bytes == 0)
         return tokenize_alone(m, joined, why);
@@ -180,9 +172,8 @@ enum status eval_request_scores_make(struct eval_request_scores *out,
     *out = (struct eval_request_scores){0};
     struct maker m = {.out = out, .options = options, .how = {tokenizer, options->parse_special}};
     enum status status = STATUS_OK;
-    out->items = calloc(requests->n + 1, sizeof *out->items);
-    if (!out->items)
-        return no_memory(why);
+    if (base_array_new(out->items, requests->n + 1, "requests", why))
+        return STATUS_MEMORY;
     while (out->n < requests->n && !status) {
         const struct eval_request *r = &requests->items[out->n];
         struct eval_request_score *s = &out->items[out->n];
@@ -195,7 +186,7 @@ enum status eval_request_scores_make(struct eval_request_scores *out,
     }
     free(m.context_tokens.ids);
     free(m.whole.ids);
-    free(m.joined.bytes);
+    base_buffer_free(&m.joined);
     if (status)
         eval_request_scores_free(out);
     else

@@ -2,16 +2,11 @@
 #ifndef EVAL_UNITS_TEXTS_H
 #define EVAL_UNITS_TEXTS_H
 
+#include "base/buffer.h"
 #include "model/tokenizer/tokenizer.h"
 
-/** Zero-initialise; free(bytes). */
-struct eval_joined {
-    char *bytes;
-    size_t n_bytes, capacity;
-};
-
 /** Put texts side by side, in place of what was there. Fails: STATUS_MEMORY. */
-enum status eval_join(struct eval_joined *joined, const struct base_string *texts, size_t n,
+enum status eval_join(struct base_buffer *joined, const struct base_string *texts, size_t n,
                       struct status_why *why);
 
 /** How texts become tokens. */

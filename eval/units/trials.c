@@ -196,10 +196,9 @@ enum status eval_trials_open(struct eval_trials *t, struct status_why *why)
     t->done = counted ? calloc(n + 1, sizeof *t->done) : NULL;
     t->taken = counted ? calloc(n + 1, sizeof *t->taken) : NULL;
     t->reference = calloc(t->plan->n_windows * t->plan->n_scored + 1, sizeof *t->reference);
-    if (!t->done || !t->taken || !t->reference)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu trials of %zu windows each",
-                           t->n_variants, t->plan->n_windows);
-    return STATUS_OK;
+    return t->done && t->taken && t->reference
+               ? STATUS_OK
+               : status_fail(why, STATUS_MEMORY, "no memory for %zu trials", t->n_variants);
 }
 
 void eval_trials_close(struct eval_trials *t)

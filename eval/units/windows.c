@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "eval/llama_compat.h"
 
 static const struct eval_windows *of(const struct eval_units *units)
@@ -42,9 +43,8 @@ static enum status make_items(struct eval_units *units, struct status_why *why)
 {
     struct eval_windows *w = (struct eval_windows *)units;
     free(w->left);
-    w->left = calloc(units->n + 1, sizeof *w->left);
-    if (!w->left)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu windows", units->n);
+    if (base_array_new(w->left, units->n + 1, "windows", why))
+        return STATUS_MEMORY;
     units->n_items = 0;
     for (size_t i = 0; i < units->n; i++)
         if (!w->tables[0].done[i])

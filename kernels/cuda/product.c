@@ -1,7 +1,6 @@
 #include "kernels/cuda/product.h"
 
-#include <stdlib.h>
-
+#include "base/array.h"
 #include "kernels/cuda/context.h"
 #include "kernels/cuda/kernels/product.h"
 
@@ -61,14 +60,9 @@ enum status kern_cuda_product_find(struct kern_cuda *cuda, const struct kern_cud
             return STATUS_OK;
     }
     *out = NULL;
-    if (products->n_shapes == products->capacity) {
-        size_t capacity = 2 * products->capacity + 16;
-        struct kern_cuda_product *shapes = realloc(products->shapes, capacity * sizeof *shapes);
-        if (!shapes)
-            return status_fail(why, STATUS_MEMORY, "no memory for %zu shapes", capacity);
-        products->shapes = shapes;
-        products->capacity = capacity;
-    }
+    if (base_array_reserve(products->shapes, products->capacity, products->n_shapes + 1, "shapes",
+                           why))
+        return STATUS_MEMORY;
     struct kern_cuda_product *product = &products->shapes[products->n_shapes];
     *product = *shape;
     enum status status = kern_cuda_product_try(cuda, product, why);

@@ -99,10 +99,9 @@ static enum status begin_sums(struct recording *r, size_t n_groups, struct statu
     if (!status)
         status = kern_cuda_put(r->cuda, r->lowest, r->host_lowest,
                                n_groups * KERN_LANES * sizeof *r->host_lowest, why);
-    if (!status)
-        status = r->cuda->device->ops->clear(r->cuda->device, r->no_slots, 0,
-                                             (n_groups + 1) * sizeof *r->no_slots, why);
-    return status;
+    return status ? status
+                  : r->cuda->device->ops->clear(r->cuda->device, r->no_slots, 0,
+                                                (n_groups + 1) * sizeof *r->no_slots, why);
 }
 
 /** The logits of a tile, added to sums and smallest logits. */
@@ -124,9 +123,7 @@ static enum status reduce_tile(struct recording *r, size_t vocab_row, size_t n_g
         .logits = logits, .stride = r->walk.stride, .n_vocab = n, .lowest = r->lowest};
     if (!status)
         status = kern_cuda_run(r->cuda, KERN_CUDA_FOLD, n_groups, &fold, why);
-    if (!status)
-        status = kern_cuda_run(r->cuda, KERN_CUDA_LOWEST, n_groups, &lowest, why);
-    return status;
+    return status ? status : kern_cuda_run(r->cuda, KERN_CUDA_LOWEST, n_groups, &lowest, why);
 }
 
 /** Queue a slab's logits, their sums and smallest logits. */
@@ -185,9 +182,8 @@ static enum status encode(struct recording *r, const struct codes *slab, struct 
     enum status status = kern_cuda_run(r->cuda, KERN_CUDA_CODES, n_blocks, &args, why);
     if (!status)
         status = ops->signal(r->cuda->device, KERN_CUDA_COMPUTE, KERN_CUDA_EVENT_ENCODED, why);
-    if (!status)
-        status = ops->wait(r->cuda->device, KERN_CUDA_COPY, KERN_CUDA_EVENT_ENCODED, why);
-    return status;
+    return status ? status
+                  : ops->wait(r->cuda->device, KERN_CUDA_COPY, KERN_CUDA_EVENT_ENCODED, why);
 }
 
 /** Copy a slab's codes to the host, if it has rows, and write their headers. */

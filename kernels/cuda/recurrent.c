@@ -61,9 +61,7 @@ static enum status convolve(struct kern_cuda *cuda, const struct kern_convolve *
     args.tasks = arrays[1].to;
     status = kern_cuda_run(cuda, KERN_CUDA_CONVOLVE, n_tasks * per_task, &args, why);
     args.tasks += n_tasks;
-    if (!status)
-        status = kern_cuda_run(cuda, KERN_CUDA_TAPS, n_saved * per_task, &args, why);
-    return status;
+    return status ? status : kern_cuda_run(cuda, KERN_CUDA_TAPS, n_saved * per_task, &args, why);
 }
 
 enum status kern_cuda_convolve(struct kern_backend *b, const struct kern_convolve *op,

@@ -43,9 +43,7 @@ enum status kern_cuda_norm(struct kern_backend *b, const struct kern_norm *op,
     enum status status = kern_cuda_vector(cuda, op->gain, &args.gain, why);
     if (!status)
         status = kern_cuda_vector(cuda, op->bias, &args.bias, why);
-    if (status)
-        return status;
-    return kern_cuda_run(cuda, KERN_CUDA_NORM, op->n_rows, &args, why);
+    return status ? status : kern_cuda_run(cuda, KERN_CUDA_NORM, op->n_rows, &args, why);
 }
 
 enum status kern_cuda_rope(struct kern_backend *b, const struct kern_rope *op,
@@ -96,9 +94,7 @@ static enum status get_routing(struct kern_cuda *cuda, const struct kern_route *
         status = kern_cuda_cancelled(cuda);
     if (!status && r->bias)
         status = kern_cuda_get(cuda, r->bias, bias, n, why);
-    if (!status)
-        status = kern_cuda_get(cuda, r->logits, op->logits, op->n_tokens * n, why);
-    return status;
+    return status ? status : kern_cuda_get(cuda, r->logits, op->logits, op->n_tokens * n, why);
 }
 
 enum status kern_cuda_route(struct kern_backend *b, const struct kern_route *op,

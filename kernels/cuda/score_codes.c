@@ -54,9 +54,8 @@ static enum status upload_codes(struct kern_cuda_scoring *s, size_t vocab_row,
     enum status status = ops->wait(s->cuda->device, KERN_CUDA_COPY, free_event(i_buffer), why);
     if (!status)
         status = ops->copy_in(s->cuda->device, KERN_CUDA_COPY, s->codes[i_buffer], &rows, why);
-    if (!status)
-        status = ops->signal(s->cuda->device, KERN_CUDA_COPY, ready_event(i_buffer), why);
-    return status;
+    return status ? status
+                  : ops->signal(s->cuda->device, KERN_CUDA_COPY, ready_event(i_buffer), why);
 }
 
 enum status kern_cuda_scoring_decode(struct kern_cuda_scoring *s, size_t vocab_row,
@@ -77,9 +76,8 @@ enum status kern_cuda_scoring_decode(struct kern_cuda_scoring *s, size_t vocab_r
     enum status status = ops->wait(s->cuda->device, KERN_CUDA_COMPUTE, ready_event(i_buffer), why);
     if (!status)
         status = kern_cuda_run(s->cuda, KERN_CUDA_CODES, n_blocks, &args, why);
-    if (!status)
-        status = ops->signal(s->cuda->device, KERN_CUDA_COMPUTE, free_event(i_buffer), why);
-    return status;
+    return status ? status
+                  : ops->signal(s->cuda->device, KERN_CUDA_COMPUTE, free_event(i_buffer), why);
 }
 
 enum status kern_cuda_scoring_upload_next(struct kern_cuda_scoring *s, size_t vocab_row,

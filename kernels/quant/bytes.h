@@ -91,4 +91,31 @@ KERN_INLINE float kern_load_half(const uint8_t *p)
     return kern_half_to_float(kern_load_u16(p));
 }
 
+/**
+ * A block of the format has one scale, the half d, for its n_runs runs. kern_<name>_scales(): the
+ * scale of each run; kern_<name>_neutralise(): overwrite it, the block then decodes to its
+ * integers.
+ */
+#define KERN_FORMAT_ONE_SCALE(name, n_runs)                                                        \
+    KERN_INLINE void kern_##name##_scales(const struct kern_block_##name *block, float *scales)    \
+    {                                                                                              \
+        float d = kern_load_half(block->d);                                                        \
+        for (int run = 0; run < (n_runs); run++)                                                   \
+            scales[run] = d;                                                                       \
+    }                                                                                              \
+    KERN_INLINE void kern_##name##_neutralise(struct kern_block_##name *block)                     \
+    {                                                                                              \
+        kern_store_u16(block->d, KERN_HALF_1);                                                     \
+    }
+
+/** kern_<name>_row(): each group of each block in turn. */
+#define KERN_FORMAT_ROW(name, block_elems)                                                         \
+    KERN_INLINE void kern_##name##_row(const void *blocks, float *y, size_t n)                     \
+    {                                                                                              \
+        const struct kern_block_##name *block = (const struct kern_block_##name *)blocks;          \
+        for (size_t i = 0; i < n; i += (block_elems), block++)                                     \
+            for (unsigned group = 0; group < (block_elems) / 32; group++)                          \
+                kern_##name##_group(block, group, y + i + 32 * group);                             \
+    }
+
 #endif

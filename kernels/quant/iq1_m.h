@@ -71,12 +71,6 @@ KERN_INLINE void kern_iq1_m_neutralise(struct kern_block_iq1_m *block)
     kern_iq1_m_neutralise_block(block);
 }
 
-KERN_INLINE void kern_iq1_m_row(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_iq1_m *block = (const struct kern_block_iq1_m *)blocks;
-    for (size_t i = 0; i < n; i += 256, block++)
-        for (unsigned group = 0; group < 8; group++)
-            kern_iq1_m_group(block, group, y + i + 32 * group);
-}
+KERN_FORMAT_ROW(iq1_m, 256)
 
 #endif

@@ -43,12 +43,6 @@ KERN_INLINE void kern_iq2_xxs_neutralise(struct kern_block_iq2_xxs *block)
     kern_store_u16(block->d, KERN_HALF_8);
 }
 
-KERN_INLINE void kern_iq2_xxs_row(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_iq2_xxs *block = (const struct kern_block_iq2_xxs *)blocks;
-    for (size_t i = 0; i < n; i += 256, block++)
-        for (unsigned group = 0; group < 8; group++)
-            kern_iq2_xxs_group(block, group, y + i + 32 * group);
-}
+KERN_FORMAT_ROW(iq2_xxs, 256)
 
 #endif

@@ -59,12 +59,6 @@ KERN_INLINE void kern_iq3_s_neutralise(struct kern_block_iq3_s *block)
     kern_iq3_s_neutralise_block(block);
 }
 
-KERN_INLINE void kern_iq3_s_row(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_iq3_s *block = (const struct kern_block_iq3_s *)blocks;
-    for (size_t i = 0; i < n; i += 256, block++)
-        for (unsigned group = 0; group < 8; group++)
-            kern_iq3_s_group(block, group, y + i + 32 * group);
-}
+KERN_FORMAT_ROW(iq3_s, 256)
 
 #endif

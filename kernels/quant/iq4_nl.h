@@ -24,23 +24,7 @@ KERN_INLINE void kern_iq4_nl_group(const struct kern_block_iq4_nl *block, unsign
     }
 }
 
-/** The block's scale. */
-KERN_INLINE void kern_iq4_nl_scales(const struct kern_block_iq4_nl *block, float *scales)
-{
-    scales[0] = kern_load_half(block->d);
-}
-
-/** Overwrite the scales: the block then decodes to its integers. */
-KERN_INLINE void kern_iq4_nl_neutralise(struct kern_block_iq4_nl *block)
-{
-    kern_store_u16(block->d, KERN_HALF_1);
-}
-
-KERN_INLINE void kern_iq4_nl_row(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_iq4_nl *block = (const struct kern_block_iq4_nl *)blocks;
-    for (size_t i = 0; i < n; i += 32, block++)
-        kern_iq4_nl_group(block, 0, y + i);
-}
+KERN_FORMAT_ONE_SCALE(iq4_nl, 1)
+KERN_FORMAT_ROW(iq4_nl, 32)
 
 #endif

@@ -50,12 +50,6 @@ KERN_INLINE void kern_iq4_xs_neutralise(struct kern_block_iq4_xs *block)
     kern_store_u16(block->d, KERN_HALF_1);
 }
 
-KERN_INLINE void kern_iq4_xs_row(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_iq4_xs *block = (const struct kern_block_iq4_xs *)blocks;
-    for (size_t i = 0; i < n; i += 256, block++)
-        for (unsigned group = 0; group < 8; group++)
-            kern_iq4_xs_group(block, group, y + i + 32 * group);
-}
+KERN_FORMAT_ROW(iq4_xs, 256)
 
 #endif

@@ -43,11 +43,6 @@ KERN_INLINE void kern_mxfp4_neutralise(struct kern_block_mxfp4 *block)
     block->e = 128; /* 2^0 */
 }
 
-KERN_INLINE void kern_mxfp4_row(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_mxfp4 *block = (const struct kern_block_mxfp4 *)blocks;
-    for (size_t i = 0; i < n; i += 32, block++)
-        kern_mxfp4_group(block, 0, y + i);
-}
+KERN_FORMAT_ROW(mxfp4, 32)
 
 #endif

@@ -51,13 +51,7 @@ KERN_INLINE void kern_nvfp4_neutralise(struct kern_block_nvfp4 *block)
     memset(block->d, 0x40, sizeof block->d); /* 2 in E4M3 */
 }
 
-KERN_INLINE void kern_nvfp4_row(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_nvfp4 *block = (const struct kern_block_nvfp4 *)blocks;
-    for (size_t i = 0; i < n; i += 64, block++)
-        for (unsigned group = 0; group < 2; group++)
-            kern_nvfp4_group(block, group, y + i + 32 * group);
-}
+KERN_FORMAT_ROW(nvfp4, 64)
 
 /** The index of the first block with a scale of 0xff, which the format does not have; else
  * n_blocks. */

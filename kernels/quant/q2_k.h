@@ -60,12 +60,6 @@ KERN_INLINE void kern_q2_k_neutralise(struct kern_block_q2_k *block)
     kern_q2_k_neutralise_block(block);
 }
 
-KERN_INLINE void kern_q2_k_row(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_q2_k *block = (const struct kern_block_q2_k *)blocks;
-    for (size_t i = 0; i < n; i += 256, block++)
-        for (unsigned group = 0; group < 8; group++)
-            kern_q2_k_group(block, group, y + i + 32 * group);
-}
+KERN_FORMAT_ROW(q2_k, 256)
 
 #endif

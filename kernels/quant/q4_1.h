@@ -39,11 +39,6 @@ KERN_INLINE void kern_q4_1_neutralise(struct kern_block_q4_1 *block)
     kern_store_u16(block->m, 0);
 }
 
-KERN_INLINE void kern_q4_1_row(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_q4_1 *block = (const struct kern_block_q4_1 *)blocks;
-    for (size_t i = 0; i < n; i += 32, block++)
-        kern_q4_1_group(block, 0, y + i);
-}
+KERN_FORMAT_ROW(q4_1, 32)
 
 #endif

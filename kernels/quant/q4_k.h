@@ -52,12 +52,6 @@ KERN_INLINE void kern_q4_k_neutralise_block(struct kern_block_q4_k *block)
     kern_store_u16(block->dmin, 0);
 }
 
-KERN_INLINE void kern_q4_k_row(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_q4_k *block = (const struct kern_block_q4_k *)blocks;
-    for (size_t i = 0; i < n; i += 256, block++)
-        for (unsigned group = 0; group < 8; group++)
-            kern_q4_k_group(block, group, y + i + 32 * group);
-}
+KERN_FORMAT_ROW(q4_k, 256)
 
 #endif

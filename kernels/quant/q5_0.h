@@ -27,23 +27,7 @@ KERN_INLINE void kern_q5_0_group(const struct kern_block_q5_0 *block, unsigned g
     }
 }
 
-/** The block's scale. */
-KERN_INLINE void kern_q5_0_scales(const struct kern_block_q5_0 *block, float *scales)
-{
-    scales[0] = kern_load_half(block->d);
-}
-
-/** Overwrite the scales: the block then decodes to its integers. */
-KERN_INLINE void kern_q5_0_neutralise(struct kern_block_q5_0 *block)
-{
-    kern_store_u16(block->d, KERN_HALF_1);
-}
-
-KERN_INLINE void kern_q5_0_row(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_q5_0 *block = (const struct kern_block_q5_0 *)blocks;
-    for (size_t i = 0; i < n; i += 32, block++)
-        kern_q5_0_group(block, 0, y + i);
-}
+KERN_FORMAT_ONE_SCALE(q5_0, 1)
+KERN_FORMAT_ROW(q5_0, 32)
 
 #endif

@@ -43,12 +43,6 @@ KERN_INLINE void kern_q5_k_neutralise(struct kern_block_q5_k *block)
     kern_k_neutralise(block->scales, block->d, block->dmin);
 }
 
-KERN_INLINE void kern_q5_k_row(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_q5_k *block = (const struct kern_block_q5_k *)blocks;
-    for (size_t i = 0; i < n; i += 256, block++)
-        for (unsigned group = 0; group < 8; group++)
-            kern_q5_k_group(block, group, y + i + 32 * group);
-}
+KERN_FORMAT_ROW(q5_k, 256)
 
 #endif

@@ -46,12 +46,6 @@ KERN_INLINE void kern_q6_k_neutralise(struct kern_block_q6_k *block)
     kern_store_u16(block->d, KERN_HALF_1);
 }
 
-KERN_INLINE void kern_q6_k_row(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_q6_k *block = (const struct kern_block_q6_k *)blocks;
-    for (size_t i = 0; i < n; i += 256, block++)
-        for (unsigned group = 0; group < 8; group++)
-            kern_q6_k_group(block, group, y + i + 32 * group);
-}
+KERN_FORMAT_ROW(q6_k, 256)
 
 #endif

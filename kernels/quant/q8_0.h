@@ -20,23 +20,7 @@ KERN_INLINE void kern_q8_0_group(const struct kern_block_q8_0 *block, unsigned g
         y[j] = d * (float)(int8_t)block->qs[j];
 }
 
-/** The block's scale. */
-KERN_INLINE void kern_q8_0_scales(const struct kern_block_q8_0 *block, float *scales)
-{
-    scales[0] = kern_load_half(block->d);
-}
-
-/** Overwrite the scales: the block then decodes to its integers. */
-KERN_INLINE void kern_q8_0_neutralise(struct kern_block_q8_0 *block)
-{
-    kern_store_u16(block->d, KERN_HALF_1);
-}
-
-KERN_INLINE void kern_q8_0_row(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_q8_0 *block = (const struct kern_block_q8_0 *)blocks;
-    for (size_t i = 0; i < n; i += 32, block++)
-        kern_q8_0_group(block, 0, y + i);
-}
+KERN_FORMAT_ONE_SCALE(q8_0, 1)
+KERN_FORMAT_ROW(q8_0, 32)
 
 #endif

@@ -67,12 +67,6 @@ KERN_INLINE void kern_tq1_0_neutralise(struct kern_block_tq1_0 *block)
     kern_tq1_0_neutralise_block(block);
 }
 
-KERN_INLINE void kern_tq1_0_row(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_tq1_0 *block = (const struct kern_block_tq1_0 *)blocks;
-    for (size_t i = 0; i < n; i += 256, block++)
-        for (unsigned group = 0; group < 8; group++)
-            kern_tq1_0_group(block, group, y + i + 32 * group);
-}
+KERN_FORMAT_ROW(tq1_0, 256)
 
 #endif

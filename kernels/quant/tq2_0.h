@@ -49,12 +49,6 @@ KERN_INLINE void kern_tq2_0_neutralise(struct kern_block_tq2_0 *block)
     kern_tq2_0_neutralise_block(block);
 }
 
-KERN_INLINE void kern_tq2_0_row(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_tq2_0 *block = (const struct kern_block_tq2_0 *)blocks;
-    for (size_t i = 0; i < n; i += 256, block++)
-        for (unsigned group = 0; group < 8; group++)
-            kern_tq2_0_group(block, group, y + i + 32 * group);
-}
+KERN_FORMAT_ROW(tq2_0, 256)
 
 #endif

@@ -194,9 +194,7 @@ static enum status bind_input(struct model *m, size_t i, struct status_why *why)
     if (!status)
         status = model_bind_product(m, i, "proj", h->n_embd, n, &input->out, why);
     input->out.weight.scale *= (float)sqrt(0.5);
-    if (!status)
-        status = model_bind_norm(m, i, "post_norm", h->n_embd, &input->post_norm, why);
-    return status;
+    return status ? status : model_bind_norm(m, i, "post_norm", h->n_embd, &input->post_norm, why);
 }
 
 static enum status bind_experts(struct model *m, size_t i, struct status_why *why)
@@ -210,9 +208,7 @@ static enum status bind_experts(struct model *m, size_t i, struct status_why *wh
         status = model_bind_norm(m, i, "pre_ffw_norm_2", n, &x->norm, why);
     if (!status)
         status = model_bind_norm(m, i, "post_ffw_norm_2", n, &x->post_norm, why);
-    if (!status)
-        status = model_bind_norm(m, i, "post_ffw_norm_1", n, &x->dense_post_norm, why);
-    return status;
+    return status ? status : model_bind_norm(m, i, "post_ffw_norm_1", n, &x->dense_post_norm, why);
 }
 
 static enum status bind_gemma4(struct model *m, size_t i, struct status_why *why)

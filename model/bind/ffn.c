@@ -1,7 +1,7 @@
 /* The feed-forward: dense, or a mixture of experts, or both. */
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "base/array.h"
 #include "model/arch/arch.h"
 #include "model/bind/bind.h"
 #include "model/state.h"
@@ -39,9 +39,7 @@ static enum status bind_fused(struct model *m, size_t i, const char *name,
     struct model_part part = {.matrix = at->matrix, .n_rows = at->n_ff};
     enum status status = model_bind_part(m, &stored, part, &ffn->gate, why);
     part.first_row = at->n_ff;
-    if (!status)
-        status = model_bind_part(m, &stored, part, &ffn->up, why);
-    return status;
+    return status ? status : model_bind_part(m, &stored, part, &ffn->up, why);
 }
 
 static enum status bind_one(struct model *m, size_t i, const struct names *names,
@@ -67,9 +65,7 @@ static enum status bind_one(struct model *m, size_t i, const struct names *names
     stored.name = names->down;
     stored.shape.n_rows = at->n_cols;
     stored.shape.n_cols = at->n_ff;
-    if (!status)
-        status = model_bind_part(m, &stored, part, &ffn->down, why);
-    return status;
+    return status ? status : model_bind_part(m, &stored, part, &ffn->down, why);
 }
 
 /**
@@ -111,9 +107,8 @@ static enum status bind_experts(struct model *m, size_t i, struct status_why *wh
     const struct model_hparams *h = &m->hparams;
     struct model_experts *x = &m->layers[i].experts;
     if (!x->each)
-        x->each = calloc(h->experts.n, sizeof *x->each);
-    if (!x->each)
-        return status_fail(why, STATUS_MEMORY, "no memory for %u experts", h->experts.n);
+        if (base_array_new(x->each, h->experts.n, "experts", why))
+            return STATUS_MEMORY;
     struct model_projection router = {
         .layer = i, .name = "ffn_gate_inp", .shape = {.n_rows = h->experts.n, .n_cols = h->n_embd}};
     struct model_part whole = {.unscaled = m->arch->experts_beside_dense};
@@ -124,9 +119,7 @@ static enum status bind_experts(struct model *m, size_t i, struct status_why *wh
     size_t n_cols = h->experts.width ? h->experts.width : h->n_embd;
     for (size_t e = 0; !status && e < h->experts.n; e++)
         status = bind_expert(m, i, e, n_cols, why);
-    if (!status)
-        status = bind_shared(m, i, why);
-    return status;
+    return status ? status : bind_shared(m, i, why);
 }
 
 enum status model_bind_ffn(struct model *m, size_t i, struct status_why *why)

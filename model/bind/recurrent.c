@@ -62,7 +62,5 @@ enum status model_bind_mamba2(struct model *m, size_t i, struct status_why *why)
         status = bind_common(m, i, n_channels, h->n_groups, h->n_inner / h->n_groups, why);
     if (!status)
         status = model_bind_gains(m, i, "ssm_a", h->n_heads, 1, &l->a, why);
-    if (!status)
-        status = model_bind_gains(m, i, "ssm_d", h->n_heads, 1, &l->skip, why);
-    return status;
+    return status ? status : model_bind_gains(m, i, "ssm_d", h->n_heads, 1, &l->skip, why);
 }

@@ -257,9 +257,7 @@ enum status model_bind_part(struct model *m, const struct model_projection *proj
     out->weight = model_tensor_rows(tensor, row, part.n_rows);
     if (!part.unscaled)
         status = bind_scale(m, projection, part.matrix, &out->weight.scale, why);
-    if (!status)
-        status = bind_bias(m, projection, part, &out->bias, why);
-    return status;
+    return status ? status : bind_bias(m, projection, part, &out->bias, why);
 }
 
 enum status model_bind_product(struct model *m, size_t layer, const char *name, size_t n_rows,

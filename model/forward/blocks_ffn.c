@@ -45,7 +45,7 @@ enum status model_block_ffn(struct model_session *s, const struct model_step *st
     if (!status)
         status = model_ffn_inner(
             s, &(struct model_ffn_step){&layer->ffn, MODEL_AT_FFN_GATE, in, n, inner, up}, why);
-    if (!status)
-        status = model_close_branch(s, step, &layer->ffn.down, &layer->ffn_post_norm, inner, why);
-    return status;
+    return status
+               ? status
+               : model_close_branch(s, step, &layer->ffn.down, &layer->ffn_post_norm, inner, why);
 }

@@ -242,16 +242,15 @@ static enum status widen_q(struct model_session *s, const struct model_step *ste
                           .y_head = z.wide,
                           .y_stride = z.n_heads * z.wide};
     enum status status = multiply_heads(s, n, z.n_heads, &op, w->head, why);
-    if (status)
-        return status;
-    return model_copy(s,
-                      (struct kern_copy){.x = w->q + z.plain,
-                                         .x_stride = z.key,
-                                         .y = w->q_wide + z.rank,
-                                         .y_stride = z.wide,
-                                         .width = z.rot,
-                                         .n_rows = n * z.n_heads},
-                      why);
+    return status ? status
+                  : model_copy(s,
+                               (struct kern_copy){.x = w->q + z.plain,
+                                                  .x_stride = z.key,
+                                                  .y = w->q_wide + z.rank,
+                                                  .y_stride = z.wide,
+                                                  .width = z.rot,
+                                                  .n_rows = n * z.n_heads},
+                               why);
 }
 
 static enum status attend(struct model_session *s, const struct model_step *step,

@@ -228,10 +228,9 @@ static enum status add_shared(struct model_session *s, const struct model_step *
         status = kern_route(s->backend, &gate, why);
     for (size_t i = 0; i < n; i++)
         s->expert_rows[i] = (uint32_t)i;
-    if (!status)
-        status = kern_scatter_add(s->backend, w->result, s->model->hparams.n_embd, s->expert_rows,
-                                  s->expert_shares, n, y, why);
-    return status;
+    return status ? status
+                  : kern_scatter_add(s->backend, w->result, s->model->hparams.n_embd,
+                                     s->expert_rows, s->expert_shares, n, y, why);
 }
 
 /** Experts that work on narrower rows: y += widen(experts(narrow(in))). */
@@ -267,9 +266,7 @@ enum status model_block_moe(struct model_session *s, const struct model_step *st
     if (!status)
         status = w.narrow ? add_narrow(s, step, &w, in, step->x, why)
                           : add_chosen(s, step, &w, in, step->x, why);
-    if (!status)
-        status = add_shared(s, step, &w, in, step->x, why);
-    return status;
+    return status ? status : add_shared(s, step, &w, in, step->x, why);
 }
 
 /** x += norm(norm(feed-forward(norm x)) + norm(experts(norm x))), each norm with gains of its own.

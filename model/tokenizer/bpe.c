@@ -110,8 +110,8 @@ static int32_t whole_piece(const struct model_bpe *bpe, struct model_tok_run *ru
         return -1;
     size_t n = 0;
     for (size_t i = 0; i < n_bytes; i++)
-        n += base_utf8_encode(bpe->stand_in[(uint8_t)piece[i]], run->word.bytes + n);
-    return model_vocab_find(bpe->vocab, run->word.bytes, n);
+        n += base_utf8_encode(bpe->stand_in[(uint8_t)piece[i]], run->word.data + n);
+    return model_vocab_find(bpe->vocab, run->word.data, n);
 }
 
 static enum status merge_piece(const struct model_bpe *bpe, struct model_tok_run *run,
@@ -163,7 +163,6 @@ enum status model_bpe_encode(const struct model_bpe *bpe, struct model_tok_run *
 {
     struct bpe_call call = {bpe, run};
     enum status status = model_tok_repair(run, &run->text, &text, &n_bytes);
-    if (status)
-        return status;
-    return model_pretokenizer_split(&bpe->pre, run, text, n_bytes, encode_piece, &call);
+    return status ? status
+                  : model_pretokenizer_split(&bpe->pre, run, text, n_bytes, encode_piece, &call);
 }

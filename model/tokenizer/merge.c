@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 
 static size_t round_up(size_t n)
 {
@@ -31,10 +32,8 @@ static enum status reserve(struct model_merge *m, size_t n, struct status_why *w
         if (k <= MODEL_MERGE_FANOUT)
             break;
     }
-    m->other = malloc(words * sizeof *m->other);
-    if (!m->other)
-        return status_fail(why, STATUS_MEMORY, "cannot allocate %zu bytes to merge %zu characters",
-                           words * sizeof *m->other, n);
+    if (base_array_new(m->other, words, "words", why))
+        return STATUS_MEMORY;
     m->capacity = capacity;
     return STATUS_OK;
 }

@@ -136,19 +136,11 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static enum status no_memory(size_t n_matches, struct status_why *why)
-{
-    return status_fail(why, STATUS_MEMORY, "cannot allocate %zu matches of special tokens",
-                       n_matches);
-}
-
 static enum status add_ending(struct cluster *c, size_t end, uint32_t node, struct status_why *why)
 {
-    struct ending *grown =
-        base_array_grow(c->endings, &c->endings_capacity, c->n_endings + 1, sizeof *grown);
-    if (!grown)
-        return no_memory(c->n_endings + 1, why);
-    c->endings = grown;
+    if (base_array_reserve(c->endings, c->endings_capacity, c->n_endings + 1,
+                           "matches of special tokens", why))
+        return STATUS_MEMORY;
     c->endings[c->n_endings++] = (struct ending){end, node};
     return STATUS_OK;
 }
@@ -192,13 +184,9 @@ static enum status settle(struct cluster *c, struct status_why *why)
     if (c->n_endings == 0)
         return STATUS_OK;
     size_t n_bytes = c->endings[c->n_endings - 1].end - c->begin;
-    uint8_t *taken = base_array_grow(c->taken, &c->taken_capacity, n_bytes, 1);
-    c->taken = taken ? taken : c->taken;
-    struct chosen *chosen =
-        base_array_grow(c->chosen, &c->chosen_capacity, c->n_endings, sizeof *chosen);
-    c->chosen = chosen ? chosen : c->chosen;
-    if (!taken || !chosen)
-        return no_memory(c->n_endings, why);
+    if (base_array_reserve(c->taken, c->taken_capacity, n_bytes, "bytes", why) ||
+        base_array_reserve(c->chosen, c->chosen_capacity, c->n_endings, "special tokens", why))
+        return STATUS_MEMORY;
     memset(c->taken, 0, n_bytes);
     uint32_t depth = 0;
     for (size_t i = 0; i < c->n_endings; i++) {

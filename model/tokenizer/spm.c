@@ -1,12 +1,12 @@
 #include "model/tokenizer/spm.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/buffer.h"
 #include "base/text/utf8.h"
 
 /* U+2581, which stands for a space inside the vocabulary. */
@@ -115,11 +115,8 @@ static enum status find_joins(struct model_spm *spm, struct status_why *why)
             uint32_t packed = pack(t.data + before, before_bytes);
             if (spm->n_joins > 0 && spm->joins[spm->n_joins - 1] == packed)
                 continue;
-            uint32_t *grown =
-                base_array_grow(spm->joins, &capacity, spm->n_joins + 1, sizeof *grown);
-            if (!grown)
-                return status_fail(why, STATUS_MEMORY, "no memory for %zu words", capacity);
-            spm->joins = grown;
+            if (base_array_reserve(spm->joins, capacity, spm->n_joins + 1, "words", why))
+                return STATUS_MEMORY;
             spm->joins[spm->n_joins++] = packed;
         }
     }
@@ -289,7 +286,7 @@ static enum status emit_bytes(const struct model_spm *spm, struct model_tok_run 
 static enum status merge_piece(const struct model_spm *spm, struct model_tok_run *run,
                                size_t n_slots)
 {
-    struct spm_piece piece = {spm, run->text.bytes, run->slots};
+    struct spm_piece piece = {spm, run->text.data, run->slots};
     const struct model_merge_rules rules = {.rank = spm->rank ? rank_by_score : rank_by_merges,
                                             .user = &piece};
     enum status status = model_merge_run(&run->merge, n_slots, &rules, run->why);
@@ -297,7 +294,7 @@ static enum status merge_piece(const struct model_spm *spm, struct model_tok_run
         uint32_t end = run->merge.other[i] + 1;
         int32_t id = find_symbol(&piece, (uint32_t)i, end);
         status = id >= 0 ? model_tok_emit(run, id)
-                         : emit_bytes(spm, run, run->text.bytes + run->slots[i],
+                         : emit_bytes(spm, run, run->text.data + run->slots[i],
                                       run->slots[end] - run->slots[i]);
     }
     return status;
@@ -310,13 +307,13 @@ static enum status encode_piece(const struct model_spm *spm, struct model_tok_ru
     if (n_bytes > MODEL_TOK_CACHE_BYTES)
         return merge_piece(spm, run, n_slots);
     int hit;
-    struct model_tok_entry *e = model_tok_cache_find(&run->cache, run->text.bytes, n_bytes, &hit);
+    struct model_tok_entry *e = model_tok_cache_find(&run->cache, run->text.data, n_bytes, &hit);
     if (hit)
         return model_tok_emit_all(run, e->ids, e->n_ids);
     size_t before = run->out->n;
     enum status status = merge_piece(spm, run, n_slots);
     if (!status)
-        model_tok_cache_put(e, run->text.bytes, n_bytes, run->out->ids + before,
+        model_tok_cache_put(e, run->text.data, n_bytes, run->out->ids + before,
                             run->out->n - before);
     return status;
 }
@@ -329,14 +326,14 @@ struct spm_source {
 /** Let run->text have n bytes, if the source has as many. */
 static void fill(struct model_tok_run *run, struct spm_source *src, size_t n)
 {
-    struct model_tok_buffer *text = &run->text;
+    struct base_buffer *text = &run->text;
     while (text->n < n && src->p < src->end) {
         char c = *src->p++;
         if (c == ' ') {
-            memcpy(text->bytes + text->n, meta_space, META_BYTES);
+            memcpy(text->data + text->n, meta_space, META_BYTES);
             text->n += META_BYTES;
         } else {
-            text->bytes[text->n++] = c;
+            text->data[text->n++] = c;
         }
     }
 }
@@ -353,7 +350,7 @@ enum status model_spm_encode(const struct model_spm *spm, struct model_tok_run *
     struct spm_source src = {text, text + n_bytes};
     run->text.n = 0;
     if (space_prefix) {
-        memcpy(run->text.bytes, meta_space, META_BYTES);
+        memcpy(run->text.data, meta_space, META_BYTES);
         run->text.n = META_BYTES;
     }
     size_t at = 0, n_slots = 0, last = 0; /* of the character, its slot, the one before */
@@ -366,20 +363,20 @@ enum status model_spm_encode(const struct model_spm *spm, struct model_tok_run *
         fill(run, &src, at + 1);
         if (at == run->text.n)
             break;
-        char *c = run->text.bytes + at;
+        char *c = run->text.data + at;
         size_t n = base_utf8_announced(*c);
         if (n > 1) {
             fill(run, &src, at + n);
             n = n < run->text.n - at ? n : run->text.n - at; /* cut off by the end of the text */
         }
         if (n_slots > 0 && is_meta_space(c, n) &&
-            !joins_meta_space(spm, run->text.bytes + last, at - last)) {
+            !joins_meta_space(spm, run->text.data + last, at - last)) {
             run->slots[n_slots] = (uint32_t)at;
             status = encode_piece(spm, run, at, n_slots);
             if (status)
                 return status;
             run->text.n -= at; /* what was read ahead begins the next piece */
-            memmove(run->text.bytes, c, run->text.n);
+            memmove(run->text.data, c, run->text.n);
             at = n_slots = 0;
         }
         if (at > UINT32_MAX - SLACK)

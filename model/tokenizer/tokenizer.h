@@ -25,6 +25,9 @@ struct model_tokens {
     size_t n, capacity;
 };
 
+/** Append a token. Fails: STATUS_MEMORY. */
+enum status model_tokens_add(struct model_tokens *tokens, int32_t id, struct status_why *why);
+
 /** How many tokens both lists begin with. */
 size_t model_tokens_common(const struct model_tokens *a, const struct model_tokens *b);
 

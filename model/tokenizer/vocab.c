@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 #include "base/text/quote.h"
 #include "model/tokenizer/tokenizer.h"
 
@@ -227,9 +228,8 @@ static enum status decide_eaten_space(struct model_vocab *v, const struct gguf_f
         return status;
     if (!found || !(contains_ignoring_case(name, "phi-3") || contains_ignoring_case(name, "phi3")))
         return STATUS_OK;
-    v->eats_space = malloc(v->n * sizeof *v->eats_space);
-    if (!v->eats_space)
-        return status_fail(why, STATUS_MEMORY, "cannot allocate the types of %zu tokens", v->n);
+    if (base_array_new(v->eats_space, v->n, "tokens", why))
+        return STATUS_MEMORY;
     for (size_t i = 0; i < v->n; i++)
         v->eats_space[i] = v->recognition[i] != MODEL_RECOGNISED_NEVER;
     static const char *const exceptions[] = {"<unk>", "<s>", "<|endoftext|>"};
@@ -312,9 +312,7 @@ enum status model_vocab_init(struct model_vocab *v, const struct gguf_file *file
         return status;
     decide_recognition(v);
     status = decide_eaten_space(v, file, why);
-    if (!status)
-        status = read_special(v, file, why);
-    return status;
+    return status ? status : read_special(v, file, why);
 }
 
 void model_vocab_free(struct model_vocab *v)

@@ -236,7 +236,7 @@ static void test_reading_out_of_memory(void **state)
             break;
         assert_null(file);
         assert_int_equal(status, STATUS_MEMORY);
-        assert_non_null(strstr(why.text, "out of memory"));
+        assert_non_null(strstr(why.text, "memory"));
     }
     assert_true(n >= 8); /* so many were met */
     free(sample.data);
@@ -265,7 +265,7 @@ static void test_writing_out_of_memory(void **state)
             break;
         assert_null(data);
         assert_int_equal(status, STATUS_MEMORY);
-        assert_non_null(strstr(why.text, "out of memory"));
+        assert_non_null(strstr(why.text, "memory"));
     }
     assert_true(n >= 3);
 }

@@ -4,7 +4,6 @@
  * a time: scores, online softmax, then values added up. Each output is a function of its own
  * query and the keys it sees, in the order of the keys.
  */
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* y = W x: pack the tokens, then threads claim ranges of weight rows and tokens. */
-#include <assert.h>
 
 #include "kernels/cpu/gemm/blas.h"
 #include "kernels/cpu/gemm/gemm.h"

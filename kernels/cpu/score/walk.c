@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "kernels/cpu/gemm/blas.h"
 #include "kernels/scoring.h"
 
@@ -52,9 +53,8 @@ static enum status walk_size(struct kern_walk *walk, const struct kern_walk_limi
     walk->n_vocab = op->heads[walk->first_live].matrix->n_rows;
     walk->n_panels = kern_panel_count(limits->n_rows);
     walk->tile_rows = limits->tile_rows;
-    walk->heads = calloc(op->n_heads, sizeof *walk->heads);
-    if (!walk->heads)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu heads", op->n_heads);
+    if (base_array_new(walk->heads, op->n_heads, "heads", why))
+        return STATUS_MEMORY;
     struct arena arena = {0};
     walk_divide(walk, &arena);
     *n_floats = arena.used;

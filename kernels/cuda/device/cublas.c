@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 enum { CANDIDATES = 32 /* algorithms that the library may propose */ };
 
 /** The library's functions that are used. */
@@ -259,14 +261,8 @@ static enum status find(struct kern_cublas *blas, const struct kern_cuda_gemm *g
             (*plan)->n_k == gemm->n_k)
             return STATUS_OK;
     }
-    if (blas->n_plans == blas->capacity) {
-        size_t capacity = 2 * blas->capacity + 16;
-        struct plan *plans = realloc(blas->plans, capacity * sizeof *plans);
-        if (!plans)
-            return status_fail(why, STATUS_MEMORY, "no memory for %zu products", capacity);
-        blas->plans = plans;
-        blas->capacity = capacity;
-    }
+    if (base_array_reserve(blas->plans, blas->capacity, blas->n_plans + 1, "products", why))
+        return STATUS_MEMORY;
     struct plan *new = &blas->plans[blas->n_plans];
     *new = (struct plan){.n_a = gemm->plan_a, .n_b = gemm->plan_b, .n_k = gemm->n_k};
     enum status status = make_plan(blas, new, why);

@@ -232,9 +232,8 @@ static enum status device_gemm(struct kern_cuda_device *device, const struct ker
         status = device_alloc(device, &d->workspace, KERN_CUBLAS_WORKSPACE, why);
     if (!status && !d->blas)
         status = kern_cublas_open(&d->blas, d->workspace, why);
-    if (!status)
-        status = kern_cublas_multiply(d->blas, gemm, d->streams[KERN_CUDA_COMPUTE], why);
-    return status;
+    return status ? status
+                  : kern_cublas_multiply(d->blas, gemm, d->streams[KERN_CUDA_COMPUTE], why);
 }
 
 static enum status device_signal(struct kern_cuda_device *device, enum kern_cuda_stream stream,

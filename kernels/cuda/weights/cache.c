@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/arithmetic.h"
+#include "base/array.h"
 #include "kernels/cuda/context.h"
 
 /* Panels uploaded ahead: enough that an upload of one hides behind the products of others. */
@@ -35,9 +36,8 @@ enum status kern_cuda_cache_open(struct kern_cuda *cuda, struct status_why *why)
     cache->limit = options->weight_bytes;
     size_t ring = base_min(cache->n_slots * cache->slot_bytes, cache->limit / 2);
     cache->resident_limit = cache->limit - ring;
-    cache->slots = calloc(cache->n_slots, sizeof *cache->slots);
-    if (!cache->slots)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu slots", cache->n_slots);
+    if (base_array_new(cache->slots, cache->n_slots, "slots", why))
+        return STATUS_MEMORY;
     return STATUS_OK;
 }
 
@@ -107,20 +107,6 @@ void kern_cuda_forget(struct kern_backend *b, const void *data, size_t n_bytes)
     }
 }
 
-/** Room for another panel. */
-static enum status grow(struct kern_cuda_cache *cache, struct status_why *why)
-{
-    if (cache->n_panels < cache->capacity)
-        return STATUS_OK;
-    size_t capacity = base_max(64, 2 * cache->capacity);
-    struct kern_cuda_panel *panels = realloc(cache->panels, capacity * sizeof *panels);
-    if (!panels)
-        return status_fail(why, STATUS_MEMORY, "no memory for %zu panels of weights", capacity);
-    cache->panels = panels;
-    cache->capacity = capacity;
-    return STATUS_OK;
-}
-
 enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weight *weight,
                                  size_t row, size_t n_rows, size_t *index, struct status_why *why)
 {
@@ -142,7 +128,8 @@ enum status kern_cuda_cache_find(struct kern_cuda *cuda, const struct kern_weigh
         *index = i - 1;
         return STATUS_OK;
     }
-    enum status status = grow(cache, why);
+    enum status status =
+        base_array_reserve(cache->panels, cache->capacity, cache->n_panels + 1, "panels", why);
     if (status)
         return status;
     *index = cache->n_panels++;

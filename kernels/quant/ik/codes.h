@@ -104,16 +104,6 @@ KERN_INLINE int kern_ik_scale_odd(const uint8_t *low, const uint8_t *signs, unsi
             scales[run] = kern_##name##_scale(block, run);                                         \
     }
 
-/** kern_<name>_row(): each group of each block in turn. */
-#define KERN_FORMAT_ROW(name, block_elems)                                                         \
-    KERN_INLINE void kern_##name##_row(const void *blocks, float *y, size_t n)                     \
-    {                                                                                              \
-        const struct kern_block_##name *block = (const struct kern_block_##name *)blocks;          \
-        for (size_t i = 0; i < n; i += (block_elems), block++)                                     \
-            for (unsigned group = 0; group < (block_elems) / 32; group++)                          \
-                kern_##name##_group(block, group, y + i + 32 * group);                             \
-    }
-
 /** Both, and kern_<name>_group(): elements 32 * group .. + 31 are scale * value. */
 #define KERN_FORMAT(name, block_elems, run_elems)                                                  \
     KERN_INLINE void kern_##name##_group(const struct kern_block_##name *block, unsigned group,    \

@@ -160,17 +160,9 @@ static void execute_generation(struct chat_run *r, struct chat_scope *scope,
     size_t from = r->text.n_bytes;
     if (!r->status)
         execute_body(r, inner, node->b);
-    if (r->n_spans == r->span_capacity) {
-        size_t capacity = 2 * r->span_capacity + 8;
-        struct model_chat_span *grown = model_chat_alloc(r, capacity, sizeof *grown);
-        if (!grown)
-            return;
-        if (r->n_spans)
-            memcpy(grown, r->spans, r->n_spans * sizeof *grown);
-        r->spans = grown;
-        r->span_capacity = capacity;
-    }
-    r->spans[r->n_spans++] = (struct model_chat_span){from, r->text.n_bytes};
+    r->spans = model_chat_grow(r, r->spans, r->n_spans, &r->span_capacity, sizeof *r->spans);
+    if (r->n_spans < r->span_capacity)
+        r->spans[r->n_spans++] = (struct model_chat_span){from, r->text.n_bytes};
 }
 
 static void print(struct chat_run *r, struct chat_scope *scope, const struct chat_node *node)

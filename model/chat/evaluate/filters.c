@@ -1,5 +1,4 @@
 /* Filters of single values; those of lists are in list_filters.c. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,66 +19,51 @@ static struct chat_value like(const struct chat_value *v, struct chat_value resu
     return result;
 }
 
-static struct chat_value f_trim(struct chat_run *r, const struct chat_value *v,
-                                const struct chat_args *a)
+CHAT_FUNCTION(f_trim, v)
 {
     return like(v, model_chat_strip(r, str(r, v), &a->v[0], CHAT_BOTH));
 }
 
-static struct chat_value f_upper(struct chat_run *r, const struct chat_value *v,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(f_upper, v)
 {
-    (void)a;
     return like(v, model_chat_case(r, str(r, v), CHAT_UPPER));
 }
 
-static struct chat_value f_lower(struct chat_run *r, const struct chat_value *v,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(f_lower, v)
 {
-    (void)a;
     return like(v, model_chat_case(r, str(r, v), CHAT_LOWER));
 }
 
-static struct chat_value f_capitalize(struct chat_run *r, const struct chat_value *v,
-                                      const struct chat_args *a)
+CHAT_FUNCTION(f_capitalize, v)
 {
-    (void)a;
     return like(v, model_chat_case(r, str(r, v), CHAT_CAPITALIZE));
 }
 
-static struct chat_value f_title(struct chat_run *r, const struct chat_value *v,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(f_title, v)
 {
-    (void)a;
     return model_chat_title(r, str(r, v), "-({[<");
 }
 
-static struct chat_value f_string(struct chat_run *r, const struct chat_value *v,
-                                  const struct chat_args *a)
+CHAT_FUNCTION(f_string, v)
 {
-    (void)a;
     return model_chat_str(r, v);
 }
 
-static struct chat_value f_safe(struct chat_run *r, const struct chat_value *v,
-                                const struct chat_args *a)
+CHAT_FUNCTION(f_safe, v)
 {
-    (void)a;
     struct chat_value result = model_chat_str(r, v);
     result.safe = true;
     return result;
 }
 
-static struct chat_value f_replace(struct chat_run *r, const struct chat_value *v,
-                                   const struct chat_args *a)
+CHAT_FUNCTION(f_replace, v)
 {
     return model_chat_replace(
         r, str(r, v), str(r, &a->v[0]), str(r, &a->v[1]),
         a->v[2].kind == CHAT_NONE ? -1 : model_chat_integer_argument(r, &a->v[2], -1));
 }
 
-static struct chat_value f_format(struct chat_run *r, const struct chat_value *v,
-                                  const struct chat_args *a)
+CHAT_FUNCTION(f_format, v)
 {
     struct chat_value tuple = {.kind = CHAT_TUPLE, .items = a->v, .n = a->n};
     if (a->named.n || (v->kind == CHAT_STRING && v->safe))
@@ -87,8 +71,7 @@ static struct chat_value f_format(struct chat_run *r, const struct chat_value *v
     return model_chat_percent(r, str(r, v), &tuple);
 }
 
-static struct chat_value f_indent(struct chat_run *r, const struct chat_value *v,
-                                  const struct chat_args *a)
+CHAT_FUNCTION(f_indent, v)
 {
     struct chat_buffer out = {0}, by = {0};
     bool first = model_chat_truth(&a->v[1]), blank = model_chat_truth(&a->v[2]);
@@ -114,18 +97,14 @@ static struct chat_value f_indent(struct chat_run *r, const struct chat_value *v
     return like(v, chat_of_buffer(&out));
 }
 
-static struct chat_value f_default(struct chat_run *r, const struct chat_value *v,
-                                   const struct chat_args *a)
+CHAT_FUNCTION(f_default, v)
 {
-    (void)r;
     bool takes = v->kind == CHAT_UNDEFINED || (model_chat_truth(&a->v[1]) && !model_chat_truth(v));
     return !takes ? *v : a->v[0].kind == CHAT_ABSENT ? chat_string("", 0) : a->v[0];
 }
 
-static struct chat_value f_abs(struct chat_run *r, const struct chat_value *v,
-                               const struct chat_args *a)
+CHAT_FUNCTION(f_abs, v)
 {
-    (void)a;
     int64_t integer;
     if (v->kind == CHAT_REAL)
         return chat_real(fabs(v->real));
@@ -149,8 +128,7 @@ static bool parse_real(struct chat_run *r, const struct chat_value *v, double *r
     return !*end;
 }
 
-static struct chat_value f_int(struct chat_run *r, const struct chat_value *v,
-                               const struct chat_args *a)
+CHAT_FUNCTION(f_int, v)
 {
     int64_t integer = 0;
     double real = 0;
@@ -166,8 +144,7 @@ static struct chat_value f_int(struct chat_run *r, const struct chat_value *v,
     return chat_int((int64_t)real);
 }
 
-static struct chat_value f_float(struct chat_run *r, const struct chat_value *v,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(f_float, v)
 {
     double real = 0;
     if (model_chat_number(v, &real) || (v->kind == CHAT_STRING && parse_real(r, v, &real)))
@@ -175,8 +152,7 @@ static struct chat_value f_float(struct chat_run *r, const struct chat_value *v,
     return a->v[0].kind == CHAT_ABSENT ? chat_real(0) : a->v[0];
 }
 
-static struct chat_value f_tojson(struct chat_run *r, const struct chat_value *v,
-                                  const struct chat_args *a)
+CHAT_FUNCTION(f_tojson, v)
 {
     struct chat_json_style style = {.ascii = model_chat_truth(&a->v[0]),
                                     .sorted = model_chat_truth(&a->v[3]),

@@ -1,5 +1,4 @@
 /* Functions that every template sees. */
-#include <stdio.h>
 #include <time.h>
 
 #include "base/text/escape.h"
@@ -8,10 +7,8 @@
 
 enum { MAX_RANGE = 100000 }; /* as in jinja2's sandbox */
 
-static struct chat_value g_range(struct chat_run *r, const struct chat_value *self,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(g_range, self)
 {
-    (void)self;
     struct chat_items items = {0};
     int64_t from = 0, to = model_chat_integer_argument(r, &a->v[0], 0);
     int64_t step = model_chat_integer_argument(r, &a->v[2], 1);
@@ -45,24 +42,18 @@ static struct chat_value make(struct chat_run *r, const struct chat_args *a, enu
     return r->status ? chat_absent() : (struct chat_value){.kind = kind, .dict = dict};
 }
 
-static struct chat_value g_namespace(struct chat_run *r, const struct chat_value *self,
-                                     const struct chat_args *a)
+CHAT_FUNCTION(g_namespace, self)
 {
-    (void)self;
     return make(r, a, CHAT_NAMESPACE);
 }
 
-static struct chat_value g_dict(struct chat_run *r, const struct chat_value *self,
-                                const struct chat_args *a)
+CHAT_FUNCTION(g_dict, self)
 {
-    (void)self;
     return make(r, a, CHAT_DICT);
 }
 
-static struct chat_value g_raise_exception(struct chat_run *r, const struct chat_value *self,
-                                           const struct chat_args *a)
+CHAT_FUNCTION(g_raise_exception, self)
 {
-    (void)self;
     struct chat_value message = model_chat_str(r, &a->v[0]);
     char text[300];
     return CHAT_FAIL(
@@ -70,10 +61,8 @@ static struct chat_value g_raise_exception(struct chat_run *r, const struct chat
         base_printable(text, sizeof text, message.string.data, message.string.n_bytes));
 }
 
-static struct chat_value g_strftime_now(struct chat_run *r, const struct chat_value *self,
-                                        const struct chat_args *a)
+CHAT_FUNCTION(g_strftime_now, self)
 {
-    (void)self;
     struct base_string format = model_chat_string_argument(r, &a->v[0], "");
     struct chat_buffer out = {0};
     size_t (*const show)(char *, size_t, const char *, const struct tm *) = strftime;

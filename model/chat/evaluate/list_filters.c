@@ -4,10 +4,8 @@
 #include "model/chat/value/json.h"
 #include "model/chat/value/text.h"
 
-static struct chat_value f_length(struct chat_run *r, const struct chat_value *v,
-                                  const struct chat_args *a)
+CHAT_FUNCTION(f_length, v)
 {
-    (void)a;
     return chat_int((int64_t)model_chat_length(r, v));
 }
 
@@ -30,8 +28,7 @@ static struct chat_value attribute(struct chat_run *r, const struct chat_value *
     return found;
 }
 
-static struct chat_value f_join(struct chat_run *r, const struct chat_value *v,
-                                const struct chat_args *a)
+CHAT_FUNCTION(f_join, v)
 {
     struct chat_buffer out = {0};
     struct chat_value items = model_chat_iterate(r, v), between = chat_string("", 0);
@@ -57,31 +54,23 @@ static struct chat_value end_of(struct chat_run *r, const struct chat_value *v, 
     return items.items[last ? items.n - 1 : 0];
 }
 
-static struct chat_value f_first(struct chat_run *r, const struct chat_value *v,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(f_first, v)
 {
-    (void)a;
     return end_of(r, v, false);
 }
 
-static struct chat_value f_last(struct chat_run *r, const struct chat_value *v,
-                                const struct chat_args *a)
+CHAT_FUNCTION(f_last, v)
 {
-    (void)a;
     return end_of(r, v, true);
 }
 
-static struct chat_value f_list(struct chat_run *r, const struct chat_value *v,
-                                const struct chat_args *a)
+CHAT_FUNCTION(f_list, v)
 {
-    (void)a;
     return model_chat_iterate(r, v);
 }
 
-static struct chat_value f_items(struct chat_run *r, const struct chat_value *v,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(f_items, v)
 {
-    (void)a;
     struct chat_items items = {0};
     if (v->kind == CHAT_UNDEFINED)
         return chat_list(NULL, 0);
@@ -99,10 +88,8 @@ static struct chat_value f_items(struct chat_run *r, const struct chat_value *v,
     return chat_of_items(&items);
 }
 
-static struct chat_value f_reverse(struct chat_run *r, const struct chat_value *v,
-                                   const struct chat_args *a)
+CHAT_FUNCTION(f_reverse, v)
 {
-    (void)a;
     struct chat_value ends[3] = {chat_absent(), chat_absent(), chat_int(-1)};
     struct chat_value items = v->kind == CHAT_STRING ? *v : model_chat_iterate(r, v);
     items = r->status ? chat_absent() : model_chat_slice(r, &items, ends);
@@ -144,8 +131,7 @@ static struct chat_value sorted_values(struct chat_run *r, struct chat_pair *pai
     return chat_of_items(&items);
 }
 
-static struct chat_value f_sort(struct chat_run *r, const struct chat_value *v,
-                                const struct chat_args *a)
+CHAT_FUNCTION(f_sort, v)
 {
     struct chat_value items = model_chat_iterate(r, v);
     struct chat_pair *pairs = model_chat_alloc(r, items.n, sizeof *pairs);
@@ -159,8 +145,7 @@ static struct chat_value f_sort(struct chat_run *r, const struct chat_value *v,
     return sorted_values(r, pairs, items.n, model_chat_truth(&a->v[0]));
 }
 
-static struct chat_value f_dictsort(struct chat_run *r, const struct chat_value *v,
-                                    const struct chat_args *a)
+CHAT_FUNCTION(f_dictsort, v)
 {
     struct chat_value items = f_items(r, v, a);
     struct base_string by = model_chat_string_argument(r, &a->v[1], "key");
@@ -173,8 +158,7 @@ static struct chat_value f_dictsort(struct chat_run *r, const struct chat_value 
     return sorted_values(r, pairs, items.n, model_chat_truth(&a->v[2]));
 }
 
-static struct chat_value f_unique(struct chat_run *r, const struct chat_value *v,
-                                  const struct chat_args *a)
+CHAT_FUNCTION(f_unique, v)
 {
     struct chat_dict seen = {0};
     struct chat_items items = {0};
@@ -191,8 +175,7 @@ static struct chat_value f_unique(struct chat_run *r, const struct chat_value *v
     return chat_of_items(&items);
 }
 
-static struct chat_value f_sum(struct chat_run *r, const struct chat_value *v,
-                               const struct chat_args *a)
+CHAT_FUNCTION(f_sum, v)
 {
     struct chat_value all = model_chat_iterate(r, v);
     struct chat_value sum = a->v[1].kind == CHAT_ABSENT ? chat_int(0) : a->v[1];
@@ -221,17 +204,13 @@ static struct chat_value extreme(struct chat_run *r, const struct chat_value *v,
     return best;
 }
 
-static struct chat_value f_max(struct chat_run *r, const struct chat_value *v,
-                               const struct chat_args *a)
+CHAT_FUNCTION(f_max, v)
 {
-    (void)a;
     return extreme(r, v, true);
 }
 
-static struct chat_value f_min(struct chat_run *r, const struct chat_value *v,
-                               const struct chat_args *a)
+CHAT_FUNCTION(f_min, v)
 {
-    (void)a;
     return extreme(r, v, false);
 }
 
@@ -242,8 +221,7 @@ static struct chat_value items_of(struct chat_run *r, const struct chat_value *v
 }
 
 /* map('filter', arguments...) or map(attribute='name', default=value). */
-static struct chat_value f_map(struct chat_run *r, const struct chat_value *v,
-                               const struct chat_args *a)
+CHAT_FUNCTION(f_map, v)
 {
     struct chat_items items = {0};
     struct chat_value all = items_of(r, v);
@@ -295,26 +273,22 @@ static struct chat_value choose(struct chat_run *r, const struct chat_value *v,
     return chat_of_items(&items);
 }
 
-static struct chat_value f_select(struct chat_run *r, const struct chat_value *v,
-                                  const struct chat_args *a)
+CHAT_FUNCTION(f_select, v)
 {
     return choose(r, v, a, false, true);
 }
 
-static struct chat_value f_reject(struct chat_run *r, const struct chat_value *v,
-                                  const struct chat_args *a)
+CHAT_FUNCTION(f_reject, v)
 {
     return choose(r, v, a, false, false);
 }
 
-static struct chat_value f_selectattr(struct chat_run *r, const struct chat_value *v,
-                                      const struct chat_args *a)
+CHAT_FUNCTION(f_selectattr, v)
 {
     return choose(r, v, a, true, true);
 }
 
-static struct chat_value f_rejectattr(struct chat_run *r, const struct chat_value *v,
-                                      const struct chat_args *a)
+CHAT_FUNCTION(f_rejectattr, v)
 {
     return choose(r, v, a, true, false);
 }

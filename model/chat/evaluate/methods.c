@@ -25,33 +25,28 @@ struct base_string model_chat_string_argument(struct chat_run *r, const struct c
     return (struct base_string){otherwise, strlen(otherwise)};
 }
 
-static struct chat_value s_strip(struct chat_run *r, const struct chat_value *self,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(s_strip, self)
 {
     return model_chat_strip(r, self->string, &a->v[0], CHAT_BOTH);
 }
 
-static struct chat_value s_lstrip(struct chat_run *r, const struct chat_value *self,
-                                  const struct chat_args *a)
+CHAT_FUNCTION(s_lstrip, self)
 {
     return model_chat_strip(r, self->string, &a->v[0], CHAT_LEFT);
 }
 
-static struct chat_value s_rstrip(struct chat_run *r, const struct chat_value *self,
-                                  const struct chat_args *a)
+CHAT_FUNCTION(s_rstrip, self)
 {
     return model_chat_strip(r, self->string, &a->v[0], CHAT_RIGHT);
 }
 
-static struct chat_value s_split(struct chat_run *r, const struct chat_value *self,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(s_split, self)
 {
     return model_chat_split(r, self->string, &a->v[0],
                             model_chat_integer_argument(r, &a->v[1], -1));
 }
 
-static struct chat_value s_rsplit(struct chat_run *r, const struct chat_value *self,
-                                  const struct chat_args *a)
+CHAT_FUNCTION(s_rsplit, self)
 {
     struct base_string separator = model_chat_string_argument(r, &a->v[0], "");
     if (separator.n_bytes == 0)
@@ -60,10 +55,8 @@ static struct chat_value s_rsplit(struct chat_run *r, const struct chat_value *s
                                  model_chat_integer_argument(r, &a->v[1], -1));
 }
 
-static struct chat_value s_splitlines(struct chat_run *r, const struct chat_value *self,
-                                      const struct chat_args *a)
+CHAT_FUNCTION(s_splitlines, self)
 {
-    (void)a;
     return model_chat_lines(r, self->string);
 }
 
@@ -86,14 +79,12 @@ static struct chat_value has_end(struct chat_run *r, const struct chat_value *se
     return chat_bool(false);
 }
 
-static struct chat_value s_startswith(struct chat_run *r, const struct chat_value *self,
-                                      const struct chat_args *a)
+CHAT_FUNCTION(s_startswith, self)
 {
     return has_end(r, self, a, false);
 }
 
-static struct chat_value s_endswith(struct chat_run *r, const struct chat_value *self,
-                                    const struct chat_args *a)
+CHAT_FUNCTION(s_endswith, self)
 {
     return has_end(r, self, a, true);
 }
@@ -108,51 +99,40 @@ static struct chat_value without_end(struct chat_run *r, const struct chat_value
     return chat_of_string(at_end ? chat_part(s, 0, s.n_bytes - n) : chat_part(s, n, s.n_bytes));
 }
 
-static struct chat_value s_removeprefix(struct chat_run *r, const struct chat_value *self,
-                                        const struct chat_args *a)
+CHAT_FUNCTION(s_removeprefix, self)
 {
     return without_end(r, self, a, false);
 }
 
-static struct chat_value s_removesuffix(struct chat_run *r, const struct chat_value *self,
-                                        const struct chat_args *a)
+CHAT_FUNCTION(s_removesuffix, self)
 {
     return without_end(r, self, a, true);
 }
 
-static struct chat_value s_replace(struct chat_run *r, const struct chat_value *self,
-                                   const struct chat_args *a)
+CHAT_FUNCTION(s_replace, self)
 {
     return model_chat_replace(r, self->string, model_chat_string_argument(r, &a->v[0], ""),
                               model_chat_string_argument(r, &a->v[1], ""),
                               model_chat_integer_argument(r, &a->v[2], -1));
 }
 
-static struct chat_value s_upper(struct chat_run *r, const struct chat_value *self,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(s_upper, self)
 {
-    (void)a;
     return model_chat_case(r, self->string, CHAT_UPPER);
 }
 
-static struct chat_value s_lower(struct chat_run *r, const struct chat_value *self,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(s_lower, self)
 {
-    (void)a;
     return model_chat_case(r, self->string, CHAT_LOWER);
 }
 
-static struct chat_value s_capitalize(struct chat_run *r, const struct chat_value *self,
-                                      const struct chat_args *a)
+CHAT_FUNCTION(s_capitalize, self)
 {
-    (void)a;
     return model_chat_case(r, self->string, CHAT_CAPITALIZE);
 }
 
-static struct chat_value s_title(struct chat_run *r, const struct chat_value *self,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(s_title, self)
 {
-    (void)a;
     return model_chat_title(r, self->string, NULL);
 }
 
@@ -163,29 +143,25 @@ static struct chat_value found_at(struct chat_run *r, const struct chat_value *s
         at == SIZE_MAX ? -1 : (int64_t)model_chat_n_characters(r, chat_part(self->string, 0, at)));
 }
 
-static struct chat_value s_find(struct chat_run *r, const struct chat_value *self,
-                                const struct chat_args *a)
+CHAT_FUNCTION(s_find, self)
 {
     struct base_string needle = model_chat_string_argument(r, &a->v[0], "");
     return found_at(r, self, model_chat_find(r, self->string, needle, 0));
 }
 
-static struct chat_value s_rfind(struct chat_run *r, const struct chat_value *self,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(s_rfind, self)
 {
     struct base_string needle = model_chat_string_argument(r, &a->v[0], "");
     return found_at(r, self, model_chat_find_last(r, self->string, needle, self->string.n_bytes));
 }
 
-static struct chat_value s_index(struct chat_run *r, const struct chat_value *self,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(s_index, self)
 {
     struct chat_value at = s_find(r, self, a);
     return at.integer >= 0 ? at : CHAT_FAIL(r, STATUS_FORMAT, "'index' of what is not there");
 }
 
-static struct chat_value s_count(struct chat_run *r, const struct chat_value *self,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(s_count, self)
 {
     struct base_string needle = model_chat_string_argument(r, &a->v[0], "");
     if (needle.n_bytes == 0)
@@ -193,8 +169,7 @@ static struct chat_value s_count(struct chat_run *r, const struct chat_value *se
     return chat_int((int64_t)model_chat_split(r, self->string, &a->v[0], -1).n - 1);
 }
 
-static struct chat_value s_join(struct chat_run *r, const struct chat_value *self,
-                                const struct chat_args *a)
+CHAT_FUNCTION(s_join, self)
 {
     struct chat_buffer out = {0};
     struct chat_value items = model_chat_iterate(r, &a->v[0]);
@@ -232,8 +207,7 @@ static void put_field(struct chat_run *r, struct chat_buffer *out, struct base_s
                         base_quote(&quoted, field));
 }
 
-static struct chat_value s_format(struct chat_run *r, const struct chat_value *self,
-                                  const struct chat_args *a)
+CHAT_FUNCTION(s_format, self)
 {
     struct base_string s = self->string, close = {"}", 1};
     struct chat_buffer out = {0};
@@ -255,10 +229,8 @@ static struct chat_value s_format(struct chat_run *r, const struct chat_value *s
     return chat_of_buffer(&out);
 }
 
-static struct chat_value s_isdigit(struct chat_run *r, const struct chat_value *self,
-                                   const struct chat_args *a)
+CHAT_FUNCTION(s_isdigit, self)
 {
-    (void)a;
     model_chat_work(r, self->string.n_bytes / 16);
     for (size_t i = 0; i < self->string.n_bytes; i++) {
         unsigned char c = (unsigned char)self->string.data[i];
@@ -296,39 +268,31 @@ static const struct chat_row string_methods[] = {
     {0},
 };
 
-static struct chat_value d_get(struct chat_run *r, const struct chat_value *self,
-                               const struct chat_args *a)
+CHAT_FUNCTION(d_get, self)
 {
     const struct chat_value *found = model_chat_dict_get(r, self->dict, &a->v[0]);
     return found ? *found : a->v[1].kind == CHAT_ABSENT ? chat_none() : a->v[1];
 }
 
-static struct chat_value d_keys(struct chat_run *r, const struct chat_value *self,
-                                const struct chat_args *a)
+CHAT_FUNCTION(d_keys, self)
 {
-    (void)a;
     return model_chat_iterate(r, self);
 }
 
-static struct chat_value d_values(struct chat_run *r, const struct chat_value *self,
-                                  const struct chat_args *a)
+CHAT_FUNCTION(d_values, self)
 {
-    (void)a;
     struct chat_items values = {0};
     for (size_t i = 0; i < self->dict->n && !r->status; i++)
         model_chat_append(r, &values, self->dict->pairs[i].value);
     return chat_of_items(&values);
 }
 
-static struct chat_value d_items(struct chat_run *r, const struct chat_value *self,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(d_items, self)
 {
-    (void)a;
     return model_chat_filter(r, (struct base_string){"items", 5}, self, &(struct chat_args){0});
 }
 
-static struct chat_value copy(struct chat_run *r, const struct chat_value *self,
-                              const struct chat_args *a)
+CHAT_FUNCTION(copy, self)
 {
     (void)r, (void)a;
     return *self;
@@ -339,8 +303,7 @@ static const struct chat_row dict_methods[] = {
     {"items", d_items, "", 0},        {"copy", copy, "", 0},   {0},
 };
 
-static struct chat_value l_index(struct chat_run *r, const struct chat_value *self,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(l_index, self)
 {
     model_chat_work(r, self->n);
     for (size_t i = 0; i < self->n && !r->status; i++)
@@ -349,8 +312,7 @@ static struct chat_value l_index(struct chat_run *r, const struct chat_value *se
     return CHAT_FAIL(r, STATUS_FORMAT, "'index' of what is not there");
 }
 
-static struct chat_value l_count(struct chat_run *r, const struct chat_value *self,
-                                 const struct chat_args *a)
+CHAT_FUNCTION(l_count, self)
 {
     int64_t n = 0;
     model_chat_work(r, self->n);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/arithmetic.h"
 #include "base/text/quote.h"
 #include "base/text/utf8.h"
 #include "model/chat/value/text.h"
@@ -27,17 +26,9 @@ static bool is_next(const struct lexer *x, size_t at, const char *word)
 
 static void add(struct lexer *x, enum chat_token_kind kind, struct base_string text)
 {
-    if (x->n == x->capacity) {
-        size_t capacity = base_max(2 * x->capacity, (size_t)256);
-        struct chat_token *grown = model_chat_alloc(x->r, capacity, sizeof *grown);
-        if (!grown)
-            return;
-        if (x->n)
-            memcpy(grown, x->tokens, x->n * sizeof *grown);
-        x->tokens = grown;
-        x->capacity = capacity;
-    }
-    x->tokens[x->n++] = (struct chat_token){.kind = kind, .line = x->r->line, .text = text};
+    x->tokens = model_chat_grow(x->r, x->tokens, x->n, &x->capacity, sizeof *x->tokens);
+    if (x->n < x->capacity)
+        x->tokens[x->n++] = (struct chat_token){.kind = kind, .line = x->r->line, .text = text};
 }
 
 /* Go on to `to`, counting lines. */

@@ -1,31 +1,16 @@
 /* Lists, mappings and loops over them; calls of rows. */
 #include <string.h>
 
-#include "base/arithmetic.h"
 #include "base/text/quote.h"
 #include "base/text/words.h"
 #include "model/chat/value/text.h"
 #include "model/chat/value/value.h"
 
-/* An array of the run's that has room for one more. */
-static void *grow(struct chat_run *r, void *items, size_t n, size_t *capacity, size_t item_bytes)
-{
-    model_chat_work(r, 1);
-    if (n < *capacity || r->status)
-        return items;
-    size_t wanted = base_max(2 * n, (size_t)4);
-    void *grown = model_chat_alloc(r, wanted, item_bytes);
-    if (!grown)
-        return items;
-    if (items)
-        memcpy(grown, items, n * item_bytes);
-    *capacity = wanted;
-    return grown;
-}
-
 void model_chat_append(struct chat_run *r, struct chat_items *items, struct chat_value v)
 {
-    items->items = grow(r, items->items, items->n, &items->capacity, sizeof *items->items);
+    model_chat_work(r, 1);
+    items->items =
+        model_chat_grow(r, items->items, items->n, &items->capacity, sizeof *items->items);
     if (!r->status)
         items->items[items->n++] = v;
 }
@@ -71,7 +56,9 @@ void model_chat_dict_set(struct chat_run *r, struct chat_dict *dict, struct chat
 {
     struct chat_pair *pair = find_pair(r, dict, &key);
     if (!pair) {
-        dict->pairs = grow(r, dict->pairs, dict->n, &dict->capacity, sizeof *dict->pairs);
+        model_chat_work(r, 1);
+        dict->pairs =
+            model_chat_grow(r, dict->pairs, dict->n, &dict->capacity, sizeof *dict->pairs);
         if (r->status)
             return;
         pair = &dict->pairs[dict->n++];

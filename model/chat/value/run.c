@@ -115,6 +115,21 @@ static void look_at_clock(struct chat_run *r)
     r->is_spent = true;
 }
 
+void *model_chat_grow(struct chat_run *r, void *items, size_t n, size_t *capacity,
+                      size_t item_bytes)
+{
+    if (n < *capacity || r->status)
+        return items;
+    size_t wanted = base_max(2 * n, (size_t)4);
+    void *grown = model_chat_alloc(r, wanted, item_bytes);
+    if (!grown)
+        return items;
+    if (items)
+        memcpy(grown, items, n * item_bytes);
+    *capacity = wanted;
+    return grown;
+}
+
 void model_chat_work(struct chat_run *r, size_t n)
 {
     if (n >= r->work_left && !r->status) {

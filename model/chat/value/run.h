@@ -66,6 +66,10 @@ void model_chat_fail(struct chat_run *r, enum status status, const char *format,
 /** Memory of the run, zeroed and aligned for anything; NULL after a failure. */
 void *model_chat_alloc(struct chat_run *r, size_t n, size_t item_bytes);
 
+/** An array of n items that has room for one more; as it was after a failure. */
+void *model_chat_grow(struct chat_run *r, void *items, size_t n, size_t *capacity,
+                      size_t item_bytes);
+
 /** Count work that is not one step: n bytes or items that are walked through. */
 void model_chat_work(struct chat_run *r, size_t n);
 

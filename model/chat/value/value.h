@@ -74,6 +74,11 @@ struct chat_args {
 /** A function, filter, test or method: `self` is what it is applied to. */
 typedef struct chat_value chat_function(struct chat_run *r, const struct chat_value *self,
                                         const struct chat_args *args);
+/** The head of one: its arguments are `a`. It need not use any of them. */
+#define CHAT_FUNCTION(name, self)                                                                  \
+    static struct chat_value name(__attribute__((unused)) struct chat_run *r,                      \
+                                  __attribute__((unused)) const struct chat_value *self,           \
+                                  __attribute__((unused)) const struct chat_args *a)
 struct chat_row {
     const char *name;
     chat_function *function;
