@@ -29,6 +29,7 @@ within() {
     unshare --mount --pid --fork bash -euo pipefail -c '
         mount --make-rprivate /
         mount -t proc proc "$1/proc"
+        mount -t sysfs sysfs "$1/sys"
         mkdir -p "$1/dev/shm" && mount -t tmpfs tmpfs "$1/dev/shm"
         exec env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C DEBIAN_FRONTEND=noninteractive \
             chroot "$1" bash -euo pipefail -c "cd /src; $2"' within "$root/$1" "$2"
@@ -45,8 +46,11 @@ expect() {
 
 new_machine() {
     step "$1: a machine"
-    [ -d "$root/debian" ] || debootstrap --variant=minbase bookworm "$root/debian" \
-        http://deb.debian.org/debian >"$root/log" || { cat "$root/log"; exit 1; }
+    if [ ! -d "$root/debian" ]; then
+        debootstrap --variant=minbase bookworm "$root/debian" http://deb.debian.org/debian \
+            >"$root/log" || { cat "$root/log"; exit 1; }
+        echo force-unsafe-io >"$root/debian/etc/dpkg/dpkg.cfg.d/unsafe-io" # it lives for an hour
+    fi
     cp -a "$root/debian" "$root/$1"
     cp /etc/resolv.conf "$root/$1/etc/"
     mkdir "$root/$1/src"
