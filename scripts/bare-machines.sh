@@ -15,6 +15,7 @@ fi
 [ $# -gt 0 ] || set -- bare openmpi-bin everything packages
 root=$(mktemp -d --tmpdir assay-machines.XXXXXX)
 trap 'rm -rf "$root"' EXIT # no mount outlives its command, see within()
+commit=$(git rev-parse --short=12 HEAD)
 assay=build/release/assay
 evaluate='perplexity -m data/tiny.Q4_K_M.gguf -f docs/handbook.md -c 256 --chunks 4'
 mpirun='mpirun --allow-run-as-root --oversubscribe -n 2'
@@ -70,12 +71,12 @@ demo() {
     expect 'Same top p' within "$1" 'bash scripts/demo.sh'
     step "$1: mpirun"
     share "$1" "$assay"
-    expect "commit    $(git rev-parse --short=12 HEAD)" within "$1" "$assay version"
+    expect "commit    $commit" within "$1" "$assay version"
 }
 
 for machine in "$@"; do
     new_machine "$machine"
-    [ "$machine" = packages ] || git archive HEAD | tar -x -C "$root/$machine/src"
+    [ "$machine" = packages ] || git archive "$commit" | tar -x -C "$root/$machine/src"
     case $machine in
         bare) demo bare ;;
         openmpi-bin)
