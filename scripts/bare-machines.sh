@@ -15,6 +15,7 @@ fi
 [ $# -gt 0 ] || set -- bare openmpi-bin everything packages
 root=$(mktemp -d --tmpdir assay-machines.XXXXXX)
 trap 'rm -rf "$root"' EXIT # no mount outlives its command, see within()
+commit=$(git rev-parse --short=12 HEAD)
 assay=build/release/assay
 evaluate='perplexity -m data/tiny.Q4_K_M.gguf -f docs/handbook.md -c 256 --chunks 4'
 mpirun='mpirun --allow-run-as-root --oversubscribe -n 2'
@@ -29,6 +30,7 @@ within() {
     unshare --mount --pid --fork bash -euo pipefail -c '
         mount --make-rprivate /
         mount -t proc proc "$1/proc"
+        mount -t sysfs sysfs "$1/sys"
         mkdir -p "$1/dev/shm" && mount -t tmpfs tmpfs "$1/dev/shm"
         exec env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C DEBIAN_FRONTEND=noninteractive \
             chroot "$1" bash -euo pipefail -c "cd /src; $2"' within "$root/$1" "$2"
@@ -45,8 +47,11 @@ expect() {
 
 new_machine() {
     step "$1: a machine"
-    [ -d "$root/debian" ] || debootstrap --variant=minbase bookworm "$root/debian" \
-        http://deb.debian.org/debian >"$root/log" || { cat "$root/log"; exit 1; }
+    if [ ! -d "$root/debian" ]; then
+        debootstrap --variant=minbase bookworm "$root/debian" http://deb.debian.org/debian \
+            >"$root/log" || { cat "$root/log"; exit 1; }
+        echo force-unsafe-io >"$root/debian/etc/dpkg/dpkg.cfg.d/unsafe-io" # it lives for an hour
+    fi
     cp -a "$root/debian" "$root/$1"
     cp /etc/resolv.conf "$root/$1/etc/"
     mkdir "$root/$1/src"
@@ -66,12 +71,12 @@ demo() {
     expect 'Same top p' within "$1" 'bash scripts/demo.sh'
     step "$1: mpirun"
     share "$1" "$assay"
-    expect "commit    $(git rev-parse --short=12 HEAD)" within "$1" "$assay version"
+    expect "commit    $commit" within "$1" "$assay version"
 }
 
 for machine in "$@"; do
     new_machine "$machine"
-    [ "$machine" = packages ] || git archive HEAD | tar -x -C "$root/$machine/src"
+    [ "$machine" = packages ] || git archive "$commit" | tar -x -C "$root/$machine/src"
     case $machine in
         bare) demo bare ;;
         openmpi-bin)

@@ -73,6 +73,16 @@ class Json(unittest.TestCase):
         self.assertEqual(document["run"]["n_threads"], 1)
         self.assertEqual(document["run"]["n_batches"], 3)
 
+    def test_versions(self):
+        """Those of `assay version`."""
+        said = subprocess.run([ASSAY, "version"], capture_output=True, text=True, check=True).stdout
+        said = dict(line.split(None, 1) for line in said.splitlines())
+        versions = self.document["run"]["versions"]
+        for name in ("assay", "compiler", "build", "pcre2", "cjson", "openssl"):
+            self.assertEqual(versions[name], said[name])
+        commit = None if said["commit"].startswith("unknown") else said["commit"]
+        self.assertEqual(versions["commit"], commit)
+
     def test_openblas(self):
         """Nearly the same figures, and the document says that their bits are not stable."""
         command = [ASSAY, "perplexity", "-m", DATA / "tiny.Q4_K_M.gguf", *COMMON, "--gemm",
