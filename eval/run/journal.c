@@ -378,7 +378,7 @@ enum status eval_journal_next(struct eval_journal *j, double **values, size_t *n
     *n_values = (size_t)entry.n_values;
     if (base_array_new(*values, *n_values + 1, "numbers", why))
         return STATUS_MEMORY;
-    status = eval_journal_read(j, *values, *n_values + 1, &found, why);
+    status = eval_journal_read(j, *values, *n_values, &found, why);
     if (status || !found) {
         free(*values);
         *values = NULL;
