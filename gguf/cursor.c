@@ -10,7 +10,8 @@ enum status gguf_cursor_take(struct gguf_cursor *cursor, uint64_t n_bytes, const
     if (n_bytes > gguf_cursor_left(cursor))
         return status_fail(why, STATUS_FORMAT,
                            "%s at byte %" PRIu64 " is cut off: expected %" PRIu64
-                           " bytes, found %" PRIu64 " before the end of the file",
+                           " bytes, found %" PRIu64
+                           " before the end of the file: an incomplete download?",
                            what, cursor->at, n_bytes, gguf_cursor_left(cursor));
     *bytes = cursor->data + cursor->at;
     cursor->at += n_bytes;
@@ -48,7 +49,8 @@ enum status gguf_cursor_string(struct gguf_cursor *cursor, struct base_string *v
     if (n_bytes > gguf_cursor_left(&next))
         return status_fail(why, STATUS_FORMAT,
                            "%s at byte %" PRIu64 " has a length of %" PRIu64
-                           " bytes, expected at most the %" PRIu64 " before the end of the file",
+                           " bytes, expected at most the %" PRIu64
+                           " before the end of the file: an incomplete download?",
                            what, cursor->at, n_bytes, gguf_cursor_left(&next));
     value->data = (const char *)next.data + next.at;
     value->n_bytes = (size_t)n_bytes;

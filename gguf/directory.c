@@ -1,6 +1,7 @@
 /* One GGUF file from its first byte to the end of its directory. */
 #include <inttypes.h>
 
+#include "base/file/kind.h"
 #include "base/text/quote.h"
 #include "gguf/file_impl.h"
 
@@ -41,7 +42,7 @@ static enum status check_count(uint64_t count, uint64_t bytes_each, uint64_t n_l
         return STATUS_OK;
     return status_fail(why, STATUS_FORMAT,
                        "the header counts %" PRIu64 " %s, expected at most %" PRIu64
-                       ": only %" PRIu64 " bytes follow",
+                       ": only %" PRIu64 " bytes follow: an incomplete download?",
                        count, what, n_left / bytes_each, n_left);
 }
 
@@ -52,10 +53,13 @@ static enum status read_header(struct gguf_cursor *cursor, struct header *header
     size_t n_shown = cursor->n_bytes < sizeof magic ? (size_t)cursor->n_bytes : sizeof magic;
     if (n_shown < sizeof magic || memcmp(cursor->data, magic, sizeof magic) != 0) {
         struct base_quoted shown;
-        struct base_string start = {(const char *)cursor->data, n_shown};
-        return status_fail(why, STATUS_FORMAT,
-                           "is not a GGUF file: begins with %s, expected 'GGUF'",
-                           base_quote(&shown, start));
+        struct base_string start = {(const char *)cursor->data, (size_t)cursor->n_bytes};
+        enum status status = base_file_check_kind(start, "a GGUF file", why);
+        start.n_bytes = n_shown;
+        return status ? status
+                      : status_fail(why, STATUS_FORMAT,
+                                    "is not a GGUF file: begins with %s, expected 'GGUF'",
+                                    base_quote(&shown, start));
     }
     cursor->at = sizeof magic;
     enum status status = gguf_cursor_u32(cursor, &header->version, "the version", why);
@@ -102,7 +106,7 @@ static enum status set_data_offset(struct gguf_shard *shard, uint64_t directory_
     if (padding > shard->n_bytes - directory_end)
         return status_fail(why, STATUS_FORMAT,
                            "tensor data should start at byte %" PRIu64 " (alignment %" PRIu64
-                           "), but the file has only %" PRIu64 " bytes",
+                           "), but the file has only %" PRIu64 " bytes: an incomplete download?",
                            directory_end + padding, shard->alignment, shard->n_bytes);
     for (uint64_t at = directory_end; at < directory_end + padding; at++)
         if (shard->data[at] != 0)

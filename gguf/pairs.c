@@ -65,7 +65,7 @@ static enum status read_array_head(struct gguf_cursor *cursor, struct gguf_kv *k
     if (kv->count > gguf_cursor_left(cursor) / least)
         return status_fail(why, STATUS_FORMAT,
                            "is an array of %" PRIu64 " elements of type %s, expected at most "
-                           "%" PRIu64 ": only %" PRIu64 " bytes follow",
+                           "%" PRIu64 ": only %" PRIu64 " bytes follow: an incomplete download?",
                            kv->count, gguf_value_type_name(kv->element_type),
                            gguf_cursor_left(cursor) / least, gguf_cursor_left(cursor));
     return STATUS_OK;

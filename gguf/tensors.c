@@ -1,5 +1,6 @@
 /* The tensor section of a GGUF file, and where the tensors' data lie. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -139,9 +140,37 @@ enum status gguf_tensors_read(struct gguf_file *file, size_t shard, struct gguf_
     return STATUS_OK;
 }
 
+/*
+ * A tensor that leaves the file. The size that the file should have, by where its tensors end,
+ * tells how much is missing; it is not told where one of them ends nowhere.
+ */
+static enum status fail_beyond(const struct gguf_file *file, const struct gguf_shard *shard,
+                               const struct gguf_tensor *tensor, struct status_why *why)
+{
+    uint64_t section = shard->n_bytes - shard->data_offset, needed = 0, end;
+    size_t n = file->tensor_names.n;
+    char missing[128] = "";
+    for (size_t i = (size_t)(tensor - file->tensors); i < n && needed != UINT64_MAX; i++) {
+        const struct gguf_tensor *t = &file->tensors[i]; /* not placed yet, and of this shard */
+        bool ends = !__builtin_add_overflow(t->offset, t->n_bytes, &end) &&
+                    !__builtin_add_overflow(end, shard->data_offset, &end);
+        needed = !ends ? UINT64_MAX : end > needed ? end : needed;
+    }
+    if (needed != UINT64_MAX)
+        snprintf(missing, sizeof missing,
+                 "; the file has %" PRIu64 " of the %" PRIu64
+                 " bytes that its tensors need: an incomplete download?",
+                 shard->n_bytes, needed);
+    return status_fail(why, STATUS_FORMAT,
+                       "its %" PRIu64 " bytes at offset %" PRIu64
+                       " leave the file, whose data section (from byte %" PRIu64 ") has %" PRIu64
+                       " bytes%s",
+                       tensor->n_bytes, tensor->offset, shard->data_offset, section, missing);
+}
+
 /* From an offset within the data section to one within the file. */
-static enum status place(const struct gguf_shard *shard, struct gguf_tensor *tensor,
-                         struct status_why *why)
+static enum status place(const struct gguf_file *file, const struct gguf_shard *shard,
+                         struct gguf_tensor *tensor, struct status_why *why)
 {
     uint64_t section = shard->n_bytes - shard->data_offset;
     if (tensor->offset % shard->alignment != 0)
@@ -150,11 +179,7 @@ static enum status place(const struct gguf_shard *shard, struct gguf_tensor *ten
                            ", expected a multiple of the alignment %" PRIu64,
                            tensor->offset, shard->alignment);
     if (tensor->offset > section || tensor->n_bytes > section - tensor->offset)
-        return status_fail(why, STATUS_FORMAT,
-                           "its %" PRIu64 " bytes at offset %" PRIu64
-                           " leave the file, whose data section (from byte %" PRIu64
-                           ") has %" PRIu64 " bytes",
-                           tensor->n_bytes, tensor->offset, shard->data_offset, section);
+        return fail_beyond(file, shard, tensor, why);
     tensor->offset += shard->data_offset;
     tensor->data = shard->data + tensor->offset;
     return STATUS_OK;
@@ -285,7 +310,7 @@ enum status gguf_tensors_place(struct gguf_file *file, size_t shard, size_t firs
                                struct status_why *why)
 {
     for (size_t i = first; i < file->tensor_names.n; i++) {
-        enum status status = place(&file->shards[shard], &file->tensors[i], why);
+        enum status status = place(file, &file->shards[shard], &file->tensors[i], why);
         if (status) {
             struct base_quoted name;
             status_context(why, "tensor %s", base_quote(&name, file->tensor_names.strings[i]));

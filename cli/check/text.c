@@ -99,6 +99,30 @@ static void print_limits(const struct cli_check *c)
                    limits[i].limit);
 }
 
+/*
+ * Whether the file is more likely another model's. Of trained models arithmetic of 8 bits made 8e-4
+ * nats at most (docs/validating.md); in models that predict nothing it can make any number.
+ */
+static bool is_of_another(const struct cli_check *c)
+{
+    const double most = 2e-3, trained = 0.8;
+    const struct eval_kld_figures *f = &c->result.kld.figures;
+    double n_vocab = (double)model_hparams(c->model.model)->n_vocab;
+    return c->result.beyond > most &&
+           fmin(f->base_nll.value, f->nll.value) < trained * log(n_vocab);
+}
+
+static void print_hint(const struct cli_check *c)
+{
+    const struct eval_kld_figures *f = &c->result.kld.figures;
+    if (is_of_another(c))
+        cli_say(
+            "assay: note: %.1e nats beyond the file's share are more than arithmetic makes: was "
+            "%s recorded from another model, or another quantisation of this one, or with a "
+            "key/value cache of 4 bits? Its perplexity is %.4f, this model's %.4f\n",
+            c->result.beyond, c->recorded.path, f->ppl.value, f->base_ppl.value);
+}
+
 static void print_end(void *self)
 {
     const struct cli_check *c = self;
@@ -121,6 +145,8 @@ static void print_end(void *self)
     if (r->n_windows)
         print_limits(c);
     cli_flush();
+    if (r->n_windows)
+        print_hint(c);
     cli_print_speed(&c->e);
 }
 

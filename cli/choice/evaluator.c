@@ -1,5 +1,6 @@
 #include "cli/choice/evaluator.h"
 
+#include "base/file/kind.h"
 #include "cli/output/say.h"
 
 enum { DEFAULT_HELLASWAG_TASKS = 400 };
@@ -63,6 +64,8 @@ enum status cli_choice_check(const struct cli_perplexity_settings *s, struct sta
         {"--ppl-output-type", s->output_type != 0},
         {"--per-token", s->per_token_file != NULL},
         {"--context-curve", s->curve.wanted},
+        {"--mask", s->text.chat.mask >= 0},
+        {"--chat-template", s->text.chat.chat_template != NULL},
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (others[i].given)
@@ -95,8 +98,9 @@ static enum status read_text(struct cli_choice *t, struct status_why *why)
 
 static enum status parse(struct cli_choice *t, struct status_why *why)
 {
-    char *bytes = t->text.data;
-    size_t n_bytes = t->text.n_bytes;
+    size_t n_mark = eval_text_has_mark(&t->text) ? 3 : 0; /* no task begins with it */
+    char *bytes = t->text.data + n_mark;
+    size_t n_bytes = t->text.n_bytes - n_mark;
     if (eval_dataset_is_jsonl(bytes, n_bytes))
         return eval_dataset_jsonl(&t->dataset, t->kind, bytes, n_bytes, why);
     if (t->kind == EVAL_HELLASWAG)
@@ -125,6 +129,9 @@ static enum status load(struct cli_choice *t, struct status_why *why)
     if (status != STATUS_OK)
         return status;
     status = parse(t, why);
+    if (status == STATUS_FORMAT)
+        (void)base_file_check_kind((struct base_string){t->text.data, t->text.n_bytes},
+                                   "choice tasks", why);
     if (status != STATUS_OK) {
         status_context(why, "%s",
                        from->text_file     ? from->text_file

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/input/documents.h"
 #include "cli/options/common.h"
-#include "cli/session/documents.h"
 #include "eval/input/spelling.h"
 #include "eval/input/text.h"
 #include "model/tokenizer/tokenizer.h"
@@ -86,7 +86,7 @@ static enum status run_documents(const struct settings *s, const struct model_to
         .lines = true,
         .chat = s->chat};
     struct eval_documents d;
-    enum status status = cli_documents_read(&d, &text, tokenizer, why);
+    enum status status = cli_documents_read(&d, &text, NULL, tokenizer, why);
     for (size_t i = 0; i < d.n && !status; i++)
         status = print_document(tokenizer, &d, i, s->ids, why);
     eval_documents_free(&d);
@@ -101,7 +101,12 @@ static enum status check_settings(const struct settings *s, struct status_why *w
     if (s->documents && (s->prompt || s->no_bos))
         return status_fail(why, STATUS_USAGE, "--documents takes -f, and no %s",
                            s->prompt ? "-p" : "--no-bos");
-    return STATUS_OK;
+    return s->documents ? STATUS_OK : cli_chat_check(&s->chat, 0, why);
+}
+
+static void defaults(void *settings)
+{
+    *(struct settings *)settings = (struct settings){.chat = cli_chat_defaults};
 }
 
 static enum status read_text(struct eval_text *text, const struct settings *s,
@@ -165,7 +170,7 @@ static const struct cli_option options[] = {
     {"--ids", CLI_ON, NULL, "print the ids as one list: [1, 2, 3] (default: a line for each token)",
      offsetof(struct settings, ids)},
     {"--documents", CLI_ON, NULL,
-     "the file has JSON lines, as perplexity reads them: print each document, a star before the "
+     "the file has JSON objects, as perplexity reads them: print each document, a star before the "
      "tokens that are scored; with --ids as {\"ids\": [...], \"mask\": [...]}",
      offsetof(struct settings, documents)},
     {.type = CLI_GROUP, .group = cli_chat_options, .offset = offsetof(struct settings, chat)},
@@ -189,5 +194,6 @@ const struct cli_command cli_command_tokenize = {
     .description = "",
     .options = options,
     .settings_bytes = sizeof(struct settings),
+    .defaults = defaults,
     .run = run_tokenize,
 };

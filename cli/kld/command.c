@@ -55,7 +55,7 @@ static enum status run_kld(const void *settings, const struct cli_args *args,
 void cli_kld_defaults(void *settings)
 {
     struct cli_kld_settings *s = settings;
-    *s = (struct cli_kld_settings){0};
+    *s = (struct cli_kld_settings){.text.chat = cli_chat_defaults};
     cli_window_defaults(&s->windows);
     cli_evaluate_defaults(&s->evaluate);
 }

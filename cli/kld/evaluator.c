@@ -7,6 +7,7 @@
 
 #include "base/arithmetic.h"
 #include "base/array.h"
+#include "cli/output/printable.h"
 #include "eval/identity.h"
 #include "eval/metrics/per_token.h"
 #include "kernels/backend.h"
@@ -61,6 +62,29 @@ static enum status open_models(struct cli_kld *k, struct status_why *why)
     return status;
 }
 
+/*
+ * Whoever swaps base and model gets numbers that look right. A base is rarely the smaller one; a
+ * hundredth is what other types of norms and biases make.
+ */
+static void remark_smaller_base(struct cli_kld *k)
+{
+    struct cli_model_size base = {0};
+    if (k->base.kind->size)
+        base = k->base.kind->size(&k->base);
+    for (size_t i = 0; i < k->n_candidates && base.n_weights; i++) {
+        uint64_t n_bytes = cli_model_size(&k->candidates[i]).n_bytes;
+        if (n_bytes <= base.n_bytes + base.n_bytes / 100)
+            continue;
+        cli_remark(
+            &k->e,
+            "the base, %.100s, has %.1f MB of tensors, %.100s has %.1f MB: are they swapped? "
+            "The divergence of a model from its base is not that of the base from it",
+            cli_file_name(k->settings->base), (double)base.n_bytes / 1e6,
+            cli_file_name(k->candidates[i].path), (double)n_bytes / 1e6);
+        return;
+    }
+}
+
 /* A text that is given beside a file of rows must begin with the tokens that were recorded. */
 static enum status check_text(const struct cli_kld *k, const struct eval_stream_options *options,
                               struct status_why *why)
@@ -70,7 +94,8 @@ static enum status check_text(const struct cli_kld *k, const struct eval_stream_
     const char *option = s->prompt ? "-p" : s->binary_file ? "-bf" : "-f";
     struct cli_windows given = {0};
     enum status status =
-        cli_windows_read(&given, s, options, model_tokenizer(cli_kld_reader(k)), why);
+        cli_windows_read(&given, s, options, "a comparison with a base that is a file of rows",
+                         model_tokenizer(cli_kld_reader(k)), why);
     size_t n_recorded = base_min(recorded->n, k->base.n_windows * k->base.n_ctx);
     size_t i = 0, n = base_min(given.stream.n, n_recorded);
     while (!status && i < n && given.stream.ids[i] == recorded->ids[i])
@@ -127,8 +152,8 @@ static enum status take_tokens(struct cli_kld *k, struct eval_plan_options *plan
                                                              : status;
     }
     plan->n_ctx = plan->n_ctx ? plan->n_ctx : DEFAULT_CONTEXT;
-    return cli_windows_read(w, &k->settings->text, &options, model_tokenizer(cli_kld_reader(k)),
-                            why);
+    return cli_windows_read(w, &k->settings->text, &options, NULL,
+                            model_tokenizer(cli_kld_reader(k)), why);
 }
 
 static enum status make_tables(struct cli_kld *k, struct status_why *why)
@@ -175,6 +200,8 @@ static enum status make_units(struct cli_kld *k, struct status_why *why)
     if (status)
         return status;
     k->e.units = &k->windows.units.units;
+    if (k->windows.documents.n)
+        k->e.text_file = NULL; /* it is among the documents' */
     k->e.text_paths = (struct cli_list){k->windows.documents.paths, k->windows.documents.n_files};
     k->e.models = models_of(k);
     k->e.head_model = k->e.models.base ? k->base.model.model : NULL;
@@ -187,7 +214,10 @@ static enum status open(void *self, struct status_why *why)
     enum status status = allocate(k, why);
     if (!status)
         status = open_models(k, why);
-    return status ? status : make_units(k, why);
+    if (status)
+        return status;
+    remark_smaller_base(k);
+    return make_units(k, why);
 }
 
 /* A file of rows is read again from its beginning; it may have become another one of its kind. */
@@ -325,8 +355,8 @@ static enum status write_per_token(const void *self, struct base_file *file, str
     enum status status = STATUS_OK;
     for (size_t i = 0; i < k->n_candidates && !status; i++) {
         struct eval_kld_tables tables = cli_kld_tables(k, i);
-        status =
-            eval_pair_per_token_write(file, &tables, i, model_tokenizer(cli_kld_reader(k)), why);
+        status = eval_pair_per_token_write(file, &tables, i, k->settings->js,
+                                           model_tokenizer(cli_kld_reader(k)), why);
     }
     return status;
 }

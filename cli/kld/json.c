@@ -147,6 +147,8 @@ static void describe(const void *self, struct base_json *json, bool for_journal)
         cli_json_add_model(json, base_json_object(json, candidates, NULL), "model",
                            &k->candidates[i], false);
     cli_json_add_text(json, &k->windows, model_tokenizer(cli_kld_reader(k)));
+    if (!for_journal)
+        cli_json_add_doubts(json, &k->windows);
 }
 
 static void add_result(const void *self, struct base_json *json)

@@ -38,6 +38,8 @@ const struct cli_option cli_special_options[] = {
     {0},
 };
 
+const struct cli_chat_settings cli_chat_defaults = {NULL, -1};
+
 bool cli_text_given(const struct cli_text_settings *s)
 {
     return s->text_file || s->binary_file || s->prompt || s->texts.n;
@@ -66,6 +68,18 @@ bool cli_text_documents(const struct cli_text_settings *s)
     return s->texts.n && !s->text_file;
 }
 
+enum status cli_chat_check(const struct cli_chat_settings *s, size_t n_conversations,
+                           struct status_why *why)
+{
+    const char *given = s->chat_template ? "--chat-template" : s->mask >= 0 ? "--mask" : NULL;
+    return given && !n_conversations
+               ? status_fail(why, STATUS_USAGE,
+                             "%s is for conversations, and the text has none; expected JSON "
+                             "objects with \"messages\" (docs/chats.md), or leave it out",
+                             given)
+               : STATUS_OK;
+}
+
 enum status cli_text_check_single(const struct cli_text_settings *s, const char *what,
                                   struct status_why *why)
 {
@@ -77,10 +91,11 @@ enum status cli_text_check_single(const struct cli_text_settings *s, const char 
                            s->texts.n, what);
     if (path && is_documents(s, path))
         return status_fail(
-            why, STATUS_USAGE, "-f: %s is %s, which is documents; %s takes one text%s", path,
+            why, STATUS_USAGE,
+            "-f: %s is %s, which is documents (docs/protocols.md); %s takes one text%s", path,
             base_is_folder(path) ? "a folder" : "a file of JSON lines", what,
             base_is_folder(path) ? "" : ": --force-text evaluates the lines as they stand");
-    return STATUS_OK;
+    return cli_chat_check(&s->chat, 0, why);
 }
 
 enum status cli_text_check(const struct cli_text_settings *s, struct status_why *why)
@@ -119,9 +134,13 @@ static const struct cli_option more_text_options[] = {
      TEXT(binary_file)},
     {"--force-text", CLI_ON, NULL,
      "evaluate the bytes of -f as they stand, whatever they seem to be: UTF-16, which becomes "
-     "UTF-8 "
-     "otherwise, UTF-32, no text, JSON lines",
+     "UTF-8 otherwise, UTF-32, no text, JSON; and say nothing of them",
      TEXT(force_text)},
+    {"--strict", CLI_ON, NULL,
+     "refuse what a note says of -f otherwise: a byte-order mark, lines that end in CR and LF, a "
+     "page of the web, JSON that is no documents, and a chat template whose control tokens the "
+     "vocabulary lacks",
+     TEXT(strict)},
     {"-p --prompt", CLI_TEXT, "TEXT", "the text itself", TEXT(prompt)},
     {.type = CLI_GROUP, .group = cli_special_options, .offset = TEXT(parse_special)},
     {"-e --escape", CLI_ON, NULL,
@@ -143,8 +162,8 @@ const struct cli_option cli_texts_options[] = {
     {"-f --file", CLI_EACH, "FILE",
      "the text, without its last newline if it ends with one; - reads standard input. Documents "
      "(docs/protocols.md), which no window spans: if it is given several times, names a folder, "
-     "or ends in .jsonl (lines with \"text\", \"messages\" or \"ids\" and, if wanted, "
-     "\"category\")",
+     "or has JSON objects with \"text\", \"messages\" or \"ids\" and, if wanted, \"category\" "
+     "(JSON lines, or a list)",
      TEXT(texts)},
     {.type = CLI_GROUP, .group = cli_chat_options, .offset = TEXT(chat)},
     {.type = CLI_GROUP, .group = more_text_options, .offset = 0},

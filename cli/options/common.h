@@ -17,16 +17,20 @@ enum cli_precision { CLI_PRECISION_HIGH, CLI_PRECISION_EXACT, CLI_PRECISION_FAST
 
 /* common.c: rows of "Input" without heading, "Output" without heading, "Machine". */
 
-/** How conversations become tokens. Defaults: all zero. */
+/** How conversations become tokens. Defaults: cli_chat_defaults. */
 struct cli_chat_settings {
     const char *chat_template; /* a file, or, with a '{', the template; NULL: the model's */
-    int mask;                  /* enum model_chat_mask */
+    int mask;                  /* enum model_chat_mask; -1: not given */
 };
+extern const struct cli_chat_settings cli_chat_defaults;
+/** That there are conversations if options say how to read them. Fails: STATUS_USAGE. */
+enum status cli_chat_check(const struct cli_chat_settings *settings, size_t n_conversations,
+                           struct status_why *why);
 extern const struct cli_option cli_chat_options[];
 /** The word of --mask. */
 const char *cli_mask_name(int mask);
 
-/** Which text, and how it becomes tokens. */
+/** Which text, and how it becomes tokens. Defaults: zero but for `chat`. */
 struct cli_text_settings {
     const char *text_file;   /* -f: one final newline is dropped */
     struct cli_list texts;   /* -f where it may be given several times; see cli_text_settle */
@@ -35,7 +39,9 @@ struct cli_text_settings {
     bool parse_special;
     bool escape;                   /* -e: escapes in it are what they mean */
     bool force_text;               /* whatever the bytes of -f seem to be */
-    bool lines;                    /* files have JSON lines, whatever they are called */
+    bool lines;                    /* files have JSON objects, whatever they are called */
+    bool undivided;                /* -f is one text, whatever is in it */
+    bool strict;                   /* a text that may not be meant as it stands is refused */
     struct cli_chat_settings chat; /* of documents that are conversations */
 };
 extern const struct cli_option cli_text_options[];
@@ -48,10 +54,14 @@ enum status cli_text_check(const struct cli_text_settings *settings, struct stat
 bool cli_text_is_lines(const char *path);
 /** A single -f in texts becomes text_file, unless it names documents: see cli_text_documents. */
 void cli_text_settle(struct cli_text_settings *settings);
-/** Whether the text is documents: several -f, a folder, or JSON lines. After cli_text_settle. */
+/**
+ * Whether the text is documents: several -f, a folder, or JSON lines by its name. After
+ * cli_text_settle. Other JSON is recognised when it is read.
+ */
 bool cli_text_documents(const struct cli_text_settings *settings);
 /**
- * That it is none, for what takes one text only. what: "assay record", for the sentence.
+ * That it is none, for what takes one text only: no documents, no conversations. what: "a sweep",
+ * for the sentence.
  * Fails: STATUS_USAGE.
  */
 enum status cli_text_check_single(const struct cli_text_settings *settings, const char *what,

@@ -243,6 +243,42 @@ cJSON *cli_json_add_text(struct base_json *json, const struct cli_windows *w,
     return windows;
 }
 
+/* Tokens that a chat template writes and the vocabulary lacks; NULL: there are none. */
+static cJSON *missing_tokens(struct base_json *json, const struct model_chat_markers *markers)
+{
+    cJSON *list = NULL;
+    for (size_t i = 0; i < markers->names.n; i++) {
+        struct base_string name = markers->names.strings[i];
+        if (!markers->items[i].missing)
+            continue;
+        list = list ? list : cJSON_CreateArray();
+        json->failed |= !list;
+        base_json_bytes(json, list, NULL, name.data, name.n_bytes);
+    }
+    return list;
+}
+
+void cli_json_add_doubts(struct base_json *json, const struct cli_windows *w)
+{
+    const struct eval_documents *d = &w->documents;
+    size_t n_crlf = w->text.data ? eval_count_crlf(w->text.data, w->text.n_bytes) : 0;
+    size_t n_marks = w->text.data && eval_text_has_mark(&w->text);
+    for (size_t i = 0; i < d->n_files; i++) {
+        n_crlf += d->files[i].n_crlf;
+        n_marks += d->files[i].n_marks;
+    }
+    cJSON *missing = missing_tokens(json, &d->markers);
+    if (!n_crlf && !n_marks && !missing)
+        return;
+    cJSON *o = base_json_object(json, json->root, "doubts");
+    base_json_uint(json, o, "crlf_lines", n_crlf);
+    base_json_uint(json, o, "byte_order_marks", n_marks);
+    if (missing && !cJSON_AddItemToObject(o, "missing_tokens", missing)) {
+        cJSON_Delete(missing);
+        json->failed = true;
+    }
+}
+
 static void add_versions(struct base_json *json, cJSON *run)
 {
     struct cli_versions versions;

@@ -43,6 +43,12 @@ cJSON *cli_json_add_input(struct base_json *json, const struct eval_text *input)
 cJSON *cli_json_add_text(struct base_json *json, const struct cli_windows *windows,
                          const struct model_tokenizer *tokenizer);
 
+/**
+ * The object `doubts`: what of a text may not be meant as it was evaluated. Left out where there is
+ * nothing. Not of a journal: it says nothing that the tokens do not say.
+ */
+void cli_json_add_doubts(struct base_json *json, const struct cli_windows *windows);
+
 /** The object `nonfinite`: how many scores are not finite, and which is the first. Returns it. */
 cJSON *cli_json_add_nonfinite(struct base_json *json, cJSON *parent,
                               const struct eval_nonfinite *nonfinite);

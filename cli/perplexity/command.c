@@ -29,24 +29,21 @@ static enum status check_base(const struct cli_perplexity_settings *s, struct st
 }
 
 /* Documents have windows of their own, and a file of rows has those of one text. */
+const char *cli_perplexity_single(const struct cli_perplexity_settings *s)
+{
+    return s->base_file                          ? "a recording"
+           : s->llama_compat                     ? "--llama-compat"
+           : s->stride                           ? "--ppl-stride"
+           : s->protocol != CLI_PROTOCOL_DEFAULT ? "--protocol fixed"
+                                                 : NULL;
+}
+
 static enum status check_documents(const struct cli_perplexity_settings *s, struct status_why *why)
 {
-    bool choice = cli_choice_wanted(s);
-    if (choice || s->base_file)
-        return choice && s->text.texts.n <= 1
-                   ? STATUS_OK
-                   : cli_text_check_single(&s->text, choice ? "a choice task" : "a recording", why);
-    if (!cli_text_documents(&s->text))
+    const char *what = cli_choice_wanted(s) ? "a choice task" : cli_perplexity_single(s);
+    if (!what || (cli_choice_wanted(s) && s->text.texts.n <= 1))
         return STATUS_OK;
-    if (s->protocol != CLI_PROTOCOL_DEFAULT || s->stride || s->llama_compat)
-        return status_fail(why, STATUS_USAGE,
-                           "%s: documents have windows of their own (docs/protocols.md), not those "
-                           "of %s",
-                           s->text.texts.items[0],
-                           s->llama_compat ? "--llama-compat"
-                           : s->stride     ? "--ppl-stride"
-                                           : "--protocol fixed");
-    return STATUS_OK;
+    return cli_text_check_single(&s->text, what, why);
 }
 
 /* A run that ends early leaves no whole recording, and tasks have no windows. */
@@ -126,7 +123,8 @@ static enum status run_perplexity(const void *settings, const struct cli_args *a
 {
     struct cli_perplexity_settings s = *(const struct cli_perplexity_settings *)settings;
     cli_text_settle(&s.text);
-    if (is_single(&s, args))
+    s.text.undivided = is_single(&s, args);
+    if (s.text.undivided)
         s.text.text_file = s.text.texts.items[0];
     enum status status = cli_watch_check(&s.evaluate, why);
     if (!status)
@@ -156,6 +154,7 @@ void cli_perplexity_defaults(void *opaque)
         .hellaswag_tasks = -1,
         .winogrande_tasks = -1,
         .multiple_choice_tasks = -1,
+        .text.chat = cli_chat_defaults,
     };
     cli_window_defaults(&settings->windows);
     cli_evaluate_defaults(&settings->evaluate);

@@ -45,11 +45,14 @@ static enum status open(void *self, struct status_why *why)
         .parse_special = s->text.parse_special,
     };
     struct eval_plan_options plan = plan_options(p);
-    status = cli_windows_read(&p->windows, &s->text, &stream, model_tokenizer(p->model.model), why);
+    status = cli_windows_read(&p->windows, &s->text, &stream, cli_perplexity_single(s),
+                              model_tokenizer(p->model.model), why);
     if (!status)
         status = cli_windows_lay(&p->windows, &plan, why);
     if (!status)
         status = make_tables(p, why);
+    if (p->windows.documents.n)
+        p->e.text_file = NULL; /* it is among the documents' */
     p->e.text_paths = (struct cli_list){p->windows.documents.paths, p->windows.documents.n_files};
     p->e.models.model = p->model.model;
     p->e.units = &p->windows.units.units;

@@ -109,6 +109,8 @@ static void describe(const void *self, struct base_json *json, bool for_journal)
         add_recording(json, p->settings);
     else
         add_window_sums(json, windows, p);
+    if (!for_journal)
+        cli_json_add_doubts(json, &p->windows);
 }
 
 static void add_details(const void *self, struct base_json *json)

@@ -38,6 +38,9 @@ struct cli_perplexity_settings {
 /** As if no option had been given. settings: a struct cli_perplexity_settings. */
 void cli_perplexity_defaults(void *settings);
 
+/** What of the settings takes one text only, for a sentence; NULL: documents are allowed. */
+const char *cli_perplexity_single(const struct cli_perplexity_settings *settings);
+
 /** Ends with an empty row. */
 extern const struct cli_option cli_perplexity_options[];
 

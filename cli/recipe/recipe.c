@@ -131,7 +131,8 @@ static enum status (*const writers[N_OUTPUTS])(const struct cli_recipe *, struct
                                                struct status_why *) = {write_json, write_types,
                                                                        write_suite};
 
-/* The files are begun before anything is computed, and all written or none. */
+/* The files are begun before anything is computed, and all written or none; what cannot be written
+ * is not printed as a recipe either. */
 static enum status make(struct cli_recipe *r, const struct cli_named_file *outputs,
                         struct status_why *why)
 {
@@ -145,11 +146,11 @@ static enum status make(struct cli_recipe *r, const struct cli_named_file *outpu
         status = cli_plan_curve_make(&r->curve, &r->plan, (size_t)r->settings->n_points, why);
     if (!status)
         status = choose(r, why);
-    if (!status)
-        status = print(r, why);
     for (size_t i = 0; i < N_OUTPUTS && !status; i++)
         if (files[i])
             status = writers[i](r, files[i], why);
+    if (!status)
+        status = print(r, why);
     for (size_t i = 0; i < N_OUTPUTS; i++)
         if (files[i])
             status = cli_output_commit(&files[i], status, why);

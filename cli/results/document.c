@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file/kind.h"
 #include "base/json/parse.h"
 #include "base/text/words.h"
 #include "cli/output/json_parts.h"
@@ -61,6 +62,19 @@ static enum status check_schema(struct cli_document *d, const char *wanted, stru
     return check_version(d, &root, why);
 }
 
+/* at: where JSON ends. */
+static enum status fail_no_json(const struct cli_document *d, struct base_string text, size_t at,
+                                struct status_why *why)
+{
+    static const char expected[] = "a result that --json wrote";
+    enum status status = base_file_check_kind(text, expected, why);
+    if (!status)
+        status = status_fail(why, STATUS_FORMAT, "is not JSON from byte %zu on; expected %s", at,
+                             expected);
+    status_context(why, "%s", d->file);
+    return status;
+}
+
 enum status cli_document_parse(struct cli_document *out, const char *file, const char *bytes,
                                size_t n_bytes, struct status_why *why)
 {
@@ -85,10 +99,7 @@ enum status cli_document_parse_as(struct cli_document *out, const char *file,
     if (out->root && at == n_bytes)
         status = check_schema(out, schema, why);
     else
-        status = status_fail(why, STATUS_FORMAT,
-                             "%s: is not JSON from byte %zu on; expected a result that --json "
-                             "wrote",
-                             file, at);
+        status = fail_no_json(out, text, at, why);
     bool is_other = out->is_other;
     if (status)
         cli_document_free(out);

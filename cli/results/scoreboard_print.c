@@ -74,6 +74,15 @@ static void put_value(char *cell, const struct board *b, size_t metric,
         snprintf(cell, CELL_BYTES, "%s", value);
 }
 
+/* Names come from files that come from anywhere. What begins like a formula gets an apostrophe in
+ * front, which spreadsheets take for "this is text"; a lone - is "not known". */
+static void put_word(char *cell, bool csv, const char *word)
+{
+    bool formula = csv && *word && strchr("=+-@", *word) && strcmp(word, "-") != 0;
+    *cell = '\'';
+    cli_printable(cell + formula, CELL_BYTES - (size_t)formula, word);
+}
+
 static void put_about(char *cell, const struct board *b, size_t i,
                       const struct cli_scoreboard_run *run)
 {
@@ -85,7 +94,7 @@ static void put_about(char *cell, const struct board *b, size_t i,
     else if (i >= N_WORDS)
         put_number(cell, CELL_BYTES, number, 4);
     else
-        cli_printable(cell, CELL_BYTES, words[i]);
+        put_word(cell, b->csv, words[i]);
 }
 
 /* CSV has errors in fields of their own. */
@@ -146,7 +155,7 @@ static enum status make_grid(struct grid *g, const struct board *b, struct statu
 /* A field of RFC 4180: in quotes where it has to be. */
 static void print_csv_cell(const char *text)
 {
-    if (!strpbrk(text, ",\"")) {
+    if (!strpbrk(text, ",;\"")) {
         fputs(text, stdout);
         return;
     }

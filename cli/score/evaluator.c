@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/file/kind.h"
 #include "cli/commands.h"
 #include "cli/evaluate.h"
 #include "cli/output/json_parts.h"
@@ -58,7 +59,10 @@ static enum status load(struct score *s, struct status_why *why)
     status = cli_score_options(&s->options, &s->settings->score, s->model.model, why);
     if (status)
         return status;
-    status = eval_requests_read(&s->requests, s->text.data, s->text.n_bytes, why);
+    status = base_file_check_kind((struct base_string){s->text.data, s->text.n_bytes},
+                                  "JSON lines with requests", why);
+    if (!status)
+        status = eval_requests_read(&s->requests, s->text.data, s->text.n_bytes, why);
     if (status == STATUS_OK)
         status = eval_request_scores_make(&s->scores, &s->requests, &s->options, tokenizer, why);
     if (status != STATUS_OK)

@@ -100,7 +100,7 @@ static enum status open_all(void *user, struct status_why *why)
     if (!status && s->base)
         status = open_base(serve, why);
     if (!status && s->text_file)
-        status = cli_text_open(&text, &(struct cli_text_settings){.text_file = s->text_file}, why);
+        status = cli_text_read(&text, &(struct cli_text_settings){.text_file = s->text_file}, why);
     eval_text_free(&text);
     if (!status)
         cli_serve_show_model(serve);

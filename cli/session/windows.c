@@ -7,31 +7,6 @@
 #include "base/array.h"
 #include "cli/output/say.h"
 
-static enum status read_text(struct eval_text *out, const struct cli_text_settings *s,
-                             struct status_why *why)
-{
-    if (s->prompt)
-        return eval_text_copy(out, s->prompt, strlen(s->prompt), why);
-    if (s->binary_file)
-        return eval_text_read_whole(out, s->binary_file, EVAL_TEXT_MAX_BYTES, why);
-    if (s->force_text)
-        return eval_text_read(out, s->text_file, EVAL_TEXT_MAX_BYTES, why);
-    enum status status =
-        eval_text_read_utf8(out, s->text_file, EVAL_TEXT_MAX_BYTES, cli_text_remedy, why);
-    if (!status)
-        cli_text_note(out, s->text_file);
-    return status;
-}
-
-enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *s,
-                          struct status_why *why)
-{
-    enum status status = read_text(out, s, why);
-    if (status == STATUS_OK && s->escape)
-        eval_text_unescape(out);
-    return status;
-}
-
 struct eval_plan_options cli_plan_options(const struct cli_window_settings *s,
                                           const struct model *model)
 {
@@ -46,18 +21,42 @@ struct eval_plan_options cli_plan_options(const struct cli_window_settings *s,
     };
 }
 
+/* The tokens of documents; text: JSON that was read, or NULL. */
+static enum status read_documents(struct cli_windows *w, const struct cli_text_settings *settings,
+                                  struct eval_text *text, const struct model_tokenizer *tokenizer,
+                                  struct status_why *why)
+{
+    enum status status = cli_documents_read(&w->documents, settings, text, tokenizer, why);
+    w->stream = w->documents.stream;
+    w->documents.stream = (struct eval_stream){0};
+    return status;
+}
+
 enum status cli_windows_read(struct cli_windows *w, const struct cli_text_settings *settings,
-                             const struct eval_stream_options *options,
+                             const struct eval_stream_options *options, const char *what,
                              const struct model_tokenizer *tokenizer, struct status_why *why)
 {
-    enum status status;
-    if (cli_text_documents(settings)) {
-        status = cli_documents_read(&w->documents, settings, tokenizer, why);
-        w->stream = w->documents.stream;
-        w->documents.stream = (struct eval_stream){0};
+    bool documents = false;
+    if (cli_text_documents(settings))
+        return read_documents(w, settings, NULL, tokenizer, why);
+    enum status status = cli_text_read(&w->text, settings, why);
+    if (!status && cli_text_is_doubtful(settings))
+        status = cli_text_recognise(&documents, &w->text, settings->text_file, settings, why);
+    if (!status && documents && what)
+        status = status_fail(why, STATUS_USAGE,
+                             "-f: %s has JSON documents; %s takes one text: --force-text evaluates "
+                             "the bytes as they stand",
+                             settings->text_file, what);
+    if (!status && documents) {
+        cli_text_note(&w->text, settings->text_file);
+        status = read_documents(w, settings, &w->text, tokenizer, why);
+        eval_text_free(&w->text);
         return status;
     }
-    status = cli_text_open(&w->text, settings, why);
+    if (!status)
+        status = cli_chat_check(&settings->chat, 0, why);
+    if (!status)
+        status = cli_text_prepare(&w->text, settings, why);
     return status ? status : eval_stream_make(&w->stream, tokenizer, &w->text, options, why);
 }
 

@@ -2,7 +2,7 @@
 #ifndef CLI_SESSION_WINDOWS_H
 #define CLI_SESSION_WINDOWS_H
 
-#include "cli/session/documents.h"
+#include "cli/input/documents.h"
 #include "eval/input/text.h"
 #include "eval/units/windows.h"
 
@@ -18,20 +18,19 @@ struct cli_windows {
     struct eval_windows units;
 };
 
-/** Read the text of -f, -bf or -p, one of which is given. Fails: as eval_text_read. */
-enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *settings,
-                          struct status_why *why);
-
 /** The default protocol's windows as the options choose them; n_ctx 0: -c was not given. */
 struct eval_plan_options cli_plan_options(const struct cli_window_settings *settings,
                                           const struct model *model);
 
 /**
  * Read w->text or w->documents, and make their tokens w->stream. Documents take of the options
- * parse_special only.   Fails: as cli_text_open, eval_stream_make, cli_documents_read.
+ * parse_special only. what: what takes one text only, as cli_text_check_single has it; NULL:
+ * documents are allowed.
+ * Fails: as cli_text_open, eval_stream_make, cli_documents_read; STATUS_USAGE (documents for what
+ *        takes one text).
  */
 enum status cli_windows_read(struct cli_windows *w, const struct cli_text_settings *settings,
-                             const struct eval_stream_options *options,
+                             const struct eval_stream_options *options, const char *what,
                              const struct model_tokenizer *tokenizer, struct status_why *why);
 /** Lay windows over w->stream, document by document if it has such; the plan's warning goes to
  * standard error. As eval_plan_make. */

@@ -8,7 +8,7 @@
 static void defaults(void *settings)
 {
     struct cli_sweep_settings *s = settings;
-    *s = (struct cli_sweep_settings){0};
+    *s = (struct cli_sweep_settings){.text.chat = cli_chat_defaults};
     cli_window_defaults(&s->windows);
     cli_evaluate_defaults(&s->evaluate);
 }

@@ -51,8 +51,8 @@ static enum status lay_windows(struct cli_sweep *s, struct status_why *why)
                                          .parse_special = settings->text.parse_special};
     struct eval_plan_options plan = cli_plan_options(&settings->windows, model);
     plan.n_ctx = plan.n_ctx ? plan.n_ctx : DEFAULT_CONTEXT;
-    enum status status =
-        cli_windows_read(&s->windows, &settings->text, &stream, model_tokenizer(model), why);
+    enum status status = cli_windows_read(&s->windows, &settings->text, &stream, "a sweep",
+                                          model_tokenizer(model), why);
     return status ? status : cli_windows_lay(&s->windows, &plan, why);
 }
 

@@ -120,6 +120,8 @@ static void describe(const void *self, struct base_json *json, bool for_journal)
     for (size_t i = 0; i < s->n_candidates; i++)
         cli_json_add_model(json, candidates, NULL, &s->candidates[i], with_file);
     cli_json_add_text(json, &s->windows, model_tokenizer(s->base.model));
+    if (!for_journal)
+        cli_json_add_doubts(json, &s->windows);
 }
 
 static void add_files(const void *self, struct base_json *json, cJSON *run)

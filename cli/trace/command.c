@@ -56,7 +56,8 @@ static enum status read_text(struct trace_run *r, struct status_why *why)
     const struct model_tokenizer *tokenizer = model_tokenizer(r->model.model);
     struct eval_text text = {0};
     enum status status = s->prompt ? eval_text_copy(&text, s->prompt, strlen(s->prompt), why)
-                                   : eval_text_read(&text, s->text_file, EVAL_TEXT_MAX_BYTES, why);
+                                   : eval_text_read_utf8(&text, s->text_file, EVAL_TEXT_MAX_BYTES,
+                                                         ", or give its tokens by --ids", why);
     if (!status && !s->no_bos && model_adds_bos(tokenizer))
         status = model_tokens_add(&r->tokens, model_token_bos(tokenizer), why);
     if (!status)

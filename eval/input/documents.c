@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/file/kind.h"
 
 static enum status no_memory(struct status_why *why)
 {
@@ -24,7 +25,10 @@ enum status eval_documents_begin_file(struct eval_documents *d, const char *path
     d->paths[d->n_files] = copy;
     struct eval_document_file *file = &files[d->n_files++];
     *file = (struct eval_document_file){
-        .n_bytes = text->file_bytes, .converted_from = text->converted_from, .first = d->n};
+        .n_bytes = text->file_bytes,
+        .converted_from = text->converted_from,
+        .first = d->n,
+        .is_page = base_file_kind((struct base_string){text->data, text->n_bytes})};
     memcpy(file->sha256, text->sha256, sizeof file->sha256);
     d->chat_seconds = 0;
     return STATUS_OK;
@@ -103,6 +107,8 @@ enum status eval_documents_add_text(struct eval_documents *d, const struct eval_
         status = eval_documents_add(
             d, head,
             &(struct eval_document_tokens){stream.ids, stream.n, stream.n_text_bytes, NULL}, why);
+    d->files[d->n_files - 1].n_crlf += eval_count_crlf(text.data, text.n_bytes);
+    d->files[d->n_files - 1].n_marks += eval_text_has_mark(&borrowed);
     d->stream.has_bos |= stream.has_bos;
     eval_stream_free(&stream);
     return status;
@@ -150,6 +156,7 @@ void eval_documents_free(struct eval_documents *d)
     free(d->paths);
     free(d->scored);
     model_chat_close(d->chat);
+    model_chat_markers_free(&d->markers);
     eval_stream_free(&d->stream);
     *d = (struct eval_documents){0};
 }

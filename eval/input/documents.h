@@ -1,5 +1,5 @@
 /**
- * Documents: texts that no window spans beyond. A document is a file, a line of JSON lines with
+ * Documents: texts that no window spans beyond. A document is a file, or a JSON object of one with
  * "text", a conversation or token ids. Their tokens lie side by side in one stream, so that
  * windows, targets and bytes are looked up as those of a single text. docs/protocols.md has the
  * procedure.
@@ -12,7 +12,7 @@
 #include "base/text/strtab.h"
 #include "eval/input/stream.h"
 #include "eval/input/window.h"
-#include "model/chat/chat.h"
+#include "model/chat/markers.h"
 
 /** How texts become tokens; everything is borrowed. */
 struct eval_document_rules {
@@ -29,13 +29,16 @@ struct eval_document_file {
     size_t n_bytes;             /* likewise */
     const char *converted_from; /* as struct eval_text has it */
     size_t first, n;            /* its documents */
+    bool is_page;               /* its bytes are a page of the web */
+    size_t n_crlf;              /* line ends of their texts that are CR and LF */
+    size_t n_marks;             /* of them, those that begin with a byte-order mark */
 };
 
 enum { EVAL_NO_CATEGORY = -1 };
 
 struct eval_document {
     size_t file;      /* index in files */
-    size_t line;      /* of that file, from 1; 0: all of it */
+    size_t line;      /* of that file, in which it begins, from 1; 0: all of it */
     char *id;         /* that the line has; NULL: none */
     int32_t category; /* index in categories, or EVAL_NO_CATEGORY */
     size_t first;     /* in the stream: its first token, BOS included where it has one */
@@ -58,9 +61,10 @@ struct eval_documents {
     size_t n_scored;               /* of all of them */
     struct model_chat *chat;       /* opened for the first conversation */
     size_t n_conversations;
-    double chat_seconds;            /* that those of the last file took */
-    enum model_chat_mask mask;      /* of them */
-    char template_sha256[BASE_HEX]; /* of their template */
+    double chat_seconds;               /* that those of the last file took */
+    enum model_chat_mask mask;         /* of them */
+    char template_sha256[BASE_HEX];    /* of their template */
+    struct model_chat_markers markers; /* in what it wrote */
     char sha256[BASE_HEX]; /* of lengths, categories and scored tokens, by eval_documents_end */
     char text_sha256[BASE_HEX]; /* of the digits of all files, one after the other; likewise */
     size_t capacity, file_capacity, path_capacity, id_capacity, byte_capacity, scored_capacity;
@@ -106,15 +110,26 @@ enum status eval_documents_add_chat(struct eval_documents *d, const struct eval_
 enum status eval_documents_add_ids(struct eval_documents *d, const struct eval_document_head *head,
                                    const cJSON *ids, const cJSON *mask, struct status_why *why);
 
+/** What a text is, by the object that it begins with, alone or in a list. */
+enum eval_json {
+    EVAL_JSON_NONE,     /* there is no whole object */
+    EVAL_JSON_OTHER,    /* with none of the members that documents have */
+    EVAL_JSON_DOCUMENTS /* with "text" (a text), "messages" (a list, and the first of them has
+                           "role") or "ids" (a list of numbers) */
+};
+/** Fails: as base_json_first_object. */
+enum status eval_documents_recognise(enum eval_json *kind, const char *bytes, size_t n_bytes,
+                                     struct status_why *why);
+
 /**
- * Add each JSON line of a file: an object with "text", "messages" or "ids" and, if it likes,
- * "category" (a text) and "id" (a text or a number); other members are passed over, or a
- * conversation's. The bytes are written to.
+ * Add each JSON object of a file, JSON lines or a list or any others (base/json/lines.h): one with
+ * "text", "messages" or "ids" and, if it likes, "category" (a text) and "id" (a text or a number);
+ * other members are passed over, or a conversation's. The bytes are written to.
  * Fails: STATUS_FORMAT (the sentence begins with the file and names the line), as the functions
  *        above.
  */
-enum status eval_documents_add_lines(struct eval_documents *d, char *bytes, size_t n_bytes,
-                                     struct status_why *why);
+enum status eval_documents_add_objects(struct eval_documents *d, char *bytes, size_t n_bytes,
+                                       struct status_why *why);
 
 /** All are there. Fails: STATUS_FORMAT (none, or no token is scored), STATUS_MEMORY. */
 enum status eval_documents_end(struct eval_documents *d, struct status_why *why);

@@ -90,7 +90,11 @@ enum status eval_documents_add_chat(struct eval_documents *d, const struct eval_
     if (!status)
         status = eval_stream_make(&stream, d->rules->tokenizer, &borrowed, &options, why);
     if (!status)
+        status = model_chat_markers_find(&d->markers, d->rules->tokenizer, &text, object, why);
+    if (!status)
         status = add_rendered(d, head, &stream, &text, why);
+    if (!status)
+        d->files[d->n_files - 1].n_crlf += eval_count_crlf(text.text, text.n_bytes);
     d->n_conversations += !status;
     d->mask = d->rules->mask;
     eval_stream_free(&stream);

@@ -1,4 +1,4 @@
-/* Documents as lines of JSON. */
+/* Documents as JSON objects. */
 #include <stdio.h>
 #include <string.h>
 
@@ -42,17 +42,46 @@ static enum status add_ids(struct eval_documents *d, const struct eval_document_
     return eval_documents_add_ids(d, head, member(l, "ids"), member(l, "mask"), why);
 }
 
+static bool is_text(const cJSON *item)
+{
+    return cJSON_IsString(item);
+}
+
+static bool is_conversation(const cJSON *item)
+{
+    return cJSON_IsArray(item) && cJSON_HasObjectItem(item->child, "role");
+}
+
+static bool is_ids(const cJSON *item)
+{
+    return cJSON_IsArray(item) && cJSON_IsNumber(item->child);
+}
+
 /** What a line may be, by the member that it has; one of them. */
 static const struct form {
     const char *member;
+    bool (*is)(const cJSON *item); /* by which documents are recognised */
     enum status (*add)(struct eval_documents *d, const struct eval_document_head *head,
                        const struct document_line *l, struct status_why *why);
 } forms[] = {
-    {"text", add_text},
-    {"messages", add_chat},
-    {"ids", add_ids},
+    {"text", is_text, add_text},
+    {"messages", is_conversation, add_chat},
+    {"ids", is_ids, add_ids},
 };
 enum { N_FORMS = sizeof forms / sizeof *forms };
+
+enum status eval_documents_recognise(enum eval_json *kind, const char *bytes, size_t n_bytes,
+                                     struct status_why *why)
+{
+    cJSON *object;
+    enum status status = base_json_first_object(&object, bytes, n_bytes, why);
+    *kind = object ? EVAL_JSON_OTHER : EVAL_JSON_NONE;
+    for (size_t i = 0; i < N_FORMS && object; i++)
+        if (forms[i].is(cJSON_GetObjectItemCaseSensitive(object, forms[i].member)))
+            *kind = EVAL_JSON_DOCUMENTS;
+    cJSON_Delete(object);
+    return status;
+}
 
 /** digits: room for an id that is a number. */
 static enum status read_head(struct eval_document_head *head, char digits[32], const cJSON *object,
@@ -61,8 +90,7 @@ static enum status read_head(struct eval_document_head *head, char digits[32], c
     const cJSON *category = cJSON_GetObjectItemCaseSensitive(object, "category");
     const cJSON *id = cJSON_GetObjectItemCaseSensitive(object, "id");
     if (category && !cJSON_IsString(category) && !cJSON_IsNull(category))
-        return status_fail(why, STATUS_FORMAT, "line %zu: expected \"category\" with a text",
-                           head->line);
+        return status_fail(why, STATUS_FORMAT, "expected \"category\" with a text");
     head->category = string_of(category);
     head->id = string_of(id);
     if (cJSON_IsNumber(id)) {
@@ -72,39 +100,44 @@ static enum status read_head(struct eval_document_head *head, char digits[32], c
     return STATUS_OK;
 }
 
+/** The form of an object, and its addition. */
+static enum status add(struct eval_documents *d, const struct eval_document_head *head,
+                       const struct document_line *l, struct status_why *why)
+{
+    const struct form *form = NULL;
+    for (size_t i = 0; i < N_FORMS; i++) {
+        if (!member(l, forms[i].member))
+            continue;
+        if (form)
+            return status_fail(why, STATUS_FORMAT, "has \"%s\" and \"%s\"; expected one of them",
+                               form->member, forms[i].member);
+        form = &forms[i];
+    }
+    return form ? form->add(d, head, l, why)
+                : status_fail(why, STATUS_FORMAT,
+                              "expected one of \"text\", \"messages\" and \"ids\"");
+}
+
 static enum status read_document(void *user, const struct base_json_line *line, const cJSON *object,
                                  struct status_why *why)
 {
     char digits[32];
     struct eval_document_head head = {.line = line->number};
-    enum status status = read_head(&head, digits, object, why);
-    const struct form *form = NULL;
-    for (size_t i = 0; i < N_FORMS && !status; i++) {
-        if (!cJSON_GetObjectItemCaseSensitive(object, forms[i].member))
-            continue;
-        if (form)
-            return status_fail(why, STATUS_FORMAT,
-                               "line %zu: has \"%s\" and \"%s\"; expected one of them", head.line,
-                               form->member, forms[i].member);
-        form = &forms[i];
-    }
-    if (!status && !form)
-        status =
-            status_fail(why, STATUS_FORMAT,
-                        "line %zu: expected one of \"text\", \"messages\" and \"ids\"", head.line);
-    if (status)
-        return status;
     const struct document_line l = {object, {line->from, (size_t)(line->end - line->from)}};
-    status = form->add(user, &head, &l, why);
-    if (status)
-        status_context(why, "line %zu", head.line);
+    enum status status = read_head(&head, digits, object, why);
+    if (!status)
+        status = add(user, &head, &l, why);
+    if (status && line->element)
+        status_context(why, "line %zu, element %zu", line->number, line->element);
+    else if (status)
+        status_context(why, "line %zu", line->number);
     return status;
 }
 
-enum status eval_documents_add_lines(struct eval_documents *d, char *bytes, size_t n_bytes,
-                                     struct status_why *why)
+enum status eval_documents_add_objects(struct eval_documents *d, char *bytes, size_t n_bytes,
+                                       struct status_why *why)
 {
-    enum status status = base_json_lines_read(bytes, n_bytes, read_document, d, why);
+    enum status status = base_json_objects_read(bytes, n_bytes, read_document, d, why);
     if (status)
         status_context(why, "%s", d->paths[d->n_files - 1]);
     return status;

@@ -9,6 +9,7 @@
 
 #include "base/arithmetic.h"
 #include "base/array.h"
+#include "base/file/kind.h"
 #include "base/text/utf8.h"
 
 enum { STEP_BYTES = 1 << 16 }; /* read at once */
@@ -79,6 +80,11 @@ static enum status check_beginning(struct eval_text *text, const char *name,
     if (n == STEP_BYTES && memcmp(bytes, zeros, n) == 0)
         return status_fail(why, STATUS_FORMAT, "%s: its first %zu bytes are all 0, expected a text",
                            name, n);
+    const struct base_file_kind *kind =
+        rules->remedy ? base_file_kind((struct base_string){bytes, n}) : NULL;
+    if (kind && !kind->is_text)
+        return status_fail(why, STATUS_FORMAT, "%s: is %s, expected a text; %s%s", name, kind->name,
+                           kind->remedy, rules->remedy);
     const char *encoding = rules->remedy && n ? other_encoding(bytes, n) : NULL;
     if (encoding == utf16_big || encoding == utf16_little) {
         text->converted_from = encoding;
@@ -212,6 +218,20 @@ enum status eval_text_read_document(struct eval_text *out, const char *path, siz
                                     const char *remedy, struct status_why *why)
 {
     return read_file(out, path, &(struct rules){max_bytes, true, true, remedy}, why);
+}
+
+bool eval_text_has_mark(const struct eval_text *text)
+{
+    return text->n_bytes >= 3 && memcmp(text->data, "\xef\xbb\xbf", 3) == 0;
+}
+
+size_t eval_count_crlf(const char *bytes, size_t n_bytes)
+{
+    size_t n = 0;
+    const char *end = n_bytes ? bytes + n_bytes : bytes;
+    for (const char *at = bytes; at < end && (at = memchr(at, '\r', (size_t)(end - at))); at++)
+        n += at + 1 == end || at[1] == '\n';
+    return n;
 }
 
 enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_bytes,

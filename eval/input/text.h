@@ -49,6 +49,14 @@ enum status eval_text_read_utf8(struct eval_text *out, const char *path, size_t 
 enum status eval_text_read_document(struct eval_text *out, const char *path, size_t max_bytes,
                                     const char *remedy, struct status_why *why);
 
+/** Whether a text begins with UTF-8's byte-order mark, which is evaluated as a character. */
+bool eval_text_has_mark(const struct eval_text *text);
+/**
+ * Line ends that are CR and LF: the CR is evaluated as a character. Of a last one the LF may have
+ * been dropped.
+ */
+size_t eval_count_crlf(const char *bytes, size_t n_bytes);
+
 /** A text given as it is, copied. Fails: STATUS_FORMAT (empty), STATUS_MEMORY. */
 enum status eval_text_copy(struct eval_text *out, const char *bytes, size_t n_bytes,
                            struct status_why *why);

@@ -38,6 +38,7 @@ struct columns {
     const struct column *of;
     size_t n;
     const char *name_in_front, *value_in_front; /* with the tab behind them, or "" */
+    bool without_js;                            /* its column is empty */
 };
 
 /** What the lines share. */
@@ -75,7 +76,10 @@ static enum status put_line(struct base_file *file, const struct eval_kld_tables
     base_file_write(file, writing->spelling.escaped, writing->spelling.n_escaped);
     for (size_t k = 0; k < columns->n; k++) {
         const struct eval_table *table = columns->of[k].of_base ? t->base : t->candidate;
-        eval_per_token_number(file, eval_table_row(table, columns->of[k].column, w)[at.index]);
+        if (columns->of[k].column == EVAL_JS && columns->without_js)
+            base_file_write(file, "\t", 1);
+        else
+            eval_per_token_number(file, eval_table_row(table, columns->of[k].column, w)[at.index]);
     }
     base_file_write(file, "\n", 1);
     return STATUS_OK;
@@ -107,13 +111,14 @@ enum status eval_per_token_write(struct base_file *file, const struct eval_plan 
 }
 
 enum status eval_pair_per_token_write(struct base_file *file, const struct eval_kld_tables *t,
-                                      size_t candidate, const struct model_tokenizer *tokenizer,
+                                      size_t candidate, bool with_js,
+                                      const struct model_tokenizer *tokenizer,
                                       struct status_why *why)
 {
     char value[32];
     snprintf(value, sizeof value, "%zu\t", candidate);
-    const struct columns columns = {of_pair, sizeof of_pair / sizeof *of_pair, "candidate\t",
-                                    value};
+    const struct columns columns = {of_pair, sizeof of_pair / sizeof *of_pair, "candidate\t", value,
+                                    !with_js};
     if (candidate == 0)
         put_names(file, &columns);
     return put_lines(file, t, &columns, tokenizer, why);

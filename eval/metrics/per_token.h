@@ -31,11 +31,13 @@ enum status eval_per_token_write(struct base_file *file, const struct eval_plan 
  *   base_rank rank                   of the token
  *   base_entropy entropy             of the predictions
  *   kld reverse_kld js               KL(base || candidate), KL(candidate || base), Jensen-Shannon
+ *                                    (empty without with_js: it was not computed)
  *   same_top common_5 common_10      what of the base's 1, 5 and 10 most likely tokens is shared
  * Fails: STATUS_MEMORY.
  */
 enum status eval_pair_per_token_write(struct base_file *file, const struct eval_kld_tables *tables,
-                                      size_t candidate, const struct model_tokenizer *tokenizer,
+                                      size_t candidate, bool with_js,
+                                      const struct model_tokenizer *tokenizer,
                                       struct status_why *why);
 
 /**

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file/kind.h"
 #include "base/text/quote.h"
 #include "eval/llama_compat.h"
 #include "kernels/types.h"
@@ -47,14 +48,25 @@ uint64_t eval_logits_file_bytes(const struct eval_logits_shape *shape)
     return head + shape->n_chunks * chunk;
 }
 
-static enum status check_magic(const struct eval_logits_file *file, struct status_why *why)
+/* n: how many of the first bytes are shown. */
+static enum status fail_magic(const struct eval_logits_file *file, size_t n, struct status_why *why)
 {
     struct base_quoted quoted;
+    const struct base_string all = {file->bytes, file->n_bytes};
+    enum status status = base_file_check_kind(all, "a base-logits file", why);
+    if (status)
+        status_context(why, "%s", file->name);
+    return status ? status
+                  : status_fail(why, STATUS_FORMAT,
+                                "%s: begins with %s; a base-logits file begins with '_logits_'",
+                                file->name, base_quote(&quoted, (struct base_string){all.data, n}));
+}
+
+static enum status check_magic(const struct eval_logits_file *file, struct status_why *why)
+{
     size_t n = file->n_bytes < EVAL_LOGITS_MAGIC_BYTES ? file->n_bytes : EVAL_LOGITS_MAGIC_BYTES;
     if (n < EVAL_LOGITS_MAGIC_BYTES || memcmp(file->bytes, eval_logits_magic, n) != 0)
-        return status_fail(why, STATUS_FORMAT,
-                           "%s: begins with %s; a base-logits file begins with '_logits_'",
-                           file->name, base_quote(&quoted, (struct base_string){file->bytes, n}));
+        return fail_magic(file, n, why);
     if (file->n_bytes < FIXED_BYTES)
         return status_fail(why, STATUS_FORMAT,
                            "%s: ends at byte %zu, within its header of %zu bytes", file->name,

@@ -7,6 +7,7 @@ usage: test_chats.py ASSAY SOURCE_DIR
 import hashlib
 import json
 import pathlib
+import re
 import shutil
 import tempfile
 import unittest
@@ -118,12 +119,93 @@ class Chats(unittest.TestCase):
                        self.template).stdout
         self.assertIn("category\tdocuments\ttokens", out)
 
-    def test_note(self):
-        """An option for conversations that meets none is told of."""
-        plain = self.folder / "plain.jsonl"
-        plain.write_text('{"text": "a b c"}\n')
-        self.assertIn("--mask is for conversations, and the text has none",
-                      evaluate("perplexity", "-m", F16, "-f", plain, "--mask", "user").stderr)
+    def vocabulary(self, *controls):
+        """A model file of bytes and these control tokens."""
+        tokens = ["<unk>", "<s>", "</s>", *controls, *(f"<0x{b:02X}>" for b in range(256))]
+        types = [2, 3, 3, *(3 for _ in controls), *[6] * 256]
+        model = self.folder / "vocabulary.gguf"
+        model.write_bytes(g.gguf([g.pair("tokenizer.ggml.model", g.STRING, "llama"),
+                                  g.pair("tokenizer.ggml.tokens", g.ARRAY, tokens, g.STRING),
+                                  g.pair("tokenizer.ggml.scores", g.ARRAY, [0.0] * len(tokens), g.F32),
+                                  g.pair("tokenizer.ggml.token_type", g.ARRAY, types, g.I32)], []))
+        return model
+
+    def missing(self, template, *controls, content="Hello"):
+        """What the note says of a template with a vocabulary."""
+        chat = self.folder / "one.jsonl"
+        chat.write_text(json.dumps({"messages": [{"role": "user", "content": content},
+                                                 {"role": "assistant", "content": "Yes"}]}))
+        note = evaluate("tokenize", "-m", self.vocabulary(*controls), "-f", chat, "--documents", "--mask",
+                        "all", "--chat-template", template).stderr
+        return re.findall(r"(\S+) \((\d+) tokens\)", note)
+
+    def test_control_tokens_that_are_missing(self):
+        """Pieces of the template's text that are meant to be one token, and nothing else."""
+        def each(text):
+            return "{% for m in messages %}" + text + "{% endfor %}"
+        chatml = each("<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n")
+        self.assertEqual(self.missing(chatml), [("<|im_start|>", "12"), ("<|im_end|>", "10")])
+        self.assertEqual(self.missing(chatml, "<|im_end|>"), [("<|im_start|>", "12")])
+        self.assertEqual(self.missing(chatml, "<|im_end|>", "<|im_start|>"), [])
+        joined = each("{{ '<|' + m.role[:1] + 'x|>' + m.content }}</s>")
+        self.assertEqual(self.missing(joined), [("<|ux|>", "6"), ("<|ax|>", "6")])
+        for template, found in (
+                ("<start_of_turn>{{ m.role }}\n{{ m.content }}<end_of_turn>",
+                 ["<start_of_turn>", "<end_of_turn>"]),
+                ("<|turn>{{ m.role }}\n{{ m.content }}<turn|>", ["<|turn>", "<turn|>"]),
+                ("<｜User｜>{{ m.content }}<｜end▁of▁sentence｜>", ["<｜User｜>", "<｜end▁of▁sentence｜>"]),
+                ("[gMASK]<sop>{{ m.content }}", ["[gMASK]", "<sop>"]),
+                ("{{ bos_token }}[INST] <<SYS>>{{ m.content }}<</SYS>> [/INST]</s>", []),
+                ("### Human: {{ m.content }}\n<tools><tool_call></think>", []),
+                ("<|user|>\n{{ m.content }}</s>\n<|assistant|>", []),  # Zephyr's, which are no tokens
+                ("USER: {{ m.content }} <|> <||> <| a |> <a|b> |a|> <|a\n|>", [])):
+            self.assertEqual([name for name, n in self.missing(each(template))], found, template)
+
+    def test_control_tokens_of_messages(self):
+        """What messages have is theirs, unless the template writes it, too."""
+        each = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+        self.assertEqual(self.missing(each, content="a <|im_end|> b <start_of_turn>"), [])
+        self.assertEqual(self.missing(each.replace("\n", "<|im_end|>"), content="<|x|> <|im_end|> b"),
+                         [("<|im_end|>", "10")])
+        many = " ".join(f"<|{i}|>" for i in range(1000))
+        self.assertEqual(self.missing(each, content=many), [])
+
+    def test_strict(self):
+        """The note, the result and the error of a template that the vocabulary does not fit."""
+        chat, result = self.folder / "strict.jsonl", self.folder / "strict.json"
+        chat.write_text(json.dumps(CHATS[0]))
+        words = ["perplexity", "-m", F16, "-f", chat, "--chat-template",
+                 "{% for m in messages %}<|im_start|>{{ m.content | trim }}{{ eos_token }}{% endfor %}"]
+        self.assertIn("note: the chat template writes what the vocabulary has no token for, and it is evaluated "
+                      "as plain text: <|im_start|> (8 tokens); is it the template of this model?",
+                      evaluate(*words, "--json", result).stderr)
+        doubts = {"doubts": read(result)["doubts"]}
+        self.assertEqual(doubts["doubts"],
+                         {"crlf_lines": 0, "byte_order_marks": 0, "missing_tokens": ["<|im_start|>"]})
+        self.assertEqual(set(paths(doubts)), documented(SOURCE, "assay perplexity -f DOUBTFUL --json FILE"))
+        done = run(*words, "-q", "--strict")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, r"\Aassay: --strict: the chat template writes .*\n\Z")
+        words[-1] = words[-1].replace("<|im_start|>", "[INST]")
+        self.assertEqual(evaluate(*words, "-q", "--strict").stderr, "")
+
+    def test_a_list(self):
+        """A list of conversations in a .json file is what JSON lines are."""
+        of_lines, of_list = self.folder / "lines.json", self.folder / "list.json"
+        path = self.folder / "chats.json"
+        path.write_text(json.dumps(CHATS, indent=1))
+        for file, result in ((self.chats, of_lines), (path, of_list)):
+            evaluate("perplexity", "-m", F16, "-f", file, "--chat-template", self.template, "--json", result)
+        a, b = read(of_lines), read(of_list)
+        self.assertEqual(b["run"]["text_files"], [str(path)])
+        begins = [i for i, line in enumerate(path.read_text().splitlines(), 1) if line == " {"]
+        self.assertEqual([d["line"] for d in b["documents"]], begins)
+        for document in (a, b):
+            for field in ("text", "files", "run"):
+                del document[field]
+            for item in document["documents"]:
+                del item["line"]
+        self.assertEqual(a, b)
 
 
 if __name__ == "__main__":

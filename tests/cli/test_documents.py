@@ -46,7 +46,7 @@ def without_run(path):
 def read_tokens(path):
     with open(path, newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return [{k: v if k == "token" else float(v) for k, v in row.items()} for row in rows]
+        return [{k: v if k == "token" else float(v) if v else None for k, v in row.items()} for row in rows]
 
 
 def mean_and_error(values):

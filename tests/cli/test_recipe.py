@@ -271,7 +271,7 @@ class Recipe(unittest.TestCase):
         self.assertEqual(done.stderr.count("is not there"), 2)
         self.assertIn("Gap: 0:", done.stdout)
         done = run("recipe", path, "--bpw", "6", "--tensor-types", self.folder / "no.txt", "-q")
-        self.assertEqual(done.returncode, 2)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertRegex(done.stderr, "the sweep does not say which tensors of 'blk.* are .*\\+")
         self.assertFalse((self.folder / "no.txt").exists())
 

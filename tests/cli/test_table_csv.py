@@ -101,6 +101,22 @@ class Table(unittest.TestCase):
         self.assertEqual(len({line.count("|") - line.count("\\|")
                               for line in markdown.splitlines()}), 1)
 
+    def test_no_cell_is_a_formula(self):
+        """What a spreadsheet would run has an apostrophe in front; numbers below 0 are as they are."""
+        document = copy.deepcopy(self.kld)
+        names = ["=1+1", "+1", "-1", "@x", "-", "a=1", "a;=1", "=" * 300]
+        head = self.rows(document)[0]
+        for name in names:
+            document["base"]["name"] = name
+            cell = self.rows(document)[1][1]
+            shown = ("'" if name[0] in "=+-@" and name != "-" else "") + name
+            self.assertTrue(cell == shown or (len(cell) > 100 and shown.startswith(cell)), cell)
+            self.assertIn(f"| {name[:50]}", self.table(document).stdout)
+        document["candidates"][0]["dp"]["mean"] = -0.25
+        self.assertEqual(self.rows(document)[3][head.index("mean_dp_percent")], "-25")
+        document["base"]["name"] = "a;=1"
+        self.assertIn(',"a;=1",', self.table(document, "--csv").stdout)
+
     def test_refusals(self):
         def put(value, *where):
             document = copy.deepcopy(self.kld)

@@ -204,6 +204,8 @@ static void refuses_bad_multiple_choice(void **state)
         refuse(cut, cut < 4 ? "the number of tasks at byte 0 is cut off" : "");
     put_file(0, 8);
     refuse(n_bytes, "0 tasks");
+    memset(bytes, 'a', n_bytes);
+    refuse(n_bytes, "is a text; expected llama-perplexity's binary file, or JSON lines with ");
     put_file(0xffffffff, 8);
     refuse(n_bytes, "4294967295 tasks");
     put_file(1, 4);

@@ -160,7 +160,7 @@ static void refused_lines(void **state)
         struct status_why why = {""};
         char *lines = strdup(cases[i].lines);
         assert_int_equal(eval_documents_begin_file(&d, "f", &no_text, NULL), STATUS_OK);
-        assert_int_equal(eval_documents_add_lines(&d, lines, strlen(lines), &why), STATUS_FORMAT);
+        assert_int_equal(eval_documents_add_objects(&d, lines, strlen(lines), &why), STATUS_FORMAT);
         assert_string_equal(why.text, cases[i].sentence);
         eval_documents_free(&d);
         free(lines);
@@ -186,7 +186,7 @@ static void time_of_a_file(void **state)
         char lines[2 * sizeof line];
         snprintf(lines, sizeof lines, "%s%s", line, line);
         assert_int_equal(eval_documents_begin_file(&d, "f", &no_text, NULL), STATUS_OK);
-        enum status status = eval_documents_add_lines(&d, lines, strlen(lines), &why);
+        enum status status = eval_documents_add_objects(&d, lines, strlen(lines), &why);
         assert_int_equal(status, limited ? STATUS_UNSUPPORTED : STATUS_OK);
         assert_string_equal(why.text,
                             limited ? "f: line 1: chat template: took more than 1e-09 seconds of "

@@ -106,11 +106,16 @@ static enum status parse_requests(struct status_why *why)
     return status;
 }
 
-/** From lines over windows to figures. */
+/** From JSON over windows to figures. */
 static enum status read_documents(struct status_why *why)
 {
-    char bytes[] = "{\"text\": \"a b\", \"category\": \"c\", \"id\": 1}\n{\"text\": \"\"}\n";
-    const struct eval_document_rules rules = {.tokenizer = model_tokenizer(prepared.model)};
+    char bytes[] = "[{\"text\": \"a b\", \"category\": \"c\", \"id\": 1}, {\"text\": \"\"},\n"
+                   "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}]";
+    static const char template[] = "{% for m in messages %}<|x|>{{ m.content }}{% endfor %}";
+    const struct eval_document_rules rules = {.tokenizer = model_tokenizer(prepared.model),
+                                              .chat_template = {template, sizeof template - 1},
+                                              .mask = MODEL_CHAT_ALL};
+    enum eval_json kind;
     const struct eval_text text = {.sha256 = "0"};
     const struct eval_plan_options options = {.n_ctx = 3, .bos = 1};
     struct eval_documents d = {.rules = &rules};
@@ -120,7 +125,9 @@ static enum status read_documents(struct status_why *why)
     struct eval_stop stop = {0};
     enum status status = eval_documents_begin_file(&d, "f", &text, why);
     if (!status)
-        status = eval_documents_add_lines(&d, bytes, sizeof bytes - 1, why);
+        status = eval_documents_recognise(&kind, bytes, sizeof bytes - 1, why);
+    if (!status)
+        status = eval_documents_add_objects(&d, bytes, sizeof bytes - 1, why);
     if (!status)
         status = eval_documents_end(&d, why);
     if (!status)

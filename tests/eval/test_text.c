@@ -176,7 +176,8 @@ static void converts_utf16(void **state)
         {"\x7f"
          "ELF\1\2\3\4",
          8, "seems to be binary"},
-        {"GGUF\3\0\0\0", 8, "seems to be binary"},
+        {"GGUF\3\0\0\0", 8, "is a GGUF file, expected a text; "},
+        {"\2\0\0\0\0\0\0\0{}", 10, "is a safetensors file, expected a text; "},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct eval_text text;
@@ -186,6 +187,35 @@ static void converts_utf16(void **state)
         if (!strstr(why.text, refused[i].sentence))
             fail_msg("%s", why.text);
     }
+}
+
+/** What nobody sees, and what is counted of it. */
+static void finds_marks_and_line_ends(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t n, n_crlf;
+        bool mark;
+    } rows[] = {
+        {"a\nb\n", 4, 0, false},
+        {"a\r\nb\r\n", 6, 2, false},
+        {"a\rb\n\rc\r\r\nd", 10, 1, false},
+        {"\xef\xbb\xbf\r", 4, 1, true},
+        {"\xef\xbb", 2, 0, false},
+        {"a\xef\xbb\xbf", 4, 0, false},
+        {"\xff\xfe\r\0\n\0a\0", 8, 1, false}, /* converted, without its mark */
+        {"<html><p>\r\n", 11, 1, false},      /* a text, whatever is said of it */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct eval_text text;
+        temp_write(path, rows[i].bytes, rows[i].n);
+        assert_int_equal(eval_text_read_utf8(&text, path, 100, "", NULL), STATUS_OK);
+        assert_int_equal(eval_count_crlf(text.data, text.n_bytes), rows[i].n_crlf);
+        assert_int_equal(eval_text_has_mark(&text), rows[i].mark);
+        eval_text_free(&text);
+    }
+    assert_int_equal(eval_count_crlf(NULL, 0), 0);
 }
 
 static void reads_standard_input(void **state)
@@ -231,15 +261,11 @@ static void unescapes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drops_one_final_newline),
-        cmocka_unit_test(keeps_the_final_newline),
-        cmocka_unit_test(hashes_the_file),
-        cmocka_unit_test(keeps_any_bytes),
-        cmocka_unit_test(reads_large_files),
-        cmocka_unit_test(refuses_what_is_no_text),
-        cmocka_unit_test(converts_utf16),
-        cmocka_unit_test(reads_standard_input),
-        cmocka_unit_test(unescapes),
+        cmocka_unit_test(drops_one_final_newline), cmocka_unit_test(keeps_the_final_newline),
+        cmocka_unit_test(hashes_the_file),         cmocka_unit_test(keeps_any_bytes),
+        cmocka_unit_test(reads_large_files),       cmocka_unit_test(refuses_what_is_no_text),
+        cmocka_unit_test(converts_utf16),          cmocka_unit_test(finds_marks_and_line_ends),
+        cmocka_unit_test(reads_standard_input),    cmocka_unit_test(unescapes),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

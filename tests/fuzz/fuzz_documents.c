@@ -1,6 +1,6 @@
 /*
- * Documents as JSON lines: the first byte says how long windows are and how the file goes on, which
- * template conversations have and what is scored of them, the rest is the lines. Each scored token
+ * Documents as JSON: the first byte says how long windows are and how the file goes on, which
+ * template conversations have and what is scored of them, the rest is the file. Each scored token
  * must be in one window.
  */
 #include <stdio.h>
@@ -84,15 +84,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct eval_documents d = {.rules = &rules};
     struct status_why why = {""};
     char *lines = fuzz_copy(data + 1, n_bytes - 1);
-    const struct eval_text text = {.data = lines, .file_bytes = n_bytes - 1};
+    const struct eval_text text = {
+        .data = lines, .n_bytes = n_bytes - 1, .file_bytes = n_bytes - 1};
+    enum eval_json kind;
+    require(!eval_documents_recognise(&kind, lines, n_bytes - 1, &why) || *why.text);
+    why.text[0] = '\0';
     require(eval_documents_begin_file(&d, "f", &text, &why) == STATUS_OK);
-    enum status status = eval_documents_add_lines(&d, lines, n_bytes - 1, &why);
+    enum status status = eval_documents_add_objects(&d, lines, n_bytes - 1, &why);
     require((status == STATUS_OK) == (why.text[0] == '\0'));
     if (!status)
         status = eval_documents_end(&d, &why);
     require(status == STATUS_OK || strchr(why.text, '\n') == NULL);
     for (size_t i = 0; i < d.n; i++) {
-        require(i == 0 || d.items[i].line > d.items[i - 1].line);
+        require(i == 0 || d.items[i].line >= d.items[i - 1].line);
         require(d.items[i].category < (int32_t)d.categories.n);
     }
     if (!status)

@@ -100,26 +100,28 @@ static void test_cut_sentences(void **state)
         {0, "input: is not a GGUF file: begins with '', expected 'GGUF'"},
         {3, "input: is not a GGUF file: begins with 'GGU', expected 'GGUF'"},
         {6, "input: the version at byte 4 is cut off: expected 4 bytes, found 2 before the end of "
-            "the file"},
+            "the file: an incomplete download?"},
         {8, "input: the number of tensors at byte 8 is cut off: expected 8 bytes, found 0 before "
-            "the end of the file"},
+            "the end of the file: an incomplete download?"},
         {23, "input: the number of key/value pairs at byte 16 is cut off: expected 8 bytes, found "
-             "7 before the end of the file"},
-        {24, "input: the header counts 4 tensors, expected at most 0: only 0 bytes follow"},
+             "7 before the end of the file: an incomplete download?"},
+        {24, "input: the header counts 4 tensors, expected at most 0: only 0 bytes follow: an "
+             "incomplete download?"},
         {200, "input: the header counts 18 key/value pairs, expected at most 12: only 176 bytes "
-              "follow"},
+              "follow: an incomplete download?"},
         {540, "input: tensor 1 of 4: the name at byte 540 is cut off: expected 8 bytes, found 0 "
-              "before the end of the file"},
+              "before the end of the file: an incomplete download?"},
         {560, "input: tensor 'a.weight': a dimension at byte 560 is cut off: expected 8 bytes, "
-              "found 0 before the end of the file"},
+              "found 0 before the end of the file: an incomplete download?"},
         {720, "input: tensor 'd.bias': the type at byte 718 is cut off: expected 4 bytes, found 2 "
-              "before the end of the file"},
+              "before the end of the file: an incomplete download?"},
         {729, "input: tensor 'd.bias': the offset at byte 722 is cut off: expected 8 bytes, found "
-              "7 before the end of the file"},
+              "7 before the end of the file: an incomplete download?"},
         {730, "input: tensor data should start at byte 736 (alignment 32), but the file has only "
-              "730 bytes"},
+              "730 bytes: an incomplete download?"},
         {800, "input: tensor 'b.weight': its 54 bytes at offset 64 leave the file, whose data "
-              "section (from byte 736) has 64 bytes"},
+              "section (from byte 736) has 64 bytes; the file has 800 of the 908 bytes that its "
+              "tensors need: an incomplete download?"},
     };
     struct sample sample = sample_make();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -105,19 +105,21 @@ static const struct bad_file bad_files[] = {
      "sample: is a GGUF file of version 0, expected version 2 or 3"},
     {{{NULL, 8, 1000, 8}},
      STATUS_FORMAT,
-     "sample: the header counts 1000 tensors, expected at most 27: only 904 bytes follow"},
+     "sample: the header counts 1000 tensors, expected at most 27: only 904 bytes follow: an "
+     "incomplete download?"},
     {{{NULL, 8, UINT64_MAX, 8}},
      STATUS_FORMAT,
      "sample: the header counts 18446744073709551615 tensors, expected at most 27: only 904 bytes "
-     "follow"},
+     "follow: an incomplete download?"},
     {{{NULL, 16, 67, 8}},
      STATUS_FORMAT,
-     "sample: the header counts 67 key/value pairs, expected at most 64: only 904 bytes follow"},
+     "sample: the header counts 67 key/value pairs, expected at most 64: only 904 bytes follow: an "
+     "incomplete download?"},
     /* keys */
     {{{NULL, 24, UINT64_C(1) << 40, 8}},
      STATUS_FORMAT,
      "sample: key/value pair 1 of 18: the key at byte 24 has a length of 1099511627776 bytes, "
-     "expected at most the 896 before the end of the file"},
+     "expected at most the 896 before the end of the file: an incomplete download?"},
     {{{NULL, 24, 0, 8}},
      STATUS_FORMAT,
      "sample: key/value pair 1 of 18: the key at byte 24 is empty, expected a name"},
@@ -145,7 +147,7 @@ static const struct bad_file bad_files[] = {
     {{{"general.architecture", 4, UINT64_MAX, 8}},
      STATUS_FORMAT,
      "sample: key 'general.architecture': a string at byte 56 has a length of 18446744073709551615 "
-     "bytes, expected at most the 864 before the end of the file"},
+     "bytes, expected at most the 864 before the end of the file: an incomplete download?"},
     {{{"t.i32s", 4, 9, 4}},
      STATUS_UNSUPPORTED,
      "sample: key 't.i32s': is an array of arrays, expected an array of numbers or strings"},
@@ -155,19 +157,19 @@ static const struct bad_file bad_files[] = {
     {{{"t.i32s", 8, UINT64_MAX, 8}},
      STATUS_FORMAT,
      "sample: key 't.i32s': is an array of 18446744073709551615 elements of type i32, expected at "
-     "most 125: only 501 bytes follow"},
+     "most 125: only 501 bytes follow: an incomplete download?"},
     {{{"t.i32s", 8, UINT64_C(1) << 62, 8}},
      STATUS_FORMAT,
      "sample: key 't.i32s': is an array of 4611686018427387904 elements of type i32, expected at "
-     "most 125: only 501 bytes follow"},
+     "most 125: only 501 bytes follow: an incomplete download?"},
     {{{"t.strings", 8, UINT64_C(1) << 61, 8}},
      STATUS_FORMAT,
      "sample: key 't.strings': is an array of 2305843009213693952 elements of type string, "
-     "expected at most 70: only 563 bytes follow"},
+     "expected at most 70: only 563 bytes follow: an incomplete download?"},
     {{{"t.strings", 16, UINT64_C(1) << 63, 8}},
      STATUS_FORMAT,
      "sample: key 't.strings': a string at byte 365 has a length of 9223372036854775808 bytes, "
-     "expected at most the 555 before the end of the file"},
+     "expected at most the 555 before the end of the file: an incomplete download?"},
     /* alignment */
     {{{"general.alignment", 4, 0, 4}},
      STATUS_FORMAT,
@@ -184,7 +186,7 @@ static const struct bad_file bad_files[] = {
     {{{"general.alignment", 4, UINT32_C(1) << 31, 4}},
      STATUS_FORMAT,
      "sample: tensor data should start at byte 2147483648 (alignment 2147483648), but the file has "
-     "only 928 bytes"},
+     "only 928 bytes: an incomplete download?"},
     {{{"general.alignment", 4, 64, 4}},
      STATUS_FORMAT,
      "sample: byte 736, in the padding behind the directory, is 0x61, expected 0: the header may "
@@ -196,7 +198,7 @@ static const struct bad_file bad_files[] = {
     {{{"a.weight", -16, UINT64_MAX, 8}},
      STATUS_FORMAT,
      "sample: tensor 1 of 4: the name at byte 540 has a length of 18446744073709551615 bytes, "
-     "expected at most the 380 before the end of the file"},
+     "expected at most the 380 before the end of the file: an incomplete download?"},
     {{{"a.weight", -7, 0, 1}},
      STATUS_FORMAT,
      "sample: tensor 1 of 4: the name 'a\\x00weight' at byte 540 has a NUL byte, expected none"},
@@ -263,11 +265,18 @@ static const struct bad_file bad_files[] = {
     {{{"b.weight", 24, UINT64_C(1) << 62, 8}},
      STATUS_FORMAT,
      "sample: tensor 'b.weight': its 54 bytes at offset 4611686018427387904 leave the file, whose "
-     "data section (from byte 736) has 192 bytes"},
+     "data section (from byte 736) has 192 bytes; the file has 928 of the 4611686018427388694 "
+     "bytes "
+     "that its tensors need: an incomplete download?"},
     {{{"d.bias", 4, 1000, 8}},
      STATUS_FORMAT,
      "sample: tensor 'd.bias': its 4000 bytes at offset 160 leave the file, whose data section "
-     "(from byte 736) has 192 bytes"},
+     "(from byte 736) has 192 bytes; the file has 928 of the 4896 bytes that its tensors need: an "
+     "incomplete download?"},
+    {{{"b.weight", 24, UINT64_MAX - 63, 8}},
+     STATUS_FORMAT,
+     "sample: tensor 'b.weight': its 54 bytes at offset 18446744073709551552 leave the file, whose "
+     "data section (from byte 736) has 192 bytes"},
     {{{"b.weight", 24, 32, 8}},
      STATUS_FORMAT,
      "sample: tensor 'b.weight' starts at byte 768, within tensor 'a.weight', expected it at byte "

@@ -1,0 +1,194 @@
+#include "cli/input/documents.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file/folder.h"
+#include "base/file/kind.h"
+#include "base/text/quote.h"
+#include "cli/output/say.h"
+
+enum { MAX_TEMPLATE_BYTES = 16 << 20, CHAT_SECONDS = 600 };
+
+static enum status add_objects(struct eval_documents *d, const char *path, struct eval_text *text,
+                               const struct cli_text_settings *s, struct status_why *why)
+{
+    if (s->escape)
+        return status_fail(why, STATUS_USAGE,
+                           "-e: %s has JSON, which has escapes of its own; leave -e out", path);
+    if (!s->lines && !cli_text_is_lines(path))
+        cli_say("assay: note: %s: has JSON objects, each of which is a document; --force-text "
+                "evaluates it as it stands\n",
+                path);
+    enum status status = eval_documents_begin_file(d, path, text, why);
+    return status ? status : eval_documents_add_objects(d, text->data, text->n_bytes, why);
+}
+
+static enum status add_text(struct eval_documents *d, const char *path, struct eval_text *text,
+                            const struct cli_text_settings *s, struct status_why *why)
+{
+    enum status status = eval_documents_begin_file(d, path, text, why);
+    if (!status && s->escape)
+        eval_text_unescape(text);
+    return status ? status
+                  : eval_documents_add_text(d, &(struct eval_document_head){0},
+                                            (struct base_string){text->data, text->n_bytes}, why);
+}
+
+static enum status add_file(struct eval_documents *d, const char *path,
+                            const struct cli_text_settings *s, struct status_why *why)
+{
+    struct eval_text text;
+    enum status status = eval_text_read_document(&text, path, EVAL_TEXT_MAX_BYTES,
+                                                 s->force_text ? NULL : cli_text_remedy, why);
+    if (status)
+        return status;
+    cli_text_note(&text, path);
+    bool objects = s->lines;
+    if (!objects && !s->force_text)
+        status = cli_text_recognise(&objects, &text, path, s, why);
+    if (!status)
+        status = (objects ? add_objects : add_text)(d, path, &text, s, why);
+    eval_text_free(&text);
+    return status;
+}
+
+static enum status add_folder(struct eval_documents *d, const char *path,
+                              const struct cli_text_settings *s, struct status_why *why)
+{
+    struct base_folder folder;
+    enum status status = base_folder_list(&folder, path, why);
+    if (status)
+        return status;
+    if (folder.n == 0)
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: the folder has no files (%zu folders and others; hidden ones and "
+                             "those of folders in it are not read)",
+                             path, folder.n_others);
+    else if (folder.n_others)
+        cli_say("assay: note: %s: %zu of its entries %s no file%s, and left out\n", path,
+                folder.n_others, folder.n_others == 1 ? "is" : "are",
+                status_plural(folder.n_others));
+    for (size_t i = 0; i < folder.n && !status; i++)
+        status = add_file(d, folder.paths[i], s, why);
+    base_folder_free(&folder);
+    return status;
+}
+
+/* Of all files together: a folder may have thousands. */
+static enum status doubt_texts(const struct eval_documents *d, bool strict, struct status_why *why)
+{
+    size_t n_crlf = 0, n_marks = 0, n_pages = 0, n = 0, first = 0;
+    for (size_t i = d->n_files; i-- > 0;) {
+        const struct eval_document_file *file = &d->files[i];
+        n_crlf += file->n_crlf;
+        n_marks += file->n_marks;
+        n_pages += file->is_page;
+        if (file->n_crlf || file->n_marks || file->is_page) {
+            first = i;
+            n++;
+        }
+    }
+    return n ? cli_doubt(strict, why,
+                         "%zu of %zu file%s, %s first, %s what changes the perplexity: CRs of %zu "
+                         "line end%s, %zu byte-order mark%s, %zu HTML page%s; all are evaluated as "
+                         "they stand",
+                         n, d->n_files, status_plural(d->n_files), d->paths[first],
+                         n == 1 ? "has" : "have", n_crlf, status_plural(n_crlf), n_marks,
+                         status_plural(n_marks), n_pages, status_plural(n_pages))
+             : STATUS_OK;
+}
+
+static enum status doubt_template(const struct eval_documents *d, bool strict,
+                                  struct status_why *why)
+{
+    char list[512] = "", name[128];
+    for (size_t i = 0; i < d->markers.names.n; i++) {
+        const struct base_string *s = &d->markers.names.strings[i];
+        if (!d->markers.items[i].missing)
+            continue;
+        snprintf(name, sizeof name, "%.*s (%zu tokens)", (int)s->n_bytes, s->data,
+                 d->markers.items[i].n_tokens);
+        base_list_name(list, sizeof list, name);
+    }
+    return *list ? cli_doubt(strict, why,
+                             "the chat template writes what the vocabulary has no token for, and "
+                             "it is evaluated as plain text: %s; is it the template of this model?",
+                             list)
+                 : STATUS_OK;
+}
+
+static enum status finish(struct eval_documents *d, const struct cli_text_settings *s,
+                          struct status_why *why)
+{
+    size_t n = 0;
+    enum status status = eval_documents_end(d, why);
+    if (!status)
+        status = cli_chat_check(&s->chat, d->n_conversations, why);
+    if (!status && !s->force_text)
+        status = doubt_texts(d, s->strict, why);
+    if (!status)
+        status = doubt_template(d, s->strict, why);
+    for (size_t i = 0; i < d->n && !status; i++)
+        n += d->items[i].n_scored == 0;
+    if (n)
+        cli_say("assay: note: %zu of %zu document%s %s no token that is scored\n", n, d->n,
+                status_plural(d->n), n == 1 ? "has" : "have");
+    return status;
+}
+
+enum status cli_chat_template_read(struct eval_text *out, const struct cli_chat_settings *s,
+                                   struct status_why *why)
+{
+    *out = (struct eval_text){0};
+    if (!s->chat_template)
+        return STATUS_OK;
+    if (strchr(s->chat_template, '{'))
+        return eval_text_copy(out, s->chat_template, strlen(s->chat_template), why);
+    enum status status = eval_text_read_whole(out, s->chat_template, MAX_TEMPLATE_BYTES, why);
+    if (status)
+        return status;
+    status =
+        base_file_check_kind((struct base_string){out->data, out->n_bytes}, "a chat template", why);
+    if (status)
+        status_context(why, "%s", s->chat_template);
+    return status;
+}
+
+static enum status add_all(struct eval_documents *d, const struct cli_text_settings *s,
+                           struct status_why *why)
+{
+    bool standard_input = false;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < s->texts.n && !status; i++) {
+        const char *path = s->texts.items[i];
+        bool is_input = strcmp(path, "-") == 0;
+        if (is_input && standard_input)
+            return status_fail(why, STATUS_USAGE, "-f -: standard input can be read once only");
+        standard_input |= is_input;
+        status = base_is_folder(path) ? add_folder(d, path, s, why) : add_file(d, path, s, why);
+    }
+    return status;
+}
+
+enum status cli_documents_read(struct eval_documents *out, const struct cli_text_settings *s,
+                               struct eval_text *text, const struct model_tokenizer *tokenizer,
+                               struct status_why *why)
+{
+    struct eval_text template;
+    enum status status = cli_chat_template_read(&template, &s->chat, why);
+    const struct eval_document_rules rules = {
+        .tokenizer = tokenizer,
+        .parse_special = s->parse_special,
+        .chat_template = {template.data, template.n_bytes},
+        .mask = s->chat.mask < 0 ? MODEL_CHAT_ASSISTANT : (enum model_chat_mask)s->chat.mask,
+        .chat_seconds = CHAT_SECONDS};
+    *out = (struct eval_documents){.rules = &rules};
+    if (!status)
+        status = text ? add_objects(out, s->text_file, text, s, why) : add_all(out, s, why);
+    if (!status)
+        status = finish(out, s, why);
+    out->rules = NULL;
+    eval_text_free(&template);
+    return status;
+}
