@@ -17,6 +17,9 @@ if(CPACK_GENERATOR STREQUAL "DEB" AND CPACK_ASSAY_SHLIBDEPS)
   set(folder ${CPACK_PACKAGE_DIRECTORY}/_CPack_Packages/shlibdeps)
   file(WRITE ${folder}/debian/control "") # the tool expects to be in a source package
   execute_process(COMMAND ${CPACK_ASSAY_SHLIBDEPS} WORKING_DIRECTORY ${folder}
-    OUTPUT_VARIABLE depends OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    OUTPUT_VARIABLE depends OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed ERROR_VARIABLE said)
+  if(failed)
+    message(FATAL_ERROR "${said}")
+  endif()
   string(REPLACE "shlibs:Depends=" "" CPACK_DEBIAN_PACKAGE_DEPENDS "${depends}")
 endif()
