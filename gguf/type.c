@@ -86,14 +86,6 @@ const char *gguf_type_name(uint32_t id)
     return gguf_type_listed(id)->name;
 }
 
-const struct gguf_type_info *gguf_type_at(size_t i)
-{
-    for (uint32_t id = 0; id < GGUF_TYPE_LIMIT; id++)
-        if (types[id].name && i-- == 0)
-            return &types[id];
-    return NULL;
-}
-
 bool gguf_row_bytes(const struct gguf_type_info *type, uint64_t n_cols, uint64_t *out)
 {
     return !__builtin_mul_overflow(n_cols / type->block_elems, type->block_bytes, out) &&

@@ -135,7 +135,4 @@ const char *gguf_type_name(uint32_t id);
 /** The program that alone has the type, by name; NULL: llama.cpp and ik_llama.cpp both have it. */
 const char *gguf_type_program(uint32_t id);
 
-/** Walk the list: the i-th supported type, NULL past the end. */
-const struct gguf_type_info *gguf_type_at(size_t i);
-
 #endif

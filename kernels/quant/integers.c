@@ -1,6 +1,5 @@
 #include "kernels/quant/integers.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "kernels/quant/formats.h"
@@ -126,8 +125,6 @@ const int kern_rooms[] = {0, 4, 16, 32};
 static const struct kern_integers formats[] = {FORMATS(SCALED_ROW, WITH_MIN_ROW)};
 static const struct kern_integers wide_formats[] = {WIDE_FORMATS(WIDE_ROW)};
 
-enum { MAX_BLOCK_BYTES = 258, MAX_BLOCK_ELEMS = 256 };
-
 static const struct kern_integers *find(enum gguf_type type, const struct kern_integers *rows,
                                         size_t n)
 {
@@ -160,19 +157,4 @@ void kern_integers_neutral(const struct kern_integers *format, const void *block
     size_t n_blocks = n / format->block_elems;
     memcpy(copy, blocks, n_blocks * format->block_bytes);
     format->neutralise(copy, n_blocks);
-}
-
-void kern_integers_row(const struct kern_integers *format, kern_decode_fn *decode,
-                       const void *blocks, size_t n, int16_t *integers)
-{
-    const uint8_t *block = blocks;
-    uint8_t copy[MAX_BLOCK_BYTES];
-    float y[MAX_BLOCK_ELEMS];
-    assert(format->block_bytes <= sizeof copy && format->block_elems <= MAX_BLOCK_ELEMS);
-    for (size_t i = 0; i < n; i += format->block_elems, block += format->block_bytes) {
-        kern_integers_neutral(format, block, format->block_elems, copy);
-        decode(copy, y, format->block_elems);
-        for (size_t j = 0; j < format->block_elems; j++)
-            integers[i + j] = (int16_t)y[j];
-    }
 }
