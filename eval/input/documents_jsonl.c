@@ -54,6 +54,24 @@ static const struct form {
 };
 enum { N_FORMS = sizeof forms / sizeof *forms };
 
+/**
+ * None of these names may be there twice: this parser takes the first value, the one that reads a
+ * conversation for its template the last.
+ */
+static enum status check_names(const cJSON *object, size_t line, struct status_why *why)
+{
+    static const char *const names[] = {"text", "messages", "ids", "mask", "category", "id"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = 0;
+        for (const cJSON *item = object->child; item; item = item->next)
+            n += strcmp(item->string, names[i]) == 0;
+        if (n > 1)
+            return status_fail(why, STATUS_FORMAT, "line %zu: has \"%s\" twice; expected it once",
+                               line, names[i]);
+    }
+    return STATUS_OK;
+}
+
 /** digits: room for an id that is a number. */
 static enum status read_head(struct eval_document_head *head, char digits[32], const cJSON *object,
                              struct status_why *why)
@@ -77,7 +95,9 @@ static enum status read_document(void *user, const struct base_json_line *line, 
 {
     char digits[32];
     struct eval_document_head head = {.line = line->number};
-    enum status status = read_head(&head, digits, object, why);
+    enum status status = check_names(object, line->number, why);
+    if (!status)
+        status = read_head(&head, digits, object, why);
     const struct form *form = NULL;
     for (size_t i = 0; i < N_FORMS && !status; i++) {
         if (!cJSON_GetObjectItemCaseSensitive(object, forms[i].member))
