@@ -23,6 +23,7 @@
 #include "kernels/operations.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/random_blocks.h"
+#include "tests/harness/types.h"
 
 struct settings {
     double seconds;
@@ -200,7 +201,7 @@ static bool run_open(struct run *run, const struct variant *variant, struct work
     bool is_there = variant->gemm == KERN_GEMM_OPENBLAS || variant->isa <= kern_isa_detect();
     if (!is_there || kern_cpu_open(&run->backend, &options, NULL) != STATUS_OK)
         return false;
-    if (strcmp(kern_cpu_products(run->backend), variant->products) != 0 ||
+    if (strcmp(kern_describe(run->backend).products, variant->products) != 0 ||
         (strncmp(variant->products, "int", 3) == 0 && !kern_integers_find(s->type->type, 8))) {
         kern_close(run->backend);
         return false;
@@ -302,7 +303,7 @@ static void help_openblas(void)
 static const struct gguf_type_info *type_named(const char *name)
 {
     const struct gguf_type_info *type;
-    for (size_t i = 0; (type = gguf_type_at(i)); i++) {
+    for (size_t i = 0; (type = type_at(i)); i++) {
         if (strcasecmp(type->name, name) == 0)
             return type;
     }

@@ -20,6 +20,7 @@
 #include "tests/harness/compare.h"
 #include "tests/harness/random_blocks.h"
 #include "tests/harness/rng.h"
+#include "tests/harness/types.h"
 
 enum { N_ROWS = 64, N_COLS = 4096, SLAB = 256 };
 
@@ -174,7 +175,7 @@ int main(int argc, char **argv)
     printf("%-8s %-7s %9s %9s %9s %7s\n", "type", "isa", "Gweight/s", "best", "GB/s", "spread");
     bool right = true;
     const struct gguf_type_info *type;
-    for (size_t i = 0; (type = gguf_type_at(i)); i++)
+    for (size_t i = 0; (type = type_at(i)); i++)
         if (wanted(type->name, argv + optind, argc - optind))
             right = bench_type(type, seconds) && right;
     return right ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -181,8 +181,8 @@ static void run_once(const struct settings *s, struct bench *b, bool first)
     times.total = base_clock_seconds() - started;
     times.cpu = cpu_seconds() - cpu_started;
     kern_times_read(backend, &times.phases);
-    snprintf(b->products, sizeof b->products, "%s, %s", kern_cpu_isa_name(backend),
-             kern_cpu_products(backend));
+    snprintf(b->products, sizeof b->products, "%s, %s", kern_describe(backend).isa,
+             kern_describe(backend).products);
     model_close(model);
     kern_close(backend);
     check(nll == nll && (first || nll == b->nll), "the mean NLL is not the same in every run");
@@ -285,6 +285,14 @@ static bool read_precision(enum kern_precision *precision, const char *name)
     return false;
 }
 
+static bool read_isa(enum kern_isa *isa, const char *name)
+{
+    for (*isa = KERN_ISA_SCALAR; *isa < KERN_ISA_COUNT; ++*isa)
+        if (strcmp(kern_isa_name(*isa), name) == 0)
+            return true;
+    return false;
+}
+
 /** False if the command line makes no sense. */
 static bool read_settings(struct settings *s, char **argv)
 {
@@ -315,7 +323,7 @@ static bool read_settings(struct settings *s, char **argv)
         else if (strcmp(name, "--precision") == 0) {
             if (!read_precision(&s->cpu.precision, value))
                 return false;
-        } else if (!(strcmp(name, "--isa") == 0 ? kern_isa_parse(value, &s->cpu.isa_cap)
+        } else if (!(strcmp(name, "--isa") == 0 ? read_isa(&s->cpu.isa_cap, value)
                                                 : read_number(numbers, name, value)))
             return false;
     }

@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "bench/bench.h"
 #include "bench/fma_ceiling.h"
 #include "kernels/backend.h"
@@ -19,6 +20,7 @@
 #include "kernels/operations.h"
 #include "kernels/recurrent/op.h"
 #include "tests/harness/random_blocks.h"
+#include "tests/harness/types.h"
 
 enum { N_PRODUCTS = 4, MOST_WIDTH = 18560 };
 
@@ -299,7 +301,7 @@ static bool read_options(struct settings *s, int argc, char **argv)
             for (s->isa = 0; s->isa < KERN_ISA_COUNT && strcasecmp(optarg, kern_isa_name(s->isa));)
                 s->isa++;
         else if (option == 'q')
-            for (size_t i = 0; (s->type = gguf_type_at(i)) && strcasecmp(optarg, s->type->name);)
+            for (size_t i = 0; (s->type = type_at(i)) && strcasecmp(optarg, s->type->name);)
                 i++;
         else
             return false;
@@ -318,14 +320,14 @@ int main(int argc, char **argv)
     }
     struct work w;
     work_open(&w, &s);
-    enum kern_isa isa = kern_cpu_isa(w.backend);
+    enum kern_isa isa = base_min(s.isa, kern_isa_detect());
     bench_print_machine();
     bench_fn *fma = isa == KERN_ISA_AVX512 ? bench_fma_avx512 : bench_fma_avx2;
     double ceiling = 1e-9 * bench_fma_flops(isa) * s.n_threads /
                      bench_measure(fma, NULL, BENCH_THREAD, 0.5).median;
     printf("# %s, %s products of %s, %u threads, %zu tokens, ceiling %.1f GFLOP/s\n",
-           kern_isa_name(isa), s.type->name, kern_cpu_products(w.backend), s.n_threads, s.n_tokens,
-           ceiling);
+           kern_isa_name(isa), s.type->name, kern_describe(w.backend).products, s.n_threads,
+           s.n_tokens, ceiling);
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i += 2) {
         double attention = measure_layer(&w, &layers[i], ceiling);
         double recurrent = measure_layer(&w, &layers[i + 1], ceiling);

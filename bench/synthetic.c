@@ -8,6 +8,7 @@
 
 #include "tests/harness/gguf_writer.h"
 #include "tests/harness/random_blocks.h"
+#include "tests/harness/types.h"
 
 enum {
     POOL_ELEMS = 1 << 16, /* different weights, drawn again and again */
@@ -331,7 +332,7 @@ static enum status find_mix(struct mix *out, const char *name, struct status_why
         }
     }
     const struct gguf_type_info *info;
-    for (size_t i = 0; (info = gguf_type_at(i)) != NULL; i++) {
+    for (size_t i = 0; (info = type_at(i)) != NULL; i++) {
         if (strcasecmp(info->name, name) == 0) {
             *out = (struct mix){info->name, info->type, info->type};
             return STATUS_OK;

@@ -40,8 +40,7 @@ enum status gguf_file_map_shard(struct gguf_file *file, size_t i_shard, const ch
     return gguf_directory_read(file, i_shard, why);
 }
 
-/* Give every tensor its NUL-terminated name. */
-static enum status copy_names(struct gguf_file *file, struct status_why *why)
+enum status gguf_file_copy_names(struct gguf_file *file, struct status_why *why)
 {
     const struct base_string *names = file->tensor_names.strings;
     size_t n = file->tensor_names.n;
@@ -100,7 +99,7 @@ enum status gguf_list(struct gguf_file **out, const char *path, struct status_wh
     if (!status)
         status = gguf_split_open(out, why);
     if (!status)
-        status = copy_names(*out, why);
+        status = gguf_file_copy_names(*out, why);
     return finish(out, status);
 }
 
@@ -110,40 +109,7 @@ enum status gguf_list_part(struct gguf_file **out, const char *path, struct stat
     if (!status)
         status = gguf_file_map_shard(*out, 0, path, why);
     if (!status)
-        status = copy_names(*out, why);
-    return finish(out, status);
-}
-
-/* As gguf_file_map_shard, for bytes in memory. */
-static enum status read_memory(struct gguf_file *file, const void *data, size_t n_bytes,
-                               struct status_why *why)
-{
-    struct gguf_shard *shard = &file->shards[0];
-    uint32_t n_parts;
-    shard->path = strdup(file->path);
-    if (!shard->path)
-        return status_fail(why, STATUS_MEMORY, "%s: out of memory", file->path);
-    shard->data = data;
-    shard->n_bytes = n_bytes;
-    enum status status = gguf_directory_read(file, 0, why);
-    if (!status)
-        status = gguf_split_count(shard, &n_parts, why);
-    if (!status && n_parts > 1)
-        status = status_fail(why, STATUS_UNSUPPORTED,
-                             "%s: is one of %u parts, expected a whole file", file->path, n_parts);
-    return status;
-}
-
-enum status gguf_open_memory(struct gguf_file **out, const void *data, size_t n_bytes,
-                             const char *name, struct status_why *why)
-{
-    enum status status = gguf_file_new(out, name, 1, why);
-    if (!status)
-        status = read_memory(*out, data, n_bytes, why);
-    if (!status)
-        status = gguf_check_types(*out, why);
-    if (!status)
-        status = copy_names(*out, why);
+        status = gguf_file_copy_names(*out, why);
     return finish(out, status);
 }
 

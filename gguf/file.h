@@ -59,13 +59,6 @@ enum status gguf_list_part(struct gguf_file **out, const char *path, struct stat
 /** That every tensor can be decoded.   Fails: STATUS_UNSUPPORTED, naming the first other one. */
 enum status gguf_check_types(const struct gguf_file *file, struct status_why *why);
 
-/**
- * As gguf_open, over bytes in memory instead of a file (tests, fuzzing): `data` must
- * outlive the result. Split files are refused.   name: used in sentences.
- */
-enum status gguf_open_memory(struct gguf_file **out, const void *data, size_t n_bytes,
-                             const char *name, struct status_why *why);
-
 /** That nothing wrote to any part since it was opened. Fails: STATUS_CHANGED, STATUS_IO. */
 enum status gguf_check_unchanged(const struct gguf_file *file, struct status_why *why);
 

@@ -1,5 +1,6 @@
 /**
- * What the files that implement gguf/file.h and gguf/meta.h share; nobody else includes it.
+ * What the files that implement gguf/file.h and gguf/meta.h share. Nobody else includes it, but for
+ * the tests' way of opening bytes in memory (tests/harness/gguf_bytes.c).
  *
  * Opening goes: file.c maps a path, directory.c reads one part (header, then pairs.c for the
  * key/value section, then tensors.c for the tensor section), split.c does so for every part.
@@ -53,6 +54,9 @@ enum status gguf_file_new(struct gguf_file **out, const char *path, size_t n_sha
 /** Map one part of a file and read it.   path: copied. */
 enum status gguf_file_map_shard(struct gguf_file *file, size_t shard, const char *path,
                                 struct status_why *why);
+
+/** Give every tensor of all shards its NUL-terminated name: the last step of opening. */
+enum status gguf_file_copy_names(struct gguf_file *file, struct status_why *why);
 
 /**
  * If the file that `*file` holds as its only shard says that it is one of several, replace

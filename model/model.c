@@ -259,11 +259,6 @@ const struct model_layer *model_layer(const struct model *m, size_t i)
     return &m->layers[i];
 }
 
-const struct kern_weight *model_embedding(const struct model *m)
-{
-    return &m->embedding;
-}
-
 const struct model_norm *model_output_norm(const struct model *m)
 {
     return &m->output_norm;

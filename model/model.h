@@ -54,7 +54,6 @@ const struct gguf_file *model_file(const struct model *m);
 const struct model_hparams *model_hparams(const struct model *m);
 const struct model_tokenizer *model_tokenizer(const struct model *m);
 const struct model_layer *model_layer(const struct model *m, size_t i);
-const struct kern_weight *model_embedding(const struct model *m); /* [V, D] */
 const struct model_norm *model_output_norm(const struct model *m);
 const struct kern_weight *
 model_head(const struct model *m); /* [V, D]; may be the embedding's bytes */

@@ -6,7 +6,7 @@
 #include "cli/options/common.h"
 #include "kernels/quant/round.h"
 
-#define NAME(type) {GGUF_TYPE_##type, #type},
+#define NAME(TYPE, name) {GGUF_TYPE_##TYPE, #TYPE},
 static const struct {
     enum gguf_type type;
     const char *name; /* options take it in any case */

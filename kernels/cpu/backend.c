@@ -52,12 +52,19 @@ static void cpu_close(struct kern_backend *b)
 
 static struct kern_description cpu_describe(const struct kern_backend *b)
 {
+    static const char *const names[] = {[KERN_PRODUCTS_FLOAT32] = "float32",
+                                        [KERN_PRODUCTS_INT16] = "int16",
+                                        [KERN_PRODUCTS_INT8] = "int8",
+                                        [KERN_PRODUCTS_BF16_TRIPLES] = "bf16x3",
+                                        [KERN_PRODUCTS_BF16] = "bf16"};
+    const struct kern_cpu *cpu = (const struct kern_cpu *)b;
+    enum kern_products kind = cpu->integers[0].multiply ? cpu->integers[0].kind : cpu->product.kind;
     return (struct kern_description){
         .device = "cpu",
-        .isa = kern_cpu_isa_name(b),
-        .products = kern_cpu_products(b),
-        .remarks = kern_cpu_remarks(b),
-        .n_threads = kern_cpu_n_threads(b),
+        .isa = cpu->product.n_parts > 0 ? "amx" : kern_isa_name(cpu->isa),
+        .products = cpu->sgemm ? "openblas" : names[kind],
+        .remarks = cpu->remarks,
+        .n_threads = base_pool_n_threads(cpu->pool),
     };
 }
 
@@ -106,39 +113,6 @@ enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_optio
     cpu->clock.n_threads = base_pool_n_threads(cpu->pool);
     *out = &cpu->base;
     return STATUS_OK;
-}
-
-enum kern_isa kern_cpu_isa(const struct kern_backend *b)
-{
-    return ((const struct kern_cpu *)b)->isa;
-}
-
-const char *kern_cpu_isa_name(const struct kern_backend *b)
-{
-    const struct kern_cpu *cpu = (const struct kern_cpu *)b;
-    return cpu->product.n_parts > 0 ? "amx" : kern_isa_name(cpu->isa);
-}
-
-const char *kern_cpu_products(const struct kern_backend *b)
-{
-    static const char *const names[] = {[KERN_PRODUCTS_FLOAT32] = "float32",
-                                        [KERN_PRODUCTS_INT16] = "int16",
-                                        [KERN_PRODUCTS_INT8] = "int8",
-                                        [KERN_PRODUCTS_BF16_TRIPLES] = "bf16x3",
-                                        [KERN_PRODUCTS_BF16] = "bf16"};
-    const struct kern_cpu *cpu = (const struct kern_cpu *)b;
-    enum kern_products kind = cpu->integers[0].multiply ? cpu->integers[0].kind : cpu->product.kind;
-    return cpu->sgemm ? "openblas" : names[kind];
-}
-
-const char *kern_cpu_remarks(const struct kern_backend *b)
-{
-    return ((const struct kern_cpu *)b)->remarks;
-}
-
-unsigned kern_cpu_n_threads(const struct kern_backend *b)
-{
-    return base_pool_n_threads(((const struct kern_cpu *)b)->pool);
 }
 
 enum status kern_cpu_run(struct kern_cpu *cpu, size_t n, base_pool_fn *fn, void *context)

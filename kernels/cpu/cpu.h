@@ -39,23 +39,16 @@ struct kern_cpu_options {
 };
 
 /**
- * Open a CPU backend with its own thread pool; several may be open at once.
+ * Open a CPU backend with its own thread pool; several may be open at once. kern_describe() says
+ * what it uses: the ISA after the cap and what this CPU has, "amx" if products use AMX, which comes
+ * on top of AVX-512; "openblas" as products with OpenBLAS; with "int16" and "int8" weights that are
+ * no integers take float32. Its remarks are about options that could not be followed.
  * Fails: STATUS_MEMORY; STATUS_UNSUPPORTED if OpenBLAS was asked for and cannot be loaded;
  * STATUS_USAGE, STATUS_DEVICE if there cannot be so many threads.
  */
 enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_options *options,
                           struct status_why *why);
 
-/** The ISA in use, after the cap and what this CPU has. */
-enum kern_isa kern_cpu_isa(const struct kern_backend *b);
-/** Its name; "amx" if products use AMX, which comes on top of AVX-512. */
-const char *kern_cpu_isa_name(const struct kern_backend *b);
-/** What products are made of: "float32", "int16", "int8", "bf16x3", "bf16", with OpenBLAS
- * "openblas". With "int16" and "int8" weights that are no integers take float32. */
-const char *kern_cpu_products(const struct kern_backend *b);
-/** A sentence about options that could not be followed, ending with a newline, or "". */
-const char *kern_cpu_remarks(const struct kern_backend *b);
-unsigned kern_cpu_n_threads(const struct kern_backend *b);
 /** OpenBLAS's version string; "" while no backend has asked for it, so that it is not loaded. */
 const char *kern_openblas_version(void);
 

@@ -2,7 +2,6 @@
 
 #include <cpuid.h>
 #include <stdint.h>
-#include <string.h>
 
 static const char *const isa_names[KERN_ISA_COUNT] = {"scalar", "avx2", "avx512"};
 
@@ -70,19 +69,4 @@ bool kern_isa_adds_more(void)
 const char *kern_isa_name(enum kern_isa isa)
 {
     return (unsigned)isa < KERN_ISA_COUNT ? isa_names[isa] : "unknown";
-}
-
-bool kern_isa_parse(const char *name, enum kern_isa *isa)
-{
-    if (strcmp(name, "auto") == 0) {
-        *isa = KERN_ISA_COUNT - 1;
-        return true;
-    }
-    for (int i = 0; i < KERN_ISA_COUNT; i++) {
-        if (strcmp(name, isa_names[i]) == 0) {
-            *isa = (enum kern_isa)i;
-            return true;
-        }
-    }
-    return false;
 }

@@ -28,7 +28,5 @@ bool kern_isa_adds_more(void);
 
 /** "scalar", "avx2", "avx512". */
 const char *kern_isa_name(enum kern_isa isa);
-/** The ISA of a name ("auto" is KERN_ISA_COUNT - 1); false if there is none of that name. */
-bool kern_isa_parse(const char *name, enum kern_isa *isa);
 
 #endif

@@ -1,37 +1,12 @@
 #include "kernels/quant/integers.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "kernels/quant/formats.h"
 #include "kernels/quant/ik/formats.h"
 
-/** The list: SCALED(type, name, runs of a block, elements of a run, largest integer), WITH_MIN
- * likewise. */
-/* clang-format off */
-#define FORMATS(SCALED, WITH_MIN)                                                                  \
-    SCALED(Q4_0, q4_0, 1, 32, 8) WITH_MIN(Q4_1, q4_1, 1, 32, 15) SCALED(Q5_0, q5_0, 1, 32, 16)     \
-    WITH_MIN(Q5_1, q5_1, 1, 32, 31) SCALED(Q8_0, q8_0, 1, 32, 128)                                 \
-    WITH_MIN(Q2_K, q2_k, 16, 16, 3) SCALED(Q3_K, q3_k, 16, 16, 4) WITH_MIN(Q4_K, q4_k, 8, 32, 15)  \
-    WITH_MIN(Q5_K, q5_k, 8, 32, 31) SCALED(Q6_K, q6_k, 16, 16, 32) SCALED(IQ1_S, iq1_s, 8, 32, 9)  \
-    SCALED(IQ1_M, iq1_m, 16, 16, 9) SCALED(IQ2_XXS, iq2_xxs, 8, 32, 43)                            \
-    SCALED(IQ2_XS, iq2_xs, 16, 16, 43) SCALED(IQ2_S, iq2_s, 16, 16, 43)                            \
-    SCALED(IQ3_XXS, iq3_xxs, 8, 32, 62) SCALED(IQ3_S, iq3_s, 8, 32, 15)                            \
-    SCALED(IQ4_NL, iq4_nl, 1, 32, 127) SCALED(IQ4_XS, iq4_xs, 8, 32, 127)                          \
-    SCALED(TQ1_0, tq1_0, 8, 32, 1) SCALED(TQ2_0, tq2_0, 8, 32, 2) SCALED(MXFP4, mxfp4, 1, 32, 12)  \
-    SCALED(NVFP4, nvfp4, 4, 16, 12) SCALED(Q1_0, q1_0, 4, 32, 1) SCALED(Q2_0, q2_0, 2, 32, 2)      \
-    SCALED(Q6_0, q6_0, 1, 32, 32) SCALED(Q8_KV, q8_kv, 1, 32, 128)                                 \
-    SCALED(Q8_K_R8, q8_k_r8, 8, 32, 128) SCALED(IQ1_BN, iq1_bn, 2, 32, 1)                          \
-    SCALED(IQ2_BN, iq2_bn, 2, 32, 2) SCALED(IQ1_S_R4, iq1_s_r4, 1, 32, 9)                          \
-    SCALED(IQ1_M_R4, iq1_m_r4, 2, 16, 9) SCALED(IQ2_K, iq2_k, 16, 16, 31)                          \
-    SCALED(IQ3_K, iq3_k, 16, 16, 63) SCALED(IQ4_K, iq4_k, 16, 16, 127)                             \
-    SCALED(IQ5_K, iq5_k, 16, 16, 126) SCALED(IQ6_K, iq6_k, 16, 16, 127)                            \
-    SCALED(IQ2_KS, iq2_ks, 8, 32, 31) SCALED(IQ3_KS, iq3_ks, 8, 32, 63)                            \
-    SCALED(IQ4_KS, iq4_ks, 8, 32, 127) SCALED(IQ4_KSS, iq4_kss, 8, 32, 127)                        \
-    SCALED(IQ5_KS, iq5_ks, 8, 32, 126) SCALED(IQ2_KL, iq2_kl, 8, 32, 63)                           \
-    SCALED(IQ1_KT, iq1_kt, 8, 32, 121) SCALED(IQ2_KT, iq2_kt, 8, 32, 123)                          \
-    SCALED(IQ3_KT, iq3_kt, 8, 32, 123) SCALED(IQ4_KT, iq4_kt, 8, 32, 122)
-/* clang-format on */
+/** Those that are integers, of the table of types: SCALED and WITH_MIN take its columns. */
+#define FORMATS(SCALED, WITH_MIN) GGUF_TYPES(GGUF_NO_TYPE, SCALED, WITH_MIN, GGUF_NO_TYPE, SCALED)
 
 #define NEUTRALISE(name)                                                                           \
     static void name##_neutralise(void *blocks, size_t n_blocks)                                   \
@@ -40,21 +15,21 @@
         for (size_t i = 0; i < n_blocks; i++)                                                      \
             kern_##name##_neutralise(block + i);                                                   \
     }
-#define SCALED_LOOPS(TYPE, name, runs, run_elems, most)                                            \
+#define SCALED_LOOPS(TYPE, name, id, elems, bytes, prefix, rows, run, most)                        \
     static void name##_scales(const void *blocks, size_t n_blocks, float *scales, float *mins)     \
     {                                                                                              \
         (void)mins;                                                                                \
         const struct kern_block_##name *block = blocks;                                            \
         for (size_t i = 0; i < n_blocks; i++)                                                      \
-            kern_##name##_scales(block + i, scales + (runs)*i);                                    \
+            kern_##name##_scales(block + i, scales + (elems) / (run)*i);                           \
     }                                                                                              \
     NEUTRALISE(name)
-#define WITH_MIN_LOOPS(TYPE, name, runs, run_elems, most)                                          \
+#define WITH_MIN_LOOPS(TYPE, name, id, elems, bytes, prefix, rows, run, most)                      \
     static void name##_scales(const void *blocks, size_t n_blocks, float *scales, float *mins)     \
     {                                                                                              \
         const struct kern_block_##name *block = blocks;                                            \
         for (size_t i = 0; i < n_blocks; i++)                                                      \
-            kern_##name##_scales(block + i, scales + (runs)*i, mins + (runs)*i);                   \
+            kern_##name##_scales(block + i, scales + (elems) / (run)*i, mins + (elems) / (run)*i); \
     }                                                                                              \
     NEUTRALISE(name)
 FORMATS(SCALED_LOOPS, WITH_MIN_LOOPS)
@@ -99,19 +74,20 @@ const int kern_rooms[] = {0, 4, 16, 32};
 #define ROOM(most, elems)                                                                          \
     ((most) <= 4 ? 1 : (most) <= 16 && (most) != 12 ? 2 : (most) <= 32 && (elems) == 256 ? 3 : 0)
 
-#define ROW(TYPE, name, runs, run_elems, most, min_elems)                                          \
+#define ROW(TYPE, name, elems, run, min_run, most)                                                 \
     {GGUF_TYPE_##TYPE,                                                                             \
      sizeof(struct kern_block_##name),                                                             \
-     (runs) * (run_elems),                                                                         \
-     run_elems,                                                                                    \
-     min_elems,                                                                                    \
+     elems,                                                                                        \
+     run,                                                                                          \
+     min_run,                                                                                      \
      most,                                                                                         \
-     ROOM(most, (runs) * (run_elems)),                                                             \
+     ROOM(most, elems),                                                                            \
      name##_scales,                                                                                \
      name##_neutralise},
-#define SCALED_ROW(TYPE, name, runs, run_elems, most) ROW(TYPE, name, runs, run_elems, most, 0)
-#define WITH_MIN_ROW(TYPE, name, runs, run_elems, most)                                            \
-    ROW(TYPE, name, runs, run_elems, most, run_elems)
+#define SCALED_ROW(TYPE, name, id, elems, bytes, prefix, rows, run, most)                          \
+    ROW(TYPE, name, elems, run, 0, most)
+#define WITH_MIN_ROW(TYPE, name, id, elems, bytes, prefix, rows, run, most)                        \
+    ROW(TYPE, name, elems, run, run, most)
 #define WIDE_ROW(TYPE, name, runs, min_elems, most)                                                \
     {                                                                                              \
         GGUF_TYPE_##TYPE,                                                                          \
@@ -125,8 +101,6 @@ const int kern_rooms[] = {0, 4, 16, 32};
         name##_neutralise_block},
 static const struct kern_integers formats[] = {FORMATS(SCALED_ROW, WITH_MIN_ROW)};
 static const struct kern_integers wide_formats[] = {WIDE_FORMATS(WIDE_ROW)};
-
-enum { MAX_BLOCK_BYTES = 258, MAX_BLOCK_ELEMS = 256 };
 
 static const struct kern_integers *find(enum gguf_type type, const struct kern_integers *rows,
                                         size_t n)
@@ -160,19 +134,4 @@ void kern_integers_neutral(const struct kern_integers *format, const void *block
     size_t n_blocks = n / format->block_elems;
     memcpy(copy, blocks, n_blocks * format->block_bytes);
     format->neutralise(copy, n_blocks);
-}
-
-void kern_integers_row(const struct kern_integers *format, kern_decode_fn *decode,
-                       const void *blocks, size_t n, int16_t *integers)
-{
-    const uint8_t *block = blocks;
-    uint8_t copy[MAX_BLOCK_BYTES];
-    float y[MAX_BLOCK_ELEMS];
-    assert(format->block_bytes <= sizeof copy && format->block_elems <= MAX_BLOCK_ELEMS);
-    for (size_t i = 0; i < n; i += format->block_elems, block += format->block_bytes) {
-        kern_integers_neutral(format, block, format->block_elems, copy);
-        decode(copy, y, format->block_elems);
-        for (size_t j = 0; j < format->block_elems; j++)
-            integers[i + j] = (int16_t)y[j];
-    }
 }

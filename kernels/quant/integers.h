@@ -76,11 +76,4 @@ void kern_integers_scales(const struct kern_integers *format, const void *blocks
 void kern_integers_neutral(const struct kern_integers *format, const void *blocks, size_t n,
                            void *copy);
 
-/**
- * The n integers of a row: kern_integers_neutral(), `decode` (the type's, of any ISA) and a
- * conversion. This is the plain way.
- */
-void kern_integers_row(const struct kern_integers *format, kern_decode_fn *decode,
-                       const void *blocks, size_t n, int16_t *integers);
-
 #endif

@@ -1,7 +1,7 @@
 /**
  * The list of block formats that can be decoded, with the scalar decoder of each.
- * Tests, benchmarks and the kernel sets walk it; a new type is its header and a row here
- * (and one in gguf/type.c).
+ * Tests, benchmarks and the kernel sets walk it. It is made of gguf/type_list.h: a new type is a
+ * row there, and its header.
  */
 #ifndef KERNELS_QUANT_REGISTRY_H
 #define KERNELS_QUANT_REGISTRY_H

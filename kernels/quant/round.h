@@ -8,8 +8,10 @@
 #include "gguf/type.h"
 #include "kernels/quant/pack.h"
 
-/** The list of these types, in the order in which llama.cpp names them. */
-#define KERN_ROUND_TYPES(X) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q4_1) X(IQ4_NL) X(Q5_0) X(Q5_1)
+/** The list of these types, in the order in which llama.cpp names them: X(TYPE, name). */
+#define KERN_ROUND_BLOCKS(X)                                                                       \
+    X(Q8_0, q8_0) X(Q4_0, q4_0) X(Q4_1, q4_1) X(IQ4_NL, iq4_nl) X(Q5_0, q5_0) X(Q5_1, q5_1)
+#define KERN_ROUND_TYPES(X) X(F32, f32) X(F16, f16) X(BF16, bf16) KERN_ROUND_BLOCKS(X)
 
 /** Elements of a block; 0: no type of a cache. */
 static inline size_t kern_round_elems(enum gguf_type type)
@@ -19,24 +21,21 @@ static inline size_t kern_round_elems(enum gguf_type type)
     case GGUF_TYPE_F16:
     case GGUF_TYPE_BF16:
         return 1;
-    case GGUF_TYPE_Q8_0:
-    case GGUF_TYPE_Q4_0:
-    case GGUF_TYPE_Q4_1:
-    case GGUF_TYPE_IQ4_NL:
-    case GGUF_TYPE_Q5_0:
-    case GGUF_TYPE_Q5_1:
+#define KERN_ROUND_CASE(TYPE, name) case GGUF_TYPE_##TYPE:
+        KERN_ROUND_BLOCKS(KERN_ROUND_CASE)
+#undef KERN_ROUND_CASE
         return KERN_PACK_ELEMS;
     default:
         return 0;
     }
 }
 
-#define KERN_ROUND_THROUGH(name)                                                                   \
-    do {                                                                                           \
+#define KERN_ROUND_THROUGH(TYPE, name)                                                             \
+    if (type == GGUF_TYPE_##TYPE) {                                                                \
         struct kern_block_##name block;                                                            \
         kern_##name##_pack(x, &block);                                                             \
         kern_##name##_group(&block, 0, x);                                                         \
-    } while (0)
+    }
 
 /** Round n numbers in place, at most KERN_PACK_ELEMS: one block, or any n of a type without. */
 KERN_INLINE void kern_round_numbers(enum gguf_type type, float *x, size_t n)
@@ -44,21 +43,10 @@ KERN_INLINE void kern_round_numbers(enum gguf_type type, float *x, size_t n)
     if (type == GGUF_TYPE_F16)
         for (size_t i = 0; i < n; i++)
             x[i] = kern_half_to_float(kern_half_from_float(x[i]));
-    else if (type == GGUF_TYPE_BF16)
+    if (type == GGUF_TYPE_BF16)
         for (size_t i = 0; i < n; i++)
             x[i] = kern_float_from_bits((uint32_t)kern_bf16_from_float(x[i]) << 16);
-    else if (type == GGUF_TYPE_Q8_0)
-        KERN_ROUND_THROUGH(q8_0);
-    else if (type == GGUF_TYPE_Q4_0)
-        KERN_ROUND_THROUGH(q4_0);
-    else if (type == GGUF_TYPE_Q4_1)
-        KERN_ROUND_THROUGH(q4_1);
-    else if (type == GGUF_TYPE_IQ4_NL)
-        KERN_ROUND_THROUGH(iq4_nl);
-    else if (type == GGUF_TYPE_Q5_0)
-        KERN_ROUND_THROUGH(q5_0);
-    else if (type == GGUF_TYPE_Q5_1)
-        KERN_ROUND_THROUGH(q5_1);
+    KERN_ROUND_BLOCKS(KERN_ROUND_THROUGH)
 }
 
 /**

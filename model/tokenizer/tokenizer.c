@@ -200,11 +200,6 @@ bool model_adds_bos(const struct model_tokenizer *t)
     return t->vocab.add_bos;
 }
 
-bool model_adds_eos(const struct model_tokenizer *t)
-{
-    return t->vocab.add_eos;
-}
-
 enum model_token_type model_token_type(const struct model_tokenizer *t, int32_t id)
 {
     assert(id >= 0 && (size_t)id < t->vocab.n);

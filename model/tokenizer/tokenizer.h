@@ -60,9 +60,8 @@ const char *model_tokenizer_pre(const struct model_tokenizer *t);
 int32_t model_token_bos(const struct model_tokenizer *t);
 int32_t model_token_eos(const struct model_tokenizer *t);
 int32_t model_token_unknown(const struct model_tokenizer *t);
-/** Whether texts begin with BOS (end with EOS), after defaults. Adding it is the caller's job. */
+/** Whether texts begin with BOS, after defaults. Adding it is the caller's job. */
 bool model_adds_bos(const struct model_tokenizer *t);
-bool model_adds_eos(const struct model_tokenizer *t);
 
 /**
  * The file's chat template (tokenizer.chat_template); empty where it has none.

@@ -153,6 +153,9 @@ static void refused_lines(void **state)
         {"{\"text\": null}", "f: line 1: \"text\" is no text"},
         {"{\"text\": \"a\", \"category\": 1}", "f: line 1: expected \"category\" with a text"},
         {"{\"text\": \"a\\u0000b\"}", "f: line 1: has the character U+0000"},
+        {"{\"text\": \"a\", \"text\": \"b\"}", "f: line 1: has \"text\" twice; expected it once"},
+        {"{\"messages\": [], \"messages\": [{\"role\": \"user\"}]}",
+         "f: line 1: has \"messages\" twice; expected it once"},
         {"{\"text\": \"a\"", "f: line 1: no JSON object"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -7,6 +7,7 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "tests/gguf/walk.h"
+#include "tests/harness/gguf_bytes.h"
 #include "tests/harness/gguf_writer.h"
 
 static void write_again(const struct gguf_file *file, void **data, size_t *n_bytes)
@@ -48,9 +49,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         return 0;
     void *copy;
     size_t n_copy;
-    require(gguf_open_memory(&file, data, n_bytes, "input", &why) == STATUS_OK);
+    require(gguf_bytes_open(&file, data, n_bytes, "input", &why) == STATUS_OK);
     write_again(file, &copy, &n_copy);
-    require(gguf_open_memory(&again, copy, n_copy, "copy", &why) == STATUS_OK);
+    require(gguf_bytes_open(&again, copy, n_copy, "copy", &why) == STATUS_OK);
     compare(file, again);
     gguf_close(again);
     gguf_close(file);

@@ -6,6 +6,8 @@
 #include "kernels/cpu/kernels.h"
 #include "kernels/quant/rows.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/harness/blocks.h"
+#include "tests/harness/types.h"
 
 enum { MAX_COLS = 16 * 256 };
 
@@ -22,8 +24,8 @@ static void check_integers(const struct kern_rows *rows, size_t row, size_t n, u
         return;
     uint8_t work[KERN_ROWS_WORK_BYTES * MAX_COLS];
     int16_t integers[MAX_COLS];
-    kern_integers_row(format, kern_quant_find(rows->type)->decode,
-                      kern_rows_blocks(rows, row, 0, n, work), n, integers);
+    blocks_integers(format, kern_quant_find(rows->type)->decode,
+                    kern_rows_blocks(rows, row, 0, n, work), n, integers);
     for (size_t i = 0; i < n; i++)
         require(integers[i] >= -format->largest && integers[i] <= format->largest);
 }
@@ -45,7 +47,7 @@ static void check_row(const struct kern_rows *rows, size_t row, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
-    const struct gguf_type_info *type = n_bytes < 2 ? NULL : gguf_type_at(data[0]);
+    const struct gguf_type_info *type = n_bytes < 2 ? NULL : type_at(data[0]);
     uint64_t row_bytes;
     if (!type)
         return 0;

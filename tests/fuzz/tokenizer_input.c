@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/harness/gguf_bytes.h"
+
 uint8_t input_byte(struct input *in)
 {
     return in->p < in->end ? *in->p++ : 0;
@@ -91,7 +93,7 @@ struct model_tokenizer *input_open(struct gguf_writer *w, void **data, struct gg
     struct status_why why;
     struct model_tokenizer *t;
     require(gguf_writer_finish_memory(w, data, &n_bytes, &why) == STATUS_OK);
-    require(gguf_open_memory(file, *data, n_bytes, "input", &why) == STATUS_OK);
+    require(gguf_bytes_open(file, *data, n_bytes, "input", &why) == STATUS_OK);
     require(model_tokenizer_open(&t, *file, NULL, false, &why) == STATUS_OK);
     return t;
 }
@@ -101,7 +103,7 @@ void input_as_file(struct input in)
     struct gguf_file *file;
     struct model_tokenizer *t;
     struct status_why why = {0};
-    if (gguf_open_memory(&file, in.p, (size_t)(in.end - in.p), "input", &why) != STATUS_OK)
+    if (gguf_bytes_open(&file, in.p, (size_t)(in.end - in.p), "input", &why) != STATUS_OK)
         return;
     if (model_tokenizer_open(&t, file, NULL, false, &why) == STATUS_OK) {
         static const char text[] = " a ab <s>b\n\xE2\x96\x81 12345's\xFF";

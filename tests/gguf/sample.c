@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/harness/gguf_bytes.h"
+
 /* A pair of any type, through the writer's copy. */
 static void put(struct gguf_writer *w, const char *key, enum gguf_value_type type,
                 enum gguf_value_type element_type, uint64_t count, const void *value)
@@ -107,7 +109,7 @@ struct gguf_file *sample_open(const struct sample *sample)
 {
     struct gguf_file *file;
     struct status_why why = {0};
-    if (gguf_open_memory(&file, sample->data, sample->n_bytes, "sample", &why) != STATUS_OK)
+    if (gguf_bytes_open(&file, sample->data, sample->n_bytes, "sample", &why) != STATUS_OK)
         fail_msg("%s", why.text);
     return file;
 }

@@ -18,6 +18,7 @@
 
 #include "tests/gguf/sample.h"
 #include "tests/gguf/walk.h"
+#include "tests/harness/gguf_bytes.h"
 
 static size_t largest_request;
 static size_t n_until_failure = SIZE_MAX; /* allocations that still succeed */
@@ -231,7 +232,7 @@ static void test_reading_out_of_memory(void **state)
         struct gguf_file *file;
         struct status_why why = {0};
         n_until_failure = n;
-        enum status status = gguf_open_memory(&file, sample.data, sample.n_bytes, "sample", &why);
+        enum status status = gguf_bytes_open(&file, sample.data, sample.n_bytes, "sample", &why);
         n_until_failure = SIZE_MAX;
         gguf_close(file);
         if (status == STATUS_OK)

@@ -10,6 +10,7 @@
 
 #include "tests/gguf/sample.h"
 #include "tests/gguf/walk.h"
+#include "tests/harness/gguf_bytes.h"
 
 static void test_good_file(void **state)
 {
@@ -322,7 +323,7 @@ static void test_bytes_at_the_end(void **state)
         memset(sample.data + sample.n_bytes, 0, rows[i].n);
         if (rows[i].n > 0)
             sample.data[n_bytes - 1] = rows[i].last;
-        enum status status = gguf_open_memory(&file, sample.data, n_bytes, "sample", &why);
+        enum status status = gguf_bytes_open(&file, sample.data, n_bytes, "sample", &why);
         assert_int_equal(status, rows[i].sentence ? STATUS_FORMAT : STATUS_OK);
         assert_string_equal(why.text, rows[i].sentence ? rows[i].sentence : "");
         if (!rows[i].sentence)
@@ -348,7 +349,7 @@ static void test_bad_files(void **state)
             apply(&sample, &bad_files[i].patches[k]);
         struct gguf_file *file;
         struct status_why why = {0};
-        enum status status = gguf_open_memory(&file, sample.data, sample.n_bytes, "sample", &why);
+        enum status status = gguf_bytes_open(&file, sample.data, sample.n_bytes, "sample", &why);
         assert_null(file);
         assert_string_equal(why.text, bad_files[i].sentence);
         assert_int_equal(status, bad_files[i].status);

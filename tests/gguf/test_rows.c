@@ -12,6 +12,7 @@
 
 #include "tests/gguf/sample.h"
 #include "tests/gguf/walk.h"
+#include "tests/harness/types.h"
 
 enum { DIMS_AT = 4, TYPE_AT = 20 }; /* behind a name of a tensor of two dimensions */
 
@@ -51,7 +52,7 @@ static void test_every_type(void **state)
 {
     (void)state;
     const struct gguf_type_info *type;
-    for (size_t i = 0; (type = gguf_type_at(i)); i++) {
+    for (size_t i = 0; (type = type_at(i)); i++) {
         struct sample s = make(type->type, 2 * type->block_elems, 2 * type->bundle_rows);
         struct gguf_file *file = sample_open(&s);
         walk_file(file);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/harness/gguf_bytes.h"
 #include "tests/harness/gguf_writer.h"
 
 static char folder[] = "/tmp/assay-test-XXXXXX";
@@ -223,7 +224,7 @@ static void test_parts_in_memory(void **state)
     assert_int_equal(gguf_writer_new(&w, &why), STATUS_OK);
     gguf_writer_u16(w, "split.count", 2);
     assert_int_equal(gguf_writer_finish_memory(w, &data, &n_bytes, &why), STATUS_OK);
-    assert_int_equal(gguf_open_memory(&file, data, n_bytes, "bytes", &why), STATUS_UNSUPPORTED);
+    assert_int_equal(gguf_bytes_open(&file, data, n_bytes, "bytes", &why), STATUS_UNSUPPORTED);
     assert_null(file);
     assert_string_equal(why.text, "bytes: is one of 2 parts, expected a whole file");
     free(data);

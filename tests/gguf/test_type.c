@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "gguf/type.h"
+#include "tests/harness/types.h"
 
 /* Bits per weight as people quote them: an independent way to state bytes per block. */
 static const struct {
@@ -108,7 +109,7 @@ static void test_bundles(void **state)
     (void)state;
     const struct gguf_type_info *info;
     size_t n = 0;
-    for (size_t i = 0; (info = gguf_type_at(i)); i++) {
+    for (size_t i = 0; (info = type_at(i)); i++) {
         if (info->bundle_rows == 1)
             continue;
         const char *rows = strrchr(info->name, 'R');
@@ -138,13 +139,13 @@ static void test_walk(void **state)
 {
     (void)state;
     size_t n = 0;
-    for (; gguf_type_at(n); n++) {
-        const struct gguf_type_info *info = gguf_type_at(n);
+    for (; type_at(n); n++) {
+        const struct gguf_type_info *info = type_at(n);
         assert_ptr_equal(gguf_type_info((uint32_t)info->type), info);
         assert_true(info->type < GGUF_TYPE_LIMIT);
     }
     assert_int_equal(n, N_PUBLISHED + N_WOVEN);
-    assert_null(gguf_type_at(SIZE_MAX));
+    assert_null(type_at(SIZE_MAX));
 }
 
 static void test_names_of_refused(void **state)

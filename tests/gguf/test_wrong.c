@@ -16,6 +16,7 @@
 #include "gguf/cursor.h"
 #include "tests/gguf/sample.h"
 #include "tests/gguf/walk.h"
+#include "tests/harness/types.h"
 
 struct good {
     const char *name;
@@ -91,7 +92,7 @@ static void wrong_shapes(struct good *g, const struct gguf_tensor *tensor)
     size_t at = entry + 4 + 8 * (size_t)tensor->n_dims;
     const struct gguf_type_info *type;
     snprintf(what, sizeof what, "another type of %s", tensor->name);
-    for (size_t i = 0; (type = gguf_type_at(i)) != NULL; i++) {
+    for (size_t i = 0; (type = type_at(i)) != NULL; i++) {
         uint64_t size = 0;
         (void)gguf_row_bytes(type, tensor->ne[0], &size);
         size *= tensor->n_rows;

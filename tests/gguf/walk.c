@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/harness/gguf_bytes.h"
 #include "tests/harness/require.h"
 
 static void touch(const void *data, uint64_t n_bytes)
@@ -81,7 +82,7 @@ enum status walk_bytes(const void *data, size_t n_bytes, struct status_why *why)
 {
     struct gguf_file *file;
     *why = (struct status_why){0};
-    enum status status = gguf_open_memory(&file, data, n_bytes, "input", why);
+    enum status status = gguf_bytes_open(&file, data, n_bytes, "input", why);
     if (status == STATUS_OK)
         walk_file(file);
     else

@@ -9,8 +9,8 @@
 #include "gguf/type.h"
 #include "kernels/cuda/kernels/formats.h"
 
-#define DECODE_ROW(id, name, unit)                                                                 \
-    case GGUF_TYPE_##id:                                                                           \
+#define DECODE_ROW(TYPE, name, ...)                                                                \
+    case GGUF_TYPE_##TYPE:                                                                         \
         return kern_##name##_row(blocks, y, n);
 
 namespace

@@ -157,8 +157,8 @@ static void check_moves(struct rows *o, struct rng *r)
 /** What each type of a cache holds of the numbers, as they are and turned; any n of 16 bits. */
 static void check_rounds(struct cuda_pair *p, struct rng *r)
 {
-#define TYPE(name) GGUF_TYPE_##name,
-    static const enum gguf_type types[] = {KERN_ROUND_TYPES(TYPE)};
+#define ID(TYPE, name) GGUF_TYPE_##TYPE,
+    static const enum gguf_type types[] = {KERN_ROUND_TYPES(ID)};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         for (size_t n_turn = 0; n_turn <= 256; n_turn += n_turn ? n_turn : 64) {
             size_t unit = n_turn ? n_turn : kern_round_elems(types[i]);

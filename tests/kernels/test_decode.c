@@ -19,6 +19,7 @@
 #include "tests/harness/blocks.h"
 #include "tests/harness/compare.h"
 #include "tests/harness/guard.h"
+#include "tests/harness/types.h"
 
 /** A decoder under test, and what the message of a failure says about it. */
 struct subject {
@@ -121,7 +122,7 @@ static void test_list_matches_reader(void **state)
     (void)state;
     const struct gguf_type_info *type;
     size_t n = 0;
-    for (; (type = gguf_type_at(n)); n++) {
+    for (; (type = type_at(n)); n++) {
         const struct kern_quant *format = kern_quant_find(type->type);
         if (!format)
             fail_msg("%s can be read but not decoded", type->name);

@@ -50,8 +50,8 @@ static struct kern_backend *backend_of(enum kern_precision precision, enum kern_
 static struct kern_backend *backend_open(enum kern_isa cap, unsigned n_threads)
 {
     struct kern_backend *b = backend_of(kind->precision, cap, n_threads);
-    assert_string_equal(kern_cpu_products(b), kind->name);
-    assert_string_equal(kern_cpu_remarks(b), "");
+    assert_string_equal(kern_describe(b).products, kind->name);
+    assert_string_equal(kern_describe(b).remarks, "");
     return b;
 }
 
@@ -318,7 +318,7 @@ static void test_floats_are_exact(void **state)
                                                    high ? kind->precision : KERN_PRECISION_EXACT};
             struct kern_backend *b = NULL;
             assert_int_equal(kern_cpu_open(&b, &options, NULL), STATUS_OK);
-            assert_string_equal(kern_cpu_products(b), high ? kind->name : "float32");
+            assert_string_equal(kern_describe(b).products, high ? kind->name : "float32");
             struct kern_linear op = {
                 .weight = &w, .x = x, .y = y[high], .y_stride = 20, .n_tokens = 9};
             assert_int_equal(kern_linear(b, &op, NULL), STATUS_OK);

@@ -71,7 +71,7 @@ static void check_integers(struct row *r, kern_decode_fn *decode, const char *is
     const int16_t *integers = data(&r->integers);
     kern_integers_neutral(r->format, r->blocks.data, N, r->copy.data);
     decode(r->copy.data, r->y, N);
-    kern_integers_row(r->format, decode, r->blocks.data, N, data(&r->integers));
+    blocks_integers(r->format, decode, r->blocks.data, N, data(&r->integers));
     for (size_t i = 0; i < N; i++)
         if (!(fabsf(r->y[i]) <= (float)r->format->largest && r->y[i] == (float)integers[i] &&
               (r->y[i] != KERN_INTEGER_LIMIT || r->format->run == 64)))
@@ -230,7 +230,7 @@ static void test_by_hand(void **state)
     int16_t integers[32];
     float scale, min;
     const struct kern_integers *format = kern_integers_find(GGUF_TYPE_Q8_0, 8);
-    kern_integers_row(format, kern_quant_find(GGUF_TYPE_Q8_0)->decode, q8_0, 32, integers);
+    blocks_integers(format, kern_quant_find(GGUF_TYPE_Q8_0)->decode, q8_0, 32, integers);
     kern_integers_scales(format, q8_0, 32, &scale, NULL);
     assert_true(scale == -2.0f && format->min_run == 0);
     assert_int_equal(integers[0], -128);
@@ -238,7 +238,7 @@ static void test_by_hand(void **state)
     assert_int_equal(integers[2], -1);
     assert_int_equal(integers[3], 0);
     format = kern_integers_find(GGUF_TYPE_Q4_1, 8);
-    kern_integers_row(format, kern_quant_find(GGUF_TYPE_Q4_1)->decode, q4_1, 32, integers);
+    blocks_integers(format, kern_quant_find(GGUF_TYPE_Q4_1)->decode, q4_1, 32, integers);
     kern_integers_scales(format, q4_1, 32, &scale, &min);
     assert_true(scale == 0.5f && min == 3.0f && format->min_run == 32);
     assert_int_equal(integers[0], 1);

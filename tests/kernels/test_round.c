@@ -55,8 +55,8 @@ static void run(int isa, unsigned n_threads, enum gguf_type type, size_t n_turn,
     kern_close(b);
 }
 
-#define TYPE(name) GGUF_TYPE_##name,
-static const enum gguf_type types[] = {KERN_ROUND_TYPES(TYPE)};
+#define ID(TYPE, name) GGUF_TYPE_##TYPE,
+static const enum gguf_type types[] = {KERN_ROUND_TYPES(ID)};
 
 static void test_by_definition(void **state)
 {

@@ -8,6 +8,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/scoring.h"
+#include "tests/harness/gguf_bytes.h"
 #include "tests/harness/rng.h"
 
 static void check(enum status status, const struct status_why *why)
@@ -31,7 +32,7 @@ struct fixture fixture_open(const struct tiny_model_options *options)
     struct tiny_model bytes = tiny_model_make(options);
     struct gguf_file *file;
     struct status_why why = {0};
-    check(gguf_open_memory(&file, bytes.data, bytes.n_bytes, "tiny.gguf", &why), &why);
+    check(gguf_bytes_open(&file, bytes.data, bytes.n_bytes, "tiny.gguf", &why), &why);
     return open_model(file, bytes, &(struct model_options){0});
 }
 

@@ -13,6 +13,7 @@
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "model/forward/forward.h"
+#include "tests/harness/gguf_bytes.h"
 #include "tests/harness/tiny_model.h"
 
 /* The linker sends allocations through these (CMakeLists.txt). */
@@ -85,7 +86,7 @@ static enum status run(const struct tiny_model *bytes, struct kern_backend *back
         .overrides = overrides, .n_overrides = 2, .allow_unknown = true};
     struct gguf_file *file;
     struct model *model;
-    enum status status = gguf_open_memory(&file, bytes->data, bytes->n_bytes, "tiny", why);
+    enum status status = gguf_bytes_open(&file, bytes->data, bytes->n_bytes, "tiny", why);
     if (status != STATUS_OK)
         return status;
     status = model_open(&model, file, &options, why);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "model/model.h"
+#include "tests/harness/gguf_bytes.h"
 #include "tests/harness/tiny_model.h"
 
 /** Open from memory; the model owns the file, not the bytes. */
@@ -20,7 +21,7 @@ static enum status open_bytes(const struct tiny_model *bytes, const struct model
                               struct model **model, struct status_why *why)
 {
     struct gguf_file *file;
-    enum status status = gguf_open_memory(&file, bytes->data, bytes->n_bytes, "tiny.gguf", why);
+    enum status status = gguf_bytes_open(&file, bytes->data, bytes->n_bytes, "tiny.gguf", why);
     assert_int_equal(status, STATUS_OK);
     return model_open(model, file, options, why);
 }
@@ -52,26 +53,23 @@ static void assert_remarks(const struct tiny_model_options *tiny,
     free(bytes.data);
 }
 
+#define MISSING(key) "tiny.gguf: key '" key "' is missing, expected a whole number"
+
 /** Files that lack something, or have too much. */
 static const struct {
     struct tiny_model_options tiny;
     const char *sentence;
 } broken_files[] = {
     {{.skip = "general.architecture"}, "tiny.gguf: key 'general.architecture' is missing"},
-    {{.skip = "llama.block_count"},
-     "tiny.gguf: key 'llama.block_count' is missing, expected a whole number"},
-    {{.skip = "llama.embedding_length"},
-     "tiny.gguf: key 'llama.embedding_length' is missing, expected a whole number"},
-    {{.skip = "llama.context_length"},
-     "tiny.gguf: key 'llama.context_length' is missing, expected a whole number"},
-    {{.skip = "llama.feed_forward_length"},
-     "tiny.gguf: key 'llama.feed_forward_length' is missing, expected a whole number"},
-    {{.skip = "llama.attention.head_count"},
-     "tiny.gguf: key 'llama.attention.head_count' is missing, expected a whole number"},
+    {{.skip = "llama.block_count"}, MISSING("llama.block_count")},
+    {{.skip = "llama.embedding_length"}, MISSING("llama.embedding_length")},
+    {{.skip = "llama.context_length"}, MISSING("llama.context_length")},
+    {{.skip = "llama.feed_forward_length"}, MISSING("llama.feed_forward_length")},
+    {{.skip = "llama.attention.head_count"}, MISSING("llama.attention.head_count")},
     {{.skip = "llama.attention.layer_norm_rms_epsilon"},
      "tiny.gguf: key 'llama.attention.layer_norm_rms_epsilon' is missing, expected a float"},
     {{.skip = "llama.expert_used_count", .n_experts = 4, .n_experts_used = 2},
-     "tiny.gguf: key 'llama.expert_used_count' is missing, expected a whole number"},
+     MISSING("llama.expert_used_count")},
     {{.add_key = "llama.attention.clamp"},
      "tiny.gguf: key 'llama.attention.clamp' is not understood by architecture llama, and "
      "results without it may be wrong"},
@@ -348,7 +346,7 @@ static void test_options(void **state)
 static void patch(struct tiny_model *bytes, const char *name, size_t at, const void *with, size_t n)
 {
     struct gguf_file *file;
-    assert_int_equal(gguf_open_memory(&file, bytes->data, bytes->n_bytes, "x", NULL), STATUS_OK);
+    assert_int_equal(gguf_bytes_open(&file, bytes->data, bytes->n_bytes, "x", NULL), STATUS_OK);
     const struct gguf_tensor *t = gguf_tensor_find(file, name);
     assert_non_null(t);
     size_t offset = (size_t)((const char *)t->data - (const char *)bytes->data);

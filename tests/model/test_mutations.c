@@ -15,6 +15,7 @@
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
 #include "model/forward/forward.h"
+#include "tests/harness/gguf_bytes.h"
 #include "tests/harness/tiny_model.h"
 
 enum { N_TOKENS = 5 };
@@ -75,7 +76,7 @@ static void try_model(struct bench *b, const void *data, size_t n_bytes,
     struct gguf_file *file;
     struct model *model;
     struct status_why why = {0};
-    enum status status = gguf_open_memory(&file, data, n_bytes, "mutant", &why);
+    enum status status = gguf_bytes_open(&file, data, n_bytes, "mutant", &why);
     if (status == STATUS_OK)
         status = model_open(&model, file, options, &why);
     if (status != STATUS_OK) {
@@ -110,7 +111,7 @@ static size_t header_bytes(const struct tiny_model *bytes)
     struct gguf_file *file;
     uint64_t n_bytes;
     uint64_t data_offset;
-    assert_int_equal(gguf_open_memory(&file, bytes->data, bytes->n_bytes, "x", NULL), STATUS_OK);
+    assert_int_equal(gguf_bytes_open(&file, bytes->data, bytes->n_bytes, "x", NULL), STATUS_OK);
     gguf_shard_data(file, 0, &n_bytes, &data_offset);
     gguf_close(file);
     return (size_t)data_offset;
@@ -148,7 +149,7 @@ static void test_keys(void **state)
     for (size_t s = 0; s < N_SUBJECTS; s++) {
         struct tiny_model bytes = tiny_model_make(&subjects[s]);
         struct gguf_file *file;
-        assert_int_equal(gguf_open_memory(&file, bytes.data, bytes.n_bytes, "x", NULL), STATUS_OK);
+        assert_int_equal(gguf_bytes_open(&file, bytes.data, bytes.n_bytes, "x", NULL), STATUS_OK);
         for (size_t i = 0; i < gguf_n_kv(file); i++)
             for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
                 struct base_string key = gguf_kv_at(file, i)->key;

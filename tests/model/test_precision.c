@@ -114,7 +114,7 @@ static void check_precision(struct fixture *f, struct float64_model *m, const in
     struct model_segment segment;
     struct model_batch batch = fixture_window(tokens, N_TOKENS, &segment);
     float *hidden = fixture_hidden(f, &batch, (struct fixture_run){0});
-    const char *products = kern_cpu_products(f->backend);
+    const char *products = kern_describe(f->backend).products;
     if (strcmp(products, "int8") == 0)
         use_precision(f, &(struct limits){.precision = KERN_PRECISION_HIGH});
     float *logits = logits_of(f, hidden, N_TOKENS);

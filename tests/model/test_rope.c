@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "model/model.h"
+#include "tests/harness/gguf_bytes.h"
 #include "tests/harness/tiny_model.h"
 
 /** d = 32: 16 pairs. */
@@ -31,7 +32,7 @@ static struct settings settings_of(struct tiny_model_options tiny,
     struct gguf_file *file;
     struct model *model;
     struct status_why why = {0};
-    assert_int_equal(gguf_open_memory(&file, bytes.data, bytes.n_bytes, "t", &why), STATUS_OK);
+    assert_int_equal(gguf_bytes_open(&file, bytes.data, bytes.n_bytes, "t", &why), STATUS_OK);
     if (model_open(&model, file, options, &why) != STATUS_OK)
         fail_msg("%s", why.text);
     struct settings s;

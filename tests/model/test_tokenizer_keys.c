@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "model/tokenizer/pretokenizer.h"
+#include "tests/harness/gguf_bytes.h"
 #include "tests/model/vocabulary.h"
 
 static struct vocabulary v;
@@ -27,7 +28,6 @@ static void spm_defaults(void **state)
     assert_int_equal(model_token_eos(o.tokenizer), 2);
     assert_int_equal(model_token_unknown(o.tokenizer), 0);
     assert_true(model_adds_bos(o.tokenizer));
-    assert_false(model_adds_eos(o.tokenizer));
     assert_int_equal(model_token_type(o.tokenizer, 3), MODEL_TOKEN_BYTE);
     struct base_string text = model_token_text(o.tokenizer, 1);
     assert_int_equal(text.n_bytes, 3);
@@ -41,7 +41,6 @@ static void spm_defaults(void **state)
     assert_int_equal(model_token_eos(o.tokenizer), 6);
     assert_int_equal(model_token_unknown(o.tokenizer), 7);
     assert_false(model_adds_bos(o.tokenizer));
-    assert_true(model_adds_eos(o.tokenizer));
     assert_int_equal(model_token_type(o.tokenizer, 1), MODEL_TOKEN_NORMAL);
     opened_expect(&o, "<s>", 3, true,
                   (const int32_t[]){3 + 0xE2, 3 + 0x96, 3 + 0x81, 3 + '<', 3 + 's', 3 + '>'}, 6);
@@ -245,7 +244,7 @@ static void refused_types(void **state)
         struct gguf_file *file;
         struct model_tokenizer *t;
         assert_int_equal(gguf_writer_finish_memory(w, &data, &n_bytes, &why), STATUS_OK);
-        assert_int_equal(gguf_open_memory(&file, data, n_bytes, "x", &why), STATUS_OK);
+        assert_int_equal(gguf_bytes_open(&file, data, n_bytes, "x", &why), STATUS_OK);
         enum status st = model_tokenizer_open(&t, file, NULL, false, &why);
         if (st != STATUS_FORMAT || t || !strstr(why.text, key))
             fail_msg("%s: %s", key, why.text);

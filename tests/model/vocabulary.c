@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/harness/gguf_bytes.h"
+
 static struct base_string keep(struct vocabulary *v, const char *bytes, size_t n_bytes)
 {
     assert_true(n_bytes <= sizeof v->bytes - v->n_bytes);
@@ -150,7 +152,7 @@ enum status vocabulary_open(struct opened *o, const struct vocabulary *v, const 
     write_bool(w, "tokenizer.ggml.add_space_prefix", v->add_space_prefix);
     size_t n_bytes;
     if (gguf_writer_finish_memory(w, &o->data, &n_bytes, why) ||
-        gguf_open_memory(&o->file, o->data, n_bytes, "vocabulary", why))
+        gguf_bytes_open(&o->file, o->data, n_bytes, "vocabulary", why))
         fail_msg("%s", why->text);
     return model_tokenizer_open(&o->tokenizer, o->file, pre, v->llama_compat, why);
 }

@@ -124,7 +124,10 @@ struct kern_cuda_device {
 enum status kern_cuda_device_open(struct kern_cuda_device **out, unsigned index,
                                   struct status_why *why);
 
-/** How many devices there are; 0 also without a driver or without CUDA in this build. */
+/**
+ * How many devices there are; 0 also without a driver or without CUDA in this build. Tests and
+ * benchmarks ask, to tell a machine without a device from one whose device cannot be opened.
+ */
 unsigned kern_cuda_n_devices(void);
 
 #endif

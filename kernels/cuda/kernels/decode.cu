@@ -14,9 +14,9 @@ __global__ void __launch_bounds__(KERN_DECODE_THREADS) decode(struct kern_decode
 
 } // namespace
 
-#define FUNCTION(id, ...)                                                                          \
-    case GGUF_TYPE_##id:                                                                           \
-        return (const void *)decode<GGUF_TYPE_##id>;
+#define FUNCTION(TYPE, ...)                                                                        \
+    case GGUF_TYPE_##TYPE:                                                                         \
+        return (const void *)decode<GGUF_TYPE_##TYPE>;
 
 const void *kern_cuda_decode_function(enum gguf_type type)
 {

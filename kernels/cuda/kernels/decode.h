@@ -52,13 +52,13 @@ KERN_INLINE uint8_t *kern_decode_bytes(void *shared)
     return (uint8_t *)(kern_decode_floats(shared) + KERN_DECODE_THREADS * KERN_DECODE_PITCH);
 }
 
-#define KERN_DECODE_ELEMENTS(id, name, n_bytes)                                                    \
-    case GGUF_TYPE_##id:                                                                           \
+#define KERN_DECODE_ELEMENTS(TYPE, name, id, n_elems, n_bytes, ...)                                \
+    case GGUF_TYPE_##TYPE:                                                                         \
         kern_##name##_row(bytes + (n_bytes)*first, y, n);                                          \
         return;
 
-#define KERN_DECODE_BLOCK(id, name, n_elems)                                                       \
-    case GGUF_TYPE_##id:                                                                           \
+#define KERN_DECODE_BLOCK(TYPE, name, id, n_elems, ...)                                            \
+    case GGUF_TYPE_##TYPE:                                                                         \
         kern_##name##_group((const struct kern_block_##name *)(const void *)bytes +                \
                                 first / (n_elems),                                                 \
                             first % (n_elems) / 32, y);                                            \
@@ -79,7 +79,7 @@ KERN_INLINE void kern_decode_group(enum gguf_type type, const uint8_t *bytes, un
 /** Whether a row of a type may end anywhere; of the others it ends with a group. */
 KERN_INLINE bool kern_decode_is_single(enum gguf_type type)
 {
-#define KERN_DECODE_SINGLE(id, name, n_bytes) type == GGUF_TYPE_##id ||
+#define KERN_DECODE_SINGLE(TYPE, ...) type == GGUF_TYPE_##TYPE ||
     return KERN_DECODE_FLOATS(KERN_DECODE_SINGLE) false;
 #undef KERN_DECODE_SINGLE
 }
