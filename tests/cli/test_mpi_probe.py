@@ -20,8 +20,8 @@ add_subdirectory({SOURCE}/mpi mpi)
 """
 HEADER = """#include <stddef.h>
 typedef int MPI_Comm;
-enum { MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, MPI_INFO_NULL, MPI_BYTE };
-int MPI_Init(int *, char ***), MPI_Comm_rank(int, int *), MPI_Comm_size(int, int *);
+enum { MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, MPI_INFO_NULL, MPI_BYTE, MPI_THREAD_FUNNELED };
+int MPI_Init_thread(int *, char ***, int, int *), MPI_Comm_rank(int, int *), MPI_Comm_size(int, int *);
 int MPI_Comm_split_type(int, int, int, int, int *), MPI_Comm_free(int *), MPI_Finalize(void);
 int MPI_Bcast(void *, int, int, int, int);
 """
