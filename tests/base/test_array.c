@@ -88,7 +88,7 @@ static void test_buffer(void **state)
     char expected[3000] = "";
     for (int i = 0; i < 500; i++) {
         base_buffer_format(&b, "%d,", i);
-        snprintf(expected + strlen(expected), 8, "%d,", i);
+        snprintf(expected + strlen(expected), 16, "%d,", i);
     }
     assert_int_equal(b.n, strlen(expected));
     base_buffer_add(&b, "a\0b", 3);
