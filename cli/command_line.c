@@ -110,6 +110,8 @@ static enum status evaluate(struct cli_host *host, struct cli_evaluation *e, str
     if (!status)
         status = cli_command_line_open(e, why);
     if (!status)
+        status = cli_evaluation_check(e, why);
+    if (!status)
         status = cli_evaluation_run(e, why);
     if (status)
         cli_ranks_end(status);

@@ -59,7 +59,7 @@ static enum status check_outputs(const struct cli_evaluation *e, struct status_w
 }
 
 /** Nor a part of an open model, whose path names only one of them. */
-static enum status check_outputs_opened(const struct cli_evaluation *e, struct status_why *why)
+enum status cli_evaluation_check(const struct cli_evaluation *e, struct status_why *why)
 {
     struct cli_named_file outputs[N_FILES];
     const struct eval_models *m = &e->models;
@@ -223,7 +223,7 @@ static enum status begin_again(struct cli_evaluation *e, struct status_why *why)
 /** From what is open to a run that can begin. */
 static enum status prepare(struct cli_evaluation *e, struct status_why *why)
 {
-    enum status status = e->n_runs++ ? begin_again(e, why) : check_outputs_opened(e, why);
+    enum status status = e->n_runs++ ? begin_again(e, why) : STATUS_OK;
     if (!status)
         status = create_outputs(e, why);
     if (!status)

@@ -134,9 +134,9 @@ struct cli_evaluation {
 enum status cli_evaluate(struct cli_evaluation *e, struct status_why *why);
 
 /*
- * The parts of it, for hosts: begin, then with open backends open, run as often as wanted, whatever
- * became of the runs before, then close, also after a failure. Each run writes its outputs anew;
- * its figures do not depend on those before it.
+ * The parts of it, for hosts: begin, then with open backends open, check, run as often as wanted,
+ * whatever became of the runs before, then close, also after a failure. Each run writes its outputs
+ * anew; its figures do not depend on those before it.
  */
 
 /** Note the time, and check that nothing that is written is read. Fails: STATUS_USAGE. */
@@ -144,6 +144,8 @@ enum status cli_evaluation_begin(struct cli_evaluation *e, struct cli_host *host
                                  struct status_why *why);
 /** Fails: as the evaluator's open, and the host's ready. */
 enum status cli_evaluation_open(struct cli_evaluation *e, struct status_why *why);
+/** What is open is no output either: a path names only one part of a model. Fails: STATUS_USAGE. */
+enum status cli_evaluation_check(const struct cli_evaluation *e, struct status_why *why);
 /** Fails: also STATUS_CANCELLED. */
 enum status cli_evaluation_run(struct cli_evaluation *e, struct status_why *why);
 void cli_evaluation_close(struct cli_evaluation *e);

@@ -71,6 +71,8 @@ static enum status evaluate(struct cli_host *host, struct cli_evaluation *e, str
     if (!status)
         status = cli_evaluation_open(e, why);
     if (!status)
+        status = cli_evaluation_check(e, why);
+    if (!status)
         status = cli_evaluation_run(e, why);
     cli_evaluation_close(e);
     return status;

@@ -288,6 +288,8 @@ enum status cli_watch(struct cli_evaluation *e, struct status_why *why)
     cli_mapping_fault_survive();
     if (!status)
         status = cli_command_line_open(e, why);
+    if (!status)
+        status = cli_evaluation_check(e, why);
     if (!status) {
         const struct cli_model *model;
         (void)cli_interrupt_catch();
