@@ -23,7 +23,7 @@ static enum status read(struct model_hparams *h, const struct model_reading *r,
     h->recurrent.unit = r->options->llama_compat ? KERN_UNIT_MAX : KERN_UNIT_ADD;
     h->recurrent.unit_eps = r->options->llama_compat ? h->eps : 1e-6f;
     h->recurrent.scale = (float)(1 / sqrt((double)h->recurrent.state));
-    bool recurrent[MODEL_MAX_BLOCKS];
+    bool recurrent[MODEL_MAX_BLOCKS] = {false};
     for (uint32_t i = 0; i < h->n_layers; i++)
         recurrent[i] = (i + 1) % interval != 0;
     if (!status)
