@@ -23,10 +23,9 @@ struct base_file_kind {
 const struct base_file_kind *base_file_kind(struct base_string beginning);
 
 /**
- * That a file is none of those kinds. Call it where the file could not be read as what was expected;
- * its sentence takes the place of the other one.
- * expected: "a GGUF file".   The sentence begins with "is".
- * Fails: STATUS_FORMAT (it is one of them).
+ * That a file is none of those kinds. Call it where the file could not be read as what was
+ * expected; its sentence takes the place of the other one. expected: "a GGUF file".   The sentence
+ * begins with "is". Fails: STATUS_FORMAT (it is one of them).
  */
 enum status base_file_check_kind(struct base_string beginning, const char *expected,
                                  struct status_why *why);

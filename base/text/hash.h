@@ -1,7 +1,7 @@
 /**
  * A keyed hash of short byte strings. Its mixing step, the loading of what is left and the
- * constants are those of wyhash (Wang Yi, in the public domain), but for the constant of the length,
- * which is 2^64 divided by the golden ratio. The hashes are not wyhash's.
+ * constants are those of wyhash (Wang Yi, in the public domain), but for the constant of the
+ * length, which is 2^64 divided by the golden ratio. The hashes are not wyhash's.
  */
 #ifndef BASE_TEXT_HASH_H
 #define BASE_TEXT_HASH_H

@@ -2,7 +2,8 @@
 #ifndef CLI_INSPECT_VERSION_H
 #define CLI_INSPECT_VERSION_H
 
-/** The commit that the program was built from, with `-dirty` where files differed; "" if unknown. */
+/** The commit that the program was built from, with `-dirty` where files differed; "" if unknown.
+ */
 extern const char cli_commit[];
 
 struct cli_versions {

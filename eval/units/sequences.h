@@ -2,8 +2,9 @@
  * Token sequences of any length, the ends of which are scored. Choice tasks and requests are made
  * of them. Sequences lie in groups, which are the items of a run. The tokens that a group has in
  * common are evaluated once, as a segment that is the parent of those with the rest. No score
- * depends on the grouping: keys are summed by their position in the sequence (kernels/operations.h),
- * and sequences that the model rotates by other angles have nothing in common.
+ * depends on the grouping: keys are summed by their position in the sequence
+ * (kernels/operations.h), and sequences that the model rotates by other angles have nothing in
+ * common.
  */
 #ifndef EVAL_UNITS_SEQUENCES_H
 #define EVAL_UNITS_SEQUENCES_H
