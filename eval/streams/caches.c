@@ -3,11 +3,11 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 enum status eval_cached_open(struct eval_cached *c, struct status_why *why)
 {
-    c->passes = calloc(c->caches.n, sizeof *c->passes);
-    return c->passes ? STATUS_OK
-                     : status_fail(why, STATUS_MEMORY, "no memory for %zu caches", c->caches.n);
+    return base_array_new(c->passes, c->caches.n, "caches", why);
 }
 
 void eval_cached_close(struct eval_cached *c)
