@@ -97,7 +97,7 @@ static void pass_blanks(struct place *p)
         p->line += *p->at == '\n';
 }
 
-/** Hand over the object that begins here, and go behind it. */
+/** Hand over the object that begins here, and go on after it. */
 static enum status read_object(struct place *p, base_json_line_reader *read, void *user,
                                struct status_why *why)
 {

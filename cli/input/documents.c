@@ -75,7 +75,7 @@ static enum status add_folder(struct eval_documents *d, const char *path,
     return status;
 }
 
-/* Of all files together: a folder may have thousands. */
+/* The note counts all files together: a folder may have thousands. */
 static enum status doubt_texts(const struct eval_documents *d, bool strict, struct status_why *why)
 {
     size_t n_crlf = 0, n_marks = 0, n_pages = 0, n = 0, first = 0;

@@ -278,7 +278,7 @@ static double rounding_of(const char *products, struct cli_model_size size)
     return eval_rounding_of(products, size.bits_per_weight >= least_bits);
 }
 
-/* Of a base-logits file the size is not known; its codes of 16 bits are another matter. */
+/* The size of a base-logits file is not known; its codes of 16 bits are another matter. */
 double cli_kld_rounding(const struct cli_kld *k, size_t i)
 {
     const struct cli_base *base = &k->base;

@@ -1,5 +1,5 @@
 /*
- * Values of the header Host: any bytes, behind a line with what --host was given. What is taken for
+ * Values of the header Host: any bytes, after a line with what --host was given. What is taken for
  * a name of this machine holds nothing else, with another port, too.
  */
 #include <stdio.h>
