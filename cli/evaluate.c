@@ -133,22 +133,18 @@ static void remark_on_context(struct cli_evaluation *e)
                longest, name, model_hparams(model)->n_ctx_train);
 }
 
-void cli_evaluation_identify(const struct cli_evaluation *e, struct base_json *json)
-{
-    struct cli_versions versions;
-    cli_versions_read(&versions);
-    base_json_text(json, json->root, "evaluator", e->name);
-    base_json_text(json, json->root, "assay", versions.assay);
-    e->kind->members->description(e, json, true);
-}
-
-/** What a journal belongs to. */
-static enum status journal_settings(char **out, const struct cli_evaluation *e,
+enum status cli_evaluation_identify(char **out, const struct cli_evaluation *e, size_t split,
                                     struct status_why *why)
 {
     struct base_json json;
+    struct cli_versions versions;
+    cli_versions_read(&versions);
     base_json_begin(&json);
-    cli_evaluation_identify(e, &json);
+    base_json_text(&json, json.root, "evaluator", e->name);
+    base_json_text(&json, json.root, "assay", versions.assay);
+    e->kind->members->description(e, &json, true);
+    if (split)
+        base_json_uint(&json, json.root, "split", split);
     enum status status = base_json_text_of(&json, out, why);
     base_json_free(&json);
     return status;
@@ -162,7 +158,7 @@ static enum status open_journal(struct cli_evaluation *e, struct status_why *why
     if (path && strcmp(path, "-") == 0)
         return status_fail(why, STATUS_USAGE, "--state: expected the name of a file, found '-'");
     if (path)
-        status = journal_settings(&settings, e, why);
+        status = cli_evaluation_identify(&settings, e, 0, why);
     if (path && !status)
         status = eval_journal_open(&e->journal, path, settings, why);
     cJSON_free(settings);

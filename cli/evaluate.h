@@ -150,9 +150,13 @@ enum status cli_evaluation_check(const struct cli_evaluation *e, struct status_w
 enum status cli_evaluation_run(struct cli_evaluation *e, struct status_why *why);
 void cli_evaluation_close(struct cli_evaluation *e);
 
-/** What a journal belongs to: this version of the program, and everything that determines numbers.
+/**
+ * What a journal belongs to: this version of the program, and everything that determines numbers.
+ * split: what else processes have in common that share the run (--split); 0: nothing.
+ * out: a JSON object; cJSON_free() it.   Fails: STATUS_MEMORY.
  */
-void cli_evaluation_identify(const struct cli_evaluation *e, struct base_json *json);
+enum status cli_evaluation_identify(char **out, const struct cli_evaluation *e, size_t split,
+                                    struct status_why *why);
 
 /** Say a line of the run in a note, and in the document's remarks. Before the journal is opened. */
 __attribute__((format(printf, 2, 3))) void cli_remark(struct cli_evaluation *e, const char *format,

@@ -5,18 +5,6 @@
 #include "eval/cluster/remote.h"
 #include "kernels/backend.h"
 
-/** What ranks have to have in common. out: a JSON object; cJSON_free() it. */
-static enum status settings_of(char **out, const struct cli_evaluation *e, struct status_why *why)
-{
-    struct base_json json;
-    base_json_begin(&json);
-    cli_evaluation_identify(e, &json);
-    base_json_uint(&json, json.root, "split", cli_cluster()->n_shares);
-    enum status status = base_json_text_of(&json, out, why);
-    base_json_free(&json);
-    return status;
-}
-
 /** Whether the layers can be divided as is wanted. */
 static enum status check(const struct cli_evaluation *e, struct status_why *why)
 {
@@ -34,7 +22,7 @@ enum status cli_ranks_ready(struct cli_evaluation *e, struct status_why *why)
     char *settings = NULL;
     enum status status = check(e, why);
     if (!status)
-        status = settings_of(&settings, e, why);
+        status = cli_evaluation_identify(&settings, e, cluster->n_shares, why);
     if (!status)
         status = eval_team_agree(&cluster->team, settings, e->models.backends[0]->cancel, why);
     cJSON_free(settings);
@@ -66,7 +54,7 @@ enum status cli_ranks_serve(struct cli_evaluation *e, struct status_why *why)
     if (!status)
         status = cli_command_line_open(e, why);
     if (!status)
-        status = settings_of(&settings, e, why);
+        status = cli_evaluation_identify(&settings, e, cli_cluster()->n_shares, why);
     enum status told = eval_team_ready(team, status, settings, why);
     if (!status && !told)
         told = eval_serve(e->units, &e->models, &team->links[0], why);
