@@ -31,7 +31,8 @@ static inline size_t kern_round_elems(enum gguf_type type)
 }
 
 #define KERN_ROUND_THROUGH(TYPE, name)                                                             \
-    if (type == GGUF_TYPE_##TYPE) {                                                                \
+    else if (type == GGUF_TYPE_##TYPE)                                                             \
+    {                                                                                              \
         struct kern_block_##name block;                                                            \
         kern_##name##_pack(x, &block);                                                             \
         kern_##name##_group(&block, 0, x);                                                         \
@@ -43,7 +44,7 @@ KERN_INLINE void kern_round_numbers(enum gguf_type type, float *x, size_t n)
     if (type == GGUF_TYPE_F16)
         for (size_t i = 0; i < n; i++)
             x[i] = kern_half_to_float(kern_half_from_float(x[i]));
-    if (type == GGUF_TYPE_BF16)
+    else if (type == GGUF_TYPE_BF16)
         for (size_t i = 0; i < n; i++)
             x[i] = kern_float_from_bits((uint32_t)kern_bf16_from_float(x[i]) << 16);
     KERN_ROUND_BLOCKS(KERN_ROUND_THROUGH)
