@@ -1,4 +1,4 @@
-/** Means and their standard errors, summed in the order in which values come. */
+/** Means and their standard errors, summed in the order in which values come; quantiles. */
 #ifndef BASE_MOMENTS_H
 #define BASE_MOMENTS_H
 
@@ -29,5 +29,10 @@ double base_moments_variance(const struct base_moments *m);
 
 /** Mean and the square root of its variance. */
 struct base_estimate base_moments_estimate(const struct base_moments *m);
+
+/** Sort n values, ascending; what is no number comes last. */
+void base_sort(double *values, size_t n);
+/** Quantile f of n sorted values: linear interpolation at f * (n - 1); 0 for none. */
+double base_quantile(const double *sorted, size_t n, double f);
 
 #endif

@@ -17,7 +17,6 @@ extern const struct cli_command cli_command_record;
 extern const struct cli_command cli_command_report;
 extern const struct cli_command cli_command_score;
 extern const struct cli_command cli_command_sweep;
-extern const struct cli_command cli_command_serve;
 extern const struct cli_command cli_command_table;
 extern const struct cli_command cli_command_tokenize;
 extern const struct cli_command cli_command_trace;

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text/printable.h"
 #include "cli/host.h"
 #include "cli/inspect/version.h"
 #include "cli/output/json_parts.h"
-#include "cli/output/printable.h"
 #include "cli/output/say.h"
 #include "cli/session/faults.h"
 #include "kernels/backend.h"
@@ -126,7 +126,7 @@ static void remark_on_context(struct cli_evaluation *e)
     if (!model || longest <= model_hparams(model)->n_ctx_train)
         return;
     char name[96];
-    cli_printable(name, sizeof name, cli_file_name(gguf_path(model_file(model))));
+    base_printable_text(name, sizeof name, base_file_name(gguf_path(model_file(model))));
     cli_remark(e,
                "contexts of up to %zu tokens, but %s was trained on %" PRIu32
                ": predictions beyond that are worse, and the figures have them",
@@ -264,7 +264,7 @@ static enum status run(struct cli_evaluation *e, struct status_why *why)
 static void fill_document(const struct cli_evaluation *e, struct base_json *json)
 {
     const struct cli_members *members = e->kind->members;
-    cli_json_begin_document(json, members->schema);
+    doc_json_begin(json, members->schema);
     members->result(e, json);
     members->description(e, json, false);
     cJSON *remarks = base_json_list(json, json->root, "remarks");
@@ -287,7 +287,7 @@ static enum status write_document(const struct cli_evaluation *e, struct base_fi
 {
     struct base_json json;
     fill_document(e, &json);
-    return cli_json_end_document(&json, file, why);
+    return doc_json_end(&json, file, why);
 }
 
 /** To the host. */

@@ -2,7 +2,7 @@
 
 #include "cli/command_line.h"
 #include "cli/session/cluster.h"
-#include "eval/cluster/remote.h"
+#include "cluster/remote.h"
 #include "kernels/backend.h"
 
 /** Whether the layers can be divided as is wanted. */
@@ -24,17 +24,17 @@ enum status cli_ranks_ready(struct cli_evaluation *e, struct status_why *why)
     if (!status)
         status = cli_evaluation_identify(&settings, e, cluster->n_shares, why);
     if (!status)
-        status = eval_team_agree(&cluster->team, settings, e->models.backends[0]->cancel, why);
+        status = cluster_team_agree(&cluster->team, settings, e->models.backends[0]->cancel, why);
     cJSON_free(settings);
     if (!status)
-        eval_rank_crew_join(&cluster->ranks, &cluster->team, cluster->n_shares, &e->models);
+        cluster_rank_crew_join(&cluster->ranks, &cluster->team, cluster->n_shares, &e->models);
     return status;
 }
 
 void cli_ranks_end(enum status status)
 {
     if (cli_cluster()->n_ranks > 1)
-        eval_team_end(&cli_cluster()->team, status);
+        cluster_team_end(&cli_cluster()->team, status);
 }
 
 /** A rank is told what to do, and shows nothing. */
@@ -47,7 +47,7 @@ static enum status ready(struct cli_host *host, struct cli_evaluation *e, struct
 enum status cli_ranks_serve(struct cli_evaluation *e, struct status_why *why)
 {
     struct cli_host host = {.cancel = cli_command_line.cancel, .ready = ready};
-    struct eval_team *team = &cli_cluster()->team;
+    struct cluster_team *team = &cli_cluster()->team;
     char *settings = NULL;
     e->host = &host;
     enum status status = cli_model_check(&e->settings->load, why);
@@ -55,9 +55,9 @@ enum status cli_ranks_serve(struct cli_evaluation *e, struct status_why *why)
         status = cli_command_line_open(e, why);
     if (!status)
         status = cli_evaluation_identify(&settings, e, cli_cluster()->n_shares, why);
-    enum status told = eval_team_ready(team, status, settings, why);
+    enum status told = cluster_team_ready(team, status, settings, why);
     if (!status && !told)
-        told = eval_serve(e->units, &e->models, &team->links[0], why);
+        told = cluster_serve(e->units, &e->models, &team->links[0], why);
     cJSON_free(settings);
     cli_command_line_close(e);
     return told;

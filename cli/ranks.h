@@ -7,7 +7,7 @@
 
 /**
  * Rank 0, before a run: that the other ranks have opened the same, which are then its workers.
- * Fails: STATUS_USAGE (also of a run whose layers cannot be divided), as eval_team_agree.
+ * Fails: STATUS_USAGE (also of a run whose layers cannot be divided), as cluster_team_agree.
  */
 enum status cli_ranks_ready(struct cli_evaluation *e, struct status_why *why);
 /** Rank 0: there will be no run; where there was one, or no other rank is, nothing happens. */

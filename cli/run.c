@@ -71,8 +71,9 @@ static int fail(enum status status, const struct status_why *why)
     cli_flush();
     bool told = *why->text || status != STATUS_CANCELLED;
     bool broken_off = status == STATUS_IO && cli_interrupted();
-    cli_complain("assay: %s%s\n", broken_off ? "interrupted: " : "",
-                 told ? why->text : "interrupted: there is no result");
+    if (told || !cli_interrupt_is_told_elsewhere())
+        cli_complain("assay: %s%s\n", broken_off ? "interrupted: " : "",
+                     told ? why->text : "interrupted: there is no result");
     return broken_off ? CLI_EXIT_INTERRUPTED : exit_code_of(status);
 }
 

@@ -1,70 +1,10 @@
 #include "eval/identity.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/arithmetic.h"
 #include "base/text/quote.h"
 #include "gguf/cursor.h"
-#include "gguf/map.h"
-
-enum { PIECE_BYTES = 16 << 20 }; /* read while the one before is hashed */
-
-bool eval_file_begins(const char *path, const char magic[8])
-{
-    char bytes[8];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return false;
-    ssize_t n = pread(fd, bytes, sizeof bytes, 0);
-    close(fd);
-    return n == (ssize_t)sizeof bytes && memcmp(bytes, magic, sizeof bytes) == 0;
-}
-
-static size_t prefix_of(const struct gguf_tensor *t)
-{
-    return (size_t)base_min(t->n_bytes, EVAL_MODEL_ID_PREFIX);
-}
-
-enum status eval_model_id(char hex[BASE_HEX], const struct gguf_file *file, struct status_why *why)
-{
-    struct base_digest *digest = base_digest_open();
-    for (size_t i = 0; i < gguf_n_shards(file); i++) {
-        uint64_t n_bytes = 0, data_offset = 0;
-        const void *data = gguf_shard_data(file, i, &n_bytes, &data_offset);
-        base_digest_add(digest, data, (size_t)(data_offset < n_bytes ? data_offset : n_bytes));
-    }
-    /* All at once, for a disk that can do several things at a time. */
-    for (size_t i = 0; i < gguf_n_tensors(file); i++)
-        gguf_map_read_ahead(gguf_tensor_at(file, i)->data, prefix_of(gguf_tensor_at(file, i)));
-    for (size_t i = 0; i < gguf_n_tensors(file); i++)
-        base_digest_add(digest, gguf_tensor_at(file, i)->data, prefix_of(gguf_tensor_at(file, i)));
-    return base_digest_close(digest, hex, why);
-}
-
-/** Add a piece while the next one is being read. */
-static void add_ahead(struct base_digest *digest, const unsigned char *data, size_t n_bytes)
-{
-    for (size_t at = 0; at < n_bytes;) {
-        size_t n = base_min(n_bytes - at, PIECE_BYTES);
-        gguf_map_read_ahead(data + at + n, base_min(n_bytes - at - n, PIECE_BYTES));
-        base_digest_add(digest, data + at, n);
-        at += n;
-    }
-}
-
-enum status eval_file_hash(char hex[BASE_HEX], const struct gguf_file *file, struct status_why *why)
-{
-    struct base_digest *digest = base_digest_open();
-    for (size_t i = 0; i < gguf_n_shards(file); i++) {
-        uint64_t n_bytes = 0, data_offset = 0;
-        const void *data = gguf_shard_data(file, i, &n_bytes, &data_offset);
-        add_ahead(digest, data, (size_t)n_bytes);
-    }
-    return base_digest_close(digest, hex, why);
-}
 
 /** Integers in memory are little-endian: gguf/cursor.h refuses other machines. */
 static void add_u64(struct base_digest *digest, uint64_t value)

@@ -1,7 +1,7 @@
 /* One GGUF file from its first byte to the end of its directory. */
 #include <inttypes.h>
 
-#include "base/file/kind.h"
+#include "base/content/kind.h"
 #include "base/text/quote.h"
 #include "gguf/file_impl.h"
 

@@ -2,10 +2,10 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/text/printable.h"
 #include "cli/check/evaluator.h"
 #include "cli/output/curve.h"
 #include "cli/output/passage.h"
-#include "cli/output/printable.h"
 #include "cli/output/say.h"
 #include "cli/run.h"
 
@@ -21,12 +21,12 @@ static void print_beginning(const void *self)
 
 static void print_estimate(const char *label, struct base_estimate x)
 {
-    printf("%s: %11.4e ± %.1e\n", label, cli_unsigned_nan(x.value), cli_unsigned_nan(x.error));
+    printf("%s: %11.4e ± %.1e\n", label, base_unsigned_nan(x.value), base_unsigned_nan(x.error));
 }
 
 static void print_number(const char *label, double x)
 {
-    printf("%s: %11.4e\n", label, cli_unsigned_nan(x));
+    printf("%s: %11.4e\n", label, base_unsigned_nan(x));
 }
 
 static void print_divergence(const struct eval_check_result *r)
@@ -41,8 +41,8 @@ static void print_divergence(const struct eval_check_result *r)
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         print_number(lines[i].label, r->kld.kld_quantiles[lines[i].level]);
     printf("The file's share: %11.4e ± %.1e, %.2f %% of the mean\n",
-           cli_unsigned_nan(r->floor.value), cli_unsigned_nan(r->floor.error),
-           100 * cli_unsigned_nan(r->share));
+           base_unsigned_nan(r->floor.value), base_unsigned_nan(r->floor.error),
+           100 * base_unsigned_nan(r->share));
     print_number("Beyond the file ", r->beyond);
 }
 
@@ -53,20 +53,20 @@ static void print_nll(const struct eval_check_result *r)
     print_estimate("Mean            ", f->log_ratio);
     print_number("RMS             ", r->nll.rms);
     print_number("Largest         ", r->nll.max);
-    printf("The file's share: %11.4e RMS, %.4e largest\n", cli_unsigned_nan(r->floor_nll.rms),
-           cli_unsigned_nan(r->floor_nll.max));
+    printf("The file's share: %11.4e RMS, %.4e largest\n", base_unsigned_nan(r->floor_nll.rms),
+           base_unsigned_nan(r->floor_nll.max));
 
     puts("\n====== As people compare it ======");
     bool large = isinf(f->base_ppl.value) || isinf(f->ppl.value);
     struct base_estimate exact = large ? f->base_nll : f->base_ppl;
     struct base_estimate recorded = large ? f->nll : f->ppl;
-    printf("%s, exact      : %11.6f ± %.6f\n", large ? "NLL" : "PPL", cli_unsigned_nan(exact.value),
-           cli_unsigned_nan(exact.error));
+    printf("%s, exact      : %11.6f ± %.6f\n", large ? "NLL" : "PPL",
+           base_unsigned_nan(exact.value), base_unsigned_nan(exact.error));
     printf("%s, recorded   : %11.6f ± %.6f\n", large ? "NLL" : "PPL",
-           cli_unsigned_nan(recorded.value), cli_unsigned_nan(recorded.error));
-    printf("RMS Δp          : %11.6f %%\n", 100 * cli_unsigned_nan(f->rms_dp.value));
-    printf("Same top p      : %11.3f ± %.3f %%\n", 100 * cli_unsigned_nan(f->same_top.value),
-           100 * cli_unsigned_nan(f->same_top.error));
+           base_unsigned_nan(recorded.value), base_unsigned_nan(recorded.error));
+    printf("RMS Δp          : %11.6f %%\n", 100 * base_unsigned_nan(f->rms_dp.value));
+    printf("Same top p      : %11.3f ± %.3f %%\n", 100 * base_unsigned_nan(f->same_top.value),
+           100 * base_unsigned_nan(f->same_top.error));
 }
 
 /* A line each: the figures, then the text before the token and the token in angle brackets. */
@@ -79,8 +79,8 @@ static void print_worst(const struct cli_check *c)
                                     c->result.kld.worst[k]};
         size_t w = token.place.window, i = token.place.index;
         printf("%zu\t%zu\t%.4e\t%.4e\t%.6f\t%.6f\t", w, cli_passage_position(&token),
-               cli_unsigned_nan(eval_table_row(recorded, EVAL_KL, w)[i]),
-               cli_unsigned_nan(eval_check_floor_of(c->check, w, i).kld),
+               base_unsigned_nan(eval_table_row(recorded, EVAL_KL, w)[i]),
+               base_unsigned_nan(eval_check_floor_of(c->check, w, i).kld),
                exp(eval_table_row(exact, EVAL_LOG_PROB, w)[i]),
                exp(eval_table_row(recorded, EVAL_LOG_PROB, w)[i]));
         cli_print_passage(&token);
@@ -95,7 +95,7 @@ static void print_limits(const struct cli_check *c)
         if (!isnan(limits[i].limit))
             printf("\n%s: %s is %.4e, %s %g\n",
                    limits[i].found <= limits[i].limit ? "Within the limit" : "Above the limit",
-                   limits[i].what, cli_unsigned_nan(limits[i].found), limits[i].option,
+                   limits[i].what, base_unsigned_nan(limits[i].found), limits[i].option,
                    limits[i].limit);
 }
 

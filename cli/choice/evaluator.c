@@ -1,6 +1,6 @@
 #include "cli/choice/evaluator.h"
 
-#include "base/file/kind.h"
+#include "base/content/kind.h"
 #include "cli/output/say.h"
 
 enum { DEFAULT_HELLASWAG_TASKS = 400 };
@@ -98,7 +98,7 @@ static enum status read_text(struct cli_choice *t, struct status_why *why)
 
 static enum status parse(struct cli_choice *t, struct status_why *why)
 {
-    size_t n_mark = eval_text_has_mark(&t->text) ? 3 : 0; /* no task begins with it */
+    size_t n_mark = base_text_has_mark(&t->text) ? 3 : 0; /* no task begins with it */
     char *bytes = t->text.data + n_mark;
     size_t n_bytes = t->text.n_bytes - n_mark;
     if (eval_dataset_is_jsonl(bytes, n_bytes))
@@ -173,7 +173,7 @@ static void close(void *self)
     struct cli_choice *t = self;
     eval_choices_free(&t->choices);
     eval_dataset_free(&t->dataset);
-    eval_text_free(&t->text);
+    base_text_free(&t->text);
     cli_model_close(&t->model);
 }
 

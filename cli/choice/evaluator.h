@@ -12,7 +12,7 @@ struct cli_choice {
     const struct cli_perplexity_settings *settings;
     enum eval_choice_kind kind;
     struct cli_model model;
-    struct eval_text text;
+    struct base_text text;
     struct eval_dataset dataset;
     struct eval_choices choices;
     struct eval_choice_tally tally;    /* of the tasks that were reported */

@@ -1,8 +1,8 @@
 /* The lines of choice tasks. Their formats are llama-perplexity's, because scripts read them. */
 #include <stdio.h>
 
+#include "base/text/printable.h"
 #include "cli/choice/evaluator.h"
-#include "cli/output/printable.h"
 #include "cli/output/say.h"
 #include "cli/run.h"
 #include "eval/llama_compat.h"
@@ -66,8 +66,8 @@ static void print_task(void *self, size_t i)
         break;
     case EVAL_WINOGRANDE:
         printf("%zu\t%.4lf\t%10.6f  %10.6f  %zu  %zu\n", n, share,
-               cli_unsigned_nan(eval_choice_score(&task->choices[0]).mean),
-               cli_unsigned_nan(eval_choice_score(&task->choices[1]).mean),
+               base_unsigned_nan(eval_choice_score(&task->choices[0]).mean),
+               base_unsigned_nan(eval_choice_score(&task->choices[1]).mean),
                w.finite ? w.mean + 1 : 0, task->answer + 1);
         break;
     case EVAL_MULTIPLE_CHOICE:

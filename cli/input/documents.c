@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/content/kind.h"
 #include "base/file/folder.h"
-#include "base/file/kind.h"
 #include "base/text/quote.h"
 #include "cli/output/say.h"
 
 enum { MAX_TEMPLATE_BYTES = 16 << 20, CHAT_SECONDS = 600 };
 
-static enum status add_objects(struct eval_documents *d, const char *path, struct eval_text *text,
+static enum status add_objects(struct eval_documents *d, const char *path, struct base_text *text,
                                const struct cli_text_settings *s, struct status_why *why)
 {
     if (s->escape)
@@ -24,12 +24,12 @@ static enum status add_objects(struct eval_documents *d, const char *path, struc
     return status ? status : eval_documents_add_objects(d, text->data, text->n_bytes, why);
 }
 
-static enum status add_text(struct eval_documents *d, const char *path, struct eval_text *text,
+static enum status add_text(struct eval_documents *d, const char *path, struct base_text *text,
                             const struct cli_text_settings *s, struct status_why *why)
 {
     enum status status = eval_documents_begin_file(d, path, text, why);
     if (!status && s->escape)
-        eval_text_unescape(text);
+        base_text_unescape(text);
     return status ? status
                   : eval_documents_add_text(d, &(struct eval_document_head){0},
                                             (struct base_string){text->data, text->n_bytes}, why);
@@ -38,8 +38,8 @@ static enum status add_text(struct eval_documents *d, const char *path, struct e
 static enum status add_file(struct eval_documents *d, const char *path,
                             const struct cli_text_settings *s, struct status_why *why)
 {
-    struct eval_text text;
-    enum status status = eval_text_read_document(&text, path, EVAL_TEXT_MAX_BYTES,
+    struct base_text text;
+    enum status status = base_text_read_document(&text, path, BASE_TEXT_MAX_BYTES,
                                                  s->force_text ? NULL : cli_text_remedy, why);
     if (status)
         return status;
@@ -49,7 +49,7 @@ static enum status add_file(struct eval_documents *d, const char *path,
         status = cli_text_recognise(&objects, &text, path, s, why);
     if (!status)
         status = (objects ? add_objects : add_text)(d, path, &text, s, why);
-    eval_text_free(&text);
+    base_text_free(&text);
     return status;
 }
 
@@ -137,15 +137,15 @@ static enum status finish(struct eval_documents *d, const struct cli_text_settin
     return status;
 }
 
-enum status cli_chat_template_read(struct eval_text *out, const struct cli_chat_settings *s,
+enum status cli_chat_template_read(struct base_text *out, const struct cli_chat_settings *s,
                                    struct status_why *why)
 {
-    *out = (struct eval_text){0};
+    *out = (struct base_text){0};
     if (!s->chat_template)
         return STATUS_OK;
     if (strchr(s->chat_template, '{'))
-        return eval_text_copy(out, s->chat_template, strlen(s->chat_template), why);
-    enum status status = eval_text_read_whole(out, s->chat_template, MAX_TEMPLATE_BYTES, why);
+        return base_text_copy(out, s->chat_template, strlen(s->chat_template), why);
+    enum status status = base_text_read_whole(out, s->chat_template, MAX_TEMPLATE_BYTES, why);
     if (status)
         return status;
     status =
@@ -172,10 +172,10 @@ static enum status add_all(struct eval_documents *d, const struct cli_text_setti
 }
 
 enum status cli_documents_read(struct eval_documents *out, const struct cli_text_settings *s,
-                               struct eval_text *text, const struct model_tokenizer *tokenizer,
+                               struct base_text *text, const struct model_tokenizer *tokenizer,
                                struct status_why *why)
 {
-    struct eval_text template;
+    struct base_text template;
     enum status status = cli_chat_template_read(&template, &s->chat, why);
     const struct eval_document_rules rules = {
         .tokenizer = tokenizer,
@@ -189,6 +189,6 @@ enum status cli_documents_read(struct eval_documents *out, const struct cli_text
     if (!status)
         status = finish(out, s, why);
     out->rules = NULL;
-    eval_text_free(&template);
+    base_text_free(&template);
     return status;
 }

@@ -6,18 +6,18 @@
 #include "eval/input/documents.h"
 
 /** The template that is to take the model's place; empty where none was given. Fails: as
- * eval_text_read. */
-enum status cli_chat_template_read(struct eval_text *out, const struct cli_chat_settings *settings,
+ * base_text_read. */
+enum status cli_chat_template_read(struct base_text *out, const struct cli_chat_settings *settings,
                                    struct status_why *why);
 
 /**
  * Read each -f, a folder file by file; or, unless it is NULL, take the JSON objects of `text`,
  * which was read from settings->text_file. Notes go to standard error. Fails: STATUS_USAGE
  * (standard input twice, -e with JSON, --mask without a conversation), STATUS_FORMAT (also: a
- * folder without files), as eval_text_read_document, eval_documents_end and cli_doubt.
+ * folder without files), as base_text_read_document, eval_documents_end and cli_doubt.
  */
 enum status cli_documents_read(struct eval_documents *out, const struct cli_text_settings *settings,
-                               struct eval_text *text, const struct model_tokenizer *tokenizer,
+                               struct base_text *text, const struct model_tokenizer *tokenizer,
                                struct status_why *why);
 
 #endif

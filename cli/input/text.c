@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file/kind.h"
+#include "base/content/kind.h"
 #include "cli/output/say.h"
 #include "eval/input/documents.h"
 
@@ -23,14 +23,14 @@ enum status cli_doubt(bool strict, struct status_why *why, const char *format, .
     return STATUS_OK;
 }
 
-void cli_text_note(const struct eval_text *text, const char *path)
+void cli_text_note(const struct base_text *text, const char *path)
 {
     if (text->converted_from)
         cli_say("assay: note: %s: is %s; its text is evaluated as UTF-8\n", path,
                 text->converted_from);
 }
 
-enum status cli_text_recognise(bool *documents, const struct eval_text *text, const char *path,
+enum status cli_text_recognise(bool *documents, const struct base_text *text, const char *path,
                                const struct cli_text_settings *s, struct status_why *why)
 {
     enum eval_json json = EVAL_JSON_NONE;
@@ -55,17 +55,17 @@ enum status cli_text_recognise(bool *documents, const struct eval_text *text, co
 }
 
 /* What nobody sees of a text and what changes a perplexity; or that it is a page of the web. */
-static enum status doubt_bytes(const struct eval_text *text, const char *path, bool strict,
+static enum status doubt_bytes(const struct base_text *text, const char *path, bool strict,
                                struct status_why *why)
 {
     const struct base_file_kind *kind =
         base_file_kind((struct base_string){text->data, text->n_bytes});
-    size_t n_crlf = eval_count_crlf(text->data, text->n_bytes);
+    size_t n_crlf = base_count_crlf(text->data, text->n_bytes);
     enum status status = STATUS_OK;
     if (kind)
         status = cli_doubt(strict, why, "%s: is %s and is evaluated as it stands; %s", path,
                            kind->name, kind->remedy);
-    if (!status && eval_text_has_mark(text))
+    if (!status && base_text_has_mark(text))
         status = cli_doubt(strict, why,
                            "%s: begins with a byte-order mark, which is evaluated as a character "
                            "and changes the perplexity; take its 3 bytes out",
@@ -83,19 +83,19 @@ bool cli_text_is_doubtful(const struct cli_text_settings *s)
     return !s->prompt && !s->binary_file && !s->force_text;
 }
 
-enum status cli_text_read(struct eval_text *out, const struct cli_text_settings *s,
+enum status cli_text_read(struct base_text *out, const struct cli_text_settings *s,
                           struct status_why *why)
 {
     if (s->prompt)
-        return eval_text_copy(out, s->prompt, strlen(s->prompt), why);
+        return base_text_copy(out, s->prompt, strlen(s->prompt), why);
     if (s->binary_file)
-        return eval_text_read_whole(out, s->binary_file, EVAL_TEXT_MAX_BYTES, why);
+        return base_text_read_whole(out, s->binary_file, BASE_TEXT_MAX_BYTES, why);
     if (s->force_text)
-        return eval_text_read(out, s->text_file, EVAL_TEXT_MAX_BYTES, why);
-    return eval_text_read_utf8(out, s->text_file, EVAL_TEXT_MAX_BYTES, cli_text_remedy, why);
+        return base_text_read(out, s->text_file, BASE_TEXT_MAX_BYTES, why);
+    return base_text_read_utf8(out, s->text_file, BASE_TEXT_MAX_BYTES, cli_text_remedy, why);
 }
 
-enum status cli_text_prepare(struct eval_text *text, const struct cli_text_settings *s,
+enum status cli_text_prepare(struct base_text *text, const struct cli_text_settings *s,
                              struct status_why *why)
 {
     enum status status = STATUS_OK;
@@ -103,11 +103,11 @@ enum status cli_text_prepare(struct eval_text *text, const struct cli_text_setti
     if (cli_text_is_doubtful(s))
         status = doubt_bytes(text, s->text_file, s->strict, why);
     if (!status && s->escape)
-        eval_text_unescape(text);
+        base_text_unescape(text);
     return status;
 }
 
-enum status cli_text_open(struct eval_text *out, const struct cli_text_settings *s,
+enum status cli_text_open(struct base_text *out, const struct cli_text_settings *s,
                           struct status_why *why)
 {
     enum status status = cli_text_read(out, s, why);

@@ -9,6 +9,7 @@
 
 #include "base/text/escape.h"
 #include "cli/commands.h"
+#include "gguf/identity.h"
 
 /* Keys of hyper-parameters; %s is the architecture's name. */
 static const struct {
@@ -130,9 +131,9 @@ static enum status gather(struct cli_info *info, const struct gguf_file *file,
         count_tensor(total_of(info, tensor->type), tensor);
     }
     read_hparams(info);
-    info->quantisation = cli_quantisation(file);
+    info->quantisation = gguf_quantisation(file);
     gguf_check_types(file, &info->unsupported);
-    return eval_model_id(info->model_id, file, why);
+    return gguf_model_id(info->model_id, file, why);
 }
 
 /* A string of a pair, escaped and cut to what fits. */

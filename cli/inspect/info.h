@@ -2,9 +2,9 @@
 #ifndef CLI_INSPECT_INFO_H
 #define CLI_INSPECT_INFO_H
 
-#include "cli/output/quantisation.h"
 #include "eval/identity.h"
 #include "gguf/meta.h"
+#include "gguf/quantisation.h"
 
 /** All tensors of one type together. */
 struct cli_type_total {
@@ -33,7 +33,7 @@ struct cli_info {
     size_t n_types;
     struct cli_hparam hparams[CLI_N_HPARAMS]; /* the first n_hparams; only known ones */
     size_t n_hparams;
-    struct cli_quantisation quantisation;
+    struct gguf_quantisation quantisation;
     struct status_why unsupported; /* why the file cannot be evaluated; empty: types do not tell */
 };
 

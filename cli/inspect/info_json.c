@@ -142,13 +142,13 @@ enum status cli_info_write_json(const struct cli_info *info, bool tensors, struc
     if (status)
         return status;
     struct base_json json;
-    cli_json_begin_document(&json, "assay-info");
+    doc_json_begin(&json, "assay-info");
     base_json_text(&json, json.root, "file", gguf_path(info->file));
     base_json_uint(&json, json.root, "gguf_version", gguf_version(info->file));
     base_json_uint(&json, json.root, "n_parts", gguf_n_shards(info->file));
     base_json_uint(&json, json.root, "file_bytes", info->file_bytes);
     base_json_text(&json, json.root, "model_id", info->model_id);
-    const struct cli_quantisation *q = &info->quantisation;
+    const struct gguf_quantisation *q = &info->quantisation;
     base_json_text(&json, json.root, "quantisation", *q->name ? q->name : NULL);
     base_json_text(&json, json.root, "quantisation_by",
                    !*q->name         ? NULL
@@ -177,5 +177,5 @@ enum status cli_info_write_json(const struct cli_info *info, bool tensors, struc
     add_total(&json, base_json_object(&json, json.root, "total"), &info->total);
     if (tensors)
         add_tensors(&json, info->file);
-    return cli_output_commit(&file, cli_json_end_document(&json, file, why), why);
+    return cli_output_commit(&file, doc_json_end(&json, file, why), why);
 }

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/text/escape.h"
+#include "base/text/printable.h"
 #include "cli/inspect/info.h"
-#include "cli/output/printable.h"
 
 enum {
     VALUE_WIDTH = 72,    /* a longer value is cut */
@@ -130,7 +130,7 @@ static void print_tensors(const struct gguf_file *file)
     }
 }
 
-static void print_quantisation(const struct cli_quantisation *q)
+static void print_quantisation(const struct gguf_quantisation *q)
 {
     if (q->types_of)
         printf("types of  %s, which alone has some of them\n", q->types_of);
@@ -146,8 +146,8 @@ static void print_quantisation(const struct cli_quantisation *q)
 void cli_info_print(const struct cli_info *info, bool tensors)
 {
     size_t n_shards = gguf_n_shards(info->file);
-    char text[CLI_PATH_BYTES];
-    printf("file      %s\n", cli_printable(text, sizeof text, gguf_path(info->file)));
+    char text[BASE_PATH_BYTES];
+    printf("file      %s\n", base_printable_text(text, sizeof text, gguf_path(info->file)));
     printf("format    GGUF v%" PRIu32 ", %" PRIu64 " bytes", gguf_version(info->file),
            info->file_bytes);
     if (n_shards > 1)
@@ -156,7 +156,7 @@ void cli_info_print(const struct cli_info *info, bool tensors)
     print_quantisation(&info->quantisation);
     if (*info->unsupported.text)
         printf("cannot be evaluated: %s\n",
-               cli_printable(text, sizeof text, info->unsupported.text));
+               base_printable_text(text, sizeof text, info->unsupported.text));
 
     if (info->n_hparams)
         printf("\nhyper-parameters\n");

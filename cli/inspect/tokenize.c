@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/content/text.h"
 #include "cli/commands.h"
 #include "cli/input/documents.h"
 #include "cli/options/common.h"
 #include "eval/input/spelling.h"
-#include "eval/input/text.h"
 #include "model/tokenizer/tokenizer.h"
 
 struct settings {
@@ -109,17 +109,17 @@ static void defaults(void *settings)
     *(struct settings *)settings = (struct settings){.chat = cli_chat_defaults};
 }
 
-static enum status read_text(struct eval_text *text, const struct settings *s,
+static enum status read_text(struct base_text *text, const struct settings *s,
                              struct status_why *why)
 {
-    return s->prompt ? eval_text_copy(text, s->prompt, strlen(s->prompt), why)
-                     : eval_text_read_whole(text, s->text_file, EVAL_TEXT_MAX_BYTES, why);
+    return s->prompt ? base_text_copy(text, s->prompt, strlen(s->prompt), why)
+                     : base_text_read_whole(text, s->text_file, BASE_TEXT_MAX_BYTES, why);
 }
 
 static enum status run_text(const struct settings *s, const struct model_tokenizer *tokenizer,
                             struct status_why *why)
 {
-    struct eval_text text = {0};
+    struct base_text text = {0};
     struct model_tokens tokens = {0};
     enum status status = read_text(&text, s, why);
     if (!status && !s->no_bos && model_adds_bos(tokenizer))
@@ -132,7 +132,7 @@ static enum status run_text(const struct settings *s, const struct model_tokeniz
     else if (!status)
         status = print_tokens(tokenizer, &tokens, why);
     free(tokens.ids);
-    eval_text_free(&text);
+    base_text_free(&text);
     return status;
 }
 

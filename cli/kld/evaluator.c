@@ -7,7 +7,7 @@
 
 #include "base/arithmetic.h"
 #include "base/array.h"
-#include "cli/output/printable.h"
+#include "base/text/printable.h"
 #include "eval/identity.h"
 #include "eval/metrics/per_token.h"
 #include "kernels/backend.h"
@@ -79,8 +79,8 @@ static void remark_smaller_base(struct cli_kld *k)
             &k->e,
             "the base, %.100s, has %.1f MB of tensors, %.100s has %.1f MB: are they swapped? "
             "The divergence of a model from its base is not that of the base from it",
-            cli_file_name(k->settings->base), (double)base.n_bytes / 1e6,
-            cli_file_name(k->candidates[i].path), (double)n_bytes / 1e6);
+            base_file_name(k->settings->base), (double)base.n_bytes / 1e6,
+            base_file_name(k->candidates[i].path), (double)n_bytes / 1e6);
         return;
     }
 }

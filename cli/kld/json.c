@@ -8,8 +8,9 @@
 #include "cli/kld/evaluator.h"
 #include "cli/output/documents.h"
 #include "cli/output/json_parts.h"
-#include "cli/results/scoreboard.h"
+#include "cli/results/results.h"
 #include "cli/run.h"
+#include "documents/results/scoreboard.h"
 
 static void add_ranks(struct base_json *json, cJSON *parent, const char *key,
                       const struct eval_ranks *ranks)
@@ -167,22 +168,21 @@ static void add_result(const void *self, struct base_json *json)
 enum status cli_kld_print_table(const struct cli_kld *k, struct status_why *why)
 {
     struct base_json json;
-    cli_json_begin_document(&json, cli_kld_members.schema);
+    doc_json_begin(&json, cli_kld_members.schema);
     cli_base_add_json(&json, json.root, &k->base, true);
     cJSON *candidates = base_json_list(&json, json.root, "candidates");
     for (size_t i = 0; i < k->n_candidates; i++)
         add_figures(&json, candidates, k, i);
-    struct cli_document document = {
-        .file = "the result", .root = json.root, .kind = CLI_DOCUMENT_KLD};
-    struct cli_scoreboard table = {0};
+    struct doc_document document = {.file = "the result", .root = json.root, .kind = DOC_KLD};
+    struct doc_scoreboard table = {0};
     enum status status = json.failed ? status_fail(why, STATUS_MEMORY, "no memory for a table")
-                                     : cli_scoreboard_add(&table, &document, why);
+                                     : doc_scoreboard_add(&table, &document, why);
     if (!status) {
         putchar('\n');
         status = cli_scoreboard_print(&table, false, false, why);
     }
     cli_flush();
-    cli_scoreboard_free(&table);
+    doc_scoreboard_free(&table);
     base_json_free(&json);
     return status;
 }

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/printable.h"
 #include "cli/kld/evaluator.h"
 #include "cli/output/curve.h"
 #include "cli/output/documents.h"
-#include "cli/output/printable.h"
 #include "cli/output/say.h"
 #include "cli/run.h"
 #include "eval/llama_compat.h"
@@ -48,8 +48,8 @@ static void print_estimate(const char *before, struct base_estimate x, struct la
                            const char *behind)
 {
     int n = l.n_decimals;
-    printf("%s%*.*lf ± %*.*lf%s", before, l.width, n, cli_shown(l.scale * x.value, n),
-           l.error_width, n, cli_shown(l.scale * x.error, n), behind);
+    printf("%s%*.*lf ± %*.*lf%s", before, l.width, n, base_shown(l.scale * x.value, n),
+           l.error_width, n, base_shown(l.scale * x.error, n), behind);
 }
 
 static void print_row(const struct eval_kld_tally *tally, size_t w)
@@ -109,7 +109,7 @@ static void print_perplexity_block(const struct eval_kld_figures *f)
     puts("\n====== Perplexity statistics ======");
     print_perplexity("Q", f->ppl, f->nll);
     print_perplexity("base", f->base_ppl, f->base_nll);
-    printf("Cor(ln(PPL(Q)), ln(PPL(base))): %6.2lf%%\n", cli_shown(100 * f->correlation, 2));
+    printf("Cor(ln(PPL(Q)), ln(PPL(base))): %6.2lf%%\n", base_shown(100 * f->correlation, 2));
     print_estimate("Mean ln(PPL(Q)/PPL(base))     : ", f->log_ratio, numbers, "\n");
     if (isinf(f->ppl.value) || isinf(f->base_ppl.value))
         return;
@@ -130,12 +130,12 @@ static void print_divergence_blocks(const struct eval_kld_result *r)
     print_estimate("Mean    KLD: ", not_negative(f->kld), numbers, "\n");
     for (size_t q = 0; q < EVAL_N_QUANTILES; q++)
         if (q != UPPER_QUARTILE && q != LOWER_QUARTILE)
-            printf("%s KLD: %10.6f\n", quantile_names[q], cli_shown(r->kld_quantiles[q], 6));
+            printf("%s KLD: %10.6f\n", quantile_names[q], base_shown(r->kld_quantiles[q], 6));
 
     puts("\n====== Token probability statistics ======");
     print_estimate("Mean    Δp: ", f->dp, percents, " %\n");
     for (size_t q = 0; q < EVAL_N_QUANTILES; q++)
-        printf("%s Δp: %6.3lf%%\n", quantile_names[q], cli_shown(100 * r->dp_quantiles[q], 3));
+        printf("%s Δp: %6.3lf%%\n", quantile_names[q], base_shown(100 * r->dp_quantiles[q], 3));
     print_estimate("RMS Δp    : ", f->rms_dp, percents, " %\n");
     print_estimate("Same top p: ", f->same_top, percents, " %\n");
 }
@@ -190,7 +190,7 @@ static void print_more(const struct cli_kld *k, size_t candidate)
         if (b->kld.n)
             printf("%3zu %% - %3zu %%  %8zu   %10.6lf  %6.3lf %%  %7.3lf %%\n",
                    100 / EVAL_N_BUCKETS * i, 100 / EVAL_N_BUCKETS * (i + 1), b->kld.n,
-                   cli_shown(base_moments_mean(&b->kld), 6),
+                   base_shown(base_moments_mean(&b->kld), 6),
                    100 * sqrt(base_moments_mean(&b->dp_squared)),
                    100 * base_moments_mean(&b->same_top));
     }
@@ -229,9 +229,9 @@ static void print_candidate(const struct cli_kld *k, size_t i)
 {
     const struct eval_kld_result *r = &k->results[i];
     if (k->n_candidates > 1) {
-        char path[CLI_PATH_BYTES];
+        char path[BASE_PATH_BYTES];
         printf("%sModel %zu of %zu: %s%s\n", i ? "\n" : "", i + 1, k->n_candidates,
-               cli_printable(path, sizeof path, k->candidates[i].path), k->candidates[i].kv);
+               base_printable_text(path, sizeof path, k->candidates[i].path), k->candidates[i].kv);
         print_rows(k, i);
     }
     if (r->n_windows == 0) {
@@ -253,7 +253,7 @@ static void print_candidate(const struct cli_kld *k, size_t i)
     bool large = isinf(r->figures.ppl.value);
     struct base_estimate last = large ? r->figures.nll : r->figures.ppl;
     printf("\n%s estimate: %s = %.4lf +/- %.5lf", r->complete ? "Final" : "Incomplete",
-           large ? "mean NLL" : "PPL", cli_shown(last.value, 4), cli_shown(last.error, 5));
+           large ? "mean NLL" : "PPL", base_shown(last.value, 4), base_shown(last.error, 5));
     if (!r->complete)
         printf(" (%zu of %zu window%s)", r->n_windows, k->windows.plan.n_windows,
                status_plural(k->windows.plan.n_windows));

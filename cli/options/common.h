@@ -81,7 +81,7 @@ struct cli_machine_settings {
     int64_t n_batch;                    /* tokens; 0: chosen by the speed */
     int64_t n_threads, n_threads_batch; /* 0 and below: all processors; the latter wins */
     int isa, gemm, precision, mpi;
-    int64_t mpi_wait;       /* seconds; 0: EVAL_TEAM_SECONDS */
+    int64_t mpi_wait;       /* seconds; 0: CLUSTER_TEAM_SECONDS */
     const char *split;      /* "layers", "layers:N"; NULL: each process has whole models */
     const char *device;     /* NULL: by gpu_layers */
     const char *gpu_layers; /* -ngl: 0 or NULL is the CPU, anything else a GPU if there is one */

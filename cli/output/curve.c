@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/arithmetic.h"
-#include "cli/output/printable.h"
+#include "base/text/printable.h"
 #include "eval/metrics/curve.h"
 
 enum { DEFAULT_BINS = 16 };
@@ -18,8 +18,8 @@ static void print_bin(const struct eval_plan *plan, const struct eval_table *tab
     if (isinf(ppl))
         printf("exp(%.4f)\t-", -nll.value);
     else
-        printf("%.4f\t%.4f", cli_unsigned_nan(ppl), cli_unsigned_nan(ppl * nll.error));
-    printf("\t%.6f\t%.6f", cli_shown(-nll.value, 6), cli_unsigned_nan(nll.error));
+        printf("%.4f\t%.4f", base_unsigned_nan(ppl), base_unsigned_nan(ppl * nll.error));
+    printf("\t%.6f\t%.6f", base_shown(-nll.value, 6), base_unsigned_nan(nll.error));
 }
 
 void cli_curve_print(const struct cli_curve_settings *settings, const struct eval_plan *plan,
@@ -33,7 +33,7 @@ void cli_curve_print(const struct cli_curve_settings *settings, const struct eva
         print_bin(plan, table, from, to);
         if (divergence) {
             struct base_estimate kld = eval_curve_bin(table, EVAL_KL, from, to);
-            printf("\t%.5g\t%.2g", cli_unsigned_nan(kld.value), cli_unsigned_nan(kld.error));
+            printf("\t%.5g\t%.2g", base_unsigned_nan(kld.value), base_unsigned_nan(kld.error));
         }
         putchar('\n');
     }

@@ -5,8 +5,8 @@
 
 #include "base/text/escape.h"
 
+#include "base/text/printable.h"
 #include "cli/output/json_parts.h"
-#include "cli/output/printable.h"
 
 /* What figures are called in tables and documents. */
 static const char *const names[EVAL_GROUP_N_OF_PAIR] = {"nll", "base_nll", "ln_ratio", "kld",
@@ -16,10 +16,10 @@ static void print_figures(const char *name, size_t n_documents, size_t n_tokens,
                           const struct base_estimate *figures, size_t n)
 {
     printf("%s\t%zu\t%zu\t%.4f", name, n_documents, n_tokens,
-           cli_unsigned_nan(exp(figures[EVAL_GROUP_NLL].value)));
+           base_unsigned_nan(exp(figures[EVAL_GROUP_NLL].value)));
     for (size_t k = 0; k < n; k++)
-        printf("\t%.6f\t%.6f", cli_unsigned_nan(figures[k].value),
-               cli_unsigned_nan(figures[k].error));
+        printf("\t%.6f\t%.6f", base_unsigned_nan(figures[k].value),
+               base_unsigned_nan(figures[k].error));
     putchar('\n');
 }
 
@@ -56,11 +56,12 @@ static void print_means(const struct eval_groups *g)
 
 void cli_groups_print(const struct eval_groups *g, const struct eval_documents *d)
 {
-    char name[CLI_PATH_BYTES];
+    char name[BASE_PATH_BYTES];
     if (d->n_files > 1) {
         print_header("file", g->n_figures);
         for (size_t i = 0; i < d->n_files; i++)
-            print_group(cli_printable(name, sizeof name, d->paths[i]), &g->files[i], g->n_figures);
+            print_group(base_printable_text(name, sizeof name, d->paths[i]), &g->files[i],
+                        g->n_figures);
     }
     if (g->n_categories) {
         print_header("category", g->n_figures);
@@ -130,7 +131,7 @@ void cli_json_add_groups(struct base_json *json, cJSON *parent, const struct eva
     cJSON *files = base_json_list(json, parent, "files");
     for (size_t i = 0; i < d->n_files; i++) {
         cJSON *o = base_json_object(json, files, NULL);
-        base_json_text(json, o, "name", cli_file_name(d->paths[i]));
+        base_json_text(json, o, "name", base_file_name(d->paths[i]));
         base_json_text(json, o, "sha256", d->files[i].sha256);
         base_json_text(json, o, "converted_from", d->files[i].converted_from);
         base_json_uint(json, o, "n_documents", d->files[i].n);
@@ -168,7 +169,7 @@ void cli_stop_print(const struct cli_windows *w)
     else
         printf("Not stopped: the standard error of %s is %.6f, %g was wanted (after %d windows and "
                "%d tokens at least)\n",
-               of, cli_unsigned_nan(w->stop.error), w->stop.wanted, EVAL_STOP_LEAST_WINDOWS,
+               of, base_unsigned_nan(w->stop.error), w->stop.wanted, EVAL_STOP_LEAST_WINDOWS,
                EVAL_STOP_LEAST_TOKENS);
 }
 

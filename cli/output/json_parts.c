@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/printable.h"
 #include "cli/host.h"
 #include "cli/inspect/version.h"
 #include "cli/options/common.h"
-#include "cli/output/printable.h"
-#include "cli/output/quantisation.h"
 #include "cli/watch/swaps.h"
+#include "gguf/quantisation.h"
 #include "kernels/backend.h"
 
 static const char *const bos_names[] = {
@@ -17,21 +17,6 @@ static const char *const bos_names[] = {
     [EVAL_BOS_REPLACES] = "replaces",
     [EVAL_BOS_IN_FRONT] = "in-front",
 };
-
-void cli_json_begin_document(struct base_json *json, const char *schema)
-{
-    base_json_begin(json);
-    base_json_text(json, json->root, "schema", schema);
-    base_json_int(json, json->root, "schema_version", CLI_SCHEMA_VERSION);
-}
-
-enum status cli_json_end_document(struct base_json *json, struct base_file *file,
-                                  struct status_why *why)
-{
-    enum status status = base_json_write(json, file, why);
-    base_json_free(json);
-    return status;
-}
 
 /* A number of the command line; null where the file's is used. */
 static void add_forced(struct base_json *json, cJSON *object, const char *key, double value)
@@ -135,13 +120,13 @@ cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key
     struct cli_model_size size = cli_model_size(model);
     cJSON *o = base_json_object(json, parent, key);
     if (with_file)
-        base_json_text(json, o, "file", cli_file_name(model->path));
+        base_json_text(json, o, "file", base_file_name(model->path));
     base_json_text(json, o, "id", model->id);
     base_json_text(json, o, "sha256", *model->sha256 ? model->sha256 : NULL);
     base_json_text(json, o, "architecture", hparams->architecture);
     base_json_text(json, o, "name", hparams->name);
     const struct gguf_file *file = model_file(model->model);
-    struct cli_quantisation quantisation = cli_quantisation(file);
+    struct gguf_quantisation quantisation = gguf_quantisation(file);
     base_json_text(json, o, "quantisation", quantisation.name);
     if (quantisation.types_of)
         base_json_text(json, o, "types_of", quantisation.types_of);
@@ -171,7 +156,7 @@ cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key
     return o;
 }
 
-cJSON *cli_json_add_input(struct base_json *json, const struct eval_text *input)
+cJSON *cli_json_add_input(struct base_json *json, const struct base_text *input)
 {
     cJSON *o = base_json_object(json, json->root, "text");
     base_json_text(json, o, "sha256", input->sha256);
@@ -261,8 +246,8 @@ static cJSON *missing_tokens(struct base_json *json, const struct model_chat_mar
 void cli_json_add_doubts(struct base_json *json, const struct cli_windows *w)
 {
     const struct eval_documents *d = &w->documents;
-    size_t n_crlf = w->text.data ? eval_count_crlf(w->text.data, w->text.n_bytes) : 0;
-    size_t n_marks = w->text.data && eval_text_has_mark(&w->text);
+    size_t n_crlf = w->text.data ? base_count_crlf(w->text.data, w->text.n_bytes) : 0;
+    size_t n_marks = w->text.data && base_text_has_mark(&w->text);
     for (size_t i = 0; i < d->n_files; i++) {
         n_crlf += d->files[i].n_crlf;
         n_marks += d->files[i].n_marks;

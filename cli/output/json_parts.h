@@ -5,16 +5,8 @@
 #include "base/json/build.h"
 #include "cli/evaluate.h"
 #include "cli/session/windows.h"
+#include "documents/schema.h"
 #include "eval/metrics/kld.h"
-
-/** The version of all documents: `schema_version`. */
-enum { CLI_SCHEMA_VERSION = 1 };
-
-/** Begin a document of this schema, at this version. */
-void cli_json_begin_document(struct base_json *json, const char *schema);
-/** Write it and release it. Fails: as base_json_write. */
-enum status cli_json_end_document(struct base_json *json, struct base_file *file,
-                                  struct status_why *why);
 
 /** Members of `settings` about the windows and the text. */
 void cli_json_add_window_settings(struct base_json *json, cJSON *settings,
@@ -34,7 +26,7 @@ cJSON *cli_json_add_model(struct base_json *json, cJSON *parent, const char *key
                           const struct cli_model *model, bool with_file);
 
 /** "text": digest and size of the file that is evaluated; the object, for what else is known. */
-cJSON *cli_json_add_input(struct base_json *json, const struct eval_text *input);
+cJSON *cli_json_add_input(struct base_json *json, const struct base_text *input);
 
 /**
  * Objects `text` (null where there was none: sha256 is ""), `tokens` and, without their sums, the

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text/printable.h"
 #include "cli/output/curve.h"
 #include "cli/output/documents.h"
-#include "cli/output/printable.h"
 #include "cli/output/say.h"
 #include "cli/perplexity/evaluator.h"
 #include "cli/run.h"
@@ -29,14 +29,14 @@ static void print_window(void *self, size_t w)
     const struct eval_plan *plan = &p->windows.plan;
     eval_tally_add(&p->tally, plan, &p->windows.stream, p->windows.tables, w);
     struct eval_figures f = eval_tally_figures(&p->tally, plan->options.protocol);
-    double shown = cli_unsigned_nan(isinf(f.ppl) ? f.nll : f.ppl);
+    double shown = base_unsigned_nan(isinf(f.ppl) ? f.nll : f.ppl);
     if (p->settings->output_type == 0) {
         printf(isinf(f.ppl) ? "[%zu]exp(%.4lf)," : "[%zu]%.4lf,", w + 1, shown);
         cli_progress_line_open(&p->e.progress);
     } else {
         printf(isinf(f.ppl) ? "%8zu  exp(%.4lf)  %4lf  %4lf\n" : "%8zu  %.4lf  %4lf  %4lf\n",
-               eval_plan_offset(plan, w), shown, cli_unsigned_nan(f.nll),
-               cli_unsigned_nan(f.nll_error));
+               eval_plan_offset(plan, w), shown, base_unsigned_nan(f.nll),
+               base_unsigned_nan(f.nll_error));
     }
     cli_flush();
 }
@@ -55,7 +55,7 @@ static void print_nonfinite(const struct cli_perplexity *p)
     bool large = isinf(p->result.finite_ppl);
     printf("Finite scores alone: %s %.4lf over %zu of %zu token%s, no perplexity of the text\n",
            large ? "mean NLL" : "exp(mean NLL)",
-           cli_unsigned_nan(large ? p->result.finite_nll : p->result.finite_ppl),
+           base_unsigned_nan(large ? p->result.finite_nll : p->result.finite_ppl),
            p->result.n_tokens - n->n, p->result.n_tokens, status_plural(p->result.n_tokens));
 }
 
@@ -70,11 +70,11 @@ static void print_estimate(FILE *to, const struct cli_perplexity *p)
     }
     fprintf(to, "%s estimate: ", p->result.complete ? "Final" : "Incomplete");
     if (isinf(f->ppl))
-        fprintf(to, "mean NLL = %.4lf +/- %.5lf", cli_unsigned_nan(f->nll),
-                cli_unsigned_nan(f->nll_error));
+        fprintf(to, "mean NLL = %.4lf +/- %.5lf", base_unsigned_nan(f->nll),
+                base_unsigned_nan(f->nll_error));
     else
-        fprintf(to, "PPL = %.4lf +/- %.5lf", cli_unsigned_nan(f->ppl),
-                cli_unsigned_nan(f->ppl_error));
+        fprintf(to, "PPL = %.4lf +/- %.5lf", base_unsigned_nan(f->ppl),
+                base_unsigned_nan(f->ppl_error));
     if (!p->result.complete)
         fprintf(to, " (%zu of %zu window%s)", p->result.n_windows, n_windows,
                 status_plural(n_windows));
@@ -93,7 +93,7 @@ static void print_end(void *self)
     printf("Tokens scored: %zu in %zu window%s\n", r->n_tokens, r->n_windows,
            status_plural(r->n_windows));
     if (r->n_bytes > 0)
-        printf("Bits per byte: %.6f over %.0f bytes\n", cli_unsigned_nan(r->bits_per_byte),
+        printf("Bits per byte: %.6f over %.0f bytes\n", base_unsigned_nan(r->bits_per_byte),
                r->n_bytes);
     if (r->nonfinite.n)
         print_nonfinite(p);

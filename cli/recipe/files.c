@@ -14,11 +14,11 @@ typedef enum status take_tensor(void *user, const char *name, const char *type, 
 static enum status walk_group(const struct cli_recipe *r, size_t g, take_tensor *take, void *user,
                               struct status_why *why)
 {
-    const struct cli_swept_group *group = &r->sweep.groups[g];
-    const struct cli_swept_choice *c = cli_plan_choice(&r->plan, r->chosen, g);
+    const struct doc_swept_group *group = &r->sweep.groups[g];
+    const struct doc_swept_choice *c = doc_plan_choice(&r->plan, r->chosen, g);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < group->n_tensors && !status; i++) {
-        const char *type = cli_plan_type(&r->plan, c, group->tensors[i]);
+        const char *type = doc_plan_type(&r->plan, c, group->tensors[i]);
         if (!type)
             return status_fail(why, STATUS_USAGE,
                                "%s: is not there, and the sweep does not say which tensors of '%s' "
@@ -59,7 +59,7 @@ static enum status add_tensor(void *user, const char *name, const char *type, si
     return STATUS_OK;
 }
 
-static void add_file(struct base_json *json, cJSON *o, const struct cli_mixed_file *file)
+static void add_file(struct base_json *json, cJSON *o, const struct doc_mixed_file *file)
 {
     base_json_text(json, o, "file", file->path);
     base_json_text(json, o, "id", file->id);
@@ -74,7 +74,7 @@ static void add_files(struct base_json *json, const struct cli_recipe *r)
         add_file(json, base_json_object(json, list, NULL), &r->sweep.files[i]);
 }
 
-static void add_figures(struct base_json *json, cJSON *o, const struct cli_plan_figures *f)
+static void add_figures(struct base_json *json, cJSON *o, const struct doc_plan_figures *f)
 {
     base_json_uint(json, o, "file_bytes", f->n_bytes);
     base_json_uint(json, o, "tensor_bytes", f->n_tensor_bytes);
@@ -96,7 +96,7 @@ static void add_counts(struct base_json *json, cJSON *o, const struct cli_recipe
 static void add_head(struct base_json *json, const struct cli_recipe *r,
                      struct cli_type_count *counts)
 {
-    const struct cli_target *t = &r->settings->target;
+    const struct doc_target *t = &r->settings->target;
     cJSON *target = base_json_object(json, json->root, "target");
     base_json_text(json, target, "size", t->size);
     base_json_real(json, target, "bits_per_weight", t->bpw);
@@ -124,7 +124,7 @@ enum status cli_recipe_write_json(const struct cli_recipe *r, struct base_file *
     struct filling f;
     if (!counts)
         return status_fail(why, STATUS_MEMORY, "out of memory for a recipe");
-    cli_json_begin_document(&f.json, CLI_RECIPE_SCHEMA);
+    doc_json_begin(&f.json, DOC_RECIPE_SCHEMA);
     add_head(&f.json, r, counts);
     add_files(&f.json, r);
     f.tensors = base_json_list(&f.json, f.json.root, "tensors");

@@ -12,11 +12,11 @@
 #include "cli/commands.h"
 #include "cli/options/common.h"
 #include "cli/output/say.h"
-#include "cli/recipe/mixture.h"
-#include "cli/recipe/recipe_document.h"
 #include "cli/session/outputs.h"
 #include "cli/session/progress.h"
 #include "cli/session/signals.h"
+#include "documents/recipe/mixture.h"
+#include "documents/recipe/recipe_document.h"
 
 struct settings {
     const char *output;
@@ -38,8 +38,8 @@ static enum status check_output(const char *output, const struct gguf_file *file
 }
 
 /* Open the base and what a tensor comes from; are they what was measured? */
-static enum status open_files(struct cli_mixture *m, const struct cli_recipe_document *r,
-                              const char *output, struct status_why *why)
+static enum status open_files(struct doc_mixture *m, const struct doc_recipe *r, const char *output,
+                              struct status_why *why)
 {
     m->names = r->files;
     m->n_files = r->n_files;
@@ -56,20 +56,19 @@ static enum status open_files(struct cli_mixture *m, const struct cli_recipe_doc
         if (!status)
             status = check_output(output, m->files[f], why);
         if (!status)
-            status = cli_mixed_check(m->files[f], &r->files[f], &checked, why);
+            status = doc_mixed_check(m->files[f], &r->files[f], &checked, why);
         if (!status && !checked)
             cli_say("assay: note: %s: the recipe has no id of it, so it is not checked\n",
                     r->files[f].path);
     }
-    return status ? status : cli_mixture_begin(m, why);
+    return status ? status : doc_mixture_begin(m, why);
 }
 
-static enum status choose(struct cli_mixture *m, const struct cli_recipe_document *r,
-                          struct status_why *why)
+static enum status choose(struct doc_mixture *m, const struct doc_recipe *r, struct status_why *why)
 {
     const struct gguf_file *base = m->files[0];
     for (size_t i = 0; i < r->n_tensors; i++) {
-        const struct cli_recipe_tensor *want = &r->tensors[i];
+        const struct doc_recipe_tensor *want = &r->tensors[i];
         const struct gguf_tensor *t = gguf_tensor_find(base, want->name),
                                  *u = gguf_tensor_find(m->files[want->file], want->name);
         if (!t || !u)
@@ -129,7 +128,7 @@ static enum status write_tensor(struct writing *w, const struct gguf_tensor *t, 
     return status;
 }
 
-static enum status write_file(struct writing *w, const struct cli_mixture *m,
+static enum status write_file(struct writing *w, const struct doc_mixture *m,
                               struct status_why *why)
 {
     const struct gguf_directory *d = &m->directory;
@@ -153,7 +152,7 @@ static bool is_gguf(const void *begin, size_t n_bytes)
     return n_bytes >= 4 && memcmp(begin, "GGUF", 4) == 0;
 }
 
-static enum status write_out(const struct cli_mixture *m, const struct settings *s,
+static enum status write_out(const struct doc_mixture *m, const struct settings *s,
                              struct status_why *why)
 {
     struct writing w = {.cancel = cli_interrupt_catch(), .n_bytes = m->directory.n_bytes_whole};
@@ -172,7 +171,7 @@ static enum status write_out(const struct cli_mixture *m, const struct settings 
     return status;
 }
 
-static void print_result(const struct cli_mixture *m, const struct settings *s)
+static void print_result(const struct doc_mixture *m, const struct settings *s)
 {
     uint64_t n_bytes = 0, n_weights = 0;
     size_t n = gguf_layout_n_tensors(m->layout), n_other = 0;
@@ -192,24 +191,24 @@ static enum status run_mix(const void *settings, const struct cli_args *args,
 {
     const struct settings *s = settings;
     const struct cli_named_file output = {"-o", s->output}, input = {"mix", args->operands[0]};
-    struct cli_recipe_document recipe = {0};
-    struct cli_mixture m = {0};
+    struct doc_recipe recipe = {0};
+    struct doc_mixture m = {0};
     char sha256[BASE_HEX];
     enum status status = cli_outputs_check(&output, 1, &input, 1, why);
     if (!status)
-        status = cli_recipe_read(&recipe, input.path, sha256, why);
+        status = doc_recipe_read(&recipe, input.path, sha256, why);
     if (!status)
         status = open_files(&m, &recipe, s->output, why);
     if (!status)
         status = choose(&m, &recipe, why);
     if (!status)
-        status = cli_mixture_lay_out(&m, sha256, why);
+        status = doc_mixture_lay_out(&m, sha256, why);
     if (!status)
         status = write_out(&m, s, why);
     if (!status)
         print_result(&m, s);
-    cli_mixture_free(&m);
-    cli_recipe_document_free(&recipe);
+    doc_mixture_free(&m);
+    doc_recipe_free(&recipe);
     return status;
 }
 

@@ -30,12 +30,12 @@ static int by_type(const void *x, const void *y)
     return strcmp(a->type, b->type);
 }
 
-size_t cli_recipe_count(const struct cli_plan *plan, const size_t *chosen,
+size_t cli_recipe_count(const struct doc_plan *plan, const size_t *chosen,
                         struct cli_type_count *counts)
 {
     size_t n = 0, n_groups = plan->sweep->n_groups;
     for (size_t g = 0; g < n_groups; g++)
-        counts[g] = (struct cli_type_count){cli_plan_choice(plan, chosen, g)->type, 1};
+        counts[g] = (struct cli_type_count){doc_plan_choice(plan, chosen, g)->type, 1};
     qsort(counts, n_groups, sizeof *counts, by_type);
     for (size_t g = 1; g < n_groups; g++)
         if (strcmp(counts[g].type, counts[n].type) == 0)
@@ -46,7 +46,7 @@ size_t cli_recipe_count(const struct cli_plan *plan, const size_t *chosen,
     return n;
 }
 
-static void print_counts(const struct cli_plan *plan, const size_t *chosen,
+static void print_counts(const struct doc_plan *plan, const size_t *chosen,
                          struct cli_type_count *counts)
 {
     size_t n = cli_recipe_count(plan, chosen, counts);
@@ -59,7 +59,7 @@ static void print_curve(const struct cli_recipe *r, struct cli_type_count *count
 {
     printf("%14s %9s %8s %12s  %s\n", "bytes", "GiB", "bpw", "KLD", "groups of each type");
     for (size_t i = 0; i < r->curve.n; i++) {
-        const struct cli_plan_figures *f = &r->curve.points[i].figures;
+        const struct doc_plan_figures *f = &r->curve.points[i].figures;
         printf("%14" PRIu64 " %9.4f %8.4f %12.6g  ", f->n_bytes, (double)f->n_bytes / gibibyte,
                f->bits_per_weight, f->kld);
         print_counts(&r->plan, r->curve.points[i].chosen, counts);
@@ -68,7 +68,7 @@ static void print_curve(const struct cli_recipe *r, struct cli_type_count *count
 
 static void print_recipe(const struct cli_recipe *r, struct cli_type_count *counts)
 {
-    const struct cli_plan_figures *f = &r->figures;
+    const struct doc_plan_figures *f = &r->figures;
     bool of_size = !isnan(r->settings->target.kld);
     printf("\nRecipe: %" PRIu64 " bytes (%.4f GiB), %.4f bits per weight\nPredicted KLD: %.6g",
            f->n_bytes, (double)f->n_bytes / gibibyte, f->bits_per_weight, f->kld);
@@ -86,13 +86,13 @@ static void print_recipe(const struct cli_recipe *r, struct cli_type_count *coun
 
 static enum status choose(struct cli_recipe *r, struct status_why *why)
 {
-    if (!cli_target_given(&r->settings->target))
+    if (!doc_target_given(&r->settings->target))
         return STATUS_OK;
     if (base_array_new(r->chosen, r->sweep.n_groups, "groups", why))
         return STATUS_MEMORY;
-    enum status status = cli_plan_choose(&r->plan, &r->settings->target, r->chosen, &r->gap, why);
+    enum status status = doc_plan_choose(&r->plan, &r->settings->target, r->chosen, &r->gap, why);
     if (!status)
-        r->figures = cli_plan_figures(&r->plan, r->chosen);
+        r->figures = doc_plan_figures(&r->plan, r->chosen);
     return status;
 }
 
@@ -131,6 +131,15 @@ static enum status (*const writers[N_OUTPUTS])(const struct cli_recipe *, struct
                                                struct status_why *) = {write_json, write_types,
                                                                        write_suite};
 
+static void note_missing(const struct cli_recipe *r)
+{
+    for (size_t f = 0; f < r->sweep.n_files; f++)
+        if (!r->plan.mixture.files[f])
+            cli_say("assay: note: %s: is not there; %s\n", r->sweep.files[f].path,
+                    f ? "its sizes are those of the sweep"
+                      : "sizes are those of the sweep, without the file's metadata");
+}
+
 /* The files are begun before anything is computed, and all written or none; what cannot be written
  * is not printed as a recipe either. */
 static enum status make(struct cli_recipe *r, const struct cli_named_file *outputs,
@@ -141,9 +150,11 @@ static enum status make(struct cli_recipe *r, const struct cli_named_file *outpu
     for (size_t i = 0; i < N_OUTPUTS && !status; i++)
         status = cli_output_create(&files[i], outputs[i].path, why);
     if (!status)
-        status = cli_plan_make(&r->plan, &r->sweep, why);
+        status = doc_plan_make(&r->plan, &r->sweep, why);
     if (!status)
-        status = cli_plan_curve_make(&r->curve, &r->plan, (size_t)r->settings->n_points, why);
+        note_missing(r);
+    if (!status)
+        status = doc_plan_curve_make(&r->curve, &r->plan, (size_t)r->settings->n_points, why);
     if (!status)
         status = choose(r, why);
     for (size_t i = 0; i < N_OUTPUTS && !status; i++)
@@ -167,16 +178,16 @@ static enum status run_recipe(const void *settings, const struct cli_args *args,
                                                       {"--tool-suite", s->suite_file}};
     char sha256[BASE_HEX];
     struct cli_recipe r = {.settings = s, .sweep_file = input.path, .sweep_sha256 = sha256};
-    enum status status = cli_target_check(&s->target, why);
+    enum status status = doc_target_check(&s->target, why);
     for (size_t i = 0; i < N_OUTPUTS && !status; i++)
-        if (outputs[i].path && !cli_target_given(&s->target))
+        if (outputs[i].path && !doc_target_given(&s->target))
             status = status_fail(why, STATUS_USAGE,
                                  "%s: there is no recipe without --size, --bpw or --kld",
                                  outputs[i].option);
     if (!status)
         status = cli_outputs_check(outputs, N_OUTPUTS, &input, 1, why);
     if (!status)
-        status = cli_swept_read(&r.sweep, input.path, sha256, why);
+        status = doc_swept_read(&r.sweep, input.path, sha256, why);
     if (!status && !r.sweep.complete)
         cli_say("assay: note: %s: the sweep was not complete\n", input.path);
     if (!status && r.sweep.n_left_out)
@@ -184,10 +195,10 @@ static enum status run_recipe(const void *settings, const struct cli_args *args,
                 r.sweep.n_left_out, r.sweep.n_left_out == 1 ? " is" : "s are");
     if (!status)
         status = make(&r, outputs, why);
-    cli_plan_curve_free(&r.curve);
-    cli_plan_free(&r.plan);
+    doc_plan_curve_free(&r.curve);
+    doc_plan_free(&r.plan);
     free(r.chosen);
-    cli_swept_free(&r.sweep);
+    doc_swept_free(&r.sweep);
     return status;
 }
 

@@ -3,10 +3,10 @@
 #define CLI_RECIPE_RECIPE_H
 
 #include "base/file/atomic_file.h"
-#include "cli/recipe/plan.h"
+#include "documents/recipe/plan.h"
 
 struct cli_recipe_settings {
-    struct cli_target target;
+    struct doc_target target;
     int64_t n_points;
     const char *json_file, *types_file, *suite_file;
 };
@@ -15,11 +15,11 @@ struct cli_recipe_settings {
 struct cli_recipe {
     const struct cli_recipe_settings *settings;
     const char *sweep_file, *sweep_sha256;
-    struct cli_swept sweep;
-    struct cli_plan plan;
-    struct cli_plan_curve curve;
+    struct doc_swept sweep;
+    struct doc_plan plan;
+    struct doc_plan_curve curve;
     size_t *chosen; /* [n_groups]; NULL: there was no target */
-    struct cli_plan_figures figures;
+    struct doc_plan_figures figures;
     double gap;
 };
 
@@ -30,7 +30,7 @@ struct cli_type_count {
 };
 
 /** counts: [n_groups]. Returns how many types there are. */
-size_t cli_recipe_count(const struct cli_plan *plan, const size_t *chosen,
+size_t cli_recipe_count(const struct doc_plan *plan, const size_t *chosen,
                         struct cli_type_count *counts);
 
 /* files.c: what is written. Fails: STATUS_MEMORY, STATUS_USAGE (a type that is not known). */

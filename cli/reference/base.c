@@ -1,13 +1,14 @@
 #include "cli/reference/base.h"
 
+#include "base/content/kind.h"
 #include "cli/output/json_parts.h"
 #include "eval/identity.h"
 
 const struct cli_base_kind *cli_base_recognise(const char *path)
 {
-    if (eval_file_begins(path, eval_logits_magic))
+    if (base_file_begins(path, eval_logits_magic))
         return &cli_base_logits;
-    return eval_file_begins(path, EVAL_COMPACT_MAGIC) ? &cli_base_compact : &cli_base_model;
+    return base_file_begins(path, EVAL_COMPACT_MAGIC) ? &cli_base_compact : &cli_base_model;
 }
 
 enum status cli_base_open(struct cli_base *out, const char *path,

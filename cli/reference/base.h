@@ -35,8 +35,8 @@ struct cli_base_kind {
     /** Its tokens. Fails: STATUS_MEMORY. */
     enum status (*tokens)(const struct cli_base *base, struct eval_stream *stream,
                           struct status_why *why);
-    /** What it says of the text; NULL: nothing. Release with eval_text_free. */
-    struct eval_text (*text)(const struct cli_base *base);
+    /** What it says of the text; NULL: nothing. Release with base_text_free. */
+    struct base_text (*text)(const struct cli_base *base);
     /**
      * Make base->source for the windows of a plan over its tokens. llama_compat: without the tokens
      * that llama.cpp leaves out. Fails: STATUS_FORMAT (windows that are not whole), STATUS_MEMORY.

@@ -72,7 +72,7 @@ static enum status tokens(const struct cli_base *base, struct eval_stream *strea
     return eval_compact_stream(stream, &base->compact, why);
 }
 
-static struct eval_text text(const struct cli_base *base)
+static struct base_text text(const struct cli_base *base)
 {
     return cli_description_text(&base->description);
 }

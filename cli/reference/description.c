@@ -11,7 +11,7 @@ enum status cli_description_make(char **out, const struct cli_perplexity *p, str
 {
     const struct cli_perplexity_settings *s = p->settings;
     struct base_json json;
-    cli_json_begin_document(&json, "assay-base");
+    doc_json_begin(&json, "assay-base");
     cli_json_add_model(&json, json.root, "base", &p->model, false);
     cJSON *settings = base_json_object(&json, json.root, "settings");
     cli_json_add_text_settings(&json, settings, &s->text);
@@ -58,11 +58,11 @@ static uint64_t count_of(const cJSON *object, const char *key)
     return is_count ? (uint64_t)item->valuedouble : 0;
 }
 
-struct eval_text cli_description_text(const struct cli_description *description)
+struct base_text cli_description_text(const struct cli_description *description)
 {
     const cJSON *o = object_of(description, "text");
     const char *sha256 = text_of(o, "sha256");
-    struct eval_text text = {.file_bytes = (size_t)count_of(o, "n_bytes")};
+    struct base_text text = {.file_bytes = (size_t)count_of(o, "n_bytes")};
     text.newline_dropped = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "newline_dropped"));
     if (sha256)
         snprintf(text.sha256, sizeof text.sha256, "%s", sha256);

@@ -6,9 +6,9 @@
 #ifndef CLI_REFERENCE_DESCRIPTION_H
 #define CLI_REFERENCE_DESCRIPTION_H
 
+#include "base/content/text.h"
 #include "base/json/build.h"
 #include "cli/session/models.h"
-#include "eval/input/text.h"
 
 struct cli_perplexity;
 
@@ -28,9 +28,9 @@ void cli_description_free(struct cli_description *description);
 
 /**
  * What it says of the text, as far as it does; no bytes of it are there.
- * Release with eval_text_free.
+ * Release with base_text_free.
  */
-struct eval_text cli_description_text(const struct cli_description *description);
+struct base_text cli_description_text(const struct cli_description *description);
 
 /** Size of the model's tensors; n_weights 0: it does not say. */
 struct cli_model_size cli_description_size(const struct cli_description *description);

@@ -1,8 +1,9 @@
 /* assay report: a page of results that a browser shows. */
 
 #include "cli/commands.h"
-#include "cli/report/report.h"
+#include "cli/results/results.h"
 #include "cli/session/outputs.h"
+#include "documents/report/report.h"
 
 enum { MOST_RESAMPLES = 1000000 };
 
@@ -33,8 +34,8 @@ static enum status run_report(const void *settings, const struct cli_args *args,
 {
     (void)args;
     const struct settings *s = settings;
-    struct cli_results results = {0};
-    struct cli_report report = {
+    struct doc_results results = {0};
+    struct doc_report report = {
         .results = &results, .n_resamples = s->n_resamples, .seed = s->seed};
     enum status status = check_output(s, why);
     if (!status)
@@ -42,8 +43,8 @@ static enum status run_report(const void *settings, const struct cli_args *args,
     if (!status)
         status = cli_output_create(&report.file, s->output, why);
     if (!status)
-        status = cli_output_commit(&report.file, cli_report_write(&report, why), why);
-    cli_results_free(&results);
+        status = cli_output_commit(&report.file, doc_report_write(&report, why), why);
+    doc_results_free(&results);
     return status;
 }
 

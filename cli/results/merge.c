@@ -4,13 +4,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/content/text.h"
 #include "cli/commands.h"
 #include "cli/output/say.h"
-#include "cli/results/document.h"
 #include "cli/session/outputs.h"
 #include "cli/session/signals.h"
-#include "eval/cluster/merge.h"
-#include "eval/input/text.h"
+#include "cluster/merge.h"
+#include "documents/results/document.h"
 
 struct settings {
     struct cli_list parts;
@@ -21,13 +21,13 @@ struct settings {
 /* The journal that a result of a run names, from the result's folder; malloc. */
 static enum status journal_of(char **out, const char *path, struct status_why *why)
 {
-    struct cli_document document;
-    struct cli_field state, root;
-    enum status status = cli_document_read(&document, path, why);
+    struct doc_document document;
+    struct doc_field state, root;
+    enum status status = doc_read(&document, path, why);
     if (status)
         return status;
-    root = cli_document_root(&document);
-    if (!cli_field_find(&state, &root, "run.state_file") || !cJSON_IsString(state.value))
+    root = doc_root(&document);
+    if (!doc_field_find(&state, &root, "run.state_file") || !cJSON_IsString(state.value))
         status = status_fail(why, STATUS_USAGE,
                              "%s: the result of a run without --state: its document has sums of "
                              "windows only, and merging needs each token's numbers, which are in "
@@ -39,7 +39,7 @@ static enum status journal_of(char **out, const char *path, struct status_why *w
         if (asprintf(out, "%.*s%s", n, path, name) < 0)
             status = status_fail(why, STATUS_MEMORY, "out of memory");
     }
-    cli_document_free(&document);
+    doc_free(&document);
     return status;
 }
 
@@ -77,17 +77,17 @@ static enum status check_output(const char *path, const struct cli_list *operand
 static enum status merge(const struct settings *s, const struct cli_list *journals,
                          struct status_why *why)
 {
-    struct eval_merge merge = {.parts = (const char *const *)journals->items,
-                               .n_parts = journals->n,
-                               .n_windows = (size_t)s->n_chunks,
-                               .cancel = cli_interrupt_catch()};
+    struct cluster_merge merge = {.parts = (const char *const *)journals->items,
+                                  .n_parts = journals->n,
+                                  .n_windows = (size_t)s->n_chunks,
+                                  .cancel = cli_interrupt_catch()};
     struct base_file *file = NULL;
     size_t n_windows = 0;
     enum status status = check_output(s->out_file, &s->parts, journals, why);
     if (!status)
         status = cli_output_create(&file, s->out_file, why);
     if (!status)
-        status = cli_output_commit(&file, eval_merge(&merge, file, &n_windows, why), why);
+        status = cli_output_commit(&file, cluster_merge(&merge, file, &n_windows, why), why);
     if (!status && base_file_stream(s->out_file) < 0)
         cli_say("assay: %s: %zu windows of %zu part%s; the command of the parts without "
                 "--chunk-from, with --state %s, writes the results\n",

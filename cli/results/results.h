@@ -1,29 +1,19 @@
-/** Result documents of any number of files, and the scoreboards that they make. */
+/** What the commands share that read results. */
 #ifndef CLI_RESULTS_RESULTS_H
 #define CLI_RESULTS_RESULTS_H
 
 #include "cli/options/args.h"
-#include "cli/results/scoreboard.h"
+#include "documents/results/results.h"
 
-/** Zero-initialise; release with cli_results_free. */
-struct cli_results {
-    struct cli_document *documents; /* [n]; root NULL: it was no result, and was left out */
-    size_t n;
-    struct cli_scoreboard of_texts, of_tasks; /* models on texts, and on choice tasks */
-    struct status_why *notes; /* [n_notes]: what was left out, and which inputs are not the same */
-    size_t n_notes;
-    size_t n_sweeps; /* documents of kind CLI_DOCUMENT_SWEEP, which are on no board */
-};
+/** As doc_results_read; what is noted is said, too. */
+enum status cli_results_read(struct doc_results *out, const struct cli_list *files,
+                             bool with_sweeps, struct status_why *why);
 
 /**
- * Read the files into documents and boards. What is noted is said, too.
- * with_sweeps: keep those of assay sweep; else they are left out.
- * files: must outlive the results.
- * Fails: STATUS_USAGE (nothing is left), STATUS_MEMORY, as cli_document_read and
- *        cli_scoreboard_add.
+ * Sort and print the table. csv: RFC 4180, all digits, errors in columns of their own; else
+ * Markdown. by_metric: statistics as rows, runs as columns.   Fails: STATUS_MEMORY.
  */
-enum status cli_results_read(struct cli_results *out, const struct cli_list *files,
-                             bool with_sweeps, struct status_why *why);
-void cli_results_free(struct cli_results *results);
+enum status cli_scoreboard_print(struct doc_scoreboard *table, bool csv, bool by_metric,
+                                 struct status_why *why);
 
 #endif

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/output/printable.h"
-#include "cli/results/scoreboard.h"
+#include "base/text/printable.h"
+#include "cli/results/results.h"
 
 static const double gibibyte = 1073741824.0;
 
@@ -33,12 +33,12 @@ enum { N_ABOUT = sizeof about / sizeof *about, NAME = 1, TASK = 4, N_WORDS = 5 }
 
 /* What a grid is made from. */
 struct board {
-    const struct cli_scoreboard *table;
-    const struct cli_metric *metrics;
+    const struct doc_scoreboard *table;
+    const struct doc_metric *metrics;
     bool csv, by_metric;
     bool named;     /* the runs are of several models, so that each needs its name */
     size_t n_words; /* fields that are words, the first ones */
-    struct field fields[N_ABOUT + 2 * CLI_N_METRICS];
+    struct field fields[N_ABOUT + 2 * DOC_N_METRICS];
     size_t n_fields;
 };
 
@@ -51,16 +51,16 @@ static char *cell_at(const struct grid *g, size_t row, size_t column)
 static void put_number(char *text, size_t capacity, double x, int n)
 {
     if (fabs(x) < 1e15)
-        snprintf(text, capacity, "%.*f", n, cli_shown(x, n));
+        snprintf(text, capacity, "%.*f", n, base_shown(x, n));
     else
         snprintf(text, capacity, "%g", x);
 }
 
 /* "1.234 ± 0.005" for people; in CSV all digits, and the error elsewhere. */
 static void put_value(char *cell, const struct board *b, size_t metric,
-                      const struct cli_metric_value *v)
+                      const struct doc_metric_value *v)
 {
-    const struct cli_metric *m = &b->metrics[metric];
+    const struct doc_metric *m = &b->metrics[metric];
     char value[32], error[32];
     put_number(value, sizeof value, m->scale * v->value, m->n_decimals);
     put_number(error, sizeof error, m->scale * v->error, m->n_decimals);
@@ -80,11 +80,11 @@ static void put_word(char *cell, bool csv, const char *word)
 {
     bool formula = csv && *word && strchr("=+-@", *word) && strcmp(word, "-") != 0;
     *cell = '\'';
-    cli_printable(cell + formula, CELL_BYTES - (size_t)formula, word);
+    base_printable_text(cell + formula, CELL_BYTES - (size_t)formula, word);
 }
 
 static void put_about(char *cell, const struct board *b, size_t i,
-                      const struct cli_scoreboard_run *run)
+                      const struct doc_scoreboard_run *run)
 {
     const char *const words[N_WORDS] = {run->file, run->name, run->quantisation, run->imatrix,
                                         run->task};
@@ -107,7 +107,7 @@ static void choose_fields(struct board *b)
         b->n_words += i < N_WORDS;
     }
     size_t n;
-    b->metrics = cli_scoreboard_metrics(&n, b->table);
+    b->metrics = doc_scoreboard_metrics(&n, b->table);
     for (size_t i = 0; i < n; i++) {
         if (!b->metrics[i].on_board && !b->by_metric)
             continue;
@@ -125,9 +125,9 @@ static void put_head(char *cell, const struct board *b, struct field f)
 }
 
 static void put_field(char *cell, const struct board *b, struct field f,
-                      const struct cli_scoreboard_run *run)
+                      const struct doc_scoreboard_run *run)
 {
-    const struct cli_metric_value *v = &run->values[f.index];
+    const struct doc_metric_value *v = &run->values[f.index];
     if (f.kind == ABOUT)
         put_about(cell, b, f.index, run);
     else if (f.kind == VALUE)
@@ -224,10 +224,10 @@ static void print_markdown(const struct grid *g, size_t n_left)
     free(widths);
 }
 
-enum status cli_scoreboard_print(struct cli_scoreboard *table, bool csv, bool by_metric,
+enum status cli_scoreboard_print(struct doc_scoreboard *table, bool csv, bool by_metric,
                                  struct status_why *why)
 {
-    cli_scoreboard_sort(table);
+    doc_scoreboard_sort(table);
     struct board board = {.table = table, .csv = csv, .by_metric = by_metric};
     for (size_t i = 1; i < table->n; i++)
         board.named |= strcmp(table->runs[i].name, table->runs[0].name) != 0;

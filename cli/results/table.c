@@ -2,15 +2,16 @@
 #include <stdio.h>
 
 #include "cli/commands.h"
-#include "cli/report/report.h"
+#include "cli/results/results.h"
 #include "cli/session/outputs.h"
+#include "documents/report/report.h"
 
 struct settings {
     struct cli_list files;
     bool csv, by_metric, svg;
 };
 
-static enum status print_tables(struct cli_results *r, const struct settings *s,
+static enum status print_tables(struct doc_results *r, const struct settings *s,
                                 struct status_why *why)
 {
     enum status status = STATUS_OK;
@@ -23,12 +24,12 @@ static enum status print_tables(struct cli_results *r, const struct settings *s,
     return status;
 }
 
-static enum status draw(struct cli_results *r, struct status_why *why)
+static enum status draw(struct doc_results *r, struct status_why *why)
 {
     struct base_file *file = NULL;
     enum status status = base_file_create(&file, "-", why);
     return status ? status
-                  : cli_output_commit(&file, cli_report_size_svg(file, &r->of_texts, why), why);
+                  : cli_output_commit(&file, doc_report_size_svg(file, &r->of_texts, why), why);
 }
 
 static enum status run_table(const void *opaque, const struct cli_args *args,
@@ -39,11 +40,11 @@ static enum status run_table(const void *opaque, const struct cli_args *args,
     if (s->svg && (s->csv || s->by_metric))
         return status_fail(why, STATUS_USAGE, "--svg is a chart; it takes no %s",
                            s->csv ? "--csv" : "--by-metric");
-    struct cli_results results = {0};
+    struct doc_results results = {0};
     enum status status = cli_results_read(&results, &s->files, false, why);
     if (!status)
         status = s->svg ? draw(&results, why) : print_tables(&results, s, why);
-    cli_results_free(&results);
+    doc_results_free(&results);
     return status;
 }
 

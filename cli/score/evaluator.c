@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/file/kind.h"
+#include "base/content/kind.h"
 #include "cli/commands.h"
 #include "cli/evaluate.h"
 #include "cli/output/json_parts.h"
@@ -23,7 +23,7 @@ struct score {
     const struct settings *settings;
     const char *request_file;
     struct cli_model model;
-    struct eval_text text;
+    struct base_text text;
     struct eval_requests requests;
     struct eval_request_options options;
     struct eval_request_scores scores;
@@ -53,7 +53,7 @@ enum status cli_score_options(struct eval_request_options *out, const struct cli
 static enum status load(struct score *s, struct status_why *why)
 {
     const struct model_tokenizer *tokenizer = model_tokenizer(s->model.model);
-    enum status status = eval_text_read_whole(&s->text, s->request_file, EVAL_TEXT_MAX_BYTES, why);
+    enum status status = base_text_read_whole(&s->text, s->request_file, BASE_TEXT_MAX_BYTES, why);
     if (status != STATUS_OK)
         return status;
     status = cli_score_options(&s->options, &s->settings->score, s->model.model, why);
@@ -86,7 +86,7 @@ static void close(void *self)
     struct score *s = self;
     eval_request_scores_free(&s->scores);
     eval_requests_free(&s->requests);
-    eval_text_free(&s->text);
+    base_text_free(&s->text);
     cli_model_close(&s->model);
 }
 

@@ -130,18 +130,20 @@ static enum status begin(const struct library *library, long n, bool *one_machin
                                    .local_rank = (size_t)local_rank,
                                    .n_shares = 1};
     *one_machine = local_size == size;
-    if (rank)
+    if (rank) {
         cli_be_quiet(true);
+        cli_interrupt_tell_elsewhere();
+    }
     return STATUS_OK;
 }
 
 /* Everybody learns where rank 0 listens. A port of 0 says that it does not. MPI is then left. */
 static enum status share(const struct library *library, bool one_machine,
-                         struct eval_team_address *address, struct status_why *why)
+                         struct cluster_team_address *address, struct status_why *why)
 {
     enum status status = STATUS_OK;
     if (cluster.rank == 0) {
-        status = eval_team_listen(&cluster.team, cluster.n_ranks, one_machine, why);
+        status = cluster_team_listen(&cluster.team, cluster.n_ranks, one_machine, why);
         if (!status)
             *address = cluster.team.address;
     }
@@ -155,7 +157,7 @@ static enum status share(const struct library *library, bool one_machine,
 static enum status limit_mpi(struct cli_deadline *limit, const struct launcher *launcher, long n,
                              int64_t seconds, struct status_why *why)
 {
-    char sentence[400], host[EVAL_TEAM_HOST] = "";
+    char sentence[400], host[CLUSTER_TEAM_HOST] = "";
     const char *rank = getenv(launcher->rank);
     (void)gethostname(host, sizeof host - 1);
     snprintf(sentence, sizeof sentence,
@@ -172,9 +174,9 @@ enum status cli_cluster_join(const struct cli_machine_settings *settings, struct
     struct launcher launcher;
     struct library library = {""};
     struct cli_deadline limit;
-    struct eval_team_address address = {.port = 0};
+    struct cluster_team_address address = {.port = 0};
     bool one_machine = false;
-    int64_t seconds = settings->mpi_wait ? settings->mpi_wait : EVAL_TEAM_SECONDS;
+    int64_t seconds = settings->mpi_wait ? settings->mpi_wait : CLUSTER_TEAM_SECONDS;
     long n = settings->mpi == CLI_MPI_OFF || cluster.n_ranks > 1 ? 1 : find_launcher(&launcher);
     if (n == 1)
         return STATUS_OK;
@@ -190,8 +192,8 @@ enum status cli_cluster_join(const struct cli_machine_settings *settings, struct
     if (status)
         return status;
     return cluster.rank
-               ? eval_team_join(&cluster.team, cluster.rank, &address, (double)seconds, why)
-               : eval_team_gather(&cluster.team, (double)seconds, NULL, why);
+               ? cluster_team_join(&cluster.team, cluster.rank, &address, (double)seconds, why)
+               : cluster_team_gather(&cluster.team, (double)seconds, NULL, why);
 }
 
 enum status cli_cluster_split(const char *split, struct status_why *why)

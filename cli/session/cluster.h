@@ -3,7 +3,7 @@
 #define CLI_SESSION_CLUSTER_H
 
 #include "cli/options/common.h"
-#include "eval/cluster/remote.h"
+#include "cluster/remote.h"
 
 /** Indices into the words of --mpi. */
 enum cli_mpi { CLI_MPI_AUTO, CLI_MPI_OFF };
@@ -13,8 +13,8 @@ struct cli_cluster {
     size_t rank, n_ranks;
     size_t local_rank; /* among those of this machine */
     size_t n_shares;   /* of the layers, by --split: a group of so many ranks; 1: none */
-    struct eval_team team;
-    struct eval_rank_crew ranks; /* of rank 0 */
+    struct cluster_team team;
+    struct cluster_rank_crew ranks; /* of rank 0 */
 };
 
 /** As cli_cluster_join left it. */

@@ -2,6 +2,7 @@
 
 #include "cli/host.h"
 #include "cli/output/say.h"
+#include "gguf/identity.h"
 
 /* A number of the command line; the model takes 0 for "as the file says". */
 static float given_or_zero(double value)
@@ -81,9 +82,9 @@ enum status cli_model_open(struct cli_model *out, const char *path,
     struct gguf_file *file;
     enum status status = gguf_open(&file, path, why);
     if (status == STATUS_OK)
-        status = eval_model_id(out->id, file, why);
+        status = gguf_model_id(out->id, file, why);
     if (status == STATUS_OK && settings->output.hash_model)
-        status = eval_file_hash(out->sha256, file, why);
+        status = gguf_file_hash(out->sha256, file, why);
     if (!status && settings->watch.wanted)
         status = gguf_keep_directories(file, why);
     if (status != STATUS_OK) {

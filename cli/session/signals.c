@@ -16,6 +16,7 @@ static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 enum { N_ENDING = sizeof ending / sizeof *ending };
 
 static atomic_bool interrupted;
+static volatile sig_atomic_t told_elsewhere;
 
 /** Whether a write of a few bytes would wait for a reader. */
 static bool is_stuck(int fd)
@@ -74,7 +75,8 @@ static void on_signal(int number)
 static void on_early_signal(int number)
 {
     (void)number;
-    cli_signal_print("assay: interrupted: there is no result\n");
+    if (!told_elsewhere)
+        cli_signal_print("assay: interrupted: there is no result\n");
     _exit(CLI_EXIT_INTERRUPTED);
 }
 
@@ -137,6 +139,16 @@ const atomic_bool *cli_interrupt_catch(void)
     handle_with(on_signal);
     signal(SIGPIPE, SIG_IGN);
     return &interrupted;
+}
+
+void cli_interrupt_tell_elsewhere(void)
+{
+    told_elsewhere = 1;
+}
+
+bool cli_interrupt_is_told_elsewhere(void)
+{
+    return told_elsewhere;
 }
 
 bool cli_interrupted(void)

@@ -33,6 +33,10 @@ int cli_signal_next(double seconds);
 /** Let them do again what they did before, to this thread. */
 void cli_signals_release(void);
 
+/** Another process tells people of the interruption, as rank 0 does for all ranks. */
+void cli_interrupt_tell_elsewhere(void);
+bool cli_interrupt_is_told_elsewhere(void);
+
 /** Whether that flag is set: a failure of input or output may then be due to it. */
 bool cli_interrupted(void);
 

@@ -23,7 +23,7 @@ struct eval_plan_options cli_plan_options(const struct cli_window_settings *s,
 
 /* The tokens of documents; text: JSON that was read, or NULL. */
 static enum status read_documents(struct cli_windows *w, const struct cli_text_settings *settings,
-                                  struct eval_text *text, const struct model_tokenizer *tokenizer,
+                                  struct base_text *text, const struct model_tokenizer *tokenizer,
                                   struct status_why *why)
 {
     enum status status = cli_documents_read(&w->documents, settings, text, tokenizer, why);
@@ -50,7 +50,7 @@ enum status cli_windows_read(struct cli_windows *w, const struct cli_text_settin
     if (!status && documents) {
         cli_text_note(&w->text, settings->text_file);
         status = read_documents(w, settings, &w->text, tokenizer, why);
-        eval_text_free(&w->text);
+        base_text_free(&w->text);
         return status;
     }
     if (!status)
@@ -122,6 +122,6 @@ void cli_windows_close(struct cli_windows *w)
     eval_plan_free(&w->plan);
     eval_documents_free(&w->documents);
     eval_stream_free(&w->stream);
-    eval_text_free(&w->text);
+    base_text_free(&w->text);
     *w = (struct cli_windows){0};
 }

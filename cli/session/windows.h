@@ -2,13 +2,13 @@
 #ifndef CLI_SESSION_WINDOWS_H
 #define CLI_SESSION_WINDOWS_H
 
+#include "base/content/text.h"
 #include "cli/input/documents.h"
-#include "eval/input/text.h"
 #include "eval/units/windows.h"
 
 /** Zero-initialise; release with cli_windows_close. */
 struct cli_windows {
-    struct eval_text text;           /* empty where a base has the tokens, or of documents */
+    struct base_text text;           /* empty where a base has the tokens, or of documents */
     struct eval_documents documents; /* n 0: it is one text */
     struct eval_stream stream;
     struct eval_plan plan;

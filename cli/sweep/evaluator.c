@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/arithmetic.h"
-#include "cli/output/printable.h"
+#include "base/text/printable.h"
 #include "eval/scorer/cost.h"
 #include "kernels/backend.h"
 

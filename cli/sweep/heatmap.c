@@ -1,17 +1,17 @@
 /* The divergences of a sweep as a picture: layers by roles. */
-#include "cli/report/heatmap.h"
+#include "documents/report/heatmap.h"
 
 #include <stdlib.h>
 
-#include "cli/output/printable.h"
+#include "base/text/printable.h"
 #include "cli/sweep/evaluator.h"
 
-static struct cli_heat_cell cell_of(const struct cli_sweep *s, size_t i)
+static struct doc_heat_cell cell_of(const struct cli_sweep *s, size_t i)
 {
     const struct cli_sweep_choice *c = &s->groups.choices[i];
     const struct cli_sweep_group *g = &s->groups.items[c->group];
     struct cli_sweep_figures f = cli_sweep_figures(s, i);
-    return (struct cli_heat_cell){
+    return (struct doc_heat_cell){
         .group = g->name,
         .kind = *g->place.role ? g->place.role : g->name,
         .layer = g->place.layer,
@@ -28,7 +28,7 @@ enum status cli_sweep_write_heatmap(const void *self, struct base_file *file,
                                     struct status_why *why)
 {
     const struct cli_sweep *s = self;
-    struct cli_heat_cell *cells = calloc(s->groups.n_choices + 1, sizeof *cells);
+    struct doc_heat_cell *cells = calloc(s->groups.n_choices + 1, sizeof *cells);
     const char **names = calloc(s->n_candidates + 1, sizeof *names);
     enum status status =
         cells && names
@@ -37,10 +37,10 @@ enum status cli_sweep_write_heatmap(const void *self, struct base_file *file,
     for (size_t i = 0; i < s->groups.n_choices && !status; i++)
         cells[i] = cell_of(s, i);
     for (size_t i = 0; i < s->n_candidates && !status; i++)
-        names[i] = cli_file_name(s->candidates[i].path);
-    const struct cli_heatmap map = {names, s->n_candidates, cells, s->groups.n_choices, true};
+        names[i] = base_file_name(s->candidates[i].path);
+    const struct doc_heatmap map = {names, s->n_candidates, cells, s->groups.n_choices, true};
     if (!status)
-        status = cli_heatmap_draw(file, &map, why);
+        status = doc_heatmap_draw(file, &map, why);
     free(cells);
     free(names);
     return status;

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/text/printable.h"
 #include "cli/output/json_parts.h"
-#include "cli/output/printable.h"
 #include "cli/sweep/evaluator.h"
 
 static void add_estimate(struct base_json *json, cJSON *parent, const char *key,
@@ -152,15 +152,15 @@ enum status cli_sweep_write_tsv(const void *self, struct base_file *file, struct
         if (g->place.layer != SIZE_MAX)
             snprintf(layer, sizeof layer, "%zu", g->place.layer);
         base_file_printf(file, "%s\t%s\t%s\t%zu\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64,
-                         cli_printable(name, sizeof name, g->name), layer,
-                         cli_printable(role, sizeof role, g->place.role), c->candidate, g->type,
-                         c->type, g->n_elements, g->n_bytes, c->n_bytes);
+                         base_printable_text(name, sizeof name, g->name), layer,
+                         base_printable_text(role, sizeof role, g->place.role), c->candidate,
+                         g->type, c->type, g->n_elements, g->n_bytes, c->n_bytes);
         const double numbers[] = {
             f.kld.kld.value,   f.kld.kld.error,       f.excess.value,        f.excess.error,
             f.per_bit,         f.kld.log_ratio.value, f.kld.log_ratio.error, f.kld.same_top.value,
             f.kld.rms_dp.value};
         for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
-            base_file_printf(file, "\t%.12g", cli_unsigned_nan(numbers[k]));
+            base_file_printf(file, "\t%.12g", base_unsigned_nan(numbers[k]));
         base_file_printf(file, "\t%s\n",
                          cli_sweep_doubts[f.doubt] ? cli_sweep_doubts[f.doubt] : "");
     }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/output/printable.h"
+#include "base/text/printable.h"
 #include "cli/output/say.h"
 #include "cli/run.h"
 #include "cli/sweep/evaluator.h"
@@ -66,29 +66,30 @@ static void print_choice(const struct cli_sweep *s, size_t i, struct widths w)
     const struct cli_sweep_group *g = &s->groups.items[c->group];
     struct cli_sweep_figures f = cli_sweep_figures(s, i);
     char name[CLI_SWEEP_NAME_BYTES];
-    printf("%-*s  %-*s  %10.3f", w.name, cli_printable(name, sizeof name, g->name), w.type, c->type,
-           ((double)g->n_bytes - (double)c->n_bytes) / 1e6);
+    printf("%-*s  %-*s  %10.3f", w.name, base_printable_text(name, sizeof name, g->name), w.type,
+           c->type, ((double)g->n_bytes - (double)c->n_bytes) / 1e6);
     if (!f.known) {
         puts("  not evaluated");
         return;
     }
-    printf("  %11.4e ± %7.1e", cli_unsigned_nan(f.excess.value), cli_unsigned_nan(f.excess.error));
+    printf("  %11.4e ± %7.1e", base_unsigned_nan(f.excess.value),
+           base_unsigned_nan(f.excess.error));
     if (isnan(f.per_bit))
         printf("  %11s", "-");
     else
         printf("  %11.3e", f.per_bit);
-    printf("  %s%s\n", cli_file_name(s->candidates[c->candidate].path), marks[f.doubt]);
+    printf("  %s%s\n", base_file_name(s->candidates[c->candidate].path), marks[f.doubt]);
 }
 
 static void print_reference(const struct cli_sweep *s)
 {
     struct cli_sweep_figures r = cli_sweep_reference(s);
-    char name[CLI_PATH_BYTES];
+    char name[BASE_PATH_BYTES];
     if (s->around.model && r.known)
         printf("%s itself: KLD %.6e ± %.1e, mean NLL %.6f (base %.6f); below is what each "
                "choice adds to the KLD\n\n",
-               cli_printable(name, sizeof name, cli_file_name(s->around.path)), r.kld.kld.value,
-               r.kld.kld.error, r.kld.nll.value, r.kld.base_nll.value);
+               base_printable_text(name, sizeof name, base_file_name(s->around.path)),
+               r.kld.kld.value, r.kld.kld.error, r.kld.nll.value, r.kld.base_nll.value);
 }
 
 static void print_table(void *self)

@@ -21,9 +21,9 @@ struct trace_run {
     struct cli_model model;
     struct kern_backend *backend;
     struct model_tokens tokens;
-    struct eval_traced other; /* of --compare */
-    struct eval_trace trace;
-    struct eval_distances distances;
+    struct trace_file other; /* of --compare */
+    struct trace trace;
+    struct trace_distances distances;
     struct cli_trace_alone alone;
 };
 
@@ -54,15 +54,15 @@ static enum status read_text(struct trace_run *r, struct status_why *why)
 {
     const struct cli_trace_settings *s = r->settings;
     const struct model_tokenizer *tokenizer = model_tokenizer(r->model.model);
-    struct eval_text text = {0};
-    enum status status = s->prompt ? eval_text_copy(&text, s->prompt, strlen(s->prompt), why)
-                                   : eval_text_read_utf8(&text, s->text_file, EVAL_TEXT_MAX_BYTES,
+    struct base_text text = {0};
+    enum status status = s->prompt ? base_text_copy(&text, s->prompt, strlen(s->prompt), why)
+                                   : base_text_read_utf8(&text, s->text_file, BASE_TEXT_MAX_BYTES,
                                                          ", or give its tokens by --ids", why);
     if (!status && !s->no_bos && model_adds_bos(tokenizer))
         status = model_tokens_add(&r->tokens, model_token_bos(tokenizer), why);
     if (!status)
         status = model_tokenize(tokenizer, text.data, text.n_bytes, true, &r->tokens, why);
-    eval_text_free(&text);
+    base_text_free(&text);
     return status;
 }
 
@@ -111,7 +111,7 @@ static bool is_wanted(void *user, enum model_place place, int layer, const char 
     bool named = patterns->n == 0;
     for (size_t i = 0; i < patterns->n && !named; i++)
         named = fnmatch(patterns->items[i], name, 0) == 0;
-    bool there = !r->settings->compare || eval_traced_has(&r->other, arch_of(r), place, layer);
+    bool there = !r->settings->compare || trace_file_has(&r->other, arch_of(r), place, layer);
     if (named && !there && !r->alone.n++)
         snprintf(r->alone.first, sizeof r->alone.first, "%s", name);
     return named && there;
@@ -125,29 +125,29 @@ static enum status evaluate(struct trace_run *r, struct status_why *why)
         .precision = KERN_PRECISION_EXACT,
     };
     enum status status = kern_cpu_open(&r->backend, &machine, why);
-    struct eval_trace_task task = {
+    struct trace_task task = {
         .model = r->model.model,
         .backend = r->backend,
         .tokens = r->tokens.ids,
         .n_tokens = r->tokens.n,
-        .n_logits = r->settings->compare ? eval_traced_logits(&r->other, r->tokens.n) : 1,
+        .n_logits = r->settings->compare ? trace_file_logits(&r->other, r->tokens.n) : 1,
         .n_passes = r->settings->compare ? (size_t)r->settings->n_passes : 0,
         .want = is_wanted,
         .want_user = r,
     };
-    return status ? status : eval_trace_run(&r->trace, &task, why);
+    return status ? status : trace_run(&r->trace, &task, why);
 }
 
-static enum status write_arrays(const struct eval_trace *trace, struct base_file *file,
+static enum status write_arrays(const struct trace *trace, struct base_file *file,
                                 struct status_why *why)
 {
     struct base_npz *npz = base_npz_begin(file);
     enum status status = npz ? STATUS_OK : status_fail(why, STATUS_MEMORY, "out of memory");
     for (size_t i = 0; i < trace->n && !status; i++) {
-        const struct eval_tensor *t = &trace->items[i];
-        char name[EVAL_NAME_BYTES], member[2 * EVAL_NAME_BYTES];
-        const char *op = eval_place_op(t->place);
-        snprintf(member, sizeof member, "%s%s%s", eval_tensor_name(name, t->place, t->layer),
+        const struct trace_tensor *t = &trace->items[i];
+        char name[TRACE_NAME_BYTES], member[2 * TRACE_NAME_BYTES];
+        const char *op = trace_place_op(t->place);
+        snprintf(member, sizeof member, "%s%s%s", trace_tensor_name(name, t->place, t->layer),
                  *op ? "." : "", op);
         const uint64_t shape[] = {t->n_rows, t->n_heads, t->size}, flat[] = {t->n_rows, t->size};
         status = base_npz_add(npz, member, t->n_heads > 1 ? shape : flat, t->n_heads > 1 ? 3 : 2,
@@ -159,7 +159,7 @@ static enum status write_arrays(const struct eval_trace *trace, struct base_file
 
 static enum status report(struct trace_run *r, struct base_file *file, struct status_why *why)
 {
-    const struct eval_limits limits = {.rms = 4, .most = 8, .sum = 8};
+    const struct trace_limits limits = {.rms = 4, .most = 8, .sum = 8};
     enum status status = STATUS_OK;
     if (r->trace.n == 0)
         return status_fail(why, STATUS_USAGE,
@@ -168,7 +168,7 @@ static enum status report(struct trace_run *r, struct base_file *file, struct st
     if (file)
         status = write_arrays(&r->trace, file, why);
     if (!status && r->settings->compare)
-        status = eval_compare(&r->distances, &r->trace, &r->other, arch_of(r), &limits, why);
+        status = trace_compare(&r->distances, &r->trace, &r->other, arch_of(r), &limits, why);
     if (status && r->settings->compare)
         status_context(why, "%s", r->settings->compare);
     if (!status && r->settings->compare)
@@ -188,7 +188,7 @@ static enum status run_all(struct trace_run *r, struct status_why *why)
     struct base_file *file = NULL;
     enum status status = cli_outputs_check(&output, 1, inputs, 3, why);
     if (!status && s->compare)
-        status = eval_traced_read(&r->other, s->compare, why);
+        status = trace_file_read(&r->other, s->compare, why);
     if (!status)
         status = cli_model_open(&r->model, s->model, &evaluating, s->llama_compat, why);
     if (!status)
@@ -219,11 +219,11 @@ static enum status run_trace(const void *opaque, const struct cli_args *args,
         status = status_fail(
             why, STATUS_EXCEEDED, "%s departs: %s", r.settings->compare,
             cli_trace_departure(sentence, &r.distances.items[r.distances.first_departure]));
-    eval_distances_free(&r.distances);
-    eval_trace_free(&r.trace);
+    trace_distances_free(&r.distances);
+    trace_free(&r.trace);
     kern_close(r.backend);
     free(r.tokens.ids);
-    eval_traced_free(&r.other);
+    trace_file_free(&r.other);
     cli_model_close(&r.model);
     return status;
 }

@@ -3,7 +3,7 @@
 #define CLI_TRACE_COMMAND_H
 
 #include "cli/options/common.h"
-#include "eval/trace/compare.h"
+#include "trace/compare.h"
 
 struct cli_trace_settings {
     const char *model, *text_file, *prompt, *compare, *output;
@@ -14,18 +14,18 @@ struct cli_trace_settings {
 };
 
 /** A tensor as llama-eval-callback prints it, and a line of figures. */
-void cli_trace_print_tensor(const struct eval_tensor *tensor);
+void cli_trace_print_tensor(const struct trace_tensor *tensor);
 /** Tensors that the other program's file does not have. */
 struct cli_trace_alone {
     size_t n;
-    char first[EVAL_NAME_BYTES];
+    char first[TRACE_NAME_BYTES];
 };
 /** A line for each tensor, then the first departure. */
-void cli_trace_print_distances(const struct eval_trace *trace,
-                               const struct eval_distances *distances,
+void cli_trace_print_distances(const struct trace *trace, const struct trace_distances *distances,
                                const struct cli_trace_alone *alone);
 /** The sentence about a departure: "blk.7 Kcur-7, keys after RoPE: positions 128 and up, ...". */
 enum { CLI_TRACE_SENTENCE = 320 };
-const char *cli_trace_departure(char out[CLI_TRACE_SENTENCE], const struct eval_distance *distance);
+const char *cli_trace_departure(char out[CLI_TRACE_SENTENCE],
+                                const struct trace_distance *distance);
 
 #endif

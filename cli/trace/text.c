@@ -6,7 +6,7 @@
 #include "cli/trace/command.h"
 
 /* The axes as llama.cpp has them, the fastest first: what it keeps in one is flat. */
-static void axes_of(const struct eval_tensor *t, uint64_t ne[3])
+static void axes_of(const struct trace_tensor *t, uint64_t ne[3])
 {
     bool flat = t->n_heads == 1 || t->place == MODEL_AT_Q_PROJECTED ||
                 t->place == MODEL_AT_K_PROJECTED || t->place == MODEL_AT_V_PROJECTED ||
@@ -19,9 +19,9 @@ static void axes_of(const struct eval_tensor *t, uint64_t ne[3])
 /* Steps over what is not shown: the index behind i, printing the sign for it. */
 static size_t shown_next(size_t i, uint64_t n, const char *sign)
 {
-    if (++i == EVAL_PRINTED_ENDS && n > 2 * EVAL_PRINTED_ENDS) {
+    if (++i == TRACE_PRINTED_ENDS && n > 2 * TRACE_PRINTED_ENDS) {
         fputs(sign, stdout);
-        return (size_t)n - EVAL_PRINTED_ENDS;
+        return (size_t)n - TRACE_PRINTED_ENDS;
     }
     return i;
 }
@@ -38,13 +38,13 @@ static void print_row(const float *row, uint64_t n)
     puts("  ],");
 }
 
-void cli_trace_print_tensor(const struct eval_tensor *t)
+void cli_trace_print_tensor(const struct trace_tensor *t)
 {
-    char name[EVAL_NAME_BYTES];
+    char name[TRACE_NAME_BYTES];
     uint64_t ne[3];
     axes_of(t, ne);
     printf("assay_trace: %24s = (f32) %10s() = {%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", 1}\n    [\n",
-           eval_tensor_name(name, t->place, t->layer), eval_place_op(t->place), ne[0], ne[1],
+           trace_tensor_name(name, t->place, t->layer), trace_place_op(t->place), ne[0], ne[1],
            ne[2]);
     for (size_t i = 0; i < ne[2]; i = shown_next(i, ne[2], "        ..., \n")) {
         puts("        [");
@@ -52,13 +52,13 @@ void cli_trace_print_tensor(const struct eval_tensor *t)
             print_row(t->values + (i * ne[1] + j) * ne[0], ne[0]);
         puts("        ],");
     }
-    struct eval_tensor_figures f = eval_tensor_figures(t, t->n_rows);
+    struct trace_tensor_figures f = trace_tensor_figures(t, t->n_rows);
     printf("    ]\n    sum = %f\n    norm = %g, largest = %g, not finite = %zu\n", f.sum, f.norm,
            f.largest, f.n_nonfinite);
 }
 
 /* "positions 128 and up", "positions 3 to 9 (4 of 7)", "position 5" */
-static int print_positions(char *out, size_t capacity, const struct eval_distance *d)
+static int print_positions(char *out, size_t capacity, const struct trace_distance *d)
 {
     if (d->n_rows_off == 0)
         return snprintf(out, capacity, "%s",
@@ -73,15 +73,15 @@ static int print_positions(char *out, size_t capacity, const struct eval_distanc
                     d->n_rows_off, d->n_rows_seen);
 }
 
-const char *cli_trace_departure(char out[CLI_TRACE_SENTENCE], const struct eval_distance *d)
+const char *cli_trace_departure(char out[CLI_TRACE_SENTENCE], const struct trace_distance *d)
 {
-    const struct eval_tensor *t = d->tensor;
-    char name[EVAL_NAME_BYTES + 16], positions[96], heads[64] = "";
+    const struct trace_tensor *t = d->tensor;
+    char name[TRACE_NAME_BYTES + 16], positions[96], heads[64] = "";
     if (t->place == MODEL_AT_EXPERTS) {
         snprintf(out, CLI_TRACE_SENTENCE,
                  "%s, the chosen experts: %zu others from position %zu on, where no near tie "
                  "explains it",
-                 eval_record_name(name, d->record), d->n_wrong_experts, d->first_row);
+                 trace_record_name(name, d->record), d->n_wrong_experts, d->first_row);
         return out;
     }
     print_positions(positions, sizeof positions, d);
@@ -94,17 +94,17 @@ const char *cli_trace_departure(char out[CLI_TRACE_SENTENCE], const struct eval_
         snprintf(heads, sizeof heads, ", %zu of %zu heads", d->n_heads_off, t->n_heads);
     double times = fmax(d->rms, d->most);
     snprintf(out, CLI_TRACE_SENTENCE, "%s%s%s, %s: %s%s; %.3g times the expected error",
-             eval_record_name(name, d->record), *d->record->op ? " " : "", d->record->op,
-             eval_place_meaning(t->place), positions, heads,
+             trace_record_name(name, d->record), *d->record->op ? " " : "", d->record->op,
+             trace_place_meaning(t->place), positions, heads,
              isnan(d->sum) ? times : fmax(times, d->sum));
     return out;
 }
 
-static void print_distance(const struct eval_distance *d)
+static void print_distance(const struct trace_distance *d)
 {
-    char name[EVAL_NAME_BYTES + 16], where[64], label[EVAL_NAME_BYTES + 56];
-    const struct eval_tensor *t = d->tensor;
-    snprintf(label, sizeof label, "%s %s", eval_record_name(name, d->record), d->record->op);
+    char name[TRACE_NAME_BYTES + 16], where[64], label[TRACE_NAME_BYTES + 56];
+    const struct trace_tensor *t = d->tensor;
+    snprintf(label, sizeof label, "%s %s", trace_record_name(name, d->record), d->record->op);
     if (t->place == MODEL_AT_EXPERTS) {
         printf("%-36s %zu of %zu chosen experts are others%s\n", label, d->n_other_experts,
                d->n_values,
@@ -122,8 +122,7 @@ static void print_distance(const struct eval_distance *d)
     puts(d->departs ? "  departs" : "");
 }
 
-void cli_trace_print_distances(const struct eval_trace *trace,
-                               const struct eval_distances *distances,
+void cli_trace_print_distances(const struct trace *trace, const struct trace_distances *distances,
                                const struct cli_trace_alone *alone)
 {
     char text[CLI_TRACE_SENTENCE];

@@ -16,14 +16,14 @@ static bool is_wanted(void *user, enum model_place place, int layer, const char 
            place == MODEL_AT_OUTPUT_NORM || place == MODEL_AT_LOGITS;
 }
 
-static enum status keep_rows(struct cli_worst *out, const struct eval_trace *trace,
+static enum status keep_rows(struct cli_worst *out, const struct trace *trace,
                              struct status_why *why)
 {
     if (base_array_new(out->rows, trace->n, "rows", why))
         return STATUS_MEMORY;
     for (out->n = 0; out->n < trace->n; out->n++) {
-        const struct eval_tensor *t = &trace->items[out->n];
-        out->rows[out->n] = (struct cli_worst_row){t->place, t->layer, eval_tensor_figures(t, 1)};
+        const struct trace_tensor *t = &trace->items[out->n];
+        out->rows[out->n] = (struct cli_worst_row){t->place, t->layer, trace_tensor_figures(t, 1)};
     }
     return STATUS_OK;
 }
@@ -38,17 +38,17 @@ enum status cli_worst_make(struct cli_worst *out, const struct model *model,
         return status_fail(why, STATUS_MEMORY, "no memory for %zu tokens", n_tokens);
     for (size_t i = 0; i < n_tokens; i++)
         tokens[i] = eval_plan_input(&windows->plan, &windows->stream, out->window, i);
-    struct eval_trace_task task = {.model = model,
-                                   .backend = backend,
-                                   .tokens = tokens,
-                                   .n_tokens = n_tokens,
-                                   .n_logits = 1,
-                                   .want = is_wanted};
-    struct eval_trace trace;
-    enum status status = eval_trace_run(&trace, &task, why);
+    struct trace_task task = {.model = model,
+                              .backend = backend,
+                              .tokens = tokens,
+                              .n_tokens = n_tokens,
+                              .n_logits = 1,
+                              .want = is_wanted};
+    struct trace trace;
+    enum status status = trace_run(&trace, &task, why);
     if (!status)
         status = keep_rows(out, &trace, why);
-    eval_trace_free(&trace);
+    trace_free(&trace);
     free(tokens);
     return status;
 }
@@ -62,8 +62,8 @@ void cli_worst_print(const struct cli_worst *worst, const struct cli_windows *wi
     puts("\ntensor\tnorm\tlargest\tnot finite");
     for (size_t i = 0; i < worst->n; i++) {
         const struct cli_worst_row *row = &worst->rows[i];
-        char name[EVAL_NAME_BYTES];
-        printf("%s\t%g\t%g\t%zu\n", eval_tensor_name(name, row->place, row->layer),
+        char name[TRACE_NAME_BYTES];
+        printf("%s\t%g\t%g\t%zu\n", trace_tensor_name(name, row->place, row->layer),
                row->figures.norm, row->figures.largest, row->figures.n_nonfinite);
     }
 }

@@ -3,12 +3,12 @@
 #define CLI_TRACE_WORST_H
 
 #include "cli/session/windows.h"
-#include "eval/trace/trace.h"
+#include "trace/trace.h"
 
 struct cli_worst_row {
     enum model_place place;
     int layer;
-    struct eval_tensor_figures figures; /* of the token's row */
+    struct trace_tensor_figures figures; /* of the token's row */
 };
 
 /** Zero-initialise; release with cli_worst_free. */
@@ -20,7 +20,7 @@ struct cli_worst {
 
 /**
  * Evaluate a window up to a position. backend: of host memory.
- * Fails: as eval_trace_run.
+ * Fails: as trace_run.
  */
 enum status cli_worst_make(struct cli_worst *out, const struct model *model,
                            struct kern_backend *backend, const struct cli_windows *windows,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/output/printable.h"
+#include "base/text/printable.h"
 #include "cli/session/faults.h"
 #include "model/swap.h"
 
@@ -176,6 +176,6 @@ void cli_swaps_add_json(struct base_json *json, cJSON *o, const struct cli_swaps
         base_json_text(json, entry, "type", gguf_type_name(swap->from->type_id));
         base_json_uint(json, entry, "n_bytes", swap->from->n_bytes);
         base_json_text(json, entry, "sha256", swap->sha256);
-        base_json_text(json, entry, "file", cli_file_name(gguf_path(swap->donor->file)));
+        base_json_text(json, entry, "file", base_file_name(gguf_path(swap->donor->file)));
     }
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/file/kind.h"
+#include "base/content/kind.h"
 
 static enum status no_memory(struct status_why *why)
 {
@@ -12,7 +12,7 @@ static enum status no_memory(struct status_why *why)
 }
 
 enum status eval_documents_begin_file(struct eval_documents *d, const char *path,
-                                      const struct eval_text *text, struct status_why *why)
+                                      const struct base_text *text, struct status_why *why)
 {
     struct eval_document_file *files =
         base_array_grow(d->files, &d->file_capacity, d->n_files + 1, sizeof *files);
@@ -99,7 +99,7 @@ enum status eval_documents_add_text(struct eval_documents *d, const struct eval_
 {
     const struct eval_stream_options options = {.bos_in_front = true,
                                                 .parse_special = d->rules->parse_special};
-    const struct eval_text borrowed = {.data = (char *)(uintptr_t)text.data,
+    const struct base_text borrowed = {.data = (char *)(uintptr_t)text.data,
                                        .n_bytes = text.n_bytes};
     struct eval_stream stream;
     enum status status = eval_stream_make(&stream, d->rules->tokenizer, &borrowed, &options, why);
@@ -107,8 +107,8 @@ enum status eval_documents_add_text(struct eval_documents *d, const struct eval_
         status = eval_documents_add(
             d, head,
             &(struct eval_document_tokens){stream.ids, stream.n, stream.n_text_bytes, NULL}, why);
-    d->files[d->n_files - 1].n_crlf += eval_count_crlf(text.data, text.n_bytes);
-    d->files[d->n_files - 1].n_marks += eval_text_has_mark(&borrowed);
+    d->files[d->n_files - 1].n_crlf += base_count_crlf(text.data, text.n_bytes);
+    d->files[d->n_files - 1].n_marks += base_text_has_mark(&borrowed);
     d->stream.has_bos |= stream.has_bos;
     eval_stream_free(&stream);
     return status;

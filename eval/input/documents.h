@@ -27,7 +27,7 @@ struct eval_document_rules {
 struct eval_document_file {
     char sha256[BASE_HEX];      /* of its bytes, as read */
     size_t n_bytes;             /* likewise */
-    const char *converted_from; /* as struct eval_text has it */
+    const char *converted_from; /* as struct base_text has it */
     size_t first, n;            /* its documents */
     bool is_page;               /* its bytes are a page of the web */
     size_t n_crlf;              /* line ends of their texts that are CR and LF */
@@ -86,7 +86,7 @@ struct eval_document_tokens {
 
 /** Documents that are added from now on are this file's. Fails: STATUS_MEMORY. */
 enum status eval_documents_begin_file(struct eval_documents *d, const char *path,
-                                      const struct eval_text *text, struct status_why *why);
+                                      const struct base_text *text, struct status_why *why);
 
 /** Add a document to the last file. Fails: STATUS_MEMORY, STATUS_UNSUPPORTED (too many). */
 enum status eval_documents_add(struct eval_documents *d, const struct eval_document_head *head,

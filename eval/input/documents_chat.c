@@ -23,13 +23,13 @@ static enum status open_chat(struct eval_documents *d, struct status_why *why)
     base_digest_add(digest, text.data, text.n_bytes);
     if (!status)
         status = base_digest_close(digest, d->template_sha256, why);
-    return status ? status
-                  : model_chat_open(&d->chat, text, d->rules->tokenizer, &model_chat_default_limits,
-                                    why);
+    return status
+               ? status
+               : model_chat_open(&d->chat, text, d->rules->tokenizer, &jinja_default_limits, why);
 }
 
 /** Whether a token of bytes from .. from+n-1 has some of a span; one of no bytes lies in it. */
-static bool overlaps(const struct model_chat_span *span, size_t from, size_t n)
+static bool overlaps(const struct jinja_span *span, size_t from, size_t n)
 {
     return from < span->to && from + n + (n == 0) > span->from;
 }
@@ -86,7 +86,7 @@ enum status eval_documents_add_chat(struct eval_documents *d, const struct eval_
     struct model_chat_text text = {0};
     struct eval_stream stream = {0};
     enum status status = render(d, object, &text, why);
-    const struct eval_text borrowed = {.data = text.text, .n_bytes = text.n_bytes};
+    const struct base_text borrowed = {.data = text.text, .n_bytes = text.n_bytes};
     if (!status)
         status = eval_stream_make(&stream, d->rules->tokenizer, &borrowed, &options, why);
     if (!status)
@@ -94,7 +94,7 @@ enum status eval_documents_add_chat(struct eval_documents *d, const struct eval_
     if (!status)
         status = add_rendered(d, head, &stream, &text, why);
     if (!status)
-        d->files[d->n_files - 1].n_crlf += eval_count_crlf(text.text, text.n_bytes);
+        d->files[d->n_files - 1].n_crlf += base_count_crlf(text.text, text.n_bytes);
     d->n_conversations += !status;
     d->mask = d->rules->mask;
     eval_stream_free(&stream);

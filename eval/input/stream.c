@@ -60,7 +60,7 @@ static enum status add_bos(struct builder *b, struct status_why *why)
 }
 
 /** Each line with its newline; the last may lack one. */
-static enum status add_lines(struct builder *b, const struct eval_text *text,
+static enum status add_lines(struct builder *b, const struct base_text *text,
                              struct status_why *why)
 {
     enum status status = STATUS_OK;
@@ -74,7 +74,7 @@ static enum status add_lines(struct builder *b, const struct eval_text *text,
 }
 
 enum status eval_stream_make(struct eval_stream *out, const struct model_tokenizer *tokenizer,
-                             const struct eval_text *text,
+                             const struct base_text *text,
                              const struct eval_stream_options *options, struct status_why *why)
 {
     *out = (struct eval_stream){0};

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/content/text.h"
 #include "base/digest.h"
-#include "eval/input/text.h"
 #include "model/tokenizer/tokenizer.h"
 
 struct eval_stream_options {
@@ -34,7 +34,7 @@ struct eval_stream {
  * Cost: as model_tokenize, plus 8 bytes a token.
  */
 enum status eval_stream_make(struct eval_stream *out, const struct model_tokenizer *tokenizer,
-                             const struct eval_text *text,
+                             const struct base_text *text,
                              const struct eval_stream_options *options, struct status_why *why);
 
 /**

@@ -107,31 +107,6 @@ struct eval_kld_figures eval_kld_tally_figures(const struct eval_kld_tally *t)
     return f;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    if (isnan(x) || isnan(y))
-        return isnan(x) - isnan(y);
-    return (x > y) - (x < y);
-}
-
-void eval_sort(double *values, size_t n)
-{
-    qsort(values, n, sizeof *values, compare);
-}
-
-double eval_quantile(const double *sorted, size_t n, double f)
-{
-    if (n == 0)
-        return 0;
-    double at = f * (double)(n - 1);
-    size_t i = (size_t)at;
-    double part = at - (double)i;
-    if (i + 1 >= n || part == 0)
-        return sorted[i];
-    return (1 - part) * sorted[i] + part * sorted[i + 1];
-}
-
 /** Room for one double of each scored token. */
 struct sorter {
     double *values;
@@ -148,10 +123,10 @@ static void add_quantiles(struct eval_kld_result *out, const struct eval_kld_tab
             for (size_t i = 0; t->base->done[w] && i < eval_table_n(t->base, w); i++)
                 sorter->values[sorter->n++] =
                     k ? delta_p(t, w, i) : row(t->candidate, EVAL_KL, w)[i];
-        eval_sort(sorter->values, sorter->n);
+        base_sort(sorter->values, sorter->n);
         double *quantiles = k ? out->dp_quantiles : out->kld_quantiles;
         for (size_t q = 0; q < EVAL_N_QUANTILES; q++)
-            quantiles[q] = eval_quantile(sorter->values, sorter->n, eval_quantile_levels[q]);
+            quantiles[q] = base_quantile(sorter->values, sorter->n, eval_quantile_levels[q]);
     }
 }
 
@@ -173,8 +148,8 @@ static struct eval_ranks ranks_of(const struct eval_table *table, struct sorter 
     ranks.mean /= (double)sorter->n;
     ranks.first /= (double)sorter->n;
     ranks.reciprocal /= (double)sorter->n;
-    eval_sort(sorter->values, sorter->n);
-    ranks.median = eval_quantile(sorter->values, sorter->n, 0.5);
+    base_sort(sorter->values, sorter->n);
+    ranks.median = base_quantile(sorter->values, sorter->n, 0.5);
     return ranks;
 }
 

@@ -126,9 +126,4 @@ double eval_rounding_of(const char *products, bool whole);
  */
 double eval_kld_rounding(double mean, size_t n_tokens, double own);
 
-/** Sort n values, ascending; what is no number comes last. */
-void eval_sort(double *values, size_t n);
-/** Quantile f of n sorted values: linear interpolation at f * (n - 1); 0 for none. */
-double eval_quantile(const double *sorted, size_t n, double f);
-
 #endif

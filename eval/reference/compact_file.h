@@ -61,7 +61,7 @@ enum status eval_compact_check_vocab(const struct eval_compact_file *file,
 
 /**
  * Take the head from the model that file->head_path leads to; it must outlive the file.
- * model_id: of that model, by eval_model_id.
+ * model_id: of that model, by gguf_model_id.
  * Fails: STATUS_FORMAT (another model, another head), STATUS_MEMORY.
  */
 enum status eval_compact_take_head(struct eval_compact_file *file, const struct model *model,

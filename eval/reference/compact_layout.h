@@ -45,7 +45,7 @@ struct eval_compact_layout {
     uint8_t description[BASE_SHA256_BYTES];
     uint8_t path[BASE_SHA256_BYTES];
     uint8_t head[BASE_SHA256_BYTES];  /* also where it is elsewhere */
-    uint8_t vocab[BASE_SHA256_BYTES]; /* ... what eval_vocab_id and eval_model_id cover */
+    uint8_t vocab[BASE_SHA256_BYTES]; /* ... what eval_vocab_id and gguf_model_id cover */
     uint8_t model[BASE_SHA256_BYTES];
     uint32_t has_bias; /* 1: the head has one, which is in this file; 0 before version 3 */
     uint32_t bias_type;

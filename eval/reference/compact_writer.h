@@ -11,7 +11,7 @@
 struct eval_compact_recording {
     const char *path;
     const struct model *model;
-    const char *model_id;         /* by eval_model_id */
+    const char *model_id;         /* by gguf_model_id */
     const struct eval_plan *plan; /* of the default protocol */
     const struct eval_stream *stream;
     enum eval_compact_kind kind; /* of the rows */

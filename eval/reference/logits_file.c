@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file/kind.h"
+#include "base/content/kind.h"
 #include "base/text/quote.h"
 #include "eval/llama_compat.h"
 #include "kernels/types.h"

@@ -3,10 +3,8 @@
 #include <stdlib.h>
 
 #include "model/chat/conversation.h"
-#include "model/chat/value/json.h"
-#include "model/chat/value/text.h"
-
-const struct model_chat_limits model_chat_default_limits = {(size_t)256 << 20, 100000000, 2};
+#include "template/value/json.h"
+#include "template/value/text.h"
 
 /*
  * Which forms of a content the template takes: a text, a list of parts. Known by a message of the
@@ -19,16 +17,16 @@ static enum status probe(struct model_chat *chat, struct status_why *why)
         "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}",
         "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": "
         "\"a\"}]}]}"};
-    struct chat_run runs[2] = {{0}};
+    struct jinja_run runs[2] = {{0}};
     struct chat_rendering out[2];
     bool takes[2] = {false};
     chat->takes_texts = chat->takes_lists = true; /* as they come */
     for (int i = 0; i < 2 && !status; i++) {
         struct status_why failure = {""};
-        model_chat_begin(&runs[i], &chat->limits, &failure);
+        jinja_begin(&runs[i], &chat->limits, &failure);
         struct chat_conversation c = {.chat = chat, .r = &runs[i]};
         struct base_string text = {objects[i], strlen(objects[i])};
-        struct chat_value object = model_chat_parse_json(&runs[i], text);
+        struct jinja_value object = jinja_parse_json(&runs[i], text);
         const struct chat_view view = {.n = 1, .marks = CHAT_MARK_END, .only = 0};
         model_chat_read(&c, &object);
         takes[i] = !runs[i].status && model_chat_view(&c, &view, &out[i], false) &&
@@ -38,22 +36,22 @@ static enum status probe(struct model_chat *chat, struct status_why *why)
             status = status_fail(why, runs[i].status, "%s", failure.text);
     }
     chat->takes_texts = takes[0] || !takes[1];
-    chat->takes_lists = takes[1] && (!takes[0] || chat_same(out[0].text, out[1].text));
-    model_chat_end(&runs[0]);
-    model_chat_end(&runs[1]);
+    chat->takes_lists = takes[1] && (!takes[0] || jinja_same(out[0].text, out[1].text));
+    jinja_end(&runs[0]);
+    jinja_end(&runs[1]);
     return status;
 }
 
 enum status model_chat_open(struct model_chat **out, struct base_string text,
                             const struct model_tokenizer *tokenizer,
-                            const struct model_chat_limits *limits, struct status_why *why)
+                            const struct jinja_limits *limits, struct status_why *why)
 {
     struct model_chat *chat = calloc(1, sizeof *chat);
     *out = NULL;
     if (!chat)
         return status_fail(why, STATUS_MEMORY, "out of memory");
     *chat = (struct model_chat){.tokenizer = tokenizer, .limits = *limits};
-    enum status status = model_chat_template_open(&chat->chat_template, text, limits, why);
+    enum status status = jinja_open(&chat->chat_template, text, limits, why);
     if (!status)
         status = probe(chat, why);
     if (status)
@@ -66,17 +64,17 @@ enum status model_chat_open(struct model_chat **out, struct base_string text,
 void model_chat_close(struct model_chat *chat)
 {
     if (chat)
-        model_chat_template_close(chat->chat_template);
+        jinja_close(chat->chat_template);
     free(chat);
 }
 
-static void copy_out(struct chat_run *r, const struct chat_rendering *whole,
+static void copy_out(struct jinja_run *r, const struct chat_rendering *whole,
                      struct model_chat_text *out)
 {
     out->text = malloc(whole->text.n_bytes + 1);
     out->spans = malloc((whole->n_spans + 1) * sizeof *out->spans);
     if (!out->text || !out->spans) {
-        model_chat_fail(r, STATUS_MEMORY, "out of memory");
+        jinja_fail(r, STATUS_MEMORY, "out of memory");
         return;
     }
     out->n_bytes = whole->text.n_bytes;
@@ -91,12 +89,12 @@ enum status model_chat_render(const struct model_chat *chat, struct base_string 
                               enum model_chat_mask mask, struct model_chat_text *out,
                               struct status_why *why)
 {
-    struct chat_run r;
+    struct jinja_run r;
     struct chat_conversation c = {.chat = chat, .r = &r};
     struct chat_rendering whole = {0};
     *out = (struct model_chat_text){0};
-    model_chat_begin(&r, &chat->limits, why);
-    struct chat_value value = model_chat_parse_json(&r, object);
+    jinja_begin(&r, &chat->limits, why);
+    struct jinja_value value = jinja_parse_json(&r, object);
     if (!r.status)
         model_chat_read(&c, &value);
     const struct chat_view view = {.n = c.n};
@@ -106,7 +104,7 @@ enum status model_chat_render(const struct model_chat *chat, struct base_string 
         copy_out(&r, &whole, out);
     if (r.status)
         model_chat_text_free(out);
-    model_chat_end(&r);
+    jinja_end(&r);
     return r.status;
 }
 

@@ -9,38 +9,13 @@
 #ifndef MODEL_CHAT_CHAT_H
 #define MODEL_CHAT_CHAT_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/status.h"
 #include "model/tokenizer/tokenizer.h"
+#include "template/limits.h"
 
 struct model_chat;
-
-/**
- * What a parse, and the renderings of one conversation, may take. Steps decide, so that a
- * conversation is refused everywhere or nowhere; the time is for what they do not foresee, and for
- * slow machines.
- */
-struct model_chat_limits {
-    size_t n_bytes; /* of memory */
-    uint64_t work;  /* steps; walking through 16 bytes is about one */
-    double seconds; /* of processor time */
-};
-
-/** 256 MiB, 100 million steps, 2 seconds. */
-extern const struct model_chat_limits model_chat_default_limits;
-
-/** The day that strftime_now() shows, so that a conversation is always the same text. */
-struct model_chat_time {
-    int year, month, day; /* 2024, 1..12, 1..31 */
-};
-
-/** Bytes from .. to-1 of a text. */
-struct model_chat_span {
-    size_t from, to;
-};
 
 /**
  * Open a template.
@@ -52,7 +27,7 @@ struct model_chat_span {
  */
 enum status model_chat_open(struct model_chat **out, struct base_string text,
                             const struct model_tokenizer *tokenizer,
-                            const struct model_chat_limits *limits, struct status_why *why);
+                            const struct jinja_limits *limits, struct status_why *why);
 /** NULL is allowed. */
 void model_chat_close(struct model_chat *chat);
 
@@ -67,7 +42,7 @@ enum model_chat_mask {
 struct model_chat_text {
     char *text;
     size_t n_bytes;
-    struct model_chat_span *spans; /* of the mask, in order; those of MODEL_CHAT_ALL is one */
+    struct jinja_span *spans; /* of the mask, in order; those of MODEL_CHAT_ALL is one */
     size_t n_spans;
 };
 

@@ -2,20 +2,21 @@
 #ifndef MODEL_CHAT_CONVERSATION_H
 #define MODEL_CHAT_CONVERSATION_H
 
-#include "model/chat/template.h"
+#include "model/chat/chat.h"
+#include "template/template.h"
 
 struct model_chat {
-    struct model_chat_template *chat_template;
+    struct jinja_template *chat_template;
     const struct model_tokenizer *tokenizer;
-    struct model_chat_limits limits;
+    struct jinja_limits limits;
     bool takes_texts, takes_lists; /* as contents */
 };
 
 struct chat_conversation {
     const struct model_chat *chat;
-    struct chat_run *r;     /* of all values */
-    struct chat_dict names; /* but "messages" and "add_generation_prompt" */
-    struct chat_value *messages;
+    struct jinja_run *r;     /* of all values */
+    struct jinja_dict names; /* but "messages" and "add_generation_prompt" */
+    struct jinja_value *messages;
     size_t n;
 };
 
@@ -38,13 +39,13 @@ struct chat_view {
 /** A rendering without its marks. The memory is the conversation's. */
 struct chat_rendering {
     struct base_string text;
-    struct model_chat_span *spans;
+    struct jinja_span *spans;
     size_t n_spans;
     size_t *marks; /* [n] of the conversation: where its mark was; SIZE_MAX: not to be found */
 };
 
 /** Read the messages of an object. A failure is the run's. */
-void model_chat_read(struct chat_conversation *c, const struct chat_value *object);
+void model_chat_read(struct chat_conversation *c, const struct jinja_value *object);
 
 /** Whether message i has a content with anything but blanks. */
 bool model_chat_has_text(struct chat_conversation *c, size_t i);

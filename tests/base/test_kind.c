@@ -1,4 +1,4 @@
-/* base/file/kind.h: what files of the wrong kind are called, and that texts are none. */
+/* base/content/kind.h: what files of the wrong kind are called, and that texts are none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "base/file/kind.h"
+#include "base/content/kind.h"
 
 #define BYTES(bytes)                                                                               \
     {                                                                                              \

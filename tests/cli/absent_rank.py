@@ -7,7 +7,7 @@ import ctypes
 import sys
 import time
 
-ADDRESS_BYTES = 168  # of struct eval_team_address
+ADDRESS_BYTES = 168  # of struct cluster_team_address
 
 library = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
 library.assay_mpi_begin(*(ctypes.byref(ctypes.c_int()) for _ in range(4)))

@@ -1,5 +1,5 @@
 /*
- * cli/serve/http/connections.h: who is cut when there are more connections than places. Clients are
+ * serve/http/connections.h: who is cut when there are more connections than places. Clients are
  * sockets of loopback addresses; one that is cut reads the end.
  */
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cli/serve/http/connections.h"
+#include "serve/http/connections.h"
 
 enum { PLACES = 4, MOST = 6, N = 16 };
 static const double long_time = 1e6;
@@ -24,7 +24,7 @@ static const double long_time = 1e6;
 struct client {
     int fd; /* of the client */
     int served;
-    struct cli_http_connection *c;
+    struct serve_http_connection *c;
 };
 
 struct server {
@@ -38,7 +38,7 @@ struct server {
 static void begin(struct server *s, double seconds, double patience)
 {
     socklen_t n_bytes = sizeof s->address;
-    const struct cli_connections_options options = {
+    const struct serve_connections_options options = {
         .n_places = PLACES, .n_most = MOST, .seconds = seconds, .patience = patience};
     *s = (struct server){.listening = socket(AF_INET, SOCK_STREAM, 0),
                          .address = {.sin_family = AF_INET}};
@@ -46,7 +46,7 @@ static void begin(struct server *s, double seconds, double patience)
     assert_int_equal(bind(s->listening, (struct sockaddr *)&s->address, sizeof s->address), 0);
     assert_int_equal(listen(s->listening, N), 0);
     assert_int_equal(getsockname(s->listening, (struct sockaddr *)&s->address, &n_bytes), 0);
-    assert_int_equal(cli_connections_open(&s->all, &options, NULL), STATUS_OK);
+    assert_int_equal(serve_connections_open(&s->all, &options, NULL), STATUS_OK);
 }
 
 /** A client of the address 127.0.0.`last`. */
@@ -60,7 +60,7 @@ static struct client *enter(struct server *s, uint8_t last)
     assert_int_equal(connect(client->fd, (struct sockaddr *)&s->address, sizeof s->address), 0);
     client->served = accept(s->listening, NULL, NULL);
     assert_true(client->served >= 0);
-    client->c = cli_connection_enter(s->all, client->served);
+    client->c = serve_connection_enter(s->all, client->served);
     assert_non_null(client->c);
     return client;
 }
@@ -68,11 +68,11 @@ static struct client *enter(struct server *s, uint8_t last)
 static void end(struct server *s)
 {
     for (size_t i = 0; i < s->n; i++) {
-        cli_connection_leave(s->clients[i].c);
+        serve_connection_leave(s->clients[i].c);
         close(s->clients[i].served);
         close(s->clients[i].fd);
     }
-    cli_connections_close(s->all);
+    serve_connections_close(s->all);
     close(s->listening);
 }
 
@@ -101,11 +101,11 @@ static void test_the_oldest_that_waits_goes(void **state)
     expect_cut(&s, "....");
     enter(&s, 1);
     expect_cut(&s, "x....");
-    assert_true(cli_connection_take_place(s.clients[1].c));
-    cli_connection_limit(s.clients[2].c, 0); /* it is being answered */
+    assert_true(serve_connection_take_place(s.clients[1].c));
+    serve_connection_limit(s.clients[2].c, 0); /* it is being answered */
     enter(&s, 1);
     expect_cut(&s, "x..x..");
-    cli_connection_wait(s.clients[1].c); /* since now */
+    serve_connection_wait(s.clients[1].c); /* since now */
     enter(&s, 1);
     expect_cut(&s, "x..xx..");
     end(&s);
@@ -134,17 +134,17 @@ static void test_places_are_counted(void **state)
     begin(&s, long_time, 0);
     for (int i = 0; i < PLACES; i++) {
         struct client *client = enter(&s, 1);
-        assert_true(cli_connection_take_place(client->c));
-        assert_true(cli_connection_take_place(client->c)); /* it has it */
+        assert_true(serve_connection_take_place(client->c));
+        assert_true(serve_connection_take_place(client->c)); /* it has it */
     }
     struct client *late = enter(&s, 1);
-    assert_false(cli_connection_take_place(late->c));
-    cli_connection_wait(s.clients[0].c);
-    assert_true(cli_connection_take_place(late->c));
-    assert_false(cli_connection_take_place(s.clients[0].c));
-    cli_connection_leave(s.clients[1].c);
+    assert_false(serve_connection_take_place(late->c));
+    serve_connection_wait(s.clients[0].c);
+    assert_true(serve_connection_take_place(late->c));
+    assert_false(serve_connection_take_place(s.clients[0].c));
+    serve_connection_leave(s.clients[1].c);
     s.clients[1].c = NULL;
-    assert_true(cli_connection_take_place(s.clients[0].c));
+    assert_true(serve_connection_take_place(s.clients[0].c));
     end(&s);
 }
 
@@ -189,7 +189,7 @@ static void test_the_end_of_a_reply(void **state)
     assert_int_equal(send(client->served, "reply", 5, 0), 5);
     assert_int_equal(send(client->fd, bytes, sizeof bytes, 0), sizeof bytes);
     assert_int_equal(shutdown(client->fd, SHUT_WR), 0);
-    cli_connection_finish(client->c, long_time);
+    serve_connection_finish(client->c, long_time);
     assert_int_equal(recv(client->served, bytes, sizeof bytes, 0), 0);
     assert_int_equal(recv(client->fd, reply, sizeof reply, 0), 5);
     assert_string_equal(reply, "reply");
@@ -197,7 +197,7 @@ static void test_the_end_of_a_reply(void **state)
     end(&s);
     begin(&s, long_time, long_time);
     client = enter(&s, 1);
-    cli_connection_finish(client->c, 1e-3); /* it sends nothing, and is not waited for */
+    serve_connection_finish(client->c, 1e-3); /* it sends nothing, and is not waited for */
     end(&s);
 }
 

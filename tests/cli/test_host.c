@@ -1,4 +1,4 @@
-/* cli/serve/http/host.h: which names of the header Host are this machine's. */
+/* serve/http/host.h: which names of the header Host are this machine's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/serve/http/host.h"
+#include "serve/http/host.h"
 
 static void expect(bool own, const char *const *values, const char *given)
 {
     for (; *values; values++)
-        if (cli_host_is_own(*values, given) != own)
+        if (serve_host_is_own(*values, given) != own)
             fail_msg("'%s' where --host is %s: expected %d", *values, given, own);
 }
 
@@ -133,14 +133,14 @@ static void test_long_ones(void **state)
     (void)state;
     memset(value, 'a', sizeof value);
     value[sizeof value - 1] = '\0';
-    assert_false(cli_host_is_own(value, "localhost"));
+    assert_false(serve_host_is_own(value, "localhost"));
     value[0] = '[';
-    assert_false(cli_host_is_own(value, "localhost"));
+    assert_false(serve_host_is_own(value, "localhost"));
     value[300] = ']';
-    assert_false(cli_host_is_own(value, "localhost"));
+    assert_false(serve_host_is_own(value, "localhost"));
     memset(value, '1', sizeof value - 1);
     memcpy(value, "localhost:", 10);
-    assert_false(cli_host_is_own(value, "localhost"));
+    assert_false(serve_host_is_own(value, "localhost"));
 }
 
 int main(void)

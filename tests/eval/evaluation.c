@@ -44,7 +44,7 @@ void evaluation_open(struct evaluation *e, const struct setup *setup)
         open_model(&e->candidates[i], setup->candidates[i], setup->soft_cap);
     must(kern_cpu_open(&e->backend, &setup->cpu, &why), &why);
     kern_set_cancel(e->backend, setup->cancel);
-    must(eval_text_read(&e->text, setup->text, EVAL_TEXT_MAX_BYTES, &why), &why);
+    must(base_text_read(&e->text, setup->text, BASE_TEXT_MAX_BYTES, &why), &why);
 
     const struct model_tokenizer *tokenizer = model_tokenizer(e->model);
     struct eval_stream_options stream_options = {
@@ -74,9 +74,9 @@ enum status evaluation_run(struct evaluation *e, const struct setup *setup, stru
                                  .want_js = setup->want_js,
                                  .base = setup->base,
                                  .sink = setup->sink};
-    struct eval_rank_crew ranks = {0};
+    struct cluster_rank_crew ranks = {0};
     if (setup->team)
-        eval_rank_crew_join(&ranks, setup->team, setup->n_shares ? setup->n_shares : 1, &models);
+        cluster_rank_crew_join(&ranks, setup->team, setup->n_shares ? setup->n_shares : 1, &models);
     /* The tables share their cells with those that stay. */
     struct eval_table tables[2 + MAX_CANDIDATES] = {e->table};
     for (size_t i = 0; i < e->n_pairs; i++)
@@ -88,7 +88,7 @@ enum status evaluation_run(struct evaluation *e, const struct setup *setup, stru
                                    .sink = setup->sink};
     eval_windows_open(&windows);
     if (setup->link) {
-        enum status served = eval_serve(&windows.units, &models, setup->link, why);
+        enum status served = cluster_serve(&windows.units, &models, setup->link, why);
         eval_windows_close(&windows);
         return served;
     }
@@ -119,7 +119,7 @@ void evaluation_close(struct evaluation *e)
     for (size_t i = 0; i < e->n_candidates; i++)
         model_close(e->candidates[i]);
     eval_stream_free(&e->stream);
-    eval_text_free(&e->text);
+    base_text_free(&e->text);
     kern_close(e->backend);
     model_close(e->model);
     *e = (struct evaluation){0};

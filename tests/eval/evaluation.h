@@ -2,7 +2,7 @@
 #ifndef TESTS_EVAL_EVALUATION_H
 #define TESTS_EVAL_EVALUATION_H
 
-#include "eval/cluster/remote.h"
+#include "cluster/remote.h"
 #include "eval/metrics/kld.h"
 #include "eval/run/run.h"
 #include "eval/units/windows.h"
@@ -24,9 +24,9 @@ struct setup {
     struct kern_cpu_options cpu; /* isa_cap zero is scalar: set it */
     size_t batch_tokens;
     struct eval_run_options run;
-    struct eval_link *link; /* evaluate what rank 0 sends over it, instead of a run */
-    struct eval_team *team; /* whose other ranks share the run; NULL: nobody */
-    size_t n_shares;        /* of the layers, by as many ranks of the team; 0: not divided */
+    struct cluster_link *link; /* evaluate what rank 0 sends over it, instead of a run */
+    struct cluster_team *team; /* whose other ranks share the run; NULL: nobody */
+    size_t n_shares;           /* of the layers, by as many ranks of the team; 0: not divided */
     const atomic_bool *cancel;
     struct kern_backend *const *backends; /* instead of the one of `cpu`; the caller's */
     size_t n_backends;
@@ -39,7 +39,7 @@ struct setup setup_usual(const char *model, size_t n_ctx, size_t n_windows);
 struct evaluation {
     struct model *model;
     struct kern_backend *backend;
-    struct eval_text text;
+    struct base_text text;
     struct eval_stream stream;
     struct eval_plan plan;
     struct eval_table table;

@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "eval/cluster/exchange.h"
-#include "eval/cluster/pipeline.h"
-#include "eval/cluster/remote.h"
+#include "cluster/exchange.h"
+#include "cluster/pipeline.h"
+#include "cluster/remote.h"
 #include "evaluation.h"
 
 #define F16 ASSAY_SOURCE_DIR "/data/tiny.F16.gguf"
@@ -39,7 +39,7 @@ static struct setup usual(void)
 /** A rank but 0, in its thread. */
 struct rank {
     size_t number;
-    struct eval_team_address address;
+    struct cluster_team_address address;
     const char *settings;
     enum status opened;
     bool dies;       /* in its first batch, or */
@@ -52,83 +52,84 @@ struct rank {
 };
 
 /** Wait for a message. */
-static void await(struct eval_link *link, enum eval_message_kind kind)
+static void await(struct cluster_link *link, enum cluster_message_kind kind)
 {
-    struct eval_message message = {0};
+    struct cluster_message message = {0};
     struct status_why why;
     char *body = NULL;
     while (message.kind != kind) {
         free(body);
-        assert_int_equal(eval_link_receive(link, &message, &why), STATUS_OK);
-        assert_int_equal(eval_link_read_text(link, &message, &body, &why), STATUS_OK);
+        assert_int_equal(cluster_link_receive(link, &message, &why), STATUS_OK);
+        assert_int_equal(cluster_link_read_text(link, &message, &body, &why), STATUS_OK);
     }
     free(body);
 }
 
 /** Take a batch and no more: the connections break. */
-static void die(struct eval_link *link, const struct rank *r)
+static void die(struct cluster_link *link, const struct rank *r)
 {
-    struct eval_pipe pipe = {0};
+    struct cluster_pipe pipe = {0};
     struct status_why why;
-    await(link, EVAL_MESSAGE_START);
+    await(link, CLUSTER_MESSAGE_START);
     if (r->dies_early)
         return;
     if (r->dies_late) {
-        struct eval_team_address address = {.port = htons(1)}; /* where nobody listens */
-        struct eval_part part = {&address, sizeof address};
-        assert_int_equal(eval_link_send(link, EVAL_MESSAGE_ADDRESS, STATUS_OK, &part, 1, &why), 0);
+        struct cluster_team_address address = {.port = htons(1)}; /* where nobody listens */
+        struct cluster_part part = {&address, sizeof address};
+        assert_int_equal(
+            cluster_link_send(link, CLUSTER_MESSAGE_ADDRESS, STATUS_OK, &part, 1, &why), 0);
         return;
     }
     if (r->n_shares)
-        assert_int_equal(eval_pipe_join(&pipe, link, r->number, r->n_shares, true, &why),
+        assert_int_equal(cluster_pipe_join(&pipe, link, r->number, r->n_shares, true, &why),
                          STATUS_OK);
     if (pipe.in.n_links)
-        await(&pipe.in.links[0], EVAL_MESSAGE_STREAM);
+        await(&pipe.in.links[0], CLUSTER_MESSAGE_STREAM);
     else
-        await(link, EVAL_MESSAGE_BATCH);
-    eval_pipe_close(&pipe);
+        await(link, CLUSTER_MESSAGE_BATCH);
+    cluster_pipe_close(&pipe);
 }
 
 static void *rank_main(void *opaque)
 {
     struct rank *r = opaque;
-    struct eval_team team = {0};
+    struct cluster_team team = {0};
     struct evaluation e;
     struct setup setup = usual();
     evaluation_open(&e, &setup);
-    r->status = eval_team_join(&team, r->number, &r->address, EVAL_TEAM_SECONDS, &r->why);
+    r->status = cluster_team_join(&team, r->number, &r->address, CLUSTER_TEAM_SECONDS, &r->why);
     setup.link = team.links;
     if (!r->status && r->opened)
         status_fail(&r->why, r->opened, "there is no such file");
     if (!r->status)
-        r->status = eval_team_ready(&team, r->opened, r->settings, &r->why);
+        r->status = cluster_team_ready(&team, r->opened, r->settings, &r->why);
     if (!r->status && (r->dies || r->dies_early || r->dies_late))
         die(setup.link, r);
     else if (!r->status && !r->opened)
         r->status = evaluation_run(&e, &setup, &r->why);
-    eval_team_close(&team);
+    cluster_team_close(&team);
     evaluation_close(&e);
     return NULL;
 }
 
 /** Ranks 1 .. n - 1 as `ranks` describes them. The team is gathered. */
-static void start(struct eval_team *team, struct rank *ranks, size_t n)
+static void start(struct cluster_team *team, struct rank *ranks, size_t n)
 {
     struct status_why why = {""};
-    assert_int_equal(eval_team_listen(team, n, true, &why), STATUS_OK);
+    assert_int_equal(cluster_team_listen(team, n, true, &why), STATUS_OK);
     for (size_t i = 1; i < n; i++) {
         ranks[i].number = i;
         ranks[i].address = team->address;
         ranks[i].settings = ranks[i].settings ? ranks[i].settings : settings;
         assert_int_equal(pthread_create(&ranks[i].thread, NULL, rank_main, &ranks[i]), 0);
     }
-    if (eval_team_gather(team, EVAL_TEAM_SECONDS, NULL, &why) != STATUS_OK)
+    if (cluster_team_gather(team, CLUSTER_TEAM_SECONDS, NULL, &why) != STATUS_OK)
         fail_msg("%s", why.text);
 }
 
-static void end(struct eval_team *team, struct rank *ranks, size_t n)
+static void end(struct cluster_team *team, struct rank *ranks, size_t n)
 {
-    eval_team_close(team);
+    cluster_team_close(team);
     for (size_t i = 1; i < n; i++)
         pthread_join(ranks[i].thread, NULL);
 }
@@ -150,10 +151,10 @@ static void same_bits_for_divided_layers(void **state)
     evaluate(&one, &setup);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct rank ranks[MANY_RANKS] = {0};
-        struct eval_team team = {0};
+        struct cluster_team team = {0};
         struct status_why why = {""};
         start(&team, ranks, cases[c].n_ranks);
-        assert_int_equal(eval_team_agree(&team, settings, NULL, &why), STATUS_OK);
+        assert_int_equal(cluster_team_agree(&team, settings, NULL, &why), STATUS_OK);
         setup.team = &team;
         setup.n_shares = cases[c].n_shares;
         setup.batch_tokens = cases[c].batch_tokens;
@@ -195,10 +196,10 @@ static void same_bits_for_any_number_of_ranks(void **state)
     evaluate(&one, &setup);
     for (size_t n = 2; n <= MAX_RANKS; n++) {
         struct rank ranks[MAX_RANKS] = {0};
-        struct eval_team team = {0};
+        struct cluster_team team = {0};
         struct status_why why = {""};
         start(&team, ranks, n);
-        assert_int_equal(eval_team_agree(&team, settings, NULL, &why), STATUS_OK);
+        assert_int_equal(cluster_team_agree(&team, settings, NULL, &why), STATUS_OK);
         setup.team = &team;
         evaluate(&several, &setup);
         assert_same_table(&one.table, &several.table);
@@ -220,7 +221,7 @@ static void rows_come_to_rank_0_in_order(void **state)
     for (size_t n = 1; n <= 2; n++) {
         struct setup setup = usual();
         struct rank ranks[2] = {0};
-        struct eval_team team = {0};
+        struct cluster_team team = {0};
         struct status_why why = {""};
         evaluation_open(&e, &setup);
         struct kept *k = &kept[n - 1];
@@ -231,7 +232,7 @@ static void rows_come_to_rank_0_in_order(void **state)
         setup.sink = &sink;
         if (n > 1) {
             start(&team, ranks, n);
-            assert_int_equal(eval_team_agree(&team, settings, NULL, &why), STATUS_OK);
+            assert_int_equal(cluster_team_agree(&team, settings, NULL, &why), STATUS_OK);
             setup.team = &team;
         }
         assert_int_equal(evaluation_run(&e, &setup, &why), STATUS_OK);
@@ -250,15 +251,15 @@ static void rows_come_to_rank_0_in_order(void **state)
 static enum status outcome(struct rank *ranks, size_t n, struct status_why *why)
 {
     struct evaluation e;
-    struct eval_team team = {0};
+    struct cluster_team team = {0};
     struct setup setup = usual();
     setup.n_shares = ranks[0].n_shares;
     start(&team, ranks, n);
     evaluation_open(&e, &setup);
     setup.team = &team;
-    enum status status = eval_team_agree(&team, settings, NULL, why);
+    enum status status = cluster_team_agree(&team, settings, NULL, why);
     if (status)
-        eval_team_end(&team, status);
+        cluster_team_end(&team, status);
     else
         status = evaluation_run(&e, &setup, why);
     end(&team, ranks, n);

@@ -15,6 +15,7 @@
 #include "eval/reference/compact_source.h"
 #include "eval/reference/compact_writer.h"
 #include "evaluation.h"
+#include "gguf/identity.h"
 #include "tests/harness/temp.h"
 #include "tests/harness/tiny_model.h"
 
@@ -67,7 +68,7 @@ static struct eval_compact_recording recording_of(const struct evaluation *e, ch
                                                   enum eval_compact_kind kind)
 {
     struct status_why why;
-    assert_int_equal(eval_model_id(id, model_file(e->model), &why), STATUS_OK);
+    assert_int_equal(gguf_model_id(id, model_file(e->model), &why), STATUS_OK);
     return (struct eval_compact_recording){.path = target,
                                            .model = e->model,
                                            .model_id = id,
@@ -201,7 +202,7 @@ static void another_head_is_refused(void **state)
     assert_int_equal(eval_compact_open(&file, target, &why), STATUS_OK);
     char id[BASE_HEX];
     const struct model *q4 = live.candidates[0];
-    assert_int_equal(eval_model_id(id, model_file(q4), &why), STATUS_OK);
+    assert_int_equal(gguf_model_id(id, model_file(q4), &why), STATUS_OK);
     assert_int_equal(eval_compact_take_head(&file, q4, id, &why), STATUS_FORMAT);
     assert_non_null(strstr(why.text, "another model than the one whose head"));
     base_digest_hex(id, file.layout.model); /* a lie, found out by the head itself */

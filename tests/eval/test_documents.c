@@ -21,7 +21,7 @@
 
 enum { BOS = 1, MOST_TOKENS = 60 };
 
-static const struct eval_text no_text = {.sha256 = "0"};
+static const struct base_text no_text = {.sha256 = "0"};
 
 static void add(struct eval_documents *d, size_t n, const uint8_t *scored, const char *category)
 {

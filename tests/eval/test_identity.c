@@ -12,6 +12,7 @@
 
 #include "eval/identity.h"
 #include "eval/run/memory.h"
+#include "gguf/identity.h"
 
 static const struct {
     const char *path, *id, *hash;
@@ -33,9 +34,9 @@ static void identities(void **state)
         char hex[BASE_HEX];
         if (gguf_open(&file, models[i].path, &why) != STATUS_OK)
             fail_msg("%s", why.text);
-        assert_int_equal(eval_model_id(hex, file, NULL), STATUS_OK);
+        assert_int_equal(gguf_model_id(hex, file, NULL), STATUS_OK);
         assert_string_equal(hex, models[i].id);
-        assert_int_equal(eval_file_hash(hex, file, NULL), STATUS_OK);
+        assert_int_equal(gguf_file_hash(hex, file, NULL), STATUS_OK);
         assert_string_equal(hex, models[i].hash);
         gguf_close(file);
     }
@@ -50,7 +51,7 @@ static void present_memory(void **state)
     assert_int_equal(gguf_open(&file, models[1].path, NULL), STATUS_OK);
     double before = eval_memory_present(file);
     assert_true(before > 100e3);
-    assert_int_equal(eval_file_hash(hex, file, NULL), STATUS_OK);
+    assert_int_equal(gguf_file_hash(hex, file, NULL), STATUS_OK);
     double after_reading = eval_memory_present(file);
     assert_true(after_reading - before < 1e6);
 

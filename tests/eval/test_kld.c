@@ -211,13 +211,13 @@ static void interpolates_quantiles(void **state)
 {
     (void)state;
     const double sorted[] = {1, 2, 4, 8, 16};
-    assert_true(eval_quantile(sorted, 5, 0) == 1);
-    assert_true(eval_quantile(sorted, 5, 1) == 16);
-    assert_true(eval_quantile(sorted, 5, 0.5) == 4);
-    assert_close(eval_quantile(sorted, 5, 0.9), 8 + 0.6 * 8);
-    assert_close(eval_quantile(sorted, 5, 0.1), 1.4);
-    assert_true(eval_quantile(sorted, 1, 0.3) == 1);
-    assert_true(eval_quantile(sorted, 0, 0.5) == 0);
+    assert_true(base_quantile(sorted, 5, 0) == 1);
+    assert_true(base_quantile(sorted, 5, 1) == 16);
+    assert_true(base_quantile(sorted, 5, 0.5) == 4);
+    assert_close(base_quantile(sorted, 5, 0.9), 8 + 0.6 * 8);
+    assert_close(base_quantile(sorted, 5, 0.1), 1.4);
+    assert_true(base_quantile(sorted, 1, 0.3) == 1);
+    assert_true(base_quantile(sorted, 0, 0.5) == 0);
 }
 
 static void sorts_tokens_by_confidence_position_and_divergence(void **state)

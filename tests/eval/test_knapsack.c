@@ -12,17 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/recipe/knapsack.h"
+#include "documents/recipe/knapsack.h"
 #include "tests/harness/rng.h"
 
 enum { MAX_GROUPS = 1000, MAX_CHOICES = 12 };
 
 static size_t first[MAX_GROUPS + 1], chosen[MAX_GROUPS];
-static struct eval_choice choices[MAX_GROUPS * MAX_CHOICES];
-static struct eval_knapsack knapsack = {0, first, choices};
+static struct doc_choice choices[MAX_GROUPS * MAX_CHOICES];
+static struct doc_knapsack knapsack = {0, first, choices};
 
 /* That the sums are those of what is chosen. */
-static void check_sums(const struct eval_selection *s)
+static void check_sums(const struct doc_selection *s)
 {
     int64_t weight = 0, cost = 0;
     for (size_t g = 0; g < knapsack.n_groups; g++) {
@@ -67,7 +67,7 @@ static void make(struct rng *r, size_t n_groups, size_t max_choices, const int64
         first[g + 1] = first[g] + n;
         for (size_t i = first[g]; i < first[g + 1]; i++)
             choices[i] =
-                (struct eval_choice){number(r, range[0], step[0]), number(r, range[1], step[1])};
+                (struct doc_choice){number(r, range[0], step[0]), number(r, range[1], step[1])};
     }
 }
 
@@ -88,9 +88,9 @@ static void test_all_selections(void **state)
         make(&r, rng_below(&r, 7), 5, ranges[kind][0], ranges[kind][1]);
         int64_t range = 4 * ranges[kind][0][0];
         int64_t limit = number(&r, range, 1), best = brute_force(limit);
-        struct eval_selection s = {.chosen = chosen};
+        struct doc_selection s = {.chosen = chosen};
         struct status_why why = {""};
-        enum status status = eval_knapsack_solve(&knapsack, limit, 0, &s, &why);
+        enum status status = doc_knapsack_solve(&knapsack, limit, 0, &s, &why);
         check_sums(&s);
         if (best == INT64_MAX && knapsack.n_groups) {
             assert_int_equal(status, STATUS_USAGE);
@@ -114,12 +114,12 @@ static void test_front(void **state)
         struct rng r = rng_open(rng_seed(), 100000 + n);
         int64_t range = n % 2 ? 12 : 1000;
         make(&r, 1 + rng_below(&r, 5), 5, (int64_t[]){range, range}, (int64_t[]){1, 1});
-        struct eval_selection s = {.chosen = chosen};
-        struct eval_step *steps;
+        struct doc_selection s = {.chosen = chosen};
+        struct doc_step *steps;
         size_t n_steps;
-        assert_int_equal(eval_knapsack_front(&knapsack, &s, &steps, &n_steps, NULL), STATUS_OK);
+        assert_int_equal(doc_knapsack_front(&knapsack, &s, &steps, &n_steps, NULL), STATUS_OK);
         for (size_t i = 0; i <= n_steps; i++) {
-            check_sums(&(struct eval_selection){chosen, s.weight, s.cost, s.cost});
+            check_sums(&(struct doc_selection){chosen, s.weight, s.cost, s.cost});
             assert_true(brute_force(s.weight) == s.cost);
             if (i == n_steps)
                 break;
@@ -170,7 +170,7 @@ static void make_sweep(struct rng *r, size_t n_groups, bool alike)
         double scale = alike ? 1e6 : 1e3 * (double)(1 + rng_below(r, 1000));
         first[g + 1] = first[g] + MAX_CHOICES;
         for (size_t i = 0; i < MAX_CHOICES; i++)
-            choices[first[g] + i] = (struct eval_choice){
+            choices[first[g] + i] = (struct doc_choice){
                 size * bits[i], (int64_t)(scale * (1 + (double)rng_float(r, 0, 0.1f)) /
                                           (double)(bits[i] * bits[i]))};
     }
@@ -182,10 +182,10 @@ static void test_sweeps(void **state)
     for (uint64_t n = 0; n < 30; n++) {
         struct rng r = rng_open(rng_seed(), 200000 + n);
         make_sweep(&r, 20 + rng_below(&r, n < 25 ? 80 : MAX_GROUPS - 20), n % 3 == 0);
-        struct eval_selection s = {.chosen = chosen};
+        struct doc_selection s = {.chosen = chosen};
         size_t limit = knapsack.n_groups * (8 + rng_below(&r, 80));
         struct status_why why = {""};
-        enum status status = eval_knapsack_solve(&knapsack, (int64_t)limit, 0, &s, &why);
+        enum status status = doc_knapsack_solve(&knapsack, (int64_t)limit, 0, &s, &why);
         int64_t best = by_table(limit);
         assert_int_equal(status, best < INT64_MAX / 4 ? STATUS_OK : STATUS_USAGE);
         if (status)
@@ -203,10 +203,9 @@ static void test_few_states(void **state)
     for (uint64_t n = 0; n < 30; n++) {
         struct rng r = rng_open(rng_seed(), 300000 + n);
         make_sweep(&r, 200, n % 2 == 0);
-        struct eval_selection s = {.chosen = chosen};
+        struct doc_selection s = {.chosen = chosen};
         size_t limit = 200 * (20 + rng_below(&r, 40));
-        assert_int_equal(eval_knapsack_solve(&knapsack, (int64_t)limit, 1 + n, &s, NULL),
-                         STATUS_OK);
+        assert_int_equal(doc_knapsack_solve(&knapsack, (int64_t)limit, 1 + n, &s, NULL), STATUS_OK);
         int64_t best = by_table(limit);
         check_sums(&s);
         assert_true(s.weight <= (int64_t)limit && s.bound <= best && best <= s.cost);

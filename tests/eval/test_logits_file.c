@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/content/kind.h"
 #include "eval/identity.h"
 #include "eval/reference/logits_source.h"
 #include "eval/reference/logits_writer.h"
@@ -118,9 +119,9 @@ static void a_recording_is_read(void **state)
     struct evaluation e;
     evaluation_open(&e, &setup);
     struct eval_logits_file file;
-    assert_true(eval_file_begins(path, eval_logits_magic));
-    assert_false(eval_file_begins(F16, eval_logits_magic));
-    assert_false(eval_file_begins("/nonexistent", eval_logits_magic));
+    assert_true(base_file_begins(path, eval_logits_magic));
+    assert_false(base_file_begins(F16, eval_logits_magic));
+    assert_false(base_file_begins("/nonexistent", eval_logits_magic));
     assert_int_equal(eval_logits_open(&file, path, &why), STATUS_OK);
     assert_int_equal(file.shape.n_ctx, N_CTX);
     assert_int_equal(file.shape.n_vocab, model_head(e.model)->n_rows);

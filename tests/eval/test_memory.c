@@ -19,6 +19,7 @@
 #include "eval/run/memory.h"
 #include "eval/units/choice.h"
 #include "evaluation.h"
+#include "gguf/identity.h"
 #include "tests/harness/temp.h"
 
 static const char *wide_model;
@@ -66,7 +67,7 @@ static struct eval_memory check_run(struct setup *setup)
     /* Pages of the models that are resident beforehand must not count twice. */
     char hash[BASE_HEX];
     for (size_t i = 0; i < e.n_candidates; i++)
-        assert_int_equal(eval_file_hash(hash, model_file(e.candidates[i]), NULL), STATUS_OK);
+        assert_int_equal(gguf_file_hash(hash, model_file(e.candidates[i]), NULL), STATUS_OK);
     if (evaluation_run(&e, setup, &why) != STATUS_OK)
         fail_msg("%s", why.text);
     struct eval_memory m = e.memory;
@@ -182,14 +183,14 @@ static void is_what_was_said_of_rows(void **state)
     check_comparing(setup);
 }
 
-static void open_tasks(struct eval_text *text, struct eval_choices *choices,
+static void open_tasks(struct base_text *text, struct eval_choices *choices,
                        const struct model *model)
 {
     struct eval_dataset dataset;
     struct eval_choices_options options = {.kind = EVAL_HELLASWAG, .n_tasks = 400};
     struct status_why why = {""};
-    assert_int_equal(eval_text_read_whole(text, ASSAY_SOURCE_DIR "/tests/data/tasks/hellaswag.txt",
-                                          EVAL_TEXT_MAX_BYTES, &why),
+    assert_int_equal(base_text_read_whole(text, ASSAY_SOURCE_DIR "/tests/data/tasks/hellaswag.txt",
+                                          BASE_TEXT_MAX_BYTES, &why),
                      STATUS_OK);
     assert_int_equal(eval_dataset_hellaswag(&dataset, text->data, text->n_bytes, &why), STATUS_OK);
     assert_int_equal(eval_choices_make(choices, &dataset, &options, model_tokenizer(model), &why),
@@ -209,7 +210,7 @@ static void is_what_was_said_of_tasks(void **state)
             .cpu = {.isa_cap = KERN_ISA_COUNT - 1, .n_threads = 2},
         };
         struct evaluation e;
-        struct eval_text text;
+        struct base_text text;
         struct eval_choices choices;
         evaluation_open(&e, &setup);
         open_tasks(&text, &choices, e.model);
@@ -227,7 +228,7 @@ static void is_what_was_said_of_tasks(void **state)
         assert_true(peak <= of_this_run(&m));
         assert_true(peak >= 0.9 * (of_this_run(&m) - EVAL_MEMORY_SMALL_THINGS));
         eval_choices_free(&choices);
-        eval_text_free(&text);
+        base_text_free(&text);
         evaluation_close(&e);
     }
 }

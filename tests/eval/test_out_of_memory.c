@@ -116,7 +116,7 @@ static enum status read_documents(struct status_why *why)
                                               .chat_template = {template, sizeof template - 1},
                                               .mask = MODEL_CHAT_ALL};
     enum eval_json kind;
-    const struct eval_text text = {.sha256 = "0"};
+    const struct base_text text = {.sha256 = "0"};
     const struct eval_plan_options options = {.n_ctx = 3, .bos = 1};
     struct eval_documents d = {.rules = &rules};
     struct eval_plan plan = {0};

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "eval/metrics/paired.h"
+#include "documents/results/paired.h"
 
 static void assert_near(double found, double expected, double relative)
 {
@@ -24,7 +24,7 @@ static void mcnemar_is_that_of_statsmodels(void **state)
 {
     (void)state;
     static const struct {
-        struct eval_pair_counts counts;
+        struct doc_pair_counts counts;
         double exact_p, chi_square, chi_square_p, difference, error;
     } cases[] = {
         {{190, 5, 12, 93},
@@ -61,7 +61,7 @@ static void mcnemar_is_that_of_statsmodels(void **state)
          0.15359793172561576},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct eval_mcnemar m = eval_mcnemar(&cases[i].counts);
+        struct doc_mcnemar m = doc_mcnemar(&cases[i].counts);
         assert_near(m.exact_p, cases[i].exact_p, 1e-9);
         assert_near(m.chi_square, cases[i].chi_square, 1e-13);
         assert_near(m.chi_square_p, cases[i].chi_square_p, 1e-12);
@@ -73,13 +73,13 @@ static void mcnemar_is_that_of_statsmodels(void **state)
 static void without_a_difference_nothing_is_told(void **state)
 {
     (void)state;
-    static const struct eval_pair_counts counts[] = {{10, 0, 0, 2}, {1, 0, 0, 0}, {0, 0, 0, 1}};
+    static const struct doc_pair_counts counts[] = {{10, 0, 0, 2}, {1, 0, 0, 0}, {0, 0, 0, 1}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        struct eval_mcnemar m = eval_mcnemar(&counts[i]);
+        struct doc_mcnemar m = doc_mcnemar(&counts[i]);
         assert_true(m.exact_p == 1 && m.chi_square == 0 && m.chi_square_p == 1);
         assert_true(m.difference == 0 && m.error == 0);
     }
-    struct eval_mcnemar one = eval_mcnemar(&(struct eval_pair_counts){.only_b = 1});
+    struct doc_mcnemar one = doc_mcnemar(&(struct doc_pair_counts){.only_b = 1});
     assert_true(one.exact_p == 1 && one.difference == 1 && one.error == 0);
 }
 
@@ -93,14 +93,14 @@ static void exp_and_root(double *figures, const double *means)
     figures[1] = sqrt(means[1]);
 }
 
-static const struct eval_pair pair = {.n_windows = 5,
-                                      .n_tokens = n_tokens,
-                                      .n_sums = 2,
-                                      .sums = {sums_a, sums_b},
-                                      .n_figures = 2,
-                                      .figures = exp_and_root,
-                                      .n_resamples = 1000,
-                                      .seed = 1};
+static const struct doc_pair pair = {.n_windows = 5,
+                                     .n_tokens = n_tokens,
+                                     .n_sums = 2,
+                                     .sums = {sums_a, sums_b},
+                                     .n_figures = 2,
+                                     .figures = exp_and_root,
+                                     .n_resamples = 1000,
+                                     .seed = 1};
 
 /* The same draws and sums of five terms: only the order of rounding differs. */
 static void bootstrap_is_that_of_numpy(void **state)
@@ -122,10 +122,10 @@ static void bootstrap_is_that_of_numpy(void **state)
     static const double a[] = {9.212748536138392, 0.3429971702850177};
     static const double b[] = {9.915683019162888, 0.3535533905932738};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct eval_pair with_seed = pair;
+        struct doc_pair with_seed = pair;
         with_seed.seed = cases[i].seed;
-        struct eval_pair_figure found[2];
-        assert_int_equal(eval_pair_bootstrap(found, &with_seed, NULL), STATUS_OK);
+        struct doc_pair_figure found[2];
+        assert_int_equal(doc_pair_bootstrap(found, &with_seed, NULL), STATUS_OK);
         for (size_t k = 0; k < 2; k++) {
             assert_near(found[k].a, a[k], 1e-14);
             assert_near(found[k].b, b[k], 1e-14);
@@ -140,11 +140,11 @@ static void bootstrap_is_that_of_numpy(void **state)
 static void one_resample_is_an_interval_of_its_own(void **state)
 {
     (void)state;
-    struct eval_pair once = pair;
+    struct doc_pair once = pair;
     once.n_resamples = 1;
     once.seed = 7;
-    struct eval_pair_figure found[2];
-    assert_int_equal(eval_pair_bootstrap(found, &once, NULL), STATUS_OK);
+    struct doc_pair_figure found[2];
+    assert_int_equal(doc_pair_bootstrap(found, &once, NULL), STATUS_OK);
     assert_near(found[0].low, 0.6822868873518964, 1e-12);
     assert_near(found[1].high, -0.03178735323697662, 1e-12);
     assert_true(found[0].low == found[0].high && found[0].error == 0);
@@ -154,10 +154,10 @@ static void one_resample_is_an_interval_of_its_own(void **state)
 static void itself_differs_by_nothing(void **state)
 {
     (void)state;
-    struct eval_pair same = pair;
+    struct doc_pair same = pair;
     same.sums[1] = sums_a;
-    struct eval_pair_figure found[2];
-    assert_int_equal(eval_pair_bootstrap(found, &same, NULL), STATUS_OK);
+    struct doc_pair_figure found[2];
+    assert_int_equal(doc_pair_bootstrap(found, &same, NULL), STATUS_OK);
     for (size_t k = 0; k < 2; k++)
         assert_true(found[k].difference == 0 && found[k].error == 0 && found[k].low == 0 &&
                     found[k].high == 0);
@@ -166,11 +166,11 @@ static void itself_differs_by_nothing(void **state)
 static void too_many_resamples_are_a_status(void **state)
 {
     (void)state;
-    struct eval_pair many = pair;
+    struct doc_pair many = pair;
     many.n_resamples = SIZE_MAX / 8;
-    struct eval_pair_figure found[2];
+    struct doc_pair_figure found[2];
     struct status_why why = {""};
-    assert_int_equal(eval_pair_bootstrap(found, &many, &why), STATUS_MEMORY);
+    assert_int_equal(doc_pair_bootstrap(found, &many, &why), STATUS_MEMORY);
     assert_true(*why.text);
 }
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "eval/input/text.h"
+#include "base/content/text.h"
 #include "eval/units/choice.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"
@@ -28,7 +28,7 @@ static const char *only; /* this model; NULL: both */
 struct fixture {
     struct model *model;
     struct kern_backend *backend;
-    struct eval_text text;
+    struct base_text text;
     struct eval_dataset dataset;
     struct eval_choices choices;
 };
@@ -52,7 +52,7 @@ static void load_tasks(struct fixture *f)
     char path[512];
     struct status_why why = {""};
     snprintf(path, sizeof path, ASSAY_REFERENCE_DIR "/text/tasks/%s", names[kind()]);
-    must(eval_text_read_whole(&f->text, path, EVAL_TEXT_MAX_BYTES, &why), &why);
+    must(base_text_read_whole(&f->text, path, BASE_TEXT_MAX_BYTES, &why), &why);
     if (kind() == EVAL_HELLASWAG)
         must(eval_dataset_hellaswag(&f->dataset, f->text.data, f->text.n_bytes, &why), &why);
     else if (kind() == EVAL_WINOGRANDE)
@@ -90,7 +90,7 @@ static void close_all(struct fixture *f)
 {
     eval_choices_free(&f->choices);
     eval_dataset_free(&f->dataset);
-    eval_text_free(&f->text);
+    base_text_free(&f->text);
     kern_close(f->backend);
     model_close(f->model);
 }

@@ -41,7 +41,7 @@ static void make(struct eval_stream *stream, const char *text, size_t n_bytes, b
     char *bytes = malloc(n_bytes + 1);
     assert_non_null(bytes);
     memcpy(bytes, text, n_bytes);
-    struct eval_text t = {.data = bytes, .n_bytes = n_bytes};
+    struct base_text t = {.data = bytes, .n_bytes = n_bytes};
     struct eval_stream_options options = {.bos_in_front = bos, .split_lines = lines};
     struct status_why why = {0};
     if (eval_stream_make(stream, tokenizer, &t, &options, &why) != STATUS_OK)
@@ -143,7 +143,7 @@ static void parses_control_tokens_on_request(void **state)
 {
     (void)state;
     char bytes[] = "a</s>b";
-    struct eval_text text = {.data = bytes, .n_bytes = 6};
+    struct base_text text = {.data = bytes, .n_bytes = 6};
     for (int parse = 0; parse < 2; parse++) {
         struct eval_stream stream;
         struct eval_stream_options options = {.parse_special = parse};

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "eval/input/text.h"
+#include "base/content/text.h"
 #include "tests/harness/temp.h"
 
 static char folder[64], path[128];
@@ -36,14 +36,14 @@ static void drops_one_final_newline(void **state)
         bool dropped;
     } cases[] = {{"abc", 3, false}, {"abc\n", 3, true}, {"abc\n\n", 4, true}, {"abc\r\n", 4, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct eval_text text;
+        struct base_text text;
         temp_write(path, cases[i].file, strlen(cases[i].file));
-        assert_int_equal(eval_text_read(&text, path, 100, NULL), STATUS_OK);
+        assert_int_equal(base_text_read(&text, path, 100, NULL), STATUS_OK);
         assert_int_equal(text.n_bytes, cases[i].n_bytes);
         assert_int_equal(text.file_bytes, strlen(cases[i].file));
         assert_int_equal(text.newline_dropped, cases[i].dropped);
         assert_memory_equal(text.data, cases[i].file, cases[i].n_bytes);
-        eval_text_free(&text);
+        base_text_free(&text);
     }
 }
 
@@ -51,46 +51,46 @@ static void drops_one_final_newline(void **state)
 static void keeps_the_final_newline(void **state)
 {
     (void)state;
-    struct eval_text read, copied;
+    struct base_text read, copied;
     temp_write(path, "abc\n\n", 5);
-    assert_int_equal(eval_text_read_whole(&read, path, 100, NULL), STATUS_OK);
-    assert_int_equal(eval_text_copy(&copied, "abc\n\n", 5, NULL), STATUS_OK);
+    assert_int_equal(base_text_read_whole(&read, path, 100, NULL), STATUS_OK);
+    assert_int_equal(base_text_copy(&copied, "abc\n\n", 5, NULL), STATUS_OK);
     assert_int_equal(read.n_bytes, 5);
     assert_int_equal(copied.n_bytes, 5);
     assert_memory_equal(read.data, "abc\n\n", 5);
     assert_memory_equal(copied.data, "abc\n\n", 5);
     assert_false(read.newline_dropped || copied.newline_dropped);
     assert_string_equal(read.sha256, copied.sha256);
-    eval_text_free(&read);
-    eval_text_free(&copied);
+    base_text_free(&read);
+    base_text_free(&copied);
     struct status_why why;
-    assert_int_equal(eval_text_copy(&copied, "", 0, &why), STATUS_FORMAT);
+    assert_int_equal(base_text_copy(&copied, "", 0, &why), STATUS_FORMAT);
     assert_string_equal(why.text, "the text given: is empty (of 0 bytes)");
-    eval_text_free(&copied);
+    base_text_free(&copied);
 }
 
 /** The digest is the file's, so that sha256sum agrees: printf 'abc\n' | sha256sum. */
 static void hashes_the_file(void **state)
 {
     (void)state;
-    struct eval_text text;
+    struct base_text text;
     temp_write(path, "abc\n", 4);
-    assert_int_equal(eval_text_read(&text, path, 100, NULL), STATUS_OK);
+    assert_int_equal(base_text_read(&text, path, 100, NULL), STATUS_OK);
     assert_string_equal(text.sha256,
                         "edeaaff3f1774ad2888673770c6d64097e391bc362d7d6fb34982ddf0efd18cb");
-    eval_text_free(&text);
+    base_text_free(&text);
 }
 
 static void keeps_any_bytes(void **state)
 {
     (void)state;
-    struct eval_text text;
+    struct base_text text;
     static const char bytes[] = {'\0', '\xff', '\xc3', '\0', 'x'};
     temp_write(path, bytes, sizeof bytes);
-    assert_int_equal(eval_text_read(&text, path, 100, NULL), STATUS_OK);
+    assert_int_equal(base_text_read(&text, path, 100, NULL), STATUS_OK);
     assert_int_equal(text.n_bytes, sizeof bytes);
     assert_memory_equal(text.data, bytes, sizeof bytes);
-    eval_text_free(&text);
+    base_text_free(&text);
 }
 
 /** Longer than the first buffer, with a period that is prime to the buffer sizes. */
@@ -103,14 +103,14 @@ static void reads_large_files(void **state)
     for (size_t i = 0; i < n; i++)
         bytes[i] = (char)(i % 251);
     temp_write(path, bytes, n);
-    struct eval_text text;
-    assert_int_equal(eval_text_read(&text, path, n, NULL), STATUS_OK);
+    struct base_text text;
+    assert_int_equal(base_text_read(&text, path, n, NULL), STATUS_OK);
     assert_int_equal(text.n_bytes, n);
     assert_memory_equal(text.data, bytes, n);
-    eval_text_free(&text);
+    base_text_free(&text);
 
     struct status_why why = {0};
-    assert_int_equal(eval_text_read(&text, path, n - 1, &why), STATUS_FORMAT);
+    assert_int_equal(base_text_read(&text, path, n - 1, &why), STATUS_FORMAT);
     assert_non_null(strstr(why.text, "300006"));
     assert_null(text.data);
     free(bytes);
@@ -119,18 +119,18 @@ static void reads_large_files(void **state)
 static void refuses_what_is_no_text(void **state)
 {
     (void)state;
-    struct eval_text text;
+    struct base_text text;
     struct status_why why = {0};
-    assert_int_equal(eval_text_read(&text, folder, 100, &why), STATUS_IO);
+    assert_int_equal(base_text_read(&text, folder, 100, &why), STATUS_IO);
     assert_non_null(strstr(why.text, "Is a directory"));
-    assert_int_equal(eval_text_read(&text, "/tmp/assay-no-such-file", 100, &why), STATUS_IO);
+    assert_int_equal(base_text_read(&text, "/tmp/assay-no-such-file", 100, &why), STATUS_IO);
     assert_non_null(strstr(why.text, "/tmp/assay-no-such-file"));
     temp_write(path, "", 0);
-    assert_int_equal(eval_text_read(&text, path, 100, &why), STATUS_FORMAT);
+    assert_int_equal(base_text_read(&text, path, 100, &why), STATUS_FORMAT);
     assert_non_null(strstr(why.text, "empty"));
     temp_write(path, "\n", 1);
-    assert_int_equal(eval_text_read(&text, path, 100, &why), STATUS_FORMAT);
-    assert_int_equal(eval_text_read(&text, "/dev/zero", EVAL_TEXT_MAX_BYTES, &why), STATUS_FORMAT);
+    assert_int_equal(base_text_read(&text, path, 100, &why), STATUS_FORMAT);
+    assert_int_equal(base_text_read(&text, "/dev/zero", BASE_TEXT_MAX_BYTES, &why), STATUS_FORMAT);
     assert_non_null(strstr(why.text, "all 0"));
 }
 
@@ -152,16 +152,16 @@ static void converts_utf16(void **state)
         {"plain\n", 6, NULL, "plain"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct eval_text text;
+        struct base_text text;
         temp_write(path, cases[i].bytes, cases[i].n);
-        assert_int_equal(eval_text_read_utf8(&text, path, 100, "", NULL), STATUS_OK);
+        assert_int_equal(base_text_read_utf8(&text, path, 100, "", NULL), STATUS_OK);
         assert_int_equal(text.n_bytes, strlen(cases[i].text));
         assert_memory_equal(text.data, cases[i].text, text.n_bytes);
         assert_int_equal(text.file_bytes, cases[i].n);
         assert_int_equal(text.converted_from != NULL, cases[i].from != NULL);
         if (cases[i].from)
             assert_string_equal(text.converted_from, cases[i].from);
-        eval_text_free(&text);
+        base_text_free(&text);
     }
     static const struct {
         const char *bytes;
@@ -180,10 +180,10 @@ static void converts_utf16(void **state)
         {"\2\0\0\0\0\0\0\0{}", 10, "is a safetensors file, expected a text; "},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        struct eval_text text;
+        struct base_text text;
         struct status_why why = {0};
         temp_write(path, refused[i].bytes, refused[i].n);
-        assert_int_equal(eval_text_read_utf8(&text, path, 100, "", &why), STATUS_FORMAT);
+        assert_int_equal(base_text_read_utf8(&text, path, 100, "", &why), STATUS_FORMAT);
         if (!strstr(why.text, refused[i].sentence))
             fail_msg("%s", why.text);
     }
@@ -208,14 +208,14 @@ static void finds_marks_and_line_ends(void **state)
         {"<html><p>\r\n", 11, 1, false},      /* a text, whatever is said of it */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct eval_text text;
+        struct base_text text;
         temp_write(path, rows[i].bytes, rows[i].n);
-        assert_int_equal(eval_text_read_utf8(&text, path, 100, "", NULL), STATUS_OK);
-        assert_int_equal(eval_count_crlf(text.data, text.n_bytes), rows[i].n_crlf);
-        assert_int_equal(eval_text_has_mark(&text), rows[i].mark);
-        eval_text_free(&text);
+        assert_int_equal(base_text_read_utf8(&text, path, 100, "", NULL), STATUS_OK);
+        assert_int_equal(base_count_crlf(text.data, text.n_bytes), rows[i].n_crlf);
+        assert_int_equal(base_text_has_mark(&text), rows[i].mark);
+        base_text_free(&text);
     }
-    assert_int_equal(eval_count_crlf(NULL, 0), 0);
+    assert_int_equal(base_count_crlf(NULL, 0), 0);
 }
 
 static void reads_standard_input(void **state)
@@ -224,11 +224,11 @@ static void reads_standard_input(void **state)
     int saved = dup(STDIN_FILENO);
     temp_write(path, "from a pipe\n", 12);
     assert_non_null(freopen(path, "r", stdin));
-    struct eval_text text;
-    assert_int_equal(eval_text_read(&text, "-", 100, NULL), STATUS_OK);
+    struct base_text text;
+    assert_int_equal(base_text_read(&text, "-", 100, NULL), STATUS_OK);
     assert_int_equal(text.n_bytes, 11);
     assert_memory_equal(text.data, "from a pipe", 11);
-    eval_text_free(&text);
+    base_text_free(&text);
     dup2(saved, STDIN_FILENO);
     close(saved);
 }
@@ -248,13 +248,13 @@ static void unescapes(void **state)
         {"none", "none"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct eval_text text;
-        assert_int_equal(eval_text_copy(&text, cases[i].text, strlen(cases[i].text), NULL),
+        struct base_text text;
+        assert_int_equal(base_text_copy(&text, cases[i].text, strlen(cases[i].text), NULL),
                          STATUS_OK);
-        eval_text_unescape(&text);
+        base_text_unescape(&text);
         assert_int_equal(text.n_bytes, strlen(cases[i].expected));
         assert_memory_equal(text.data, cases[i].expected, text.n_bytes);
-        eval_text_free(&text);
+        base_text_free(&text);
     }
 }
 

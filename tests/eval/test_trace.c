@@ -13,15 +13,15 @@
 
 #include <cmocka.h>
 
-#include "eval/trace/compare.h"
-#include "eval/trace/rounded.h"
-#include "eval/trace/trace.h"
 #include "tests/model/fixture.h"
+#include "trace/compare.h"
+#include "trace/rounded.h"
+#include "trace/trace.h"
 
 enum { N_TOKENS = 24 };
 
 static struct fixture f;
-static struct eval_trace trace;
+static struct trace trace;
 static int32_t *tokens;
 static struct status_why why;
 
@@ -29,25 +29,25 @@ static void open_trace(const struct tiny_model_options *options, size_t n_passes
 {
     f = fixture_open(options);
     tokens = fixture_tokens(&f, 7, N_TOKENS);
-    struct eval_trace_task task = {.model = f.model,
-                                   .backend = f.backend,
-                                   .tokens = tokens,
-                                   .n_tokens = N_TOKENS,
-                                   .n_logits = 2,
-                                   .n_passes = n_passes};
-    assert_int_equal(eval_trace_run(&trace, &task, &why), STATUS_OK);
+    struct trace_task task = {.model = f.model,
+                              .backend = f.backend,
+                              .tokens = tokens,
+                              .n_tokens = N_TOKENS,
+                              .n_logits = 2,
+                              .n_passes = n_passes};
+    assert_int_equal(trace_run(&trace, &task, &why), STATUS_OK);
 }
 
 static void close_trace(void)
 {
-    eval_trace_free(&trace);
+    trace_free(&trace);
     free(tokens);
     fixture_close(&f);
 }
 
-static const struct eval_tensor *tensor_of(enum model_place place, int layer)
+static const struct trace_tensor *tensor_of(enum model_place place, int layer)
 {
-    const struct eval_tensor *t = eval_trace_find(&trace, place, layer);
+    const struct trace_tensor *t = trace_find(&trace, place, layer);
     assert_non_null(t);
     return t;
 }
@@ -68,7 +68,7 @@ static void shows_what_is_computed(void **state)
         struct model_batch batch = fixture_window(tokens, N_TOKENS, &segment);
         fixture_use_backend(&f, 2, KERN_ISA_COUNT - 1);
         float *hidden = fixture_hidden(&f, &batch, (struct fixture_run){.tile_tokens = 5});
-        const struct eval_tensor *t = tensor_of(MODEL_AT_OUTPUT_NORM, -1);
+        const struct trace_tensor *t = tensor_of(MODEL_AT_OUTPUT_NORM, -1);
         assert_int_equal(t->n_rows, N_TOKENS);
         assert_memory_equal(t->values, hidden, t->n_rows * t->size * sizeof *hidden);
         free(hidden);
@@ -83,7 +83,7 @@ static void places_fit_together(void **state)
     open_trace(&(struct tiny_model_options){.seed = 5}, 0);
     const float *x = tensor_of(MODEL_AT_EMBEDDING, -1)->values;
     for (int layer = 0; layer < 2; layer++) {
-        const struct eval_tensor *out = tensor_of(MODEL_AT_ATTN_OUT, layer);
+        const struct trace_tensor *out = tensor_of(MODEL_AT_ATTN_OUT, layer);
         const float *residual = tensor_of(MODEL_AT_ATTN_RESIDUAL, layer)->values;
         const float *ffn = tensor_of(MODEL_AT_FFN_OUT, layer)->values;
         const float *end = tensor_of(MODEL_AT_LAYER_OUT, layer)->values;
@@ -92,7 +92,7 @@ static void places_fit_together(void **state)
             assert_true(end[i] == ffn[i] + residual[i]);
         }
         x = end;
-        const struct eval_tensor *k = tensor_of(MODEL_AT_K_ROTATED, layer);
+        const struct trace_tensor *k = tensor_of(MODEL_AT_K_ROTATED, layer);
         assert_int_equal(k->n_heads, 2);
         assert_int_equal(k->size, 16);
         /* Position 0 is not turned. */
@@ -110,9 +110,9 @@ static void experts_are_in_their_slots(void **state)
 {
     (void)state;
     open_trace(&(struct tiny_model_options){.seed = 6, .n_experts = 6, .n_experts_used = 3}, 0);
-    const struct eval_tensor *chosen = tensor_of(MODEL_AT_EXPERTS, 1);
-    const struct eval_tensor *out = tensor_of(MODEL_AT_EXPERT_OUT, 1);
-    const struct eval_tensor *shares = tensor_of(MODEL_AT_SHARES, 1);
+    const struct trace_tensor *chosen = tensor_of(MODEL_AT_EXPERTS, 1);
+    const struct trace_tensor *out = tensor_of(MODEL_AT_EXPERT_OUT, 1);
+    const struct trace_tensor *shares = tensor_of(MODEL_AT_SHARES, 1);
     const float *before = tensor_of(MODEL_AT_ATTN_RESIDUAL, 1)->values;
     const float *after = tensor_of(MODEL_AT_LAYER_OUT, 1)->values;
     assert_int_equal(out->n_heads, 3);
@@ -132,9 +132,9 @@ static void experts_are_in_their_slots(void **state)
 /** The share of a tensor's RMS that is expected as an error. */
 static double relative_error(enum model_place place, int layer)
 {
-    const struct eval_tensor *t = tensor_of(place, layer);
+    const struct trace_tensor *t = tensor_of(place, layer);
     double n = (double)(t->n_rows * t->n_heads * t->size);
-    double rms = eval_tensor_figures(t, t->n_rows).norm / sqrt(n);
+    double rms = trace_tensor_figures(t, t->n_rows).norm / sqrt(n);
     return sqrt(t->mean_squares / (double)(t->size * trace.n_passes)) / rms;
 }
 
@@ -166,29 +166,29 @@ static void distances_are_errors(void **state)
 {
     (void)state;
     open_trace(&(struct tiny_model_options){.seed = 9, .type = GGUF_TYPE_F16}, 8);
-    const struct eval_tensor *t = tensor_of(MODEL_AT_K_ROTATED, 1);
+    const struct trace_tensor *t = tensor_of(MODEL_AT_K_ROTATED, 1);
     size_t width = t->n_heads * t->size, n = t->n_rows * width;
     float *values = malloc(n * sizeof *values);
     assert_non_null(values);
     for (size_t i = 0; i < n; i++) { /* head 1, from position 10 on */
         size_t row = i / width, head = i / t->size % t->n_heads;
-        double error = eval_tensor_error(&trace, t, row, head);
+        double error = trace_tensor_error(&trace, t, row, head);
         double size = row >= 10 && head == 1 ? 20 : 0.5;
         values[i] = (float)((double)t->values[i] + (i % 2 ? size : -size) * error);
     }
-    struct eval_record record = {.name = "Kcur",
-                                 .op = "ROPE",
-                                 .layer = 1,
-                                 .ne = {t->size, t->n_heads, t->n_rows, 1},
-                                 .whole = true,
-                                 .type = EVAL_NUMBER_F32,
-                                 .n_values = n};
-    struct eval_traced file = {.text = {.data = (char *)values, .n_bytes = n * sizeof *values},
-                               .records = &record,
-                               .n = 1};
-    struct eval_distances d;
-    const struct eval_limits limits = {4, 8, 8};
-    assert_int_equal(eval_compare(&d, &trace, &file, "llama", &limits, &why), STATUS_OK);
+    struct trace_record record = {.name = "Kcur",
+                                  .op = "ROPE",
+                                  .layer = 1,
+                                  .ne = {t->size, t->n_heads, t->n_rows, 1},
+                                  .whole = true,
+                                  .type = TRACE_NUMBER_F32,
+                                  .n_values = n};
+    struct trace_file file = {.text = {.data = (char *)values, .n_bytes = n * sizeof *values},
+                              .records = &record,
+                              .n = 1};
+    struct trace_distances d;
+    const struct trace_limits limits = {4, 8, 8};
+    assert_int_equal(trace_compare(&d, &trace, &file, "llama", &limits, &why), STATUS_OK);
     assert_int_equal(d.n, 1);
     assert_true(d.items[0].departs && d.first_departure == 0);
     assert_int_equal(d.items[0].first_row, 10);
@@ -196,11 +196,11 @@ static void distances_are_errors(void **state)
     assert_int_equal(d.items[0].first_head, 1);
     assert_int_equal(d.items[0].n_heads_off, 1);
     assert_true(fabs(d.items[0].most - 20) < 0.1);
-    eval_distances_free(&d);
+    trace_distances_free(&d);
 
     record.layer = 7; /* none of the model's */
-    assert_int_equal(eval_compare(&d, &trace, &file, "llama", &limits, &why), STATUS_FORMAT);
-    eval_distances_free(&d);
+    assert_int_equal(trace_compare(&d, &trace, &file, "llama", &limits, &why), STATUS_FORMAT);
+    trace_distances_free(&d);
     free(values);
     close_trace();
 }
@@ -210,34 +210,34 @@ static void ties_excuse_other_experts(void **state)
 {
     (void)state;
     open_trace(&(struct tiny_model_options){.seed = 10, .n_experts = 6, .n_experts_used = 2}, 4);
-    const struct eval_tensor *t = tensor_of(MODEL_AT_EXPERTS, 0);
-    const struct eval_tensor *router = tensor_of(MODEL_AT_ROUTER, 0);
+    const struct trace_tensor *t = tensor_of(MODEL_AT_EXPERTS, 0);
+    const struct trace_tensor *router = tensor_of(MODEL_AT_ROUTER, 0);
     float values[2 * N_TOKENS];
     memcpy(values, t->values, sizeof values);
     size_t other = 0; /* an expert that token 5 did not choose */
     while ((float)other == values[10] || (float)other == values[11])
         other++;
-    struct eval_record record = {.name = "ffn_moe_topk",
-                                 .op = "VIEW",
-                                 .ne = {2, N_TOKENS, 1, 1},
-                                 .whole = true,
-                                 .type = EVAL_NUMBER_F32,
-                                 .n_values = 2 * N_TOKENS};
-    struct eval_traced file = {
+    struct trace_record record = {.name = "ffn_moe_topk",
+                                  .op = "VIEW",
+                                  .ne = {2, N_TOKENS, 1, 1},
+                                  .whole = true,
+                                  .type = TRACE_NUMBER_F32,
+                                  .n_values = 2 * N_TOKENS};
+    struct trace_file file = {
         .text = {.data = (char *)values, .n_bytes = sizeof values}, .records = &record, .n = 1};
-    const struct eval_limits limits = {4, 8, 8};
+    const struct trace_limits limits = {4, 8, 8};
     for (int tied = 0; tied < 2; tied++) {
         size_t own = (size_t)t->values[11];
         values[11] = (float)other;
         if (tied) /* by hand */
             router->values[5 * 6 + other] = router->values[5 * 6 + own];
-        struct eval_distances d;
-        assert_int_equal(eval_compare(&d, &trace, &file, "llama", &limits, &why), STATUS_OK);
+        struct trace_distances d;
+        assert_int_equal(trace_compare(&d, &trace, &file, "llama", &limits, &why), STATUS_OK);
         assert_int_equal(d.items[0].n_other_experts, 1);
         assert_int_equal(d.items[0].n_wrong_experts, !tied);
         assert_int_equal(d.items[0].departs, !tied);
         assert_int_equal(d.n_diverged > 0, tied);
-        eval_distances_free(&d);
+        trace_distances_free(&d);
     }
     close_trace();
 }
@@ -246,14 +246,14 @@ static void ties_excuse_other_experts(void **state)
 static void printed_values_have_their_index(void **state)
 {
     (void)state;
-    struct eval_record record = {.ne = {8, 3, 7, 2}};
-    assert_int_equal(eval_record_index(&record, 0), 0);
-    assert_int_equal(eval_record_index(&record, 2), 2);
-    assert_int_equal(eval_record_index(&record, 3), 5);
-    assert_int_equal(eval_record_index(&record, 6), 8);
-    assert_int_equal(eval_record_index(&record, 18 * 3), 4 * 24);
-    assert_int_equal(eval_record_index(&record, 18 * 6), 7 * 24);
-    assert_int_equal(eval_record_index(&record, 18 * 12 - 1), 8 * 3 * 7 * 2 - 1);
+    struct trace_record record = {.ne = {8, 3, 7, 2}};
+    assert_int_equal(trace_record_index(&record, 0), 0);
+    assert_int_equal(trace_record_index(&record, 2), 2);
+    assert_int_equal(trace_record_index(&record, 3), 5);
+    assert_int_equal(trace_record_index(&record, 6), 8);
+    assert_int_equal(trace_record_index(&record, 18 * 3), 4 * 24);
+    assert_int_equal(trace_record_index(&record, 18 * 6), 7 * 24);
+    assert_int_equal(trace_record_index(&record, 18 * 12 - 1), 8 * 3 * 7 * 2 - 1);
 }
 
 /** A backend that has rounded is exact again. */
@@ -261,16 +261,16 @@ static void rounding_ends(void **state)
 {
     (void)state;
     open_trace(&(struct tiny_model_options){.seed = 11}, 3);
-    struct eval_trace first = trace;
-    trace = (struct eval_trace){0};
-    struct eval_trace_task task = {
+    struct trace first = trace;
+    trace = (struct trace){0};
+    struct trace_task task = {
         .model = f.model, .backend = f.backend, .tokens = tokens, .n_tokens = N_TOKENS};
-    assert_int_equal(eval_trace_run(&trace, &task, &why), STATUS_OK);
-    const struct eval_tensor *t = tensor_of(MODEL_AT_LAYER_OUT, 1);
-    const struct eval_tensor *u = eval_trace_find(&first, MODEL_AT_LAYER_OUT, 1);
+    assert_int_equal(trace_run(&trace, &task, &why), STATUS_OK);
+    const struct trace_tensor *t = tensor_of(MODEL_AT_LAYER_OUT, 1);
+    const struct trace_tensor *u = trace_find(&first, MODEL_AT_LAYER_OUT, 1);
     assert_memory_equal(t->values, u->values, t->n_rows * t->size * sizeof(float));
     assert_true(u->mean_squares > 0 && t->mean_squares == 0);
-    eval_trace_free(&first);
+    trace_free(&first);
     close_trace();
 }
 
@@ -280,18 +280,18 @@ static void places_have_names(void **state)
     (void)state;
     for (int i = 0; i < MODEL_N_PLACES; i++) {
         enum model_place place = (enum model_place)i;
-        assert_non_null(eval_place_meaning(place));
-        assert_non_null(eval_place_name(place));
+        assert_non_null(trace_place_meaning(place));
+        assert_non_null(trace_place_name(place));
     }
-    assert_true(eval_place_match(MODEL_AT_Q_ROTATED, "llama", "Qcur", "ROPE"));
-    assert_true(eval_place_match(MODEL_AT_Q_ROTATED, "llama", "Qcur", NULL));
-    assert_false(eval_place_match(MODEL_AT_Q_ROTATED, "llama", "Qcur", "MUL_MAT"));
-    assert_true(eval_place_match(MODEL_AT_ATTN_RESIDUAL, "gemma4", "attn_out", "ADD"));
-    assert_true(eval_place_match(MODEL_AT_FFN_OUT, "gemma4", "ffn_down_s", "MUL"));
-    assert_true(eval_place_match(MODEL_AT_Q_WIDE, "deepseek2", "Qcur_attn_temp_scaled", "MUL"));
-    assert_true(eval_place_match(MODEL_AT_ATTN_OUT, "qwen35moe", "linear_attn_out", "MUL"));
-    assert_false(eval_place_match(MODEL_AT_ATTN_RESIDUAL, "llama", "attn_out", "ADD"));
-    assert_false(eval_place_match(MODEL_AT_FFN_UP, "phi3", "ffn_up", "MUL_MAT"));
+    assert_true(trace_place_match(MODEL_AT_Q_ROTATED, "llama", "Qcur", "ROPE"));
+    assert_true(trace_place_match(MODEL_AT_Q_ROTATED, "llama", "Qcur", NULL));
+    assert_false(trace_place_match(MODEL_AT_Q_ROTATED, "llama", "Qcur", "MUL_MAT"));
+    assert_true(trace_place_match(MODEL_AT_ATTN_RESIDUAL, "gemma4", "attn_out", "ADD"));
+    assert_true(trace_place_match(MODEL_AT_FFN_OUT, "gemma4", "ffn_down_s", "MUL"));
+    assert_true(trace_place_match(MODEL_AT_Q_WIDE, "deepseek2", "Qcur_attn_temp_scaled", "MUL"));
+    assert_true(trace_place_match(MODEL_AT_ATTN_OUT, "qwen35moe", "linear_attn_out", "MUL"));
+    assert_false(trace_place_match(MODEL_AT_ATTN_RESIDUAL, "llama", "attn_out", "ADD"));
+    assert_false(trace_place_match(MODEL_AT_FFN_UP, "phi3", "ffn_up", "MUL_MAT"));
 }
 
 int main(void)

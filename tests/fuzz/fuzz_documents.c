@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct eval_documents d = {.rules = &rules};
     struct status_why why = {""};
     char *lines = fuzz_copy(data + 1, n_bytes - 1);
-    const struct eval_text text = {
+    const struct base_text text = {
         .data = lines, .n_bytes = n_bytes - 1, .file_bytes = n_bytes - 1};
     enum eval_json kind;
     require(!eval_documents_recognise(&kind, lines, n_bytes - 1, &why) || *why.text);

@@ -7,7 +7,7 @@
 
 #include "cli/output/say.h"
 #include "cli/recipe/recipe.h"
-#include "cli/recipe/recipe_document.h"
+#include "documents/recipe/recipe_document.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(enum status status, const struct status_why *why)
@@ -29,16 +29,16 @@ static void write_all(const struct cli_recipe *r)
     }
 }
 
-static void choose(struct cli_recipe *r, struct cli_target target)
+static void choose(struct cli_recipe *r, struct doc_target target)
 {
     struct cli_recipe_settings settings = {.target = target};
     struct status_why why = {""};
     r->settings = &settings;
-    enum status status = cli_plan_choose(&r->plan, &target, r->chosen, &r->gap, &why);
+    enum status status = doc_plan_choose(&r->plan, &target, r->chosen, &r->gap, &why);
     check(status, &why);
     if (status)
         return;
-    r->figures = cli_plan_figures(&r->plan, r->chosen);
+    r->figures = doc_plan_figures(&r->plan, r->chosen);
     require(r->gap >= 0);
     require(isnan(target.bpw) || r->figures.bits_per_weight <= target.bpw * (1 + 1e-12));
     write_all(r);
@@ -49,50 +49,49 @@ static void make_recipes(struct cli_recipe *r)
     struct status_why why = {""};
     for (size_t i = 0; i < r->sweep.n_files; i++)
         r->sweep.files[i].path = "/nowhere/x.gguf";
-    enum status status = cli_plan_make(&r->plan, &r->sweep, &why);
+    enum status status = doc_plan_make(&r->plan, &r->sweep, &why);
     if (!status)
-        status = cli_plan_curve_make(&r->curve, &r->plan, 4, &why);
+        status = doc_plan_curve_make(&r->curve, &r->plan, 4, &why);
     check(status, &why);
     if (status)
         return;
     r->chosen = calloc(r->sweep.n_groups, sizeof *r->chosen);
     require(r->chosen && r->curve.n >= 1);
-    const struct cli_plan_figures *least = &r->curve.points[0].figures,
+    const struct doc_plan_figures *least = &r->curve.points[0].figures,
                                   *most = &r->curve.points[r->curve.n - 1].figures;
     require(least->n_bytes <= most->n_bytes);
-    choose(r, (struct cli_target){.bpw = (least->bits_per_weight + most->bits_per_weight) / 2,
+    choose(r, (struct doc_target){.bpw = (least->bits_per_weight + most->bits_per_weight) / 2,
                                   .kld = (double)NAN});
-    choose(r, (struct cli_target){.bpw = (double)NAN, .kld = fabs(least->kld + most->kld) / 2});
+    choose(r, (struct doc_target){.bpw = (double)NAN, .kld = fabs(least->kld + most->kld) / 2});
 }
 
 static void read_sweep(struct base_string text)
 {
     struct cli_recipe r = {.sweep_file = "input", .sweep_sha256 = ""};
     struct status_why why = {""};
-    enum status status =
-        cli_document_parse_as(&r.sweep.document, "input", text, CLI_SWEPT_SCHEMA, &why);
+    enum status status = doc_parse_as(&r.sweep.document, "input", text, DOC_SWEPT_SCHEMA, &why);
     if (!status)
-        status = cli_swept_take(&r.sweep, &why);
+        status = doc_swept_take(&r.sweep, &why);
     check(status, &why);
     if (!status)
         make_recipes(&r);
-    cli_plan_curve_free(&r.curve);
-    cli_plan_free(&r.plan);
+    doc_plan_curve_free(&r.curve);
+    doc_plan_free(&r.plan);
     free(r.chosen);
-    cli_swept_free(&r.sweep);
+    doc_swept_free(&r.sweep);
 }
 
 static void read_recipe(struct base_string text)
 {
-    struct cli_recipe_document r = {0};
+    struct doc_recipe r = {0};
     struct status_why why = {""};
-    enum status status = cli_document_parse_as(&r.document, "input", text, CLI_RECIPE_SCHEMA, &why);
+    enum status status = doc_parse_as(&r.document, "input", text, DOC_RECIPE_SCHEMA, &why);
     if (!status)
-        status = cli_recipe_take(&r, &why);
+        status = doc_recipe_take(&r, &why);
     check(status, &why);
     for (size_t i = 0; i < r.n_tensors && !status; i++)
         require(*r.tensors[i].name && r.tensors[i].file < r.n_files);
-    cli_recipe_document_free(&r);
+    doc_recipe_free(&r);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)

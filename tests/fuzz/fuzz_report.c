@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/report/report.h"
+#include "documents/report/report.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char *const tags[] = {
@@ -83,16 +83,16 @@ static void check_page(const char *at)
 }
 
 /* The page of results, read back from memory. */
-static void make_page(struct cli_results *results)
+static void make_page(struct doc_results *results)
 {
     struct status_why why = {""};
     char path[40];
     int memory = memfd_create("report", 0);
     require(memory >= 0);
     snprintf(path, sizeof path, "/dev/fd/%d", memory);
-    struct cli_report report = {.results = results, .n_resamples = 3, .seed = 1};
+    struct doc_report report = {.results = results, .n_resamples = 3, .seed = 1};
     require(base_file_create(&report.file, path, &why) == STATUS_OK);
-    enum status status = cli_report_write(&report, &why);
+    enum status status = doc_report_write(&report, &why);
     require((status == STATUS_OK) == !*why.text);
     require(base_file_commit(report.file, &why) == STATUS_OK);
     off_t n_bytes = lseek(memory, 0, SEEK_END);
@@ -107,26 +107,26 @@ static void make_page(struct cli_results *results)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     struct status_why why = {""};
-    struct cli_document documents[2] = {{0}};
+    struct doc_document documents[2] = {{0}};
     struct status_why notes[2] = {{""}};
-    struct cli_results results = {.documents = documents, .n = 2, .notes = notes};
+    struct doc_results results = {.documents = documents, .n = 2, .notes = notes};
     enum status status = STATUS_OK;
     for (size_t i = 0; i < 2 && !status; i++) {
-        status = cli_document_parse_as(
-            &documents[i], i ? "b\"<&'" : "a", (struct base_string){(const char *)data, n_bytes},
-            "assay-perplexity assay-tasks assay-kld " CLI_SWEPT_SCHEMA, &why);
-        struct cli_scoreboard *board =
-            documents[i].kind == CLI_DOCUMENT_TASKS ? &results.of_tasks : &results.of_texts;
-        if (!status && documents[i].kind == CLI_DOCUMENT_SWEEP)
+        status = doc_parse_as(&documents[i], i ? "b\"<&'" : "a",
+                              (struct base_string){(const char *)data, n_bytes},
+                              "assay-perplexity assay-tasks assay-kld " DOC_SWEPT_SCHEMA, &why);
+        struct doc_scoreboard *board =
+            documents[i].kind == DOC_TASKS ? &results.of_tasks : &results.of_texts;
+        if (!status && documents[i].kind == DOC_SWEEP)
             results.n_sweeps++;
         else if (!status)
-            status = cli_scoreboard_add(board, &documents[i], &why);
+            status = doc_scoreboard_add(board, &documents[i], &why);
     }
     if (!status)
         make_page(&results);
-    cli_scoreboard_free(&results.of_texts);
-    cli_scoreboard_free(&results.of_tasks);
+    doc_scoreboard_free(&results.of_texts);
+    doc_scoreboard_free(&results.of_tasks);
     for (size_t i = 0; i < 2; i++)
-        cli_document_free(&documents[i]);
+        doc_free(&documents[i]);
     return 0;
 }

@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/results/compare.h"
-#include "cli/results/scoreboard.h"
+#include "cli/results/results.h"
+#include "documents/results/compare.h"
+#include "documents/results/scoreboard.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(enum status status, const struct status_why *why)
@@ -16,22 +17,22 @@ static void check(enum status status, const struct status_why *why)
 
 static void compare_with_itself(const char *bytes, size_t n_bytes)
 {
-    struct cli_compare c = {.settings = {.candidates = {1, 1}, .n_resamples = 3, .seed = 1}};
+    struct doc_compare c = {.settings = {.candidates = {1, 1}, .n_resamples = 3, .seed = 1}};
     struct status_why why = {""};
     enum status status = STATUS_OK;
     for (size_t side = 0; side < 2 && status == STATUS_OK; side++) {
-        status = cli_document_parse(&c.sides[side].document, "input", bytes, n_bytes, &why);
+        status = doc_parse(&c.sides[side].document, "input", bytes, n_bytes, &why);
         check(status, &why);
-        if (status == STATUS_OK && c.sides[side].document.kind != CLI_DOCUMENT_KLD)
+        if (status == STATUS_OK && c.sides[side].document.kind != DOC_KLD)
             c.settings.candidates[side] = 0;
     }
     if (status == STATUS_OK)
-        check(cli_compare_make(&c, &why), &why);
-    for (size_t s = 0; s < CLI_N_TASK_SCORES; s++)
+        check(doc_compare_make(&c, &why), &why);
+    for (size_t s = 0; s < DOC_N_TASK_SCORES; s++)
         require(!c.counts[s].only_a && !c.counts[s].only_b);
-    for (size_t k = 0; k < CLI_MAX_FIGURES; k++)
+    for (size_t k = 0; k < DOC_MAX_FIGURES; k++)
         require(!(c.values[k].low < 0) && !(c.values[k].high > 0));
-    cli_compare_close(&c);
+    doc_compare_close(&c);
 }
 
 static void make_tables(const char *bytes, size_t n_bytes)
@@ -40,18 +41,18 @@ static void make_tables(const char *bytes, size_t n_bytes)
     if (!nowhere)
         nowhere = freopen("/dev/null", "w", stdout);
     require(nowhere != NULL);
-    struct cli_document result;
-    struct cli_scoreboard table = {0};
+    struct doc_document result;
+    struct doc_scoreboard table = {0};
     struct status_why why = {""};
-    enum status status = cli_document_parse(&result, "input", bytes, n_bytes, &why);
+    enum status status = doc_parse(&result, "input", bytes, n_bytes, &why);
     for (int twice = 0; twice < 2 && status == STATUS_OK; twice++)
-        status = cli_scoreboard_add(&table, &result, &why);
+        status = doc_scoreboard_add(&table, &result, &why);
     check(status, &why);
-    cli_scoreboard_sort(&table);
+    doc_scoreboard_sort(&table);
     for (int form = 0; form < 4 && status == STATUS_OK; form++)
         check(cli_scoreboard_print(&table, form & 1, form & 2, &why), &why);
-    cli_scoreboard_free(&table);
-    cli_document_free(&result);
+    doc_scoreboard_free(&table);
+    doc_free(&result);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)

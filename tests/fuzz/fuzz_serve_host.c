@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "cli/serve/http/host.h"
+#include "serve/http/host.h"
 #include "tests/fuzz/fuzz.h"
 
 static bool begins(const char *s, const char *with, size_t n)
@@ -23,10 +23,10 @@ static void check(const char *value, const char *given, char *changed, size_t ca
     require(is_given || begins(value, "localhost", 9) || begins(value, "127.", 4) || *value == '[');
     require(is_given || strcspn(value, "/@ ,%") == strlen(value));
     snprintf(changed, capacity, "%s.evil.com", value);
-    require(is_given || *given || !cli_host_is_own(changed, given));
+    require(is_given || *given || !serve_host_is_own(changed, given));
     size_t n = strcspn(value, *value == '[' ? "]" : ":");
     snprintf(changed, capacity, "%.*s%s:80", (int)n, value, *value == '[' ? "]" : "");
-    require(cli_host_is_own(changed, given));
+    require(serve_host_is_own(changed, given));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         *line = '\0';
         value = line + 1;
     }
-    if (cli_host_is_own(value, given))
+    if (serve_host_is_own(value, given))
         check(value, given, changed, n_bytes + 16);
     free(changed);
     free(given);

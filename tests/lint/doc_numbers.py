@@ -108,7 +108,7 @@ TABLE = [
     ("cli/results/compare.c", r"bootstrap over windows \(default: (\d+)\)",
      "cli/results/compare.c", r"n_resamples = (\d+)"),
     ("docs/json.md", r"of the first (\d+ KiB) of each tensor", "eval/identity.h",
-     r"EVAL_MODEL_ID_PREFIX = (\d+)"),
+     r"GGUF_MODEL_ID_PREFIX = (\d+)"),
     ("docs/json.md", r"of the first (\d+) bytes of each chunk's rows",
      "eval/reference/logits_file.h", r"EVAL_LOGITS_ID_PREFIX = (\d+)"),
     ("scripts/test.sh", r"each fuzzer for (\d+) seconds", "scripts/test.sh", r"fuzz\.sh (\d+)"),

@@ -44,9 +44,9 @@ static struct base_string string(const char *s)
     return (struct base_string){s, strlen(s)};
 }
 
-static const struct model_chat_limits usual = {8 << 20, 1000000, 1e6};
+static const struct jinja_limits usual = {8 << 20, 1000000, 1e6};
 
-static enum status render_within(const struct model_chat_limits *limits, const char *text,
+static enum status render_within(const struct jinja_limits *limits, const char *text,
                                  const char *object, enum model_chat_mask mask,
                                  struct model_chat_text *out, struct status_why *why)
 {
@@ -237,7 +237,7 @@ static void steps_are_counted(void **state)
         TEXT "{% set x = s[:9999].strip(('2' * 100) * n ~ '1') %}{{ messages[0].content }}",
         AGAIN "{% set x = messages[0].content | upper %}" END,
     };
-    const struct model_chat_limits limits = {64 << 20, 1000000, 1e6};
+    const struct jinja_limits limits = {64 << 20, 1000000, 1e6};
     struct model_chat_text out;
     static char object[20000], content[16000];
     (void)state;
@@ -267,7 +267,7 @@ static void limits_in_attempts(void **state)
         "{% for i in range(2000) %}{% set x = i %}{% endfor %}{% endif %}"
         "<|start|>{{ m.role ~ ':' ~ m.content }}<|end|>{% endfor %}";
     static const struct {
-        struct model_chat_limits limits;
+        struct jinja_limits limits;
         const char *sentence;
     } cases[] = {
         {{8 << 20, 1000000, 1e6}, ""},

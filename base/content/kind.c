@@ -1,0 +1,101 @@
+#include "base/content/kind.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/json/parse.h"
+
+/* Bytes with these values in front: the file is of this kind. */
+static const struct {
+    const char *bytes;
+    size_t n;
+    struct base_file_kind kind;
+} magics[] = {
+#define UNPACK       "unpack it first"
+#define CONVERT      "llama.cpp's convert_hf_to_gguf.py makes GGUF of a checkpoint"
+#define GIVE         "models are given by -m"
+#define MAGIC(bytes) bytes, sizeof bytes - 1
+    {MAGIC("version https://git-lfs.github.com/spec/"),
+     {"a Git LFS pointer, which stands for the file", "fetch the file itself (git lfs pull)"}},
+    {MAGIC("PK\3\4"), {"a ZIP archive, as PyTorch's checkpoints (.bin, .pt) are", CONVERT}},
+    {MAGIC("GGUF\2\0\0\0"), {"a GGUF file", GIVE}},
+    {MAGIC("GGUF\3\0\0\0"), {"a GGUF file", GIVE}},
+    {MAGIC("tjgg\1\0\0\0"), {"a GGML file, as models were before GGUF", "download it as GGUF"}},
+    {MAGIC("tjgg\3\0\0\0"), {"a GGML file, as models were before GGUF", "download it as GGUF"}},
+    {MAGIC("PAR1\25"), {"a Parquet table", "write its rows as JSON lines"}},
+    {MAGIC("%PDF-1."), {"a PDF document", "extract its text"}},
+    {MAGIC("\x1f\x8b\x08"), {"a file packed with gzip", UNPACK}},
+    {MAGIC("\x28\xb5\x2f\xfd"), {"a file packed with zstd", UNPACK}},
+    {MAGIC("\xfd\x37zXZ\0"), {"a file packed with xz", UNPACK}},
+    {MAGIC("7z\xbc\xaf\x27\x1c"), {"a 7-Zip archive", UNPACK}},
+};
+
+static const struct base_file_kind safetensors = {"a safetensors file", CONVERT, false};
+static const struct base_file_kind pickle = {
+    "a Python pickle, as PyTorch's older checkpoints (.bin, .pt) are", CONVERT, false};
+static const struct base_file_kind page = {
+    "an HTML page", "where a download gave it, the server answered with a page: fetch it again",
+    true};
+
+/* A length of 64 bits, then as many bytes of a JSON object. */
+static bool is_safetensors(struct base_string s)
+{
+    const uint64_t most = 100u << 20; /* what the format's own library takes */
+    uint64_t n_header = 0;
+    for (size_t i = 8; i-- > 0 && s.n_bytes >= 10;)
+        n_header = n_header << 8 | (unsigned char)s.data[i];
+    return n_header >= 2 && n_header <= most && s.data[8] == '{' &&
+           (s.data[9] == '"' || s.data[9] == '}' || base_json_is_blank(s.data[9]));
+}
+
+/* A version, 2 to 5, and a first object: a number, a frame, a list, a mapping, a class, a text. */
+static bool is_pickle(struct base_string s)
+{
+    return s.n_bytes >= 4 && s.data[0] == '\x80' && s.data[1] >= 2 && s.data[1] <= 5 && s.data[2] &&
+           strchr("\x8a\x95]}(cX", s.data[2]);
+}
+
+static bool is_page(struct base_string s)
+{
+    static const char bom[] = "\xef\xbb\xbf", type[] = "<!doctype html", tag[] = "<html";
+    const char *at = s.data, *end = s.data + s.n_bytes;
+    if (s.n_bytes >= sizeof bom - 1 && memcmp(at, bom, sizeof bom - 1) == 0)
+        at += sizeof bom - 1;
+    while (at < end && *at && base_json_is_blank(*at))
+        at++;
+    size_t n = (size_t)(end - at);
+    return (n >= sizeof type && strncasecmp(at, type, sizeof type - 1) == 0) ||
+           (n >= sizeof tag && strncasecmp(at, tag, sizeof tag - 1) == 0 &&
+            (at[sizeof tag - 1] == '>' || base_json_is_blank(at[sizeof tag - 1])));
+}
+
+const struct base_file_kind *base_file_kind(struct base_string s)
+{
+    for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
+        if (s.n_bytes >= magics[i].n && memcmp(s.data, magics[i].bytes, magics[i].n) == 0)
+            return &magics[i].kind;
+    return is_safetensors(s) ? &safetensors : is_pickle(s) ? &pickle : is_page(s) ? &page : NULL;
+}
+
+enum status base_file_check_kind(struct base_string beginning, const char *expected,
+                                 struct status_why *why)
+{
+    const struct base_file_kind *kind = base_file_kind(beginning);
+    return kind ? status_fail(why, STATUS_FORMAT, "is %s, expected %s; %s", kind->name, expected,
+                              kind->remedy)
+                : STATUS_OK;
+}
+
+bool base_file_begins(const char *path, const char magic[8])
+{
+    char bytes[8];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    ssize_t n = pread(fd, bytes, sizeof bytes, 0);
+    close(fd);
+    return n == (ssize_t)sizeof bytes && memcmp(bytes, magic, sizeof bytes) == 0;
+}

@@ -1,0 +1,20 @@
+/** Numbers and texts on their way to a terminal or into a table. */
+#ifndef BASE_TEXT_PRINTABLE_H
+#define BASE_TEXT_PRINTABLE_H
+
+#include <stddef.h>
+
+enum { BASE_PATH_BYTES = 4096 }; /* room for a path as it is shown */
+
+/** base_printable() of a text that ends with a NUL. */
+const char *base_printable_text(char *out, size_t capacity, const char *text);
+
+/** What comes behind a path's last slash; in `path`. */
+const char *base_file_name(const char *path);
+
+/** What printf would give a sign that means nothing: NaN without it. */
+double base_unsigned_nan(double x);
+/** The same, and 0 for what n decimals round to zero. */
+double base_shown(double x, int n_decimals);
+
+#endif

@@ -1,0 +1,15 @@
+/** The files of page/, which the build puts into the program (cmake/embed.cmake). */
+#ifndef DOCUMENTS_REPORT_PARTS_H
+#define DOCUMENTS_REPORT_PARTS_H
+
+#include <stddef.h>
+
+struct doc_part {
+    const char *bytes; /* no NUL behind them */
+    size_t n_bytes;
+};
+
+extern const struct doc_part doc_part_page_html, doc_part_page_css, doc_part_page_js,
+    doc_part_chart_css;
+
+#endif

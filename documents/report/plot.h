@@ -1,0 +1,64 @@
+/** Charts as SVG: axes, ticks, labels. Colours and fonts are classes of page/chart.css. */
+#ifndef DOCUMENTS_REPORT_PLOT_H
+#define DOCUMENTS_REPORT_PLOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/file/atomic_file.h"
+
+enum doc_scale {
+    DOC_LINEAR,
+    DOC_LOG,        /* of positive values */
+    DOC_SIGNED_LOG, /* asinh(10 v): linear around 0, as a logarithm beyond 0.1 */
+};
+
+/** From values to places in the drawing. */
+struct doc_axis {
+    enum doc_scale scale;
+    double low, high; /* values, low < high */
+    double from, to;  /* where these are drawn */
+};
+
+/**
+ * Choose low and high around the values from `low` to `high`, with a margin. Whatever they are
+ * (infinite, in the wrong order), the axis can be drawn.
+ */
+void doc_axis_fit(struct doc_axis *axis, double low, double high);
+/** Whether a value has a place: finite, and positive on a logarithmic axis. */
+bool doc_axis_has(const struct doc_axis *axis, double value);
+/** Where a value is drawn; beyond the ends, at the end. Always finite. */
+double doc_axis_at(const struct doc_axis *axis, double value);
+
+/** A chart. Set all but the axes' from and to. */
+struct doc_plot {
+    struct base_file *file;
+    const char *title;             /* what it shows, for those who do not see it */
+    const char *x_label, *y_label; /* y_label NULL: no y axis, rows with names */
+    double height;                 /* in the units of the drawing, DOC_PLOT_WIDTH wide */
+    double left, right;            /* margins beside the axes */
+    bool stands_alone;             /* a file of its own, with its style */
+    struct doc_axis x, y;
+};
+
+enum { DOC_PLOT_WIDTH = 720 };
+
+/** Begin the drawing, with its axes, and place x and y. */
+void doc_plot_begin(struct doc_plot *plot);
+void doc_plot_end(struct doc_plot *plot);
+
+/** A label near (x, y), where no other one is; none where there is no room. */
+struct doc_labels {
+    struct {
+        double left, right, top, bottom;
+    } boxes[256];
+    size_t n;
+};
+/** Keep a place free of labels. */
+void doc_labels_keep(struct doc_labels *labels, double x, double y);
+/** Write a label; its middle or an end is at most 20 from (x, y). Returns whether there was room.
+ */
+bool doc_labels_put(struct doc_labels *labels, const struct doc_plot *plot, double x, double y,
+                    const char *text);
+
+#endif

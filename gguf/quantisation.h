@@ -1,0 +1,29 @@
+/** What a model's file says of how it was quantised. */
+#ifndef GGUF_QUANTISATION_H
+#define GGUF_QUANTISATION_H
+
+#include "gguf/meta.h"
+
+/** Names are static storage. */
+struct gguf_quantisation {
+    const char *name;     /* "Q4_K_M"; "" where there is nothing to tell it by */
+    const char *said;     /* what general.file_type says; NULL: nothing known */
+    const char *types_of; /* the program that alone has some of the types; NULL: there are none */
+    bool by_file_type; /* it is what the file says; else it is worked out from the tensors' types */
+};
+
+/**
+ * The name that people have for the mixture of types. It is that of general.file_type; but tools
+ * that change the tensors of a file often leave that key alone. So where the tensors do not agree,
+ * and where there is no such number, it is that of the type that most weights have, and for a
+ * mixture of K types which one that is by what ffn_down has.
+ * file: from gguf_open or gguf_list.
+ */
+struct gguf_quantisation gguf_quantisation(const struct gguf_file *file);
+
+/**
+ * The number that general.file_type has for a file of these tensors; UINT32_MAX: there is none.
+ */
+uint32_t gguf_file_type(const struct gguf_tensor *const *tensors, size_t n);
+
+#endif

@@ -1,0 +1,268 @@
+/*
+ * POST /v1/evaluate: a body becomes the words of a command, so that a request and a command line
+ * are read by the same code, and refused with the same sentences.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/words.h"
+#include "cli/commands.h"
+#include "cli/kld/evaluator.h"
+#include "cli/options/value.h"
+#include "cli/perplexity/options.h"
+#include "serve/serve.h"
+
+#define PERPLEXITY_SETTINGS offsetof(struct cli_perplexity_settings, evaluate)
+
+/** `options`: what a request may say, names of the command's; `tasks` stands for that of tasks. */
+static const struct kind {
+    const char *name;
+    const struct cli_command *command;
+    const char *chosen_by; /* the option that asks for it; NULL: none is needed */
+    const char *tasks;     /* the option that `tasks` stands for, or NULL */
+    const char *options;
+    size_t evaluate; /* where the command's settings have what is common to all */
+} kinds[] = {
+    {"perplexity", &cli_command_perplexity, NULL, NULL,
+     "protocol ctx-size chunks chunk-from ppl-stride split-lines parse-special escape "
+     "context-curve",
+     PERPLEXITY_SETTINGS},
+    {"kld", &cli_command_kld, NULL, NULL,
+     "ctx-size chunks chunk-from js parse-special escape context-curve worst",
+     offsetof(struct cli_kld_settings, evaluate)},
+    {"hellaswag", &cli_command_perplexity, "--hellaswag", "--hellaswag-tasks",
+     "parse-special escape", PERPLEXITY_SETTINGS},
+    {"winogrande", &cli_command_perplexity, "--winogrande", "--winogrande-tasks",
+     "parse-special escape", PERPLEXITY_SETTINGS},
+    {"multiple-choice", &cli_command_perplexity, "--multiple-choice", "--multiple-choice-tasks",
+     "parse-special escape", PERPLEXITY_SETTINGS},
+};
+static const char kind_names[] = "perplexity kld hellaswag winogrande multiple-choice";
+static const char common[] = "kind text wait stream tasks";
+
+enum { MAX_WORDS = 64 };
+
+struct cli_request {
+    const struct kind *kind;
+    char *words[MAX_WORDS]; /* borrowed: of the server, or of `owned` */
+    int n_words;
+    struct cli_list owned;
+    void *settings; /* of the command */
+    struct cli_args args;
+};
+
+static void push(struct cli_request *r, const char *word)
+{
+    if (r->n_words < MAX_WORDS)
+        r->words[r->n_words++] = (char *)(uintptr_t)word;
+}
+
+/** Keep a copy of a word. NULL: no memory. */
+static const char *own(struct cli_request *r, const char *word, struct status_why *why)
+{
+    return cli_list_append(&r->owned, word, strlen(word), why) ? NULL
+                                                               : r->owned.items[r->owned.n - 1];
+}
+
+static bool takes_value(const struct cli_command *command, const char *name)
+{
+    struct cli_rows rows = {.next = command->options};
+    const struct cli_option *row;
+    while ((row = cli_rows_next(&rows)))
+        if (row->names && base_words_index(row->names, name) >= 0)
+            break;
+    return row && row->value;
+}
+
+/** A member as an option and, where it takes one, its value. */
+static enum status push_option(struct cli_request *r, const char *name, const cJSON *member,
+                               struct status_why *why)
+{
+    char digits[40];
+    bool wants_value = takes_value(r->kind->command, name);
+    const char *value = cJSON_GetStringValue(member);
+    if (cJSON_IsNumber(member)) {
+        snprintf(digits, sizeof digits, "%.17g", member->valuedouble);
+        value = digits;
+    }
+    if (!wants_value && !cJSON_IsBool(member))
+        return status_fail(why, STATUS_USAGE, "%s: expected true or false", member->string);
+    if (wants_value && !value)
+        return status_fail(why, STATUS_USAGE, "%s: expected a number or a string", member->string);
+    if (!wants_value && !cJSON_IsTrue(member))
+        return STATUS_OK;
+    name = own(r, name, why);
+    value = name && wants_value ? own(r, value, why) : name;
+    if (!value)
+        return STATUS_MEMORY;
+    push(r, name);
+    if (wants_value)
+        push(r, value);
+    return STATUS_OK;
+}
+
+static enum status fail_member(const struct cli_request *r, const char *member,
+                               struct status_why *why)
+{
+    return status_fail(
+        why, STATUS_USAGE,
+        "a request of the kind %s has no member '%.40s'; expected some of: %s%s, and "
+        "%s, with - or _",
+        r->kind->name, member, common, r->kind->tasks ? "" : " (but tasks)", r->kind->options);
+}
+
+static enum status push_members(struct cli_request *r, const cJSON *body, struct status_why *why)
+{
+    enum status status = STATUS_OK;
+    for (const cJSON *m = body->child; m && !status; m = m->next) {
+        char name[64];
+        bool is_tasks = strcmp(m->string, "tasks") == 0;
+        if (cJSON_IsNull(m) || (!is_tasks && base_words_index(common, m->string) >= 0))
+            continue;
+        snprintf(name, sizeof name, "--%s", m->string);
+        for (char *c = name; *c; c++)
+            *c = *c == '_' ? '-' : *c;
+        if (is_tasks && r->kind->tasks)
+            status = push_option(r, r->kind->tasks, m, why);
+        else if (base_words_index(r->kind->options, name + 2) >= 0)
+            status = push_option(r, name, m, why);
+        else
+            status = fail_member(r, m->string, why);
+    }
+    return status;
+}
+
+/** What is evaluated: the text of the request, or the server's, where one is needed. */
+static enum status push_text(struct cli_request *r, const struct serve_settings *s,
+                             const cJSON *body, struct status_why *why)
+{
+    const char *text = NULL;
+    bool is_kld = r->kind->command == &cli_command_kld;
+    enum status status = serve_body_text(&text, body, "text", why);
+    if (status)
+        return status;
+    if (is_kld && !s->base)
+        return status_fail(why, STATUS_USAGE, "kld: the server has no base; start it with --base");
+    bool has_rows = is_kld && cli_base_recognise(s->base) != &cli_base_model;
+    if (!text && !s->text_file && !has_rows)
+        return status_fail(why, STATUS_USAGE,
+                           "text: missing, and the server has none; start it with -f");
+    if (text && !(text = own(r, text, why)))
+        return STATUS_MEMORY;
+    if (text || !has_rows) {
+        push(r, text ? "-p" : "-f");
+        push(r, text ? text : s->text_file);
+    }
+    return STATUS_OK;
+}
+
+static enum status fill(struct cli_request *r, const struct serve_settings *s, const cJSON *body,
+                        struct status_why *why)
+{
+    const char *name = kinds[0].name;
+    enum status status = serve_body_text(&name, body, "kind", why);
+    int index = status ? 0 : base_words_index(kind_names, name);
+    if (index < 0)
+        status =
+            status_fail(why, STATUS_USAGE, "kind: '%.40s' is not one of: %s", name, kind_names);
+    if (status)
+        return status;
+    r->kind = &kinds[index];
+    push(r, r->kind->command->name);
+    push(r, "-m");
+    push(r, s->model);
+    if (r->kind->command == &cli_command_kld && s->base) {
+        push(r, "--base");
+        push(r, s->base);
+    }
+    if (r->kind->chosen_by)
+        push(r, r->kind->chosen_by);
+    status = push_text(r, s, body, why);
+    return status ? status : push_members(r, body, why);
+}
+
+enum status serve_request_parse(struct cli_request **out, const struct serve_settings *serve,
+                                const cJSON *body, struct status_why *why)
+{
+    struct cli_request *r = calloc(1, sizeof *r);
+    *out = NULL;
+    if (!r)
+        return status_fail(why, STATUS_MEMORY, "no memory for a request");
+    enum status status = fill(r, serve, body, why);
+    if (!status) {
+        const struct cli_command *command = r->kind->command;
+        r->settings = calloc(1, command->settings_bytes);
+        if (r->settings) {
+            command->defaults(r->settings);
+            status = cli_args_parse(command, r->n_words, r->words, r->settings, &r->args, why);
+        } else {
+            status = status_fail(why, STATUS_MEMORY, "no memory for a request");
+        }
+    }
+    if (status)
+        serve_request_free(r);
+    else
+        *out = r;
+    return status;
+}
+
+void serve_request_free(void *request)
+{
+    struct cli_request *r = request;
+    if (r->settings)
+        cli_args_release(r->kind->command, r->settings);
+    free(r->settings);
+    cli_list_clear(&r->owned);
+    free(r);
+}
+
+enum status serve_request_run(struct serve *serve, const struct cli_request *r,
+                              struct serve_job *job, struct status_why *why)
+{
+    struct cli_evaluate_settings *settings = (void *)((char *)r->settings + r->kind->evaluate);
+    const struct cli_evaluate_settings parsed = *settings;
+    *settings = serve->settings->evaluate; /* the server's machine, the server's models */
+    settings->host = &serve->resident.host;
+    serve_run(serve, job);
+    enum status status = r->kind->command->run(r->settings, &r->args, why);
+    *settings = parsed; /* whose lists are the request's */
+    job->result = serve->resident.document;
+    serve->resident.document = NULL;
+    return status;
+}
+
+void serve_request_post(struct serve *serve, const struct serve_http_request *request,
+                        struct serve_http_reply *reply, const struct serve_job_kind *kind,
+                        const char *refused)
+{
+    struct status_why why = {""};
+    struct cli_request *r = NULL;
+    enum serve_waiting waiting = SERVE_WAIT;
+    cJSON *body = serve_body_read(request, reply);
+    if (!body)
+        return;
+    enum status status = serve_waiting_read(&waiting, body, &why);
+    if (!status && refused && cJSON_HasObjectItem(body, refused))
+        status = status_fail(&why, STATUS_USAGE, "%s: goes with /v1/evaluate only", refused);
+    if (!status)
+        status = serve_request_parse(&r, serve->settings, body, &why);
+    cJSON_Delete(body);
+    if (status)
+        serve_reply_failure(reply, status, &why);
+    else
+        serve_post_job(serve, request, reply, kind, r, waiting);
+}
+
+static enum status run(void *server, struct serve_job *job, struct status_why *why)
+{
+    return serve_request_run(server, job->input, job, why);
+}
+
+static const struct serve_job_kind evaluation = {"evaluate", run, serve_request_free};
+
+void serve_post_evaluate(struct serve *serve, const struct serve_http_request *request,
+                         struct serve_http_reply *reply)
+{
+    serve_request_post(serve, request, reply, &evaluation, NULL);
+}

@@ -1,0 +1,364 @@
+#include "serve/http/http.h"
+
+#include <dlfcn.h>
+#include <microhttpd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/condition.h"
+#include "serve/http/connections.h"
+#include "serve/http/listen.h"
+
+/* Loaded, not linked: the library brings a dozen others with it, which no other command needs. */
+#define FUNCTIONS(X)                                                                               \
+    X(start_daemon)                                                                                \
+    X(stop_daemon)                                                                                 \
+    X(quiesce_daemon)                                                                              \
+    X(create_response_from_buffer)                                                                 \
+    X(create_response_from_callback)                                                               \
+    X(add_response_header)                                                                         \
+    X(queue_response)                                                                              \
+    X(destroy_response)                                                                            \
+    X(lookup_connection_value)                                                                     \
+    X(get_connection_info)
+
+#define MEMBER(name) __typeof__(MHD_##name) *(name);
+static struct {
+    void *handle;
+    FUNCTIONS(MEMBER)
+} mhd;
+
+enum { THREAD_STACK = 512 << 10, PIECE_BYTES = 16 << 10 };
+/* For each place connections that have none. Of those that are cut some are not closed yet: beyond
+ * its own limit the library turns clients away. */
+enum { CONNECTIONS_OF_PLACE = 4, LIMIT_OF_PLACE = 8 };
+static const double reply_bytes_per_second = 1e4, refusal_seconds = 2, patience_seconds = 0.25;
+
+/** A request on its way. */
+struct exchange {
+    struct serve_http_request request;
+    struct serve_http_reply reply;
+    bool is_refused; /* before its body */
+    char *body;
+    size_t n_body, capacity;
+    bool too_long;
+};
+
+struct cli_http {
+    struct serve_http_options options;
+    char address[SERVE_ADDRESS_BYTES];
+    int fd; /* that is listened on; -1: no more */
+    struct MHD_Daemon *daemon;
+    struct cli_connections *connections;
+
+    pthread_mutex_t lock; /* of the rest */
+    pthread_cond_t changed;
+    size_t n_exchanges;
+};
+
+static enum status load(struct status_why *why)
+{
+    if (!mhd.handle)
+        mhd.handle = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!mhd.handle)
+        return status_fail(why, STATUS_UNSUPPORTED, "libmicrohttpd cannot be loaded: %s",
+                           dlerror());
+    bool found = true;
+    void *symbol;
+#define FIND(name)                                                                                 \
+    symbol = dlsym(mhd.handle, "MHD_" #name);                                                      \
+    memcpy(&mhd.name, &symbol, sizeof symbol);                                                     \
+    found = found && symbol;
+    FUNCTIONS(FIND)
+    return found ? STATUS_OK
+                 : status_fail(why, STATUS_UNSUPPORTED, "libmicrohttpd cannot be used: %s",
+                               dlerror());
+}
+
+const char *serve_http_header(const struct serve_http_request *r, const char *name)
+{
+    return mhd.lookup_connection_value(r->connection->now, MHD_HEADER_KIND, name);
+}
+
+bool serve_http_is_gone(const struct serve_http_request *r)
+{
+    struct pollfd about = {.fd = r->connection->fd, .events = POLLRDHUP};
+    return poll(&about, 1, 0) > 0 && about.revents & (POLLRDHUP | POLLHUP | POLLERR);
+}
+
+bool serve_http_take_place(const struct serve_http_request *r)
+{
+    return serve_connection_take_place(r->connection);
+}
+
+static void on_connection(void *user, struct MHD_Connection *connection, void **socket_context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct cli_http *http = user;
+    if (code != MHD_CONNECTION_NOTIFY_STARTED) {
+        serve_connection_leave(*socket_context);
+        return;
+    }
+    int fd = mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    *socket_context = serve_connection_enter(http->connections, fd); /* NULL: see begin() */
+}
+
+/** What a stream needs to know of its connection. */
+struct piped {
+    struct cli_http *http;
+    struct serve_http_connection *connection;
+    struct serve_http_stream stream;
+};
+
+static ssize_t read_stream(void *user, uint64_t at, char *out, size_t capacity)
+{
+    (void)at;
+    struct piped *p = user;
+    serve_connection_limit(p->connection, 0);
+    size_t n = p->stream.read(p->stream.user, out, capacity);
+    serve_connection_limit(p->connection, p->http->options.seconds);
+    return n ? (ssize_t)n : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static void end_stream(void *user)
+{
+    struct piped *p = user;
+    p->stream.end(p->stream.user);
+    free(p);
+}
+
+static struct MHD_Response *make_response(struct cli_http *http, struct exchange *x)
+{
+    struct serve_http_reply *reply = &x->reply;
+    if (!reply->stream.read) {
+        char *body = reply->body;
+        reply->body = NULL;
+        struct MHD_Response *response = mhd.create_response_from_buffer(
+            body ? reply->n_body : 0, body, body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+        if (!response)
+            free(body);
+        return response;
+    }
+    struct piped *p = malloc(sizeof *p);
+    if (!p) {
+        reply->stream.end(reply->stream.user);
+        return NULL;
+    }
+    *p = (struct piped){http, x->request.connection, reply->stream};
+    struct MHD_Response *response = mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE_BYTES,
+                                                                      read_stream, p, end_stream);
+    if (!response)
+        end_stream(p);
+    return response;
+}
+
+static enum MHD_Result send_reply(struct cli_http *http, struct exchange *x,
+                                  struct MHD_Connection *connection)
+{
+    const struct serve_http_reply *reply = &x->reply;
+    double bound = x->is_refused ? refusal_seconds : http->options.seconds;
+    serve_connection_limit(x->request.connection,
+                           bound + (double)reply->n_body / reply_bytes_per_second);
+    struct MHD_Response *response = make_response(http, x);
+    if (!response)
+        return MHD_NO;
+    char seconds[16];
+    snprintf(seconds, sizeof seconds, "%u", reply->retry_after);
+    mhd.add_response_header(response, "Content-Type",
+                            reply->type ? reply->type : "application/json");
+    mhd.add_response_header(response, "Cache-Control", "no-store");
+    mhd.add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (reply->allow)
+        mhd.add_response_header(response, "Allow", reply->allow);
+    if (reply->retry_after)
+        mhd.add_response_header(response, "Retry-After", seconds);
+    if (*reply->location)
+        mhd.add_response_header(response, "Location", reply->location);
+    if (x->is_refused)
+        mhd.add_response_header(response, "Connection", "close");
+    if (reply->code == MHD_HTTP_UNAUTHORIZED)
+        mhd.add_response_header(response, "WWW-Authenticate", "Bearer");
+    enum MHD_Result queued = mhd.queue_response(connection, reply->code, response);
+    mhd.destroy_response(response);
+    return queued;
+}
+
+/** The head of a request. */
+static enum MHD_Result begin(struct cli_http *http, struct MHD_Connection *connection,
+                             const struct serve_http_request *head, void **context)
+{
+    struct serve_http_connection *c =
+        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    struct exchange *x = calloc(1, sizeof *x);
+    if (!x || !c) {
+        free(x);
+        return MHD_NO;
+    }
+    *context = x;
+    x->request = *head;
+    x->request.connection = c;
+    c->now = connection;
+    pthread_mutex_lock(&http->lock);
+    http->n_exchanges++;
+    pthread_mutex_unlock(&http->lock);
+    const char *length = serve_http_header(&x->request, "Content-Length");
+    x->request.n_announced = length ? strtoull(length, NULL, 10) : 0;
+    x->request.has_body =
+        x->request.n_announced || serve_http_header(&x->request, "Transfer-Encoding");
+    x->is_refused = http->options.refuse(http->options.user, &x->request, &x->reply);
+    return x->is_refused ? send_reply(http, x, connection) : MHD_YES;
+}
+
+static void keep(struct cli_http *http, struct exchange *x, const char *bytes, size_t n)
+{
+    if (x->is_refused || x->too_long)
+        return;
+    char *grown = NULL;
+    if (n <= http->options.max_body - x->n_body)
+        grown = base_array_grow(x->body, &x->capacity, x->n_body + n + 1, 1);
+    if (!grown) {
+        free(x->body);
+        x->body = NULL;
+        x->too_long = true;
+        return;
+    }
+    x->body = grown;
+    memcpy(x->body + x->n_body, bytes, n);
+    x->n_body += n;
+    x->body[x->n_body] = '\0';
+}
+
+static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path,
+                                  const char *method, const char *version, const char *bytes,
+                                  size_t *n_bytes, void **context)
+{
+    (void)version;
+    struct cli_http *http = user;
+    struct exchange *x = *context;
+    const struct serve_http_request head = {.method = method, .path = path};
+    if (!x)
+        return begin(http, connection, &head, context);
+    if (*n_bytes) {
+        keep(http, x, bytes, *n_bytes);
+        *n_bytes = 0;
+        return MHD_YES;
+    }
+    serve_connection_limit(x->request.connection, 0);
+    x->request.method = method;
+    x->request.path = path;
+    x->request.body = x->body;
+    x->request.too_long = x->too_long;
+    x->request.n_body = x->n_body;
+    http->options.answer(http->options.user, &x->request, &x->reply);
+    return send_reply(http, x, connection);
+}
+
+static void on_completed(void *user, struct MHD_Connection *connection, void **context,
+                         enum MHD_RequestTerminationCode code)
+{
+    (void)connection, (void)code;
+    struct cli_http *http = user;
+    struct exchange *x = *context;
+    if (!x)
+        return;
+    struct serve_http_connection *c = x->request.connection;
+    bool is_unread = x->is_refused && x->request.has_body;
+    free(x->reply.body);
+    free(x->body);
+    free(x);
+    *context = NULL;
+    pthread_mutex_lock(&http->lock);
+    http->n_exchanges--;
+    pthread_cond_broadcast(&http->changed);
+    pthread_mutex_unlock(&http->lock);
+    if (is_unread)
+        serve_connection_finish(c, refusal_seconds);
+    serve_connection_wait(c);
+}
+
+static enum status start(struct cli_http *http, struct status_why *why)
+{
+    unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
+                     MHD_USE_POLL | MHD_USE_ITC;
+    http->daemon = mhd.start_daemon(
+        flags, 0, NULL, NULL, on_request, http, MHD_OPTION_LISTEN_SOCKET, http->fd,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, http, MHD_OPTION_CONNECTION_LIMIT, http->options.places * LIMIT_OF_PLACE,
+        MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_END);
+    return http->daemon
+               ? STATUS_OK
+               : status_fail(why, STATUS_IO, "%s: libmicrohttpd cannot serve there", http->address);
+}
+
+enum status serve_http_open(struct cli_http **out, const struct serve_http_options *options,
+                            struct status_why *why)
+{
+    *out = NULL;
+    enum status status = load(why);
+    struct cli_http *http = status ? NULL : calloc(1, sizeof *http);
+    if (!http)
+        return status ? status : status_fail(why, STATUS_MEMORY, "no memory for a server");
+    http->options = *options;
+    http->fd = -1;
+    pthread_mutex_init(&http->lock, NULL);
+    base_condition_init(&http->changed);
+    const struct serve_connections_options rules = {.n_places = options->places,
+                                                    .n_most =
+                                                        options->places * CONNECTIONS_OF_PLACE,
+                                                    .seconds = options->seconds,
+                                                    .patience = patience_seconds};
+    status = serve_connections_open(&http->connections, &rules, why);
+    if (!status)
+        status = serve_listen(&http->fd, http->address, options->host, options->port, why);
+    if (!status)
+        status = start(http, why);
+    if (status)
+        serve_http_close(http);
+    else
+        *out = http;
+    return status;
+}
+
+const char *serve_http_address(const struct cli_http *http)
+{
+    return http->address;
+}
+
+static void stop_listening(struct cli_http *http)
+{
+    if (http->daemon && http->fd >= 0)
+        mhd.quiesce_daemon(http->daemon); /* the socket is ours again */
+    if (http->fd >= 0)
+        close(http->fd);
+    http->fd = -1;
+}
+
+void serve_http_drain(struct cli_http *http, double seconds)
+{
+    stop_listening(http);
+    double until = base_clock_seconds() + seconds;
+    pthread_mutex_lock(&http->lock);
+    while (http->n_exchanges && base_condition_wait(&http->changed, &http->lock, until))
+        ;
+    pthread_mutex_unlock(&http->lock);
+}
+
+void serve_http_close(struct cli_http *http)
+{
+    if (!http)
+        return;
+    stop_listening(http);
+    if (http->daemon)
+        mhd.stop_daemon(http->daemon);
+    serve_connections_close(http->connections);
+    pthread_cond_destroy(&http->changed);
+    pthread_mutex_destroy(&http->lock);
+    free(http);
+}

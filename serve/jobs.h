@@ -1,0 +1,142 @@
+/**
+ * Jobs: what the server does with its models, one after the other on one thread, in the order in
+ * which it was asked for. Functions may be called from any thread unless they say otherwise.
+ */
+#ifndef SERVE_JOBS_H
+#define SERVE_JOBS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "eval/run/run.h"
+
+enum serve_job_state {
+    SERVE_JOB_WAITING,
+    SERVE_JOB_RUNNING,
+    SERVE_JOB_DONE,
+    SERVE_JOB_FAILED,
+    SERVE_JOB_CANCELLED
+};
+enum { SERVE_JOB_N_STATES = SERVE_JOB_CANCELLED + 1 };
+
+/** "waiting", "running", "done", "failed", "cancelled". */
+const char *serve_job_state_name(enum serve_job_state state);
+
+struct serve_job;
+
+struct serve_job_kind {
+    const char *name;
+    /**
+     * On the thread of the jobs. Leaves a JSON text in job->result, also after a failure if there
+     * is one; reads job->cancel.
+     */
+    enum status (*run)(void *server, struct serve_job *job, struct status_why *why);
+    void (*free_input)(void *input);
+};
+
+struct serve_job {
+    const struct serve_job_kind *kind;
+    void *input; /* the kind's */
+    uint64_t id;
+    time_t asked;
+    atomic_bool cancel;
+
+    /* Under the lock; what is not, the thread of the jobs alone writes before the job ends. */
+
+    enum serve_job_state state;
+    enum status status;      /* once it has ended */
+    struct status_why why;   /* the same */
+    char *result;            /* the same; JSON text, cJSON_free; NULL: there is none */
+    struct eval_progress at; /* while it is running */
+    double began;            /* when it began to run */
+    bool overdue;            /* it was cancelled because it ran too long */
+    unsigned version;        /* counts what a watcher would like to see */
+    double shown;            /* when it was raised last */
+    unsigned n_holders;
+    bool listed; /* stays for a while when it has ended */
+    struct serve_job *next;
+};
+
+struct cli_jobs;
+
+struct serve_jobs_options {
+    size_t n_waiting; /* that may wait, at most */
+    double seconds;   /* that one may run; 0: any time */
+    void *server;
+    /** Once, on the thread of the jobs, before the first: may take long. */
+    enum status (*open)(void *server, struct status_why *why);
+    /** The same after the last one. */
+    void (*close)(void *server);
+};
+
+/** Start the thread. Fails: STATUS_MEMORY, STATUS_DEVICE (the system refuses a thread). */
+enum status serve_jobs_open(struct cli_jobs **out, const struct serve_jobs_options *options,
+                            struct status_why *why);
+
+/** What the thread is at. */
+enum serve_jobs_state {
+    SERVE_JOBS_OPENING,
+    SERVE_JOBS_READY,
+    SERVE_JOBS_BROKEN,
+    SERVE_JOBS_ENDING
+};
+struct serve_jobs_count {
+    enum serve_jobs_state state;
+    size_t n_waiting;
+    bool running;
+    double seconds_left; /* of the one that runs; NaN: not known */
+    uint64_t ended[SERVE_JOB_N_STATES];
+    uint64_t n_tokens; /* evaluated */
+    double seconds;    /* that jobs ran */
+};
+struct serve_jobs_count serve_jobs_count(struct cli_jobs *jobs);
+/** Why `open` failed, once the state is SERVE_JOBS_BROKEN. */
+enum status serve_jobs_why(struct cli_jobs *jobs, struct status_why *why);
+
+/**
+ * Add a job, and hold it. input: the kind's, given away whatever happens.
+ * listed: it can be found by its id, also for a while after its end.
+ * Returns NULL where the queue is full, is not ready, or there is no memory.
+ */
+struct serve_job *serve_jobs_add(struct cli_jobs *jobs, const struct serve_job_kind *kind,
+                                 void *input, bool listed);
+/** Hold a listed job; NULL: there is none of that id. */
+struct serve_job *serve_jobs_find(struct cli_jobs *jobs, uint64_t id);
+void serve_job_release(struct cli_jobs *jobs, struct serve_job *job);
+
+/** Ask it to end, and keep it from beginning. Returns false where it has ended already. */
+bool serve_job_cancel(struct cli_jobs *jobs, struct serve_job *job);
+
+/**
+ * Wait until the job is not at *version any more, or so many seconds. Returns a copy of what is
+ * under the lock; strings of it are valid while the job is held, `result` once it has ended.
+ */
+struct serve_job_view {
+    enum serve_job_state state;
+    struct eval_progress at;
+};
+struct serve_job_view serve_job_watch(struct cli_jobs *jobs, struct serve_job *job,
+                                      unsigned *version, double seconds);
+
+/** Call for each listed job, the oldest first, under the lock. */
+void serve_jobs_walk(struct cli_jobs *jobs, void (*visit)(void *user, const struct serve_job *job),
+                     void *user);
+
+/** Cancel the job that runs if it runs too long; call it now and then. */
+void serve_jobs_limit(struct cli_jobs *jobs);
+
+/** The job that runs has come so far. On the thread of the jobs. */
+void serve_job_progress(struct cli_jobs *jobs, struct serve_job *job,
+                        const struct eval_progress *at);
+
+/**
+ * Take no further jobs; cancel those that wait; let the one that runs go on for so many seconds,
+ * then cancel it. Returns false where the thread has not ended `patience` seconds after that: then
+ * nothing may be released.
+ */
+bool serve_jobs_end(struct cli_jobs *jobs, double grace, double patience);
+/** After serve_jobs_end returned true, and when nothing holds a job. NULL is allowed. */
+void serve_jobs_close(struct cli_jobs *jobs);
+
+#endif

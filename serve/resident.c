@@ -1,0 +1,89 @@
+#include "serve/resident.h"
+
+#include <string.h>
+
+#include "cli/evaluate.h"
+#include "cli/session/faults.h"
+#include "model/swap.h"
+
+enum status serve_resident_check(const struct serve_resident *resident, struct status_why *why)
+{
+    for (size_t i = 0; i < resident->n_models; i++) {
+        const struct model *model = resident->models[i].model;
+        for (size_t t = 0; t < gguf_n_tensors(model_file(model)); t++) {
+            struct model_in_force now = model_in_force(model, t);
+            if (cli_mapping_lost(now.data, (size_t)now.n_bytes))
+                return status_fail(why, STATUS_CHANGED,
+                                   "a part of %s that is in use could not be read: its file became "
+                                   "shorter, or its disk failed",
+                                   gguf_tensor_at(model_file(model), t)->name);
+        }
+    }
+    return STATUS_OK;
+}
+
+static const struct cli_model *find_model(const struct cli_host *host, const char *path)
+{
+    const struct serve_resident *resident = (const struct serve_resident *)host;
+    const struct cli_model *found = NULL;
+    for (size_t i = 0; i < resident->n_models; i++)
+        if (path == resident->models[i].path ||
+            (!found && strcmp(path, resident->models[i].path) == 0))
+            found = &resident->models[i];
+    return found;
+}
+
+static const atomic_bool *cancel(struct cli_host *host)
+{
+    return ((const struct serve_resident *)host)->cancel;
+}
+
+static void progress(struct cli_host *host, struct cli_evaluation *e,
+                     const struct eval_progress *now)
+{
+    const struct serve_resident *resident = (const struct serve_resident *)host;
+    (void)e;
+    resident->progress(resident->user, now);
+}
+
+static enum status deliver(struct cli_host *host, const struct base_json *document,
+                           struct status_why *why)
+{
+    return base_json_text_of(document, &((struct serve_resident *)host)->document, why);
+}
+
+/** A server is alone. */
+static void describe(const struct cli_host *host, const struct cli_evaluation *e,
+                     struct base_json *json, cJSON *run)
+{
+    (void)host, (void)e;
+    base_json_uint(json, run, "n_ranks", 1);
+    base_json_uint(json, run, "n_shares", 1);
+}
+
+static enum status evaluate(struct cli_host *host, struct cli_evaluation *e, struct status_why *why)
+{
+    const struct serve_resident *resident = (const struct serve_resident *)host;
+    e->backends = resident->backends;
+    enum status status = serve_resident_check(resident, why);
+    if (!status)
+        status = cli_evaluation_begin(e, host, why);
+    if (!status)
+        status = cli_evaluation_open(e, why);
+    if (!status)
+        status = cli_evaluation_check(e, why);
+    if (!status)
+        status = cli_evaluation_run(e, why);
+    cli_evaluation_close(e);
+    return status;
+}
+
+void serve_resident_make(struct serve_resident *resident)
+{
+    resident->host = (struct cli_host){.evaluate = evaluate,
+                                       .find_model = find_model,
+                                       .cancel = cancel,
+                                       .progress = progress,
+                                       .deliver = deliver,
+                                       .describe = describe};
+}

@@ -1,0 +1,202 @@
+/** assay serve: models that stay open, and requests about them. docs/serve.md has the requests. */
+#ifndef SERVE_SERVE_H
+#define SERVE_SERVE_H
+
+#include <pthread.h>
+
+#include "base/json/build.h"
+#include "cli/options/args.h"
+#include "cli/options/common.h"
+#include "cli/watch/swaps.h"
+#include "eval/units/requests.h"
+#include "serve/http/http.h"
+#include "serve/jobs.h"
+#include "serve/resident.h"
+
+struct serve_settings {
+    const char *model, *base, *text_file; /* base, text_file NULL: none */
+    const char *host, *key_file, *state_folder;
+    struct cli_list files_from;
+    int64_t port, max_body, n_waiting, seconds, job_seconds, grace;
+    bool hot_swap;
+    struct cli_evaluate_settings evaluate;
+};
+
+/** What POST /perplexity adds up; on the thread of the jobs, but for a copy under the lock. */
+struct serve_perplexity_state {
+    double nll, nll_squared; /* sums over scored tokens */
+    uint64_t n_tokens, n_windows;
+    char model_id[BASE_HEX]; /* "": nothing was added yet */
+    char *settings; /* JSON text of those that figures depend on, cJSON's; NULL: the same */
+};
+
+enum { SERVE_CODES = 600 };
+
+struct serve {
+    const struct serve_settings *settings;
+    char key_digest[BASE_HEX]; /* "": none is asked for */
+    bool hot;                  /* tensors of the models' own files may be replaced */
+    struct cli_list folders;   /* of files that requests name */
+    struct cli_jobs *jobs;
+    struct cli_http *http; /* of the main thread */
+
+    /* Of the thread of the jobs. */
+
+    struct serve_job *running;      /* the one that evaluates */
+    struct serve_resident resident; /* the model, then the base if it is one */
+    struct cli_swaps swaps;         /* in the model */
+    struct serve_perplexity_state state;
+
+    /* Under the lock: copies for other threads. */
+
+    pthread_mutex_t lock;
+    char *model_text;                 /* JSON: the object `model` of documents; NULL: not open */
+    struct serve_perplexity_state at; /* without its settings */
+
+    atomic_ullong n_replies[SERVE_CODES]; /* by code */
+    atomic_ullong n_swaps;
+};
+
+/* files.c: files that requests name. */
+
+/**
+ * The folders of the models and those of --files-from, without links.
+ * Fails: STATUS_USAGE (one of --files-from is none), STATUS_MEMORY.
+ */
+enum status serve_find_folders(struct cli_list *folders, const struct serve_settings *settings,
+                               struct status_why *why);
+/**
+ * Where a file is that a request names, without links; freed by the caller. It lies under one of
+ * the folders, also where a link leads there, and so do the other parts of a model in several
+ * files. Nothing is opened. Fails: STATUS_USAGE, with one sentence, whether a file is elsewhere or
+ * nowhere.
+ */
+enum status serve_find_file(char **out, const struct cli_list *folders, const char *path,
+                            struct status_why *why);
+
+/* body.c: requests' bodies. */
+
+/**
+ * Parse a body. Fails: STATUS_FORMAT (no UTF-8, no JSON object and nothing else, U+0000, a member
+ * given twice, also in objects within), STATUS_MEMORY, STATUS_UNSUPPORTED.
+ */
+enum status serve_body_parse(cJSON **out, const char *bytes, size_t n, struct status_why *why);
+/** The body of a request, {} where there is none; NULL: refused, the reply says why. */
+cJSON *serve_body_read(const struct serve_http_request *request, struct serve_http_reply *reply);
+/** That it has no other members than these words. Fails: STATUS_USAGE. */
+enum status serve_body_only(const cJSON *object, const char *members, struct status_why *why);
+/** A member; *out as it was where it is missing or null. Fails: STATUS_USAGE (another type). */
+enum status serve_body_text(const char **out, const cJSON *object, const char *member,
+                            struct status_why *why);
+enum status serve_body_flag(bool *out, const cJSON *object, const char *member,
+                            struct status_why *why);
+/** The same of one of some words: *out is its index. */
+enum status serve_body_word(int *out, const cJSON *object, const char *member, const char *words,
+                            struct status_why *why);
+/** The same of a whole number in [0, most]. */
+enum status serve_body_count(int64_t *out, const cJSON *object, const char *member, int64_t most,
+                             struct status_why *why);
+
+/* reply.c: replies. A text that is given is JSON, and is copied. */
+
+void serve_reply_text(struct serve_http_reply *reply, unsigned code, const char *text);
+/** Ends the document. */
+void serve_reply_json(struct serve_http_reply *reply, unsigned code, struct base_json *json);
+void serve_reply_error(struct serve_http_reply *reply, unsigned code, const char *type,
+                       const char *message);
+/** The code of a status and its sentence. */
+void serve_reply_failure(struct serve_http_reply *reply, enum status status,
+                         const struct status_why *why);
+/** 503, because the queue takes nothing: loading, full, ending. */
+void serve_reply_busy(struct serve *serve, struct serve_http_reply *reply);
+/** What came of a job that has ended. */
+void serve_reply_job(struct serve_http_reply *reply, const struct serve_job *job);
+/** The members `error` and, if there is one, `result`, of a job that failed. */
+void serve_add_failure(struct base_json *json, const struct serve_job *job);
+
+/* routes.c: the list of what is answered. For struct serve_http_options; user: a serve. */
+
+/** Whether the request may do everything: its key is right, or none is asked for. */
+bool serve_has_key(const struct serve *serve, const struct serve_http_request *request);
+bool serve_refuse(void *serve, const struct serve_http_request *request,
+                  struct serve_http_reply *reply);
+void serve_answer(void *serve, const struct serve_http_request *request,
+                  struct serve_http_reply *reply);
+
+/* watch.c: how a job is waited for. */
+
+enum serve_waiting { SERVE_WAIT, SERVE_WATCH, SERVE_LEAVE };
+/** `wait` and `stream` of a body. Fails: STATUS_USAGE. */
+enum status serve_waiting_read(enum serve_waiting *out, const cJSON *body, struct status_why *why);
+/**
+ * Queue a job (input given away) and reply: when it has ended (a client that goes away cancels
+ * it), with its events, or at once.
+ */
+void serve_post_job(struct serve *serve, const struct serve_http_request *request,
+                    struct serve_http_reply *reply, const struct serve_job_kind *kind, void *input,
+                    enum serve_waiting waiting);
+/** The job runs: resident evaluations report to it, and it cancels them. */
+void serve_run(struct serve *serve, struct serve_job *job);
+
+/* evaluate.c: the request of POST /v1/evaluate, from its body to a command's settings. */
+
+struct cli_request;
+/**
+ * serve: model, base and text of the command line are what a request does without; may have no
+ * models open.   Fails: STATUS_USAGE, STATUS_MEMORY, as cli_args_parse.
+ */
+enum status serve_request_parse(struct cli_request **out, const struct serve_settings *serve,
+                                const cJSON *body, struct status_why *why);
+void serve_request_free(void *request);
+/** Queue a job for a body of that kind. refused: a member of /v1/evaluate alone, or NULL. */
+void serve_request_post(struct serve *serve, const struct serve_http_request *request,
+                        struct serve_http_reply *reply, const struct serve_job_kind *kind,
+                        const char *refused);
+/** Evaluate, on the thread of the jobs; job->result: its document. */
+enum status serve_request_run(struct serve *serve, const struct cli_request *request,
+                              struct serve_job *job, struct status_why *why);
+
+/* swap.c: the request of POST /v1/swap. body: given away. The same failures. */
+
+struct cli_swap_request;
+enum status serve_swap_parse(struct cli_swap_request **out, cJSON *body, struct status_why *why);
+void serve_swap_free(void *request);
+
+/* completions.c, completions_json.c */
+
+struct serve_completion;
+/** Fails: STATUS_USAGE, STATUS_MEMORY. */
+enum status serve_completion_parse(struct serve_completion **out, const cJSON *body,
+                                   struct status_why *why);
+void serve_completion_free(void *completion);
+/** Evaluate what is laid out, with the resident model, on the thread of the jobs. */
+enum status serve_score(struct serve *serve, struct eval_request_scores *scores,
+                        struct status_why *why);
+
+/* score.c: the request of POST /v1/score. The same failures, and as eval_requests_read. */
+
+struct cli_score_request;
+enum status serve_score_parse(struct cli_score_request **out, const cJSON *body,
+                              struct status_why *why);
+void serve_score_free(void *request);
+
+/* reload.c */
+
+/** Take what changed on the disk; job->result: what that is. */
+extern const struct serve_job_kind serve_reloading;
+
+/* health.c */
+
+/** The model is another one: tell the other threads. On the thread of the jobs. */
+void serve_show_model(struct serve *serve);
+
+/* The requests, each in a file named for it. */
+
+typedef void serve_handler(struct serve *serve, const struct serve_http_request *request,
+                           struct serve_http_reply *reply);
+serve_handler serve_get_health, serve_get_metrics, serve_get_jobs, serve_get_job, serve_get_events,
+    serve_delete_job, serve_post_swap, serve_post_evaluate, serve_post_completions,
+    serve_post_score, serve_post_perplexity, serve_get_state, serve_post_save, serve_post_load,
+    serve_post_reset;
+
+#endif

@@ -1,0 +1,293 @@
+#include "trace/rounded.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arithmetic.h"
+#include "base/array.h"
+
+enum { BLOCK = 32, SUPERBLOCK = 256 };
+
+/** A number from -1 to 1, all equally likely (xorshift64*). */
+static float draw(struct trace_rounded *r)
+{
+    r->state ^= r->state >> 12;
+    r->state ^= r->state << 25;
+    r->state ^= r->state >> 27;
+    uint64_t bits = r->state * UINT64_C(0x2545F4914F6CDD1D);
+    return (float)(int32_t)(bits >> 32) * 0x1p-31F;
+}
+
+static enum status scratch(struct trace_rounded *r, size_t n, float **out, struct status_why *why)
+{
+    enum status status = base_array_reserve(r->scratch, r->capacity, n, "rounded values", why);
+    *out = r->scratch;
+    return status;
+}
+
+/** The power of two that is not above |x|. */
+static float octave(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits &= UINT32_C(0x7f800000);
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/** Half a step of a type with so many bits behind the point, and a least step. */
+static void add_float_errors(struct trace_rounded *r, float *x, size_t n, int bits, float least)
+{
+    float half = ldexpf(0.5F, -bits);
+    for (size_t i = 0; i < n; i++)
+        if (x[i] != 0)
+            x[i] += draw(r) * fmaxf(octave(x[i]) * half, least / 2);
+}
+
+static void add_half_errors(struct trace_rounded *r, float *x, size_t n)
+{
+    add_float_errors(r, x, n, 10, 0x1p-24F);
+}
+
+static void add_relative_errors(struct trace_rounded *r, float *x, size_t n, float size)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] += x[i] * (size * draw(r));
+}
+
+/** 8 bits by blocks of columns; a row ends a block. */
+static void add_block_errors(struct trace_rounded *r, float *x, size_t width, size_t n_rows,
+                             size_t block)
+{
+    for (size_t row = 0; row < n_rows; row++, x += width)
+        for (size_t from = 0; from < width; from += block) {
+            size_t to = base_min(from + block, width);
+            float most = 0;
+            for (size_t i = from; i < to; i++)
+                most = fmaxf(most, fabsf(x[i]));
+            for (size_t i = from; i < to; i++)
+                if (x[i] != 0)
+                    x[i] += draw(r) * most / 254;
+        }
+}
+
+/** What llama.cpp rounds the input of a product with such a weight to. */
+static void add_input_errors(struct trace_rounded *r, const struct kern_weight *w, float *x,
+                             size_t n_rows)
+{
+    size_t n = n_rows * w->n_cols;
+    unsigned block = gguf_type_info(w->type)->block_elems;
+    if (w->type == GGUF_TYPE_F16)
+        add_half_errors(r, x, n);
+    else if (w->type == GGUF_TYPE_BF16)
+        add_float_errors(r, x, n, 7, 0);
+    else if (block > 1)
+        add_block_errors(r, x, w->n_cols, n_rows, block < SUPERBLOCK ? BLOCK : SUPERBLOCK);
+    add_relative_errors(r, x, n, 0x1p-24F * sqrtf(8 + (float)w->n_cols / 32));
+}
+
+static struct trace_rounded *rounded(struct kern_backend *b)
+{
+    return (struct trace_rounded *)(void *)(uintptr_t)b->ops;
+}
+
+static enum status linear(struct kern_backend *b, const struct kern_linear *op,
+                          struct status_why *why)
+{
+    struct trace_rounded *r = rounded(b);
+    struct kern_linear changed = *op;
+    size_t n = op->n_tokens * op->weight->n_cols;
+    float *x;
+    enum status status = scratch(r, n, &x, why);
+    if (status)
+        return status;
+    memcpy(x, op->x, n * sizeof *x);
+    add_input_errors(r, op->weight, x, op->n_tokens);
+    changed.x = x;
+    changed.same_x = false;
+    return r->exact->linear(b, &changed, why);
+}
+
+static enum status embed(struct kern_backend *b, const struct kern_weight *matrix,
+                         const int32_t *tokens, size_t n_tokens, float *x, struct status_why *why)
+{
+    struct trace_rounded *r = rounded(b);
+    enum status status = r->exact->embed(b, matrix, tokens, n_tokens, x, why);
+    if (!status)
+        add_relative_errors(r, x, n_tokens * matrix->n_cols, 0x1p-23F);
+    return status;
+}
+
+static enum status norm(struct kern_backend *b, const struct kern_norm *op, struct status_why *why)
+{
+    struct trace_rounded *r = rounded(b);
+    enum status status = r->exact->norm(b, op, why);
+    for (size_t i = 0; !status && i < op->n_rows; i++) {
+        add_relative_errors(r, op->y + i * op->width, op->width, 0x1p-23F);
+        float common = 1 + 0x1p-23F * draw(r);
+        for (size_t j = 0; j < op->width; j++)
+            op->y[i * op->width + j] *= common;
+    }
+    return status;
+}
+
+/** Pairs of each head turn by what float32 is off in their angles. */
+static void turn(struct trace_rounded *r, const struct kern_rope *op, size_t pair)
+{
+    if (op->n_positions < 2)
+        return;
+    const float *one = op->angles + 2 * (op->n_pairs + pair); /* of position 1 */
+    float size = 0x1p-24F * (float)(pair + 1) * fabsf(atan2f(one[1], one[0])) * draw(r);
+    size_t a = op->split_halves ? pair : 2 * pair,
+           b = op->split_halves ? pair + op->n_pairs : a + 1;
+    for (size_t t = 0; t < op->n_tokens; t++) {
+        float angle = size * (float)op->positions[t];
+        for (size_t h = 0; h < op->n_heads; h++) {
+            float *x = op->x + t * op->stride + h * op->head_size, first = x[a];
+            x[a] -= angle * x[b];
+            x[b] += angle * first;
+        }
+    }
+}
+
+static enum status rope(struct kern_backend *b, const struct kern_rope *op, struct status_why *why)
+{
+    struct trace_rounded *r = rounded(b);
+    enum status status = r->exact->rope(b, op, why);
+    for (size_t i = 0; !status && i < op->n_pairs; i++)
+        turn(r, op, i);
+    for (size_t t = 0; !status && t < op->n_tokens; t++)
+        for (size_t h = 0; h < op->n_heads; h++)
+            add_relative_errors(r, op->x + t * op->stride + h * op->head_size, 2 * op->n_pairs,
+                                0x1p-23F);
+    return status;
+}
+
+/** Errors of the RMS of each head. */
+static void add_head_errors(struct trace_rounded *r, float *x, size_t size, float share)
+{
+    double squares = 0;
+    for (size_t i = 0; i < size; i++)
+        squares += (double)x[i] * (double)x[i];
+    float most = share * (float)sqrt(squares / (double)size);
+    for (size_t i = 0; i < size; i++)
+        x[i] += most * draw(r);
+}
+
+static enum status attention(struct kern_backend *b, const struct kern_attention *op,
+                             struct status_why *why)
+{
+    struct trace_rounded *r = rounded(b);
+    struct kern_attention changed = *op;
+    size_t n_q = 0, n_k = 0;
+    for (size_t i = 0; i < op->n_ranges; i++) {
+        const struct kern_query_range *range = &op->ranges[i];
+        n_q = base_max(n_q, range->q_row + range->n_q);
+        n_k = base_max(n_k, range->kv_row + range->q_offset + range->n_q);
+    }
+    size_t q = n_q * op->n_heads * op->head_size, k = n_k * op->n_kv_heads * op->head_size;
+    size_t v = n_k * op->n_kv_heads * op->value_size;
+    float *copy;
+    enum status status = scratch(r, q + k + v, &copy, why);
+    if (status)
+        return status;
+    memcpy(copy, op->q, q * sizeof *copy);
+    memcpy(copy + q, op->k, k * sizeof *copy);
+    memcpy(copy + q + k, op->v, v * sizeof *copy);
+    add_half_errors(r, copy, q + k + v);
+    changed.q = copy;
+    changed.k = copy + q;
+    changed.v = copy + q + k;
+    status = r->exact->attention(b, &changed, why);
+    for (size_t i = 0; !status && i < op->n_ranges; i++)
+        for (size_t j = 0; j < op->ranges[i].n_q; j++)
+            for (size_t h = 0; h < op->n_heads; h++)
+                add_head_errors(
+                    r, op->out + ((op->ranges[i].q_row + j) * op->n_heads + h) * op->value_size,
+                    op->value_size, 0x1p-12F * sqrtf((float)(op->ranges[i].q_offset + j + 1)));
+    return status;
+}
+
+static enum status activate(struct kern_backend *b, const struct kern_activate *op,
+                            struct status_why *why)
+{
+    struct trace_rounded *r = rounded(b);
+    bool table = op->kind == KERN_GELU;
+    if (table)
+        add_half_errors(r, op->gate, op->n);
+    enum status status = r->exact->activate(b, op, why);
+    if (!status && table)
+        add_half_errors(r, op->gate, op->n);
+    if (!status)
+        add_relative_errors(r, op->gate, op->n, 0x1p-22F);
+    return status;
+}
+
+/**
+ * softplus(x) is off by half a step of 1: it is ln(1 + exp x), and the sum is rounded. x is off by
+ * so much that this comes of it.
+ */
+static void add_softplus_errors(struct trace_rounded *r, const struct kern_recur *op, float *dt,
+                                size_t n_rows)
+{
+    const float *bias = op->dt_bias->type == GGUF_TYPE_F32 ? op->dt_bias->data : NULL;
+    for (size_t row = 0; row < n_rows; row++)
+        for (size_t h = 0; h < op->n_heads; h++) {
+            float *x = &dt[row * op->n_heads + h];
+            *x = op->dt[row * op->gate_stride + h];
+            *x += 0x1p-24F * draw(r) * (1 + expf(-*x - (bias ? bias[h] : 0)));
+        }
+}
+
+static enum status recur(struct kern_backend *b, const struct kern_recur *op,
+                         struct status_why *why)
+{
+    struct trace_rounded *r = rounded(b);
+    struct kern_recur changed = *op;
+    size_t n_rows = 0;
+    for (size_t i = 0; i < op->n_runs; i++)
+        n_rows = base_max(n_rows, op->runs[i].row + op->runs[i].n);
+    float *copy;
+    enum status status = scratch(r, n_rows * op->n_heads * (op->beta ? 2 : 1), &copy, why);
+    if (status)
+        return status;
+    add_softplus_errors(r, op, copy, n_rows);
+    changed.dt = copy;
+    changed.gate_stride = op->n_heads;
+    if (op->beta) { /* the stride is both's */
+        float *beta = copy + n_rows * op->n_heads;
+        for (size_t row = 0; row < n_rows; row++)
+            memcpy(beta + row * op->n_heads, op->beta + row * op->gate_stride,
+                   op->n_heads * sizeof *beta);
+        changed.beta = beta;
+    }
+    status = r->exact->recur(b, &changed, why);
+    for (size_t i = 0; !status && i < n_rows * op->n_heads; i++)
+        add_head_errors(r, op->out + i * op->v_size, op->v_size, 0x1p-19F);
+    return status;
+}
+
+void trace_rounded_begin(struct trace_rounded *r, struct kern_backend *backend, uint64_t seed)
+{
+    r->ops = *backend->ops;
+    r->exact = backend->ops;
+    r->backend = backend;
+    r->state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    r->ops.linear = linear;
+    r->ops.embed = embed;
+    r->ops.norm = norm;
+    r->ops.rope = rope;
+    r->ops.attention = attention;
+    r->ops.activate = activate;
+    r->ops.recur = recur;
+    backend->ops = &r->ops;
+}
+
+void trace_rounded_end(struct trace_rounded *r)
+{
+    if (r->backend)
+        r->backend->ops = r->exact;
+    free(r->scratch);
+    *r = (struct trace_rounded){0};
+}
