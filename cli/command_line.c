@@ -1,10 +1,10 @@
 #include "cli/command_line.h"
 
 #include "cli/evaluate.h"
-#include "cli/output/say.h"
+#include "cli/process/say.h"
+#include "cli/process/signals.h"
 #include "cli/ranks.h"
 #include "cli/session/cluster.h"
-#include "cli/session/signals.h"
 #include "cli/watch/watch.h"
 #include "kernels/backend.h"
 

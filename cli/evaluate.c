@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "base/text/printable.h"
 #include "cli/host.h"
-#include "cli/inspect/version.h"
 #include "cli/output/json_parts.h"
-#include "cli/output/say.h"
-#include "cli/session/faults.h"
+#include "cli/process/faults.h"
+#include "cli/process/say.h"
+#include "cli/process/version.h"
 #include "kernels/backend.h"
 
 void cli_remark(struct cli_evaluation *e, const char *format, ...)

@@ -7,8 +7,8 @@
 #include "base/text/words.h"
 #include "cli/commands.h"
 #include "cli/options/complete.h"
-#include "cli/output/say.h"
-#include "cli/run.h"
+#include "cli/process/run.h"
+#include "cli/process/say.h"
 #include "serve/command.h"
 
 static const struct cli_command *const commands[] = {

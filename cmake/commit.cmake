@@ -9,7 +9,7 @@ if(EXISTS ${SOURCE}/.git)
   execute_process(COMMAND git describe --always --dirty --abbrev=12 --exclude=*
     WORKING_DIRECTORY ${SOURCE} OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
-file(CONFIGURE OUTPUT ${OUT} CONTENT "#include \"cli/inspect/version.h\"
+file(CONFIGURE OUTPUT ${OUT} CONTENT "#include \"cli/process/version.h\"
 
 const char cli_commit[] = \"${commit}\";
 ")

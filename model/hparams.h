@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/recurrent/types.h"
+#include "kernels/recurrent_types.h"
 #include "kernels/types.h"
 
 enum model_rope_scaling {

@@ -2,7 +2,7 @@
 #ifndef MODEL_STATE_H
 #define MODEL_STATE_H
 
-#include "model/arch/arch.h"
+#include "model/arch.h"
 #include "model/model.h"
 #include "model/remarks.h"
 

@@ -39,7 +39,7 @@ int assay_mpi_begin(int *rank, int *size, int *local_rank, int *local_size)
 /*
  * Bytes of rank 0 to all the others. MPI is then left: whoever dies from now on stops nobody. It
  * has to be: a rank that ends without MPI_Finalize has failed, for mpirun. That waits for all ranks
- * once more, as MPI_Init does; the program limits the time of both (cli/deadline.h).
+ * once more, as MPI_Init does; the program limits the time of both (cli/process/deadline.h).
  */
 int assay_mpi_share(void *bytes, int n_bytes)
 {

@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include "base/json/parse.h"
+#include "cli/input/windows.h"
 #include "cli/options/value.h"
-#include "cli/output/say.h"
+#include "cli/process/faults.h"
+#include "cli/process/run.h"
+#include "cli/process/say.h"
+#include "cli/process/signals.h"
 #include "cli/reference/base.h"
-#include "cli/run.h"
-#include "cli/session/faults.h"
-#include "cli/session/signals.h"
-#include "cli/session/windows.h"
 #include "eval/identity.h"
 #include "serve/command.h"
 #include "serve/serve.h"

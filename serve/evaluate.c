@@ -9,8 +9,8 @@
 #include "base/text/words.h"
 #include "cli/commands.h"
 #include "cli/kld/evaluator.h"
+#include "cli/options/perplexity.h"
 #include "cli/options/value.h"
-#include "cli/perplexity/options.h"
 #include "serve/serve.h"
 
 #define PERPLEXITY_SETTINGS offsetof(struct cli_perplexity_settings, evaluate)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/text/printable.h"
-#include "cli/watch/shards.h"
+#include "cli/session/shards.h"
 #include "serve/serve.h"
 
 /** What the model's tensors are, to tell afterwards which are others. NULL: no memory. */

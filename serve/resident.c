@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/evaluate.h"
-#include "cli/session/faults.h"
+#include "cli/process/faults.h"
 #include "model/swap.h"
 
 enum status serve_resident_check(const struct serve_resident *resident, struct status_why *why)

@@ -7,7 +7,7 @@
 #include "base/json/build.h"
 #include "cli/options/args.h"
 #include "cli/options/common.h"
-#include "cli/watch/swaps.h"
+#include "cli/session/swaps.h"
 #include "eval/units/requests.h"
 #include "serve/http/http.h"
 #include "serve/jobs.h"

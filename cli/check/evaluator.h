@@ -3,8 +3,8 @@
 #define CLI_CHECK_EVALUATOR_H
 
 #include "cli/evaluate.h"
+#include "cli/input/windows.h"
 #include "cli/reference/base.h"
-#include "cli/session/windows.h"
 #include "cli/trace/worst.h"
 #include "eval/metrics/check.h"
 

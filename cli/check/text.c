@@ -6,8 +6,8 @@
 #include "cli/check/evaluator.h"
 #include "cli/output/curve.h"
 #include "cli/output/passage.h"
-#include "cli/output/say.h"
-#include "cli/run.h"
+#include "cli/process/run.h"
+#include "cli/process/say.h"
 
 static void print_beginning(const void *self)
 {

@@ -1,7 +1,7 @@
 #include "cli/choice/evaluator.h"
 
 #include "base/content/kind.h"
-#include "cli/output/say.h"
+#include "cli/process/say.h"
 
 enum { DEFAULT_HELLASWAG_TASKS = 400 };
 

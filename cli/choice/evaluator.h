@@ -3,8 +3,8 @@
 #define CLI_CHOICE_EVALUATOR_H
 
 #include "cli/evaluate.h"
-#include "cli/perplexity/options.h"
-#include "cli/session/windows.h"
+#include "cli/input/windows.h"
+#include "cli/options/perplexity.h"
 #include "eval/units/choice.h"
 
 struct cli_choice {

@@ -3,8 +3,8 @@
 
 #include "base/text/printable.h"
 #include "cli/choice/evaluator.h"
-#include "cli/output/say.h"
-#include "cli/run.h"
+#include "cli/process/run.h"
+#include "cli/process/say.h"
 #include "eval/llama_compat.h"
 
 enum { DEFAULT_CONTEXT = 512 };

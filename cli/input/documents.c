@@ -6,7 +6,7 @@
 #include "base/content/kind.h"
 #include "base/file/folder.h"
 #include "base/text/quote.h"
-#include "cli/output/say.h"
+#include "cli/process/say.h"
 
 enum { MAX_TEMPLATE_BYTES = 16 << 20, CHAT_SECONDS = 600 };
 

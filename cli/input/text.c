@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/content/kind.h"
-#include "cli/output/say.h"
+#include "cli/process/say.h"
 #include "eval/input/documents.h"
 
 const char cli_text_remedy[] = ", or say --force-text or --binary-file";

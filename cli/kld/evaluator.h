@@ -3,9 +3,9 @@
 #define CLI_KLD_EVALUATOR_H
 
 #include "cli/evaluate.h"
+#include "cli/input/windows.h"
 #include "cli/output/passage.h"
 #include "cli/reference/base.h"
-#include "cli/session/windows.h"
 #include "eval/metrics/groups.h"
 #include "eval/metrics/kld.h"
 

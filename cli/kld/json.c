@@ -8,8 +8,8 @@
 #include "cli/kld/evaluator.h"
 #include "cli/output/documents.h"
 #include "cli/output/json_parts.h"
+#include "cli/process/run.h"
 #include "cli/results/results.h"
-#include "cli/run.h"
 #include "documents/results/scoreboard.h"
 
 static void add_ranks(struct base_json *json, cJSON *parent, const char *key,

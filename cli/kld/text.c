@@ -7,8 +7,8 @@
 #include "cli/kld/evaluator.h"
 #include "cli/output/curve.h"
 #include "cli/output/documents.h"
-#include "cli/output/say.h"
-#include "cli/run.h"
+#include "cli/process/run.h"
+#include "cli/process/say.h"
 #include "eval/llama_compat.h"
 
 static const double gibibyte = 1073741824.0;

@@ -3,7 +3,7 @@
 #define CLI_OUTPUT_DOCUMENTS_H
 
 #include "base/json/build.h"
-#include "cli/session/windows.h"
+#include "cli/input/windows.h"
 #include "eval/metrics/groups.h"
 
 /** Print a table of files, if there are several, one of categories, and both means. */

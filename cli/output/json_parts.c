@@ -6,9 +6,9 @@
 
 #include "base/text/printable.h"
 #include "cli/host.h"
-#include "cli/inspect/version.h"
 #include "cli/options/common.h"
-#include "cli/watch/swaps.h"
+#include "cli/process/version.h"
+#include "cli/session/swaps.h"
 #include "gguf/quantisation.h"
 #include "kernels/backend.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/json/build.h"
 #include "cli/evaluate.h"
-#include "cli/session/windows.h"
+#include "cli/input/windows.h"
 #include "documents/schema.h"
 #include "eval/metrics/kld.h"
 

@@ -3,7 +3,7 @@
 #define CLI_OUTPUT_PASSAGE_H
 
 #include "base/json/build.h"
-#include "cli/session/windows.h"
+#include "cli/input/windows.h"
 #include "eval/metrics/kld.h"
 
 /** Which token: `place` of a table over the windows. */

@@ -5,8 +5,8 @@
 #include "cli/choice/evaluator.h"
 #include "cli/commands.h"
 #include "cli/kld/evaluator.h"
-#include "cli/output/say.h"
 #include "cli/perplexity/evaluator.h"
+#include "cli/process/say.h"
 
 /* --kl-divergence and the file that it is for. */
 static enum status check_base(const struct cli_perplexity_settings *s, struct status_why *why)

@@ -3,8 +3,8 @@
 #define CLI_PERPLEXITY_EVALUATOR_H
 
 #include "cli/evaluate.h"
-#include "cli/perplexity/options.h"
-#include "cli/session/windows.h"
+#include "cli/input/windows.h"
+#include "cli/options/perplexity.h"
 #include "eval/metrics/curve.h"
 #include "eval/metrics/groups.h"
 #include "eval/metrics/perplexity.h"
@@ -40,7 +40,7 @@ struct cli_perplexity {
 enum status cli_perplexity_run(const struct cli_perplexity_settings *settings,
                                struct status_why *why);
 
-/* cli/reference/recording.c: --kl-divergence-base without --kl-divergence, and assay record;
+/* cli/perplexity/recording.c: --kl-divergence-base without --kl-divergence, and assay record;
    nothing happens where no file is given. */
 
 /** When the journal is open: begin the file, or go on with it. Fails: as the writers. */

@@ -8,9 +8,9 @@
 #include "base/text/printable.h"
 #include "cli/output/curve.h"
 #include "cli/output/documents.h"
-#include "cli/output/say.h"
 #include "cli/perplexity/evaluator.h"
-#include "cli/run.h"
+#include "cli/process/run.h"
+#include "cli/process/say.h"
 #include "eval/input/spelling.h"
 
 static void print_beginning(const void *self)

@@ -11,10 +11,10 @@
 #include "base/file/part_file.h"
 #include "cli/commands.h"
 #include "cli/options/common.h"
-#include "cli/output/say.h"
+#include "cli/process/say.h"
+#include "cli/process/signals.h"
 #include "cli/session/outputs.h"
 #include "cli/session/progress.h"
-#include "cli/session/signals.h"
 #include "documents/recipe/mixture.h"
 #include "documents/recipe/recipe_document.h"
 

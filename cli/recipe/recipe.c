@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "cli/commands.h"
 #include "cli/options/common.h"
-#include "cli/output/say.h"
+#include "cli/process/say.h"
 #include "cli/session/outputs.h"
 
 enum { POINTS = 16, MOST_POINTS = 1000 };

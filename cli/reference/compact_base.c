@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/output/json_parts.h"
-#include "cli/output/say.h"
+#include "cli/process/say.h"
 #include "cli/reference/base.h"
 #include "eval/identity.h"
 

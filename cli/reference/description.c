@@ -5,22 +5,6 @@
 
 #include "base/json/parse.h"
 #include "cli/output/json_parts.h"
-#include "cli/perplexity/evaluator.h"
-
-enum status cli_description_make(char **out, const struct cli_perplexity *p, struct status_why *why)
-{
-    const struct cli_perplexity_settings *s = p->settings;
-    struct base_json json;
-    doc_json_begin(&json, "assay-base");
-    cli_json_add_model(&json, json.root, "base", &p->model, false);
-    cJSON *settings = base_json_object(&json, json.root, "settings");
-    cli_json_add_text_settings(&json, settings, &s->text);
-    cli_json_add_computation(&json, settings, &p->e);
-    cli_json_add_text(&json, &p->windows, model_tokenizer(p->model.model));
-    enum status status = base_json_text_of(&json, out, why);
-    base_json_free(&json);
-    return status;
-}
 
 enum status cli_description_parse(struct cli_description *out, const char *bytes, size_t n,
                                   struct status_why *why)

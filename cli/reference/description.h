@@ -10,12 +10,6 @@
 #include "base/json/build.h"
 #include "cli/session/models.h"
 
-struct cli_perplexity;
-
-/** The description of the evaluation's recording; the caller frees *out. Fails: STATUS_MEMORY. */
-enum status cli_description_make(char **out, const struct cli_perplexity *p,
-                                 struct status_why *why);
-
 /** A description that was read. Zero-initialise; release with cli_description_free. */
 struct cli_description {
     cJSON *root; /* an object */

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "cli/output/say.h"
+#include "cli/process/say.h"
 #include "cli/reference/base.h"
 #include "eval/llama_compat.h"
 

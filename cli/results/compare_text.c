@@ -4,7 +4,7 @@
 
 #include "base/text/printable.h"
 #include "cli/output/json_parts.h"
-#include "cli/output/say.h"
+#include "cli/process/say.h"
 #include "cli/results/compare.h"
 
 static void print_sides(const struct doc_compare *c)

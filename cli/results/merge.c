@@ -6,9 +6,9 @@
 
 #include "base/content/text.h"
 #include "cli/commands.h"
-#include "cli/output/say.h"
+#include "cli/process/say.h"
+#include "cli/process/signals.h"
 #include "cli/session/outputs.h"
-#include "cli/session/signals.h"
 #include "cluster/merge.h"
 #include "documents/results/document.h"
 

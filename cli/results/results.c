@@ -1,6 +1,6 @@
 #include "cli/results/results.h"
 
-#include "cli/output/say.h"
+#include "cli/process/say.h"
 
 enum status cli_results_read(struct doc_results *out, const struct cli_list *files,
                              bool with_sweeps, struct status_why *why)

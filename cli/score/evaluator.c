@@ -5,10 +5,10 @@
 #include "base/content/kind.h"
 #include "cli/commands.h"
 #include "cli/evaluate.h"
+#include "cli/input/windows.h"
 #include "cli/output/json_parts.h"
-#include "cli/output/say.h"
+#include "cli/process/say.h"
 #include "cli/score/score.h"
-#include "cli/session/windows.h"
 
 enum { ANY = INT32_MAX, UNKNOWN_CONTEXT = 2048 };
 

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "base/text/words.h"
-#include "cli/output/say.h"
+#include "cli/process/say.h"
 #include "cli/session/cluster.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu.h"

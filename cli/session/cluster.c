@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/deadline.h"
-#include "cli/output/say.h"
-#include "cli/session/faults.h"
-#include "cli/session/signals.h"
+#include "cli/process/deadline.h"
+#include "cli/process/faults.h"
+#include "cli/process/say.h"
+#include "cli/process/signals.h"
 
 /* mpi/assay_mpi.c */
 typedef int begin_fn(int *rank, int *size, int *local_rank, int *local_size);

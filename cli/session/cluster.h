@@ -23,7 +23,7 @@ struct cli_cluster *cli_cluster(void);
 /**
  * Find the other processes and connect to them; nothing happens where this one was started alone,
  * or the second time. MPI is loaded, asked, and left again. Ranks but 0 are quiet from now on.
- * MPI has settings->mpi_wait seconds, then the process ends (cli/deadline.h); so many again
+ * MPI has settings->mpi_wait seconds, then the process ends (cli/process/deadline.h); so many again
  * have the ranks to connect.
  * Fails: STATUS_UNSUPPORTED (there is no library for this MPI), STATUS_DEVICE, STATUS_MEMORY.
  */

@@ -1,7 +1,7 @@
 #include "cli/session/models.h"
 
 #include "cli/host.h"
-#include "cli/output/say.h"
+#include "cli/process/say.h"
 #include "gguf/identity.h"
 
 /* A number of the command line; the model takes 0 for "as the file says". */

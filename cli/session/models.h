@@ -3,7 +3,7 @@
 #define CLI_SESSION_MODELS_H
 
 #include "cli/options/common.h"
-#include "cli/watch/shards.h"
+#include "cli/session/shards.h"
 #include "eval/identity.h"
 
 /** An open model and what results name it by. Zero-initialise; release with cli_model_close(). */

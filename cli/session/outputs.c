@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/output/say.h"
-#include "cli/run.h"
+#include "cli/process/run.h"
+#include "cli/process/say.h"
 
 /** What lies behind the name of an output, if anything does. */
 static bool output_exists(const char *path, struct stat *about)

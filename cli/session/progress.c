@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/output/say.h"
-#include "cli/run.h"
+#include "cli/process/run.h"
+#include "cli/process/say.h"
 
 enum { BAR_CELLS = 30 };
 static const double bar_interval = 0.1;     /* seconds between two drawings of the bar */

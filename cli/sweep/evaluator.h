@@ -3,7 +3,7 @@
 #define CLI_SWEEP_EVALUATOR_H
 
 #include "cli/evaluate.h"
-#include "cli/session/windows.h"
+#include "cli/input/windows.h"
 #include "cli/sweep/groups.h"
 #include "eval/streams/variants.h"
 #include "eval/units/trials.h"

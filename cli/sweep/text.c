@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/text/printable.h"
-#include "cli/output/say.h"
-#include "cli/run.h"
+#include "cli/process/run.h"
+#include "cli/process/say.h"
 #include "cli/sweep/evaluator.h"
 
 const char *const cli_sweep_doubts[] = {

@@ -2,7 +2,7 @@
 #ifndef CLI_TRACE_WORST_H
 #define CLI_TRACE_WORST_H
 
-#include "cli/session/windows.h"
+#include "cli/input/windows.h"
 #include "trace/trace.h"
 
 struct cli_worst_row {

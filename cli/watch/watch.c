@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "cli/command_line.h"
-#include "cli/output/say.h"
-#include "cli/run.h"
+#include "cli/process/faults.h"
+#include "cli/process/run.h"
+#include "cli/process/say.h"
+#include "cli/process/signals.h"
 #include "cli/session/cluster.h"
-#include "cli/session/faults.h"
-#include "cli/session/signals.h"
 #include "cli/watch/caches.h"
 #include "cli/watch/command.h"
 

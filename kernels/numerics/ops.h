@@ -11,7 +11,7 @@
 
 #include "kernels/numerics/code_lanes.h"
 #include "kernels/numerics/pair_lanes.h"
-#include "kernels/recurrent/types.h"
+#include "kernels/recurrent_types.h"
 
 /**
  * y[i] = d[i] * inv * gain[i] + bias[i] + y[i], each operation rounded to float on its own and left

@@ -6,7 +6,7 @@
 #define KERNELS_RECURRENT_GATES_H
 
 #include "kernels/numerics/fmath.h"
-#include "kernels/recurrent/types.h"
+#include "kernels/recurrent_types.h"
 
 /** ln(1 + e^x), within 3 ulp. */
 KERN_INLINE double kern_softplus(double x)

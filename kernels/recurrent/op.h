@@ -1,7 +1,7 @@
 /**
  * The operations of recurrent layers: a causal convolution, and a state that every token changes
  * (the gated delta rule, Mamba-2). The conventions are those of
- * kernels/operations.h; kernels/recurrent/types.h has the runs that tokens come in.
+ * kernels/operations.h; kernels/recurrent_types.h has the runs that tokens come in.
  */
 #ifndef KERNELS_RECURRENT_OP_H
 #define KERNELS_RECURRENT_OP_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "kernels/recurrent/types.h"
+#include "kernels/recurrent_types.h"
 
 struct kern_backend;
 struct kern_weight;

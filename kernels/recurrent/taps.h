@@ -3,7 +3,7 @@
 #define KERNELS_RECURRENT_TAPS_H
 
 #include "kernels/portable.h"
-#include "kernels/recurrent/types.h"
+#include "kernels/recurrent_types.h"
 
 /** The inputs of a struct kern_convolve. */
 struct kern_tap_rows {

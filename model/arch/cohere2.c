@@ -1,5 +1,5 @@
 /** Command R: LayerNorm without bias, both branches of the same rows, scaled logits. */
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 static enum status read_logit_scale(struct model_hparams *h, const struct model_reading *r,
                                     struct status_why *why)

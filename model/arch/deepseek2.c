@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 /** Sizes of heads; key_length and value_length are those of the compressed cache in newer files. */
 static enum status read_heads(struct model_hparams *h, const struct model_reading *r,

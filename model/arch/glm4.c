@@ -1,5 +1,5 @@
 /** GLM 4 (0414): four norms a layer, the gate in ffn_up. */
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)

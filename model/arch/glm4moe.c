@@ -1,5 +1,5 @@
 /** GLM 4.5 and later: sigmoid gating with a bias in the selection, a shared expert. */
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 const struct model_arch model_arch_glm4moe = {
     .name = "glm4moe",

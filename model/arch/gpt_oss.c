@@ -1,6 +1,6 @@
 /** gpt-oss: sinks, biases everywhere, experts with a clamped activation, every second layer slides.
  */
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)

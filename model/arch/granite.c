@@ -1,5 +1,5 @@
 /** Granite 3: four scales; granitemoe the same with experts. */
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)

@@ -1,6 +1,6 @@
 /** Llama 4: three layers of four see their own run of 8192 positions, the fourth has no positions.
  */
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)

@@ -1,7 +1,7 @@
 /** Mistral 3 (Ministral and later): YaRN, and queries that grow with their position. */
 #include <math.h>
 
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)

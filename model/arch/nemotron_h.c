@@ -1,7 +1,7 @@
 /** Nemotron H: each block is Mamba-2, or attention without positions, or a feed-forward. */
 #include <stdio.h>
 
-#include "model/arch/arch.h"
+#include "model/arch.h"
 #include "model/bind/bind.h"
 #include "model/state.h"
 

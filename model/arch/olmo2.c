@@ -1,5 +1,5 @@
 /** OLMo 2 and 3: norms behind the branches only; sliding layers do not stretch their positions. */
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 const struct model_arch model_arch_olmo2 = {
     .name = "olmo2",

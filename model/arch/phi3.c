@@ -1,6 +1,6 @@
 /** Phi 3 to 4: fused projections, and RoPE with one list of factors for short windows, one for
  * long. */
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 const struct model_arch model_arch_phi3 = {
     .name = "phi3",

@@ -1,5 +1,5 @@
 /** Qwen 3, dense and with experts: norms of each head's queries and keys. */
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 const struct model_arch model_arch_qwen3 = {
     .name = "qwen3",

@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)

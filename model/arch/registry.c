@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "model/arch/arch.h"
+#include "model/arch.h"
 #include "model/arch/list.h"
 
 #define DECLARE(name) extern const struct model_arch model_arch_##name;

@@ -1,5 +1,5 @@
 /** SmolLM 3: every fourth layer has no positions. */
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 static enum status read(struct model_hparams *h, const struct model_reading *r,
                         struct status_why *why)

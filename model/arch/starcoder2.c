@@ -1,6 +1,6 @@
 /** StarCoder 2: LayerNorm, biases, a feed-forward without gate; all layers slide, which files omit.
  */
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 const struct model_arch model_arch_starcoder2 = {
     .name = "starcoder2",

@@ -1,7 +1,7 @@
 /* Attention with keys and values for each head. */
 #include <stdio.h>
 
-#include "model/arch/arch.h"
+#include "model/arch.h"
 #include "model/bind/bind.h"
 #include "model/state.h"
 

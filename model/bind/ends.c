@@ -1,6 +1,6 @@
 /* What lies before the first layer and behind the last one, and RoPE's factors. */
 #include "base/text/number.h"
-#include "model/arch/arch.h"
+#include "model/arch.h"
 #include "model/bind/bind.h"
 #include "model/hparams/rope.h"
 #include "model/state.h"

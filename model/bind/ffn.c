@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/array.h"
-#include "model/arch/arch.h"
+#include "model/arch.h"
 #include "model/bind/bind.h"
 #include "model/state.h"
 

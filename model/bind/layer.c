@@ -1,7 +1,7 @@
 /* A layer: its norms, what mixes its tokens, its feed-forward. */
 #include <stdio.h>
 
-#include "model/arch/arch.h"
+#include "model/arch.h"
 #include "model/bind/bind.h"
 #include "model/state.h"
 

@@ -11,7 +11,7 @@
 #ifndef MODEL_FORWARD_TILE_H
 #define MODEL_FORWARD_TILE_H
 
-#include "kernels/recurrent/types.h"
+#include "kernels/recurrent_types.h"
 #include "kernels/types.h"
 #include "model/forward/batch.h"
 

@@ -1,5 +1,5 @@
 /* The mixture of experts: how many, how wide, how they are chosen, and which layers have them. */
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 static const struct model_range experts_range = {0, 1024};
 

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 const struct model_range model_heads_range = {1, 1u << 16};
 const struct model_range model_head_size_range = {2, 1u << 16};

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/text/number.h"
-#include "model/arch/arch.h"
+#include "model/arch.h"
 #include "model/hparams/rope.h"
 
 /**

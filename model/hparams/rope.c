@@ -5,7 +5,7 @@
 
 #include "base/text/number.h"
 #include "base/text/quote.h"
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 /** M_PI is not in C17. */
 static const double pi = 3.14159265358979323846;

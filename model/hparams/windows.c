@@ -1,5 +1,5 @@
 /* Which layers slide: see a window of keys instead of all. */
-#include "model/arch/arch.h"
+#include "model/arch.h"
 
 /** Whether each layer slides: an array of truth values, or a period. */
 static enum status read_pattern(struct model_hparams *h, const struct model_reading *r,

@@ -12,7 +12,7 @@
 
 #include "base/text/words.h"
 #include "cli/commands.h"
-#include "cli/perplexity/options.h"
+#include "cli/options/perplexity.h"
 
 static const struct cli_command perplexity = {
     .name = "perplexity",

@@ -1,4 +1,4 @@
-/* cli/session/faults.h: a mapped file that becomes shorter while threads read it. */
+/* cli/process/faults.h: a mapped file that becomes shorter while threads read it. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "cli/session/faults.h"
+#include "cli/process/faults.h"
 
 enum { N_PAGES = 64, N_THREADS = 4, N_ROUNDS = 50 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/output/say.h"
+#include "cli/process/say.h"
 #include "cli/session/progress.h"
 
 static struct eval_progress at(double fraction, double seconds)

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli/output/say.h"
+#include "cli/process/say.h"
 #include "cli/recipe/recipe.h"
 #include "documents/recipe/recipe_document.h"
 #include "tests/fuzz/fuzz.h"

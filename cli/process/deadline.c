@@ -1,4 +1,4 @@
-#include "cli/deadline.h"
+#include "cli/process/deadline.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -7,8 +7,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "cli/run.h"
-#include "cli/session/signals.h"
+#include "cli/process/run.h"
+#include "cli/process/signals.h"
 
 /** Second by second: a process that was stopped goes on where it was. */
 static void *watch(void *opaque)

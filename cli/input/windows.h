@@ -1,6 +1,6 @@
 /** The text of a command, and its windows: from options over tokens to tables. */
-#ifndef CLI_SESSION_WINDOWS_H
-#define CLI_SESSION_WINDOWS_H
+#ifndef CLI_INPUT_WINDOWS_H
+#define CLI_INPUT_WINDOWS_H
 
 #include "base/content/text.h"
 #include "cli/input/documents.h"

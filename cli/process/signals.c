@@ -1,5 +1,5 @@
 /* What is called from a signal handler here uses no stdio, no allocation and no locks. */
-#include "cli/session/signals.h"
+#include "cli/process/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "cli/run.h"
+#include "cli/process/run.h"
 
 /* What tells the program to end: Ctrl-C, kill, a terminal that is closed. */
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP};

@@ -6,8 +6,8 @@
  * page cache, which the system can take back, and whatever is written to it is seen
  * (model_check_unchanged). Of a file whose tensors are all replaced only the directory is kept.
  */
-#ifndef CLI_WATCH_SHARDS_H
-#define CLI_WATCH_SHARDS_H
+#ifndef CLI_SESSION_SHARDS_H
+#define CLI_SESSION_SHARDS_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /** Signals that tell the program to end: SIGINT (Ctrl-C), SIGTERM, SIGHUP (the terminal is closed).
  */
-#ifndef CLI_SESSION_SIGNALS_H
-#define CLI_SESSION_SIGNALS_H
+#ifndef CLI_PROCESS_SIGNALS_H
+#define CLI_PROCESS_SIGNALS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

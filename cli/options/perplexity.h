@@ -1,6 +1,6 @@
 /** The settings of assay perplexity and the list of its options. */
-#ifndef CLI_PERPLEXITY_OPTIONS_H
-#define CLI_PERPLEXITY_OPTIONS_H
+#ifndef CLI_OPTIONS_PERPLEXITY_H
+#define CLI_OPTIONS_PERPLEXITY_H
 
 #include "cli/options/common.h"
 #include "eval/reference/compact_rows.h"

@@ -1,4 +1,4 @@
-#include "cli/output/say.h"
+#include "cli/process/say.h"
 
 #include <stdarg.h>
 #include <stdio.h>

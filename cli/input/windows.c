@@ -1,11 +1,11 @@
-#include "cli/session/windows.h"
+#include "cli/input/windows.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/output/say.h"
+#include "cli/process/say.h"
 
 struct eval_plan_options cli_plan_options(const struct cli_window_settings *s,
                                           const struct model *model)

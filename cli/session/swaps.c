@@ -1,11 +1,11 @@
-#include "cli/watch/swaps.h"
+#include "cli/session/swaps.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/text/printable.h"
-#include "cli/session/faults.h"
+#include "cli/process/faults.h"
 #include "model/swap.h"
 
 /** An open file with tensors for a model. */

@@ -1,6 +1,6 @@
 /** Tensors of other files in an open model, and what such a model is called in documents. */
-#ifndef CLI_WATCH_SWAPS_H
-#define CLI_WATCH_SWAPS_H
+#ifndef CLI_SESSION_SWAPS_H
+#define CLI_SESSION_SWAPS_H
 
 #include "base/json/build.h"
 #include "cli/session/models.h"

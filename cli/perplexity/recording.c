@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/output/say.h"
+#include "cli/output/json_parts.h"
 #include "cli/perplexity/evaluator.h"
-#include "cli/reference/description.h"
+#include "cli/process/say.h"
 #include "eval/reference/compact_file.h"
 
 static const double megabyte = 1e6;
@@ -35,6 +35,22 @@ static enum status begin_logits(struct cli_perplexity *p, struct status_why *why
     return status;
 }
 
+/** What the file says of itself; the caller frees *out. */
+static enum status describe(char **out, const struct cli_perplexity *p, struct status_why *why)
+{
+    const struct cli_perplexity_settings *s = p->settings;
+    struct base_json json;
+    doc_json_begin(&json, "assay-base");
+    cli_json_add_model(&json, json.root, "base", &p->model, false);
+    cJSON *settings = base_json_object(&json, json.root, "settings");
+    cli_json_add_text_settings(&json, settings, &s->text);
+    cli_json_add_computation(&json, settings, &p->e);
+    cli_json_add_text(&json, &p->windows, model_tokenizer(p->model.model));
+    enum status status = base_json_text_of(&json, out, why);
+    base_json_free(&json);
+    return status;
+}
+
 /* Whoever uses the file may stand in another folder. */
 static enum status find_head(const struct cli_perplexity *p, char head_path[PATH_MAX],
                              struct status_why *why)
@@ -50,7 +66,7 @@ static enum status begin_compact(struct cli_perplexity *p, struct status_why *wh
     char head_path[PATH_MAX], *description = NULL;
     enum status status = s->head_by_path ? find_head(p, head_path, why) : STATUS_OK;
     if (status == STATUS_OK)
-        status = cli_description_make(&description, p, why);
+        status = describe(&description, p, why);
     if (status != STATUS_OK)
         return status;
     struct eval_compact_recording recording = {

@@ -1,6 +1,6 @@
 /** What the program says of its work, on standard error. --quiet leaves nothing but errors. */
-#ifndef CLI_OUTPUT_SAY_H
-#define CLI_OUTPUT_SAY_H
+#ifndef CLI_PROCESS_SAY_H
+#define CLI_PROCESS_SAY_H
 
 #include <stdbool.h>
 

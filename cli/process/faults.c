@@ -1,5 +1,5 @@
 /* What is called from a signal handler here uses no stdio, no allocation and no locks. */
-#include "cli/session/faults.h"
+#include "cli/process/faults.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/run.h"
-#include "cli/session/signals.h"
+#include "cli/process/run.h"
+#include "cli/process/signals.h"
 
 /** A cursor over /proc/self/maps. */
 struct maps {

@@ -1,6 +1,6 @@
 /** From a command line to an exit code. */
-#ifndef CLI_RUN_H
-#define CLI_RUN_H
+#ifndef CLI_PROCESS_RUN_H
+#define CLI_PROCESS_RUN_H
 
 #include <stdbool.h>
 

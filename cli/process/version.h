@@ -1,6 +1,6 @@
 /** Versions of the program and of what it is built with, for `version` and for results. */
-#ifndef CLI_INSPECT_VERSION_H
-#define CLI_INSPECT_VERSION_H
+#ifndef CLI_PROCESS_VERSION_H
+#define CLI_PROCESS_VERSION_H
 
 /** The commit that the program was built from, with `-dirty` where files differed; "" if unknown.
  */

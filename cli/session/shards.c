@@ -1,11 +1,11 @@
-#include "cli/watch/shards.h"
+#include "cli/session/shards.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "cli/output/say.h"
-#include "cli/session/faults.h"
+#include "cli/process/faults.h"
+#include "cli/process/say.h"
 #include "kernels/backend.h"
 
 /** A file of the model. */

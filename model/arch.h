@@ -5,8 +5,8 @@
  *
  * Zero means, of each field: as LLaMA has it.
  */
-#ifndef MODEL_ARCH_ARCH_H
-#define MODEL_ARCH_ARCH_H
+#ifndef MODEL_ARCH_H
+#define MODEL_ARCH_H
 
 #include "model/hparams/read.h"
 #include "model/model.h"

@@ -1,6 +1,6 @@
 /** Pages that a mapped file no longer has: it became shorter, or its disk failed. */
-#ifndef CLI_SESSION_FAULTS_H
-#define CLI_SESSION_FAULTS_H
+#ifndef CLI_PROCESS_FAULTS_H
+#define CLI_PROCESS_FAULTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

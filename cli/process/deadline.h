@@ -2,8 +2,8 @@
  * A time limit for calls that cannot be told to end, such as MPI's: they wait for other processes,
  * however long these take.
  */
-#ifndef CLI_DEADLINE_H
-#define CLI_DEADLINE_H
+#ifndef CLI_PROCESS_DEADLINE_H
+#define CLI_PROCESS_DEADLINE_H
 
 #include <pthread.h>
 #include <stdint.h>

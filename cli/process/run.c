@@ -1,4 +1,4 @@
-#include "cli/run.h"
+#include "cli/process/run.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/output/say.h"
-#include "cli/session/faults.h"
-#include "cli/session/signals.h"
+#include "cli/process/faults.h"
+#include "cli/process/say.h"
+#include "cli/process/signals.h"
 
 static int exit_code_of(enum status status)
 {
