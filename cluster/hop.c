@@ -47,7 +47,7 @@ static void *move(void *opaque)
         pthread_mutex_lock(&s->lock);
         s->status = status;
         s->why = why;
-        s->moving = status != STATUS_OK;
+        s->moving = status;
         pthread_cond_broadcast(&s->turned);
     }
     pthread_mutex_unlock(&s->lock);

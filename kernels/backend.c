@@ -135,7 +135,7 @@ enum status kern_preload(struct kern_backend *b, const struct kern_weight *weigh
                          struct status_why *why)
 {
     enum status status = weight_check(weight, "preload: weight", why);
-    if (status != STATUS_OK || !b->ops->preload)
+    if (status || !b->ops->preload)
         return status;
     return b->ops->preload(b, weight, why);
 }
@@ -150,11 +150,11 @@ enum status kern_preload_heads(struct kern_backend *b, const struct kern_head *h
                                size_t n_heads, struct status_why *why)
 {
     enum status status = STATUS_OK;
-    for (size_t h = 0; status == STATUS_OK && h < n_heads; h++) {
+    for (size_t h = 0; !status && h < n_heads; h++) {
         if (heads[h].matrix)
             status = weight_check(heads[h].matrix, "preload: a head", why);
     }
-    if (status != STATUS_OK || !b->ops->preload_heads)
+    if (status || !b->ops->preload_heads)
         return status;
     return b->ops->preload_heads(b, heads, n_heads, why);
 }
@@ -163,7 +163,7 @@ enum status kern_embed(struct kern_backend *b, const struct kern_weight *matrix,
                        const int32_t *tokens, size_t n_tokens, float *x, struct status_why *why)
 {
     enum status status = weight_check(matrix, "embed: matrix", why);
-    if (status != STATUS_OK || n_tokens == 0)
+    if (status || n_tokens == 0)
         return status;
     for (size_t i = 0; i < n_tokens; i++) {
         if (tokens[i] < 0 || (size_t)tokens[i] >= matrix->n_rows)
@@ -193,9 +193,9 @@ enum status kern_linear(struct kern_backend *b, const struct kern_linear *op,
                         struct status_why *why)
 {
     enum status status = weight_check(op->weight, "linear: weight", why);
-    if (status == STATUS_OK)
+    if (!status)
         status = vector_check(op->bias, op->weight->n_rows, "linear: bias", why);
-    if (status != STATUS_OK || op->n_tokens == 0)
+    if (status || op->n_tokens == 0)
         return status;
     assert(op->y_stride >= op->weight->n_rows && op->x != op->y);
     uint64_t begun = begin(b);
@@ -371,11 +371,11 @@ static enum status head_check(const struct kern_head *head, size_t n_vocab, cons
                               struct status_why *why)
 {
     enum status status = weight_check(head->matrix, role, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = vector_check(head->bias, n_vocab, "head: bias", why);
     if (!status)
         status = soft_cap_check(head->soft_cap, role, why);
-    if (status == STATUS_OK && head->matrix->n_rows != n_vocab)
+    if (!status && head->matrix->n_rows != n_vocab)
         status = status_fail(why, STATUS_USAGE, "%s of %zu tokens beside one of %zu", role,
                              head->matrix->n_rows, n_vocab);
     return status;
@@ -422,15 +422,15 @@ enum status kern_score(struct kern_backend *b, const struct kern_score *op, stru
         return status_fail(why, STATUS_USAGE, "score: recorded rows without a head beside them");
     size_t n_vocab = op->heads[recorded ? 1 : 0].matrix->n_rows;
     enum status status = vocabulary_check(n_vocab, "score", why);
-    if (status == STATUS_OK && recorded)
+    if (!status && recorded)
         status = stride_check(recorded->stride, n_vocab, "score", why);
-    for (size_t h = recorded ? 1 : 0; status == STATUS_OK && h < op->n_heads; h++) {
+    for (size_t h = recorded ? 1 : 0; !status && h < op->n_heads; h++) {
         assert(h == 0 || !op->heads[h].recorded);
         status = head_check(&op->heads[h], n_vocab, "score: a head", why);
     }
-    if (status == STATUS_OK)
+    if (!status)
         status = targets_check(op, n_vocab, why);
-    if (status != STATUS_OK || op->n_rows == 0)
+    if (status || op->n_rows == 0)
         return status;
     uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_SCORE, begun, b->ops->score(b, op, why));
@@ -442,11 +442,11 @@ enum status kern_record(struct kern_backend *b, const struct kern_record *op,
     assert(!op->head.recorded && (op->records || op->n_rows == 0));
     size_t n_vocab = op->head.matrix->n_rows;
     enum status status = vocabulary_check(n_vocab, "record", why);
-    if (status == STATUS_OK)
+    if (!status)
         status = head_check(&op->head, n_vocab, "record: head", why);
-    if (status == STATUS_OK)
+    if (!status)
         status = stride_check(op->stride, n_vocab, "record", why);
-    if (status != STATUS_OK || op->n_rows == 0)
+    if (status || op->n_rows == 0)
         return status;
     uint64_t begun = begin(b);
     return counted(b, KERN_PHASE_SCORE, begun, b->ops->record(b, op, why));

@@ -28,12 +28,12 @@ enum status cli_check_write_table(const void *self, struct base_file *file, stru
     base_file_printf(file, "window\tposition\ttoken_id\ttoken\tlogprob\trecorded_logprob\trank\t"
                            "recorded_rank\tentropy\trecorded_entropy\tkld\treverse_kld\tsame_top\t"
                            "file_kld\tfile_nll\n");
-    for (size_t w = 0; w < c->windows.plan.n_windows && status == STATUS_OK; w++) {
+    for (size_t w = 0; w < c->windows.plan.n_windows && !status; w++) {
         for (size_t i = 0; c->windows.tables[0].done[w] && i < c->windows.plan.n_scored; i++) {
             size_t position = c->windows.plan.first_scored + i;
             int32_t id = c->windows.stream.ids[eval_plan_target(&c->windows.plan, w, position)];
             status = eval_spell(&spelling, model_tokenizer(c->model.model), id, why);
-            if (status != STATUS_OK)
+            if (status)
                 break;
             base_file_printf(file, "%zu\t%zu\t%d\t", w, position, id);
             base_file_write(file, spelling.escaped, spelling.n_escaped);

@@ -126,13 +126,13 @@ static enum status load(struct cli_choice *t, struct status_why *why)
 {
     const struct cli_text_settings *from = &t->settings->text;
     enum status status = read_text(t, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     status = parse(t, why);
     if (status == STATUS_FORMAT)
         (void)base_file_check_kind((struct base_string){t->text.data, t->text.n_bytes},
                                    "choice tasks", why);
-    if (status != STATUS_OK) {
+    if (status) {
         status_context(why, "%s",
                        from->text_file     ? from->text_file
                        : from->binary_file ? from->binary_file

@@ -85,9 +85,9 @@ static enum status run_dump(const void *opaque, const struct cli_args *args, str
     const struct cli_named_file output = {"-o", settings->output};
     const struct cli_named_file input = {"FILE", args->operands[0]};
     enum status status = cli_outputs_check(&output, 1, &input, 1, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = gguf_open(&file, args->operands[0], why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     const struct gguf_tensor *tensor = gguf_tensor_find(file, settings->tensor);
     if (tensor)

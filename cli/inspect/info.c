@@ -9,7 +9,7 @@
 
 #include "base/text/escape.h"
 #include "cli/commands.h"
-#include "gguf/identity.h"
+#include "gguf/about/identity.h"
 
 /* Keys of hyper-parameters; %s is the architecture's name. */
 static const struct {
@@ -96,7 +96,7 @@ static void read_hparams(struct cli_info *info)
     struct base_string architecture;
     const struct gguf_kv *kv = gguf_kv_find(info->file, "general.architecture");
     if (!kv || kv->type != GGUF_VALUE_STRING ||
-        gguf_get_string(info->file, "general.architecture", &architecture, NULL, NULL) != STATUS_OK)
+        gguf_get_string(info->file, "general.architecture", &architecture, NULL, NULL))
         return;
 
     struct cli_hparam all[CLI_N_HPARAMS] = {{0}};
@@ -188,11 +188,11 @@ static enum status run_info(const void *opaque, const struct cli_args *args, str
     struct gguf_file *file;
     enum status status = gguf_list(&file, args->operands[0], why);
     struct cli_info info;
-    if (status == STATUS_OK)
+    if (!status)
         status = gather(&info, file, why);
-    if (status == STATUS_OK && settings->json)
+    if (!status && settings->json)
         status = cli_info_write_json(&info, settings->tensors, why);
-    else if (status == STATUS_OK)
+    else if (!status)
         cli_info_print(&info, settings->tensors);
     if (!status)
         status = gguf_check_unchanged(file, why);

@@ -3,8 +3,8 @@
 #define CLI_INSPECT_INFO_H
 
 #include "eval/identity.h"
+#include "gguf/about/quantisation.h"
 #include "gguf/meta.h"
-#include "gguf/quantisation.h"
 
 /** All tensors of one type together. */
 struct cli_type_total {

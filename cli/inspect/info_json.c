@@ -57,8 +57,7 @@ static bool add_value(struct base_json *json, cJSON *parent, const char *key,
     if (head.count > WHOLE_ARRAY)
         head.count = WHOLE_ARRAY;
     struct base_string *strings = NULL;
-    if (kv->element_type == GGUF_VALUE_STRING &&
-        gguf_kv_strings(&head, &strings, NULL) != STATUS_OK) {
+    if (kv->element_type == GGUF_VALUE_STRING && gguf_kv_strings(&head, &strings, NULL)) {
         json->failed = true;
         return false;
     }

@@ -9,7 +9,7 @@ static enum status check_text_of_model(const struct cli_kld_settings *s, struct 
     struct gguf_file *base = NULL;
     enum status status = cli_text_given(&s->text) ? STATUS_OK : gguf_open(&base, s->base, why);
     gguf_close(base);
-    return status == STATUS_OK ? cli_text_check(&s->text, why) : status;
+    return status ? status : cli_text_check(&s->text, why);
 }
 
 /* What goes with one kind of base only. */

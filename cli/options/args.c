@@ -88,11 +88,11 @@ static enum status read_environment(const struct cli_command *command, void *set
         enum status status = STATUS_OK;
         if (!row->value)
             status = switch_from_environment(row->env, value, &on, why);
-        if (status == STATUS_OK && on) {
+        if (!status && on) {
             struct cli_value s = {row, row->env, value, (char *)settings + rows.at};
             status = cli_value_set(&s, args, why);
         }
-        if (status != STATUS_OK)
+        if (status)
             return status;
     }
     return STATUS_OK;
@@ -243,7 +243,7 @@ enum status cli_args_parse(const struct cli_command *command, int argc, char **a
     size_t n_operands = 0;
     bool only_operands = false;
     struct cli_list *list = operand_list(command, settings);
-    for (int i = 1; i < argc && status == STATUS_OK && !args->help && !args->answer; i++) {
+    for (int i = 1; i < argc && !status && !args->help && !args->answer; i++) {
         bool is_option = argv[i][0] == '-' && argv[i][1] && !only_operands;
         if (is_option && strcmp(argv[i], "--") == 0)
             only_operands = true;

@@ -54,7 +54,7 @@ static enum status set_list(const struct cli_value *s, struct status_why *why)
                                  s->spelling, s->value);
         else
             status = cli_list_append(s->target, part, n, why);
-        if (status != STATUS_OK || !*c)
+        if (status || !*c)
             break;
         c++;
     }

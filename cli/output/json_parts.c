@@ -9,7 +9,7 @@
 #include "cli/options/common.h"
 #include "cli/process/version.h"
 #include "cli/session/swaps.h"
-#include "gguf/quantisation.h"
+#include "gguf/about/quantisation.h"
 #include "kernels/backend.h"
 
 static const char *const bos_names[] = {

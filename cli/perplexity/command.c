@@ -64,9 +64,9 @@ static enum status check_settings(const struct cli_perplexity_settings *s, struc
         status = check_documents(s, why);
     if (!status)
         status = check_stop(s, why);
-    if (status == STATUS_OK && !s->kl_divergence)
+    if (!status && !s->kl_divergence)
         status = cli_text_check(&s->text, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (s->protocol == CLI_PROTOCOL_FIXED && s->stride)
         return status_fail(why, STATUS_USAGE, "--ppl-stride goes with --protocol default only");

@@ -30,7 +30,7 @@ static enum status begin_logits(struct cli_perplexity *p, struct status_why *why
         .journal = p->e.journal != NULL,
     };
     enum status status = eval_logits_writer_open(&p->recording.logits, &recording, why);
-    if (status == STATUS_OK)
+    if (!status)
         p->recording.sink = eval_writer_sink(p->recording.logits);
     return status;
 }
@@ -65,9 +65,9 @@ static enum status begin_compact(struct cli_perplexity *p, struct status_why *wh
     const struct cli_perplexity_settings *s = p->settings;
     char head_path[PATH_MAX], *description = NULL;
     enum status status = s->head_by_path ? find_head(p, head_path, why) : STATUS_OK;
-    if (status == STATUS_OK)
+    if (!status)
         status = describe(&description, p, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     struct eval_compact_recording recording = {
         .path = s->base_file,
@@ -82,7 +82,7 @@ static enum status begin_compact(struct cli_perplexity *p, struct status_why *wh
         .resume = may_go_on(p),
     };
     status = eval_compact_writer_open(&p->recording.compact, &recording, why);
-    if (status == STATUS_OK)
+    if (!status)
         p->recording.sink = eval_writer_sink(p->recording.compact);
     cJSON_free(description);
     return status;
@@ -124,9 +124,9 @@ static enum status finish_logits(struct cli_perplexity *p, struct status_why *wh
     p->recording.logits = NULL;
     enum status status = eval_writer_commit(recording, why);
     struct eval_logits_file file = {0};
-    if (status == STATUS_OK)
+    if (!status)
         status = eval_logits_open(&file, p->settings->base_file, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = eval_logits_id(p->recording.id, &file, why);
     p->recording.n_bytes = file.n_bytes;
     eval_logits_close(&file);
@@ -140,7 +140,7 @@ static enum status finish_compact(struct cli_perplexity *p, struct status_why *w
     p->recording.error = eval_compact_writer_error(recording);
     p->recording.n_bytes = eval_compact_writer_n_bytes(recording);
     enum status status = eval_compact_writer_id(p->recording.id, recording, why);
-    if (status == STATUS_OK)
+    if (!status)
         return eval_writer_commit(recording, why);
     eval_writer_close(recording, true);
     return status;
@@ -157,7 +157,7 @@ enum status cli_recording_finish(void *self, struct status_why *why)
         return STATUS_OK;
     }
     enum status status = p->recording.compact ? finish_compact(p, why) : finish_logits(p, why);
-    if (status == STATUS_OK)
+    if (!status)
         cli_say("assay: %s: %zu chunk%s of %zu tokens recorded, %.1f MB\n", path,
                 p->windows.plan.n_windows, status_plural(p->windows.plan.n_windows),
                 p->windows.plan.window, (double)p->recording.n_bytes / megabyte);

@@ -82,11 +82,11 @@ static int run_with(const struct cli_command *command, int argc, char **argv, vo
     struct status_why why = {""};
     struct cli_args args;
     enum status status = cli_args_parse(command, argc, argv, settings, &args, &why);
-    if (status == STATUS_OK && args.help) {
+    if (!status && args.help) {
         cli_args_help(command);
         return cli_end(CLI_EXIT_DONE);
     }
-    if (status == STATUS_OK && args.answer) {
+    if (!status && args.answer) {
         puts(args.answer);
         return cli_end(CLI_EXIT_DONE);
     }
@@ -97,7 +97,7 @@ static int run_with(const struct cli_command *command, int argc, char **argv, vo
         cli_say("assay: ignored, because no result depends on it: %s\n", args.ignored);
     cli_print_notes(args.notes);
     status = command->run(settings, &args, &why);
-    return status == STATUS_OK ? cli_end(CLI_EXIT_DONE) : fail(status, &why);
+    return status ? fail(status, &why) : cli_end(CLI_EXIT_DONE);
 }
 
 /* A model may come in a file for each of its tensors, and all of them stay open. */

@@ -13,7 +13,7 @@ static enum status open_head(struct cli_base *base, const struct cli_evaluate_se
     struct eval_compact_file *file = &base->compact;
     struct cli_evaluate_settings load_only = {.load = settings->load}; /* no hash of the model */
     enum status status = cli_model_open(&base->model, file->head_path, &load_only, false, why);
-    if (status != STATUS_OK) {
+    if (status) {
         status_context(why, "%s: its head is elsewhere", file->name);
         return status;
     }
@@ -25,17 +25,17 @@ static enum status open_file(struct cli_base *base, const struct cli_evaluate_se
 {
     struct eval_compact_file *file = &base->compact;
     enum status status = eval_compact_open(file, base->path, why);
-    if (status == STATUS_OK) {
+    if (!status) {
         status = cli_description_parse(&base->description, file->description,
                                        (size_t)file->layout.n_description, why);
-        if (status != STATUS_OK)
+        if (status)
             status_context(why, "%s", base->path);
     }
-    if (status == STATUS_OK)
+    if (!status)
         status = eval_compact_id(base->id, file, why);
-    if (status == STATUS_OK && settings->output.hash_model)
+    if (!status && settings->output.hash_model)
         status = base_sha256(base->sha256, file->bytes, file->n_bytes, why);
-    if (status == STATUS_OK && file->layout.by_path)
+    if (!status && file->layout.by_path)
         status = open_head(base, settings, why);
     base->n_ctx = (size_t)file->layout.n_ctx;
     base->n_windows = (size_t)file->layout.n_windows;
@@ -56,7 +56,7 @@ static enum status check(const struct cli_base *base, const struct model *candid
     enum status status = STATUS_OK;
     if (base->model.model)
         status = eval_check_same_vocab(base->model.model, candidate, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = eval_compact_check_vocab(&base->compact, candidate, why);
     return status;
 }

@@ -54,7 +54,7 @@ static enum status load(struct score *s, struct status_why *why)
 {
     const struct model_tokenizer *tokenizer = model_tokenizer(s->model.model);
     enum status status = base_text_read_whole(&s->text, s->request_file, BASE_TEXT_MAX_BYTES, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     status = cli_score_options(&s->options, &s->settings->score, s->model.model, why);
     if (status)
@@ -63,9 +63,9 @@ static enum status load(struct score *s, struct status_why *why)
                                   "JSON lines with requests", why);
     if (!status)
         status = eval_requests_read(&s->requests, s->text.data, s->text.n_bytes, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = eval_request_scores_make(&s->scores, &s->requests, &s->options, tokenizer, why);
-    if (status != STATUS_OK)
+    if (status)
         status_context(why, "%s", s->request_file);
     return status;
 }

@@ -101,18 +101,18 @@ static enum status parse_list(struct devices *out, const char *list, struct stat
         struct device *device = &out->items[out->n++];
         *device = (struct device){.kind = DEVICE_CPU};
         enum status status = parse_name(device, name, why);
-        if (status == STATUS_OK && device->foreign) {
+        if (!status && device->foreign) {
             cli_say("assay: note: --device %s: assay has no such device; as --device auto\n", list);
             *out = (struct devices){.items = {*device}, .n = 1};
             return STATUS_OK;
         }
-        if (status == STATUS_OK && device->kind == DEVICE_AUTO && strchr(list, ','))
+        if (!status && device->kind == DEVICE_AUTO && strchr(list, ','))
             return status_fail(why, STATUS_USAGE,
                                "--device: 'auto' is one of several in '%s'; expected names of "
                                "devices, or auto alone",
                                list);
         at += n;
-        if (status != STATUS_OK || *at == '\0')
+        if (status || *at == '\0')
             return status;
     }
 }
@@ -200,13 +200,13 @@ enum status cli_backends_open(struct cli_backends *out, const struct cli_machine
     const struct cli_cluster *cluster = cli_cluster();
     if (cluster->n_ranks > 1 && !status)
         devices = (struct devices){{devices.items[cluster->local_rank % devices.n]}, 1};
-    while (status == STATUS_OK && out->n < devices.n) {
+    while (!status && out->n < devices.n) {
         status = open_backend(&out->items[out->n], &devices.items[out->n], s, why);
-        out->n += status == STATUS_OK;
+        out->n += !status;
     }
-    if (status == STATUS_OK)
+    if (!status)
         status = check_same_products(out, why);
-    if (status == STATUS_OK) /* of equal devices, they are the same */
+    if (!status) /* of equal devices, they are the same */
         cli_print_notes(kern_describe(out->items[0]).remarks);
     return status;
 }

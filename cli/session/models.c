@@ -2,7 +2,7 @@
 
 #include "cli/host.h"
 #include "cli/process/say.h"
-#include "gguf/identity.h"
+#include "gguf/about/identity.h"
 
 /* A number of the command line; the model takes 0 for "as the file says". */
 static float given_or_zero(double value)
@@ -81,13 +81,13 @@ enum status cli_model_open(struct cli_model *out, const char *path,
     struct model_options options = model_options(&settings->load, llama_compat);
     struct gguf_file *file;
     enum status status = gguf_open(&file, path, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = gguf_model_id(out->id, file, why);
-    if (status == STATUS_OK && settings->output.hash_model)
+    if (!status && settings->output.hash_model)
         status = gguf_file_hash(out->sha256, file, why);
     if (!status && settings->watch.wanted)
         status = gguf_keep_directories(file, why);
-    if (status != STATUS_OK) {
+    if (status) {
         gguf_close(file);
         return status;
     }
@@ -96,7 +96,7 @@ enum status cli_model_open(struct cli_model *out, const char *path,
         status = cli_model_round(out, &settings->load, 0, why);
     if (!status && settings->watch.wanted)
         status = cli_shards_open(&out->shards, out->model, file, why);
-    if (status == STATUS_OK)
+    if (!status)
         cli_print_notes(model_remarks(out->model));
     return status;
 }

@@ -81,7 +81,7 @@ enum status cli_outputs_check_model(const struct cli_named_file *outputs, size_t
 {
     const struct gguf_file *file = model_file(model);
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < gguf_n_shards(file) && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < gguf_n_shards(file) && !status; i++) {
         const struct cli_named_file part = {option, gguf_shard_path(file, i)};
         status = cli_outputs_check(outputs, n_outputs, &part, 1, why);
     }
@@ -136,7 +136,7 @@ enum status cli_output_commit(struct base_file **file, enum status filled, struc
 {
     struct base_file *done = *file;
     *file = NULL;
-    if (filled == STATUS_OK)
+    if (!filled)
         return base_file_commit(done, why);
     base_file_abandon(done);
     return filled;

@@ -8,9 +8,9 @@
 #include "base/array.h"
 #include "base/text/printable.h"
 #include "base/text/quote.h"
-#include "gguf/identity.h"
+#include "gguf/about/identity.h"
+#include "gguf/about/quantisation.h"
 #include "gguf/meta.h"
-#include "gguf/quantisation.h"
 
 /* Of all quantised types as programs read them today. */
 enum { QUANTIZATION_VERSION = 2 };

@@ -28,7 +28,7 @@ static void put_hash(struct doc_report *r, const struct doc_part *first,
     struct base_digest *digest = base_digest_open();
     base_digest_add(digest, first->bytes, first->n_bytes);
     base_digest_add(digest, second->bytes, second->n_bytes);
-    r->no_memory |= base_digest_close_bytes(digest, bytes, NULL) != STATUS_OK;
+    r->no_memory |= base_digest_close_bytes(digest, bytes, NULL);
     char *at = text;
     for (size_t i = 0; i < sizeof bytes; i += 3) {
         unsigned three = (unsigned)bytes[i] << 16 | (unsigned)bytes[i + 1] << 8 | bytes[i + 2];

@@ -233,7 +233,7 @@ static bool draw_all(struct doc_report *r, size_t metric)
             continue;
         any = true;
         struct chart c = make_chart(r->file, board, &board->runs[i], metric);
-        r->no_memory |= choose(&c) != STATUS_OK;
+        r->no_memory |= choose(&c);
         size_t n_drawn = c.flags ? fit(&c) : 0;
         doc_html(r->file, "<figure>");
         if (n_drawn) {

@@ -47,7 +47,7 @@ static enum status truncated(const struct eval_compact_file *file, struct status
     uint64_t n_whole = 0;
     bool matches = true;
     for (uint64_t w = 0; w < n_there; w++) {
-        if (window_matches(file, w, &matches, why) != STATUS_OK)
+        if (window_matches(file, w, &matches, why))
             break;
         n_whole += matches;
     }
@@ -270,7 +270,7 @@ enum status eval_compact_check_vocab(const struct eval_compact_file *file,
                            "recorded with (vocabulary %.16s, expected %.16s); only models of the "
                            "same vocabulary can be compared",
                            path, n_vocab, file->name, id, expected);
-    return !status ? check_bos(file, model, why) : status;
+    return status ? status : check_bos(file, model, why);
 }
 
 enum status eval_compact_take_head(struct eval_compact_file *file, const struct model *model,

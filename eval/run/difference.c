@@ -90,13 +90,13 @@ enum status eval_difference_find(struct eval_difference *out, const char *first,
     *out = (struct eval_difference){0};
     cJSON *a, *b = NULL;
     enum status status = base_json_parse(&a, first, strlen(first), NULL, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = base_json_parse(&b, second, strlen(second), NULL, why);
     if (status == STATUS_FORMAT)
         status_fail(why, status, "settings that are no JSON");
-    if (status == STATUS_OK && !differ(out, a, b))
+    if (!status && !differ(out, a, b))
         out->name[0] = '\0';
-    else if (status == STATUS_OK && !out->name[0])
+    else if (!status && !out->name[0])
         snprintf(out->name, sizeof out->name, "document");
     make_printable(out->name);
     make_printable(out->first);

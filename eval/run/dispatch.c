@@ -73,7 +73,7 @@ bool eval_dispatch_next(struct eval_dispatch *d, struct eval_worker *w)
         given->n_tokens = size.n_tokens;
         given->cost = eval_batch_cost(d->units, given->first, given->end);
     }
-    bool any = d->status == STATUS_OK && w->n_ahead > 0;
+    bool any = !d->status && w->n_ahead > 0;
     if (any) {
         w->at = w->ahead[0];
         memmove(w->ahead, w->ahead + 1, --w->n_ahead * sizeof *w->ahead);
@@ -85,7 +85,7 @@ bool eval_dispatch_next(struct eval_dispatch *d, struct eval_worker *w)
 enum status eval_dispatch_await(struct eval_dispatch *d, size_t item, struct status_why *why)
 {
     pthread_mutex_lock(&d->lock);
-    while (d->status == STATUS_OK && d->next_to_commit < item)
+    while (!d->status && d->next_to_commit < item)
         pthread_cond_wait(&d->committed, &d->lock);
     enum status status = d->status;
     pthread_mutex_unlock(&d->lock);
@@ -138,7 +138,7 @@ enum status eval_dispatch_report(struct eval_dispatch *d, struct status_why *why
 /** With the lock. */
 static void fail(struct eval_dispatch *d, enum status status, const struct status_why *why)
 {
-    if (d->status == STATUS_OK || (d->status == STATUS_CANCELLED && status != STATUS_CANCELLED)) {
+    if (!d->status || (d->status == STATUS_CANCELLED && status != STATUS_CANCELLED)) {
         d->status = status;
         d->why = *why;
     }
@@ -151,7 +151,7 @@ enum status eval_dispatch_commit(struct eval_dispatch *d, struct eval_worker *w,
 {
     pthread_mutex_lock(&d->lock);
     enum status status = STATUS_CANCELLED;
-    if (d->status == STATUS_OK) {
+    if (!d->status) {
         d->stats->n_batches++;
         d->stats->n_inputs += w->at.n_tokens;
         d->stats->times.forward += times->forward;

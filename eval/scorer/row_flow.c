@@ -65,7 +65,7 @@ enum status eval_row_flow_open(struct eval_row_flow *flow, struct kern_backend *
     if (hidden_bytes(options))
         status = kern_alloc(backend, &hidden, hidden_bytes(options), why);
     flow->hidden = hidden;
-    if (options->sink && status == STATUS_OK) {
+    if (options->sink && !status) {
         flow->out_rows = out_rows(backend, options);
         flow->out = malloc(out_bytes(backend, options));
         if (!flow->out)
@@ -88,7 +88,7 @@ enum status eval_row_flow_take(struct eval_row_flow *flow, size_t first, size_t 
     const struct eval_row_source *source = flow->source;
     const void *rows = NULL;
     enum status status = source->rows(source->user, first, n_rows, &rows, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     if (source->kind == EVAL_ROWS_CODES) {
         flow->recorded =
@@ -123,11 +123,11 @@ enum status eval_row_flow_give(struct eval_row_flow *flow, size_t first, size_t 
 {
     enum status status = STATUS_OK;
     struct kern_head part = *head;
-    for (size_t done = 0; done < n_rows && status == STATUS_OK;) {
+    for (size_t done = 0; done < n_rows && !status;) {
         size_t n = base_min(n_rows - done, flow->out_rows);
         part.hidden = head->hidden + done * head->matrix->n_cols;
         status = convert(flow, n, &part, why);
-        if (status == STATUS_OK)
+        if (!status)
             status =
                 flow->sink->write(flow->sink->user, flow->backend, first + done, n, flow->out, why);
         done += n;

@@ -145,11 +145,11 @@ enum status eval_scorer_open(struct eval_scorer **out, const struct model *model
     else
         status = slab_open(s, why);
     struct eval_row_flow_options flow = eval_scorer_flow(model, options, backend);
-    if (status == STATUS_OK)
+    if (!status)
         status = eval_row_flow_open(&s->flow, backend, &flow, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = streams_open(s, &own, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = runners_open(s, model, &own, why);
     if (status) {
         eval_scorer_close(s);

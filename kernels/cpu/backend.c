@@ -104,9 +104,9 @@ enum status kern_cpu_open(struct kern_backend **out, const struct kern_cpu_optio
     cpu->isa = kern_kernels_build(&cpu->kernels, options->isa_cap);
     choose_products(cpu, options);
     enum status status = base_pool_open(&cpu->pool, options->n_threads, why);
-    if (status == STATUS_OK && options->gemm == KERN_GEMM_OPENBLAS)
+    if (!status && options->gemm == KERN_GEMM_OPENBLAS)
         status = kern_openblas_load(&cpu->sgemm, base_pool_n_threads(cpu->pool), why);
-    if (status != STATUS_OK) {
+    if (status) {
         kern_close(&cpu->base);
         return status;
     }

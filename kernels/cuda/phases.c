@@ -16,8 +16,8 @@ static void count_oldest(struct kern_cuda *cuda)
     struct kern_cuda_phases *p = &cuda->phases;
     size_t i = p->n_counted++, slot = i % KERN_CUDA_N_TIMED;
     double seconds = 0.0;
-    if (p->marked[slot] && cuda->device->ops->elapsed(cuda->device, mark_of(i, 0), mark_of(i, 1),
-                                                      &seconds, NULL) == STATUS_OK)
+    if (p->marked[slot] &&
+        !cuda->device->ops->elapsed(cuda->device, mark_of(i, 0), mark_of(i, 1), &seconds, NULL))
         kern_clock_count(&cuda->clock, p->phase[slot], (uint64_t)(1e9 * seconds));
 }
 
@@ -28,7 +28,7 @@ void kern_cuda_begin_phase(struct kern_backend *b)
     if (p->n_begun - p->n_counted == KERN_CUDA_N_TIMED)
         count_oldest(cuda);
     p->marked[p->n_begun % KERN_CUDA_N_TIMED] =
-        cuda->device->ops->mark(cuda->device, mark_of(p->n_begun, 0), NULL) == STATUS_OK;
+        !cuda->device->ops->mark(cuda->device, mark_of(p->n_begun, 0), NULL);
 }
 
 void kern_cuda_end_phase(struct kern_backend *b, enum kern_phase phase)
@@ -38,7 +38,7 @@ void kern_cuda_end_phase(struct kern_backend *b, enum kern_phase phase)
     size_t i = p->n_begun++, slot = i % KERN_CUDA_N_TIMED;
     p->phase[slot] = phase;
     p->marked[slot] =
-        p->marked[slot] && cuda->device->ops->mark(cuda->device, mark_of(i, 1), NULL) == STATUS_OK;
+        p->marked[slot] && !cuda->device->ops->mark(cuda->device, mark_of(i, 1), NULL);
 }
 
 void kern_cuda_collect_times(struct kern_backend *b)

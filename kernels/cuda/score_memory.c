@@ -74,7 +74,7 @@ void kern_cuda_scoring_close(struct kern_cuda_scoring *s)
 size_t kern_cuda_score_bytes(struct kern_backend *b, const struct kern_score *op)
 {
     struct kern_cuda_scoring s;
-    if (kern_cuda_scoring_open(&s, kern_cuda_of(b), op, NULL) != STATUS_OK) {
+    if (kern_cuda_scoring_open(&s, kern_cuda_of(b), op, NULL)) {
         kern_cuda_scoring_close(&s);
         return 0;
     }

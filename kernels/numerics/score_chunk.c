@@ -89,7 +89,7 @@ enum status kern_score_chunk_open(struct kern_score_chunk *chunk, const struct k
     *chunk = (struct kern_score_chunk){.op = op, .first_row = first_row, .n_rows = n_rows};
     chunk->n_groups = base_div_up(n_rows, KERN_LANES);
     enum status status = place_targets(chunk, why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     size_t n = op->n_heads * chunk->n_groups;
     chunk->sums = calloc(n, sizeof *chunk->sums);

@@ -15,7 +15,7 @@
 #include "eval/reference/compact_source.h"
 #include "eval/reference/compact_writer.h"
 #include "evaluation.h"
-#include "gguf/identity.h"
+#include "gguf/about/identity.h"
 #include "tests/harness/temp.h"
 #include "tests/harness/tiny_model.h"
 

@@ -12,7 +12,7 @@
 
 #include "eval/identity.h"
 #include "eval/run/memory.h"
-#include "gguf/identity.h"
+#include "gguf/about/identity.h"
 
 static const struct {
     const char *path, *id, *hash;

@@ -19,7 +19,7 @@
 #include "eval/run/memory.h"
 #include "eval/units/choice.h"
 #include "evaluation.h"
-#include "gguf/identity.h"
+#include "gguf/about/identity.h"
 #include "tests/harness/temp.h"
 
 static const char *wide_model;

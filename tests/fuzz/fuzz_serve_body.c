@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "serve/completions.h"
+#include "serve/requests/completions.h"
 #include "serve/serve.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -107,7 +107,7 @@ TABLE = [
      r"DEFAULT_HELLASWAG_TASKS = (\d+)"),
     ("cli/results/compare.c", r"bootstrap over windows \(default: (\d+)\)",
      "cli/results/compare.c", r"n_resamples = (\d+)"),
-    ("docs/json.md", r"of the first (\d+ KiB) of each tensor", "eval/identity.h",
+    ("docs/json.md", r"of the first (\d+ KiB) of each tensor", "gguf/about/identity.h",
      r"GGUF_MODEL_ID_PREFIX = (\d+)"),
     ("docs/json.md", r"of the first (\d+) bytes of each chunk's rows",
      "eval/reference/logits_file.h", r"EVAL_LOGITS_ID_PREFIX = (\d+)"),

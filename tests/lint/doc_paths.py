@@ -19,8 +19,9 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("base", "gguf", "kernels", "model", "eval", "cli", "tests", "bench", "cmake", "completions",
-           "data", "docs", "mpi", "python", "scripts")
+FOLDERS = ("base", "gguf", "kernels", "template", "model", "eval", "cluster", "trace", "documents",
+           "cli", "serve", "tests", "bench", "cmake", "completions", "data", "docs", "mpi", "python",
+           "scripts")
 SOURCES = (".c", ".h", ".cu", ".py", ".sh", ".cmake")
 # What is named, and is not of this tree: of exllamav3, lm-evaluation-harness, Bochs, the tests'
 # library, an installed program, the evaluator of docs/how-to-add.md.

@@ -2,8 +2,9 @@
 """Rules of the source tree that a compiler does not check.
 
 usage: lint.py RULE SOURCE_DIR [BUILD_DIR]
-RULE:  layers     includes follow base -> gguf -> kernels -> model -> eval -> cli, never back
-       banned     functions that are not to be used
+RULE:  layers     a layer includes what its row of LINKS has, and nothing else
+       circles    no circle of includes between rooms (folders), but for what is in one another
+       banned     functions that are not to be used; comparisons with STATUS_OK
        size       no source file beyond 500 lines
        functions  no function of a layer beyond 80 lines
        core       what runs evaluations names none of its clients: processes, servers, watching
@@ -20,15 +21,38 @@ import re
 import subprocess
 import sys
 
-LAYERS = ["base", "gguf", "kernels", "model", "eval", "cli"]
+# What each layer may include beside itself. The rooms above the core (gguf to eval) are its clients.
+CORE_LAYERS = ("base", "gguf", "kernels", "template", "model", "eval")
+LINKS = {
+    "base": (),
+    "gguf": ("base",),
+    "kernels": ("base", "gguf"),
+    "template": ("base",),
+    "model": ("base", "gguf", "kernels", "template"),
+    "eval": CORE_LAYERS,
+    "cluster": CORE_LAYERS,
+    "trace": CORE_LAYERS,
+    "documents": ("base", "gguf"),
+    "cli": (*CORE_LAYERS, "cluster", "trace", "documents"),
+    "serve": (*CORE_LAYERS, "documents", "cli"),
+}
+LAYERS = list(LINKS)
+PROGRAM = "cli/main.c"  # lists the commands of all layers
 PREFIXES = {
     "base": ("base_", "status_"),
     "gguf": ("gguf_",),
     "kernels": ("kern_",),
+    "template": ("jinja_",),
     "model": ("model_",),
     "eval": ("eval_",),
+    "cluster": ("cluster_",),
+    "trace": ("trace_",),
+    "documents": ("doc_",),
     "cli": ("cli_",),
+    "serve": ("serve_",),
 }
+# Implementations of one interface: variants that lean on each other, a room each.
+ONE_ROOM = ("kernels/cpu", "kernels/cuda")
 # Each with what to use instead.
 BANNED = {
     "strcpy": "memcpy with a checked length",
@@ -60,7 +84,7 @@ CORE = {"eval/run", "eval/scorer", "cli/evaluate.c", "cli/evaluate.h", "cli/host
 CLIENT_WORDS = {"rank", "ranks", "shares", "cluster", "team", "link", "pipe", "hop", "socket", "mpi",
                 "watch", "server"}
 CLIENT_ROOMS = ("cluster/", "eval/streams/", "cli/watch/", "serve/", "cli/ranks.h",
-                "cli/session/cluster.h", "cli/command_line.h")
+                "cli/session/cluster.h", "cli/session/swaps.h", "cli/command_line.h")
 MAX_LINES = 500
 MAX_FUNCTION_LINES = 80
 MAX_FILES = 20
@@ -93,17 +117,53 @@ def rule_layers(root, _build):
     for folder, path in sources(root):
         if folder not in LAYERS:
             continue
-        allowed = LAYERS[: LAYERS.index(folder) + 1]
+        if str(path.relative_to(root)) == PROGRAM:
+            continue
+        allowed = (folder, *LINKS[folder])
         for number, line in enumerate(path.read_text().splitlines(), 1):
             match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
             if match and match.group(1).split("/")[0] not in allowed:
                 yield f"{path.relative_to(root)}:{number}: {folder}/ must not include {match.group(1)}"
 
 
+def room_of(path):
+    whole = [room for room in ONE_ROOM if f"{path}/".startswith(f"{room}/")]
+    return whole[0] if whole else str(path)
+
+
+def room_includes(root):
+    """room -> {room that it includes: an include of it}, without rooms that are in one another."""
+    links = {}
+    for folder, path in sources(root):
+        name = path.relative_to(root)
+        if folder not in LAYERS or str(name) == PROGRAM:
+            continue
+        room = room_of(name.parent)
+        for header in re.findall(r'(?m)^\s*#\s*include\s+"([^"]+)"', path.read_text()):
+            other = room_of(pathlib.PurePath(header).parent)
+            if not f"{other}/".startswith(f"{room}/") and not f"{room}/".startswith(f"{other}/"):
+                links.setdefault(room, {}).setdefault(other, f"{name} includes {header}")
+    return links
+
+
+def rule_circles(root, _build):
+    links, reached = room_includes(root), {}
+    for room in links:
+        reached[room], left = set(), [room]
+        while left:
+            for other in links.get(left.pop(), {}):
+                if other not in reached[room]:
+                    reached[room].add(other)
+                    left.append(other)
+    for room in sorted(links):
+        yield from (f"{links[room][other]}: {room} and {other} are on a circle"
+                    for other in sorted(links[room]) if room in reached.get(other, ()))
+
+
 def rule_banned(root, _build):
     for folder, path in sources(root):
         banned = dict(BANNED)
-        if folder in LAYERS and folder != "cli":
+        if folder in LAYERS and folder not in ("cli", "serve"):
             banned.update(CLI_ONLY)
         pattern = re.compile(r"(?<![\w.>])(" + "|".join(banned) + r")\s*\(")
         for number, line in enumerate(code_of(path).splitlines(), 1):
@@ -112,6 +172,8 @@ def rule_banned(root, _build):
                 if str(path.relative_to(root)) == HOME.get(name):
                     continue
                 yield f"{path.relative_to(root)}:{number}: {name}() is not used here; use {banned[name]}"
+            if folder in LAYERS and re.search(r"[!=]=\s*STATUS_OK\b", line):
+                yield f"{path.relative_to(root)}:{number}: a status is compared; write `status` or `!status`"
 
 
 def rule_core(root, _build):
@@ -237,7 +299,7 @@ def rule_rebuilds(root, build):
 
 
 def main():
-    rules = {"layers": rule_layers, "banned": rule_banned, "size": rule_size,
+    rules = {"layers": rule_layers, "circles": rule_circles, "banned": rule_banned, "size": rule_size,
              "functions": rule_functions, "core": rule_core, "frees": rule_frees,
              "rooms": rule_rooms, "tables": rule_tables, "versions": rule_versions,
              "symbols": rule_symbols, "rebuilds": rule_rebuilds}

@@ -393,7 +393,7 @@ enum status kern_cpu_attention(struct kern_backend *b, const struct kern_attenti
     struct attention job = {.cpu = cpu, .op = op};
     void *scratch;
     enum status status = kern_cpu_scratch(cpu, &scratch, choose_sizes(&job), why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     job.per_thread = scratch;
     size_t all_bytes = job.thread_bytes * base_pool_n_threads(cpu->pool);

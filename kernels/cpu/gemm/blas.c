@@ -92,13 +92,13 @@ enum status kern_blas_linear(struct kern_cpu *cpu, const struct kern_linear *op,
     void *scratch;
     enum status status =
         kern_cpu_scratch(cpu, &scratch, kern_blas_linear_floats(op) * sizeof(float), why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     float *panel = scratch;
-    for (size_t row = 0; status == STATUS_OK && row < w->n_rows; row += panel_rows) {
+    for (size_t row = 0; !status && row < w->n_rows; row += panel_rows) {
         size_t n_rows = base_min(w->n_rows - row, panel_rows);
         status = kern_weight_decode(cpu, w, row, n_rows, panel);
-        if (status != STATUS_OK)
+        if (status)
             break;
         status = kern_blas_multiply(cpu, &(struct kern_sgemm){
                                              .n_rows = op->n_tokens,
@@ -114,7 +114,7 @@ enum status kern_blas_linear(struct kern_cpu *cpu, const struct kern_linear *op,
                                              .beta = op->accumulate ? 1.0f : 0.0f,
                                          });
     }
-    if (status == STATUS_OK && op->bias) {
+    if (!status && op->bias) {
         float *bias = panel + kern_blas_panel_floats(w);
         kern_weight_take_row(cpu, op->bias, 0, bias);
         add_bias(op, bias);

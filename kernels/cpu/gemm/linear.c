@@ -91,7 +91,7 @@ static enum status linear_prepare(struct linear *job, struct kern_cpu *cpu,
     size_t n_floats = linear_size(job, cpu, op);
     void *scratch;
     enum status status = kern_cpu_scratch(cpu, &scratch, n_floats * sizeof(float), why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     job->packed = scratch;
     job->per_thread = job->packed + job->packed_floats;
@@ -118,7 +118,7 @@ static enum status pack_tokens(const struct linear *job, struct kern_cpu *cpu)
         before->n_tokens != now.n_tokens || before->n_cols != now.n_cols ||
         before->scratch_bytes != now.scratch_bytes)
         status = kern_panels_pack(cpu, now.product, now.x, now.n_tokens, n_cols, job->packed);
-    cpu->packed = status == STATUS_OK ? now : (struct kern_packed){0};
+    cpu->packed = !status ? now : (struct kern_packed){0};
     return status;
 }
 
@@ -133,12 +133,12 @@ enum status kern_cpu_linear(struct kern_backend *b, const struct kern_linear *op
     struct kern_packed before = cpu->packed;
     enum status status = linear_prepare(&job, cpu, op, why);
     cpu->packed = before; /* the memory is new, and has another size, or as it was */
-    for (size_t token = 0; status == STATUS_OK && token < op->n_tokens; token += CHUNK_TOKENS) {
+    for (size_t token = 0; !status && token < op->n_tokens; token += CHUNK_TOKENS) {
         job.first_token = token;
         job.n_tokens = base_min(op->n_tokens - token, CHUNK_TOKENS);
         status = pack_tokens(&job, cpu);
         size_t n_tasks = kern_gemm_n_tasks(&job.plan, w->n_rows, kern_panel_count(job.n_tokens));
-        if (status == STATUS_OK)
+        if (!status)
             status = kern_cpu_run(cpu, n_tasks, multiply_task, &job);
     }
     return status;

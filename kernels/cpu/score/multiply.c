@@ -167,7 +167,7 @@ static enum status multiply_blas(struct kern_walk *walk, size_t h)
         size_t n_rows = base_min(walk->n_vocab_rows - row, panel_rows);
         enum status status =
             kern_weight_decode(walk->cpu, matrix, walk->vocab_row + row, n_rows, walk->blas_panel);
-        if (status != STATUS_OK)
+        if (status)
             return status;
         status = kern_blas_multiply(walk->cpu,
                                     &(struct kern_sgemm){
@@ -182,7 +182,7 @@ static enum status multiply_blas(struct kern_walk *walk, size_t h)
                                         .c_stride = walk->row_stride,
                                         .alpha = matrix->scale,
                                     });
-        if (status != STATUS_OK)
+        if (status)
             return status;
     }
     /* Lanes without a row, which nobody looks at: no products of ours have set them to 0. */
@@ -206,7 +206,7 @@ enum status kern_walk_multiply(struct kern_walk *walk)
     if (!walk->cpu->sgemm)
         return multiply_own(walk);
     enum status status = STATUS_OK;
-    for (size_t h = walk->first_live; status == STATUS_OK && h < walk->op->n_heads; h++)
+    for (size_t h = walk->first_live; !status && h < walk->op->n_heads; h++)
         status = multiply_blas(walk, h);
     return status;
 }

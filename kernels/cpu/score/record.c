@@ -92,9 +92,9 @@ static enum status record_slab(struct recording *r, size_t first_row, size_t n_r
     r->n_rows = n_rows;
     r->walk.chunk = (struct kern_score_chunk){.first_row = first_row, .n_rows = n_rows};
     enum status status = kern_walk_pack(&r->walk, first_row, n_rows);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_walk_multiply(&r->walk);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cpu_run(r->walk.cpu, base_div_up(n_rows, KERN_LANES), encode_group, r);
     return status;
 }
@@ -120,7 +120,7 @@ enum status kern_cpu_record(struct kern_backend *b, const struct kern_record *op
     struct recording r = {.op = op};
     enum status status = kern_walk_open(&r.walk, kern_cpu_of(b), &score, &limits, why);
     r.walk.n_vocab_rows = r.walk.n_vocab;
-    for (size_t row = 0; status == STATUS_OK && row < op->n_rows; row += limits.n_rows)
+    for (size_t row = 0; !status && row < op->n_rows; row += limits.n_rows)
         status = record_slab(&r, row, base_min(op->n_rows - row, limits.n_rows));
     kern_walk_close(&r.walk);
     return status;

@@ -145,11 +145,11 @@ static void fold_js(void *context, size_t index, unsigned thread)
 static enum status walk_vocabulary(struct kern_walk *walk, base_pool_fn *fold)
 {
     enum status status = STATUS_OK;
-    for (size_t row = 0; status == STATUS_OK && row < walk->n_vocab; row += walk->tile_rows) {
+    for (size_t row = 0; !status && row < walk->n_vocab; row += walk->tile_rows) {
         walk->vocab_row = row;
         walk->n_vocab_rows = base_min(walk->n_vocab - row, walk->tile_rows);
         status = kern_walk_multiply(walk);
-        if (status == STATUS_OK)
+        if (!status)
             status = kern_cpu_run(walk->cpu, walk->chunk.n_groups, fold, walk);
     }
     return status;
@@ -160,18 +160,18 @@ static enum status score_chunk(struct kern_walk *walk, size_t first_row, size_t 
                                struct status_why *why)
 {
     enum status status = kern_score_chunk_open(&walk->chunk, walk->op, first_row, n_rows, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_walk_pack(walk, first_row, n_rows);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_walk_targets(walk);
-    if (status == STATUS_OK)
+    if (!status)
         status = walk_vocabulary(walk, fold_group);
-    if (status == STATUS_OK)
+    if (!status)
         kern_score_chunk_finish(&walk->chunk);
-    if (status == STATUS_OK && walk->op->want_js) {
+    if (!status && walk->op->want_js) {
         kern_score_chunk_begin_js(&walk->chunk);
         status = walk_vocabulary(walk, fold_js);
-        if (status == STATUS_OK)
+        if (!status)
             kern_score_chunk_finish_js(&walk->chunk);
     }
     kern_score_chunk_close(&walk->chunk);
@@ -190,7 +190,7 @@ enum status kern_cpu_score(struct kern_backend *b, const struct kern_score *op,
     struct kern_walk walk;
     struct kern_walk_limits limits = choose_limits(op);
     enum status status = kern_walk_open(&walk, kern_cpu_of(b), op, &limits, why);
-    for (size_t row = 0; status == STATUS_OK && row < op->n_rows; row += CHUNK_ROWS)
+    for (size_t row = 0; !status && row < op->n_rows; row += CHUNK_ROWS)
         status = score_chunk(&walk, row, base_min(op->n_rows - row, CHUNK_ROWS), why);
     kern_walk_close(&walk);
     return status;

@@ -79,9 +79,9 @@ enum status kern_walk_open(struct kern_walk *walk, struct kern_cpu *cpu,
     size_t n_floats;
     void *memory = NULL;
     enum status status = walk_size(walk, limits, &n_floats, why);
-    if (status == STATUS_OK)
+    if (!status)
         status = kern_cpu_scratch(cpu, &memory, n_floats * sizeof(float), why);
-    if (status != STATUS_OK)
+    if (status)
         return status;
     struct arena arena = {.base = memory};
     walk_divide(walk, &arena);
@@ -102,7 +102,7 @@ enum status kern_walk_pack(struct kern_walk *walk, size_t first_row, size_t n_ro
 {
     walk->n_panels = kern_panel_count(n_rows);
     enum status status = STATUS_OK;
-    for (size_t h = walk->first_live; status == STATUS_OK && h < walk->op->n_heads; h++) {
+    for (size_t h = walk->first_live; !status && h < walk->op->n_heads; h++) {
         const struct kern_head *head = &walk->op->heads[h];
         size_t width = head->matrix->n_cols;
         status = kern_panels_pack(walk->cpu, walk->heads[h].plan.product,

@@ -92,7 +92,7 @@ static enum status device_alloc(struct kern_cuda_device *device, void **out, siz
 /** An error of what is waited for stays, and is reported by the next call that can. */
 static void device_free(struct kern_cuda_device *device, void *memory)
 {
-    if (!memory || select_device(of(device), NULL) != STATUS_OK)
+    if (!memory || select_device(of(device), NULL))
         return;
     (void)cudaDeviceSynchronize();
     (void)cudaFree(memory);
@@ -309,7 +309,7 @@ static void staging_close(struct staging *s)
 static void device_close(struct kern_cuda_device *device)
 {
     struct device *d = of(device);
-    if (select_device(d, NULL) == STATUS_OK) {
+    if (!select_device(d, NULL)) {
         (void)cudaDeviceSynchronize();
         kern_cublas_close(d->blas);
         (void)cudaFree(d->workspace);

@@ -326,7 +326,7 @@ void *kern_cuda_cache_keep(struct kern_cuda *cuda, size_t index, size_t n_bytes)
     struct kern_cuda_panel *panel = &cache->panels[index];
     if (cache->resident_bytes + cache->decoded_bytes + n_bytes > cache->resident_limit)
         return NULL;
-    if (cuda->device->ops->alloc(cuda->device, &panel->decoded, n_bytes, NULL) != STATUS_OK)
+    if (cuda->device->ops->alloc(cuda->device, &panel->decoded, n_bytes, NULL))
         return NULL;
     panel->decoded_bytes = n_bytes;
     cache->decoded_bytes += n_bytes;

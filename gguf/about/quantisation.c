@@ -1,4 +1,4 @@
-#include "gguf/quantisation.h"
+#include "gguf/about/quantisation.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "base/json/build.h"
 #include "base/text/printable.h"
 #include "base/text/utf8.h"
-#include "serve/completions.h"
+#include "serve/requests/completions.h"
 
 /** The reply that is being written. */
 struct writer {

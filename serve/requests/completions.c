@@ -1,5 +1,5 @@
 /* POST /v1/completions: the scores of prompts, and at most the one token behind each. */
-#include "serve/completions.h"
+#include "serve/requests/completions.h"
 
 #include <stdlib.h>
 #include <string.h>

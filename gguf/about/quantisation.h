@@ -1,6 +1,6 @@
 /** What a model's file says of how it was quantised. */
-#ifndef GGUF_QUANTISATION_H
-#define GGUF_QUANTISATION_H
+#ifndef GGUF_ABOUT_QUANTISATION_H
+#define GGUF_ABOUT_QUANTISATION_H
 
 #include "gguf/meta.h"
 

@@ -1,4 +1,4 @@
-#include "gguf/identity.h"
+#include "gguf/about/identity.h"
 
 #include "base/arithmetic.h"
 #include "gguf/map.h"

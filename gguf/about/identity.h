@@ -1,6 +1,6 @@
 /** Which model a file is, and which bytes. */
-#ifndef GGUF_IDENTITY_H
-#define GGUF_IDENTITY_H
+#ifndef GGUF_ABOUT_IDENTITY_H
+#define GGUF_ABOUT_IDENTITY_H
 
 #include "base/digest.h"
 #include "gguf/file.h"

@@ -1,6 +1,6 @@
 /** A request of POST /v1/completions: prompts whose tokens are scored. */
-#ifndef SERVE_COMPLETIONS_H
-#define SERVE_COMPLETIONS_H
+#ifndef SERVE_REQUESTS_COMPLETIONS_H
+#define SERVE_REQUESTS_COMPLETIONS_H
 
 #include "base/text/words.h"
 #include "cli/session/models.h"
