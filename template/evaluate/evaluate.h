@@ -58,6 +58,8 @@ bool jinja_test(struct jinja_run *r, struct base_string name, const struct jinja
 extern const struct jinja_row jinja_functions[];
 /** Filters of lists, which jinja_filter knows, too. */
 extern const struct jinja_row jinja_list_filters[];
+/** Filters that are methods, too; `which` is an enum jinja_side, an enum jinja_case. */
+jinja_function jinja_stripped, jinja_in_case, jinja_listed, jinja_pairs;
 /** An argument that is an integer, or `otherwise` where it was not given. */
 int64_t jinja_integer_argument(struct jinja_run *r, const struct jinja_value *v, int64_t otherwise);
 /** An argument that is a string, or `otherwise` where it was not given. */

@@ -19,24 +19,16 @@ static struct jinja_value like(const struct jinja_value *v, struct jinja_value r
     return result;
 }
 
-JINJA_FUNCTION(f_trim, v)
+struct jinja_value jinja_stripped(struct jinja_run *r, const struct jinja_value *v,
+                                  const struct jinja_args *a)
 {
-    return like(v, jinja_strip(r, str(r, v), &a->v[0], JINJA_BOTH));
+    return like(v, jinja_strip(r, str(r, v), &a->v[0], (enum jinja_side)a->which));
 }
 
-JINJA_FUNCTION(f_upper, v)
+struct jinja_value jinja_in_case(struct jinja_run *r, const struct jinja_value *v,
+                                 const struct jinja_args *a)
 {
-    return like(v, jinja_case(r, str(r, v), JINJA_UPPER));
-}
-
-JINJA_FUNCTION(f_lower, v)
-{
-    return like(v, jinja_case(r, str(r, v), JINJA_LOWER));
-}
-
-JINJA_FUNCTION(f_capitalize, v)
-{
-    return like(v, jinja_case(r, str(r, v), JINJA_CAPITALIZE));
+    return like(v, jinja_case(r, str(r, v), (enum jinja_case)a->which));
 }
 
 JINJA_FUNCTION(f_title, v)
@@ -158,7 +150,7 @@ JINJA_FUNCTION(f_tojson, v)
                                      .item = {", ", 2},
                                      .key = {": ", 2}};
     struct jinja_buffer out = {0}, indent = {0};
-    style.lines = a->v[1].kind != JINJA_ABSENT && a->v[1].kind != JINJA_NONE;
+    style.lines = jinja_given(&a->v[1]);
     if (style.lines && a->v[1].kind == JINJA_STRING)
         style.indent = a->v[1].string;
     else if (style.lines) {
@@ -179,10 +171,10 @@ JINJA_FUNCTION(f_tojson, v)
 }
 
 static const struct jinja_row filters[] = {
-    {"trim", f_trim, "chars", 0},
-    {"upper", f_upper, "", 0},
-    {"lower", f_lower, "", 0},
-    {"capitalize", f_capitalize, "", 0},
+    {"trim", jinja_stripped, "chars", 0, JINJA_BOTH},
+    {"upper", jinja_in_case, "", 0, JINJA_UPPER},
+    {"lower", jinja_in_case, "", 0, JINJA_LOWER},
+    {"capitalize", jinja_in_case, "", 0, JINJA_CAPITALIZE},
     {"title", f_title, "", 0},
     {"string", f_string, "", 0},
     {"safe", f_safe, "", 0},

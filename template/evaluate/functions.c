@@ -30,8 +30,7 @@ JINJA_FUNCTION(g_range, self)
 }
 
 /* The pairs of a mapping, then the named arguments. */
-static struct jinja_value make(struct jinja_run *r, const struct jinja_args *a,
-                               enum jinja_kind kind)
+JINJA_FUNCTION(g_make, self)
 {
     struct jinja_dict *dict = jinja_alloc(r, 1, sizeof *dict);
     if (a->n > 1 || (a->n == 1 && a->v[0].kind != JINJA_DICT))
@@ -40,17 +39,8 @@ static struct jinja_value make(struct jinja_run *r, const struct jinja_args *a,
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; from[k] && i < from[k]->n && !r->status; i++)
             jinja_dict_set(r, dict, from[k]->pairs[i].key, from[k]->pairs[i].value);
-    return r->status ? jinja_absent() : (struct jinja_value){.kind = kind, .dict = dict};
-}
-
-JINJA_FUNCTION(g_namespace, self)
-{
-    return make(r, a, JINJA_NAMESPACE);
-}
-
-JINJA_FUNCTION(g_dict, self)
-{
-    return make(r, a, JINJA_DICT);
+    return r->status ? jinja_absent()
+                     : (struct jinja_value){.kind = (enum jinja_kind)a->which, .dict = dict};
 }
 
 JINJA_FUNCTION(g_raise_exception, self)
@@ -93,8 +83,8 @@ JINJA_FUNCTION(g_strftime_now, self)
 
 const struct jinja_row jinja_functions[] = {
     {"range", g_range, "start stop step", 1},
-    {"namespace", g_namespace, NULL, 0},
-    {"dict", g_dict, NULL, 0},
+    {"namespace", g_make, NULL, 0, JINJA_NAMESPACE},
+    {"dict", g_make, NULL, 0, JINJA_DICT},
     {"raise_exception", g_raise_exception, "message", 1},
     {"strftime_now", g_strftime_now, "format", 1},
     {0},

@@ -9,11 +9,13 @@ JINJA_FUNCTION(f_length, v)
     return jinja_int((int64_t)jinja_length(r, v));
 }
 
-/* value.a.b for "a.b", value[3] for 3. */
+/* value.a.b for "a.b", value[3] for 3, the value itself where no path is given. */
 static struct jinja_value attribute(struct jinja_run *r, const struct jinja_value *v,
                                     const struct jinja_value *path)
 {
     struct jinja_value found = *v;
+    if (!jinja_given(path))
+        return found;
     if (path->kind != JINJA_STRING)
         return jinja_item(r, v, path);
     struct jinja_value dot = jinja_string(".", 1);
@@ -37,40 +39,33 @@ JINJA_FUNCTION(f_join, v)
     for (size_t i = 0; i < items.n && !r->status; i++) {
         if (i > 0)
             jinja_put_string(r, &out, between.string);
-        struct jinja_value item = a->v[1].kind == JINJA_ABSENT || a->v[1].kind == JINJA_NONE
-                                      ? items.items[i]
-                                      : attribute(r, &items.items[i], &a->v[1]);
+        struct jinja_value item = attribute(r, &items.items[i], &a->v[1]);
         if (!r->status)
             jinja_put_value(r, &out, &item);
     }
     return jinja_of_buffer(&out);
 }
 
-static struct jinja_value end_of(struct jinja_run *r, const struct jinja_value *v, bool last)
+/* The first item, or the last. */
+JINJA_FUNCTION(f_end, v)
 {
     struct jinja_value items = jinja_iterate(r, v);
     if (r->status || items.n == 0)
         return jinja_undefined((struct base_string){"an item", 7});
-    return items.items[last ? items.n - 1 : 0];
+    return items.items[a->which ? items.n - 1 : 0];
 }
 
-JINJA_FUNCTION(f_first, v)
+struct jinja_value jinja_listed(struct jinja_run *r, const struct jinja_value *v,
+                                const struct jinja_args *a)
 {
-    return end_of(r, v, false);
-}
-
-JINJA_FUNCTION(f_last, v)
-{
-    return end_of(r, v, true);
-}
-
-JINJA_FUNCTION(f_list, v)
-{
+    (void)a;
     return jinja_iterate(r, v);
 }
 
-JINJA_FUNCTION(f_items, v)
+struct jinja_value jinja_pairs(struct jinja_run *r, const struct jinja_value *v,
+                               const struct jinja_args *a)
 {
+    (void)a;
     struct jinja_items items = {0};
     if (v->kind == JINJA_UNDEFINED)
         return jinja_list(NULL, 0);
@@ -135,9 +130,7 @@ JINJA_FUNCTION(f_sort, v)
     struct jinja_value items = jinja_iterate(r, v);
     struct jinja_pair *pairs = jinja_alloc(r, items.n, sizeof *pairs);
     for (size_t i = 0; i < items.n && !r->status; i++) {
-        struct jinja_value key = items.items[i];
-        if (a->v[2].kind != JINJA_ABSENT && a->v[2].kind != JINJA_NONE)
-            key = attribute(r, &key, &a->v[2]);
+        struct jinja_value key = attribute(r, &items.items[i], &a->v[2]);
         pairs[i] = (struct jinja_pair){sort_key(r, key, !jinja_truth(&a->v[1])), items.items[i]};
     }
     return sorted_values(r, pairs, items.n, jinja_truth(&a->v[0]));
@@ -145,7 +138,7 @@ JINJA_FUNCTION(f_sort, v)
 
 JINJA_FUNCTION(f_dictsort, v)
 {
-    struct jinja_value items = f_items(r, v, a);
+    struct jinja_value items = jinja_pairs(r, v, a);
     struct base_string by = jinja_string_argument(r, &a->v[1], "key");
     struct jinja_pair *pairs = jinja_alloc(r, items.n, sizeof *pairs);
     for (size_t i = 0; i < items.n && !r->status; i++) {
@@ -161,9 +154,7 @@ JINJA_FUNCTION(f_unique, v)
     struct jinja_items items = {0};
     struct jinja_value all = jinja_iterate(r, v);
     for (size_t i = 0; i < all.n && !r->status; i++) {
-        struct jinja_value key = all.items[i];
-        if (a->v[1].kind != JINJA_ABSENT && a->v[1].kind != JINJA_NONE)
-            key = attribute(r, &key, &a->v[1]);
+        struct jinja_value key = attribute(r, &all.items[i], &a->v[1]);
         size_t n = seen.n;
         jinja_dict_set(r, &seen, sort_key(r, key, !jinja_truth(&a->v[0])), jinja_none());
         if (seen.n > n)
@@ -177,9 +168,7 @@ JINJA_FUNCTION(f_sum, v)
     struct jinja_value all = jinja_iterate(r, v);
     struct jinja_value sum = a->v[1].kind == JINJA_ABSENT ? jinja_int(0) : a->v[1];
     for (size_t i = 0; i < all.n && !r->status; i++) {
-        struct jinja_value item = a->v[0].kind == JINJA_ABSENT || a->v[0].kind == JINJA_NONE
-                                      ? all.items[i]
-                                      : attribute(r, &all.items[i], &a->v[0]);
+        struct jinja_value item = attribute(r, &all.items[i], &a->v[0]);
         if (!r->status)
             sum = jinja_binary(r, (struct base_string){"+", 1}, &sum, &item);
     }
@@ -187,7 +176,7 @@ JINJA_FUNCTION(f_sum, v)
 }
 
 /* The largest or the smallest: the first of equals. */
-static struct jinja_value extreme(struct jinja_run *r, const struct jinja_value *v, bool most)
+JINJA_FUNCTION(f_extreme, v)
 {
     struct jinja_value all = jinja_iterate(r, v), best = {0};
     if (all.n == 0 || r->status)
@@ -195,20 +184,10 @@ static struct jinja_value extreme(struct jinja_run *r, const struct jinja_value 
     for (size_t i = 0; i < all.n && !r->status; i++) {
         struct jinja_value key = sort_key(r, all.items[i], true), old = sort_key(r, best, true);
         int order = i == 0 ? 0 : jinja_compare(r, &key, &old);
-        if (i == 0 || (most ? order > 0 : order < 0))
+        if (i == 0 || (a->which ? order > 0 : order < 0))
             best = all.items[i];
     }
     return best;
-}
-
-JINJA_FUNCTION(f_max, v)
-{
-    return extreme(r, v, true);
-}
-
-JINJA_FUNCTION(f_min, v)
-{
-    return extreme(r, v, false);
 }
 
 /* What map and those that select go through: nothing of what is false, none among it. */
@@ -242,10 +221,12 @@ JINJA_FUNCTION(f_map, v)
     return jinja_of_items(&items);
 }
 
+enum { BY_ATTRIBUTE = 1, WITHOUT = 2 };
+
 /* The items, or those whose attribute, for which a test holds or does not. */
-static struct jinja_value choose(struct jinja_run *r, const struct jinja_value *v,
-                                 const struct jinja_args *a, bool by_attribute, bool wanted)
+JINJA_FUNCTION(f_select, v)
 {
+    bool by_attribute = a->which & BY_ATTRIBUTE, wanted = !(a->which & WITHOUT);
     struct jinja_items items = {0};
     struct jinja_value all = items_of(r, v);
     size_t n_first = by_attribute;
@@ -271,45 +252,25 @@ static struct jinja_value choose(struct jinja_run *r, const struct jinja_value *
     return jinja_of_items(&items);
 }
 
-JINJA_FUNCTION(f_select, v)
-{
-    return choose(r, v, a, false, true);
-}
-
-JINJA_FUNCTION(f_reject, v)
-{
-    return choose(r, v, a, false, false);
-}
-
-JINJA_FUNCTION(f_selectattr, v)
-{
-    return choose(r, v, a, true, true);
-}
-
-JINJA_FUNCTION(f_rejectattr, v)
-{
-    return choose(r, v, a, true, false);
-}
-
 const struct jinja_row jinja_list_filters[] = {
     {"length", f_length, "", 0},
     {"count", f_length, "", 0},
     {"join", f_join, "d attribute", 0},
-    {"first", f_first, "", 0},
-    {"last", f_last, "", 0},
-    {"list", f_list, "", 0},
-    {"items", f_items, "", 0},
+    {"first", f_end, "", 0, false},
+    {"last", f_end, "", 0, true},
+    {"list", jinja_listed, "", 0},
+    {"items", jinja_pairs, "", 0},
     {"reverse", f_reverse, "", 0},
     {"sort", f_sort, "reverse case_sensitive attribute", 0},
     {"dictsort", f_dictsort, "case_sensitive by reverse", 0},
     {"unique", f_unique, "case_sensitive attribute", 0},
     {"sum", f_sum, "attribute start", 0},
-    {"max", f_max, "", 0},
-    {"min", f_min, "", 0},
+    {"max", f_extreme, "", 0, true},
+    {"min", f_extreme, "", 0, false},
     {"map", f_map, NULL, 0},
     {"select", f_select, NULL, 0},
-    {"reject", f_reject, NULL, 0},
-    {"selectattr", f_selectattr, NULL, 0},
-    {"rejectattr", f_rejectattr, NULL, 0},
+    {"reject", f_select, NULL, 0, WITHOUT},
+    {"selectattr", f_select, NULL, 0, BY_ATTRIBUTE},
+    {"rejectattr", f_select, NULL, 0, BY_ATTRIBUTE | WITHOUT},
     {0},
 };

@@ -112,17 +112,12 @@ struct jinja_value jinja_item(struct jinja_run *r, const struct jinja_value *v,
     return jinja_of_string(jinja_part(v->string, at, at + jinja_next(v->string, at, NULL)));
 }
 
-static bool is_open(const struct jinja_value *end)
-{
-    return end->kind == JINJA_ABSENT || end->kind == JINJA_NONE;
-}
-
 /* An end of a slice, `least` .. n + least; false: it is no integer. */
 static bool slice_end(const struct jinja_value *end, int64_t n, int64_t least, int64_t otherwise,
                       int64_t *out)
 {
     *out = otherwise;
-    if (is_open(end))
+    if (!jinja_given(end))
         return true;
     if (!jinja_integer(end, out))
         return false;
@@ -166,7 +161,7 @@ struct jinja_value jinja_slice(struct jinja_run *r, const struct jinja_value *v,
     if (!is_list && v->kind != JINJA_STRING)
         return JINJA_FAIL(r, STATUS_FORMAT, "a slice of %s", jinja_kind_name(v));
     int64_t n = (int64_t)jinja_length(r, v);
-    if (is_open(&ends[2]))
+    if (!jinja_given(&ends[2]))
         step = 1;
     else if (!jinja_integer(&ends[2], &step))
         return JINJA_FAIL(r, STATUS_FORMAT, "a slice's step is no integer");

@@ -24,21 +24,6 @@ struct base_string jinja_string_argument(struct jinja_run *r, const struct jinja
     return (struct base_string){otherwise, strlen(otherwise)};
 }
 
-JINJA_FUNCTION(s_strip, self)
-{
-    return jinja_strip(r, self->string, &a->v[0], JINJA_BOTH);
-}
-
-JINJA_FUNCTION(s_lstrip, self)
-{
-    return jinja_strip(r, self->string, &a->v[0], JINJA_LEFT);
-}
-
-JINJA_FUNCTION(s_rstrip, self)
-{
-    return jinja_strip(r, self->string, &a->v[0], JINJA_RIGHT);
-}
-
 JINJA_FUNCTION(s_split, self)
 {
     return jinja_split(r, self->string, &a->v[0], jinja_integer_argument(r, &a->v[1], -1));
@@ -58,8 +43,7 @@ JINJA_FUNCTION(s_splitlines, self)
 }
 
 /* Whether a string, or one of a tuple, is where the value begins or ends. */
-static struct jinja_value has_end(struct jinja_run *r, const struct jinja_value *self,
-                                  const struct jinja_args *a, bool at_end)
+JINJA_FUNCTION(s_has_end, self)
 {
     struct jinja_value one = jinja_list(&a->v[0], 1);
     const struct jinja_value *any = a->v[0].kind == JINJA_TUPLE ? &a->v[0] : &one;
@@ -67,7 +51,7 @@ static struct jinja_value has_end(struct jinja_run *r, const struct jinja_value 
         struct base_string s = self->string, end = jinja_string_argument(r, &any->items[i], "");
         if (end.n_bytes > s.n_bytes)
             continue;
-        size_t from = at_end ? s.n_bytes - end.n_bytes : 0;
+        size_t from = a->which == JINJA_RIGHT ? s.n_bytes - end.n_bytes : 0;
         jinja_work(r, end.n_bytes / 16);
         if (jinja_same(jinja_part(s, from, from + end.n_bytes), end))
             return jinja_bool(true);
@@ -75,34 +59,14 @@ static struct jinja_value has_end(struct jinja_run *r, const struct jinja_value 
     return jinja_bool(false);
 }
 
-JINJA_FUNCTION(s_startswith, self)
-{
-    return has_end(r, self, a, false);
-}
-
-JINJA_FUNCTION(s_endswith, self)
-{
-    return has_end(r, self, a, true);
-}
-
-static struct jinja_value without_end(struct jinja_run *r, const struct jinja_value *self,
-                                      const struct jinja_args *a, bool at_end)
+JINJA_FUNCTION(s_without_end, self)
 {
     struct base_string s = self->string;
     size_t n = jinja_string_argument(r, &a->v[0], "").n_bytes;
-    if (!has_end(r, self, a, at_end).truth)
+    if (!s_has_end(r, self, a).truth)
         return *self;
-    return jinja_of_string(at_end ? jinja_part(s, 0, s.n_bytes - n) : jinja_part(s, n, s.n_bytes));
-}
-
-JINJA_FUNCTION(s_removeprefix, self)
-{
-    return without_end(r, self, a, false);
-}
-
-JINJA_FUNCTION(s_removesuffix, self)
-{
-    return without_end(r, self, a, true);
+    return jinja_of_string(a->which == JINJA_RIGHT ? jinja_part(s, 0, s.n_bytes - n)
+                                                   : jinja_part(s, n, s.n_bytes));
 }
 
 JINJA_FUNCTION(s_replace, self)
@@ -112,43 +76,18 @@ JINJA_FUNCTION(s_replace, self)
                          jinja_integer_argument(r, &a->v[2], -1));
 }
 
-JINJA_FUNCTION(s_upper, self)
-{
-    return jinja_case(r, self->string, JINJA_UPPER);
-}
-
-JINJA_FUNCTION(s_lower, self)
-{
-    return jinja_case(r, self->string, JINJA_LOWER);
-}
-
-JINJA_FUNCTION(s_capitalize, self)
-{
-    return jinja_case(r, self->string, JINJA_CAPITALIZE);
-}
-
 JINJA_FUNCTION(s_title, self)
 {
     return jinja_title(r, self->string, NULL);
 }
 
 /* The character at which an argument is found, or -1. */
-static struct jinja_value found_at(struct jinja_run *r, const struct jinja_value *self, size_t at)
-{
-    return jinja_int(
-        at == SIZE_MAX ? -1 : (int64_t)jinja_n_characters(r, jinja_part(self->string, 0, at)));
-}
-
 JINJA_FUNCTION(s_find, self)
 {
-    struct base_string needle = jinja_string_argument(r, &a->v[0], "");
-    return found_at(r, self, jinja_find(r, self->string, needle, 0));
-}
-
-JINJA_FUNCTION(s_rfind, self)
-{
-    struct base_string needle = jinja_string_argument(r, &a->v[0], "");
-    return found_at(r, self, jinja_find_last(r, self->string, needle, self->string.n_bytes));
+    struct base_string s = self->string, needle = jinja_string_argument(r, &a->v[0], "");
+    size_t at = a->which == JINJA_RIGHT ? jinja_find_last(r, s, needle, s.n_bytes)
+                                        : jinja_find(r, s, needle, 0);
+    return jinja_int(at == SIZE_MAX ? -1 : (int64_t)jinja_n_characters(r, jinja_part(s, 0, at)));
 }
 
 JINJA_FUNCTION(s_index, self)
@@ -239,23 +178,23 @@ JINJA_FUNCTION(s_isdigit, self)
 }
 
 static const struct jinja_row string_methods[] = {
-    {"strip", s_strip, "chars", 0},
-    {"lstrip", s_lstrip, "chars", 0},
-    {"rstrip", s_rstrip, "chars", 0},
+    {"strip", jinja_stripped, "chars", 0, JINJA_BOTH},
+    {"lstrip", jinja_stripped, "chars", 0, JINJA_LEFT},
+    {"rstrip", jinja_stripped, "chars", 0, JINJA_RIGHT},
     {"split", s_split, "sep maxsplit", 0},
     {"rsplit", s_rsplit, "sep maxsplit", 0},
     {"splitlines", s_splitlines, "", 0},
-    {"startswith", s_startswith, "prefix", 1},
-    {"endswith", s_endswith, "suffix", 1},
-    {"removeprefix", s_removeprefix, "prefix", 1},
-    {"removesuffix", s_removesuffix, "suffix", 1},
+    {"startswith", s_has_end, "prefix", 1, JINJA_LEFT},
+    {"endswith", s_has_end, "suffix", 1, JINJA_RIGHT},
+    {"removeprefix", s_without_end, "prefix", 1, JINJA_LEFT},
+    {"removesuffix", s_without_end, "suffix", 1, JINJA_RIGHT},
     {"replace", s_replace, "old new count", 2},
-    {"upper", s_upper, "", 0},
-    {"lower", s_lower, "", 0},
-    {"capitalize", s_capitalize, "", 0},
+    {"upper", jinja_in_case, "", 0, JINJA_UPPER},
+    {"lower", jinja_in_case, "", 0, JINJA_LOWER},
+    {"capitalize", jinja_in_case, "", 0, JINJA_CAPITALIZE},
     {"title", s_title, "", 0},
-    {"find", s_find, "sub", 1},
-    {"rfind", s_rfind, "sub", 1},
+    {"find", s_find, "sub", 1, JINJA_LEFT},
+    {"rfind", s_find, "sub", 1, JINJA_RIGHT},
     {"index", s_index, "sub", 1},
     {"count", s_count, "sub", 1},
     {"join", s_join, "iterable", 1},
@@ -270,22 +209,12 @@ JINJA_FUNCTION(d_get, self)
     return found ? *found : a->v[1].kind == JINJA_ABSENT ? jinja_none() : a->v[1];
 }
 
-JINJA_FUNCTION(d_keys, self)
-{
-    return jinja_iterate(r, self);
-}
-
 JINJA_FUNCTION(d_values, self)
 {
     struct jinja_items values = {0};
     for (size_t i = 0; i < self->dict->n && !r->status; i++)
         jinja_append(r, &values, self->dict->pairs[i].value);
     return jinja_of_items(&values);
-}
-
-JINJA_FUNCTION(d_items, self)
-{
-    return jinja_filter(r, (struct base_string){"items", 5}, self, &(struct jinja_args){0});
 }
 
 JINJA_FUNCTION(copy, self)
@@ -295,8 +224,8 @@ JINJA_FUNCTION(copy, self)
 }
 
 static const struct jinja_row dict_methods[] = {
-    {"get", d_get, "key default", 1}, {"keys", d_keys, "", 0}, {"values", d_values, "", 0},
-    {"items", d_items, "", 0},        {"copy", copy, "", 0},   {0},
+    {"get", d_get, "key default", 1}, {"keys", jinja_listed, "", 0}, {"values", d_values, "", 0},
+    {"items", jinja_pairs, "", 0},    {"copy", copy, "", 0},         {0},
 };
 
 JINJA_FUNCTION(l_index, self)

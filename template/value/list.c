@@ -149,8 +149,10 @@ struct jinja_value jinja_call_row(struct jinja_run *r, const struct jinja_row *r
 {
     if (r->status)
         return jinja_absent();
+    struct jinja_args bound = *args;
+    bound.which = row->which;
     if (!row->parameters)
-        return row->function(r, self, args);
+        return row->function(r, self, &bound);
     struct jinja_value slots[JINJA_MAX_PARAMETERS] = {{0}};
     size_t n_slots = 0, length;
     const char *word;
@@ -165,6 +167,6 @@ struct jinja_value jinja_call_row(struct jinja_run *r, const struct jinja_row *r
     for (size_t i = 0; i < row->n_required; i++)
         if (slots[i].kind == JINJA_ABSENT)
             return JINJA_FAIL(r, STATUS_FORMAT, "'%s' lacks an argument", row->name);
-    struct jinja_args bound = {.v = slots, .n = n_slots};
+    bound = (struct jinja_args){.v = slots, .n = n_slots, .which = row->which};
     return r->status ? jinja_absent() : row->function(r, self, &bound);
 }

@@ -57,11 +57,6 @@ size_t jinja_find_last(struct jinja_run *r, struct base_string s, struct base_st
     }
 }
 
-static bool is_given(const struct jinja_value *v)
-{
-    return v->kind != JINJA_ABSENT && v->kind != JINJA_NONE;
-}
-
 /* Whether to strip the character of n bytes at `c`: one of `set`, or white space where it is NULL.
  */
 static bool strips(struct base_string c, const struct base_string *set)
@@ -76,7 +71,7 @@ static bool strips(struct base_string c, const struct base_string *set)
 struct jinja_value jinja_strip(struct jinja_run *r, struct base_string s,
                                const struct jinja_value *characters, enum jinja_side side)
 {
-    const struct base_string *set = is_given(characters) ? &characters->string : NULL;
+    const struct base_string *set = jinja_given(characters) ? &characters->string : NULL;
     if (set && characters->kind != JINJA_STRING)
         return JINJA_FAIL(r, STATUS_FORMAT, "characters to strip are %s, expected a string",
                           jinja_kind_name(characters));
@@ -149,7 +144,7 @@ static struct jinja_value split_blanks(struct jinja_run *r, struct base_string s
 struct jinja_value jinja_split(struct jinja_run *r, struct base_string s,
                                const struct jinja_value *separator, int64_t limit)
 {
-    if (!is_given(separator))
+    if (!jinja_given(separator))
         return split_blanks(r, s, limit);
     struct jinja_items pieces = {0};
     size_t at = 0, found;

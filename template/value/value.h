@@ -69,6 +69,7 @@ struct jinja_args {
     const struct jinja_value *v;
     size_t n;
     struct jinja_dict named;
+    int which; /* the row's */
 };
 
 /** A function, filter, test or method: `self` is what it is applied to. */
@@ -85,6 +86,7 @@ struct jinja_row {
     const char *parameters; /* names between blanks, at most JINJA_MAX_PARAMETERS; NULL: whatever
                                comes is handed on as it is */
     size_t n_required;
+    int which; /* tells rows apart that share a function */
 };
 enum { JINJA_MAX_PARAMETERS = 4 };
 
@@ -148,6 +150,12 @@ static inline struct jinja_value jinja_none(void)
 static inline struct jinja_value jinja_absent(void)
 {
     return (struct jinja_value){.kind = JINJA_ABSENT};
+}
+
+/** Whether an argument is there, and is not none. */
+static inline bool jinja_given(const struct jinja_value *v)
+{
+    return v->kind != JINJA_ABSENT && v->kind != JINJA_NONE;
 }
 
 static inline bool jinja_same(struct base_string a, struct base_string b)
