@@ -18,38 +18,18 @@ static inline __m256i entry_codes(uint16_t entry)
 static const float iq1_values[2][4] = {{-0.875f, 0.125f, 1.125f, 0.0f},
                                        {-1.125f, -0.125f, 0.875f, 0.0f}};
 
-static inline void store_iq1_octet(float *y, uint16_t index, __m256 scale, const float values[4])
+static inline void store_iq1_octet(float *y, uint16_t entry, __m256 scale, const float values[4])
 {
     __m256 products = _mm256_mul_ps(scale, _mm256_broadcast_ps((const __m128 *)values));
-    _mm256_storeu_ps(y, _mm256_permutevar_ps(products, entry_codes(kern_iq1_codes[index])));
+    _mm256_storeu_ps(y, _mm256_permutevar_ps(products, entry_codes(entry)));
 }
 
-static inline void store_iq1_block(float *y, const struct kern_iq_block *b)
+static inline void store_iq1_block(float *y, const struct kern_iq_block *b, const uint16_t *codes)
 {
     for (int i = 0; i < 16; i++, y += 16) {
         __m256 scale = _mm256_set1_ps(b->scales[i]);
-        store_iq1_octet(y, b->indices[2 * i], scale, iq1_values[b->deltas[i] & 1]);
-        store_iq1_octet(y + 8, b->indices[2 * i + 1], scale, iq1_values[b->deltas[i] >> 1]);
-    }
-}
-
-void kern_avx2_decode_iq1_s(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_iq1_s *block = blocks;
-    for (const float *end = y + n; y < end; y += 256, block++) {
-        struct kern_iq_block b;
-        unpack_iq1_s(&b, block);
-        store_iq1_block(y, &b);
-    }
-}
-
-void kern_avx2_decode_iq1_m(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_iq1_m *block = blocks;
-    for (const float *end = y + n; y < end; y += 256, block++) {
-        struct kern_iq_block b;
-        unpack_iq1_m(&b, block);
-        store_iq1_block(y, &b);
+        store_iq1_octet(y, codes[b->indices[2 * i]], scale, iq1_values[b->deltas[i] & 1]);
+        store_iq1_octet(y + 8, codes[b->indices[2 * i + 1]], scale, iq1_values[b->deltas[i] >> 1]);
     }
 }
 
@@ -61,8 +41,8 @@ void kern_avx2_decode_iq1_s_r4(const void *blocks, float *y, size_t n)
         __m256 d = load_half8(block->d);
         __m256 scale = _mm256_mul_ps(d, _mm256_set1_ps((float)(2 * (high >> 12 & 7) + 1)));
         for (unsigned l = 0; l < 4; l++)
-            store_iq1_octet(y + 8 * l, (uint16_t)(block->qs[l] | (high >> 3 * l & 7) << 8), scale,
-                            iq1_values[high >> 15]);
+            store_iq1_octet(y + 8 * l, kern_iq1_codes[block->qs[l] | (high >> 3 * l & 7) << 8],
+                            scale, iq1_values[high >> 15]);
     }
 }
 
@@ -74,7 +54,7 @@ void kern_avx2_decode_iq1_m_r4(const void *blocks, float *y, size_t n)
         for (unsigned l = 0; l < 4; l++) {
             unsigned high = kern_load_nibble(block->qh, l);
             __m256 code = _mm256_set1_ps((float)(block->scale >> l / 2 * 4 & 15));
-            store_iq1_octet(y + 8 * l, (uint16_t)(block->qs[l] | (high & 7) << 8),
+            store_iq1_octet(y + 8 * l, kern_iq1_codes[block->qs[l] | (high & 7) << 8],
                             _mm256_mul_ps(d, code), iq1_values[high >> 3]);
         }
     }
@@ -108,40 +88,11 @@ static inline void store_iq2_block(float *y, const struct kern_iq_block *b, cons
     }
 }
 
-void kern_avx2_decode_iq2_xxs(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_iq2_xxs *block = blocks;
-    for (const float *end = y + n; y < end; y += 256, block++) {
-        struct kern_iq_block b;
-        unpack_iq2_xxs(&b, block);
-        store_iq2_block(y, &b, kern_iq2_xxs_codes);
-    }
-}
-
-void kern_avx2_decode_iq2_xs(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_iq2_xs *block = blocks;
-    for (const float *end = y + n; y < end; y += 256, block++) {
-        struct kern_iq_block b;
-        unpack_iq2_xs(&b, block);
-        store_iq2_block(y, &b, kern_iq2_xs_codes);
-    }
-}
-
-void kern_avx2_decode_iq2_s(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_iq2_s *block = blocks;
-    for (const float *end = y + n; y < end; y += 256, block++) {
-        struct kern_iq_block b;
-        unpack_iq2_s(&b, block);
-        store_iq2_block(y, &b, kern_iq2_s_codes);
-    }
-}
-
 /** Blocks of 64 entries of four codes of 3 bits; two entries make an octet. */
 static inline void store_iq3_block(float *y, const struct kern_iq_block *b, const uint16_t *codes,
-                                   __m256 values)
+                                   const uint8_t eight[8])
 {
+    const __m256 values = _mm256_cvtepi32_ps(load_octet(eight));
     const __m256i shift = _mm256_setr_epi32(0, 3, 6, 9, 12, 15, 18, 21);
     for (int g = 0; g < 8; g++, y += 32) {
         __m256 products = _mm256_mul_ps(_mm256_set1_ps(b->scales[g]), values);
@@ -156,24 +107,10 @@ static inline void store_iq3_block(float *y, const struct kern_iq_block *b, cons
     }
 }
 
-void kern_avx2_decode_iq3_xxs(const void *blocks, float *y, size_t n)
-{
-    const __m256 values = _mm256_cvtepi32_ps(load_octet(kern_iq3_xxs_values));
-    const struct kern_block_iq3_xxs *block = blocks;
-    for (const float *end = y + n; y < end; y += 256, block++) {
-        struct kern_iq_block b;
-        unpack_iq3_xxs(&b, block);
-        store_iq3_block(y, &b, kern_iq3_xxs_codes, values);
-    }
-}
-
-void kern_avx2_decode_iq3_s(const void *blocks, float *y, size_t n)
-{
-    const __m256 values = _mm256_cvtepi32_ps(load_octet(kern_iq3_s_values));
-    const struct kern_block_iq3_s *block = blocks;
-    for (const float *end = y + n; y < end; y += 256, block++) {
-        struct kern_iq_block b;
-        unpack_iq3_s(&b, block);
-        store_iq3_block(y, &b, kern_iq3_s_codes, values);
-    }
-}
+KERN_IQ_DECODER(avx2, iq1_s, store_iq1_block, kern_iq1_codes)
+KERN_IQ_DECODER(avx2, iq1_m, store_iq1_block, kern_iq1_codes)
+KERN_IQ_DECODER(avx2, iq2_xxs, store_iq2_block, kern_iq2_xxs_codes)
+KERN_IQ_DECODER(avx2, iq2_xs, store_iq2_block, kern_iq2_xs_codes)
+KERN_IQ_DECODER(avx2, iq2_s, store_iq2_block, kern_iq2_s_codes)
+KERN_IQ_DECODER(avx2, iq3_xxs, store_iq3_block, kern_iq3_xxs_codes, kern_iq3_xxs_values)
+KERN_IQ_DECODER(avx2, iq3_s, store_iq3_block, kern_iq3_s_codes, kern_iq3_s_values)

@@ -204,4 +204,16 @@ static inline void unpack_iq1_m(struct kern_iq_block *out, const struct kern_blo
     join_indices(out->indices, load32(block->qs), _mm256_and_si256(h, _mm256_set1_epi8(7)));
 }
 
+/** A decoder: blocks are unpacked, and store(y, &unpacked, ...) writes the elements of each. */
+#define KERN_IQ_DECODER(isa, name, store, ...)                                                     \
+    void kern_##isa##_decode_##name(const void *blocks, float *y, size_t n)                        \
+    {                                                                                              \
+        const struct kern_block_##name *block = blocks;                                            \
+        for (const float *end = y + n; y < end; y += 256, block++) {                               \
+            struct kern_iq_block b;                                                                \
+            unpack_##name(&b, block);                                                              \
+            store(y, &b, __VA_ARGS__);                                                             \
+        }                                                                                          \
+    }
+
 #endif

@@ -25,36 +25,16 @@ static inline __m512 iq1_values(float delta)
     return _mm512_broadcast_f32x4(values);
 }
 
-static __attribute__((noinline)) void store_iq1_block(float *y, const struct kern_iq_block *b)
+static __attribute__((noinline)) void store_iq1_block(float *y, const struct kern_iq_block *b,
+                                                      const uint16_t *table)
 {
     const __m512 up = iq1_values(0.125f), down = iq1_values(-0.125f);
     const __m512 values[4] = {up, _mm512_mask_blend_ps(0x00ff, up, down),
                               _mm512_mask_blend_ps(0xff00, up, down), down};
     for (int i = 0; i < 16; i++, y += 16) {
         __m512 products = _mm512_mul_ps(_mm512_set1_ps(b->scales[i]), values[b->deltas[i]]);
-        __m512i codes =
-            entry_codes(kern_iq1_codes[b->indices[2 * i]], kern_iq1_codes[b->indices[2 * i + 1]]);
+        __m512i codes = entry_codes(table[b->indices[2 * i]], table[b->indices[2 * i + 1]]);
         _mm512_storeu_ps(y, _mm512_permutevar_ps(products, codes));
-    }
-}
-
-void kern_avx512_decode_iq1_s(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_iq1_s *block = blocks;
-    for (const float *end = y + n; y < end; y += 256, block++) {
-        struct kern_iq_block b;
-        unpack_iq1_s(&b, block);
-        store_iq1_block(y, &b);
-    }
-}
-
-void kern_avx512_decode_iq1_m(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_iq1_m *block = blocks;
-    for (const float *end = y + n; y < end; y += 256, block++) {
-        struct kern_iq_block b;
-        unpack_iq1_m(&b, block);
-        store_iq1_block(y, &b);
     }
 }
 
@@ -70,32 +50,8 @@ static __attribute__((noinline)) void store_iq2_block(float *y, const struct ker
     }
 }
 
-void kern_avx512_decode_iq2_xxs(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_iq2_xxs *block = blocks;
-    for (const float *end = y + n; y < end; y += 256, block++) {
-        struct kern_iq_block b;
-        unpack_iq2_xxs(&b, block);
-        store_iq2_block(y, &b, kern_iq2_xxs_codes);
-    }
-}
-
-void kern_avx512_decode_iq2_xs(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_iq2_xs *block = blocks;
-    for (const float *end = y + n; y < end; y += 256, block++) {
-        struct kern_iq_block b;
-        unpack_iq2_xs(&b, block);
-        store_iq2_block(y, &b, kern_iq2_xs_codes);
-    }
-}
-
-void kern_avx512_decode_iq2_s(const void *blocks, float *y, size_t n)
-{
-    const struct kern_block_iq2_s *block = blocks;
-    for (const float *end = y + n; y < end; y += 256, block++) {
-        struct kern_iq_block b;
-        unpack_iq2_s(&b, block);
-        store_iq2_block(y, &b, kern_iq2_s_codes);
-    }
-}
+KERN_IQ_DECODER(avx512, iq1_s, store_iq1_block, kern_iq1_codes)
+KERN_IQ_DECODER(avx512, iq1_m, store_iq1_block, kern_iq1_codes)
+KERN_IQ_DECODER(avx512, iq2_xxs, store_iq2_block, kern_iq2_xxs_codes)
+KERN_IQ_DECODER(avx512, iq2_xs, store_iq2_block, kern_iq2_xs_codes)
+KERN_IQ_DECODER(avx512, iq2_s, store_iq2_block, kern_iq2_s_codes)

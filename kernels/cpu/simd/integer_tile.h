@@ -4,8 +4,9 @@
  *     TILE_BYTES   1: int8_tile, 0: int16_tile
  *     TILE_PAIRS   defined: two columns share a multiplication (rounded.h)
  *     TILE_ROWS    how many rows of two vectors of sums fit the registers, with as many results
- *     dot()        sums of 32 bits, plus what cells of tokens and a cell of weights give; for
- *                  int8_tile without VNNI TILE_SHORT_SUMS instead
+ *     TILE_DOT     VNNI's instruction: sums of 32 bits, plus what cells of tokens and a cell of
+ *                  weights give. Without VNNI int8_tile has TILE_SHORT_SUMS instead
+ *     TILE_FUNCTION   the head of the function that is defined here
  */
 #ifndef KERNELS_CPU_SIMD_INTEGER_TILE_H
 #define KERNELS_CPU_SIMD_INTEGER_TILE_H
@@ -20,6 +21,19 @@
 #define KEEP(x) __asm__("" : "+v"(x))
 
 #define TILE_INLINE static inline __attribute__((always_inline))
+
+#ifndef TILE_SHORT_SUMS
+static inline vec_i dot(vec_i sums, vec_i x, vec_i w)
+{
+#ifdef TILE_DOT
+    return TILE_DOT(sums, x, w);
+#else
+    sums = V(add_epi32)(sums, V(madd_epi16)(x, w));
+    KEEP(sums);
+    return sums;
+#endif
+}
+#endif
 
 #if TILE_BYTES
 typedef struct kern_int8_chunk tile_chunk;
@@ -413,7 +427,7 @@ TILE_INLINE void multiply_short(const struct kern_fma_tile *op, size_t n_short)
 #undef RUNS
 }
 
-static inline void integer_tile(const struct kern_fma_tile *op)
+TILE_FUNCTION(const struct kern_fma_tile *op)
 {
 #ifdef TILE_SHORT_SUMS
     size_t n_short = 32767 / (2 * 255 * (size_t)op->format->largest);

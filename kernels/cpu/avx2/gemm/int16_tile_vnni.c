@@ -2,17 +2,9 @@
 #include "kernels/cpu/avx2/gemm/gemm.h"
 #include "kernels/cpu/avx2/vec.h"
 
-#define TILE_BYTES 0
+#define TILE_FUNCTION void kern_avx2_vnni_int16_tile
+#define TILE_DOT      _mm256_dpwssd_avx_epi32
+#define TILE_BYTES    0
 enum { TILE_ROWS = 3 };
 
-static inline vec_i dot(vec_i sums, vec_i x, vec_i w)
-{
-    return _mm256_dpwssd_avx_epi32(sums, x, w);
-}
-
 #include "kernels/cpu/simd/integer_tile.h"
-
-void kern_avx2_vnni_int16_tile(const struct kern_fma_tile *op)
-{
-    integer_tile(op);
-}

@@ -2,13 +2,9 @@
 #include "kernels/cpu/avx2/gemm/gemm.h"
 #include "kernels/cpu/avx2/vec.h"
 
-#define TILE_BYTES 1
+#define TILE_FUNCTION void kern_avx2_int8_tile
+#define TILE_BYTES    1
 #define TILE_SHORT_SUMS
 enum { TILE_ROWS = 3 };
 
 #include "kernels/cpu/simd/integer_tile.h"
-
-void kern_avx2_int8_tile(const struct kern_fma_tile *op)
-{
-    integer_tile(op);
-}

@@ -3,14 +3,11 @@
 #include "kernels/cpu/avx512/gemm/gemm.h"
 #include "kernels/cpu/avx512/vec.h"
 
-#define TILE_BYTES 0
+#define TILE_FUNCTION void kern_avx512_pairs_int16_tile
+#define TILE_DOT      _mm512_dpwssd_epi32
+#define TILE_BYTES    0
 #define TILE_PAIRS
 enum { TILE_ROWS = 4 };
-
-static inline vec_i dot(vec_i sums, vec_i x, vec_i w)
-{
-    return _mm512_dpwssd_epi32(sums, x, w);
-}
 
 static inline vec_i add_cells(vec_i x, vec_i w)
 {
@@ -18,11 +15,6 @@ static inline vec_i add_cells(vec_i x, vec_i w)
 }
 
 #include "kernels/cpu/simd/integer_tile.h"
-
-void kern_avx512_pairs_int16_tile(const struct kern_fma_tile *op)
-{
-    integer_tile(op);
-}
 
 /** The sum of eight numbers of 32 bits. */
 static inline int32_t add_eight(__m256i x)

@@ -2,17 +2,9 @@
 #include "kernels/cpu/avx512/gemm/gemm.h"
 #include "kernels/cpu/avx512/vec.h"
 
-#define TILE_BYTES 0
+#define TILE_FUNCTION void kern_avx512_vnni_int16_tile
+#define TILE_DOT      _mm512_dpwssd_epi32
+#define TILE_BYTES    0
 enum { TILE_ROWS = 6 };
 
-static inline vec_i dot(vec_i sums, vec_i x, vec_i w)
-{
-    return _mm512_dpwssd_epi32(sums, x, w);
-}
-
 #include "kernels/cpu/simd/integer_tile.h"
-
-void kern_avx512_vnni_int16_tile(const struct kern_fma_tile *op)
-{
-    integer_tile(op);
-}

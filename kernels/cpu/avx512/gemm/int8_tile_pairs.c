@@ -4,14 +4,11 @@
 #include "kernels/cpu/avx512/gemm/gemm.h"
 #include "kernels/cpu/avx512/vec.h"
 
-#define TILE_BYTES 1
+#define TILE_FUNCTION static void multiply_tile
+#define TILE_DOT      _mm512_dpbusd_epi32
+#define TILE_BYTES    1
 #define TILE_PAIRS
 enum { TILE_ROWS = 6 };
-
-static inline vec_i dot(vec_i sums, vec_i x, vec_i w)
-{
-    return _mm512_dpbusd_epi32(sums, x, w);
-}
 
 static inline vec_i add_cells(vec_i x, vec_i w)
 {
@@ -23,7 +20,7 @@ static inline vec_i add_cells(vec_i x, vec_i w)
 void kern_avx512_pairs_int8_tile(const struct kern_fma_tile *op)
 {
     if (op->format->room > 0)
-        integer_tile(op);
+        multiply_tile(op);
     else
         kern_avx512_vnni_int8_tile(op);
 }
