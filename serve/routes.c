@@ -10,7 +10,8 @@
 static const struct route {
     const char *method, *path;
     serve_handler *answer;
-    bool always; /* also without a key, and while the model is loading */
+    const struct serve_post *post; /* instead: it becomes a job */
+    bool always;                   /* also without a key, and while the model is loading */
 } routes[] = {
     {"GET", "/health", serve_get_health, .always = true},
     {"GET", "/metrics", serve_get_metrics},
@@ -18,15 +19,15 @@ static const struct route {
     {"GET", "/v1/jobs/*", serve_get_job},
     {"DELETE", "/v1/jobs/*", serve_delete_job},
     {"GET", "/v1/jobs/*/events", serve_get_events},
-    {"POST", "/v1/swap", serve_post_swap},
-    {"POST", "/v1/evaluate", serve_post_evaluate},
-    {"POST", "/v1/completions", serve_post_completions},
-    {"POST", "/v1/score", serve_post_score},
-    {"POST", "/perplexity", serve_post_perplexity},
+    {"POST", "/v1/swap", .post = &serve_swapping},
+    {"POST", "/v1/evaluate", .post = &serve_evaluating},
+    {"POST", "/v1/completions", .post = &serve_completing},
+    {"POST", "/v1/score", .post = &serve_scoring},
+    {"POST", "/perplexity", .post = &serve_adding},
     {"GET", "/perplexity/state", serve_get_state},
-    {"POST", "/perplexity/save", serve_post_save},
-    {"POST", "/perplexity/load", serve_post_load},
-    {"POST", "/perplexity/reset", serve_post_reset},
+    {"POST", "/perplexity/save", .post = &serve_saving},
+    {"POST", "/perplexity/load", .post = &serve_loading},
+    {"POST", "/perplexity/reset", .post = &serve_resetting},
 };
 enum { N_ROUTES = sizeof routes / sizeof routes[0] };
 
@@ -163,9 +164,12 @@ void serve_answer(void *user, const struct serve_http_request *r, struct serve_h
 {
     struct serve *serve = user;
     const char *allow;
+    const struct route *route = find(r, &allow);
     if (r->too_long)
         serve_reply_error(reply, 413, "size", "the body is too long; see --max-body");
+    else if (route->post)
+        serve_post(serve, r, reply, route->post);
     else
-        find(r, &allow)->answer(serve, r, reply);
+        route->answer(serve, r, reply);
     count(serve, reply);
 }

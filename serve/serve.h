@@ -128,57 +128,39 @@ void serve_answer(void *serve, const struct serve_http_request *request,
 enum serve_waiting { SERVE_WAIT, SERVE_WATCH, SERVE_LEAVE };
 /** `wait` and `stream` of a body. Fails: STATUS_USAGE. */
 enum status serve_waiting_read(enum serve_waiting *out, const cJSON *body, struct status_why *why);
+/** A request whose body becomes the input of a job. */
+struct serve_post {
+    struct serve_job_kind job; /* free_input also takes an input that is filled in part */
+    size_t input_bytes;
+    /** From a body into zeros. Fails: STATUS_USAGE, STATUS_MEMORY, as what reads the members. */
+    enum status (*fill)(void *input, const struct serve *serve, const cJSON *body,
+                        struct status_why *why);
+    bool waits; /* the body may have `wait` and `stream` */
+};
+/** The input for a body, released with free_input. Fails: STATUS_MEMORY, as `fill`. */
+enum status serve_post_parse(void **out, const struct serve_post *post, const struct serve *serve,
+                             const cJSON *body, struct status_why *why);
 /**
- * Queue a job (input given away) and reply: when it has ended (a client that goes away cancels
- * it), with its events, or at once.
+ * Read the body, queue the job and reply: when it has ended (a client that goes away cancels it),
+ * with its events, or at once.
  */
-void serve_post_job(struct serve *serve, const struct serve_http_request *request,
-                    struct serve_http_reply *reply, const struct serve_job_kind *kind, void *input,
-                    enum serve_waiting waiting);
+void serve_post(struct serve *serve, const struct serve_http_request *request,
+                struct serve_http_reply *reply, const struct serve_post *post);
 /** The job runs: resident evaluations report to it, and it cancels them. */
 void serve_run(struct serve *serve, struct serve_job *job);
 
-/* evaluate.c: the request of POST /v1/evaluate, from its body to a command's settings. */
+/* evaluate.c */
 
 struct cli_request;
-/**
- * serve: model, base and text of the command line are what a request does without; may have no
- * models open.   Fails: STATUS_USAGE, STATUS_MEMORY, as cli_args_parse.
- */
-enum status serve_request_parse(struct cli_request **out, const struct serve_settings *serve,
-                                const cJSON *body, struct status_why *why);
-void serve_request_free(void *request);
-/** Queue a job for a body of that kind. refused: a member of /v1/evaluate alone, or NULL. */
-void serve_request_post(struct serve *serve, const struct serve_http_request *request,
-                        struct serve_http_reply *reply, const struct serve_job_kind *kind,
-                        const char *refused);
 /** Evaluate, on the thread of the jobs; job->result: its document. */
 enum status serve_request_run(struct serve *serve, const struct cli_request *request,
                               struct serve_job *job, struct status_why *why);
+/** Add the windows of an evaluation to the state: a job's. perplexity.c */
+enum status serve_perplexity_add(void *serve, struct serve_job *job, struct status_why *why);
 
-/* swap.c: the request of POST /v1/swap. body: given away. The same failures. */
-
-struct cli_swap_request;
-enum status serve_swap_parse(struct cli_swap_request **out, cJSON *body, struct status_why *why);
-void serve_swap_free(void *request);
-
-/* completions.c, completions_json.c */
-
-struct serve_completion;
-/** Fails: STATUS_USAGE, STATUS_MEMORY. */
-enum status serve_completion_parse(struct serve_completion **out, const cJSON *body,
-                                   struct status_why *why);
-void serve_completion_free(void *completion);
-/** Evaluate what is laid out, with the resident model, on the thread of the jobs. */
+/** Evaluate what is laid out, with the resident model, on the thread of the jobs. completions.c */
 enum status serve_score(struct serve *serve, struct eval_request_scores *scores,
                         struct status_why *why);
-
-/* score.c: the request of POST /v1/score. The same failures, and as eval_requests_read. */
-
-struct cli_score_request;
-enum status serve_score_parse(struct cli_score_request **out, const cJSON *body,
-                              struct status_why *why);
-void serve_score_free(void *request);
 
 /* reload.c */
 
@@ -195,8 +177,8 @@ void serve_show_model(struct serve *serve);
 typedef void serve_handler(struct serve *serve, const struct serve_http_request *request,
                            struct serve_http_reply *reply);
 serve_handler serve_get_health, serve_get_metrics, serve_get_jobs, serve_get_job, serve_get_events,
-    serve_delete_job, serve_post_swap, serve_post_evaluate, serve_post_completions,
-    serve_post_score, serve_post_perplexity, serve_get_state, serve_post_save, serve_post_load,
-    serve_post_reset;
+    serve_delete_job, serve_get_state;
+extern const struct serve_post serve_swapping, serve_evaluating, serve_completing, serve_scoring,
+    serve_adding, serve_saving, serve_loading, serve_resetting;
 
 #endif

@@ -163,9 +163,9 @@ static void reply_view(struct serve *serve, struct serve_http_reply *reply, unsi
     serve_reply_json(reply, code, &json);
 }
 
-void serve_post_job(struct serve *serve, const struct serve_http_request *request,
-                    struct serve_http_reply *reply, const struct serve_job_kind *kind, void *input,
-                    enum serve_waiting waiting)
+static void queue(struct serve *serve, const struct serve_http_request *request,
+                  struct serve_http_reply *reply, const struct serve_job_kind *kind, void *input,
+                  enum serve_waiting waiting)
 {
     struct serve_job *job = serve_jobs_add(serve->jobs, kind, input, waiting != SERVE_WAIT);
     if (!job) {
@@ -190,6 +190,40 @@ void serve_post_job(struct serve *serve, const struct serve_http_request *reques
     if (waiting == SERVE_WAIT)
         serve_reply_job(reply, job);
     serve_job_release(serve->jobs, job);
+}
+
+enum status serve_post_parse(void **out, const struct serve_post *post, const struct serve *serve,
+                             const cJSON *body, struct status_why *why)
+{
+    *out = NULL;
+    void *input = calloc(1, post->input_bytes);
+    if (!input)
+        return status_fail(why, STATUS_MEMORY, "no memory for a request");
+    enum status status = post->fill(input, serve, body, why);
+    if (status)
+        post->job.free_input(input);
+    else
+        *out = input;
+    return status;
+}
+
+void serve_post(struct serve *serve, const struct serve_http_request *request,
+                struct serve_http_reply *reply, const struct serve_post *post)
+{
+    struct status_why why = {""};
+    void *input = NULL;
+    enum serve_waiting waiting = SERVE_WAIT;
+    cJSON *body = serve_body_read(request, reply);
+    if (!body)
+        return;
+    enum status status = post->waits ? serve_waiting_read(&waiting, body, &why) : STATUS_OK;
+    if (!status)
+        status = serve_post_parse(&input, post, serve, body, &why);
+    cJSON_Delete(body);
+    if (status)
+        serve_reply_failure(reply, status, &why);
+    else
+        queue(serve, request, reply, &post->job, input, waiting);
 }
 
 /** The job that a path names; NULL: the reply says that there is none. */

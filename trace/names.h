@@ -5,12 +5,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/text/string.h"
 #include "model/forward/trace.h"
 
 /** The name that we give a place: llama.cpp's, of the architectures that have most in common. */
 const char *trace_place_name(enum model_place place);
 /** The operation that llama.cpp prints for it; several places share a name, not an operation. */
-const char *trace_place_op(enum model_place place);
+struct base_string trace_place_op(enum model_place place);
 /** What it is, for sentences: "Kcur after RoPE". */
 const char *trace_place_meaning(enum model_place place);
 

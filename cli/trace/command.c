@@ -146,9 +146,9 @@ static enum status write_arrays(const struct trace *trace, struct base_file *fil
     for (size_t i = 0; i < trace->n && !status; i++) {
         const struct trace_tensor *t = &trace->items[i];
         char name[TRACE_NAME_BYTES], member[2 * TRACE_NAME_BYTES];
-        const char *op = trace_place_op(t->place);
-        snprintf(member, sizeof member, "%s%s%s", trace_tensor_name(name, t->place, t->layer),
-                 *op ? "." : "", op);
+        struct base_string op = trace_place_op(t->place);
+        snprintf(member, sizeof member, "%s.%.*s", trace_tensor_name(name, t->place, t->layer),
+                 (int)op.n_bytes, op.data);
         const uint64_t shape[] = {t->n_rows, t->n_heads, t->size}, flat[] = {t->n_rows, t->size};
         status = base_npz_add(npz, member, t->n_heads > 1 ? shape : flat, t->n_heads > 1 ? 3 : 2,
                               t->values, why);

@@ -42,10 +42,11 @@ void cli_trace_print_tensor(const struct trace_tensor *t)
 {
     char name[TRACE_NAME_BYTES];
     uint64_t ne[3];
+    struct base_string op = trace_place_op(t->place);
     axes_of(t, ne);
-    printf("assay_trace: %24s = (f32) %10s() = {%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", 1}\n    [\n",
-           trace_tensor_name(name, t->place, t->layer), trace_place_op(t->place), ne[0], ne[1],
-           ne[2]);
+    printf(
+        "assay_trace: %24s = (f32) %10.*s() = {%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", 1}\n    [\n",
+        trace_tensor_name(name, t->place, t->layer), (int)op.n_bytes, op.data, ne[0], ne[1], ne[2]);
     for (size_t i = 0; i < ne[2]; i = shown_next(i, ne[2], "        ..., \n")) {
         puts("        [");
         for (size_t j = 0; j < ne[1]; j = shown_next(j, ne[1], "            ..., \n"))

@@ -99,11 +99,13 @@ enum status eval_documents_add(struct eval_documents *d, const struct eval_docum
 enum status eval_documents_add_text(struct eval_documents *d, const struct eval_document_head *head,
                                     struct base_string text, struct status_why *why);
 
-/** The same with a conversation: a JSON object with "messages". docs/chats.md has the procedure.
+/** The same with a conversation: a JSON object with "messages", which was parsed from `bytes`.
+ * docs/chats.md has the procedure.
  * Fails: also STATUS_FORMAT (no template), STATUS_UNSUPPORTED (those of the file take longer than
  * chat_seconds), as model_chat_open and model_chat_render. */
 enum status eval_documents_add_chat(struct eval_documents *d, const struct eval_document_head *head,
-                                    struct base_string object, struct status_why *why);
+                                    const cJSON *object, struct base_string bytes,
+                                    struct status_why *why);
 
 /** The same with a list of "ids" and, where it is not NULL, one of 0 and 1, whether each of them is
  * scored. Fails: also STATUS_FORMAT (not such lists, an id that is none of the vocabulary). */

@@ -63,13 +63,13 @@ static enum status add_rendered(struct eval_documents *d, const struct eval_docu
 }
 
 /** Render a conversation, within what is left of the file's time. */
-static enum status render(struct eval_documents *d, struct base_string object,
+static enum status render(struct eval_documents *d, const cJSON *object, struct base_string bytes,
                           struct model_chat_text *text, struct status_why *why)
 {
     double begin = base_clock_thread_seconds(), most = d->rules->chat_seconds;
     enum status status = open_chat(d, why);
     if (!status)
-        status = model_chat_render(d->chat, object, d->rules->mask, text, why);
+        status = model_chat_render(d->chat, object, bytes, d->rules->mask, text, why);
     d->chat_seconds += base_clock_thread_seconds() - begin;
     if (!status && most > 0 && d->chat_seconds > most)
         status = status_fail(why, STATUS_UNSUPPORTED,
@@ -80,17 +80,18 @@ static enum status render(struct eval_documents *d, struct base_string object,
 }
 
 enum status eval_documents_add_chat(struct eval_documents *d, const struct eval_document_head *head,
-                                    struct base_string object, struct status_why *why)
+                                    const cJSON *object, struct base_string bytes,
+                                    struct status_why *why)
 {
     const struct eval_stream_options options = {.bos_in_front = true, .parse_special = true};
     struct model_chat_text text = {0};
     struct eval_stream stream = {0};
-    enum status status = render(d, object, &text, why);
+    enum status status = render(d, object, bytes, &text, why);
     const struct base_text borrowed = {.data = text.text, .n_bytes = text.n_bytes};
     if (!status)
         status = eval_stream_make(&stream, d->rules->tokenizer, &borrowed, &options, why);
     if (!status)
-        status = model_chat_markers_find(&d->markers, d->rules->tokenizer, &text, object, why);
+        status = model_chat_markers_find(&d->markers, d->rules->tokenizer, &text, bytes, why);
     if (!status)
         status = add_rendered(d, head, &stream, &text, why);
     if (!status)

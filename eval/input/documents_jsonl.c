@@ -33,7 +33,7 @@ static enum status add_text(struct eval_documents *d, const struct eval_document
 static enum status add_chat(struct eval_documents *d, const struct eval_document_head *head,
                             const struct document_line *l, struct status_why *why)
 {
-    return eval_documents_add_chat(d, head, l->bytes, why);
+    return eval_documents_add_chat(d, head, l->object, l->bytes, why);
 }
 
 static enum status add_ids(struct eval_documents *d, const struct eval_document_head *head,
@@ -83,10 +83,7 @@ enum status eval_documents_recognise(enum eval_json *kind, const char *bytes, si
     return status;
 }
 
-/**
- * None of these names may be there twice: this parser takes the first value, the one that reads a
- * conversation for its template the last.
- */
+/** None of these names may be there twice: the first value counts here, the last in a template. */
 static enum status check_names(const cJSON *object, struct status_why *why)
 {
     static const char *const names[] = {"text", "messages", "ids", "mask", "category", "id"};

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/json/parse.h"
 #include "model/chat/conversation.h"
 #include "template/value/json.h"
 #include "template/value/text.h"
@@ -19,6 +20,7 @@ static enum status probe(struct model_chat *chat, struct status_why *why)
         "\"a\"}]}]}"};
     struct jinja_run runs[2] = {{0}};
     struct chat_rendering out[2];
+    cJSON *parsed[2] = {NULL};
     bool takes[2] = {false};
     chat->takes_texts = chat->takes_lists = true; /* as they come */
     for (int i = 0; i < 2 && !status; i++) {
@@ -26,8 +28,11 @@ static enum status probe(struct model_chat *chat, struct status_why *why)
         jinja_begin(&runs[i], &chat->limits, &failure);
         struct chat_conversation c = {.chat = chat, .r = &runs[i]};
         struct base_string text = {objects[i], strlen(objects[i])};
-        struct jinja_value object = jinja_parse_json(&runs[i], text);
         const struct chat_view view = {.n = 1, .marks = CHAT_MARK_END, .only = 0};
+        status = base_json_parse(&parsed[i], text.data, text.n_bytes, NULL, why);
+        if (status)
+            break;
+        struct jinja_value object = jinja_of_json(&runs[i], parsed[i], text);
         model_chat_read(&c, &object);
         takes[i] = !runs[i].status && model_chat_view(&c, &view, &out[i], false) &&
                    out[i].marks[0] != SIZE_MAX;
@@ -37,8 +42,10 @@ static enum status probe(struct model_chat *chat, struct status_why *why)
     }
     chat->takes_texts = takes[0] || !takes[1];
     chat->takes_lists = takes[1] && (!takes[0] || jinja_same(out[0].text, out[1].text));
-    jinja_end(&runs[0]);
-    jinja_end(&runs[1]);
+    for (int i = 0; i < 2; i++) {
+        jinja_end(&runs[i]);
+        cJSON_Delete(parsed[i]);
+    }
     return status;
 }
 
@@ -85,16 +92,16 @@ static void copy_out(struct jinja_run *r, const struct chat_rendering *whole,
         memcpy(out->spans, whole->spans, out->n_spans * sizeof *out->spans);
 }
 
-enum status model_chat_render(const struct model_chat *chat, struct base_string object,
-                              enum model_chat_mask mask, struct model_chat_text *out,
-                              struct status_why *why)
+enum status model_chat_render(const struct model_chat *chat, const cJSON *object,
+                              struct base_string text, enum model_chat_mask mask,
+                              struct model_chat_text *out, struct status_why *why)
 {
     struct jinja_run r;
     struct chat_conversation c = {.chat = chat, .r = &r};
     struct chat_rendering whole = {0};
     *out = (struct model_chat_text){0};
     jinja_begin(&r, &chat->limits, why);
-    struct jinja_value value = jinja_parse_json(&r, object);
+    struct jinja_value value = jinja_of_json(&r, object, text);
     if (!r.status)
         model_chat_read(&c, &value);
     const struct chat_view view = {.n = c.n};

@@ -9,6 +9,7 @@
 #ifndef MODEL_CHAT_CHAT_H
 #define MODEL_CHAT_CHAT_H
 
+#include <cjson/cJSON.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -47,15 +48,14 @@ struct model_chat_text {
 };
 
 /**
- * Render a conversation: a JSON object with "messages", each with "role" and "content". All members
- * are names that the template sees.
- * Fails: STATUS_FORMAT (no such object; the template fails, or refuses it; it cannot be told which
- *        part of the text is whose), STATUS_UNSUPPORTED (what is not known, or beyond a limit),
- *        STATUS_MEMORY.
+ * Render a conversation: a JSON object with "messages", each with "role" and "content", and the
+ * text that it was parsed from. All members are names that the template sees. Fails: STATUS_FORMAT
+ * (no such object; the template fails, or refuses it; it cannot be told which part of the text is
+ * whose), STATUS_UNSUPPORTED (what is not known, or beyond a limit), STATUS_MEMORY.
  */
-enum status model_chat_render(const struct model_chat *chat, struct base_string object,
-                              enum model_chat_mask mask, struct model_chat_text *out,
-                              struct status_why *why);
+enum status model_chat_render(const struct model_chat *chat, const cJSON *object,
+                              struct base_string text, enum model_chat_mask mask,
+                              struct model_chat_text *out, struct status_why *why);
 void model_chat_text_free(struct model_chat_text *text);
 
 #endif

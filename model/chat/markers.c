@@ -102,12 +102,11 @@ static enum status meet(struct model_chat_markers *m, const struct model_tokeniz
     *number = base_strtab_find(&m->names, name);
     if (*number >= 0 || m->names.n == MOST_MARKERS)
         return STATUS_OK;
-    struct model_chat_marker *items =
-        base_array_grow(m->items, &m->capacity, m->names.n + 1, sizeof *items);
-    m->items = items ? items : m->items;
-    char *copy = items ? strndup(name.data, name.n_bytes) : NULL;
+    if (base_array_reserve(m->items, m->capacity, m->names.n + 1, "markers of a template", why))
+        return STATUS_MEMORY;
+    char *copy = strndup(name.data, name.n_bytes);
     if (!copy)
-        return status_fail(why, STATUS_MEMORY, "no memory for the markers of a chat template");
+        return status_fail(why, STATUS_MEMORY, "no memory for a marker of a template");
     struct model_chat_marker marker = {0};
     enum status status = count_tokens(&marker.n_tokens, t, name, why);
     if (!status)

@@ -24,9 +24,8 @@ struct model_chat_markers {
 };
 
 /**
- * Look for markers in a rendered text, the first 256 that there are. object: the conversation, as
- * model_chat_render takes it.
- * Fails: STATUS_MEMORY, as model_tokenize.
+ * Look for markers in a rendered text, the first 256 that there are. object: the text of the
+ * conversation. Fails: STATUS_MEMORY, as model_tokenize.
  */
 enum status model_chat_markers_find(struct model_chat_markers *markers,
                                     const struct model_tokenizer *tokenizer,

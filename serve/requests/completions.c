@@ -134,13 +134,11 @@ static enum status read_prompts(struct serve_completion *c, const cJSON *body,
     return status;
 }
 
-enum status serve_completion_parse(struct serve_completion **out, const cJSON *body,
-                                   struct status_why *why)
+static enum status fill(void *input, const struct serve *serve, const cJSON *body,
+                        struct status_why *why)
 {
-    struct serve_completion *c = calloc(1, sizeof *c);
-    *out = NULL;
-    if (!c)
-        return status_fail(why, STATUS_MEMORY, "no memory for a request");
+    (void)serve;
+    struct serve_completion *c = input;
     const char *ignored = NULL; /* the names are ours to say */
     enum status status = serve_body_only(body, members, why);
     if (!status)
@@ -157,16 +155,10 @@ enum status serve_completion_parse(struct serve_completion **out, const cJSON *b
         status = check_generation(c, body, why);
     if (!status)
         status = read_logprobs(c, body, why);
-    if (!status)
-        status = read_prompts(c, body, why);
-    if (status)
-        serve_completion_free(c);
-    else
-        *out = c;
-    return status;
+    return status ? status : read_prompts(c, body, why);
 }
 
-void serve_completion_free(void *completion)
+static void free_completion(void *completion)
 {
     struct serve_completion *c = completion;
     for (size_t i = 0; i < c->n; i++) {
@@ -275,12 +267,13 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
     struct eval_request_scores scores = {0};
     serve_run(serve, job);
     enum status status = tokenize(c, serve->resident.models[0].model, why);
-    struct model_tokens *prompts = status ? NULL : calloc(c->n, sizeof *prompts);
-    for (size_t i = 0; prompts && i < c->n; i++)
+    struct model_tokens *prompts = NULL;
+    if (!status)
+        status = base_array_new(prompts, c->n, "prompts", why);
+    for (size_t i = 0; i < c->n && !status; i++)
         prompts[i] = c->prompts[i].tokens;
     if (!status)
-        status = prompts ? eval_prompt_scores_make(&scores, prompts, c->n, c->next, why)
-                         : status_fail(why, STATUS_MEMORY, "no memory for the prompts");
+        status = eval_prompt_scores_make(&scores, prompts, c->n, c->next, why);
     free(prompts);
     if (!status)
         status = serve_score(serve, &scores, why);
@@ -290,20 +283,5 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
     return status;
 }
 
-static const struct serve_job_kind completion = {"completions", run, serve_completion_free};
-
-void serve_post_completions(struct serve *serve, const struct serve_http_request *request,
-                            struct serve_http_reply *reply)
-{
-    struct status_why why = {""};
-    struct serve_completion *c = NULL;
-    cJSON *body = serve_body_read(request, reply);
-    if (!body)
-        return;
-    enum status status = serve_completion_parse(&c, body, &why);
-    cJSON_Delete(body);
-    if (status)
-        serve_reply_failure(reply, status, &why);
-    else
-        serve_post_job(serve, request, reply, &completion, c, SERVE_WAIT);
-}
+const struct serve_post serve_completing = {
+    {"completions", run, free_completion}, sizeof(struct serve_completion), fill};

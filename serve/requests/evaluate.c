@@ -157,8 +157,8 @@ static enum status push_text(struct cli_request *r, const struct serve_settings 
     return STATUS_OK;
 }
 
-static enum status fill(struct cli_request *r, const struct serve_settings *s, const cJSON *body,
-                        struct status_why *why)
+static enum status push_all(struct cli_request *r, const struct serve_settings *s,
+                            const cJSON *body, struct status_why *why)
 {
     const char *name = kinds[0].name;
     enum status status = serve_body_text(&name, body, "kind", why);
@@ -182,32 +182,31 @@ static enum status fill(struct cli_request *r, const struct serve_settings *s, c
     return status ? status : push_members(r, body, why);
 }
 
-enum status serve_request_parse(struct cli_request **out, const struct serve_settings *serve,
-                                const cJSON *body, struct status_why *why)
+static enum status fill(void *request, const struct serve *serve, const cJSON *body,
+                        struct status_why *why)
 {
-    struct cli_request *r = calloc(1, sizeof *r);
-    *out = NULL;
-    if (!r)
-        return status_fail(why, STATUS_MEMORY, "no memory for a request");
-    enum status status = fill(r, serve, body, why);
-    if (!status) {
-        const struct cli_command *command = r->kind->command;
-        r->settings = calloc(1, command->settings_bytes);
-        if (r->settings) {
-            command->defaults(r->settings);
-            status = cli_args_parse(command, r->n_words, r->words, r->settings, &r->args, why);
-        } else {
-            status = status_fail(why, STATUS_MEMORY, "no memory for a request");
-        }
-    }
+    struct cli_request *r = request;
+    enum status status = push_all(r, serve->settings, body, why);
     if (status)
-        serve_request_free(r);
-    else
-        *out = r;
-    return status;
+        return status;
+    const struct cli_command *command = r->kind->command;
+    r->settings = calloc(1, command->settings_bytes);
+    if (!r->settings)
+        return status_fail(why, STATUS_MEMORY, "no memory for a request");
+    command->defaults(r->settings);
+    return cli_args_parse(command, r->n_words, r->words, r->settings, &r->args, why);
 }
 
-void serve_request_free(void *request)
+/** Of /perplexity: the evaluation is always the same one. */
+static enum status fill_addition(void *request, const struct serve *serve, const cJSON *body,
+                                 struct status_why *why)
+{
+    if (cJSON_HasObjectItem(body, "kind"))
+        return status_fail(why, STATUS_USAGE, "kind: goes with /v1/evaluate only");
+    return fill(request, serve, body, why);
+}
+
+static void free_request(void *request)
 {
     struct cli_request *r = request;
     if (r->settings)
@@ -232,37 +231,14 @@ enum status serve_request_run(struct serve *serve, const struct cli_request *r,
     return status;
 }
 
-void serve_request_post(struct serve *serve, const struct serve_http_request *request,
-                        struct serve_http_reply *reply, const struct serve_job_kind *kind,
-                        const char *refused)
-{
-    struct status_why why = {""};
-    struct cli_request *r = NULL;
-    enum serve_waiting waiting = SERVE_WAIT;
-    cJSON *body = serve_body_read(request, reply);
-    if (!body)
-        return;
-    enum status status = serve_waiting_read(&waiting, body, &why);
-    if (!status && refused && cJSON_HasObjectItem(body, refused))
-        status = status_fail(&why, STATUS_USAGE, "%s: goes with /v1/evaluate only", refused);
-    if (!status)
-        status = serve_request_parse(&r, serve->settings, body, &why);
-    cJSON_Delete(body);
-    if (status)
-        serve_reply_failure(reply, status, &why);
-    else
-        serve_post_job(serve, request, reply, kind, r, waiting);
-}
-
 static enum status run(void *server, struct serve_job *job, struct status_why *why)
 {
     return serve_request_run(server, job->input, job, why);
 }
 
-static const struct serve_job_kind evaluation = {"evaluate", run, serve_request_free};
-
-void serve_post_evaluate(struct serve *serve, const struct serve_http_request *request,
-                         struct serve_http_reply *reply)
-{
-    serve_request_post(serve, request, reply, &evaluation, NULL);
-}
+const struct serve_post serve_evaluating = {
+    {"evaluate", run, free_request}, sizeof(struct cli_request), fill, .waits = true};
+const struct serve_post serve_adding = {{"perplexity", serve_perplexity_add, free_request},
+                                        sizeof(struct cli_request),
+                                        fill_addition,
+                                        .waits = true};

@@ -2,6 +2,7 @@
  * /perplexity: an evaluation in pieces. Each request adds the windows of a text to a sum, which
  * can be read, kept in a file, and gone on with. All but reading are jobs, in their order.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +108,7 @@ static void add(struct serve *serve, const cJSON *document, char *settings)
     s->settings = settings;
 }
 
-static enum status run_add(void *server, struct serve_job *job, struct status_why *why)
+enum status serve_perplexity_add(void *server, struct serve_job *job, struct status_why *why)
 {
     struct serve *serve = server;
     cJSON *document = NULL;
@@ -131,14 +132,6 @@ static enum status run_add(void *server, struct serve_job *job, struct status_wh
     cJSON_free(settings);
     cJSON_Delete(document);
     return status;
-}
-
-static const struct serve_job_kind adding = {"perplexity", run_add, serve_request_free};
-
-void serve_post_perplexity(struct serve *serve, const struct serve_http_request *request,
-                           struct serve_http_reply *reply)
-{
-    serve_request_post(serve, request, reply, &adding, "kind");
 }
 
 void serve_get_state(struct serve *serve, const struct serve_http_request *request,
@@ -229,13 +222,17 @@ static enum status run_reset(void *server, struct serve_job *job, struct status_
 }
 
 /** The path of a name's file in the server's folder: letters, digits, `-`, `_` and `.` within. */
-static enum status path_of(char **out, const struct serve *serve, const char *name,
-                           struct status_why *why)
+static enum status fill_path(void *path, const struct serve *serve, const cJSON *body,
+                             struct status_why *why)
 {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-    const char *folder = serve->settings->state_folder;
-    *out = NULL;
+    const char *folder = serve->settings->state_folder, *name = NULL;
+    enum status status = serve_body_only(body, "name", why);
+    if (!status)
+        status = serve_body_text(&name, body, "name", why);
+    if (status)
+        return status;
     if (!folder)
         return status_fail(why, STATUS_USAGE,
                            "the server keeps no states; start it with --state-dir");
@@ -244,50 +241,19 @@ static enum status path_of(char **out, const struct serve *serve, const char *na
         return status_fail(
             why, STATUS_USAGE,
             "name: expected at most 64 letters, digits, -, _ and ., the first not .");
-    if (asprintf(out, "%s/%s.json", folder, name) < 0)
-        return status_fail(why, STATUS_MEMORY, "no memory for a name");
+    if (snprintf(path, PATH_MAX, "%s/%s.json", folder, name) >= PATH_MAX)
+        return status_fail(why, STATUS_USAGE, "--state-dir: expected a path of at most %d bytes",
+                           PATH_MAX);
     return STATUS_OK;
 }
 
-static void post(struct serve *serve, const struct serve_http_request *request,
-                 struct serve_http_reply *reply, const struct serve_job_kind *kind, bool named)
+static enum status fill_nothing(void *input, const struct serve *serve, const cJSON *body,
+                                struct status_why *why)
 {
-    struct status_why why = {""};
-    const char *name = NULL;
-    char *path = NULL;
-    cJSON *body = serve_body_read(request, reply);
-    if (!body)
-        return;
-    enum status status = serve_body_only(body, named ? "name" : "", &why);
-    if (!status)
-        status = serve_body_text(&name, body, "name", &why);
-    if (!status && named)
-        status = path_of(&path, serve, name, &why);
-    cJSON_Delete(body);
-    if (status)
-        serve_reply_failure(reply, status, &why);
-    else
-        serve_post_job(serve, request, reply, kind, path, SERVE_WAIT);
+    (void)input, (void)serve;
+    return serve_body_only(body, "", why);
 }
 
-static const struct serve_job_kind saving = {"save", run_save, free},
-                                   loading = {"load", run_load, free},
-                                   resetting = {"reset", run_reset, free};
-
-void serve_post_save(struct serve *serve, const struct serve_http_request *request,
-                     struct serve_http_reply *reply)
-{
-    post(serve, request, reply, &saving, true);
-}
-
-void serve_post_load(struct serve *serve, const struct serve_http_request *request,
-                     struct serve_http_reply *reply)
-{
-    post(serve, request, reply, &loading, true);
-}
-
-void serve_post_reset(struct serve *serve, const struct serve_http_request *request,
-                      struct serve_http_reply *reply)
-{
-    post(serve, request, reply, &resetting, false);
-}
+const struct serve_post serve_saving = {{"save", run_save, free}, PATH_MAX, fill_path};
+const struct serve_post serve_loading = {{"load", run_load, free}, PATH_MAX, fill_path};
+const struct serve_post serve_resetting = {{"reset", run_reset, free}, 1, fill_nothing};

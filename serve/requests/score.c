@@ -14,7 +14,7 @@ struct cli_score_request {
     struct cli_score_settings settings;
 };
 
-void serve_score_free(void *request)
+static void free_request(void *request)
 {
     struct cli_score_request *r = request;
     eval_requests_free(&r->requests);
@@ -43,8 +43,11 @@ static enum status read_lines(struct cli_score_request *r, const char *text, str
     return status ? status : check_members(&r->requests, why);
 }
 
-static enum status fill(struct cli_score_request *r, const cJSON *body, struct status_why *why)
+static enum status fill(void *request, const struct serve *serve, const cJSON *body,
+                        struct status_why *why)
 {
+    (void)serve;
+    struct cli_score_request *r = request;
     const char *text = NULL;
     enum status status = serve_body_only(body, "text ctx_size bos parse_special wait stream", why);
     if (!status)
@@ -61,21 +64,6 @@ static enum status fill(struct cli_score_request *r, const cJSON *body, struct s
                   : status_fail(why, STATUS_USAGE, "missing, lines as assay score reads them");
     if (status)
         status_context(why, "text");
-    return status;
-}
-
-enum status serve_score_parse(struct cli_score_request **out, const cJSON *body,
-                              struct status_why *why)
-{
-    struct cli_score_request *r = calloc(1, sizeof *r);
-    *out = NULL;
-    if (!r)
-        return status_fail(why, STATUS_MEMORY, "no memory for a request");
-    enum status status = fill(r, body, why);
-    if (status)
-        serve_score_free(r);
-    else
-        *out = r;
     return status;
 }
 
@@ -139,23 +127,5 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
     return status;
 }
 
-static const struct serve_job_kind scoring = {"score", run, serve_score_free};
-
-void serve_post_score(struct serve *serve, const struct serve_http_request *request,
-                      struct serve_http_reply *reply)
-{
-    struct status_why why = {""};
-    struct cli_score_request *r = NULL;
-    enum serve_waiting waiting = SERVE_WAIT;
-    cJSON *body = serve_body_read(request, reply);
-    if (!body)
-        return;
-    enum status status = serve_waiting_read(&waiting, body, &why);
-    if (!status)
-        status = serve_score_parse(&r, body, &why);
-    cJSON_Delete(body);
-    if (status)
-        serve_reply_failure(reply, status, &why);
-    else
-        serve_post_job(serve, request, reply, &scoring, r, waiting);
-}
+const struct serve_post serve_scoring = {
+    {"score", run, free_request}, sizeof(struct cli_score_request), fill, .waits = true};

@@ -2,17 +2,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "serve/serve.h"
 
-/** Borrows from the body. */
 struct cli_swap_request {
-    cJSON *body;
+    cJSON *body; /* a copy, which the names point into */
     struct cli_swap_wanted *wanted;
     size_t n;
     bool restore; /* first all that are there */
 };
 
-void serve_swap_free(void *input)
+static void free_request(void *input)
 {
     struct cli_swap_request *s = input;
     cJSON_Delete(s->body);
@@ -35,7 +35,7 @@ static enum status take(struct cli_swap_request *s, const cJSON *object, struct 
     return status;
 }
 
-static enum status fill(struct cli_swap_request *s, struct status_why *why)
+static enum status read_body(struct cli_swap_request *s, struct status_why *why)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(s->body, "swaps"), *one;
     bool several = list || cJSON_HasObjectItem(s->body, "restore");
@@ -47,9 +47,8 @@ static enum status fill(struct cli_swap_request *s, struct status_why *why)
         status = serve_body_flag(&s->restore, s->body, "restore", why);
     if (status)
         return status;
-    s->wanted = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *s->wanted);
-    if (!s->wanted)
-        return status_fail(why, STATUS_MEMORY, "no memory for the swaps");
+    if (base_array_new(s->wanted, (size_t)cJSON_GetArraySize(list) + 1, "swaps", why))
+        return STATUS_MEMORY;
     if (!several)
         return take(s, s->body, why);
     cJSON_ArrayForEach(one, list)
@@ -66,20 +65,17 @@ static enum status fill(struct cli_swap_request *s, struct status_why *why)
     return status;
 }
 
-enum status serve_swap_parse(struct cli_swap_request **out, cJSON *body, struct status_why *why)
+static enum status fill(void *input, const struct serve *serve, const cJSON *body,
+                        struct status_why *why)
 {
-    struct cli_swap_request *s = calloc(1, sizeof *s);
-    *out = NULL;
-    if (!s) {
-        cJSON_Delete(body);
-        return status_fail(why, STATUS_MEMORY, "no memory for the swaps");
-    }
-    s->body = body;
-    enum status status = fill(s, why);
-    if (status)
-        serve_swap_free(s);
-    else
-        *out = s;
+    struct cli_swap_request *s = input;
+    s->body = cJSON_Duplicate(body, true);
+    enum status status =
+        s->body ? read_body(s, why) : status_fail(why, STATUS_MEMORY, "no memory for the swaps");
+    if (!status && serve->hot)
+        status = status_fail(why, STATUS_CHANGED,
+                             "with hot-swap, tensors come from the model's own files: replace "
+                             "those, then GET /health");
     return status;
 }
 
@@ -89,10 +85,10 @@ static enum status apply(struct serve *serve, const struct cli_swap_request *s,
 {
     struct cli_swaps *swaps = &serve->swaps;
     size_t n_back = s->restore ? swaps->n : 0, n = n_back;
-    struct cli_swap_wanted *all = calloc(n_back + s->n + 1, sizeof *all);
-    enum status status = STATUS_OK;
-    if (!all)
-        return status_fail(why, STATUS_MEMORY, "no memory for the swaps");
+    struct cli_swap_wanted *all;
+    enum status status = base_array_new(all, n_back + s->n, "swaps", why);
+    if (status)
+        return status;
     for (size_t i = 0; i < n_back; i++)
         all[i].tensor = swaps->items[i].own->name;
     for (size_t i = 0; i < s->n && !status; i++) {
@@ -128,30 +124,5 @@ static enum status run(void *server, struct serve_job *job, struct status_why *w
     return status;
 }
 
-static const struct serve_job_kind swap = {"swap", run, serve_swap_free};
-
-void serve_post_swap(struct serve *serve, const struct serve_http_request *request,
-                     struct serve_http_reply *reply)
-{
-    struct status_why why = {""};
-    enum serve_waiting waiting = SERVE_WAIT;
-    struct cli_swap_request *s = NULL;
-    cJSON *body = serve_body_read(request, reply);
-    if (!body)
-        return;
-    enum status status = serve_waiting_read(&waiting, body, &why);
-    if (status)
-        cJSON_Delete(body);
-    else
-        status = serve_swap_parse(&s, body, &why);
-    if (!status && serve->hot) {
-        serve_swap_free(s);
-        status = status_fail(&why, STATUS_CHANGED,
-                             "with hot-swap, tensors come from the model's own files: replace "
-                             "those, then GET /health");
-    }
-    if (status)
-        serve_reply_failure(reply, status, &why);
-    else
-        serve_post_job(serve, request, reply, &swap, s, waiting);
-}
+const struct serve_post serve_swapping = {
+    {"swap", run, free_request}, sizeof(struct cli_swap_request), fill, .waits = true};

@@ -6,200 +6,88 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/arithmetic.h"
 #include "base/text/utf8.h"
 #include "template/value/text.h"
 
 struct reader {
     struct jinja_run *r;
-    const char *at, *end;
+    const char *at, *end; /* of the text: the numbers before have been read */
 };
 
-static struct jinja_value read_value(struct reader *j);
+static struct jinja_value read_value(struct reader *j, const cJSON *item);
 
-static struct jinja_value no_json(struct reader *j, const char *expected)
+static struct jinja_value read_string(struct reader *j, const char *text)
 {
-    return JINJA_FAIL(j->r, STATUS_FORMAT, "no JSON: expected %s", expected);
+    struct base_string s = {text, strlen(text)};
+    jinja_work(j->r, s.n_bytes / 16);
+    if (base_utf8_first_bad(s.data, s.n_bytes) < s.n_bytes)
+        return JINJA_FAIL(j->r, STATUS_FORMAT, "no JSON: expected UTF-8");
+    return jinja_string(s.data, s.n_bytes);
 }
 
-static void skip_blanks(struct reader *j)
-{
-    while (j->at < j->end && (*j->at == ' ' || (*j->at >= '\t' && *j->at <= '\r')))
-        j->at++;
-}
-
-/* Take the character, if it is next. */
-static bool take(struct reader *j, char c)
-{
-    skip_blanks(j);
-    if (j->at == j->end || *j->at != c)
-        return false;
-    j->at++;
-    return true;
-}
-
-/* The four digits of \uXXXX. */
-static uint32_t read_unit(struct reader *j)
-{
-    uint32_t unit = 0;
-    for (int i = 0; i < 4; i++, j->at++) {
-        char c = j->at < j->end ? *j->at : '?';
-        uint32_t digit = c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
-                         : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
-                         : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
-                                                : 16;
-        if (digit == 16) {
-            no_json(j, "four hexadecimal digits after \\u");
-            return 0;
-        }
-        unit = unit * 16 + digit;
-    }
-    return unit;
-}
-
-static void read_code_point(struct reader *j, struct jinja_buffer *out)
-{
-    char bytes[4];
-    uint32_t c = read_unit(j), low;
-    if (c >= 0xD800 && c < 0xDC00 && j->end - j->at > 2 && j->at[0] == '\\' && j->at[1] == 'u') {
-        j->at += 2;
-        low = read_unit(j);
-        if (low >= 0xDC00 && low < 0xE000)
-            c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
-    }
-    if (c >= 0xD800 && c < 0xE000)
-        no_json(j, "both halves of a surrogate pair");
-    else
-        jinja_put(j->r, out, bytes, base_utf8_encode(c, bytes));
-}
-
-static void read_escape(struct reader *j, struct jinja_buffer *out)
-{
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    char c = ++j->at < j->end ? *j->at++ : '\0';
-    const char *found = c ? strchr(from, c) : NULL;
-    if (c == 'u')
-        read_code_point(j, out);
-    else if (found)
-        jinja_put(j->r, out, &to[found - from], 1);
-    else
-        no_json(j, "a known escape");
-}
-
-/* The string behind its first quote. */
-static struct jinja_value read_string(struct reader *j)
-{
-    const char *from = j->at;
-    struct jinja_buffer out = {0};
-    while (j->at < j->end && *j->at != '"' && !j->r->status) {
-        const char *plain = j->at;
-        while (j->at < j->end && *j->at != '"' && *j->at != '\\')
-            j->at++;
-        if (out.n_bytes || (j->at < j->end && *j->at == '\\'))
-            jinja_put(j->r, &out, plain, (size_t)(j->at - plain));
-        if (j->at < j->end && *j->at == '\\')
-            read_escape(j, &out);
-    }
-    if (j->at >= j->end)
-        return no_json(j, "a closing quote");
-    const char *end = j->at++;
-    size_t n_bytes = (size_t)(end - from);
-    struct jinja_value string = n_bytes && memchr(from, '\\', n_bytes)
-                                    ? jinja_of_buffer(&out)
-                                    : jinja_string(from, n_bytes);
-    jinja_work(j->r, n_bytes / 16);
-    if (base_utf8_first_bad(string.string.data, string.string.n_bytes) < string.string.n_bytes)
-        return no_json(j, "UTF-8");
-    return string;
-}
-
+/* The next number of the text, where numbers stand in the order of their values. cJSON has it as a
+ * double only. */
 static struct jinja_value read_number(struct reader *j)
 {
-    char text[400];
-    size_t n = 0;
-    bool is_real = false;
-    while (j->at < j->end && n + 1 < sizeof text && strchr("0123456789+-.eE", *j->at)) {
-        is_real |= strchr(".eE", *j->at) != NULL;
-        text[n++] = *j->at++;
+    for (bool in_string = false; j->at < j->end; j->at++) {
+        if (!in_string && (*j->at == '-' || (*j->at >= '0' && *j->at <= '9')))
+            break;
+        if (*j->at == '"')
+            in_string = !in_string;
+        else if (in_string && *j->at == '\\')
+            j->at++;
     }
-    text[n] = '\0';
-    char *end = text;
+    const char *text = j->at;
+    size_t n = strspn(text, "0123456789+-.eE"); /* a comma or bracket ends it */
+    j->at += n;
+    if (memchr(text, '.', n) || memchr(text, 'e', n) || memchr(text, 'E', n))
+        return jinja_real(strtod(text, NULL));
     errno = 0;
-    int64_t integer = is_real ? 0 : strtoll(text, &end, 10);
-    double real = is_real ? strtod(text, &end) : 0;
-    if (n == 0 || *end)
-        return no_json(j, "a value");
-    if (!is_real && errno)
-        return JINJA_FAIL(j->r, STATUS_UNSUPPORTED, "the number %.40s is beyond 64 bits", text);
-    return is_real ? jinja_real(real) : jinja_int(integer);
+    int64_t integer = strtoll(text, NULL, 10);
+    if (errno)
+        return JINJA_FAIL(j->r, STATUS_UNSUPPORTED, "the number %.*s is beyond 64 bits",
+                          (int)base_min(n, 40), text);
+    return jinja_int(integer);
 }
 
-static struct jinja_value read_list(struct reader *j)
+static struct jinja_value read_list(struct reader *j, const cJSON *list)
 {
     struct jinja_items items = {0};
-    if (!take(j, ']')) {
-        do
-            jinja_append(j->r, &items, read_value(j));
-        while (!j->r->status && take(j, ','));
-        if (!j->r->status && !take(j, ']'))
-            return no_json(j, "',' or ']'");
-    }
+    for (const cJSON *item = list->child; item && !j->r->status; item = item->next)
+        jinja_append(j->r, &items, read_value(j, item));
     return jinja_of_items(&items);
 }
 
-static struct jinja_value read_object(struct reader *j)
+static struct jinja_value read_object(struct reader *j, const cJSON *object)
 {
     struct jinja_dict *dict = jinja_alloc(j->r, 1, sizeof *dict);
-    if (dict && !take(j, '}')) {
-        do {
-            struct jinja_value key = take(j, '"') ? read_string(j) : no_json(j, "a name in quotes");
-            if (!j->r->status && !take(j, ':'))
-                no_json(j, "':'");
-            struct jinja_value value = read_value(j);
-            if (!j->r->status)
-                jinja_dict_set(j->r, dict, key, value);
-        } while (!j->r->status && take(j, ','));
-        if (!j->r->status && !take(j, '}'))
-            no_json(j, "',' or '}'");
+    for (const cJSON *item = object->child; item && !j->r->status; item = item->next) {
+        struct jinja_value key = read_string(j, item->string), value = read_value(j, item);
+        if (!j->r->status)
+            jinja_dict_set(j->r, dict, key, value);
     }
     return j->r->status ? jinja_absent() : (struct jinja_value){.kind = JINJA_DICT, .dict = dict};
 }
 
-static struct jinja_value read_word(struct reader *j)
-{
-    static const struct {
-        const char *word;
-        struct jinja_value value;
-    } words[] = {{"true", {.kind = JINJA_BOOL, .truth = true}},
-                 {"false", {.kind = JINJA_BOOL}},
-                 {"null", {.kind = JINJA_NONE}}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        size_t n = strlen(words[i].word);
-        if ((size_t)(j->end - j->at) >= n && memcmp(j->at, words[i].word, n) == 0) {
-            j->at += n;
-            return words[i].value;
-        }
-    }
-    return read_number(j);
-}
-
-static struct jinja_value read_value(struct reader *j)
+static struct jinja_value read_value(struct reader *j, const cJSON *item)
 {
     struct jinja_value value = jinja_absent();
     if (jinja_enter(j->r, j->r->line))
-        value = take(j, '{')   ? read_object(j)
-                : take(j, '[') ? read_list(j)
-                : take(j, '"') ? read_string(j)
-                               : read_word(j);
+        value = cJSON_IsObject(item)   ? read_object(j, item)
+                : cJSON_IsArray(item)  ? read_list(j, item)
+                : cJSON_IsString(item) ? read_string(j, item->valuestring)
+                : cJSON_IsNumber(item) ? read_number(j)
+                : cJSON_IsBool(item)
+                    ? (struct jinja_value){.kind = JINJA_BOOL, .truth = cJSON_IsTrue(item)}
+                    : (struct jinja_value){.kind = JINJA_NONE};
     jinja_leave(j->r);
     return value;
 }
 
-struct jinja_value jinja_parse_json(struct jinja_run *r, struct base_string text)
+struct jinja_value jinja_of_json(struct jinja_run *r, const cJSON *object, struct base_string text)
 {
-    struct reader j = {r, text.data, text.data + text.n_bytes};
-    struct jinja_value value = read_value(&j);
-    skip_blanks(&j);
-    return j.at < j.end ? no_json(&j, "nothing behind the value") : value;
+    return read_value(&(struct reader){r, text.data, text.data + text.n_bytes}, object);
 }
 
 static void put_string(struct jinja_run *r, struct jinja_buffer *b, struct base_string s,

@@ -2,13 +2,16 @@
 #ifndef TEMPLATE_VALUE_JSON_H
 #define TEMPLATE_VALUE_JSON_H
 
+#include <cjson/cJSON.h>
+
 #include "template/value/value.h"
 
 /**
- * The value of a whole text; of equal names the last counts. Fails on what is no JSON, integers
- * beyond 64 bits, and halves of surrogate pairs.
+ * The value of an object that was parsed from `text`; of equal names the last counts. Its strings
+ * are borrowed. A number is what its text says: whole ones are integers, exactly.
+ * Fails on integers beyond 64 bits, and on what is no UTF-8.
  */
-struct jinja_value jinja_parse_json(struct jinja_run *r, struct base_string text);
+struct jinja_value jinja_of_json(struct jinja_run *r, const cJSON *object, struct base_string text);
 
 /** How json.dumps is asked to write. */
 struct jinja_json_style {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json/parse.h"
 #include "base/text/utf8.h"
 #include "template/template.h"
 #include "template/value/json.h"
@@ -33,8 +34,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     r.time = (struct jinja_date){2024, 7, 26};
     enum status status = jinja_open(&t, (struct base_string){bytes, n}, &limits, &why);
     struct jinja_value value = {0};
-    if (!status) {
-        value = jinja_parse_json(&r, names);
+    cJSON *object = NULL;
+    (void)base_json_parse(&object, names.data, names.n_bytes, NULL, NULL);
+    if (!status && cJSON_IsObject(object)) {
+        value = jinja_of_json(&r, object, names);
         status = r.status;
     }
     if (!status && value.kind == JINJA_DICT)
@@ -47,6 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         require(r.spans[i].from <= r.spans[i].to && r.spans[i].to <= r.text.n_bytes);
     jinja_close(t);
     jinja_end(&r);
+    cJSON_Delete(object);
     free(bytes);
     return 0;
 }

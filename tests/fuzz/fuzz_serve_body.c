@@ -14,31 +14,36 @@ static void check(enum status status, const struct status_why *why, const void *
     require((status == STATUS_OK) == (why->text[0] == '\0'));
 }
 
-static void as_evaluation(const cJSON *body, const char *base)
+/** What a body becomes, for the request to look at; released by the caller. */
+static void *input_of(const struct serve_post *post, const cJSON *body, const char *base)
 {
     struct status_why why = {""};
-    struct cli_request *request = NULL;
+    void *input = NULL;
     const struct serve_settings settings = {
         .model = "model.gguf", .base = base, .text_file = "text"};
-    enum status status = serve_request_parse(&request, &settings, body, &why);
-    check(status, &why, request);
-    if (request)
-        serve_request_free(request);
+    const struct serve serve = {.settings = &settings};
+    enum status status = serve_post_parse(&input, post, &serve, body, &why);
+    check(status, &why, input);
+    return input;
+}
+
+static void try(const struct serve_post *post, const cJSON *body, const char *base)
+{
+    void *input = input_of(post, body, base);
+    if (input)
+        post->job.free_input(input);
 }
 
 static void as_completion(const cJSON *body)
 {
-    struct status_why why = {""};
-    struct serve_completion *c = NULL;
-    enum status status = serve_completion_parse(&c, body, &why);
-    check(status, &why, c);
+    struct serve_completion *c = input_of(&serve_completing, body, NULL);
     if (!c)
         return;
     require(c->n > 0 && c->bos >= 0);
     for (size_t i = 0; i < c->n; i++)
         for (size_t k = 0; k < c->prompts[i].tokens.n; k++)
             require(!c->prompts[i].text && c->prompts[i].tokens.ids[k] >= 0);
-    serve_completion_free(c);
+    serve_completing.job.free_input(c);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
@@ -52,21 +57,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     if (body) {
         status = serve_waiting_read(&waiting, body, &why);
         require((status == STATUS_OK) == (why.text[0] == '\0'));
-        as_evaluation(body, NULL);
-        as_evaluation(body, "no such base");
+        try(&serve_evaluating, body, NULL);
+        try(&serve_evaluating, body, "no such base");
+        try(&serve_adding, body, NULL);
+        try(&serve_scoring, body, NULL);
+        try(&serve_swapping, body, NULL);
+        try(&serve_saving, body, NULL);
         as_completion(body);
-        struct cli_score_request *scoring = NULL;
-        why = (struct status_why){""};
-        status = serve_score_parse(&scoring, body, &why);
-        check(status, &why, scoring);
-        if (scoring)
-            serve_score_free(scoring);
-        struct cli_swap_request *swaps = NULL;
-        why = (struct status_why){""};
-        status = serve_swap_parse(&swaps, body, &why);
-        check(status, &why, swaps);
-        if (swaps)
-            serve_swap_free(swaps);
+        cJSON_Delete(body);
     }
     free(bytes);
     return 0;

@@ -37,14 +37,14 @@ static void print_member(struct jinja_run *r, const char *name, struct jinja_val
 static enum status render_line(void *user, const struct base_json_line *line, const cJSON *object,
                                struct status_why *why)
 {
-    (void)user, (void)object;
+    (void)user;
     struct jinja_run r, failed;
     struct status_why reason = {""};
     struct jinja_template *t = NULL;
     jinja_begin(&r, &jinja_default_limits, &reason);
     r.time = (struct jinja_date){2024, 7, 26};
     struct base_string bytes = {line->from, (size_t)(line->end - line->from)};
-    struct jinja_value value = jinja_parse_json(&r, bytes);
+    struct jinja_value value = jinja_of_json(&r, object, bytes);
     if (r.status)
         return status_fail(why, STATUS_FORMAT, "line %zu: %s", line->number, reason.text);
     const struct jinja_value *text = jinja_dict_find(&r, value.dict, "template");
