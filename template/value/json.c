@@ -85,7 +85,7 @@ static void read_escape(struct reader *j, struct jinja_buffer *out)
         no_json(j, "a known escape");
 }
 
-/* The string behind its first quote. */
+/* The string after its first quote. */
 static struct jinja_value read_string(struct reader *j)
 {
     const char *from = j->at;
@@ -199,7 +199,7 @@ struct jinja_value jinja_parse_json(struct jinja_run *r, struct base_string text
     struct reader j = {r, text.data, text.data + text.n_bytes};
     struct jinja_value value = read_value(&j);
     skip_blanks(&j);
-    return j.at < j.end ? no_json(&j, "nothing behind the value") : value;
+    return j.at < j.end ? no_json(&j, "nothing after the value") : value;
 }
 
 static void put_string(struct jinja_run *r, struct jinja_buffer *b, struct base_string s,
