@@ -6,7 +6,7 @@
 #include "base/text/words.h"
 
 /**
- * Of each place the nodes that stand for it; the first is the name that we print.
+ * The nodes that stand for each place; the first is the name that we print.
  * only, not: architectures, with blanks between them; NULL: all, none. op NULL: any.
  */
 struct node {
@@ -17,7 +17,7 @@ struct node {
 /* clang-format off */
 #define GEMMA4 "gemma4"
 #define NEMOTRON "nemotron_h nemotron_h_moe"
-/* The feed-forward's norm has the name of a norm behind attention. */
+/* The feed-forward's norm has the name of a norm after attention. */
 #define POST_IS_FFN "gpt-oss qwen35 qwen35moe qwen3next"
 /* ffn_up holds the gate, too. */
 #define FUSED_UP "phi3 glm4"
@@ -236,8 +236,8 @@ const char *trace_place_meaning(enum model_place place)
         [MODEL_AT_V_NORM] = "values after their norm",
         [MODEL_AT_Q_ROTATED] = "queries after RoPE",
         [MODEL_AT_K_ROTATED] = "keys after RoPE",
-        [MODEL_AT_Q_BARE_NORM] = "queries after the norm behind RoPE",
-        [MODEL_AT_K_BARE_NORM] = "keys after the norm behind RoPE",
+        [MODEL_AT_Q_BARE_NORM] = "queries after RoPE and its norm",
+        [MODEL_AT_K_BARE_NORM] = "keys after RoPE and its norm",
         [MODEL_AT_Q_TEMPERED] = "queries after their temperature",
         [MODEL_AT_KV_LOW] = "the compressed keys and values",
         [MODEL_AT_KV_LOW_NORM] = "the compressed keys and values after their norm",
