@@ -47,7 +47,7 @@ enum status status_fail(struct status_why *why, enum status code, const char *fo
 void status_context(struct status_why *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/** What a noun ends in behind this number: "1 token", "2 tokens". */
+/** What a noun ends in after this number: "1 token", "2 tokens". */
 static inline const char *status_plural(uint64_t n)
 {
     return n == 1 ? "" : "s";

@@ -111,7 +111,7 @@ class Glm4Moe(Family):
 
 class Olmo2(Family):
     name = architecture = "olmo2"
-    model, note = "Olmo2", "norms behind the branches"
+    model, note = "Olmo2", "norms after the branches"
     names = {"post_attention_layernorm": "post_attention_norm",
              "post_feedforward_layernorm": "post_ffw_norm"}
 
@@ -284,7 +284,7 @@ class MiniMaxM2(Family):
 
 class Llama4(Family):
     name = architecture = "llama4"
-    model, note = "Llama4Text", "Scout: norms behind RoPE, experts; below 8192 tokens"
+    model, note = "Llama4Text", "Scout: norms after RoPE, experts; below 8192 tokens"
     experts_transposed = True
     names = {"feed_forward.gate_proj": "ffn_gate", "feed_forward.up_proj": "ffn_up",
              "feed_forward.down_proj": "ffn_down", "feed_forward.router": "ffn_gate_inp",
@@ -315,7 +315,7 @@ class Llama4(Family):
 
 
 class Llama4Long(Llama4):
-    name, note, tokens = "llama4-long", "Scout: runs of 8192, growing queries", 8300
+    name, note, tokens = "llama4-long", "Scout: chunks of 8192, growing queries", 8300
 
     def more(self):
         return super().more() | {"num_attention_heads": 2, "num_key_value_heads": 1,

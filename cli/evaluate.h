@@ -74,7 +74,7 @@ struct cli_evaluator {
      * again; set `models` and `units`. After a failure, too. NULL: one run is all that it can do.
      */
     enum status (*again)(void *self, struct status_why *why);
-    /** The open models whose tensors may be replaced, i from 0 on. NULL behind the last. */
+    /** The open models whose tensors may be replaced, i from 0 on. NULL after the last. */
     struct cli_model *(*model)(void *self, size_t i);
 };
 

@@ -52,7 +52,7 @@ double eval_compat_strided_log_prob(double log_prob, double log_sum);
 size_t eval_compat_first_scored(size_t n_beginning, size_t n_tokens);
 
 /**
- * Winogrande: whether the first log-probability of the second sequence is read from the row behind
+ * Winogrande: whether the first log-probability of the second sequence is read from the row after
  * the last token of the first one. after_choice: only what follows the choice is scored.
  */
 bool eval_compat_misreads(bool after_choice, size_t n_common);
@@ -67,7 +67,7 @@ struct eval_compat_rows {
 struct eval_compat_rows eval_compat_winogrande_rows(char *bytes, size_t n_bytes);
 
 /**
- * The next row of five fields or more; false: there is none. Rows with fewer are passed over, and
+ * The next row of five fields or more; false: no row is left. Rows with fewer are passed over, and
  * so is the one that ends with the text. Quotes group, but only those around the sentence go.
  */
 bool eval_compat_winogrande_next(struct eval_compat_rows *rows,

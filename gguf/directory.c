@@ -95,7 +95,7 @@ static enum status read_alignment(struct gguf_shard *shard, struct status_why *w
     return STATUS_OK;
 }
 
-/* Where tensor data starts: after the padding behind the directory. */
+/* Where tensor data starts: after the directory and its padding. */
 static enum status set_data_offset(struct gguf_shard *shard, uint64_t directory_end,
                                    uint64_t n_tensors, struct status_why *why)
 {
@@ -111,7 +111,7 @@ static enum status set_data_offset(struct gguf_shard *shard, uint64_t directory_
     for (uint64_t at = directory_end; at < directory_end + padding; at++)
         if (shard->data[at] != 0)
             return status_fail(why, STATUS_FORMAT,
-                               "byte %" PRIu64 ", in the padding behind the directory, is 0x%02x, "
+                               "byte %" PRIu64 ", in the padding after the directory, is 0x%02x, "
                                "expected 0: the header may count too few tensors, or the alignment "
                                "of %" PRIu64 " may be wrong",
                                at, shard->data[at], shard->alignment);

@@ -93,7 +93,7 @@ const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t i)
 /** By name in O(1); NULL where there is none. */
 const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file, const char *name);
 
-/** Zeros behind the last tensors that are more than padding, all parts together: harmless. */
+/** Zeros after the last tensors that are more than padding, all parts together: harmless. */
 uint64_t gguf_n_unused(const struct gguf_file *file);
 
 /** Shards: 1 for a file that is not split. */

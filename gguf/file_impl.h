@@ -27,7 +27,7 @@ struct gguf_shard {
     struct base_strtab kv_names;
     uint64_t alignment;
     uint64_t data_offset; /* where tensor data starts; without tensors, where the directory ends */
-    uint64_t n_unused;    /* zeros behind the last tensor and its padding */
+    uint64_t n_unused;    /* zeros after the last tensor and its padding */
 };
 
 /** Memory of an overriding pair, in a list. */
@@ -96,7 +96,7 @@ enum status gguf_tensors_place(struct gguf_file *file, size_t shard, size_t firs
 
 /**
  * From n_dims and ne to type, n_rows, row_bytes and n_bytes, all of them checked.
- * ne past n_dims must be 1. Of any type; sizes that are not known are 0.
+ * ne past n_dims must be 1. The type may be any; sizes that are not known are 0.
  * Fails: STATUS_FORMAT (shape).
  */
 enum status gguf_tensor_measure(struct gguf_tensor *tensor, uint32_t type_id,

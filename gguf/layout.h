@@ -41,7 +41,7 @@ struct gguf_directory {
 };
 
 /**
- * No pair and no tensor comes behind this.
+ * No pair and no tensor may be added after this.
  * Fails: the first error of the calls before; STATUS_FORMAT (alignment), STATUS_MEMORY.
  */
 enum status gguf_layout_finish(struct gguf_layout *l, struct gguf_directory *out,

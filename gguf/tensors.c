@@ -7,7 +7,7 @@
 #include "base/text/quote.h"
 #include "gguf/file_impl.h"
 
-/* Zeros behind the last tensor that are taken for padding to a page of the largest size. */
+/* Zeros after the last tensor that are taken for padding to a page of the largest size. */
 enum { MAX_UNUSED = 64 << 10 };
 
 static enum status check_n_dims(uint32_t n_dims, struct status_why *why)
@@ -220,20 +220,20 @@ static enum status check_repacked(const struct gguf_shard *shard, const struct g
 {
     if (tensor->type_id != GGUF_TYPE_Q8_KV_R8 || n_left / 4 < tensor->n_rows)
         return STATUS_OK;
-    const uint8_t *behind = (const uint8_t *)tensor->data + tensor->n_bytes;
+    const uint8_t *rest = (const uint8_t *)tensor->data + tensor->n_bytes;
     uint64_t n_zeros = 0;
-    while (n_left < shard->alignment && n_zeros < n_left && behind[n_zeros] == 0)
+    while (n_left < shard->alignment && n_zeros < n_left && rest[n_zeros] == 0)
         n_zeros++;
     if (n_zeros == n_left)
         return STATUS_OK; /* padding */
     return status_fail(why, STATUS_UNSUPPORTED,
-                       "has type Q8_KV_R8 and %" PRIu64 " bytes behind it, expected fewer than 4 a "
+                       "has type Q8_KV_R8 and %" PRIu64 " bytes after it, expected fewer than 4 a "
                        "row (%" PRIu64 "): so it is where ik_llama.cpp repacked Q8_KV, which gives "
                        "files that no program reads; quantise to Q8_KV_R8 directly",
                        n_left, 4 * tensor->n_rows);
 }
 
-/* What lies behind the last tensor, which ends at byte `end`: zeros, and not too many of them. */
+/* What lies after the last tensor, which ends at byte `end`: zeros, and not too many of them. */
 static enum status check_rest(struct gguf_shard *shard, uint64_t end, struct status_why *why)
 {
     uint64_t n_left = shard->n_bytes - end;

@@ -26,8 +26,8 @@ enum {
 /**
  * What the reader knows of a type.
  *
- * A row is its prefix and then its blocks. Of a type with bundles so many neighbouring rows of a
- * matrix share one place: the prefixes of the rows one after the other, then, for each block of
+ * A row is its prefix and then its blocks. In a type with bundles, so many neighbouring rows of a
+ * matrix are stored together: the prefixes of the rows one after the other, then, for each block of
  * columns, the rows' blocks woven into one. A bundle has the bytes of its rows.
  */
 struct gguf_type_info {

@@ -109,7 +109,7 @@ struct model_hparams {
     char architecture[64];
     char name[128];    /* general.name, cut; "" where absent */
     uint32_t n_layers; /* L: those that are evaluated */
-    uint32_t n_nextn;  /* blocks behind them that predict further tokens; not evaluated */
+    uint32_t n_nextn;  /* blocks after them that predict further tokens; not evaluated */
     uint32_t n_embd;   /* D */
     uint32_t n_vocab;  /* V: rows of the head */
     uint32_t n_ctx_train;

@@ -69,7 +69,7 @@ struct model_layer {
     struct model_ffn ffn; /* dense */
     struct model_experts experts;
     struct model_per_layer_input input;
-    float output_scale; /* of the residual stream behind the layer; 1: none */
+    float output_scale; /* of the residual stream after the layer; 1: none */
 };
 
 #endif

@@ -177,7 +177,7 @@ enum status model_open(struct model **out, struct gguf_file *file,
     enum status status = model_overrides_apply(file, options, &m->remarks, why);
     if (!status && gguf_n_unused(file) > 0)
         status = model_remark(&m->remarks, why,
-                              "%" PRIu64 " zero bytes behind the last tensor belong to none",
+                              "%" PRIu64 " zero bytes after the last tensor belong to none",
                               gguf_n_unused(file));
     if (!status)
         status = find_architecture(m, why);

@@ -70,7 +70,7 @@ size_t model_swap_stage(const struct model *m, const char *name)
         stage = n_layers;
     else if (strncmp(name, "rope_f", 6) == 0)
         stage = first_rotated(m);
-    /* Keys are kept in the layer that makes them, for layers at or behind the stage. */
+    /* Keys are kept in the layer that makes them, for layers from the stage on. */
     for (size_t i = n_layers; i > stage; i--)
         if (m->hparams.layers[i - 1].kv_layer < stage)
             stage = m->hparams.layers[i - 1].kv_layer;

@@ -169,7 +169,7 @@ clang_format() {
 clang_tidy() {
     need clang-tidy || return
     [ -f build/dev-clang/compile_commands.json ] || { skip "build/dev-clang was not configured"; return; }
-    git ls-files -z {base,gguf,kernels,model,eval,cli}/'*.c' |
+    git ls-files -z {base,gguf,kernels,template,model,eval,cluster,trace,documents,cli,serve}/'*.c' |
         xargs -0 -P "$jobs" -n 4 clang-tidy -p build/dev-clang --quiet
 }
 

@@ -49,8 +49,8 @@ def lists(assay):
     for row in rows("answered"):
         yield f"| {code(row['spellings'])} | {says(assay, row)} |"
     yield from ("", "### Ignored", "")
-    for program, title in (("both", "Of both programs"), ("llama.cpp", "Of llama.cpp"),
-                           ("ik_llama.cpp", "Of ik_llama.cpp"), ("older", "Of older versions")):
+    for program, title in (("both", "Both programs have"), ("llama.cpp", "llama.cpp alone has"),
+                           ("ik_llama.cpp", "ik_llama.cpp alone has"), ("older", "Older versions had")):
         names = " ".join(row["spellings"] for row in rows("ignored") if row["program"] == program)
         yield from (f"{title}: {code(names)}.", "")
 

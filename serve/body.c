@@ -8,7 +8,7 @@
 
 enum { MAX_MEMBERS = 100 }; /* of an object */
 
-/** Of two members of one name one would be lost. Recursion: the parser has a limit. */
+/** One of two members of one name would be lost. Recursion: the parser has a limit. */
 static enum status check(const cJSON *value, struct status_why *why)
 {
     struct base_quoted quoted;
@@ -48,7 +48,7 @@ enum status serve_body_parse(cJSON **out, const char *bytes, size_t n, struct st
         status = status_fail(why, STATUS_FORMAT, "the body is no JSON object");
     else if (n_read < n)
         status =
-            status_fail(why, STATUS_FORMAT, "the body goes on behind its object: byte %zu", n_read);
+            status_fail(why, STATUS_FORMAT, "the body goes on after its object: byte %zu", n_read);
     else
         status = check(*out, why);
     if (status) {

@@ -1,4 +1,4 @@
-/** assay serve: an evaluator that stays, behind HTTP. docs/serve.md has the requests. */
+/** assay serve: an evaluator that stays, and answers HTTP. docs/serve.md has the requests. */
 #ifndef SERVE_COMMAND_H
 #define SERVE_COMMAND_H
 

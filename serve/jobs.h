@@ -101,7 +101,7 @@ enum status serve_jobs_why(struct cli_jobs *jobs, struct status_why *why);
  */
 struct serve_job *serve_jobs_add(struct cli_jobs *jobs, const struct serve_job_kind *kind,
                                  void *input, bool listed);
-/** Hold a listed job; NULL: there is none of that id. */
+/** Hold a listed job; NULL: no job has that id. */
 struct serve_job *serve_jobs_find(struct cli_jobs *jobs, uint64_t id);
 void serve_job_release(struct cli_jobs *jobs, struct serve_job *job);
 

@@ -19,7 +19,7 @@ struct serve_resident {
     struct cli_model models[SERVE_MAX_RESIDENT_MODELS];
     size_t n_models;
 
-    /* Of the evaluation that runs. */
+    /* These belong to the evaluation that runs. */
 
     const atomic_bool *cancel;
     void (*progress)(void *user, const struct eval_progress *now);

@@ -40,7 +40,7 @@ struct serve {
     struct cli_jobs *jobs;
     struct cli_http *http; /* of the main thread */
 
-    /* Of the thread of the jobs. */
+    /* Only the thread of the jobs uses these. */
 
     struct serve_job *running;      /* the one that evaluates */
     struct serve_resident resident; /* the model, then the base if it is one */
@@ -61,7 +61,7 @@ struct serve {
 
 /**
  * The folders of the models and those of --files-from, without links.
- * Fails: STATUS_USAGE (one of --files-from is none), STATUS_MEMORY.
+ * Fails: STATUS_USAGE (a path of --files-from is not a folder), STATUS_MEMORY.
  */
 enum status serve_find_folders(struct cli_list *folders, const struct serve_settings *settings,
                                struct status_why *why);

@@ -109,7 +109,7 @@ static enum status read_npy(struct trace_file *file, struct trace_record *record
     return STATUS_OK;
 }
 
-/** The operation behind the last point, if it is all capitals: "ROPE", "MUL_MAT_ID". */
+/** The operation after the last point, if it is all capitals: "ROPE", "MUL_MAT_ID". */
 static struct base_string split_op(struct base_string *name)
 {
     size_t at = name->n_bytes;
@@ -181,7 +181,7 @@ static bool read_extra(struct entry *e, const char *at, size_t n)
     return true;
 }
 
-/** The entry at byte *at of the directory; *at is moved behind it. */
+/** The entry at byte *at of the directory; *at is moved to its end. */
 static enum status read_entry(const struct trace_file *file, size_t *at, struct entry *e,
                               struct status_why *why)
 {

@@ -130,7 +130,7 @@ static void find_most(struct trace_distance *d, const struct parts *parts, doubl
     }
 }
 
-/** Of the printed sum: what the passes were off, and what float32 loses on the way. */
+/** What the passes were off in the printed sum, and what float32 loses on the way. */
 static void compare_sums(struct trace_distance *d, const struct trace *trace)
 {
     const struct trace_tensor *t = d->tensor;

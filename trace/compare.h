@@ -20,7 +20,7 @@ struct trace_distance {
     bool departs;
     size_t first_row, last_row, n_rows_off, n_rows_seen; /* n_rows_seen: from first_row on */
     size_t first_head, n_heads_off;
-    /* Of the chosen experts: slots where the other program has another one, and those of them where
+    /* Slots where the other program has chosen another expert, and those of them where
      * no near tie excuses it. These depart. */
     size_t n_other_experts, n_wrong_experts;
 };

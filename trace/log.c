@@ -1,7 +1,7 @@
 /*
- * The log of llama-eval-callback. Of each tensor a line
+ * The log of llama-eval-callback. Each tensor has a line
  *     PROGRAM: NAME = (TYPE) OP(SOURCE{shape}, SOURCE{shape}) = {ne0, ne1, ne2, ne3}
- * then its values in brackets, of each axis but the last the first and last three, and
+ * then its values in brackets, the first and last three of each axis but the last, and
  *     sum = S
  * Types that are quantised have no values. What is between tensors is skipped, but for the tokens:
  * a line "number of input tokens = N" and N lines that end with an id.
@@ -224,7 +224,7 @@ static bool read_shape(struct base_string line, uint64_t ne[4], const char **fro
     return true;
 }
 
-/** Of a node without a name, the weight that it is made of. */
+/** The weight that a node without a name is made of. */
 static struct base_string weight_of(struct base_string sources)
 {
     const char *at = sources.data, *end = at + sources.n_bytes;

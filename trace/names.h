@@ -20,7 +20,7 @@ enum { TRACE_NAME_BYTES = 96 };
 const char *trace_tensor_name(char out[TRACE_NAME_BYTES], enum model_place place, int layer);
 
 /**
- * Whether a node of llama.cpp's graph stands for a place. Of several in one graph the last does:
+ * Whether a node of llama.cpp's graph stands for a place. The last of several in one graph does:
  * before it come those without a bias or a scale.
  * name: without its layer, or that of the weight that made it ("blk.attn_output.weight").
  * op: NULL, of arrays without one: any.   arch: general.architecture.

@@ -36,7 +36,7 @@ static float octave(float x)
     return x;
 }
 
-/** Half a step of a type with so many bits behind the point, and a least step. */
+/** Half a step of a type with so many bits after the point, and a least step. */
 static void add_float_errors(struct trace_rounded *r, float *x, size_t n, int bits, float least)
 {
     float half = ldexpf(0.5F, -bits);

@@ -33,7 +33,7 @@ static bool is_new(const struct trace_tensor *t, size_t row, double expert)
     return true;
 }
 
-/** The row is another one from here on; where no pass has seen that, so are those behind it. */
+/** The row is another one from here on; where no pass has seen that, so are those after it. */
 static void diverge(struct trace_routes *routes, const struct trace_tensor *t, size_t row)
 {
     size_t end = t->squares[row] > 0 ? row + 1 : t->n_rows;

@@ -7,7 +7,7 @@
 
 #include "trace/compare.h"
 
-/** Of the layer that was compared last. Zero-initialise, but for first_tied. */
+/** The experts of the layer that was compared last. Zero-initialise, but for first_tied. */
 struct trace_routes {
     int layer;
     size_t n_used;

@@ -156,15 +156,15 @@ static void on_shown(void *user, struct kern_backend *backend, const struct mode
         note(c, tensor, shown);
 }
 
-/** x and what comes of it behind the last layer. */
+/** x, and what comes of it after the last layer. */
 struct rows {
     float *x, *hidden, *logits;
 };
 
 /** The output norm of all rows, and logits of the last. */
-static enum status behind_layers(const struct trace_task *task, struct collector *c,
-                                 struct model_session *session, const struct rows *rows,
-                                 struct status_why *why)
+static enum status after_layers(const struct trace_task *task, struct collector *c,
+                                struct model_session *session, const struct rows *rows,
+                                struct status_why *why)
 {
     const struct model_hparams *h = model_hparams(task->model);
     size_t n = task->n_tokens, n_logits = task->n_logits;
@@ -214,7 +214,7 @@ static enum status run_pass(const struct trace_task *task, struct collector *c,
         status =
             model_forward(session, &batch, 0, model_hparams(task->model)->n_layers, rows->x, why);
     if (!status)
-        status = behind_layers(task, c, session, rows, why);
+        status = after_layers(task, c, session, rows, why);
     return status ? status : c->status;
 }
 

@@ -52,8 +52,8 @@ enum status base_text_read_document(struct base_text *out, const char *path, siz
 /** Whether a text begins with UTF-8's byte-order mark, which is evaluated as a character. */
 bool base_text_has_mark(const struct base_text *text);
 /**
- * Line ends that are CR and LF: the CR is evaluated as a character. Of a last one the LF may have
- * been dropped.
+ * Line ends that are CR and LF: the CR is evaluated as a character. The last one may have
+ * lost its LF.
  */
 size_t base_count_crlf(const char *bytes, size_t n_bytes);
 

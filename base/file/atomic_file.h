@@ -22,7 +22,7 @@ struct base_file;
 
 /**
  * The descriptor that a name stands for, or -1: "-" and /dev/stdout, /dev/stderr, /dev/fd/N and
- * /proc/self/fd/N. It is written to as it is, whatever lies behind it.
+ * /proc/self/fd/N. It is written to as it is, whatever it leads to.
  */
 int base_file_stream(const char *path);
 

@@ -79,9 +79,9 @@ enum status base_json_first_object(cJSON **out, const char *bytes, size_t n_byte
             at++;
         at += i == 0 && at < end && *at == '[';
     }
-    const char *behind = at < end && *at == '{' ? object_end(at, end) : NULL;
+    const char *after = at < end && *at == '{' ? object_end(at, end) : NULL;
     enum status status =
-        behind ? base_json_parse(out, at, (size_t)(behind - at), NULL, why) : STATUS_OK;
+        after ? base_json_parse(out, at, (size_t)(after - at), NULL, why) : STATUS_OK;
     return status == STATUS_FORMAT ? STATUS_OK : status;
 }
 
@@ -101,11 +101,11 @@ static void pass_blanks(struct place *p)
 static enum status read_object(struct place *p, base_json_line_reader *read, void *user,
                                struct status_why *why)
 {
-    const char *behind = p->at < p->end && *p->at == '{' ? object_end(p->at, p->end) : NULL;
-    if (!behind)
+    const char *after = p->at < p->end && *p->at == '{' ? object_end(p->at, p->end) : NULL;
+    if (!after)
         return status_fail(why, STATUS_FORMAT, "line %zu: no JSON object", p->line);
-    const struct base_json_line object = {p->at, p->at + (behind - p->at), p->line, p->element};
-    for (; p->at < behind; p->at++)
+    const struct base_json_line object = {p->at, p->at + (after - p->at), p->line, p->element};
+    for (; p->at < after; p->at++)
         p->line += *p->at == '\n';
     return read_line(&object, read, user, why);
 }

@@ -9,7 +9,7 @@ enum { BASE_PATH_BYTES = 4096 }; /* room for a path as it is shown */
 /** base_printable() of a text that ends with a NUL. */
 const char *base_printable_text(char *out, size_t capacity, const char *text);
 
-/** What comes behind a path's last slash; in `path`. */
+/** What comes after a path's last slash; in `path`. */
 const char *base_file_name(const char *path);
 
 /** What printf would give a sign that means nothing: NaN without it. */

@@ -209,7 +209,7 @@ static const struct cli_option options[] = {
     {.type = CLI_GROUP, .group = cli_divergence_options, .offset = AT(divergence)},
     {"--trace-worst", CLI_COUNT, "N",
      "as --worst N, and for each the tokens to give to assay trace and to the other program, and "
-     "the residual stream behind each layer",
+     "the residual stream after each layer",
      AT(n_trace), 0, MOST_TRACED},
     {.type = CLI_GROUP, .group = cli_evaluate_options, .offset = AT(evaluate)},
     {.type = CLI_GROUP, .group = cli_foreign_options},

@@ -100,8 +100,8 @@ static void print_limits(const struct cli_check *c)
 }
 
 /*
- * Whether the file is more likely another model's. Of trained models arithmetic of 8 bits made 8e-4
- * nats at most (docs/validating.md); in models that predict nothing it can make any number.
+ * Whether the file is more likely another model's. Arithmetic of 8 bits made 8e-4 nats at most of
+ * trained models (docs/validating.md); in models that predict nothing it can make any number.
  */
 static bool is_of_another(const struct cli_check *c)
 {

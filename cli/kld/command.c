@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/kld/evaluator.h"
 
-/* A model is compared on a text. Where there is none, a file that is no model may be why. */
+/* A model is compared on a text. If there is no text, a file that is not a model may be why. */
 static enum status check_text_of_model(const struct cli_kld_settings *s, struct status_why *why)
 {
     struct gguf_file *base = NULL;
@@ -109,7 +109,7 @@ const struct cli_command cli_command_kld = {
     .summary = "Compare the predictions of models with those of a base model.",
     .description =
         "Evaluates the base and all models in step and compares exact logits; no file lies\n"
-        "between them. Or compares with a file that a base left behind, which has tokens and\n"
+        "between them. Or compares with a file that a base has left, which has tokens and\n"
         "windows: exactly with that of assay record; rounded with a base-logits file, as assay\n"
         "perplexity --kl-divergence-base and llama-perplexity record it.\n"
         "Prints the lines of llama-perplexity --kl-divergence for each model.",

@@ -41,7 +41,7 @@ struct cli_kld {
 /** As if no option had been given. settings: a struct cli_kld_settings. */
 void cli_kld_defaults(void *settings);
 
-/** The whole of assay kld with these settings; also behind assay perplexity --kl-divergence. */
+/** The whole of assay kld with these settings, and of assay perplexity --kl-divergence. */
 enum status cli_kld_run(const struct cli_kld_settings *settings, struct status_why *why);
 
 /** The model whose vocabulary names the tokens: the base, or, of a file of rows, the first. */

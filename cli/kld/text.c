@@ -45,11 +45,11 @@ struct layout {
 static const struct layout numbers = {1, 6, 10, 10}, percents = {100, 3, 6, 5};
 
 static void print_estimate(const char *before, struct base_estimate x, struct layout l,
-                           const char *behind)
+                           const char *tail)
 {
     int n = l.n_decimals;
     printf("%s%*.*lf ± %*.*lf%s", before, l.width, n, base_shown(l.scale * x.value, n),
-           l.error_width, n, base_shown(l.scale * x.error, n), behind);
+           l.error_width, n, base_shown(l.scale * x.error, n), tail);
 }
 
 static void print_row(const struct eval_kld_tally *tally, size_t w)

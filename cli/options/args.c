@@ -20,7 +20,7 @@ const struct cli_option *cli_rows_next(struct cli_rows *rows)
         const struct cli_option *row = rows->next;
         if (row->type == CLI_GROUP) {
             assert(rows->depth < CLI_GROUP_DEPTH);
-            rows->outer[rows->depth].behind = row + 1;
+            rows->outer[rows->depth].after = row + 1;
             rows->outer[rows->depth++].base = rows->base;
             rows->next = row->group;
             rows->base += row->offset;
@@ -31,7 +31,7 @@ const struct cli_option *cli_rows_next(struct cli_rows *rows)
             rows->at = rows->base + row->offset;
             return row;
         } else if (rows->depth) {
-            rows->next = rows->outer[--rows->depth].behind;
+            rows->next = rows->outer[--rows->depth].after;
             rows->base = rows->outer[rows->depth].base;
         } else {
             return NULL;
@@ -128,7 +128,7 @@ static const char *split_option(const char *arg, char *name, size_t capacity)
     return equals ? equals + 1 : NULL;
 }
 
-/* Of two values one would be lost, and nobody could tell which was meant. */
+/* One of two values would be lost, and nobody could tell which was meant. */
 static enum status check_given_once(struct cli_args *args, const struct cli_value *s,
                                     struct status_why *why)
 {

@@ -89,7 +89,7 @@ struct cli_rows {
     size_t base;      /* what offsets count from in the list of `next` */
     size_t depth;     /* in how many groups `next` is */
     struct {
-        const struct cli_option *behind; /* the row behind the group */
+        const struct cli_option *after; /* the row after the group */
         size_t base;
     } outer[CLI_GROUP_DEPTH];
 };

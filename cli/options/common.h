@@ -118,8 +118,8 @@ void cli_model_defaults(struct cli_model_settings *settings);
 /** How many pairs of cache types there are to take one after the other; without any, 1. */
 size_t cli_kv_count(const struct cli_model_settings *settings);
 /**
- * The i-th pair. Of one type and several the one goes with each.
- * Fails: STATUS_USAGE (a name that is none).
+ * The i-th pair. One type goes with each of several.
+ * Fails: STATUS_USAGE (an unknown name).
  */
 enum status cli_kv_types(struct model_kv_types *out, const struct cli_model_settings *settings,
                          size_t i, struct status_why *why);
@@ -137,7 +137,7 @@ enum status cli_model_check(const struct cli_model_settings *settings, struct st
 struct cli_watch_settings {
     bool wanted;
     const char *control, *status; /* by these files, both or neither */
-    const char *script;           /* or by what this leaves behind; NULL: nothing is run */
+    const char *script;           /* or by what this leaves; NULL: nothing is run */
     const char *cache;            /* a size; NULL: nothing is kept from one run to the next */
     const char *cache_file;       /* NULL: it is in memory */
     uint64_t cache_bytes;         /* of `cache` */

@@ -49,7 +49,7 @@ static void offer_options(const struct cli_command *command, const char *typed)
     offer_words(typed, "--help", "this page");
 }
 
-/* What can stand behind an option. Returns false where it is none that takes a value. */
+/* What can follow an option. Returns false where it takes no value. */
 static bool offer_values(const struct cli_command *command, const char *option, const char *typed)
 {
     struct cli_rows rows = {.next = command->options};

@@ -13,7 +13,7 @@ struct cli_command_list {
 
 /**
  * Print what the last of `words` can become, a line each: a word, a tab, what it is. The line
- * ":file" says that it can be a file. words: those behind the program's name, the last one as far
+ * ":file" says that it can be a file. words: those after the program's name, the last one as far
  * as it is typed, perhaps ""; n: how many.
  */
 void cli_complete(const struct cli_command_list *commands, char **words, size_t n);

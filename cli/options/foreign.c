@@ -54,7 +54,7 @@ const struct cli_option cli_foreign_options[] = {
      "--log-timestamps --no-log-timestamps --offline",
      CLI_IGNORED},
 
-    /* Ignored: generation, of which there is none here. */
+    /* Ignored: generation, which assay does not do. */
     {"-n --predict --n-predict --keep -s --seed --samplers --sampler-seq --sampling-seq "
      "--temp --temperature --top-k --top-p --min-p --top-nsigma --top-n-sigma --xtc-probability "
      "--xtc-threshold --typical --typical-p --repeat-last-n --repeat-penalty --presence-penalty "
@@ -89,7 +89,7 @@ const struct cli_option cli_foreign_options[] = {
     /* Refused: names of models that would be fetched. */
     {"-hf -hfr --hf-repo", CLI_INSTEAD, "REPO",
      NOT_FETCHED "take the file from https://huggingface.co/REPO/tree/main (of several, that with "
-                 "the name behind the colon, or Q4_K_M), and name it with -m",
+                 "the name after the colon, or Q4_K_M), and name it with -m",
      .env = "LLAMA_ARG_HF_REPO"},
     {"-hff --hf-file", CLI_INSTEAD, "FILE",
      NOT_FETCHED "take the file from its repository, and name it with -m"},

@@ -16,7 +16,7 @@ struct cli_value {
 enum status cli_value_set(const struct cli_value *setting, struct cli_args *args,
                           struct status_why *why);
 
-/** Copy n_bytes of text behind the others. Fails: STATUS_MEMORY. */
+/** Append a copy of n_bytes of text. Fails: STATUS_MEMORY. */
 enum status cli_list_append(struct cli_list *list, const char *text, size_t n_bytes,
                             struct status_why *why);
 void cli_list_clear(struct cli_list *list);

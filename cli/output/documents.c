@@ -39,7 +39,7 @@ static void print_header(const char *of, size_t n)
     putchar('\n');
 }
 
-/* A category's name; the group behind them all has none. */
+/* A category's name; the group after them all has none. */
 static struct base_string name_of(const struct eval_documents *d, size_t category)
 {
     return category < d->categories.n ? d->categories.strings[category]

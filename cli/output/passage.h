@@ -16,7 +16,7 @@ struct cli_passage {
 /** The position in its window of the token that predicts it. */
 size_t cli_passage_position(const struct cli_passage *passage);
 
-/** Print it as <token>, behind the tokens of the window before it (12 at most), and a newline. */
+/** Print it as <token>, after the tokens of the window before it (12 at most), and a newline. */
 void cli_print_passage(const struct cli_passage *passage);
 
 /** An object of a list: window, position, id and text of the token. Returns it. */

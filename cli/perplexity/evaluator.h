@@ -34,7 +34,7 @@ struct cli_perplexity {
 };
 
 /**
- * The whole of it: open, run, report, close. Also behind assay record.
+ * The whole of it: open, run, report, close. assay record calls it, too.
  * Fails: STATUS_NONFINITE (a perplexity that is not finite), as cli_evaluate.
  */
 enum status cli_perplexity_run(const struct cli_perplexity_settings *settings,

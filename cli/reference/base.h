@@ -1,7 +1,7 @@
 /**
  * What models are compared with. A base is of one of three kinds, each a table of functions in a
  * file of its own: a model that is evaluated in step with the others, or a file of the rows that
- * one left behind (compact, or llama-perplexity's base-logits file).
+ * one has left (compact, or llama-perplexity's base-logits file).
  */
 #ifndef CLI_REFERENCE_BASE_H
 #define CLI_REFERENCE_BASE_H
@@ -57,7 +57,7 @@ struct cli_base {
     struct cli_model model; /* of a model; of a compact base the one that has its head, if it is
                                elsewhere */
 
-    /* Of a file of rows. */
+    /* For a file of rows. */
 
     char id[BASE_HEX], sha256[BASE_HEX]; /* a model has its own */
     size_t n_ctx, n_windows;

@@ -25,7 +25,7 @@ struct devices {
     size_t n;
 };
 
-/** The number of a device, all of the text; -1 if it is none. */
+/** The number of a device, all of the text; -1 if it is not a number. */
 static int index_of(const char *text)
 {
     char *end;
@@ -35,7 +35,7 @@ static int index_of(const char *text)
     return *end || index > MAX_INDEX ? -1 : (int)index;
 }
 
-/** The number behind "cuda:" or "CUDA", 0 behind "cuda"; -1 if the name is another. */
+/** The number after "cuda:" or "CUDA", 0 after "cuda"; -1 if the name is another. */
 static int cuda_index(const char *name)
 {
     if (strncasecmp(name, "cuda", 4) != 0)

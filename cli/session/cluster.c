@@ -63,7 +63,7 @@ static bool find(void *handle, const char *name, void *function)
     return symbol != NULL;
 }
 
-/* The program's folder, with a slash at its end. A path that is not absolute is none. */
+/* The program's folder, with a slash at its end. A path that is not absolute does not count. */
 static bool find_folder(char folder[PATH_MAX])
 {
     ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX);

@@ -15,13 +15,13 @@ struct cli_model {
     struct cli_shards *shards;     /* its files, where tensors may be replaced; else NULL */
     const struct cli_swaps *swaps; /* tensors of other files in it; NULL: none */
     bool lent;                     /* the model is the host's, and stays open */
-    char kv[CLI_KV_LABEL];         /* what keys and values are rounded to: behind its name */
+    char kv[CLI_KV_LABEL];         /* what keys and values are rounded to: follows its name */
 };
 
 /**
  * Open a model, or take the one that the host has of this path; remarks of one that is opened go
  * to standard error.
- * llama_compat: as llama.cpp reads it. Of the settings' cache types there is one pair at most.
+ * llama_compat: as llama.cpp reads it. The settings have one pair of cache types at most.
  */
 enum status cli_model_open(struct cli_model *out, const char *path,
                            const struct cli_evaluate_settings *settings, bool llama_compat,

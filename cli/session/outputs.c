@@ -11,7 +11,7 @@
 #include "cli/process/run.h"
 #include "cli/process/say.h"
 
-/** What lies behind the name of an output, if anything does. */
+/** The file that the name of an output leads to, if there is one. */
 static bool output_exists(const char *path, struct stat *about)
 {
     int stream = base_file_stream(path);

@@ -15,7 +15,8 @@ struct shard {
     size_t first, n;        /* its tensors, in the directory */
 };
 
-/** Of a tensor's bytes as they were opened, as they are, and in a file that is being looked at. */
+/** Digests of a tensor's bytes as they were opened, as they are, and in a file that is looked at.
+ */
 struct digests {
     char opened[BASE_HEX], now[BASE_HEX], next[BASE_HEX]; /* "": not known */
 };
@@ -119,8 +120,8 @@ static void digest(char hex[BASE_HEX], const struct gguf_tensor *t)
 }
 
 /**
- * What the opened tensors are, before others take their place. Of a file that was overwritten they
- * can no longer be read: all that comes from it counts as different.
+ * What the opened tensors are, before others take their place. They can no longer be read from a
+ * file that was overwritten: all that comes from it counts as different.
  */
 static void remember_opened(struct cli_shards *s, const struct shard *shard)
 {

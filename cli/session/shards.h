@@ -4,7 +4,7 @@
  *
  * What is swapped in stays in a mapping, as the model's own tensors do: it takes no memory but the
  * page cache, which the system can take back, and whatever is written to it is seen
- * (model_check_unchanged). Of a file whose tensors are all replaced only the directory is kept.
+ * (model_check_unchanged). A file whose tensors are all replaced keeps only its directory.
  */
 #ifndef CLI_SESSION_SHARDS_H
 #define CLI_SESSION_SHARDS_H
@@ -48,7 +48,7 @@ struct cli_swapped {
     const char *sha256; /* of its bytes */
 };
 
-/** The next one from tensor *at of the directory on; moves *at behind it. false: there is none. */
+/** The next one from tensor *at of the directory on; moves *at past it. false: there is none. */
 bool cli_shards_next(const struct cli_shards *shards, size_t *at, struct cli_swapped *out);
 
 /** Say which tensors take no part in the evaluation, in the words that tools look for. */

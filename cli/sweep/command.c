@@ -81,7 +81,7 @@ const struct cli_command cli_command_sweep = {
     .description =
         "Takes each tensor (or each group of tensors) from each candidate in turn, while all\n"
         "others stay the base's, and measures the divergence from the base, exactly: the same\n"
-        "figures as assay kld of a file with that tensor. Only the layers behind the tensor are\n"
+        "figures as assay kld of a file with that tensor. Only the layers after the tensor are\n"
         "computed. Prints a table; --json has what assay recipe reads.",
     .options = options,
     .settings_bytes = sizeof(struct cli_sweep_settings),

@@ -58,7 +58,7 @@ struct cli_sweep_figures {
 };
 struct cli_sweep_figures cli_sweep_figures(const struct cli_sweep *s, size_t choice);
 
-/** Of the model around, against the base; all 0 but the NLL if it is the base. */
+/** The figures of the model around, against the base; all 0 but the NLL if it is the base. */
 struct cli_sweep_figures cli_sweep_reference(const struct cli_sweep *s);
 
 /** Windows that all choices have been evaluated on; 0 while there is none. */

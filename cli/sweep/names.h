@@ -26,7 +26,7 @@ struct cli_sweep_names;
 /**
  * patterns: of --group; where there are any, the first that matches a tensor's name gives its
  * group's: what its parentheses matched, or without parentheses the pattern itself.
- * Fails: STATUS_USAGE (a pattern that is none), STATUS_MEMORY.
+ * Fails: STATUS_USAGE (a pattern that is not valid), STATUS_MEMORY.
  */
 enum status cli_sweep_names_open(struct cli_sweep_names **out, enum cli_sweep_by by,
                                  const struct cli_list *patterns, struct status_why *why);

@@ -16,7 +16,7 @@ static void axes_of(const struct trace_tensor *t, uint64_t ne[3])
     ne[2] = flat ? 1 : t->n_rows;
 }
 
-/* Steps over what is not shown: the index behind i, printing the sign for it. */
+/* Steps over what is not shown: the index after i, printing the sign for it. */
 static size_t shown_next(size_t i, uint64_t n, const char *sign)
 {
     if (++i == TRACE_PRINTED_ENDS && n > 2 * TRACE_PRINTED_ENDS) {

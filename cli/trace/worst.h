@@ -1,4 +1,4 @@
-/** The residual stream behind a token that a check has singled out, layer by layer. */
+/** The residual stream of a token that a check has singled out, layer by layer. */
 #ifndef CLI_TRACE_WORST_H
 #define CLI_TRACE_WORST_H
 

@@ -11,12 +11,12 @@
 
 #include "base/status.h"
 
-/** Of a longer file only these bytes are looked at. */
+/** Only the first bytes of a longer file are looked at. */
 enum { CLI_COMMAND_MAX_BYTES = 4096 };
 
 /** A word, and a number that grows with each command. */
 struct cli_watch_command {
-    char word[32];  /* cut, if it is longer: then it is none that is known */
+    char word[32];  /* cut, if it is longer: then no command is known by it */
     int64_t number; /* -1: none was given */
 };
 

@@ -240,7 +240,7 @@ static void run_script(const char *script)
                      WIFEXITED(code) ? WEXITSTATUS(code) : -1);
 }
 
-/** Driven by what a script leaves behind. */
+/** Waits for what a script leaves. */
 static enum status repeat(struct watch *w, struct status_why *why)
 {
     enum status status = STATUS_OK;

@@ -53,7 +53,7 @@ static size_t steps_of(const struct doc_knapsack *k, size_t group, size_t *light
         for (size_t i = 0; i < n; i++) {
             if (c[i].weight <= c[at].weight || c[i].cost >= c[at].cost)
                 continue;
-            /* Of choices on one line the heaviest. */
+            /* The heaviest of the choices on one line is taken. */
             bool steeper = next == at || !is_above(&c[at], &c[i], &c[next]);
             bool farther =
                 next != at && is_above(&c[at], &c[next], &c[i]) && lighter(&c[next], &c[i]) < 0;

@@ -17,12 +17,12 @@ struct slope {
 struct core_group {
     size_t group;
     double distance; /* of its nearest choice from the steepness at the limit */
-    /* Of this group and all behind it: what is saved at most by a heavier choice, and added at
-       least by a lighter one. */
+    /* What a heavier choice saves at most, and a lighter one adds at least, in this group and all
+       after it. */
     struct slope saved, added;
 };
 
-/** A selection: the groups before this one are chosen, those behind it are as relaxed. */
+/** A selection: the groups before this one are chosen, those after it are as relaxed. */
 struct state {
     int64_t weight, cost;
     uint32_t parent, choice; /* the node that it comes from, and what its last group took */
@@ -193,11 +193,11 @@ static enum status make_core(struct solver *s, struct status_why *why)
     qsort(s->core, s->n_core, sizeof *s->core, by_distance);
     s->core[s->n_core] = (struct core_group){0};
     for (size_t i = s->n_core; i-- > 0;) {
-        struct core_group *g = &s->core[i], *behind = &s->core[i + 1];
-        if (behind->saved.weight && (!g->saved.weight || is_steeper(behind->saved, g->saved)))
-            g->saved = behind->saved;
-        if (behind->added.weight && (!g->added.weight || is_steeper(g->added, behind->added)))
-            g->added = behind->added;
+        struct core_group *g = &s->core[i], *next = &s->core[i + 1];
+        if (next->saved.weight && (!g->saved.weight || is_steeper(next->saved, g->saved)))
+            g->saved = next->saved;
+        if (next->added.weight && (!g->added.weight || is_steeper(g->added, next->added)))
+            g->added = next->added;
     }
     return STATUS_OK;
 }

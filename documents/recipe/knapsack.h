@@ -42,7 +42,7 @@ enum { DOC_KNAPSACK_STATES = 1 << 22 };
 /**
  * The cheapest selection within `limit`. max_states: where they do not suffice the best selection
  * that was found is returned, and `bound` is what is proved; 0: DOC_KNAPSACK_STATES.
- * Of selections that cost the same any may be returned, the same one in every run.
+ * Any of the selections that cost the same may be returned, the same one each time.
  * Fails: STATUS_USAGE (the lightest selection is above the limit: it is returned), STATUS_MEMORY.
  */
 enum status doc_knapsack_solve(const struct doc_knapsack *k, int64_t limit, size_t max_states,

@@ -12,7 +12,7 @@
 #include "gguf/about/quantisation.h"
 #include "gguf/meta.h"
 
-/* Of all quantised types as programs read them today. */
+/* The version of all quantised types as programs read them today. */
 enum { QUANTIZATION_VERSION = 2 };
 
 enum status doc_mixture_begin(struct doc_mixture *m, struct status_why *why)

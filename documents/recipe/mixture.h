@@ -30,7 +30,7 @@ enum status doc_mixture_begin(struct doc_mixture *m, struct status_why *why);
  * out.   recipe_sha256: of the recipe, for the metadata. They have the same size whatever comes
  * from where (but for file types that have no number, which are left out).
  * Fails: STATUS_FORMAT (a tensor that is missing, or has other dimensions; another architecture;
- *        a tensor whose scales would be left behind), STATUS_UNSUPPORTED, STATUS_MEMORY.
+ *        a tensor whose scales would be lost), STATUS_UNSUPPORTED, STATUS_MEMORY.
  */
 enum status doc_mixture_lay_out(struct doc_mixture *m, const char *recipe_sha256,
                                 struct status_why *why);

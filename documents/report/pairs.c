@@ -20,7 +20,7 @@ static bool same_kind(const struct doc_scoreboard_run *a, const struct doc_score
     return a->from.document->kind == b->from.document->kind && strcmp(a->task, b->task) == 0;
 }
 
-/* The next run of the same kind behind one that is no base, or NULL. */
+/* The next run of the same kind after one that is no base, or NULL. */
 static const struct doc_scoreboard_run *neighbour(const struct doc_scoreboard *board, size_t run)
 {
     for (size_t i = run + 1; i < board->n && !board->runs[run].is_base; i++)
@@ -147,8 +147,8 @@ void doc_report_pairs(struct doc_report *r)
     any |= put_kind(r, &r->results->of_tasks, DOC_TASKS);
     if (any)
         doc_html(r->file,
-                 "<p>Of texts: a block bootstrap over windows, %.15g resamples, seed %.15g. Of "
-                 "tasks: McNemar's test.</p>\n",
+                 "<p>Texts have a block bootstrap over windows, %.15g resamples, seed %.15g. "
+                 "Tasks have McNemar's test.</p>\n",
                  (double)r->n_resamples, (double)r->seed);
     else
         doc_report_missing(r, "No pairs: there is one result, or one of each kind.");

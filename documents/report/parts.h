@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 struct doc_part {
-    const char *bytes; /* no NUL behind them */
+    const char *bytes; /* no NUL at their end */
     size_t n_bytes;
 };
 

@@ -118,12 +118,12 @@ static double y_of(const struct chart *c, double value)
 
 /* The next larger run on the front after one, or the smallest where that is NULL. */
 static const struct doc_scoreboard_run *next_on_front(const struct chart *c,
-                                                      const struct doc_scoreboard_run *behind)
+                                                      const struct doc_scoreboard_run *smaller)
 {
     const struct doc_scoreboard_run *next = NULL;
     for (size_t i = 0; i < c->board->n; i++) {
         const struct doc_scoreboard_run *run = &c->board->runs[i];
-        if (c->flags[i] & FRONT && (!behind || run->n_bytes > behind->n_bytes) &&
+        if (c->flags[i] & FRONT && (!smaller || run->n_bytes > smaller->n_bytes) &&
             (!next || run->n_bytes < next->n_bytes))
             next = run;
     }

@@ -25,7 +25,7 @@ struct doc_compared {
     struct doc_document document;
     struct doc_field field;       /* what is compared: the document, or one of its candidates */
     const char *file, *name, *id; /* of the model; in the document */
-    char kv[DOC_KV_LABEL];        /* behind the file's name */
+    char kv[DOC_KV_LABEL];        /* follows the file's name */
 };
 
 /** A comparison. Zero-initialise; release with doc_compare_close. */

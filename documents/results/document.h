@@ -98,7 +98,7 @@ const char *doc_model_kv_in(char out[DOC_KV_LABEL], const struct doc_field *mode
 /** A list; n: its elements, 0 after a failure. */
 struct doc_field doc_field_list(size_t *n, const struct doc_field *from, const char *path);
 
-/** Step through a list: item->value is NULL before the first. False behind the last. */
+/** Step through a list: item->value is NULL before the first. False after the last. */
 bool doc_field_next(const struct doc_field *list, struct doc_field *item);
 
 /**
@@ -109,7 +109,7 @@ bool doc_field_next(const struct doc_field *list, struct doc_field *item);
 enum status doc_fields_equal(const struct doc_field *a, const struct doc_field *b,
                              const char *paths, const char *but, struct status_why *why);
 
-/** Of a divergence: what its base is recognised by, the model's id or that of a file of rows. */
+/** What a divergence's base is recognised by: the model's id or that of a file of rows. */
 struct doc_field doc_base_id(const struct doc_field *root);
 
 /** Two values must be the same. Fails: as doc_fields_equal. */

@@ -47,7 +47,7 @@ struct doc_mcnemar doc_mcnemar(const struct doc_pair_counts *c)
 /** What a resample is computed with. */
 struct room {
     size_t *windows;     /* [n_windows] the ones drawn */
-    double *means;       /* [n_sums]; the rest lies behind it */
+    double *means;       /* [n_sums]; the rest lies after it */
     double *figures[2];  /* [n_figures] of A and B */
     double *differences; /* [n_figures][n_resamples] */
 };

@@ -27,7 +27,7 @@ static enum status add_window(struct builder *b, struct eval_plan_window window,
     for (; target < end; target++) {
         if (!b->documents->scored[target])
             continue;
-        window.n_inputs = target - window.first; /* behind it nothing is scored */
+        window.n_inputs = target - window.first; /* nothing after it is scored */
         plan->positions[b->n_rows++] = (uint32_t)(window.n_inputs - 1);
     }
     if (b->n_rows == window.row)

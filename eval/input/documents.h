@@ -70,7 +70,7 @@ struct eval_documents {
     size_t capacity, file_capacity, path_capacity, id_capacity, byte_capacity, scored_capacity;
 };
 
-/** What is known of a document before its tokens. id: copied; category: copied, "" is none. */
+/** What is known of a document before its tokens. id: copied; category: copied, "": it has none. */
 struct eval_document_head {
     size_t line;
     struct base_string id, category; /* .data NULL: none */
@@ -108,7 +108,7 @@ enum status eval_documents_add_chat(struct eval_documents *d, const struct eval_
                                     struct status_why *why);
 
 /** The same with a list of "ids" and, where it is not NULL, one of 0 and 1, whether each of them is
- * scored. Fails: also STATUS_FORMAT (not such lists, an id that is none of the vocabulary). */
+ * scored. Fails: also STATUS_FORMAT (not such lists, an id beyond the vocabulary). */
 enum status eval_documents_add_ids(struct eval_documents *d, const struct eval_document_head *head,
                                    const cJSON *ids, const cJSON *mask, struct status_why *why);
 

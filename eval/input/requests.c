@@ -14,7 +14,7 @@ const char *const eval_request_result_members[] = {"logprob", "tokens", "is_gree
 enum part { CONTEXT, CONTINUATION, TEXT, N_PARTS };
 static const char *const part_names[N_PARTS] = {"context", "continuation", "text"};
 
-/** The end of a member's text: the comma or brace behind it. */
+/** The end of a member's text: the comma or brace after it. */
 static char *member_end(char *at, char *end)
 {
     size_t depth = 0;

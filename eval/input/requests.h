@@ -31,7 +31,7 @@ struct eval_requests {
 extern const char *const eval_request_result_members[];
 
 /**
- * Read all lines; empty ones are none, the last needs no newline.
+ * Read all lines; empty ones do not count, the last needs no newline.
  * bytes: rewritten in place; they must outlive the requests.
  * Fails: STATUS_FORMAT (a line that is no JSON object, neither or both of "continuation" and
  *        "text", a member that is no string or given twice, a character U+0000, no lines),

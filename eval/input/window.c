@@ -161,7 +161,7 @@ void eval_plan_free(struct eval_plan *plan)
     *plan = (struct eval_plan){0};
 }
 
-/** Of documents. */
+/** The window of a plan of documents. */
 static const struct eval_plan_window *window(const struct eval_plan *plan, size_t w)
 {
     return &plan->windows[plan->options.skip_windows + w];

@@ -61,7 +61,7 @@ struct eval_plan {
     size_t n_scored;     /* n_inputs - first_scored */
     char warning[256];   /* a sentence for the user, "" if there is nothing to say */
 
-    /* Of documents; otherwise NULL. n_inputs is then the most of any window, first_scored is 0. */
+    /* Documents only, else NULL. n_inputs is then the most of any window, first_scored is 0. */
 
     struct eval_plan_window *windows; /* those left out at the beginning, too, and an end */
     uint32_t *positions;              /* [windows' rows]: the scored positions */
@@ -94,7 +94,7 @@ size_t eval_plan_n_inputs(const struct eval_plan *plan, size_t w);
 size_t eval_plan_n_scored(const struct eval_plan *plan, size_t w);
 /** Its scored position i. */
 size_t eval_plan_position(const struct eval_plan *plan, size_t w, size_t i);
-/** The document that window w is of. Of documents only. */
+/** The document that window w is of. The plan must be one of documents. */
 size_t eval_plan_document(const struct eval_plan *plan, size_t w);
 /** How many positions are scored in the windows before w, which may be n_windows. */
 size_t eval_plan_row(const struct eval_plan *plan, size_t w);

@@ -70,7 +70,7 @@ enum status eval_check_summarise(struct eval_check_result *out, const struct eva
 /** A zero-initialised object is allowed. */
 void eval_check_result_free(struct eval_check_result *result);
 
-/** Of scored token i of window w: KL(p || p as recorded), and what recording adds to its NLL. */
+/** Scored token i of window w: its KL(p || p as recorded), and what recording adds to its NLL. */
 struct eval_check_floor {
     double kld, nll;
 };

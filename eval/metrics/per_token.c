@@ -37,7 +37,7 @@ static const struct column of_pair[] = {
 struct columns {
     const struct column *of;
     size_t n;
-    const char *name_in_front, *value_in_front; /* with the tab behind them, or "" */
+    const char *name_in_front, *value_in_front; /* with a tab at their end, or "" */
     bool without_js;                            /* its column is empty */
 };
 

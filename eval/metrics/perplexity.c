@@ -35,7 +35,7 @@ void eval_tally_add(struct eval_tally *tally, const struct eval_plan *plan,
 
 struct eval_figures eval_tally_figures(const struct eval_tally *tally, enum eval_protocol protocol)
 {
-    /* Of no score there is no mean: a perplexity of 1 would be a perfect one. */
+    /* No scores have no mean: a perplexity of 1 would be a perfect one. */
     struct eval_figures f = {(double)NAN, (double)NAN, (double)NAN, (double)NAN};
     double n = (double)tally->nll.n;
     if (n == 0)

@@ -19,7 +19,7 @@ enum eval_column {
     EVAL_ENTROPY,  /* of the predicted distribution */
     EVAL_N_COLUMNS,
 
-    /* Of a candidate beside a base, p being the base's distribution and q the candidate's. */
+    /* A candidate beside a base: p is the base's distribution and q the candidate's. */
     EVAL_KL = EVAL_N_COLUMNS, /* KL(p || q) */
     EVAL_REVERSE_KL,          /* KL(q || p) */
     EVAL_JS,                  /* Jensen-Shannon; 0 where it was not asked for */

@@ -7,8 +7,9 @@
  *     for each chunk (a window of the default protocol), for each of its scored positions
  *     n_ctx/2 .. n_ctx-2 in order: a record of struct kern_recorded (kernels/types.h)
  *
- * The tokens are the text's: a chunk's first one has not given way to BOS. Of the model there is
- * nothing but the size of its vocabulary; docs/divergence.md says what the codes lose.
+ * The tokens are the text's: a chunk's first one has not given way to BOS. The file
+ * has nothing of the model but the size of its vocabulary; docs/divergence.md says what the codes
+ * lose.
  */
 #ifndef EVAL_REFERENCE_LOGITS_FILE_H
 #define EVAL_REFERENCE_LOGITS_FILE_H

@@ -374,7 +374,7 @@ enum status eval_journal_next(struct eval_journal *j, double **values, size_t *n
     *values = NULL;
     enum status status = read_at(j, j->at, &entry, sizeof entry, &n_read, why);
     if (status || n_read < sizeof entry || entry.n_values > j->n_bytes / sizeof(double))
-        return status; /* more numbers than the file can have are none */
+        return status; /* the file cannot have so many numbers */
     *n_values = (size_t)entry.n_values;
     if (base_array_new(*values, *n_values + 1, "numbers", why))
         return STATUS_MEMORY;

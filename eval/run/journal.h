@@ -66,7 +66,7 @@ enum status eval_journal_next(struct eval_journal *journal, double **values, siz
 void eval_journal_unread(struct eval_journal *journal);
 
 /**
- * Append an entry behind the ones that were read; the first cuts off what follows them.
+ * Append an entry after the ones that were read; the first cuts off what follows them.
  * Fails: STATUS_IO (disk full, ...), STATUS_MEMORY.
  */
 enum status eval_journal_append(struct eval_journal *journal, const double *values, size_t n_values,
@@ -74,7 +74,7 @@ enum status eval_journal_append(struct eval_journal *journal, const double *valu
 
 /** Entries read and appended so far. */
 uint64_t eval_journal_n(const struct eval_journal *journal);
-/** Bytes behind those entries. */
+/** Bytes after those entries. */
 uint64_t eval_journal_n_behind(const struct eval_journal *journal);
 /** As it was given. */
 const char *eval_journal_path(const struct eval_journal *journal);

@@ -18,7 +18,7 @@ struct eval_memory {
 /** Code that a run is the first to touch, positions of a tile, state of a slab's scores. */
 #define EVAL_MEMORY_SMALL_THINGS 1.5e6
 
-/** Of its stack a thread comes to use in a run: three of the largest frames, in whole pages. */
+/** What a thread uses of its stack: three of the largest frames, in whole pages. */
 #define EVAL_MEMORY_THREAD 32768.0
 
 /** Bytes of the file's shards, mapped whole. */

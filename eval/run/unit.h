@@ -72,7 +72,7 @@ struct eval_unit_kind {
     void (*finish)(struct eval_units *units, size_t item);
     /**
      * Whether the units up to this one, which is finished, are enough. Asked once for each unit, in
-     * order, until they are; what is finished behind it goes into the journal and is not reported.
+     * order, until they are; what is finished after it goes into the journal and is not reported.
      * NULL: never.
      */
     bool (*enough)(struct eval_units *units, size_t unit);

@@ -17,7 +17,7 @@ enum eval_choice_kind { EVAL_HELLASWAG, EVAL_WINOGRANDE, EVAL_MULTIPLE_CHOICE };
 struct eval_question {
     size_t line;              /* where it begins, from 1; 0 where the file has no lines */
     struct base_string text;  /* the context, the question, or the sentence before its blank */
-    struct base_string after; /* Winogrande: the sentence behind its blank; else empty */
+    struct base_string after; /* Winogrande: the sentence after its blank; else empty */
     size_t first_choice, n_choices; /* in the data set's choices; n_choices is 2 or more */
     size_t answer;                  /* index of the right choice, from 0 */
 };
@@ -33,7 +33,7 @@ struct eval_dataset {
 /**
  * HellaSwag: six lines a task: context, index of the right ending (0 to 3), four endings. Carriage
  * returns before newlines, and empty lines at the end, do not count.
- * Fails: STATUS_FORMAT (lines not a multiple of six, an index that is none, an empty line),
+ * Fails: STATUS_FORMAT (lines not a multiple of six, an index out of range, an empty line),
  *        STATUS_MEMORY.
  */
 enum status eval_dataset_hellaswag(struct eval_dataset *out, const char *bytes, size_t n_bytes,

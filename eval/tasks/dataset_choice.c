@@ -71,7 +71,7 @@ static enum status read_task(struct eval_dataset *d, struct gguf_cursor c, struc
     return status ? status : read_labels(&c, &d->questions[d->n_questions - 1], why);
 }
 
-/** The next task of the directory. tasks_at: the offset behind the directory. */
+/** The next task of the directory. tasks_at: the offset after the directory. */
 static enum status follow(struct eval_dataset *d, struct gguf_cursor *directory, uint64_t tasks_at,
                           struct status_why *why)
 {

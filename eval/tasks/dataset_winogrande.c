@@ -38,7 +38,7 @@ static enum status read_quoted(struct reader *r, struct base_string *field, stru
         r->at++;
     if (r->at < r->end && *r->at != ',' && *r->at != '\n')
         return status_fail(why, STATUS_FORMAT,
-                           "line %zu: '%c' behind a quoted field, expected a comma or the end",
+                           "line %zu: '%c' after a quoted field, expected a comma or the end",
                            r->line, *r->at >= ' ' && *r->at <= '~' ? *r->at : '?');
     return STATUS_OK;
 }

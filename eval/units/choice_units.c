@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "eval/units/choice.h"
 
-/** The first choice of a misread task, with the token behind it that is read there. */
+/** The first choice of a misread task, with the token after it that is read there. */
 struct eval_choice_extension {
     int32_t *ids;
     double *log_probs; /* from the task's first_scored on */
@@ -100,7 +100,7 @@ static double n_bytes(const struct eval_units *units)
     return n;
 }
 
-/** What was read behind the first choice counts for the second. */
+/** What was read after the first choice counts for the second. */
 static void misread(const struct eval_choice_task *t, const struct eval_choice_extension *e)
 {
     struct eval_choice *c = t->choices;

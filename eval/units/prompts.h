@@ -1,4 +1,4 @@
-/** Prompts whose tokens are known: every token behind the first one is scored, as a request's. */
+/** Prompts whose tokens are known: every token after the first one is scored, as a request's. */
 #ifndef EVAL_UNITS_PROMPTS_H
 #define EVAL_UNITS_PROMPTS_H
 
@@ -6,7 +6,7 @@
 
 /**
  * Make requests of n prompts, at least one token each. Their scores have the likeliest tokens, too.
- * next: also the likeliest token behind the last one, as if a token stood there: the last of the
+ * next: also the likeliest token after the last one, as if a token stood there: the last of the
  * scores is then none.   A prompt of which nothing is scored has no sequence.
  * Fails: STATUS_MEMORY.
  */

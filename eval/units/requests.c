@@ -133,7 +133,7 @@ static enum status tokenize_pair(struct maker *m, const struct eval_request *r,
     return tokenize_alone(m, joined, why);
 }
 
-/** A pair: the tokens behind the context are scored, as far back as n_ctx reaches. */
+/** A pair: the tokens after the context are scored, as far back as n_ctx reaches. */
 static enum status add_pair(struct maker *m, const struct eval_request *r,
                             struct eval_request_score *s, size_t owner, struct status_why *why)
 {

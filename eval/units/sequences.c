@@ -96,7 +96,7 @@ void eval_group_lay(const struct eval_units *units, size_t i, struct eval_batch 
     }
 }
 
-/** The score of the token behind position p. */
+/** The score of the token after position p. */
 static void take_target(struct eval_sequence *s, size_t p, const struct kern_row_score *row,
                         const struct kern_target_score *target)
 {

@@ -16,7 +16,7 @@ struct eval_tokenizing {
 };
 
 /**
- * Replace tokens by those of a text, behind `front` where that is not negative.
+ * Replace tokens by those of a text, after `front` where that is not negative.
  * Fails: STATUS_MEMORY, as model_tokenize.
  */
 enum status eval_tokenize(const struct eval_tokenizing *how, int32_t front, struct base_string text,

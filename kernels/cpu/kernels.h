@@ -78,7 +78,7 @@ typedef void kern_panel_unpack_fn(const struct kern_panel_unpack *op);
 typedef void kern_panel_scale_fn(float *acc, size_t n_rows, const float *factor);
 
 /**
- * The products that kernels/cpu/gemm/rounded.h defines. Of the same struct
+ * The products that kernels/cpu/gemm/rounded.h defines. They take the same struct, with
  *     w    rows: integers (n_k int16_t or int8_t), n_k / run int32_t where sums begin, n_k / run
  *          scales and, with minima, n_k / min_run of these
  *     x    struct kern_int16_chunk or kern_int8_chunk [n_k / 32], aligned to 64

@@ -45,7 +45,7 @@ static const struct kern_ops *ops_of(struct kern_backend *b)
     return &kern_cpu_of(b)->kernels.ops;
 }
 
-/** A vector decoded to *memory, which moves behind it; NULL if there is none. */
+/** A vector decoded to *memory, which moves past it; NULL if there is none. */
 static const float *take_vector(const struct kern_cpu *cpu, const struct kern_weight *w,
                                 float **memory)
 {

@@ -88,7 +88,7 @@ struct kern_cuda_array {
     void *to;
 };
 
-/** Copy arrays to scratch memory, one behind the other; those without `from` get room there. */
+/** Copy arrays to scratch memory, one after the other; those without `from` get room there. */
 enum status kern_cuda_scratch_put(struct kern_cuda *cuda, struct kern_cuda_array *arrays,
                                   size_t n_arrays, struct status_why *why);
 

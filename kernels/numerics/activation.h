@@ -18,7 +18,8 @@
 #define KERN_GELU_CUBE  0.044715
 #define KERN_GELU_LIMIT 120.0
 
-/** Of KERN_SWIGLU_OAI: 1.702 in two floats; z below LOWEST counts as LOWEST in the exponent. */
+/** The constants of KERN_SWIGLU_OAI: 1.702 in two floats; z below LOWEST counts as LOWEST in the
+ * exponent. */
 #define KERN_SWIGLU_SLOPE     0x1.b3b646p+0f
 #define KERN_SWIGLU_SLOPE_LOW (-0x1.78d4fep-26f)
 #define KERN_SWIGLU_LIMIT     7.0f

@@ -3,7 +3,7 @@
  *
  * Parts. x = hi + lo + e: hi is x rounded to the nearest bfloat16 (halves to even; towards zero
  * where that would give infinity), lo is x - hi, which float32 holds exactly, rounded likewise,
- * and |e| <= 2^-16 |x| unless lo is a denormal. Of an infinity or NaN hi has what it is and lo
+ * and |e| <= 2^-16 |x| unless lo is a denormal. For an infinity or NaN, hi is the same and lo
  * is 0. With one part there is only hi, and |x - hi| <= 2^-8 |x|.
  *
  * Tiles. What one tile instruction takes is a tile of 1 KiB: 16 lines of 32 numbers.

@@ -50,7 +50,7 @@ void kern_top_lanes_init(struct kern_top_lanes *state);
  *   kl         = cross / sum_a + (max_b - max_a) + ln(sum_b / sum_a)
  *   reverse_kl = -reverse / sum_b + (max_a - max_b) + ln(sum_a / sum_b)
  * the logarithms as ln(1 + difference / divisor), which keeps what nearly equal models differ
- * by. Of a stored base, whose logits are log-probabilities that need not add up to 1:
+ * by. For a stored base, whose logits are log-probabilities that need not add up to 1:
  *   kl         = e^max_a (cross + mass (max_b + ln sum_b))
  *   reverse_kl = -reverse / sum_b - (max_b + ln sum_b)
  */

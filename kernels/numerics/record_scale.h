@@ -25,7 +25,7 @@ static inline struct kern_record_scale kern_record_scale_of(float min, float max
         .scale = (max - lowest) / KERN_CODE_MAX, .floor = lowest - max - log_sum, .lowest = lowest};
 }
 
-/** Write the numbers in front of the codes, and 0 behind an odd number of them. */
+/** Write the numbers in front of the codes, and 0 after an odd number of them. */
 static inline void kern_record_write(uint16_t *record, size_t n_vocab,
                                      const struct kern_record_scale *scale)
 {

@@ -30,7 +30,7 @@ struct kern_quant {
     kern_decode_fn *decode; /* the scalar reference */
     /**
      * The type whose blocks the rows of this one's bundles become: its integers, the device's
-     * decoders and mostly `decode` are that one's. Of a type without bundles itself.
+     * decoders and mostly `decode` are that one's. A type without bundles has itself here.
      */
     enum gguf_type plain;
     kern_unweave_fn *unweave; /* NULL: no bundles */

@@ -15,7 +15,7 @@ enum status kern_recur_check(const struct kern_recur *op, struct status_why *why
 /** The operation's inputs. */
 struct kern_tap_rows kern_tap_rows_of(const struct kern_convolve *op);
 
-/** Columns of v that are computed side by side; what is behind dv is 0. */
+/** Columns of v that are computed side by side; what is past dv is 0. */
 enum { KERN_RECUR_LANES = 32 };
 
 /** Groups of columns that a head has. */

@@ -177,7 +177,7 @@ static enum status bind_input_ends(struct model *m, struct status_why *why)
 }
 
 /** u = (norm(project x0 / sqrt D) + embedding sqrt P) / sqrt 2. The last factor is out's: without
- * it the norm behind it would divide by the root of a sum in which eps counts half. */
+ * it the norm after it would divide by the root of a sum in which eps counts half. */
 static enum status bind_input(struct model *m, size_t i, struct status_why *why)
 {
     const struct model_hparams *h = &m->hparams;

@@ -1,4 +1,4 @@
-/** OLMo 2 and 3: norms behind the branches only; sliding layers do not stretch their positions. */
+/** OLMo 2 and 3: norms after the branches only; sliding layers do not stretch their positions. */
 #include "model/arch.h"
 
 const struct model_arch model_arch_olmo2 = {

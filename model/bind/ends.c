@@ -1,4 +1,4 @@
-/* What lies before the first layer and behind the last one, and RoPE's factors. */
+/* What lies before the first layer and after the last one, and RoPE's factors. */
 #include "base/text/number.h"
 #include "model/arch.h"
 #include "model/bind/bind.h"

@@ -20,7 +20,7 @@ static struct jinja_value dict_with(struct jinja_run *r, const struct jinja_dict
     return (struct jinja_value){.kind = JINJA_DICT, .dict = dict};
 }
 
-/* The text of a part of a content; NULL where it is none. */
+/* The text of a part of a content; NULL where it has no text. */
 static const struct jinja_value *part_text(struct jinja_run *r, const struct jinja_value *part)
 {
     const struct jinja_value *text =
@@ -129,7 +129,7 @@ void model_chat_read(struct chat_conversation *c, const struct jinja_value *obje
     }
 }
 
-/* A text with a mark before its first or behind its last character that is not blank. */
+/* A text with a mark before its first or after its last character that is not blank. */
 static struct jinja_value mark_text(struct jinja_run *r, struct base_string s, size_t number,
                                     enum chat_marks marks)
 {

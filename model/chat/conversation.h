@@ -24,7 +24,7 @@ struct chat_conversation {
 enum chat_marks {
     CHAT_UNMARKED,
     CHAT_MARK_START,
-    CHAT_MARK_ANSWER, /* what stands behind thoughts: behind the last </think> */
+    CHAT_MARK_ANSWER, /* what follows thoughts: after the last </think> */
     CHAT_MARK_END
 };
 

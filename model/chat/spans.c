@@ -62,8 +62,8 @@ static size_t find_start(struct places *p, size_t i)
     return p->starts ? p->starts[i] : SIZE_MAX;
 }
 
-/* Where an assistant's message begins: behind the text that asks for it; where the template has no
- * such text, or another one, where its content does, or, where thoughts are left out, behind them.
+/* Where an assistant's message begins: after the text that asks for it; where the template has no
+ * such text, or another one, where its content does, or, where thoughts are left out, after them.
  */
 static size_t find_begin(struct places *p, size_t i)
 {
@@ -81,8 +81,8 @@ static size_t find_begin(struct places *p, size_t i)
     return find_place(p, i, CHAT_MARK_ANSWER);
 }
 
-/* The text that a conversation that ends with message i has behind its content, or, where that has
- * no mark, behind `begin`. False: it is not known. */
+/* The text that a conversation that ends with message i has after its content, or, where that has
+ * no mark, after `begin`. False: it is not known. */
 static bool find_tail(struct places *p, size_t i, size_t begin, struct base_string *tail)
 {
     struct chat_rendering ending;

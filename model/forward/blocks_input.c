@@ -1,4 +1,4 @@
-/* What Gemma 4 has behind a layer: a further input from the tokens themselves, and a scale of x. */
+/* What Gemma 4 has after a layer: a further input from the tokens themselves, and a scale of x. */
 #include "model/forward/session.h"
 
 /** The parts of the work area. */

@@ -197,7 +197,7 @@ static bool narrows(const struct model_session *s, const struct model_step *step
     return false;
 }
 
-/** Each sequence is rotated by the angles of its own length; a long one's lie behind the others. */
+/** Each sequence is rotated by the angles of its own length; a long one's follow the others. */
 static void find_angles(struct model_session *s, const struct model_step *step)
 {
     size_t boundary = model_rope_boundary(s->model);

@@ -5,7 +5,7 @@
 #include "model/model.h"
 
 /**
- * Have the weights of layer i read that all tokens need, or those behind the last layer (norm and
+ * Have the weights of layer i read that all tokens need, or those after the last layer (norm and
  * head) for i == n_layers. Returns at once; a hint only.
  */
 void model_read_ahead(const struct model *m, size_t i);

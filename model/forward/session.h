@@ -99,7 +99,7 @@ model_block_fn model_block_keys;
 /** The feed-forward: dense, with experts, or both side by side. */
 model_block_fn model_block_ffn, model_block_moe, model_block_beside;
 model_block_floats_fn model_ffn_floats, model_moe_floats;
-/** What Gemma 4 has behind these: a further input, and a scale of x. */
+/** What Gemma 4 has after these: a further input, and a scale of x. */
 model_block_fn model_block_input;
 model_block_floats_fn model_input_floats;
 
@@ -148,7 +148,7 @@ enum status model_normalise(struct model_session *s, const struct model_norm_ste
 enum status model_branch_input(struct model_session *s, const struct model_step *step,
                                const struct model_norm *norm, const float **in,
                                struct status_why *why);
-/** x += product(in), or where there is a norm behind it, x += norm(product(in)); s->h is spoilt. */
+/** x += product(in), or where there is a norm after it, x += norm(product(in)); s->h is spoilt. */
 enum status model_close_branch(struct model_session *s, const struct model_step *step,
                                const struct model_product *product, const struct model_norm *post,
                                const float *in, struct status_why *why);

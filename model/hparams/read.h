@@ -17,7 +17,7 @@ struct model_reading {
     const struct model_arch *arch;
     const struct model_options *options;
     struct model_remarks *remarks;
-    uint32_t n_blocks; /* layers and the blocks behind them: what arrays have a value for */
+    uint32_t n_blocks; /* layers and the blocks after them: what arrays have a value for */
 };
 
 /**

@@ -46,7 +46,7 @@ static uint32_t block_min(const uint32_t *children)
     return min;
 }
 
-/** Lay the levels for n slots behind `other`; level 0 is filled, the upper ones follow from it. */
+/** Lay the levels for n slots after `other`; level 0 is filled, the upper ones follow from it. */
 static void build_levels(struct model_merge *m, size_t n)
 {
     m->n_levels = 1;

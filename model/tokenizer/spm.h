@@ -29,7 +29,7 @@ enum status model_spm_init(struct model_spm *spm, const struct model_vocab *voca
 void model_spm_free(struct model_spm *spm);
 
 /**
- * Append the ids of a stretch of raw text without recognised tokens. Of gemma4, each byte that
+ * Append the ids of a stretch of raw text without recognised tokens. With gemma4, each byte that
  * is not well-formed UTF-8 counts as U+FFFD.
  * space_prefix: as if a space stood in front of it.
  * Fails: STATUS_MEMORY; STATUS_UNSUPPORTED where the vocabulary has neither a token for a byte

@@ -241,7 +241,7 @@ static enum status decide_eaten_space(struct model_vocab *v, const struct gguf_f
     return STATUS_OK;
 }
 
-/** An optional id; *id holds the default, or -1. A default beyond the vocabulary is none. */
+/** An optional id; *id holds the default, or -1. A default beyond the vocabulary does not count. */
 static enum status read_id(int32_t *id, const struct model_vocab *v, const struct gguf_file *file,
                            const char *key, struct status_why *why)
 {

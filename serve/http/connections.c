@@ -73,7 +73,7 @@ static unsigned count_alike(const struct cli_connections *all,
     return n;
 }
 
-/** Of those that can go, the one that waits longest of the address that has most of them; NULL:
+/** The connection that has waited longest of the address that has most of those that can go; NULL:
  * none can. */
 static struct serve_http_connection *find_worst(const struct cli_connections *all, double since)
 {

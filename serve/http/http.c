@@ -35,8 +35,8 @@ static struct {
 } mhd;
 
 enum { THREAD_STACK = 512 << 10, PIECE_BYTES = 16 << 10 };
-/* For each place connections that have none. Of those that are cut some are not closed yet: beyond
- * its own limit the library turns clients away. */
+/* Connections without a place, for each place. Some of those that are cut are not closed yet:
+ * beyond its own limit the library turns clients away. */
 enum { CONNECTIONS_OF_PLACE = 4, LIMIT_OF_PLACE = 8 };
 static const double reply_bytes_per_second = 1e4, refusal_seconds = 2, patience_seconds = 0.25;
 

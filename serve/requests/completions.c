@@ -1,4 +1,4 @@
-/* POST /v1/completions: the scores of prompts, and at most the one token behind each. */
+/* POST /v1/completions: the scores of prompts, and at most the one token after each. */
 #include "serve/requests/completions.h"
 
 #include <stdlib.h>

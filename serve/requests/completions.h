@@ -18,7 +18,7 @@ struct serve_completion {
     int bos; /* index into "auto always never" */
     bool parse_special, echo;
     bool logprobs, top; /* list them; with the likeliest tokens */
-    bool next;          /* give the token behind each prompt */
+    bool next;          /* give the token after each prompt */
 };
 
 /**

@@ -31,7 +31,7 @@ struct jinja_args jinja_evaluate_arguments(struct jinja_run *r, struct jinja_sco
         if (list->name.n_bytes)
             jinja_dict_set(r, &args.named, jinja_of_string(list->name), value);
         else if (args.named.n)
-            jinja_fail(r, STATUS_FORMAT, "an argument without a name behind one with a name");
+            jinja_fail(r, STATUS_FORMAT, "an argument without a name follows one with a name");
         else
             jinja_append(r, &items, value);
     }
@@ -112,7 +112,7 @@ static struct jinja_value slice(struct jinja_run *r, struct jinja_scope *scope,
     return r->status ? jinja_absent() : jinja_slice(r, &of, ends);
 }
 
-/* Of `a and b`, `a or b`: a decides whether b is evaluated; the last one is the value. */
+/* `a and b`, `a or b`: a decides whether b is evaluated; the last one is the value. */
 static struct jinja_value either(struct jinja_run *r, struct jinja_scope *scope,
                                  const struct jinja_node *node)
 {

@@ -104,7 +104,7 @@ JINJA_FUNCTION(f_abs, v)
     return jinja_int(integer < 0 ? -integer : integer);
 }
 
-/* A string as a number, blanks around it allowed; false: it is none. */
+/* A string as a number, blanks around it allowed; false: it is no number. */
 static bool parse_real(struct jinja_run *r, const struct jinja_value *v, double *real)
 {
     const struct jinja_value white = jinja_absent();

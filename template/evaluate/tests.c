@@ -1,4 +1,4 @@
-/* Tests: what stands behind `is`. */
+/* Tests: what follows `is`. */
 #include "base/text/quote.h"
 #include "template/evaluate/evaluate.h"
 #include "template/value/text.h"

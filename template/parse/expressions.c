@@ -275,7 +275,7 @@ static struct jinja_node *parse_test(struct jinja_parser *p, struct jinja_node *
 }
 
 /* Filters, tests and calls in any order. */
-static struct jinja_node *parse_behind(struct jinja_parser *p, struct jinja_node *node)
+static struct jinja_node *parse_suffixes(struct jinja_parser *p, struct jinja_node *node)
 {
     while (!p->r->status) {
         if (jinja_take_operator(p, "|"))
@@ -304,13 +304,13 @@ static struct jinja_node *parse_unary(struct jinja_parser *p, bool with_filters)
         }
         node = parse_postfix(p, node);
         if (with_filters)
-            node = parse_behind(p, node);
+            node = parse_suffixes(p, node);
     }
     jinja_leave(p->r);
     return node;
 }
 
-/* Operators that bind from the left, from those that bind least; behind them unary ones. */
+/* Operators that bind from the left, from those that bind least; after them unary ones. */
 static const char *const levels[][5] = {{"+", "-"}, {"~"}, {"*", "/", "//", "%"}, {"**"}};
 enum { N_LEVELS = sizeof levels / sizeof *levels };
 

@@ -50,7 +50,7 @@ static size_t after_blanks(const struct lexer *x, size_t at)
     return at;
 }
 
-/* Where the text goes on behind a tag that ended with `sign` before `at`. */
+/* Where the text goes on after a tag that ended with `sign` before `at`. */
 static size_t after_tag(const struct lexer *x, size_t at, char sign, bool is_print)
 {
     if (sign == '-')
@@ -99,7 +99,7 @@ static void lex_comment(struct lexer *x, size_t from)
     advance(x, after_tag(x, end + 2, sign, false));
 }
 
-/* Whether "raw" or "endraw" fills the tag whose inside begins at `at`; *end: behind the tag's sign
+/* Whether "raw" or "endraw" fills the tag whose inside begins at `at`; *end: after the tag's sign
  * and "%}", *sign: that sign. */
 static bool is_word_tag(const struct lexer *x, size_t at, const char *word, size_t *end, char *sign)
 {
@@ -131,7 +131,7 @@ static void lex_raw(struct lexer *x, size_t from, char sign)
     }
 }
 
-/* The character of an escape that counts `digits` in `base`, *at behind the letter. */
+/* The character of an escape that counts `digits` in `base`, *at after the letter. */
 static void put_code(struct lexer *x, struct jinja_buffer *out, size_t *at, size_t digits, int base)
 {
     char text[9] = "", bytes[4], *end = text;
@@ -151,7 +151,7 @@ static void put_code(struct lexer *x, struct jinja_buffer *out, size_t *at, size
         jinja_put(x->r, out, bytes, base_utf8_encode((uint32_t)c, bytes));
 }
 
-/* One escape of a string; *at is behind the backslash. */
+/* One escape of a string; *at is after the backslash. */
 static void put_escape(struct lexer *x, struct jinja_buffer *out, size_t *at)
 {
     static const char from[] = "abfnrtv\\'\"\n", to[] = "\a\b\f\n\r\t\v\\'\"";

@@ -84,9 +84,9 @@ struct jinja_node *jinja_expression(struct jinja_parser *p, bool with_if);
 struct jinja_node *jinja_expressions(struct jinja_parser *p, bool with_if);
 /** "name", "name.attribute" or several with commas between them, to assign to. */
 struct jinja_node *jinja_target(struct jinja_parser *p);
-/** Filters behind `node`: "| name(arguments) | ..." */
+/** Filters after `node`: "| name(arguments) | ..." */
 struct jinja_node *jinja_filters(struct jinja_parser *p, struct jinja_node *node);
-/** Arguments behind '(', up to and with ')'. Those of a macro's definition are names. */
+/** Arguments after '(', up to and with ')'. Those of a macro's definition are names. */
 struct jinja_node *jinja_arguments(struct jinja_parser *p);
 
 #endif

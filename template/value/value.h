@@ -179,7 +179,7 @@ bool jinja_truth(const struct jinja_value *v);
 bool jinja_equal(struct jinja_run *r, const struct jinja_value *a, const struct jinja_value *b);
 /** Below, at or above 0 as a is to b; fails where Python has no order. */
 int jinja_compare(struct jinja_run *r, const struct jinja_value *a, const struct jinja_value *b);
-/** A number as a double; false where it is none. bool counts, as in Python. */
+/** A number as a double; false where it is no number. bool counts, as in Python. */
 bool jinja_number(const struct jinja_value *v, double *number);
 /** bool or int; false for others. */
 bool jinja_integer(const struct jinja_value *v, int64_t *integer);

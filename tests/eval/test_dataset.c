@@ -136,7 +136,7 @@ static void refuses_bad_winogrande(void **state)
         {"0,_,a,b\n", "line 1: 4 fields"},
         {"0,_,a,b,1\n0,_,a,b,1,2\n", "line 2: 6 fields"},
         {"0,\"_,a,b,1\n\n", "line 1: a quoted field does not end"},
-        {"\n0,\"_\"x,a,b,1\n", "line 2: 'x' behind a quoted field"},
+        {"\n0,\"_\"x,a,b,1\n", "line 2: 'x' after a quoted field"},
         {"0,a,a,b,1\n", "line 1: the sentence has no blank"},
         {"0,_,a,b,3\n", "line 1: the answer is '3', expected 1 or 2"},
         {"0,_,a,b,\n", "line 1: the answer is ''"},

@@ -190,7 +190,7 @@ static const struct bad_file bad_files[] = {
      "only 928 bytes: an incomplete download?"},
     {{{"general.alignment", 4, 64, 4}},
      STATUS_FORMAT,
-     "sample: byte 736, in the padding behind the directory, is 0x61, expected 0: the header may "
+     "sample: byte 736, in the padding after the directory, is 0x61, expected 0: the header may "
      "count too few tensors, or the alignment of 64 may be wrong"},
     /* tensor names */
     {{{"a.weight", -16, 0, 8}},
@@ -254,7 +254,7 @@ static const struct bad_file bad_files[] = {
     /* where data lie */
     {{{NULL, 8, 3, 8}},
      STATUS_FORMAT,
-     "sample: byte 692, in the padding behind the directory, is 0x06, expected 0: the header may "
+     "sample: byte 692, in the padding after the directory, is 0x06, expected 0: the header may "
      "count too few tensors, or the alignment of 32 may be wrong"},
     {{{"b.weight", 12, 1, 8}},
      STATUS_FORMAT,

@@ -119,9 +119,8 @@ static void test_repacked_q8_kv(void **state)
     (void)state;
     struct sample s = make(GGUF_TYPE_Q8_KV, 64, 8);
     put(&s, TYPE_AT, GGUF_TYPE_Q8_KV_R8, 4);
-    check_refused(&s,
-                  "input: tensor 'a.weight': has type Q8_KV_R8 and 32 bytes behind it, expected "
-                  "fewer than 4 a row (32)");
+    check_refused(&s, "input: tensor 'a.weight': has type Q8_KV_R8 and 32 bytes after it, expected "
+                      "fewer than 4 a row (32)");
     s = make(GGUF_TYPE_Q8_KV_R8, 64, 8);
     struct status_why why;
     assert_int_equal(walk_bytes(s.data, s.n_bytes, &why), STATUS_OK);

@@ -450,7 +450,7 @@ static void test_remarks(void **state)
                    "tokenizer.ggml.add_bos_token=bool:false\n");
 }
 
-/** Zeros behind the last tensor are more than padding, and harmless. */
+/** Zeros after the last tensor are more than padding, and harmless. */
 static void test_remark_on_zeros(void **state)
 {
     (void)state;
@@ -462,7 +462,7 @@ static void test_remark_on_zeros(void **state)
     bytes.n_bytes += 4096;
     assert_int_equal(open_bytes(&bytes, &(struct model_options){0}, &model, &why), STATUS_OK);
     assert_string_equal(model_remarks(model),
-                        "4096 zero bytes behind the last tensor belong to none\n");
+                        "4096 zero bytes after the last tensor belong to none\n");
     model_close(model);
     free(bytes.data);
 }

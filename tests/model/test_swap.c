@@ -22,7 +22,7 @@
 
 enum { N = 80 };
 
-/** The residual stream behind each layer, and both ends of the pass: hidden rows and
+/** The residual stream after each layer, and both ends of the pass: hidden rows and
  * log-probabilities of the next tokens. All of a session that stays open. */
 struct outcome {
     float *x; /* [L, N, D] */

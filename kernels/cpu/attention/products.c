@@ -6,7 +6,7 @@
 #include "kernels/operations.h"
 
 enum {
-    KEY_PADDING = 16, /* floats behind a key: keys 4 KiB apart evict one another */
+    KEY_PADDING = 16, /* floats after a key: keys 4 KiB apart evict one another */
     N_GROUPS = KERN_KEY_BLOCK / KERN_BF16_GROUP
 };
 static_assert(KERN_KEY_BLOCK % KERN_BF16_GROUP == 0, "a block of keys is whole groups");

@@ -32,7 +32,7 @@ static inline __m256i trellis_numbers(__m256i x)
     return _mm256_sub_epi32(sums, _mm256_set1_epi32(126));
 }
 
-/** The eight numbers of the run that begins behind x. */
+/** The eight numbers of the run that begins after x. */
 static inline __m256i trellis8(uint32_t x)
 {
     return trellis_numbers(_mm256_mullo_epi32(_mm256_set1_epi32((int)x), powers8()));
@@ -146,7 +146,7 @@ void kern_avx2_decode_iq2_bn(const void *blocks, float *y, size_t n)
 
 void kern_avx2_decode_iq1_bn(const void *blocks, float *y, size_t n)
 {
-    /* Of each element of a run its byte, and the power of 3 that makes its digit the highest. */
+    /* The byte of each element of a run, and the power of 3 that makes its digit the highest. */
     const __m128i byte = _mm_setr_epi8(0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 12);
     const __m128i but_last = _mm_srli_si128(_mm_set1_epi8(-1), 1);
     static const int16_t powers[4] = {81, 27, 9, 3}; /* of the last element of a run */
@@ -178,7 +178,7 @@ void kern_avx2_decode_q6_0(const void *blocks, float *y, size_t n)
     for (const float *end = y + n; y < end; y += 32, block++) {
         __m256 d = load_half8(block->d);
         __m128i q = load16(block->qs), h = _mm_loadl_epi64((const __m128i *)block->qh);
-        /* bits 4, 5: of elements 0..7 and 8..15, then of the 16 behind them */
+        /* bits 4, 5: of elements 0..7 and 8..15, then of the 16 after them */
         __m128i low = _mm_unpacklo_epi64(_mm_slli_epi16(h, 4), h);
         __m128i high = _mm_unpacklo_epi64(_mm_slli_epi16(h, 2), _mm_srli_epi16(h, 2));
         __m128i a = _mm_or_si128(_mm_and_si128(q, nibble), _mm_and_si128(low, two_bits));

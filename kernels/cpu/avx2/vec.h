@@ -111,7 +111,7 @@ static inline lanes_f first_lanes(size_t n)
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), index);
 }
 
-/** The first n floats, zeros behind them; n may be larger than a vector. */
+/** The first n floats, zeros after them; n may be larger than a vector. */
 static inline vec_f load_first(const float *from, size_t n)
 {
     return n < VEC_FLOATS ? _mm256_maskload_ps(from, first_lanes(n)) : _mm256_loadu_ps(from);

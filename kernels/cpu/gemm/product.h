@@ -59,7 +59,7 @@ static inline bool kern_product_is_integer(const struct kern_product *product)
     return product->kind == KERN_PRODUCTS_INT16 || product->kind == KERN_PRODUCTS_INT8;
 }
 
-/** Of the activations of a product in integers. */
+/** Bits of an activation of a product in integers. */
 static inline unsigned kern_product_bits(const struct kern_product *product)
 {
     return product->kind == KERN_PRODUCTS_INT8 ? 8 : 16;

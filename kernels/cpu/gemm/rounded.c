@@ -18,7 +18,7 @@ static float largest(const float *x, size_t n)
     return most;
 }
 
-/** What a block is multiplied with to be integers; 0: it is none, or zeros. */
+/** What a block is multiplied with to be integers; 0: there is no block, or only zeros. */
 struct factors {
     float scale, inverse;
 };
@@ -48,7 +48,7 @@ static void round_chunk(const float *x, struct factors f, int *integers,
     out->scale[lane] = f.scale;
 }
 
-/** Columns of a token from k on; zeros if it is none. */
+/** Columns of a token from k on; zeros if there is no token. */
 static const float *columns_of(const struct kern_panel_pack *op, size_t k, size_t lane)
 {
     static const float zeros[KERN_INT16_BLOCK];

@@ -6,7 +6,7 @@
  *     int16 (high)           64                 31743
  *     int8 (fast)            32                   127; 123, 111 or 95 for weights of small integers
  *
- * Of each token a block (the last of a row may be shorter) is rounded on its own:
+ * Each block of a token (the last of a row may be shorter) is rounded on its own:
  * scale = max |x| / largest, integers = x * (largest / max |x|), to the nearest, halves to even. So
  * |x - scale * integer| is at most 0.506 scales: half of one, and 3 roundings to float32; about
  * 2^-16 or 2^-8 of the block's largest magnitude. Where that is below KERN_ROUNDED_LEAST, all are
@@ -34,7 +34,7 @@
  * (kern_rooms) and activations 123, 111 or 95. One of the factors is without a sign there, x0 +
  * 128 + w1; so (x0 + 128) x1 and (w1 + 128) w0 are subtracted.
  *
- * Of eight cells the first six are three such pairs. The last two are multiplied each on its own,
+ * The first six of eight cells are three such pairs. The last two are multiplied each on its own,
  * in the time that the multipliers have left beside the additions.
  */
 #ifndef KERNELS_CPU_GEMM_ROUNDED_H
@@ -66,7 +66,7 @@ struct kern_rounded_factors {
 
 /**
  * 32 columns of 32 tokens: of tokens 0 to 15 and of the others, 2 or 4 columns of a token side by
- * side, which are a cell of 4 bytes. Tokens that there are none of are 0.
+ * side, which are a cell of 4 bytes. Tokens past the last one are 0.
  */
 struct kern_int16_chunk {
     int16_t x[2][KERN_ROUNDED_COLUMNS / 2][KERN_ROUNDED_TOKENS / 2][2];

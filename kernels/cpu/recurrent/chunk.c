@@ -38,7 +38,7 @@ void kern_recur_chunk_open(struct kern_recur_chunk *c, const struct kern_recur_h
 {
     *c = (struct kern_recur_chunk){.head = head};
     (void)divide(c, head->op, memory);
-    /* Lanes behind dv stay 0. */
+    /* Lanes past dv stay 0. */
     memset(c->e, 0, kern_recur_n_groups(head->op) * SQUARE * sizeof(float));
 }
 

@@ -27,7 +27,7 @@ struct kern_recur_chunk {
     const struct kern_recur_head *head;
     size_t n;        /* tokens so far, below KERN_CHUNK between calls */
     size_t row, end; /* tokens n .. end - 1 are being added: rows of the operation from `row` on */
-    size_t run_end;  /* the row behind the run's last one */
+    size_t run_end;  /* the row after the run's last one */
     const float *s;  /* S: a panel array [dk] for each group of columns; NULL: 0 */
     size_t s_stride; /* floats from a group's to the next one's */
     float *own_s;    /* where the next S goes; s may be this */
@@ -57,7 +57,7 @@ void kern_recur_chunk_save(const struct kern_recur_chunk *chunk, float *records)
 
 /**
  * Take in rows row .. row + n - 1 of the operation, for which there is room, and write their
- * outputs.   run_end: the row behind those that follow.
+ * outputs.   run_end: the row after those that follow.
  */
 void kern_recur_chunk_add(struct kern_recur_chunk *chunk, size_t row, size_t n, size_t run_end);
 /** The chunk is full: compute S for the next one. */

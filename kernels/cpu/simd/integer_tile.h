@@ -147,7 +147,7 @@ TILE_INLINE void add_pair(vec_i sums[TILE_ROWS][TILE_VECTORS], const struct tile
     }
 }
 
-/** Of 16 columns, where the sums of a vector of tokens begin. */
+/** Where the sums of a vector of tokens begin, for 16 columns. */
 TILE_INLINE vec_i first_sums(const tile_chunk *x, size_t cell, size_t lane)
 {
     return load_i(x[cell / TILE_CELLS].begins[cell % TILE_CELLS > 0] + lane);

@@ -1,4 +1,4 @@
-/* The real device: CUDA's runtime behind the interface of device.h. */
+/* The real device: CUDA's runtime under the interface of device.h. */
 #include "kernels/cuda/device/device.h"
 
 #include <cuda_runtime_api.h>

@@ -12,8 +12,8 @@
  * keys and the next are added outside of the tensor cores. Everything else is as in attention.h.
  *
  * Per token and layer it must do three or six times 4 d H operations in bfloat16 for each key
- * that a query sees, and read and write what the float32 kernel does. Of 64 queries and 64 keys
- * of 128 elements in two parts, with cycles of a multiprocessor of an H200 at its best: 1536
+ * that a query sees, and read and write what the float32 kernel does. 64 queries and 64 keys
+ * of 128 elements in two parts take, with cycles of a multiprocessor of an H200 at its best: 1536
  * instructions of the tensor cores, 1536 cycles; 360 KB of shared memory, 2800 cycles; 16384
  * numbers split and 4096 exponentials, some 2000 instructions of each of the four schedulers.
  *
@@ -155,7 +155,7 @@ KERN_INLINE void kern_flash_score(const struct kern_flash_block *b, unsigned w,
     }
 }
 
-/** Of a lane's r-th row: the scores become probabilities; returns their sum. */
+/** The scores of a lane's r-th row become probabilities; returns their sum. */
 KERN_INLINE float kern_flash_exponentials(const struct kern_flash_block *b, unsigned slot,
                                           unsigned r, float reference,
                                           struct kern_flash_scores *scores)

@@ -21,7 +21,7 @@
 #ifndef KERNELS_CUDA_KERNELS_LIST_H
 #define KERNELS_CUDA_KERNELS_LIST_H
 
-/* Of a multiprocessor's shared memory; what is compiled on the host does not matter. */
+/* By a multiprocessor's shared memory; what is compiled on the host does not matter. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 800
 #define KERN_BY_SHARED(n_228, n_164, n_100) n_164
 #elif defined(__CUDA_ARCH__) && (__CUDA_ARCH__ < 900 || __CUDA_ARCH__ >= 1200)

@@ -4,7 +4,7 @@
  * Parts. The first part of x is x rounded to the nearest bfloat16, ties to even; the next is what
  * that leaves, which float32 holds exactly, rounded likewise, and so on. What n parts leave is at
  * most 2^-8n |x|, unless the last is subnormal. A bfloat16 has float32's exponents, so nothing
- * needs scaling. Of an infinity or NaN, and of a number that is rounded to infinity (from
+ * needs scaling. For an infinity or NaN, and for a number that is rounded to infinity (from
  * 0x1.ffp127 on), the other parts are infinite or NaN, and what it is multiplied with becomes NaN.
  *
  * A product of numbers in n parts is the sum of the products of parts i and j with i + j < n, the
@@ -12,7 +12,7 @@
  * next to the rounding of float32 sums.
  *
  * Tiles. One instruction, mma.sync.m16n8k16, adds to 16 x 8 sums c the products of 16 x 16
- * numbers a and 16 x 8 numbers b. Of each a lane of the warp has a few, its fragment: with
+ * numbers a and 16 x 8 numbers b. A lane of the warp has a few of each, its fragment: with
  * g = lane / 4 and q = lane % 4 (PTX ISA, "Matrix Fragments for mma.m16n8k16"),
  *
  *     c.v[2 r + i]        row g + 8 r, column 2 q + i                       r, i: 0, 1

@@ -84,7 +84,7 @@ KERN_INLINE void kern_taps_block(const struct kern_convolve_args *a, size_t bloc
 struct kern_recur_args {
     struct kern_recur op;                /* all but the weights is on the device */
     const float *dt_bias, *decay, *skip; /* skip: or NULL */
-    const uint32_t *families;            /* their first runs; n_runs behind the last one */
+    const uint32_t *families;            /* their first runs; n_runs after the last one */
     float *parents;                      /* a record for each block; NULL: no run has a parent */
 };
 

@@ -1,6 +1,6 @@
 /**
  * Kernels that go through rows once: normalisation, rotation, activation, scaling, copying,
- * rounding, gathering, scattering. All are bound by memory. Of T tokens of width D each moves:
+ * rounding, gathering, scattering. All are bound by memory. For T tokens of width D each moves:
  *   norm 8 T D bytes (further readings come from L2), rope 8 bytes per rotated element,
  *   gate 12 bytes per element, scale, copy, round, gather 8 T D, scatter_add 12 T D,
  *   soft cap 8 per logit (in L2).

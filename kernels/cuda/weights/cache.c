@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "kernels/cuda/context.h"
 
-/* Panels uploaded ahead: enough that an upload of one hides behind the products of others. */
+/* Panels uploaded ahead: enough that one is uploaded while others are multiplied. */
 enum { LOOK_AHEAD = 3 };
 
 /* Events: one for uploads of panels that stay, then two for each slot. */

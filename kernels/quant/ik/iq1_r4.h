@@ -17,7 +17,7 @@ struct kern_block_iq1_s_r4 {
     uint8_t qh[2]; /* as in IQ1_S: the upper three of octet l at 3l, the scale, the sign of delta */
 };
 
-/** Of the integers, which are eighths. */
+/** The scale of the integers, which are eighths. */
 KERN_INLINE float kern_iq1_s_r4_scale(const struct kern_block_iq1_s_r4 *block, unsigned run)
 {
     (void)run;

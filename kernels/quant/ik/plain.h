@@ -36,7 +36,7 @@ KERN_INLINE void kern_q6_0_neutralise(struct kern_block_q6_0 *block)
 
 KERN_FORMAT(q6_0, 32, 32)
 
-/** Q8_KV: rows of a float32 and a byte per element. Of its 8 bytes before a row 4 are not used. */
+/** Q8_KV: rows of a float32 and a byte per element. 4 of its 8 bytes before a row are not used. */
 struct kern_block_q8_kv {
     uint8_t d[4];
     uint8_t qs[32]; /* signed */

@@ -18,7 +18,7 @@ KERN_INLINE int kern_trellis_number(uint32_t x)
     return (int)(bytes * 0x01010101u >> 24) - 126;
 }
 
-/** y[j] = scale * number j of the run that begins behind x. */
+/** y[j] = scale * number j of the run that begins after x. */
 KERN_INLINE void kern_trellis_run(uint32_t x, float scale, unsigned n, float *y)
 {
     for (unsigned j = 0; j < n; j++) {

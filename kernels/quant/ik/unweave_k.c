@@ -36,7 +36,7 @@ static void unweave_thirds(const uint8_t *qh, unsigned row, uint8_t *out)
     }
 }
 
-/** 128 bytes of codes of four bits: low nibbles an even group, high ones the odd one behind it. */
+/** 128 bytes of codes of four bits: low nibbles an even group, high ones the odd one after it. */
 static void unweave_pairs(const uint8_t *qs, unsigned row, uint8_t *out)
 {
     for (unsigned b = 0; b < 8; b += 2) {

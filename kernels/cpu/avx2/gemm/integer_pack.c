@@ -80,8 +80,7 @@ static inline __m256i pack_half(const float *x, size_t x_stride, const struct fa
     return sum;
 }
 
-/** Of eight tokens the sums of the products of four pairs of bytes, of which `a` has none below 0.
- */
+/** The sums of the products of four pairs of bytes of eight tokens; `a` has no byte below 0. */
 static inline __m256i multiply_bytes(__m256i a, __m256i b)
 {
     __m256i low = _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(0xff)),
@@ -172,7 +171,7 @@ static inline void pack_eight_int8(const float *x, size_t x_stride, size_t n,
     store_factors(&out->of, lane, f, sums);
 }
 
-/** Eight tokens as pack_eight takes them, of which some are none. */
+/** Eight tokens as pack_eight takes them, some of which may be absent. */
 static inline void pack_rest(const struct kern_panel_pack *op, size_t k, size_t n, size_t lane,
                              const struct factors *f, pack_eight_fn *pack_eight)
 {
@@ -191,7 +190,8 @@ struct largest {
     _Alignas(32) int32_t of_block[SPAN / COLUMNS][KERN_ROUNDED_TOKENS];
 };
 
-/** Of the blocks of columns [begin, end) of all tokens; where there is no token they stay. */
+/** The largest of the blocks of columns [begin, end) of all tokens; where there is no token they
+ * stay. */
 static inline void find_largest(const struct kern_panel_pack *op, size_t begin, size_t end,
                                 size_t block, struct largest *out)
 {

@@ -57,7 +57,7 @@ static inline struct parts split(__m512 first, __m512 last, unsigned n_parts)
     return p;
 }
 
-/** Columns k .. k + 31 of a row; those behind n_k are 0. */
+/** Columns k .. k + 31 of a row; those past n_k are 0. */
 static inline struct parts split_columns(const float *x, size_t k, size_t n_k, unsigned n_parts)
 {
     if (n_k - k >= CHUNK)
