@@ -18,7 +18,7 @@ def without_run(document):
 
 
 def validator(pointer=""):
-    """Of the schema, or of a place in it."""
+    """A validator of the schema, or of a place in it."""
     schema = {"$ref": "#" + pointer, "$defs": SCHEMA["$defs"]} if pointer else SCHEMA
     return jsonschema.Draft202012Validator(schema)
 

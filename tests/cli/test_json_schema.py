@@ -66,7 +66,7 @@ def write_nan(path):
 
 
 def of_texts(folder):
-    """Of perplexity and kld, with all that a text, its windows and the settings can add."""
+    """What perplexity and kld write, with all that a text, its windows and the settings can add."""
     yield made("perplexity", "-m", Q4, *TEXTS, "--context-curve", "-ctk", "q8_0", "--hash-model",
                "--override-kv", "a.b=int:3", "--state", folder / "s", "--rope-scaling", "yarn",
                "--rope-scale", "1", "--rope-freq-base", "10000", "--yarn-orig-ctx", "256",
@@ -89,7 +89,7 @@ def of_texts(folder):
 
 
 def of_recordings(folder):
-    """Of record, and of what reads its files."""
+    """What record and those that read its files write."""
     compact, logits = folder / "compact", folder / "logits"
     yield made("record", "-m", F16, *TEXTS, "--hidden", "f16", "--hash-model", "-o", compact)
     yield made("kld", "-m", Q4, "--base", compact, "--hash-model")
@@ -104,7 +104,7 @@ def of_recordings(folder):
 
 
 def of_choices(folder):
-    """Of tasks and requests."""
+    """What choice tasks and requests give."""
     for kind, name in (("hellaswag", "hellaswag.txt"), ("winogrande", "winogrande.csv")):
         yield made("perplexity", "-m", Q4, "-f", TASKS / name, "--" + kind)
     line = write(folder / "requests", {"context": "In the town", "continuation": " ships"})
@@ -112,6 +112,7 @@ def of_choices(folder):
 
 
 def of_sweeps(folder):
+    """What sweep writes, and recipe of it."""
     sweep = made("sweep", "--base", F16, "--from", Q4, "--around", Q4, "--from", F16, *TEXTS,
                  "--group", "attn_(q|k)")
     yield sweep
@@ -125,7 +126,7 @@ def of_sweeps(folder):
 
 
 def of_comparisons(folder, documents):
-    """documents: all others."""
+    """What compare writes of one document and itself. documents: all others."""
     for schema, more in (("assay-perplexity", []), ("assay-tasks", []),
                          ("assay-kld", ["--candidate-a", "1", "--candidate-b", "1"])):
         path = write(folder / "c.json", next(d for d in documents if d["schema"] == schema))
@@ -133,7 +134,7 @@ def of_comparisons(folder, documents):
 
 
 def of_files(folder):
-    """Of info, and of a model in types that one program has alone."""
+    """What info writes, and a model in types that one program has alone gives."""
     pairs = [g.pair("general.architecture", g.STRING, "llama"),
              *(g.pair("llama." + key, g.U32, 1) for key in HYPERPARAMETERS),
              g.pair("long", g.ARRAY, range(65), g.I32), g.pair("text", g.STRING, "x" * 70000)]
@@ -151,7 +152,7 @@ def of_files(folder):
 
 
 def of_swaps(folder):
-    """Of a run whose files a script replaces, and of a server."""
+    """A run whose files a script replaces."""
     files, other = shards.split(F16), shards.split(Q4)
     names = [shards.part_name("part", i, len(files)) for i in range(len(files))]
     for name, data in zip(names, files):
@@ -166,7 +167,7 @@ def of_swaps(folder):
 
 
 def of_server(folder):
-    """None where the program was built without it."""
+    """What a server gives; nothing where the program was built without it."""
     with Server(ASSAY, "-m", Q4, "-f", TEXT, "--state-dir", folder) as server:
         if not server.port:
             return
