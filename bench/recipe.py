@@ -61,7 +61,7 @@ class Bench:
 
     def mix(self, name, choice):
         """A file: tensors by name to the number of the file that they come from."""
-        recipe = {"schema": "assay.recipe/1", "schema_version": 1,
+        recipe = {"schema": "assay-recipe", "schema_version": 1,
                   "files": [self.identity(f) for f in range(len(self.files))],
                   "tensors": [{"name": n, "type": self.tensors[f][n]["type"], "file": f}
                               for n, f in choice.items()]}

@@ -7,6 +7,10 @@
 /** The version of all documents: `schema_version`. */
 enum { DOC_SCHEMA_VERSION = 1 };
 
+/** The schemas that several rooms name. */
+#define DOC_SWEEP_SCHEMA  "assay-sweep"
+#define DOC_RECIPE_SCHEMA "assay-recipe"
+
 /** Begin a document of this schema, at this version. */
 void doc_json_begin(struct base_json *json, const char *schema);
 /** Write it and release it. Fails: as base_json_write. */

@@ -133,7 +133,7 @@ static void add_files(const void *self, struct base_json *json, cJSON *run)
         base_json_text(json, files, NULL, s->candidates[i].path);
 }
 
-const struct cli_members cli_sweep_members = {"assay.sweep/1", add_result, describe, NULL,
+const struct cli_members cli_sweep_members = {DOC_SWEEP_SCHEMA, add_result, describe, NULL,
                                               add_files};
 
 enum status cli_sweep_write_tsv(const void *self, struct base_file *file, struct status_why *why)

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/text/strtab.h"
+#include "documents/schema.h"
 
 static enum status read_files(struct doc_recipe *r, struct status_why *why)
 {

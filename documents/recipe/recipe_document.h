@@ -1,4 +1,4 @@
-/** A recipe's document, "assay.recipe/1": which file each tensor comes from. Taken as hostile. */
+/** A recipe's document, "assay-recipe": which file each tensor comes from. Taken as hostile. */
 #ifndef DOCUMENTS_RECIPE_RECIPE_DOCUMENT_H
 #define DOCUMENTS_RECIPE_RECIPE_DOCUMENT_H
 

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/text/strtab.h"
+#include "documents/schema.h"
 
 /* Largest sums: of bytes, elements and nats; all arithmetic with them is exact below. */
 #define MOST_BYTES (UINT64_C(1) << 50)
@@ -218,7 +219,7 @@ enum status doc_swept_take(struct doc_swept *s, struct status_why *why)
 enum status doc_swept_read(struct doc_swept *s, const char *path, char sha256[BASE_HEX],
                            struct status_why *why)
 {
-    enum status status = doc_read_as(&s->document, path, DOC_SWEPT_SCHEMA, sha256, why);
+    enum status status = doc_read_as(&s->document, path, DOC_SWEEP_SCHEMA, sha256, why);
     return status ? status : doc_swept_take(s, why);
 }
 

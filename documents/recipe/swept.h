@@ -1,5 +1,5 @@
 /**
- * A sweep's document, "assay.sweep/1": what each group of tensors costs with each type. Taken as
+ * A sweep's document, "assay-sweep": what each group of tensors costs with each type. Taken as
  * hostile; docs/json.md has its fields.
  */
 #ifndef DOCUMENTS_RECIPE_SWEPT_H
@@ -69,7 +69,5 @@ void doc_swept_free(struct doc_swept *s);
  * `file` is the path.
  */
 struct doc_mixed_file doc_mixed_file(const struct doc_field *object, const char *path);
-
-#define DOC_RECIPE_SCHEMA "assay.recipe/1"
 
 #endif

@@ -15,7 +15,7 @@ static const char *const schemas[] = {
     [DOC_PERPLEXITY] = "assay-perplexity",
     [DOC_TASKS] = "assay-tasks",
     [DOC_KLD] = "assay-kld",
-    [DOC_SWEEP] = DOC_SWEPT_SCHEMA,
+    [DOC_SWEEP] = DOC_SWEEP_SCHEMA,
 };
 static const char results[] = "assay-perplexity assay-tasks assay-kld";
 enum { N_SCHEMAS = sizeof schemas / sizeof *schemas };
@@ -40,6 +40,30 @@ static enum status check_version(struct doc_document *d, const struct doc_field 
     return doc_status(d, why);
 }
 
+/* Before 0.1.0 two schemas had another form of name. Returns whether `found` is it of a wanted one.
+ */
+static bool is_old_name(const char *found, const char *now, const char *old, const char *wanted)
+{
+    return strcmp(found, old) == 0 && base_words_index(wanted, now) >= 0;
+}
+
+static enum status fail_schema(const char *file, const char *found, const char *wanted,
+                               struct status_why *why)
+{
+    const char *now =
+        is_old_name(found, DOC_SWEEP_SCHEMA, "assay.sweep/1", wanted)     ? DOC_SWEEP_SCHEMA
+        : is_old_name(found, DOC_RECIPE_SCHEMA, "assay.recipe/1", wanted) ? DOC_RECIPE_SCHEMA
+                                                                          : NULL;
+    if (now)
+        return status_fail(why, STATUS_FORMAT,
+                           "%s: schema is '%s', the name before 0.1.0, expected '%s' with "
+                           "schema_version %d; make the document again, or change these two "
+                           "members",
+                           file, found, now, (int)DOC_SCHEMA_VERSION);
+    return status_fail(why, STATUS_FORMAT, "%s: schema is '%.40s', expected %s%s", file, found,
+                       strchr(wanted, ' ') ? "one of " : "", wanted);
+}
+
 /* wanted: schemas; NULL: those of results. */
 static enum status check_schema(struct doc_document *d, const char *wanted, struct status_why *why)
 {
@@ -54,8 +78,7 @@ static enum status check_schema(struct doc_document *d, const char *wanted, stru
     const char *found = schema.value->valuestring;
     wanted = wanted ? wanted : results;
     if (base_words_index(wanted, found) < 0)
-        return status_fail(why, STATUS_FORMAT, "%s: schema is '%.40s', expected %s%s", d->file,
-                           found, strchr(wanted, ' ') ? "one of " : "", wanted);
+        return fail_schema(d->file, found, wanted, why);
     d->is_other = false;
     for (size_t kind = 0; kind < N_SCHEMAS; kind++)
         if (strcmp(found, schemas[kind]) == 0)

@@ -18,7 +18,6 @@
 
 /** Results of evaluations, and what a report shows beside them. */
 enum doc_kind { DOC_PERPLEXITY, DOC_TASKS, DOC_KLD, DOC_SWEEP };
-#define DOC_SWEPT_SCHEMA "assay.sweep/1"
 
 /** Room for what keys and values are rounded to, beside a name: " K Q8_0 V Q4_0 unrotated". */
 enum { DOC_KV_LABEL = 48 };

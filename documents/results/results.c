@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "documents/schema.h"
 
 static void note(struct doc_results *r, const char *what, const char *why)
 {
@@ -11,7 +12,7 @@ static void note(struct doc_results *r, const char *what, const char *why)
 }
 
 /* What can be read; sweeps, which are no results, are kept or left out. */
-static const char readable[] = "assay-perplexity assay-tasks assay-kld " DOC_SWEPT_SCHEMA;
+static const char readable[] = "assay-perplexity assay-tasks assay-kld " DOC_SWEEP_SCHEMA;
 
 static void take_sweep(struct doc_results *r, struct doc_document *document, bool keep)
 {

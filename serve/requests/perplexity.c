@@ -173,11 +173,16 @@ static enum status read_state(struct serve_perplexity_state *out, cJSON *root,
     const char *named = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "schema"));
     const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, "model_id"));
     double n_tokens = number(o, "n_tokens"), n_windows = number(o, "n_windows");
+    double version = number(root, "schema_version");
     *out = (struct serve_perplexity_state){.nll = number(o, "nll"),
                                            .nll_squared = number(o, "nll_squared")};
     bool whole = named && strcmp(named, schema) == 0 && isfinite(out->nll) &&
                  isfinite(out->nll_squared) && n_tokens >= 0 && n_tokens < 0x1p53 &&
                  n_windows >= 0 && n_windows < 0x1p53;
+    if (whole && !(version >= DOC_SCHEMA_VERSION && version <= DOC_SCHEMA_VERSION))
+        return status_fail(why, STATUS_UNSUPPORTED,
+                           "schema_version is %g, expected %d; evaluate the texts again", version,
+                           (int)DOC_SCHEMA_VERSION);
     if (!whole || (id && strlen(id) + 1 != sizeof out->model_id))
         return status_fail(why, STATUS_FORMAT,
                            "no state of a perplexity, as /perplexity/save "

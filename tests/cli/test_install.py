@@ -23,6 +23,7 @@ def documents(source):
     names = ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
              "assay_mpi.c"]
     names += [f"docs/{p.name}" for p in (source / "docs").glob("*.md")]
+    names += ["docs/schema/assay.schema.json"]
     names += [f"docs/images/{p.name}" for p in (source / "docs" / "images").iterdir()]
     return sorted([f"share/doc/assay/{name}" for name in names] + COMPLETIONS
                   + [f"share/man/man1/{name}" for name in PAGES])

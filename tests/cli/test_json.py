@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The result of assay perplexity as JSON: the same to the last digit however it was computed,
-and every field described in docs/json.md.
+and as docs/schema has it.
 
 usage: test_json.py ASSAY SOURCE_DIR
 """
@@ -15,8 +15,8 @@ import sys
 import tempfile
 import unittest
 
-from documents import documented, paths, without_run
-from program import ASSAY, DATA, SOURCE, TEXT, last_of_each
+from documents import check, without_run
+from program import ASSAY, DATA, TEXT, last_of_each
 
 os.environ["ASSAY_PRECISION"] = "exact"  # the same bits with any --isa
 COMMON = ["-f", TEXT, "-c", "48", "--chunks", "3", "-q", "--context-curve"]
@@ -158,33 +158,7 @@ class Json(unittest.TestCase):
                 self.assertGreaterEqual(len(number), 16)
 
     def test_every_field_is_documented(self):
-        known = documented(SOURCE, "assay perplexity --json FILE")
-        may_be_empty = {"model.remarks[]", "settings.override_kv[]"}
-        found = set(paths(self.document)) - may_be_empty
-        self.assertLessEqual(found, known)
-        not_always = {p for p in known if p.startswith("result.nonfinite.f")}
-        # Those of a recording: test_base_logits.py, test_compact_base.py.
-        not_always |= {p for p in known if p.startswith(("recorded.", "run.recorded_"))}
-        with tempfile.TemporaryDirectory() as folder:
-            rounded = pathlib.Path(folder) / "r.json"
-            subprocess.run([ASSAY, "perplexity", "-q", "-m", DATA / "tiny.F16.gguf", *COMMON, "-ctk",
-                            "q8_0", "--json", rounded], stdout=subprocess.DEVNULL, check=True)
-            of_cache = set(paths(json.loads(rounded.read_text()))) & known - found - may_be_empty
-        self.assertEqual(of_cache, {"model.kv_types.k", "model.kv_types.v", "model.kv_types.rotation",
-                                    "settings.cache_type_k[]", "settings.cache_type_v[]",
-                                    "settings.kv_rotation"})
-        self.assertEqual(known - found - not_always - of_cache,
-                         {"model.remarks[]", "model.types_of", "model.swapped[]", "run.iteration",
-                          "run.command", "settings.override_kv[]"})
-
-    def test_every_field_of_info_is_documented(self):
-        made = subprocess.run([ASSAY, "info", "--json", "--tensors", DATA / "tiny.F16.gguf"],
-                              capture_output=True, check=True).stdout
-        found = {re.sub(r"^hyperparameters\..*", "hyperparameters.*", p)
-                 for p in paths(json.loads(made))}
-        # Of long strings, and of types that one program has alone: test_info.py.
-        self.assertEqual(found | {"metadata[].cut", "types_of"},
-                         documented(SOURCE, "assay info FILE --json"))
+        check(self, self.document)
 
 
 if __name__ == "__main__":

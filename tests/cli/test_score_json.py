@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-from documents import differences
+from documents import check
 
 ASSAY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 REQUESTS = [
@@ -35,8 +35,7 @@ def score(*options):
 
 class Score(unittest.TestCase):
     def test_every_field_is_described(self):
-        self.assertEqual(differences(SOURCE, "assay score FILE.jsonl --json FILE", score()[0]),
-                         (set(), set()))
+        check(self, score()[0])
 
     def test_figures_are_those_of_the_lines(self):
         document, lines = score("-c", "12")

@@ -449,6 +449,11 @@ class Pieces(Shared):
                      "[" * 5000):
             (self.folder / "bad.json").write_text(text)
             self.post("/perplexity/load", {"name": "bad"}, code=422)
+        self.post("/perplexity/save", {"name": "old"})
+        state = json.loads((self.folder / "old.json").read_text())
+        (self.folder / "old.json").write_text(json.dumps(state | {"schema_version": 2}))
+        self.assertIn("schema_version is 2, expected 1; evaluate", self.post(
+            "/perplexity/load", {"name": "old"}, code=422)["error"]["message"])
         with Server(ASSAY, "-m", Q4) as server:
             self.assertIn("--state-dir", server.post("/perplexity/save", {"name": "x"}).message)
 

@@ -8,6 +8,7 @@
 #include "cli/process/say.h"
 #include "cli/recipe/recipe.h"
 #include "documents/recipe/recipe_document.h"
+#include "documents/schema.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(enum status status, const struct status_why *why)
@@ -69,7 +70,7 @@ static void read_sweep(struct base_string text)
 {
     struct cli_recipe r = {.sweep_file = "input", .sweep_sha256 = ""};
     struct status_why why = {""};
-    enum status status = doc_parse_as(&r.sweep.document, "input", text, DOC_SWEPT_SCHEMA, &why);
+    enum status status = doc_parse_as(&r.sweep.document, "input", text, DOC_SWEEP_SCHEMA, &why);
     if (!status)
         status = doc_swept_take(&r.sweep, &why);
     check(status, &why);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "documents/report/report.h"
+#include "documents/schema.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char *const tags[] = {
@@ -114,7 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     for (size_t i = 0; i < 2 && !status; i++) {
         status = doc_parse_as(&documents[i], i ? "b\"<&'" : "a",
                               (struct base_string){(const char *)data, n_bytes},
-                              "assay-perplexity assay-tasks assay-kld " DOC_SWEPT_SCHEMA, &why);
+                              "assay-perplexity assay-tasks assay-kld " DOC_SWEEP_SCHEMA, &why);
         struct doc_scoreboard *board =
             documents[i].kind == DOC_TASKS ? &results.of_tasks : &results.of_texts;
         if (!status && documents[i].kind == DOC_SWEEP)
