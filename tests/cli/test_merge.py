@@ -16,11 +16,12 @@ import tempfile
 import unittest
 
 from interrupted import KLD, PERPLEXITY, RECORD, SLOWLY, Run, hellaswag
-from program import ASSAY, F16, Q4, SOURCE, last_of_each
+from program import ASSAY, F16, Q4, SOURCE, TEXT, last_of_each
 
 FSYNC, LINKAT, RENAMEAT2 = 74, 265, 316  # system calls of x86-64
 N_KILLS = 8
 ALL = [word if word != "60" else "-1" for word in PERPLEXITY]  # 458 windows
+SHORT_BYTES = 16000  # of a text that has a third of them
 
 
 def die_at(call):
@@ -44,6 +45,8 @@ class Merge(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="assay-merge-")
         self.addCleanup(folder.cleanup)
         self.path = pathlib.Path(folder.name)
+        self.text = self.path / "short.txt"
+        self.text.write_bytes(TEXT.read_bytes()[:SHORT_BYTES])
 
     def run_in(self, *words):
         words = [str(word) for word in last_of_each(list(words))]
@@ -83,22 +86,22 @@ class Merge(unittest.TestCase):
         self.merges(ALL, [(0, 100), (100, 250), (350, -1)])
 
     def test_a_last_part_with_fewer_windows_than_asked_for(self):
-        self.merges(ALL, [(0, 300), (300, 300)])
+        self.merges([*ALL, "-f", self.text], [(0, 100), (100, 100)])
 
     def test_the_first_windows(self):
         self.merges(PERPLEXITY, [(0, 7), (7, 3)], "--chunks", "10")
 
     def test_overlapping_windows(self):
-        words = last_of_each([*ALL, "-c", "512", "-b", "512", "--ppl-stride", "300"])
-        self.merges(words, [(0, 20), (20, -1)])
+        words = last_of_each([*ALL, "-f", self.text, "-c", "512", "-b", "512", "--ppl-stride", "300"])
+        self.merges(words, [(0, 7), (7, -1)])
 
     def test_other_protocols(self):
-        words = last_of_each([*ALL, "-c", "512", "-b", "512", "--protocol", "fixed"])
-        self.merges(words, [(0, 11), (11, -1)])
+        words = last_of_each([*ALL, "-f", self.text, "-c", "512", "-b", "512", "--protocol", "fixed"])
+        self.merges(words, [(0, 4), (4, -1)])
 
     def test_a_comparison(self):
-        words = last_of_each([*KLD, "-c", "128", "-b", "128", "--chunks", "-1"])
-        self.merges(words, [(0, 50), (50, 60), (110, -1)])
+        words = last_of_each([*KLD, "-f", self.text, "-c", "128", "-b", "128", "--chunks", "-1"])
+        self.merges(words, [(0, 15), (15, 23), (38, -1)])
 
     def test_a_recorded_base_and_a_check(self):
         base = self.path / "base.kld"

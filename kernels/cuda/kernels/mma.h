@@ -30,6 +30,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "kernels/cuda/kernels/half.h"
 #include "kernels/cuda/kernels/warp.h"
@@ -56,40 +57,64 @@ struct kern_mma_c {
 
 #ifndef __CUDACC__
 
-static inline float kern_mma_number(uint32_t pair, unsigned which)
+/** Both numbers of a pair, `step` apart. */
+static inline void kern_mma_pair(float *to, size_t step, uint32_t pair)
 {
-    return kern_float_from_bits(which ? pair & 0xffff0000u : pair << 16);
+    to[0] = kern_float_from_bits(pair << 16);
+    to[step] = kern_float_from_bits(pair & 0xffff0000u);
 }
 
 static inline float kern_mma_towards_zero(double x)
 {
     float rounded = (float)x;
-    bool larger = fabs((double)rounded) > fabs(x);
-    return larger ? kern_float_from_bits(kern_bits_of(rounded) - 1) : rounded;
+    unsigned larger = fabs((double)rounded) > fabs(x);
+    return kern_float_from_bits(kern_bits_of(rounded) - larger);
 }
 
+/** One row of c += a b: a sum for each column, which stay in registers from product to product. */
+static inline void kern_mma_row(double sums[KERN_MMA_COLUMNS], const float x[KERN_MMA_DEPTH],
+                                const float y[KERN_MMA_DEPTH][KERN_MMA_COLUMNS])
+{
+    typedef float floats __attribute__((vector_size(KERN_MMA_COLUMNS / 2 * sizeof(float))));
+    typedef double doubles __attribute__((vector_size(KERN_MMA_COLUMNS / 2 * sizeof(double))));
+    doubles halves[2];
+    memcpy(halves, sums, sizeof halves);
+    for (unsigned k = 0; k < KERN_MMA_DEPTH; k++) {
+        floats factors[2];
+        memcpy(factors, y[k], sizeof factors);
+        halves[0] += __builtin_convertvector(x[k] * factors[0], doubles);
+        halves[1] += __builtin_convertvector(x[k] * factors[1], doubles);
+    }
+    memcpy(sums, halves, sizeof halves);
+}
+
+/* Without inner loops, which gcc leaves rolled at -O2: tests spend most of their time here. */
 static inline void kern_mma_on_host(struct kern_mma_c *c, const struct kern_mma_a *a,
                                     const struct kern_mma_b *b)
 {
     float x[KERN_MMA_ROWS][KERN_MMA_DEPTH], y[KERN_MMA_DEPTH][KERN_MMA_COLUMNS];
     for (unsigned lane = 0; lane < KERN_WARP; lane++) {
         unsigned g = lane / KERN_QUAD, q = lane % KERN_QUAD;
-        for (unsigned i = 0; i < 8; i++)
-            x[g + i / 2 % 2 * 8][i / 4 * 8 + 2 * q + i % 2] =
-                kern_mma_number(a[lane].v[i / 2], i % 2);
-        for (unsigned i = 0; i < 4; i++)
-            y[i / 2 * 8 + 2 * q + i % 2][g] = kern_mma_number(b[lane].v[i / 2], i % 2);
+        kern_mma_pair(&x[g][2 * q], 1, a[lane].v[0]);
+        kern_mma_pair(&x[g + 8][2 * q], 1, a[lane].v[1]);
+        kern_mma_pair(&x[g][8 + 2 * q], 1, a[lane].v[2]);
+        kern_mma_pair(&x[g + 8][8 + 2 * q], 1, a[lane].v[3]);
+        kern_mma_pair(&y[2 * q][g], KERN_MMA_COLUMNS, b[lane].v[0]);
+        kern_mma_pair(&y[8 + 2 * q][g], KERN_MMA_COLUMNS, b[lane].v[1]);
     }
     for (unsigned row = 0; row < KERN_MMA_ROWS; row++) {
+        struct kern_mma_c *of_row = c + row % 8 * KERN_QUAD;
+        unsigned at = row / 8 * 2;
         double sums[KERN_MMA_COLUMNS];
-        for (unsigned i = 0; i < KERN_MMA_COLUMNS; i++)
-            sums[i] = (double)c[row % 8 * KERN_QUAD + i / 2].v[row / 8 * 2 + i % 2];
-        for (unsigned k = 0; k < KERN_MMA_DEPTH; k++) {
-            for (unsigned i = 0; i < KERN_MMA_COLUMNS; i++)
-                sums[i] += (double)(x[row][k] * y[k][i]);
+        for (unsigned q = 0; q < KERN_QUAD; q++) {
+            sums[2 * q] = (double)of_row[q].v[at];
+            sums[2 * q + 1] = (double)of_row[q].v[at + 1];
         }
-        for (unsigned i = 0; i < KERN_MMA_COLUMNS; i++)
-            c[row % 8 * KERN_QUAD + i / 2].v[row / 8 * 2 + i % 2] = kern_mma_towards_zero(sums[i]);
+        kern_mma_row(sums, x[row], y);
+        for (unsigned q = 0; q < KERN_QUAD; q++) {
+            of_row[q].v[at] = kern_mma_towards_zero(sums[2 * q]);
+            of_row[q].v[at + 1] = kern_mma_towards_zero(sums[2 * q + 1]);
+        }
     }
 }
 
