@@ -31,29 +31,16 @@ void status_context(struct status_why *why, const char *format, ...)
 
 const char *status_name(enum status code)
 {
-    switch (code) {
-    case STATUS_OK:
-        return "ok";
-    case STATUS_USAGE:
-        return "usage";
-    case STATUS_IO:
-        return "io";
-    case STATUS_FORMAT:
-        return "format";
-    case STATUS_UNSUPPORTED:
-        return "unsupported";
-    case STATUS_CHANGED:
-        return "changed";
-    case STATUS_MEMORY:
-        return "memory";
-    case STATUS_DEVICE:
-        return "device";
-    case STATUS_NONFINITE:
-        return "nonfinite";
-    case STATUS_EXCEEDED:
-        return "exceeded";
-    case STATUS_CANCELLED:
-        return "cancelled";
-    }
-    return "unknown";
+    static const char *const names[] = {[STATUS_OK] = "ok",
+                                        [STATUS_USAGE] = "usage",
+                                        [STATUS_IO] = "io",
+                                        [STATUS_FORMAT] = "format",
+                                        [STATUS_UNSUPPORTED] = "unsupported",
+                                        [STATUS_CHANGED] = "changed",
+                                        [STATUS_MEMORY] = "memory",
+                                        [STATUS_DEVICE] = "device",
+                                        [STATUS_NONFINITE] = "nonfinite",
+                                        [STATUS_EXCEEDED] = "exceeded",
+                                        [STATUS_CANCELLED] = "cancelled"};
+    return (unsigned)code <= STATUS_CANCELLED ? names[code] : "unknown";
 }

@@ -9,13 +9,14 @@
 static const struct {
     const char *name;
     size_t size; /* bytes of a value; 0: not fixed */
+    bool is_int;
 } value_types[] = {
-    [GGUF_VALUE_U8] = {"u8", 1},         [GGUF_VALUE_I8] = {"i8", 1},
-    [GGUF_VALUE_U16] = {"u16", 2},       [GGUF_VALUE_I16] = {"i16", 2},
-    [GGUF_VALUE_U32] = {"u32", 4},       [GGUF_VALUE_I32] = {"i32", 4},
+    [GGUF_VALUE_U8] = {"u8", 1, true},   [GGUF_VALUE_I8] = {"i8", 1, true},
+    [GGUF_VALUE_U16] = {"u16", 2, true}, [GGUF_VALUE_I16] = {"i16", 2, true},
+    [GGUF_VALUE_U32] = {"u32", 4, true}, [GGUF_VALUE_I32] = {"i32", 4, true},
     [GGUF_VALUE_F32] = {"f32", 4},       [GGUF_VALUE_BOOL] = {"bool", 1},
     [GGUF_VALUE_STRING] = {"string", 0}, [GGUF_VALUE_ARRAY] = {"array", 0},
-    [GGUF_VALUE_U64] = {"u64", 8},       [GGUF_VALUE_I64] = {"i64", 8},
+    [GGUF_VALUE_U64] = {"u64", 8, true}, [GGUF_VALUE_I64] = {"i64", 8, true},
     [GGUF_VALUE_F64] = {"f64", 8},
 };
 
@@ -31,19 +32,7 @@ const char *gguf_value_type_name(enum gguf_value_type type)
 
 bool gguf_value_is_int(enum gguf_value_type type)
 {
-    switch (type) {
-    case GGUF_VALUE_U8:
-    case GGUF_VALUE_I8:
-    case GGUF_VALUE_U16:
-    case GGUF_VALUE_I16:
-    case GGUF_VALUE_U32:
-    case GGUF_VALUE_I32:
-    case GGUF_VALUE_U64:
-    case GGUF_VALUE_I64:
-        return true;
-    default:
-        return false;
-    }
+    return (uint32_t)type <= GGUF_VALUE_F64 && value_types[type].is_int;
 }
 
 bool gguf_value_is_float(enum gguf_value_type type)

@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-#include "base/buffer.h"
-
 enum status model_remark(struct model_remarks *remarks, struct status_why *why, const char *format,
                          ...)
 {

@@ -12,9 +12,7 @@ enum {
     PREFIX_BYTES = 10 /* magic, version and length of the header */
 };
 
-/*
- * Format 1.0: magic, version, length, and a Python dictionary that is filled up with blanks.
- */
+/* Format 1.0: magic, version, length, and a Python dictionary that is filled up with blanks. */
 size_t base_npy_header(char out[BASE_NPY_HEADER_BYTES], const uint64_t *dims, size_t n_dims)
 {
     char shape[96] = "";

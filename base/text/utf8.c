@@ -1,6 +1,5 @@
 #include "base/text/utf8.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 static bool continues(char c)

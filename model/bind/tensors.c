@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/number.h"
 #include "base/text/quote.h"
 #include "kernels/quant/rows.h"
 #include "model/state.h"

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/arithmetic.h"
-#include "base/text/utf8.h"
 #include "model/chat/conversation.h"
 #include "template/value/text.h"
 

@@ -96,22 +96,19 @@ static enum status prepare(struct model_session *s, const struct model_step *ste
     size_t size = step->shape->key_size;
     size_t n = step->tile.n_tokens;
     bool whole = s->model->arch->qk_norm == MODEL_QK_NORM_WHOLE;
-    struct model_norm_step op = {.norm = norm,
-                                 .x = x,
-                                 .y = x,
-                                 .n_rows = whole ? n : n * n_heads,
-                                 .width = whole ? n_heads * size : size};
+    size_t n_rows = whole ? n : n * n_heads, width = whole ? n_heads * size : size;
     int is_k = norm == &step->layer->k_norm; /* places of k follow those of q */
-    enum status status = norm->gain.data ? model_normalise(s, &op, why) : STATUS_OK;
+    enum status status = STATUS_OK;
+    if (norm->gain.data)
+        status = model_normalise_rows(s, norm, x, n_rows, width, why);
     if (norm->gain.data)
         model_show(s, MODEL_AT_Q_NORM + is_k, x, n_heads, size);
     if (!status)
         status = model_rotate(s, step, x, n_heads, size, why);
     model_show(s, MODEL_AT_Q_ROTATED + is_k, x, n_heads, size);
-    op.norm = NULL;
     if (status || !step->shape->bare_qk_norm)
         return status;
-    status = model_normalise(s, &op, why);
+    status = model_normalise_rows(s, NULL, x, n_rows, width, why);
     model_show(s, MODEL_AT_Q_BARE_NORM + is_k, x, n_heads, size);
     return status;
 }
@@ -134,15 +131,14 @@ static enum status project_kv(struct model_session *s, const struct model_step *
     model_show(s, MODEL_AT_V_PROJECTED, v, w.n_kv_heads, step->shape->value_size);
     if (!status)
         status = prepare(s, step, k, w.n_kv_heads, &layer->k_norm, why);
-    struct model_norm_step op = {
-        .x = v, .y = v, .n_rows = n * w.n_kv_heads, .width = step->shape->value_size};
+    size_t n_rows = n * w.n_kv_heads, width = step->shape->value_size;
     if (!status && s->model->arch->bare_v_norm) {
-        status = model_normalise(s, &op, why);
-        model_show(s, MODEL_AT_V_NORM, v, w.n_kv_heads, step->shape->value_size);
+        status = model_normalise_rows(s, NULL, v, n_rows, width, why);
+        model_show(s, MODEL_AT_V_NORM, v, w.n_kv_heads, width);
     }
     if (!status)
-        status = model_round_keys(s, k, op.n_rows, step->shape->key_size, why);
-    return status ? status : model_round_values(s, v, op.n_rows, op.width, why);
+        status = model_round_keys(s, k, n_rows, step->shape->key_size, why);
+    return status ? status : model_round_values(s, v, n_rows, width, why);
 }
 
 enum status model_block_keys(struct model_session *s, const struct model_step *step,

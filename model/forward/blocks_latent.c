@@ -81,13 +81,9 @@ static enum status project_q(struct model_session *s, const struct model_step *s
     if (layer->latent.q_down.weight.data) {
         status = model_multiply(s, &layer->latent.q_down, in, n, w->q_low, why);
         model_show(s, MODEL_AT_Q_LOW, w->q_low, 1, s->model->hparams.q_rank);
-        struct model_norm_step norm = {.norm = &layer->latent.q_norm,
-                                       .x = w->q_low,
-                                       .y = w->q_low,
-                                       .n_rows = n,
-                                       .width = s->model->hparams.q_rank};
         if (!status)
-            status = model_normalise(s, &norm, why);
+            status = model_normalise_rows(s, &layer->latent.q_norm, w->q_low, n,
+                                          s->model->hparams.q_rank, why);
         model_show(s, MODEL_AT_Q_LOW_NORM, w->q_low, 1, s->model->hparams.q_rank);
         in = w->q_low;
     }
@@ -116,10 +112,8 @@ static enum status compress(struct model_session *s, const struct model_step *st
             s,
             (struct kern_copy){.x = w->z, .x_stride = z.wide, .y = c, .width = z.rank, .n_rows = n},
             why);
-    struct model_norm_step norm = {
-        .norm = &l->kv_norm, .x = c, .y = c, .n_rows = n, .width = z.rank};
     if (!status)
-        status = model_normalise(s, &norm, why);
+        status = model_normalise_rows(s, &l->kv_norm, c, n, z.rank, why);
     model_show(s, MODEL_AT_KV_LOW_NORM, c, 1, z.rank);
     return status ? status : rotate_end(s, step, w->z, 1, z.wide, why);
 }

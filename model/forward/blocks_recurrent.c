@@ -214,13 +214,8 @@ enum status model_block_delta_net(struct model_session *s, const struct model_st
     op.dt = w.dt;
     if (!status)
         status = recur(s, step, &w, op, w.in, why);
-    struct model_norm_step norm = {.norm = &l->norm,
-                                   .x = w.out,
-                                   .y = w.out,
-                                   .n_rows = n * z.heads,
-                                   .width = z.inner / z.heads};
     if (!status)
-        status = model_normalise(s, &norm, why);
+        status = model_normalise_rows(s, &l->norm, w.out, n * z.heads, z.inner / z.heads, why);
     if (!status)
         status = gate(s, &w, n * z.inner, why);
     model_show(s, MODEL_AT_MIXER_GATED, w.z, z.heads, z.inner / z.heads);
@@ -257,10 +252,8 @@ enum status model_block_mamba2(struct model_session *s, const struct model_step 
                        why);
     if (!status)
         status = gate(s, &w, n * z.inner, why);
-    struct model_norm_step norm = {
-        .norm = &l->norm, .x = w.z, .y = w.z, .n_rows = n * n_groups, .width = z.inner / n_groups};
     if (!status)
-        status = model_normalise(s, &norm, why);
+        status = model_normalise_rows(s, &l->norm, w.z, n * n_groups, z.inner / n_groups, why);
     model_show(s, MODEL_AT_MIXER_GATED, w.z, n_groups, z.inner / n_groups);
     return status ? status
                   : model_close_branch(s, step, &l->out, &step->layer->attn_post_norm, w.z, why);

@@ -270,10 +270,6 @@ enum status model_hidden(struct model_session *s, const float *x, const uint32_t
 {
     const struct model_hparams *h = &s->model->hparams;
     enum status status = kern_gather(s->backend, x, h->n_embd, rows, n_rows, hidden, why);
-    struct model_norm_step norm = {.norm = &s->model->output_norm,
-                                   .x = hidden,
-                                   .y = hidden,
-                                   .n_rows = n_rows,
-                                   .width = h->n_embd};
-    return status ? status : model_normalise(s, &norm, why);
+    return status ? status
+                  : model_normalise_rows(s, &s->model->output_norm, hidden, n_rows, h->n_embd, why);
 }

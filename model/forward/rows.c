@@ -78,6 +78,12 @@ enum status model_normalise(struct model_session *s, const struct model_norm_ste
     return kern_norm(s->backend, &op, why);
 }
 
+enum status model_normalise_rows(struct model_session *s, const struct model_norm *norm, float *x,
+                                 size_t n_rows, size_t width, struct status_why *why)
+{
+    return model_normalise(s, &(struct model_norm_step){norm, x, x, n_rows, width, false}, why);
+}
+
 enum status model_branch_input(struct model_session *s, const struct model_step *step,
                                const struct model_norm *norm, const float **in,
                                struct status_why *why)

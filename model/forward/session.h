@@ -144,6 +144,10 @@ struct model_norm_step {
 enum status model_normalise(struct model_session *s, const struct model_norm_step *step,
                             struct status_why *why);
 
+/** The same in place: x = norm of its rows. */
+enum status model_normalise_rows(struct model_session *s, const struct model_norm *norm, float *x,
+                                 size_t n_rows, size_t width, struct status_why *why);
+
 /** *in = what a branch reads of x: s->h normalised, or x where there is no norm. */
 enum status model_branch_input(struct model_session *s, const struct model_step *step,
                                const struct model_norm *norm, const float **in,

@@ -5,10 +5,9 @@
  * and again the adjacent pair of symbols with the lowest rank is joined, the leftmost of
  * equals, until no pair has a rank.
  *
- * The queue is a tree of minima over the slots, sixteen children to a node, and not a heap:
- * it holds no outdated entries, so memory is 8.3 bytes a slot whatever happens, and "leftmost
- * of equals" needs no second key. n slots cost O(n log n); a word of up to 16 slots is a plain
- * scan.
+ * The queue is a tree of minima over the slots, sixteen children to a node, and not a heap: it
+ * holds no outdated entries, so memory is 8.3 bytes a slot whatever happens, and "leftmost of
+ * equals" needs no second key. n slots cost O(n log n); a word of up to 16 slots is a plain scan.
  */
 #ifndef MODEL_TOKENIZER_MERGE_H
 #define MODEL_TOKENIZER_MERGE_H

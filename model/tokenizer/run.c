@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/array.h"
-#include "base/buffer.h"
 #include "base/text/utf8.h"
 
 enum status model_tokens_add(struct model_tokens *tokens, int32_t id, struct status_why *why)

@@ -1,6 +1,5 @@
 /* Members, indices and slices of values. */
 #include "base/text/quote.h"
-#include "base/text/words.h"
 #include "template/evaluate/evaluate.h"
 #include "template/value/text.h"
 

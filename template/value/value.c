@@ -4,10 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/arithmetic.h"
-#include "base/text/utf8.h"
 #include "template/value/text.h"
 
 const char *jinja_kind_name(const struct jinja_value *v)
