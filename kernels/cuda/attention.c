@@ -107,7 +107,7 @@ static enum status run(struct kern_cuda *cuda, const struct kern_attention *op,
     return kern_cuda_run_launch(cuda, &launch, why);
 }
 
-/** Of a task for each range: those of long ranges are more, and small beside anything else. */
+/** A task is counted for each range: long ranges have more, which are small beside all else. */
 size_t kern_cuda_attention_bytes(struct kern_backend *b, const struct kern_attention *op)
 {
     (void)b;

@@ -1,7 +1,7 @@
 /* The packers of products in bfloat16 in plain C. */
 #include "kernels/numerics/bf16.h"
 
-/** Of a chunk: where part `part` of a row or token's tile begins. */
+/** Where part `part` of a row or token's tile begins in a chunk. */
 static uint16_t *tile_of(uint16_t *chunk, unsigned part, size_t index)
 {
     return chunk + (2 * part + index / KERN_BF16_TILE_LINES) * KERN_BF16_TILE;

@@ -40,7 +40,7 @@ static enum status check_heads(const struct model_hparams *h, const struct model
     return STATUS_OK;
 }
 
-/** Of keys: attention.key_length, else the width divided by the first layer's heads. */
+/** Keys have attention.key_length, else the width divided by the first layer's heads. */
 static enum status read_head_sizes(struct model_hparams *h, const struct model_reading *r,
                                    struct status_why *why)
 {

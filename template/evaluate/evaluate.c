@@ -112,7 +112,7 @@ static struct jinja_value slice(struct jinja_run *r, struct jinja_scope *scope,
     return r->status ? jinja_absent() : jinja_slice(r, &of, ends);
 }
 
-/* Of `a and b`, `a or b`: a decides whether b is evaluated; the last one is the value. */
+/* `a and b`, `a or b`: a decides whether b is evaluated; the last one is the value. */
 static struct jinja_value either(struct jinja_run *r, struct jinja_scope *scope,
                                  const struct jinja_node *node)
 {

@@ -146,7 +146,7 @@ void kern_avx2_decode_iq2_bn(const void *blocks, float *y, size_t n)
 
 void kern_avx2_decode_iq1_bn(const void *blocks, float *y, size_t n)
 {
-    /* Of each element of a run its byte, and the power of 3 that makes its digit the highest. */
+    /* Each element of a run has a byte, and a power of 3 that makes its digit the highest. */
     const __m128i byte = _mm_setr_epi8(0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 12);
     const __m128i but_last = _mm_srli_si128(_mm_set1_epi8(-1), 1);
     static const int16_t powers[4] = {81, 27, 9, 3}; /* of the last element of a run */

@@ -80,8 +80,7 @@ static inline __m256i pack_half(const float *x, size_t x_stride, const struct fa
     return sum;
 }
 
-/** Of eight tokens the sums of the products of four pairs of bytes, of which `a` has none below 0.
- */
+/** The sums of the products of four pairs of bytes, for eight tokens; `a` has none below 0. */
 static inline __m256i multiply_bytes(__m256i a, __m256i b)
 {
     __m256i low = _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(0xff)),
@@ -190,7 +189,7 @@ struct largest {
     _Alignas(32) int32_t of_block[SPAN / COLUMNS][KERN_ROUNDED_TOKENS];
 };
 
-/** Of the blocks of columns [begin, end) of all tokens; where there is no token they stay. */
+/** Those of the blocks of columns [begin, end) of all tokens; without a token they stay. */
 static inline void find_largest(const struct kern_panel_pack *op, size_t begin, size_t end,
                                 size_t block, struct largest *out)
 {
