@@ -16,10 +16,9 @@ static enum status check_value_type(uint32_t type, const char *what, struct stat
 /* Booleans are bytes of 0 or 1: any other byte means that the file is wrong here. */
 static enum status check_bools(const uint8_t *values, uint64_t count, struct status_why *why)
 {
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = 0; i < count; i++)
         if (values[i] > 1)
             return status_fail(why, STATUS_FORMAT, "a bool is %u, expected 0 or 1", values[i]);
-    }
     return STATUS_OK;
 }
 

@@ -37,10 +37,9 @@ const struct gguf_type_info *gguf_type_info(uint32_t id)
 
 const struct gguf_type_info *gguf_type_listed(uint32_t id)
 {
-    for (size_t i = 0; i < N_LISTED; i++) {
+    for (size_t i = 0; i < N_LISTED; i++)
         if ((uint32_t)listed[i].type == id)
             return &listed[i];
-    }
     const struct gguf_type_info *info = gguf_type_info(id);
     return info ? info : &unknown;
 }

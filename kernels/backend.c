@@ -150,10 +150,9 @@ enum status kern_preload_heads(struct kern_backend *b, const struct kern_head *h
                                size_t n_heads, struct status_why *why)
 {
     enum status status = STATUS_OK;
-    for (size_t h = 0; !status && h < n_heads; h++) {
+    for (size_t h = 0; !status && h < n_heads; h++)
         if (heads[h].matrix)
             status = weight_check(heads[h].matrix, "preload: a head", why);
-    }
     if (status || !b->ops->preload_heads)
         return status;
     return b->ops->preload_heads(b, heads, n_heads, why);

@@ -11,10 +11,9 @@
 static size_t take_best(double *keys, size_t n)
 {
     size_t best = n;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (!isnan(keys[i]) && (best == n || keys[i] > keys[best]))
             best = i;
-    }
     keys[best] = (double)NAN;
     return best;
 }
@@ -64,10 +63,9 @@ static void close_groups(const struct kern_route *op, double *keys, double *memo
     }
     for (size_t i = 0; i < op->n_groups_used; i++)
         (void)take_best(memory, op->n_groups);
-    for (size_t i = 0; i < op->n_experts; i++) {
+    for (size_t i = 0; i < op->n_experts; i++)
         if (!isnan(memory[i / n]))
             keys[i] = (double)NAN;
-    }
 }
 
 /** Shares of the chosen. total: of the weights of all experts (softmax), or 1. */

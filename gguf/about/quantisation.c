@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/text/words.h"
+
 /* By general.file_type. */
 static const char *const file_types[] = {
     [0] = "F32",      [1] = "F16",      [2] = "Q4_0",    [3] = "Q4_1",    [7] = "Q8_0",
@@ -53,12 +55,7 @@ static const char *name_of_file_type(uint32_t id, bool foreign)
 /* Names of files all of whose matrices have that one type, so that another one is no mixture. */
 static bool is_of_one_type(const char *name)
 {
-    static const char *const names[] = {"F32",  "F16",  "BF16", "Q4_0",
-                                        "Q4_1", "Q5_0", "Q5_1", "Q8_0"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
+    return base_words_index("F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0", name) >= 0;
 }
 
 #define NO_SIGN "-"

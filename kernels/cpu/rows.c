@@ -203,10 +203,9 @@ struct scaling {
 static void scale_rows(const void *context, size_t begin, size_t end)
 {
     const struct scaling *s = context;
-    for (size_t r = begin; r < end; r++) {
+    for (size_t r = begin; r < end; r++)
         for (size_t i = 0; i < s->width; i++)
             s->x[r * s->width + i] *= s->factors[r];
-    }
 }
 
 enum status kern_cpu_scale_rows(struct kern_backend *b, float *x, size_t width, size_t n_rows,

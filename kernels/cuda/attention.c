@@ -59,10 +59,9 @@ static enum status make_tasks(const struct kern_attention *op, size_t n_queries,
     struct kern_attention_task *task = *out = malloc((*n_tasks + 1) * sizeof **out);
     if (!task || op->n_ranges > UINT32_MAX)
         return status_fail(why, STATUS_MEMORY, "no memory for %zu ranges", op->n_ranges);
-    for (size_t i = 0; i < op->n_ranges; i++) {
+    for (size_t i = 0; i < op->n_ranges; i++)
         for (size_t k = base_div_up(op->ranges[i].n_q, n_queries); k > 0; k--)
             *task++ = (struct kern_attention_task){(uint32_t)i, (uint32_t)((k - 1) * n_queries)};
-    }
     return STATUS_OK;
 }
 

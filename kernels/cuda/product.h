@@ -28,9 +28,10 @@ struct kern_cuda_products {
 
 /** Rows of a product, in the form of the precision: floats, or halves. */
 struct kern_cuda_operand {
-    const float *floats;     /* exact: [n_rows, n_cols] */
-    const uint16_t *halves;  /* else: [n_rows][kern_cuda_depth()] */
-    const uint32_t *largest; /* of halves: [n_rows] */
+    float *floats;     /* exact: [n_rows, n_cols] */
+    uint16_t *halves;  /* else: [n_rows][kern_cuda_depth()] */
+    uint32_t *largest; /* of halves: [n_rows] */
+    size_t n_bytes;    /* of all three */
 };
 
 struct kern_cuda;

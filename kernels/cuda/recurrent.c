@@ -156,10 +156,9 @@ enum status kern_cuda_recur(struct kern_backend *b, const struct kern_recur *op,
         free(families);
         return status_fail(why, STATUS_MEMORY, "no memory for %zu runs", op->n_runs);
     }
-    for (size_t i = 0; i < op->n_runs; i++) {
+    for (size_t i = 0; i < op->n_runs; i++)
         if (op->runs[i].parent == KERN_NONE)
             families[n_families++] = (uint32_t)i;
-    }
     families[n_families] = (uint32_t)op->n_runs;
     enum status status = recur(cuda, op, families, n_families, why);
     free(families);

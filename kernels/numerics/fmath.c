@@ -5,9 +5,8 @@
 double kern_log(double x)
 {
     if (!(x >= DBL_MIN && x <= DBL_MAX)) {
-        if (x > DBL_MAX) {
+        if (x > DBL_MAX)
             return x;
-        }
         return x >= 0.0 ? -(double)INFINITY : (double)NAN;
     }
     /* x = 2^k m with m in [sqrt(1/2), sqrt(2)) */
@@ -20,13 +19,11 @@ double kern_log(double x)
 
 double kern_log1p(double x)
 {
-    if (x > -0.25 && x < 0.4) {
+    if (x > -0.25 && x < 0.4)
         return fmath_log_near_one(x);
-    }
     double sum = 1.0 + x;
-    if (!(sum > 0.0 && sum <= DBL_MAX)) {
+    if (!(sum > 0.0 && sum <= DBL_MAX))
         return kern_log(sum);
-    }
     /* What the sum lost of x, to first order. */
     return kern_log(sum) + (x - (sum - 1.0)) / sum;
 }

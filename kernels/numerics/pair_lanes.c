@@ -55,10 +55,9 @@ void kern_scalar_score_top(struct kern_top_lanes *state, const struct kern_logit
 {
     for (size_t i = 0; i < tile->n_rows; i++) {
         const float *logits = tile->logits + i * tile->stride;
-        for (size_t lane = 0; lane < KERN_LANES; lane++) {
+        for (size_t lane = 0; lane < KERN_LANES; lane++)
             if (logits[lane] > state->logit[KERN_TOP_MAX - 1][lane])
                 top_insert(state, lane, logits[lane], tile->first_row + (int32_t)i);
-        }
     }
 }
 
@@ -97,10 +96,9 @@ static uint8_t count_common(const struct kern_top_lanes *a, const struct kern_to
                             size_t n, size_t lane)
 {
     uint8_t n_common = 0;
-    for (size_t i = 0; i < n && a->token[i][lane] >= 0; i++) {
+    for (size_t i = 0; i < n && a->token[i][lane] >= 0; i++)
         for (size_t j = 0; j < n; j++)
             n_common += a->token[i][lane] == b->token[j][lane];
-    }
     return n_common;
 }
 

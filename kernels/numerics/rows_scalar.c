@@ -15,11 +15,9 @@ static double sum_in_lanes(const float *x, size_t n, double mean, bool squares)
         double d = (double)x[i] - mean;
         lane[i % NORM_LANES] += squares ? d * d : d;
     }
-    for (size_t half = NORM_LANES / 2; half > 0; half /= 2) {
-        for (size_t j = 0; j < half; j++) {
+    for (size_t half = NORM_LANES / 2; half > 0; half /= 2)
+        for (size_t j = 0; j < half; j++)
             lane[j] += lane[j + half];
-        }
-    }
     return lane[0];
 }
 
@@ -47,16 +45,14 @@ static void rotate(float *a, float *b, float cosine, float sine)
 
 void kern_scalar_rope_adjacent(float *x, const float *angles, size_t n_pairs)
 {
-    for (size_t i = 0; i < n_pairs; i++) {
+    for (size_t i = 0; i < n_pairs; i++)
         rotate(&x[2 * i], &x[2 * i + 1], angles[2 * i], angles[2 * i + 1]);
-    }
 }
 
 void kern_scalar_rope_halves(float *x, const float *angles, size_t n_pairs)
 {
-    for (size_t i = 0; i < n_pairs; i++) {
+    for (size_t i = 0; i < n_pairs; i++)
         rotate(&x[i], &x[i + n_pairs], angles[2 * i], angles[2 * i + 1]);
-    }
 }
 
 void kern_rope_fill(float *angles, size_t n_positions, const double *frequency, size_t n_pairs,
@@ -74,9 +70,8 @@ void kern_rope_fill(float *angles, size_t n_positions, const double *frequency, 
 
 void kern_scalar_activate(enum kern_activation kind, float *gate, const float *up, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         gate[i] = kern_activation(kind, gate[i], up ? up[i] : 1.0f);
-    }
 }
 
 void kern_scalar_soft_cap(float *x, size_t n, float scale, float cap)
@@ -87,9 +82,8 @@ void kern_scalar_soft_cap(float *x, size_t n, float scale, float cap)
 
 void kern_scalar_add_scaled(float *y, const float *x, float share, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         y[i] = fmaf(share, x[i], y[i]);
-    }
 }
 
 #define ENTRY(name) .name = kern_scalar_##name,

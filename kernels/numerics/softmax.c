@@ -17,9 +17,8 @@ static void softmax_lane(const struct kern_softmax_block *block, size_t lane)
     for (size_t j = 0; j < block->n_keys; j++) {
         float scaled = s[j * block->stride] * block->scale;
         s[j * block->stride] = scaled;
-        if (is_visible(block, lane, j) && scaled > max) {
+        if (is_visible(block, lane, j) && scaled > max)
             max = scaled;
-        }
     }
     /* While every visible score is -infinity, compare with 0: each probability is then 0. */
     float reference = max == -INFINITY ? 0.0f : max;
@@ -38,7 +37,6 @@ static void softmax_lane(const struct kern_softmax_block *block, size_t lane)
 
 void kern_scalar_softmax_block(const struct kern_softmax_block *block)
 {
-    for (size_t lane = 0; lane < KERN_LANES; lane++) {
+    for (size_t lane = 0; lane < KERN_LANES; lane++)
         softmax_lane(block, lane);
-    }
 }

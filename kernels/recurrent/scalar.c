@@ -27,10 +27,9 @@ void kern_scalar_convolve(float *y, const struct kern_taps *taps, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         float z = taps->bias ? taps->bias[i] : 0.0f;
-        for (size_t j = 0; j < taps->n_taps; j++) {
+        for (size_t j = 0; j < taps->n_taps; j++)
             if (taps->x[j])
                 z = fmaf(taps->weights[j * taps->stride + i], taps->x[j][i], z);
-        }
         y[i] = z / (1.0f + fmath_exp_f32(-z));
     }
 }

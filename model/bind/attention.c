@@ -19,14 +19,13 @@ static enum status bind_qkv(struct model *m, size_t i, struct status_why *why)
     bool own_keys = shape->kv_layer == i;
     if (!model_has_projection(m, i, "attn_qkv") || !own_keys) {
         enum status status = STATUS_OK;
-        for (size_t p = 0; p < 3 && !status; p++) {
+        for (size_t p = 0; p < 3 && !status; p++)
             if (p > 0 && !own_keys)
                 model_bind_unused(m, i, names[p]);
             else if (p == 2 && m->arch->bare_v_norm && !model_has_projection(m, i, names[p]))
                 l->v = l->k;
             else
                 status = model_bind_product(m, i, names[p], n_rows[p], n_embd, products[p], why);
-        }
         return status;
     }
     struct model_projection stored = {

@@ -226,10 +226,9 @@ static void attend(const struct attention_task *task, struct query_block *blocks
 static bool find_finite(const struct query_block *block, size_t value_size, bool finite[KERN_PANEL])
 {
     memset(finite, true, KERN_PANEL * sizeof *finite);
-    for (size_t i = 0; i < value_size; i++) {
+    for (size_t i = 0; i < value_size; i++)
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
             finite[lane] &= fabsf(block->out[i * KERN_PANEL + lane]) < INFINITY;
-    }
     return memchr(finite, false, block->n) == NULL;
 }
 
@@ -259,10 +258,9 @@ static void finish_block(struct attention_task *task, struct query_block *block)
         return;
     task->careful = true;
     attend(task, block, 1);
-    for (size_t lane = 0; lane < block->n; lane++) {
+    for (size_t lane = 0; lane < block->n; lane++)
         for (size_t i = 0; !finite[lane] && i < dv; i++)
             out[lane * stride + i] = block->out[i * KERN_PANEL + lane];
-    }
 }
 
 /** All query blocks of a task, from q to out. */

@@ -76,10 +76,9 @@ static void decode_square(const struct kern_code_rows *rows, const struct kern_d
 void kern_avx2_decode_codes(const struct kern_code_rows *rows, const struct kern_decoded *out)
 {
     size_t row = 0;
-    for (; row + SQUARE <= out->n_rows; row += SQUARE) {
+    for (; row + SQUARE <= out->n_rows; row += SQUARE)
         for (size_t lane = 0; lane < KERN_LANES; lane += SQUARE)
             decode_square(rows, out, row, lane);
-    }
     if (row < out->n_rows)
         kern_scalar_decode_codes(rows,
                                  &(struct kern_decoded){.logits = out->logits + row * out->stride,
@@ -122,10 +121,9 @@ void kern_avx2_encode_codes(const struct kern_encoded_rows *rows,
                             const struct kern_logit_tile *tile)
 {
     size_t row = 0;
-    for (; row + SQUARE <= tile->n_rows; row += SQUARE) {
+    for (; row + SQUARE <= tile->n_rows; row += SQUARE)
         for (size_t lane = 0; lane < rows->n_lanes; lane += SQUARE)
             encode_square(rows, tile, row, lane);
-    }
     if (row < tile->n_rows)
         kern_scalar_encode_codes(
             rows, &(struct kern_logit_tile){.logits = tile->logits + row * tile->stride,

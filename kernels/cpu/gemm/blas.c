@@ -73,10 +73,9 @@ enum status kern_blas_multiply(struct kern_cpu *cpu, const struct kern_sgemm *op
 
 static void add_bias(const struct kern_linear *op, const float *bias)
 {
-    for (size_t t = 0; t < op->n_tokens; t++) {
+    for (size_t t = 0; t < op->n_tokens; t++)
         for (size_t r = 0; r < op->weight->n_rows; r++)
             op->y[t * op->y_stride + r] += bias[r];
-    }
 }
 
 size_t kern_blas_linear_floats(const struct kern_linear *op)

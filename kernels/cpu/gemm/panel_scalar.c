@@ -23,10 +23,9 @@ static void fma_tile(const struct kern_fma_tile *op)
 static void panel_pack(const struct kern_panel_pack *op)
 {
     float *out = op->out;
-    for (size_t k = 0; k < op->n_k; k++) {
+    for (size_t k = 0; k < op->n_k; k++)
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
             out[k * KERN_PANEL + lane] = lane < op->n_lanes ? op->x[lane * op->x_stride + k] : 0.0f;
-    }
 }
 
 static void panel_unpack(const struct kern_panel_unpack *op)
@@ -46,10 +45,9 @@ static void panel_unpack(const struct kern_panel_unpack *op)
 
 static void panel_scale(float *acc, size_t n_rows, const float *factor)
 {
-    for (size_t r = 0; r < n_rows; r++) {
+    for (size_t r = 0; r < n_rows; r++)
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
             acc[r * KERN_PANEL + lane] *= factor[lane];
-    }
 }
 
 /** A row of weights as integers, of 8 or 16 bits. */

@@ -120,10 +120,9 @@ enum status kern_cpu_recur(struct kern_backend *b, const struct kern_recur *op,
         return status;
     (void)divide(&job, scratch);
     assert(job.families);
-    for (size_t i = 0; i < op->n_runs; i++) {
+    for (size_t i = 0; i < op->n_runs; i++)
         if (op->runs[i].parent == KERN_NONE)
             job.families[job.n_families++] = i;
-    }
     job.families[job.n_families] = op->n_runs;
     return kern_cpu_run(cpu, job.n_families * op->n_heads, run_task, &job);
 }

@@ -34,10 +34,9 @@ static void finish_logits(const struct kern_kernels *kernels, float *logits, siz
             factor[lane] = scale;
         kernels->panel_scale(logits, n_rows, factor);
     }
-    for (size_t r = 0; bias && r < n_rows; r++) {
+    for (size_t r = 0; bias && r < n_rows; r++)
         for (size_t lane = 0; lane < KERN_PANEL; lane++)
             logits[r * KERN_PANEL + lane] += bias[r];
-    }
     if (head->soft_cap > 0)
         kernels->ops.soft_cap(logits, n_rows * KERN_PANEL, 1.0f, head->soft_cap);
 }
@@ -190,10 +189,9 @@ static enum status multiply_blas(struct kern_walk *walk, size_t h)
     for (size_t r = 0; r < walk->n_vocab_rows; r++)
         memset(logits + r * walk->row_stride + walk->chunk.n_rows, 0, n_unused * sizeof *logits);
     const float *bias = walk->heads[h].bias;
-    for (size_t r = 0; bias && r < walk->n_vocab_rows; r++) {
+    for (size_t r = 0; bias && r < walk->n_vocab_rows; r++)
         for (size_t row = 0; row < walk->chunk.n_rows; row++)
             logits[r * walk->row_stride + row] += bias[walk->vocab_row + r];
-    }
     for (size_t r = 0; head->soft_cap > 0 && r < walk->n_vocab_rows; r++)
         walk->cpu->kernels.ops.soft_cap(logits + r * walk->row_stride, walk->chunk.n_rows, 1.0f,
                                         head->soft_cap);

@@ -85,10 +85,9 @@ enum status kern_walk_open(struct kern_walk *walk, struct kern_cpu *cpu,
         return status;
     struct arena arena = {.base = memory};
     walk_divide(walk, &arena);
-    for (size_t h = walk->first_live; h < op->n_heads; h++) {
+    for (size_t h = walk->first_live; h < op->n_heads; h++)
         if (op->heads[h].bias)
             kern_weight_take_row(cpu, op->heads[h].bias, 0, walk->heads[h].bias);
-    }
     return STATUS_OK;
 }
 

@@ -9,36 +9,27 @@
 
 enum { CANDIDATES = 32 /* algorithms that the library may propose */ };
 
-/** The library's functions that are used. */
+/** The library's functions that are used: X(name here, name there without cublasLt). */
+#define FUNCTIONS(X)                                                                               \
+    X(create, Create)                                                                              \
+    X(destroy, Destroy)                                                                            \
+    X(status_name, GetStatusName)                                                                  \
+    X(desc_create, MatmulDescCreate)                                                               \
+    X(desc_destroy, MatmulDescDestroy)                                                             \
+    X(desc_set, MatmulDescSetAttribute)                                                            \
+    X(layout_create, MatrixLayoutCreate)                                                           \
+    X(layout_destroy, MatrixLayoutDestroy)                                                         \
+    X(preference_create, MatmulPreferenceCreate)                                                   \
+    X(preference_destroy, MatmulPreferenceDestroy)                                                 \
+    X(preference_set, MatmulPreferenceSetAttribute)                                                \
+    X(heuristic, MatmulAlgoGetHeuristic)                                                           \
+    X(config_get, MatmulAlgoConfigGetAttribute)                                                    \
+    X(check, MatmulAlgoCheck)                                                                      \
+    X(matmul, Matmul)
+
+#define MEMBER(name, there) __typeof__(cublasLt##there) *(name);
 struct functions {
-    cublasStatus_t (*create)(cublasLtHandle_t *);
-    cublasStatus_t (*destroy)(cublasLtHandle_t);
-    const char *(*status_name)(cublasStatus_t);
-    cublasStatus_t (*desc_create)(cublasLtMatmulDesc_t *, cublasComputeType_t, cudaDataType_t);
-    cublasStatus_t (*desc_destroy)(cublasLtMatmulDesc_t);
-    cublasStatus_t (*desc_set)(cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, const void *,
-                               size_t);
-    cublasStatus_t (*layout_create)(cublasLtMatrixLayout_t *, cudaDataType_t, uint64_t, uint64_t,
-                                    int64_t);
-    cublasStatus_t (*layout_destroy)(cublasLtMatrixLayout_t);
-    cublasStatus_t (*preference_create)(cublasLtMatmulPreference_t *);
-    cublasStatus_t (*preference_destroy)(cublasLtMatmulPreference_t);
-    cublasStatus_t (*preference_set)(cublasLtMatmulPreference_t,
-                                     cublasLtMatmulPreferenceAttributes_t, const void *, size_t);
-    cublasStatus_t (*heuristic)(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
-                                cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int,
-                                cublasLtMatmulHeuristicResult_t *, int *);
-    cublasStatus_t (*config_get)(const cublasLtMatmulAlgo_t *, cublasLtMatmulAlgoConfigAttributes_t,
-                                 void *, size_t, size_t *);
-    cublasStatus_t (*check)(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
-                            cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                            const cublasLtMatmulAlgo_t *, cublasLtMatmulHeuristicResult_t *);
-    cublasStatus_t (*matmul)(cublasLtHandle_t, cublasLtMatmulDesc_t, const void *, const void *,
-                             cublasLtMatrixLayout_t, const void *, cublasLtMatrixLayout_t,
-                             const void *, const void *, cublasLtMatrixLayout_t, void *,
-                             cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t *, void *, size_t,
-                             cudaStream_t);
+    FUNCTIONS(MEMBER)
 };
 
 /** The algorithms for a planned shape, in the library's order. */
@@ -95,24 +86,11 @@ static void load(void *library, const char *name, void *function, bool *found)
     memcpy(function, &symbol, sizeof symbol);
 }
 
+#define LOAD(name, there) load(library, "cublasLt" #there, &f->name, &found);
 static bool load_all(struct functions *f, void *library)
 {
     bool found = true;
-    load(library, "cublasLtCreate", &f->create, &found);
-    load(library, "cublasLtDestroy", &f->destroy, &found);
-    load(library, "cublasLtGetStatusName", &f->status_name, &found);
-    load(library, "cublasLtMatmulDescCreate", &f->desc_create, &found);
-    load(library, "cublasLtMatmulDescDestroy", &f->desc_destroy, &found);
-    load(library, "cublasLtMatmulDescSetAttribute", &f->desc_set, &found);
-    load(library, "cublasLtMatrixLayoutCreate", &f->layout_create, &found);
-    load(library, "cublasLtMatrixLayoutDestroy", &f->layout_destroy, &found);
-    load(library, "cublasLtMatmulPreferenceCreate", &f->preference_create, &found);
-    load(library, "cublasLtMatmulPreferenceDestroy", &f->preference_destroy, &found);
-    load(library, "cublasLtMatmulPreferenceSetAttribute", &f->preference_set, &found);
-    load(library, "cublasLtMatmulAlgoGetHeuristic", &f->heuristic, &found);
-    load(library, "cublasLtMatmulAlgoConfigGetAttribute", &f->config_get, &found);
-    load(library, "cublasLtMatmulAlgoCheck", &f->check, &found);
-    load(library, "cublasLtMatmul", &f->matmul, &found);
+    FUNCTIONS(LOAD)
     return found;
 }
 
@@ -170,10 +148,9 @@ void kern_cublas_close(struct kern_cublas *blas)
 static void layouts_close(const struct kern_cublas *blas, struct layouts *l)
 {
     cublasLtMatrixLayout_t *all[] = {&l->a, &l->b, &l->c};
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 3; i++)
         if (*all[i])
             blas->f.layout_destroy(*all[i]);
-    }
 }
 
 static enum status layouts_open(const struct kern_cublas *blas, struct layouts *l, size_t n_a,
@@ -238,10 +215,9 @@ static enum status make_plan(const struct kern_cublas *blas, struct plan *plan,
         blas->f.preference_destroy(preference);
     layouts_close(blas, &l);
     plan->n_algorithms = 0;
-    for (int i = 0; code == CUBLAS_STATUS_SUCCESS && i < n; i++) {
+    for (int i = 0; code == CUBLAS_STATUS_SUCCESS && i < n; i++)
         if (plan->n_algorithms < KERN_CUDA_MAX_ALGORITHMS && is_usable(blas, &results[i]))
             plan->algorithms[plan->n_algorithms++] = results[i].algo;
-    }
     if (code != CUBLAS_STATUS_SUCCESS && !is_refusal(code))
         return failed(blas, code, "asking for algorithms", why);
     if (plan->n_algorithms == 0)

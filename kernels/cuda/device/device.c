@@ -291,19 +291,17 @@ static enum status device_elapsed(struct kern_cuda_device *device, unsigned from
 /** NULL are passed over. */
 static void events_close(cudaEvent_t *events, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (events[i])
             (void)cudaEventDestroy(events[i]);
-    }
 }
 
 static void staging_close(struct staging *s)
 {
     events_close(s->used, N_SMALL);
-    for (size_t i = 0; i < N_SMALL; i++) {
+    for (size_t i = 0; i < N_SMALL; i++)
         if (s->memory[i])
             (void)cudaFreeHost(s->memory[i]);
-    }
 }
 
 static void device_close(struct kern_cuda_device *device)

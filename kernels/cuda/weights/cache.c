@@ -214,10 +214,9 @@ enum status kern_cuda_cache_settle(struct kern_cuda *cuda, size_t index, bool *s
 static size_t oldest_slot(const struct kern_cuda_cache *cache)
 {
     size_t oldest = 0;
-    for (size_t i = 1; i < cache->n_slots; i++) {
+    for (size_t i = 1; i < cache->n_slots; i++)
         if (cache->slots[i].last_used < cache->slots[oldest].last_used)
             oldest = i;
-    }
     return oldest;
 }
 

@@ -4,19 +4,12 @@
 #include "kernels/cuda/kernels/product.h"
 #include "kernels/cuda/kernels/rows.h"
 
-/** Where the arrays of an operand lie. */
-struct layout {
-    float *floats;
-    uint16_t *halves;
-    uint32_t *largest;
-    size_t n_bytes;
-};
-
-static struct layout lay_out(const struct kern_cuda *cuda, size_t n_rows, size_t n_cols,
-                             void *memory)
+/** An operand whose arrays lie in `memory`; NULL: only its size counts. */
+static struct kern_cuda_operand lay_out(const struct kern_cuda *cuda, size_t n_rows, size_t n_cols,
+                                        void *memory)
 {
     struct kern_cuda_arena arena = {.base = memory};
-    struct layout l = {0};
+    struct kern_cuda_operand l = {0};
     size_t n_elems = n_rows * n_cols;
     if (!kern_cuda_uses_halves(cuda)) {
         l.floats = kern_cuda_take(&arena, n_elems * sizeof(float));
@@ -28,15 +21,10 @@ static struct layout lay_out(const struct kern_cuda *cuda, size_t n_rows, size_t
     return l;
 }
 
-static struct kern_cuda_operand operand_of(const struct layout *l)
-{
-    return (struct kern_cuda_operand){
-        .floats = l->floats, .halves = l->halves, .largest = l->largest};
-}
-
 /** Where the parts of rows of n_cols columns belong. */
-static struct kern_half_rows rows_of(const struct kern_cuda *cuda, const struct layout *l,
-                                     size_t n_cols, bool are_tokens)
+static struct kern_half_rows rows_of(const struct kern_cuda *cuda,
+                                     const struct kern_cuda_operand *l, size_t n_cols,
+                                     bool are_tokens)
 {
     struct kern_half_rows rows = {.hi = l->halves, .stride = kern_cuda_depth(cuda, n_cols)};
     if (rows.stride == n_cols)
@@ -117,7 +105,7 @@ static enum status find_largest(struct kern_cuda *cuda, enum gguf_type type,
 
 /** Packed rows to an operand. */
 static enum status decode_operand(struct kern_cuda *cuda, enum gguf_type type,
-                                  struct kern_decode_args args, const struct layout *l,
+                                  struct kern_decode_args args, const struct kern_cuda_operand *l,
                                   struct status_why *why)
 {
     args.y = l->floats;
@@ -139,10 +127,10 @@ enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weig
     if (status)
         return status;
     void *kept = cuda->cache.panels[index].decoded;
-    struct layout l = lay_out(cuda, n_rows, weight->n_cols, kept);
+    struct kern_cuda_operand l = lay_out(cuda, n_rows, weight->n_cols, kept);
     if (kept) {
         kern_cuda_cache_touch(cuda, index);
-        *out = operand_of(&l);
+        *out = l;
         return STATUS_OK;
     }
     const uint8_t *packed = NULL;
@@ -157,7 +145,7 @@ enum status kern_cuda_operand_get(struct kern_cuda *cuda, const struct kern_weig
         status = kern_cuda_cache_done(cuda, index, why);
     else
         kern_cuda_cache_forget(cuda, index);
-    *out = operand_of(&l);
+    *out = l;
     return status;
 }
 
@@ -246,8 +234,8 @@ enum status kern_cuda_rows_decode(struct kern_cuda *cuda, const struct kern_cuda
 enum status kern_cuda_split(struct kern_cuda *cuda, struct kern_cuda_split_tokens *tokens,
                             void *memory, struct status_why *why)
 {
-    struct layout l = lay_out(cuda, tokens->n_padded, tokens->n_cols, memory);
-    tokens->operand = operand_of(&l);
+    struct kern_cuda_operand l = lay_out(cuda, tokens->n_padded, tokens->n_cols, memory);
+    tokens->operand = l;
     struct kern_split_args args = {
         .x = tokens->x,
         .to = rows_of(cuda, &l, tokens->n_cols, true),

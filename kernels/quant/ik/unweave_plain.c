@@ -4,9 +4,6 @@
 #include "kernels/quant/ik/weave.h"
 #include "kernels/quant/iq4_nl.h"
 #include "kernels/quant/iq4_xs.h"
-#include "kernels/quant/mxfp4.h"
-#include "kernels/quant/q4_0.h"
-#include "kernels/quant/q8_0.h"
 
 /** n words of a row, xor `flip`. */
 static void copy_words(const uint8_t *from, unsigned rows, unsigned row, unsigned n, uint32_t flip,
@@ -21,42 +18,19 @@ void kern_unweave_bf16_r16(const uint8_t *woven, unsigned row, uint8_t *block)
     memcpy(block, woven + 4 * row, 4);
 }
 
-void kern_unweave_q4_0_r8(const uint8_t *woven, unsigned row, uint8_t *out)
-{
-    struct kern_block_q4_0 *block = (void *)out;
-    memcpy(block->d, woven + 2 * row, 2);
-    copy_words(woven + 16, 8, row, 4, 0, block->qs);
-}
-
-void kern_unweave_mxfp4_r8(const uint8_t *woven, unsigned row, uint8_t *out)
-{
-    struct kern_block_mxfp4 *block = (void *)out;
-    block->e = woven[row];
-    copy_words(woven + 8, 8, row, 4, 0, block->qs);
-}
-
-void kern_unweave_q8_0_r8(const uint8_t *woven, unsigned row, uint8_t *out)
-{
-    memcpy(out, woven + 2 * row, 2);
-    copy_words(woven + 16, 8, row, 8, 0, out + 2);
-}
-
-void kern_unweave_q8_k_r8(const uint8_t *woven, unsigned row, uint8_t *out)
-{
-    memcpy(out, woven + 2 * row, 2);
-    copy_words(woven + 16, 8, row, 64, 0, out + 2);
-}
-
-void kern_unweave_q8_k_r16(const uint8_t *woven, unsigned row, uint8_t *out)
-{
-    memcpy(out, woven + 2 * row, 2);
-    copy_words(woven + 32, 16, row, 64, 128 * KERN_EACH, out + 2); /* q - 128 */
-}
-
-void kern_unweave_q8_kv_r8(const uint8_t *woven, unsigned row, uint8_t *out)
-{
-    copy_words(woven, 8, row, 8, 0, out);
-}
+/** Bundles of the scales of all rows, n bytes each, and then their words by turns. */
+#define UNWEAVE_WORDS(name, n, rows, n_words, flip)                                                \
+    void kern_unweave_##name(const uint8_t *woven, unsigned row, uint8_t *out)                     \
+    {                                                                                              \
+        memcpy(out, woven + (n)*row, n);                                                           \
+        copy_words(woven + (n) * (rows), rows, row, n_words, flip, out + (n));                     \
+    }
+UNWEAVE_WORDS(q4_0_r8, 2, 8, 4, 0)
+UNWEAVE_WORDS(mxfp4_r8, 1, 8, 4, 0)
+UNWEAVE_WORDS(q8_0_r8, 2, 8, 8, 0)
+UNWEAVE_WORDS(q8_k_r8, 2, 8, 64, 0)
+UNWEAVE_WORDS(q8_k_r16, 2, 16, 64, 128 * KERN_EACH) /* q - 128 */
+UNWEAVE_WORDS(q8_kv_r8, 0, 8, 8, 0)
 
 void kern_unweave_iq4_nl_r4(const uint8_t *woven, unsigned row, uint8_t *out)
 {

@@ -76,10 +76,9 @@ static inline __attribute__((always_inline)) void multiply(const struct kern_fma
         w += e.w_col;
         x += KERN_PANEL;
     }
-    for (size_t r = 0; r < e.n_rows; r++) {
+    for (size_t r = 0; r < e.n_rows; r++)
         for (size_t v = 0; v < e.n_vectors; v++)
             _mm256_store_ps(out + r * KERN_PANEL + v * WIDTH, acc[r][v]);
-    }
 }
 
 /** multiply() with a number of rows that the compiler knows. With a sanitizer it does not know it:

@@ -176,12 +176,11 @@ static inline void pack_rest(const struct kern_panel_pack *op, size_t k, size_t 
                              const struct factors *f, pack_eight_fn *pack_eight)
 {
     float rest[WIDTH][KERN_INT16_BLOCK];
-    for (size_t i = 0; i < WIDTH; i++) {
+    for (size_t i = 0; i < WIDTH; i++)
         if (lane + i < op->n_lanes)
             memcpy(rest[i], op->x + (lane + i) * op->x_stride + k, n * sizeof(float));
         else
             memset(rest[i], 0, n * sizeof(float));
-    }
     pack_eight(rest[0], KERN_INT16_BLOCK, n, f, op->out, k / COLUMNS, lane);
 }
 

@@ -19,10 +19,9 @@ static void pack_eight(const float *x, size_t x_stride, size_t n_k, float *out)
         for (size_t i = 0; i < WIDTH; i++)
             _mm256_store_ps(out + (k + i) * KERN_PANEL, m[i]);
     }
-    for (; k < n_k; k++) {
+    for (; k < n_k; k++)
         for (size_t i = 0; i < WIDTH; i++)
             out[k * KERN_PANEL + i] = x[i * x_stride + k];
-    }
 }
 
 void kern_avx2_panel_pack(const struct kern_panel_pack *op)
@@ -36,10 +35,9 @@ void kern_avx2_panel_pack(const struct kern_panel_pack *op)
         for (lane = 0; lane + WIDTH <= op->n_lanes; lane += WIDTH)
             pack_eight(x + lane * x_stride + k, x_stride, n, out + k * KERN_PANEL + lane);
     }
-    for (; lane < KERN_PANEL; lane++) {
+    for (; lane < KERN_PANEL; lane++)
         for (size_t k = 0; k < n_k; k++)
             out[k * KERN_PANEL + lane] = lane < op->n_lanes ? x[lane * x_stride + k] : 0.0f;
-    }
 }
 
 static float finish(const struct kern_panel_unpack *op, size_t r, size_t lane, float y)

@@ -60,10 +60,9 @@ multiply(const struct kern_fma_tile *op, size_t first_row, struct extent e, cons
         w += e.w_col;
         x += KERN_PANEL;
     }
-    for (size_t r = 0; r < e.n_rows; r++) {
+    for (size_t r = 0; r < e.n_rows; r++)
         for (size_t v = 0; v < e.n_vectors; v++)
             _mm512_store_ps(out + r * KERN_PANEL + v * WIDTH, acc[r][v]);
-    }
 }
 
 /** multiply() with a number of rows that the compiler knows. With a sanitizer it does not know it:
