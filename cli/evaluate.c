@@ -267,12 +267,7 @@ static void fill_document(const struct cli_evaluation *e, struct base_json *json
     doc_json_begin(json, members->schema);
     members->result(e, json);
     members->description(e, json, false);
-    cJSON *remarks = base_json_list(json, json->root, "remarks");
-    for (const char *line = e->remarks; *line;) {
-        size_t n = strcspn(line, "\n");
-        base_json_bytes(json, remarks, NULL, line, n);
-        line += n + (line[n] == '\n');
-    }
+    cli_json_add_remarks(json, json->root, e->remarks);
     if (members->details)
         members->details(e, json);
     cJSON *files = cli_json_add_run(json, e);

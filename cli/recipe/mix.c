@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/file/part_file.h"
 #include "cli/commands.h"
-#include "cli/options/common.h"
 #include "cli/process/say.h"
 #include "cli/process/signals.h"
 #include "cli/session/outputs.h"
