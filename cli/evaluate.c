@@ -65,15 +65,17 @@ enum status cli_evaluation_check(const struct cli_evaluation *e, struct status_w
     const struct eval_models *m = &e->models;
     bool is_base = m->n_candidates && !m->base;
     list_outputs(e, outputs);
-    enum status status =
-        cli_outputs_check_model(outputs, N_FILES, is_base ? "--base" : "-m", m->model, why);
+    enum status status = cli_outputs_check_model(outputs, N_FILES, is_base ? "--base" : "-m",
+                                                 model_file(m->model), why);
     if (!status && e->head_model)
-        status = cli_outputs_check_model(outputs, N_FILES, "--base", e->head_model, why);
+        status =
+            cli_outputs_check_model(outputs, N_FILES, "--base", model_file(e->head_model), why);
     for (size_t i = 0; i < m->n_candidates && !status; i++)
         status = cli_outputs_check_model(outputs, N_FILES, e->n_sources ? "--around" : "-m",
-                                         m->candidates[i], why);
+                                         model_file(m->candidates[i]), why);
     for (size_t i = 0; i < e->n_sources && !status; i++)
-        status = cli_outputs_check_model(outputs, N_FILES, "--from", e->sources[i].model, why);
+        status = cli_outputs_check_model(outputs, N_FILES, "--from",
+                                         model_file(e->sources[i].model), why);
     return status ? status : cli_outputs_check_list(outputs, N_FILES, "-f", &e->text_paths, why);
 }
 
